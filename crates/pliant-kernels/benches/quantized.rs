@@ -45,7 +45,7 @@ fn quantized(c: &mut Criterion) {
                 a_row: k as i64,
                 a_signed: true,
                 a_zeros: &raw const ZERO,
-                a_zeros_step: 0,
+                a_zeros_stride: 0,
                 b: b.as_slice::<i8>().expect("dense").as_ptr(),
                 width: quads.width as i64,
                 sums: quads.sums.as_ptr(),

@@ -1,5 +1,5 @@
-//! Entry points of the kernels for whole operators. Generated code calls them with tensors and
-//! numbers; they check the call against its declaration ([`pliant_kernel_api`]).
+//! Entry points of the declared kernels. Generated code calls them with tensors and numbers. They check each call
+//! against the declaration of the kernel ([`pliant_kernel_api`]).
 
 use pliant_exec::abi::{
     FAILED_SHAPE, FAILED_TYPE, FAILED_VALUE, KernelRuntime, PACKED_ABSENT, PACKED_FLOAT,
@@ -8,9 +8,8 @@ use pliant_exec::abi::{
 use pliant_kernel_api::{Call, Kernel, KernelError, KernelErrorKind, MAX_RANK, Sizes, View};
 use pliant_tensor::DType;
 
-/// The entry point of a kernel: `(runtime, arguments, number of arguments)`. The arguments
-/// are those of [`Kernel::slots`]: memory or null for each operand, then numbers. Returns a
-/// kernel status.
+/// The entry point of a kernel: `(runtime, arguments, number of arguments)`. The arguments are those of
+/// [`Kernel::slots`]: a tensor or null for each operand, then numbers. Returns a kernel status.
 pub type Entry = unsafe extern "C" fn(*const KernelRuntime, *const PackedWord, u64) -> i64;
 
 /// The implementation of a declared kernel.
@@ -34,8 +33,7 @@ pub(crate) const fn named<I: Implementation>() -> (&'static str, Entry) {
 /// The entry point of a kernel.
 ///
 /// # Safety
-/// `runtime`, the `count` arguments and what they point to are valid. Memory as for
-/// [`Implementation::run`].
+/// `runtime`, the `count` arguments and the tensors are valid. Memory as for [`Implementation::run`].
 pub unsafe extern "C" fn entry<I: Implementation>(
     runtime: *const KernelRuntime,
     args: *const PackedWord,
@@ -73,26 +71,26 @@ fn error_kind(kind: KernelErrorKind) -> u64 {
 /// The arguments describe valid memory.
 unsafe fn decode(call: &mut Call, args: &[PackedWord]) -> Result<(), KernelError> {
     let kernel = call.kernel;
-    let wrong =
+    let type_error =
         |message: String| KernelError { kernel: kernel.name, kind: KernelErrorKind::Type, message };
     if args.len() != kernel.arity() {
-        return Err(wrong(format!("{} arguments, expected {}", args.len(), kernel.arity())));
+        return Err(type_error(format!("{} arguments, expected {}", args.len(), kernel.arity())));
     }
     let (operands, numbers) = args.split_at(kernel.operands.len());
     for (i, word) in operands.iter().enumerate() {
         // SAFETY: guaranteed by the caller.
         let view = unsafe { view(word) };
         let name = kernel.operands[i].name;
-        let wrong = |problem| KernelError {
+        let value_error = |problem| KernelError {
             kernel: kernel.name,
             kind: KernelErrorKind::Value,
             message: format!("operand {name} {problem}"),
         };
-        call.set_operand(i, view.map_err(wrong)?);
+        call.set_operand(i, view.map_err(value_error)?);
     }
     for (i, word) in numbers.iter().enumerate() {
         if !matches!(word.kind, PACKED_INT | PACKED_FLOAT) {
-            return Err(wrong(format!("argument {} is not a number", operands.len() + i)));
+            return Err(type_error(format!("argument {} is not a number", operands.len() + i)));
         }
         call.set_number(i, word.word as i64);
     }
@@ -105,7 +103,7 @@ unsafe fn decode(call: &mut Call, args: &[PackedWord]) -> Result<(), KernelError
 /// As for [`decode`].
 #[inline(always)]
 unsafe fn view(word: &PackedWord) -> Result<Option<View>, String> {
-    let (before, lists) = match word.kind {
+    let (header, lists) = match word.kind {
         PACKED_ABSENT => return Ok(None),
         PACKED_MEMORY => (2, 1),
         PACKED_STRIDED => (2, 2),
@@ -114,13 +112,13 @@ unsafe fn view(word: &PackedWord) -> Result<Option<View>, String> {
     };
     let rank = usize::try_from(word.len).ok().filter(|&rank| rank <= MAX_RANK);
     let rank = rank.ok_or_else(|| format!("has more than {MAX_RANK} dims"))?;
-    // SAFETY: guaranteed by the caller: the words of this kind, and `lists` lists of `rank` numbers.
+    // SAFETY: guaranteed by the caller: `header` words, then `lists` lists of `rank` numbers.
     let words =
-        unsafe { std::slice::from_raw_parts(word.word as *const i64, before + lists * rank) };
+        unsafe { std::slice::from_raw_parts(word.word as *const i64, header + lists * rank) };
     let [code, bits] = (words[1] as u16).to_le_bytes();
     let dtype = DType::from_dlpack(code, bits).ok_or("has an unknown data type")?;
     let data: *mut u8 = std::ptr::with_exposed_provenance_mut(words[0] as usize);
-    let (dims, strides) = words[before..].split_at(rank);
+    let (dims, strides) = words[header..].split_at(rank);
     if word.kind == PACKED_VIEW {
         return View::within((data, dtype, words[2]), words[3], dims, strides).map(Some);
     }

@@ -1,8 +1,8 @@
 //! Batches of matrix products `C = A * B` (or `C += A * B`) with any strides, on the worker team.
 //!
-//! Recipe: pieces for the worker team, each a product of [`crate::product`], or of the crate `gemm`
-//! if the former does not support the layout of an operand. [`crate::rules::gemm`] decides how
-//! batches are cut. Measured: both tables of products in `docs/performance.md`.
+//! Recipe: pieces for the worker team, each a product of [`crate::product`], or of the crate `gemm` if the former does
+//! not support the layout of an operand. [`crate::rules::gemm`] decides how batches are divided. Measured: both tables
+//! of products in `docs/performance.md`.
 
 use pliant_exec::abi::{KernelRuntime, STATUS_BAD_ARGUMENTS, STATUS_CANCELLED, STATUS_OK};
 
@@ -11,7 +11,7 @@ use crate::product::tile::ROWS;
 use crate::product::{self, PackedProduct, non_constant};
 use crate::rules::gemm::{MAX_UNSPLIT_K, POLL_WORK, by_rows, stays_whole};
 use crate::rules::non_constant::{DOT_ROWS, MAX_DOT_RESULTS};
-use crate::rules::partition::{pieces as most_pieces, unit_work};
+use crate::rules::partition::{pieces as max_pieces, unit_work};
 use pliant_machine::isa::isa;
 
 /// One matrix product: `c[m, n] = (accumulate ? c : 0) + a[m, k] * b[k, n]`; strides in elements.
@@ -48,8 +48,7 @@ pub trait LibraryGemm: Send + Sync {
     unsafe fn dgemm(&self, g: &Gemm<f64>) -> i64;
 }
 
-/// The implementation with the crate `gemm`: AVX-512, AVX2 or NEON kernels selected at run time,
-/// fast from one row on.
+/// The crate `gemm`: AVX-512, AVX2 or NEON kernels selected at run time, which are fast even for one row.
 #[derive(Debug, Default)]
 pub struct GemmCrate;
 
@@ -95,7 +94,7 @@ impl LibraryGemm for GemmCrate {
     }
 }
 
-/// The implementation with the crate `matrixmultiply`, an independent reference for the tests.
+/// The crate `matrixmultiply`, an independent reference for the tests.
 #[derive(Debug, Default)]
 pub struct MatrixMultiply;
 
@@ -125,32 +124,31 @@ impl LibraryGemm for MatrixMultiply {
     }
 }
 
-/// Pliant's kernels for the layouts that they support well, otherwise the crate `gemm`.
+/// Pliant's own kernels for the layouts that they support, otherwise the crate `gemm`.
 #[derive(Debug, Default)]
 pub struct OwnGemm;
 
 /// # Safety
 /// As for [`LibraryGemm::sgemm`].
-unsafe fn own<T: Product>(g: &Gemm<T>) -> i64 {
+unsafe fn own_gemm<T: Product>(g: &Gemm<T>) -> i64 {
     // SAFETY: guaranteed by the caller; the instructions are those of the machine.
     unsafe { if non_constant::applies(g) { non_constant::run(isa(), g) } else { in_strips(g) } }
 }
 
-/// A product by the crate `gemm`. If there are few rows or columns, and both operands are
-/// contiguous along k, it is cut into strips that are small enough for the crate to use dot
-/// products.
+/// Computes a product with the crate `gemm`. If there are few rows or columns, and both operands are contiguous along
+/// k, it is divided into strips that are so small that the crate uses dot products.
 ///
 /// # Safety
 /// As for [`LibraryGemm::sgemm`].
 unsafe fn in_strips<T: Product>(g: &Gemm<T>) -> i64 {
-    let few = g.m.min(g.n);
-    if few == 0 || few > DOT_ROWS || g.a.2 != 1 || g.b.1 != 1 {
+    let short = g.m.min(g.n);
+    if short == 0 || short > DOT_ROWS || g.a.2 != 1 || g.b.1 != 1 {
         // SAFETY: guaranteed by the caller.
         return unsafe { gemm_crate(g) };
     }
-    let (by_rows, all) = (g.n < g.m, g.m.max(g.n));
-    for first in (0..all).step_by(MAX_DOT_RESULTS / few) {
-        let count = (MAX_DOT_RESULTS / few).min(all - first);
+    let (by_rows, long) = (g.n < g.m, g.m.max(g.n));
+    for first in (0..long).step_by(MAX_DOT_RESULTS / short) {
+        let count = (MAX_DOT_RESULTS / short).min(long - first);
         let mut strip = *g;
         // SAFETY: the strip lies inside the product.
         unsafe {
@@ -172,16 +170,16 @@ unsafe fn in_strips<T: Product>(g: &Gemm<T>) -> i64 {
 impl LibraryGemm for OwnGemm {
     unsafe fn sgemm(&self, g: &Gemm<f32>) -> i64 {
         // SAFETY: guaranteed by the caller.
-        unsafe { own(g) }
+        unsafe { own_gemm(g) }
     }
 
     unsafe fn dgemm(&self, g: &Gemm<f64>) -> i64 {
         // SAFETY: guaranteed by the caller.
-        unsafe { own(g) }
+        unsafe { own_gemm(g) }
     }
 }
 
-/// The library in use.
+/// The library that backends use.
 pub fn library_gemm() -> &'static dyn LibraryGemm {
     static LIBRARY: OwnGemm = OwnGemm;
     &LIBRARY
@@ -192,7 +190,7 @@ pub trait Product: product::Element {
     /// The number one.
     const ONE: Self;
 
-    /// One product by the library in use. Returns a kernel status.
+    /// Computes one product with [`library_gemm`]. Returns a kernel status.
     ///
     /// # Safety
     /// As for [`LibraryGemm::sgemm`].
@@ -244,15 +242,15 @@ unsafe fn piece<T: Copy>(g: &Gemm<T>, by_rows: bool, index: usize, count: usize)
     g
 }
 
-/// One product in parts of at most `most` multiplications, between which it polls the interrupt
-/// flag. Deep products are split along k, and the partial sums are added.
+/// Computes a product in parts of at most `max_work` multiplications, and polls the interrupt flag between them.
+/// Products with a large k are split along k, and the partial sums are added.
 ///
 /// # Safety
 /// As for [`LibraryGemm::sgemm`]; the runtime is valid.
-unsafe fn in_parts<T: Product>(runtime: &KernelRuntime, g: &Gemm<T>, most: usize) -> i64 {
+unsafe fn run_in_parts<T: Product>(runtime: &KernelRuntime, g: &Gemm<T>, max_work: usize) -> i64 {
     let few_results = g.m <= ROW_UNIT && g.n <= COLUMN_UNIT;
     let work = g.m.saturating_mul(g.n).saturating_mul(g.k.max(1));
-    if work <= most || few_results && g.k < 2 {
+    if work <= max_work || few_results && g.k < 2 {
         // SAFETY: guaranteed by the caller.
         return unsafe { T::gemm(g) };
     }
@@ -268,7 +266,7 @@ unsafe fn in_parts<T: Product>(runtime: &KernelRuntime, g: &Gemm<T>, most: usize
                 let by_rows = g.m > ROW_UNIT && (g.m >= g.n || g.n <= COLUMN_UNIT);
                 piece(g, by_rows, index, 2)
             };
-            in_parts(runtime, &half, most)
+            run_in_parts(runtime, &half, max_work)
         }
     };
     match part(0) {
@@ -295,8 +293,8 @@ unsafe fn half_of_sum<T: Copy>(g: &Gemm<T>, index: usize) -> Gemm<T> {
     second
 }
 
-/// Computes `batch` products on the worker team of the runtime. `strides` are the element distances
-/// from each A, B and C to the next. Returns a kernel status.
+/// Computes `batch` products on the worker team of the runtime. `strides` are the batch strides of A, B and C, in
+/// elements. Returns a kernel status.
 ///
 /// # Safety
 /// The runtime is valid. All elements of the batch are valid; C overlaps neither A nor B.
@@ -311,16 +309,17 @@ pub unsafe fn gemm_batch<T: Product>(
     }
     let batch = batch as usize;
     let work = first.m.saturating_mul(first.n).saturating_mul(first.k.max(1));
-    // Columns are cut if there are enough of them, so that only one thread reads (and packs) each
-    // part of B.
+    // Columns are divided if there are enough of them, so that only one thread reads (and packs) each part of B.
     let by_rows = by_rows(first.m, first.n);
-    let most = if by_rows { first.m.div_ceil(ROW_UNIT) } else { first.n.div_ceil(COLUMN_UNIT) };
-    let wanted = if stays_whole(batch) { 1 } else { (work / unit_work()).clamp(1, most_pieces()) };
-    let blocks = wanted.min(most);
+    let max_blocks =
+        if by_rows { first.m.div_ceil(ROW_UNIT) } else { first.n.div_ceil(COLUMN_UNIT) };
+    let wanted = if stays_whole(batch) { 1 } else { (work / unit_work()).clamp(1, max_pieces()) };
+    let blocks = wanted.min(max_blocks);
     // Several small products form one piece.
-    let each = (unit_work() / work.max(1)).clamp(1, batch);
+    let products_per_piece = (unit_work() / work.max(1)).clamp(1, batch);
     let run = |index: usize| {
-        let products = index / blocks * each..batch.min((index / blocks + 1) * each);
+        let products = index / blocks * products_per_piece
+            ..batch.min((index / blocks + 1) * products_per_piece);
         for at in products {
             let mut g = first;
             // SAFETY: guaranteed by the caller; pieces write disjoint parts of C.
@@ -328,7 +327,7 @@ pub unsafe fn gemm_batch<T: Product>(
                 g.a.0 = g.a.0.offset(at as isize * strides[0]);
                 g.b.0 = g.b.0.offset(at as isize * strides[1]);
                 g.c.0 = g.c.0.offset(at as isize * strides[2]);
-                in_parts(runtime, &piece(&g, by_rows, index % blocks, blocks), POLL_WORK)
+                run_in_parts(runtime, &piece(&g, by_rows, index % blocks, blocks), POLL_WORK)
             };
             if status != STATUS_OK {
                 return status;
@@ -336,19 +335,23 @@ pub unsafe fn gemm_batch<T: Product>(
         }
         STATUS_OK
     };
-    let pieces = batch.div_ceil(each).saturating_mul(blocks);
+    let pieces = batch.div_ceil(products_per_piece).saturating_mul(blocks);
     // SAFETY: guaranteed by the caller; products do not unwind.
     unsafe {
-        parallel_for(runtime, pieces, work.saturating_mul(each) / (unit_work() * blocks), &run)
+        parallel_for(
+            runtime,
+            pieces,
+            work.saturating_mul(products_per_piece) / (unit_work() * blocks),
+            &run,
+        )
     }
 }
 
-/// Computes a product on the worker team of the runtime. Returns a kernel status: bad arguments if
-/// the width of panels is not a multiple of 16, or is greater than that of all columns.
+/// Computes a product by a packed operand on the worker team of the runtime. Returns a kernel status: bad arguments if
+/// the width of panels is not a multiple of 16, or exceeds the number of columns.
 ///
 /// # Safety
-/// The runtime is valid. All elements of the product are valid, including whole panels; C overlaps
-/// neither A nor B.
+/// The runtime is valid. All elements of the product are valid, including whole panels; C overlaps neither A nor B.
 pub unsafe fn packed<T: product::Element>(runtime: &KernelRuntime, p: &PackedProduct<T>) -> i64 {
     if !p.has_valid_panels() {
         return STATUS_BAD_ARGUMENTS;
@@ -373,18 +376,18 @@ mod tests {
 
     use super::*;
 
-    /// Values that repeat with no small period and sum exactly in float32.
+    /// Small integers, whose sums are exact in float32.
     fn fill(len: usize, step: usize) -> Vec<f32> {
         (0..len).map(|i| ((i * step) % 13) as f32 - 6.0).collect()
     }
 
     #[test]
-    fn products_in_parts_are_the_same() {
+    fn products_in_parts_are_exact() {
         let runtime = KernelRuntime::serial();
         for (m, n, k) in [(13, 130, 40), (130, 13, 40), (5, 10, 1000), (1, 1, 5000), (7, 65, 1)] {
             let (a, b) = (fill(m * k, 7), fill(k * n, 5));
             for accumulate in [false, true] {
-                let of = |most: usize| {
+                let product = |max_work: usize| {
                     let mut c = fill(m * n, 3);
                     let g = Gemm {
                         m,
@@ -396,16 +399,16 @@ mod tests {
                         accumulate,
                     };
                     // SAFETY: the three matrices have exactly the addressed elements.
-                    assert_eq!(unsafe { in_parts(&runtime, &g, most) }, STATUS_OK);
+                    assert_eq!(unsafe { run_in_parts(&runtime, &g, max_work) }, STATUS_OK);
                     c
                 };
-                assert_eq!(of(100), of(usize::MAX), "{m} x {n} x {k}");
+                assert_eq!(product(100), product(usize::MAX), "{m} x {n} x {k}");
             }
         }
     }
 
     #[test]
-    fn products_of_an_interrupted_run_stop() {
+    fn interrupted_products_are_cancelled() {
         let flag = AtomicBool::new(true);
         let runtime = KernelRuntime { interrupt: &raw const flag, ..KernelRuntime::serial() };
         let (a, mut c) = (1f32, 0f32);
@@ -413,7 +416,7 @@ mod tests {
         let (a, b, c) = ((&raw const a, 0, 0), (&raw const a, 0, 0), (&raw mut c, 0, 0));
         let g = Gemm { m: size, n: size, k: size, a, b, c, accumulate: false };
         // SAFETY: all strides are 0.
-        assert_eq!(unsafe { in_parts(&runtime, &g, POLL_WORK) }, STATUS_CANCELLED);
+        assert_eq!(unsafe { run_in_parts(&runtime, &g, POLL_WORK) }, STATUS_CANCELLED);
     }
 
     fn product(
@@ -443,12 +446,12 @@ mod tests {
     fn all_libraries_agree_with_a_plain_loop() {
         for (m, n, k) in [(0, 3, 2), (1, 1, 1), (2, 3, 0), (1, 70, 33), (7, 17, 8), (33, 65, 129)] {
             for accumulate in [false, true] {
-                let (a, b, old) = (fill(m * k, 7), fill(k * n, 5), fill(m * n, 3));
+                let (a, b, initial) = (fill(m * k, 7), fill(k * n, 5), fill(m * n, 3));
                 let want: Vec<f32> = (0..m * n)
                     .map(|at| {
                         let (i, j) = (at / n, at % n);
                         let sum: f32 = (0..k).map(|p| a[i * k + p] * b[j * k + p]).sum();
-                        sum + if accumulate { old[at] } else { 0.0 }
+                        sum + if accumulate { initial[at] } else { 0.0 }
                     })
                     .collect();
                 for library in [&GemmCrate as &dyn LibraryGemm, &MatrixMultiply, &OwnGemm] {

@@ -8,24 +8,24 @@
 //! | [`attention`] | attention of float32 |
 //! | [`convolution`] | convolution of float32 |
 //! | [`epilogue`] | scale, bias, residual and activation of results, tile by tile |
-//! | [`hardware`] | measurements of the machine's peak performance |
-//! | [`lanes`] | a vector register of each instruction set behind one trait |
+//! | [`hardware`] | measurements of the peak performance of the machine |
+//! | [`lanes`] | vectors of all instruction sets behind one trait |
 //! | [`math`] | elementary functions as sequences of simple operations, scalar or vector |
-//! | [`narrow`] | products of float32 by constants stored in fewer bits |
+//! | [`low_precision_weights`] | products of float32 by constants of 4, 8 or 16 bits |
 //! | [`pool`] | pooling of images with channels last |
 //! | [`product`] | the product kernels, for packed and for non-constant operands |
 //! | [`quantized`] | products of 8-bit integers |
 //! | [`recurrent`] | LSTM, GRU and plain recurrent layers of float32 |
-//! | [`resize`] | images of another size |
-//! | [`rows`] | kernels on rows: sorting, positions of extremes, Fourier transforms |
-//! | [`rules`] | which implementation of a kernel runs for which shape, with measurements |
-//! | [`scalar`] | scalar elementary functions and number formats without machine instructions |
+//! | [`resize`] | resizing of images |
+//! | [`rows`] | kernels on rows: sorting, argmin and argmax, Fourier transforms |
+//! | [`rules`] | the rules that choose an implementation by shape, with measurements |
+//! | [`scalar`] | scalar elementary functions, and conversions of float16 |
 //! | `scratch` | per-thread scratch memory that a kernel keeps between calls |
 //! | [`vector`] | elementary functions over slices |
-//! | [`tensor_arg`] | checks a tensor argument against what a kernel expects |
+//! | [`tensor_arg`] | the check of a tensor argument |
 
-// Hot loops count by index: without link-time optimization, `zip` is a call in functions with more instructions than the
-// target's, which made grouped convolution twenty times slower.
+// Hot loops use indices: without link-time optimisation, `zip` is not inlined into functions that enable more
+// instructions than the target, which made grouped convolution twenty times slower.
 #![allow(clippy::needless_range_loop, reason = "see above")]
 
 #[cfg(target_arch = "x86_64")]
@@ -37,9 +37,9 @@ pub mod epilogue;
 pub mod gemm;
 pub mod hardware;
 pub mod lanes;
+pub mod low_precision_weights;
 pub mod math;
 pub mod matmul;
-pub mod narrow;
 pub mod pack_int8;
 pub mod pool;
 pub mod product;
@@ -68,9 +68,9 @@ static ENTRIES: &[(&str, Entry)] = &[
     named::<convolution::Conv>(),
     named::<matmul::Matmul>(),
     named::<matmul::PackedMatmul>(),
-    named::<narrow::BFloat16Weight>(),
-    named::<narrow::Int4Weight>(),
-    named::<narrow::Int8Weight>(),
+    named::<low_precision_weights::BFloat16Weight>(),
+    named::<low_precision_weights::Int4Weight>(),
+    named::<low_precision_weights::Int8Weight>(),
     named::<pack_int8::PackInt8>(),
     named::<pool::Pool>(),
     named::<quantized::Int8Conv>(),
@@ -84,9 +84,9 @@ static ENTRIES: &[(&str, Entry)] = &[
     named::<transpose::Transpose>(),
 ];
 
-/// The entry point of the kernel with that name.
+/// The entry point of the kernel with this name.
 pub fn entry_of(name: &str) -> Option<Entry> {
-    ENTRIES.iter().find(|(own, _)| *own == name).map(|(_, entry)| *entry)
+    ENTRIES.iter().find(|(kernel, _)| *kernel == name).map(|(_, entry)| *entry)
 }
 
 #[cfg(test)]

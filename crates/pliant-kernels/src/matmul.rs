@@ -1,4 +1,4 @@
-//! The entries of float matrix products.
+//! The declared kernels of float matrix products.
 
 use pliant_exec::abi::{KernelRuntime, STATUS_BAD_ARGUMENTS};
 use pliant_kernel_api::kernels::matmul::{KERNEL, PACKED};
@@ -37,8 +37,8 @@ impl Implementation for PackedMatmul {
         // SAFETY: guaranteed by the caller.
         unsafe {
             match operands(call) {
-                Some((DType::Float32, views)) => by_panels::<f32>(runtime, views, call, sizes),
-                Some((DType::Float64, views)) => by_panels::<f64>(runtime, views, call, sizes),
+                Some((DType::Float32, views)) => packed_product::<f32>(runtime, views, call, sizes),
+                Some((DType::Float64, views)) => packed_product::<f64>(runtime, views, call, sizes),
                 _ => STATUS_BAD_ARGUMENTS,
             }
         }
@@ -80,14 +80,13 @@ unsafe fn batch<T: Product>(
         accumulate: call.int("accumulate") != 0,
     };
     let strides = [x, weight, out].map(|view| stride(view, 0));
-    // SAFETY: the check covers every element, and ensures that `out` shares no memory with the
-    // other operands.
+    // SAFETY: the check covers every element, and ensures that `out` shares no memory with the other operands.
     unsafe { gemm_batch(runtime, sizes.get("batch"), g, strides) }
 }
 
 /// # Safety
 /// As for [`batch`].
-unsafe fn by_panels<T: Product>(
+unsafe fn packed_product<T: Product>(
     runtime: &KernelRuntime,
     [x, weight, out]: [&View; 3],
     call: &Call,
@@ -97,6 +96,6 @@ unsafe fn by_panels<T: Product>(
     let b = (weight.data.cast_const().cast::<T>(), sizes.get("width") as usize);
     let product = PackedProduct::new(dims(sizes), a, b, (out.data.cast::<T>(), stride(out, 0)));
     let product = PackedProduct { accumulate: call.int("accumulate") != 0, ..product };
-    // SAFETY: as in `batch`; the panels are whole.
+    // SAFETY: as in `batch`; the operand has whole panels.
     unsafe { packed(runtime, &product) }
 }

@@ -1,7 +1,7 @@
 //! The declared kernel `pack_int8`.
 //!
-//! Recipe: panels in parallel, four rows at a time. If the columns of the matrix are adjacent, four vectors of rows are
-//! interleaved; else elements are copied one by one.
+//! Recipe: panels in parallel, four rows at a time. If the rows of the matrix are contiguous, four vectors are
+//! interleaved; otherwise elements are copied one by one.
 
 use pliant_exec::abi::{KernelRuntime, STATUS_CANCELLED, STATUS_OK};
 use pliant_kernel_api::kernels::pack_int8::KERNEL;
@@ -27,8 +27,8 @@ struct Matrix {
     inner: usize,
     columns: usize,
     width: usize,
-    /// The bits that are inverted: the sign of uint8, which subtracts 128.
-    inverted: u8,
+    /// The bits that are flipped: the highest bit of uint8, which subtracts 128.
+    flipped_bits: u8,
     packed: *mut u8,
     sums: *mut i32,
 }
@@ -49,13 +49,14 @@ impl Implementation for PackInt8 {
             inner: size("inner"),
             columns: size("columns"),
             width: size("width"),
-            inverted: if x.dtype == DType::UInt8 { 0x80 } else { 0 },
+            flipped_bits: if x.dtype == DType::UInt8 { 0x80 } else { 0 },
             packed: packed.data,
             sums: sums.data.cast(),
         };
         let run = for_isa!(isa(), pack(matrix: &Matrix, panel: usize)).0;
         let piece = |panel: usize| {
-            // SAFETY: the call was checked: the operands have these elements and share no memory. Each panel is one piece.
+            // SAFETY: the call was checked: the operands have these elements and share no memory. Each panel is one
+            // piece.
             unsafe { run(&matrix, panel) };
             if runtime.is_interrupted() { STATUS_CANCELLED } else { STATUS_OK }
         };
@@ -119,11 +120,11 @@ unsafe fn load(m: &Matrix, from: *const u8, to: &mut [u8]) {
         }
     }
     for x in to {
-        *x ^= m.inverted;
+        *x ^= m.flipped_bits;
     }
 }
 
-/// Interleaves four rows, and adds them to the sums of columns.
+/// Interleaves four rows, and adds them to the column sums.
 ///
 /// # Safety
 /// `4 * width` elements are writable.

@@ -1,4 +1,4 @@
-//! The table of symbols that generated code may call, and those that the host adds.
+//! The table of functions that generated code may call, including those that the host registers.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -25,23 +25,22 @@ pub enum ExternTy {
 /// A function that generated code may call.
 #[derive(Clone, Debug)]
 pub struct ExternFn {
-    /// Its name, as in `T.call_extern(..., "name", ...)`.
+    /// The name, as in `T.call_extern(..., "name", ...)`.
     pub name: &'static str,
-    /// Its address.
+    /// The address.
     pub address: usize,
-    /// Its parameters, without the runtime.
+    /// The parameters, without the runtime.
     pub params: &'static [ExternTy],
-    /// Its result.
+    /// The result.
     pub result: ExternTy,
-    /// Whether it takes the kernel runtime before its parameters and returns a kernel status,
-    /// which the caller passes on.
+    /// Whether the function takes the kernel runtime before its parameters, and returns a kernel status that the caller
+    /// must propagate.
     pub runtime: bool,
 }
 
 impl ExternFn {
-    /// Whether `T.call_extern` may call it: functions of numbers, and those whose memory accesses
-    /// the bounds checks know. Programs must not call helpers that trust addresses from the code
-    /// generator.
+    /// Whether `T.call_extern` may call the function: it takes only numbers, or bounds checks cover its memory
+    /// accesses. Programs must not call functions that trust addresses from the code generator.
     pub fn from_script(&self) -> bool {
         self.runtime || !self.params.contains(&ExternTy::Ptr)
     }
@@ -62,13 +61,13 @@ macro_rules! table {
 }
 
 fn build() -> Vec<ExternFn> {
-    let mut all = functions();
-    all.extend(vector::linked(isa()));
-    all
+    let mut table = scalar_functions();
+    table.extend(vector::linked(isa()));
+    table
 }
 
-/// Functions of numbers.
-fn functions() -> Vec<ExternFn> {
+/// Functions whose arguments are numbers or tensors to check.
+fn scalar_functions() -> Vec<ExternFn> {
     table! {
         "pliant_check_tensor" = tensor_arg::check_tensor: (Ptr, I64, I64, I64) -> I64;
         "pliant_f16_to_f32" = scalar::f16_to_f32: (I32) -> F32;
@@ -127,41 +126,48 @@ fn functions() -> Vec<ExternFn> {
     .into()
 }
 
-/// Every function that generated code may call, in the order of the table.
+/// All functions that generated code may call, in the order of the table.
 pub fn extern_fns() -> &'static [ExternFn] {
     static TABLE: OnceLock<Vec<ExternFn>> = OnceLock::new();
     TABLE.get_or_init(build)
 }
 
-/// The function with that name.
+/// The function with this name.
 pub fn extern_fn(name: &str) -> Option<&'static ExternFn> {
     static INDEX: OnceLock<HashMap<&'static str, &'static ExternFn>> = OnceLock::new();
     let index = INDEX.get_or_init(|| extern_fns().iter().map(|f| (f.name, f)).collect());
     index.get(name).copied().or_else(|| {
-        HOST.read().unwrap_or_else(PoisonError::into_inner).iter().find(|f| f.name == name).copied()
+        HOST_SYMBOLS
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .iter()
+            .find(|f| f.name == name)
+            .copied()
     })
 }
 
-/// The symbols of the host. They are never removed, since machine code may contain their addresses.
-static HOST: RwLock<Vec<&'static ExternFn>> = RwLock::new(Vec::new());
+/// The functions that the host registered. They are never removed, since machine code may contain their addresses.
+static HOST_SYMBOLS: RwLock<Vec<&'static ExternFn>> = RwLock::new(Vec::new());
 
 /// Why a symbol was not registered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SymbolError {
     /// The name is taken.
     Taken(String),
-    /// Addresses are not allowed as parameters or results: nothing bounds accesses through them.
+    /// A parameter or the result is an address, whose accesses cannot be checked.
     Address(String),
 }
 
 impl fmt::Display for SymbolError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            SymbolError::Taken(name) => write!(f, "there is a symbol '{name}' already"),
+            SymbolError::Taken(name) => {
+                write!(f, "the symbol '{name}' is already registered; choose another name")
+            }
             SymbolError::Address(name) => write!(
                 f,
-                "the symbol '{name}' takes or gives an address; let it take numbers, or register a packed function, \
-                 which takes tensors"
+                "the symbol '{name}' takes or returns an address; use numbers, or register a packed function, which takes \
+                 tensors"
             ),
         }
     }
@@ -169,15 +175,14 @@ impl fmt::Display for SymbolError {
 
 impl std::error::Error for SymbolError {}
 
-/// Registers a host function that programs may call as
-/// `T.call_extern("<result>", "<name>", args...)`.
+/// Registers a host function that programs may call as `T.call_extern("<result>", "<name>", args...)`.
 ///
 /// # Errors
 /// If the name is taken, or if a parameter or the result is an address.
 ///
 /// # Safety
-/// `address` must be that of a function with the C calling convention and these parameters and
-/// result. It must be callable from any thread for the rest of the process, and must not unwind.
+/// `address` must be that of a function with the C calling convention and these parameters and result. It must be
+/// callable from any thread for the rest of the process, and must not unwind.
 pub unsafe fn register_symbol(
     name: &str,
     address: *const (),
@@ -187,7 +192,7 @@ pub unsafe fn register_symbol(
     if params.contains(&Ptr) || result == Ptr {
         return Err(SymbolError::Address(name.to_string()));
     }
-    let mut host = HOST.write().unwrap_or_else(PoisonError::into_inner);
+    let mut host = HOST_SYMBOLS.write().unwrap_or_else(PoisonError::into_inner);
     if extern_fns().iter().chain(host.iter().copied()).any(|f| f.name == name) {
         return Err(SymbolError::Taken(name.to_string()));
     }

@@ -39,35 +39,33 @@ unary! {
     sigmoid_f32 sigmoid_f64 = |x| 1.0 / (1.0 + (-x).exp()), 1.0 / (1.0 + (-x).exp());
 }
 
-/// GELU: `x` times the normal distribution function of `x`, with the tail from `erfc`; -0 for minus
-/// infinity.
+/// GELU: `x` times the normal distribution function of `x`, by `erfc`. Returns -0 for minus infinity.
 pub(crate) fn gelu(x: f64) -> f64 {
-    // The square root of 1/2, and the error of that number.
-    const ROOT: (f64, f64) = (std::f64::consts::FRAC_1_SQRT_2, -4.833_646_656_726_457e-17);
+    // The square root of 1/2, and its rounding error.
+    const SQRT_HALF: (f64, f64) = (std::f64::consts::FRAC_1_SQRT_2, -4.833_646_656_726_457e-17);
     if x < -37.5 {
-        return gelu_least(x);
+        return gelu_tail(x);
     }
     // The tail is steep: the rounding error of the argument is corrected with the slope.
-    let at = -x * ROOT.0;
-    let lost = (-x).mul_add(ROOT.0, -at) - x * ROOT.1;
-    let slope = std::f64::consts::FRAC_2_SQRT_PI * (-at * at).exp();
-    let rest = if lost.is_finite() { slope * lost } else { 0.0 };
-    x * 0.5 * (libm::erfc(at) - rest)
+    let argument = -x * SQRT_HALF.0;
+    let rounding = (-x).mul_add(SQRT_HALF.0, -argument) - x * SQRT_HALF.1;
+    let slope = std::f64::consts::FRAC_2_SQRT_PI * (-argument * argument).exp();
+    let correction = if rounding.is_finite() { slope * rounding } else { 0.0 };
+    x * 0.5 * (libm::erfc(argument) - correction)
 }
 
-/// The same where `erfc` is subnormal and has few digits: by the first terms of the tail's
-/// asymptotic series.
-fn gelu_least(x: f64) -> f64 {
+/// GELU of arguments for which `erfc` is subnormal and has few digits: the first terms of its asymptotic series.
+fn gelu_tail(x: f64) -> f64 {
     let square = x * x;
     if square > 1600.0 {
         return -0.0;
     }
-    let lost = x.mul_add(x, -square);
+    let rounding = x.mul_add(x, -square);
     let inverse = 1.0 / square;
     let series = 1.0 - inverse * (1.0 - inverse * (3.0 - inverse * (15.0 - inverse * 105.0)));
     let root = 0.5 * std::f64::consts::FRAC_2_SQRT_PI * std::f64::consts::FRAC_1_SQRT_2;
-    // The exponential as two normal factors, so that only the last product rounds to few digits.
-    -(root * series * (1.0 - 0.5 * lost) * (100.0 - 0.5 * square).exp()) * (-100.0f64).exp()
+    // The exponential is two normal factors, so that only the last product is rounded to few digits.
+    -(root * series * (1.0 - 0.5 * rounding) * (100.0 - 0.5 * square).exp()) * (-100.0f64).exp()
 }
 
 macro_rules! binary {

@@ -1,8 +1,7 @@
-//! Per-thread scratch memory that a kernel keeps between calls, so that it allocates only if it
-//! needs more than before.
+//! Per-thread scratch memory that a kernel keeps between calls, so that it allocates only if it needs more than in
+//! earlier calls.
 //!
-//! All of it is freed when a VM is dropped ([`pliant_pool::release`]), so that no data of a program
-//! remains.
+//! All scratch memory is freed when a VM is dropped ([`pliant_pool::release`]), so that no data of a program remains.
 
 use std::cell::OnceCell;
 
@@ -16,9 +15,9 @@ use pliant_tensor::poison;
 struct Line([u8; 64]);
 
 /// The scratch memory of all kernels and threads.
-static ALL: ThreadCaches<Vec<Line>> = ThreadCaches::new();
+static CACHES: ThreadCaches<Vec<Line>> = ThreadCaches::new();
 
-/// Scratch memory; each kernel has its own, as a `thread_local!`.
+/// The scratch memory of a kernel, which declares it as `thread_local!`.
 pub struct Scratch(OnceCell<ThreadCache<Vec<Line>>>);
 
 impl Scratch {
@@ -27,18 +26,18 @@ impl Scratch {
         Scratch(OnceCell::new())
     }
 
-    /// Calls `f` with memory for `len` elements, aligned to a cache line and with arbitrary
-    /// contents. Returns the kernel status of `f`, or out of memory.
+    /// Calls `f` with memory for `len` elements, aligned to a cache line and with arbitrary contents. Returns the
+    /// kernel status of `f`, or out of memory.
     pub fn with<T: Copy>(&self, len: usize, f: impl FnOnce(*mut T) -> i64) -> i64 {
         const { assert!(align_of::<T>() <= align_of::<Line>()) };
         let wanted = len.saturating_mul(size_of::<T>()).div_ceil(size_of::<Line>());
-        let kept = self.0.get_or_init(|| {
-            on_release(|| ALL.empty(std::mem::take));
-            ALL.claim()
+        let cache = self.0.get_or_init(|| {
+            on_release(|| CACHES.empty(std::mem::take));
+            CACHES.claim()
         });
-        match kept.enter() {
+        match cache.enter() {
             Some(mut lines) => with_lines(&mut lines, wanted, |p| f(p.cast())),
-            // A nested call, or another thread is emptying the cache.
+            // This is a nested call, or another thread is emptying the cache.
             None => with_lines(&mut Vec::new(), wanted, |p| f(p.cast())),
         }
     }
@@ -61,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn memory_begins_a_line_and_is_kept() {
+    fn memory_is_aligned_and_reused() {
         let scratch = Scratch::new();
         let mut first = 0;
         let status = scratch.with(3, |p: *mut f32| {
@@ -97,12 +96,12 @@ mod tests {
         };
         scratch.with(1000, mark);
         std::thread::spawn(pliant_pool::release).join().expect("it ends");
-        let kept = scratch.0.get().expect("it was used").enter().expect("it is idle");
-        assert_eq!(kept.capacity(), 0);
+        let cache = scratch.0.get().expect("it was used").enter().expect("it is idle");
+        assert_eq!(cache.capacity(), 0);
     }
 
     #[test]
-    fn what_does_not_fit_memory_is_a_status() {
+    fn allocation_failure_is_a_status() {
         let scratch = Scratch::new();
         for len in [1 << 60, usize::MAX / 8, usize::MAX] {
             assert_eq!(scratch.with(len, |_: *mut f64| 0), STATUS_NO_MEMORY);

@@ -1,9 +1,8 @@
 //! The declared kernel `softmax`.
 //!
-//! Recipe: three passes over a row, of which the second and the third find it in a cache: the maximum, the exponentials and their
-//! sum, the division. Rows that are shorter than a vector are computed as many at a time as a vector has lanes, in columns: one
-//! vector has the elements of all these rows in one column. A vector of partial sums covers at most [`PART`] elements; their
-//! totals are added in float64.
+//! Recipe: three passes over a row: the maximum, the exponentials and their sum, the division. The row is in a cache in
+//! the second and third pass. Rows that are shorter than a vector are computed side by side, one row per lane. Partial
+//! sums of at most [`MAX_PARTIAL_SUM`] elements are computed in float32 and added in float64.
 
 use pliant_exec::abi::{KernelRuntime, STATUS_CANCELLED, STATUS_OK};
 use pliant_kernel_api::kernels::softmax::KERNEL;
@@ -23,8 +22,8 @@ pub struct Softmax;
 
 /// Lanes of the widest vector.
 const WIDEST: usize = 16;
-/// Elements that are added up in float32.
-const PART: usize = 4096;
+/// Maximum number of elements that are summed in float32.
+const MAX_PARTIAL_SUM: usize = 4096;
 
 /// The rows of a piece.
 struct Rows {
@@ -55,44 +54,45 @@ impl Implementation for Softmax {
         let log = call.int("log") != 0;
         let addresses = Addresses(x.data.cast_const().cast(), out.data.cast());
         let run = for_isa!(isa(), softmax(rows: &Rows)).0;
-        let each = (piece() / columns).clamp(1, rows).next_multiple_of(WIDEST).min(rows);
-        let share_of = |index: usize| {
-            let (addresses, first) = (&addresses, index * each);
-            // SAFETY: the call was checked: both operands have these rows and share no memory. Each row is in one piece.
+        let rows_per_piece = (piece() / columns).clamp(1, rows).next_multiple_of(WIDEST).min(rows);
+        let run_piece = |index: usize| {
+            let (addresses, first) = (&addresses, index * rows_per_piece);
+            // SAFETY: the call was checked: both operands have these rows and share no memory. Each row is in one
+            // piece.
             unsafe {
                 run(&Rows {
                     x: addresses.0.add(first * columns),
                     out: addresses.1.add(first * columns),
-                    rows: each.min(rows - first),
+                    rows: rows_per_piece.min(rows - first),
                     columns,
                     log,
                 });
             }
             if runtime.is_interrupted() { STATUS_CANCELLED } else { STATUS_OK }
         };
-        let units = (each.saturating_mul(columns) / unit()).max(1);
+        let units = (rows_per_piece.saturating_mul(columns) / unit()).max(1);
         // SAFETY: the runtime is valid, and the kernels do not unwind.
-        unsafe { parallel_for(runtime, rows.div_ceil(each), units, &share_of) }
+        unsafe { parallel_for(runtime, rows.div_ceil(rows_per_piece), units, &run_piece) }
     }
 }
 
 /// # Safety
 /// The machine has the instructions of `L`. The rows are valid and share no memory with the results.
 #[inline(always)]
-unsafe fn softmax<L: MathLanes<Elem = f32> + Reduce>(all: &Rows) {
+unsafe fn softmax<L: MathLanes<Elem = f32> + Reduce>(r: &Rows) {
     // SAFETY: guaranteed by the caller.
     unsafe {
-        if all.columns < L::N {
-            return short_rows::<L>(all);
+        if r.columns < L::N {
+            return short_rows::<L>(r);
         }
-        for row in 0..all.rows {
-            let at = row * all.columns;
-            long_row::<L>(all.x.add(at), all.out.add(at), all.columns, all.log);
+        for row in 0..r.rows {
+            let at = row * r.columns;
+            long_row::<L>(r.x.add(at), r.out.add(at), r.columns, r.log);
         }
     }
 }
 
-/// A row of at least one vector. The last vector overlaps the one before it, or is loaded in part.
+/// Computes a row of at least one vector. The last vector overlaps the previous one, or is loaded in part.
 ///
 /// # Safety
 /// As for [`softmax`].
@@ -127,7 +127,7 @@ unsafe fn long_row<L: MathLanes<Elem = f32> + Reduce>(
     }
 }
 
-/// The sum of the exponentials of differences to `base`, which are stored unless the logarithm is computed.
+/// Computes the exponentials of the differences to `base`, and stores them unless `log`. Returns their sum.
 ///
 /// # Safety
 /// As for [`softmax`].
@@ -144,7 +144,7 @@ unsafe fn exponentials<L: MathLanes<Elem = f32> + Reduce>(
     unsafe {
         let mut start = 0;
         while start < whole {
-            let end = whole.min(start + PART);
+            let end = whole.min(start + MAX_PARTIAL_SUM);
             let mut sum = L::zero();
             for at in (start..end).step_by(L::N) {
                 let e = exponential(L::load(x.add(at)), base);
@@ -171,8 +171,8 @@ unsafe fn exponentials<L: MathLanes<Elem = f32> + Reduce>(
     total as f32
 }
 
-/// The exponential of a difference. This is a function, since a closure need not be inlined, and its vector instructions would then
-/// be calls.
+/// The exponential of a difference. This is not a closure: if the compiler did not inline a closure, its vector
+/// instructions would be calls.
 ///
 /// # Safety
 /// The machine has the instructions of `L`.
@@ -182,7 +182,7 @@ unsafe fn exponential<L: MathLanes<Elem = f32>>(x: L, base: L) -> L {
     unsafe { math::exp(&mut Wide::<L>::new(), &x.sub(base)) }
 }
 
-/// Divides the exponentials by their sum, or writes the logarithms.
+/// Divides the exponentials by their sum, or computes the logarithms if `log`.
 ///
 /// # Safety
 /// As for [`softmax`].
@@ -214,26 +214,26 @@ unsafe fn finish<L: MathLanes<Elem = f32>>(
     }
 }
 
-/// Rows that are shorter than a vector, as many at a time as a vector has lanes.
+/// Computes rows that are shorter than a vector, one row per lane.
 ///
 /// # Safety
 /// As for [`softmax`].
 #[inline(always)]
-unsafe fn short_rows<L: MathLanes<Elem = f32>>(all: &Rows) {
-    let n = all.columns;
+unsafe fn short_rows<L: MathLanes<Elem = f32>>(r: &Rows) {
+    let n = r.columns;
     // Column `j` of all rows is at `j * L::N`.
     let mut block = [0f32; WIDEST * WIDEST];
-    for first in (0..all.rows).step_by(L::N) {
-        let count = L::N.min(all.rows - first);
-        // SAFETY: guaranteed by the caller; a block has at most as many rows and columns as a vector lanes.
+    for first in (0..r.rows).step_by(L::N) {
+        let count = L::N.min(r.rows - first);
+        // SAFETY: guaranteed by the caller; a block has at most `L::N` rows and columns.
         unsafe {
-            let (x, out) = (all.x.add(first * n), all.out.add(first * n));
+            let (x, out) = (r.x.add(first * n), r.out.add(first * n));
             for row in 0..count {
                 for j in 0..n {
                     block[j * L::N + row] = *x.add(row * n + j);
                 }
             }
-            columns::<L>(block.as_mut_ptr(), n, all.log);
+            columns::<L>(block.as_mut_ptr(), n, r.log);
             for row in 0..count {
                 for j in 0..n {
                     *out.add(row * n + j) = block[j * L::N + row];
@@ -243,7 +243,7 @@ unsafe fn short_rows<L: MathLanes<Elem = f32>>(all: &Rows) {
     }
 }
 
-/// Softmax of `n` vectors, lane by lane, in place.
+/// Softmax over `n` vectors, for each lane, in place.
 ///
 /// # Safety
 /// The machine has the instructions of `L`. The vectors are valid.

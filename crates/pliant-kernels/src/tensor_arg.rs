@@ -1,9 +1,8 @@
-//! The check of a tensor argument. Generated code calls it once per tensor, then compares the
-//! dims itself.
+//! The check of a tensor argument. Generated code calls it once per tensor, and then compares the dims itself.
 
 use pliant_exec::abi::DLTensor;
 
-/// What is wrong with a tensor argument. The order is that of the code generator's messages.
+/// Why a tensor argument was rejected. The order is that of the messages of the code generator.
 #[repr(i64)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TensorFault {
@@ -15,16 +14,16 @@ pub enum TensorFault {
     Layout = 3,
 }
 
-/// The number of kinds of [`TensorFault`].
+/// The number of variants of [`TensorFault`].
 pub const TENSOR_FAULTS: usize = 3;
 
-/// The element type as one word: code, bits and lanes as in `DLDataType`.
+/// An element type of one lane as a word: code, bits and lanes as in `DLDataType`.
 pub fn dtype_word(code: u8, bits: u8) -> i64 {
     i64::from(code) | i64::from(bits) << 8 | 1 << 16
 }
 
-/// Checks rank, element type and, if `compact` is not 0, that the elements are row-major without
-/// gaps. Returns 0 or a [`TensorFault`].
+/// Checks rank, element type and, if `compact` is not 0, that the elements are row-major without gaps. Returns 0 or a
+/// [`TensorFault`].
 ///
 /// # Safety
 /// `tensor` is null or points to a `DLTensor` as described by the kernel ABI.

@@ -1,9 +1,9 @@
-//! Copies between tensors of any strides.
+//! The declared kernel `transpose`: copies between tensors of any strides.
 //!
-//! Recipe: dims of size 1 are dropped, and adjacent dims that are contiguous in both tensors are
-//! merged. If the fastest dim of both is the same, rows are copied. Otherwise the two fastest dims
-//! span tiles whose cache lines stay in the L1 cache: a tile is read along one dim and written along
-//! the other. Pieces of tiles are distributed over the worker team.
+//! Recipe: dims of size 1 are dropped, and adjacent dims that are contiguous in both tensors are merged. If the fastest
+//! dim of both is the same, rows are copied. Otherwise the two fastest dims span tiles whose cache lines stay in the L1
+//! cache: a tile is read along one dim and written along the other. Pieces of tiles are distributed over the worker
+//! team.
 
 use std::ops::Range;
 
@@ -46,12 +46,12 @@ struct Dim {
     to: usize,
 }
 
-const ONE: Dim = Dim { size: 1, from: 0, to: 0 };
+const UNIT_DIM: Dim = Dim { size: 1, from: 0, to: 0 };
 
-/// The order of a copy.
+/// The loops of a copy.
 #[derive(Debug)]
 struct Plan {
-    /// The dims around the tiles, outermost first, and how many there are.
+    /// The dims around the tiles, outermost first, and their number.
     outer: [Dim; MAX_RANK],
     count: usize,
     /// The fastest dim of the source.
@@ -61,10 +61,10 @@ struct Plan {
 }
 
 impl Plan {
-    /// The order for two tensors of the same dims; `None` if they have no elements.
+    /// Plans a copy between two tensors of the same dims; `None` if they have no elements.
     fn of(x: &View, out: &View) -> Option<Plan> {
         let strides = x.strides().iter().zip(out.strides());
-        let mut dims = [ONE; MAX_RANK];
+        let mut dims = [UNIT_DIM; MAX_RANK];
         let mut count = 0;
         for (&size, (&from, &to)) in x.shape().iter().zip(strides) {
             match size {
@@ -77,41 +77,43 @@ impl Plan {
             }
         }
         dims[..count].sort_unstable_by_key(|d| std::cmp::Reverse((d.to, d.from)));
-        let mut merged = [ONE; MAX_RANK];
-        let mut kept = 0;
+        let mut merged = [UNIT_DIM; MAX_RANK];
+        let mut merged_count = 0;
         for &d in &dims[..count] {
             let adjacent = |outer: &Dim| outer.from == d.size * d.from && outer.to == d.size * d.to;
-            match merged[..kept].last_mut().filter(|outer| adjacent(outer)) {
+            match merged[..merged_count].last_mut().filter(|outer| adjacent(outer)) {
                 Some(outer) => *outer = Dim { size: outer.size * d.size, ..d },
                 None => {
-                    merged[kept] = d;
-                    kept += 1;
+                    merged[merged_count] = d;
+                    merged_count += 1;
                 }
             }
         }
-        let write_dim = if kept == 0 { ONE } else { merged[kept - 1] };
-        kept = kept.saturating_sub(1);
-        let fastest =
-            (0..kept).min_by_key(|&k| merged[k].from).filter(|&k| merged[k].from < write_dim.from);
+        let write_dim = if merged_count == 0 { UNIT_DIM } else { merged[merged_count - 1] };
+        merged_count = merged_count.saturating_sub(1);
+        let fastest = (0..merged_count)
+            .min_by_key(|&k| merged[k].from)
+            .filter(|&k| merged[k].from < write_dim.from);
         let (read_dim, write_dim) = match fastest {
             Some(k) => {
                 let read_dim = merged[k];
-                merged.copy_within(k + 1..kept, k);
-                kept -= 1;
+                merged.copy_within(k + 1..merged_count, k);
+                merged_count -= 1;
                 (read_dim, write_dim)
             }
-            None => (write_dim, ONE),
+            None => (write_dim, UNIT_DIM),
         };
-        Some(Plan { outer: merged, count: kept, read_dim, write_dim })
+        Some(Plan { outer: merged, count: merged_count, read_dim, write_dim })
     }
 
     /// # Safety
-    /// Both tensors have elements of the size of `T` at all positions of the dims, and share no memory.
+    /// Both tensors have elements of the size of `T` at all indices of the dims, and share no memory.
     unsafe fn run<T: Copy>(&self, runtime: &KernelRuntime, x: &View, out: &View) -> i64 {
         let (x, out) = (Address(x.data.cast::<T>()), Address(out.data.cast::<T>()));
         let planes: usize = self.outer[..self.count].iter().map(|d| d.size).product();
         let (read_dim, write_dim) = (self.read_dim.size, self.write_dim.size);
-        // A piece is a part of the plane of the two fastest dims, cut along the longer one, or several planes.
+        // A plane is the elements of the two fastest dims. A piece is a part of a plane along its longer dim, or
+        // several planes.
         let (long, short) = (read_dim.max(write_dim), read_dim.min(write_dim));
         let part_size = (piece() / short).max(TILE).next_multiple_of(TILE);
         let parts = long.div_ceil(part_size);
@@ -136,7 +138,7 @@ impl Plan {
         unsafe { parallel_for(runtime, pieces, units, &run) }
     }
 
-    /// The offsets of a position of the outer dims in the source and the destination.
+    /// The offsets of an index of the outer dims in the source and the destination.
     fn offsets(&self, position: usize) -> (usize, usize) {
         let (mut rest, mut from, mut to) = (position, 0, 0);
         for d in self.outer[..self.count].iter().rev() {
@@ -147,7 +149,7 @@ impl Plan {
         (from, to)
     }
 
-    /// Copies a part of a plane of the two fastest dims: these positions of the source's and of the destination's.
+    /// Copies a part of a plane: ranges of the fastest dims of the source and of the destination.
     ///
     /// # Safety
     /// The part lies in both tensors.
@@ -180,10 +182,10 @@ impl Plan {
     }
 }
 
-/// Positions of the fastest dim of the source, and of the destination.
+/// Ranges of the fastest dims of the source and of the destination.
 type Part = (Range<usize>, Range<usize>);
 
-/// An address that threads share.
+/// An address that may be sent to other threads.
 struct Address<T>(*mut T);
 
 // SAFETY: pieces read the source and write different elements of the destination.
@@ -205,7 +207,7 @@ unsafe fn row<T: Copy>(x: *const T, out: *mut T, d: Dim, count: usize) {
     }
 }
 
-/// Copies a plane whose destination has `N` neighbouring elements for each position of the source's fastest dim.
+/// Copies a plane whose destination has `N` adjacent elements for each index of the fastest dim of the source.
 ///
 /// # Safety
 /// The plane lies in both tensors; `read_dim` has a stride of 1 in the source and `write_dim` in the destination.
@@ -223,7 +225,7 @@ unsafe fn few_columns<T: Copy, const N: usize>(
     }
 }
 
-/// Copies a plane whose source has `N` neighbouring elements for each position of the destination's fastest dim.
+/// Copies a plane whose source has `N` adjacent elements for each index of the fastest dim of the destination.
 ///
 /// # Safety
 /// As for [`few_columns`].
@@ -274,22 +276,23 @@ unsafe fn tile<T: Copy>(
     }
 }
 
-/// The blocks of a tile whose rows are contiguous in the source and whose columns are in the destination.
+/// The blocks of a tile whose rows are contiguous in the source, and whose columns are contiguous in the destination.
 struct Blocks<T> {
     x: *const T,
     out: *mut T,
-    /// The distance between lines of the source.
+    /// The stride between lines of the source.
     from: usize,
-    /// The distance between lines of the destination.
+    /// The stride between lines of the destination.
     to: usize,
 }
 
 impl<T: Copy> Blocks<T> {
     /// Transposes `rows` by `columns` elements in blocks of `N` by `N`.
     ///
-    /// A line is visited once for each of its blocks. Lines at distances that are multiples of a page, such as those of the
-    /// channels of an image, share a set of the first-level cache, which cannot hold many of them until the next visit. So the
-    /// outer loop runs over the lines with the more aligned distance, and visits all blocks of few of them in a row.
+    /// A line is accessed once for each of its blocks. Lines with a stride that is a multiple of a page, such as those
+    /// of the channels of an image, map to the same set of the first-level cache, which cannot keep many of them until
+    /// the next access. So the outer loop runs over the lines with the more aligned stride, and accesses all blocks of
+    /// a few lines one after the other.
     ///
     /// # Safety
     /// The elements lie in both tensors; `N` divides `rows` and `columns`.
@@ -325,13 +328,13 @@ impl<T: Copy> Blocks<T> {
     }
 }
 
-/// Transposes a block of `N` by `N` elements, whose rows have 16 bytes, in SSE2 registers, which all x86-64 processors have.
+/// Transposes a block of `N` by `N` elements in SSE2 registers, which all x86-64 processors have. Rows have 16 bytes.
 ///
-/// Each round interleaves the upper half of the rows with the lower half. This rotates the bits of an element's position (row,
-/// then column) by one, so after as many rounds as a column has bits, row and column have changed places.
+/// Each round interleaves the first half of the rows with the second half. This rotates the bits of an element's index
+/// (row, then column) by one. After `log2(N)` rounds, row and column are exchanged.
 ///
 /// # Safety
-/// Each of the `N` rows at these distances has `N` neighbouring elements, in the source and in the destination.
+/// Each of the `N` rows at these strides has `N` adjacent elements, in the source and in the destination.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 unsafe fn block<T: Copy, const N: usize>(x: *const T, out: *mut T, from: usize, to: usize) {
@@ -374,7 +377,7 @@ fn interleaved<const N: usize>(
     }
 }
 
-/// As on x86-64, element by element.
+/// Transposes a block of `N` by `N` elements, one by one.
 ///
 /// # Safety
 /// As on x86-64.
@@ -394,17 +397,17 @@ mod tests {
 
     use super::*;
 
-    /// A view of numbered elements with its dims in this order.
+    /// Numbered elements, and the shape and strides of a view with permuted dims.
     fn permuted(dims: &[i64], order: &[usize]) -> (Vec<u32>, Vec<i64>, Vec<i64>) {
         let count: i64 = dims.iter().product();
         let data = (0..count as u32).collect();
         let strides: Vec<i64> = (0..dims.len()).map(|k| dims[k + 1..].iter().product()).collect();
-        let of = |list: &[i64]| order.iter().map(|&k| list[k]).collect();
-        (data, of(dims), of(&strides))
+        let permute = |list: &[i64]| order.iter().map(|&k| list[k]).collect();
+        (data, permute(dims), permute(&strides))
     }
 
     #[test]
-    fn all_orders_of_dims_are_copied() {
+    fn all_permutations_of_dims_are_copied() {
         let cases: [(&[i64], &[usize]); 12] = [
             (&[2, 3], &[1, 0]),
             (&[1, 70, 3], &[2, 1, 0]),

@@ -3,11 +3,10 @@
 use super::{BLOCK_COLUMNS, LINE};
 use crate::product::rows::TILE_ROWS;
 
-/// Number of rows of words of B that a step reads.
+/// Number of rows of words of B in a step.
 const WORDS: usize = LINE / size_of::<u32>();
 
-/// A zero-padded copy of the last rows of words of B, for a step that has fewer, and the sums of a
-/// block. Rows have [`Edge::ROW`] bytes.
+/// A zero-padded copy of the incomplete last step of B, and the sums of a block. Rows have [`Edge::ROW`] bytes.
 #[repr(C, align(64))]
 pub struct Edge<T> {
     b: [u32; WORDS * BLOCK_COLUMNS],
@@ -19,14 +18,14 @@ impl<T: Copy + Default> Edge<T> {
     /// The row stride in bytes.
     pub const ROW: usize = BLOCK_COLUMNS * size_of::<u32>();
 
-    /// All zeros.
+    /// Buffers of zeros.
     pub fn new() -> Edge<T> {
         const { assert!(size_of::<T>() == size_of::<u32>()) };
         Edge { b: [0; _], c: [T::default(); _] }
     }
 
-    /// Copies `rows` rows of `words` words of B, which start at any address and have a stride of
-    /// `b_row` bytes, and fills the rest with zeros.
+    /// Copies `rows` rows of `words` words of B, with a row stride of `b_row` bytes, and fills the rest with zeros. B
+    /// need not be aligned.
     ///
     /// # Safety
     /// The words are readable.

@@ -1,5 +1,4 @@
-//! The instructions that multiply a block, for each number of tile registers that its rows and
-//! columns take.
+//! The instructions that multiply a block, for each number of registers along its rows and columns.
 
 use std::arch::asm;
 use std::mem::offset_of;
@@ -9,11 +8,11 @@ use super::{Kind, LINE, ROWS};
 /// A range of steps of k, each of [`LINE`] bytes of every row of A.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
-pub struct Stretch {
+pub struct KRange {
     steps: usize,
     a: *const u8,
     a_row: isize,
-    /// The 17th row of A.
+    /// The address of the 17th row of A.
     a_low: *const u8,
     b: *const u8,
     b_row: usize,
@@ -21,24 +20,24 @@ pub struct Stretch {
     b_step: usize,
 }
 
-impl Stretch {
-    /// A stretch of `steps` steps from the first byte of A and of the first column of B on, with
-    /// row strides in bytes. A row of B is a row of words.
+impl KRange {
+    /// A range of `steps` steps that starts at these addresses of A and B, with row strides in bytes. A row of B is a
+    /// row of words.
     pub const fn new(
         steps: usize,
         (a, a_row): (*const u8, isize),
         (b, b_row): (*const u8, usize),
-    ) -> Stretch {
+    ) -> KRange {
         let a_low = a.wrapping_offset(a_row.wrapping_mul(ROWS as isize));
-        Stretch { steps, a, a_row, a_low, b, b_row, b_step: b_row.wrapping_mul(ROWS) }
+        KRange { steps, a, a_row, a_low, b, b_row, b_step: b_row.wrapping_mul(ROWS) }
     }
 }
 
-/// A block of C with the operands of its sums.
+/// A block of C, and its operands.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Block {
-    stretches: [Stretch; 2],
+    k_ranges: [KRange; 2],
     c: *mut u8,
     c_row: isize,
     c_low: *mut u8,
@@ -46,22 +45,22 @@ pub struct Block {
 }
 
 impl Block {
-    /// The sums of two stretches of k, in words at `c` with a row stride of `c_row` bytes. With
+    /// A block of sums over two ranges of k. Sums are 32-bit words at `c` with a row stride of `c_row` bytes. With
     /// `accumulate`, they are added to the contents of C.
-    pub fn new(stretches: [Stretch; 2], c: *mut u8, c_row: isize, accumulate: bool) -> Block {
+    pub fn new(k_ranges: [KRange; 2], c: *mut u8, c_row: isize, accumulate: bool) -> Block {
         let c_low = c.wrapping_offset(c_row.wrapping_mul(ROWS as isize));
-        Block { stretches, c, c_row, c_low, accumulate: usize::from(accumulate) }
+        Block { k_ranges, c, c_row, c_low, accumulate: usize::from(accumulate) }
     }
 }
 
-/// Defines a kernel from the registers of the sums with their positions, and from what each step of
-/// k does with the lines of A at `a` and `a_low` and those of B at `b`.
+/// Defines a kernel: the registers and addresses of the sums, then the instructions of a step, with A at `a` and
+/// `a_low`, and B at `b`.
 macro_rules! kernel {
     ($name:ident, [$($sum:literal at $at:literal),*], [$($step:expr),* $(,)?]) => {
         /// # Safety
-        /// As for [`super::Tiles::multiply`].
+        /// As for [`super::TileRegisters::multiply`].
         unsafe fn $name(block: &Block) {
-            // SAFETY: guaranteed by the caller. No other code uses the registers of tiles.
+            // SAFETY: guaranteed by the caller. No other code uses the tile registers.
             unsafe {
                 asm!(
                     "mov {c}, [{block} + {c_at}]",
@@ -92,7 +91,7 @@ macro_rules! kernel {
                     "dec {steps}",
                     "jnz 5b",
                     "6:",
-                    "add {block}, {stretch}",
+                    "add {block}, {k_range}",
                     "dec {left:e}",
                     "jnz 4b",
                     $(concat!("tilestored [", $at, "], ", $sum),)*
@@ -108,14 +107,14 @@ macro_rules! kernel {
                     c_row = out(reg) _,
                     c_low = out(reg) _,
                     line = const LINE,
-                    stretch = const size_of::<Stretch>(),
-                    steps_at = const offset_of!(Block, stretches) + offset_of!(Stretch, steps),
-                    a_at = const offset_of!(Block, stretches) + offset_of!(Stretch, a),
-                    a_row_at = const offset_of!(Block, stretches) + offset_of!(Stretch, a_row),
-                    a_low_at = const offset_of!(Block, stretches) + offset_of!(Stretch, a_low),
-                    b_at = const offset_of!(Block, stretches) + offset_of!(Stretch, b),
-                    b_row_at = const offset_of!(Block, stretches) + offset_of!(Stretch, b_row),
-                    b_step_at = const offset_of!(Block, stretches) + offset_of!(Stretch, b_step),
+                    k_range = const size_of::<KRange>(),
+                    steps_at = const offset_of!(Block, k_ranges) + offset_of!(KRange, steps),
+                    a_at = const offset_of!(Block, k_ranges) + offset_of!(KRange, a),
+                    a_row_at = const offset_of!(Block, k_ranges) + offset_of!(KRange, a_row),
+                    a_low_at = const offset_of!(Block, k_ranges) + offset_of!(KRange, a_low),
+                    b_at = const offset_of!(Block, k_ranges) + offset_of!(KRange, b),
+                    b_row_at = const offset_of!(Block, k_ranges) + offset_of!(KRange, b_row),
+                    b_step_at = const offset_of!(Block, k_ranges) + offset_of!(KRange, b_step),
                     c_at = const offset_of!(Block, c),
                     c_row_at = const offset_of!(Block, c_row),
                     c_low_at = const offset_of!(Block, c_low),
@@ -131,10 +130,9 @@ type KernelFn = unsafe fn(&Block);
 
 /// The kernels of one kind.
 pub(super) struct Kernels {
-    /// Indexed by whether there are more than 16 rows, then by whether there are 16, 32 or 64
-    /// columns.
+    /// Indexed by whether there are more than 16 rows, then by whether there are 16, 32 or 64 columns.
     pub table: [&'static [KernelFn]; 2],
-    /// Multiplies the contents of registers, four times per step.
+    /// Multiplies the contents of registers without memory accesses, four times per step.
     pub repeat: unsafe fn(usize),
 }
 
@@ -196,9 +194,9 @@ macro_rules! kernels {
             ]);
 
             /// # Safety
-            /// As for [`super::super::Tiles::repeat`].
+            /// As for [`super::super::TileRegisters::repeat`].
             unsafe fn repeat(steps: usize) {
-                // SAFETY: guaranteed by the caller. No other code uses the registers of tiles.
+                // SAFETY: guaranteed by the caller. No other code uses the tile registers.
                 unsafe {
                     asm!(
                         "2:",

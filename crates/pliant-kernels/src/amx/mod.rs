@@ -1,22 +1,21 @@
-//! Products in tile registers (AMX of x86-64): registers of 16 rows of 64 bytes, and instructions
-//! that multiply one by another and add the products to a third.
+//! Matrix products in the tile registers of x86-64 (AMX). A register has 16 rows of 64 bytes. Instructions multiply two
+//! registers and add the product to a third.
 //!
-//! Recipe: a block of C of up to 32 x 32 sums, or of up to 16 x 64, takes four registers. Each step
-//! reads 64 bytes of k of the block's rows of A and of its columns of B, and issues four
-//! instructions of 16 K multiply-adds of bytes, or 8 K of bfloat16. A is copied first, so that its
-//! rows start at cache lines (`quantized`, `narrow`). B is packed in words: four rows of k of
-//! bytes, or two of bfloat16, are adjacent, so that panels packed for other instructions are read
-//! in place. An incomplete last step reads copies that are padded with zeros.
+//! Recipe: a block of C of up to 32 x 32 sums, or of up to 16 x 64, takes four registers. Each step reads 64 bytes of k
+//! of the rows of A and of the columns of B, and issues four instructions of 16 K multiply-adds of bytes, or 8 K of
+//! bfloat16. A is copied first, so that its rows start at cache lines (`quantized`, `low_precision_weights`). B is
+//! packed in words of four rows of k of bytes, or two rows of bfloat16. This is the same packing as for vectors, so
+//! panels are read in place. An incomplete last step reads copies that are padded with zeros.
 //!
 //! Measured from the first-level cache: 8 to 10 times the peak of float32 with bfloat16, 14 to 16 times with bytes.
 //!
-//! The registers belong to a thread that requests them ([`Tiles`]). A process must first request
-//! permission from the system ([`pliant_machine::isa::Isa::is_available`]).
+//! A thread configures its registers before use, and releases them ([`TileRegisters`]). A process must first request
+//! permission from the operating system ([`pliant_machine::isa::Isa::is_available`]).
 //!
 //! | module | owns |
 //! |---|---|
-//! | `edge` | the padded last step of B, and the sums of a block |
-//! | `kernels` | the instructions |
+//! | `edge` | buffers for the padded last step of B and the sums of a block |
+//! | `kernels` | the instructions that multiply a block |
 //! | `registers` | the tile registers of a thread |
 
 mod edge;
@@ -25,8 +24,8 @@ mod registers;
 
 use crate::product::rows::TILE_ROWS;
 pub use edge::Edge;
-pub use kernels::{Block, Stretch};
-pub use registers::Tiles;
+pub use kernels::{Block, KRange};
+pub use registers::TileRegisters;
 
 /// Bytes of a row of a register: one 32-bit word for each of 16 columns.
 pub const LINE: usize = 64;
@@ -37,16 +36,17 @@ pub const COLUMNS: usize = 16;
 /// Maximum number of columns of a block of at most 16 rows; larger blocks have half as many.
 pub const BLOCK_COLUMNS: usize = 4 * COLUMNS;
 
-/// The first column and the width of each block of `columns` columns and at most `rows` rows.
+/// Divides `columns` columns into strips for blocks of at most `rows` rows. Returns the first column and the width of
+/// each strip.
 pub fn strips(columns: usize, rows: usize) -> impl Iterator<Item = (usize, usize)> {
-    let most = if rows > ROWS { BLOCK_COLUMNS / 2 } else { BLOCK_COLUMNS };
+    let max_width = if rows > ROWS { BLOCK_COLUMNS / 2 } else { BLOCK_COLUMNS };
     let mut next = 0;
     std::iter::from_fn(move || {
-        let (at, left) = (next, columns.saturating_sub(next).div_ceil(COLUMNS));
+        let (at, registers) = (next, columns.saturating_sub(next).div_ceil(COLUMNS));
         // One, two or four registers.
-        let width = COLUMNS << left.checked_ilog2()?;
-        next += width.min(most);
-        Some((at, width.min(most)))
+        let width = COLUMNS << registers.checked_ilog2()?;
+        next += width.min(max_width);
+        Some((at, width.min(max_width)))
     })
 }
 

@@ -17,13 +17,13 @@ struct Configuration {
 }
 
 impl Configuration {
-    /// The configuration for blocks of `rows` rows. A register without rows has no bytes either.
+    /// The configuration for blocks of `rows` rows.
     fn new(rows: usize) -> Configuration {
         let full = ROWS as u8;
         let upper = rows.min(ROWS) as u8;
         let lower = rows.saturating_sub(ROWS) as u8;
-        // Without lower rows, their registers hold more columns of C and of B.
-        let (lower_c, sixth) = if lower == 0 { (upper, full) } else { (lower, lower) };
+        // Without lower rows, the registers for them hold more columns of C and of B.
+        let (lower_c, tmm5_rows) = if lower == 0 { (upper, full) } else { (lower, lower) };
         let mut configuration = Configuration {
             palette: 1,
             start_row: 0,
@@ -31,7 +31,7 @@ impl Configuration {
             bytes: [0; 16],
             rows: [0; 16],
         };
-        let rows = [upper, upper, lower_c, lower_c, upper, sixth, full, full];
+        let rows = [upper, upper, lower_c, lower_c, upper, tmm5_rows, full, full];
         configuration.rows[..rows.len()].copy_from_slice(&rows);
         configuration.bytes[..rows.len()].fill(LINE as u16);
         configuration
@@ -40,28 +40,26 @@ impl Configuration {
 
 /// The tile registers of this thread. Dropping this value releases them.
 #[derive(Debug)]
-pub struct Tiles {
+pub struct TileRegisters {
     rows: usize,
-    /// Not `Send`: registers belong to the thread that configured them.
-    here: std::marker::PhantomData<*const ()>,
+    /// Makes the type not `Send`: registers belong to the thread that configured them.
+    not_send: std::marker::PhantomData<*const ()>,
 }
 
-impl Tiles {
-    /// No configuration yet.
+impl TileRegisters {
+    /// The registers of this thread, which are not configured yet.
     ///
     /// # Safety
-    /// `Isa::Amx.is_available()` returned true. The thread has no other `Tiles`.
-    pub unsafe fn new() -> Tiles {
-        Tiles { rows: 0, here: std::marker::PhantomData }
+    /// `Isa::Amx.is_available()` returned true. The thread has no other `TileRegisters`.
+    pub unsafe fn new() -> TileRegisters {
+        TileRegisters { rows: 0, not_send: std::marker::PhantomData }
     }
 
-    /// Computes a block of 1 to [`TILE_ROWS`] rows by 16 or 32 columns, or by 64 columns for at
-    /// most 16 rows.
+    /// Computes a block of 1 to [`TILE_ROWS`] rows by 16 or 32 columns, or by 64 columns for at most 16 rows.
     ///
     /// # Safety
-    /// The elements of C are readable and writable, and not accessed by others. Those of A and
-    /// B are readable: each step reads [`LINE`] bytes of each row of A, and 16 rows of all
-    /// columns of B.
+    /// The elements of C are readable and writable, and not accessed by others. Those of A and B are readable: each
+    /// step reads [`LINE`] bytes of each row of A, and 16 rows of all columns of B.
     pub unsafe fn multiply(&mut self, kind: Kind, rows: usize, columns: usize, block: &Block) {
         self.configure(rows);
         let kernel =
@@ -70,8 +68,7 @@ impl Tiles {
         unsafe { kernel(block) }
     }
 
-    /// Multiplies the contents of registers without memory accesses, as a block of 32 x 32 does in
-    /// each step of k.
+    /// Multiplies the contents of registers without memory accesses, with the instructions of a block of 32 x 32.
     pub fn repeat(&mut self, kind: Kind, steps: usize) {
         self.configure(TILE_ROWS);
         // SAFETY: the registers are configured.
@@ -81,8 +78,7 @@ impl Tiles {
     fn configure(&mut self, rows: usize) {
         if self.rows != rows {
             let configuration = Configuration::new(rows);
-            // SAFETY: the configuration uses palette 1; `new` guarantees that the registers may
-            // be used.
+            // SAFETY: the configuration uses palette 1; `new` guarantees that the registers may be used.
             unsafe {
                 asm!("ldtilecfg [{}]", in(reg) &raw const configuration, options(nostack, readonly));
             }
@@ -91,11 +87,10 @@ impl Tiles {
     }
 }
 
-impl Drop for Tiles {
+impl Drop for TileRegisters {
     fn drop(&mut self) {
         if self.rows > 0 {
-            // SAFETY: the registers may be used. Once released, they do not slow down thread
-            // switches.
+            // SAFETY: the registers may be used. Once released, they do not slow down thread switches.
             unsafe { asm!("tilerelease", options(nostack, nomem)) };
         }
     }

@@ -61,11 +61,11 @@ pub struct ScoreBlock<'a> {
     /// The soft cap of the scores; 0 for none.
     pub cap: f32,
     /// The column stride of the bias.
-    pub bias_step: isize,
+    pub bias_stride: isize,
     /// Whether a bias of minus infinity also hides NaN scores.
     pub bias_hides: bool,
     /// The column stride of the mask.
-    pub mask_step: isize,
+    pub mask_stride: isize,
     /// The score of masked columns.
     pub masked_score: f32,
     /// Whether the bias is added after masking.
@@ -207,7 +207,7 @@ unsafe fn transform_scores<L: MathLanes<Elem = f32>>(
                 x = masked::<L>(x, at, count, row, block);
             }
             if !row.bias.is_null() {
-                let bias = match block.bias_step {
+                let bias = match block.bias_stride {
                     0 => L::splat(row.bias.read_unaligned()),
                     1 if count == L::N => L::load(row.bias.add(at)),
                     1 => L::load_first(row.bias.add(at), count),
@@ -246,14 +246,14 @@ unsafe fn masked<L: MathLanes<Elem = f32>>(
     // SAFETY: guaranteed by the caller; the mask is read up to the last column that the row sees; the array is as wide
     // as any vector.
     unsafe {
-        if block.mask_step == 1 && count == L::N {
+        if block.mask_stride == 1 && count == L::N {
             // A fixed trip count, so that the compiler vectorises the loop.
             for (i, seen) in seen.iter_mut().enumerate().take(L::N) {
                 *seen = f32::from(u8::from(*row.mask.add(at + i) != 0));
             }
         } else {
             for (i, seen) in seen.iter_mut().enumerate().take(count) {
-                let byte = *row.mask.offset((at + i) as isize * block.mask_step);
+                let byte = *row.mask.offset((at + i) as isize * block.mask_stride);
                 *seen = f32::from(u8::from(byte != 0));
             }
         }

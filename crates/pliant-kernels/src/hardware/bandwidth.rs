@@ -6,14 +6,13 @@ use super::best_of;
 use crate::lanes::{Lanes, for_isa};
 use pliant_machine::isa::isa;
 
-/// Sizes in bytes that fit the first, second and third cache levels of common machines, and one
-/// that exceeds them.
+/// Sizes in bytes that fit the first, second and third cache levels of common machines, and one that exceeds them.
 pub const LEVELS: [(&str, usize); 4] =
     [("L1", 16 << 10), ("L2", 256 << 10), ("L3", 8 << 20), ("DRAM", 256 << 20)];
 
-/// Minimum number of bytes that a round reads.
+/// Minimum number of bytes that are read in a round.
 const ROUND: usize = 256 << 20;
-/// Number of vectors that are read at once.
+/// Number of independent sums.
 const SUMS: usize = 8;
 
 /// # Safety
@@ -36,8 +35,8 @@ unsafe fn sum<L: Lanes<Elem = f32>>(data: &[f32]) {
     }
 }
 
-/// The combined read bandwidth of `threads` threads in bytes per second. Each reads its own
-/// `bytes / threads` repeatedly.
+/// The combined read bandwidth of `threads` threads in bytes per second. Each reads its own `bytes / threads`
+/// repeatedly.
 pub fn read_bandwidth(bytes: usize, threads: usize) -> f64 {
     let threads = threads.max(1);
     let (run, lanes) = for_isa!(isa(), sum(data: &[f32]));
@@ -49,7 +48,7 @@ pub fn read_bandwidth(bytes: usize, threads: usize) -> f64 {
         let data = vec![1.0f32; elements];
         move || {
             for _ in 0..times {
-                // SAFETY: the machine has what `isa` says.
+                // SAFETY: the machine has the instructions of `isa()`.
                 unsafe { run(black_box(&data)) };
             }
         }

@@ -1,6 +1,6 @@
-//! Measures the peak performance of the machine, with which kernels are compared.
+//! Measures the peak performance of the machine, to compare kernels with it.
 //!
-//! Each figure is the best of a few short rounds, since other programs can only slow down a round.
+//! Each result is the best of a few short rounds, because other programs can only slow down a round.
 
 mod bandwidth;
 mod peak;
@@ -19,12 +19,12 @@ const STACK: usize = 2 << 20;
 /// The best time of a measurement.
 struct Best {
     time: Duration,
-    /// The number of threads that took part; fewer than requested if the system starts no more.
+    /// The number of threads that ran; fewer than requested if the system could not start more.
     threads: usize,
 }
 
-/// The shortest time in which `threads` threads run their parts, from a common start to the end of
-/// the last. Each thread first creates its part with `prepare`, which is not timed.
+/// The best time of `threads` threads that run concurrently, from a common start to the end of the last thread. Each
+/// thread first calls `prepare`, which is not timed, and then runs its result.
 fn best_of<P: FnMut()>(threads: usize, prepare: impl Fn() -> P + Sync) -> Best {
     let all: Vec<Best> = (0..ROUNDS).map(|_| round(threads, &prepare)).collect();
     // Rounds with fewer threads are not compared.
@@ -35,7 +35,7 @@ fn best_of<P: FnMut()>(threads: usize, prepare: impl Fn() -> P + Sync) -> Best {
 
 /// One round of [`best_of`].
 fn round<P: FnMut()>(threads: usize, prepare: &(impl Fn() -> P + Sync)) -> Best {
-    let (ready, begun) = (AtomicUsize::new(0), AtomicBool::new(false));
+    let (ready, started) = (AtomicUsize::new(0), AtomicBool::new(false));
     let part = |wait: &dyn Fn()| {
         let mut run = prepare();
         run();
@@ -47,7 +47,7 @@ fn round<P: FnMut()>(threads: usize, prepare: &(impl Fn() -> P + Sync)) -> Best 
     let other = || {
         part(&|| {
             ready.fetch_add(1, Ordering::AcqRel);
-            while !begun.load(Ordering::Acquire) {
+            while !started.load(Ordering::Acquire) {
                 std::thread::yield_now();
             }
         })
@@ -56,13 +56,13 @@ fn round<P: FnMut()>(threads: usize, prepare: &(impl Fn() -> P + Sync)) -> Best 
         let builder = std::thread::Builder::new;
         let start = |_| pliant_pool::start_scoped(scope, builder(), STACK, other).ok();
         let others: Vec<_> = (1..threads).map_while(start).collect();
-        let own = part(&|| {
+        let own_span = part(&|| {
             while ready.load(Ordering::Acquire) < others.len() {
                 std::thread::yield_now();
             }
-            begun.store(true, Ordering::Release);
+            started.store(true, Ordering::Release);
         });
-        others.into_iter().filter_map(|thread| thread.join().ok()).chain([own]).collect()
+        others.into_iter().filter_map(|thread| thread.join().ok()).chain([own_span]).collect()
     });
     let begin = spans.iter().map(|span| span.0).min();
     let end = spans.iter().map(|span| span.1).max();
@@ -76,7 +76,7 @@ mod tests {
     use pliant_machine::isa::Isa;
 
     #[test]
-    fn what_the_machine_has_is_measured_and_the_rest_is_not() {
+    fn exactly_the_available_instruction_sets_are_measured() {
         for isa in Isa::ALL {
             let peak = peak_flops(isa, 1);
             assert_eq!(peak.is_some(), isa.is_available(), "{isa:?}");

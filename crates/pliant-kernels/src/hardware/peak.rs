@@ -1,18 +1,17 @@
-//! The peak rate of fused multiply-adds with operands in registers, and of products in tile
-//! registers.
+//! The peak rate of fused multiply-adds with operands in registers, and of products in tile registers.
 
 use std::hint::black_box;
 
 use super::best_of;
 #[cfg(target_arch = "x86_64")]
-use crate::amx::{COLUMNS, Kind, LINE, Tiles};
+use crate::amx::{COLUMNS, Kind, LINE, TileRegisters};
 use crate::lanes::{Lanes, for_isa};
 #[cfg(target_arch = "x86_64")]
 use crate::product::rows::TILE_ROWS;
 use pliant_machine::isa::Isa;
 
-/// Number of independent sums: at least the latency of a multiply-add times those that start per
-/// cycle, and at most the number of registers.
+/// Number of independent sums: at least the latency of a multiply-add times the throughput per cycle, and at most the
+/// number of registers.
 const SUMS: usize = 12;
 /// Steps of a round, about 10 ms.
 const STEPS: usize = 2_000_000;
@@ -23,10 +22,10 @@ const TILE_STEPS: usize = 400_000;
 /// # Safety
 /// The machine has the instructions.
 #[inline(always)]
-unsafe fn chain<L: Lanes<Elem = f32>>(steps: usize) {
+unsafe fn accumulate<L: Lanes<Elem = f32>>(steps: usize) {
     // SAFETY: guaranteed by the caller.
     unsafe {
-        // Operands that the compiler cannot see, and that keep the sums small.
+        // `black_box` prevents constant folding. The values keep the sums small.
         let (x, y) = (L::splat(black_box(0.5)), L::splat(black_box(0.25)));
         let mut sums = [y; SUMS];
         for _ in 0..steps {
@@ -42,21 +41,20 @@ unsafe fn chain<L: Lanes<Elem = f32>>(steps: usize) {
     }
 }
 
-/// Accumulates products for `steps` steps on the calling thread, with the instructions of `isa`.
-/// Returns the number of floating-point operations, or `None` if the machine lacks the
-/// instructions.
+/// Accumulates products for `steps` steps on the calling thread, with the instructions of `isa`. Returns the number of
+/// floating-point operations, or `None` if the machine lacks the instructions.
 pub fn multiply_adds(isa: Isa, steps: usize) -> Option<f64> {
     if !isa.is_available() {
         return None;
     }
-    let (run, lanes) = for_isa!(isa, chain(steps: usize));
+    let (run, lanes) = for_isa!(isa, accumulate(steps: usize));
     // SAFETY: the machine has the instructions.
     unsafe { run(steps) };
     Some(2.0 * (lanes * SUMS * steps) as f64)
 }
 
-/// Floating-point operations per second of `threads` threads that accumulate products of float32
-/// with the instructions of `isa`; `None` if the machine lacks them.
+/// Floating-point operations per second of `threads` threads that accumulate products of float32 with the instructions
+/// of `isa`; `None` if the machine lacks them.
 pub fn peak_flops(isa: Isa, threads: usize) -> Option<f64> {
     let operations = multiply_adds(isa, STEPS)?;
     let time = best_of(threads.max(1), || {
@@ -67,8 +65,8 @@ pub fn peak_flops(isa: Isa, threads: usize) -> Option<f64> {
     Some(operations * time.threads as f64 / time.time.as_secs_f64())
 }
 
-/// Operations per second of `threads` threads that multiply in tile registers: bfloat16, then
-/// bytes. `None` if the machine lacks the registers.
+/// Operations per second of `threads` threads that multiply in tile registers: bfloat16, then bytes. `None` if the
+/// machine lacks the registers.
 pub fn tile_peaks(threads: usize) -> Option<[f64; 2]> {
     #[cfg(target_arch = "x86_64")]
     if Isa::Amx.is_available() {
@@ -83,10 +81,10 @@ fn tile_peak(kind: Kind, threads: usize) -> f64 {
     let time = best_of(threads, || {
         || {
             // SAFETY: the caller checked that the registers may be used, and no kernel runs here.
-            unsafe { Tiles::new() }.repeat(kind, TILE_STEPS);
+            unsafe { TileRegisters::new() }.repeat(kind, TILE_STEPS);
         }
     });
-    let deep = LINE / if kind == Kind::BFloat16 { 2 } else { 1 };
-    let operations = 2 * TILE_ROWS * 2 * COLUMNS * deep * TILE_STEPS * time.threads;
+    let k_per_step = LINE / if kind == Kind::BFloat16 { 2 } else { 1 };
+    let operations = 2 * TILE_ROWS * 2 * COLUMNS * k_per_step * TILE_STEPS * time.threads;
     operations as f64 / time.time.as_secs_f64()
 }

@@ -33,12 +33,12 @@ impl Implementation for Int8Product {
     const KERNEL: &'static Kernel = &KERNEL;
 
     unsafe fn run(runtime: &KernelRuntime, call: &Call, sizes: &Sizes) -> i64 {
-        let step = |name: &str| call.operand(name).map_or(0, |view| view.strides()[0]);
+        let stride = |name: &str| call.operand(name).map_or(0, |view| view.strides()[0]);
         let out = call.operand("out").expect("the operand is required");
         let signed = call.operand("x").is_some_and(|view| view.dtype == DType::Int8);
         let epilogue = IntegerEpilogue {
             row_scales: data(call, "row_scales"),
-            row_scales_step: step("row_scales"),
+            row_scales_stride: stride("row_scales"),
             float: float_epilogue(call, "column_scales"),
             ..IntegerEpilogue::default()
         };
@@ -50,19 +50,18 @@ impl Implementation for Int8Product {
             a_row: sizes.get("inner"),
             a_signed: signed,
             a_zeros: data(call, "x_zeros"),
-            a_zeros_step: step("x_zeros"),
+            a_zeros_stride: stride("x_zeros"),
             b: data(call, "weight"),
             width: sizes.get("width"),
             sums: data(call, "column_sums"),
             b_zeros: data(call, "weight_zeros"),
-            // Sums are converted to float32 at their destination. Empty results may have any
-            // address.
+            // Sums are converted to float32 in place. The address of empty results may be null.
             c: if out.data.is_null() { std::ptr::dangling_mut() } else { out.data.cast() },
             c_row: sizes.get("columns"),
             epilogue: (out.dtype == DType::Float32).then_some(epilogue),
         };
-        // SAFETY: the call was checked, and the caller guarantees valid memory; the instructions
-        // are those of the machine.
+        // SAFETY: the call was checked, and the caller guarantees valid memory; the instructions are those of the
+        // machine.
         unsafe { run(isa(), runtime, &product) }
     }
 }

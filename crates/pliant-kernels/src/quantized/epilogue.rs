@@ -1,8 +1,8 @@
-//! The epilogue of 8-bit products and convolutions: the last step of a quantised layer.
+//! The epilogue of 8-bit products and convolutions.
 //!
-//! A sum is increased by a term of its column, converted to float32, multiplied by a factor of its
-//! row, and finished like other results ([`Epilogue`]). It may then be requantised to a byte:
-//! divided by a scale, rounded to even, shifted by a zero point, and clipped to two limits.
+//! It adds a term of the column to each sum, converts the sum to float32, multiplies it by a factor of the row, and
+//! applies the float32 [`Epilogue`]. The result may then be requantised to 8 bits: divided by a scale, rounded to even,
+//! shifted by a zero point, and clipped.
 
 use std::ptr::null;
 use std::slice::{from_raw_parts, from_raw_parts_mut};
@@ -11,7 +11,7 @@ use crate::epilogue::{Epilogue, EpilogueTile};
 use crate::lanes::{Lanes, for_isa};
 use pliant_machine::isa::Isa;
 
-/// The epilogue of int32 sums. Results are float32, in place of the sums, or bytes.
+/// The epilogue of int32 sums. Results are float32, which replace the sums, or bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct IntegerEpilogue {
     /// Terms of the columns; null if there are none.
@@ -19,20 +19,20 @@ pub struct IntegerEpilogue {
     /// Factors of the rows; null if all are 1.
     pub row_scales: *const f32,
     /// The stride of the factors: 0 if all rows share one.
-    pub row_scales_step: i64,
+    pub row_scales_stride: i64,
     /// The epilogue of the float32 results.
     pub float: Epilogue,
-    /// The conversion to bytes, which are then written instead.
+    /// The conversion to bytes, if results are bytes.
     pub requantization: Option<Requantization>,
 }
 
 impl Default for IntegerEpilogue {
-    /// The conversion to float32.
+    /// Only the conversion to float32.
     fn default() -> IntegerEpilogue {
         IntegerEpilogue {
             terms: null(),
             row_scales: null(),
-            row_scales_step: 0,
+            row_scales_stride: 0,
             float: Epilogue::default(),
             requantization: None,
         }
@@ -46,7 +46,7 @@ pub struct Requantization {
     pub divisor: f32,
     /// The zero point, added after rounding.
     pub zero: f32,
-    /// The minimum and the maximum.
+    /// The minimum and the maximum of results.
     pub limits: (f32, f32),
     /// Whether bytes are signed.
     pub signed: bool,
@@ -55,8 +55,8 @@ pub struct Requantization {
 }
 
 impl IntegerEpilogue {
-    /// The same for results from a column on.
-    pub(super) fn shifted(&self, column: usize) -> IntegerEpilogue {
+    /// The epilogue for the results that start at a column.
+    pub(super) fn at_column(&self, column: usize) -> IntegerEpilogue {
         let mut epilogue = *self;
         let shift = |p: &mut *const f32| {
             if !p.is_null() {
@@ -77,8 +77,8 @@ impl IntegerEpilogue {
     /// Finishes a tile of int32 sums, which become float32 in place.
     ///
     /// # Safety
-    /// As for [`Epilogue::finish`], with elements of int32. The factors of the rows and the terms of
-    /// the columns are readable, the bytes writable.
+    /// As for [`Epilogue::finish`], with elements of int32. The factors of the rows and the terms of the columns are
+    /// readable, the bytes writable.
     pub(super) unsafe fn finish(&self, isa: Isa, tile: &EpilogueTile) {
         // SAFETY: guaranteed by the caller.
         unsafe {
@@ -91,15 +91,13 @@ impl IntegerEpilogue {
     }
 }
 
-/// Converts the int32 of a tile to float32, each with the term of its column added and multiplied
-/// by the factor of its row.
+/// Converts the sums of a tile to float32: adds the terms of the columns, and multiplies by the factors of the rows.
 ///
 /// # Safety
-/// The machine has the instructions of `L`, and the caller has enabled them; as for
-/// [`IntegerEpilogue::finish`].
+/// The machine has the instructions of `L`, and the caller has enabled them; as for [`IntegerEpilogue::finish`].
 #[expect(
     clippy::extra_unused_type_parameters,
-    reason = "says which instructions the compiler may use"
+    reason = "selects the instructions that the compiler may use"
 )]
 #[inline(always)]
 unsafe fn to_floats<L: Lanes<Elem = f32>>(e: &IntegerEpilogue, t: &EpilogueTile) {
@@ -118,7 +116,7 @@ unsafe fn to_floats<L: Lanes<Elem = f32>>(e: &IntegerEpilogue, t: &EpilogueTile)
             // SAFETY: guaranteed by the caller.
             false => unsafe {
                 let row = (t.position.row + row) as i64;
-                *e.row_scales.offset((row * e.row_scales_step) as isize)
+                *e.row_scales.offset((row * e.row_scales_stride) as isize)
             },
         };
         for x in data {
@@ -127,13 +125,13 @@ unsafe fn to_floats<L: Lanes<Elem = f32>>(e: &IntegerEpilogue, t: &EpilogueTile)
     }
 }
 
-/// Writes the bytes of a finished tile.
+/// Requantises a finished tile.
 ///
 /// # Safety
 /// As for [`to_floats`].
 #[expect(
     clippy::extra_unused_type_parameters,
-    reason = "says which instructions the compiler may use"
+    reason = "selects the instructions that the compiler may use"
 )]
 #[inline(always)]
 unsafe fn to_bytes<L: Lanes<Elem = f32>>(b: &Requantization, t: &EpilogueTile) {
@@ -146,7 +144,7 @@ unsafe fn to_bytes<L: Lanes<Elem = f32>>(b: &Requantization, t: &EpilogueTile) {
             (from_raw_parts(t.row(row), t.columns), from_raw_parts_mut(to, t.columns))
         };
         for (to, x) in to.iter_mut().zip(from) {
-            *to = low_byte(b.value(*x), range);
+            *to = clip_to_byte(b.value(*x), range);
         }
     }
 }
@@ -161,10 +159,9 @@ impl Requantization {
     }
 }
 
-/// A float, clipped to a range of bytes and truncated; 0 for NaN. The conversion of a clipped value vectorises, unlike Rust's own,
-/// which saturates at the limits of int32.
+/// Clips and truncates a float to a byte; 0 for NaN. This vectorises, unlike the `as` conversion, which saturates.
 #[inline(always)]
-fn low_byte(x: f32, (low, high): (f32, f32)) -> u8 {
+fn clip_to_byte(x: f32, (low, high): (f32, f32)) -> u8 {
     let x = if x < low { low } else { x };
     let x = if x > high { high } else { x };
     let x = if x.is_nan() { 0.0 } else { x };
@@ -172,8 +169,8 @@ fn low_byte(x: f32, (low, high): (f32, f32)) -> u8 {
     unsafe { x.to_int_unchecked::<i32>() as u8 }
 }
 
-/// Rounds to the nearest integer, ties to even, by adding and subtracting 2^23, where float32 has
-/// no fraction bits. This vectorises for any instruction set.
+/// Rounds to the nearest integer, ties to even, by adding and subtracting 2^23: float32 numbers of that size have no
+/// fraction bits. This vectorises for any instruction set.
 #[inline(always)]
 fn round_even(x: f32) -> f32 {
     const WHOLE: f32 = (1 << 23) as f32;
@@ -187,16 +184,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_are_those_of_a_saturating_conversion() {
+    fn clip_to_byte_saturates() {
         let edges = [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, -0.0, 1e30, -1e30];
         for x in edges.into_iter().chain((-1500..1500).map(|i| i as f32 / 5.0)) {
-            assert_eq!(low_byte(x, (0.0, 255.0)), x as u8, "{x}");
-            assert_eq!(low_byte(x, (-128.0, 127.0)), x as i8 as u8, "{x}");
+            assert_eq!(clip_to_byte(x, (0.0, 255.0)), x as u8, "{x}");
+            assert_eq!(clip_to_byte(x, (-128.0, 127.0)), x as i8 as u8, "{x}");
         }
     }
 
     #[test]
-    fn numbers_are_rounded_to_even() {
+    fn round_even_rounds_ties_to_even() {
         let edges = [0.0, 0.5, 1.5, 2.5, 0.49999997, 8388607.5, 8388608.0, 4194303.5, 1e30];
         for x in edges.into_iter().chain((0..2000).map(|i| i as f32 * 0.37 - 311.0)) {
             for x in [x, -x] {

@@ -1,24 +1,23 @@
-//! Products of 8-bit integers with exact sums in 32 bits: `c[i, j]` is the sum of
-//! `(a[i, p] - a_zero[i]) * (b[p, j] - b_zero[j])`.
+//! Matrix products of 8-bit integers with int32 sums: `c[i, j]` is the sum over `p` of `(a[i, p] - a_zero[i]) * (b[p,
+//! j] - b_zero[j])`.
 //!
-//! Recipe: as for packed float32 operands, with four adjacent values of k in each 32-bit lane: a
-//! word of A is broadcast to all lanes, and one instruction multiplies its unsigned bytes by the
-//! signed bytes of B and adds the four products (`vpdpbusd`). All of k is summed at once. The
-//! highest bit of signed bytes of A is flipped, which adds 128. Zero points are subtracted from the
-//! sums at the end, using the sums of columns, which packing computes, and of rows, which are
-//! computed only if B has zero points. Sums wrap around beyond 32 bits, as in the reference. On
-//! machines with tile registers, these are used except for few rows and for very deep products.
+//! Recipe: as for packed float32 operands, with four adjacent values of k in each 32-bit lane. A word of A is broadcast
+//! to all lanes. One instruction (`vpdpbusd`) multiplies its unsigned bytes by the signed bytes of B and adds the four
+//! products. k is not split. The highest bit of signed bytes of A is flipped, which adds 128. Zero points are
+//! subtracted from the sums at the end. This uses the column sums of B, which packing computes, and the row sums of A,
+//! which are computed only if B has zero points. Sums wrap around on overflow of int32, as in the reference. Tile
+//! registers are used if the machine has them, except for few rows or a very large k.
 //!
 //! Measured, with and without tile registers: "8-bit integers" in `docs/performance.md`.
 //!
 //! | module | owns |
 //! |---|---|
-//! | `amx` | many rows in tile registers |
-//! | `call` | the entry points that loop functions call |
-//! | `convolution` | convolutions: products of copied patches |
-//! | `epilogue` | finishes sums |
+//! | `amx` | products of many rows in tile registers |
+//! | `call` | the declared kernel |
+//! | `convolution` | convolutions, by im2col |
+//! | `epilogue` | the conversion of sums to float32 or 8 bits |
 //! | `tile` | the micro-kernel |
-//! | `zeros` | subtracts zero points from sums |
+//! | `zeros` | the subtraction of zero points |
 //!
 //! Right operands are packed by [`pack_vnni`].
 
@@ -47,7 +46,7 @@ pub use epilogue::{IntegerEpilogue, Requantization};
 use pliant_machine::isa::Isa;
 pub use pliant_tensor::{VnniMatrix, pack_vnni};
 use tile::{Kernels, Tile, kernels};
-use zeros::{ReadTile, add_rows, take_zeros};
+use zeros::{RawTile, subtract_zero_points, sum_rows};
 
 /// The arguments of a product. Strides count elements.
 #[derive(Clone, Copy, Debug)]
@@ -67,7 +66,7 @@ pub struct QuantizedGemm {
     /// Zero points of the rows of A; null if all are 0.
     pub a_zeros: *const i32,
     /// The stride of the zero points: 0 if all rows share one.
-    pub a_zeros_step: i64,
+    pub a_zeros_stride: i64,
     /// B, as packed by [`pack_vnni`].
     pub b: *const i8,
     /// Columns of a panel of B.
@@ -80,7 +79,7 @@ pub struct QuantizedGemm {
     pub c: *mut i32,
     /// The row stride of C.
     pub c_row: i64,
-    /// How sums are finished; `None` to leave int32 sums.
+    /// The epilogue; `None` for int32 results.
     pub epilogue: Option<IntegerEpilogue>,
 }
 
@@ -88,17 +87,17 @@ pub struct QuantizedGemm {
 #[repr(C, align(64))]
 struct Scratch([i32; MAX_TILE_ROWS * MAX_TILE_COLUMNS]);
 
-/// The state shared by all pieces.
+/// A product with checked sizes, and its implementation.
 #[derive(Clone, Copy)]
-struct Work<'a> {
+struct CheckedGemm<'a> {
     g: &'a QuantizedGemm,
     isa: Isa,
     kernels: &'static Kernels,
     /// Whether tile registers are used.
-    tiles: bool,
-    /// Whether the rows of A are already copies: they start at cache lines, are writable and have
-    /// memory up to the end of a line.
-    copied: bool,
+    uses_tile_registers: bool,
+    /// Whether the rows of A are already copies: they start at cache lines, are writable, and are padded to whole cache
+    /// lines.
+    a_is_copied: bool,
     m: usize,
     n: usize,
     k: usize,
@@ -108,16 +107,16 @@ struct Work<'a> {
 /// Computes a product of 8-bit integers with the given instruction set. Returns a kernel status.
 ///
 /// # Safety
-/// The machine has `isa`. The runtime is valid; all addressed elements are valid, including whole
-/// panels and the operands of the epilogue; C overlaps no operand.
+/// The machine has `isa`. The runtime is valid; all addressed elements are valid, including whole panels and the
+/// operands of the epilogue; C overlaps no operand.
 pub unsafe fn run(isa: Isa, runtime: &KernelRuntime, g: &QuantizedGemm) -> i64 {
-    let Some(w) = Work::of(isa, g) else { return STATUS_BAD_ARGUMENTS };
+    let Some(w) = CheckedGemm::of(isa, g) else { return STATUS_BAD_ARGUMENTS };
     if w.m == 0 || w.n == 0 {
         return STATUS_OK;
     }
     let panels = w.n.div_ceil(w.width);
-    let k = w.k.div_ceil(w.speed());
-    let (partition, unit) = match w.tiles {
+    let k = w.k.div_ceil(w.speedup());
+    let (partition, unit) = match w.uses_tile_registers {
         true => {
             (Partition::of_product((w.m, TILE_ROWS), w.n, k, panels).coarsen_panels(), TILE_ROWS)
         }
@@ -132,41 +131,51 @@ pub unsafe fn run(isa: Isa, runtime: &KernelRuntime, g: &QuantizedGemm) -> i64 {
     unsafe { parallel_for(runtime, partition.pieces(), partition.piece_micros, &piece) }
 }
 
-/// The row stride of copies of A, and the number of rows that are copied at once: an odd number of
-/// cache lines, so that adjacent rows start in different sets of the first-level cache, and whole
-/// blocks of tile registers.
-fn copies(k: usize) -> (usize, usize) {
-    let apart = (k.div_ceil(LINE) | 1) * LINE;
-    let blocks = (copied_bytes() / apart / TILE_ROWS).clamp(1, MAX_COPIED_BLOCKS);
-    (apart, blocks * TILE_ROWS)
+/// The row stride of copies of A, in bytes, and the maximum number of rows that are copied at once. The stride is an
+/// odd number of cache lines, so that adjacent rows start in different sets of the first-level cache.
+fn copy_layout(k: usize) -> (usize, usize) {
+    let row_stride = (k.div_ceil(LINE) | 1) * LINE;
+    let blocks = (copied_bytes() / row_stride / TILE_ROWS).clamp(1, MAX_COPIED_BLOCKS);
+    (row_stride, blocks * TILE_ROWS)
 }
 
-impl<'a> Work<'a> {
-    /// The product; `None` if the arguments are invalid.
-    fn of(isa: Isa, g: &'a QuantizedGemm) -> Option<Work<'a>> {
+impl<'a> CheckedGemm<'a> {
+    /// Checks the arguments; `None` if they are invalid.
+    fn of(isa: Isa, g: &'a QuantizedGemm) -> Option<CheckedGemm<'a>> {
         let of = |d: i64| usize::try_from(d).ok();
         let (m, n, k) = (of(g.m)?, of(g.n)?, of(g.k)?);
         let width =
             of(g.width).filter(|&w| w > 0 && w.is_multiple_of(16) && w <= MAX_TILE_COLUMNS)?;
-        let somewhere = !g.c.is_null() || g.epilogue.is_some_and(|e| e.requantization.is_some());
-        let tiles = isa == Isa::Amx && tile_registers::used_for_bytes(m, n, k);
+        let has_destination =
+            !g.c.is_null() || g.epilogue.is_some_and(|e| e.requantization.is_some());
+        let uses_tile_registers = isa == Isa::Amx && tile_registers::used_for_bytes(m, n, k);
         let kernels = kernels(isa);
-        somewhere.then_some(Work { g, isa, kernels, tiles, copied: false, m, n, k, width })
+        has_destination.then_some(CheckedGemm {
+            g,
+            isa,
+            kernels,
+            uses_tile_registers,
+            a_is_copied: false,
+            m,
+            n,
+            k,
+            width,
+        })
     }
 
-    /// The number of products that are added in the time of one of float32.
-    fn speed(&self) -> usize {
-        if self.tiles { TILE_SPEEDUP } else { VECTOR_SPEEDUP }
+    /// The throughput relative to float32.
+    fn speedup(&self) -> usize {
+        if self.uses_tile_registers { TILE_SPEEDUP } else { VECTOR_SPEEDUP }
     }
 
-    /// Computes some rows of some panels. Returns a kernel status: copies for tile registers may
-    /// exhaust memory.
+    /// Computes a range of rows of a range of panels. Returns a kernel status; copies for tile registers may exhaust
+    /// memory.
     ///
     /// # Safety
     /// As for [`run`].
     unsafe fn block(&self, rows: Range<usize>, panels: Range<usize>) -> i64 {
         #[cfg(target_arch = "x86_64")]
-        if self.tiles {
+        if self.uses_tile_registers {
             // SAFETY: guaranteed by the caller.
             return unsafe { amx::block(self, rows, panels) };
         }
@@ -213,27 +222,26 @@ impl<'a> Work<'a> {
             // SAFETY: guaranteed by the caller.
             unsafe { self.kernels.run(height, width, &mut tile) };
         }
-        let mut totals = [0; MAX_TILE_ROWS];
+        let mut row_sums = [0; MAX_TILE_ROWS];
         // SAFETY: guaranteed by the caller; the sums of the tile are complete.
         unsafe {
             if !g.b_zeros.is_null() {
                 let (a, k) = ((a, g.a_row as isize), (self.k, signed));
-                let add = for_isa!(self.isa, add_rows(a: (*const u8, isize), k: (usize, bool), totals: &mut [i32])).0;
-                add(a, k, &mut totals[..height]);
+                let add = for_isa!(self.isa, sum_rows(a: (*const u8, isize), k: (usize, bool), row_sums: &mut [i32])).0;
+                add(a, k, &mut row_sums[..height]);
             }
-            self.finish((totals.as_ptr(), row), (c, c_row), (height, columns), first);
+            self.finish((row_sums.as_ptr(), row), (c, c_row), (height, columns), first);
         }
     }
 
-    /// The value that was added to the bytes of A when they were read. Tile registers support
-    /// signed bytes.
-    fn added(&self) -> i32 {
-        if self.g.a_signed && !self.tiles { 128 } else { 0 }
+    /// The value that flipping the highest bit adds to the bytes of A. Tile registers support signed bytes without it.
+    fn a_offset(&self) -> i32 {
+        if self.g.a_signed && !self.uses_tile_registers { 128 } else { 0 }
     }
 
     /// Whether zero points must be subtracted from the sums.
     fn has_zeros(&self) -> bool {
-        self.added() != 0 || !self.g.a_zeros.is_null() || !self.g.b_zeros.is_null()
+        self.a_offset() != 0 || !self.g.a_zeros.is_null() || !self.g.b_zeros.is_null()
     }
 
     /// Subtracts the zero points from the sums of a tile and applies the epilogue.
@@ -242,7 +250,7 @@ impl<'a> Work<'a> {
     /// As for [`run`].
     unsafe fn finish(
         &self,
-        (totals, row): (*const i32, usize),
+        (row_sums, row): (*const i32, usize),
         (c, c_row): (*mut i32, isize),
         size: (usize, usize),
         first: usize,
@@ -250,8 +258,10 @@ impl<'a> Work<'a> {
         // SAFETY: guaranteed by the caller.
         unsafe {
             if self.has_zeros() {
-                let read = ReadTile { totals, row, c, c_row, size, first };
-                for_isa!(self.isa, take_zeros(work: &Work, tile: &ReadTile)).0(self, &read);
+                let read = RawTile { row_sums, row, c, c_row, size, first };
+                for_isa!(self.isa, subtract_zero_points(work: &CheckedGemm, tile: &RawTile)).0(
+                    self, &read,
+                );
             }
             if let Some(epilogue) = &self.g.epilogue {
                 let (data, row_stride, (rows, columns)) = (c.cast(), c_row, size);

@@ -1,64 +1,63 @@
-//! Subtracts zero points from the sums of a tile:
-//! `sum((a - x) * (b - y)) = sum(a * b) - x * sum(b) - y * (sum(a) - k * x)`.
+//! Subtracts zero points from the sums of a tile: `sum((a - x) * (b - y)) = sum(a * b) - x * sum(b) - y * (sum(a) - k *
+//! x)`.
 
 use std::slice::{from_raw_parts, from_raw_parts_mut};
 
-use super::Work;
+use super::CheckedGemm;
 use crate::lanes::Lanes;
 
-/// Sums of products of bytes as they were read, with any offset.
-pub(super) struct ReadTile {
-    /// Sums of the true values of the rows of A; not read if columns have no zero points.
-    pub totals: *const i32,
+/// A tile of sums before the subtraction of zero points.
+pub(super) struct RawTile {
+    /// Sums of the rows of A, without the offset of flipped bits; not read if columns have no zero points.
+    pub row_sums: *const i32,
     /// The index of the first row.
     pub row: usize,
     /// The sums, with contiguous rows.
     pub c: *mut i32,
-    /// Their row stride.
+    /// The row stride of the sums.
     pub c_row: isize,
-    /// Rows and columns.
+    /// The numbers of rows and columns.
     pub size: (usize, usize),
     /// The index of the first column.
     pub first: usize,
 }
 
-/// The sums of rows of A with a row stride of `apart` bytes and `k` bytes each, which are signed or
-/// unsigned.
+/// Sums each row of A. Rows have `k` bytes, signed or unsigned, and a row stride of `row_stride` bytes.
 ///
 /// # Safety
-/// The machine has the instructions of `L`, and the caller has enabled them. The bytes are readable, the totals writable.
+/// The machine has the instructions of `L`, and the caller has enabled them. The bytes are readable.
 #[expect(
     clippy::extra_unused_type_parameters,
-    reason = "says which instructions the compiler may use"
+    reason = "selects the instructions that the compiler may use"
 )]
 #[inline(always)]
-pub(super) unsafe fn add_rows<L: Lanes<Elem = f32>>(
-    (a, apart): (*const u8, isize),
+pub(super) unsafe fn sum_rows<L: Lanes<Elem = f32>>(
+    (a, row_stride): (*const u8, isize),
     (k, signed): (usize, bool),
-    totals: &mut [i32],
+    row_sums: &mut [i32],
 ) {
     if k == 0 {
-        // The address may be invalid.
-        return totals.fill(0);
+        // The address of A may be invalid.
+        return row_sums.fill(0);
     }
-    for (i, total) in totals.iter_mut().enumerate() {
+    for (i, row_sum) in row_sums.iter_mut().enumerate() {
         // SAFETY: guaranteed by the caller.
-        let row = unsafe { from_raw_parts(a.offset(i as isize * apart), k) };
+        let row = unsafe { from_raw_parts(a.offset(i as isize * row_stride), k) };
         let sum = |value: fn(u8) -> i32| row.iter().fold(0i32, |t, &x| t.wrapping_add(value(x)));
-        *total = if signed { sum(|x| i32::from(x.cast_signed())) } else { sum(i32::from) };
+        *row_sum = if signed { sum(|x| i32::from(x.cast_signed())) } else { sum(i32::from) };
     }
 }
 
-/// Corrects the sums to those of the true values.
+/// Subtracts the zero points, and the offset of flipped bits, from the sums.
 ///
 /// # Safety
 /// The machine has the instructions of `L`, and the caller has enabled them; as for [`super::run`].
 #[expect(
     clippy::extra_unused_type_parameters,
-    reason = "says which instructions the compiler may use"
+    reason = "selects the instructions that the compiler may use"
 )]
 #[inline(always)]
-pub(super) unsafe fn take_zeros<L: Lanes<Elem = f32>>(w: &Work, t: &ReadTile) {
+pub(super) unsafe fn subtract_zero_points<L: Lanes<Elem = f32>>(w: &CheckedGemm, t: &RawTile) {
     let g = w.g;
     let (rows, columns) = t.size;
     for i in 0..rows {
@@ -66,23 +65,23 @@ pub(super) unsafe fn take_zeros<L: Lanes<Elem = f32>>(w: &Work, t: &ReadTile) {
         unsafe {
             let zero = match g.a_zeros.is_null() {
                 true => 0,
-                false => *g.a_zeros.offset(((t.row + i) as i64 * g.a_zeros_step) as isize),
+                false => *g.a_zeros.offset(((t.row + i) as i64 * g.a_zeros_stride) as isize),
             };
             let c = from_raw_parts_mut(t.c.offset(i as isize * t.c_row), columns);
             let sums = from_raw_parts(g.sums.add(t.first), columns);
-            let read = zero.wrapping_add(w.added());
-            if read != 0 {
+            let a_zero = zero.wrapping_add(w.a_offset());
+            if a_zero != 0 {
                 for (c, sum) in c.iter_mut().zip(sums) {
-                    *c = c.wrapping_sub(read.wrapping_mul(*sum));
+                    *c = c.wrapping_sub(a_zero.wrapping_mul(*sum));
                 }
             }
             if g.b_zeros.is_null() {
                 continue;
             }
-            let rest = (*t.totals.add(i)).wrapping_sub((w.k as i32).wrapping_mul(zero));
+            let b_zero_factor = (*t.row_sums.add(i)).wrapping_sub((w.k as i32).wrapping_mul(zero));
             let zeros = from_raw_parts(g.b_zeros.add(t.first), columns);
             for (c, b_zero) in c.iter_mut().zip(zeros) {
-                *c = c.wrapping_sub(rest.wrapping_mul(*b_zero));
+                *c = c.wrapping_sub(b_zero_factor.wrapping_mul(*b_zero));
             }
         }
     }

@@ -6,7 +6,7 @@ mod epilogue;
 mod guard;
 mod inlined_intrinsics;
 mod integer_convolution;
-mod narrow;
+mod low_precision_weights;
 mod non_constant;
 mod packed;
 mod quantized;

@@ -101,7 +101,7 @@ impl Operands {
                 Zeros::None => std::ptr::null(),
                 _ => self.a_zeros.as_ptr(),
             },
-            a_zeros_step: i64::from(self.how.a_zeros == Zeros::Rows),
+            a_zeros_stride: i64::from(self.how.a_zeros == Zeros::Rows),
             b: self.quads.as_ptr(),
             width: self.width as i64,
             sums: self.sums.as_ptr(),

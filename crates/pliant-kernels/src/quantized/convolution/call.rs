@@ -26,7 +26,7 @@ impl Implementation for Int8Conv {
         let epilogue = IntegerEpilogue {
             terms: data(call, "terms"),
             row_scales: data(call, "scale"),
-            row_scales_step: 0,
+            row_scales_stride: 0,
             float: float_epilogue(call, "filter_scales"),
             // SAFETY: guaranteed by the caller for the operands.
             requantization: to_bytes.then(|| unsafe { requantization(call, sizes) }),
@@ -43,8 +43,8 @@ impl Implementation for Int8Conv {
             out: if to_bytes { null_mut() } else { out.data.cast() },
             epilogue: (out.dtype != DType::Int32).then_some(epilogue),
         };
-        // SAFETY: the call was checked, and the caller guarantees valid memory; the instructions
-        // are those of the machine.
+        // SAFETY: the call was checked, and the caller guarantees valid memory; the instructions are those of the
+        // machine.
         unsafe { run(isa(), runtime, &convolution) }
     }
 }
@@ -66,7 +66,7 @@ fn counts(call: &Call, sizes: &Sizes) -> Counts {
     }
 }
 
-/// How results are converted to bytes.
+/// The conversion of results to bytes.
 ///
 /// # Safety
 /// The operands are readable.

@@ -1,4 +1,4 @@
-//! Copies the inputs under the filter, for one result after the other (im2col).
+//! im2col: copies the inputs under the filter, for one result after the other.
 
 use std::ops::Range;
 
@@ -6,7 +6,7 @@ use crate::convolution::shape::Sizes;
 use crate::lanes::{Lanes, for_isa};
 use pliant_machine::isa::Isa;
 
-/// The source of a group's patches.
+/// The source of the patches of a group.
 pub(super) struct Patches<'a> {
     s: &'a Sizes,
     /// The first channel of the group at the first pixel.
@@ -14,68 +14,78 @@ pub(super) struct Patches<'a> {
     /// The value of padding.
     zero: u8,
     /// The number of channels of the group.
-    own: usize,
-    /// Whether the inputs under a row of the filter are adjacent.
-    runs: bool,
+    group_channels: usize,
+    /// Whether the inputs under a row of the filter are contiguous.
+    rows_are_contiguous: bool,
 }
 
 impl<'a> Patches<'a> {
     pub fn new(x: *const u8, s: &'a Sizes, group: usize, zero: u8) -> Patches<'a> {
-        let own = s.group_channels();
-        let runs = s.groups == 1 && s.dilation[2] == 1;
-        Patches { s, x: x.wrapping_add(group * own), zero, own, runs }
+        let group_channels = s.group_channels();
+        let rows_are_contiguous = s.groups == 1 && s.dilation[2] == 1;
+        Patches {
+            s,
+            x: x.wrapping_add(group * group_channels),
+            zero,
+            group_channels,
+            rows_are_contiguous,
+        }
     }
 
-    /// Copies the patches of some results, numbered through all images, to rows with a stride of
-    /// `apart` bytes.
+    /// Copies the patches of a range of results to rows with a stride of `row_stride` bytes. The results of all images
+    /// are numbered consecutively.
     ///
     /// # Safety
     /// The machine has `isa`; the input is readable, and `to` has room for the rows.
-    pub unsafe fn copy(&self, isa: Isa, results: Range<usize>, (to, apart): (*mut u8, usize)) {
-        if self.own == 0 {
-            // There are no bytes, but any number of taps.
+    pub unsafe fn copy(&self, isa: Isa, results: Range<usize>, (to, row_stride): (*mut u8, usize)) {
+        if self.group_channels == 0 {
+            // There may be any number of taps, so return early.
             return;
         }
-        let rows = (to, apart);
+        let rows = (to, row_stride);
         let run =
             for_isa!(isa, copy(p: &Patches<'_>, results: Range<usize>, rows: (*mut u8, usize)));
         // SAFETY: guaranteed by the caller.
         unsafe { run.0(self, results, rows) }
     }
 
-    /// Copies the inputs under one row of the filter for a result at `x` of its line, from the
-    /// input row `line`.
+    /// Copies the inputs under one row of the filter for a result at `x` of its line, from the input row `line`.
     ///
     /// # Safety
     /// As for [`Patches::copy`].
     #[inline(always)]
     unsafe fn row(&self, line: *const u8, x: usize, to: *mut u8) {
-        let (s, own) = (self.s, self.own);
+        let (s, group_channels) = (self.s, self.group_channels);
         let (first, taps) = (x * s.stride[2], s.kernel[2]);
         let (before, after) = (s.before[2], s.before[2] + s.input[2]);
         // SAFETY: guaranteed by the caller; all reads are inside the line.
         unsafe {
-            if self.runs {
+            if self.rows_are_contiguous {
                 let start = before.saturating_sub(first).min(taps);
                 let end = after.saturating_sub(first).min(taps).max(start);
                 if start > 0 {
-                    to.write_bytes(self.zero, start * own);
+                    to.write_bytes(self.zero, start * group_channels);
                 }
                 if end > start {
-                    let from = line.add((first + start - before) * own);
-                    copy_bytes(from, to.add(start * own), (end - start) * own);
+                    let from = line.add((first + start - before) * group_channels);
+                    copy_bytes(
+                        from,
+                        to.add(start * group_channels),
+                        (end - start) * group_channels,
+                    );
                 }
                 if taps > end {
-                    to.add(end * own).write_bytes(self.zero, (taps - end) * own);
+                    to.add(end * group_channels)
+                        .write_bytes(self.zero, (taps - end) * group_channels);
                 }
                 return;
             }
             for tap in 0..taps {
-                let (at, to) = (first + tap * s.dilation[2], to.add(tap * own));
+                let (at, to) = (first + tap * s.dilation[2], to.add(tap * group_channels));
                 if (before..after).contains(&at) {
-                    copy_bytes(line.add((at - before) * s.channels), to, own);
+                    copy_bytes(line.add((at - before) * s.channels), to, group_channels);
                 } else {
-                    to.write_bytes(self.zero, own);
+                    to.write_bytes(self.zero, group_channels);
                 }
             }
         }
@@ -85,30 +95,30 @@ impl<'a> Patches<'a> {
 /// [`Patches::copy`] with the instructions of `L`.
 ///
 /// # Safety
-/// The machine has them, and the caller has enabled them; as for [`Patches::copy`].
+/// The machine has the instructions, and the caller has enabled them; as for [`Patches::copy`].
 #[expect(
     clippy::extra_unused_type_parameters,
-    reason = "says which instructions the compiler may use"
+    reason = "selects the instructions that the compiler may use"
 )]
 #[inline(always)]
 unsafe fn copy<L: Lanes<Elem = f32>>(
     p: &Patches<'_>,
     results: Range<usize>,
-    (to, apart): (*mut u8, usize),
+    (to, row_stride): (*mut u8, usize),
 ) {
     let s = p.s;
     let [_, height, width] = s.output;
-    let inside = |at: usize, d: usize| at.checked_sub(s.before[d]).filter(|&i| i < s.input[d]);
-    let bytes = s.kernel[2] * p.own;
+    let input_index = |at: usize, d: usize| at.checked_sub(s.before[d]).filter(|&i| i < s.input[d]);
+    let bytes = s.kernel[2] * p.group_channels;
     for (index, result) in results.enumerate() {
         let (line, x) = (result / width, result % width);
         let (plane, y) = (line / height, line % height);
         let (batch, z) = (plane / s.output[0], plane % s.output[0]);
-        let mut to = to.wrapping_add(index * apart);
+        let mut to = to.wrapping_add(index * row_stride);
         for kz in 0..s.kernel[0] {
-            let z = inside(z * s.stride[0] + kz * s.dilation[0], 0);
+            let z = input_index(z * s.stride[0] + kz * s.dilation[0], 0);
             for ky in 0..s.kernel[1] {
-                let y = inside(y * s.stride[1] + ky * s.dilation[1], 1);
+                let y = input_index(y * s.stride[1] + ky * s.dilation[1], 1);
                 // SAFETY: guaranteed by the caller; the line is one of the input.
                 unsafe {
                     if let (Some(z), Some(y)) = (z, y) {
@@ -127,7 +137,7 @@ unsafe fn copy<L: Lanes<Elem = f32>>(
 /// Copies a few bytes without a function call.
 ///
 /// # Safety
-/// They are readable and writable, and do not overlap.
+/// The bytes are readable and writable, and do not overlap.
 #[inline(always)]
 unsafe fn copy_bytes(from: *const u8, to: *mut u8, len: usize) {
     // SAFETY: guaranteed by the caller.
@@ -147,7 +157,7 @@ unsafe fn copy_bytes(from: *const u8, to: *mut u8, len: usize) {
     }
 }
 
-/// Copies at least `N` bytes; the last chunk may overlap the one before it.
+/// Copies at least `N` bytes in chunks of `N`. The last chunk may overlap the previous one.
 ///
 /// # Safety
 /// As for [`copy_bytes`].

@@ -1,9 +1,8 @@
-//! Depthwise convolution: the sums of a few results along a line by a few adjacent channels stay in
+//! Depthwise convolution of 8-bit integers. Tiles of a few results along a line by adjacent channels keep their sums in
 //! registers over all taps.
 //!
-//! Recipe: direct convolution, channels in lanes, plain code that the compiler vectorises for
-//! each instruction set. Taps outside the input are skipped, which is equivalent to reading the
-//! zero point.
+//! Recipe: direct convolution with channels in lanes. The compiler vectorises the loops for each instruction set. Taps
+//! outside of the input are skipped, which is equivalent to reading the zero point.
 
 use std::slice::from_raw_parts;
 
@@ -17,28 +16,28 @@ use crate::product::parallel::parallel_for;
 use crate::rules::quantized::depthwise_unit;
 use pliant_machine::isa::Isa;
 
-/// Number of results that share each weight.
-const STEP: usize = 4;
-/// Channels of a vector.
+/// Maximum number of results of a tile, which share each weight.
+const MAX_RESULTS: usize = 4;
+/// Maximum number of channels of a tile.
 const CHANNELS: usize = 16;
 
-/// Some results along a line, of some channels.
-struct Few<'a> {
+/// A tile: adjacent results along a line, of adjacent channels.
+struct DepthwiseTile<'a> {
     c: &'a Convolution,
     s: &'a Sizes,
     zero: i32,
     batch: usize,
-    /// The first result.
+    /// The position of the first result.
     at: [usize; 3],
-    /// The number of results, at most [`STEP`].
+    /// The number of results, at most [`MAX_RESULTS`].
     results: usize,
     /// The first channel, and the number of channels, at most [`CHANNELS`].
     channels: (usize, usize),
-    /// The destination of their sums, and the stride between results.
+    /// The destination of the sums, and the stride between results.
     to: (*mut i32, usize),
 }
 
-/// The convolution.
+/// Computes a depthwise convolution.
 ///
 /// # Safety
 /// As for [`super::run`].
@@ -50,13 +49,13 @@ pub(super) unsafe fn run(
 ) -> i64 {
     let lines = s.output[0] * s.output[1];
     let sums = match c.signed {
-        true => for_isa!(isa, signed(p: &Few<'_>)).0,
-        false => for_isa!(isa, unsigned(p: &Few<'_>)).0,
+        true => for_isa!(isa, signed(p: &DepthwiseTile<'_>)).0,
+        false => for_isa!(isa, unsigned(p: &DepthwiseTile<'_>)).0,
     };
     let piece = |index: usize| {
         let (batch, line) = (index / lines, index % lines);
         let at = [line / s.output[1], line % s.output[1], 0];
-        let first = Few {
+        let first = DepthwiseTile {
             c,
             s,
             zero,
@@ -66,8 +65,8 @@ pub(super) unsafe fn run(
             channels: (0, 0),
             to: (std::ptr::null_mut(), 0),
         };
-        // SAFETY: guaranteed by the caller; each line is one piece's.
-        unsafe { whole_line(isa, &first, sums) };
+        // SAFETY: guaranteed by the caller; pieces write different lines.
+        unsafe { compute_line(isa, &first, sums) };
         STATUS_OK
     };
     let taps: usize = s.kernel.iter().product();
@@ -76,64 +75,64 @@ pub(super) unsafe fn run(
     unsafe { parallel_for(runtime, s.batch * lines, units, &piece) }
 }
 
-/// The results of the line that contains `first`.
+/// Computes the results of the line that contains `first`.
 ///
 /// # Safety
 /// As for [`super::run`]; the machine has the instructions of `sums`.
-unsafe fn whole_line(isa: Isa, first: &Few<'_>, sums: unsafe fn(&Few<'_>)) {
+unsafe fn compute_line(isa: Isa, first: &DepthwiseTile<'_>, sums: unsafe fn(&DepthwiseTile<'_>)) {
     let (c, s) = (first.c, first.s);
-    let mut scratch = [0i32; STEP * MAX_TILE_COLUMNS];
+    let mut scratch = [0i32; MAX_RESULTS * MAX_TILE_COLUMNS];
     let row = (first.at[0] * s.output[1] + first.at[1]) * s.output[2];
     let row = first.batch * s.pixels() + row;
     for channel in (0..s.channels).step_by(MAX_TILE_COLUMNS) {
         let columns = MAX_TILE_COLUMNS.min(s.channels - channel);
-        for x in (0..s.output[2]).step_by(STEP) {
-            let results = STEP.min(s.output[2] - x);
-            let (to, apart) = match c.out.is_null() {
+        for x in (0..s.output[2]).step_by(MAX_RESULTS) {
+            let results = MAX_RESULTS.min(s.output[2] - x);
+            let (to, result_stride) = match c.out.is_null() {
                 true => (scratch.as_mut_ptr(), MAX_TILE_COLUMNS),
                 false => (c.out.wrapping_add((row + x) * s.channels + channel), s.channels),
             };
             for from in (0..columns).step_by(CHANNELS) {
-                let place = Few {
+                let tile = DepthwiseTile {
                     at: [first.at[0], first.at[1], x],
                     results,
                     channels: (channel + from, CHANNELS.min(columns - from)),
-                    to: (to.wrapping_add(from), apart),
+                    to: (to.wrapping_add(from), result_stride),
                     ..*first
                 };
                 // SAFETY: guaranteed by the caller.
-                unsafe { sums(&place) };
+                unsafe { sums(&tile) };
             }
             let Some(epilogue) = &c.epilogue else { continue };
-            let tile = EpilogueTile {
+            let finished = EpilogueTile {
                 data: to.cast(),
-                row_stride: apart as isize,
+                row_stride: result_stride as isize,
                 rows: results,
                 columns,
                 position: Position { batch: 0, row: row + x, column: channel },
             };
             // SAFETY: the sums are complete; guaranteed by the caller.
-            unsafe { epilogue.finish(isa, &tile) };
+            unsafe { epilogue.finish(isa, &finished) };
         }
     }
 }
 
-/// The sums of signed bytes.
+/// The sums of int8 inputs.
 ///
 /// # Safety
 /// The machine has the instructions of `L`, and the caller has enabled them; as for [`super::run`].
 #[inline(always)]
-unsafe fn signed<L: Lanes<Elem = f32>>(p: &Few<'_>) {
+unsafe fn signed<L: Lanes<Elem = f32>>(p: &DepthwiseTile<'_>) {
     // SAFETY: guaranteed by the caller.
     unsafe { sums::<L>(p, |x| i32::from(x.cast_signed())) }
 }
 
-/// The sums of unsigned bytes.
+/// The sums of uint8 inputs.
 ///
 /// # Safety
 /// As for [`signed`].
 #[inline(always)]
-unsafe fn unsigned<L: Lanes<Elem = f32>>(p: &Few<'_>) {
+unsafe fn unsigned<L: Lanes<Elem = f32>>(p: &DepthwiseTile<'_>) {
     // SAFETY: guaranteed by the caller.
     unsafe { sums::<L>(p, i32::from) }
 }
@@ -142,41 +141,42 @@ unsafe fn unsigned<L: Lanes<Elem = f32>>(p: &Few<'_>) {
 /// As for [`signed`].
 #[expect(
     clippy::extra_unused_type_parameters,
-    reason = "says which instructions the compiler may use"
+    reason = "selects the instructions that the compiler may use"
 )]
 #[inline(always)]
-unsafe fn sums<L: Lanes<Elem = f32>>(p: &Few<'_>, value: impl Fn(u8) -> i32) {
+unsafe fn sums<L: Lanes<Elem = f32>>(p: &DepthwiseTile<'_>, value: impl Fn(u8) -> i32) {
     let s = p.s;
     let first = p.at[2] * s.stride[2];
-    let last = first + (STEP - 1) * s.stride[2] + (s.kernel[2] - 1) * s.dilation[2];
-    let inside = first >= s.before[2] && last < s.before[2] + s.input[2];
+    let last = first + (MAX_RESULTS - 1) * s.stride[2] + (s.kernel[2] - 1) * s.dilation[2];
+    let is_inside = first >= s.before[2] && last < s.before[2] + s.input[2];
     // SAFETY: guaranteed by the caller.
     unsafe {
-        if inside && p.results == STEP && p.channels.1 == CHANNELS {
-            sums_of::<true>(p, value);
+        if is_inside && p.results == MAX_RESULTS && p.channels.1 == CHANNELS {
+            compute_sums::<true>(p, value);
         } else {
-            sums_of::<false>(p, value);
+            compute_sums::<false>(p, value);
         }
     }
 }
 
-/// The sums of some results. `WHOLE` states that there are [`STEP`] results and [`CHANNELS`] channels, and that all taps along a
-/// line lie inside the input: the loops then have no branches, and the sums stay in registers.
+/// Computes the sums of a tile. `WHOLE` states that the tile has [`MAX_RESULTS`] results and [`CHANNELS`] channels, and
+/// that all taps along the line are inside of the input. Then the loops have no branches, and the sums stay in
+/// registers.
 ///
 /// # Safety
 /// As for [`signed`].
 #[inline(always)]
-unsafe fn sums_of<const WHOLE: bool>(p: &Few<'_>, value: impl Fn(u8) -> i32) {
+unsafe fn compute_sums<const WHOLE: bool>(p: &DepthwiseTile<'_>, value: impl Fn(u8) -> i32) {
     let (s, (channel, count)) = (p.s, p.channels);
-    let (results, count) = if WHOLE { (STEP, CHANNELS) } else { (p.results, count) };
-    let inside = |at: usize, d: usize| at.checked_sub(s.before[d]).filter(|&i| i < s.input[d]);
+    let (results, count) = if WHOLE { (MAX_RESULTS, CHANNELS) } else { (p.results, count) };
+    let input_index = |at: usize, d: usize| at.checked_sub(s.before[d]).filter(|&i| i < s.input[d]);
     let mut zeros = [0i32; CHANNELS];
     if !p.c.w_zeros.is_null() {
         // SAFETY: guaranteed by the caller.
-        let own = unsafe { from_raw_parts(p.c.w_zeros.add(channel), count) };
-        zeros[..count].copy_from_slice(own);
+        let filter_zeros = unsafe { from_raw_parts(p.c.w_zeros.add(channel), count) };
+        zeros[..count].copy_from_slice(filter_zeros);
     }
-    let mut sums = [[0i32; CHANNELS]; STEP];
+    let mut sums = [[0i32; CHANNELS]; MAX_RESULTS];
     for z in s.taps(0, p.at[0]) {
         let plane = p.at[0] * s.stride[0] + z * s.dilation[0] - s.before[0];
         for y in s.taps(1, p.at[1]) {
@@ -195,7 +195,7 @@ unsafe fn sums_of<const WHOLE: bool>(p: &Few<'_>, value: impl Fn(u8) -> i32) {
                 }
                 for (i, sums) in sums.iter_mut().enumerate().take(results) {
                     let at = (p.at[2] + i) * s.stride[2] + x * s.dilation[2];
-                    let at = if WHOLE { Some(at - s.before[2]) } else { inside(at, 2) };
+                    let at = if WHOLE { Some(at - s.before[2]) } else { input_index(at, 2) };
                     let Some(at) = at else { continue };
                     let from = (line * s.input[2] + at) * s.channels + channel;
                     // SAFETY: guaranteed by the caller; the tap lies inside the input.
@@ -217,7 +217,7 @@ unsafe fn sums_of<const WHOLE: bool>(p: &Few<'_>, value: impl Fn(u8) -> i32) {
 /// Loads `count` bytes of adjacent channels, padded with zeros.
 ///
 /// # Safety
-/// That many bytes are readable.
+/// `count` bytes are readable.
 #[inline(always)]
 unsafe fn load(from: *const u8, count: usize) -> [u8; CHANNELS] {
     // SAFETY: guaranteed by the caller.

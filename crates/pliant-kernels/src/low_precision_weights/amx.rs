@@ -1,20 +1,18 @@
-//! Products of many rows by bfloat16 in tile registers ([`crate::amx`]), for which A is rounded to
-//! bfloat16 too.
+//! Products of many rows by bfloat16 in tile registers ([`crate::amx`]). A is rounded to bfloat16, too.
 //!
-//! Recipe: blocks of up to 256 rows and 512 of k of A are converted to bfloat16 once for all panels
-//! of a piece, in scratch memory that stays in the second-level cache. The same range of k of 32
-//! columns of B is 32 KB, which stays in the first-level cache for all these rows.
+//! Recipe: blocks of up to 256 rows and 512 of k of A are converted to bfloat16 once for all panels of a piece, in
+//! scratch memory that stays in the second-level cache. The same range of k of 32 columns of B takes 32 KB and stays in
+//! the first-level cache for all these rows.
 //!
-//! Measured: five rows and more by bf16 under "Weights of 4, 8 and 16 bits" in
-//! `docs/performance.md`.
+//! Measured: from five rows on, under "Weights of 4, 8 and 16 bits" in `docs/performance.md`.
 
 use std::arch::x86_64::*;
 use std::ops::Range;
 
 use pliant_exec::abi::STATUS_OK;
 
-use super::Work;
-use crate::amx::{BLOCK_COLUMNS, Block, COLUMNS, Edge, Kind, LINE, Stretch, Tiles, strips};
+use super::CheckedGemm;
+use crate::amx::{BLOCK_COLUMNS, Block, COLUMNS, Edge, KRange, Kind, LINE, TileRegisters, strips};
 use crate::product::parallel::even_part;
 use crate::product::rows::{TILE_ROWS, split_evenly};
 use crate::rules::low_precision_weights::{COPY_DEPTH, COPY_ROWS};
@@ -23,16 +21,15 @@ use crate::scratch::Scratch;
 /// Rows of k that a step reads.
 const STEP: usize = LINE / size_of::<u16>();
 /// Pairs of rows of k that a step reads.
-const PAIRS: usize = STEP / 2;
-/// Row stride of the copies of A in bytes: an odd number of cache lines, so that adjacent rows
-/// start in different sets.
-const A_ROW: usize = COPY_DEPTH * size_of::<u16>() + LINE;
+const STEP_PAIRS: usize = STEP / 2;
+/// Row stride of the copies of A in bytes: an odd number of cache lines, so that adjacent rows start in different sets.
+const A_ROW_BYTES: usize = COPY_DEPTH * size_of::<u16>() + LINE;
 
 thread_local! {
     static ROWS: Scratch = const { Scratch::new() };
 }
 
-/// Some columns of a panel and a range of k.
+/// A strip of columns of a panel, and a range of k.
 struct Strip {
     panel: usize,
     /// The first column, within the panel.
@@ -42,30 +39,30 @@ struct Strip {
     k: Range<usize>,
 }
 
-/// Some rows of some panels of bfloat16. Returns a kernel status.
+/// Computes a range of rows of a range of panels. Returns a kernel status.
 ///
 /// # Safety
 /// As for [`super::run`]; the machine has tile registers.
-pub(super) unsafe fn many(w: &Work, rows: Range<usize>, panels: Range<usize>) -> i64 {
+pub(super) unsafe fn many_rows(w: &CheckedGemm, rows: Range<usize>, panels: Range<usize>) -> i64 {
     // SAFETY: guaranteed by the caller; kernels do not call each other here.
-    let mut tiles = unsafe { Tiles::new() };
+    let mut tiles = unsafe { TileRegisters::new() };
     let mut edge = Edge::new();
     let blocks = rows.len().div_ceil(COPY_ROWS);
-    let most = COPY_ROWS.min(rows.len());
+    let max_rows = COPY_ROWS.min(rows.len());
     ROWS.with(|memory| {
-        memory.with(most * A_ROW, |a: *mut u8| {
+        memory.with(max_rows * A_ROW_BYTES, |a: *mut u8| {
             for index in 0..blocks {
                 let block = even_part(rows.len(), TILE_ROWS, index, blocks);
                 let block = rows.start + block.start..rows.start + block.end;
                 for start in (0..w.k.max(1)).step_by(COPY_DEPTH) {
                     let k = start..w.k.min(start + COPY_DEPTH);
                     // SAFETY: guaranteed by the caller; the memory has room for the rows.
-                    unsafe { round(w, block.clone(), k.clone(), a) };
+                    unsafe { round_to_bfloat16(w, block.clone(), k.clone(), a) };
                     for panel in panels.clone() {
-                        let all = w.width.min(w.n - panel * w.width);
+                        let panel_columns = w.width.min(w.n - panel * w.width);
                         let height = block.len().min(TILE_ROWS);
-                        for (column, width) in strips(all, height) {
-                            let columns = width.min(all - column);
+                        for (column, width) in strips(panel_columns, height) {
+                            let columns = width.min(panel_columns - column);
                             let strip = Strip { panel, column, columns, k: k.clone() };
                             // SAFETY: guaranteed by the caller.
                             unsafe { strip.multiply(w, &block, a, &mut tiles, &mut edge) };
@@ -79,16 +76,16 @@ pub(super) unsafe fn many(w: &Work, rows: Range<usize>, panels: Range<usize>) ->
 }
 
 impl Strip {
-    /// Multiplies some rows, whose copies start at `a`.
+    /// Multiplies a range of rows, whose copies start at `a`.
     ///
     /// # Safety
-    /// As for [`many`].
+    /// As for [`many_rows`].
     unsafe fn multiply(
         &self,
-        w: &Work,
+        w: &CheckedGemm,
         rows: &Range<usize>,
         a: *const u8,
-        tiles: &mut Tiles,
+        tiles: &mut TileRegisters,
         edge: &mut Edge<f32>,
     ) {
         let g = w.g;
@@ -96,57 +93,59 @@ impl Strip {
         let b_row = w.width * size_of::<u32>();
         let b = g.b.wrapping_add(self.panel * g.format.panel_bytes(w.k, w.width));
         let b = b.wrapping_add(self.k.start / 2 * b_row + self.column * size_of::<u32>());
-        let pairs = self.k.len().div_ceil(2) - whole * PAIRS;
+        let pairs = self.k.len().div_ceil(2) - whole * STEP_PAIRS;
         let width = self.columns.next_multiple_of(COLUMNS);
         if pairs > 0 {
-            let rest = (b.wrapping_add(whole * PAIRS * b_row), b_row);
+            let rest = (b.wrapping_add(whole * STEP_PAIRS * b_row), b_row);
             // SAFETY: guaranteed by the caller; panels are as wide as `width`.
             unsafe { edge.copy(rest, pairs, width) };
         }
         let accumulate = self.k.start > 0;
         for (row, height) in split_evenly(rows.len(), TILE_ROWS) {
-            let a = a.wrapping_add(row * A_ROW);
+            let a = a.wrapping_add(row * A_ROW_BYTES);
             let rest = a.wrapping_add(whole * LINE);
-            let stretches = [
-                Stretch::new(whole, (a, A_ROW as isize), (b, b_row)),
-                Stretch::new(usize::from(pairs > 0), (rest, A_ROW as isize), edge.copied()),
+            let k_ranges = [
+                KRange::new(whole, (a, A_ROW_BYTES as isize), (b, b_row)),
+                KRange::new(usize::from(pairs > 0), (rest, A_ROW_BYTES as isize), edge.copied()),
             ];
-            let place = (rows.start + row) as i64 * g.c_row;
+            let row_offset = (rows.start + row) as i64 * g.c_row;
             let first = (self.panel * w.width + self.column) as i64;
-            let c = g.c.wrapping_offset((place + first) as isize);
+            let c = g.c.wrapping_offset((row_offset + first) as isize);
             let c_row = g.c_row as isize;
             // SAFETY: guaranteed by the caller; the copies end in zeros.
             unsafe {
                 if width == self.columns {
                     let c_row = c_row * size_of::<f32>() as isize;
-                    let block = Block::new(stretches, c.cast(), c_row, accumulate);
+                    let block = Block::new(k_ranges, c.cast(), c_row, accumulate);
                     tiles.multiply(Kind::BFloat16, height, width, &block);
                     continue;
                 }
-                let own = edge.c.as_mut_ptr();
-                let lines = |i: usize| (c.offset(i as isize * c_row), own.add(i * BLOCK_COLUMNS));
+                let buffer = edge.c.as_mut_ptr();
+                let rows_at =
+                    |i: usize| (c.offset(i as isize * c_row), buffer.add(i * BLOCK_COLUMNS));
                 if accumulate {
-                    (0..height).map(lines).for_each(|(c, own)| c.copy_to(own, self.columns));
+                    (0..height)
+                        .map(rows_at)
+                        .for_each(|(c, buffer)| c.copy_to(buffer, self.columns));
                 }
                 let block =
-                    Block::new(stretches, own.cast(), Edge::<f32>::ROW as isize, accumulate);
+                    Block::new(k_ranges, buffer.cast(), Edge::<f32>::ROW as isize, accumulate);
                 tiles.multiply(Kind::BFloat16, height, width, &block);
-                (0..height).map(lines).for_each(|(c, own)| own.copy_to(c, self.columns));
+                (0..height).map(rows_at).for_each(|(c, buffer)| buffer.copy_to(c, self.columns));
             }
         }
     }
 }
 
-/// Writes some rows and columns of A as bfloat16, rounded to nearest, ties to even, and padded with
-/// zeros to a whole step.
+/// Converts a block of A to bfloat16, rounded to nearest, ties to even. Pads rows with zeros to a whole step.
 ///
 /// # Safety
 /// The machine has the instructions; the elements of A are readable, and `to` has room for these rows.
 #[target_feature(enable = "avx512f,avx512bf16")]
-unsafe fn round(w: &Work, rows: Range<usize>, k: Range<usize>, to: *mut u8) {
+unsafe fn round_to_bfloat16(w: &CheckedGemm, rows: Range<usize>, k: Range<usize>, to: *mut u8) {
     for (index, row) in rows.enumerate() {
         let from = w.g.a.wrapping_offset((row as i64 * w.g.a_row) as isize).wrapping_add(k.start);
-        let to = to.wrapping_add(index * A_ROW);
+        let to = to.wrapping_add(index * A_ROW_BYTES);
         let whole = k.len() / STEP * STEP;
         // SAFETY: guaranteed by the caller; elements that a mask excludes are not read.
         unsafe {

@@ -1,4 +1,4 @@
-//! The storage formats of a right operand.
+//! The storage formats of low-precision weights.
 
 use crate::lanes::widen::Widen;
 
@@ -24,16 +24,15 @@ impl Format {
     }
 }
 
-/// A format as a type.
-pub(super) trait Stored {
-    /// The offset of a column of the pair of rows that starts at an even row.
-    fn place(k: usize, column: usize, width: usize) -> usize;
+/// A storage format as a type, for generic functions.
+pub(super) trait StorageFormat {
+    /// The offset in bytes of a column of the pair of rows that starts at row `k`, which is even.
+    fn offset(k: usize, column: usize, width: usize) -> usize;
 
-    /// A vector from each of two rows; the second is unused if there is only one.
+    /// Loads and converts a vector of each of two rows. If not `both`, the second vector is arbitrary.
     ///
     /// # Safety
-    /// The machine has the instructions; the bytes of the pair are readable, for both rows or only
-    /// the first.
+    /// The machine has the instructions. The bytes of the first row, and of the second if `both`, are readable.
     unsafe fn pair<L: Widen>(from: *const u8, width: usize, both: bool) -> [L; 2];
 }
 
@@ -41,9 +40,9 @@ pub(super) struct Bytes;
 pub(super) struct Nibbles;
 pub(super) struct BFloat16;
 
-impl Stored for Bytes {
+impl StorageFormat for Bytes {
     #[inline(always)]
-    fn place(k: usize, column: usize, width: usize) -> usize {
+    fn offset(k: usize, column: usize, width: usize) -> usize {
         k * width + column
     }
 
@@ -57,9 +56,9 @@ impl Stored for Bytes {
     }
 }
 
-impl Stored for Nibbles {
+impl StorageFormat for Nibbles {
     #[inline(always)]
-    fn place(k: usize, column: usize, width: usize) -> usize {
+    fn offset(k: usize, column: usize, width: usize) -> usize {
         k / 2 * width + column
     }
 
@@ -70,9 +69,9 @@ impl Stored for Nibbles {
     }
 }
 
-impl Stored for BFloat16 {
+impl StorageFormat for BFloat16 {
     #[inline(always)]
-    fn place(k: usize, column: usize, width: usize) -> usize {
+    fn offset(k: usize, column: usize, width: usize) -> usize {
         (k / 2 * width + column) * 4
     }
 

@@ -1,20 +1,19 @@
-//! Products of float32 by constants stored in fewer bits, with sums in float32: 8- and 4-bit
-//! integers with a scale and a zero point for each group of rows of each column, and bfloat16.
+//! Products of float32 by low-precision weights, with float32 sums: 8-bit and 4-bit integers with group-wise scales and
+//! zero points, and bfloat16.
 //!
-//! Recipe: the elements are converted to float32 in registers when they are loaded. For up to
-//! [`FEW_ROWS`] rows, the kernel reads the stored bits while it multiplies, two rows of k at a
-//! time; the sum of a group is scaled when it is complete. For more rows, a slice of 128 rows of a
-//! panel is converted to float32 in scratch memory, and all slivers of the ordinary micro-kernel
-//! read it from the first-level cache. Products are cut by panels if there are enough, so that no
-//! two threads convert the same slice. The whole operand is never copied. Measured against float32,
+//! Recipe: weights are converted to float32 in registers when they are loaded. For up to [`FEW_ROWS`] rows, the kernel
+//! reads the stored bits while it multiplies, two rows of k at a time. The sum of a group is scaled when it is
+//! complete. For more rows, a slice of 128 rows of a panel is converted to float32 in scratch memory, and all slivers
+//! of the float32 micro-kernel read it from the first-level cache. Products are divided by panels if there are enough,
+//! so that each slice is converted by one thread only. The whole operand is never copied. Measured against float32,
 //! with the cost of zero points: "Weights of 4, 8 and 16 bits" in `docs/performance.md`.
 //!
 //! | module | owns |
 //! |---|---|
-//! | `amx` | many rows by bfloat16 in tile registers |
-//! | `call` | the entry points that loop functions call |
+//! | `amx` | products of many rows by bfloat16 in tile registers |
+//! | `call` | the declared kernels |
 //! | `format` | the storage formats |
-//! | `tile` | few rows, and slices as float32 |
+//! | `tile` | products of few rows, and conversion of slices to float32 |
 //!
 //! Right operands are packed by `pliant_tensor`'s `pack_bytes`, `pack_nibbles` and `pack_bfloat16`.
 
@@ -43,11 +42,11 @@ use crate::rules::tile_registers::used_for_bfloat16;
 pub use call::{BFloat16Weight, Int4Weight, Int8Weight};
 pub use format::Format;
 use pliant_machine::isa::Isa;
-use tile::{Panel, few, widen};
+use tile::{Panel, few_rows, widen};
 
-/// `c[m, n] = a[m, k] * b[k, n]`; strides in elements.
+/// The arguments of a product `c[m, n] = a[m, k] * b[k, n]`. Strides count elements.
 #[derive(Clone, Copy, Debug)]
-pub struct NarrowGemm {
+pub struct LowPrecisionGemm {
     /// Rows of A and C.
     pub m: i64,
     /// Columns of B and C.
@@ -64,7 +63,7 @@ pub struct NarrowGemm {
     pub b: *const u8,
     /// Columns of a panel.
     pub width: i64,
-    /// The number of rows of k that share a scale: even, or all of k.
+    /// The number of rows of k that share a scale: an even number, or all of k.
     pub group: i64,
     /// Scales `[panels, groups, width]`; null if all are 1, as for bfloat16.
     pub scales: *const f32,
@@ -76,13 +75,13 @@ pub struct NarrowGemm {
     pub c_row: i64,
 }
 
-/// A slice of a panel as float32.
+/// A slice of a panel, converted to float32.
 #[repr(C, align(64))]
 struct Slice([MaybeUninit<f32>; MAX_DEPTH * MAX_TILE_COLUMNS]);
 
 /// A product with valid sizes.
-struct Work<'a> {
-    g: &'a NarrowGemm,
+struct CheckedGemm<'a> {
+    g: &'a LowPrecisionGemm,
     isa: Isa,
     m: usize,
     n: usize,
@@ -94,9 +93,9 @@ struct Work<'a> {
 /// Computes a product with the given instruction set. Returns a kernel status.
 ///
 /// # Safety
-/// The machine has `isa`. The runtime is valid; all addressed elements are valid, including whole
-/// panels; C overlaps no operand.
-pub unsafe fn run(isa: Isa, runtime: &KernelRuntime, g: &NarrowGemm) -> i64 {
+/// The machine has `isa`. The runtime is valid; all addressed elements are valid, including whole panels; C overlaps no
+/// operand.
+pub unsafe fn run(isa: Isa, runtime: &KernelRuntime, g: &LowPrecisionGemm) -> i64 {
     let of = |d: i64| usize::try_from(d).ok();
     let (Some(m), Some(n), Some(k)) = (of(g.m), of(g.n), of(g.k)) else {
         return STATUS_BAD_ARGUMENTS;
@@ -104,18 +103,19 @@ pub unsafe fn run(isa: Isa, runtime: &KernelRuntime, g: &NarrowGemm) -> i64 {
     let width = of(g.width).filter(|&w| w > 0 && w.is_multiple_of(16) && w <= MAX_TILE_COLUMNS);
     let group = of(g.group).filter(|&d| d > 0 && (d.is_multiple_of(2) || d >= k));
     let (Some(width), Some(group)) = (width, group) else { return STATUS_BAD_ARGUMENTS };
-    let bare = g.scales.is_null() && g.zeros.is_null();
-    if g.format == Format::BFloat16 && !bare {
+    let unscaled = g.scales.is_null() && g.zeros.is_null();
+    if g.format == Format::BFloat16 && !unscaled {
         return STATUS_BAD_ARGUMENTS;
     }
     if m == 0 || n == 0 {
         return STATUS_OK;
     }
     let group = group.min(k.max(1));
-    let w = Work { g, isa, m, n, k, width, group };
+    let w = CheckedGemm { g, isa, m, n, k, width, group };
     let panels = n.div_ceil(width);
-    let tiles = isa == Isa::Amx && g.format == Format::BFloat16 && used_for_bfloat16(m);
-    let (partition, unit) = match tiles {
+    let uses_tile_registers =
+        isa == Isa::Amx && g.format == Format::BFloat16 && used_for_bfloat16(m);
+    let (partition, unit) = match uses_tile_registers {
         true => (
             Partition::of_product((m, TILE_ROWS), n, k.div_ceil(TILE_SPEEDUP), panels)
                 .coarsen_panels(),
@@ -130,13 +130,13 @@ pub unsafe fn run(isa: Isa, runtime: &KernelRuntime, g: &NarrowGemm) -> i64 {
         // SAFETY: guaranteed by the caller; pieces write disjoint results.
         unsafe {
             #[cfg(target_arch = "x86_64")]
-            if tiles {
-                return amx::many(&w, rows, panels);
+            if uses_tile_registers {
+                return amx::many_rows(&w, rows, panels);
             }
             if m <= FEW_ROWS {
-                panels.for_each(|panel| w.few(rows.clone(), panel));
+                panels.for_each(|panel| w.few_rows(rows.clone(), panel));
             } else {
-                w.many(rows, panels);
+                w.many_rows(rows, panels);
             }
         }
         STATUS_OK
@@ -145,11 +145,11 @@ pub unsafe fn run(isa: Isa, runtime: &KernelRuntime, g: &NarrowGemm) -> i64 {
     unsafe { parallel_for(runtime, partition.pieces(), partition.piece_micros, &piece) }
 }
 
-impl Work<'_> {
+impl CheckedGemm<'_> {
     fn panel(&self, panel: usize, rows: Range<usize>) -> Panel {
         let g = self.g;
         let groups = self.k.div_ceil(self.group);
-        let of_groups = |p: *const f32| match p.is_null() {
+        let of_panel = |p: *const f32| match p.is_null() {
             true => p,
             false => p.wrapping_add(panel * groups * self.width),
         };
@@ -163,41 +163,40 @@ impl Work<'_> {
             a: g.a.wrapping_offset((rows.start as i64 * g.a_row) as isize),
             a_row: g.a_row as isize,
             b: g.b.wrapping_add(panel * g.format.panel_bytes(self.k, self.width)),
-            scales: of_groups(g.scales),
-            zeros: of_groups(g.zeros),
+            scales: of_panel(g.scales),
+            zeros: of_panel(g.zeros),
             c: g.c.wrapping_offset(c as isize),
             c_row: g.c_row as isize,
         }
     }
 
-    /// Few rows of one panel.
+    /// Computes few rows of one panel.
     ///
     /// # Safety
     /// As for [`run`].
-    unsafe fn few(&self, rows: Range<usize>, panel: usize) {
+    unsafe fn few_rows(&self, rows: Range<usize>, panel: usize) {
         let panel = self.panel(panel, rows);
         let format = self.g.format;
         // SAFETY: guaranteed by the caller.
-        unsafe { for_isa!(self.isa, few(panel: &Panel, format: Format)).0(&panel, format) }
+        unsafe { for_isa!(self.isa, few_rows(panel: &Panel, format: Format)).0(&panel, format) }
     }
 
-    /// Many rows of some panels: a loop over blocks of rows, then ranges of k, then panels,
-    /// then slices.
+    /// Computes many rows of a range of panels: loops over blocks of rows, blocks of k, panels, and slices.
     ///
     /// # Safety
     /// As for [`run`].
-    unsafe fn many(&self, rows: Range<usize>, panels: Range<usize>) {
+    unsafe fn many_rows(&self, rows: Range<usize>, panels: Range<usize>) {
         let mut slice = Slice([const { MaybeUninit::uninit() }; MAX_DEPTH * MAX_TILE_COLUMNS]);
         let to = slice.0.as_mut_ptr().cast::<f32>();
         let blocks = rows.len().div_ceil(block_rows());
         for index in 0..blocks {
             let block = even_part(rows.len(), ROWS, index, blocks);
-            for deep in split_range(0..self.k, MAX_A_DEPTH) {
+            for k_block in split_range(0..self.k, MAX_A_DEPTH) {
                 for panel in panels.clone() {
                     let panel = self.panel(panel, rows.start + block.start..rows.start + block.end);
-                    for k in split_range(deep.clone(), depth()) {
+                    for k in split_range(k_block.clone(), depth()) {
                         // SAFETY: guaranteed by the caller; the slice holds the widest panel.
-                        unsafe { self.slice(&panel, k, to) };
+                        unsafe { self.multiply_slice(&panel, k, to) };
                     }
                 }
             }
@@ -208,7 +207,7 @@ impl Work<'_> {
     ///
     /// # Safety
     /// As for [`run`]; `slice` holds the rows of k.
-    unsafe fn slice(&self, panel: &Panel, k: Range<usize>, slice: *mut f32) {
+    unsafe fn multiply_slice(&self, panel: &Panel, k: Range<usize>, slice: *mut f32) {
         let (format, kernels) = (self.g.format, <f32 as Element>::kernels(self.isa));
         let widen = for_isa!(self.isa, widen(panel: &Panel, format: Format, rows: Range<usize>, to: *mut f32)).0;
         // SAFETY: guaranteed by the caller.
@@ -238,8 +237,8 @@ impl Work<'_> {
     }
 }
 
-/// A cut by panels alone if there are enough for every thread; pieces differ by at most one panel.
-/// Cutting rows would convert panels repeatedly.
+/// Divides only panels if there are enough for every thread, because pieces of rows would convert panels repeatedly.
+/// Pieces differ by at most one panel.
 fn partition_by_panels(partition: Partition, panels: usize) -> Partition {
     let wanted = partition.pieces();
     let Some(count) = panel_pieces(partition.row_blocks, wanted, panels) else { return partition };

@@ -6,7 +6,7 @@ use std::hint::black_box;
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use floor::{Cases, Work, thread_counts, values};
-use pliant_kernels::narrow::{Format, NarrowGemm, run};
+use pliant_kernels::low_precision_weights::{Format, LowPrecisionGemm, run};
 use pliant_kernels::product::PackedProduct;
 use pliant_machine::isa::isa;
 use pliant_tensor::{DType, Tensor, panel_width};
@@ -29,7 +29,7 @@ const GROUP: usize = 32;
 const FORMATS: [(&str, Format, usize); 3] =
     [("int8", Format::Bytes, 8), ("int4", Format::Nibbles, 4), ("bf16", Format::BFloat16, 16)];
 
-fn narrow(c: &mut Criterion) {
+fn low_precision_weights(c: &mut Criterion) {
     for threads in thread_counts() {
         let mut cases = Cases::new(c, "weights of fewer bits", isa(), threads);
         let runtime = cases.runtime();
@@ -50,8 +50,8 @@ fn narrow(c: &mut Criterion) {
             });
             let scales = vec![0.01f32; k.div_ceil(GROUP) * n.next_multiple_of(width)];
             for (name, format, bits) in FORMATS {
-                let scaled = format != Format::BFloat16;
-                let g = NarrowGemm {
+                let is_scaled = format != Format::BFloat16;
+                let g = LowPrecisionGemm {
                     m: m as i64,
                     n: n as i64,
                     k: k as i64,
@@ -60,8 +60,8 @@ fn narrow(c: &mut Criterion) {
                     format,
                     b: dense.as_ptr().cast(),
                     width: width as i64,
-                    group: if scaled { GROUP as i64 } else { k as i64 },
-                    scales: if scaled { scales.as_ptr() } else { std::ptr::null() },
+                    group: if is_scaled { GROUP as i64 } else { k as i64 },
+                    scales: if is_scaled { scales.as_ptr() } else { std::ptr::null() },
                     zeros: if name == "int4" { scales.as_ptr() } else { std::ptr::null() },
                     c: out.as_mut_ptr(),
                     c_row: n as i64,
@@ -77,5 +77,5 @@ fn narrow(c: &mut Criterion) {
     }
 }
 
-criterion_group!(benches, narrow);
+criterion_group!(benches, low_precision_weights);
 criterion_main!(benches);

@@ -4,7 +4,7 @@
 use std::ffi::c_void;
 
 use pliant_exec::abi::{KernelRuntime, STATUS_BAD_ARGUMENTS, STATUS_OK};
-use pliant_kernels::narrow::{self, Format, NarrowGemm, run};
+use pliant_kernels::low_precision_weights::{self, Format, LowPrecisionGemm, run};
 use pliant_machine::isa::{Isa, available};
 use pliant_pool::Team;
 use pliant_tensor::{
@@ -106,10 +106,10 @@ impl Operands {
         }
     }
 
-    fn product(&self) -> NarrowGemm {
+    fn product(&self) -> LowPrecisionGemm {
         let (m, n, k) = self.size;
         let scaled = self.how.format != Format::BFloat16;
-        NarrowGemm {
+        LowPrecisionGemm {
             m: m as i64,
             n: n as i64,
             k: k as i64,
@@ -130,8 +130,9 @@ impl Operands {
         let (m, n, k) = self.size;
         let (a_row, c_row) = self.rows;
         // Tile registers multiply bfloat16 by bfloat16.
-        let rounded =
-            isa == Isa::Amx && self.how.format == Format::BFloat16 && m > narrow::FEW_ROWS;
+        let rounded = isa == Isa::Amx
+            && self.how.format == Format::BFloat16
+            && m > low_precision_weights::FEW_ROWS;
         let a = |at: usize| match self.a.values()[at] {
             x if rounded => f64::from(bf16::from_f32(x).to_f32()),
             x => f64::from(x),
@@ -282,13 +283,13 @@ fn senseless_sizes_are_statuses() {
     let ops = Operands::new((3, 20, 70), how);
     let p = ops.product();
     for bad in [
-        NarrowGemm { m: -1, ..p },
-        NarrowGemm { k: -1, ..p },
-        NarrowGemm { width: 0, ..p },
-        NarrowGemm { width: 24, ..p },
-        NarrowGemm { width: 128, ..p },
-        NarrowGemm { group: 0, ..p },
-        NarrowGemm { group: 33, ..p },
+        LowPrecisionGemm { m: -1, ..p },
+        LowPrecisionGemm { k: -1, ..p },
+        LowPrecisionGemm { width: 0, ..p },
+        LowPrecisionGemm { width: 24, ..p },
+        LowPrecisionGemm { width: 128, ..p },
+        LowPrecisionGemm { group: 0, ..p },
+        LowPrecisionGemm { group: 33, ..p },
     ] {
         for isa in available() {
             // SAFETY: nothing is accessed if the sizes are invalid.
@@ -305,8 +306,8 @@ fn bfloat16_has_neither_scales_nor_zero_points() {
             let how = How { format: Format::BFloat16, group: 1001, zeros: false, at_end: true };
             let ops = Operands::new((m, 20, 70), how);
             for bad in [
-                NarrowGemm { scales: ops.scales.as_ptr(), ..ops.product() },
-                NarrowGemm { zeros: ops.zeros.as_ptr(), ..ops.product() },
+                LowPrecisionGemm { scales: ops.scales.as_ptr(), ..ops.product() },
+                LowPrecisionGemm { zeros: ops.zeros.as_ptr(), ..ops.product() },
             ] {
                 // SAFETY: the operands have these sizes.
                 let status = unsafe { run(isa, &KernelRuntime::serial(), &bad) };

@@ -1,4 +1,4 @@
-//! The entry points of products by constants stored in fewer bits.
+//! The declared kernels of products by low-precision weights.
 
 use std::ptr::null;
 
@@ -6,11 +6,11 @@ use pliant_exec::abi::KernelRuntime;
 use pliant_kernel_api::kernels::weight_only_matmul::{BFLOAT16, INT4, INT8};
 use pliant_kernel_api::{Call, Kernel, Sizes};
 
-use super::{Format, NarrowGemm, run};
+use super::{Format, LowPrecisionGemm, run};
 use crate::entry::Implementation;
 use pliant_machine::isa::isa;
 
-/// The product of a checked call.
+/// Computes the product of a checked call.
 ///
 /// # Safety
 /// As for [`Implementation::run`].
@@ -24,7 +24,7 @@ unsafe fn product(
     let floats = |v: Option<*const u8>| v.map_or(null(), |p| p.cast());
     let [m, n, k] = ["*rows", "columns", "inner"].map(|name| sizes.get(name));
     let scaled = format != Format::BFloat16;
-    let g = NarrowGemm {
+    let g = LowPrecisionGemm {
         m,
         n,
         k,
@@ -39,8 +39,8 @@ unsafe fn product(
         c: floats(data("out")).cast_mut(),
         c_row: n,
     };
-    // SAFETY: the call was checked: all operands are compact and have the dims of the product. The
-    // instructions are those of the machine.
+    // SAFETY: the call was checked: all operands are compact and have the dims of the product. The instructions are
+    // those of the machine.
     unsafe { run(isa(), runtime, &g) }
 }
 
@@ -62,16 +62,16 @@ macro_rules! implementation {
 }
 
 implementation! {
-    /// A product by int8.
+        /// A product by int8 weights.
     Int8Weight, INT8, Format::Bytes, |call| call.int("group")
 }
 
 implementation! {
-    /// A product by numbers from 0 to 15.
+    /// A product by uint4 weights.
     Int4Weight, INT4, Format::Nibbles, |call| call.int("group")
 }
 
 implementation! {
-    /// A product by bfloat16.
+        /// A product by bfloat16 weights.
     BFloat16Weight, BFLOAT16, Format::BFloat16, |_| i64::MAX
 }
