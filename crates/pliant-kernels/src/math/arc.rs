@@ -2,64 +2,64 @@
 
 use super::{MathOps, Real, abs, horner, with_sign};
 
-/// `whole - part` where `whole` is a number of quarter turns.
+/// `count * pi/2 - (part + rest)`.
 #[inline(always)]
-fn quarters_minus<B: MathOps>(b: &mut B, quarters: f64, part: &B::V, rest: &B::V) -> B::V {
-    let (high, low) = B::Real::QUARTER;
-    let (high, low) = (b.f(high * quarters), b.f(low * quarters));
+fn half_pis_minus<B: MathOps>(b: &mut B, count: f64, part: &B::V, rest: &B::V) -> B::V {
+    let (high, low) = B::Real::HALF_PI;
+    let (high, low) = (b.f(high * count), b.f(low * count));
     let small = b.sub(&low, rest);
     let small = b.sub(&small, part);
     b.add(&high, &small)
 }
 
-/// What the inverse sine is made of: up to 1/2 the size and `asin` of it, less it. From there on, where `asin` has no slope,
-/// the root of `(1 - |x|) / 2` and the same of that.
+/// Returns `s` and `asin(s) - s`. Up to 1/2, `s` is the magnitude. Beyond, where the derivative of `asin` is unbounded,
+/// `s` is `sqrt((1 - |x|) / 2)`, so that `asin(|x|) = pi/2 - 2 asin(s)`.
 #[inline(always)]
-fn asin_parts<B: MathOps>(b: &mut B, size: &B::V) -> (B::V, B::V) {
+fn asin_parts<B: MathOps>(b: &mut B, magnitude: &B::V) -> (B::V, B::V) {
     let (one, half) = (b.f(1.0), b.f(0.5));
-    let square = b.mul(size, size);
-    let gap = b.sub(&one, size);
-    let gap = b.mul(&gap, &half);
-    let root = b.sqrt(&gap);
-    let z = b.select_lt(size, &half, &square, &gap);
-    let s = b.select_lt(size, &half, size, &root);
+    let square = b.mul(magnitude, magnitude);
+    let one_minus = b.sub(&one, magnitude);
+    let one_minus = b.mul(&one_minus, &half);
+    let root = b.sqrt(&one_minus);
+    let z = b.select_lt(magnitude, &half, &square, &one_minus);
+    let s = b.select_lt(magnitude, &half, magnitude, &root);
     let p = horner(b, &z, B::Real::ASIN);
     let p = b.mul(&p, &z);
-    let more = b.mul(&p, &s);
-    (s, more)
+    let correction = b.mul(&p, &s);
+    (s, correction)
 }
 
-/// Inverse sine; NaN beyond -1 and 1.
+/// Inverse sine; NaN outside of -1 to 1.
 #[inline(always)]
 pub fn asin<B: MathOps>(b: &mut B, x: &B::V) -> B::V {
-    let (size, half) = (abs(b, x), b.f(0.5));
-    let (s, more) = asin_parts(b, &size);
-    let small = b.add(&s, &more);
-    let (s, more) = (b.add(&s, &s), b.add(&more, &more));
-    let large = quarters_minus(b, 1.0, &s, &more);
-    let y = b.select_lt(&size, &half, &small, &large);
+    let (magnitude, half) = (abs(b, x), b.f(0.5));
+    let (s, correction) = asin_parts(b, &magnitude);
+    let small = b.add(&s, &correction);
+    let (s, correction) = (b.add(&s, &s), b.add(&correction, &correction));
+    let large = half_pis_minus(b, 1.0, &s, &correction);
+    let y = b.select_lt(&magnitude, &half, &small, &large);
     let y = with_sign(b, &y, x);
     b.keep_nan(x, &y)
 }
 
-/// Inverse cosine; NaN beyond -1 and 1.
+/// Inverse cosine; NaN outside of -1 to 1.
 #[inline(always)]
 pub fn acos<B: MathOps>(b: &mut B, x: &B::V) -> B::V {
-    let (size, half, zero) = (abs(b, x), b.f(0.5), b.f(0.0));
-    let (s, more) = asin_parts(b, &size);
-    let signed = with_sign(b, &more, x);
-    let middle = quarters_minus(b, 1.0, x, &signed);
-    let (s, more) = (b.add(&s, &s), b.add(&more, &more));
-    let right = b.add(&s, &more);
-    let left = quarters_minus(b, 2.0, &s, &more);
+    let (magnitude, half, zero) = (abs(b, x), b.f(0.5), b.f(0.0));
+    let (s, correction) = asin_parts(b, &magnitude);
+    let signed = with_sign(b, &correction, x);
+    let middle = half_pis_minus(b, 1.0, x, &signed);
+    let (s, correction) = (b.add(&s, &s), b.add(&correction, &correction));
+    let right = b.add(&s, &correction);
+    let left = half_pis_minus(b, 2.0, &s, &correction);
     let large = b.select_lt(x, &zero, &left, &right);
-    let y = b.select_lt(&size, &half, &middle, &large);
+    let y = b.select_lt(&magnitude, &half, &middle, &large);
     b.keep_nan(x, &y)
 }
 
-/// `atan` of numbers from 0 to 1, less the number.
+/// `atan(r) - r` for `r` from 0 to 1.
 #[inline(always)]
-fn atan_more<B: MathOps>(b: &mut B, r: &B::V) -> B::V {
+fn atan_correction<B: MathOps>(b: &mut B, r: &B::V) -> B::V {
     let square = b.mul(r, r);
     let p = horner(b, &square, B::Real::ATAN);
     let p = b.mul(&p, &square);
@@ -69,42 +69,42 @@ fn atan_more<B: MathOps>(b: &mut B, r: &B::V) -> B::V {
 /// Inverse tangent.
 #[inline(always)]
 pub fn atan<B: MathOps>(b: &mut B, x: &B::V) -> B::V {
-    let (size, one) = (abs(b, x), b.f(1.0));
-    let inverse = b.div(&one, &size);
-    let r = b.select_lt(&one, &size, &inverse, &size);
-    let more = atan_more(b, &r);
-    let near = b.add(&r, &more);
-    let far = quarters_minus(b, 1.0, &r, &more);
-    let y = b.select_lt(&one, &size, &far, &near);
+    let (magnitude, one) = (abs(b, x), b.f(1.0));
+    let inverse = b.div(&one, &magnitude);
+    let r = b.select_lt(&one, &magnitude, &inverse, &magnitude);
+    let correction = atan_correction(b, &r);
+    let small = b.add(&r, &correction);
+    let large = half_pis_minus(b, 1.0, &r, &correction);
+    let y = b.select_lt(&one, &magnitude, &large, &small);
     let y = with_sign(b, &y, x);
     b.keep_nan(x, &y)
 }
 
-/// The angle of the point `(x, y)`, with the signs of zeros heeded.
+/// The angle of the point `(x, y)`. Respects the signs of zeros.
 #[inline(always)]
 pub fn atan2<B: MathOps>(b: &mut B, y: &B::V, x: &B::V) -> B::V {
     let (ay, ax) = (abs(b, y), abs(b, x));
-    let less = b.select_lt(&ax, &ay, &ax, &ay);
-    let more = b.select_lt(&ax, &ay, &ay, &ax);
+    let smaller = b.select_lt(&ax, &ay, &ax, &ay);
+    let larger = b.select_lt(&ax, &ay, &ay, &ax);
     let (zero, one, top) = (b.f(0.0), b.f(1.0), b.f(B::Real::MAX));
-    let r = b.div(&less, &more);
-    // 0 / 0 is on the axis, infinity / infinity on the diagonal.
-    let r = b.select_lt(&zero, &more, &r, &zero);
-    let r = b.select_lt(&top, &less, &one, &r);
-    let rest = atan_more(b, &r);
-    let near = b.add(&r, &rest);
-    let steep = quarters_minus(b, 1.0, &r, &rest);
-    // Left of the axis: half a turn less, or a quarter turn more where it is steep.
-    let behind = quarters_minus(b, 2.0, &r, &rest);
-    let (high, low) = B::Real::QUARTER;
+    let r = b.div(&smaller, &larger);
+    // The ratio of two zeros is 0, that of two infinities is 1.
+    let r = b.select_lt(&zero, &larger, &r, &zero);
+    let r = b.select_lt(&top, &smaller, &one, &r);
+    let correction = atan_correction(b, &r);
+    let shallow = b.add(&r, &correction);
+    let steep = half_pis_minus(b, 1.0, &r, &correction);
+    // For negative x: pi minus the angle, or pi/2 plus the angle if it is steep.
+    let left_shallow = half_pis_minus(b, 2.0, &r, &correction);
+    let (high, low) = B::Real::HALF_PI;
     let (high, low) = (b.f(high), b.f(low));
-    let past = b.add(&low, &rest);
-    let past = b.add(&past, &r);
-    let past = b.add(&high, &past);
-    // Zeros have signs too.
+    let left_steep = b.add(&low, &correction);
+    let left_steep = b.add(&left_steep, &r);
+    let left_steep = b.add(&high, &left_steep);
+    // -0 counts as negative.
     let sign = with_sign(b, &one, x);
-    let right = b.select_lt(&ax, &ay, &steep, &near);
-    let left = b.select_lt(&ax, &ay, &past, &behind);
+    let right = b.select_lt(&ax, &ay, &steep, &shallow);
+    let left = b.select_lt(&ax, &ay, &left_steep, &left_shallow);
     let angle = b.select_lt(&sign, &zero, &left, &right);
     let angle = with_sign(b, &angle, y);
     let angle = b.keep_nan(y, &angle);

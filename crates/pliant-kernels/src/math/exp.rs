@@ -1,137 +1,138 @@
-//! The exponential and what is made of it.
+//! The exponential, hyperbolic and logistic functions.
 
 use super::{MathOps, Real, abs, horner, negated, odd, with_sign};
 
-/// `e^r - 1` of a small `r`, in parts: `r` itself, and what there is besides, `p * square`.
-pub(super) struct Small<V> {
+/// `e^r - 1` of a small `r`, as the sum of `r` and `p * square`.
+pub(super) struct ExpM1<V> {
     r: V,
     p: V,
     square: V,
 }
 
-impl<V> Small<V> {
+impl<V> ExpM1<V> {
     /// `e^r - 1`, rounded once.
     #[inline(always)]
-    fn sum<B: MathOps<V = V>>(&self, b: &mut B) -> V {
+    fn value<B: MathOps<V = V>>(&self, b: &mut B) -> V {
         b.fma(&self.p, &self.square, &self.r)
     }
 
-    /// `e^r`, rounded once: what is lost when 1 takes up `r` goes to the rest.
+    /// `e^r`, rounded once: the rounding error of `1 + r` is added to the low part.
     #[inline(always)]
-    fn above_one<B: MathOps<V = V>>(&self, b: &mut B) -> V {
+    fn plus_one<B: MathOps<V = V>>(&self, b: &mut B) -> V {
         let one = b.f(1.0);
         let high = b.add(&one, &self.r);
-        let taken = b.sub(&high, &one);
-        let lost = b.sub(&self.r, &taken);
-        let low = b.fma(&self.p, &self.square, &lost);
+        let rounded = b.sub(&high, &one);
+        let error = b.sub(&self.r, &rounded);
+        let low = b.fma(&self.p, &self.square, &error);
         b.add(&high, &low)
     }
 }
 
-/// What is made of `e^r - 1` before it is scaled. This is no closure: one that the compiler does not care to inline is compiled
-/// without the instructions of its caller, and each of its operations becomes a call.
-pub(super) trait Finish<B: MathOps> {
-    /// The value.
-    fn finish(&self, b: &mut B, small: &Small<B::V>) -> B::V;
+/// Computes a result from `e^r - 1`, before the result is scaled by a power of 2. This is not a closure: a closure that
+/// is not inlined lacks the instructions that its caller enables, so each operation would be a call.
+pub(super) trait FromExpM1<B: MathOps> {
+    /// The result for `e^r - 1`.
+    fn compute(&self, b: &mut B, exp_m1: &ExpM1<B::V>) -> B::V;
 }
 
 /// `e^r`.
-struct Whole;
+struct Exp;
 
-impl<B: MathOps> Finish<B> for Whole {
+impl<B: MathOps> FromExpM1<B> for Exp {
     #[inline(always)]
-    fn finish(&self, b: &mut B, small: &Small<B::V>) -> B::V {
-        small.above_one(b)
+    fn compute(&self, b: &mut B, exp_m1: &ExpM1<B::V>) -> B::V {
+        exp_m1.plus_one(b)
     }
 }
 
 /// `e^r / 2`.
-struct Half;
+struct HalfExp;
 
-impl<B: MathOps> Finish<B> for Half {
+impl<B: MathOps> FromExpM1<B> for HalfExp {
     #[inline(always)]
-    fn finish(&self, b: &mut B, small: &Small<B::V>) -> B::V {
+    fn compute(&self, b: &mut B, exp_m1: &ExpM1<B::V>) -> B::V {
         let half = b.f(0.5);
-        let y = small.above_one(b);
+        let y = exp_m1.plus_one(b);
         b.mul(&y, &half)
     }
 }
 
 /// `e^r`, rounded twice.
-struct Quick;
+struct ExpRoundedTwice;
 
-impl<B: MathOps> Finish<B> for Quick {
+impl<B: MathOps> FromExpM1<B> for ExpRoundedTwice {
     #[inline(always)]
-    fn finish(&self, b: &mut B, small: &Small<B::V>) -> B::V {
+    fn compute(&self, b: &mut B, exp_m1: &ExpM1<B::V>) -> B::V {
         let one = b.f(1.0);
-        let y = small.sum(b);
+        let y = exp_m1.value(b);
         b.add(&y, &one)
     }
 }
 
 /// `(m + rest) * e^r` for a small `rest`, rounded once.
-pub(super) struct Times<'a, V> {
+pub(super) struct ScaledExp<'a, V> {
     pub m: &'a V,
     pub rest: &'a V,
 }
 
-impl<B: MathOps> Finish<B> for Times<'_, B::V> {
+impl<B: MathOps> FromExpM1<B> for ScaledExp<'_, B::V> {
     #[inline(always)]
-    fn finish(&self, b: &mut B, small: &Small<B::V>) -> B::V {
-        let high = b.fma(self.m, &small.r, self.m);
-        let taken = b.sub(self.m, &high);
-        let lost = b.fma(self.m, &small.r, &taken);
-        let more = b.mul(&small.p, &small.square);
-        let low = b.fma(self.m, &more, &lost);
-        let low = b.fma(self.rest, &small.r, &low);
+    fn compute(&self, b: &mut B, exp_m1: &ExpM1<B::V>) -> B::V {
+        let high = b.fma(self.m, &exp_m1.r, self.m);
+        let rounded = b.sub(self.m, &high);
+        let error = b.fma(self.m, &exp_m1.r, &rounded);
+        let more = b.mul(&exp_m1.p, &exp_m1.square);
+        let low = b.fma(self.m, &more, &error);
+        let low = b.fma(self.rest, &exp_m1.r, &low);
         let low = b.add(self.rest, &low);
         b.add(&high, &low)
     }
 }
 
-/// `e^x`: reduction by two constants, a polynomial, and scaling that reaches infinity and the subnormals.
+/// `e^x`: range reduction with a two-part ln 2, a polynomial, and scaling that handles overflow and subnormal results.
 #[inline(always)]
 pub fn exp<B: MathOps>(b: &mut B, x: &B::V) -> B::V {
-    times_exp(b, x, &Whole)
+    times_exp(b, x, &Exp)
 }
 
-/// `m * e^x` for `m` near 1, with fewer roundings than the product of both: `of` gives the product of `m` and `e^r` for a
-/// small `r`.
+/// `m * e^x` for `m` near 1, with fewer roundings than the product of both: `result` computes the product of `m` and
+/// `e^r` for a small `r`.
 #[inline(always)]
-pub(super) fn times_exp<B: MathOps>(b: &mut B, x: &B::V, of: &impl Finish<B>) -> B::V {
+pub(super) fn times_exp<B: MathOps>(b: &mut B, x: &B::V, result: &impl FromExpM1<B>) -> B::V {
     let (lo, hi) = B::Real::EXP_RANGE;
     let (zero, lo, hi) = (b.f(0.0), b.f(lo), b.f(hi));
     let x = b.min2(&hi, x);
-    // What is 0 is not computed: products on the way to numbers below the normal ones cost a hundred cycles each, and masks are
-    // full of them.
-    let kept = b.select_lt(&x, &lo, &zero, &x);
-    let y = times_exp_within(b, &kept, of);
+    // Results that are 0 are computed from 0: a product with a subnormal result takes about a hundred cycles, and
+    // masked scores have many of them.
+    let in_range = b.select_lt(&x, &lo, &zero, &x);
+    let y = times_exp_within(b, &in_range, result);
     b.select_lt(&x, &lo, &zero, &y)
 }
 
-/// `e^x` for arguments within [`Real::EXP_RANGE`], and NaN; up to half an ulp worse than [`exp`], and three operations less.
+/// `e^x` for arguments within [`Real::EXP_RANGE`], and NaN. The error is up to half an ulp larger than that of [`exp`],
+/// with three operations fewer.
 #[inline(always)]
 pub fn exp_within<B: MathOps>(b: &mut B, x: &B::V) -> B::V {
-    times_exp_within(b, x, &Quick)
+    times_exp_within(b, x, &ExpRoundedTwice)
 }
 
-/// `e^x` where this is a normal number, rounded twice. The result for NaN is undefined.
+/// `e^x` if it is a normal number, rounded twice. The result for NaN is unspecified.
 #[inline(always)]
 pub(super) fn exp_normal<B: MathOps>(b: &mut B, x: &B::V) -> B::V {
-    let (y, n, t) = unscaled_exp(b, x, &Quick);
+    let (y, n, t) = unscaled_exp(b, x, &ExpRoundedTwice);
     b.scale_normal(&y, &n, &t)
 }
 
 /// [`times_exp`] for arguments within [`Real::EXP_RANGE`], and NaN.
 #[inline(always)]
-fn times_exp_within<B: MathOps>(b: &mut B, x: &B::V, of: &impl Finish<B>) -> B::V {
-    let (y, n, t) = unscaled_exp(b, x, of);
+fn times_exp_within<B: MathOps>(b: &mut B, x: &B::V, result: &impl FromExpM1<B>) -> B::V {
+    let (y, n, t) = unscaled_exp(b, x, result);
     b.scale(&y, &n, &t)
 }
 
-/// `m * e^x` without its power of two: the number near `m`, and the operands of [`MathOps::scale`].
+/// `m * e^x` before it is scaled: the mantissa, which is near `m`, and the operands `n` and `t` of [`MathOps::scale`].
 #[inline(always)]
-fn unscaled_exp<B: MathOps>(b: &mut B, x: &B::V, of: &impl Finish<B>) -> (B::V, B::V, B::V) {
+fn unscaled_exp<B: MathOps>(b: &mut B, x: &B::V, result: &impl FromExpM1<B>) -> (B::V, B::V, B::V) {
     let (log2e, magic) = (b.f(std::f64::consts::LOG2_E), b.f(B::Real::ROUND));
     let t = b.fma(x, &log2e, &magic);
     let n = b.sub(&t, &magic);
@@ -141,77 +142,78 @@ fn unscaled_exp<B: MathOps>(b: &mut B, x: &B::V, of: &impl Finish<B>) -> (B::V, 
     let r = b.fma(&n, &c2, &r);
     let p = horner(b, &r, B::Real::EXP);
     let square = b.mul(&r, &r);
-    (of.finish(b, &Small { r, p, square }), n, t)
+    (result.compute(b, &ExpM1 { r, p, square }), n, t)
 }
 
-/// `e^|x| / 2` and `e^-|x| / 2`: halved before it is scaled, the first reaches infinity where the hyperbolic functions do.
+/// `e^|x| / 2` and `e^-|x| / 2`. The first is halved before it is scaled, so that it overflows only if the hyperbolic
+/// functions do.
 #[inline(always)]
-fn halves<B: MathOps>(b: &mut B, size: &B::V) -> (B::V, B::V) {
+fn half_exps<B: MathOps>(b: &mut B, magnitude: &B::V) -> (B::V, B::V) {
     let quarter = b.f(0.25);
-    let up = times_exp(b, size, &Half);
-    let down = b.div(&quarter, &up);
-    (up, down)
+    let half_exp = times_exp(b, magnitude, &HalfExp);
+    let half_inverse = b.div(&quarter, &half_exp);
+    (half_exp, half_inverse)
 }
 
 /// Hyperbolic sine.
 #[inline(always)]
 pub fn sinh<B: MathOps>(b: &mut B, x: &B::V) -> B::V {
-    let size = abs(b, x);
-    let (up, down) = halves(b, &size);
-    let large = b.sub(&up, &down);
+    let magnitude = abs(b, x);
+    let (half_exp, half_inverse) = half_exps(b, &magnitude);
+    let large = b.sub(&half_exp, &half_inverse);
     let large = with_sign(b, &large, x);
     let small = odd(b, x, B::Real::SINH);
     let one = b.f(1.0);
-    let y = b.select_lt(&size, &one, &small, &large);
+    let y = b.select_lt(&magnitude, &one, &small, &large);
     b.keep_nan(x, &y)
 }
 
 /// Hyperbolic cosine.
 #[inline(always)]
 pub fn cosh<B: MathOps>(b: &mut B, x: &B::V) -> B::V {
-    let size = abs(b, x);
-    let (up, down) = halves(b, &size);
-    let y = b.add(&up, &down);
+    let magnitude = abs(b, x);
+    let (half_exp, half_inverse) = half_exps(b, &magnitude);
+    let y = b.add(&half_exp, &half_inverse);
     b.keep_nan(x, &y)
 }
 
-/// Hyperbolic tangent: a polynomial near 0, else by the exponential.
+/// Hyperbolic tangent: a polynomial near 0, otherwise by the exponential.
 #[inline(always)]
 pub fn tanh<B: MathOps>(b: &mut B, x: &B::V) -> B::V {
-    let size = abs(b, x);
+    let magnitude = abs(b, x);
     let small = odd(b, x, B::Real::TANH);
     let (one, two, limit) = (b.f(1.0), b.f(2.0), b.f(0.625));
-    // `min2` gives its second operand for NaN.
-    let most = b.f(B::Real::TANH_ONE);
-    let size = b.min2(&size, &most);
-    let twice = b.add(&size, &size);
+    // `min2` returns its second operand for NaN.
+    let saturation = b.f(B::Real::TANH_ONE);
+    let magnitude = b.min2(&magnitude, &saturation);
+    let twice = b.add(&magnitude, &magnitude);
     let e = exp_normal(b, &twice);
-    let d = b.add(&e, &one);
-    let q = b.div(&two, &d);
+    let denominator = b.add(&e, &one);
+    let q = b.div(&two, &denominator);
     let large = b.sub(&one, &q);
     let large = with_sign(b, &large, x);
-    let y = b.select_lt(&size, &limit, &small, &large);
+    let y = b.select_lt(&magnitude, &limit, &small, &large);
     b.keep_nan(x, &y)
 }
 
-/// Logistic function, by the exponential that does not overflow. What the denominator and the quotient round away is put
-/// back, with the inverse of the denominator that the quotient tells.
+/// Logistic function, by `e^-|x|`, which does not overflow. One Newton step corrects the rounding errors of the
+/// denominator and the quotient; it derives the inverse of the denominator from the quotient.
 #[inline(always)]
 pub fn sigmoid<B: MathOps>(b: &mut B, x: &B::V) -> B::V {
     let (zero, one) = (b.f(0.0), b.f(1.0));
-    let size = abs(b, x);
-    let minus = b.sub(&zero, &size);
+    let magnitude = abs(b, x);
+    let minus = b.sub(&zero, &magnitude);
     let e = exp(b, &minus);
-    let d = b.add(&one, &e);
-    let taken = b.sub(&d, &one);
-    let lost = b.sub(&e, &taken);
-    let over = b.select_lt(x, &zero, &e, &one);
-    let y = b.div(&over, &d);
+    let denominator = b.add(&one, &e);
+    let rounded = b.sub(&denominator, &one);
+    let error = b.sub(&e, &rounded);
+    let numerator = b.select_lt(x, &zero, &e, &one);
+    let y = b.div(&numerator, &denominator);
     let rest = b.sub(&one, &y);
     let inverse = b.select_lt(x, &zero, &rest, &y);
     let minus = negated(b, &y);
-    let missing = b.fma(&minus, &d, &over);
-    let missing = b.fma(&minus, &lost, &missing);
-    let y = b.fma(&missing, &inverse, &y);
+    let residual = b.fma(&minus, &denominator, &numerator);
+    let residual = b.fma(&minus, &error, &residual);
+    let y = b.fma(&residual, &inverse, &y);
     b.keep_nan(x, &y)
 }

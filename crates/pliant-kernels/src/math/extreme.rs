@@ -1,11 +1,11 @@
-//! The larger and the smaller of two numbers.
+//! Maximum and minimum of two numbers, as in IEEE 754-2019.
 
 use super::MathOps;
 
-/// The larger of both; NaN where one is, and the positive one of two zeros.
+/// The maximum; NaN if one is NaN, and +0 for zeros of different signs.
 #[inline(always)]
 pub fn maximum<B: MathOps>(b: &mut B, x: &B::V, y: &B::V) -> B::V {
-    // Each order gives its second operand for zeros and NaN; what both have in common is the positive zero.
+    // `max2` returns its second operand for two zeros. The bitwise and of both orders is +0.
     let (one, other) = (b.max2(x, y), b.max2(y, x));
     let (one, other) = (b.bits(&one), b.bits(&other));
     let common = b.iand(&one, &other);
@@ -14,7 +14,7 @@ pub fn maximum<B: MathOps>(b: &mut B, x: &B::V, y: &B::V) -> B::V {
     b.keep_nan(y, &z)
 }
 
-/// The smaller of both; NaN where one is, and the negative one of two zeros.
+/// The minimum; NaN if one is NaN, and -0 for zeros of different signs.
 #[inline(always)]
 pub fn minimum<B: MathOps>(b: &mut B, x: &B::V, y: &B::V) -> B::V {
     let (one, other) = (b.min2(x, y), b.min2(y, x));

@@ -1,5 +1,5 @@
-//! Measures every sequence against float64 functions, over all exponents, and keeps the table of `docs/numerics.md`
-//! current: `PLIANT_BLESS=1` writes it.
+//! Measures the errors of all sequences, over all exponents, and checks the table of `docs/numerics.md`.
+//! `PLIANT_BLESS=1` writes the table.
 
 mod hardest;
 mod normal;
@@ -8,24 +8,25 @@ use std::marker::PhantomData;
 
 use super::*;
 
-/// Scalars computed on the spot; integers travel as bits.
+/// Executes the operations on scalars. Integers are stored as the bits of floats.
 struct Host<T>(PhantomData<T>);
 
-/// The fused product and sum of the host.
+/// Fused multiply-add.
 trait Fused: Copy {
     fn fused(a: Self, b: Self, c: Self) -> Self;
 }
 
 impl Fused for f32 {
     fn fused(a: f32, b: f32, c: f32) -> f32 {
-        // Rounded once: the product is exact in float64, and its sum is rounded to odd before it is rounded again.
+        // The product is exact in float64. The sum is rounded to odd, so that rounding it again gives the same result
+        // as rounding once.
         let (p, c) = (f64::from(a) * f64::from(b), f64::from(c));
         let sum = p + c;
-        let back = sum - p;
-        let lost = (p - (sum - back)) + (c - back);
+        let recovered = sum - p;
+        let error = (p - (sum - recovered)) + (c - recovered);
         let even = sum.to_bits() & 1 == 0;
-        if even && lost != 0.0 && sum.is_finite() {
-            let up = (lost > 0.0) == (sum > 0.0);
+        if even && error != 0.0 && sum.is_finite() {
+            let up = (error > 0.0) == (sum > 0.0);
             let bits = if up { sum.to_bits() + 1 } else { sum.to_bits() - 1 };
             return f64::from_bits(bits) as f32;
         }
@@ -106,31 +107,31 @@ macro_rules! host {
 host!(f32, u32);
 host!(f64, u64);
 
-/// A sequence of one argument over both types, what it should yield, the float32 where its error is largest as far as
-/// `errors_over_all_arguments` has found, and whether it is used up to [`Real::TRIG_LIMIT`] only.
-struct Row {
+/// A function of one argument: its sequences over both types, the reference, the float32 argument of the largest error
+/// that `errors_over_all_arguments` found, and whether it is limited to [`Real::TRIG_LIMIT`].
+struct MeasuredFn {
     name: &'static str,
     single: fn(f32) -> f32,
     double: fn(f64) -> f64,
-    want: fn(f64) -> f64,
+    expected: fn(f64) -> f64,
     hardest: f32,
     limited: bool,
 }
 
 macro_rules! rows {
-    ($($name:ident = $want:expr, $hardest:literal $(, $limited:literal)?;)*) => {
-        &[$(Row {
+    ($($name:ident = $expected:expr, $hardest:literal $(, $limited:literal)?;)*) => {
+        &[$(MeasuredFn {
             name: stringify!($name),
             single: |x| $name(&mut Host::<f32>(PhantomData), &x),
             double: |x| $name(&mut Host::<f64>(PhantomData), &x),
-            want: $want,
+            expected: $expected,
             hardest: $hardest,
             limited: [$($limited,)? false][0],
         },)*]
     };
 }
 
-const ROWS: &[Row] = rows! {
+const FUNCTIONS: &[MeasuredFn] = rows! {
     exp = libm::exp, -8.771184e1;
     log = libm::log, 1.413642;
     log1p = libm::log1p, 4.1455957e-1;
@@ -151,25 +152,24 @@ const ROWS: &[Row] = rows! {
     gelu = crate::scalar::gelu, -0.67168385;
 };
 
-/// The logistic function, of which the exponential alone is rounded before the end.
+/// The logistic function, whose only intermediate rounding is that of the exponential.
 fn logistic(x: f64) -> f64 {
     let e = libm::exp(-x.abs());
     let d = 1.0 + e;
-    let lost = e - (d - 1.0);
+    let error = e - (d - 1.0);
     let over = if x < 0.0 { e } else { 1.0 };
     let y = over / d;
-    y + (y.mul_add(-d, over) - y * lost) / d
+    y + (y.mul_add(-d, over) - y * error) / d
 }
 
-/// The distance from the true value in units of the last place of a float32 of that size; infinite where one is NaN
-/// or infinite and the other is not.
-fn ulps(got: f32, want: f64) -> f64 {
-    let rounded = want as f32;
+/// The error in float32 ulp; infinite if only one of the values is NaN or infinite.
+fn ulps(got: f32, expected: f64) -> f64 {
+    let rounded = expected as f32;
     if got == rounded || (got.is_nan() && rounded.is_nan()) {
-        return (f64::from(got) - want).abs() / unit(want).max(f64::MIN_POSITIVE)
+        return (f64::from(got) - expected).abs() / unit(expected).max(f64::MIN_POSITIVE)
             * f64::from(got.is_finite());
     }
-    // Beyond the largest float, one that is infinite is as good as the largest.
+    // Beyond the largest float, infinity counts as the largest float.
     if !got.is_finite() && rounded.abs() < f32::MAX {
         return f64::INFINITY;
     }
@@ -178,21 +178,21 @@ fn ulps(got: f32, want: f64) -> f64 {
     } else {
         f64::from(got)
     };
-    (got - want).abs() / unit(want)
+    (got - expected).abs() / unit(expected)
 }
 
-/// The last place of a float32 of that size.
-fn unit(want: f64) -> f64 {
-    let size = want.abs().clamp(f64::from(f32::MIN_POSITIVE), f64::from(f32::MAX));
+/// The float32 ulp at a value.
+fn unit(expected: f64) -> f64 {
+    let size = expected.abs().clamp(f64::from(f32::MIN_POSITIVE), f64::from(f32::MAX));
     let exponent = (size.to_bits() >> 52) as i32 - 1023;
     2f64.powi(exponent - 23)
 }
 
-/// Arguments of every exponent and both signs, `per` for each, the ends among them.
+/// Arguments of every exponent and both signs: `per` mantissas each, including the smallest and the largest.
 fn arguments(per: u32) -> impl Iterator<Item = f32> {
     (0..=255u32).flat_map(move |exponent| {
         (0..per).flat_map(move |k| {
-            // The middle ones are spread over the mantissas by the golden ratio.
+            // The golden ratio distributes the other mantissas evenly.
             let mantissa = match k {
                 0 => 0,
                 1 => 0x7f_ffff,
@@ -204,7 +204,7 @@ fn arguments(per: u32) -> impl Iterator<Item = f32> {
     })
 }
 
-/// The arguments nearest to multiples of pi/2, where most digits of the angle cancel.
+/// The arguments nearest to multiples of pi/2, for which most digits of the angle cancel.
 fn hard_angles() -> impl Iterator<Item = f32> {
     (1..5200).flat_map(|k| {
         let near = (f64::from(k) * std::f64::consts::FRAC_PI_2) as f32;
@@ -212,43 +212,45 @@ fn hard_angles() -> impl Iterator<Item = f32> {
     })
 }
 
-/// The largest error, and the argument where it is.
+/// The largest error, and its argument.
 fn worst<X: Copy>(errors: impl Iterator<Item = (f64, X)>, zero: X) -> (f64, X) {
     errors.fold((0.0, zero), |a, b| if b.0 > a.0 { b } else { a })
 }
 
-/// The largest error of a row over float32.
-fn worst_single(row: &Row, arguments: impl Iterator<Item = f32>) -> (f64, f32) {
+/// The largest error of a function over float32.
+fn worst_single(row: &MeasuredFn, arguments: impl Iterator<Item = f32>) -> (f64, f32) {
     let used = |x: &f32| !row.limited || f64::from(x.abs()) <= f32::TRIG_LIMIT || x.is_nan();
-    let errors = arguments.filter(used).map(|x| (ulps((row.single)(x), (row.want)(x.into())), x));
+    let errors =
+        arguments.filter(used).map(|x| (ulps((row.single)(x), (row.expected)(x.into())), x));
     worst(errors, 0.0)
 }
 
-/// The distance of two numbers in units of the last place of the second; 0 where both are NaN.
-fn ulps_double(got: f64, want: f64) -> f64 {
-    if got == want || (got.is_nan() && want.is_nan()) {
+/// The error in float64 ulp; 0 if both are NaN.
+fn ulps_double(got: f64, expected: f64) -> f64 {
+    if got == expected || (got.is_nan() && expected.is_nan()) {
         return 0.0;
     }
-    let size = want.abs().max(f64::MIN_POSITIVE);
+    let size = expected.abs().max(f64::MIN_POSITIVE);
     let unit = f64::from_bits(size.to_bits() & 0x7ff0_0000_0000_0000) * f64::EPSILON;
-    let error = (got - want).abs() / unit;
+    let error = (got - expected).abs() / unit;
     if error.is_nan() { f64::INFINITY } else { error }
 }
 
-/// The largest error of a row over float64 at its hardest arguments, whose values are known to twice the digits.
-fn hardest_double(row: &Row) -> (f64, f64) {
+/// The largest error of a function over float64 at its hardest arguments, whose values are known with twice the
+/// precision.
+fn hardest_double(row: &MeasuredFn) -> (f64, f64) {
     let known = hardest::HARDEST.iter().find(|(name, _)| *name == row.name);
     let (_, known) = known.expect("hardest arguments of the row");
-    let error = |&(x, y, lacks): &hardest::Known| {
+    let error = |&(x, y, error_of_y): &hardest::Known| {
         let unit = f64::from_bits(y.abs().max(f64::MIN_POSITIVE).to_bits() & 0x7ff0_0000_0000_0000);
-        ((((row.double)(x) - y) - lacks) / (unit * f64::EPSILON)).abs()
+        ((((row.double)(x) - y) - error_of_y) / (unit * f64::EPSILON)).abs()
     };
     worst(known.iter().map(|k| (error(k), k.0)), 0.0)
 }
 
-/// The largest distance from the value of the crate `libm`, the same on every machine, over float64, in units of its last
-/// place; of gelu, from listed values.
-fn worst_double(row: &Row) -> (f64, f64) {
+/// The largest error over float64 in ulp, relative to the crate `libm`, which is the same on every machine; for gelu,
+/// relative to listed values.
+fn worst_double(row: &MeasuredFn) -> (f64, f64) {
     if row.name == "gelu" {
         let errors = normal::GELU.iter().map(|&(x, y)| (ulps_double((row.double)(x), y), x));
         return worst(errors, 0.0);
@@ -264,7 +266,7 @@ fn worst_double(row: &Row) -> (f64, f64) {
     let ends = [f64::INFINITY, f64::NEG_INFINITY, f64::NAN, 0.0, -0.0];
     let used = |x: &f64| !row.limited || x.abs() <= f64::TRIG_LIMIT || x.is_nan();
     let errors = arguments.chain(near).chain(ends).filter(used);
-    worst(errors.map(|x| (ulps_double((row.double)(x), (row.want)(x)), x)), 0.0)
+    worst(errors.map(|x| (ulps_double((row.double)(x), (row.expected)(x)), x)), 0.0)
 }
 
 /// Pairs of arguments over all exponents.
@@ -279,7 +281,7 @@ fn pairs() -> impl Iterator<Item = (f32, f32)> {
     coarse.into_iter().chain(fine.step_by(3))
 }
 
-/// A function of two numbers over float32, and what it should yield.
+/// A function of two float32 numbers, and its reference.
 type Pair = (&'static str, fn(f32, f32) -> f32, fn(f64, f64) -> f64);
 
 const PAIRS: [Pair; 2] = [
@@ -288,18 +290,18 @@ const PAIRS: [Pair; 2] = [
 ];
 
 #[test]
-fn errors_are_as_listed() {
+fn errors_match_the_documentation() {
     let head =
         "| function | float32: largest error, ulp | at | float64: largest error, ulp | at |\n";
     let mut table = format!("{head}|---|---|---|---|---|\n");
-    let mut wrong = Vec::new();
-    let mut shown = |name: &str, error: f64, most: f64| {
-        if error > most {
-            wrong.push(format!("{name}: {error} ulp"));
+    let mut exceeded = Vec::new();
+    let mut check_limit = |name: &str, error: f64, limit: f64| {
+        if error > limit {
+            exceeded.push(format!("{name}: {error} ulp"));
         }
         (error * 10.0).ceil() / 10.0
     };
-    for row in ROWS {
+    for row in FUNCTIONS {
         let (mut error, mut at) = worst_single(row, arguments(400).chain([row.hardest]));
         if row.limited {
             let hard = worst_single(row, hard_angles());
@@ -307,28 +309,32 @@ fn errors_are_as_listed() {
                 (error, at) = hard;
             }
         }
-        let error = shown(row.name, error, 2.0);
+        let error = check_limit(row.name, error, 2.0);
         let (error64, at64) = hardest_double(row);
-        let error64 = shown(row.name, error64, 2.3);
-        // Those of libm are off by up to 1 ulp themselves.
+        let error64 = check_limit(row.name, error64, 2.3);
+        // The results of libm have errors of up to 1 ulp.
         let (from_libm, where_) = worst_double(row);
-        shown(&format!("{} of float64, from libm's, at {where_:e}", row.name), from_libm, 3.0);
+        check_limit(
+            &format!("{} of float64, from libm's, at {where_:e}", row.name),
+            from_libm,
+            3.0,
+        );
         table.push_str(&format!(
             "| `{}` | {error:.1} | {at:e} | {error64:.1} | {at64:e} |\n",
             row.name
         ));
     }
-    for (name, got, want) in PAIRS {
-        let errors = pairs().map(|(a, b)| (ulps(got(a, b), want(a.into(), b.into())), (a, b)));
+    for (name, got, expected) in PAIRS {
+        let errors = pairs().map(|(a, b)| (ulps(got(a, b), expected(a.into(), b.into())), (a, b)));
         let (error, (a, b)) = worst(errors, (0.0, 0.0));
-        let error = shown(name, error, 2.0);
+        let error = check_limit(name, error, 2.0);
         table.push_str(&format!("| `{name}` | {error:.1} | {a:e}, {b:e} | | |\n"));
     }
-    assert!(wrong.is_empty(), "{}\n{table}", wrong.join("\n"));
+    assert!(exceeded.is_empty(), "{}\n{table}", exceeded.join("\n"));
     check_document(&table);
 }
 
-/// Compares the table of the page with what was measured, or writes it.
+/// Compares the table of the page with the measurements, or writes it.
 fn check_document(table: &str) {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/numerics.md");
     let text = std::fs::read_to_string(path).expect("docs/numerics.md");
@@ -343,8 +349,8 @@ fn check_document(table: &str) {
     assert_eq!(&text[start..stop], table, "PLIANT_BLESS=1 writes the table of docs/numerics.md");
 }
 
-/// Every float32 from 2^-30 to 2^14 of either sign, and one in 61 of the rest, where the functions are powers, straight
-/// lines and constants.
+/// Every float32 from 2^-30 to 2^14 of both signs, and every 61st of the others, for which the functions are powers,
+/// linear or constant.
 fn nearly_all() -> impl Iterator<Item = f32> {
     let dense = ((127 - 30) << 23)..((127 + 14) << 23);
     let sparse = (0..dense.start).chain(dense.end..1 << 31).step_by(61);
@@ -352,9 +358,9 @@ fn nearly_all() -> impl Iterator<Item = f32> {
 }
 
 #[test]
-#[ignore = "takes half an hour in a release build; `errors_are_as_listed` measures samples and the worst that this one found"]
+#[ignore = "takes half an hour in a release build; the other test measures samples and the worst arguments found"]
 fn errors_over_all_arguments() {
-    let above: Vec<String> = ROWS
+    let above: Vec<String> = FUNCTIONS
         .iter()
         .map(|row| (row.name, worst_single(row, nearly_all())))
         .filter(|(_, (error, _))| *error > 2.0)
@@ -368,14 +374,14 @@ fn signs_of_zero_are_kept() {
     for name in
         ["sinh", "tanh", "asinh", "atanh", "sin", "tan", "asin", "atan", "erf", "gelu", "log1p"]
     {
-        let row = ROWS.iter().find(|row| row.name == name).expect("a row of the table");
+        let row = FUNCTIONS.iter().find(|row| row.name == name).expect("a row of the table");
         for zero in [0.0f32, -0.0] {
             assert_eq!((row.single)(zero).to_bits(), zero.to_bits(), "{name}");
             let zero = f64::from(zero);
             assert_eq!((row.double)(zero).to_bits(), zero.to_bits(), "{name}");
         }
     }
-    for (y, x, want) in [
+    for (y, x, expected) in [
         (0.0f32, 0.0f32, 0.0f64),
         (-0.0, 0.0, -0.0),
         (0.0, -0.0, std::f64::consts::PI),
@@ -384,12 +390,12 @@ fn signs_of_zero_are_kept() {
         (-1.0, f32::INFINITY, -0.0),
     ] {
         let got = (PAIRS[0].1)(y, x);
-        assert_eq!(got.to_bits(), (want as f32).to_bits(), "atan2({y}, {x}) is {got}");
+        assert_eq!(got.to_bits(), (expected as f32).to_bits(), "atan2({y}, {x}) is {got}");
     }
 }
 
 #[test]
-fn powers_at_the_ends_are_those_of_the_platform() {
+fn special_powers_are_those_of_the_platform() {
     let ends =
         [0.0f32, -0.0, 1.0, -1.0, 0.5, -0.5, 2.0, -2.0, 3.0, -3.0, 2.5, 1e30, -1e30, 1e-30, -1e-30];
     let more = [
@@ -403,11 +409,13 @@ fn powers_at_the_ends_are_those_of_the_platform() {
     let all: Vec<f32> = ends.into_iter().chain(more).collect();
     for &x in &all {
         for &y in &all {
-            let (got, want) = ((PAIRS[1].1)(x, y), f64::from(x).powf(y.into()) as f32);
-            let same = got.to_bits() == want.to_bits() || (got.is_nan() && want.is_nan());
+            let (got, expected) = ((PAIRS[1].1)(x, y), f64::from(x).powf(y.into()) as f32);
+            let same = got.to_bits() == expected.to_bits() || (got.is_nan() && expected.is_nan());
             assert!(
-                same || ulps(got, want.into()) <= 1.0 && want.is_finite() && want != 0.0,
-                "{x}^{y}: {got}, not {want}"
+                same || ulps(got, expected.into()) <= 1.0
+                    && expected.is_finite()
+                    && expected != 0.0,
+                "{x}^{y}: {got}, not {expected}"
             );
         }
     }

@@ -1,8 +1,8 @@
-//! Elementary functions as sequences of simple operations, for scalars and vectors of every width alike.
+//! Elementary functions as sequences of simple operations, for scalars and for vectors of any width.
 //!
-//! A code generator implements [`MathOps`] with its own values, the slice functions of [`crate::vector`] with the vectors of
-//! each instruction set: the sequences and the numbers in them ([`table`]) are the same for all, and so are the results (up
-//! to whether the machine has a fused multiply-add). Errors are measured by a test and listed in `docs/numerics.md`: at
+//! Code generators implement [`MathOps`] with their own values, and the slice functions of [`crate::vector`] with the
+//! vectors of each instruction set. The sequences and their constants ([`table`]) are the same, and so are the results,
+//! except that some machines have no fused multiply-add. A test measures the errors, which `docs/numerics.md` lists: at
 //! most 2 ulp in float32 and 2.3 in float64 with fused multiply-add. Every function returns NaN for NaN.
 //!
 //! | module | owns |
@@ -10,13 +10,13 @@
 //! | `table` | the coefficients, for float32 and for float64 |
 //! | `exp` | `exp`, `sinh`, `cosh`, `tanh`, `sigmoid` |
 //! | `log` | `log`, `log1p`, `asinh`, `acosh`, `atanh` |
-//! | `trig` | `sin`, `cos`, `tan`, for arguments that are not huge ([`Real::TRIG_LIMIT`]) |
+//! | `trig` | `sin`, `cos`, `tan`, for arguments up to [`Real::TRIG_LIMIT`] |
 //! | `arc` | `asin`, `acos`, `atan`, `atan2` |
 //! | `erf` | `erf` |
 //! | `gelu` | `gelu` |
 //! | `extreme` | `maximum`, `minimum` |
 //! | `pow` | `pow` of float32, in float64 |
-//! | `measure` | the test that measures all of them |
+//! | `measure` | the test that measures the errors |
 
 mod arc;
 mod erf;
@@ -36,11 +36,11 @@ pub use exp::{cosh, exp, exp_within, sigmoid, sinh, tanh};
 pub use extreme::{maximum, minimum};
 pub use gelu::gelu;
 pub use log::{acosh, asinh, atanh, log, log1p};
-pub use pow::{PLAIN_LEAST, PLAIN_MOST, pow, pow_plain};
+pub use pow::{MAX_FINITE_BOUND, MIN_POSITIVE_BOUND, pow, pow_positive_finite};
 pub use table::Real;
 pub use trig::{cos, sin, tan};
 
-/// The operations on floats of one type (and integers of as many lanes and bits) that the sequences need.
+/// The operations of the sequences, on floats of one type and on integers with as many lanes and bits.
 pub trait MathOps {
     /// The type of the floats.
     type Real: Real;
@@ -49,7 +49,7 @@ pub trait MathOps {
 
     /// A float constant, rounded to the type.
     fn f(&mut self, value: f64) -> Self::V;
-    /// An integer constant, of which the low bits count.
+    /// An integer constant: the low bits of `value`.
     fn i(&mut self, value: i64) -> Self::V;
     /// Float sum.
     fn add(&mut self, a: &Self::V, b: &Self::V) -> Self::V;
@@ -61,15 +61,15 @@ pub trait MathOps {
     fn div(&mut self, a: &Self::V, b: &Self::V) -> Self::V;
     /// Square root.
     fn sqrt(&mut self, a: &Self::V) -> Self::V;
-    /// `a * b + c`, fused where the machine does that fast.
+    /// `a * b + c`, fused if the machine has such an instruction.
     fn fma(&mut self, a: &Self::V, b: &Self::V, c: &Self::V) -> Self::V;
     /// `a < b ? x : y` over floats `a` and `b`.
     fn select_lt(&mut self, a: &Self::V, b: &Self::V, x: &Self::V, y: &Self::V) -> Self::V;
-    /// `y`, but NaN where `x` is.
+    /// `y`, but NaN if `x` is NaN.
     fn keep_nan(&mut self, x: &Self::V, y: &Self::V) -> Self::V;
     /// The bits of floats as integers.
     fn bits(&mut self, a: &Self::V) -> Self::V;
-    /// The floats of bits.
+    /// The floats with these bits.
     fn float_of_bits(&mut self, a: &Self::V) -> Self::V;
     /// Integer sum, wrapping.
     fn iadd(&mut self, a: &Self::V, b: &Self::V) -> Self::V;
@@ -84,34 +84,34 @@ pub trait MathOps {
     /// Logical shift right by a constant.
     fn ishr(&mut self, a: &Self::V, by: u8) -> Self::V;
 
-    /// `a < b ? a : b`: the second operand where one is NaN.
+    /// `a < b ? a : b`. Returns the second operand if one is NaN.
     #[inline(always)]
     fn min2(&mut self, a: &Self::V, b: &Self::V) -> Self::V {
         self.select_lt(a, b, a, b)
     }
 
-    /// `a > b ? a : b`: the second operand where one is NaN.
+    /// `a > b ? a : b`. Returns the second operand if one is NaN.
     #[inline(always)]
     fn max2(&mut self, a: &Self::V, b: &Self::V) -> Self::V {
         self.select_lt(b, a, a, b)
     }
 
-    /// `y * 2^n` for `y` near 1, reaching infinity and the subnormals. `t` is `n` with [`Real::ROUND`] added: the integer is
-    /// in its low bits.
+    /// `y * 2^n` for `y` near 1, including overflow and subnormal results. `t` is `n + ROUND` ([`Real::ROUND`]), with
+    /// the integer in its low bits.
     #[inline(always)]
     fn scale(&mut self, y: &Self::V, n: &Self::V, t: &Self::V) -> Self::V {
         scale_by_parts(self, y, n, t)
     }
 
-    /// [`MathOps::scale`] for a result that is a normal number. The result for NaN is undefined.
+    /// [`MathOps::scale`] for a normal result. The result for NaN is unspecified.
     #[inline(always)]
     fn scale_normal(&mut self, y: &Self::V, _n: &Self::V, t: &Self::V) -> Self::V {
         add_to_exponent(self, y, t)
     }
 }
 
-/// `y * 2^n` by an addition to the exponent, for a finite `y` and a normal result. `t` is `n` with [`Real::ROUND`] added: the shift
-/// drops the bits of this constant.
+/// `y * 2^n` by an addition to the exponent, for a finite `y` and a normal result. `t` is `n + ROUND`
+/// ([`Real::ROUND`]); the shift drops the bits of this constant.
 #[inline(always)]
 pub fn add_to_exponent<B: MathOps + ?Sized>(b: &mut B, y: &B::V, t: &B::V) -> B::V {
     let (bits, n) = (b.bits(y), b.bits(t));
@@ -120,10 +120,10 @@ pub fn add_to_exponent<B: MathOps + ?Sized>(b: &mut B, y: &B::V, t: &B::V) -> B:
     b.float_of_bits(&bits)
 }
 
-/// [`MathOps::scale`] where the machine has no instruction for it.
+/// [`MathOps::scale`] for machines without such an instruction.
 #[inline(always)]
 pub fn scale_by_parts<B: MathOps + ?Sized>(b: &mut B, y: &B::V, n: &B::V, t: &B::V) -> B::V {
-    // Half of the integer scales first, so that neither factor leaves the normal range.
+    // Scale by 2^(n/2) first, so that both factors are normal numbers.
     let (half, magic) = (b.f(0.5), b.f(B::Real::ROUND));
     let h = b.fma(n, &half, &magic);
     let (h, whole) = (b.bits(&h), b.bits(t));
@@ -140,7 +140,7 @@ pub fn scale_by_parts<B: MathOps + ?Sized>(b: &mut B, y: &B::V, n: &B::V, t: &B:
     y
 }
 
-/// The polynomial with these coefficients, that of the highest power first.
+/// The polynomial with these coefficients, highest power first, by Horner's method.
 #[inline(always)]
 fn horner<B: MathOps>(b: &mut B, x: &B::V, coefficients: &[f64]) -> B::V {
     let mut acc = b.f(coefficients[0]);
@@ -158,7 +158,7 @@ fn odd<B: MathOps>(b: &mut B, x: &B::V, coefficients: &[f64]) -> B::V {
     let p = horner(b, &square, coefficients);
     let p = b.mul(&p, &square);
     let y = b.fma(&p, x, x);
-    // Where x is a zero, a negative product would take its sign away.
+    // Keep the sign of a zero, which the sum with a negative product would lose.
     with_sign(b, &y, x)
 }
 
@@ -170,7 +170,7 @@ fn abs<B: MathOps>(b: &mut B, x: &B::V) -> B::V {
     b.float_of_bits(&bits)
 }
 
-/// `y` with the sign of `x`, where it has that or none.
+/// `y` with the sign of `x`. `y` is not negative, or has the same sign.
 #[inline(always)]
 fn with_sign<B: MathOps>(b: &mut B, y: &B::V, x: &B::V) -> B::V {
     let (bits, mask) = (b.bits(x), b.i(B::Real::SIGN));

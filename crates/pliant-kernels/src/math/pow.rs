@@ -2,7 +2,7 @@
 
 use super::{MathOps, Real, abs, horner, with_sign};
 
-/// `(log(1 + f) - f + f^2 / 2) / f^3`, from the root of 1/2 to the root of 2, as exact as a float32 power needs.
+/// `(log(1 + f) - f + f^2 / 2) / f^3`, from `sqrt(1/2)` to `sqrt(2)`, with the precision that float32 powers need.
 const LOG: &[f64] = &[
     0.055_550_945_560_644_93,
     -0.097_276_593_897_608_98,
@@ -17,47 +17,48 @@ const LOG: &[f64] = &[
     0.333_333_333_848_037_54,
 ];
 
-/// `x^y` of numbers that are float32 (held as float64), to be rounded to float32: NumPy's and IEEE's values at the ends.
+/// `x^y` of float32 numbers, computed in float64 and to be rounded to float32. Special values are those of IEEE 754 and
+/// NumPy.
 #[inline(always)]
 pub fn pow<B: MathOps<Real = f64>>(b: &mut B, x: &B::V, y: &B::V) -> B::V {
     let (zero, one, big) = (b.f(0.0), b.f(1.0), b.f(1e300));
-    let size = abs(b, x);
-    let log = log_of(b, &size);
-    // Far beyond all others where it is that of 0 or of infinity.
-    let (least, most) = (b.f(1e-60), b.f(f64::from(f32::MAX)));
+    let magnitude = abs(b, x);
+    let log = log_of(b, &magnitude);
+    // The logarithms of 0 and infinity become numbers far below or above all others.
+    let (bounded_low, most) = (b.f(1e-60), b.f(f64::from(f32::MAX)));
     let (low, high) = (b.f(-1e300), b.f(1e300));
-    let log = b.select_lt(&size, &least, &low, &log);
-    let log = b.select_lt(&most, &size, &high, &log);
-    let steep = abs(b, y);
+    let log = b.select_lt(&magnitude, &bounded_low, &low, &log);
+    let log = b.select_lt(&most, &magnitude, &high, &log);
+    let power_magnitude = abs(b, y);
     // An infinite power of 1 is 1.
-    let (least, minus) = (b.min2(y, &big), b.f(-1e300));
-    let bounded = b.max2(&least, &minus);
+    let (bounded_low, minus) = (b.min2(y, &big), b.f(-1e300));
+    let bounded = b.max2(&bounded_low, &minus);
     let power = b.mul(&bounded, &log);
     let value = exp_of(b, &power);
-    // A power of a negative number has a sign where it is odd, and none but NaN where it is no integer.
+    // The power of a negative number is negative if the exponent is odd, and NaN if the exponent is not an integer.
     let even = b.f((1u64 << 30) as f64);
-    let n = b.min2(&steep, &even);
+    let n = b.min2(&power_magnitude, &even);
     let half = b.f(0.5);
     let halved = b.mul(&n, &half);
-    let (broken, odd) = (fraction(b, &n), fraction(b, &halved));
+    let (fractional, odd) = (fraction(b, &n), fraction(b, &halved));
     let signed = with_sign(b, &value, x);
-    let signed = b.select_lt(&zero, &broken, &value, &signed);
+    let signed = b.select_lt(&zero, &fractional, &value, &signed);
     let value = b.select_lt(&zero, &odd, &signed, &value);
     let (nan, largest) = (b.f(f64::NAN), b.f(f64::from(f32::MAX)));
-    let wrong = b.select_lt(&zero, &broken, &nan, &value);
-    let wrong = b.select_lt(&largest, &size, &value, &wrong);
-    let value = b.select_lt(x, &zero, &wrong, &value);
+    let negative_base = b.select_lt(&zero, &fractional, &nan, &value);
+    let negative_base = b.select_lt(&largest, &magnitude, &value, &negative_base);
+    let value = b.select_lt(x, &zero, &negative_base, &value);
     let value = b.keep_nan(x, &value);
     let value = b.keep_nan(y, &value);
-    // The power 0 is 1 of everything, NaN too; every power of 1 is 1.
-    let tiny = b.f(1e-60);
+    // x^0 is 1 for all x including NaN, and 1^y is 1 for all y.
+    let epsilon = b.f(1e-60);
     let from_one = b.sub(x, &one);
     let from_one = abs(b, &from_one);
-    let value = b.select_lt(&from_one, &tiny, &one, &value);
-    b.select_lt(&steep, &tiny, &one, &value)
+    let value = b.select_lt(&from_one, &epsilon, &one, &value);
+    b.select_lt(&power_magnitude, &epsilon, &one, &value)
 }
 
-/// The distance of a number of 0 to 2^31 from the nearest integer.
+/// The distance from the nearest integer, for numbers from 0 to 2^31.
 #[inline(always)]
 fn fraction<B: MathOps<Real = f64>>(b: &mut B, n: &B::V) -> B::V {
     let magic = b.f(f64::ROUND);
@@ -67,34 +68,34 @@ fn fraction<B: MathOps<Real = f64>>(b: &mut B, n: &B::V) -> B::V {
     abs(b, &rest)
 }
 
-/// The same of positive, finite numbers and finite powers, and a number that is from [`PLAIN_LEAST`] to [`PLAIN_MOST`] where
-/// they are such.
+/// `x^y` for positive, finite `x` and finite `y`. Also returns a check value, which is between [`MIN_POSITIVE_BOUND`]
+/// and [`MAX_FINITE_BOUND`] for such operands, and only for them.
 #[inline(always)]
-pub fn pow_plain<B: MathOps<Real = f64>>(b: &mut B, x: &B::V, y: &B::V) -> (B::V, B::V) {
+pub fn pow_positive_finite<B: MathOps<Real = f64>>(b: &mut B, x: &B::V, y: &B::V) -> (B::V, B::V) {
     let log = log_of(b, x);
     let power = b.mul(y, &log);
-    // What is not finite differs from itself, or is NaN.
+    // The difference of a number and itself is NaN if it is not finite.
     let (from_x, from_y) = (b.sub(x, x), b.sub(y, y));
-    let (sum, most) = (b.add(&from_x, &from_y), b.f(2.0 * PLAIN_MOST));
-    let mark = b.add(&sum, x);
-    // NaN becomes the larger number.
-    let mark = b.min2(&mark, &most);
-    (exp_of(b, &power), mark)
+    let (sum, most) = (b.add(&from_x, &from_y), b.f(2.0 * MAX_FINITE_BOUND));
+    let check = b.add(&sum, x);
+    // NaN becomes a number above the bound.
+    let check = b.min2(&check, &most);
+    (exp_of(b, &power), check)
 }
 
-/// The least positive float32.
-pub const PLAIN_LEAST: f64 = 1e-46;
-/// The largest float32.
-pub const PLAIN_MOST: f64 = f32::MAX as f64;
+/// A lower bound of all positive float32.
+pub const MIN_POSITIVE_BOUND: f64 = 1e-46;
+/// The largest float32, an upper bound of all finite ones.
+pub const MAX_FINITE_BOUND: f64 = f32::MAX as f64;
 
-/// The logarithm of a positive, finite number that is a float32.
+/// The logarithm of a positive, finite float32.
 #[inline(always)]
 fn log_of<B: MathOps<Real = f64>>(b: &mut B, x: &B::V) -> B::V {
     let bits = b.bits(x);
-    let offset = b.i(f64::ONE_BITS - f64::ROOT_BITS);
+    let offset = b.i(f64::ONE_BITS - f64::SQRT_HALF_BITS);
     let ix = b.iadd(&bits, &offset);
     let e = b.ishr(&ix, f64::MANTISSA);
-    let (mask, root) = (b.i((1 << f64::MANTISSA) - 1), b.i(f64::ROOT_BITS));
+    let (mask, root) = (b.i((1 << f64::MANTISSA) - 1), b.i(f64::SQRT_HALF_BITS));
     let m = b.iand(&ix, &mask);
     let m = b.iadd(&m, &root);
     let m = b.float_of_bits(&m);
@@ -112,7 +113,7 @@ fn log_of<B: MathOps<Real = f64>>(b: &mut B, x: &B::V) -> B::V {
     b.fma(&e, &ln2, &p)
 }
 
-/// `e^x`, of which float32 holds the first digits.
+/// `e^x` with the precision that float32 needs.
 #[inline(always)]
 fn exp_of<B: MathOps<Real = f64>>(b: &mut B, x: &B::V) -> B::V {
     let (lo, hi) = (b.f(-110.0), b.f(95.0));

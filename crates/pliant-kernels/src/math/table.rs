@@ -1,81 +1,80 @@
-//! The numbers that the sequences are made of, once for each float type: what of the format they use, and the
-//! coefficients of every polynomial, that of the highest power first.
+//! The constants of the sequences for each float type: properties of the format, and the coefficients of the
+//! polynomials, highest power first.
 
 /// A float type: its format, and its coefficients.
 pub trait Real: Copy + Send + Sync + 'static {
     /// Bits of the mantissa.
     const MANTISSA: u8;
-    /// Bits in all.
+    /// Total bits.
     const BITS: u8;
-    /// The exponent of 1 as stored.
+    /// The exponent bias.
     const BIAS: i64;
     /// The bits of -0.
     const SIGN: i64;
-    /// Adding and subtracting this rounds a small number to an integer, and leaves that in the low bits.
+    /// Adding and subtracting this rounds a small number to an integer. The sum has the integer in its low bits.
     const ROUND: f64;
     /// The bits of [`Real::ROUND`].
     const ROUND_BITS: i64;
     /// The bits of 1.
     const ONE_BITS: i64;
-    /// The bits of the root of 1/2.
-    const ROOT_BITS: i64;
-    /// Less the bits of a number, the bits of its inverse to within an eighth.
+    /// The bits of `sqrt(1/2)`.
+    const SQRT_HALF_BITS: i64;
+    /// Minus the bits of a number, this gives the bits of its inverse with an error of at most an eighth.
     const INVERSE_BITS: i64;
-    /// The least normal number.
+    /// The smallest positive normal number.
     const MIN_POSITIVE: f64;
     /// The largest finite number.
     const MAX: f64;
     /// ln 2 in two parts, the first of few bits.
     const LN2: (f64, f64);
-    /// Where the exponential is 0 already, and where half of it is infinite.
+    /// The argument below which the exponential is 0, and the one above which half of it is infinite.
     const EXP_RANGE: (f64, f64);
-    /// pi/2 in two parts: the number nearest to it, and what that lacks.
-    const QUARTER: (f64, f64);
-    /// Minus pi/2 in parts of few bits, and what is left.
-    const QUARTERS: [f64; 4];
-    /// The largest argument whose distance from a multiple of pi/2 the sequences find: beyond, the platform's function
-    /// is called.
+    /// pi/2 as the nearest number and its error.
+    const HALF_PI: (f64, f64);
+    /// -pi/2 as parts of few bits, and the remaining part.
+    const MINUS_HALF_PI: [f64; 4];
+    /// The largest argument for which range reduction is accurate. Beyond, the function of the platform is called.
     const TRIG_LIMIT: f64;
-    /// From here on the error function rounds to 1.
+    /// From here on, the error function rounds to 1.
     const ERF_ONE: f64;
-    /// From here on the hyperbolic tangent rounds to 1.
+    /// From here on, the hyperbolic tangent rounds to 1.
     const TANH_ONE: f64;
-    /// `(e^r - 1 - r) / r^2`, up to half of ln 2.
+    /// `(e^r - 1 - r) / r^2`, up to `ln(2) / 2`.
     const EXP: &'static [f64];
-    /// `(sinh(x) - x) / x^3` by the square of `x`, up to 1.
+    /// `(sinh(x) - x) / x^3`, a polynomial in `x^2`, up to 1.
     const SINH: &'static [f64];
-    /// `(tanh(x) - x) / x^3` by the square of `x`, up to 5/8.
+    /// `(tanh(x) - x) / x^3`, a polynomial in `x^2`, up to 5/8.
     const TANH: &'static [f64];
-    /// `(log(1 + f) - f + f^2 / 2) / f^3`, from the root of 1/2 to the root of 2.
+    /// `(log(1 + f) - f + f^2 / 2) / f^3`, for `1 + f` from `sqrt(1/2)` to `sqrt(2)`.
     const LOG: &'static [f64];
-    /// `(asinh(x) - x) / x^3` by the square of `x`, up to 1/2.
+    /// `(asinh(x) - x) / x^3`, a polynomial in `x^2`, up to 1/2.
     const ASINH: &'static [f64];
-    /// `(atanh(x) - x) / x^3` by the square of `x`, up to 1/2.
+    /// `(atanh(x) - x) / x^3`, a polynomial in `x^2`, up to 1/2.
     const ATANH: &'static [f64];
-    /// `(sin(x) - x) / x^3` by the square of `x`, up to pi/4.
+    /// `(sin(x) - x) / x^3`, a polynomial in `x^2`, up to pi/4.
     const SIN: &'static [f64];
-    /// `(cos(x) - 1 + x^2 / 2) / x^4` by the square of `x`, up to pi/4.
+    /// `(cos(x) - 1 + x^2 / 2) / x^4`, a polynomial in `x^2`, up to pi/4.
     const COS: &'static [f64];
-    /// `(tan(x) - x) / x^3` by the square of `x`, up to pi/4.
+    /// `(tan(x) - x) / x^3`, a polynomial in `x^2`, up to pi/4.
     const TAN: &'static [f64];
-    /// `(asin(x) - x) / x^3` by the square of `x`, up to 1/2.
+    /// `(asin(x) - x) / x^3`, a polynomial in `x^2`, up to 1/2.
     const ASIN: &'static [f64];
-    /// `(atan(x) - x) / x^3` by the square of `x`, up to 1.
+    /// `(atan(x) - x) / x^3`, a polynomial in `x^2`, up to 1.
     const ATAN: &'static [f64];
-    /// `(erf(x) - x) / x` by the square of `x`, up to 1.
+    /// `(erf(x) - x) / x`, a polynomial in `x^2`, up to 1.
     const ERF: &'static [f64];
-    /// `-log(1 - erf(x)) - x`, from 1 to where the error function rounds to 1.
+    /// `-log(1 - erf(x)) - x`, from 1 to [`Real::ERF_ONE`].
     const ERFC: &'static [f64];
-    /// From here on the tail of the normal distribution rounds to 0.
+    /// From here on, the tail of the normal distribution rounds to 0.
     const GELU_ZERO: f64;
-    /// The middle of the variable that `GELU_TAIL` is a polynomial of.
+    /// The centre `m` of the expansion of `GELU_TAIL`.
     const GELU_MIDDLE: f64;
-    /// `(P(x) - 1/2) / x` by the square of `x`, up to 3/4: `P` is the normal distribution function.
+    /// `(P(x) - 1/2) / x`, a polynomial in `x^2`, up to 3/4, where `P` is the normal distribution function.
     const GELU_NEAR: &'static [f64];
-    /// `m * e^(m^2 / 2) * (1 - P(m))` at the middle `m` in two parts.
+    /// `m * e^(m^2 / 2) * (1 - P(m))`, in two parts.
     const GELU_CENTRE: (f64, f64);
-    /// What `x * e^(x^2 / 2) * (1 - P(x))` is above the centre, by and over `(x - m) / (x + m)`, from 3/4 to where it does
-    /// not matter.
+    /// `(x * e^(x^2 / 2) * (1 - P(x)) - GELU_CENTRE) / t` as a polynomial in `t = (x - m) / (x + m)`, from 3/4 to
+    /// [`Real::GELU_ZERO`].
     const GELU_TAIL: &'static [f64];
 }
 
@@ -87,14 +86,14 @@ impl Real for f32 {
     const ROUND: f64 = 12_582_912.0;
     const ROUND_BITS: i64 = 0x4b40_0000;
     const ONE_BITS: i64 = 0x3f80_0000;
-    const ROOT_BITS: i64 = 0x3f35_04f3;
+    const SQRT_HALF_BITS: i64 = 0x3f35_04f3;
     const INVERSE_BITS: i64 = 0x7ef3_11c7;
     const MIN_POSITIVE: f64 = f32::MIN_POSITIVE as f64;
     const MAX: f64 = f32::MAX as f64;
     const LN2: (f64, f64) = (0.693_359_375, -2.121_944_4e-4);
     const EXP_RANGE: (f64, f64) = (-104.0, 90.0);
-    const QUARTER: (f64, f64) = (std::f32::consts::FRAC_PI_2 as f64, -4.371_139e-8);
-    const QUARTERS: [f64; 4] = [-1.570_312_5, -4.837_513e-4, -7.549_533_6e-8, -2.563_344e-12];
+    const HALF_PI: (f64, f64) = (std::f32::consts::FRAC_PI_2 as f64, -4.371_139e-8);
+    const MINUS_HALF_PI: [f64; 4] = [-1.570_312_5, -4.837_513e-4, -7.549_533_6e-8, -2.563_344e-12];
     const TRIG_LIMIT: f64 = 8192.0;
     const ERF_ONE: f64 = 4.0;
     const TANH_ONE: f64 = 9.2;
@@ -202,14 +201,14 @@ impl Real for f64 {
     const ROUND: f64 = 6_755_399_441_055_744.0;
     const ROUND_BITS: i64 = 0x4338_0000_0000_0000;
     const ONE_BITS: i64 = 0x3ff0_0000_0000_0000;
-    const ROOT_BITS: i64 = 0x3fe6_a09e_667f_3bcd;
+    const SQRT_HALF_BITS: i64 = 0x3fe6_a09e_667f_3bcd;
     const INVERSE_BITS: i64 = 0x7fde_6238_22fc_16e6;
     const MIN_POSITIVE: f64 = f64::MIN_POSITIVE;
     const MAX: f64 = f64::MAX;
     const LN2: (f64, f64) = (6.931_471_803_691_238e-1, 1.908_214_929_270_587_7e-10);
     const EXP_RANGE: (f64, f64) = (-746.0, 711.0);
-    const QUARTER: (f64, f64) = (std::f64::consts::FRAC_PI_2, 6.123_233_995_736_766e-17);
-    const QUARTERS: [f64; 4] = [
+    const HALF_PI: (f64, f64) = (std::f64::consts::FRAC_PI_2, 6.123_233_995_736_766e-17);
+    const MINUS_HALF_PI: [f64; 4] = [
         -1.570_796_326_734_125_6,
         -6.077_100_506_303_966e-11,
         -2.022_266_248_711_166_5e-21,

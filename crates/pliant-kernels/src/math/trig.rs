@@ -2,29 +2,29 @@
 
 use super::{MathOps, Real, abs, horner, negated, with_sign};
 
-/// The number of quarter turns (as an integer, in the low bits), what is left of the angle, at most pi/4, and what is
-/// lost of that.
+/// Range reduction: the multiple of pi/2 (an integer in the low bits), the reduced angle of at most pi/4, and its
+/// rounding error.
 #[inline(always)]
-fn reduced<B: MathOps>(b: &mut B, x: &B::V) -> (B::V, B::V, B::V) {
-    let (per_turn, magic) = (b.f(std::f64::consts::FRAC_2_PI), b.f(B::Real::ROUND));
-    let t = b.fma(x, &per_turn, &magic);
+fn reduce_angle<B: MathOps>(b: &mut B, x: &B::V) -> (B::V, B::V, B::V) {
+    let (two_over_pi, magic) = (b.f(std::f64::consts::FRAC_2_PI), b.f(B::Real::ROUND));
+    let t = b.fma(x, &two_over_pi, &magic);
     let n = b.sub(&t, &magic);
-    // pi/2 in parts of few enough bits that their products with n, and the first two differences, are exact.
-    let [first, second, third, last] = B::Real::QUARTERS.map(|part| b.f(part));
+    // The parts of pi/2 have so few bits that their products with n, and the first two differences, are exact.
+    let [first, second, third, last] = B::Real::MINUS_HALF_PI.map(|part| b.f(part));
     let r = b.fma(&n, &first, x);
     let r = b.fma(&n, &second, &r);
-    let near = b.fma(&n, &third, &r);
-    let lost = b.sub(&r, &near);
-    let lost = b.fma(&n, &third, &lost);
-    let rest = b.fma(&n, &last, &lost);
-    let left = b.add(&near, &rest);
-    let lost = b.sub(&near, &left);
-    let lost = b.add(&lost, &rest);
-    // The sums take the sign of a zero away.
-    let (size, least) = (abs(b, x), b.f(B::Real::MIN_POSITIVE));
-    let left = b.select_lt(&size, &least, x, &left);
+    let high = b.fma(&n, &third, &r);
+    let error = b.sub(&r, &high);
+    let error = b.fma(&n, &third, &error);
+    let rest = b.fma(&n, &last, &error);
+    let reduced = b.add(&high, &rest);
+    let error = b.sub(&high, &reduced);
+    let error = b.add(&error, &rest);
+    // The sums lose the sign of a zero.
+    let (magnitude, min_normal) = (abs(b, x), b.f(B::Real::MIN_POSITIVE));
+    let reduced = b.select_lt(&magnitude, &min_normal, x, &reduced);
     let (tb, mb) = (b.bits(&t), b.i(B::Real::ROUND_BITS));
-    (b.isub(&tb, &mb), left, lost)
+    (b.isub(&tb, &mb), reduced, error)
 }
 
 /// `even` or `odd`, by the lowest bit of an integer.
@@ -32,20 +32,20 @@ fn reduced<B: MathOps>(b: &mut B, x: &B::V) -> (B::V, B::V, B::V) {
 fn by_parity<B: MathOps>(b: &mut B, n: &B::V, even: &B::V, odd: &B::V) -> B::V {
     let one = b.i(1);
     let bit = b.iand(n, &one);
-    // The bit becomes the exponent of 2.
+    // The bit becomes the exponent bit of 2.
     let bit = b.ishl(&bit, B::Real::BITS - 2);
     let (bit, half) = (b.float_of_bits(&bit), b.f(0.5));
     b.select_lt(&half, &bit, odd, even)
 }
 
-/// The sine of an angle of `n` quarter turns and `r`, of which `lost` is missing.
+/// The sine of the angle `n * pi/2 + r + error`.
 #[inline(always)]
-fn sine<B: MathOps>(b: &mut B, n: &B::V, r: &B::V, lost: &B::V) -> B::V {
+fn sine<B: MathOps>(b: &mut B, n: &B::V, r: &B::V, error: &B::V) -> B::V {
     let square = b.mul(r, r);
     let p = horner(b, &square, B::Real::SIN);
     let p = b.mul(&p, &square);
-    let more = b.fma(&p, r, lost);
-    let s = b.add(r, &more);
+    let correction = b.fma(&p, r, error);
+    let s = b.add(r, &correction);
     let s = with_sign(b, &s, r);
     let p = horner(b, &square, B::Real::COS);
     let (half, one) = (b.f(-0.5), b.f(1.0));
@@ -63,36 +63,36 @@ fn sine<B: MathOps>(b: &mut B, n: &B::V, r: &B::V, lost: &B::V) -> B::V {
 /// Sine, for arguments up to [`Real::TRIG_LIMIT`].
 #[inline(always)]
 pub fn sin<B: MathOps>(b: &mut B, x: &B::V) -> B::V {
-    let (n, r, lost) = reduced(b, x);
-    sine(b, &n, &r, &lost)
+    let (n, r, error) = reduce_angle(b, x);
+    sine(b, &n, &r, &error)
 }
 
 /// Cosine, for arguments up to [`Real::TRIG_LIMIT`].
 #[inline(always)]
 pub fn cos<B: MathOps>(b: &mut B, x: &B::V) -> B::V {
-    let (n, r, lost) = reduced(b, x);
+    let (n, r, error) = reduce_angle(b, x);
     let one = b.i(1);
     let n = b.iadd(&n, &one);
-    sine(b, &n, &r, &lost)
+    sine(b, &n, &r, &error)
 }
 
-/// Tangent, for arguments up to [`Real::TRIG_LIMIT`]. What the sum rounds away is put back into its inverse.
+/// Tangent, for arguments up to [`Real::TRIG_LIMIT`]. The inverse is corrected for the rounding error of the sum.
 #[inline(always)]
 pub fn tan<B: MathOps>(b: &mut B, x: &B::V) -> B::V {
-    let (n, r, lost) = reduced(b, x);
+    let (n, r, error) = reduce_angle(b, x);
     let square = b.mul(&r, &r);
     let p = horner(b, &square, B::Real::TAN);
     let p = b.mul(&p, &square);
-    let more = b.fma(&p, &r, &lost);
-    let t = b.add(&r, &more);
+    let correction = b.fma(&p, &r, &error);
+    let t = b.add(&r, &correction);
     let t = with_sign(b, &t, &r);
-    let lost = b.sub(&r, &t);
-    let lost = b.add(&lost, &more);
+    let error = b.sub(&r, &t);
+    let error = b.add(&error, &correction);
     let one = b.f(1.0);
     let inverse = b.div(&one, &t);
-    // -1 / (t + lost) = -1 / t + lost / t^2.
-    let back = b.mul(&inverse, &inverse);
+    // -1 / (t + error) = -1 / t + error / t^2.
+    let inverse_square = b.mul(&inverse, &inverse);
     let inverse = negated(b, &inverse);
-    let inverse = b.fma(&back, &lost, &inverse);
+    let inverse = b.fma(&inverse_square, &error, &inverse);
     by_parity(b, &n, &t, &inverse)
 }

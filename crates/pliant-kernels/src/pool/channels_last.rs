@@ -1,19 +1,19 @@
-//! Windows of images with channels last, one vector of channels after another.
+//! Pooling of images with channels last, one vector of channels after the other.
 //!
-//! Recipe: a direct loop over the elements of a window that exist. Up to four vectors of channels share the addresses. Each
-//! element is read once for each window that contains it, mostly from the first-level cache.
+//! Recipe: a direct loop over the elements of a window that are inside of the image, for up to four vectors of channels
+//! at once. Each element is read once for each window that contains it, mostly from the first-level cache.
 
 use std::ops::Range;
 
 use pliant_exec::abi::{STATUS_CANCELLED, STATUS_OK};
 use pliant_machine::isa::isa;
 
-use super::{Combine, Max, Mean, Windows, strided};
+use super::{Max, Mean, Reduction, Windows, strided};
 use crate::lanes::{MathLanes, for_isa};
 use crate::product::parallel::parallel_for;
 use crate::rules::convolution::copied_unit;
 
-/// All lines of results, in parallel. Returns a kernel status.
+/// Computes all lines of results, on the worker team. Returns a kernel status.
 ///
 /// # Safety
 /// The operands have the elements of the windows and share no memory.
@@ -62,12 +62,12 @@ pub(super) unsafe fn mean_line<L: MathLanes<Elem = f32>>(
     unsafe { line::<L, Mean>(w, batch, z, y) }
 }
 
-/// A line of results.
+/// Computes a line of results.
 ///
 /// # Safety
 /// As for [`max_line`].
 #[inline(always)]
-unsafe fn line<L: MathLanes<Elem = f32>, C: Combine<L>>(
+unsafe fn line<L: MathLanes<Elem = f32>, C: Reduction<L>>(
     w: &Windows<'_>,
     batch: usize,
     z: usize,
@@ -86,7 +86,7 @@ unsafe fn line<L: MathLanes<Elem = f32>, C: Combine<L>>(
             steps: std::array::from_fn(|d| (w.dilation[d] as isize).wrapping_mul(w.x.1.0[2 + d])),
             out: w.out.0.wrapping_offset(w.out.1.of([batch, 0, z, y, x])),
         };
-        // SAFETY: guaranteed by the caller; the elements exist.
+        // SAFETY: guaranteed by the caller; the elements are inside of the image.
         unsafe { window.compute::<L, C>(0..w.channels) };
     }
 }
@@ -100,12 +100,12 @@ struct Window {
 }
 
 impl Window {
-    /// All channels.
+    /// Computes all channels of the result.
     ///
     /// # Safety
-    /// As for [`max_line`]; the elements exist.
+    /// As for [`max_line`]; the elements are inside of the image.
     #[inline(always)]
-    unsafe fn compute<L: MathLanes<Elem = f32>, C: Combine<L>>(&self, channels: Range<usize>) {
+    unsafe fn compute<L: MathLanes<Elem = f32>, C: Reduction<L>>(&self, channels: Range<usize>) {
         let mut channel = channels.start;
         // SAFETY: guaranteed by the caller.
         unsafe {
@@ -118,17 +118,17 @@ impl Window {
                 channel += L::N;
             }
             if channel < channels.end {
-                self.rest::<L, C>(channel, channels.end - channel);
+                self.partial_vector::<L, C>(channel, channels.end - channel);
             }
         }
     }
 
-    /// `V` vectors of channels.
+    /// Computes `V` vectors of channels.
     ///
     /// # Safety
     /// As for [`Window::compute`].
     #[inline(always)]
-    unsafe fn vectors<L: MathLanes<Elem = f32>, C: Combine<L>, const V: usize>(
+    unsafe fn vectors<L: MathLanes<Elem = f32>, C: Reduction<L>, const V: usize>(
         &self,
         channel: usize,
     ) {
@@ -152,12 +152,16 @@ impl Window {
         }
     }
 
-    /// The last `count` channels, fewer than a vector has lanes.
+    /// Computes the last `count` channels, fewer than a vector has lanes.
     ///
     /// # Safety
     /// As for [`Window::compute`].
     #[inline(always)]
-    unsafe fn rest<L: MathLanes<Elem = f32>, C: Combine<L>>(&self, channel: usize, count: usize) {
+    unsafe fn partial_vector<L: MathLanes<Elem = f32>, C: Reduction<L>>(
+        &self,
+        channel: usize,
+        count: usize,
+    ) {
         // SAFETY: guaranteed by the caller.
         unsafe {
             let mut value = C::start();

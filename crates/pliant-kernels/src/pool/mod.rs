@@ -1,4 +1,4 @@
-//! The declared kernel `pool`: windows of images with channels last, and of images with contiguous rows.
+//! The declared kernel `pool`, for images with channels last and for images with contiguous rows.
 
 mod channels_last;
 mod rows;
@@ -41,7 +41,7 @@ impl Implementation for Pool {
     }
 }
 
-/// The sizes and the operands. Strides count elements.
+/// The sizes and operands of a checked call. Strides count elements.
 #[derive(Clone, Copy)]
 struct Windows<'a> {
     runtime: &'a KernelRuntime,
@@ -57,7 +57,7 @@ struct Windows<'a> {
     out: (*mut f32, Strides),
 }
 
-/// The strides of (batch, channel, depth, height, width). Those of dims with one element may be any numbers.
+/// The strides of (batch, channel, depth, height, width). Strides of dims of size 1 are arbitrary.
 #[derive(Clone, Copy)]
 struct Strides([isize; 5]);
 
@@ -82,7 +82,7 @@ impl Strides {
     }
 }
 
-/// The addresses of `count` elements at a distance of `step` elements.
+/// The addresses of `count` elements with a stride of `step` elements.
 #[inline(always)]
 fn strided(first: *const f32, count: usize, step: isize) -> impl Iterator<Item = *const f32> {
     (0..count).map(move |i| first.wrapping_offset((i as isize).wrapping_mul(step)))
@@ -116,37 +116,38 @@ impl<'a> Windows<'a> {
         }
     }
 
-    /// The same windows of images with one channel, whose columns are the columns and channels of these images; `None` if a
-    /// window takes fewer reads as a whole. Columns with a stride would not be adjacent.
+    /// The same windows of images with one channel, whose columns are the columns and channels of these images. `None`
+    /// if direct windows take fewer reads, or if the columns are strided.
     fn with_channels_as_columns(&self) -> Option<Windows<'a>> {
         let columns = |size: usize| size.saturating_mul(self.channels);
-        let adjacent =
+        let is_contiguous =
             |size: usize, strides: &Strides| size <= 1 || strides.0[4] == self.channels as isize;
         let rows = self.kernel[0].saturating_mul(self.kernel[1]);
-        let fewer = rows.saturating_add(self.kernel[2]) < rows.saturating_mul(self.kernel[2]);
+        let reads_fewer = rows.saturating_add(self.kernel[2]) < rows.saturating_mul(self.kernel[2]);
         let dilation = columns(self.dilation[2]);
-        let fits = self.stride[2] == 1
-            && adjacent(self.input[2], &self.x.1)
-            && adjacent(self.output[2], &self.out.1)
-            && supports_columns(self.kernel[2] as i64, i64::try_from(dilation).ok()?);
-        let with = |sizes: [usize; 3]| [sizes[0], sizes[1], columns(sizes[2])];
-        (fits && fewer).then(|| Windows {
+        let is_supported = self.stride[2] == 1
+            && is_contiguous(self.input[2], &self.x.1)
+            && is_contiguous(self.output[2], &self.out.1)
+            && takes_columns(self.kernel[2] as i64, i64::try_from(dilation).ok()?);
+        let with_columns = |sizes: [usize; 3]| [sizes[0], sizes[1], columns(sizes[2])];
+        (is_supported && reads_fewer).then(|| Windows {
             channels: 1,
-            input: with(self.input),
-            output: with(self.output),
-            dilation: with(self.dilation),
-            before: with(self.before),
+            input: with_columns(self.input),
+            output: with_columns(self.output),
+            dilation: with_columns(self.dilation),
+            before: with_columns(self.before),
             x: (self.x.0, self.x.1.with_adjacent_columns()),
             out: (self.out.0, self.out.1.with_adjacent_columns()),
             ..*self
         })
     }
 
-    /// The positions of the elements of a window along a dim: the first one, and the number of them.
+    /// The elements of a window along a dim that are inside of the image: the first position, and the number of
+    /// elements.
     #[inline(always)]
     fn elements(&self, d: usize, at: usize) -> (usize, usize) {
         let (step, first) = (self.dilation[d], at.saturating_mul(self.stride[d]));
-        // Most windows have no dilation, and a division takes as long as several vectors of a line.
+        // Avoid a division without dilation: it takes as long as several vectors of a line.
         let steps = |n: usize| if step == 1 { n } else { n.div_ceil(step) };
         let skipped = steps(self.before[d].saturating_sub(first));
         let end = self.input[d].saturating_add(self.before[d]).saturating_sub(first);
@@ -158,8 +159,8 @@ impl<'a> Windows<'a> {
     }
 }
 
-/// What combines the elements of a window.
-trait Combine<L> {
+/// The reduction of the elements of a window.
+trait Reduction<L> {
     /// Whether a result depends on the number of elements.
     const COUNTS: bool;
 
@@ -172,15 +173,15 @@ trait Combine<L> {
     unsafe fn add(so_far: L, element: L) -> L;
     /// The result of a window of `count` elements.
     unsafe fn finish(so_far: L, count: usize) -> L;
-    /// The results of adjacent windows of `rows` rows, with the given numbers of columns. They are read only if
+    /// The results of adjacent windows of `rows` rows, each with its number of columns. `columns` is read only if
     /// [`Self::COUNTS`].
     unsafe fn finish_each(so_far: L, rows: f32, columns: *const f32) -> L;
 }
 
-/// The largest element; NaN if one is NaN.
+/// The maximum; NaN if an element is NaN.
 struct Max;
 
-impl<L: MathLanes<Elem = f32>> Combine<L> for Max {
+impl<L: MathLanes<Elem = f32>> Reduction<L> for Max {
     const COUNTS: bool = false;
 
     #[inline(always)]
@@ -206,10 +207,10 @@ impl<L: MathLanes<Elem = f32>> Combine<L> for Max {
     }
 }
 
-/// The mean; NaN without elements.
+/// The mean; NaN if there are no elements.
 struct Mean;
 
-impl<L: MathLanes<Elem = f32>> Combine<L> for Mean {
+impl<L: MathLanes<Elem = f32>> Reduction<L> for Mean {
     const COUNTS: bool = true;
 
     #[inline(always)]

@@ -1,8 +1,9 @@
-//! Windows of images with contiguous rows, such as those with channels first.
+//! Pooling of images with contiguous rows, such as images with channels first.
 //!
-//! Recipe: windows are combined one dim after the other. A strip of input columns is combined over the planes and rows of the
-//! windows, then over their columns. With a stride, the strip is split into phases between these steps, so that vectors load
-//! adjacent elements in both. Short lines take these steps together, since a load waits for the stores that it overlaps.
+//! Recipe: windows are reduced one dim after the other. A strip of input columns is reduced over the planes and rows of
+//! the windows, and then over their columns. With a stride, the strip is split into phases in between, so that vectors
+//! load adjacent elements in both steps. Several short lines are processed together, because a load waits for the
+//! stores that it overlaps.
 
 use std::mem::MaybeUninit;
 
@@ -10,29 +11,29 @@ use pliant_exec::abi::{STATUS_CANCELLED, STATUS_OK};
 use pliant_kernel_api::kernels::pool::{MAX_WINDOW_COLUMNS, MAX_WINDOW_SPAN};
 use pliant_machine::isa::isa;
 
-use super::{Combine, Max, Mean, WIDEST, Windows, strided};
+use super::{Max, Mean, Reduction, WIDEST, Windows, strided};
 use crate::lanes::{MathLanes, for_isa};
 use crate::product::parallel::parallel_for;
 use crate::rules::convolution::copied_unit;
 
-/// Maximum number of columns of a strip that has several results: 16 KB, beside as many in phases.
-const STRIP: usize = 4096;
-/// Maximum number of lines whose strips are combined at a time.
-const LINES: usize = 16;
-const _: () = assert!(2 * (MAX_WINDOW_SPAN as usize + 1) <= STRIP);
+/// Maximum number of columns of a strip with several results: 16 KB, and as many in phases.
+const STRIP_COLUMNS: usize = 4096;
+/// Maximum number of lines whose strips are reduced at a time.
+const MAX_LINES: usize = 16;
+const _: () = assert!(2 * (MOST_SPAN as usize + 1) <= STRIP_COLUMNS);
 
-/// How lines are cut into strips, and how many lines share the buffer.
+/// The division of lines into strips.
 struct Strips {
     /// Maximum number of results of a strip.
     results: usize,
-    /// Maximum number of lines whose strips are combined at a time.
+    /// Maximum number of lines whose strips are reduced at a time.
     lines: usize,
-    /// The number of phases.
+    /// The stride, which is the number of phases.
     stride: usize,
     /// The number of columns of a strip in each phase.
-    each: usize,
-    /// For each column of a window, the position in the phases of the element for the first result.
-    taps: [u16; MAX_WINDOW_COLUMNS as usize],
+    phase_columns: usize,
+    /// For each column of a window, the index in the phases of the element of the first result.
+    taps: [u16; MOST_COLUMNS as usize],
 }
 
 impl Strips {
@@ -40,26 +41,26 @@ impl Strips {
         let (columns, stride, dilation) = (w.kernel[2], w.stride[2], w.dilation[2]);
         // The declaration limits the span.
         let span = (columns - 1) * dilation + 1;
-        let results = ((STRIP - span) / stride + 1).min(w.output[2]);
+        let results = ((STRIP_COLUMNS - span) / stride + 1).min(w.output[2]);
         let stride = if results > 1 { stride } else { 1 };
-        let each = ((results - 1) * stride + span).div_ceil(stride);
-        let lines = (STRIP / (stride * each)).clamp(1, LINES);
-        let mut taps = [0; MAX_WINDOW_COLUMNS as usize];
+        let phase_columns = ((results - 1) * stride + span).div_ceil(stride);
+        let lines = (STRIP_COLUMNS / (stride * phase_columns)).clamp(1, MAX_LINES);
+        let mut taps = [0; MOST_COLUMNS as usize];
         for (t, tap) in taps.iter_mut().take(columns).enumerate() {
             let position = t * dilation;
-            *tap = (position % stride * (lines * each) + position / stride) as u16;
+            *tap = (position % stride * (lines * phase_columns) + position / stride) as u16;
         }
-        Strips { results, lines, stride, each, taps }
+        Strips { results, lines, stride, phase_columns, taps }
     }
 }
 
-/// Lines of results, from one on. They are numbered in row-major order of (batch, channel, depth, height).
+/// A range of lines of results, which are numbered in row-major order of (batch, channel, depth, height).
 struct Lines {
     first: usize,
     count: usize,
 }
 
-/// All lines of results, in parallel. Returns a kernel status.
+/// Computes all lines of results, on the worker team. Returns a kernel status.
 ///
 /// # Safety
 /// The operands have the elements of the windows and share no memory. Their rows are contiguous.
@@ -73,18 +74,18 @@ pub(super) unsafe fn run(w: &Windows<'_>, mean: bool) -> i64 {
     let reads = w.kernel[0].saturating_mul(w.kernel[1]).saturating_add(w.kernel[2] + 2);
     let columns = w.output[2].saturating_mul(w.stride[2]).min(w.input[2]).max(w.output[2]);
     let work = reads.saturating_mul(columns).max(1);
-    // A multiply-add reads an element of a row, as an iteration here does.
+    // Combining an element takes about half as long as copying it.
     let unit = 2 * copied_unit();
-    let each = (16 * unit / work).clamp(1, lines);
+    let lines_per_piece = (16 * unit / work).clamp(1, lines);
     let piece = |index: usize| {
-        let first = index * each;
+        let first = index * lines_per_piece;
         // SAFETY: guaranteed by the caller. Each line is in one piece.
-        unsafe { run(w, &strips, &Lines { first, count: each.min(lines - first) }) };
+        unsafe { run(w, &strips, &Lines { first, count: lines_per_piece.min(lines - first) }) };
         if w.runtime.is_interrupted() { STATUS_CANCELLED } else { STATUS_OK }
     };
-    let units = work.saturating_mul(each) / unit;
+    let units = work.saturating_mul(lines_per_piece) / unit;
     // SAFETY: the runtime is valid, and the kernels do not unwind.
-    unsafe { parallel_for(w.runtime, lines.div_ceil(each), units, &piece) }
+    unsafe { parallel_for(w.runtime, lines.div_ceil(lines_per_piece), units, &piece) }
 }
 
 /// # Safety
@@ -106,18 +107,18 @@ unsafe fn mean_lines<L: MathLanes<Elem = f32>>(w: &Windows<'_>, strips: &Strips,
 /// # Safety
 /// As for [`max_lines`].
 #[inline(always)]
-unsafe fn compute<L: MathLanes<Elem = f32>, C: Combine<L>>(
+unsafe fn compute<L: MathLanes<Elem = f32>, C: Reduction<L>>(
     w: &Windows<'_>,
     strips: &Strips,
     lines: &Lines,
 ) {
-    let mut memory = [MaybeUninit::uninit(); MEMORY];
+    let mut memory = [MaybeUninit::uninit(); BUFFER_ELEMENTS];
     let mut buffer = Buffer::new(&mut memory, strips);
     for first in (0..w.output[2]).step_by(strips.results) {
         let count = strips.results.min(w.output[2] - first);
         if C::COUNTS {
-            for (at, own) in buffer.counts.iter_mut().take(count).enumerate() {
-                *own = w.elements(2, first + at).1 as f32;
+            for (at, count_of_window) in buffer.counts.iter_mut().take(count).enumerate() {
+                *count_of_window = w.elements(2, first + at).1 as f32;
             }
         }
         for start in (0..lines.count).step_by(strips.lines) {
@@ -125,20 +126,20 @@ unsafe fn compute<L: MathLanes<Elem = f32>, C: Combine<L>>(
                 return;
             }
             let group = strips.lines.min(lines.count - start);
-            let mut outs = [(std::ptr::null_mut(), 0.0); LINES];
-            let mut at = Line::of(w, lines.first + start);
+            let mut outs = [(std::ptr::null_mut(), 0.0); MAX_LINES];
+            let mut line = Line::of(w, lines.first + start);
             for (index, out) in outs.iter_mut().take(group).enumerate() {
-                let stack = at.stack(w);
-                *out = (at.results(w, first), stack.rows() as f32);
-                // SAFETY: guaranteed by the caller; the rows exist.
-                unsafe { buffer.combine_rows::<L, C>(w, strips, &stack, (index, first)) };
-                at.advance(w);
+                let window_rows = line.window_rows(w);
+                *out = (line.results(w, first), window_rows.rows() as f32);
+                // SAFETY: guaranteed by the caller; the rows are inside of the image.
+                unsafe { buffer.reduce_rows::<L, C>(w, strips, &window_rows, (index, first)) };
+                line.advance(w);
             }
             // SAFETY: guaranteed by the caller; the results exist.
             unsafe {
                 buffer.split_phases(strips, group);
                 for (index, &(out, rows)) in outs.iter().take(group).enumerate() {
-                    buffer.combine_columns::<L, C>(w, strips, (index, rows), count, out);
+                    buffer.reduce_columns::<L, C>(w, strips, (index, rows), count, out);
                 }
             }
         }
@@ -176,11 +177,11 @@ impl Line {
     }
 
     #[inline(always)]
-    fn stack(&self, w: &Windows<'_>) -> Stack {
+    fn window_rows(&self, w: &Windows<'_>) -> WindowRows {
         let (planes, rows) = (w.elements(0, self.z), w.elements(1, self.y));
         let from = w.x.1.of([self.batch, self.channel, planes.0, rows.0, 0]);
         let step = |d: usize| (w.dilation[d] as isize).wrapping_mul(w.x.1.0[2 + d]);
-        Stack {
+        WindowRows {
             from: w.x.0.wrapping_offset(from),
             counts: [planes.1, rows.1],
             steps: [step(0), step(1)],
@@ -194,36 +195,37 @@ impl Line {
     }
 }
 
-/// The rows of the windows of a line: the address of the first one, and their counts and strides in both outer dims.
-struct Stack {
+/// The input rows of the windows of a line: the address of the first row, and the counts and strides in both outer
+/// dims.
+struct WindowRows {
     from: *const f32,
     counts: [usize; 2],
     steps: [isize; 2],
 }
 
-impl Stack {
+impl WindowRows {
     fn rows(&self) -> usize {
         self.counts[0] * self.counts[1]
     }
 }
 
-/// The strips of some lines, combined over rows, and their phases.
+/// The strips of a group of lines, reduced over rows, and their phases.
 struct Buffer<'a> {
     strips: &'a mut [f32],
-    /// Empty without a stride.
+    /// The phases; empty if the stride is 1.
     phases: &'a mut [f32],
-    /// The number of columns of each window that exist.
+    /// The number of columns of each window that are inside of the image.
     counts: &'a mut [f32],
 }
 
 /// Maximum number of elements of a buffer.
-const MEMORY: usize = 2 * (2 * STRIP + WIDEST) + STRIP + WIDEST;
+const BUFFER_ELEMENTS: usize = 2 * (2 * STRIP_COLUMNS + WIDEST) + STRIP_COLUMNS + WIDEST;
 
 impl<'a> Buffer<'a> {
-    /// A buffer of zeros. Only what the strips need is written.
+    /// A buffer of zeros. Only the memory that the strips need is initialised.
     #[inline(always)]
-    fn new(memory: &'a mut [MaybeUninit<f32>; MEMORY], strips: &Strips) -> Buffer<'a> {
-        let columns = strips.lines * strips.stride * strips.each + WIDEST;
+    fn new(memory: &'a mut [MaybeUninit<f32>; BUFFER_ELEMENTS], strips: &Strips) -> Buffer<'a> {
+        let columns = strips.lines * strips.stride * strips.phase_columns + WIDEST;
         let phases = if strips.stride > 1 { columns } else { 0 };
         let counts = strips.results + WIDEST;
         let used = &mut memory[..columns + phases + counts];
@@ -236,38 +238,39 @@ impl<'a> Buffer<'a> {
         Buffer { strips, phases, counts }
     }
 
-    /// Combines the rows of the strip of line `index` that starts with the window of result `first`.
+    /// Reduces the rows of the strip of line `index` that starts at the window of result `first`.
     ///
     /// # Safety
-    /// As for [`max_lines`]; the rows exist.
+    /// As for [`max_lines`]; the rows are inside of the image.
     #[inline(always)]
-    unsafe fn combine_rows<L: MathLanes<Elem = f32>, C: Combine<L>>(
+    unsafe fn reduce_rows<L: MathLanes<Elem = f32>, C: Reduction<L>>(
         &mut self,
         w: &Windows<'_>,
         strips: &Strips,
-        stack: &Stack,
+        window_rows: &WindowRows,
         (index, first): (usize, usize),
     ) {
-        let len = strips.stride * strips.each;
+        let len = strips.stride * strips.phase_columns;
         let start = first.saturating_mul(w.stride[2]);
-        // The columns of the strip that exist.
+        // The columns of the strip that are inside of the image.
         let low = w.before[2].saturating_sub(start).min(len);
         let high = (w.input[2] + w.before[2]).saturating_sub(start).clamp(low, len);
-        // SAFETY: guaranteed by the caller. Vectors may end in the next strip, which is written later, or after the last one.
+        // SAFETY: guaranteed by the caller. Vectors may end in the next strip, which is written later, or after the
+        // last one.
         unsafe {
             let to = self.strips.as_mut_ptr().add(index * len);
             for at in (0..low).step_by(L::N) {
                 C::start().store(to.add(at));
             }
             let column = (start + low).wrapping_sub(w.before[2]);
-            combine::<L, C>(stack, column, to.add(low), high - low);
+            reduce::<L, C>(window_rows, column, to.add(low), high - low);
             for at in (high..len).step_by(L::N) {
                 C::start().store(to.add(at));
             }
         }
     }
 
-    /// Splits the strips of `lines` lines into phases.
+    /// Splits the strips of `lines` lines into phases, if there is a stride.
     ///
     /// # Safety
     /// The strips are written.
@@ -285,28 +288,31 @@ impl<'a> Buffer<'a> {
         }
     }
 
-    /// As [`Self::split_phases`]. `S` is the number of phases, or 0 if it is not constant.
+    /// [`Self::split_phases`] for `S` phases, or any number of phases if `S` is 0.
     ///
     /// # Safety
     /// The strips are written.
     #[inline(always)]
     unsafe fn split<const S: usize>(&mut self, strips: &Strips, lines: usize) {
         let (from, to) = (&*self.strips, &mut *self.phases);
-        let (stride, all) = (if S > 0 { S } else { strips.stride }, strips.lines * strips.each);
-        for q in 0..lines * strips.each {
+        let (stride, phase_len) =
+            (if S > 0 { S } else { strips.stride }, strips.lines * strips.phase_columns);
+        for q in 0..lines * strips.phase_columns {
             for r in 0..stride {
-                // SAFETY: guaranteed by the caller; both have `stride * all` elements.
-                unsafe { *to.get_unchecked_mut(r * all + q) = *from.get_unchecked(q * stride + r) };
+                // SAFETY: guaranteed by the caller; both have `stride * phase_len` elements.
+                unsafe {
+                    *to.get_unchecked_mut(r * phase_len + q) = *from.get_unchecked(q * stride + r)
+                };
             }
         }
     }
 
-    /// Combines the columns of `count` windows of line `index`, which have `rows` rows.
+    /// Reduces the columns of `count` windows of line `index`, which have `rows` rows.
     ///
     /// # Safety
     /// As for [`max_lines`]; the results exist.
     #[inline(always)]
-    unsafe fn combine_columns<L: MathLanes<Elem = f32>, C: Combine<L>>(
+    unsafe fn reduce_columns<L: MathLanes<Elem = f32>, C: Reduction<L>>(
         &self,
         w: &Windows<'_>,
         strips: &Strips,
@@ -314,40 +320,41 @@ impl<'a> Buffer<'a> {
         count: usize,
         out: *mut f32,
     ) {
-        let all = if strips.stride > 1 { &*self.phases } else { &*self.strips };
+        let columns = if strips.stride > 1 { &*self.phases } else { &*self.strips };
         let taps = &strips.taps[..w.kernel[2]];
         let mut at = 0;
-        // SAFETY: guaranteed by the caller; a vector from the last result on ends inside of the buffers.
+        // SAFETY: guaranteed by the caller; a vector that starts at the last result ends inside of the buffers.
         unsafe {
-            let (from, counts) = (all.as_ptr().add(index * strips.each), self.counts.as_ptr());
+            let (from, counts) =
+                (columns.as_ptr().add(index * strips.phase_columns), self.counts.as_ptr());
             while at + 4 * L::N <= count {
                 let positions = [at, at + L::N, at + 2 * L::N, at + 3 * L::N];
-                let values = columns_at::<L, C, 4>(taps, from, positions, (rows, counts));
+                let values = window_results::<L, C, 4>(taps, from, positions, (rows, counts));
                 for v in 0..4 {
                     values[v].store(out.add(positions[v]));
                 }
                 at += 4 * L::N;
             }
             while at + L::N < count {
-                let [a, b] = columns_at::<L, C, 2>(taps, from, [at, at + L::N], (rows, counts));
+                let [a, b] = window_results::<L, C, 2>(taps, from, [at, at + L::N], (rows, counts));
                 a.store(out.add(at));
                 b.store_first(out.add(at + L::N), L::N.min(count - at - L::N));
                 at += 2 * L::N;
             }
             if at < count {
-                let [value] = columns_at::<L, C, 1>(taps, from, [at], (rows, counts));
+                let [value] = window_results::<L, C, 1>(taps, from, [at], (rows, counts));
                 value.store_first(out.add(at), count - at);
             }
         }
     }
 }
 
-/// The results of windows at the given positions, which have `rows` rows and the given numbers of columns.
+/// The results of windows at the given positions, which have `rows` rows. `counts` has the numbers of columns.
 ///
 /// # Safety
-/// As for [`max_lines`]; the columns exist.
+/// As for [`max_lines`]; the columns are inside of the image.
 #[inline(always)]
-unsafe fn columns_at<L: MathLanes<Elem = f32>, C: Combine<L>, const V: usize>(
+unsafe fn window_results<L: MathLanes<Elem = f32>, C: Reduction<L>, const V: usize>(
     taps: &[u16],
     from: *const f32,
     at: [usize; V],
@@ -368,13 +375,13 @@ unsafe fn columns_at<L: MathLanes<Elem = f32>, C: Combine<L>, const V: usize>(
     }
 }
 
-/// Combines `count` columns of a stack of rows from `column` on.
+/// Reduces `count` columns of the rows of windows, starting at `column`.
 ///
 /// # Safety
-/// As for [`max_lines`]; the columns exist.
+/// As for [`max_lines`]; the columns are inside of the image.
 #[inline(always)]
-unsafe fn combine<L: MathLanes<Elem = f32>, C: Combine<L>>(
-    stack: &Stack,
+unsafe fn reduce<L: MathLanes<Elem = f32>, C: Reduction<L>>(
+    window_rows: &WindowRows,
     column: usize,
     to: *mut f32,
     count: usize,
@@ -384,22 +391,26 @@ unsafe fn combine<L: MathLanes<Elem = f32>, C: Combine<L>>(
     unsafe {
         while at + 4 * L::N <= count {
             let positions = [at, at + L::N, at + 2 * L::N, at + 3 * L::N];
-            combine_at::<L, C, 4>(stack, column, to, positions);
+            reduce_at::<L, C, 4>(window_rows, column, to, positions);
             at += 4 * L::N;
         }
         while at + 2 * L::N <= count {
-            combine_at::<L, C, 2>(stack, column, to, [at, at + L::N]);
+            reduce_at::<L, C, 2>(window_rows, column, to, [at, at + L::N]);
             at += 2 * L::N;
         }
-        // The last vector overlaps the one before it, or is loaded in part. Partial stores would delay the loads that follow.
+        // The last vector overlaps the previous one, or is loaded in part. Partial stores would delay the loads that
+        // follow.
         match count - at {
             0 => {}
-            rest if rest > L::N => combine_at::<L, C, 2>(stack, column, to, [at, count - L::N]),
-            _ if count >= L::N => combine_at::<L, C, 1>(stack, column, to, [count - L::N]),
+            rest if rest > L::N => {
+                reduce_at::<L, C, 2>(window_rows, column, to, [at, count - L::N])
+            }
+            _ if count >= L::N => reduce_at::<L, C, 1>(window_rows, column, to, [count - L::N]),
             rest => {
                 let mut value = C::start();
-                for plane in strided(stack.from, stack.counts[0], stack.steps[0]) {
-                    for row in strided(plane, stack.counts[1], stack.steps[1]) {
+                for plane in strided(window_rows.from, window_rows.counts[0], window_rows.steps[0])
+                {
+                    for row in strided(plane, window_rows.counts[1], window_rows.steps[1]) {
                         value = C::add(value, L::load_first(row.add(column), rest));
                     }
                 }
@@ -409,13 +420,13 @@ unsafe fn combine<L: MathLanes<Elem = f32>, C: Combine<L>>(
     }
 }
 
-/// Combines vectors of a stack of rows at the given positions from `column` on.
+/// Reduces vectors of the rows of windows, at the given positions relative to `column`.
 ///
 /// # Safety
-/// As for [`max_lines`]; the columns exist.
+/// As for [`max_lines`]; the columns are inside of the image.
 #[inline(always)]
-unsafe fn combine_at<L: MathLanes<Elem = f32>, C: Combine<L>, const V: usize>(
-    stack: &Stack,
+unsafe fn reduce_at<L: MathLanes<Elem = f32>, C: Reduction<L>, const V: usize>(
+    window_rows: &WindowRows,
     column: usize,
     to: *mut f32,
     at: [usize; V],
@@ -423,8 +434,8 @@ unsafe fn combine_at<L: MathLanes<Elem = f32>, C: Combine<L>, const V: usize>(
     // SAFETY: guaranteed by the caller.
     unsafe {
         let mut values = [C::start(); V];
-        for plane in strided(stack.from, stack.counts[0], stack.steps[0]) {
-            for row in strided(plane, stack.counts[1], stack.steps[1]) {
+        for plane in strided(window_rows.from, window_rows.counts[0], window_rows.steps[0]) {
+            for row in strided(plane, window_rows.counts[1], window_rows.steps[1]) {
                 for v in 0..V {
                     values[v] = C::add(values[v], L::load(row.add(column + at[v])));
                 }

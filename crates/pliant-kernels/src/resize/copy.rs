@@ -1,7 +1,7 @@
-//! Results that are copies of elements.
+//! Nearest-neighbour resizing: results are copies of elements.
 //!
-//! Where 16 bytes of results come from a window of 16 bytes of the image, which is so unless the image becomes smaller, one
-//! instruction selects them from the window. The windows and selections are computed once for all rows.
+//! If 16 bytes of results come from a window of 16 bytes of the image, one byte shuffle selects them from the window.
+//! This is so unless the image becomes smaller. The windows and selections are computed once for all rows.
 
 use std::ops::Range;
 
@@ -18,7 +18,7 @@ thread_local! {
 /// Bytes of a block of results.
 const BYTES: usize = super::MAX_LANES;
 
-/// Memory of a block, aligned for any element.
+/// The bytes of a block, aligned for any element.
 #[repr(align(16))]
 struct Bytes([u8; BYTES]);
 
@@ -26,12 +26,12 @@ struct Bytes([u8; BYTES]);
 #[derive(Clone, Copy)]
 #[repr(C, align(16))]
 struct Block {
-    /// For each byte, its position in the window.
+    /// The index of each byte in the window.
     selection: [u8; BYTES],
     /// The first element of the window.
     first: u32,
     /// Whether all elements are in the window.
-    is_selected: bool,
+    uses_selection: bool,
 }
 
 /// Copies the elements of all results.
@@ -45,7 +45,7 @@ pub unsafe fn run<T: Copy>(runtime: &KernelRuntime, images: &Images) -> i64 {
     BLOCKS.with(|memory| {
         memory.with(blocks, |blocks_memory: *mut Block| {
             for b in 0..blocks {
-                // SAFETY: there is memory for this many blocks; guaranteed by the caller for the positions.
+                // SAFETY: the memory has room for the blocks; guaranteed by the caller for the positions.
                 unsafe { blocks_memory.add(b).write(block::<T>(images, b * lanes)) };
             }
             // SAFETY: the blocks have been written.
@@ -70,12 +70,12 @@ pub unsafe fn run<T: Copy>(runtime: &KernelRuntime, images: &Images) -> i64 {
                 STATUS_OK
             };
             // SAFETY: the runtime is valid, and nothing unwinds.
-            unsafe { images.share_rows(runtime, 1, rows) }
+            unsafe { images.for_each_piece(runtime, 1, rows) }
         })
     })
 }
 
-/// The block of results from column `first` on.
+/// The block of results that starts at column `first`.
 ///
 /// # Safety
 /// As for [`run`].
@@ -86,11 +86,11 @@ unsafe fn block<T>(images: &Images, first: usize) -> Block {
     let mut selection = [0; BYTES];
     for (to, offset) in selection.chunks_exact_mut(size).zip(window.offsets) {
         for (byte, to) in to.iter_mut().enumerate() {
-            // Not used if the window is not narrow.
+            // Unused if the window does not fit a vector.
             *to = (offset as usize).wrapping_mul(size).wrapping_add(byte) as u8;
         }
     }
-    Block { selection, first: window.first as u32, is_selected: window.is_narrow }
+    Block { selection, first: window.first as u32, uses_selection: window.fits_vector }
 }
 
 /// Copies the elements of one row.
@@ -103,7 +103,7 @@ fn row_copier<T: Copy>(isa: Isa) -> CopyRow<T> {
         Vectors::Avx512 | Vectors::Avx2 => x86::copy_row::<T>,
         #[cfg(target_arch = "aarch64")]
         Vectors::Neon => neon::copy_row::<T>,
-        _ => portable::<T>,
+        _ => copy_row_portable::<T>,
     }
 }
 
@@ -149,7 +149,12 @@ mod neon {
 
 /// # Safety
 /// As for [`copy_row`].
-unsafe fn portable<T: Copy>(images: &Images, blocks: &[Block], from: *const T, to: *mut T) {
+unsafe fn copy_row_portable<T: Copy>(
+    images: &Images,
+    blocks: &[Block],
+    from: *const T,
+    to: *mut T,
+) {
     // SAFETY: guaranteed by the caller; selections are below the size of the window.
     unsafe {
         copy_row(images, blocks, from, to, |window, block, to| {
@@ -159,7 +164,7 @@ unsafe fn portable<T: Copy>(images: &Images, blocks: &[Block], from: *const T, t
     }
 }
 
-/// Copies the elements of one row. `select` writes the bytes of a window that a block selects.
+/// Copies the elements of one row. `select` writes the bytes that a block selects from its window.
 ///
 /// # Safety
 /// As for [`run`]; the rows are valid. The caller has enabled the instructions of `select`.
@@ -191,7 +196,7 @@ unsafe fn copy_row<T: Copy>(
         };
         for (b, block) in blocks.iter().enumerate() {
             let (first, count) = (b * lanes, lanes.min(columns.to - b * lanes));
-            if !block.is_selected {
+            if !block.uses_selection {
                 copy_elements(images, first..first + count, from, to);
             } else if count == lanes {
                 select(window.add(block.first as usize).cast(), block, to.add(first).cast());

@@ -1,8 +1,8 @@
-//! Results that are weighted sums of neighbors.
+//! Interpolation: results are weighted sums of neighbors.
 //!
-//! The neighbors of a vector of results are one permutation of a vector of the image if they lie within it, which is so unless the
-//! image becomes smaller. Other neighbors are loaded one by one. The permutations and offsets are computed once for all rows.
-//! Resized rows are kept while the following rows of results need them.
+//! If the neighbors of a vector of results are within one vector of the image, they are a permutation of it. This is so
+//! unless the image becomes smaller. Other neighbors are gathered. The permutations and offsets are computed once for
+//! all rows. Resized rows are kept while the following rows of results need them.
 
 use std::ops::Range;
 use std::ptr::null;
@@ -22,7 +22,7 @@ thread_local! {
     static ROWS: Scratch = const { Scratch::new() };
 }
 
-/// Resizes a row.
+/// The arguments of [`resize_row`].
 struct RowResize<'a> {
     axis: &'a Axis,
     channels: usize,
@@ -32,18 +32,18 @@ struct RowResize<'a> {
     to: *mut f32,
 }
 
-/// Adds resized rows.
-struct Sum<'a> {
+/// The arguments of [`add_rows`].
+struct WeightedSum<'a> {
     /// The rows and their weights.
     rows: &'a [(*const f32, f32)],
     to: *mut f32,
     len: usize,
 }
 
-/// The functions of an instruction set.
+/// The functions for one instruction set.
 struct Functions {
     resize_row: unsafe fn(&RowResize<'_>),
-    add_rows: unsafe fn(&Sum<'_>),
+    add_rows: unsafe fn(&WeightedSum<'_>),
     /// Elements of a vector.
     lanes: usize,
 }
@@ -51,11 +51,11 @@ struct Functions {
 impl Functions {
     fn new(isa: Isa) -> Functions {
         let (resize_row, lanes) = for_isa!(isa, resize_row(row: &RowResize<'_>));
-        Functions { resize_row, lanes, add_rows: for_isa!(isa, add_rows(sum: &Sum<'_>)).0 }
+        Functions { resize_row, lanes, add_rows: for_isa!(isa, add_rows(sum: &WeightedSum<'_>)).0 }
     }
 }
 
-/// The conversion of rows from and to float32; none for float32 itself.
+/// The conversions of rows to and from float32.
 #[derive(Clone, Copy)]
 struct Conversion {
     widen: WidenFn,
@@ -81,22 +81,24 @@ pub unsafe fn run(runtime: &KernelRuntime, images: &Images, dtype: DType) -> i64
     let functions = Functions::new(isa);
     let conversion = Conversion::of(dtype, isa);
     let lanes = functions.lanes;
-    let each = if images.channels == 1 { columns.to.div_ceil(lanes) } else { 0 };
+    let blocks = if images.channels == 1 { columns.to.div_ceil(lanes) } else { 0 };
     WINDOWS.with(|memory| {
-        memory.with(each * columns.taps, |memory: *mut Window| {
-            for b in 0..each * columns.taps {
-                // SAFETY: there is memory for this many windows; guaranteed by the caller for the positions.
-                unsafe { memory.add(b).write(columns.window(b / each, b % each * lanes, lanes)) };
+        memory.with(blocks * columns.taps, |memory: *mut Window| {
+            for b in 0..blocks * columns.taps {
+                // SAFETY: the memory has room for the windows; guaranteed by the caller for the positions.
+                unsafe {
+                    memory.add(b).write(columns.window(b / blocks, b % blocks * lanes, lanes))
+                };
             }
             // SAFETY: the windows have been written.
             let windows =
-                unsafe { std::slice::from_raw_parts(memory.cast_const(), each * columns.taps) };
+                unsafe { std::slice::from_raw_parts(memory.cast_const(), blocks * columns.taps) };
             let piece = |rows: Range<usize>| {
                 let (from, to) = images.row_lengths();
                 ROWS.with(|memory| {
                     let len = images.rows.taps * from.max(to) + from + to;
                     memory.with(len, |memory: *mut f32| {
-                        let work = Piece {
+                        let piece = Piece {
                             images,
                             functions: &functions,
                             conversion,
@@ -107,26 +109,26 @@ pub unsafe fn run(runtime: &KernelRuntime, images: &Images, dtype: DType) -> i64
                             result_row: memory.wrapping_add(len - to),
                         };
                         // SAFETY: guaranteed by the caller; pieces write different rows.
-                        unsafe { work.run(runtime, rows) };
+                        unsafe { piece.run(runtime, rows) };
                         STATUS_OK
                     })
                 })
             };
             let taps = images.rows.taps + columns.taps;
             // SAFETY: the runtime is valid, and nothing unwinds.
-            unsafe { images.share_rows(runtime, taps, piece) }
+            unsafe { images.for_each_piece(runtime, taps, piece) }
         })
     })
 }
 
-/// Some rows of results.
+/// A range of rows of results.
 struct Piece<'a> {
     images: &'a Images,
     functions: &'a Functions,
     conversion: Option<Conversion>,
     windows: &'a [Window],
-    /// Whether rows of the image are added, and their sum is resized, which takes less time if there are fewer rows of results.
-    /// Otherwise resized rows are added.
+    /// Whether the rows of the image are added first and their sum is resized. This is faster if there are fewer rows
+    /// of results than of the image. Otherwise, the rows are resized first and then added.
     sums_first: bool,
     /// Memory for the rows that are added.
     terms: *mut f32,
@@ -136,21 +138,21 @@ struct Piece<'a> {
     result_row: *mut f32,
 }
 
-/// The image and the row that a term is computed from.
+/// The index of an image, and of a row of it.
 type Source = (usize, usize);
 
 /// Maximum number of rows that are added.
 const MAX_TAPS: usize = pliant_kernel_api::kernels::resize::MAX_TAPS as usize;
 
 impl Piece<'_> {
-    /// Computes rows of results, counted over all images.
+    /// Computes a range of rows of results. Rows of all images are numbered consecutively.
     ///
     /// # Safety
     /// The operands and the memory are valid.
     unsafe fn run(&self, runtime: &KernelRuntime, rows: Range<usize>) {
         let axis = &self.images.rows;
         let taps = axis.taps;
-        let mut kept: [Option<Source>; MAX_TAPS] = [None; MAX_TAPS];
+        let mut term_sources: [Option<Source>; MAX_TAPS] = [None; MAX_TAPS];
         for row in rows {
             let (image, result) = (row / axis.to, row % axis.to);
             let mut sources = [(image, 0); MAX_TAPS];
@@ -163,7 +165,10 @@ impl Piece<'_> {
             for (tap, term) in terms[..taps].iter_mut().enumerate() {
                 // SAFETY: guaranteed by the caller.
                 *term = unsafe {
-                    (self.term(runtime, &mut kept[..taps], sources, tap), weight(axis, tap, result))
+                    (
+                        self.term(runtime, &mut term_sources[..taps], sources, tap),
+                        weight(axis, tap, result),
+                    )
                 };
             }
             // SAFETY: guaranteed by the caller.
@@ -171,14 +176,15 @@ impl Piece<'_> {
         }
     }
 
-    /// The row of neighbor `tap` that is added. `kept` are the sources of the terms in memory.
+    /// The term of neighbor `tap`: a row of the image or a resized row. `term_sources` are the sources of the terms in
+    /// memory.
     ///
     /// # Safety
     /// As for [`Self::run`].
     unsafe fn term(
         &self,
         runtime: &KernelRuntime,
-        kept: &mut [Option<Source>],
+        term_sources: &mut [Option<Source>],
         sources: &[Source],
         tap: usize,
     ) -> *const f32 {
@@ -187,13 +193,13 @@ impl Piece<'_> {
             // SAFETY: guaranteed by the caller.
             return unsafe { self.images.row(source.0, source.1) };
         }
-        let known = kept.iter().position(|k| *k == Some(source));
-        // There is memory that no neighbor needs, since there is as much memory as there are neighbors.
+        let existing = term_sources.iter().position(|k| *k == Some(source));
+        // There is a free slot, because there are as many slots as neighbors.
         let is_free = |k: &Option<Source>| k.is_none_or(|k| !sources.contains(&k));
-        let slot = known.or_else(|| kept.iter().position(is_free)).unwrap_or(tap);
+        let slot = existing.or_else(|| term_sources.iter().position(is_free)).unwrap_or(tap);
         let term = self.terms.wrapping_add(slot * from_len.max(to_len));
-        if known.is_none() {
-            kept[slot] = Some(source);
+        if existing.is_none() {
+            term_sources[slot] = Some(source);
             // SAFETY: guaranteed by the caller; there is memory for a row of an image or of results.
             unsafe {
                 if self.sums_first {
@@ -207,7 +213,7 @@ impl Piece<'_> {
         term
     }
 
-    /// A row of an image, which is converted in `memory`.
+    /// Returns a row of an image. A row that is not float32 is converted into `memory`.
     ///
     /// # Safety
     /// As for [`Self::run`]; `memory` has room for the row.
@@ -237,7 +243,7 @@ impl Piece<'_> {
         unsafe { (self.functions.resize_row)(&row) }
     }
 
-    /// Writes the weighted sum of terms.
+    /// Computes a row of results from its terms.
     ///
     /// # Safety
     /// As for [`Self::run`].
@@ -250,10 +256,10 @@ impl Piece<'_> {
                 Some(_) => self.result_row,
             };
             if self.sums_first {
-                (self.functions.add_rows)(&Sum { rows, to: self.image_row, len: from_len });
+                (self.functions.add_rows)(&WeightedSum { rows, to: self.image_row, len: from_len });
                 self.resize_row(self.image_row, to);
             } else {
-                (self.functions.add_rows)(&Sum { rows, to, len: to_len });
+                (self.functions.add_rows)(&WeightedSum { rows, to, len: to_len });
             }
             if let Some(conversion) = self.conversion {
                 (conversion.narrow)(runtime, self.images.result(row), to, to_len as i64);
@@ -267,7 +273,7 @@ impl Piece<'_> {
 /// # Safety
 /// The machine has the instructions of `L`. The rows are valid.
 #[inline(always)]
-unsafe fn add_rows<L: Permute>(sum: &Sum<'_>) {
+unsafe fn add_rows<L: Permute>(sum: &WeightedSum<'_>) {
     let whole = sum.len / L::N * L::N;
     // SAFETY: guaranteed by the caller; vectors end at most at the end of the row.
     unsafe {
@@ -288,7 +294,7 @@ unsafe fn add_rows<L: Permute>(sum: &Sum<'_>) {
     }
 }
 
-/// The weighted sums of the neighbors in a row.
+/// Resizes a row: the weighted sums of the neighbors.
 ///
 /// # Safety
 /// The machine has the instructions of `L`. The rows, positions and weights are valid.
@@ -299,35 +305,39 @@ unsafe fn resize_row<L: Permute>(row: &RowResize<'_>) {
         return unsafe { resize_pixels::<L>(row) };
     }
     let axis = row.axis;
-    let (each, whole) = (axis.to.div_ceil(L::N), axis.to / L::N);
-    for b in 0..each {
+    let (blocks, whole) = (axis.to.div_ceil(L::N), axis.to / L::N);
+    for b in 0..blocks {
         // SAFETY: guaranteed by the caller.
         unsafe {
             if b < whole {
-                resize_vector::<L, true>(row, each, b);
+                resize_vector::<L, true>(row, blocks, b);
             } else {
-                resize_vector::<L, false>(row, each, b);
+                resize_vector::<L, false>(row, blocks, b);
             }
         }
     }
 }
 
-/// A vector of results, or without `WHOLE` those up to the end of the row.
+/// Computes a vector of results. Without `WHOLE`, it ends at the end of the row.
 ///
 /// # Safety
 /// As for [`resize_row`].
 #[inline(always)]
-unsafe fn resize_vector<L: Permute, const WHOLE: bool>(row: &RowResize<'_>, each: usize, b: usize) {
+unsafe fn resize_vector<L: Permute, const WHOLE: bool>(
+    row: &RowResize<'_>,
+    blocks: usize,
+    b: usize,
+) {
     let (axis, first) = (row.axis, b * L::N);
     let count = if WHOLE { L::N } else { axis.to - first };
     // SAFETY: guaranteed by the caller.
     let mut total = unsafe { L::zero() };
     for tap in 0..axis.taps {
-        let window = &row.windows[tap * each + b];
+        let window = &row.windows[tap * blocks + b];
         // SAFETY: guaranteed by the caller; vectors and offsets lie inside the row.
         unsafe {
             let from = row.from.add(window.first);
-            let neighbors = if !window.is_narrow {
+            let neighbors = if !window.fits_vector {
                 L::gather(from, &window.offsets)
             } else if axis.from < L::N {
                 L::load_first(from, axis.from).permute(L::order(&window.offsets))
@@ -360,7 +370,7 @@ unsafe fn weight(axis: &Axis, tap: usize, result: usize) -> f32 {
     if axis.weights.is_null() { 1.0 } else { unsafe { *axis.weights.add(tap * axis.to + result) } }
 }
 
-/// As [`resize_row`], for images of several channels.
+/// [`resize_row`] for images of several channels.
 ///
 /// # Safety
 /// As for [`resize_row`].

@@ -1,8 +1,8 @@
 //! The declared kernel `resize`.
 //!
-//! Recipe: a row of an image is resized once, and kept while the following results need it. Without weights, results are copies
-//! of elements, 16 bytes at a time (`copy`); equal rows of results are copied as a whole. With weights, rows are resized in float32
-//! and then added (`interpolate`).
+//! Recipe: a row of an image is resized once, and kept while the following rows of results need it. Without weights,
+//! results are copies of elements, 16 bytes at a time, and equal rows of results are copied as a whole (`copy`). With
+//! weights, rows are resized in float32 and then added (`interpolate`).
 
 mod copy;
 mod interpolate;
@@ -16,7 +16,7 @@ use crate::entry::Implementation;
 use crate::product::parallel::parallel_for;
 use crate::rules::resize::{piece, unit};
 
-/// Resized images.
+/// Resizes images.
 pub struct Resize;
 
 impl Implementation for Resize {
@@ -54,14 +54,14 @@ struct Axis {
     to: usize,
     /// The number of neighbors of a result.
     taps: usize,
-    /// Their positions: those of the first neighbor of all results, then those of the second.
+    /// The positions of the neighbors `[taps, to]`, possibly outside of the image.
     positions: *const i64,
-    /// Their weights, or null.
+    /// The weights of the neighbors `[taps, to]`, or null.
     weights: *const f32,
 }
 
 impl Axis {
-    /// The position of neighbor `tap` of a result, inside the image.
+    /// The position of neighbor `tap` of a result, clamped to the image.
     ///
     /// # Safety
     /// The positions are valid, and the axis of the image is not empty.
@@ -76,21 +76,21 @@ impl Axis {
 /// Maximum number of results that are computed together.
 const MAX_LANES: usize = 16;
 
-/// The part of a row of an image that contains neighbors of adjacent results.
+/// The part of a row of an image that contains one neighbor of each of several adjacent results.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
 struct Window {
     /// The first element.
     first: usize,
-    /// The distances of the neighbors to the first element.
+    /// The offsets of the neighbors from the first element.
     offsets: [u32; MAX_LANES],
-    /// Whether the window has as many elements as there are results, or is a shorter row.
-    is_narrow: bool,
+    /// Whether the window has at most as many elements as a vector.
+    fits_vector: bool,
 }
 
 impl Axis {
-    /// The window of neighbor `tap` of `lanes` results from `result` on. The last result stands for those after the end of the row.
-    /// A narrow window lies inside the row.
+    /// The window of neighbor `tap` of `lanes` results that start at `result`. Results after the end of the row repeat
+    /// the last one. A window that fits a vector is inside of the row.
     ///
     /// # Safety
     /// As for [`Self::position`]; there are results.
@@ -100,12 +100,12 @@ impl Axis {
             // SAFETY: guaranteed by the caller.
             *position = unsafe { self.position(tap, (result + lane).min(self.to - 1)) };
         }
-        let least = positions[..lanes].iter().copied().min().unwrap_or(0);
-        let first = least.min(self.from.saturating_sub(lanes));
+        let min_position = positions[..lanes].iter().copied().min().unwrap_or(0);
+        let first = min_position.min(self.from.saturating_sub(lanes));
         // Rows have at most 2^30 columns.
         let offsets = positions.map(|position| position.saturating_sub(first) as u32);
-        let is_narrow = offsets[..lanes].iter().all(|&offset| (offset as usize) < lanes);
-        Window { first, offsets, is_narrow }
+        let fits_vector = offsets[..lanes].iter().all(|&offset| (offset as usize) < lanes);
+        Window { first, offsets, fits_vector }
     }
 }
 
@@ -158,17 +158,17 @@ impl Images {
         (self.columns.from * self.channels, self.columns.to * self.channels)
     }
 
-    /// Row `row` of an image.
+    /// The address of row `row` of an image.
     ///
     /// # Safety
-    /// There is such a row, and elements have the type `T`.
+    /// The row exists, and elements have the type `T`.
     unsafe fn row<T>(&self, image: usize, row: usize) -> *const T {
         let index = image * self.rows.from + row;
         // SAFETY: guaranteed by the caller.
         unsafe { self.x.cast::<T>().add(index * self.row_lengths().0) }
     }
 
-    /// Row `row` of the results, counted over all images.
+    /// The address of row `row` of the results. Rows of all images are numbered consecutively.
     ///
     /// # Safety
     /// As for [`Self::row`].
@@ -177,23 +177,24 @@ impl Images {
         unsafe { self.out.cast::<T>().add(row * self.row_lengths().1) }
     }
 
-    /// Calls `f` with ranges of rows of results, counted over all images, on several threads. `cost` is the time of an element
-    /// in copies of an element.
+    /// Calls `f` with ranges of rows of results, on the worker team. Rows of all images are numbered consecutively.
+    /// `cost` is the time of an element relative to copying it.
     ///
     /// # Safety
     /// The runtime is valid, and `f` does not unwind.
-    unsafe fn share_rows(
+    unsafe fn for_each_piece(
         &self,
         runtime: &KernelRuntime,
         cost: usize,
         f: impl Fn(std::ops::Range<usize>) -> i64,
     ) -> i64 {
-        let (rows, row) = (self.count * self.rows.to, self.row_lengths().1.saturating_mul(cost));
-        let each = (piece() / row.max(1)).clamp(1, rows);
-        let run = |index: usize| f(index * each..rows.min((index + 1) * each));
-        let units = (each.saturating_mul(row) / unit()).max(1);
+        let (rows, row_cost) =
+            (self.count * self.rows.to, self.row_lengths().1.saturating_mul(cost));
+        let rows_per_piece = (piece() / row_cost.max(1)).clamp(1, rows);
+        let run = |index: usize| f(index * rows_per_piece..rows.min((index + 1) * rows_per_piece));
+        let units = (rows_per_piece.saturating_mul(row_cost) / unit()).max(1);
         // SAFETY: guaranteed by the caller.
-        unsafe { parallel_for(runtime, rows.div_ceil(each), units, &run) }
+        unsafe { parallel_for(runtime, rows.div_ceil(rows_per_piece), units, &run) }
     }
 }
 
@@ -204,7 +205,7 @@ mod tests {
 
     use super::*;
 
-    /// Resizes `count` images by the kernel and by the definition, and compares.
+    /// A test case: compares the kernel with the definition.
     struct Case {
         count: usize,
         channels: usize,
@@ -213,7 +214,7 @@ mod tests {
         is_weighted: bool,
     }
 
-    /// The positions and weights of an axis: positions near those of the scaled image, some outside of it.
+    /// The positions and weights of an axis. Some positions are outside of the image.
     fn axis((from, to, taps): (usize, usize, usize)) -> (Vec<i64>, Vec<f32>) {
         let position = |k: usize| ((k % to) * from / to) as i64 + (k / to) as i64 - 1;
         let weight = |k: usize| 0.25 + (k * 7 % 5) as f32 / 8.0;
@@ -282,7 +283,7 @@ mod tests {
     ];
 
     #[test]
-    fn elements_are_copied() {
+    fn nearest_neighbours_are_copied() {
         for ((h, oh), (w, ow)) in SIZES {
             for channels in [1, 3, 16] {
                 let case = Case {
@@ -301,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn neighbors_are_added() {
+    fn interpolation_adds_weighted_neighbors() {
         for ((h, oh), (w, ow)) in SIZES {
             for (channels, taps) in [(1, 2), (1, 4), (3, 2), (40, 2), (1, 1)] {
                 let case = Case {

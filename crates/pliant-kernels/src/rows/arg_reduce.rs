@@ -1,7 +1,8 @@
 //! The declared kernel `arg_reduce`.
 //!
-//! Recipe: a row of adjacent elements is read once, in blocks; only the best block is searched again. Short rows, and rows whose
-//! elements lie apart, are computed side by side, one row per lane. Few long rows are cut into parts.
+//! Recipe: a contiguous row is read once, in blocks; only the block with the best element is searched again. Short rows
+//! and strided rows are computed side by side, one row per lane. If there are few long rows, they are divided into
+//! parts.
 
 use half::{bf16, f16};
 use pliant_exec::abi::{KernelRuntime, STATUS_NO_MEMORY, STATUS_OK};
@@ -11,12 +12,12 @@ use pliant_machine::isa::isa;
 use pliant_tensor::DType;
 
 use super::vectorized::{Vectorized, vectorized};
-use super::view::{Rows, Run};
+use super::view::{Rows, UniformRows};
 use crate::entry::Implementation;
 use crate::product::parallel::{even_part, parallel_for};
 use crate::rules::arg_reduce::{MIN_ROW_AT_A_TIME_COLUMNS, parts, piece, unit};
 
-/// Positions of the largest or smallest elements.
+/// Argmax and argmin.
 pub struct ArgReduce;
 
 impl Implementation for ArgReduce {
@@ -31,16 +32,16 @@ impl Implementation for ArgReduce {
 
 /// An element type.
 trait Element: Copy {
-    /// What is compared.
+    /// The type that is compared.
     type Key: Key;
 
-    /// What is compared of the element.
+    /// The key of an element.
     fn key(self) -> Self::Key;
 }
 
-/// A number that is compared.
+/// A key: a number that is compared.
 trait Key: Copy + PartialOrd {
-    /// Whether it is NaN.
+    /// Whether the key is NaN.
     #[inline(always)]
     fn is_nan(self) -> bool {
         false
@@ -84,7 +85,7 @@ integers!(i8 i16 i32 i64 u8 u16 u32 u64);
 impl Element for f16 {
     type Key = f32;
 
-    /// The bits of the magnitude, with the sign: numbers have the same order.
+    /// The bits of the magnitude as a number, with the sign. This keeps the order.
     #[inline(always)]
     fn key(self) -> f32 {
         let bits = self.to_bits();
@@ -104,37 +105,37 @@ impl Element for bf16 {
     }
 }
 
-/// Whether `a` is better than `b`; NaN is best.
+/// Whether `a` is better than `b`. NaN is better than all numbers.
 #[inline(always)]
-fn better<K: Key, const LARGEST: bool>(a: K, b: K) -> bool {
+fn is_better_key<K: Key, const LARGEST: bool>(a: K, b: K) -> bool {
     (if LARGEST { a > b } else { a < b }) | (a.is_nan() & !b.is_nan())
 }
 
-// ---- rows of adjacent elements ----
+// ---- contiguous rows ----
 
 /// Elements of a block.
 const BLOCK: usize = 512;
 /// Number of elements that are compared in parallel.
-const SIDE: usize = 64;
+const LANES: usize = 64;
 
-/// The best element of a block of at least [`SIDE`] elements, and whether it contains NaN. The
-/// last step may overlap the one before it.
+/// The best key of a block of at least [`LANES`] elements, and whether the block contains NaN. The last chunk may
+/// overlap the previous one.
 #[inline(always)]
 fn best_of<T: Element, const LARGEST: bool>(block: &[T]) -> (T::Key, bool) {
-    let mut best = [block[0].key(); SIDE];
-    let mut nan = [false; SIDE];
-    let mut compare = |side: &[T; SIDE]| {
-        for i in 0..SIDE {
-            let key = side[i].key();
+    let mut best = [block[0].key(); LANES];
+    let mut nan = [false; LANES];
+    let mut compare = |chunk: &[T; LANES]| {
+        for i in 0..LANES {
+            let key = chunk[i].key();
             let is_better = if LARGEST { key > best[i] } else { key < best[i] };
             best[i] = if is_better { key } else { best[i] };
             nan[i] |= key.is_nan();
         }
     };
-    block.as_chunks::<SIDE>().0.iter().for_each(&mut compare);
-    block.last_chunk::<SIDE>().into_iter().for_each(&mut compare);
+    block.as_chunks::<LANES>().0.iter().for_each(&mut compare);
+    block.last_chunk::<LANES>().into_iter().for_each(&mut compare);
     let mut any = block[0].key().is_nan();
-    let mut half = SIDE / 2;
+    let mut half = LANES / 2;
     while half > 0 {
         for i in 0..half {
             let (a, b) = (best[i], best[i + half]);
@@ -149,41 +150,41 @@ fn best_of<T: Element, const LARGEST: bool>(block: &[T]) -> (T::Key, bool) {
     (best[0], any)
 }
 
-/// The first index whose element satisfies `is`; 0 if there is none.
+/// The first index whose key satisfies a predicate; 0 if there is none.
 #[inline(always)]
-fn first_of<T: Element>(row: &[T], is: impl Fn(T::Key) -> bool) -> usize {
-    let (sides, rest) = row.as_chunks::<SIDE>();
-    for (i, side) in sides.iter().enumerate() {
-        // Elements are tested in parallel before one is searched for.
-        if side.iter().fold(false, |any, &v| any | is(v.key())) {
-            return i * SIDE + side.iter().position(|&v| is(v.key())).unwrap_or(0);
+fn first_index<T: Element>(row: &[T], predicate: impl Fn(T::Key) -> bool) -> usize {
+    let (chunks, rest) = row.as_chunks::<LANES>();
+    for (i, chunk) in chunks.iter().enumerate() {
+        // A chunk is tested in parallel before it is searched.
+        if chunk.iter().fold(false, |any, &v| any | predicate(v.key())) {
+            return i * LANES + chunk.iter().position(|&v| predicate(v.key())).unwrap_or(0);
         }
     }
-    rest.iter().position(|&v| is(v.key())).map_or(0, |i| sides.len() * SIDE + i)
+    rest.iter().position(|&v| predicate(v.key())).map_or(0, |i| chunks.len() * LANES + i)
 }
 
-/// The position of the best element of a row of at least [`SIDE`] elements.
+/// The position of the best element of a row of at least [`LANES`] elements.
 #[inline(always)]
 fn position<T: Element, const LARGEST: bool>(row: &[T]) -> usize {
     let (mut best, mut at) = (row[0].key(), 0);
     for start in (0..row.len()).step_by(BLOCK) {
         let end = row.len().min(start + BLOCK);
-        // A short last block begins in the block before, whose elements are not better than `best`.
-        let (value, nan) = best_of::<T, LARGEST>(&row[start.min(end - SIDE)..end]);
+        // A short last block is extended to the front. The added elements are not better than `best`.
+        let (value, nan) = best_of::<T, LARGEST>(&row[start.min(end - LANES)..end]);
         if nan {
-            return start + first_of::<T>(&row[start..], T::Key::is_nan);
+            return start + first_index::<T>(&row[start..], T::Key::is_nan);
         }
         let is_better = if LARGEST { value > best } else { value < best };
         if is_better {
             (best, at) = (value, start);
         }
     }
-    at + first_of::<T>(&row[at..], |v| v == best)
+    at + first_index::<T>(&row[at..], |v| v == best)
 }
 
 // ---- rows side by side ----
 
-/// The positions of the best elements of `N` rows. `stride` is the distance between rows, `step` that between elements.
+/// The positions of the best elements of `N` rows. `stride` is the row stride, `step` the element stride.
 ///
 /// # Safety
 /// The rows have `columns` elements, at least one.
@@ -200,7 +201,7 @@ unsafe fn side_by_side<T: Element, const LARGEST: bool, const N: usize>(
         for i in 0..N {
             // SAFETY: guaranteed by the caller.
             let key = unsafe { (*x.add(i * stride + j * step)).key() };
-            let is_better = better::<T::Key, LARGEST>(key, best[i]);
+            let is_better = is_better_key::<T::Key, LARGEST>(key, best[i]);
             best[i] = if is_better { key } else { best[i] };
             found[i] = if is_better { j as i64 } else { found[i] };
         }
@@ -208,22 +209,22 @@ unsafe fn side_by_side<T: Element, const LARGEST: bool, const N: usize>(
     found
 }
 
-/// Whether rows of this many elements, `step` apart, are computed one after the other.
+/// Whether rows of `columns` elements with stride `step` are computed one after the other.
 fn is_long(columns: usize, step: usize) -> bool {
-    step == 1 && columns >= SIDE.max(MIN_ROW_AT_A_TIME_COLUMNS)
+    step == 1 && columns >= LANES.max(MIN_ROW_AT_A_TIME_COLUMNS)
 }
 
-/// Rows that are computed side by side if their first elements are adjacent.
-const ADJACENT: usize = 64;
-/// Rows that are computed side by side if they lie apart.
-const APART: usize = 16;
+/// Number of rows that are computed side by side if the row stride is 1.
+const ADJACENT_ROWS: usize = 64;
+/// Number of rows that are computed side by side with other row strides.
+const STRIDED_ROWS: usize = 16;
 
-/// Rows at equal distances, and where their results are written.
-struct Part<T> {
+/// Rows with a uniform stride, and their results.
+struct RowBlock<T> {
     x: *const T,
-    /// The distance between rows.
+    /// The row stride.
     stride: usize,
-    /// The distance between the elements of a row.
+    /// The element stride.
     step: usize,
     rows: usize,
     columns: usize,
@@ -232,7 +233,7 @@ struct Part<T> {
     largest: bool,
 }
 
-impl<T: Element> Part<T> {
+impl<T: Element> RowBlock<T> {
     /// # Safety
     /// The rows and the results are valid, and there are columns.
     #[inline(always)]
@@ -240,13 +241,13 @@ impl<T: Element> Part<T> {
         // SAFETY: guaranteed by the caller.
         unsafe {
             if is_long(self.columns, self.step) {
-                return self.each(position::<T, LARGEST>);
+                return self.one_by_one(position::<T, LARGEST>);
             }
             let mut done = 0;
             if self.stride == 1 {
-                done = self.blocks::<LARGEST, ADJACENT>(done, 1);
+                done = self.blocks::<LARGEST, ADJACENT_ROWS>(done, 1);
             }
-            done = self.blocks::<LARGEST, APART>(done, self.stride);
+            done = self.blocks::<LARGEST, STRIDED_ROWS>(done, self.stride);
             self.blocks::<LARGEST, 1>(done, self.stride);
         }
     }
@@ -254,9 +255,9 @@ impl<T: Element> Part<T> {
     /// Computes one row after the other.
     ///
     /// # Safety
-    /// As for [`Self::reduce`]; the elements of a row are adjacent.
+    /// As for [`Self::reduce`]; rows are contiguous.
     #[inline(always)]
-    unsafe fn each(&self, position: impl Fn(&[T]) -> usize) {
+    unsafe fn one_by_one(&self, position: impl Fn(&[T]) -> usize) {
         for i in 0..self.rows {
             // SAFETY: guaranteed by the caller.
             unsafe {
@@ -266,7 +267,7 @@ impl<T: Element> Part<T> {
         }
     }
 
-    /// Computes the rows from `first` on by `N` at a time; returns the number of rows that are done.
+    /// Computes the rows from `first` on, `N` at a time. Returns the end of the computed rows.
     ///
     /// # Safety
     /// As for [`Self::reduce`].
@@ -292,7 +293,7 @@ impl<T: Element> Part<T> {
     }
 }
 
-impl<T: Element> Vectorized for &Part<T> {
+impl<T: Element> Vectorized for &RowBlock<T> {
     type Output = ();
 
     #[inline(always)]
@@ -324,10 +325,17 @@ unsafe fn reduce<T: Element>(runtime: &KernelRuntime, call: &Call) -> i64 {
         return STATUS_OK;
     }
     let largest = call.int("kind") == 0;
-    let all = Reduction::<T> { x: Rows::of(x, 1), out: Rows::of(out, 0), columns, step, largest };
+    let reduction =
+        Reduction::<T> { x: Rows::of(x, 1), out: Rows::of(out, 0), columns, step, largest };
     let parts = parts(rows, columns);
     // SAFETY: guaranteed by the caller.
-    unsafe { if parts > 1 { all.long(runtime, rows, parts) } else { all.rows(runtime, rows) } }
+    unsafe {
+        if parts > 1 {
+            reduction.reduce_parts(runtime, rows, parts)
+        } else {
+            reduction.reduce_rows(runtime, rows)
+        }
+    }
 }
 
 impl<T: Element> Reduction<T> {
@@ -335,15 +343,16 @@ impl<T: Element> Reduction<T> {
     ///
     /// # Safety
     /// The rows are valid, and there are some.
-    unsafe fn rows(&self, runtime: &KernelRuntime, rows: usize) -> i64 {
-        let together = if is_long(self.columns, self.step) { 1 } else { ADJACENT };
-        let each = (piece() / self.columns).max(1).next_multiple_of(together).min(rows);
+    unsafe fn reduce_rows(&self, runtime: &KernelRuntime, rows: usize) -> i64 {
+        let multiple = if is_long(self.columns, self.step) { 1 } else { ADJACENT_ROWS };
+        let rows_per_piece = (piece() / self.columns).max(1).next_multiple_of(multiple).min(rows);
         let run = |index: usize| {
-            let (mut row, end) = (index * each, rows.min((index + 1) * each));
+            let (mut row, end) = (index * rows_per_piece, rows.min((index + 1) * rows_per_piece));
             while row < end {
-                let (from, to): (Run<T>, Run<i64>) = (self.x.run(row), self.out.run(row));
+                let (from, to): (UniformRows<T>, UniformRows<i64>) =
+                    (self.x.uniform_rows(row), self.out.uniform_rows(row));
                 let count = from.count.min(to.count).min(end - row);
-                let part = Part {
+                let part = RowBlock {
                     x: from.address.cast_const(),
                     stride: from.stride,
                     step: self.step,
@@ -359,16 +368,16 @@ impl<T: Element> Reduction<T> {
             }
             STATUS_OK
         };
-        let units = each.saturating_mul(self.columns) / unit();
+        let units = rows_per_piece.saturating_mul(self.columns) / unit();
         // SAFETY: the runtime is valid, and the kernels do not unwind.
-        unsafe { parallel_for(runtime, rows.div_ceil(each), units.max(1), &run) }
+        unsafe { parallel_for(runtime, rows.div_ceil(rows_per_piece), units.max(1), &run) }
     }
 
-    /// Computes few rows, each in several parts.
+    /// Computes rows that are divided into `parts` parts each.
     ///
     /// # Safety
-    /// As for [`Self::rows`].
-    unsafe fn long(&self, runtime: &KernelRuntime, rows: usize, parts: usize) -> i64 {
+    /// As for [`Self::reduce_rows`].
+    unsafe fn reduce_parts(&self, runtime: &KernelRuntime, rows: usize, parts: usize) -> i64 {
         let mut found: Vec<i64> = Vec::new();
         if found.try_reserve_exact(rows * parts).is_err() {
             return STATUS_NO_MEMORY;
@@ -377,14 +386,14 @@ impl<T: Element> Reduction<T> {
         let results = Rows::of_slice(&mut found);
         let run = |index: usize| {
             let columns = even_part(self.columns, 1, index % parts, parts);
-            let row = self.x.run(index / parts).address.cast_const();
-            let part = Part {
+            let row = self.x.uniform_rows(index / parts).address.cast_const();
+            let part = RowBlock {
                 x: row.wrapping_add(columns.start * self.step),
                 stride: 0,
                 step: self.step,
                 rows: 1,
                 columns: columns.len(),
-                out: results.run(index).address,
+                out: results.uniform_rows(index).address,
                 out_stride: 0,
                 largest: self.largest,
             };
@@ -399,7 +408,7 @@ impl<T: Element> Reduction<T> {
             return status;
         }
         for (row, found) in found.chunks_exact(parts).enumerate() {
-            let x = self.x.run(row).address;
+            let x = self.x.uniform_rows(row).address;
             let at = |k: usize| even_part(self.columns, 1, k, parts).start + found[k] as usize;
             // SAFETY: guaranteed by the caller; positions are below the number of columns.
             let key = |position: usize| unsafe { (*x.add(position * self.step)).key() };
@@ -407,13 +416,13 @@ impl<T: Element> Reduction<T> {
             for position in (1..parts).map(at) {
                 let (new, old) = (key(position), key(best));
                 let is_better = match self.largest {
-                    true => better::<T::Key, true>(new, old),
-                    false => better::<T::Key, false>(new, old),
+                    true => is_better_key::<T::Key, true>(new, old),
+                    false => is_better_key::<T::Key, false>(new, old),
                 };
                 best = if is_better { position } else { best };
             }
             // SAFETY: guaranteed by the caller.
-            unsafe { *self.out.run(row).address = best as i64 };
+            unsafe { *self.out.uniform_rows(row).address = best as i64 };
         }
         STATUS_OK
     }
@@ -424,7 +433,7 @@ mod tests {
     use super::*;
     use pliant_machine::isa::{Isa, available};
 
-    /// The positions in rows whose elements have the distance `step`, or that are transposed.
+    /// The positions in `rows`, which are stored contiguously or transposed.
     fn positions<T: Element>(
         isa: Isa,
         rows: &[Vec<T>],
@@ -441,7 +450,7 @@ mod tests {
         let (stride, step) = if transposed { (1, count) } else { (columns, 1) };
         let mut out = vec![-1; count];
         let (out_stride, rows) = (1, count);
-        let part = Part {
+        let part = RowBlock {
             x: x.as_ptr(),
             stride,
             step,
@@ -457,7 +466,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_of_equal_elements_is_found_at_every_position() {
+    fn first_of_equal_elements_is_found_at_any_position() {
         for isa in available() {
             for n in [1usize, 2, 7, 15, 16, 63, 64, 65, 511, 512, 513, 1500] {
                 for transposed in [false, true] {
@@ -493,7 +502,7 @@ mod tests {
     }
 
     #[test]
-    fn floats_of_16_bits_keep_their_order() {
+    fn keys_of_16_bit_floats_keep_the_order() {
         let mut last = f32::NEG_INFINITY;
         for value in
             (0xfc00..=0xffffu16).rev().skip(0x3ff).chain((0x8000..0xfc00).rev()).chain(0..=0x7c00)

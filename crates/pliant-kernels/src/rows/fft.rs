@@ -1,6 +1,7 @@
 //! The declared kernel `fft`, for any length, with the crate `rustfft`.
 //!
-//! Rows are transformed in float64 and rounded once, so that sums that cancel are zero to the precision of narrower types.
+//! Rows are transformed in float64 and rounded once, so that sums that cancel are zero within the precision of narrower
+//! types.
 
 use std::cell::LazyCell;
 use std::collections::HashMap;
@@ -40,56 +41,56 @@ impl Implementation for Fft {
     }
 }
 
-/// The type of the parts of numbers.
-trait Part: Copy {
-    fn wide(self) -> f64;
-    fn narrow(wide: f64) -> Self;
+/// The type of real and imaginary parts.
+trait Component: Copy {
+    fn to_f64(self) -> f64;
+    fn from_f64(value: f64) -> Self;
 }
 
-macro_rules! parts {
-    ($($ty:ty: $wide:expr, $narrow:expr;)*) => {$(
-        impl Part for $ty {
+macro_rules! components {
+    ($($ty:ty: $to_f64:expr, $from_f64:expr;)*) => {$(
+        impl Component for $ty {
             #[inline(always)]
-            fn wide(self) -> f64 {
-                $wide(self)
+            fn to_f64(self) -> f64 {
+                $to_f64(self)
             }
 
             #[inline(always)]
-            fn narrow(wide: f64) -> $ty {
-                $narrow(wide)
+            fn from_f64(value: f64) -> $ty {
+                $from_f64(value)
             }
         }
     )*};
 }
 
-parts! {
+components! {
     f64: f64::from, f64::from;
-    f32: f64::from, |wide| wide as f32;
+    f32: f64::from, |value| value as f32;
     f16: f64::from, round_to_f16;
     bf16: f64::from, bf16::from_f64;
 }
 
 // ---- plans ----
 
-/// Maximum number of lengths and directions whose plans a thread keeps.
-const KEPT: usize = 64;
+/// Maximum number of plans, by length and direction, that a thread keeps.
+const MAX_CACHED_PLANS: usize = 64;
 
 /// The plans of a thread.
 struct Plans {
     planner: FftPlanner<f64>,
-    made: HashMap<(usize, bool), Arc<dyn Plan<f64>>>,
+    cached: HashMap<(usize, bool), Arc<dyn Plan<f64>>>,
     scratch: Vec<Complex<f64>>,
     /// The row that is transformed.
     row: Vec<Complex<f64>>,
 }
 
 /// The plans of all threads.
-static ALL: ThreadCaches<Option<Plans>> = ThreadCaches::new();
+static CACHES: ThreadCaches<Option<Plans>> = ThreadCaches::new();
 
-/// Calls `f` with the plans of the thread, or with temporary ones while another thread drops them.
+/// Calls `f` with the plans of the thread, or with temporary plans while another thread drops those.
 fn with_plans(f: impl FnOnce(&mut Plans) -> i64) -> i64 {
-    let kept = PLANS.with(|plans| plans.enter());
-    match kept {
+    let plans = PLANS.with(|plans| plans.enter());
+    match plans {
         Some(mut plans) => f(plans.get_or_insert_with(Plans::new)),
         None => f(&mut Plans::new()),
     }
@@ -99,18 +100,18 @@ impl Plans {
     fn new() -> Self {
         Plans {
             planner: FftPlanner::new(),
-            made: HashMap::new(),
+            cached: HashMap::new(),
             scratch: Vec::new(),
             row: Vec::new(),
         }
     }
 
     fn plan(&mut self, n: usize, inverse: bool) -> Arc<dyn Plan<f64>> {
-        if let Some(plan) = self.made.get(&(n, inverse)) {
+        if let Some(plan) = self.cached.get(&(n, inverse)) {
             return plan.clone();
         }
-        if self.made.len() >= KEPT {
-            self.made.clear();
+        if self.cached.len() >= MAX_CACHED_PLANS {
+            self.cached.clear();
             self.planner = FftPlanner::new();
         }
         let plan = if inverse {
@@ -118,12 +119,12 @@ impl Plans {
         } else {
             self.planner.plan_fft_forward(n)
         };
-        self.made.insert((n, inverse), plan.clone());
+        self.cached.insert((n, inverse), plan.clone());
         plan
     }
 
-    /// Reserves memory for transforms of `n` numbers; returns a kernel status. Tables and scratch memory take a few times the
-    /// memory of the row. An error is preferable to the allocator aborting the process.
+    /// Checks that there is memory for transforms of `n` numbers. Returns a kernel status. Tables and scratch memory
+    /// take a few times the memory of the row; without this check, the allocator would abort the process.
     fn reserve(&mut self, n: usize) -> i64 {
         let n = n.max(1);
         let mut tables: Vec<Complex<f64>> = Vec::new();
@@ -145,8 +146,8 @@ impl Plans {
 thread_local! {
     static PLANS: LazyCell<ThreadCache<Option<Plans>>> = const {
         LazyCell::new(|| {
-            on_release(|| ALL.empty(Option::take));
-            ALL.claim()
+            on_release(|| CACHES.empty(Option::take));
+            CACHES.claim()
         })
     };
 }
@@ -156,7 +157,7 @@ thread_local! {
 /// A checked call.
 struct Transform<T> {
     x: Rows<T>,
-    /// The strides of samples and of their parts.
+    /// The strides of samples, and of their real and imaginary parts.
     x_strides: [usize; 2],
     samples: usize,
     is_complex: bool,
@@ -175,13 +176,13 @@ fn strides(view: &View) -> [usize; 2] {
 
 /// # Safety
 /// As for [`Implementation::run`]; the operands have elements of type `T`.
-unsafe fn transform<T: Part>(runtime: &KernelRuntime, call: &Call, sizes: &Sizes) -> i64 {
+unsafe fn transform<T: Component>(runtime: &KernelRuntime, call: &Call, sizes: &Sizes) -> i64 {
     let (Some(x), Some(out)) = (call.operand("x"), call.operand("out")) else { return STATUS_OK };
     let (rows, length) = (sizes.get("rows") as usize, call.int("length") as usize);
     if rows == 0 {
         return STATUS_OK;
     }
-    let all = Transform::<T> {
+    let transforms = Transform::<T> {
         x: Rows::of(x, 2),
         x_strides: strides(x),
         samples: length.min(sizes.get("samples") as usize),
@@ -193,57 +194,57 @@ unsafe fn transform<T: Part>(runtime: &KernelRuntime, call: &Call, sizes: &Sizes
         length,
         inverse: call.int("inverse") != 0,
     };
-    let each = (piece() / row_operations(length).max(1)).clamp(1, rows);
+    let rows_per_piece = (piece() / row_operations(length).max(1)).clamp(1, rows);
     let run = |index: usize| {
         with_plans(|plans| {
             let status = plans.reserve(length);
             if status != STATUS_OK {
                 return status;
             }
-            let plan = plans.plan(length, all.inverse);
-            for row in index * each..rows.min((index + 1) * each) {
+            let plan = plans.plan(length, transforms.inverse);
+            for row in index * rows_per_piece..rows.min((index + 1) * rows_per_piece) {
                 // SAFETY: guaranteed by the caller; each row is in one piece.
                 unsafe {
-                    all.read(row, &mut plans.row);
+                    transforms.read(row, &mut plans.row);
                     if length > 0 {
                         plans.run(&*plan);
                     }
-                    all.write(row, &mut plans.row);
+                    transforms.write(row, &mut plans.row);
                 }
             }
             STATUS_OK
         })
     };
-    let units = (each.saturating_mul(row_operations(length)) / unit()).max(1);
+    let units = (rows_per_piece.saturating_mul(row_operations(length)) / unit()).max(1);
     // SAFETY: the runtime is valid, and the kernels do not unwind.
-    unsafe { parallel_for(runtime, rows.div_ceil(each), units, &run) }
+    unsafe { parallel_for(runtime, rows.div_ceil(rows_per_piece), units, &run) }
 }
 
-impl<T: Part> Transform<T> {
+impl<T: Component> Transform<T> {
     /// Reads the samples of a row.
     ///
     /// # Safety
     /// The row is valid, and `to` has room for the length.
     unsafe fn read(&self, row: usize, to: &mut Vec<Complex<f64>>) {
-        let (x, [step, part]) = (self.x.run(row).address, self.x_strides);
+        let (x, [step, part]) = (self.x.uniform_rows(row).address, self.x_strides);
         to.clear();
         // SAFETY: guaranteed by the caller.
         unsafe {
             let samples = (0..self.samples).map(|j| x.add(j * step));
             match self.is_complex {
                 true => to.extend(
-                    samples.map(|at| Complex { re: (*at).wide(), im: (*at.add(part)).wide() }),
+                    samples.map(|at| Complex { re: (*at).to_f64(), im: (*at.add(part)).to_f64() }),
                 ),
-                false => to.extend(samples.map(|at| Complex { re: (*at).wide(), im: 0.0 })),
+                false => to.extend(samples.map(|at| Complex { re: (*at).to_f64(), im: 0.0 })),
             }
             if let Some((window, step)) = &self.window {
-                let window = window.run(0).address;
+                let window = window.uniform_rows(0).address;
                 for (j, sample) in to.iter_mut().enumerate() {
-                    *sample *= (*window.add(j * step)).wide();
+                    *sample *= (*window.add(j * step)).to_f64();
                 }
             }
         }
-        // The sum of no samples is 0.
+        // Pad with zeros. Without samples, all frequencies are 0.
         to.resize(self.length.max(self.frequencies), Complex::ZERO);
     }
 
@@ -252,7 +253,7 @@ impl<T: Part> Transform<T> {
     /// # Safety
     /// The row of the result is valid.
     unsafe fn write(&self, row: usize, from: &mut [Complex<f64>]) {
-        let (out, [step, part]) = (self.out.run(row).address, self.out_strides);
+        let (out, [step, part]) = (self.out.uniform_rows(row).address, self.out_strides);
         let from = &mut from[..self.frequencies];
         if self.inverse {
             let length = self.length as f64;
@@ -262,8 +263,8 @@ impl<T: Part> Transform<T> {
             // SAFETY: guaranteed by the caller.
             unsafe {
                 let at = out.add(k * step);
-                *at = T::narrow(value.re);
-                *at.add(part) = T::narrow(value.im);
+                *at = T::from_f64(value.re);
+                *at.add(part) = T::from_f64(value.im);
             }
         }
     }
@@ -273,7 +274,7 @@ impl<T: Part> Transform<T> {
 mod tests {
     use super::*;
 
-    /// Transforms two rows; returns the second one.
+    /// Transforms two equal rows, and returns the second result.
     fn transformed(row: &[f64], inverse: bool) -> Vec<f64> {
         let n = row.len() as i64 / 2;
         let (x, mut out) = ([row, row].concat(), vec![0.0; 2 * row.len()]);
@@ -292,11 +293,11 @@ mod tests {
     }
 
     #[test]
-    fn every_length_agrees_with_the_sum_and_comes_back() {
+    fn transforms_match_the_definition_and_invert() {
         for n in [1usize, 2, 3, 4, 5, 7, 8, 12, 17, 31, 64, 97, 100] {
             let signal: Vec<f64> = (0..2 * n).map(|i| ((i * 37) % 11) as f64 - 5.0).collect();
-            let there = transformed(&signal, false);
-            let back = transformed(&there, true);
+            let spectrum = transformed(&signal, false);
+            let recovered = transformed(&spectrum, true);
             for k in 0..n {
                 let (mut re, mut im) = (0.0, 0.0);
                 for j in 0..n {
@@ -305,9 +306,12 @@ mod tests {
                     re += a * angle.cos() + b * angle.sin();
                     im += b * angle.cos() - a * angle.sin();
                 }
-                let near = |a: f64, b: f64| (a - b).abs() < 1e-9 * n as f64;
-                assert!(near(there[2 * k], re) && near(there[2 * k + 1], im), "{n} {k}");
-                assert!(near(back[2 * k], signal[2 * k]), "{n} {k}");
+                let is_close = |a: f64, b: f64| (a - b).abs() < 1e-9 * n as f64;
+                assert!(
+                    is_close(spectrum[2 * k], re) && is_close(spectrum[2 * k + 1], im),
+                    "{n} {k}"
+                );
+                assert!(is_close(recovered[2 * k], signal[2 * k]), "{n} {k}");
             }
         }
     }

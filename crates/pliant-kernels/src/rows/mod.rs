@@ -1,14 +1,14 @@
-//! Kernels that compute the rows of a tensor independently of each other.
+//! Kernels that compute each row of a tensor independently.
 //!
 //! | module | owns |
 //! |---|---|
-//! | [`arg_reduce`] | the positions of the largest or smallest elements |
+//! | [`arg_reduce`] | argmax and argmin |
 //! | [`fft`] | discrete Fourier transforms |
-//! | [`sort`] | sorted elements and their positions |
-//! | `vectorized` | loops that are compiled for each instruction set |
+//! | [`sort`] | sorting, argsort and top-k |
+//! | `vectorized` | compilation of loops for each instruction set |
 //! | `view` | the addresses of rows |
 
-/// Calls a function that is generic over the element type, for a data type. Bool elements are bytes.
+/// Calls a generic function with the element type of a data type. Bool elements are bytes.
 macro_rules! for_dtype {
     ($dtype:expr, $generic:ident $args:tt) => {
         match $dtype {

@@ -1,4 +1,4 @@
-//! Loops that the compiler vectorizes for each instruction set.
+//! Compilation of loops for each instruction set.
 
 use pliant_machine::isa::{Isa, Vectors};
 
@@ -7,7 +7,7 @@ pub(super) trait Vectorized {
     /// The result.
     type Output;
 
-    /// Computes it. Implementations are `#[inline(always)]`.
+    /// Computes the result. Implementations are `#[inline(always)]`.
     ///
     /// # Safety
     /// As the implementation requires.
@@ -23,7 +23,7 @@ pub(super) unsafe fn vectorized<V: Vectorized>(isa: Isa, computation: V) -> V::O
     unsafe {
         match isa.vectors() {
             #[cfg(target_arch = "x86_64")]
-            Vectors::Avx512 if has_small_elements() => with_avx512(computation),
+            Vectors::Avx512 if has_avx512_for_small_elements() => with_avx512(computation),
             #[cfg(target_arch = "x86_64")]
             Vectors::Avx512 | Vectors::Avx2 => with_avx2(computation),
             _ => computation.run(),
@@ -49,9 +49,9 @@ unsafe fn with_avx512<V: Vectorized>(computation: V) -> V::Output {
     unsafe { computation.run() }
 }
 
-/// Whether the machine also has AVX-512 for small elements.
+/// Whether the machine also has the AVX-512 instructions for 8-bit and 16-bit elements.
 #[cfg(target_arch = "x86_64")]
-fn has_small_elements() -> bool {
+fn has_avx512_for_small_elements() -> bool {
     std::arch::is_x86_feature_detected!("avx512bw")
         && std::arch::is_x86_feature_detected!("avx512vl")
         && std::arch::is_x86_feature_detected!("avx512dq")

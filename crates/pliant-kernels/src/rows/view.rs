@@ -2,10 +2,10 @@
 
 use pliant_kernel_api::{MAX_RANK, View};
 
-/// The rows of a view. The leading dims count rows, the others are the dims of a row.
+/// The rows of a view. The leading dims are indices of rows, the others are the dims of a row.
 pub(super) struct Rows<T> {
     data: *mut T,
-    /// Sizes and strides of the dims that count rows. Adjacent dims are merged where rows lie at equal distances.
+    /// Sizes and strides of the leading dims. Adjacent dims are merged if the row stride is uniform.
     dims: [(usize, usize); MAX_RANK],
     rank: usize,
 }
@@ -13,18 +13,18 @@ pub(super) struct Rows<T> {
 // SAFETY: kernels write different rows in different pieces.
 unsafe impl<T> Sync for Rows<T> {}
 
-/// Rows at equal distances.
-pub(super) struct Run<T> {
+/// A range of rows with a uniform stride.
+pub(super) struct UniformRows<T> {
     /// The address of the first row.
     pub address: *mut T,
-    /// The distance between rows, in elements.
+    /// The row stride, in elements.
     pub stride: usize,
     /// The number of rows.
     pub count: usize,
 }
 
 impl<T> Rows<T> {
-    /// The rows of a view whose elements are of type `T` and whose last `inner` dims are the dims of a row.
+    /// The rows of a view with elements of type `T`. The last `inner` dims are the dims of a row.
     pub fn of(view: &View, inner: usize) -> Rows<T> {
         let leading = view.shape().len() - inner;
         let mut rows = Rows { data: view.data.cast(), dims: [(1, 0); MAX_RANK], rank: 0 };
@@ -49,10 +49,10 @@ impl<T> Rows<T> {
         Rows { data: elements.as_mut_ptr(), dims, rank: 1 }
     }
 
-    /// The rows from `row` on that lie at equal distances. There must be such a row.
-    pub fn run(&self, row: usize) -> Run<T> {
+    /// The longest range of rows with a uniform stride that starts at `row`, which must exist.
+    pub fn uniform_rows(&self, row: usize) -> UniformRows<T> {
         let Some((&(size, stride), outer)) = self.dims[..self.rank].split_last() else {
-            return Run { address: self.data, stride: 0, count: 1 };
+            return UniformRows { address: self.data, stride: 0, count: 1 };
         };
         let (mut rest, position) =
             if outer.is_empty() { (0, row) } else { (row / size, row % size) };
@@ -61,29 +61,29 @@ impl<T> Rows<T> {
             offset += rest % size * stride;
             rest /= size;
         }
-        Run { address: self.data.wrapping_add(offset), stride, count: size - position }
+        UniformRows { address: self.data.wrapping_add(offset), stride, count: size - position }
     }
 
-    /// The addresses of `count` rows from `row` on, at least one and at most `N`. The last one is repeated.
+    /// The addresses of `count` rows from `row` on. `count` is from 1 to `N`. The last address is repeated.
     #[inline(always)]
     pub fn addresses<const N: usize>(&self, row: usize, count: usize) -> [*mut T; N] {
-        let mut run = self.run(row);
-        let mut addresses = [run.address; N];
+        let mut range = self.uniform_rows(row);
+        let mut addresses = [range.address; N];
         let mut start = 0;
         for i in 1..N {
-            if i < count && i - start == run.count {
-                run = self.run(row + i);
+            if i < count && i - start == range.count {
+                range = self.uniform_rows(row + i);
                 start = i;
             }
             let last = i.min(count - 1) - start;
-            addresses[i] = run.address.wrapping_add(last * run.stride);
+            addresses[i] = range.address.wrapping_add(last * range.stride);
         }
         addresses
     }
 }
 
 impl Rows<u8> {
-    /// The same rows of elements of another type. Strides count elements of this type.
+    /// The rows as elements of another type. Strides count elements of this type.
     pub fn of_type<T>(&self) -> &Rows<T> {
         // SAFETY: only the type of the address differs.
         unsafe { &*std::ptr::from_ref(self).cast() }
@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn runs_cover_all_rows() {
+    fn uniform_rows_cover_all_rows() {
         let cases: [(&[i64], &[i64], usize); 6] = [
             (&[4], &[1], 1),
             (&[2, 3, 4], &[12, 4, 1], 1),
@@ -114,17 +114,17 @@ mod tests {
             let count: i64 = shape[..leading].iter().product();
             let mut row = 0;
             while row < count {
-                let run = rows.run(row as usize);
-                for k in 0..run.count as i64 {
+                let range = rows.uniform_rows(row as usize);
+                for k in 0..range.count as i64 {
                     let (mut rest, mut offset) = (row + k, 0);
                     for (&size, &stride) in shape.iter().zip(strides).take(leading).rev() {
                         offset += rest % size * stride;
                         rest /= size;
                     }
-                    let address = run.address.addr() + k as usize * run.stride;
+                    let address = range.address.addr() + k as usize * range.stride;
                     assert_eq!(address, 64 + offset as usize, "{shape:?} {strides:?} {row}");
                 }
-                row += run.count as i64;
+                row += range.count as i64;
             }
             assert_eq!(row, count);
         }

@@ -1,4 +1,4 @@
-//! Conversions between slices of float32 and of the 16-bit floats, to nearest even.
+//! Conversions between slices of float32 and of 16-bit floats, rounded to nearest even.
 
 use half::{bf16, f16};
 use pliant_exec::abi::{KernelRuntime, STATUS_OK};
@@ -6,12 +6,12 @@ use pliant_exec::abi::{KernelRuntime, STATUS_OK};
 use crate::registry::{ExternFn, ExternTy};
 use pliant_machine::isa::{Isa, Vectors};
 
-/// To float32.
+/// A conversion of a slice to float32.
 pub type WidenFn = unsafe extern "C" fn(*const KernelRuntime, *mut f32, *const u16, i64) -> i64;
-/// From float32.
+/// A conversion of a slice from float32.
 pub type NarrowFn = unsafe extern "C" fn(*const KernelRuntime, *mut u16, *const f32, i64) -> i64;
 
-/// The vectors that convert, within functions that enable them.
+/// Conversions with vector instructions.
 #[cfg(target_arch = "x86_64")]
 mod x86 {
     use std::arch::x86_64::*;
@@ -19,7 +19,7 @@ mod x86 {
     use super::*;
 
     /// # Safety
-    /// The machine has the instructions; `n` elements are readable and writable; the slices are apart.
+    /// The machine has the instructions; `n` elements are readable and writable; the slices do not overlap.
     #[target_feature(enable = "avx512f")]
     pub unsafe extern "C" fn widen_avx512(
         _: *const KernelRuntime,
@@ -29,7 +29,7 @@ mod x86 {
     ) -> i64 {
         // SAFETY: guaranteed by the caller.
         unsafe {
-            by_blocks::<16, u16, f32>(to, from, n, |from, to| {
+            convert_blocks::<16, u16, f32>(to, from, n, |from, to| {
                 let x = _mm256_loadu_si256(from.cast());
                 _mm512_storeu_ps(to, _mm512_cvtph_ps(x));
             });
@@ -48,7 +48,7 @@ mod x86 {
     ) -> i64 {
         // SAFETY: guaranteed by the caller.
         unsafe {
-            by_blocks::<16, f32, u16>(to, from, n, |from, to| {
+            convert_blocks::<16, f32, u16>(to, from, n, |from, to| {
                 let x = _mm512_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(_mm512_loadu_ps(from));
                 _mm256_storeu_si256(to.cast(), x);
             });
@@ -67,7 +67,7 @@ mod x86 {
     ) -> i64 {
         // SAFETY: guaranteed by the caller.
         unsafe {
-            by_blocks::<8, u16, f32>(to, from, n, |from, to| {
+            convert_blocks::<8, u16, f32>(to, from, n, |from, to| {
                 _mm256_storeu_ps(to, _mm256_cvtph_ps(_mm_loadu_si128(from.cast())));
             });
         }
@@ -85,7 +85,7 @@ mod x86 {
     ) -> i64 {
         // SAFETY: guaranteed by the caller.
         unsafe {
-            by_blocks::<8, f32, u16>(to, from, n, |from, to| {
+            convert_blocks::<8, f32, u16>(to, from, n, |from, to| {
                 let x = _mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(_mm256_loadu_ps(from));
                 _mm_storeu_si128(to.cast(), x);
             });
@@ -94,12 +94,12 @@ mod x86 {
     }
 }
 
-/// Blocks of `N` elements; the last goes through arrays of that length.
+/// Converts blocks of `N` elements. An incomplete last block is copied to arrays.
 ///
 /// # Safety
 /// `n` elements are readable and writable. `block` reads and writes `N`.
 #[inline(always)]
-unsafe fn by_blocks<const N: usize, A: Copy + Default, B: Copy + Default>(
+unsafe fn convert_blocks<const N: usize, A: Copy + Default, B: Copy + Default>(
     to: *mut B,
     from: *const A,
     n: i64,
@@ -121,11 +121,11 @@ unsafe fn by_blocks<const N: usize, A: Copy + Default, B: Copy + Default>(
     }
 }
 
-macro_rules! plain {
+macro_rules! scalar_conversions {
     ($($name:ident: $from:ty => $to:ty = |$x:ident| $value:expr;)*) => {
         $(
             /// # Safety
-            /// `n` elements are readable and writable; the slices are apart.
+            /// `n` elements are readable and writable; the slices do not overlap.
             pub(crate) unsafe extern "C" fn $name(_: *const KernelRuntime, to: *mut $to, from: *const $from, n: i64) -> i64 {
                 for at in 0..n.max(0) as usize {
                     // SAFETY: guaranteed by the caller.
@@ -140,14 +140,14 @@ macro_rules! plain {
     };
 }
 
-plain! {
+scalar_conversions! {
     widen_f16: u16 => f32 = |x| f16::from_bits(x).to_f32();
     narrow_f16: f32 => u16 = |x| f16::from_f32(x).to_bits();
     widen_bf16: u16 => f32 = |x| f32::from_bits(u32::from(x) << 16);
     narrow_bf16: f32 => u16 = |x| bf16::from_f32(x).to_bits();
 }
 
-/// float16 to float32.
+/// The conversion of float16 to float32.
 pub fn widen(isa: Isa) -> WidenFn {
     match isa.vectors() {
         #[cfg(target_arch = "x86_64")]
@@ -158,7 +158,7 @@ pub fn widen(isa: Isa) -> WidenFn {
     }
 }
 
-/// float32 to float16.
+/// The conversion of float32 to float16.
 pub fn narrow(isa: Isa) -> NarrowFn {
     match isa.vectors() {
         #[cfg(target_arch = "x86_64")]
@@ -169,7 +169,7 @@ pub fn narrow(isa: Isa) -> NarrowFn {
     }
 }
 
-/// The conversions as generated code links them.
+/// The conversions that generated code links.
 pub(super) fn linked(isa: Isa) -> impl Iterator<Item = ExternFn> {
     let rows = [
         ("pliant_vec_f16_to_f32", widen(isa) as usize),

@@ -1,14 +1,15 @@
-//! Elementary functions over slices, for every instruction set: what generated loops call on tiles.
+//! Elementary functions over slices, for all instruction sets. Generated loops call them on tiles.
 //!
-//! The sequences are those of [`crate::math`], which code generators expand in place; here they run over the widest
-//! vectors of the machine. A slice function is called as `pliant_vec_<name>_<type>`, with the address of the results, that
-//! of each operand, and how many elements there are. Results may replace an operand; nothing outside the slices is touched.
-//! Measured, against the operations of the sequences and the bytes: "Elementary functions" in `docs/performance.md`.
+//! The sequences are those of [`crate::math`], which code generators expand in place. Here they use the widest vectors
+//! of the machine. The symbol of a slice function is `pliant_vec_<name>_<type>`. Its arguments are the address of the
+//! results, the address of each operand, and the number of elements. Results may replace an operand. No memory outside
+//! of the slices is accessed. Measured relative to the operations of the sequences and the bytes: "Elementary
+//! functions" in `docs/performance.md`.
 //!
 //! | module | owns |
 //! |---|---|
 //! | `run` | the loops over slices, with masked tails |
-//! | `wide` | the sequences' operations on the vectors of an instruction set |
+//! | `wide` | the operations of the sequences, on the vectors of an instruction set |
 //! | [`half`] | conversions between float32 and the 16-bit floats |
 
 pub mod half;
@@ -28,12 +29,12 @@ pub type OneFn<T> = unsafe extern "C" fn(*const KernelRuntime, *mut T, *const T,
 pub type TwoFn<T> =
     unsafe extern "C" fn(*const KernelRuntime, *mut T, *const T, *const T, i64) -> i64;
 
-/// A slice function of some instruction set.
+/// A slice function for one instruction set.
 #[derive(Clone, Copy)]
 pub enum Slices<T> {
-    /// Of one operand.
+    /// A function of one operand.
     One(OneFn<T>),
-    /// Of two.
+    /// A function of two operands.
     Two(TwoFn<T>),
 }
 
@@ -48,28 +49,29 @@ impl<T> Slices<T> {
     }
 }
 
-/// One row of the table: a function, its symbols, and its forms by instruction set, which the machine must have.
+/// An elementary function, its symbols, and its slice functions by instruction set. The machine must have the
+/// instructions.
 pub struct VectorFn {
-    /// Its name, that of the intrinsic.
+    /// The name of the intrinsic.
     pub name: &'static str,
-    /// The symbol over float32.
+    /// The symbol for float32.
     pub symbol32: &'static str,
-    /// Over float32.
+    /// The slice function for float32.
     pub single: fn(Isa) -> Slices<f32>,
-    /// The symbol over float64.
+    /// The symbol for float64.
     pub symbol64: &'static str,
-    /// Over float64, where there is one.
+    /// The slice function for float64, if there is one.
     pub double: Option<fn(Isa) -> Slices<f64>>,
 }
 
 macro_rules! functions {
-    ($($kind:ident $name:ident, $type:ident $(, platform $platform:expr)? $(, plain $plain:ident)?;)*) => {
+    ($($kind:ident $name:ident, $type:ident $(, platform $platform:expr)? $(, fast $fast:ident)?;)*) => {
         $(
             struct $type;
-            functions!(@impl $kind $name $type $(, $platform)? $(, $plain)?);
+            functions!(@impl $kind $name $type $(, $platform)? $(, $fast)?);
         )*
 
-        /// Every function over slices.
+        /// All slice functions.
         pub static FUNCTIONS: &[VectorFn] = &[$(VectorFn {
             name: stringify!($name),
             symbol32: concat!("pliant_vec_", stringify!($name), "_f32"),
@@ -97,25 +99,25 @@ macro_rules! functions {
             }
         }
     };
-    (@impl by_double $name:ident $type:ident, $plain:ident) => {
-        impl run::ByDouble for $type {
+    (@impl in_double $name:ident $type:ident, $fast:ident) => {
+        impl run::InDouble for $type {
             #[inline(always)]
             fn value<B: MathOps<Real = f64>>(b: &mut B, x: &B::V, y: &B::V) -> B::V {
                 math::$name(b, x, y)
             }
             #[inline(always)]
-            fn plain<B: MathOps<Real = f64>>(b: &mut B, x: &B::V, y: &B::V) -> (B::V, B::V) {
-                math::$plain(b, x, y)
+            fn fast<B: MathOps<Real = f64>>(b: &mut B, x: &B::V, y: &B::V) -> (B::V, B::V) {
+                math::$fast(b, x, y)
             }
-            const PLAIN: (f64, f64) = (math::PLAIN_LEAST, math::PLAIN_MOST);
+            const FAST_RANGE: (f64, f64) = (math::MIN_POSITIVE_BOUND, math::MAX_FINITE_BOUND);
         }
     };
     (@single unary $type:ident) => { |isa| Slices::One(run::one_f32::<$type>(isa)) };
     (@single binary $type:ident) => { |isa| Slices::Two(run::two_f32::<$type>(isa)) };
-    (@single by_double $type:ident) => { |isa| Slices::Two(run::by_double::<$type>(isa)) };
+    (@single in_double $type:ident) => { |isa| Slices::Two(run::in_double::<$type>(isa)) };
     (@double unary $type:ident) => { Some(|isa| Slices::One(run::one_f64::<$type>(isa))) };
     (@double binary $type:ident) => { Some(|isa| Slices::Two(run::two_f64::<$type>(isa))) };
-    (@double by_double $type:ident) => { None };
+    (@double in_double $type:ident) => { None };
 }
 
 functions! {
@@ -140,10 +142,10 @@ functions! {
     binary atan2, Atan2;
     binary maximum, Maximum;
     binary minimum, Minimum;
-    by_double pow, Pow, plain pow_plain;
+    in_double pow, Pow, fast pow_positive_finite;
 }
 
-/// The functions as generated code links them, for these instructions.
+/// The slice functions that generated code links, for an instruction set.
 pub(crate) fn linked(isa: Isa) -> impl Iterator<Item = ExternFn> {
     let functions = FUNCTIONS.iter().flat_map(move |f| {
         let single = (f.single)(isa).linked(f.symbol32);

@@ -1,6 +1,6 @@
-//! The loops over slices: whole vectors, then one whose last lanes are masked.
+//! The loops over slices: whole vectors, then a masked vector.
 //!
-//! Recipe: elementwise, one vector at a time in registers, by the sequences of [`crate::math`]. Measured: "Elementary functions" in
+//! Recipe: one vector at a time, in registers, by the sequences of [`crate::math`]. Measured: "Elementary functions" in
 //! `docs/performance.md`.
 
 use pliant_exec::abi::{KernelRuntime, STATUS_OK};
@@ -18,7 +18,7 @@ use pliant_machine::isa::{Isa, Vectors};
 
 /// A function of one number.
 pub trait Unary {
-    /// The platform's function, for arguments beyond [`Real::TRIG_LIMIT`] where the sequence needs that.
+    /// The function of the platform for arguments beyond [`Real::TRIG_LIMIT`], if the sequence is limited to that.
     const PLATFORM: Option<fn(f64) -> f64> = None;
 
     /// The sequence.
@@ -31,26 +31,27 @@ pub trait Binary {
     fn value<B: MathOps>(b: &mut B, x: &B::V, y: &B::V) -> B::V;
 }
 
-/// A function of two float32 numbers that is computed in float64.
-pub trait ByDouble {
+/// A function of two float32 numbers, computed in float64.
+pub trait InDouble {
     /// The sequence.
     fn value<B: MathOps<Real = f64>>(b: &mut B, x: &B::V, y: &B::V) -> B::V;
 
-    /// A shorter one for most numbers, with the same values, and a number that is within [`ByDouble::PLAIN`] for these.
-    fn plain<B: MathOps<Real = f64>>(b: &mut B, x: &B::V, y: &B::V) -> (B::V, B::V);
+    /// A shorter sequence that gives the same results for most operands. Also returns a check value, which is within
+    /// [`InDouble::FAST_RANGE`] for these operands.
+    fn fast<B: MathOps<Real = f64>>(b: &mut B, x: &B::V, y: &B::V) -> (B::V, B::V);
 
-    /// The least and the largest such number.
-    const PLAIN: (f64, f64);
+    /// The range of check values for which the result of [`InDouble::fast`] is valid.
+    const FAST_RANGE: (f64, f64);
 }
 
 /// An element type of the slices.
 trait Number: Real {
-    fn of(x: f64) -> Self;
+    fn from_f64(x: f64) -> Self;
     fn to(self) -> f64;
 }
 
 impl Number for f32 {
-    fn of(x: f64) -> f32 {
+    fn from_f64(x: f64) -> f32 {
         x as f32
     }
     fn to(self) -> f64 {
@@ -59,7 +60,7 @@ impl Number for f32 {
 }
 
 impl Number for f64 {
-    fn of(x: f64) -> f64 {
+    fn from_f64(x: f64) -> f64 {
         x
     }
     fn to(self) -> f64 {
@@ -70,7 +71,7 @@ impl Number for f64 {
 /// Lanes of the widest vector.
 const WIDEST: usize = 16;
 
-/// The values of one vector.
+/// The results of one vector.
 ///
 /// # Safety
 /// As for [`one`].
@@ -84,44 +85,49 @@ unsafe fn value<L: MathLanes<Elem: Number>, F: Unary>(x: L) -> L {
             let limit = L::constant(<L::Elem as Real>::TRIG_LIMIT);
             let size = x.iand(L::pattern(!<L::Elem as Real>::SIGN));
             if L::any_lt(limit, size) {
-                return beyond(x, y, platform);
+                return with_platform_values(x, y, platform);
             }
         }
         y
     }
 }
 
-/// `y`, but the platform's value in lanes whose argument is beyond the limit: each has the value that it would have alone.
+/// `y`, with the results of the platform in lanes whose argument is beyond the limit. So the result of a lane does not
+/// depend on the other lanes.
 ///
 /// # Safety
 /// As for [`one`].
 #[inline(always)]
-unsafe fn beyond<L: MathLanes<Elem: Number>>(x: L, y: L, platform: fn(f64) -> f64) -> L {
-    let (mut xs, mut ys) = ([L::Elem::of(0.0); WIDEST], [L::Elem::of(0.0); WIDEST]);
+unsafe fn with_platform_values<L: MathLanes<Elem: Number>>(
+    x: L,
+    y: L,
+    platform: fn(f64) -> f64,
+) -> L {
+    let (mut xs, mut ys) = ([L::Elem::from_f64(0.0); WIDEST], [L::Elem::from_f64(0.0); WIDEST]);
     // SAFETY: the caller guarantees instructions; the arrays are as wide as any vector.
     unsafe {
         x.store(xs.as_mut_ptr());
         y.store(ys.as_mut_ptr());
-        mend(&xs[..L::N], &mut ys, platform);
+        replace_large(&xs[..L::N], &mut ys, platform);
         L::load(ys.as_ptr())
     }
 }
 
 #[cold]
 #[inline(never)]
-fn mend<T: Number>(xs: &[T], ys: &mut [T], platform: fn(f64) -> f64) {
+fn replace_large<T: Number>(xs: &[T], ys: &mut [T], platform: fn(f64) -> f64) {
     for (x, y) in xs.iter().zip(ys) {
         if x.to().abs() > T::TRIG_LIMIT {
-            *y = T::of(platform(x.to()));
+            *y = T::from_f64(platform(x.to()));
         }
     }
 }
 
-/// A function over a slice.
+/// Applies a function to a slice.
 ///
 /// # Safety
-/// The machine has the instructions of `L`, and the caller has enabled them. `n` elements are readable and writable; the
-/// slices are the same or apart.
+/// The machine has the instructions of `L`, and the caller has enabled them. `n` elements are readable and writable.
+/// The slices are the same or do not overlap.
 #[inline(always)]
 unsafe fn one<L: MathLanes<Elem: Number>, F: Unary>(
     to: *mut L::Elem,
@@ -142,7 +148,7 @@ unsafe fn one<L: MathLanes<Elem: Number>, F: Unary>(
     }
 }
 
-/// A function over two slices.
+/// Applies a function to two slices.
 ///
 /// # Safety
 /// As for [`one`].
@@ -169,30 +175,30 @@ unsafe fn two<L: MathLanes<Elem: Number>, F: Binary>(
     }
 }
 
-/// The values of one vector of a function that is computed in float64.
+/// The results of one vector of a function that is computed in float64.
 ///
 /// # Safety
 /// As for [`one`].
 #[inline(always)]
-unsafe fn double_value<L: FromSingle, F: ByDouble>(x: L, y: L) -> L {
+unsafe fn value_in_double<L: FromSingle, F: InDouble>(x: L, y: L) -> L {
     // SAFETY: the caller guarantees instructions.
     unsafe {
         let mut ops = Wide::<L>::new();
-        let (value, mark) = F::plain(&mut ops, &x, &y);
-        let (least, most) = (L::constant(F::PLAIN.0), L::constant(F::PLAIN.1));
-        if L::any_lt(mark, least) || L::any_lt(most, mark) {
+        let (value, check) = F::fast(&mut ops, &x, &y);
+        let (low, high) = (L::constant(F::FAST_RANGE.0), L::constant(F::FAST_RANGE.1));
+        if L::any_lt(check, low) || L::any_lt(high, check) {
             return F::value(&mut ops, &x, &y);
         }
         value
     }
 }
 
-/// A function over two slices of float32, computed in float64.
+/// Applies a function that is computed in float64 to two slices of float32.
 ///
 /// # Safety
 /// As for [`one`].
 #[inline(always)]
-unsafe fn in_double<L: FromSingle, F: ByDouble>(
+unsafe fn two_in_double<L: FromSingle, F: InDouble>(
     to: *mut f32,
     (left, right): (*const f32, *const f32),
     n: usize,
@@ -202,7 +208,7 @@ unsafe fn in_double<L: FromSingle, F: ByDouble>(
     unsafe {
         while n - at >= L::N {
             let (x, y) = (L::load_single(left.add(at)), L::load_single(right.add(at)));
-            double_value::<L, F>(x, y).store_single(to.add(at));
+            value_in_double::<L, F>(x, y).store_single(to.add(at));
             at += L::N;
         }
         if at < n {
@@ -210,23 +216,23 @@ unsafe fn in_double<L: FromSingle, F: ByDouble>(
             std::ptr::copy_nonoverlapping(left.add(at), xs.as_mut_ptr(), n - at);
             std::ptr::copy_nonoverlapping(right.add(at), ys.as_mut_ptr(), n - at);
             let (x, y) = (L::load_single(xs.as_ptr()), L::load_single(ys.as_ptr()));
-            double_value::<L, F>(x, y).store_single(xs.as_mut_ptr());
+            value_in_double::<L, F>(x, y).store_single(xs.as_mut_ptr());
             std::ptr::copy_nonoverlapping(xs.as_ptr(), to.add(at), n - at);
         }
     }
 }
 
 /// The C functions of one instruction set, generic over the mathematical function.
-macro_rules! forms {
+macro_rules! c_functions {
     ($module:ident, $single:ty, $double:ty $(, $feature:literal)?) => {
         mod $module {
             use super::*;
 
-            forms!(@one one_f32, f32, $single $(, $feature)?);
-            forms!(@one one_f64, f64, $double $(, $feature)?);
-            forms!(@two two_f32, f32, Binary, two::<$single, F> $(, $feature)?);
-            forms!(@two two_f64, f64, Binary, two::<$double, F> $(, $feature)?);
-            forms!(@two by_double, f32, ByDouble, in_double::<$double, F> $(, $feature)?);
+            c_functions!(@one one_f32, f32, $single $(, $feature)?);
+            c_functions!(@one one_f64, f64, $double $(, $feature)?);
+            c_functions!(@two two_f32, f32, Binary, two::<$single, F> $(, $feature)?);
+            c_functions!(@two two_f64, f64, Binary, two::<$double, F> $(, $feature)?);
+            c_functions!(@two in_double, f32, InDouble, two_in_double::<$double, F> $(, $feature)?);
         }
     };
     (@one $name:ident, $elem:ty, $lanes:ty $(, $feature:literal)?) => {
@@ -263,17 +269,17 @@ macro_rules! forms {
 }
 
 #[cfg(target_arch = "x86_64")]
-forms!(avx512, F32x16, F64x8, "avx512f");
+c_functions!(avx512, F32x16, F64x8, "avx512f");
 #[cfg(target_arch = "x86_64")]
-forms!(avx2, F32x8, F64x4, "avx2,fma");
+c_functions!(avx2, F32x8, F64x4, "avx2,fma");
 #[cfg(target_arch = "aarch64")]
-forms!(neon, F32x4, F64x2);
-forms!(portable, Array<f32, 4>, Array<f64, 2>);
+c_functions!(neon, F32x4, F64x2);
+c_functions!(portable, Array<f32, 4>, Array<f64, 2>);
 
 macro_rules! choose {
     ($($name:ident: $bound:ident => $result:ty;)*) => {
         $(
-            /// The form for an instruction set.
+            /// The C function for an instruction set.
             pub fn $name<F: $bound>(isa: Isa) -> $result {
                 match isa.vectors() {
                     #[cfg(target_arch = "x86_64")]
@@ -294,5 +300,5 @@ choose! {
     one_f64: Unary => OneFn<f64>;
     two_f32: Binary => TwoFn<f32>;
     two_f64: Binary => TwoFn<f64>;
-    by_double: ByDouble => TwoFn<f32>;
+    in_double: InDouble => TwoFn<f32>;
 }

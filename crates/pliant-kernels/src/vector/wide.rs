@@ -1,15 +1,15 @@
-//! The sequences' operations on the vectors of an instruction set.
+//! The operations of the sequences, on the vectors of an instruction set.
 
 use std::marker::PhantomData;
 
 use crate::lanes::MathLanes;
 use crate::math::{MathOps, Real, add_to_exponent, scale_by_parts};
 
-/// Computes with vectors `L` at once.
+/// Implements [`MathOps`] with vectors `L`.
 pub struct Wide<L>(PhantomData<L>);
 
 impl<L> Wide<L> {
-    /// What computes.
+    /// Creates the operations.
     ///
     /// # Safety
     /// The machine has the instructions of `L`, and the caller has enabled them.
@@ -19,13 +19,13 @@ impl<L> Wide<L> {
     }
 }
 
-/// Methods that are one of the vector's.
-macro_rules! same {
+/// Methods that call a method of the vector.
+macro_rules! delegate {
     ($($name:ident($($arg:ident),*) = $method:ident;)*) => {
         $(
             #[inline(always)]
             fn $name(&mut self, $($arg: &L),*) -> L {
-                // SAFETY: whoever made this promised the instructions, here and below.
+                // SAFETY: guaranteed by the caller of `new`; likewise below.
                 unsafe { L::$method($(*$arg),*) }
             }
         )*
@@ -36,7 +36,7 @@ impl<L: MathLanes<Elem: Real>> MathOps for Wide<L> {
     type Real = L::Elem;
     type V = L;
 
-    same! {
+    delegate! {
         add(a, b) = add;
         sub(a, b) = sub;
         mul(a, b) = mul;
@@ -89,7 +89,7 @@ impl<L: MathLanes<Elem: Real>> MathOps for Wide<L> {
 
     #[inline(always)]
     fn scale(&mut self, y: &L, n: &L, t: &L) -> L {
-        // No closure: it would not have the instructions enabled. SAFETY: as above.
+        // Not a closure, which would lack the enabled instructions. SAFETY: as above.
         match unsafe { y.scale(*n) } {
             Some(scaled) => scaled,
             None => scale_by_parts(self, y, n, t),

@@ -1,8 +1,8 @@
-//! The arguments of float64 where errors were largest among ten million of each function, over all exponents, that were
-//! measured against 80-bit arithmetic (of `erf` and `gelu`, among a hundred thousand, against 60 digits), and the true
-//! values, computed with 60 digits (mpmath): each the sum of two numbers.
+//! The float64 arguments with the largest errors among ten million arguments of each function over all exponents,
+//! measured against 80-bit arithmetic (for `erf` and `gelu`, among a hundred thousand, measured against 60 digits). The
+//! exact values were computed with 60 digits (mpmath) and are sums of two numbers.
 
-/// An argument, and the value as a number and what it lacks.
+/// An argument, the rounded value, and the rounding error of the value.
 pub type Known = (f64, f64, f64);
 
 /// The name of each function, and its hardest arguments.

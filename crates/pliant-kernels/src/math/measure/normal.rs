@@ -1,5 +1,5 @@
-//! `x` times the normal distribution function of `x`, computed with 60 digits (mpmath) and rounded to float64: what
-//! `libm`'s `erfc` makes of it is off by up to 3 ulp.
+//! `x` times the normal distribution function of `x`, computed with 60 digits (mpmath) and rounded to float64. Computed
+//! with `erfc` of `libm`, it would have errors of up to 3 ulp.
 
 /// Arguments and values.
 pub const GELU: &[(f64, f64)] = &[

@@ -1,4 +1,4 @@
-//! Elements as integers with the required order, and their positions.
+//! Conversion of elements to integers with the required order, and records with positions.
 
 use half::{bf16, f16};
 
@@ -7,10 +7,10 @@ pub(super) trait Key: Copy {
     /// The type of ranks.
     type Rank: Copy + Ord + Into<u64>;
 
-    /// Whether a rank and a position fit 64 bits.
-    const NARROW: bool = size_of::<Self::Rank>() <= 4;
+    /// Whether a rank and a 32-bit position fit in 64 bits.
+    const FITS_U64_RECORD: bool = size_of::<Self::Rank>() <= 4;
 
-    /// An integer that grows with the element; that of NaN is the largest.
+    /// An integer in the order of the elements. NaN has the largest rank in both directions.
     fn rank(self, descending: bool) -> Self::Rank;
 }
 
@@ -44,16 +44,16 @@ macro_rules! floats {
         impl Key for $ty {
             type Rank = $bits;
 
-            /// Without branches, which random signs would mispredict.
+            /// Branch-free, since random signs would cause mispredictions.
             #[inline(always)]
             fn rank(self, descending: bool) -> $bits {
                 const SIGN: $bits = 1 << (<$bits>::BITS - 1);
-                let all_if = |is: bool| <$bits>::from(is).wrapping_neg();
+                let mask_if = |is: bool| <$bits>::from(is).wrapping_neg();
                 let bits = self.to_bits();
-                // Both zeros are equal.
-                let bits = bits & all_if(bits != SIGN);
-                let rank = bits ^ (all_if(bits & SIGN != 0) | SIGN) ^ all_if(descending);
-                rank | all_if(bits & !SIGN > $infinity)
+                // Both zeros have the same rank.
+                let bits = bits & mask_if(bits != SIGN);
+                let rank = bits ^ (mask_if(bits & SIGN != 0) | SIGN) ^ mask_if(descending);
+                rank | mask_if(bits & !SIGN > $infinity)
             }
         }
     )*};
@@ -66,9 +66,9 @@ floats! {
     f64 => u64, 0x7ff0_0000_0000_0000;
 }
 
-/// An element of a row: its rank, then its position.
+/// An element of a row: its rank and position, ordered by rank and then by position.
 pub(super) trait Record: Copy + Ord {
-    /// Comes after every record.
+    /// A record that is after all others.
     const LAST: Self;
 
     fn new(rank: u64, position: usize) -> Self;

@@ -1,11 +1,12 @@
 //! The declared kernel `sort`.
 //!
-//! Equal elements keep their order. NaN comes after every number in either direction, and both
-//! zeros are equal. Each element becomes an integer with the required order, with its position in the
-//! lower bits. These records are distinct, so an unstable sort of integers gives the stable order.
+//! The order is stable. NaN is after all numbers in both directions, and both zeros are equal. Each element is
+//! converted to an integer with the required order, with its position in the lower bits. These records are distinct, so
+//! an unstable sort of integers gives the stable order.
 //!
-//! `rules::sort` chooses the algorithm of a row: a sorting network over [`LANES`] rows, one per lane; a sorted list of few
-//! candidates; selection from blocks of candidates; or selection of the part that is wanted, and a sort.
+//! [`crate::rules::sort`] chooses the algorithm: a sorting network over [`LANES`] rows, one per lane; insertion into a
+//! short sorted list; selection from blocks of candidates; or selection of the requested elements, which are then
+//! sorted.
 
 mod key;
 mod network;
@@ -21,7 +22,7 @@ use pliant_tensor::DType;
 
 use self::key::{Key, Record};
 use self::network::Network;
-use self::row::Wanted;
+use self::row::Selection;
 use super::vectorized::{Vectorized, vectorized};
 use super::view::Rows;
 use crate::entry::Implementation;
@@ -42,7 +43,7 @@ impl Implementation for Sort {
     }
 }
 
-/// Rows that are sorted side by side, or whose elements are gathered together.
+/// Maximum number of rows that are sorted side by side, or gathered together.
 const LANES: usize = 16;
 
 // ---- rows side by side ----
@@ -55,7 +56,7 @@ struct Column<R> {
 }
 
 impl<R: Copy + Ord> Column<R> {
-    /// The lesser and the greater element of each lane.
+    /// The smaller and the larger element of each lane.
     #[inline(always)]
     fn sorted(self, other: Self) -> (Self, Self) {
         let (mut low, mut high) = (self, other);
@@ -84,7 +85,7 @@ struct Sorting<K> {
     positions: Option<(Rows<u8>, usize, DType)>,
     columns: usize,
     step: usize,
-    wanted: Wanted,
+    selection: Selection,
     /// The comparators, if rows are sorted by a network.
     network: Network,
 }
@@ -99,26 +100,26 @@ unsafe fn sort<K: Key>(runtime: &KernelRuntime, call: &Call, sizes: &Sizes) -> i
     }
     let step = |view: &View| view.strides().last().map_or(0, |&step| step as usize);
     let (columns, from) = (sizes.get("columns") as usize, call.int("first") as usize);
-    let wanted = Wanted {
+    let selection = Selection {
         from,
         to: from + count,
         descending: call.int("descending") != 0,
         algorithm: algorithm(columns, from + count),
     };
-    let all = Sorting::<K> {
+    let sorting = Sorting::<K> {
         x: Rows::of(x, 1),
         values: call.operand("values").map(|v| (Rows::of(v, 1), step(v))),
         positions: call.operand("positions").map(|p| (Rows::of(p, 1), step(p), p.dtype)),
         columns,
         step: step(x),
-        network: wanted.network(columns),
-        wanted,
+        network: selection.network(columns),
+        selection,
     };
     // SAFETY: guaranteed by the caller.
     unsafe {
-        match K::NARROW && columns < 1 << 32 {
-            true => all.run::<u64>(runtime, rows),
-            false => all.run::<(u64, usize)>(runtime, rows),
+        match K::FITS_U64_RECORD && columns < 1 << 32 {
+            true => sorting.run::<u64>(runtime, rows),
+            false => sorting.run::<(u64, usize)>(runtime, rows),
         }
     }
 }
@@ -127,31 +128,39 @@ impl<K: Key> Sorting<K> {
     /// # Safety
     /// The rows and the results are valid, and there are some.
     unsafe fn run<R: Record>(&self, runtime: &KernelRuntime, rows: usize) -> i64 {
-        let unit = unit(self.wanted.algorithm);
-        let together = match self.wanted.algorithm {
+        let unit = unit(self.selection.algorithm);
+        let multiple = match self.selection.algorithm {
             Algorithm::Network => LANES,
-            _ => self.block(),
+            _ => self.block_rows(),
         };
-        let each = (piece(unit) / self.columns).max(1).next_multiple_of(together).min(rows);
-        let (block, needed) = (self.block(), self.wanted.records(self.columns));
-        let count = self.wanted.to - self.wanted.from;
-        let (gathered, records) = match self.wanted.algorithm {
+        let rows_per_piece =
+            (piece(unit) / self.columns).max(1).next_multiple_of(multiple).min(rows);
+        let (block, record_count) = (self.block_rows(), self.selection.records(self.columns));
+        let count = self.selection.to - self.selection.from;
+        let (gathered_elements, records) = match self.selection.algorithm {
             Algorithm::Network => (0, 0),
-            _ if self.step == 1 => (0, needed + block * count),
-            _ => (block * self.columns, needed + block * count),
+            _ if self.step == 1 => (0, record_count + block * count),
+            _ => (block * self.columns, record_count + block * count),
         };
         let run = |index: usize| {
-            let rows = index * each..rows.min((index + 1) * each);
+            let rows = index * rows_per_piece..rows.min((index + 1) * rows_per_piece);
             KEYS.with(|keys| {
-                keys.with(gathered, |keys| {
+                keys.with(gathered_elements, |keys| {
                     RECORDS.with(|memory| {
                         memory.with(records, |memory| {
                             // SAFETY: there is memory for this many records, of which any contents are valid.
                             let memory = unsafe { std::slice::from_raw_parts_mut(memory, records) };
-                            let (records, found) = memory.split_at_mut(needed);
-                            let piece =
-                                Piece::<K, R> { all: self, rows, block, keys, records, found };
-                            // SAFETY: guaranteed by the caller; each row is in one piece. The machine has the instructions.
+                            let (records, ordered) = memory.split_at_mut(record_count);
+                            let piece = Piece::<K, R> {
+                                sorting: self,
+                                rows,
+                                block,
+                                keys,
+                                records,
+                                ordered,
+                            };
+                            // SAFETY: guaranteed by the caller; each row is in one piece. The machine has the
+                            // instructions.
                             unsafe { vectorized(isa(), piece) };
                             STATUS_OK
                         })
@@ -159,13 +168,13 @@ impl<K: Key> Sorting<K> {
                 })
             })
         };
-        let units = each.saturating_mul(self.columns) / unit;
+        let units = rows_per_piece.saturating_mul(self.columns) / unit;
         // SAFETY: the runtime is valid, and the kernels do not unwind.
-        unsafe { parallel_for(runtime, rows.div_ceil(each), units.max(1), &run) }
+        unsafe { parallel_for(runtime, rows.div_ceil(rows_per_piece), units.max(1), &run) }
     }
 
-    /// The number of rows that are sorted before their results are written: several if elements or results lie apart.
-    fn block(&self) -> usize {
+    /// The number of rows that are sorted before their results are written: several if elements or results are strided.
+    fn block_rows(&self) -> usize {
         let steps = [self.values.as_ref().map(|v| v.1), self.positions.as_ref().map(|p| p.1)];
         let is_adjacent = |&step: &usize| step == 1;
         match self.step == 1 && steps.iter().flatten().all(is_adjacent) {
@@ -174,7 +183,8 @@ impl<K: Key> Sorting<K> {
         }
     }
 
-    /// Writes the results of `lanes` rows from `row` on: `position` of a lane and a rank, `key` of a lane and a position.
+    /// Writes the results of `lanes` rows that start at `row`. `position` maps a lane and a rank to a position, `key` a
+    /// lane and a position to an element.
     ///
     /// # Safety
     /// These rows of the results are valid.
@@ -185,7 +195,7 @@ impl<K: Key> Sorting<K> {
         position: impl Fn(usize, usize) -> usize,
         key: impl Fn(usize, usize) -> K,
     ) {
-        let sizes = (lanes, self.wanted.to - self.wanted.from);
+        let sizes = (lanes, self.selection.to - self.selection.from);
         // SAFETY: guaranteed by the caller.
         unsafe {
             if let Some((values, step)) = &self.values {
@@ -227,15 +237,15 @@ fn for_each((rows, ranks): (usize, usize), step: usize, mut f: impl FnMut(usize,
 
 /// The rows of a piece, and memory for a block of rows.
 struct Piece<'a, K, R> {
-    all: &'a Sorting<K>,
+    sorting: &'a Sorting<K>,
     rows: Range<usize>,
     block: usize,
-    /// The elements, if they lie apart.
+    /// Memory for gathered elements, if rows are strided.
     keys: *mut K,
-    /// The records of one row.
+    /// Memory for the records of one row.
     records: &'a mut [R],
-    /// The records that are wanted.
-    found: &'a mut [R],
+    /// Memory for the requested records of a block.
+    ordered: &'a mut [R],
 }
 
 impl<K: Key, R: Record> Vectorized for Piece<'_, K, R> {
@@ -245,7 +255,7 @@ impl<K: Key, R: Record> Vectorized for Piece<'_, K, R> {
     unsafe fn run(self) {
         // SAFETY: guaranteed by the caller.
         unsafe {
-            match self.all.wanted.algorithm {
+            match self.sorting.selection.algorithm {
                 Algorithm::Network => self.side_by_side(),
                 _ => self.one_by_one(),
             }
@@ -260,63 +270,65 @@ impl<K: Key, R: Record> Piece<'_, K, R> {
     /// The rows and the results are valid.
     #[inline(always)]
     unsafe fn side_by_side(self) {
-        let Piece { all, rows, .. } = self;
-        let Wanted { from, descending, .. } = all.wanted;
-        let first = all.x.run(rows.start).address;
+        let Piece { sorting, rows, .. } = self;
+        let Selection { from, descending, .. } = sorting.selection;
+        let first = sorting.x.uniform_rows(rows.start).address;
         // SAFETY: guaranteed by the caller: there is a row, with an element.
         let rank = unsafe { *first }.rank(descending);
         let mut columns = [Column { ranks: [rank; LANES], positions: [0; LANES] }; MAX_NETWORK];
         for row in rows.clone().step_by(LANES) {
             let lanes = LANES.min(rows.end - row);
-            let x = all.x.addresses::<LANES>(row, lanes);
+            let x = sorting.x.addresses::<LANES>(row, lanes);
             // SAFETY: guaranteed by the caller; positions are below the number of columns.
-            let key = |r: usize, position: usize| unsafe { *x[r].add(position * all.step) };
-            for (j, column) in columns[..all.columns].iter_mut().enumerate() {
+            let key = |r: usize, position: usize| unsafe { *x[r].add(position * sorting.step) };
+            for (j, column) in columns[..sorting.columns].iter_mut().enumerate() {
                 let keys: [K; LANES] = std::array::from_fn(|r| key(r, j));
                 for r in 0..LANES {
                     column.ranks[r] = keys[r].rank(descending);
                 }
                 column.positions = [j as u32; LANES];
             }
-            for &(low, high) in all.network.comparators() {
+            for &(low, high) in sorting.network.comparators() {
                 let (low, high) = (usize::from(low), usize::from(high));
                 (columns[low], columns[high]) = columns[low].sorted(columns[high]);
             }
             // SAFETY: guaranteed by the caller.
-            unsafe { all.write((row, lanes), |r, i| columns[from + i].positions[r] as usize, key) };
+            unsafe {
+                sorting.write((row, lanes), |r, i| columns[from + i].positions[r] as usize, key)
+            };
         }
     }
 
-    /// Sorts one row after the other. If elements lie apart, those of several rows are gathered together.
+    /// Sorts one row after the other. The elements of several strided rows are gathered together.
     ///
     /// # Safety
     /// As for [`Self::side_by_side`].
     #[inline(always)]
     unsafe fn one_by_one(self) {
-        let Piece { all, rows, block, keys: gathered, records, found } = self;
-        let (columns, count) = (all.columns, all.wanted.to - all.wanted.from);
-        let is_adjacent = all.step == 1;
+        let Piece { sorting, rows, block, keys: gathered_elements, records, ordered } = self;
+        let (columns, count) = (sorting.columns, sorting.selection.to - sorting.selection.from);
+        let is_adjacent = sorting.step == 1;
         for row in rows.clone().step_by(block) {
             let lanes = block.min(rows.end - row);
-            let x = all.x.addresses::<LANES>(row, lanes);
+            let x = sorting.x.addresses::<LANES>(row, lanes);
             let keys = match is_adjacent {
                 true => x,
-                false => std::array::from_fn(|r| gathered.wrapping_add(r * columns)),
+                false => std::array::from_fn(|r| gathered_elements.wrapping_add(r * columns)),
             };
             // SAFETY: guaranteed by the caller; there is memory for the elements of a block.
             unsafe {
                 for j in 0..if is_adjacent { 0 } else { columns } {
                     for r in 0..lanes {
-                        *keys[r].add(j) = *x[r].add(j * all.step);
+                        *keys[r].add(j) = *x[r].add(j * sorting.step);
                     }
                 }
                 for r in 0..lanes {
                     let keys = std::slice::from_raw_parts(keys[r].cast_const(), columns);
-                    let ordered = all.wanted.order(keys, records);
-                    found[r * count..][..count].copy_from_slice(ordered);
+                    let row_records = sorting.selection.order(keys, records);
+                    ordered[r * count..][..count].copy_from_slice(row_records);
                 }
-                let position = |r: usize, i: usize| found[r * count + i].position();
-                all.write((row, lanes), position, |r, position| *keys[r].add(position));
+                let position = |r: usize, i: usize| ordered[r * count + i].position();
+                sorting.write((row, lanes), position, |r, position| *keys[r].add(position));
             }
         }
     }
@@ -331,7 +343,7 @@ mod tests {
 
     use super::*;
 
-    /// Sorts rows of these elements, which are adjacent or `rows` apart.
+    /// Sorts several rows with the elements of `row`, which are stored contiguously or transposed.
     fn sorted<K: Key>(
         row: &[K],
         (from, to, descending): (usize, usize, bool),
@@ -348,26 +360,26 @@ mod tests {
                 .expect("two dims")
         };
         let (mut values, mut positions) = (vec![row[0]; rows * count], vec![-1i64; rows * count]);
-        // The type of the view is not looked at.
+        // The data type of the view is not used.
         let x = view(x.as_ptr().cast_mut().cast(), DType::Int8, n);
         let values_view = view(values.as_mut_ptr().cast(), DType::Int8, count);
         let positions_view = view(positions.as_mut_ptr().cast(), DType::Int64, count);
         let step = |view: &View| view.strides()[1] as usize;
-        let wanted = Wanted { from, to, descending, algorithm: algorithm(n, to) };
-        let all = Sorting::<K> {
+        let selection = Selection { from, to, descending, algorithm: algorithm(n, to) };
+        let sorting = Sorting::<K> {
             x: Rows::of(&x, 1),
             values: Some((Rows::of(&values_view, 1), step(&values_view))),
             positions: Some((Rows::of(&positions_view, 1), step(&positions_view), DType::Int64)),
             columns: n,
             step: step(&x),
-            network: wanted.network(n),
-            wanted,
+            network: selection.network(n),
+            selection,
         };
         // SAFETY: the views lie in their vectors.
         let status = unsafe {
-            match K::NARROW {
-                true => all.run::<u64>(&KernelRuntime::serial(), rows),
-                false => all.run::<(u64, usize)>(&KernelRuntime::serial(), rows),
+            match K::FITS_U64_RECORD {
+                true => sorting.run::<u64>(&KernelRuntime::serial(), rows),
+                false => sorting.run::<(u64, usize)>(&KernelRuntime::serial(), rows),
             }
         };
         assert_eq!(status, STATUS_OK);
@@ -378,7 +390,7 @@ mod tests {
         (first.clone().map(|i| values[i]).collect(), first.map(|i| positions[i]).collect())
     }
 
-    /// Compares parts of the stable order by comparison with the kernel's results.
+    /// Compares the kernel with a stable sort, for several ranges of ranks.
     fn check<K: Key + Debug>(row: &[K], less: impl Fn(&K, &K) -> bool, descending: bool) {
         let mut want: Vec<usize> = (0..row.len()).collect();
         want.sort_by(|&a, &b| {
@@ -396,22 +408,22 @@ mod tests {
             }
             for transposed in [false, true] {
                 let (values, positions) = sorted(row, (from, to, descending), transposed);
-                let found: Vec<usize> = positions.iter().map(|&p| p as usize).collect();
-                assert_eq!(found, want[from..to], "{row:?} {from}..{to} descending {descending}");
-                let moved: Vec<K> = found.iter().map(|&p| row[p]).collect();
-                assert_eq!(format!("{values:?}"), format!("{moved:?}"));
+                let ordered: Vec<usize> = positions.iter().map(|&p| p as usize).collect();
+                assert_eq!(ordered, want[from..to], "{row:?} {from}..{to} descending {descending}");
+                let expected_values: Vec<K> = ordered.iter().map(|&p| row[p]).collect();
+                assert_eq!(format!("{values:?}"), format!("{expected_values:?}"));
             }
         }
     }
-    /// Numbers with repetitions, without a pattern.
-    fn numbers(n: usize) -> Vec<i64> {
+    /// Pseudo-random numbers with repetitions.
+    fn pseudo_random(n: usize) -> Vec<i64> {
         (0..n as u64).map(|i| (i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 59) as i64 - 16).collect()
     }
 
     #[test]
     fn rows_of_every_length_are_ordered() {
         for n in [1, 2, 3, 7, 16, 31, 64, 65, 200, 1111] {
-            let row = numbers(n);
+            let row = pseudo_random(n);
             for descending in [false, true] {
                 let less = |a: i64, b: i64| if descending { a > b } else { a < b };
                 check(&row, |a, b| less(*a, *b), descending);

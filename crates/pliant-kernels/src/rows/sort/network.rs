@@ -1,11 +1,11 @@
-//! Sorting networks: comparators that sort any input.
+//! Sorting networks.
 
 use std::ops::Range;
 
 /// Comparators of the network for [`crate::rules::sort::MAX_NETWORK`] elements.
 const MAX_COMPARATORS: usize = 543;
 
-/// The comparators of Batcher's odd-even merge sort. Each swaps the elements at its two positions if they are out of order.
+/// Batcher's odd-even merge sort. Each comparator swaps the elements at its two positions if they are out of order.
 pub(super) struct Network {
     comparators: [(u8, u8); MAX_COMPARATORS],
     len: usize,
@@ -21,7 +21,7 @@ impl Network {
             while distance > 0 {
                 for start in (distance % sorted..wires - distance).step_by(2 * distance) {
                     for low in start..(start + distance).min(wires - distance) {
-                        // Both are in lists that are merged.
+                        // Both positions are in lists that are merged.
                         if low / (2 * sorted) == (low + distance) / (2 * sorted) {
                             network.comparators[network.len] = (low as u8, (low + distance) as u8);
                             network.len += 1;
@@ -35,22 +35,22 @@ impl Network {
         network
     }
 
-    /// Removes the comparators that do not affect the elements of these ranks.
+    /// Keeps only the comparators that affect the elements of these ranks.
     pub fn keep(&mut self, ranks: Range<usize>) {
         let mut affects = [false; crate::rules::sort::MAX_NETWORK];
         affects[ranks].fill(true);
-        let mut kept = self.len;
+        let mut first_kept = self.len;
         for i in (0..self.len).rev() {
             let (low, high) = self.comparators[i];
             let (low, high) = (usize::from(low), usize::from(high));
             if affects[low] || affects[high] {
                 (affects[low], affects[high]) = (true, true);
-                kept -= 1;
-                self.comparators[kept] = self.comparators[i];
+                first_kept -= 1;
+                self.comparators[first_kept] = self.comparators[i];
             }
         }
-        self.comparators.copy_within(kept..self.len, 0);
-        self.len -= kept;
+        self.comparators.copy_within(first_kept..self.len, 0);
+        self.len -= first_kept;
     }
 
     /// The comparators in order.
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn kept_ranks_are_those_of_the_whole_network() {
+    fn reduced_network_gives_the_kept_ranks() {
         for (wires, ranks) in [(4, 0..1), (10, 2..4), (13, 6..7), (14, 0..14), (14, 9..14)] {
             let (whole, mut part) = (Network::new(wires), Network::new(wires));
             part.keep(ranks.clone());
@@ -84,14 +84,14 @@ mod tests {
                 assert_eq!(apply(&part, input, wires)[ranks.clone()], expected[ranks.clone()]);
             }
         }
-        let mut least = Network::new(64);
-        least.keep(0..1);
-        assert_eq!(least.len, 63);
+        let mut minimum = Network::new(64);
+        minimum.keep(0..1);
+        assert_eq!(minimum.len, 63);
     }
 
     /// A network sorts all inputs if it sorts those of zeros and ones.
     #[test]
-    fn zeros_and_ones_are_sorted() {
+    fn network_sorts_all_zero_one_inputs() {
         for wires in 0..=MAX_NETWORK {
             let network = Network::new(wires);
             // All inputs of few wires, and samples of more.

@@ -1,24 +1,24 @@
-//! The order of one row.
+//! Sorting of one row.
 
 use super::key::{Key, Record, record};
 use super::network::Network;
 use crate::rules::sort::Algorithm;
 
-/// Elements that are compared with the worst candidate at once.
+/// Number of elements that are compared with the worst candidate at once.
 const BLOCK: usize = 32;
-/// Maximum number of elements of which a first bound is computed.
+/// Maximum number of elements from which the initial limit is computed.
 const SAMPLE: usize = 4096;
-/// Groups of the elements of a bound.
+/// Number of groups of these elements.
 const GROUPS: usize = 16;
 
-/// The ranks of elements that may be among the first ones.
+/// The limit of the ranks of candidates.
 #[derive(Clone, Copy)]
 enum Limit<R> {
     /// All ranks.
     None,
     /// At most this rank.
     AtMost(R),
-    /// Below this rank: the worst candidate is at an earlier position than the elements that follow.
+    /// Below this rank. Later elements of the same rank are after the worst candidate.
     Below(R),
 }
 
@@ -33,10 +33,10 @@ impl<R: Ord + Copy> Limit<R> {
     }
 }
 
-/// Calls `insert` for the elements that the limit admits; it returns the next limit. Most elements of a long row are worse than all
-/// candidates, which one comparison of a block shows.
+/// Calls `insert` for the elements that the limit admits; `insert` returns the next limit. In a long row, one
+/// comparison per block excludes most elements, which are worse than all candidates.
 #[inline(always)]
-fn each_better<K: Key>(
+fn for_each_admitted<K: Key>(
     keys: &[K],
     descending: bool,
     mut limit: Limit<K::Rank>,
@@ -61,37 +61,37 @@ fn each_better<K: Key>(
     }
 }
 
-/// A rank that at least `count` elements do not exceed: the elements are distributed over [`GROUPS`] groups, whose least ranks are
-/// compared.
+/// An initial limit that admits at least `count` elements: the elements are divided into [`GROUPS`] groups, whose
+/// minimum ranks are compared.
 #[inline(always)]
 fn bound<K: Key>(keys: &[K], count: usize, descending: bool) -> Limit<K::Rank> {
     let (groups, _) = keys[..keys.len().min(SAMPLE)].as_chunks::<GROUPS>();
     let Some((first, rest)) = groups.split_first().filter(|_| count <= GROUPS) else {
         return Limit::None;
     };
-    let mut least = first.map(|k| k.rank(descending));
+    let mut min_ranks = first.map(|k| k.rank(descending));
     for group in rest {
         for i in 0..GROUPS {
-            least[i] = least[i].min(group[i].rank(descending));
+            min_ranks[i] = min_ranks[i].min(group[i].rank(descending));
         }
     }
     let mut bound = None;
-    for rank in least {
-        let below = least.iter().fold(0, |n, &other| n + usize::from(other <= rank));
-        if below >= count && bound.is_none_or(|bound| rank < bound) {
+    for rank in min_ranks {
+        let not_above = min_ranks.iter().fold(0, |n, &other| n + usize::from(other <= rank));
+        if not_above >= count && bound.is_none_or(|bound| rank < bound) {
             bound = Some(rank);
         }
     }
     bound.map_or(Limit::None, Limit::AtMost)
 }
 
-/// The first records of the order, as many as `best` holds.
+/// Fills `best` with the first records of the order.
 #[inline(always)]
-fn top<K: Key, R: Record>(keys: &[K], descending: bool, best: &mut [R]) {
+fn insert_top<K: Key, R: Record>(keys: &[K], descending: bool, best: &mut [R]) {
     let (count, mut len) = (best.len(), 0);
     best.fill(R::LAST);
     let first = bound(keys, count, descending);
-    each_better(keys, descending, first, |key, position| {
+    for_each_admitted(keys, descending, first, |key, position| {
         let mut new: R = record(key, position, descending);
         for old in best.iter_mut() {
             (*old, new) = if new < *old { (new, *old) } else { (*old, new) };
@@ -102,21 +102,21 @@ fn top<K: Key, R: Record>(keys: &[K], descending: bool, best: &mut [R]) {
             false => Limit::Below(keys[best[count - 1].position()].rank(descending)),
         }
     });
-    // Fewer are found only if the elements change meanwhile.
+    // There are fewer records only if another thread changes the elements.
     best[len.min(count)..].fill(R::new(0, 0));
 }
 
-/// The first `count` records of the order in any order, and perhaps others behind them. Returns how many. `best` has room for more
-/// than `count`, and the row has more elements than that.
+/// Collects the first `count` records of the order, in any order, and possibly others. Returns the number of records.
+/// `best` has room for more than `count` records, and the row has more than `count` elements.
 #[inline(always)]
-fn candidates<K: Key, R: Record>(
+fn collect_candidates<K: Key, R: Record>(
     keys: &[K],
     count: usize,
     descending: bool,
     best: &mut [R],
 ) -> usize {
     let (mut len, mut limit) = (0, Limit::None);
-    each_better(keys, descending, limit, |key, position| {
+    for_each_admitted(keys, descending, limit, |key, position| {
         best[len] = record(key, position, descending);
         len += 1;
         if len == best.len() {
@@ -129,8 +129,8 @@ fn candidates<K: Key, R: Record>(
     len
 }
 
-/// Moves the records of ranks `from .. to` to their sorted positions.
-fn arrange<R: Ord>(records: &mut [R], from: usize, to: usize) {
+/// Moves the records of ranks `from..to` to their sorted positions.
+fn sort_ranks<R: Ord>(records: &mut [R], from: usize, to: usize) {
     let mut part = records;
     if to < part.len() {
         let (low, _, _) = part.select_nth_unstable(to);
@@ -145,17 +145,17 @@ fn arrange<R: Ord>(records: &mut [R], from: usize, to: usize) {
     part.sort_unstable();
 }
 
-/// The part of the order that is wanted.
+/// The requested ranks, and the algorithm.
 #[derive(Clone, Copy)]
-pub(super) struct Wanted {
+pub(super) struct Selection {
     pub from: usize,
     pub to: usize,
     pub descending: bool,
     pub algorithm: Algorithm,
 }
 
-impl Wanted {
-    /// The records that ordering a row of this many elements takes.
+impl Selection {
+    /// The number of records that sorting a row of `columns` elements needs.
     pub fn records(&self, columns: usize) -> usize {
         match self.algorithm {
             Algorithm::Network => 0,
@@ -165,7 +165,7 @@ impl Wanted {
         }
     }
 
-    /// The network that sorts rows of this many elements; no comparators for other algorithms.
+    /// The network that sorts rows of `columns` elements; without comparators for other algorithms.
     pub fn network(&self, columns: usize) -> Network {
         let is_used = matches!(self.algorithm, Algorithm::Network);
         let mut network = Network::new(if is_used { columns } else { 0 });
@@ -175,21 +175,21 @@ impl Wanted {
         network
     }
 
-    /// The wanted records of a row, in order. `records` has as many as [`Self::records`] says.
+    /// The requested records of a row, in order. `records` has the length [`Self::records`].
     #[inline(always)]
     pub fn order<'r, K: Key, R: Record>(&self, keys: &[K], records: &'r mut [R]) -> &'r [R] {
-        let Wanted { from, to, descending, .. } = *self;
+        let Selection { from, to, descending, .. } = *self;
         match self.algorithm {
-            Algorithm::Top => top(keys, descending, records),
+            Algorithm::Top => insert_top(keys, descending, records),
             Algorithm::Candidates => {
-                let len = candidates(keys, to, descending, records);
-                arrange(&mut records[..len], from, to);
+                let len = collect_candidates(keys, to, descending, records);
+                sort_ranks(&mut records[..len], from, to);
             }
             Algorithm::Network | Algorithm::Select => {
                 for (i, &key) in keys.iter().enumerate() {
                     records[i] = record(key, i, descending);
                 }
-                arrange(records, from, to);
+                sort_ranks(records, from, to);
             }
         }
         &records[from..to]
