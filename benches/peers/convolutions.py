@@ -36,7 +36,7 @@ def layer(size: int, channels: int, filters: int, kernel: int, stride: int, dila
         kind, ["x", *constants], ["y"], kernel_shape=[kernel] * 2, strides=[stride] * 2, dilations=[dilation] * 2, pads=[pad] * 4
     )
     name = f"{size} x {size} x {channels} to {filters}, {kernel} x {kernel} / {stride}"
-    name += ", transposed" if transposed else f", {dilation} apart"
+    name += ", transposed" if transposed else f", dilation {dilation}"
     x = rand.standard_normal((1, channels, size, size)).astype(np.float32)
     return Layer(name, [node], {"x": x}, constants, [1, channels, "height", "width"])
 

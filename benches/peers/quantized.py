@@ -69,7 +69,7 @@ def convolution(size: int, channels: int, filters: int, kernel: int, stride: int
     pad = kernel // 2
     node = helper.make_node("Conv", ["xf", "wf", "bf"], ["p"], strides=[stride] * 2, pads=[pad] * 4, group=groups)
     name = f"{size} x {size} x {channels} to {filters}, {kernel} x {kernel} / {stride}"
-    name += ", each channel alone" if groups > 1 else ""
+    name += ", depthwise" if groups > 1 else ""
     weights = (filters, channels // groups, kernel, kernel)
     return quantized_layer(name, (1, channels, size, size), [1, channels, "height", "width"], weights, filters, node)
 

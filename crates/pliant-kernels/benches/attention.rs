@@ -1,4 +1,5 @@
-//! Attention of encoders (12 heads of 32 and of 64), causal attention, grouped heads and decoding with a cache.
+//! Attention of encoders (12 heads of 32 and of 64), causal attention, grouped-query attention, and decoding with a KV
+//! cache.
 
 mod floor;
 
@@ -38,11 +39,11 @@ fn attention(c: &mut Criterion) {
         let mut cases = Cases::new(c, "attention", vectors(), threads);
         let runtime = cases.runtime();
         for (batch, heads, kv_heads, queries, keys, size, causal) in SHAPES {
-            // Queries, keys and values of a token are adjacent, as a combined product leaves them.
+            // Queries, keys and values of a token are adjacent, as after one combined projection.
             let row = (heads + 2 * kv_heads) * size;
             let (q, kv) = (values(batch * queries * row, 7), values(batch * keys * row, 5));
             let mut out = vec![0f32; batch * queries * heads * size];
-            let of = |data: &[f32], first: usize, rows: usize| Heads {
+            let heads_of = |data: &[f32], first: usize, rows: usize| Heads {
                 data: data[first.min(data.len())..].as_ptr(),
                 batch: (rows * row) as i64,
                 head: size as i64,
@@ -56,9 +57,9 @@ fn attention(c: &mut Criterion) {
                 keys: keys as i64,
                 size: size as i64,
                 value_size: size as i64,
-                q: of(&q, 0, queries),
-                k: of(&kv, heads * size, keys),
-                v: of(&kv, (heads + kv_heads) * size, keys),
+                q: heads_of(&q, 0, queries),
+                k: heads_of(&kv, heads * size, keys),
+                v: heads_of(&kv, (heads + kv_heads) * size, keys),
                 out: Heads {
                     data: out.as_mut_ptr(),
                     batch: (queries * heads * size) as i64,
@@ -82,9 +83,10 @@ fn attention(c: &mut Criterion) {
                 (4 * batch * heads * pairs * size) as f64,
                 (8 * batch * kv_heads * keys * size) as f64,
             );
-            let more = if causal { ", causal" } else { "" };
-            let name =
-                format!("{batch} x {heads}/{kv_heads} heads of {size}, {queries} by {keys}{more}");
+            let causal_suffix = if causal { ", causal" } else { "" };
+            let name = format!(
+                "{batch} x {heads}/{kv_heads} heads of {size}, {queries} by {keys}{causal_suffix}"
+            );
             cases.run(&name, work, || {
                 // SAFETY: the operands have these sizes.
                 unsafe { run(isa(), &runtime, black_box(&a)) };

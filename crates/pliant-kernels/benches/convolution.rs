@@ -1,5 +1,5 @@
-//! Convolutions of residual and mobile networks with channels last (3 x 3, strided, 1 x 1, first layer, depthwise, groups of few
-//! channels, dilated), and transposed convolutions.
+//! Convolutions of residual and mobile networks with channels last (3 x 3, strided, 1 x 1, first layer, depthwise,
+//! groups of few channels, dilated), and transposed convolutions.
 
 mod floor;
 
@@ -110,12 +110,12 @@ fn convolution(c: &mut Criterion) {
                 (4 * rows * filters) as f64,
             );
             let dilation_suffix =
-                if dilation > 1 { format!(", {dilation} apart") } else { String::new() };
+                if dilation > 1 { format!(", dilation {dilation}") } else { String::new() };
             let kind = match winograd {
-                _ if is_depthwise => ", each channel alone".to_string(),
+                _ if is_depthwise => ", depthwise".to_string(),
                 _ if groups > 1 => format!(", {groups} groups"),
-                Some(Winograd::Two) => ", turned".to_string(),
-                Some(Winograd::Four) => ", turned for 4 x 4".to_string(),
+                Some(Winograd::Two) => ", Winograd F(2x2)".to_string(),
+                Some(Winograd::Four) => ", Winograd F(4x4)".to_string(),
                 None => String::new(),
             };
             let name = format!(
@@ -139,8 +139,8 @@ const TRANSPOSED: [(usize, usize, usize, usize, usize); 5] = [
     (32, 128, 64, 2, 2),
 ];
 
-/// Transposed convolutions as the compiler lowers them: the results that read the same taps are a separate convolution with
-/// strided results.
+/// Transposed convolutions as the compiler lowers them: the results that read the same taps are a separate convolution
+/// with strided results.
 fn transposed(c: &mut Criterion) {
     for threads in thread_counts() {
         let mut cases = Cases::new(c, "transposed", vectors(), threads);
@@ -191,8 +191,7 @@ fn transposed(c: &mut Criterion) {
                 format!("{size} x {size} x {channels} to {filters}, {kernel} x {kernel} / {step}");
             cases.run(&name, Work::single((2 * products) as f64, bytes as f64), || {
                 for phase in &phases {
-                    // SAFETY: the operands have these sizes; the results of all phases are
-                    // inside theirs.
+                    // SAFETY: the operands have these sizes; the results of all phases are inside theirs.
                     unsafe { run(isa(), &runtime, black_box(phase)) };
                 }
             });

@@ -1,9 +1,8 @@
-//! Products of float16 as in compiled programs: operands are converted to float32 in memory and
-//! multiplied, and results are rounded to float16. A constant right operand is already packed in
-//! float32; a non-constant one is converted in each call.
+//! Products of float16 as in compiled programs. Operands are converted to float32 in memory and multiplied, and results
+//! are rounded to float16. A constant right operand is packed in float32 in advance; a non-constant one is converted in
+//! each call.
 //!
-//! The floor is that of the same product of float32, so percentages show the cost of the
-//! conversions.
+//! The floor is that of the same product of float32, so percentages show the cost of the conversions.
 
 mod floor;
 
@@ -33,14 +32,14 @@ const SHAPES: [(usize, usize, usize, bool); 9] = [
     (512, 512, 512, false),
 ];
 
-/// Number of elements that a thread converts at once, and number of elements that take about a
-/// microsecond: as in generated loops.
+/// Number of elements that a thread converts at once, and number of elements that take about a microsecond, as in
+/// generated loops.
 const TILE: usize = 512;
 const MICROSECOND: usize = 2688;
 
 /// A conversion of all elements, on the team.
 struct Conversion<A, B> {
-    of: unsafe extern "C" fn(*const KernelRuntime, *mut B, *const A, i64) -> i64,
+    function: unsafe extern "C" fn(*const KernelRuntime, *mut B, *const A, i64) -> i64,
     from: *const A,
     to: *mut B,
     count: usize,
@@ -48,23 +47,36 @@ struct Conversion<A, B> {
 
 impl<A, B> Conversion<A, B> {
     /// # Safety
-    /// The runtime is valid, and both sides have that many elements.
+    /// The runtime is valid. Source and destination have `count` elements.
     unsafe fn run(&self, runtime: &KernelRuntime) {
-        unsafe extern "C" fn tiles<A, B>(context: *mut c_void, begin: i64, end: i64) -> i64 {
+        unsafe extern "C" fn convert_tiles<A, B>(
+            context: *mut c_void,
+            begin: i64,
+            end: i64,
+        ) -> i64 {
             // SAFETY: `run` passes itself, and outlives the loop.
-            let own = unsafe { &*context.cast::<Conversion<A, B>>() };
-            let end = own.count.min(end as usize * MICROSECOND);
+            let conversion = unsafe { &*context.cast::<Conversion<A, B>>() };
+            let end = conversion.count.min(end as usize * MICROSECOND);
             for at in (begin as usize * MICROSECOND..end).step_by(TILE) {
                 let count = TILE.min(end - at) as i64;
                 // SAFETY: guaranteed by the caller; pieces write disjoint ranges.
-                unsafe { (own.of)(null(), own.to.add(at), own.from.add(at), count) };
+                unsafe {
+                    (conversion.function)(
+                        null(),
+                        conversion.to.add(at),
+                        conversion.from.add(at),
+                        count,
+                    )
+                };
             }
             0
         }
         let context = (&raw const *self).cast_mut().cast();
         let pieces = self.count.div_ceil(MICROSECOND) as i64;
         // SAFETY: guaranteed by the caller.
-        unsafe { (runtime.parallel_launch)(runtime.team, tiles::<A, B>, context, pieces, 1) };
+        unsafe {
+            (runtime.parallel_launch)(runtime.team, convert_tiles::<A, B>, context, pieces, 1)
+        };
     }
 }
 
@@ -73,7 +85,7 @@ fn halves(c: &mut Criterion) {
         let mut cases = Cases::new(c, "float16", vectors(), threads);
         let runtime = cases.runtime();
         for (m, n, k, constant) in SHAPES {
-            // The bits of small numbers.
+            // The bits of float16 numbers from 0.5 on.
             let bits =
                 |len: usize| (0..len).map(|i| 0x3800 + (i % 13) as u16).collect::<Vec<u16>>();
             let (a, b, mut c) = (bits(m * k), bits(k * n), bits(m * n));
@@ -84,20 +96,24 @@ fn halves(c: &mut Criterion) {
             let width = panels.shape()[2];
             let panels = panels.as_slice::<f32>().expect("float32").as_ptr();
             let work = Work::single((2 * m * n * k) as f64, (4 * n * k) as f64);
-            let how = if constant { "" } else { ", both vary" };
-            cases.run(&format!("{m} x {n} x {k}{how}"), work, || {
+            let suffix = if constant { "" } else { ", non-constant" };
+            cases.run(&format!("{m} x {n} x {k}{suffix}"), work, || {
                 let (wide_a, wide_b) = (wide_a.as_mut_ptr(), wide_b.as_mut_ptr());
                 let wide_c = wide_c.as_mut_ptr();
-                let in_a = Conversion {
-                    of: widen(isa()),
+                let convert_a = Conversion {
+                    function: widen(isa()),
                     from: black_box(a.as_ptr()),
                     to: wide_a,
                     count: m * k,
                 };
-                let in_b =
-                    Conversion { of: widen(isa()), from: b.as_ptr(), to: wide_b, count: k * n };
-                let out = Conversion {
-                    of: narrow(isa()),
+                let convert_b = Conversion {
+                    function: widen(isa()),
+                    from: b.as_ptr(),
+                    to: wide_b,
+                    count: k * n,
+                };
+                let convert_c = Conversion {
+                    function: narrow(isa()),
                     from: wide_c,
                     to: c.as_mut_ptr(),
                     count: m * n,
@@ -106,18 +122,18 @@ fn halves(c: &mut Criterion) {
                 let (a, b) = (wide_a.cast_const(), wide_b.cast_const());
                 // SAFETY: the operands have these sizes.
                 unsafe {
-                    in_a.run(&runtime);
+                    convert_a.run(&runtime);
                     if constant {
                         let (a, b) = ((a, inner, 1), (panels, width as usize));
                         let p = PackedProduct::new([m, n, k], a, b, (wide_c, columns));
                         packed(&runtime, &p);
                     } else {
-                        in_b.run(&runtime);
+                        convert_b.run(&runtime);
                         let (a, b, c) = ((a, inner, 1), (b, columns, 1), (wide_c, columns, 1));
                         let g = Gemm { m, n, k, a, b, c, accumulate: false };
                         gemm_batch(&runtime, 1, g, [0; 3]);
                     }
-                    out.run(&runtime);
+                    convert_c.run(&runtime);
                 }
             });
         }

@@ -1,4 +1,4 @@
-//! Products of few rows by weights of fewer bits, compared with float32 of the same sizes.
+//! Products by low-precision weights, and float32 products of the same sizes for comparison.
 
 mod floor;
 
@@ -22,16 +22,16 @@ const SHAPES: [(usize, usize, usize); 7] = [
     (512, 1024, 1024),
 ];
 
-/// Rows that share a scale.
+/// Rows of weights that share a scale.
 const GROUP: usize = 32;
 
-/// The formats: a name, the storage format, and bits of an element.
+/// The formats: a name, the storage format, and the bits of an element.
 const FORMATS: [(&str, Format, usize); 3] =
     [("int8", Format::Bytes, 8), ("int4", Format::Nibbles, 4), ("bf16", Format::BFloat16, 16)];
 
 fn low_precision_weights(c: &mut Criterion) {
     for threads in thread_counts() {
-        let mut cases = Cases::new(c, "weights of fewer bits", isa(), threads);
+        let mut cases = Cases::new(c, "low-precision weights", isa(), threads);
         let runtime = cases.runtime();
         for (m, n, k) in SHAPES {
             let (a, mut out) = (values(m * k, 7), vec![0f32; m * n]);

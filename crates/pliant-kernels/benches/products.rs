@@ -1,5 +1,5 @@
-//! Matrix products with the shapes of encoders and classifiers, with a constant packed right operand and with two non-constant
-//! operands, in float32 and float64.
+//! Matrix products with the shapes of encoders and classifiers, with a constant packed right operand and with two
+//! non-constant operands, in float32 and float64.
 
 mod floor;
 
@@ -97,7 +97,7 @@ const NON_CONSTANT_DOUBLE: [NonConstant; 5] = [
 
 /// An element type of products.
 trait Number: Element + Product + Copy + From<f32> {
-    /// A suffix for the titles of its cases.
+    /// A suffix of the titles of tables.
     const KIND: &'static str;
 
     fn work(flops: f64, bytes: f64) -> Work;
@@ -153,18 +153,18 @@ fn packed<T: Number>(c: &mut Criterion, shapes: &[(usize, usize, usize)]) {
 
 fn non_constant<T: Number>(c: &mut Criterion, shapes: &[NonConstant]) {
     for threads in thread_counts() {
-        let title = format!("varying{}", T::KIND);
+        let title = format!("non-constant{}", T::KIND);
         let mut cases = Cases::new(c, &title, vectors(), threads);
         let runtime = cases.runtime();
         for &(batch, m, n, k, transposed) in shapes {
             let (a, b) = (numbers::<T>(batch * m * k, 7), numbers::<T>(batch * k * n, 5));
             let mut out = numbers::<T>(batch * m * n, 1);
-            let how = match transposed {
+            let suffix = match transposed {
                 PLAIN => "",
                 TRANSPOSED => ", transposed",
                 _ => ", left transposed",
             };
-            let name = format!("{batch} of {m} x {n} x {k}{how}");
+            let name = format!("{batch} of {m} x {n} x {k}{suffix}");
             cases.run(&name, work::<T>(m, n, k, batch), || {
                 let [rows, columns, inner] = [m, n, k].map(|d| d as isize);
                 let (a_row, a_col) = if transposed[0] { (1, rows) } else { (inner, 1) };

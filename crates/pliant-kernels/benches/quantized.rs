@@ -1,5 +1,5 @@
-//! Products and convolutions of 8-bit integers compared with the peak of float32, which their
-//! vector instructions exceed 4 times, and tile registers 16 times.
+//! Products and convolutions of 8-bit integers, relative to the float32 peak. The peak of vector instructions for 8-bit
+//! integers is 4 times as high, that of tile registers 16 times.
 
 mod floor;
 
@@ -34,7 +34,7 @@ fn quantized(c: &mut Criterion) {
             let a: Vec<u8> = values(m * k, 7).into_iter().map(|x| byte(x) as u8).collect();
             let b: Vec<i8> = values(n * k, 5).into_iter().map(byte).collect();
             let quads = pack_vnni(&b, k, n).expect("a small matrix");
-            // Tensors are aligned to cache lines, as constants of programs are.
+            // Tensors are aligned to cache lines, like the constants of programs.
             let b = Tensor::from_slice(&[quads.data.len() as i64], &quads.data).expect("memory");
             let mut out = vec![0i32; m * n];
             let g = QuantizedGemm {
@@ -64,8 +64,7 @@ fn quantized(c: &mut Criterion) {
     }
 }
 
-/// Height and width of the input, channels, filters, filter width, stride, and whether the
-/// convolution is depthwise.
+/// Height and width of the input, channels, filters, filter width, stride, and whether the convolution is depthwise.
 const CONVOLUTIONS: [(usize, usize, usize, usize, usize, bool); 10] = [
     (56, 64, 64, 3, 1, false),
     (28, 128, 128, 3, 1, false),
@@ -83,34 +82,34 @@ fn convolutions(c: &mut Criterion) {
     for threads in thread_counts() {
         let mut cases = Cases::new(c, "int8 convolution", isa(), threads);
         let runtime = cases.runtime();
-        for (size, channels, filters, kernel, stride, alone) in CONVOLUTIONS {
-            let margin = kernel / 2;
-            let output = (size + 2 * margin - kernel) / stride + 1;
-            let k = kernel * kernel * if alone { 1 } else { channels };
+        for (size, channels, filters, kernel, stride, is_depthwise) in CONVOLUTIONS {
+            let padding = kernel / 2;
+            let output = (size + 2 * padding - kernel) / stride + 1;
+            let k = kernel * kernel * if is_depthwise { 1 } else { channels };
             let byte = |x: f32| (x * 120.0) as i8;
             let x = values(size * size * channels, 7);
             let x: Vec<u8> = x.into_iter().map(|x| byte(x) as u8).collect();
             // The values do not affect the time; only the order of taps differs.
-            let stored = if alone { k.next_multiple_of(4) } else { k };
-            let b: Vec<i8> = values(stored * filters, 5).into_iter().map(byte).collect();
-            let quads = pack_vnni(&b, stored, filters).expect("a small matrix");
-            let packed = if alone { &b } else { &quads.data };
+            let padded_k = if is_depthwise { k.next_multiple_of(4) } else { k };
+            let b: Vec<i8> = values(padded_k * filters, 5).into_iter().map(byte).collect();
+            let quads = pack_vnni(&b, padded_k, filters).expect("a small matrix");
+            let packed = if is_depthwise { &b } else { &quads.data };
             let weights = Tensor::from_slice(&[packed.len() as i64], packed).expect("memory");
             let mut out = vec![0i32; output * output * filters];
-            let [size_, output_, kernel_, stride_, margin_] =
-                [size, output, kernel, stride, margin].map(|d| d as i64);
+            let [size_, output_, kernel_, stride_, padding_] =
+                [size, output, kernel, stride, padding].map(|d| d as i64);
             let convolution = Convolution {
                 counts: Counts {
                     batch: 1,
                     channels: channels as i64,
                     filters: filters as i64,
-                    groups: if alone { channels as i64 } else { 1 },
+                    groups: if is_depthwise { channels as i64 } else { 1 },
                     input: [1, size_, size_],
                     output: [1, output_, output_],
                     kernel: [1, kernel_, kernel_],
                     stride: [1, stride_, stride_],
                     dilation: [1; 3],
-                    before: [0, margin_, margin_],
+                    before: [0, padding_, padding_],
                 },
                 x: x.as_ptr(),
                 signed: true,
@@ -124,7 +123,7 @@ fn convolutions(c: &mut Criterion) {
             };
             let products = 2 * output * output * k * filters;
             let work = Work::single(products as f64, (k * filters) as f64);
-            let kind = if alone { ", each channel alone" } else { "" };
+            let kind = if is_depthwise { ", depthwise" } else { "" };
             let name = format!(
                 "{size} x {size} x {channels} to {filters}, {kernel} x {kernel} / {stride}{kind}"
             );

@@ -1,4 +1,5 @@
-//! Recurrent layers of sequences of 128 steps: LSTM and GRU of 256 and 512 units, one sequence and several, both directions.
+//! Recurrent layers of sequences of 128 steps: LSTM and GRU of 256 and 512 units, one sequence and several, both
+//! directions.
 
 mod floor;
 
@@ -13,7 +14,7 @@ use pliant_tensor::{DType, Tensor};
 
 const STEPS: usize = 128;
 
-/// Cell, sequences, elements of an input and units, directions.
+/// Cell, batch size, number of inputs and of units, directions.
 const SHAPES: [(Cell, usize, usize, usize); 10] = [
     (Cell::Lstm, 1, 64, 1),
     (Cell::Lstm, 1, 256, 1),
@@ -27,8 +28,8 @@ const SHAPES: [(Cell, usize, usize, usize); 10] = [
     (Cell::Rnn, 1, 512, 1),
 ];
 
-/// Copies of one direction's weights, aligned as the constants of an executable are.
-fn twice(one: Option<Vec<f32>>, directions: usize) -> Tensor {
+/// The weights of one direction, repeated for each direction and aligned like the constants of an executable.
+fn repeated(one: Option<Vec<f32>>, directions: usize) -> Tensor {
     let all = one.expect("weights of these sizes").repeat(directions);
     Tensor::from_slice(&[all.len() as i64], &all).expect("a small tensor")
 }
@@ -44,9 +45,9 @@ fn recurrent(c: &mut Criterion) {
         for (cell, batch, hidden, directions) in SHAPES {
             let weights = values(cell.gates() * hidden * hidden, 5);
             let scaled: Vec<f32> = weights.iter().map(|w| w / hidden as f32).collect();
-            let w = twice(pack_input(cell, &scaled, hidden, hidden), directions);
-            let r = twice(pack_state(cell, &scaled, hidden), directions);
-            let bias = twice(pack_bias(cell, None, hidden), directions);
+            let w = repeated(pack_input(cell, &scaled, hidden, hidden), directions);
+            let r = repeated(pack_state(cell, &scaled, hidden), directions);
+            let bias = repeated(pack_bias(cell, None, hidden), directions);
             let x = values(STEPS * batch * hidden, 7);
             let row = directions * batch * hidden;
             let zeros = |count: i64| Tensor::zeros(&[count], DType::Float32).expect("small");
@@ -73,8 +74,8 @@ fn recurrent(c: &mut Criterion) {
             let products = directions * cell.gates() * hidden * hidden;
             // Each step reads the recurrent weights again.
             let work = Work::single((4 * batch * products) as f64, (4 * products) as f64);
-            let sides = if directions == 2 { ", both directions" } else { "" };
-            let name = format!("{cell:?} of {hidden} units, batch {batch}{sides}");
+            let suffix = if directions == 2 { ", both directions" } else { "" };
+            let name = format!("{cell:?} of {hidden} units, batch {batch}{suffix}");
             cases.run_steps(&name, work, STEPS, || {
                 // SAFETY: the operands have these sizes.
                 unsafe { run(isa(), &runtime, black_box(&layer)) };

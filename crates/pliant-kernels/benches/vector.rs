@@ -1,11 +1,9 @@
-//! Elementary functions over slices, on one thread, as generated loops call them on tiles. Operands
-//! and results are in the first-level cache, in the second, or in memory.
+//! Elementary functions over slices, on one thread, as generated loops call them on tiles. Operands and results are in
+//! the first-level cache, in the second, or in memory.
 //!
-//! The floor is the larger of two values. The first is the number of operations of a function's
-//! sequence, counted by running it on [`Counter`], at the peak rate of multiply-adds. Every
-//! operation counts as one multiply-add: sums, products, bit operations, comparisons and
-//! selections, and also quotients and roots, although these take many times as long. The second is
-//! the time to read the bytes of operands and results.
+//! The floor is the larger of two times. The first is the time of the operations of the sequence at the peak rate of
+//! multiply-adds; [`Counter`] counts the operations. Every operation counts as one multiply-add, also quotients and
+//! roots, although these take many times as long. The second is the time to read the bytes of operands and results.
 
 mod floor;
 
@@ -19,17 +17,17 @@ use pliant_kernels::math::{self, MathOps, Real, scale_by_parts};
 use pliant_kernels::vector::{FUNCTIONS, Slices, half};
 use pliant_machine::isa::{Isa, isa};
 
-/// Number of elements, and where operands and results of float32 fit.
+/// Number of elements, and the cache level that operands and results of float32 fit in.
 const SIZES: [(usize, &str); 3] = [(2048, "L1"), (64 << 10, "L2"), (16 << 20, "beyond")];
 
-/// Runs a sequence without numbers, and counts its operations.
+/// Counts the operations of a sequence.
 struct Counter<T> {
     count: u32,
     isa: Isa,
     real: PhantomData<T>,
 }
 
-macro_rules! counted {
+macro_rules! counting {
     ($($name:ident($($operand:ident),*) = $count:literal;)*) => {
         $(fn $name(&mut self $(, $operand: &())*) {
             self.count += $count;
@@ -51,7 +49,7 @@ impl<T: Real> MathOps for Counter<T> {
     fn ishr(&mut self, (): &(), _: u8) {
         self.count += 1;
     }
-    counted! {
+    counting! {
         add(_a, _b) = 1;
         sub(_a, _b) = 1;
         mul(_a, _b) = 1;
@@ -97,31 +95,30 @@ fn operations<T: Real>(name: &str) -> f64 {
     f64::from(b.count)
 }
 
-/// The operations of `pow` of float32, with the shorter float64 sequence, which most numbers use.
+/// The operations of `pow` of float32, with the float64 sequence for positive, finite operands.
 fn operations_of_pow() -> f64 {
     let b = &mut Counter::<f64>::new();
     math::pow_positive_finite(b, &(), &());
     f64::from(b.count)
 }
 
-/// Arguments within every function's domain, on both sides of the points where sequences
-/// change form.
+/// Arguments inside the domains of the functions, on both sides of the points at which sequences switch algorithms.
 fn arguments(name: &str, count: usize) -> impl Iterator<Item = f64> {
     let start = if name == "acosh" { 1.0 } else { 0.01 };
     (0..count).map(move |i| start + (i % 97) as f64 / 100.0)
 }
 
-/// Runs one function on that many elements, each of which takes `slots` operations of float32.
-fn run<T: Copy>(cases: &mut Cases<'_>, name: &str, form: Slices<T>, x: &[T], slots: f64) {
+/// Runs a case: one function on the elements of `x`. `flops` are the float32 operations per element.
+fn run<T: Copy>(cases: &mut Cases<'_>, name: &str, function: Slices<T>, x: &[T], flops: f64) {
     let (mut out, n) = (x.to_vec(), x.len() as i64);
-    let arrays = if matches!(form, Slices::One(_)) { 2 } else { 3 };
+    let arrays = if matches!(function, Slices::One(_)) { 2 } else { 3 };
     let bytes = (arrays * size_of_val(x)) as f64;
     let other = x.to_vec();
-    cases.run(name, Work::elements(n as f64, slots * n as f64, bytes), || {
+    cases.run(name, Work::elements(n as f64, flops * n as f64, bytes), || {
         let (to, from) = (black_box(out.as_mut_ptr()), black_box(x.as_ptr()));
         // SAFETY: all slices have that many elements.
         unsafe {
-            match form {
+            match function {
                 Slices::One(f) => f(null(), to, from, n),
                 Slices::Two(f) => f(null(), to, from, other.as_ptr(), n),
             }
@@ -130,20 +127,20 @@ fn run<T: Copy>(cases: &mut Cases<'_>, name: &str, form: Slices<T>, x: &[T], slo
 }
 
 fn functions(c: &mut Criterion) {
-    for (count, place) in SIZES {
-        let mut cases = Cases::new(c, &format!("vector, {place}"), vectors(), 1);
+    for (count, level) in SIZES {
+        let mut cases = Cases::new(c, &format!("vector, {level}"), vectors(), 1);
         for f in FUNCTIONS {
             let double: Vec<f64> = arguments(f.name, count).collect();
             let single: Vec<f32> = double.iter().map(|&x| x as f32).collect();
             // Computations in float64 have half of the lanes.
-            let slots = match f.name {
+            let flops = match f.name {
                 "pow" => 4.0 * operations_of_pow(),
                 name => 2.0 * operations::<f32>(name),
             };
-            run(&mut cases, f.name, (f.single)(isa()), &single, slots);
-            if let Some(form) = f.double.filter(|_| count == SIZES[0].0) {
+            run(&mut cases, f.name, (f.single)(isa()), &single, flops);
+            if let Some(function) = f.double.filter(|_| count == SIZES[0].0) {
                 let name = format!("{}, float64", f.name);
-                run(&mut cases, &name, form(isa()), &double, 4.0 * operations::<f64>(f.name));
+                run(&mut cases, &name, function(isa()), &double, 4.0 * operations::<f64>(f.name));
             }
         }
         halves(&mut cases, count);

@@ -86,8 +86,8 @@ pub mod gemm {
     pub const MAX_UNSPLIT_K: usize = 8192;
 
     /// Whether each product of a batch stays whole because there are enough for all threads. 12 products of 128 x 64 x
-    /// 128, which are divided, reach 93 % with two threads ("Products of two operands that vary"); the limit itself was
-    /// not measured.
+    /// 128, which are divided, reach 93 % with two threads ("Products of two non-constant operands"); the limit itself
+    /// was not measured.
     pub fn stays_whole(batch: usize) -> bool {
         batch >= 2 * super::partition::pieces()
     }
@@ -160,8 +160,8 @@ pub mod row_copies {
 pub mod non_constant {
     /// Rows of k per pass, for panels of `columns` columns of float32: a panel then takes an eighth of the second-level
     /// cache, at most 128 KB, and stays there beside A; so does what slivers read again in place. With 512 on Emerald
-    /// Rapids, 512 cubed reaches 83 % with one thread, 1024 cubed 73 ("Products of two operands that vary"). All of k
-    /// in one pass takes the same time if B is packed for 8 to 64 rows, and in place for 6; in place it takes 1.2 to
+    /// Rapids, 512 cubed reaches 83 % with one thread, 1024 cubed 73 ("Products of two non-constant operands"). All of
+    /// k in one pass takes the same time if B is packed for 8 to 64 rows, and in place for 6; in place it takes 1.2 to
     /// 1.4 times as long for 12 and 24 rows and 1.5 to 1.9 for 36 to 64, by 512 columns and k of 1024 and 2048 with one
     /// thread.
     pub fn depth(columns: usize) -> usize {

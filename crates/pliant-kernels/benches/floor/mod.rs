@@ -1,9 +1,10 @@
-//! Times compared with the floor of the machine: the limits of its multiply-adds and its memory.
+//! Measures times relative to the floor: the time that the machine needs at least for the multiply-adds and the memory
+//! reads.
 //!
-//! Each case runs under criterion. In addition to its statistics, the best stretch of calls is
-//! kept, since other programs can only slow it down. The clock of a shared processor varies by a
-//! quarter from moment to moment, so the peak is measured before and after each stretch, and the
-//! percentage is the median over the stretches relative to the peak at that moment.
+//! Each case runs under criterion. In addition to its statistics, the best batch of calls is kept, because other
+//! programs can only slow it down. The clock of a shared processor varies by a quarter within short times, so the peak
+//! is measured before and after each batch. The percentage is the median over the batches of the floor at that peak
+//! divided by the time.
 
 #![expect(clippy::print_stdout, reason = "the tables are what the benchmarks are for")]
 
@@ -17,9 +18,9 @@ use pliant_kernels::hardware::{multiply_adds, read_bandwidth};
 use pliant_machine::isa::{Isa, isa};
 use pliant_pool::Team;
 
-/// Duration of a group of calls that are timed together: long compared with the clock, and short
+/// Duration of a batch of calls that are timed together: long compared with the resolution of the clock, and short
 /// compared with the time slices of other programs.
-const STRETCH: Duration = Duration::from_micros(100);
+const BATCH_DURATION: Duration = Duration::from_micros(100);
 
 /// The operations and the memory reads of a case.
 #[derive(Clone, Copy)]
@@ -31,7 +32,7 @@ pub struct Work {
     unit: Unit,
 }
 
-/// The unit of a case's rate if reading does not bound it.
+/// The unit of the rate of a case, if it is not memory-bound.
 #[derive(Clone, Copy)]
 enum Unit {
     Single,
@@ -68,13 +69,13 @@ impl Work {
 
 /// Steps of the multiply-adds that measure the peak: about 50 microseconds.
 const PEAK_STEPS: usize = 12_500;
-/// Rounds of a measurement of the floor, of which the best counts: a thread may be delayed in one.
+/// Number of rounds of a measurement of the floor. The best one counts, because a thread may be delayed in a round.
 const ROUNDS: usize = 3;
 
-/// The machine with a number of threads.
+/// The floor of the machine with a number of threads.
 struct Floor {
     team: Team,
-    /// Peaks at single moments.
+    /// All measured peaks.
     peaks: Vec<f64>,
     bandwidths: HashMap<u64, f64>,
 }
@@ -97,7 +98,7 @@ impl Floor {
         peak
     }
 
-    /// The minimum time in seconds at this peak, and whether memory bounds it.
+    /// The minimum time in seconds at this peak, and whether it is memory-bound.
     fn seconds(&mut self, work: Work, peak: f64) -> (f64, bool) {
         let threads = self.team.threads();
         let rate = *self.bandwidths.entry(work.bytes as u64).or_insert_with(|| {
@@ -110,23 +111,23 @@ impl Floor {
 }
 
 /// The measurements of a case.
-struct Row {
+struct Measurement {
     name: String,
     work: Work,
     steps: usize,
     /// Seconds of the fastest call.
     best: f64,
-    /// For each stretch, the peak before it and the seconds per call.
-    moments: Vec<(f64, f64)>,
+    /// For each batch, the mean of the peaks before and after it, and the seconds per call.
+    batches: Vec<(f64, f64)>,
 }
 
-impl Row {
-    /// The median over the stretches of the ratio of the floor to the time.
-    fn of_floor(&self, floor: &mut Floor) -> f64 {
-        let part = |&(peak, time): &(f64, f64)| {
+impl Measurement {
+    /// The median over the batches of the ratio of the floor to the time.
+    fn floor_ratio(&self, floor: &mut Floor) -> f64 {
+        let ratio = |&(peak, time): &(f64, f64)| {
             floor.seconds(self.work, peak).0 * self.steps as f64 / time
         };
-        median(self.moments.iter().map(part).collect())
+        median(self.batches.iter().map(ratio).collect())
     }
 }
 
@@ -140,18 +141,23 @@ pub struct Cases<'a> {
     group: BenchmarkGroup<'a, WallTime>,
     floor: Floor,
     title: String,
-    rows: Vec<Row>,
+    rows: Vec<Measurement>,
 }
 
 impl<'a> Cases<'a> {
-    /// Measures the floor for kernels with these instructions. Debug builds end here: their times
-    /// are meaningless.
-    pub fn new(c: &'a mut Criterion, title: &str, used: Isa, threads: usize) -> Cases<'a> {
+    /// Creates a group, and warms up the floor measurement. `isa_of_kernels` is part of the title. Exits in debug
+    /// builds, whose times are meaningless.
+    pub fn new(
+        c: &'a mut Criterion,
+        title: &str,
+        isa_of_kernels: Isa,
+        threads: usize,
+    ) -> Cases<'a> {
         if cfg!(debug_assertions) {
             eprintln!("error: this is a debug build, whose times mean nothing\nhelp: cargo bench");
             std::process::exit(1);
         }
-        let title = format!("{title}, {}, {threads} thr", used.name());
+        let title = format!("{title}, {}, {threads} thr", isa_of_kernels.name());
         let mut group = c.benchmark_group(title.clone());
         group.sample_size(10).nresamples(1001);
         group.warm_up_time(Duration::from_millis(30)).measurement_time(Duration::from_millis(150));
@@ -164,7 +170,7 @@ impl<'a> Cases<'a> {
         Cases { group, floor, title, rows: Vec::new() }
     }
 
-    /// The services that kernels get.
+    /// The runtime that kernels are called with.
     #[allow(dead_code, reason = "each benchmark has its own copy of this module")]
     pub fn runtime(&self) -> KernelRuntime {
         KernelRuntime {
@@ -182,33 +188,33 @@ impl<'a> Cases<'a> {
 
     /// Runs one case of `steps` steps, each of which does `work`.
     pub fn run_steps(&mut self, name: &str, work: Work, steps: usize, mut body: impl FnMut()) {
-        let (mut best, mut moments) = (f64::INFINITY, Vec::new());
+        let (mut best, mut batches) = (f64::INFINITY, Vec::new());
         let floor = &mut self.floor;
         self.group.bench_function(name, |b| {
             b.iter_custom(|times| {
-                let (mut all, mut left) = (Duration::ZERO, times);
+                let (mut total, mut remaining) = (Duration::ZERO, times);
                 let mut peak = floor.peak();
-                while left > 0 {
+                while remaining > 0 {
                     let before = peak;
-                    let (mut done, begin) = (0, Instant::now());
-                    while done < left && (done == 0 || begin.elapsed() < STRETCH) {
+                    let (mut calls, begin) = (0, Instant::now());
+                    while calls < remaining && (calls == 0 || begin.elapsed() < BATCH_DURATION) {
                         body();
-                        done += 1;
+                        calls += 1;
                     }
                     let time = begin.elapsed();
-                    let call = time.as_secs_f64() / done as f64;
+                    let call = time.as_secs_f64() / calls as f64;
                     best = best.min(call);
                     peak = floor.peak();
-                    moments.push((f64::midpoint(before, peak), call));
-                    (all, left) = (all + time, left - done);
+                    batches.push((f64::midpoint(before, peak), call));
+                    (total, remaining) = (total + time, remaining - calls);
                 }
-                all
+                total
             });
         });
-        if moments.is_empty() {
-            return; // The filter of the command line leaves it out.
+        if batches.is_empty() {
+            return; // The filter of the command line excludes the case.
         }
-        self.rows.push(Row { name: name.to_string(), work, steps, best, moments });
+        self.rows.push(Measurement { name: name.to_string(), work, steps, best, batches });
     }
 
     /// Prints the table.
@@ -218,12 +224,12 @@ impl<'a> Cases<'a> {
             return;
         }
         let best = self.floor.peaks.iter().copied().fold(0.0, f64::max);
-        let usual = median(self.floor.peaks.clone());
+        let typical = median(self.floor.peaks.clone());
         println!(
             "\n{}: peak {:.0} GFLOP/s at best, {:.0} in the middle\n",
             self.title,
             best / 1e9,
-            usual / 1e9
+            typical / 1e9
         );
         println!("| case | us | rate | % of floor |\n|---|---|---|---|");
         for row in &self.rows {
@@ -232,7 +238,7 @@ impl<'a> Cases<'a> {
                 true => format!("{:.0} GB/s", row.work.bytes / step / 1e9),
                 false => row.work.rate(step),
             };
-            let percent = 100.0 * row.of_floor(&mut self.floor);
+            let percent = 100.0 * row.floor_ratio(&mut self.floor);
             println!("| {} | {:.2} | {rate} | {percent:.0} |", row.name, row.best * 1e6);
         }
         println!();
@@ -255,7 +261,7 @@ pub fn thread_counts() -> Vec<usize> {
     if all > 1 { vec![1, all] } else { vec![1] }
 }
 
-/// Small numbers without a short period.
+/// Small numbers with a period of 13.
 #[allow(dead_code, reason = "each benchmark has its own copy of this module")]
 pub fn values(len: usize, step: usize) -> Vec<f32> {
     (0..len).map(|i| ((i * step) % 13) as f32 / 8.0 - 0.75).collect()

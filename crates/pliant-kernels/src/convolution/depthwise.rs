@@ -5,7 +5,7 @@
 //! a sweep, weights stay in registers, and each input is loaded once for all taps of a row that read it. Both implementations sum
 //! in the same order.
 //!
-//! Recipe: direct convolution, without a matrix product. Measured: "each channel alone" under "Convolution" in
+//! Recipe: direct convolution, without a matrix product. Measured: "depthwise" under "Convolution" in
 //! `docs/performance.md`.
 
 use std::ops::Range;

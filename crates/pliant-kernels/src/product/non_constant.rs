@@ -4,7 +4,7 @@
 //! Otherwise each panel is packed before it is multiplied, block by block of k, into scratch memory that stays in the
 //! second-level cache. If B is transposed, packing transposes blocks in registers.
 //!
-//! [`crate::rules::non_constant`] decides whether B is packed. Measured: "Products of two operands that vary" in
+//! [`crate::rules::non_constant`] decides whether B is packed. Measured: "Products of two non-constant operands" in
 //! `docs/performance.md`.
 
 use pliant_exec::abi::STATUS_OK;

@@ -1,5 +1,4 @@
-//! Attention with every instruction set, layout and mask, between guard pages, compared with the
-//! definition in float64.
+//! Compares attention with its definition in float64, with every instruction set, layout and mask, between guard pages.
 
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
@@ -23,9 +22,9 @@ struct Case {
     keys: usize,
     size: usize,
     value_size: usize,
-    /// The rows of a head are contiguous, rather than the heads of a row.
+    /// Whether the rows of a head are adjacent, instead of the heads of a row.
     by_head: bool,
-    /// For batch, head, query and key of the bias: whether the bias varies along this dim.
+    /// Whether the bias varies along the batch, the heads, the queries and the keys.
     bias: Option<[bool; 4]>,
     mask: Option<[bool; 4]>,
     masked_score: f64,
@@ -59,7 +58,7 @@ const PLAIN: Case = Case {
     fully_masked: FullyMasked::Zeros,
 };
 
-/// Numbers between -1 and 1 without a period.
+/// Pseudo-random numbers between -1 and 1.
 fn noise(len: usize, seed: u64) -> Vec<f32> {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let mut next = || {
@@ -77,12 +76,12 @@ fn heads<P>(data: P, (heads, rows, size): (usize, usize, usize), by_head: bool) 
     Heads { data, batch: heads * rows * size, head, row }
 }
 
-/// The strides of the dims that vary, and the number of elements.
-fn scores(c: &Case, own: [bool; 4]) -> ([i64; 4], usize) {
+/// The strides of the dims along which scores vary, and the number of elements.
+fn scores(c: &Case, varies: [bool; 4]) -> ([i64; 4], usize) {
     let dims = [c.batch, c.heads, c.queries, c.keys];
     let (mut strides, mut total) = ([0; 4], 1usize);
     for i in (0..4).rev() {
-        if own[i] {
+        if varies[i] {
             strides[i] = total as i64;
             total *= dims[i];
         }
@@ -107,12 +106,12 @@ impl Operands {
         let of = |heads: usize, rows: usize, size: usize, seed: u64| {
             Guarded::new(&noise(c.batch * heads * rows * size, seed), at_end)
         };
-        let bias = c.bias.map(|own| {
-            let (strides, total) = scores(c, own);
+        let bias = c.bias.map(|varies| {
+            let (strides, total) = scores(c, varies);
             (strides, Guarded::new(&noise(total, 4), at_end))
         });
-        let mask = c.mask.map(|own| {
-            let (strides, total) = scores(c, own);
+        let mask = c.mask.map(|varies| {
+            let (strides, total) = scores(c, varies);
             let bits: Vec<u8> = noise(total, 5).iter().map(|&x| u8::from(x > -0.4) * 3).collect();
             (strides, Guarded::new(&bits, at_end))
         });
@@ -170,16 +169,16 @@ impl Operands {
         !c.causal || j <= i && (c.window == 0 || j > i - c.window)
     }
 
-    /// The result at a position, by definition.
-    fn want(&self, a: &Attention, batch: usize, head: usize, i: usize) -> Vec<f64> {
+    /// The expected result of a query, by definition.
+    fn expected(&self, a: &Attention, batch: usize, head: usize, i: usize) -> Vec<f64> {
         let c = &self.case;
         let kv = head / (c.heads / c.kv_heads);
         let at = |h: &Heads<*const f32>, head: usize, row: usize| {
             batch * h.batch as usize + head * h.head as usize + row * h.row as usize
         };
-        let number = |s: &[i64; 4], j: usize| {
-            let places = [batch, head, i, j];
-            (0..4).map(|d| places[d] * s[d] as usize).sum::<usize>()
+        let score_offset = |s: &[i64; 4], j: usize| {
+            let position = [batch, head, i, j];
+            (0..4).map(|d| position[d] * s[d] as usize).sum::<usize>()
         };
         let score = |j: usize| -> f64 {
             let (q, k) = (at(&a.q, head, i), at(&a.k, kv, j));
@@ -190,12 +189,13 @@ impl Operands {
             if c.cap != 0.0 {
                 x = c.cap * (x / c.cap).tanh();
             }
-            let masked = self.mask.as_ref().is_some_and(|(s, m)| m.values()[number(s, j)] == 0);
+            let masked =
+                self.mask.as_ref().is_some_and(|(s, m)| m.values()[score_offset(s, j)] == 0);
             if masked && c.mask_before_bias {
                 x = f64::from(c.masked_score as f32);
             }
             if let Some((strides, bias)) = &self.bias {
-                x += f64::from(bias.values()[number(strides, j)]);
+                x += f64::from(bias.values()[score_offset(strides, j)]);
             }
             if masked && !c.mask_before_bias {
                 x = f64::from(c.masked_score as f32);
@@ -235,19 +235,20 @@ impl Operands {
         for batch in 0..c.batch {
             for head in 0..c.heads {
                 for i in 0..c.queries {
-                    // Only some rows of long cases.
+                    // Cases with many keys check only some rows.
                     if c.keys > 600 && i % 11 != 0 {
                         continue;
                     }
                     let o = &a.out;
                     let at = batch * o.batch as usize + head * o.head as usize + i * o.row as usize;
-                    for (p, want) in self.want(&a, batch, head, i).into_iter().enumerate() {
+                    for (p, want) in self.expected(&a, batch, head, i).into_iter().enumerate() {
                         let got = f64::from(self.out.values()[at + p]);
-                        // The rounding error of a score, which its exponential turns into a relative error, grows with the scale.
+                        // The rounding error of a score grows with the scale. Its exponential has that as relative
+                        // error.
                         let tolerance = 2e-5 + 2e-6 * c.scale;
-                        let near = (got - want).abs() <= tolerance * want.abs().max(0.1);
+                        let is_close = (got - want).abs() <= tolerance * want.abs().max(0.1);
                         assert!(
-                            near || got == want || got.is_nan() && want.is_nan(),
+                            is_close || got == want || got.is_nan() && want.is_nan(),
                             "{isa:?} {batch} {head} {i} {p}: {got}, not {want}: {c:?}"
                         );
                     }
@@ -297,15 +298,14 @@ fn cases() -> Vec<Case> {
         Case { queries: 20, keys: 150, causal: true, offset: 130, ..PLAIN },
         Case { queries: 30, keys: 4, ..PLAIN },
         Case { queries: 5, keys: 80, offset: 200, window: 7, causal: true, ..PLAIN },
-        // Whole blocks of rows that see no key, and blocks with some such rows.
+        // Blocks in which all rows or some rows see no key.
         Case { queries: 100, keys: 90, offset: -60, ..nan },
         Case { queries: 5, offset: -9, ..nan },
         Case { keys: 0, causal: false, ..nan },
     ];
     let by_head: Vec<Case> = cases.iter().map(|&c| Case { by_head: true, ..c }).collect();
     cases.extend(by_head);
-    // Grouped heads: in one block if their rows have a uniform stride, and one row each in
-    // decoding.
+    // Grouped heads: in one block if their rows have a uniform stride, and one row each in decoding.
     for by_head in [false, true] {
         let grouped = Case { heads: 6, kv_heads: 2, by_head, ..PLAIN };
         cases.extend([
@@ -335,7 +335,7 @@ fn cases() -> Vec<Case> {
 }
 
 #[test]
-fn every_isa_case_and_layout() {
+fn every_isa_case_and_layout_matches_the_definition() {
     let runtime = KernelRuntime::serial();
     for case in cases() {
         for at_end in [false, true] {
@@ -347,14 +347,14 @@ fn every_isa_case_and_layout() {
 }
 
 #[test]
-fn long_rows_run_on_with_a_running_sum() {
+fn many_keys_use_a_running_maximum_and_sum() {
     let long = Case { batch: 1, heads: 2, kv_heads: 1, size: 16, value_size: 24, ..PLAIN };
     let keys = full_keys() + 700;
     let cases = [
         Case { queries: 5, keys, ..long },
         Case { queries: 45, keys, causal: true, offset: keys as i64 - 45, scale: 3.0, ..long },
         Case { queries: 1, keys, mask: Some([true; 4]), ..long },
-        // Rows that see nothing of the first blocks, or only these.
+        // Rows that see no key of the first blocks, or only keys of these.
         Case { queries: 12, keys, causal: true, offset: 4500, window: 30, ..long },
         Case { queries: 12, keys, bias: Some([false, false, true, true]), scale: 40.0, ..long },
     ];
@@ -366,7 +366,7 @@ fn long_rows_run_on_with_a_running_sum() {
 }
 
 #[test]
-fn not_a_number_stays_and_infinity_wins() {
+fn nan_propagates_and_minus_infinity_in_the_bias_masks() {
     let case = Case { batch: 1, heads: 1, kv_heads: 1, queries: 9, keys: 40, ..PLAIN };
     for isa in available() {
         let ops = Operands::new(case, true);
@@ -400,7 +400,7 @@ fn not_a_number_stays_and_infinity_wins() {
 }
 
 #[test]
-fn weights_that_are_no_numbers_become_zeros_where_that_is_wanted() {
+fn nan_weights_become_zeros_with_zeros_for_nan() {
     let many = full_keys() + 700;
     for (queries, keys) in [(3, 9), (60, 130), (30, many)] {
         let case =
@@ -408,9 +408,9 @@ fn weights_that_are_no_numbers_become_zeros_where_that_is_wanted() {
         for isa in available() {
             let ops = Operands::new(case, true);
             let a = ops.attention();
-            for (row, odd) in [(0, f32::NAN), (2, f32::INFINITY)] {
+            for (row, special) in [(0, f32::NAN), (2, f32::INFINITY)] {
                 // SAFETY: each head has these queries.
-                unsafe { *ops.q.as_ptr().add(row * a.q.row as usize) = odd };
+                unsafe { *ops.q.as_ptr().add(row * a.q.row as usize) = special };
             }
             // SAFETY: the operands have these sizes.
             assert_eq!(unsafe { run(isa, &KernelRuntime::serial(), &a) }, STATUS_OK);
@@ -424,26 +424,26 @@ fn weights_that_are_no_numbers_become_zeros_where_that_is_wanted() {
 }
 
 #[test]
-fn what_a_query_does_not_see_reaches_it_by_no_value() {
+fn hidden_nan_and_infinite_values_do_not_affect_results() {
     let many = full_keys() + 700;
     let one = Case { batch: 1, heads: 1, kv_heads: 1, causal: true, value_size: 20, ..PLAIN };
     let cases = [
         Case { queries: 5, keys: 5, ..one },
         Case { queries: 60, keys: 60, ..one },
         Case { queries: 100, keys: 90, window: 21, offset: -3, value_size: 64, ..one },
-        // A window starts within a panel of keys, whose first keys no row sees.
+        // The window starts within a panel of keys, so that no row sees the first keys of the panel.
         Case { queries: 7, keys: 120, window: 3, offset: 100, ..one },
         Case { queries: 20, keys: 70, heads: 6, kv_heads: 2, offset: 50, by_head: true, ..one },
         Case { queries: 45, keys: many, window: 30, offset: many as i64 - 45, ..one },
     ];
     for case in cases {
         for isa in available() {
-            for (step, odd) in [(1, f32::NAN), (7, f32::INFINITY), (31, f32::NAN)] {
+            for (step, special) in [(1, f32::NAN), (7, f32::INFINITY), (31, f32::NAN)] {
                 let ops = Operands::new(case, true);
                 let row = ops.attention().v.row as usize;
                 for key in (0..case.keys).rev().step_by(step * 9) {
                     // SAFETY: each key has a value.
-                    unsafe { *ops.v.as_ptr().add(key * row) = odd };
+                    unsafe { *ops.v.as_ptr().add(key * row) = special };
                 }
                 ops.check(isa, &KernelRuntime::serial());
             }
@@ -452,7 +452,7 @@ fn what_a_query_does_not_see_reaches_it_by_no_value() {
 }
 
 #[test]
-fn threads_give_what_one_gives() {
+fn results_do_not_depend_on_the_number_of_threads() {
     let team = Team::new(3);
     let runtime = KernelRuntime {
         parallel_launch: pliant_pool::parallel_launch,
@@ -462,25 +462,25 @@ fn threads_give_what_one_gives() {
     let isa = available().next().unwrap();
     for (heads, queries) in [(1, 400), (12, 128)] {
         let case = Case { heads, kv_heads: heads, queries, keys: 128, causal: true, ..PLAIN };
-        let [alone, shared] = [0, 1].map(|_| Operands::new(case, true));
+        let [serial, threaded] = [0, 1].map(|_| Operands::new(case, true));
         // SAFETY: the operands have these sizes.
         unsafe {
-            assert_eq!(run(isa, &KernelRuntime::serial(), &alone.attention()), STATUS_OK);
-            assert_eq!(run(isa, &runtime, &shared.attention()), STATUS_OK);
+            assert_eq!(run(isa, &KernelRuntime::serial(), &serial.attention()), STATUS_OK);
+            assert_eq!(run(isa, &runtime, &threaded.attention()), STATUS_OK);
         }
-        assert_eq!(alone.out.values(), shared.out.values());
+        assert_eq!(serial.out.values(), threaded.out.values());
     }
 }
 
-static TAKEN: AtomicI64 = AtomicI64::new(0);
+static REQUESTED_BYTES: AtomicI64 = AtomicI64::new(0);
 
-unsafe extern "C" fn refuse(bytes: u64) -> *mut c_void {
-    TAKEN.store(bytes as i64, Ordering::Relaxed);
+unsafe extern "C" fn fail_to_allocate(bytes: u64) -> *mut c_void {
+    REQUESTED_BYTES.store(bytes as i64, Ordering::Relaxed);
     std::ptr::null_mut()
 }
 
 #[test]
-fn senseless_sizes_no_memory_and_interrupts_are_statuses() {
+fn invalid_sizes_failed_allocations_and_interrupts_return_a_status() {
     let isa = available().next().unwrap();
     let ops = Operands::new(PLAIN, true);
     let a = ops.attention();
@@ -498,17 +498,18 @@ fn senseless_sizes_no_memory_and_interrupts_are_statuses() {
     ] {
         assert_eq!(status(&bad, &runtime), STATUS_BAD_ARGUMENTS, "{bad:?}");
     }
-    let poor = KernelRuntime { alloc_workspace: refuse, ..KernelRuntime::serial() };
-    assert_eq!(status(&a, &poor), STATUS_NO_MEMORY);
+    let without_memory =
+        KernelRuntime { alloc_workspace: fail_to_allocate, ..KernelRuntime::serial() };
+    assert_eq!(status(&a, &without_memory), STATUS_NO_MEMORY);
     let huge = Attention { size: i64::MAX / 2, ..a };
     assert_eq!(status(&huge, &runtime), STATUS_NO_MEMORY);
     let flag = AtomicBool::new(true);
-    let stopped = KernelRuntime { interrupt: &raw const flag, ..KernelRuntime::serial() };
-    assert_eq!(status(&a, &stopped), STATUS_CANCELLED);
+    let interrupted = KernelRuntime { interrupt: &raw const flag, ..KernelRuntime::serial() };
+    assert_eq!(status(&a, &interrupted), STATUS_CANCELLED);
     // Scratch memory does not grow with the keys.
     let case = Case { batch: 1, heads: 1, kv_heads: 1, size: 64, value_size: 64, ..PLAIN };
     let long = Operands::new(case, true);
     let a = Attention { queries: 200, keys: 1 << 40, ..long.attention() };
-    assert_eq!(status(&a, &poor), STATUS_NO_MEMORY);
-    assert!(TAKEN.load(Ordering::Relaxed) < 1 << 20, "{TAKEN:?}");
+    assert_eq!(status(&a, &without_memory), STATUS_NO_MEMORY);
+    assert!(REQUESTED_BYTES.load(Ordering::Relaxed) < 1 << 20, "{REQUESTED_BYTES:?}");
 }

@@ -1,5 +1,5 @@
-//! Compares convolutions with their definition, for every instruction set and many layouts and shapes, with operands between
-//! guard pages.
+//! Compares convolutions with their definition, for every instruction set and many layouts and shapes, with operands
+//! between guard pages.
 
 use std::ffi::c_void;
 
@@ -50,8 +50,8 @@ const PLAIN: Case = Case {
     winograd: None,
 };
 
-/// Panels of filters after the Winograd filter transform, and their width. `weight` returns the weight of a filter and a row of
-/// the matrix of weights.
+/// Panels of filters after the Winograd filter transform, and their width. `weight` returns the weight of a filter and
+/// a row of the matrix of weights.
 fn transformed_panels(
     c: &Case,
     algorithm: Winograd,
@@ -223,7 +223,8 @@ impl Operands {
                 + (0..3).map(|d| pixel[d] as i64 * a.out.pixel[d]).sum::<i64>();
             let got = self.out.values()[offset as usize];
             let want = self.expected(&a.x, batch, filter, pixel);
-            // F(2x2) is exact, because transformed filters contain only multiples of 1/4. F(4x4) rounds. Operands are at most 6.
+            // F(2x2) is exact, because transformed filters contain only multiples of 1/4. F(4x4) rounds. Operands are
+            // at most 6.
             let tolerance = 1e-6 * (36 * 9 * c.channels) as f32;
             let is_near = c.winograd == Some(Winograd::Four) && (got - want).abs() < tolerance;
             assert!(
@@ -553,8 +554,7 @@ fn invalid_sizes_failed_allocations_and_interrupts_return_a_status() {
     let depthwise = Case { groups: 4, channels: 4, filters: 4, first: [true, true], ..PLAIN };
     let depthwise = Operands::new(depthwise, true);
     assert_eq!(status(&depthwise.convolution(), &runtime), STATUS_BAD_ARGUMENTS);
-    // So do groups that share panels, which are those of 2, 4 or 8 filters and at most as many
-    // channels.
+    // So do groups that share panels, which are those of 2, 4 or 8 filters and at most as many channels.
     let few = Operands::new(Case { groups: 3, channels: 6, filters: 6, ..PLAIN }, true);
     let a = few.convolution();
     assert_eq!(status(&a, &without_memory), STATUS_NO_MEMORY);

@@ -1,4 +1,5 @@
-//! The epilogue of float32: every activation with every instruction set, and tiles of few columns, whose rows are finished together.
+//! Compares the epilogue of float32 with its definition: every activation with every instruction set, and tiles of few
+//! columns, which are flattened.
 
 use std::ptr::null;
 
@@ -11,7 +12,7 @@ use crate::packed::fill;
 
 const STRIDE: usize = 11;
 
-/// The definition of the activations, with limits -1 and 6, slope 0.25 and offset 0.5.
+/// The definition of the activations, with bounds -1 and 6, slope 0.25 and offset 0.5.
 fn activated(x: f64, activation: Activation) -> f64 {
     match activation {
         Activation::None => x,
@@ -30,8 +31,8 @@ fn activated(x: f64, activation: Activation) -> f64 {
     }
 }
 
-/// An epilogue of this activation alone.
-fn of(activation: Activation) -> Epilogue {
+/// An epilogue with only an activation.
+fn activation_epilogue(activation: Activation) -> Epilogue {
     let (low, high, slope, offset) = (-1.0, 6.0, 0.25, 0.5);
     Epilogue { activation, low, high, slope, offset, ..Epilogue::default() }
 }
@@ -52,7 +53,7 @@ fn activations_follow_scale_bias_and_residual() {
                 column_scale: scales.as_ptr(),
                 bias: bias.as_ptr(),
                 residual: Some(Residual { data: residual.as_ptr(), batch: rows as i64 * row, row }),
-                ..of(activation)
+                ..activation_epilogue(activation)
             };
             let tile = EpilogueTile {
                 data: data.as_ptr(),
@@ -65,9 +66,9 @@ fn activations_follow_scale_bias_and_residual() {
             unsafe { epilogue.finish(isa, &tile) };
             for (at, &got) in data.values().iter().enumerate() {
                 let (i, j) = (at / columns, before + at % columns);
-                let number = |v: &Guarded<f32>, at: usize| f64::from(v.values()[at]);
-                let want = f64::from(x[at]) * number(&scales, j) + number(&bias, j);
-                let want = activated(want + number(&residual, (rows + i) * width + j), activation);
+                let element = |v: &Guarded<f32>, at: usize| f64::from(v.values()[at]);
+                let want = f64::from(x[at]) * element(&scales, j) + element(&bias, j);
+                let want = activated(want + element(&residual, (rows + i) * width + j), activation);
                 assert!(
                     (f64::from(got) - want).abs() <= 3e-6 * want.abs().max(1.0),
                     "{isa:?} {activation:?} {at}: {got}, not {want}"
@@ -78,7 +79,7 @@ fn activations_follow_scale_bias_and_residual() {
 }
 
 #[test]
-fn not_a_number_stays_in_every_activation() {
+fn activations_propagate_nan_and_infinity() {
     for isa in available() {
         for activation in Activation::ALL {
             let mut x = [f32::NAN, f32::INFINITY, f32::NEG_INFINITY];
@@ -90,7 +91,7 @@ fn not_a_number_stays_in_every_activation() {
                 position: Position::default(),
             };
             // SAFETY: the tile is the array.
-            unsafe { of(activation).finish(isa, &tile) };
+            unsafe { activation_epilogue(activation).finish(isa, &tile) };
             assert!(x[0].is_nan(), "{isa:?} {activation:?}");
             let high = match activation {
                 Activation::Clip | Activation::HardSigmoid => 6.0,
@@ -102,8 +103,8 @@ fn not_a_number_stays_in_every_activation() {
     }
 }
 
-/// Finishes `rows` by `columns` values that are `STRIDE` apart, and compares them with the definition.
-fn check(rows: usize, columns: usize, activation: Activation, terms: bool) {
+/// Finishes a tile with a row stride of `STRIDE`, and compares it with the definition.
+fn check(rows: usize, columns: usize, activation: Activation, has_terms: bool) {
     let value = |i: usize| (i as f32 * 0.37).sin() * 3.0;
     let (scale, bias) = ([1.5f32, -0.5, 2.0, 0.25, 1.0, 3.0, -1.0, 0.1], [0.3f32; 8]);
     // The tile begins at column 1 of the product.
@@ -111,9 +112,9 @@ fn check(rows: usize, columns: usize, activation: Activation, terms: bool) {
     for isa in available() {
         let mut data: Vec<f32> = (0..rows * STRIDE).map(value).collect();
         let epilogue = Epilogue {
-            column_scale: if terms { scale.as_ptr() } else { null() },
-            bias: if terms { bias.as_ptr() } else { null() },
-            ..of(activation)
+            column_scale: if has_terms { scale.as_ptr() } else { null() },
+            bias: if has_terms { bias.as_ptr() } else { null() },
+            ..activation_epilogue(activation)
         };
         let tile = EpilogueTile {
             data: data.as_mut_ptr(),
@@ -128,25 +129,25 @@ fn check(rows: usize, columns: usize, activation: Activation, terms: bool) {
             let column = i % STRIDE;
             let x = value(i);
             let want = match column < columns {
-                true if terms => {
+                true if has_terms => {
                     activated((x * scale[first + column] + bias[first + column]).into(), activation)
                 }
                 true => activated(x.into(), activation),
                 false => x.into(),
             };
-            let near = (f64::from(got) - want).abs() <= 1e-5;
-            assert!(near, "{isa:?} {rows} x {columns}: {got} {want} at {i}");
+            let is_close = (f64::from(got) - want).abs() <= 1e-5;
+            assert!(is_close, "{isa:?} {rows} x {columns}: {got} {want} at {i}");
         }
     }
 }
 
 #[test]
-fn narrow_tiles_are_finished_like_wide_ones() {
+fn tiles_of_few_columns_match_the_definition() {
     for activation in [Activation::Tanh, Activation::Sigmoid, Activation::Silu, Activation::Relu] {
         for rows in [0, 1, 15, 16, 100, 300] {
             for columns in [0, 1, 3, 4, 7, 8] {
-                for terms in [false, true] {
-                    check(rows, columns, activation, terms);
+                for has_terms in [false, true] {
+                    check(rows, columns, activation, has_terms);
                 }
             }
         }

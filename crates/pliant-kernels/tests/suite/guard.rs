@@ -2,7 +2,7 @@
 
 use std::ffi::c_void;
 
-/// Elements with a guard page before and after, adjacent to one of them.
+/// Elements between two guard pages, adjacent to one of them.
 pub struct Guarded<T> {
     map: *mut c_void,
     bytes: usize,
@@ -13,22 +13,22 @@ pub struct Guarded<T> {
 impl<T: Copy> Guarded<T> {
     /// A copy of `values` that ends directly before a guard page, or starts directly after one.
     pub fn new(values: &[T], at_end: bool) -> Guarded<T> {
-        Guarded::after(values, at_end, 0)
+        Guarded::at_offset(values, at_end, 0)
     }
 
     /// As [`Guarded::new`], or one byte after a guard page: an odd address.
     pub fn bytes(values: &[T], at_end: bool) -> Guarded<T> {
         const { assert!(align_of::<T>() == 1) };
-        Guarded::after(values, at_end, 1)
+        Guarded::at_offset(values, at_end, 1)
     }
 
-    /// As [`Guarded::new`], or `apart` bytes after a guard page.
-    fn after(values: &[T], at_end: bool, apart: usize) -> Guarded<T> {
-        // SAFETY: only queries a number.
+    /// As [`Guarded::new`], or `offset` bytes after a guard page.
+    fn at_offset(values: &[T], at_end: bool, offset: usize) -> Guarded<T> {
+        // SAFETY: `sysconf` only returns a number.
         let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) } as usize;
         let size = size_of_val(values);
-        let room = (size + apart).next_multiple_of(page).max(page);
-        let bytes = room + 2 * page;
+        let data_bytes = (size + offset).next_multiple_of(page).max(page);
+        let bytes = data_bytes + 2 * page;
         // SAFETY: a new private mapping, whose outer pages are then protected.
         let (map, data) = unsafe {
             let map = libc::mmap(
@@ -40,11 +40,12 @@ impl<T: Copy> Guarded<T> {
                 0,
             );
             assert_ne!(map, libc::MAP_FAILED);
-            for offset in [0, page + room] {
-                assert_eq!(libc::mprotect(map.byte_add(offset), page, libc::PROT_NONE), 0);
+            for guard in [0, page + data_bytes] {
+                assert_eq!(libc::mprotect(map.byte_add(guard), page, libc::PROT_NONE), 0);
             }
-            let data =
-                map.byte_add(if at_end { page + room - size } else { page + apart }).cast::<T>();
+            let data = map
+                .byte_add(if at_end { page + data_bytes - size } else { page + offset })
+                .cast::<T>();
             std::ptr::copy_nonoverlapping(values.as_ptr(), data, values.len());
             (map, data)
         };

@@ -1,9 +1,10 @@
-//! The vector instructions of kernels are inlined. An intrinsic that is called from a function without its target feature, such as a
-//! closure that the compiler did not inline, is a function call with operands in memory, a hundred times slower.
+//! Checks that the vector intrinsics of kernels are inlined. In a function without its target feature, such as a
+//! closure that the compiler did not inline, an intrinsic is a function call with operands in memory, which is a
+//! hundred times slower.
 
 use std::process::Command;
 
-/// The functions of the kernels, in the disassembly of a program, that call wrappers of 256-bit or 512-bit instructions.
+/// Returns the kernel functions in a disassembly that call 256-bit or 512-bit intrinsics.
 fn callers_of_intrinsics(disassembly: &str) -> Vec<String> {
     let (mut function, mut callers) = ("", Vec::new());
     for line in disassembly.lines() {
@@ -34,7 +35,7 @@ fn kernels_call_no_intrinsics() {
 }
 
 #[test]
-fn a_call_of_an_intrinsic_is_found() {
+fn call_of_an_intrinsic_is_found() {
     let disassembly = "\
 0000000000001000 <_ZN14pliant_kernels7softmax3row17h0E>:
     1000:\tcall   2000 <_RNvNtNtNtCs_4core9core_arch3x863avx13__mm256_set1_ps>

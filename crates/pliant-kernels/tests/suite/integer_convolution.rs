@@ -1,5 +1,5 @@
-//! Convolutions of 8-bit integers: exact with every instruction set, between guard pages, compared
-//! with the definition.
+//! Compares convolutions of 8-bit integers with their definition, with every instruction set, between guard pages.
+//! Results are exact.
 
 use std::ffi::c_void;
 
@@ -34,7 +34,7 @@ const PLAIN: Case = Case {
     after: [0, 1, 1],
 };
 
-/// Images, channels, filters and groups of each case, and the differences from [`PLAIN`].
+/// All cases. `counts` are images, channels, filters and groups.
 fn cases() -> Vec<Case> {
     let p = PLAIN;
     let one = Case { kernel: [1; 3], before: [0; 3], after: [0; 3], ..p };
@@ -88,27 +88,29 @@ impl Operands {
         let c = case;
         let [batch, channels, filters, groups] = c.counts;
         let output = [0, 1, 2].map(|d| {
-            let all = c.input[d] + c.before[d] + c.after[d];
-            let reach = (c.kernel[d] - 1) * c.dilation[d] + 1;
-            (all + c.stride[d] - reach) / c.stride[d]
+            let padded = c.input[d] + c.before[d] + c.after[d];
+            let filter_span = (c.kernel[d] - 1) * c.dilation[d] + 1;
+            (padded + c.stride[d] - filter_span) / c.stride[d]
         });
-        let (taps, own) = (c.kernel.iter().product::<usize>(), channels / groups);
-        let (k, each) = (taps * own, filters / groups);
+        let (taps, group_channels) = (c.kernel.iter().product::<usize>(), channels / groups);
+        let (k, group_filters) = (taps * group_channels, filters / groups);
         let weights: Vec<i8> = bytes(filters * k, 91).into_iter().map(|x| x as i8).collect();
-        let alone = groups > 1 && groups == channels && groups == filters;
+        let is_depthwise = groups > 1 && groups == channels && groups == filters;
         let (mut packed, mut sums, mut width) = (Vec::new(), Vec::new(), 1);
         for group in 0..groups {
-            let at = |j: usize, p: usize| weights[(group * each + j) * k + p];
-            let matrix: Vec<i8> = (0..k * each).map(|i| at(i % each, i / each)).collect();
-            let quads = pack_vnni(&matrix, k, each).unwrap();
+            let at = |j: usize, p: usize| weights[(group * group_filters + j) * k + p];
+            let matrix: Vec<i8> =
+                (0..k * group_filters).map(|i| at(i % group_filters, i / group_filters)).collect();
+            let quads = pack_vnni(&matrix, k, group_filters).unwrap();
             (packed, width) = ([packed, quads.data].concat(), quads.width);
             sums.extend(quads.sums);
         }
-        if alone {
-            let all =
+        if is_depthwise {
+            let positions =
                 (0..taps.next_multiple_of(4) * channels).map(|i| (i / channels, i % channels));
-            packed =
-                all.map(|(tap, q)| if tap < taps { weights[q * taps + tap] } else { 0 }).collect();
+            packed = positions
+                .map(|(tap, q)| if tap < taps { weights[q * taps + tap] } else { 0 })
+                .collect();
             width = 1;
         }
         let zeros: Vec<i32> = (0..filters as i32).map(|f| f % 5 - 2).collect();
@@ -161,20 +163,20 @@ impl Operands {
         }
     }
 
-    /// The results by definition.
-    fn want(&self) -> Vec<i32> {
+    /// The expected results, by definition.
+    fn expected(&self) -> Vec<i32> {
         let c = &self.case;
         let [batch, channels, filters, groups] = c.counts;
-        let (own, each) = (channels / groups, filters / groups);
+        let (group_channels, group_filters) = (channels / groups, filters / groups);
         let [depth, height, width] = self.output;
         let zero = self.zero.values()[0];
         let input = |at: [usize; 3], tap: [usize; 3]| -> Option<[usize; 3]> {
-            let mut place = [0; 3];
+            let mut position = [0; 3];
             for d in 0..3 {
                 let i = at[d] * c.stride[d] + tap[d] * c.dilation[d];
-                place[d] = i.checked_sub(c.before[d]).filter(|&i| i < c.input[d])?;
+                position[d] = i.checked_sub(c.before[d]).filter(|&i| i < c.input[d])?;
             }
-            Some(place)
+            Some(position)
         };
         let taps: Vec<[usize; 3]> = (0..c.kernel.iter().product::<usize>())
             .map(|t| {
@@ -189,11 +191,13 @@ impl Operands {
             let mut sum = 0i64;
             for (t, &tap) in taps.iter().enumerate() {
                 let Some([i, j, k]) = input([z, y, x], tap) else { continue };
-                for q in 0..own {
+                for q in 0..group_channels {
                     let at = ((b * c.input[0] + i) * c.input[1] + j) * c.input[2] + k;
-                    let byte = self.x.values()[at * channels + f / each * own + q];
+                    let byte =
+                        self.x.values()[at * channels + f / group_filters * group_channels + q];
                     let value = if self.signed { i32::from(byte as i8) } else { i32::from(byte) };
-                    let w = i32::from(self.weights[(f * taps.len() + t) * own + q]) - w_zero;
+                    let w =
+                        i32::from(self.weights[(f * taps.len() + t) * group_channels + q]) - w_zero;
                     sum += i64::from(value - zero) * i64::from(w);
                 }
             }
@@ -205,12 +209,12 @@ impl Operands {
     fn check(&self, isa: Isa, runtime: &KernelRuntime) {
         // SAFETY: the operands have these sizes.
         assert_eq!(unsafe { run(isa, runtime, &self.convolution()) }, STATUS_OK, "{:?}", self.case);
-        assert_eq!(self.out.values(), self.want(), "{isa:?} {:?} {}", self.case, self.signed);
+        assert_eq!(self.out.values(), self.expected(), "{isa:?} {:?} {}", self.case, self.signed);
     }
 }
 
 #[test]
-fn every_isa_and_shape() {
+fn every_isa_and_shape_matches_the_definition() {
     for isa in available() {
         for case in cases() {
             for bits in 0..8 {
@@ -221,7 +225,7 @@ fn every_isa_and_shape() {
     }
 }
 
-fn of_three(team: &Team) -> KernelRuntime {
+fn team_runtime(team: &Team) -> KernelRuntime {
     KernelRuntime {
         parallel_launch: pliant_pool::parallel_launch,
         team: (&raw const *team).cast::<c_void>(),
@@ -230,9 +234,9 @@ fn of_three(team: &Team) -> KernelRuntime {
 }
 
 #[test]
-fn threads() {
+fn threads_cover_all_results() {
     let team = Team::new(3);
-    let runtime = of_three(&team);
+    let runtime = team_runtime(&team);
     for isa in available() {
         for (counts, input) in [
             ([1, 64, 80, 1], [1, 40, 40]),
@@ -245,12 +249,12 @@ fn threads() {
     }
 }
 
-/// Terms, factors, a bias, an activation; as float32 and as bytes.
+/// The epilogue adds terms and a bias, multiplies by factors, and applies an activation. Results are float32 or bytes.
 #[test]
-fn sums_are_finished() {
-    for (number, case) in cases().into_iter().enumerate() {
+fn epilogue_gives_float32_and_bytes() {
+    for (case_index, case) in cases().into_iter().enumerate() {
         for bits in 0..8 {
-            let ops = Operands::new(case, bits & 1 != 0, number % 2 == 0, bits & 2 != 0);
+            let ops = Operands::new(case, bits & 1 != 0, case_index % 2 == 0, bits & 2 != 0);
             let filters = case.counts[2];
             let terms: Vec<i32> = (0..filters as i32).map(|f| f * 300 - 900).collect();
             let columns: Vec<f32> = (0..filters).map(|f| (1 + f % 4) as f32 / 512.0).collect();
@@ -275,7 +279,7 @@ fn sums_are_finished() {
                 let x = sum.wrapping_add(terms.values()[f]) as f32 * 0.5;
                 (x * columns.values()[f] + bias.values()[f]).clamp(-9.0, 60.0)
             };
-            let want = ops.want();
+            let want = ops.expected();
             let signed = bits & 4 != 0;
             let out = Guarded::new(&vec![77u8; want.len()], bits & 2 != 0);
             let c = ops.convolution();
@@ -290,7 +294,7 @@ fn sums_are_finished() {
             let bytes = IntegerEpilogue { requantization: Some(requantization), ..epilogue };
             let floats = Convolution { epilogue: Some(epilogue), ..c };
             let bytes = Convolution { out: std::ptr::null_mut(), epilogue: Some(bytes), ..c };
-            let isa = available().nth(number % available().count()).unwrap();
+            let isa = available().nth(case_index % available().count()).unwrap();
             let runtime = KernelRuntime::serial();
             // SAFETY: the operands have these sizes.
             unsafe {
@@ -310,10 +314,10 @@ fn sums_are_finished() {
 }
 
 #[test]
-fn senseless_sizes_are_statuses() {
+fn invalid_sizes_return_a_status() {
     let ops = Operands::new(PLAIN, true, false, true);
     let c = ops.convolution();
-    let with = |change: fn(&mut Convolution)| {
+    let run_with = |change: fn(&mut Convolution)| {
         let mut c = c;
         change(&mut c);
         // SAFETY: nothing is accessed if the sizes are invalid.
@@ -334,9 +338,9 @@ fn senseless_sizes_are_statuses() {
             (c.out, c.epilogue) = (std::ptr::null_mut(), Some(IntegerEpilogue::default()));
         },
     ] {
-        assert_eq!(with(change), STATUS_BAD_ARGUMENTS);
+        assert_eq!(run_with(change), STATUS_BAD_ARGUMENTS);
     }
-    // Copies of patches that exceed any memory.
+    // The copies of patches exceed all memory.
     let huge = |c: &mut Convolution| {
         c.counts.channels = 1;
         c.counts.filters = 1;
@@ -344,8 +348,8 @@ fn senseless_sizes_are_statuses() {
         c.counts.output = [1, 1, 1];
         c.counts.kernel = [1, 1 << 21, 1 << 21];
     };
-    assert_eq!(with(huge), STATUS_NO_MEMORY);
-    // Padding with a zero point that is not a byte.
+    assert_eq!(run_with(huge), STATUS_NO_MEMORY);
+    // The zero point of padding is out of the range of bytes.
     let zero = Guarded::new(&[300i32], true);
     let c = Convolution { x_zero: zero.as_ptr(), ..c };
     // SAFETY: as above.

@@ -1,5 +1,5 @@
-//! Tests products with a packed operand, with every instruction set of the machine, at sizes that leave remainders, and with
-//! operands between guard pages.
+//! Tests products with a packed operand, with every instruction set of the machine, at sizes that leave remainders, and
+//! with operands between guard pages.
 
 use pliant_exec::abi::{KernelRuntime, STATUS_BAD_ARGUMENTS};
 use pliant_kernels::product::{Element, PackedProduct};
@@ -226,8 +226,8 @@ fn invalid_panel_widths_are_bad_arguments() {
     let mut call = |width: usize| {
         let (a, b) = ((a.as_ptr(), 4, 1), (b.as_ptr(), width));
         let product = PackedProduct::new([1, 4, 4], a, b, (c.as_mut_ptr(), 4));
-        // SAFETY: the operands have one row of A, four rows of a panel of 16 columns, and one row of C. Other widths are rejected
-        // before anything is read.
+        // SAFETY: the operands have one row of A, four rows of a panel of 16 columns, and one row of C. Other widths
+        // are rejected before anything is read.
         unsafe { pliant_kernels::gemm::packed(&runtime, &product) }
     };
     for width in [0, 1, 17, 80, 1 << 40, usize::MAX] {

@@ -1,5 +1,5 @@
-//! Products of 8-bit integers: exact with every instruction set, with and without zero points,
-//! between guard pages.
+//! Compares products of 8-bit integers with their definition, with every instruction set, with and without zero points,
+//! between guard pages. Results are exact.
 
 use std::ffi::c_void;
 
@@ -16,7 +16,7 @@ use pliant_tensor::DType;
 
 use crate::guard::Guarded;
 
-/// Bytes of all values, without a short period.
+/// Pseudo-random bytes.
 fn bytes(len: usize, step: usize) -> Vec<u8> {
     (0..len).map(|i| ((i * step + i / 7) % 256) as u8).collect()
 }
@@ -32,25 +32,25 @@ enum Zeros {
 /// The initial contents of C.
 const BLANK: i32 = -77;
 
-/// The options of a test besides the sizes.
+/// The options of a test, except the sizes.
 #[derive(Clone, Copy, Debug)]
-struct How {
+struct Variant {
     signed: bool,
     a_zeros: Zeros,
     b_zeros: bool,
     at_end: bool,
 }
 
-impl How {
+impl Variant {
     /// Padding between the rows of A and of C, in elements.
-    fn apart(self) -> usize {
+    fn row_padding(self) -> usize {
         if self.at_end { 3 } else { 0 }
     }
 }
 
 struct Operands {
     size: (usize, usize, usize),
-    how: How,
+    variant: Variant,
     /// The row strides of A and of C.
     rows: (usize, usize),
     a: Guarded<u8>,
@@ -64,27 +64,27 @@ struct Operands {
 }
 
 impl Operands {
-    fn new(size @ (m, n, k): (usize, usize, usize), how: How) -> Operands {
+    fn new(size @ (m, n, k): (usize, usize, usize), variant: Variant) -> Operands {
         let b: Vec<i8> = bytes(k * n, 91).into_iter().map(|x| x as i8).collect();
         let quads = pack_vnni(&b, k, n).unwrap();
         let zeros: Vec<i32> = (0..n).map(|j| j as i32 % 5 - 2).collect();
-        let rows = if how.a_zeros == Zeros::Rows { m } else { 1 };
-        let of_rows: Vec<i32> = (0..rows).map(|i| 13 - 40 * i as i32).collect();
-        let (a_row, c_row) = (k + how.apart(), n + how.apart());
+        let rows = if variant.a_zeros == Zeros::Rows { m } else { 1 };
+        let row_zeros: Vec<i32> = (0..rows).map(|i| 13 - 40 * i as i32).collect();
+        let (a_row, c_row) = (k + variant.row_padding(), n + variant.row_padding());
         let len = |row: usize, last: usize| m.saturating_sub(1) * row + last.min(m * last);
         let a = bytes(len(a_row, k), 37);
         Operands {
             size,
-            how,
+            variant,
             rows: (a_row, c_row),
-            a: Guarded::bytes(&a, how.at_end),
+            a: Guarded::bytes(&a, variant.at_end),
             b,
-            quads: Guarded::bytes(&quads.data, how.at_end),
+            quads: Guarded::bytes(&quads.data, variant.at_end),
             width: quads.width,
-            sums: Guarded::new(&quads.sums, how.at_end),
-            a_zeros: Guarded::new(&of_rows, how.at_end),
-            b_zeros: Guarded::new(&zeros, how.at_end),
-            c: Guarded::new(&vec![BLANK; len(c_row, n)], how.at_end),
+            sums: Guarded::new(&quads.sums, variant.at_end),
+            a_zeros: Guarded::new(&row_zeros, variant.at_end),
+            b_zeros: Guarded::new(&zeros, variant.at_end),
+            c: Guarded::new(&vec![BLANK; len(c_row, n)], variant.at_end),
         }
     }
 
@@ -96,58 +96,62 @@ impl Operands {
             k: k as i64,
             a: self.a.as_ptr(),
             a_row: self.rows.0 as i64,
-            a_signed: self.how.signed,
-            a_zeros: match self.how.a_zeros {
+            a_signed: self.variant.signed,
+            a_zeros: match self.variant.a_zeros {
                 Zeros::None => std::ptr::null(),
                 _ => self.a_zeros.as_ptr(),
             },
-            a_zeros_stride: i64::from(self.how.a_zeros == Zeros::Rows),
+            a_zeros_stride: i64::from(self.variant.a_zeros == Zeros::Rows),
             b: self.quads.as_ptr(),
             width: self.width as i64,
             sums: self.sums.as_ptr(),
-            b_zeros: if self.how.b_zeros { self.b_zeros.as_ptr() } else { std::ptr::null() },
+            b_zeros: if self.variant.b_zeros { self.b_zeros.as_ptr() } else { std::ptr::null() },
             c: self.c.as_ptr(),
             c_row: self.rows.1 as i64,
             epilogue: None,
         }
     }
 
-    fn want(&self) -> Vec<i32> {
+    fn expected(&self) -> Vec<i32> {
         let (m, n, k) = self.size;
         let a = |i: usize, p: usize| {
             let x = self.a.values()[i * self.rows.0 + p];
-            let zero = match self.how.a_zeros {
+            let zero = match self.variant.a_zeros {
                 Zeros::None => 0,
                 Zeros::One => self.a_zeros.values()[0],
                 Zeros::Rows => self.a_zeros.values()[i],
             };
-            (if self.how.signed { i64::from(x as i8) } else { i64::from(x) }) - i64::from(zero)
+            (if self.variant.signed { i64::from(x as i8) } else { i64::from(x) }) - i64::from(zero)
         };
         let zero =
-            |j: usize| if self.how.b_zeros { i64::from(self.b_zeros.values()[j]) } else { 0 };
+            |j: usize| if self.variant.b_zeros { i64::from(self.b_zeros.values()[j]) } else { 0 };
         let sum = |i: usize, j: usize| -> i64 {
             (0..k).map(|p| a(i, p) * (i64::from(self.b[p * n + j]) - zero(j))).sum()
         };
         (0..m * n).map(|at| sum(at / n, at % n) as i32).collect()
     }
 
-    /// The expected contents of C: the results, and the initial contents between its rows.
-    fn results(&self, results: &[i32]) -> Vec<i32> {
+    /// The expected contents of the memory of C: the results, and the initial contents between rows.
+    fn expected_memory(&self, results: &[i32]) -> Vec<i32> {
         let (n, c_row) = (self.size.1, self.rows.1);
         let all = (0..self.c.values().len()).map(|at| (at / c_row * n, at % c_row));
         all.map(|(row, j)| if j < n { results[row + j] } else { BLANK }).collect()
     }
 }
 
-fn check(isa: Isa, runtime: &KernelRuntime, size: (usize, usize, usize), how: How) {
-    let ops = Operands::new(size, how);
+fn check(isa: Isa, runtime: &KernelRuntime, size: (usize, usize, usize), variant: Variant) {
+    let ops = Operands::new(size, variant);
     // SAFETY: the operands have these sizes.
     assert_eq!(unsafe { run(isa, runtime, &ops.product()) }, STATUS_OK);
-    assert_eq!(ops.c.values(), ops.results(&ops.want()), "{isa:?} {size:?} {how:?}");
+    assert_eq!(
+        ops.c.values(),
+        ops.expected_memory(&ops.expected()),
+        "{isa:?} {size:?} {variant:?}"
+    );
 }
 
-fn all_ways() -> impl Iterator<Item = How> {
-    (0..24).map(|bits| How {
+fn variants() -> impl Iterator<Item = Variant> {
+    (0..24).map(|bits| Variant {
         signed: bits & 1 != 0,
         a_zeros: [Zeros::None, Zeros::One, Zeros::Rows][bits / 8],
         b_zeros: bits & 4 != 0,
@@ -156,7 +160,7 @@ fn all_ways() -> impl Iterator<Item = How> {
 }
 
 #[test]
-fn every_isa_size_and_zero_point() {
+fn every_isa_size_and_zero_point_matches_the_definition() {
     let sizes = [
         (0, 3, 5),
         (1, 0, 4),
@@ -174,7 +178,7 @@ fn every_isa_size_and_zero_point() {
     ];
     for isa in available() {
         for size in sizes {
-            all_ways().for_each(|how| check(isa, &KernelRuntime::serial(), size, how));
+            variants().for_each(|variant| check(isa, &KernelRuntime::serial(), size, variant));
         }
     }
 }
@@ -183,8 +187,8 @@ fn every_isa_size_and_zero_point() {
 fn sums_do_not_saturate() {
     let (m, n, k) = (4, 20, 5000);
     for isa in available() {
-        let how = How { signed: false, a_zeros: Zeros::None, b_zeros: false, at_end: true };
-        let mut ops = Operands::new((m, n, k), how);
+        let variant = Variant { signed: false, a_zeros: Zeros::None, b_zeros: false, at_end: true };
+        let mut ops = Operands::new((m, n, k), variant);
         ops.b = vec![-128; k * n];
         let quads = pack_vnni(&ops.b, k, n).unwrap();
         ops.quads = Guarded::new(&quads.data, true);
@@ -192,8 +196,8 @@ fn sums_do_not_saturate() {
         ops.rows.0 = k;
         // SAFETY: the operands have these sizes.
         assert_eq!(unsafe { run(isa, &KernelRuntime::serial(), &ops.product()) }, STATUS_OK);
-        let want = ops.results(&vec![255 * -128 * k as i32; m * n]);
-        assert_eq!(ops.c.values(), want, "{isa:?}");
+        let expected = ops.expected_memory(&vec![255 * -128 * k as i32; m * n]);
+        assert_eq!(ops.c.values(), expected, "{isa:?}");
     }
 }
 
@@ -206,12 +210,12 @@ fn threads_and_epilogues() {
         ..KernelRuntime::serial()
     };
     let isa = available().next().unwrap();
-    let how = How { signed: true, a_zeros: Zeros::Rows, b_zeros: true, at_end: true };
+    let variant = Variant { signed: true, a_zeros: Zeros::Rows, b_zeros: true, at_end: true };
     let (m, n, k) = (150, 200, 333);
-    check(isa, &runtime, (m, n, k), how);
-    check(isa, &runtime, (3, 900, k), how);
-    // Bytes, without memory for sums.
-    let ops = Operands::new((m, n, k), how);
+    check(isa, &runtime, (m, n, k), variant);
+    check(isa, &runtime, (3, 900, k), variant);
+    // Results are bytes, and there is no memory for sums.
+    let ops = Operands::new((m, n, k), variant);
     let out = Guarded::new(&vec![77u8; m * n], true);
     let scales: Vec<f32> = (0..n).map(|j| (j % 4) as f32 / 64.0).collect();
     let requantization = Requantization {
@@ -235,29 +239,29 @@ fn threads_and_epilogues() {
     for isa in available() {
         // SAFETY: the operands have these sizes.
         assert_eq!(unsafe { run(isa, &runtime, &p) }, STATUS_OK);
-        for (at, (&got, want)) in out.values().iter().zip(ops.want()).enumerate() {
-            let want = ((want as f32 * scales[at % n]).max(0.0) / 512.0).round_ties_even() + 5.0;
-            assert_eq!(got, want.min(200.0) as u8, "{isa:?} {at}");
+        for (at, (&got, expected)) in out.values().iter().zip(ops.expected()).enumerate() {
+            let expected =
+                ((expected as f32 * scales[at % n]).max(0.0) / 512.0).round_ties_even() + 5.0;
+            assert_eq!(got, expected.min(200.0) as u8, "{isa:?} {at}");
         }
     }
 }
 
-/// Factors of rows, of columns and a bias, each present or absent, and an activation, as calls of
-/// the declared kernel.
+/// Calls the declared kernel with an activation, and with or without row scales, column scales and a bias.
 #[test]
-fn sums_are_scaled_and_finished() {
+fn declared_kernel_applies_scales_bias_and_activation() {
     let runtime = KernelRuntime::serial();
     for bits in 0..64 {
         let (signed, at_end) = (bits & 1 != 0, bits & 2 != 0);
-        let how = How { signed, a_zeros: Zeros::One, b_zeros: bits & 32 != 0, at_end };
+        let variant = Variant { signed, a_zeros: Zeros::One, b_zeros: bits & 32 != 0, at_end };
         let (m, n, k) = [(1, 1, 3), (7, 65, 30), (0, 5, 4), (13, 40, 64)][(bits % 4) ^ (bits / 16)];
-        let ops = Operands::new((m, n, k), how);
+        let ops = Operands::new((m, n, k), variant);
         let rows: Vec<f32> = (0..m).map(|i| 0.25 + i as f32 / 64.0).collect();
         let columns: Vec<f32> = (0..n).map(|j| (j % 4) as f32 / 64.0).collect();
         let bias: Vec<f32> = (0..n).map(|j| j as f32 / 8.0 - 3.0).collect();
         let [rows, columns, bias] = [rows, columns, bias].map(|v| Guarded::new(&v, at_end));
-        let has = [4, 8, 16].map(|bit| bits & bit != 0);
-        // One factor for all rows if there is a single one.
+        let is_present = [4, 8, 16].map(|bit| bits & bit != 0);
+        // A stride of 0 means one factor for all rows.
         let step = i64::from(bits & 32 != 0);
         let out = Guarded::new(&vec![-77f32; m * n], at_end);
         let p = ops.product();
@@ -281,7 +285,9 @@ fn sums_are_scaled_and_finished() {
             set("weight_zeros", p.b_zeros.cast(), DType::Int32, &[p.n], None);
         }
         let scales = [("row_scales", &rows), ("column_scales", &columns), ("bias", &bias)];
-        for ((name, values), _) in scales.into_iter().zip(has).filter(|(_, has)| *has) {
+        for ((name, values), _) in
+            scales.into_iter().zip(is_present).filter(|(_, is_present)| *is_present)
+        {
             let row = name == "row_scales";
             let (dim, stride) = if row { (p.m, step) } else { (p.n, 1) };
             set(name, values.as_ptr().cast(), DType::Float32, &[dim], Some(&[stride]));
@@ -294,21 +300,21 @@ fn sums_are_scaled_and_finished() {
         // SAFETY: the operands have these sizes.
         let status = unsafe { Int8Product::run(&runtime, &call, &sizes) };
         assert_eq!(status, STATUS_OK);
-        for (at, (&got, sum)) in out.values().iter().zip(ops.want()).enumerate() {
+        for (at, (&got, sum)) in out.values().iter().zip(ops.expected()).enumerate() {
             let (i, j) = (at / n, at % n);
-            let mut want = sum as f32;
-            want *= if has[0] { rows.values()[i * step as usize] } else { 1.0 };
-            want *= if has[1] { columns.values()[j] } else { 1.0 };
-            want += if has[2] { bias.values()[j] } else { 0.0 };
-            assert_eq!(got, want.clamp(-2.0, 900.0), "{bits} {at}");
+            let mut expected = sum as f32;
+            expected *= if is_present[0] { rows.values()[i * step as usize] } else { 1.0 };
+            expected *= if is_present[1] { columns.values()[j] } else { 1.0 };
+            expected += if is_present[2] { bias.values()[j] } else { 0.0 };
+            assert_eq!(got, expected.clamp(-2.0, 900.0), "{bits} {at}");
         }
     }
 }
 
 #[test]
-fn senseless_sizes_are_statuses() {
-    let how = How { signed: true, a_zeros: Zeros::One, b_zeros: false, at_end: true };
-    let ops = Operands::new((3, 20, 9), how);
+fn invalid_sizes_return_a_status() {
+    let variant = Variant { signed: true, a_zeros: Zeros::One, b_zeros: false, at_end: true };
+    let ops = Operands::new((3, 20, 9), variant);
     let p = ops.product();
     for bad in [
         QuantizedGemm { m: -1, ..p },

@@ -1,5 +1,4 @@
-//! Recurrent layers: every cell and instruction set, between guard pages, compared with the
-//! definition in float64.
+//! Compares recurrent layers with their definition in float64: every cell and instruction set, between guard pages.
 
 use std::ffi::c_void;
 
@@ -20,22 +19,22 @@ fn noise(len: usize, seed: usize) -> Vec<f32> {
 
 /// A variant of a kernel call.
 #[derive(Clone, Copy, Debug)]
-struct Form {
+struct Variant {
     directions: usize,
     reverse: bool,
-    /// Whether sequences come before steps.
-    batched: bool,
-    /// Whether there are biases, peepholes, lengths and initial states.
-    full: bool,
+    /// Whether the batch dim is before the steps.
+    batch_first: bool,
+    /// Whether there are all optional operands: biases, peepholes, lengths and initial states.
+    has_all_operands: bool,
 }
 
-impl Form {
-    fn all() -> impl Iterator<Item = Form> {
-        (0..16).map(|bits| Form {
+impl Variant {
+    fn all() -> impl Iterator<Item = Variant> {
+        (0..16).map(|bits| Variant {
             directions: 1 + (bits & 1),
             reverse: bits & 2 != 0,
-            batched: bits & 4 != 0,
-            full: bits & 8 != 0,
+            batch_first: bits & 4 != 0,
+            has_all_operands: bits & 8 != 0,
         })
     }
 }
@@ -47,7 +46,7 @@ struct Operands {
     w: Vec<f32>,
     r: Vec<f32>,
     bias: Vec<f32>,
-    peep: Vec<f32>,
+    peepholes: Vec<f32>,
     h: Vec<f32>,
     c: Vec<f32>,
     lengths: Vec<i64>,
@@ -64,19 +63,27 @@ impl Operands {
             w: noise(rows * input, 2),
             r: noise(rows * hidden, 3),
             bias: noise(2 * rows, 4),
-            peep: noise(6 * hidden, 5),
+            peepholes: noise(6 * hidden, 5),
             h: noise(2 * batch * hidden, 6),
             c: noise(2 * batch * hidden, 7),
             lengths: (0..batch).map(|b| (steps as i64 - 1 - 2 * b as i64).max(0)).collect(),
         }
     }
 
-    /// The gates of a unit without the recurrent product, and that product alone.
-    fn sums(&self, d: usize, row: usize, x: &[f32], state: &[f64], full: bool) -> (f64, f64) {
+    /// The input product and the recurrent product of a gate of a unit, with their biases.
+    fn sums(
+        &self,
+        d: usize,
+        row: usize,
+        x: &[f32],
+        state: &[f64],
+        has_all_operands: bool,
+    ) -> (f64, f64) {
         let (_, _, input, hidden) = self.sizes;
         let rows = self.cell.gates() * hidden;
         let at = d * rows + row;
-        let bias = |k: usize| if full { f64::from(self.bias[2 * d * rows + k]) } else { 0.0 };
+        let bias =
+            |k: usize| if has_all_operands { f64::from(self.bias[2 * d * rows + k]) } else { 0.0 };
         let w = &self.w[at * input..][..input];
         let r = &self.r[at * hidden..][..hidden];
         let of_x: f64 = x.iter().zip(w).map(|(&a, &w)| f64::from(a) * f64::from(w)).sum();
@@ -84,12 +91,14 @@ impl Operands {
         (of_x + bias(row), of_state + bias(rows + row))
     }
 
-    /// One step of one sequence.
-    fn step(&self, d: usize, x: &[f32], h: &mut [f64], c: &mut [f64], full: bool) {
+    /// Computes one step of one sequence.
+    fn step(&self, d: usize, x: &[f32], h: &mut [f64], c: &mut [f64], has_all_operands: bool) {
         let hidden = self.sizes.3;
         let sigmoid = |x: f64| 1.0 / (1.0 + (-x).exp());
         let before = h.to_vec();
-        let gate = |g: usize, u: usize, state: &[f64]| self.sums(d, g * hidden + u, x, state, full);
+        let gate = |g: usize, u: usize, state: &[f64]| {
+            self.sums(d, g * hidden + u, x, state, has_all_operands)
+        };
         let sum = |g: usize, u: usize| {
             let (a, b) = gate(g, u, &before);
             a + b
@@ -99,16 +108,20 @@ impl Operands {
             _ => Vec::new(),
         };
         for u in 0..hidden {
-            let peep = |g: usize| {
-                if full { f64::from(self.peep[(d * 3 + g) * hidden + u]) } else { 0.0 }
+            let peepholes = |g: usize| {
+                if has_all_operands {
+                    f64::from(self.peepholes[(d * 3 + g) * hidden + u])
+                } else {
+                    0.0
+                }
             };
             let mix = |z: f64, n: f64| (1.0 - z) * n + z * before[u];
             h[u] = match self.cell {
                 Cell::Lstm => {
-                    let i = sigmoid(sum(0, u) + peep(0) * c[u]);
-                    let f = sigmoid(sum(2, u) + peep(2) * c[u]);
+                    let i = sigmoid(sum(0, u) + peepholes(0) * c[u]);
+                    let f = sigmoid(sum(2, u) + peepholes(2) * c[u]);
                     c[u] = f * c[u] + i * sum(3, u).tanh();
-                    sigmoid(sum(1, u) + peep(1) * c[u]) * c[u].tanh()
+                    sigmoid(sum(1, u) + peepholes(1) * c[u]) * c[u].tanh()
                 }
                 Cell::Gru => {
                     let (a, b) = gate(2, u, &reset);
@@ -123,57 +136,64 @@ impl Operands {
         }
     }
 
-    /// Results `[steps, directions, batch, hidden]` in the order of the variant, final output
-    /// states and final cell states.
-    fn want(&self, form: Form) -> [Vec<f64>; 3] {
+    /// The expected results `[steps, directions, batch, hidden]` in the layout of the variant, final output states and
+    /// final cell states.
+    fn expected(&self, variant: Variant) -> [Vec<f64>; 3] {
         let (steps, batch, input, hidden) = self.sizes;
-        let wide = |v: &[f32]| v.iter().map(|&x| f64::from(x)).collect::<Vec<_>>();
-        let count = form.directions * batch * hidden;
-        let start = |v: &[f32]| if form.full { wide(&v[..count]) } else { vec![0f64; count] };
+        let to_f64 = |v: &[f32]| v.iter().map(|&x| f64::from(x)).collect::<Vec<_>>();
+        let count = variant.directions * batch * hidden;
+        let start = |v: &[f32]| {
+            if variant.has_all_operands { to_f64(&v[..count]) } else { vec![0f64; count] }
+        };
         let (mut h, mut c) = (start(&self.h), start(&self.c));
         let mut y = vec![0f64; steps * count];
-        for d in 0..form.directions {
+        for d in 0..variant.directions {
             for b in 0..batch {
-                let state = form.state(self.sizes, d, b);
-                let length = if form.full { self.lengths[b] as usize } else { steps };
+                let state = variant.state(self.sizes, d, b);
+                let length =
+                    if variant.has_all_operands { self.lengths[b] as usize } else { steps };
                 for index in 0..length {
-                    let backwards = d == 1 || form.reverse;
-                    let t = if backwards { length - 1 - index } else { index };
-                    let x = if form.batched { b * steps + t } else { t * batch + b };
+                    let is_backward = d == 1 || variant.reverse;
+                    let t = if is_backward { length - 1 - index } else { index };
+                    let x = if variant.batch_first { b * steps + t } else { t * batch + b };
                     let x = &self.x[x * input..][..input];
                     let (h, c) = (&mut h[state..][..hidden], &mut c[state..][..hidden]);
-                    self.step(d, x, h, c, form.full);
-                    y[form.result(self.sizes, (t, d, b))..][..hidden].copy_from_slice(h);
+                    self.step(d, x, h, c, variant.has_all_operands);
+                    y[variant.result(self.sizes, (t, d, b))..][..hidden].copy_from_slice(h);
                 }
             }
         }
         [y, h, c]
     }
 
-    fn packed(&self, form: Form) -> [Vec<f32>; 3] {
+    fn packed(&self, variant: Variant) -> [Vec<f32>; 3] {
         let (_, _, input, hidden) = self.sizes;
         let (cell, rows) = (self.cell, self.cell.gates() * hidden);
         let [mut w, mut r, mut bias] = [const { Vec::new() }; 3];
-        for d in 0..form.directions {
+        for d in 0..variant.directions {
             let of = |v: &[f32], size: usize| v[d * size..][..size].to_vec();
             w.extend(pack_input(cell, &of(&self.w, rows * input), hidden, input).unwrap());
             r.extend(pack_state(cell, &of(&self.r, rows * hidden), hidden).unwrap());
-            let own = of(&self.bias, 2 * rows);
-            bias.extend(pack_bias(cell, form.full.then_some(&own[..]), hidden).unwrap());
+            let bias_of_direction = of(&self.bias, 2 * rows);
+            bias.extend(
+                pack_bias(cell, variant.has_all_operands.then_some(&bias_of_direction[..]), hidden)
+                    .unwrap(),
+            );
         }
         [w, r, bias]
     }
 
-    fn check(&self, runtime: &KernelRuntime, isa: Isa, form: Form, at_end: bool) {
+    fn check(&self, runtime: &KernelRuntime, isa: Isa, variant: Variant, at_end: bool) {
         let (steps, batch, input, hidden) = self.sizes;
         let guard = |v: &[f32]| Guarded::new(v, at_end);
-        let [w, r, bias] = self.packed(form).map(|v| guard(&v));
-        let count = form.directions * batch * hidden;
-        let (x, peep) = (guard(&self.x), guard(&self.peep[..form.directions * 3 * hidden]));
+        let [w, r, bias] = self.packed(variant).map(|v| guard(&v));
+        let count = variant.directions * batch * hidden;
+        let (x, peepholes) =
+            (guard(&self.x), guard(&self.peepholes[..variant.directions * 3 * hidden]));
         let (h, c) = (guard(&self.h[..count]), guard(&self.c[..count]));
-        let none = vec![f32::NAN; steps * count];
+        let blank = vec![f32::NAN; steps * count];
         let (y, last_h, last_c) =
-            (guard(&none), guard(&vec![f32::NAN; count]), guard(&vec![f32::NAN; count]));
+            (guard(&blank), guard(&vec![f32::NAN; count]), guard(&vec![f32::NAN; count]));
         let lengths = Guarded::new(&self.lengths, at_end);
         let lstm = self.cell == Cell::Lstm;
         let layer = Layer {
@@ -182,9 +202,9 @@ impl Operands {
             batch,
             input,
             hidden,
-            directions: form.directions,
-            reverse: form.reverse,
-            x: if form.batched {
+            directions: variant.directions,
+            reverse: variant.reverse,
+            x: if variant.batch_first {
                 (x.as_ptr(), input, steps * input)
             } else {
                 (x.as_ptr(), batch * input, input)
@@ -192,32 +212,36 @@ impl Operands {
             w: w.as_ptr(),
             r: r.as_ptr(),
             bias: bias.as_ptr(),
-            peepholes: if form.full && lstm { peep.as_ptr() } else { std::ptr::null_mut() },
-            lengths: if form.full { lengths.as_ptr() } else { std::ptr::null() },
+            peepholes: if variant.has_all_operands && lstm {
+                peepholes.as_ptr()
+            } else {
+                std::ptr::null_mut()
+            },
+            lengths: if variant.has_all_operands { lengths.as_ptr() } else { std::ptr::null() },
             y: (
                 y.as_ptr(),
-                form.result(self.sizes, (1, 0, 0)),
-                form.result(self.sizes, (0, 1, 0)),
-                form.result(self.sizes, (0, 0, 1)),
+                variant.result(self.sizes, (1, 0, 0)),
+                variant.result(self.sizes, (0, 1, 0)),
+                variant.result(self.sizes, (0, 0, 1)),
             ),
-            first: if form.full {
+            first: if variant.has_all_operands {
                 (h.as_ptr(), c.as_ptr())
             } else {
                 (std::ptr::null(), std::ptr::null())
             },
             last: (last_h.as_ptr(), if lstm { last_c.as_ptr() } else { std::ptr::null_mut() }),
-            state: (form.state(self.sizes, 1, 0), form.state(self.sizes, 0, 1)),
+            state: (variant.state(self.sizes, 1, 0), variant.state(self.sizes, 0, 1)),
         };
         // SAFETY: the operands have these sizes; the machine has the instruction set.
         assert_eq!(unsafe { run(isa, runtime, &layer) }, STATUS_OK);
         let results = [&y, &last_h, &last_c];
-        let given = if lstm { 3 } else { 2 };
-        for (got, want) in results.into_iter().zip(self.want(form)).take(given) {
-            for (at, (&got, want)) in got.values().iter().zip(want).enumerate() {
-                let near = (f64::from(got) - want).abs() <= 3e-5;
+        let result_count = if lstm { 3 } else { 2 };
+        for (got, expected) in results.into_iter().zip(self.expected(variant)).take(result_count) {
+            for (at, (&got, expected)) in got.values().iter().zip(expected).enumerate() {
+                let is_close = (f64::from(got) - expected).abs() <= 3e-5;
                 assert!(
-                    near,
-                    "{isa:?} {:?} {:?} {form:?} {at}: {got}, not {want}",
+                    is_close,
+                    "{isa:?} {:?} {:?} {variant:?} {at}: {got}, not {expected}",
                     self.cell, self.sizes
                 );
             }
@@ -225,13 +249,13 @@ impl Operands {
     }
 }
 
-impl Form {
+impl Variant {
     fn state(self, (_, batch, _, hidden): Sizes, d: usize, b: usize) -> usize {
-        (if self.batched { b * self.directions + d } else { d * batch + b }) * hidden
+        (if self.batch_first { b * self.directions + d } else { d * batch + b }) * hidden
     }
 
     fn result(self, (steps, batch, _, hidden): Sizes, (t, d, b): (usize, usize, usize)) -> usize {
-        let row = match self.batched {
+        let row = match self.batch_first {
             true => (b * steps + t) * self.directions + d,
             false => (t * self.directions + d) * batch + b,
         };
@@ -248,7 +272,7 @@ fn team_runtime(team: &Team) -> KernelRuntime {
 }
 
 #[test]
-fn every_cell_isa_size_and_form() {
+fn every_cell_isa_size_and_variant() {
     let sizes = [
         (0, 2, 3, 5),
         (3, 0, 3, 5),
@@ -264,8 +288,13 @@ fn every_cell_isa_size_and_form() {
         for sizes in sizes {
             let operands = Operands::new(cell, sizes);
             for isa in available() {
-                for form in Form::all() {
-                    operands.check(&KernelRuntime::serial(), isa, form, form.reverse != form.full);
+                for variant in Variant::all() {
+                    operands.check(
+                        &KernelRuntime::serial(),
+                        isa,
+                        variant,
+                        variant.reverse != variant.has_all_operands,
+                    );
                 }
             }
         }
@@ -273,33 +302,33 @@ fn every_cell_isa_size_and_form() {
 }
 
 #[test]
-fn many_rows_are_computed_in_stretches_and_blocks() {
+fn many_rows_are_computed_in_ranges_of_steps_and_blocks() {
     for cell in Cell::ALL {
         for sizes in [(300, 2, 3, 5), (3, 200, 3, 5), (700, 1, 2, 3)] {
             let operands = Operands::new(cell, sizes);
-            for form in Form::all().filter(|f| f.directions == 2) {
+            for variant in Variant::all().filter(|f| f.directions == 2) {
                 let isa = available().next().unwrap();
-                operands.check(&KernelRuntime::serial(), isa, form, true);
+                operands.check(&KernelRuntime::serial(), isa, variant, true);
             }
         }
     }
 }
 
 #[test]
-fn threads_share_the_panels_of_a_step() {
+fn threads_divide_the_panels_of_a_step() {
     let team = Team::new(3);
     for cell in Cell::ALL {
         let operands = Operands::new(cell, (5, 9, 40, 300));
         for isa in available() {
-            for form in Form::all().filter(|f| f.full != f.batched) {
-                operands.check(&team_runtime(&team), isa, form, true);
+            for variant in Variant::all().filter(|f| f.has_all_operands != f.batch_first) {
+                operands.check(&team_runtime(&team), isa, variant, true);
             }
         }
     }
 }
 
 #[test]
-fn lengths_and_sizes_that_do_not_fit_are_told() {
+fn invalid_lengths_and_sizes_return_a_status() {
     let null = std::ptr::null_mut();
     let lengths = [4i64];
     let mut layer = Layer {

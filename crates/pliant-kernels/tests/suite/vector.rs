@@ -1,5 +1,5 @@
-//! Functions on slices: every instruction set of the machine, at awkward sizes, between guard
-//! pages, in place.
+//! Tests the slice functions with every instruction set of the machine, at sizes that leave remainders, between guard
+//! pages, and in place.
 
 use std::ptr::null;
 
@@ -10,19 +10,22 @@ use crate::guard::Guarded;
 
 const SIZES: [usize; 12] = [0, 1, 2, 3, 7, 8, 15, 16, 17, 63, 65, 200];
 
-/// Arguments inside and outside of every function's domain.
+/// Arguments inside and outside of the domains of the functions, with special values.
 fn arguments(n: usize, step: f64) -> Vec<f64> {
-    let ends =
+    let special =
         [0.0, -0.0, f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1.0, -1.0, 9000.5, 1e-40, 2e6];
-    let near = (0..n).map(|i| (i as f64 * step).sin() * (i % 7) as f64);
-    near.enumerate().map(|(i, x)| if i % 5 == 4 { ends[i / 5 % ends.len()] } else { x }).collect()
+    let ordinary = (0..n).map(|i| (i as f64 * step).sin() * (i % 7) as f64);
+    ordinary
+        .enumerate()
+        .map(|(i, x)| if i % 5 == 4 { special[i / 5 % special.len()] } else { x })
+        .collect()
 }
 
 /// An element type of the slices.
 trait Real: Copy {
     fn of(x: f64) -> Self;
     fn to(self) -> f64;
-    fn form(f: &VectorFn, isa: Isa) -> Option<Slices<Self>>;
+    fn slices(f: &VectorFn, isa: Isa) -> Option<Slices<Self>>;
 }
 
 impl Real for f32 {
@@ -32,7 +35,7 @@ impl Real for f32 {
     fn to(self) -> f64 {
         self.into()
     }
-    fn form(f: &VectorFn, isa: Isa) -> Option<Slices<f32>> {
+    fn slices(f: &VectorFn, isa: Isa) -> Option<Slices<f32>> {
         Some((f.single)(isa))
     }
 }
@@ -44,19 +47,19 @@ impl Real for f64 {
     fn to(self) -> f64 {
         self
     }
-    fn form(f: &VectorFn, isa: Isa) -> Option<Slices<f64>> {
+    fn slices(f: &VectorFn, isa: Isa) -> Option<Slices<f64>> {
         f.double.map(|double| double(isa))
     }
 }
 
-/// The results on slices adjacent to guard pages, written over the first operand if `in_place`.
-fn run<T: Real>(form: Slices<T>, x: &[T], y: &[T], at_end: bool, in_place: bool) -> Vec<f64> {
+/// The results on slices adjacent to guard pages. If `in_place`, they overwrite the first operand.
+fn run<T: Real>(function: Slices<T>, x: &[T], y: &[T], at_end: bool, in_place: bool) -> Vec<f64> {
     let (left, right) = (Guarded::new(x, at_end), Guarded::new(y, at_end));
     let out = Guarded::new(&vec![T::of(7.0); x.len()], at_end);
     let to = if in_place { &left } else { &out };
     // SAFETY: the slices have that many elements.
     let status = unsafe {
-        match form {
+        match function {
             Slices::One(f) => f(null(), to.as_ptr(), left.as_ptr(), x.len() as i64),
             Slices::Two(f) => f(null(), to.as_ptr(), left.as_ptr(), right.as_ptr(), x.len() as i64),
         }
@@ -65,9 +68,9 @@ fn run<T: Real>(form: Slices<T>, x: &[T], y: &[T], at_end: bool, in_place: bool)
     to.values().iter().map(|v| v.to()).collect()
 }
 
-/// The same, element by element.
-fn one_by_one<T: Real>(form: Slices<T>, x: &[T], y: &[T]) -> Vec<f64> {
-    (0..x.len()).flat_map(|i| run(form, &x[i..=i], &y[i..=i], true, false)).collect()
+/// The results of calls with one element each.
+fn one_by_one<T: Real>(function: Slices<T>, x: &[T], y: &[T]) -> Vec<f64> {
+    (0..x.len()).flat_map(|i| run(function, &x[i..=i], &y[i..=i], true, false)).collect()
 }
 
 fn bits(values: &[f64]) -> Vec<Option<u64>> {
@@ -75,23 +78,23 @@ fn bits(values: &[f64]) -> Vec<Option<u64>> {
 }
 
 fn check<T: Real>(f: &VectorFn, isa: Isa) {
-    let Some(form) = T::form(f, isa) else { return };
+    let Some(function) = T::slices(f, isa) else { return };
     for n in SIZES {
         let x: Vec<T> = arguments(n, 0.37).into_iter().map(T::of).collect();
         let y: Vec<T> = arguments(n, 0.23).into_iter().map(T::of).collect();
-        let want = bits(&one_by_one(form, &x, &y));
-        for how in 0..4 {
-            let (at_end, in_place) = (how & 1 != 0, how & 2 != 0);
-            let got = bits(&run(form, &x, &y, at_end, in_place));
+        let want = bits(&one_by_one(function, &x, &y));
+        for bits_of_case in 0..4 {
+            let (at_end, in_place) = (bits_of_case & 1 != 0, bits_of_case & 2 != 0);
+            let got = bits(&run(function, &x, &y, at_end, in_place));
             assert_eq!(got, want, "{} {isa:?} {n} at_end={at_end} in_place={in_place}", f.name);
         }
     }
-    // A negative count processes nothing.
+    // A negative count accesses no elements.
     let x = [T::of(0.5)];
     let to = Guarded::new(&x, true);
     // SAFETY: nothing is accessed.
     let status = unsafe {
-        match form {
+        match function {
             Slices::One(f) => f(null(), to.as_ptr(), x.as_ptr(), -3),
             Slices::Two(f) => f(null(), to.as_ptr(), x.as_ptr(), x.as_ptr(), -3),
         }
@@ -100,7 +103,7 @@ fn check<T: Real>(f: &VectorFn, isa: Isa) {
 }
 
 #[test]
-fn every_element_has_the_value_that_it_has_alone_inside_its_slices() {
+fn results_do_not_depend_on_other_elements() {
     for isa in available() {
         for f in FUNCTIONS {
             check::<f32>(f, isa);
@@ -109,10 +112,10 @@ fn every_element_has_the_value_that_it_has_alone_inside_its_slices() {
     }
 }
 
-/// Results of instruction sets with fused multiply-add are bit-identical; others differ by no more
-/// than the documented error.
+/// Results of instruction sets with fused multiply-add are bit-identical; others differ by no more than the documented
+/// error.
 #[test]
-fn every_isa_computes_the_same() {
+fn every_isa_gives_the_same_results() {
     let best = available().next().expect("there is plain code");
     for isa in available() {
         for f in FUNCTIONS {
@@ -122,31 +125,33 @@ fn every_isa_computes_the_same() {
             let got = run((f.single)(isa), &x, &y, true, false);
             for (i, (a, b)) in got.iter().zip(&want).enumerate() {
                 let same = a == b || a.is_nan() && b.is_nan();
-                let near = isa == Isa::Portable && (a - b).abs() <= b.abs() * 6e-7;
+                let is_close = isa == Isa::Portable && (a - b).abs() <= b.abs() * 6e-7;
                 let at = (x[i], y[i]);
-                assert!(same || near, "{} {isa:?} at {at:?}: {a}, not {b}", f.name);
+                assert!(same || is_close, "{} {isa:?} at {at:?}: {a}, not {b}", f.name);
             }
         }
     }
 }
 
 #[test]
-fn sixteen_bit_floats_are_converted_as_one_by_one() {
+fn half_conversions_match_scalar_conversions() {
     let all: Vec<u16> = (0..=u16::MAX).collect();
     for isa in available() {
         for n in SIZES.into_iter().chain([all.len()]) {
             let from = Guarded::new(&all[all.len() - n..], true);
             let wide = Guarded::new(&vec![0f32; n], true);
-            let back = Guarded::new(&vec![0u16; n], true);
+            let restored = Guarded::new(&vec![0u16; n], true);
             // SAFETY: the slices have that many elements.
             unsafe {
                 half::widen(isa)(null(), wide.as_ptr(), from.as_ptr(), n as i64);
-                half::narrow(isa)(null(), back.as_ptr(), wide.as_ptr(), n as i64);
+                half::narrow(isa)(null(), restored.as_ptr(), wide.as_ptr(), n as i64);
             }
-            for ((&bits, &x), &back) in from.values().iter().zip(wide.values()).zip(back.values()) {
+            for ((&bits, &x), &restored) in
+                from.values().iter().zip(wide.values()).zip(restored.values())
+            {
                 let want = pliant_kernels::scalar::f16_to_f32(bits.into());
                 assert!(x.to_bits() == want.to_bits() || x.is_nan() && want.is_nan(), "{bits:#x}");
-                assert!(back == bits || x.is_nan(), "{bits:#x} {isa:?}");
+                assert!(restored == bits || x.is_nan(), "{bits:#x} {isa:?}");
             }
         }
         let ties: Vec<f32> =
@@ -162,7 +167,7 @@ fn sixteen_bit_floats_are_converted_as_one_by_one() {
 
 /// NaN propagates from either operand with its sign; zeros are ordered by sign.
 #[test]
-fn extremes_keep_nan_and_order_zeros() {
+fn maximum_and_minimum_propagate_nan_and_order_zeros() {
     let values = [0.0f32, -0.0, f32::NAN, -f32::NAN, 1.0, -1.0, f32::INFINITY, f32::NEG_INFINITY];
     let (mut x, mut y) = (Vec::new(), Vec::new());
     for a in values {
