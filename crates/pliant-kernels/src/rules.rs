@@ -70,8 +70,8 @@ pub mod partition {
         m >= 2 * MIN_BLOCK_ROWS
     }
 
-    /// Whether threads get equal numbers of panels, so that rows need not be divided, too. Only measured for two
-    /// threads and few rows of six panels, which they share at 53 to 76 % ("Products with packed weights").
+    /// Whether threads get equal numbers of panels, so that rows need not be divided, too. Only measured for few rows
+    /// of six panels, which reach 53 to 76 % with two threads ("Products with packed weights").
     pub fn panels_suffice(panels: usize) -> bool {
         panels >= pieces() / 2 && panels.is_multiple_of(pieces() / 4)
     }
@@ -159,11 +159,11 @@ pub mod row_copies {
 /// Products of two non-constant operands.
 pub mod non_constant {
     /// Rows of k per pass, for panels of `columns` columns of float32: a panel then takes an eighth of the second-level
-    /// cache, at most 128 KB, and stays there beside A; so does what slivers read again in place. With 512 on Emerald
-    /// Rapids, 512 cubed reaches 83 % with one thread, 1024 cubed 73 ("Products of two non-constant operands"). All of
-    /// k in one pass takes the same time if B is packed for 8 to 64 rows, and in place for 6; in place it takes 1.2 to
-    /// 1.4 times as long for 12 and 24 rows and 1.5 to 1.9 for 36 to 64, by 512 columns and k of 1024 and 2048 with one
-    /// thread.
+    /// cache, at most 128 KB, and stays there together with A. The same holds for rows of B that slivers read again in
+    /// place. With 512 on Emerald Rapids, 512 cubed reaches 83 % with one thread, 1024 cubed 73 ("Products of two
+    /// non-constant operands"). All of k in one pass takes the same time if B is packed for 8 to 64 rows, and in place
+    /// for 6; in place it takes 1.2 to 1.4 times as long for 12 and 24 rows and 1.5 to 1.9 for 36 to 64, by 512 columns
+    /// and k of 1024 and 2048 with one thread.
     pub fn depth(columns: usize) -> usize {
         let bytes = pliant_machine::Machine::host().l2_share(2).min(128 << 10);
         bytes / (columns.max(16) * size_of::<f32>())
@@ -224,12 +224,12 @@ pub mod tile_registers {
     /// which A would also be rounded; in place takes 2.1 for five. By 8-bit and 4-bit weights, slices as float32 take
     /// 1.7 and 1.9 for one row and 1.0 for four; in place takes 1.2 for five and 1.3 for eight.
     pub const FEW_ROWS: usize = 4;
-    /// Number of rows up to which bytes do not use tile registers. With one thread, of 384 x 384 and more, they take
-    /// 1.1 to 1.7 times as long as vectors for one row, 0.9 to 1.3 for two, 0.8 to 1.2 for three, 0.64 to 0.97 for four
-    /// (1.06 and 1.17 in two of three runs by 3072 x 768 and 768 x 3072, which are read from memory) and 0.55 to 0.94
-    /// for five.
+    /// Number of rows up to which products of 8-bit integers do not use tile registers. With one thread, of 384 x 384
+    /// and more, tile registers take 1.1 to 1.7 times as long as vectors for one row, 0.9 to 1.3 for two, 0.8 to 1.2
+    /// for three, 0.64 to 0.97 for four (1.06 and 1.17 in two of three runs by 3072 x 768 and 768 x 3072, which are
+    /// read from memory) and 0.55 to 0.94 for five.
     const FEW_BYTE_ROWS: usize = 3;
-    /// Approximate number of rows for which the products by vectors take as long as reading B into tile registers.
+    /// Approximate number of rows for which vectors take as long as tile registers take to read B.
     const MEMORY_BOUND_ROWS: usize = 2;
     /// Number of products in rows beyond [`MEMORY_BOUND_ROWS`] from which tile registers amortise their set-up time of
     /// 0.13 us. They take 2.0 times as long as vectors for 5 rows of 64 x 64, 1.06 for 16 and 0.88 for 24; 1.1 for 5 of

@@ -177,17 +177,17 @@ struct Sizes {
 impl Sizes {
     /// The sizes; `None` if the arguments are invalid.
     fn of(a: &Attention) -> Option<Sizes> {
-        let of = |d: i64| usize::try_from(d).ok();
-        let (heads, kv_heads) = (of(a.heads)?, of(a.kv_heads)?);
+        let to_usize = |d: i64| usize::try_from(d).ok();
+        let (heads, kv_heads) = (to_usize(a.heads)?, to_usize(a.kv_heads)?);
         let group = if heads == 0 { 0 } else { heads.checked_div(kv_heads)? };
         let sizes = Sizes {
-            batch: of(a.batch)?,
+            batch: to_usize(a.batch)?,
             kv_heads,
             group,
-            queries: of(a.queries)?,
-            keys: of(a.keys)?,
-            size: of(a.size)?,
-            value_size: of(a.value_size)?,
+            queries: to_usize(a.queries)?,
+            keys: to_usize(a.keys)?,
+            size: to_usize(a.size)?,
+            value_size: to_usize(a.value_size)?,
         };
         let divides = heads == group.checked_mul(kv_heads)?;
         let rows = sizes.rows_checked()?;

@@ -325,8 +325,8 @@ unsafe fn exponentials<L: MathLanes<Elem = f32> + Reduce>(
             // The product is rounded like that of the maximum, so that the argument of the maximum is exactly 0.
             let x = L::load(scores.add(at)).mul(scale).add(minus);
             // This operand order propagates NaN.
-            let kept = min_argument.max2(x);
-            let y = math::exp_within(&mut ops, &kept);
+            let clamped = min_argument.max2(x);
+            let y = math::exp_within(&mut ops, &clamped);
             let y = L::select_lt(x, min_argument, L::zero(), y);
             y.store(scores.add(at));
             sum = sum.add(y);

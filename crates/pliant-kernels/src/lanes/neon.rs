@@ -17,7 +17,7 @@ macro_rules! lanes {
 
             #[inline(always)]
             unsafe fn zero() -> Self {
-                // SAFETY: every AArch64 machine has these instructions, here and below.
+                // SAFETY: every AArch64 machine has these instructions; likewise below.
                 unsafe { $name($splat(0.0)) }
             }
 
@@ -35,11 +35,11 @@ macro_rules! lanes {
 
             #[inline(always)]
             unsafe fn load_first(from: *const $elem, count: usize) -> Self {
-                let mut all = [0.0; $n];
+                let mut elements = [0.0; $n];
                 // SAFETY: the caller guarantees `count` readable elements; the array has room for them.
                 unsafe {
-                    std::ptr::copy_nonoverlapping(from, all.as_mut_ptr(), count);
-                    Self::load(all.as_ptr())
+                    std::ptr::copy_nonoverlapping(from, elements.as_mut_ptr(), count);
+                    Self::load(elements.as_ptr())
                 }
             }
 
@@ -51,11 +51,11 @@ macro_rules! lanes {
 
             #[inline(always)]
             unsafe fn store_first(self, to: *mut $elem, count: usize) {
-                let mut all = [0.0; $n];
+                let mut elements = [0.0; $n];
                 // SAFETY: the caller guarantees `count` writable elements; the array has as many.
                 unsafe {
-                    self.store(all.as_mut_ptr());
-                    std::ptr::copy_nonoverlapping(all.as_ptr(), to, count);
+                    self.store(elements.as_mut_ptr());
+                    std::ptr::copy_nonoverlapping(elements.as_ptr(), to, count);
                 }
             }
 

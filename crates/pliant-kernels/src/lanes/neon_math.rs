@@ -12,7 +12,7 @@ macro_rules! math {
         impl MathLanes for $name {
             #[inline(always)]
             unsafe fn constant(value: f64) -> Self {
-                // SAFETY: every AArch64 machine has these instructions, here and below.
+                // SAFETY: every AArch64 machine has these instructions; likewise below.
                 unsafe { $name($set(value as $elem)) }
             }
             #[inline(always)]

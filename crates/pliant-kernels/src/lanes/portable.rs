@@ -30,12 +30,12 @@ macro_rules! array {
 
             #[inline(always)]
             unsafe fn load_first(from: *const $elem, count: usize) -> Self {
-                let mut all = [0.0; $n];
-                for (i, x) in all.iter_mut().enumerate().take(count) {
+                let mut elements = [0.0; $n];
+                for (i, x) in elements.iter_mut().enumerate().take(count) {
                     // SAFETY: the caller guarantees `count` readable elements.
                     *x = unsafe { from.add(i).read_unaligned() };
                 }
-                Array(all)
+                Array(elements)
             }
 
             #[inline(always)]

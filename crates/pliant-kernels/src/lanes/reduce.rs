@@ -13,17 +13,17 @@ pub trait Reduce: Lanes<Elem = f32> {
     /// The machine has the instructions; likewise below.
     #[inline(always)]
     unsafe fn sum_lanes(self) -> f32 {
-        let mut all = [0f32; WIDEST];
+        let mut lanes = [0f32; WIDEST];
         // SAFETY: the array is as wide as any vector.
-        unsafe { self.store(all.as_mut_ptr()) };
+        unsafe { self.store(lanes.as_mut_ptr()) };
         let mut half = Self::N / 2;
         while half > 0 {
             for i in 0..half {
-                all[i] += all[i + half];
+                lanes[i] += lanes[i + half];
             }
             half /= 2;
         }
-        all[0]
+        lanes[0]
     }
 
     /// The maximum of the lanes; unspecified if a lane is NaN.
@@ -32,17 +32,17 @@ pub trait Reduce: Lanes<Elem = f32> {
     /// As for [`Reduce::sum_lanes`].
     #[inline(always)]
     unsafe fn largest_lane(self) -> f32 {
-        let mut all = [0f32; WIDEST];
+        let mut lanes = [0f32; WIDEST];
         // SAFETY: as above.
-        unsafe { self.store(all.as_mut_ptr()) };
+        unsafe { self.store(lanes.as_mut_ptr()) };
         let mut half = Self::N / 2;
         while half > 0 {
             for i in 0..half {
-                all[i] = if all[i] > all[i + half] { all[i] } else { all[i + half] };
+                lanes[i] = if lanes[i] > lanes[i + half] { lanes[i] } else { lanes[i + half] };
             }
             half /= 2;
         }
-        all[0]
+        lanes[0]
     }
 }
 

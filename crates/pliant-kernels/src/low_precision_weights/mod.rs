@@ -96,12 +96,12 @@ struct CheckedGemm<'a> {
 /// The machine has `isa`. The runtime is valid; all addressed elements are valid, including whole panels; C overlaps no
 /// operand.
 pub unsafe fn run(isa: Isa, runtime: &KernelRuntime, g: &LowPrecisionGemm) -> i64 {
-    let of = |d: i64| usize::try_from(d).ok();
-    let (Some(m), Some(n), Some(k)) = (of(g.m), of(g.n), of(g.k)) else {
+    let to_usize = |d: i64| usize::try_from(d).ok();
+    let (Some(m), Some(n), Some(k)) = (to_usize(g.m), to_usize(g.n), to_usize(g.k)) else {
         return STATUS_BAD_ARGUMENTS;
     };
-    let width = of(g.width).filter(|&w| w > 0 && w.is_multiple_of(16) && w <= MAX_TILE_COLUMNS);
-    let group = of(g.group).filter(|&d| d > 0 && (d.is_multiple_of(2) || d >= k));
+    let width = to_usize(g.width).filter(|&w| w > 0 && w.is_multiple_of(16) && w <= MAX_TILE_COLUMNS);
+    let group = to_usize(g.group).filter(|&d| d > 0 && (d.is_multiple_of(2) || d >= k));
     let (Some(width), Some(group)) = (width, group) else { return STATUS_BAD_ARGUMENTS };
     let unscaled = g.scales.is_null() && g.zeros.is_null();
     if g.format == Format::BFloat16 && !unscaled {

@@ -1,6 +1,6 @@
 //! The exponential, hyperbolic and logistic functions.
 
-use super::{MathOps, Real, abs, horner, negated, odd, with_sign};
+use super::{MathOps, Real, abs, horner, negated, odd_polynomial, with_sign};
 
 /// `e^r - 1` of a small `r`, as the sum of `r` and `p * square`.
 pub(super) struct ExpM1<V> {
@@ -162,7 +162,7 @@ pub fn sinh<B: MathOps>(b: &mut B, x: &B::V) -> B::V {
     let (half_exp, half_inverse) = half_exps(b, &magnitude);
     let large = b.sub(&half_exp, &half_inverse);
     let large = with_sign(b, &large, x);
-    let small = odd(b, x, B::Real::SINH);
+    let small = odd_polynomial(b, x, B::Real::SINH);
     let one = b.f(1.0);
     let y = b.select_lt(&magnitude, &one, &small, &large);
     b.keep_nan(x, &y)
@@ -181,7 +181,7 @@ pub fn cosh<B: MathOps>(b: &mut B, x: &B::V) -> B::V {
 #[inline(always)]
 pub fn tanh<B: MathOps>(b: &mut B, x: &B::V) -> B::V {
     let magnitude = abs(b, x);
-    let small = odd(b, x, B::Real::TANH);
+    let small = odd_polynomial(b, x, B::Real::TANH);
     let (one, two, limit) = (b.f(1.0), b.f(2.0), b.f(0.625));
     // `min2` returns its second operand for NaN.
     let saturation = b.f(B::Real::TANH_ONE);

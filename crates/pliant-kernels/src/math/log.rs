@@ -1,6 +1,6 @@
 //! The logarithm and the inverse hyperbolic functions.
 
-use super::{MathOps, Real, abs, horner, odd, with_sign};
+use super::{MathOps, Real, abs, horner, odd_polynomial, with_sign};
 
 /// Natural logarithm; `-inf` at 0, NaN for negative numbers.
 #[inline(always)]
@@ -104,7 +104,7 @@ const HUGE: f64 = 1e9;
 /// Inverse hyperbolic sine.
 #[inline(always)]
 pub fn asinh<B: MathOps>(b: &mut B, x: &B::V) -> B::V {
-    let small = odd(b, x, B::Real::ASINH);
+    let small = odd_polynomial(b, x, B::Real::ASINH);
     let magnitude = abs(b, x);
     let (huge, half, zero) = (b.f(HUGE), b.f(0.5), b.f(0.0));
     let a = b.min2(&magnitude, &huge);
@@ -180,7 +180,7 @@ pub fn acosh<B: MathOps>(b: &mut B, x: &B::V) -> B::V {
 /// Inverse hyperbolic tangent; infinite at -1 and 1, NaN outside.
 #[inline(always)]
 pub fn atanh<B: MathOps>(b: &mut B, x: &B::V) -> B::V {
-    let small = odd(b, x, B::Real::ATANH);
+    let small = odd_polynomial(b, x, B::Real::ATANH);
     let (magnitude, one, half) = (abs(b, x), b.f(1.0), b.f(0.5));
     let twice = b.add(&magnitude, &magnitude);
     let one_minus = b.sub(&one, &magnitude);

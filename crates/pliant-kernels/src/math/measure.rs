@@ -207,8 +207,8 @@ fn arguments(per: u32) -> impl Iterator<Item = f32> {
 /// The arguments nearest to multiples of pi/2, for which most digits of the angle cancel.
 fn hard_angles() -> impl Iterator<Item = f32> {
     (1..5200).flat_map(|k| {
-        let near = (f64::from(k) * std::f64::consts::FRAC_PI_2) as f32;
-        [near.to_bits() - 1, near.to_bits(), near.to_bits() + 1].map(f32::from_bits)
+        let multiple = (f64::from(k) * std::f64::consts::FRAC_PI_2) as f32;
+        [multiple.to_bits() - 1, multiple.to_bits(), multiple.to_bits() + 1].map(f32::from_bits)
     })
 }
 
@@ -262,21 +262,21 @@ fn worst_double(row: &MeasuredFn) -> (f64, f64) {
             [f64::from_bits(bits), f64::from_bits(bits | 1 << 63)]
         })
     });
-    let near = (0..200_000).map(|k| f64::from(k - 100_000) * 7.3e-5 + 1e-7);
+    let ordinary = (0..200_000).map(|k| f64::from(k - 100_000) * 7.3e-5 + 1e-7);
     let ends = [f64::INFINITY, f64::NEG_INFINITY, f64::NAN, 0.0, -0.0];
     let used = |x: &f64| !row.limited || x.abs() <= f64::TRIG_LIMIT || x.is_nan();
-    let errors = arguments.chain(near).chain(ends).filter(used);
+    let errors = arguments.chain(ordinary).chain(ends).filter(used);
     worst(errors.map(|x| (ulps_double((row.double)(x), (row.expected)(x)), x)), 0.0)
 }
 
 /// Pairs of arguments over all exponents.
 fn pairs() -> impl Iterator<Item = (f32, f32)> {
     let all: Vec<f32> = arguments(3).collect();
-    let near: Vec<f32> = (0..2000).map(|k| 0.05 + k as f32 * 0.007).collect();
+    let ordinary: Vec<f32> = (0..2000).map(|k| 0.05 + k as f32 * 0.007).collect();
     let coarse: Vec<(f32, f32)> =
         all.iter().step_by(3).flat_map(|&y| all.iter().step_by(7).map(move |&x| (y, x))).collect();
-    let fine = near.clone().into_iter().flat_map(move |y| {
-        near.clone().into_iter().step_by(13).flat_map(move |x| [(y, x), (y, -x), (-y, x), (-y, -x)])
+    let fine = ordinary.clone().into_iter().flat_map(move |y| {
+        ordinary.clone().into_iter().step_by(13).flat_map(move |x| [(y, x), (y, -x), (-y, x), (-y, -x)])
     });
     coarse.into_iter().chain(fine.step_by(3))
 }

@@ -153,7 +153,7 @@ fn horner<B: MathOps>(b: &mut B, x: &B::V, coefficients: &[f64]) -> B::V {
 
 /// `x + x^3 * p(x^2)`: an odd function near 0.
 #[inline(always)]
-fn odd<B: MathOps>(b: &mut B, x: &B::V, coefficients: &[f64]) -> B::V {
+fn odd_polynomial<B: MathOps>(b: &mut B, x: &B::V, coefficients: &[f64]) -> B::V {
     let square = b.mul(x, x);
     let p = horner(b, &square, coefficients);
     let p = b.mul(&p, &square);

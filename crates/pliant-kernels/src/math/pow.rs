@@ -25,19 +25,19 @@ pub fn pow<B: MathOps<Real = f64>>(b: &mut B, x: &B::V, y: &B::V) -> B::V {
     let magnitude = abs(b, x);
     let log = log_of(b, &magnitude);
     // The logarithms of 0 and infinity become numbers far below or above all others.
-    let (bounded_low, most) = (b.f(1e-60), b.f(f64::from(f32::MAX)));
+    let (min, max) = (b.f(1e-60), b.f(f64::from(f32::MAX)));
     let (low, high) = (b.f(-1e300), b.f(1e300));
-    let log = b.select_lt(&magnitude, &bounded_low, &low, &log);
-    let log = b.select_lt(&most, &magnitude, &high, &log);
-    let power_magnitude = abs(b, y);
-    // An infinite power of 1 is 1.
-    let (bounded_low, minus) = (b.min2(y, &big), b.f(-1e300));
-    let bounded = b.max2(&bounded_low, &minus);
+    let log = b.select_lt(&magnitude, &min, &low, &log);
+    let log = b.select_lt(&max, &magnitude, &high, &log);
+    let exponent_magnitude = abs(b, y);
+    // Bound the exponent, so that an infinite exponent times the logarithm 0 of 1 is 0 instead of NaN.
+    let (bounded, minus) = (b.min2(y, &big), b.f(-1e300));
+    let bounded = b.max2(&bounded, &minus);
     let power = b.mul(&bounded, &log);
     let value = exp_of(b, &power);
     // The power of a negative number is negative if the exponent is odd, and NaN if the exponent is not an integer.
     let even = b.f((1u64 << 30) as f64);
-    let n = b.min2(&power_magnitude, &even);
+    let n = b.min2(&exponent_magnitude, &even);
     let half = b.f(0.5);
     let halved = b.mul(&n, &half);
     let (fractional, odd) = (fraction(b, &n), fraction(b, &halved));
@@ -55,7 +55,7 @@ pub fn pow<B: MathOps<Real = f64>>(b: &mut B, x: &B::V, y: &B::V) -> B::V {
     let from_one = b.sub(x, &one);
     let from_one = abs(b, &from_one);
     let value = b.select_lt(&from_one, &epsilon, &one, &value);
-    b.select_lt(&power_magnitude, &epsilon, &one, &value)
+    b.select_lt(&exponent_magnitude, &epsilon, &one, &value)
 }
 
 /// The distance from the nearest integer, for numbers from 0 to 2^31.
@@ -76,10 +76,10 @@ pub fn pow_positive_finite<B: MathOps<Real = f64>>(b: &mut B, x: &B::V, y: &B::V
     let power = b.mul(y, &log);
     // The difference of a number and itself is NaN if it is not finite.
     let (from_x, from_y) = (b.sub(x, x), b.sub(y, y));
-    let (sum, most) = (b.add(&from_x, &from_y), b.f(2.0 * MAX_FINITE_BOUND));
+    let (sum, above) = (b.add(&from_x, &from_y), b.f(2.0 * MAX_FINITE_BOUND));
     let check = b.add(&sum, x);
     // NaN becomes a number above the bound.
-    let check = b.min2(&check, &most);
+    let check = b.min2(&check, &above);
     (exp_of(b, &power), check)
 }
 

@@ -56,7 +56,7 @@ impl Units {
     /// Computes the next states and results of the units.
     ///
     /// # Safety
-    /// The machine has `isa`. All addressed elements are valid; what is written overlaps no other operand.
+    /// The machine has `isa`. All addressed elements are valid; written elements overlap no other operand.
     pub unsafe fn finish(&self, isa: Isa) {
         let finish = for_isa!(isa, finish(units: &Units)).0;
         // SAFETY: guaranteed by the caller.

@@ -415,7 +415,7 @@ impl Layer {
 /// Computes a layer with the given instruction set. Returns a kernel status.
 ///
 /// # Safety
-/// The machine has `isa`. The runtime is valid; all addressed elements are valid, and what is written overlaps no other
+/// The machine has `isa`. The runtime is valid; all addressed elements are valid, and written elements overlap no other
 /// operand.
 pub unsafe fn run(isa: Isa, runtime: &KernelRuntime, layer: &Layer) -> i64 {
     let Some(s) = layer.sizes() else { return STATUS_NO_MEMORY };

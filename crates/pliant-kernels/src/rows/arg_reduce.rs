@@ -194,7 +194,7 @@ unsafe fn side_by_side<T: Element, const LARGEST: bool, const N: usize>(
     (stride, step): (usize, usize),
     columns: usize,
 ) -> [i64; N] {
-    let mut found = [0i64; N];
+    let mut positions = [0i64; N];
     // SAFETY: guaranteed by the caller.
     let mut best: [T::Key; N] = std::array::from_fn(|i| unsafe { (*x.add(i * stride)).key() });
     for j in 1..columns {
@@ -203,10 +203,10 @@ unsafe fn side_by_side<T: Element, const LARGEST: bool, const N: usize>(
             let key = unsafe { (*x.add(i * stride + j * step)).key() };
             let is_better = is_better_key::<T::Key, LARGEST>(key, best[i]);
             best[i] = if is_better { key } else { best[i] };
-            found[i] = if is_better { j as i64 } else { found[i] };
+            positions[i] = if is_better { j as i64 } else { positions[i] };
         }
     }
-    found
+    positions
 }
 
 /// Whether rows of `columns` elements with stride `step` are computed one after the other.
@@ -282,8 +282,8 @@ impl<T: Element> RowBlock<T> {
             // SAFETY: guaranteed by the caller; these rows exist.
             unsafe {
                 let (x, strides) = (self.x.add(row * stride), (stride, self.step));
-                let found = side_by_side::<T, LARGEST, N>(x, strides, self.columns);
-                for (i, &position) in found.iter().enumerate() {
+                let positions = side_by_side::<T, LARGEST, N>(x, strides, self.columns);
+                for (i, &position) in positions.iter().enumerate() {
                     *self.out.add((row + i) * self.out_stride) = position;
                 }
             }
@@ -378,12 +378,12 @@ impl<T: Element> Reduction<T> {
     /// # Safety
     /// As for [`Self::reduce_rows`].
     unsafe fn reduce_parts(&self, runtime: &KernelRuntime, rows: usize, parts: usize) -> i64 {
-        let mut found: Vec<i64> = Vec::new();
-        if found.try_reserve_exact(rows * parts).is_err() {
+        let mut positions: Vec<i64> = Vec::new();
+        if positions.try_reserve_exact(rows * parts).is_err() {
             return STATUS_NO_MEMORY;
         }
-        found.resize(rows * parts, 0);
-        let results = Rows::of_slice(&mut found);
+        positions.resize(rows * parts, 0);
+        let results = Rows::of_slice(&mut positions);
         let run = |index: usize| {
             let columns = even_part(self.columns, 1, index % parts, parts);
             let row = self.x.uniform_rows(index / parts).address.cast_const();
@@ -407,9 +407,9 @@ impl<T: Element> Reduction<T> {
         if status != STATUS_OK {
             return status;
         }
-        for (row, found) in found.chunks_exact(parts).enumerate() {
+        for (row, positions) in positions.chunks_exact(parts).enumerate() {
             let x = self.x.uniform_rows(row).address;
-            let at = |k: usize| even_part(self.columns, 1, k, parts).start + found[k] as usize;
+            let at = |k: usize| even_part(self.columns, 1, k, parts).start + positions[k] as usize;
             // SAFETY: guaranteed by the caller; positions are below the number of columns.
             let key = |position: usize| unsafe { (*x.add(position * self.step)).key() };
             let mut best = at(0);

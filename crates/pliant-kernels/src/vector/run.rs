@@ -47,14 +47,14 @@ pub trait InDouble {
 /// An element type of the slices.
 trait Number: Real {
     fn from_f64(x: f64) -> Self;
-    fn to(self) -> f64;
+    fn to_f64(self) -> f64;
 }
 
 impl Number for f32 {
     fn from_f64(x: f64) -> f32 {
         x as f32
     }
-    fn to(self) -> f64 {
+    fn to_f64(self) -> f64 {
         self.into()
     }
 }
@@ -63,7 +63,7 @@ impl Number for f64 {
     fn from_f64(x: f64) -> f64 {
         x
     }
-    fn to(self) -> f64 {
+    fn to_f64(self) -> f64 {
         self
     }
 }
@@ -77,14 +77,14 @@ const WIDEST: usize = 16;
 /// As for [`one`].
 #[inline(always)]
 unsafe fn value<L: MathLanes<Elem: Number>, F: Unary>(x: L) -> L {
-    // SAFETY: the caller guarantees instructions.
+    // SAFETY: the caller guarantees the instructions.
     unsafe {
         let mut ops = Wide::<L>::new();
         let y = F::value(&mut ops, &x);
         if let Some(platform) = F::PLATFORM {
             let limit = L::constant(<L::Elem as Real>::TRIG_LIMIT);
-            let size = x.iand(L::pattern(!<L::Elem as Real>::SIGN));
-            if L::any_lt(limit, size) {
+            let magnitude = x.iand(L::pattern(!<L::Elem as Real>::SIGN));
+            if L::any_lt(limit, magnitude) {
                 return with_platform_values(x, y, platform);
             }
         }
@@ -104,7 +104,7 @@ unsafe fn with_platform_values<L: MathLanes<Elem: Number>>(
     platform: fn(f64) -> f64,
 ) -> L {
     let (mut xs, mut ys) = ([L::Elem::from_f64(0.0); WIDEST], [L::Elem::from_f64(0.0); WIDEST]);
-    // SAFETY: the caller guarantees instructions; the arrays are as wide as any vector.
+    // SAFETY: the caller guarantees the instructions; the arrays are as wide as any vector.
     unsafe {
         x.store(xs.as_mut_ptr());
         y.store(ys.as_mut_ptr());
@@ -117,8 +117,8 @@ unsafe fn with_platform_values<L: MathLanes<Elem: Number>>(
 #[inline(never)]
 fn replace_large<T: Number>(xs: &[T], ys: &mut [T], platform: fn(f64) -> f64) {
     for (x, y) in xs.iter().zip(ys) {
-        if x.to().abs() > T::TRIG_LIMIT {
-            *y = T::from_f64(platform(x.to()));
+        if x.to_f64().abs() > T::TRIG_LIMIT {
+            *y = T::from_f64(platform(x.to_f64()));
         }
     }
 }
@@ -181,7 +181,7 @@ unsafe fn two<L: MathLanes<Elem: Number>, F: Binary>(
 /// As for [`one`].
 #[inline(always)]
 unsafe fn value_in_double<L: FromSingle, F: InDouble>(x: L, y: L) -> L {
-    // SAFETY: the caller guarantees instructions.
+    // SAFETY: the caller guarantees the instructions.
     unsafe {
         let mut ops = Wide::<L>::new();
         let (value, check) = F::fast(&mut ops, &x, &y);

@@ -103,7 +103,7 @@ struct Operands {
 impl Operands {
     fn new(case: Case, at_end: bool) -> Operands {
         let c = &case;
-        let of = |heads: usize, rows: usize, size: usize, seed: u64| {
+        let noisy = |heads: usize, rows: usize, size: usize, seed: u64| {
             Guarded::new(&noise(c.batch * heads * rows * size, seed), at_end)
         };
         let bias = c.bias.map(|varies| {
@@ -117,9 +117,9 @@ impl Operands {
         });
         Operands {
             case,
-            q: of(c.heads, c.queries, c.size, 1),
-            k: of(c.kv_heads, c.keys, c.size, 2),
-            v: of(c.kv_heads, c.keys, c.value_size, 3),
+            q: noisy(c.heads, c.queries, c.size, 1),
+            k: noisy(c.kv_heads, c.keys, c.size, 2),
+            v: noisy(c.kv_heads, c.keys, c.value_size, 3),
             out: Guarded::new(
                 &vec![f32::NAN; c.batch * c.heads * c.queries * c.value_size],
                 at_end,
@@ -260,7 +260,7 @@ impl Operands {
 
 fn cases() -> Vec<Case> {
     let all = Some([true; 4]);
-    let of_queries = Case { mask: Some([true, true, true, false]), ..PLAIN };
+    let mask_of_queries = Case { mask: Some([true, true, true, false]), ..PLAIN };
     let masked = Case { keys: 37, mask: all, masked_score: 0.25, ..PLAIN };
     let nan = Case { causal: true, fully_masked: FullyMasked::Nan, ..PLAIN };
     let mut cases = vec![
@@ -287,12 +287,12 @@ fn cases() -> Vec<Case> {
         Case { keys: 33, bias: Some([true, false, true, false]), ..PLAIN },
         Case { queries: 19, keys: 100, mask: all, cap: 0.5, ..PLAIN },
         Case { queries: 19, keys: 100, mask: Some([true, false, false, true]), ..PLAIN },
-        Case { queries: 3, keys: 9, ..of_queries },
+        Case { queries: 3, keys: 9, ..mask_of_queries },
         masked,
         Case { bias: all, ..masked },
         Case { bias: all, mask_before_bias: true, ..masked },
-        Case { masked_score: -1e9, ..of_queries },
-        Case { keys: 40, masked_score: f64::from(f32::MIN), ..of_queries },
+        Case { masked_score: -1e9, ..mask_of_queries },
+        Case { keys: 40, masked_score: f64::from(f32::MIN), ..mask_of_queries },
         Case { queries: 100, keys: 100, causal: true, ..PLAIN },
         Case { queries: 100, keys: 90, causal: true, window: 21, offset: -3, ..PLAIN },
         Case { queries: 20, keys: 150, causal: true, offset: 130, ..PLAIN },

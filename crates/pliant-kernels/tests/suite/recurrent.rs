@@ -171,10 +171,10 @@ impl Operands {
         let (cell, rows) = (self.cell, self.cell.gates() * hidden);
         let [mut w, mut r, mut bias] = [const { Vec::new() }; 3];
         for d in 0..variant.directions {
-            let of = |v: &[f32], size: usize| v[d * size..][..size].to_vec();
-            w.extend(pack_input(cell, &of(&self.w, rows * input), hidden, input).unwrap());
-            r.extend(pack_state(cell, &of(&self.r, rows * hidden), hidden).unwrap());
-            let bias_of_direction = of(&self.bias, 2 * rows);
+            let of_direction = |v: &[f32], size: usize| v[d * size..][..size].to_vec();
+            w.extend(pack_input(cell, &of_direction(&self.w, rows * input), hidden, input).unwrap());
+            r.extend(pack_state(cell, &of_direction(&self.r, rows * hidden), hidden).unwrap());
+            let bias_of_direction = of_direction(&self.bias, 2 * rows);
             bias.extend(
                 pack_bias(cell, variant.has_all_operands.then_some(&bias_of_direction[..]), hidden)
                     .unwrap(),
