@@ -100,7 +100,8 @@ pub unsafe fn run(isa: Isa, runtime: &KernelRuntime, g: &LowPrecisionGemm) -> i6
     let (Some(m), Some(n), Some(k)) = (to_usize(g.m), to_usize(g.n), to_usize(g.k)) else {
         return STATUS_BAD_ARGUMENTS;
     };
-    let width = to_usize(g.width).filter(|&w| w > 0 && w.is_multiple_of(16) && w <= MAX_TILE_COLUMNS);
+    let width =
+        to_usize(g.width).filter(|&w| w > 0 && w.is_multiple_of(16) && w <= MAX_TILE_COLUMNS);
     let group = to_usize(g.group).filter(|&d| d > 0 && (d.is_multiple_of(2) || d >= k));
     let (Some(width), Some(group)) = (width, group) else { return STATUS_BAD_ARGUMENTS };
     let unscaled = g.scales.is_null() && g.zeros.is_null();

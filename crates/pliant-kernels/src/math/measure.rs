@@ -276,7 +276,11 @@ fn pairs() -> impl Iterator<Item = (f32, f32)> {
     let coarse: Vec<(f32, f32)> =
         all.iter().step_by(3).flat_map(|&y| all.iter().step_by(7).map(move |&x| (y, x))).collect();
     let fine = ordinary.clone().into_iter().flat_map(move |y| {
-        ordinary.clone().into_iter().step_by(13).flat_map(move |x| [(y, x), (y, -x), (-y, x), (-y, -x)])
+        ordinary
+            .clone()
+            .into_iter()
+            .step_by(13)
+            .flat_map(move |x| [(y, x), (y, -x), (-y, x), (-y, -x)])
     });
     coarse.into_iter().chain(fine.step_by(3))
 }

@@ -144,8 +144,8 @@ impl<'a> CheckedGemm<'a> {
     fn of(isa: Isa, g: &'a QuantizedGemm) -> Option<CheckedGemm<'a>> {
         let to_usize = |d: i64| usize::try_from(d).ok();
         let (m, n, k) = (to_usize(g.m)?, to_usize(g.n)?, to_usize(g.k)?);
-        let width =
-            to_usize(g.width).filter(|&w| w > 0 && w.is_multiple_of(16) && w <= MAX_TILE_COLUMNS)?;
+        let width = to_usize(g.width)
+            .filter(|&w| w > 0 && w.is_multiple_of(16) && w <= MAX_TILE_COLUMNS)?;
         let has_destination =
             !g.c.is_null() || g.epilogue.is_some_and(|e| e.requantization.is_some());
         let uses_tile_registers = isa == Isa::Amx && tile_registers::used_for_bytes(m, n, k);

@@ -172,7 +172,9 @@ impl Operands {
         let [mut w, mut r, mut bias] = [const { Vec::new() }; 3];
         for d in 0..variant.directions {
             let of_direction = |v: &[f32], size: usize| v[d * size..][..size].to_vec();
-            w.extend(pack_input(cell, &of_direction(&self.w, rows * input), hidden, input).unwrap());
+            w.extend(
+                pack_input(cell, &of_direction(&self.w, rows * input), hidden, input).unwrap(),
+            );
             r.extend(pack_state(cell, &of_direction(&self.r, rows * hidden), hidden).unwrap());
             let bias_of_direction = of_direction(&self.bias, 2 * rows);
             bias.extend(
