@@ -9,7 +9,7 @@ use pliant_sym::{
 };
 use pyo3::prelude::*;
 
-use crate::enter::guard;
+use crate::boundary::catch_panic;
 use crate::error::{Error, Result};
 use crate::tir::axes::{Range, range};
 use crate::tir::classes::wrap;
@@ -46,7 +46,7 @@ impl State {
         te::to_sym(&mut self.arena, expr, &mut self.vars)
     }
 
-    fn need(&mut self, expr: &te::Expr) -> Result<Sym> {
+    fn required_sym(&mut self, expr: &te::Expr) -> Result<Sym> {
         self.sym(expr).ok_or_else(|| {
             Error::Type(format!(
                 "'{expr}' is not an expression of integers, comparisons and variables"
@@ -61,7 +61,7 @@ impl Analyzer {
     }
 
     fn proves(&self, predicate: impl FnOnce(&mut State) -> Result<Sym>) -> Result<bool> {
-        guard(|| {
+        catch_panic(|| {
             let mut guarded = self.state();
             let state = &mut *guarded;
             let predicate = predicate(state)?;
@@ -82,7 +82,7 @@ impl Analyzer {
     fn simplify<'py>(&self, expr: &Bound<'py, PyAny>, steps: u32) -> Result<Bound<'py, PyAny>> {
         let _ = steps;
         let e = prim(expr)?;
-        let simple = guard(|| {
+        let simple = catch_panic(|| {
             let mut guarded = self.state();
             let state = &mut *guarded;
             let Some(sym) = state.sym(&e) else { return Ok(te::simplify(&e)) };
@@ -108,14 +108,14 @@ impl Analyzer {
     fn can_prove(&self, cond: &Bound<'_, PyAny>, strength: u32) -> Result<bool> {
         let _ = strength;
         let cond = prim(cond)?;
-        self.proves(|state| state.need(&cond))
+        self.proves(|state| state.required_sym(&cond))
     }
 
     /// Whether `lhs == rhs` is proved to hold always.
     fn can_prove_equal(&self, lhs: &Bound<'_, PyAny>, rhs: &Bound<'_, PyAny>) -> Result<bool> {
         let (a, b) = (prim(lhs)?, prim(rhs)?);
         self.proves(|state| {
-            let (a, b) = (state.need(&a)?, state.need(&b)?);
+            let (a, b) = (state.required_sym(&a)?, state.required_sym(&b)?);
             Ok(state.arena.eq(a, b))
         })
     }
@@ -128,7 +128,7 @@ impl Analyzer {
     ) -> Result<bool> {
         let (a, b) = (prim(expr)?, prim(upper_bound)?);
         self.proves(|state| {
-            let (a, b) = (state.need(&a)?, state.need(&b)?);
+            let (a, b) = (state.required_sym(&a)?, state.required_sym(&b)?);
             Ok(state.arena.lt(a, b))
         })
     }
@@ -141,7 +141,7 @@ impl Analyzer {
     ) -> Result<bool> {
         let (a, b) = (prim(expr)?, prim(lower_bound)?);
         self.proves(|state| {
-            let (a, b) = (state.need(&a)?, state.need(&b)?);
+            let (a, b) = (state.required_sym(&a)?, state.required_sym(&b)?);
             Ok(state.arena.le(b, a))
         })
     }
@@ -159,10 +159,10 @@ impl Analyzer {
             ));
         }
         let e = prim(expr)?;
-        guard(|| {
+        catch_panic(|| {
             let mut guarded = self.state();
             let state = &mut *guarded;
-            let sym = state.need(&e)?;
+            let sym = state.required_sym(&e)?;
             let bound = Prover::new(&mut state.arena, &state.facts).const_int_bound(sym);
             Ok(ConstIntBound { min_value: bound.min, max_value: bound.max })
         })
@@ -172,10 +172,10 @@ impl Analyzer {
     /// The set may contain further values.
     fn modular_set(&self, expr: &Bound<'_, PyAny>) -> Result<ModularSet> {
         let e = prim(expr)?;
-        guard(|| {
+        catch_panic(|| {
             let mut guarded = self.state();
             let state = &mut *guarded;
-            let sym = state.need(&e)?;
+            let sym = state.required_sym(&e)?;
             let Residues { coeff, base } =
                 Prover::new(&mut state.arena, &state.facts).modular_set(sym);
             Ok(ModularSet { coeff, base })
@@ -203,7 +203,7 @@ impl Analyzer {
         }
         if expr.is_instance_of::<Range>() || expr.is_instance_of::<pyo3::types::PyTuple>() {
             let (min, extent) = range(expr)?;
-            let (lo, extent) = (state.need(&min)?, state.need(&extent)?);
+            let (lo, extent) = (state.required_sym(&min)?, state.required_sym(&extent)?);
             let (v, hi) = (state.arena.var(sym), state.arena.add(lo, extent));
             let (above, below) = (state.arena.le(lo, v), state.arena.lt(v, hi));
             state.facts.assume(&state.arena, above);
@@ -216,7 +216,7 @@ impl Analyzer {
                 "variable {var} cannot stand for {e}, which contains it"
             )));
         }
-        let value = state.need(&e)?;
+        let value = state.required_sym(&e)?;
         state.facts.bind(sym, value);
         Ok(())
     }
@@ -288,7 +288,7 @@ impl ConstraintScope {
     fn __enter__(&self) -> Result<()> {
         let mut guarded = self.analyzer.get().state();
         let state = &mut *guarded;
-        let constraint = state.need(&self.constraint)?;
+        let constraint = state.required_sym(&self.constraint)?;
         state.scopes.push(state.facts.clone());
         state.facts.assume(&state.arena, constraint);
         Ok(())

@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyModule, PyType};
 
-use crate::runtime::interrupt::take_raised;
+use crate::runtime::interrupt::take_interrupt_error;
 
 /// The error of functions in this crate.
 #[derive(Debug)]
@@ -58,15 +58,15 @@ pub enum Error {
 impl Error {
     /// The error with a prefix before its message. An exception raised by Python code gets the
     /// prefix as a note.
-    pub fn prefixed(self, words: &str) -> Error {
-        let before = |text: String| format!("{words}{text}");
+    pub fn prefixed(self, prefix: &str) -> Error {
+        let with_prefix = |text: String| format!("{prefix}{text}");
         match self {
-            Error::Python(e) => Error::Python(with_note(e, words.trim_end_matches([':', ' ']))),
-            Error::Unsupported(m) => Error::Unsupported(before(m)),
-            Error::Shape(m) => Error::Shape(before(m)),
-            Error::DType(m) => Error::DType(before(m)),
-            Error::Type(m) => Error::Type(before(m)),
-            Error::Value(m) => Error::Value(before(m)),
+            Error::Python(e) => Error::Python(with_note(e, prefix.trim_end_matches([':', ' ']))),
+            Error::Unsupported(m) => Error::Unsupported(with_prefix(m)),
+            Error::Shape(m) => Error::Shape(with_prefix(m)),
+            Error::DType(m) => Error::DType(with_prefix(m)),
+            Error::Type(m) => Error::Type(with_prefix(m)),
+            Error::Value(m) => Error::Value(with_prefix(m)),
             other => other,
         }
     }
@@ -74,14 +74,14 @@ impl Error {
     /// The error with a stack trace, one line for each entry. An exception raised by Python code
     /// gets the trace as a note.
     fn traced(mut self, trace: &[TraceEntry]) -> Error {
-        let places: Vec<String> = trace.iter().map(|entry| format!("  at {entry}")).collect();
-        let places = places.join("\n");
+        let lines: Vec<String> = trace.iter().map(|entry| format!("  at {entry}")).collect();
+        let lines = lines.join("\n");
         match &mut self {
             Error::Python(e) => {
                 let e = Python::attach(|py| e.clone_ref(py));
-                return Error::Python(with_note(e, &places));
+                return Error::Python(with_note(e, &lines));
             }
-            Error::Script(problem) => problem.message.push_str(&format!("\n{places}")),
+            Error::Script(problem) => problem.message.push_str(&format!("\n{lines}")),
             Error::Compile(m)
             | Error::Unsupported(m)
             | Error::Vm(m)
@@ -97,7 +97,7 @@ impl Error {
             | Error::Value(m)
             | Error::Key(m)
             | Error::Index(m)
-            | Error::Internal(m) => m.push_str(&format!("\n{places}")),
+            | Error::Internal(m) => m.push_str(&format!("\n{lines}")),
         }
         self
     }
@@ -113,7 +113,7 @@ pub struct ScriptProblem {
     /// Whether the report contains further problems.
     pub more: bool,
     /// The file, and the line and column (from 1), if known.
-    pub place: Option<(String, u32, u32)>,
+    pub location: Option<(String, u32, u32)>,
     /// The last column (exclusive, from 1) on that line.
     pub end_column: Option<u32>,
     /// The text of the line.
@@ -192,11 +192,11 @@ fn raise_script(problem: ScriptProblem) -> PyErr {
             Ok(class) => class,
             Err(e) => return e,
         };
-        let error = match problem.place {
+        let error = match problem.location {
             Some((file, line, column)) => {
                 let end = problem.end_column.unwrap_or(column + 1);
-                let place = (file, line, column, problem.line, line, end);
-                PyErr::from_type(class.clone(), (problem.message, place))
+                let location = (file, line, column, problem.line, line, end);
+                PyErr::from_type(class.clone(), (problem.message, location))
             }
             None => PyErr::from_type(class.clone(), (problem.message,)),
         };
@@ -237,7 +237,7 @@ impl From<TensorError> for Error {
 impl From<VmError> for Error {
     fn from(e: VmError) -> Error {
         match e {
-            VmError::Interrupted => Error::Python(take_raised()),
+            VmError::Interrupted => Error::Python(take_interrupt_error()),
             VmError::TimeLimit { .. } => Error::TimeLimit(e.to_string()),
             VmError::Packed { name, source } => match python_error(&*source) {
                 Some(e) => Error::Python(with_note(e, &format!("in packed function '{name}'"))),
@@ -273,12 +273,12 @@ fn check_error(kind: CheckKind, text: String) -> Error {
 
 /// The exception that Python code raised while the VM was running.
 fn python_error(error: &(dyn std::error::Error + 'static)) -> Option<PyErr> {
-    let mut next = Some(error);
-    while let Some(e) = next {
+    let mut cause = Some(error);
+    while let Some(e) = cause {
         if let Some(e) = e.downcast_ref::<PyErr>() {
             return Some(Python::attach(|py| e.clone_ref(py)));
         }
-        next = match e.downcast_ref::<VmError>() {
+        cause = match e.downcast_ref::<VmError>() {
             Some(VmError::Packed { source, .. } | VmError::External(source)) => Some(&**source),
             Some(VmError::Traced { error, .. }) => Some(&**error),
             _ => e.source(),
@@ -290,17 +290,17 @@ fn python_error(error: &(dyn std::error::Error + 'static)) -> Option<PyErr> {
 impl From<pliant::Error> for Error {
     fn from(e: pliant::Error) -> Error {
         match e {
-            pliant::Error::Interrupted => Error::Python(take_raised()),
+            pliant::Error::Interrupted => Error::Python(take_interrupt_error()),
             pliant::Error::Runtime(e) => e.into(),
             pliant::Error::Executable(ExecError::Io(e)) => Error::Python(e.into()),
             pliant::Error::Executable(e) => Error::Executable(e.to_string()),
             pliant::Error::Compile(e) => compile_problem(&e),
             pliant::Error::Pass { origin, source, dump } => {
                 let dump = dump.map(|path| format!("; its input module is in {}", path.display()));
-                let told = format!("{origin} failed{}", dump.unwrap_or_default());
+                let failure = format!("{origin} failed{}", dump.unwrap_or_default());
                 match python_error(&*source) {
-                    Some(error) => Error::Python(with_note(error, &told)),
-                    None => Error::Compile(format!("{told}: {source}")),
+                    Some(error) => Error::Python(with_note(error, &failure)),
+                    None => Error::Compile(format!("{failure}: {source}")),
                 }
             }
         }
@@ -320,9 +320,9 @@ fn with_note(error: PyErr, note: &str) -> PyErr {
     let _ = Python::attach(|py| {
         let value = error.value(py);
         // An exception that passes through the same function at several depths gets the note once.
-        let known: Vec<String> =
+        let notes: Vec<String> =
             value.getattr("__notes__").and_then(|notes| notes.extract()).unwrap_or_default();
-        if known.iter().any(|known| known == note) {
+        if notes.iter().any(|known| known == note) {
             return Ok(());
         }
         value.call_method1("add_note", (note,)).map(|_| ())

@@ -5,11 +5,11 @@
 //! The Python files of the package add names and documentation.
 
 mod arith;
-mod enter;
+mod boundary;
 mod error;
-mod frontend;
 mod module;
 mod nesting;
+mod onnx;
 mod relax;
 mod runtime;
 mod script;
@@ -29,12 +29,12 @@ mod _core {
     #[pymodule_export]
     use crate::arith::{Analyzer, ConstIntBound, ConstraintScope, ModularSet};
     #[pymodule_export]
-    use crate::frontend::{check_onnx, import_onnx, onnx_operators};
-    #[pymodule_export]
     use crate::module::{
         IRModule, highlight_script, recursive_groups, structural_difference, structural_hash,
         verify_function, verify_module,
     };
+    #[pymodule_export]
+    use crate::onnx::{check_onnx, import_onnx, onnx_operators};
     #[pymodule_export]
     use crate::runtime::compiled::{Executable, InputInfo, Model, ModelStats, compile_module};
     #[pymodule_export]
@@ -43,8 +43,6 @@ mod _core {
     use crate::runtime::exec_builder::{ExecBuilder, Operand};
     #[pymodule_export]
     use crate::runtime::interpret::interpret;
-    #[pymodule_export]
-    use crate::runtime::machine::{VMFunction, VirtualMachine};
     #[pymodule_export]
     use crate::runtime::ndarray::{NDArray, array, empty, from_dlpack};
     #[pymodule_export]
@@ -57,6 +55,8 @@ mod _core {
     use crate::runtime::shape::ShapeTuple;
     #[pymodule_export]
     use crate::runtime::value::Object;
+    #[pymodule_export]
+    use crate::runtime::virtual_machine::{VMFunction, VirtualMachine};
     #[pymodule_export]
     use crate::script::{check_script, parse_script};
     #[pymodule_export]
@@ -106,11 +106,18 @@ mod _core {
             struct_info_vars, symbolic_vars, use_chains, uses_around,
         };
         #[pymodule_export]
+        use crate::relax::block_rewriter::BlockRewriter;
+        #[pymodule_export]
         use crate::relax::blocks::{
             Binding, BindingBlock, DataflowBlock, If, MatchCast, SeqExpr, VarBinding,
         };
         #[pymodule_export]
         use crate::relax::builder::BlockBuilder;
+        #[pymodule_export]
+        use crate::relax::classes::struct_info::{
+            FuncStructInfo, ObjectStructInfo, PrimStructInfo, ShapeStructInfo, StructInfo,
+            TensorStructInfo, TupleStructInfo,
+        };
         #[pymodule_export]
         use crate::relax::classes::{
             Call, Constant, DataTypeImm, DataflowVar, Expr, ExternFunc, GlobalVar, PrimValue,
@@ -124,14 +131,7 @@ mod _core {
         #[pymodule_export]
         use crate::relax::function::Function;
         #[pymodule_export]
-        use crate::relax::infos::{
-            FuncStructInfo, ObjectStructInfo, PrimStructInfo, ShapeStructInfo, StructInfo,
-            TensorStructInfo, TupleStructInfo,
-        };
-        #[pymodule_export]
         use crate::relax::op::{OpFunction, call_dps, call_kernel, call_packed, get_op, op_names};
-        #[pymodule_export]
-        use crate::relax::rewrite::BlockRewriter;
         #[pymodule_export]
         use crate::relax::user_op::register_te_op;
     }
@@ -179,7 +179,7 @@ mod _core {
     /// program. Returns the exit status.
     #[pyfunction]
     fn cli_main(py: Python<'_>, argv: Vec<std::ffi::OsString>) -> crate::error::Result<i32> {
-        crate::enter::enter(py, || Ok(pliant_cli::main(argv)))
+        crate::boundary::run_detached(py, || Ok(pliant_cli::main(argv)))
     }
 
     /// Sets the maximum number of bytes that Pliant may hold at a time. With `None`, the limit

@@ -11,44 +11,44 @@ use pyo3::types::{PyDict, PyList, PyString};
 use rustc_hash::FxHashMap;
 
 use crate::error::{Error, Result};
+use crate::relax::accessors::{attrs_dict, name_or_text, set_attrs};
+use crate::relax::build_order::build_order;
 use crate::relax::builder::base_func;
 use crate::relax::classes::{Expr, wrap};
 use crate::relax::convert::attr_object;
-use crate::relax::declare::declare;
-use crate::relax::function::{Function, globals_of, signature_of, wrap_func};
-use crate::relax::home::Home;
-use crate::relax::kept::KeptHomes;
+use crate::relax::func_owner::FuncOwner;
+use crate::relax::function::{Function, global_types, signature_of, wrap_func};
 use crate::relax::node::{Node, NodeRef};
-use crate::relax::seq::Globals;
-use crate::relax::views::{attrs_dict, set_attrs, var_name};
-use crate::tir::seen::Seen;
+use crate::relax::retained_owners::RetainedOwners;
+use crate::relax::seq::GlobalTypes;
+use crate::tir::objects::PrimFuncObjects;
 
 /// A module: functions by global name. Functions are shared and immutable; the table is mutable.
 #[pyclass(frozen, module = "pliant.ir", weakref, mapping)]
 pub struct IRModule {
     module: Mutex<ir::IRModule>,
-    homes: KeptHomes,
+    owners: RetainedOwners,
 }
 
 impl IRModule {
     /// A module as a Python object.
     pub fn wrap(module: ir::IRModule) -> IRModule {
-        Self::with_homes(module, KeptHomes::default())
+        Self::with_owners(module, RetainedOwners::default())
     }
 
-    /// A module whose functions already have these homes.
-    pub fn with_homes(module: ir::IRModule, homes: KeptHomes) -> IRModule {
-        IRModule { module: Mutex::new(module), homes }
+    /// A module whose functions already have these owners.
+    pub fn with_owners(module: ir::IRModule, owners: RetainedOwners) -> IRModule {
+        IRModule { module: Mutex::new(module), owners }
     }
 
-    /// The homes of the module's functions.
-    pub fn homes(&self) -> &KeptHomes {
-        &self.homes
+    /// The owners of the module's functions.
+    pub fn owners(&self) -> &RetainedOwners {
+        &self.owners
     }
 
     /// A module that shares functions with this one.
-    fn derived(&self, module: ir::IRModule) -> IRModule {
-        Self::with_homes(module, self.homes.clone())
+    fn with_shared_functions(&self, module: ir::IRModule) -> IRModule {
+        Self::with_owners(module, self.owners.clone())
     }
 
     /// The current state of the module. Functions are shared.
@@ -57,15 +57,19 @@ impl IRModule {
     }
 
     /// A function of the module as a Python object.
-    fn hand_out<'py>(
+    fn wrap_function<'py>(
         &self,
         py: Python<'py>,
         func: &ir::BaseFunc,
         name: &str,
     ) -> Result<Bound<'py, PyAny>> {
         match func {
-            ir::BaseFunc::Relax(f) => self.homes.keep(Home::done(f.clone()), &self.snapshot()),
-            ir::BaseFunc::Prim(f) => self.homes.keep_seen(Seen::of(f.clone()), &self.snapshot()),
+            ir::BaseFunc::Relax(f) => {
+                self.owners.retain_owner(FuncOwner::of(f.clone()), &self.snapshot())
+            }
+            ir::BaseFunc::Prim(f) => {
+                self.owners.retain_prim_func(PrimFuncObjects::of(f.clone()), &self.snapshot())
+            }
         }
         wrap_func(py, func, name)
     }
@@ -84,8 +88,8 @@ pub fn name_of(obj: &Bound<'_, PyAny>) -> Result<String> {
         return Ok(s.to_string());
     }
     match obj.cast::<Expr>().map(|e| &e.get().node) {
-        Ok(node) if matches!(node.get(), Node::Global(_)) => Ok(var_name(node)),
-        Ok(node) if matches!(node.get(), Node::InFunc(..)) => Ok(var_name(node)),
+        Ok(node) if matches!(node.get(), Node::Global(_)) => Ok(name_or_text(node)),
+        Ok(node) if matches!(node.get(), Node::InFunc(..)) => Ok(name_or_text(node)),
         _ => Err(Error::Type(format!(
             "a function is named by a string or a GlobalVar, not {}",
             obj.repr()?
@@ -112,17 +116,17 @@ impl IRModule {
             .map(|(name, func)| Ok((Arc::from(name_of(&name)?), func)))
             .collect();
         let entries = entries?;
-        for (name, func) in entries.iter().zip(finished(&entries)?) {
+        for (name, func) in entries.iter().zip(build_functions(&entries)?) {
             module.insert(name.0.clone(), func);
         }
-        let homes = KeptHomes::default();
+        let owners = RetainedOwners::default();
         for (_, func) in &entries {
-            homes.keep_object(func, &module);
+            owners.retain_object(func, &module);
         }
         if let Some(attrs) = attrs.filter(|a| !a.is_none()) {
             set_attrs(&mut module.attrs, attrs, None)?;
         }
-        Ok(IRModule::with_homes(module, homes))
+        Ok(IRModule::with_owners(module, owners))
     }
 
     /// A module with one function. Its name is `main` unless it has a global symbol.
@@ -130,10 +134,10 @@ impl IRModule {
     fn from_expr(func: &Bound<'_, PyAny>) -> Result<Self> {
         let name: String = func.getattr("__name__")?.extract()?;
         let mut module = ir::IRModule::new();
-        module.insert(name, named_func(func, Globals::default)?);
-        let homes = KeptHomes::default();
-        homes.keep_object(func, &module);
-        Ok(IRModule::with_homes(module, homes))
+        module.insert(name, named_func(func, GlobalTypes::default)?);
+        let owners = RetainedOwners::default();
+        owners.retain_object(func, &module);
+        Ok(IRModule::with_owners(module, owners))
     }
 
     fn __getitem__<'py>(
@@ -142,19 +146,19 @@ impl IRModule {
     ) -> Result<Bound<'py, PyAny>> {
         let key = name_of(name)?;
         let module = slf.get().snapshot();
-        let Some(func) = module.get(&key) else { return Err(no_function(&module, &key)) };
-        let func = slf.get().hand_out(name.py(), func, &key)?;
+        let Some(func) = module.get(&key) else { return Err(unknown_function(&module, &key)) };
+        let func = slf.get().wrap_function(name.py(), func, &key)?;
         if let Ok(func) = func.cast::<Function>() {
-            func.get().taken_from(slf);
+            func.get().set_module(slf);
         }
         Ok(func)
     }
 
     fn __setitem__(&self, name: &Bound<'_, PyAny>, func: &Bound<'_, PyAny>) -> Result<()> {
         let name = name_of(name)?;
-        let made = named_func(func, || globals_of(&self.snapshot()))?;
-        self.edit(|m| m.insert(name, made));
-        self.homes.keep_object(func, &self.snapshot());
+        let built = named_func(func, || global_types(&self.snapshot()))?;
+        self.edit(|m| m.insert(name, built));
+        self.owners.retain_object(func, &self.snapshot());
         Ok(())
     }
 
@@ -162,7 +166,7 @@ impl IRModule {
         let key = name_of(name)?;
         match self.edit(|m| m.remove(&key)) {
             Some(_) => Ok(()),
-            None => Err(no_function(&self.snapshot(), &key)),
+            None => Err(unknown_function(&self.snapshot(), &key)),
         }
     }
 
@@ -185,7 +189,7 @@ impl IRModule {
     fn functions<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyDict>> {
         let dict = PyDict::new(py);
         for (name, func) in &self.snapshot().functions {
-            dict.set_item(global_var(py, name)?, self.hand_out(py, func, name)?)?;
+            dict.set_item(global_var(py, name)?, self.wrap_function(py, func, name)?)?;
         }
         Ok(dict)
     }
@@ -198,7 +202,7 @@ impl IRModule {
         self.snapshot()
             .functions
             .iter()
-            .map(|(name, func)| Ok((global_var(py, name)?, self.hand_out(py, func, name)?)))
+            .map(|(name, func)| Ok((global_var(py, name)?, self.wrap_function(py, func, name)?)))
             .collect()
     }
 
@@ -212,7 +216,7 @@ impl IRModule {
         let module = self.snapshot();
         match module.get(name) {
             Some(_) => global_var(py, name),
-            None => Err(no_function(&module, name)),
+            None => Err(unknown_function(&module, name)),
         }
     }
 
@@ -255,7 +259,7 @@ impl IRModule {
     ) -> Result<IRModule> {
         let mut module = self.snapshot();
         set_attrs(&mut module.attrs, attr_key, attr_value)?;
-        Ok(self.derived(module))
+        Ok(self.with_shared_functions(module))
     }
 
     /// The module with the attributes of a dict added.
@@ -267,7 +271,7 @@ impl IRModule {
     fn without_attr(&self, attr_key: &str) -> IRModule {
         let mut module = self.snapshot();
         module.attrs.shift_remove(attr_key);
-        self.derived(module)
+        self.with_shared_functions(module)
     }
 
     /// An attribute, or `None` if the module does not have it.
@@ -294,7 +298,11 @@ impl IRModule {
 
     /// The functions, in order.
     fn values<'py>(&self, py: Python<'py>) -> Result<Vec<Bound<'py, PyAny>>> {
-        self.snapshot().functions.iter().map(|(name, func)| self.hand_out(py, func, name)).collect()
+        self.snapshot()
+            .functions
+            .iter()
+            .map(|(name, func)| self.wrap_function(py, func, name))
+            .collect()
     }
 
     /// The function with this name, or `default` if there is none.
@@ -306,7 +314,7 @@ impl IRModule {
     ) -> Result<Option<Bound<'py, PyAny>>> {
         let key = name_of(name)?;
         match self.snapshot().get(&key) {
-            Some(func) => Ok(Some(self.hand_out(name.py(), func, &key)?)),
+            Some(func) => Ok(Some(self.wrap_function(name.py(), func, &key)?)),
             None => Ok(default),
         }
     }
@@ -319,7 +327,7 @@ impl IRModule {
         for (old, new) in replacements {
             let (old, new) = (name_of(&old)?, name_of(&new)?);
             if module.get(&old).is_none() {
-                return Err(no_function(&module, &old));
+                return Err(unknown_function(&module, &old));
             }
             if old != new {
                 renamed.insert(old.into(), new.into());
@@ -327,12 +335,12 @@ impl IRModule {
         }
         let ctx = PassContext::new(pliant_ops::registry());
         rename_functions(&mut module, &renamed, &ctx)?;
-        Ok(self.derived(module))
+        Ok(self.with_shared_functions(module))
     }
 
     /// A module with the same functions.
     fn clone(&self) -> IRModule {
-        self.derived(self.snapshot())
+        self.with_shared_functions(self.snapshot())
     }
 
     fn __copy__(&self) -> IRModule {
@@ -379,7 +387,10 @@ pub fn highlight_script(text: &str) -> String {
 }
 
 /// A function for the table of a module. Public functions stay public.
-fn named_func(obj: &Bound<'_, PyAny>, globals: impl FnOnce() -> Globals) -> Result<ir::BaseFunc> {
+fn named_func(
+    obj: &Bound<'_, PyAny>,
+    globals: impl FnOnce() -> GlobalTypes,
+) -> Result<ir::BaseFunc> {
     if let Ok(f) = obj.cast::<crate::te::prim_func::PrimFunc>() {
         return Ok(ir::BaseFunc::Prim(f.get().func.clone()));
     }
@@ -388,21 +399,21 @@ fn named_func(obj: &Bound<'_, PyAny>, globals: impl FnOnce() -> Globals) -> Resu
 
 /// The functions of a module that is created from all of them at once, in order. Each function may
 /// call any other.
-fn finished(entries: &[(Arc<str>, Bound<'_, PyAny>)]) -> Result<Vec<ir::BaseFunc>> {
-    let (mut globals, order) = declare(entries);
-    let mut made: Vec<Option<ir::BaseFunc>> = vec![None; entries.len()];
+fn build_functions(entries: &[(Arc<str>, Bound<'_, PyAny>)]) -> Result<Vec<ir::BaseFunc>> {
+    let (mut globals, order) = build_order(entries);
+    let mut built: Vec<Option<ir::BaseFunc>> = vec![None; entries.len()];
     for i in order {
         let (name, obj) = &entries[i];
         let func = named_func(obj, || globals.clone())?;
         if let Some(func) = func.as_relax() {
             globals.insert(name.clone(), signature_of(func));
         }
-        made[i] = Some(func);
+        built[i] = Some(func);
     }
-    Ok(made.into_iter().flatten().collect())
+    Ok(built.into_iter().flatten().collect())
 }
 
-fn no_function(module: &ir::IRModule, name: &str) -> Error {
+fn unknown_function(module: &ir::IRModule, name: &str) -> Error {
     let known: Vec<&str> = module.functions.keys().map(|k| &**k).collect();
     Error::Key(format!("no function is called '{name}' (there are: {})", known.join(", ")))
 }
@@ -453,7 +464,7 @@ impl Comparable {
     fn of(obj: &Bound<'_, PyAny>) -> Result<Comparable> {
         match obj.cast::<IRModule>() {
             Ok(module) => Ok(Comparable::Module(module.get().snapshot())),
-            Err(_) => named_func(obj, Globals::default).map(Comparable::Func),
+            Err(_) => named_func(obj, GlobalTypes::default).map(Comparable::Func),
         }
     }
 }
@@ -470,7 +481,7 @@ pub fn verify_module(module: &Bound<'_, IRModule>) -> Result<Vec<String>> {
 /// module are not checked.
 #[pyfunction]
 pub fn verify_function(func: &Bound<'_, PyAny>) -> Result<Vec<String>> {
-    let problems = match named_func(func, Globals::default)? {
+    let problems = match named_func(func, GlobalTypes::default)? {
         ir::BaseFunc::Relax(f) => {
             ir::relax::verify::verify_function(&f, None, pliant_ops::registry())
         }

@@ -9,14 +9,14 @@ use pliant_script::{HostEnv, HostMacro, HostSym, HostSymOp, HostValue, Parsed};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyModule, PyString, PyTuple};
 
-use crate::enter::guard;
+use crate::boundary::catch_panic;
 use crate::error::{Error, Result, ScriptProblem};
 use crate::module::IRModule;
 use crate::relax::classes::Expr as RelaxExpr;
 use crate::relax::function::{Function, ir_function};
 use crate::relax::node::Node;
 use crate::relax::op::OpFunction;
-use crate::runtime::import::{borrow_tensor, parse_dtype};
+use crate::runtime::array_import::{borrow_tensor, parse_dtype};
 use crate::sources::{add_source, with_sources};
 use crate::te::prim_func::PrimFunc;
 use crate::tir::expr::PrimExpr;
@@ -33,8 +33,8 @@ impl HostEnv for PyEnv<'_> {
     fn lookup(&self, name: &str) -> Option<HostValue> {
         let value = self.names.get_item(name).ok().flatten();
         let value = value.or_else(|| self.globals.get_item(name).ok().flatten())?;
-        if let Some(at) = self.macros.iter().position(|m| m.is(&value)) {
-            return Some(HostValue::Macro(at as u32));
+        if let Some(index) = self.macros.iter().position(|known| known.is(&value)) {
+            return Some(HostValue::Macro(index as u32));
         }
         Some(host_value(&value, Some(name), 0))
     }
@@ -106,11 +106,11 @@ fn plain_value(obj: &Bound<'_, PyAny>, depth: u32) -> Option<HostValue> {
 fn language_value(obj: &Bound<'_, PyAny>, name: Option<&str>) -> Option<HostValue> {
     if let Ok(module) = obj.cast::<PyModule>() {
         let path = module.name().ok()?.to_string();
-        let ours = path == "pliant"
+        let is_pliant = path == "pliant"
             || path.starts_with("pliant.")
             || path == "tvm"
             || path.starts_with("tvm.");
-        return ours.then_some(HostValue::Path(path));
+        return is_pliant.then_some(HostValue::Path(path));
     }
     if let Ok(op) = obj.cast::<OpFunction>() {
         return Some(HostValue::Path(op.get().op.name().to_string()));
@@ -128,8 +128,8 @@ fn language_value(obj: &Bound<'_, PyAny>, name: Option<&str>) -> Option<HostValu
     if let Ok(func) = obj.cast::<Function>() {
         let ir = ir_function(&func.as_super().get().node).ok()?;
         let symbol = ir.attrs.get(GLOBAL_SYMBOL).and_then(|v| v.as_str()).map(String::from);
-        let given = symbol.or_else(|| func.get().given_name().map(|n| n.to_string()));
-        let name = name.map(String::from).or(given).unwrap_or_else(|| "main".to_string());
+        let known_name = symbol.or_else(|| func.get().known_name().map(|n| n.to_string()));
+        let name = name.map(String::from).or(known_name).unwrap_or_else(|| "main".to_string());
         return Some(HostValue::Func(name, BaseFunc::Relax(ir)));
     }
     if let Ok(func) = obj.cast::<PrimFunc>() {
@@ -165,7 +165,7 @@ fn array_value(obj: &Bound<'_, PyAny>) -> Option<HostValue> {
         return plain_value(&value, 0);
     }
     let tensor = borrow_tensor(obj).ok().flatten()?;
-    crate::relax::convert::own(tensor).ok().map(HostValue::Tensor)
+    crate::relax::convert::immutable_copy(tensor).ok().map(HostValue::Tensor)
 }
 
 /// A size over variables of the surrounding program.
@@ -234,24 +234,28 @@ pub fn parse_script<'py>(
         globals: globals.unwrap_or_else(|| PyDict::new(py)),
         macros: macros.clone(),
     };
-    let used =
-        macros.iter().map(|m| Ok(m.extract::<PyMacro<'py>>()?)).collect::<Result<Vec<_>>>()?;
-    let envs: Vec<PyEnv<'py>> =
-        used.iter().map(|m| env(Some(m.names.clone()), Some(m.globals.clone()))).collect();
+    let macro_defs = macros
+        .iter()
+        .map(|macro_def| Ok(macro_def.extract::<PyMacro<'py>>()?))
+        .collect::<Result<Vec<_>>>()?;
+    let envs: Vec<PyEnv<'py>> = macro_defs
+        .iter()
+        .map(|macro_def| env(Some(macro_def.names.clone()), Some(macro_def.globals.clone())))
+        .collect();
     let mut text = text.to_string();
-    let mut hosts = Vec::with_capacity(used.len());
-    for (m, env) in used.iter().zip(&envs) {
+    let mut host_macros = Vec::with_capacity(macro_defs.len());
+    for (macro_def, env) in macro_defs.iter().zip(&envs) {
         text.push('\n');
         let start = u32::try_from(text.len())
             .map_err(|_| Error::Value("the script and its macros are too long".into()))?;
-        text.push_str(&m.text);
-        let file = add(&m.file, &m.text, m.first_line, m.dedent);
-        hosts.push(HostMacro { start, file, hygienic: m.hygienic, env });
+        text.push_str(&macro_def.text);
+        let file = add(&macro_def.file, &macro_def.text, macro_def.first_line, macro_def.dedent);
+        host_macros.push(HostMacro { start, file, hygienic: macro_def.hygienic, env });
     }
     let env = env(names, globals);
     let ops = pliant_ops::registry();
     let (parsed, errors) =
-        guard(|| Ok(pliant_script::parse_with_macros(&text, id, &hosts, &env, ops)))?;
+        catch_panic(|| Ok(pliant_script::parse_with_macros(&text, id, &host_macros, &env, ops)))?;
     match parsed {
         Some(Parsed::Module(module)) => Ok(Bound::new(py, IRModule::wrap(module))?.into_any()),
         Some(Parsed::Rewriter(name, module)) => {
@@ -263,7 +267,7 @@ pub fn parse_script<'py>(
             BaseFunc::Relax(f) => Function::named(py, f, &name)?.into_any(),
             BaseFunc::Prim(f) => Bound::new(py, PrimFunc::named(f, &name))?.into_any(),
         }),
-        None => Err(Error::Script(problem(&errors))),
+        None => Err(Error::Script(script_problem(&errors))),
     }
 }
 
@@ -272,11 +276,11 @@ pub fn parse_script<'py>(
 pub fn check_script(module: &Bound<'_, IRModule>) -> Result<()> {
     let module = module.get().snapshot();
     let problems = pliant_ir::verify::verify_module(&module, pliant_ops::registry());
-    if problems.is_empty() { Ok(()) } else { Err(Error::Script(problem(&problems))) }
+    if problems.is_empty() { Ok(()) } else { Err(Error::Script(script_problem(&problems))) }
 }
 
 /// An exception for the first error of a script, with a report of all errors.
-fn problem(errors: &[Diagnostic]) -> ScriptProblem {
+fn script_problem(errors: &[Diagnostic]) -> ScriptProblem {
     let Some(first) = errors.first() else {
         return ScriptProblem {
             message: "the script could not be parsed".into(),
@@ -288,9 +292,9 @@ fn problem(errors: &[Diagnostic]) -> ScriptProblem {
         if let Some(help) = &first.help {
             message.push_str(&format!(" (help: {help})"));
         }
-        for used in &first.labels {
-            if let Some((file, line, _)) = sources.lines(used.span) {
-                message.push_str(&format!(" ({}: {file}:{line})", used.text));
+        for label in &first.labels {
+            if let Some((file, line, _)) = sources.lines(label.span) {
+                message.push_str(&format!(" ({}: {file}:{line})", label.text));
             }
         }
         match errors.len() {
@@ -299,7 +303,8 @@ fn problem(errors: &[Diagnostic]) -> ScriptProblem {
         }
         let start = sources.line_column(first.span);
         let file = sources.get(first.span.file);
-        let place = start.zip(file).map(|((line, column), f)| (f.name.to_string(), line, column));
+        let location =
+            start.zip(file).map(|((line, column), f)| (f.name.to_string(), line, column));
         let line = start.zip(file).and_then(|((line, _), f)| {
             let text = f.text.lines().nth((line - f.first_line) as usize)?;
             Some(format!("{}{text}\n", " ".repeat(f.dedent as usize)))
@@ -308,6 +313,6 @@ fn problem(errors: &[Diagnostic]) -> ScriptProblem {
         let width = line.as_ref().map_or(0, |l| l.trim_end().chars().count() as u32);
         let end_column = start.map(|(_, column)| (column + length).min(width + 1).max(column + 1));
         let rendered = pliant_diag::render_all(errors, sources, false);
-        ScriptProblem { message, rendered, more: errors.len() > 1, place, end_column, line }
+        ScriptProblem { message, rendered, more: errors.len() > 1, location, end_column, line }
     })
 }

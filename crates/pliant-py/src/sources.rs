@@ -20,39 +20,39 @@ static SOURCES: Mutex<Option<Sources>> = Mutex::new(None);
 #[derive(Default)]
 struct Sources {
     map: SourceMap,
-    known: HashMap<SourceFile, FileId>,
+    ids: HashMap<SourceFile, FileId>,
     bytes: usize,
 }
 
 impl Sources {
     fn add(&mut self, file: SourceFile, limit: usize) -> FileId {
-        if let Some(&id) = self.known.get(&file) {
+        if let Some(&id) = self.ids.get(&file) {
             return id;
         }
         self.bytes += cost(&file);
         let id = self.map.add(file.clone());
-        self.known.insert(file, id);
-        self.forget(limit);
+        self.ids.insert(file, id);
+        self.drop_oldest(limit);
         id
     }
 
     /// Drops the oldest texts if there are too many, several at a time. The newest text is always
     /// kept.
-    fn forget(&mut self, limit: usize) {
+    fn drop_oldest(&mut self, limit: usize) {
         if self.bytes <= limit {
             return;
         }
-        let mut left = self.bytes;
-        let least = limit / 4 * 3;
+        let mut remaining = self.bytes;
+        let target = limit / 4 * 3;
         let oldest = self.map.files().take_while(|file| {
-            let over = left > least;
-            left = left.saturating_sub(cost(file));
-            over
+            let exceeds = remaining > target;
+            remaining = remaining.saturating_sub(cost(file));
+            exceeds
         });
         let count = oldest.count().min(self.map.files().count().saturating_sub(1));
         for file in self.map.forget_oldest(count) {
             self.bytes = self.bytes.saturating_sub(cost(&file));
-            self.known.remove(&file);
+            self.ids.remove(&file);
         }
     }
 }
@@ -79,7 +79,7 @@ pub fn name_nodes(graph: FileId, names: &str) {
     with(|sources| {
         sources.bytes += names.len();
         sources.map.name_nodes(graph, names);
-        sources.forget(MAX_BYTES);
+        sources.drop_oldest(MAX_BYTES);
     });
 }
 
@@ -96,5 +96,5 @@ fn with<T>(work: impl FnOnce(&mut Sources) -> T) -> T {
 /// The number of stored texts, and their size in bytes.
 #[pyo3::pyfunction]
 pub fn source_texts() -> (usize, usize) {
-    with(|sources| (sources.known.len(), sources.bytes))
+    with(|sources| (sources.ids.len(), sources.bytes))
 }

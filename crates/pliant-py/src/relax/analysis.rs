@@ -8,29 +8,29 @@ use pliant_sym::Proof;
 use pyo3::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::enter::guard;
+use crate::boundary::catch_panic;
 use crate::error::{Error, Result};
+use crate::relax::accessors::in_func;
 use crate::relax::blocks::{BindingBlock, wrap_binding};
+use crate::relax::classes::struct_info::wrap_info;
 use crate::relax::classes::wrap;
-use crate::relax::convert::{needed, sinfo};
-use crate::relax::function::home_of;
-use crate::relax::home::{Home, HomeState};
-use crate::relax::infos::wrap_info;
+use crate::relax::convert::{required_operand, sinfo};
+use crate::relax::func_owner::{FuncOwner, OwnerState};
+use crate::relax::function::owner_of;
 use crate::relax::node::{CalleeNode, Key, Node, NodeRef};
 use crate::relax::sinfo::{SInfo, sinfo_of, to_type};
-use crate::relax::views::in_func;
-use crate::relax::walk::{Step, walk};
+use crate::relax::walk::{WalkEvent, walk};
 use crate::tir::classes::wrap as wrap_prim;
 use crate::tir::expr::prim;
 
 /// A list of nodes without duplicates, in order.
 #[derive(Default)]
-struct Found {
+struct NodeSet {
     seen: FxHashSet<Key>,
     list: Vec<NodeRef>,
 }
 
-impl Found {
+impl NodeSet {
     fn add(&mut self, node: NodeRef) {
         if self.seen.insert(node.key()) {
             self.list.push(node);
@@ -45,8 +45,8 @@ impl Found {
 fn is_var(node: &NodeRef) -> bool {
     match node.get() {
         Node::Var(_) => true,
-        Node::InFunc(home, e) => {
-            home.lock().func().is_some_and(|f| matches!(f.expr(*e), ExprData::Var(_)))
+        Node::InFunc(owner, e) => {
+            owner.lock().func().is_some_and(|f| matches!(f.expr(*e), ExprData::Var(_)))
         }
         _ => false,
     }
@@ -59,9 +59,9 @@ fn callee(node: &NodeRef) -> Option<NodeRef> {
             CalleeNode::Expr(e) => Some(e.clone()),
             CalleeNode::Op(_) => None,
         },
-        Node::InFunc(home, e) => match home.lock().func().map(|f| f.expr(*e)) {
+        Node::InFunc(owner, e) => match owner.lock().func().map(|f| f.expr(*e)) {
             Some(ExprData::Call { callee: Callee::Expr(c), .. }) => {
-                Some(crate::relax::views::in_func(home, *c))
+                Some(crate::relax::accessors::in_func(owner, *c))
             }
             _ => None,
         },
@@ -74,15 +74,16 @@ fn callee(node: &NodeRef) -> Option<NodeRef> {
 /// `"called"` functions that are called.
 #[pyfunction]
 pub fn find_vars<'py>(expr: &Bound<'py, PyAny>, kind: &str) -> Result<Vec<Bound<'py, PyAny>>> {
-    let root = needed(expr)?;
-    let (mut used, mut bound, mut all) = (Found::default(), Found::default(), Found::default());
-    let (mut global, mut called) = (Found::default(), Found::default());
-    walk(&root, |step| match step {
-        Step::Expr(node) if is_var(&node) => {
+    let root = required_operand(expr)?;
+    let (mut used, mut bound, mut all) =
+        (NodeSet::default(), NodeSet::default(), NodeSet::default());
+    let (mut global, mut called) = (NodeSet::default(), NodeSet::default());
+    walk(&root, |event| match event {
+        WalkEvent::Expr(node) if is_var(&node) => {
             used.add(node.clone());
             all.add(node);
         }
-        Step::Expr(node) => {
+        WalkEvent::Expr(node) => {
             if matches!(node.key(), Key::Global(_)) {
                 global.add(node);
             } else if let Some(callee) = callee(&node).filter(|c| matches!(c.key(), Key::Global(_)))
@@ -90,11 +91,11 @@ pub fn find_vars<'py>(expr: &Bound<'py, PyAny>, kind: &str) -> Result<Vec<Bound<
                 called.add(callee);
             }
         }
-        Step::Def(var) => {
+        WalkEvent::Def(var) => {
             bound.add(var.clone());
             all.add(var);
         }
-        Step::Binding(_) => {}
+        WalkEvent::Binding(_) => {}
     });
     let found = match kind {
         "all" => all,
@@ -115,9 +116,9 @@ pub fn find_vars<'py>(expr: &Bound<'py, PyAny>, kind: &str) -> Result<Vec<Bound<
 #[pyfunction]
 pub fn post_order<'py>(expr: &Bound<'py, PyAny>) -> Result<Vec<Bound<'py, PyAny>>> {
     let mut list = Vec::new();
-    walk(&needed(expr)?, |step| match step {
-        Step::Expr(node) | Step::Def(node) => list.push(node),
-        Step::Binding(_) => {}
+    walk(&required_operand(expr)?, |event| match event {
+        WalkEvent::Expr(node) | WalkEvent::Def(node) => list.push(node),
+        WalkEvent::Binding(_) => {}
     });
     list.into_iter().map(|n| wrap(expr.py(), n)).collect()
 }
@@ -126,8 +127,8 @@ pub fn post_order<'py>(expr: &Bound<'py, PyAny>) -> Result<Vec<Bound<'py, PyAny>
 #[pyfunction]
 pub fn all_bindings<'py>(expr: &Bound<'py, PyAny>) -> Result<Vec<Bound<'py, PyAny>>> {
     let mut list = Vec::new();
-    walk(&needed(expr)?, |step| {
-        if let Step::Binding(b) = step {
+    walk(&required_operand(expr)?, |event| {
+        if let WalkEvent::Binding(b) = event {
             list.push(b);
         }
     });
@@ -140,12 +141,12 @@ type UseChain<'py> = (Bound<'py, PyAny>, Vec<Bound<'py, PyAny>>);
 /// The variables of a block, each with the variables whose values use it, in order.
 #[pyfunction]
 pub fn use_chains<'py>(block: &Bound<'py, BindingBlock>) -> Result<Vec<UseChain<'py>>> {
-    let mut order = Found::default();
-    let mut users: FxHashMap<Key, Found> = FxHashMap::default();
+    let mut order = NodeSet::default();
+    let mut users: FxHashMap<Key, NodeSet> = FxHashMap::default();
     for binding in block.get().block.bindings() {
         let (Some(var), Some(value)) = (binding.var(), binding.value()) else { continue };
-        walk(&value, |step| {
-            if let Step::Expr(node) = step
+        walk(&value, |event| {
+            if let WalkEvent::Expr(node) = event
                 && is_var(&node)
             {
                 users.entry(node.key()).or_default().add(var.clone());
@@ -170,10 +171,10 @@ type Use<'py> = (Bound<'py, PyAny>, Vec<Bound<'py, PyAny>>, Option<Bound<'py, Py
 /// function.
 #[pyfunction]
 pub fn uses_around<'py>(expr: &Bound<'py, PyAny>) -> Result<Vec<Use<'py>>> {
-    let node = needed(expr)?;
-    let Node::InFunc(home, _) = node.get() else { return Ok(Vec::new()) };
+    let node = required_operand(expr)?;
+    let Node::InFunc(owner, _) = node.get() else { return Ok(Vec::new()) };
     let rows: Vec<_> = {
-        let state = home.lock();
+        let state = owner.lock();
         let Some(func) = state.func() else { return Ok(Vec::new()) };
         let uses = Uses::of(func);
         let params = func.params().iter().map(|&p| (p, None));
@@ -185,7 +186,7 @@ pub fn uses_around<'py>(expr: &Bound<'py, PyAny>) -> Result<Vec<Use<'py>>> {
         params.chain(bound).map(row).collect()
     };
     let py = expr.py();
-    let view = |e: Expr| wrap(py, in_func(home, e));
+    let view = |e: Expr| wrap(py, in_func(owner, e));
     rows.into_iter()
         .map(|(v, users, value)| {
             let users = users.into_iter().map(view).collect::<Result<_>>()?;
@@ -202,14 +203,14 @@ pub fn has_impure_call(expr: &Bound<'_, PyAny>, own_name: Option<&str>) -> Resul
     use pliant_ir::OpRegistry;
     let registry = pliant_ops::registry();
     let mut found = false;
-    walk(&needed(expr)?, |step| {
-        let Step::Expr(node) = step else { return };
+    walk(&required_operand(expr)?, |event| {
+        let WalkEvent::Expr(node) = event else { return };
         let op = match node.get() {
             Node::Call(call) => match &call.callee {
                 CalleeNode::Op(op) => Some(*op),
                 CalleeNode::Expr(_) => None,
             },
-            Node::InFunc(home, e) => match home.lock().func().map(|f| f.expr(*e)) {
+            Node::InFunc(owner, e) => match owner.lock().func().map(|f| f.expr(*e)) {
                 Some(ExprData::Call { callee: Callee::Op(op), .. }) => Some(*op),
                 _ => None,
             },
@@ -232,17 +233,17 @@ pub fn has_impure_call(expr: &Bound<'_, PyAny>, own_name: Option<&str>) -> Resul
 
 /// A temporary function for computations on types. Its symbols stand for the same variables as in
 /// the original.
-struct Scratch(std::sync::Arc<Home>);
+struct TempFunction(std::sync::Arc<FuncOwner>);
 
-impl Scratch {
-    fn new() -> Scratch {
-        let home = Home::building();
-        home.lock().keep_unknown = true;
-        Scratch(home)
+impl TempFunction {
+    fn new() -> TempFunction {
+        let owner = FuncOwner::building();
+        owner.lock().allow_undefined = true;
+        TempFunction(owner)
     }
 
-    fn run<T>(&self, work: impl FnOnce(&mut HomeState) -> Result<T>) -> Result<T> {
-        guard(|| work(&mut self.0.lock()))
+    fn run<T>(&self, work: impl FnOnce(&mut OwnerState) -> Result<T>) -> Result<T> {
+        catch_panic(|| work(&mut self.0.lock()))
     }
 }
 
@@ -253,9 +254,9 @@ pub fn struct_info_lca<'py>(
     rhs: &Bound<'py, PyAny>,
 ) -> Result<Bound<'py, PyAny>> {
     let (a, b) = (sinfo(lhs)?, sinfo(rhs)?);
-    let info = Scratch::new().run(|s| {
+    let info = TempFunction::new().run(|s| {
         let (a, b) = (to_type(s, &a)?, to_type(s, &b)?);
-        let ty = type_lattice::lca(s.parts()?.0, a, b);
+        let ty = type_lattice::lca(s.func_and_vars()?.0, a, b);
         Ok(s.sinfo_of(ty))
     })?;
     wrap_info(lhs.py(), info)
@@ -266,9 +267,9 @@ pub fn struct_info_lca<'py>(
 #[pyfunction]
 pub fn struct_info_check(base: &Bound<'_, PyAny>, derived: &Bound<'_, PyAny>) -> Result<u8> {
     let (base, derived) = (sinfo(base)?, sinfo(derived)?);
-    Scratch::new().run(|s| {
+    TempFunction::new().run(|s| {
         let (base, derived) = (to_type(s, &base)?, to_type(s, &derived)?);
-        let func = s.parts()?.0;
+        let func = s.func_and_vars()?.0;
         Ok(match type_lattice::is_subtype(func, derived, base) {
             Proof::Yes => 3,
             Proof::No => 0,
@@ -315,28 +316,28 @@ pub fn erase_struct_info<'py>(
     info: &Bound<'py, PyAny>,
     shape_var_map: Vec<(Bound<'py, PyAny>, Bound<'py, PyAny>)>,
 ) -> Result<Bound<'py, PyAny>> {
-    let given = sinfo(info)?;
+    let info_arg = sinfo(info)?;
     let pairs: Result<Vec<(te::Expr, te::Expr)>> =
         shape_var_map.iter().map(|(k, v)| Ok((prim(k)?, prim(v)?))).collect();
     let pairs = pairs?;
-    let made = Scratch::new().run(|s| {
-        let ty = to_type(s, &given)?;
+    let erased = TempFunction::new().run(|s| {
+        let ty = to_type(s, &info_arg)?;
         let mut map = FxHashMap::default();
         for (key, value) in &pairs {
             let ExprKind::Var(var) = key.kind() else {
                 return Err(Error::Type(format!("{key} is no variable")));
             };
-            let (func, vars) = s.parts()?;
+            let (func, vars) = s.func_and_vars()?;
             let Some(sym) = vars.get_sym(var) else { continue };
             let value = crate::relax::sinfo::dim_to_sym(func, vars, value)?;
             map.insert(sym, value);
         }
-        let func = s.parts()?.0;
+        let func = s.func_and_vars()?.0;
         let ty =
             type_lattice::erase_to_well_defined(func, ty, &|v| map.get(&v).copied(), &|_| None);
         Ok(s.sinfo_of(ty))
     })?;
-    wrap_info(info.py(), made)
+    wrap_info(info.py(), erased)
 }
 
 /// The size variables in a type: all of them, or only those that a value of the type defines.
@@ -345,16 +346,16 @@ pub fn struct_info_vars<'py>(
     info: &Bound<'py, PyAny>,
     definable: bool,
 ) -> Result<Vec<Bound<'py, PyAny>>> {
-    let given = sinfo(info)?;
-    let list = Scratch::new().run(|s| {
-        let ty = to_type(s, &given)?;
-        let func = s.parts()?.0;
+    let info_arg = sinfo(info)?;
+    let list = TempFunction::new().run(|s| {
+        let ty = to_type(s, &info_arg)?;
+        let func = s.func_and_vars()?.0;
         let syms = if definable {
             type_lattice::definable_syms(func, ty)
         } else {
             type_lattice::type_syms(func, ty)
         };
-        let (func, vars) = s.parts()?;
+        let (func, vars) = s.func_and_vars()?;
         Ok(syms.into_iter().map(|v| vars.te_var(&func.syms, v).expr()).collect::<Vec<_>>())
     })?;
     list.into_iter().map(|e| Ok(wrap_prim(info.py(), e)?)).collect()
@@ -363,17 +364,17 @@ pub fn struct_info_vars<'py>(
 /// The non-negative sizes in a type, each once.
 #[pyfunction]
 pub fn struct_info_dims<'py>(info: &Bound<'py, PyAny>) -> Result<Vec<Bound<'py, PyAny>>> {
-    let given = sinfo(info)?;
-    let list = Scratch::new().run(|s| {
-        let ty = to_type(s, &given)?;
-        let func = s.parts()?.0;
+    let info_arg = sinfo(info)?;
+    let list = TempFunction::new().run(|s| {
+        let ty = to_type(s, &info_arg)?;
+        let func = s.func_and_vars()?.0;
         let mut dims = Vec::new();
         type_lattice::visit_dims(func, ty, false, &mut |dim| {
             if !dims.contains(&dim) && func.syms.as_int(dim).is_none() {
                 dims.push(dim);
             }
         });
-        let (func, vars) = s.parts()?;
+        let (func, vars) = s.func_and_vars()?;
         Ok(dims.into_iter().map(|d| te::from_sym(&func.syms, d, vars)).collect::<Vec<_>>())
     })?;
     list.into_iter().map(|e| Ok(wrap_prim(info.py(), e)?)).collect()
@@ -385,14 +386,14 @@ pub fn call_struct_info<'py>(
     func: &Bound<'py, PyAny>,
     args: Vec<Bound<'py, PyAny>>,
 ) -> Result<Bound<'py, PyAny>> {
-    let given = sinfo(func)?;
+    let info_arg = sinfo(func)?;
     let args: Result<Vec<SInfo>> = args.iter().map(sinfo).collect();
     let args = args?;
-    let info = Scratch::new().run(|s| {
-        let callable = to_type(s, &given)?;
+    let info = TempFunction::new().run(|s| {
+        let callable = to_type(s, &info_arg)?;
         let args: Result<Vec<_>> = args.iter().map(|a| to_type(s, a)).collect();
         let args = args?;
-        let f = s.parts()?.0;
+        let f = s.func_and_vars()?.0;
         if !matches!(f.types.get(callable), TypeData::Callable { .. }) {
             return Err(Error::Type("the type is not that of a function".into()));
         }
@@ -408,9 +409,9 @@ pub fn call_struct_info<'py>(
 #[pyfunction]
 pub fn symbolic_vars<'py>(func: &Bound<'py, PyAny>, free: bool) -> Result<Vec<Bound<'py, PyAny>>> {
     use pliant_ir::relax::visit;
-    let home = home_of(&needed(func)?)?;
+    let owner = owner_of(&required_operand(func)?)?;
     let list = {
-        let mut guarded = home.lock();
+        let mut guarded = owner.lock();
         let state = &mut *guarded;
         let Some(f) = state.finished().cloned() else { return Ok(Vec::new()) };
         let list = if free { visit::free_syms } else { visit::defined_syms };

@@ -6,12 +6,12 @@ use pliant_ir::relax::ExprData;
 use pyo3::prelude::*;
 
 use crate::error::{Error, Result};
+use crate::relax::accessors::{binding_text, in_func};
+use crate::relax::classes::struct_info::wrap_info;
 use crate::relax::classes::{Expr, init, wrap};
-use crate::relax::convert::{needed, sinfo};
-use crate::relax::infos::wrap_info;
+use crate::relax::convert::{required_operand, sinfo};
 use crate::relax::node::{Node, NodeRef};
 use crate::relax::seq::{BindingRef, BlockNode, BlockRef, FreeBinding, IfNode, SeqNode};
-use crate::relax::views::{binding_text, in_func};
 
 /// A sequence of binding blocks and its result.
 #[pyclass(extends = Expr, frozen, module = "pliant.relax")]
@@ -38,7 +38,7 @@ impl SeqExpr {
             .try_iter()?
             .map(|b| Ok(b?.cast::<BindingBlock>().map_err(PyErr::from)?.get().block.clone()))
             .collect();
-        let seq = SeqNode::Free { blocks: blocks?, body: needed(body)? };
+        let seq = SeqNode::Free { blocks: blocks?, body: required_operand(body)? };
         Ok(init(NodeRef::new(Node::Seq(seq)).checked()?).add_subclass(SeqExpr))
     }
 
@@ -171,16 +171,16 @@ pub fn wrap_block(py: Python<'_>, block: BlockRef) -> Result<Bound<'_, PyAny>> {
     })
 }
 
-/// A block of a home as a Python object.
+/// A block of an owner as a Python object.
 ///
 /// # Errors
 /// An error of the Python interpreter.
-pub fn wrap_home_block<'py>(
+pub fn wrap_owned_block<'py>(
     py: Python<'py>,
-    home: &Arc<crate::relax::home::Home>,
+    owner: &Arc<crate::relax::func_owner::FuncOwner>,
     block: pliant_ir::relax::Block,
 ) -> Result<Bound<'py, PyAny>> {
-    wrap_block(py, BlockRef::new(BlockNode::In(home.clone(), block)))
+    wrap_block(py, BlockRef::new(BlockNode::In(owner.clone(), block)))
 }
 
 /// A binding of a variable to a value or to the result of a `match_cast`.
@@ -190,7 +190,7 @@ pub struct Binding {
     pub binding: BindingRef,
 }
 
-fn gone() -> Error {
+fn abandoned() -> Error {
     Error::Value("the function was given up".into())
 }
 
@@ -206,13 +206,13 @@ impl Binding {
     /// The variable.
     #[getter]
     fn var<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
-        wrap(py, self.binding.var().ok_or_else(gone)?)
+        wrap(py, self.binding.var().ok_or_else(abandoned)?)
     }
 
     /// The value.
     #[getter]
     fn value<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
-        wrap(py, self.binding.value().ok_or_else(gone)?)
+        wrap(py, self.binding.value().ok_or_else(abandoned)?)
     }
 
     /// Whether both bind the same variable to the same value.
@@ -244,7 +244,7 @@ fn free_binding(
     if !var.is_instance_of::<crate::relax::classes::Var>() {
         return Err(Error::Type(format!("a binding defines a relax.Var, not {}", var.repr()?)));
     }
-    let (var, value) = (needed(var)?, needed(value)?.checked()?);
+    let (var, value) = (required_operand(var)?, required_operand(value)?.checked()?);
     let cast = cast.map(sinfo).transpose()?;
     Ok(Binding { binding: BindingRef::Free(Arc::new(FreeBinding { var, value, cast })) })
 }
@@ -290,7 +290,7 @@ impl MatchCast {
     /// The checked type.
     #[getter]
     fn struct_info<'py>(slf: PyRef<'py, Self>) -> Result<Bound<'py, PyAny>> {
-        let info = slf.as_super().binding.cast().ok_or_else(gone)?;
+        let info = slf.as_super().binding.cast().ok_or_else(abandoned)?;
         wrap_info(slf.py(), info)
     }
 }
@@ -314,17 +314,17 @@ pub fn wrap_binding(py: Python<'_>, binding: BindingRef) -> Result<Bound<'_, PyA
 pub struct If;
 
 /// The condition and the two branches of a conditional.
-fn parts(node: &NodeRef) -> Result<[NodeRef; 3]> {
+fn if_parts(node: &NodeRef) -> Result<[NodeRef; 3]> {
     match node.get() {
         Node::If(choice) => Ok(choice.parts()),
-        Node::InFunc(home, e) => match home.lock().func().map(|f| f.expr(*e)) {
+        Node::InFunc(owner, e) => match owner.lock().func().map(|f| f.expr(*e)) {
             Some(ExprData::If { cond, then_seq, else_seq }) => {
-                let seq = |s| NodeRef::new(Node::Seq(SeqNode::In(home.clone(), s)));
-                Ok([in_func(home, *cond), seq(*then_seq), seq(*else_seq)])
+                let seq = |s| NodeRef::new(Node::Seq(SeqNode::In(owner.clone(), s)));
+                Ok([in_func(owner, *cond), seq(*then_seq), seq(*else_seq)])
             }
-            _ => Err(gone()),
+            _ => Err(abandoned()),
         },
-        _ => Err(gone()),
+        _ => Err(abandoned()),
     }
 }
 
@@ -340,9 +340,9 @@ impl If {
     ) -> Result<PyClassInitializer<Self>> {
         let _ = span;
         let choice = IfNode {
-            cond: needed(cond)?,
-            then_seq: needed(true_branch)?,
-            else_seq: needed(false_branch)?,
+            cond: required_operand(cond)?,
+            then_seq: required_operand(true_branch)?,
+            else_seq: required_operand(false_branch)?,
         };
         Ok(init(NodeRef::new(Node::If(choice)).checked()?).add_subclass(If))
     }
@@ -350,21 +350,21 @@ impl If {
     /// The condition.
     #[getter]
     fn cond<'py>(slf: PyRef<'py, Self>) -> Result<Bound<'py, PyAny>> {
-        let [cond, _, _] = parts(&slf.as_super().node)?;
+        let [cond, _, _] = if_parts(&slf.as_super().node)?;
         wrap(slf.py(), cond)
     }
 
     /// The branch that is evaluated if the condition holds.
     #[getter]
     fn true_branch<'py>(slf: PyRef<'py, Self>) -> Result<Bound<'py, PyAny>> {
-        let [_, branch, _] = parts(&slf.as_super().node)?;
+        let [_, branch, _] = if_parts(&slf.as_super().node)?;
         wrap(slf.py(), branch)
     }
 
     /// The branch that is evaluated if the condition does not hold.
     #[getter]
     fn false_branch<'py>(slf: PyRef<'py, Self>) -> Result<Bound<'py, PyAny>> {
-        let [_, _, branch] = parts(&slf.as_super().node)?;
+        let [_, _, branch] = if_parts(&slf.as_super().node)?;
         wrap(slf.py(), branch)
     }
 }

@@ -11,40 +11,40 @@ use pliant_ops::{ModuleBuilder, TeCall};
 use pyo3::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::enter::guard;
+use crate::boundary::catch_panic;
 use crate::error::{Error, Result};
 use crate::module::IRModule;
+use crate::relax::accessors::{in_func, set_attrs};
 use crate::relax::classes::{Expr, wrap};
-use crate::relax::convert::{arg_list, needed, sinfo};
+use crate::relax::convert::{arg_list, required_operand, sinfo};
+use crate::relax::func_owner::FuncOwner;
 use crate::relax::function::{Function, ir_function_in, signature_of};
-use crate::relax::home::Home;
-use crate::relax::kept::KeptHomes;
 use crate::relax::node::{FreeVar, Node, NodeRef};
-use crate::relax::seq::Globals;
+use crate::relax::retained_owners::RetainedOwners;
+use crate::relax::seq::GlobalTypes;
 use crate::relax::sinfo::{SInfo, to_type};
-use crate::relax::views::{in_func, set_attrs};
 use crate::te::prim_func::PrimFunc;
 use crate::te::tensor::Tensor;
 
 /// Builds the functions of a module, one after the other.
 #[pyclass(subclass, frozen, module = "pliant.relax", weakref)]
 pub struct BlockBuilder {
-    state: Mutex<State>,
+    state: Mutex<BuilderState>,
 }
 
 /// The module and the functions under construction.
 #[derive(Default)]
-pub(super) struct State {
+pub(super) struct BuilderState {
     module: ModuleBuilder,
     globals: FxHashMap<Arc<str>, SInfo>,
-    homes: KeptHomes,
+    owners: RetainedOwners,
     /// The functions under construction, the innermost last.
-    stack: Vec<Current>,
+    stack: Vec<OpenFunction>,
 }
 
 /// The function under construction.
-struct Current {
-    home: Arc<Home>,
+struct OpenFunction {
+    owner: Arc<FuncOwner>,
     name: String,
     attrs: FuncAttrs,
     private: bool,
@@ -57,10 +57,10 @@ struct Current {
 
 impl BlockBuilder {
     /// A builder that adds functions to a module.
-    pub(super) fn over(module: Option<&Bound<'_, IRModule>>) -> Self {
-        let mut state = State::default();
+    pub(super) fn with_module(module: Option<&Bound<'_, IRModule>>) -> Self {
+        let mut state = BuilderState::default();
         if let Some(module) = module {
-            state.homes = module.get().homes().clone();
+            state.owners = module.get().owners().clone();
             let module = module.get().snapshot();
             for (name, func) in module.relax_funcs() {
                 state.globals.insert(name.clone(), signature_of(func));
@@ -71,22 +71,22 @@ impl BlockBuilder {
     }
 
     /// The types of the module's functions.
-    pub(super) fn globals(&self) -> Globals {
+    pub(super) fn globals(&self) -> GlobalTypes {
         self.state().globals.clone()
     }
 
-    pub(super) fn state(&self) -> MutexGuard<'_, State> {
+    pub(super) fn state(&self) -> MutexGuard<'_, BuilderState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
-    /// Begins to rewrite the function of this home.
-    pub(super) fn enter_rewrite(&mut self, home: &Arc<Home>) -> Result<()> {
-        let derived = home.derive()?;
+impl BuilderState {
+    /// Begins to rewrite the function of this owner.
+    pub(super) fn enter_rewrite(&mut self, owner: &Arc<FuncOwner>) -> Result<()> {
+        let derived = owner.derive()?;
         derived.lock().globals.extend(self.globals.clone());
-        self.stack.push(Current {
-            home: derived,
+        self.stack.push(OpenFunction {
+            owner: derived,
             name: String::new(),
             attrs: FuncAttrs::default(),
             private: false,
@@ -102,14 +102,14 @@ impl State {
         if self.stack.last().is_some_and(|c| c.rewrite)
             && let Some(current) = self.stack.pop()
         {
-            current.home.lock().seal();
+            current.owner.lock().finish_rewrite();
         }
     }
 
-    /// The home of the function under construction.
-    pub(super) fn home(&self) -> Result<Arc<Home>> {
+    /// The owner of the function under construction.
+    pub(super) fn current_owner(&self) -> Result<Arc<FuncOwner>> {
         match self.stack.last() {
-            Some(current) if !current.done => Ok(current.home.clone()),
+            Some(current) if !current.done => Ok(current.owner.clone()),
             Some(_) => {
                 Err(Error::Value("the function is finished: emit_func_output was called".into()))
             }
@@ -125,7 +125,7 @@ impl BlockBuilder {
     #[new]
     #[pyo3(signature = (module=None))]
     fn new(module: Option<&Bound<'_, IRModule>>) -> Self {
-        Self::over(module)
+        Self::with_module(module)
     }
 
     /// Begins a function.
@@ -142,15 +142,15 @@ impl BlockBuilder {
         if let Some(attrs) = attrs.filter(|a| !a.is_none()) {
             set_attrs(&mut list, attrs, None)?;
         }
-        let params = params.filter(|p| !p.is_none()).map(free_vars).transpose()?;
+        let params = params.filter(|p| !p.is_none()).map(param_vars).transpose()?;
         let mut guarded = self.state();
         let state = &mut *guarded;
         if let Some(current) = state.stack.last().filter(|c| !c.rewrite) {
             return Err(Error::Value(format!("function '{}' is still open", current.name)));
         }
-        let home = Home::building();
+        let owner = FuncOwner::building();
         {
-            let mut inner = home.lock();
+            let mut inner = owner.lock();
             inner.globals = state.globals.clone();
             for var in params.iter().flatten() {
                 inner.add_param(var)?;
@@ -158,7 +158,7 @@ impl BlockBuilder {
             inner.params_fixed = params.is_some();
         }
         let (done, rewrite) = (false, false);
-        state.stack.push(Current { home, name, attrs: list, private, pure, done, rewrite });
+        state.stack.push(OpenFunction { owner, name, attrs: list, private, pure, done, rewrite });
         Ok(())
     }
 
@@ -169,7 +169,7 @@ impl BlockBuilder {
         if current.done {
             return Ok(());
         }
-        current.home.lock().give_up();
+        current.owner.lock().abandon();
         if failed {
             return Ok(());
         }
@@ -181,15 +181,15 @@ impl BlockBuilder {
 
     /// Begins a dataflow block.
     fn _begin_dataflow(&self) -> Result<()> {
-        let home = self.state().home()?;
-        let mut inner = home.lock();
+        let owner = self.state().current_owner()?;
+        let mut inner = owner.lock();
         inner.builder()?.begin_dataflow().map_err(|e| Error::Value(e.message))
     }
 
     /// Ends the dataflow block.
     fn _end_dataflow(&self) {
-        if let Ok(home) = self.state().home()
-            && let Ok(builder) = home.lock().builder()
+        if let Ok(owner) = self.state().current_owner()
+            && let Ok(builder) = owner.lock().builder()
         {
             builder.end_dataflow();
         }
@@ -220,10 +220,10 @@ impl BlockBuilder {
         struct_info: &Bound<'py, PyAny>,
         name_hint: &str,
     ) -> Result<Bound<'py, PyAny>> {
-        let (node, info) = (needed(value)?, sinfo(struct_info)?);
-        let home = self.state().home()?;
-        let e = guard(|| {
-            let mut inner = home.lock();
+        let (node, info) = (required_operand(value)?, sinfo(struct_info)?);
+        let owner = self.state().current_owner()?;
+        let e = catch_panic(|| {
+            let mut inner = owner.lock();
             let value = inner.lower(&node)?;
             let ty = to_type(&mut inner, &info)?;
             let builder = inner.builder()?;
@@ -236,7 +236,7 @@ impl BlockBuilder {
             let var = builder.match_cast(value, ty, hint);
             Ok(builder.func_mut().var_expr(var))
         })?;
-        wrap(value.py(), in_func(&home, e))
+        wrap(value.py(), in_func(&owner, e))
     }
 
     /// Ends the function with its result and returns its global variable.
@@ -254,20 +254,20 @@ impl BlockBuilder {
             {
                 NodeRef::new(Node::Tuple(arg_list(output)?))
             }
-            Err(_) => needed(output)?,
+            Err(_) => required_operand(output)?,
         };
-        let params = params.filter(|p| !p.is_none()).map(free_vars).transpose()?;
+        let params = params.filter(|p| !p.is_none()).map(param_vars).transpose()?;
         let mut guarded = self.state();
         let state = &mut *guarded;
-        let home = state.home()?;
-        let func = guard(|| finish(&home, &node, params.as_deref(), state.stack.last()))?;
-        home.enter();
+        let owner = state.current_owner()?;
+        let func = catch_panic(|| finish(&owner, &node, params.as_deref(), state.stack.last()))?;
+        owner.register();
         let current =
             state.stack.last_mut().ok_or_else(|| Error::Internal("a function is open".into()))?;
         current.done = true;
         let info = signature_of(&func);
         let name = state.module.add_func(BaseFunc::Relax(func), &current.name);
-        state.homes.keep(home, state.module.module());
+        state.owners.retain_owner(owner, state.module.module());
         state.globals.insert(name.clone(), info);
         wrap(output.py(), NodeRef::new(Node::Global(name)))
     }
@@ -280,7 +280,7 @@ impl BlockBuilder {
     ) -> Result<Bound<'py, PyAny>> {
         let mut base = base_func(func, || self.globals())?;
         if let (Ok(given), BaseFunc::Relax(made)) = (func.cast::<Function>(), &mut base)
-            && given.get().given_name().is_none()
+            && given.get().known_name().is_none()
             && !made.attrs.contains_key(GLOBAL_SYMBOL)
         {
             // A function that was built here and has no public name is private to the module.
@@ -290,11 +290,11 @@ impl BlockBuilder {
         let state = &mut *guarded;
         let info = base.as_relax().map(signature_of);
         let name = state.module.add_func(base, func_name);
-        state.homes.keep_object(func, state.module.module());
+        state.owners.retain_object(func, state.module.module());
         if let Some(info) = info {
             state.globals.insert(name.clone(), info.clone());
             for current in &state.stack {
-                current.home.lock().globals.insert(name.clone(), info.clone());
+                current.owner.lock().globals.insert(name.clone(), info.clone());
             }
         }
         wrap(func.py(), NodeRef::new(Node::Global(name)))
@@ -310,14 +310,14 @@ impl BlockBuilder {
             state.globals.insert(name.as_str().into(), info);
         }
         state.module.update_func(name.as_str(), base);
-        state.homes.keep_object(updated_func, state.module.module());
+        state.owners.retain_object(updated_func, state.module.module());
         Ok(())
     }
 
     /// The current module.
     fn get(&self) -> IRModule {
         let state = self.state();
-        IRModule::with_homes(state.module.module().clone(), state.homes.clone())
+        IRModule::with_owners(state.module.module().clone(), state.owners.clone())
     }
 
     /// The current module.
@@ -327,8 +327,8 @@ impl BlockBuilder {
 
     /// A name that is not used by any other variable of the function.
     fn get_unique_name(&self, name_prefix: &str) -> Result<String> {
-        let home = self.state().home()?;
-        let mut inner = home.lock();
+        let owner = self.state().current_owner()?;
+        let mut inner = owner.lock();
         Ok(inner.builder()?.unique_name(name_prefix).to_string())
     }
 
@@ -336,10 +336,10 @@ impl BlockBuilder {
     /// with the number `index`.
     #[pyo3(signature = (expr, index=0))]
     fn te_tensor(&self, expr: &Bound<'_, PyAny>, index: u32) -> Result<Tensor> {
-        let node = needed(expr)?;
-        let home = self.state().home()?;
-        guard(|| {
-            let mut guarded = home.lock();
+        let node = required_operand(expr)?;
+        let owner = self.state().current_owner()?;
+        catch_panic(|| {
+            let mut guarded = owner.lock();
             let inner = &mut *guarded;
             let e = inner.lower(&node)?;
             let e = inner.builder()?.operand(e);
@@ -385,14 +385,14 @@ impl BlockBuilder {
             let call = self.call_tensors(py, std::slice::from_ref(&tensor), tensor.name())?;
             return self.bind(&call, hint, output);
         }
-        let node = needed(expr)?;
-        let home = self.state().home()?;
-        let e = guard(|| {
-            let mut inner = home.lock();
+        let node = required_operand(expr)?;
+        let owner = self.state().current_owner()?;
+        let e = catch_panic(|| {
+            let mut inner = owner.lock();
             let value = inner.lower(&node)?;
             let builder = inner.builder()?;
             if !builder.in_dataflow() {
-                no_dataflow_vars(builder.func(), value)?;
+                reject_dataflow_vars(builder.func(), value)?;
             }
             let hint = match hint {
                 "" if builder.in_dataflow() && !output => "lv",
@@ -406,7 +406,7 @@ impl BlockBuilder {
             };
             Ok(builder.func_mut().var_expr(var))
         })?;
-        wrap(py, in_func(&home, e))
+        wrap(py, in_func(&owner, e))
     }
 
     fn call_tensors<'py>(
@@ -417,10 +417,10 @@ impl BlockBuilder {
     ) -> Result<Bound<'py, PyAny>> {
         let mut guarded = self.state();
         let state = &mut *guarded;
-        let home = state.home()?;
+        let owner = state.current_owner()?;
         let module = &mut state.module;
-        let e = guard(|| {
-            let mut locked = home.lock();
+        let e = catch_panic(|| {
+            let mut locked = owner.lock();
             let inner = &mut *locked;
             let read = placeholders(outputs);
             let inputs: Vec<(te::Tensor, ir::Expr)> =
@@ -430,7 +430,7 @@ impl BlockBuilder {
             let call = module.finish_te(func, hint, &inputs, vars, outputs);
             call.map_err(|e| Error::Compile(e.to_string()))
         })?;
-        wrap(py, in_func(&home, e))
+        wrap(py, in_func(&owner, e))
     }
 }
 
@@ -451,7 +451,7 @@ fn placeholders(outputs: &[te::Tensor]) -> FxHashSet<te::Tensor> {
     found
 }
 
-fn free_vars(params: &Bound<'_, PyAny>) -> Result<Vec<FreeVar>> {
+fn param_vars(params: &Bound<'_, PyAny>) -> Result<Vec<FreeVar>> {
     let one = |obj: &Bound<'_, PyAny>| match obj.cast::<Expr>().map(|e| e.get().node.get()) {
         Ok(Node::Var(v)) => Ok(v.clone()),
         _ => Err(Error::Type(format!("a parameter is a relax.Var, not {}", obj.repr()?))),
@@ -463,7 +463,7 @@ fn free_vars(params: &Bound<'_, PyAny>) -> Result<Vec<FreeVar>> {
 }
 
 /// Rejects variables of a dataflow block in an expression outside of that block.
-fn no_dataflow_vars(func: &ir::Function, e: ir::Expr) -> Result<()> {
+fn reject_dataflow_vars(func: &ir::Function, e: ir::Expr) -> Result<()> {
     let vars = pliant_ir::relax::visit::operand_vars(func, e);
     let Some(var) = vars.into_iter().map(|v| func.var(v)).find(|v| v.dataflow) else {
         return Ok(());
@@ -476,14 +476,14 @@ fn no_dataflow_vars(func: &ir::Function, e: ir::Expr) -> Result<()> {
 
 /// Ends the function under construction.
 fn finish(
-    home: &Arc<Home>,
+    owner: &Arc<FuncOwner>,
     output: &NodeRef,
     params: Option<&[FreeVar]>,
-    current: Option<&Current>,
+    current: Option<&OpenFunction>,
 ) -> Result<Arc<ir::Function>> {
-    let mut inner = home.lock();
+    let mut inner = owner.lock();
     let result = inner.lower(output)?;
-    no_dataflow_vars(inner.parts()?.0, result)?;
+    reject_dataflow_vars(inner.func_and_vars()?.0, result)?;
     if let Some(params) = params {
         let mut order = Vec::with_capacity(params.len());
         for var in params {
@@ -491,11 +491,11 @@ fn finish(
                 Some(e) => e,
                 None => inner.add_param(var)?,
             };
-            if let ir::ExprData::Var(v) = inner.parts()?.0.expr(e) {
+            if let ir::ExprData::Var(v) = inner.func_and_vars()?.0.expr(e) {
                 order.push(*v);
             }
         }
-        let (func, _) = inner.parts()?;
+        let (func, _) = inner.func_and_vars()?;
         if let Some(&missing) = func.params().iter().find(|p| !order.contains(p)) {
             let name = func.var(missing).name.clone();
             return Err(Error::Value(format!(
@@ -505,9 +505,9 @@ fn finish(
         let root = func.root();
         func.func_mut(root).params = order;
     }
-    let (func, _) = inner.parts()?;
+    let (func, _) = inner.func_and_vars()?;
     let (ret, params) = (func.expr_ty(result), func.params().to_vec());
-    let ret = inner.escaping(ret, &params)?;
+    let ret = inner.type_for_callers(ret, &params)?;
     let pure = current.and_then(|c| c.pure).unwrap_or(!inner.impure);
     inner.finish(result, Some(ret), pure, |func| {
         if let Some(current) = current {
@@ -522,7 +522,10 @@ fn finish(
 ///
 /// # Errors
 /// `TypeError` for any other object.
-pub fn base_func(obj: &Bound<'_, PyAny>, globals: impl FnOnce() -> Globals) -> Result<BaseFunc> {
+pub fn base_func(
+    obj: &Bound<'_, PyAny>,
+    globals: impl FnOnce() -> GlobalTypes,
+) -> Result<BaseFunc> {
     if let Ok(f) = obj.cast::<Function>() {
         return Ok(BaseFunc::Relax(ir_function_in(&f.as_super().get().node, globals)?));
     }

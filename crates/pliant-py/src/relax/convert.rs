@@ -11,10 +11,10 @@ use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 use crate::error::{Error, Result};
 use crate::nesting::Level;
 use crate::relax::classes::Expr as PyExpr;
-use crate::relax::infos::StructInfo;
+use crate::relax::classes::struct_info::StructInfo;
 use crate::relax::node::{Node, NodeRef, Scalar};
 use crate::relax::sinfo::{SInfo, sinfo_of};
-use crate::runtime::import::borrow_tensor;
+use crate::runtime::array_import::borrow_tensor;
 use crate::runtime::shape::ShapeTuple;
 use crate::tir::classes::wrap;
 use crate::tir::expr::{PrimExpr, prim, try_prim};
@@ -24,7 +24,7 @@ use crate::tir::expr::{PrimExpr, prim, try_prim};
 /// # Errors
 /// If the data type cannot hold the number.
 pub fn int_tensor(v: i64, dtype: DType) -> Result<Tensor> {
-    macro_rules! fit {
+    macro_rules! checked_scalar {
         ($($variant:ident => $ty:ty),*) => {
             match dtype {
                 $(DType::$variant => {
@@ -35,7 +35,7 @@ pub fn int_tensor(v: i64, dtype: DType) -> Result<Tensor> {
             }
         };
     }
-    fit!(Int8 => i8, Int16 => i16, Int32 => i32, Int64 => i64, UInt8 => u8, UInt16 => u16, UInt32 => u32, UInt64 => u64);
+    checked_scalar!(Int8 => i8, Int16 => i16, Int32 => i32, Int64 => i64, UInt8 => u8, UInt16 => u16, UInt32 => u32, UInt64 => u64);
     match dtype {
         DType::Bool => Ok(Tensor::scalar(v != 0)?),
         _ => float_tensor(v as f64, dtype),
@@ -84,7 +84,7 @@ pub fn operand(obj: &Bound<'_, PyAny>) -> Result<Option<NodeRef>> {
         match obj.extract::<u64>() {
             // The value fits only in uint64.
             Ok(v) if i64::try_from(v).is_err() => Node::Constant(Tensor::scalar(v)?),
-            _ => Node::Scalar(Scalar::Int(whole(obj)?)),
+            _ => Node::Scalar(Scalar::Int(to_int64(obj)?)),
         }
     } else if obj.is_instance_of::<PyFloat>() {
         Node::Scalar(Scalar::Float(obj.extract()?))
@@ -97,7 +97,7 @@ pub fn operand(obj: &Bound<'_, PyAny>) -> Result<Option<NodeRef>> {
     } else if obj.is_instance_of::<PyList>() || obj.is_instance_of::<PyTuple>() {
         sequence(obj)?
     } else if let Some(tensor) = borrow_tensor(obj)? {
-        Node::Constant(own(tensor)?)
+        Node::Constant(immutable_copy(tensor)?)
     } else {
         return Err(Error::Type(format!(
             "{} is no operand of a tensor operator",
@@ -108,7 +108,7 @@ pub fn operand(obj: &Bound<'_, PyAny>) -> Result<Option<NodeRef>> {
 }
 
 /// A Python int as an int64.
-fn whole(obj: &Bound<'_, PyAny>) -> Result<i64> {
+fn to_int64(obj: &Bound<'_, PyAny>) -> Result<i64> {
     obj.extract().map_err(|_| Error::Value(format!("{obj} does not fit 64 bits")))
 }
 
@@ -118,20 +118,22 @@ fn whole(obj: &Bound<'_, PyAny>) -> Result<i64> {
 /// # Errors
 /// If the nesting is too deep.
 pub fn is_symbolic(obj: &Bound<'_, PyAny>) -> Result<bool> {
-    let open = |e: &te::Expr| e.as_int().is_none() && e.ty().dtype.is_integer();
+    let is_non_constant = |e: &te::Expr| e.as_int().is_none() && e.ty().dtype.is_integer();
     if let Ok(e) = obj.cast::<PrimExpr>() {
-        return Ok(open(&e.get().expr));
+        return Ok(is_non_constant(&e.get().expr));
     }
     if let Ok(e) = obj.cast::<PyExpr>() {
         let node = &e.get().node;
         return Ok(match node.get() {
-            Node::Prim(e) => open(e),
-            Node::Shape(dims) => dims.iter().any(open),
+            Node::Prim(e) => is_non_constant(e),
+            Node::Shape(dims) => dims.iter().any(is_non_constant),
             _ => match sinfo_of(node) {
                 Some(SInfo::Prim(dtype, value)) => {
-                    dtype.is_integer() && value.as_ref().is_none_or(open)
+                    dtype.is_integer() && value.as_ref().is_none_or(is_non_constant)
                 }
-                Some(SInfo::Shape(dims, _)) => dims.as_ref().is_none_or(|d| d.iter().any(open)),
+                Some(SInfo::Shape(dims, _)) => {
+                    dims.as_ref().is_none_or(|d| d.iter().any(is_non_constant))
+                }
                 _ => false,
             },
         });
@@ -149,7 +151,7 @@ pub fn is_symbolic(obj: &Bound<'_, PyAny>) -> Result<bool> {
 
 /// A copy of a constant's data, unless it is read-only and contiguous. The data of a constant must
 /// not change later.
-pub fn own(tensor: Tensor) -> Result<Tensor> {
+pub fn immutable_copy(tensor: Tensor) -> Result<Tensor> {
     if tensor.is_read_only() && tensor.is_contiguous() { Ok(tensor) } else { Ok(tensor.copy()?) }
 }
 
@@ -166,7 +168,7 @@ fn sequence(obj: &Bound<'_, PyAny>) -> Result<Node> {
             return Ok(Node::Shape(dims));
         }
     }
-    let fields: Result<Vec<NodeRef>> = items.iter().map(needed).collect();
+    let fields: Result<Vec<NodeRef>> = items.iter().map(required_operand).collect();
     Ok(Node::Tuple(fields?))
 }
 
@@ -174,7 +176,7 @@ fn sequence(obj: &Bound<'_, PyAny>) -> Result<Node> {
 ///
 /// # Errors
 /// As for [`operand`], and `TypeError` for `None`.
-pub fn needed(obj: &Bound<'_, PyAny>) -> Result<NodeRef> {
+pub fn required_operand(obj: &Bound<'_, PyAny>) -> Result<NodeRef> {
     operand(obj)?.ok_or_else(|| Error::Type("None is no operand of a tensor operator".into()))
 }
 
@@ -191,7 +193,7 @@ pub fn arg_list(obj: &Bound<'_, PyAny>) -> Result<Vec<NodeRef>> {
             _ => return Ok(vec![e.get().node.clone()]),
         }
     }
-    obj.try_iter()?.map(|item| needed(&item?)).collect()
+    obj.try_iter()?.map(|item| required_operand(&item?)).collect()
 }
 
 /// A Python value as an attribute.
@@ -207,7 +209,7 @@ pub fn attr_value(obj: &Bound<'_, PyAny>) -> Result<AttrValue> {
         return Ok(AttrValue::Bool(obj.is_truthy()?));
     }
     if obj.is_instance_of::<PyInt>() {
-        return Ok(AttrValue::Int(whole(obj)?));
+        return Ok(AttrValue::Int(to_int64(obj)?));
     }
     if obj.is_instance_of::<PyFloat>() {
         return Ok(AttrValue::float(obj.extract()?));
@@ -251,13 +253,13 @@ pub fn attr_value(obj: &Bound<'_, PyAny>) -> Result<AttrValue> {
         return Ok(AttrValue::List(items?));
     }
     if let Ok(v) = obj.call_method0("__index__") {
-        return Ok(AttrValue::Int(whole(&v)?));
+        return Ok(AttrValue::Int(to_int64(&v)?));
     }
-    if let Ok(dtype) = crate::runtime::import::parse_dtype(obj) {
+    if let Ok(dtype) = crate::runtime::array_import::parse_dtype(obj) {
         return Ok(AttrValue::DType(dtype));
     }
     if obj.is_callable() {
-        return index_map(obj);
+        return index_map_text(obj);
     }
     Err(Error::Type(format!("{} cannot be an attribute", obj.repr()?)))
 }
@@ -271,7 +273,7 @@ fn numpy_number<'py>(obj: &Bound<'py, PyAny>) -> Result<Option<Bound<'py, PyAny>
 }
 
 /// A function of indices as the text of its result: `lambda i, j: (j // 4, i)`.
-fn index_map(function: &Bound<'_, PyAny>) -> Result<AttrValue> {
+fn index_map_text(function: &Bound<'_, PyAny>) -> Result<AttrValue> {
     let py = function.py();
     let signature = py.import("inspect")?.call_method1("signature", (function,))?;
     let mut names: Vec<String> = Vec::new();
@@ -325,8 +327,8 @@ pub fn sinfo(obj: &Bound<'_, PyAny>) -> Result<SInfo> {
         return info.get().info.clone().checked();
     }
     if obj.is_callable() {
-        let made = obj.call0()?;
-        if let Ok(info) = made.cast::<StructInfo>() {
+        let returned = obj.call0()?;
+        if let Ok(info) = returned.cast::<StructInfo>() {
             return info.get().info.clone().checked();
         }
     }

@@ -13,14 +13,14 @@ use pyo3::types::PyDict;
 
 use crate::error::{Error, Result};
 use crate::module::IRModule;
+use crate::relax::accessors::{attrs_dict, in_func, set_attrs, text};
+use crate::relax::classes::struct_info::wrap_info;
 use crate::relax::classes::{Expr, init, wrap};
-use crate::relax::convert::{needed, sinfo};
-use crate::relax::home::Home;
-use crate::relax::infos::wrap_info;
+use crate::relax::convert::{required_operand, sinfo};
+use crate::relax::func_owner::FuncOwner;
 use crate::relax::node::{Node, NodeRef};
-use crate::relax::seq::{FuncNode, FuncParts, Globals, SeqNode};
+use crate::relax::seq::{FuncNode, FuncParts, GlobalTypes, SeqNode};
 use crate::relax::sinfo::SInfo;
-use crate::relax::views::{attrs_dict, in_func, set_attrs, text};
 use crate::te::prim_func::PrimFunc;
 
 /// A graph function.
@@ -32,9 +32,9 @@ pub struct Function {
 }
 
 /// The representation of a function.
-enum View {
-    /// A function expression of a home.
-    In(Arc<Home>, ir::FuncId),
+enum Location {
+    /// A function expression of an owner.
+    In(Arc<FuncOwner>, ir::FuncId),
     /// The parts of a function that Python code built.
     Free,
 }
@@ -53,7 +53,7 @@ impl Function {
         func: Arc<IrFunction>,
         name: &str,
     ) -> PyResult<Bound<'py, Function>> {
-        let node = NodeRef::new(Node::Root(Home::done(func)));
+        let node = NodeRef::new(Node::Root(FuncOwner::of(func)));
         Bound::new(py, Self::initializer(node, Some(name.into())))
     }
 
@@ -70,18 +70,18 @@ impl Function {
     }
 
     /// The name under which the function was found.
-    pub fn given_name(&self) -> Option<Arc<str>> {
+    pub fn known_name(&self) -> Option<Arc<str>> {
         self.name.clone()
     }
 
     /// Records the module from which the function was taken. Later calls have no effect.
-    pub fn taken_from(&self, module: &Bound<'_, IRModule>) {
+    pub fn set_module(&self, module: &Bound<'_, IRModule>) {
         let _ = self.module.set(module.clone().unbind());
     }
 
     /// The module from which the function was taken, and its name there.
-    fn place<'py>(&self, py: Python<'py>) -> Option<(Bound<'py, IRModule>, String)> {
-        Some((self.module(py)?, self.given_name()?.to_string()))
+    fn module_and_name<'py>(&self, py: Python<'py>) -> Option<(Bound<'py, IRModule>, String)> {
+        Some((self.module(py)?, self.known_name()?.to_string()))
     }
 
     /// The module from which the function was taken.
@@ -90,21 +90,21 @@ impl Function {
     }
 }
 
-/// The home and the function expression of a function node.
-fn view(node: &NodeRef) -> View {
+/// The owner and the function expression of a function node.
+fn location(node: &NodeRef) -> Location {
     match node.get() {
-        Node::Root(home) => {
-            let root = home.lock().func().map(|f| f.root());
-            root.map_or(View::Free, |root| View::In(home.clone(), root))
+        Node::Root(owner) => {
+            let root = owner.lock().func().map(|f| f.root());
+            root.map_or(Location::Free, |root| Location::In(owner.clone(), root))
         }
-        Node::InFunc(home, e) => {
-            let id = home.lock().func().and_then(|f| match f.expr(*e) {
+        Node::InFunc(owner, e) => {
+            let id = owner.lock().func().and_then(|f| match f.expr(*e) {
                 ExprData::Func(id) => Some(*id),
                 _ => None,
             });
-            id.map_or(View::Free, |id| View::In(home.clone(), id))
+            id.map_or(Location::Free, |id| Location::In(owner.clone(), id))
         }
-        _ => View::Free,
+        _ => Location::Free,
     }
 }
 
@@ -117,8 +117,8 @@ fn parts(node: &NodeRef) -> Result<&FuncParts> {
 }
 
 /// The parts of a local function.
-fn local_parts(home: &Arc<Home>, id: ir::FuncId) -> Result<FuncParts> {
-    let mut state = home.lock();
+fn local_parts(owner: &Arc<FuncOwner>, id: ir::FuncId) -> Result<FuncParts> {
+    let mut state = owner.lock();
     let func = state.func().map(|f| {
         let data = f.func(id).clone();
         let params: Vec<_> = data.params.iter().map(|&p| f.var_expr(p)).collect();
@@ -129,30 +129,30 @@ fn local_parts(home: &Arc<Home>, id: ir::FuncId) -> Result<FuncParts> {
     };
     let ret = state.sinfo_of(data.ret_ty);
     Ok(FuncParts {
-        params: params.into_iter().map(|e| in_func(home, e)).collect(),
-        body: NodeRef::new(Node::Seq(SeqNode::In(home.clone(), data.body))),
+        params: params.into_iter().map(|e| in_func(owner, e)).collect(),
+        body: NodeRef::new(Node::Seq(SeqNode::In(owner.clone(), data.body))),
         ret: Some(ret),
         pure: Some(data.pure),
         attrs: data.attrs,
         private: false,
-        adapt: false,
+        replace_ret: false,
     })
 }
 
-/// The home that holds the function of a node as its root function.
+/// The owner that holds the function of a node as its root function.
 ///
 /// # Errors
 /// If the function cannot be built, or if it is a local function that captures variables.
-pub fn home_of(node: &NodeRef) -> Result<Arc<Home>> {
+pub fn owner_of(node: &NodeRef) -> Result<Arc<FuncOwner>> {
     match node.get() {
-        Node::Root(home) => Ok(home.clone()),
-        Node::Func(func) => func.home(),
-        Node::InFunc(home, _) => {
+        Node::Root(owner) => Ok(owner.clone()),
+        Node::Func(func) => func.owner(),
+        Node::InFunc(owner, _) => {
             // A local function without captured variables can become a root function.
-            let View::In(_, id) = view(node) else {
+            let Location::In(_, id) = location(node) else {
                 return Err(Error::Type("the expression is no function".into()));
             };
-            FuncNode::new(local_parts(home, id)?).home()
+            FuncNode::new(local_parts(owner, id)?).owner()
         }
         _ => Err(Error::Type("the expression is no function".into())),
     }
@@ -161,42 +161,42 @@ pub fn home_of(node: &NodeRef) -> Result<Arc<Home>> {
 /// The IR function of a Python function.
 ///
 /// # Errors
-/// As for [`home_of`].
+/// As for [`owner_of`].
 pub fn ir_function(node: &NodeRef) -> Result<Arc<IrFunction>> {
-    let home = home_of(node)?;
-    let func = home.lock().finished().cloned();
+    let owner = owner_of(node)?;
+    let func = owner.lock().finished().cloned();
     func.ok_or_else(|| Error::Value("the function is not finished".into()))
 }
 
 /// [`ir_function`] with the types of the module's functions for calls by name.
 ///
 /// # Errors
-/// As for [`home_of`].
+/// As for [`owner_of`].
 pub fn ir_function_in(
     node: &NodeRef,
-    globals: impl FnOnce() -> Globals,
+    globals: impl FnOnce() -> GlobalTypes,
 ) -> Result<Arc<IrFunction>> {
     if let Node::Func(func) = node.get() {
-        func.home_in(globals)?;
+        func.owner_in_module(globals)?;
     }
     ir_function(node)
 }
 
 /// The types of the graph functions of a module.
-pub fn globals_of(module: &pliant_ir::IRModule) -> Globals {
+pub fn global_types(module: &pliant_ir::IRModule) -> GlobalTypes {
     module.relax_funcs().map(|(name, func)| (name.clone(), signature_of(func))).collect()
 }
 
 /// The attributes of a function.
 fn attrs_of(node: &NodeRef) -> FuncAttrs {
     match node.get() {
-        Node::Root(home) => home.lock().func().map(|f| f.attrs.clone()).unwrap_or_default(),
+        Node::Root(owner) => owner.lock().func().map(|f| f.attrs.clone()).unwrap_or_default(),
         Node::Func(func) => func.data().attrs.clone(),
-        _ => match view(node) {
-            View::In(home, id) => {
-                home.lock().func().map(|f| f.func(id).attrs.clone()).unwrap_or_default()
+        _ => match location(node) {
+            Location::In(owner, id) => {
+                owner.lock().func().map(|f| f.func(id).attrs.clone()).unwrap_or_default()
             }
-            View::Free => FuncAttrs::default(),
+            Location::Free => FuncAttrs::default(),
         },
     }
 }
@@ -217,17 +217,17 @@ fn with_attrs(node: &NodeRef, attrs: FuncAttrs) -> Result<NodeRef> {
         }
         // A local function stays local, with its captured variables.
         Node::InFunc(..) => {
-            let View::In(home, id) = view(node) else {
+            let Location::In(owner, id) = location(node) else {
                 return Err(Error::Type("the expression is no function".into()));
             };
-            let parts = FuncParts { attrs, ..local_parts(&home, id)? };
+            let parts = FuncParts { attrs, ..local_parts(&owner, id)? };
             Ok(NodeRef::new(Node::Func(FuncNode::new(parts))))
         }
         _ => {
             let mut func = (*ir_function(node)?).clone();
             func.attrs = attrs;
             func.private &= !made_public;
-            Ok(NodeRef::new(Node::Root(home_of(node)?.variant(Arc::new(func)))))
+            Ok(NodeRef::new(Node::Root(owner_of(node)?.variant(Arc::new(func)))))
         }
     }
 }
@@ -261,15 +261,16 @@ impl Function {
         if let Some(attrs) = attrs.filter(|a| !a.is_none()) {
             set_attrs(&mut list, attrs, None)?;
         }
-        let params: Result<Vec<NodeRef>> = params.try_iter()?.map(|p| needed(&p?)).collect();
+        let params: Result<Vec<NodeRef>> =
+            params.try_iter()?.map(|p| required_operand(&p?)).collect();
         let parts = FuncParts {
             params: params?,
-            body: needed(body)?,
+            body: required_operand(body)?,
             ret: ret_struct_info.filter(|r| !r.is_none()).map(sinfo).transpose()?,
             pure: is_pure,
             attrs: list,
             private,
-            adapt: false,
+            replace_ret: false,
         };
         let node = NodeRef::new(Node::Func(FuncNode::new(parts))).checked()?;
         Ok(Self::initializer(node, None))
@@ -282,7 +283,7 @@ impl Function {
         binding_map: &Bound<'py, PyAny>,
     ) -> Result<Bound<'py, PyAny>> {
         let bind = crate::error::import(slf.py(), "pliant.relax._bind", "bind_params")?;
-        Ok(bind.call1((slf, binding_map, slf.get().place(slf.py())))?)
+        Ok(bind.call1((slf, binding_map, slf.get().module_and_name(slf.py())))?)
     }
 
     /// The function with symbolic sizes replaced. `binding_map` maps variables or names to numbers
@@ -292,23 +293,23 @@ impl Function {
         binding_map: &Bound<'py, PyAny>,
     ) -> Result<Bound<'py, PyAny>> {
         let bind = crate::error::import(slf.py(), "pliant.relax._bind", "bind_symbolic_vars")?;
-        Ok(bind.call1((slf, binding_map, slf.get().place(slf.py())))?)
+        Ok(bind.call1((slf, binding_map, slf.get().module_and_name(slf.py())))?)
     }
 
     /// The parameters.
     #[getter]
     fn params<'py>(slf: PyRef<'py, Self>) -> Result<Vec<Bound<'py, PyAny>>> {
         let node = &slf.as_super().node;
-        let nodes: Vec<NodeRef> = match view(node) {
-            View::In(home, id) => {
-                let state = home.lock();
+        let nodes: Vec<NodeRef> = match location(node) {
+            Location::In(owner, id) => {
+                let state = owner.lock();
                 let list = |f: &IrFunction| {
                     let params = f.func(id).params.iter();
-                    params.map(|&p| in_func(&home, f.var_expr(p))).collect()
+                    params.map(|&p| in_func(&owner, f.var_expr(p))).collect()
                 };
                 state.func().map(list).unwrap_or_default()
             }
-            View::Free => parts(node)?.params.clone(),
+            Location::Free => parts(node)?.params.clone(),
         };
         nodes.into_iter().map(|n| wrap(slf.py(), n)).collect()
     }
@@ -317,13 +318,13 @@ impl Function {
     #[getter]
     fn body<'py>(slf: PyRef<'py, Self>) -> Result<Bound<'py, PyAny>> {
         let node = &slf.as_super().node;
-        let body = match view(node) {
-            View::In(home, id) => {
-                let seq = home.lock().func().map(|f| f.func(id).body);
+        let body = match location(node) {
+            Location::In(owner, id) => {
+                let seq = owner.lock().func().map(|f| f.func(id).body);
                 let seq = seq.ok_or_else(|| Error::Value("the function was given up".into()))?;
-                NodeRef::new(Node::Seq(SeqNode::In(home, seq)))
+                NodeRef::new(Node::Seq(SeqNode::In(owner, seq)))
             }
-            View::Free => parts(node)?.body.clone(),
+            Location::Free => parts(node)?.body.clone(),
         };
         wrap(slf.py(), body)
     }
@@ -332,14 +333,14 @@ impl Function {
     #[getter]
     fn ret_struct_info<'py>(slf: PyRef<'py, Self>) -> Result<Bound<'py, PyAny>> {
         let node = &slf.as_super().node;
-        let (home, id) = match view(node) {
-            View::In(home, id) => (home, Some(id)),
-            View::Free => match &parts(node)?.ret {
+        let (owner, id) = match location(node) {
+            Location::In(owner, id) => (owner, Some(id)),
+            Location::Free => match &parts(node)?.ret {
                 Some(ret) => return wrap_info(slf.py(), ret.clone()),
-                None => (home_of(node)?, None),
+                None => (owner_of(node)?, None),
             },
         };
-        let mut state = home.lock();
+        let mut state = owner.lock();
         let ty = state.func().map(|f| f.func(id.unwrap_or(f.root())).ret_ty);
         let info = ty.map_or(SInfo::Object, |ty| state.sinfo_of(ty));
         drop(state);
@@ -350,9 +351,9 @@ impl Function {
     #[getter]
     fn is_pure(slf: PyRef<'_, Self>) -> Result<bool> {
         let node = &slf.as_super().node;
-        Ok(match view(node) {
-            View::In(home, id) => home.lock().func().is_some_and(|f| f.func(id).pure),
-            View::Free => match parts(node)?.pure {
+        Ok(match location(node) {
+            Location::In(owner, id) => owner.lock().func().is_some_and(|f| f.func(id).pure),
+            Location::Free => match parts(node)?.pure {
                 Some(pure) => pure,
                 None => ir_function(node)?.is_pure(),
             },
@@ -364,7 +365,7 @@ impl Function {
     fn private(slf: PyRef<'_, Self>) -> bool {
         let node = &slf.as_super().node;
         match node.get() {
-            Node::Root(home) => home.lock().func().is_some_and(|f| f.private),
+            Node::Root(owner) => owner.lock().func().is_some_and(|f| f.private),
             Node::Func(func) => func.data().private,
             _ => false,
         }
@@ -425,26 +426,27 @@ impl Function {
         let node = slf.as_super().node.clone();
         let (name, private) = (
             slf.name.clone(),
-            matches!(node.get(), Node::Root(home) if home.lock().func().is_some_and(|f| f.private)),
+            matches!(node.get(), Node::Root(owner) if owner.lock().func().is_some_and(|f| f.private)),
         );
-        let (ret, pure) = match view(&node) {
-            View::In(home, id) => {
-                let mut state = home.lock();
+        let (ret, pure) = match location(&node) {
+            Location::In(owner, id) => {
+                let mut state = owner.lock();
                 let data = state.func().map(|f| (f.func(id).ret_ty, f.func(id).pure));
                 let (ret, pure) = data.unzip();
                 (ret.map(|ty| state.sinfo_of(ty)), pure)
             }
-            View::Free => (parts(&node)?.ret.clone(), parts(&node)?.pure),
+            Location::Free => (parts(&node)?.ret.clone(), parts(&node)?.pure),
         };
-        let params: Result<Vec<NodeRef>> = params.try_iter()?.map(|p| needed(&p?)).collect();
+        let params: Result<Vec<NodeRef>> =
+            params.try_iter()?.map(|p| required_operand(&p?)).collect();
         let data = FuncParts {
             params: params?,
-            body: needed(body)?,
+            body: required_operand(body)?,
             ret,
             pure,
             attrs: attrs_of(&node),
             private,
-            adapt: true,
+            replace_ret: true,
         };
         Ok(Self::of_node(py, NodeRef::new(Node::Func(FuncNode::new(data))).checked()?, name)?)
     }
@@ -463,20 +465,22 @@ impl Function {
         builder: Option<&Bound<'py, crate::relax::builder::BlockBuilder>>,
     ) -> Result<Bound<'py, Function>> {
         let node = slf.as_super().get().node.clone();
-        let home = match (node.get(), builder) {
+        let owner = match (node.get(), builder) {
             (Node::Root(_), _) => return Ok(slf),
-            (Node::Func(func), Some(builder)) => func.home_in(|| builder.get().globals())?,
-            _ => home_of(&node)?,
+            (Node::Func(func), Some(builder)) => {
+                func.owner_in_module(|| builder.get().globals())?
+            }
+            _ => owner_of(&node)?,
         };
         let name = slf.get().name.clone();
-        Ok(Self::of_node(slf.py(), NodeRef::new(Node::Root(home)), name)?)
+        Ok(Self::of_node(slf.py(), NodeRef::new(Node::Root(owner)), name)?)
     }
 
     /// A copy of the function with fresh variables and size variables.
     fn _copied<'py>(slf: PyRef<'py, Self>) -> Result<Bound<'py, Function>> {
         let func = ir_function(&slf.as_super().node)?;
         let copy = Arc::new(ir::visit::copy_function(&func));
-        let node = NodeRef::new(Node::Root(Home::done(copy)));
+        let node = NodeRef::new(Node::Root(FuncOwner::of(copy)));
         Ok(Self::of_node(slf.py(), node, slf.name.clone())?)
     }
 
@@ -520,14 +524,14 @@ impl Function {
     }
 }
 
-/// The type of a function, independent of any home.
+/// The type of a function, independent of any owner.
 pub fn signature_of(func: &Arc<IrFunction>) -> SInfo {
-    signature(&Home::done(func.clone()))
+    owner_signature(&FuncOwner::of(func.clone()))
 }
 
-/// The type of a home's root function.
-pub fn signature(home: &Arc<Home>) -> SInfo {
-    let mut state = home.lock();
+/// The type of an owner's root function.
+pub fn owner_signature(owner: &Arc<FuncOwner>) -> SInfo {
+    let mut state = owner.lock();
     let Some((params, ret, pure)) = state.func().map(|f| {
         let params: Vec<ir::Type> = f.params().iter().map(|&p| f.var(p).ty).collect();
         (params, f.ret_ty(), f.is_pure())

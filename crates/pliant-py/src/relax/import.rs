@@ -9,49 +9,49 @@ use pliant_ir::relax::{Binding, Block, Expr, ExprData, Function, Type, Var};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::error::{Error, Result};
-use crate::relax::home::{Home, HomeState};
+use crate::relax::func_owner::{FuncOwner, OwnerState};
 
 /// The results of imports from one other function.
 #[derive(Default)]
-pub struct Memo {
+pub struct ImportMemo {
     vars: FxHashMap<Var, Expr>,
     syms: SymMap,
     types: FxHashMap<Type, Type>,
 }
 
-impl HomeState {
-    /// Runs `work` with an importer from the function of `home`. `needs` lists the variables of
+impl OwnerState {
+    /// Runs `work` with an importer from the function of `owner`. `needs` lists the variables of
     /// that function that must be defined here.
     ///
     /// # Errors
     /// If one of these variables is not defined here.
     pub(super) fn import_with<T>(
         &mut self,
-        home: &Arc<Home>,
-        needs: impl FnOnce(&Function) -> Vec<Var>,
+        owner: &Arc<FuncOwner>,
+        required: impl FnOnce(&Function) -> Vec<Var>,
         work: impl FnOnce(&mut Importer<'_>) -> T,
     ) -> Result<T> {
-        let mut guarded = home.lock();
-        let mut memo = self.memos.remove(&guarded.uid).unwrap_or_default();
-        let gone = || Error::Value("the function was given up".into());
-        let count = guarded.func().ok_or_else(gone)?.syms.vars().len();
+        let mut guarded = owner.lock();
+        let mut memo = self.import_memos.remove(&guarded.uid).unwrap_or_default();
+        let abandoned = || Error::Value("the function was given up".into());
+        let count = guarded.func().ok_or_else(abandoned)?.syms.vars().len();
         if count > memo.syms.len() {
-            let source = guarded.func().ok_or_else(gone)?.syms.clone();
+            let source = guarded.func().ok_or_else(abandoned)?.syms.clone();
             for v in source.vars().skip(memo.syms.len()) {
                 let var = guarded.vars.te_var(&source, v);
-                let (func, vars) = self.parts()?;
+                let (func, vars) = self.func_and_vars()?;
                 let sym = vars.sym_var(&mut func.syms, &var);
                 memo.syms.insert(v, func.syms.var(sym));
             }
         }
         let source = &*guarded;
-        let func = source.func().ok_or_else(gone)?;
-        for v in needs(func) {
-            match self.find(source.ident(func.var_expr(v))) {
+        let func = source.func().ok_or_else(abandoned)?;
+        for v in required(func) {
+            match self.find_expr(source.ident(func.var_expr(v))) {
                 Some(e) => {
                     memo.vars.insert(v, e);
                 }
-                None if self.keep_unknown => {}
+                None if self.allow_undefined => {}
                 None => {
                     return Err(Error::Value(format!(
                         "variable {} is neither a parameter of this function nor defined in it: it belongs to another function",
@@ -60,15 +60,15 @@ impl HomeState {
                 }
             }
         }
-        let Memo { vars, syms, types } = memo;
-        let dst = self.parts()?.0;
+        let ImportMemo { vars, syms, types } = memo;
+        let dst = self.func_and_vars()?.0;
         let mut importer = Importer { vars, syms, types, ..Importer::new(func, dst) };
         let out = work(&mut importer);
         let Importer { vars, syms, types, defined, .. } = importer;
         for v in defined {
-            self.tie(source.ident(func.var_expr(v)), vars[&v]);
+            self.set_ident(source.ident(func.var_expr(v)), vars[&v]);
         }
-        self.memos.insert(source.uid, Memo { vars, syms, types });
+        self.import_memos.insert(source.uid, ImportMemo { vars, syms, types });
         Ok(out)
     }
 
@@ -76,39 +76,43 @@ impl HomeState {
     ///
     /// # Errors
     /// If the expression uses a variable that is not defined here.
-    pub(super) fn import(&mut self, home: &Arc<Home>, e: Expr) -> Result<Expr> {
-        self.import_with(home, |f| needs_of(f, e), |i| i.expr(e))
+    pub(super) fn import(&mut self, owner: &Arc<FuncOwner>, e: Expr) -> Result<Expr> {
+        self.import_with(owner, |f| required_vars(f, e), |i| i.expr(e))
     }
 
     /// Imports a block of another function.
     ///
     /// # Errors
     /// As for [`import`](Self::import).
-    pub(super) fn import_block(&mut self, home: &Arc<Home>, block: Block) -> Result<Block> {
-        self.import_with(home, |f| block_needs(f, block), |i| i.block(block))
+    pub(super) fn import_block(&mut self, owner: &Arc<FuncOwner>, block: Block) -> Result<Block> {
+        self.import_with(owner, |f| required_vars_of_block(f, block), |i| i.block(block))
     }
 
     /// Imports a binding of another function.
     ///
     /// # Errors
     /// As for [`import`](Self::import).
-    pub(super) fn import_binding(&mut self, home: &Arc<Home>, binding: Binding) -> Result<Binding> {
-        let needs = |f: &Function| {
-            let mut vars = needs_of(f, binding.value);
+    pub(super) fn import_binding(
+        &mut self,
+        owner: &Arc<FuncOwner>,
+        binding: Binding,
+    ) -> Result<Binding> {
+        let required = |f: &Function| {
+            let mut vars = required_vars(f, binding.value);
             // A local function may refer to itself.
             vars.retain(|&v| v != binding.var);
             vars
         };
-        self.import_with(home, needs, |i| i.binding(binding))
+        self.import_with(owner, required, |i| i.binding(binding))
     }
 
     /// Imports a whole function as a local function.
     ///
     /// # Errors
     /// As for [`import`](Self::import).
-    pub(super) fn import_root(&mut self, home: &Arc<Home>) -> Result<Expr> {
+    pub(super) fn import_root(&mut self, owner: &Arc<FuncOwner>) -> Result<Expr> {
         self.import_with(
-            home,
+            owner,
             |_| Vec::new(),
             |i| {
                 let id = i.func(i.src.root());
@@ -119,18 +123,18 @@ impl HomeState {
     }
 }
 
-fn needs_of(f: &Function, e: Expr) -> Vec<Var> {
+fn required_vars(f: &Function, e: Expr) -> Vec<Var> {
     let mut vars = value_free_vars(f, e);
     vars.extend(type_vars(f, f.expr_ty(e)));
     vars
 }
 
 /// The variables that a block uses without defining them.
-fn block_needs(f: &Function, block: Block) -> Vec<Var> {
+fn required_vars_of_block(f: &Function, block: Block) -> Vec<Var> {
     let mut bound = FxHashSet::default();
     let mut vars = Vec::new();
     for b in &f.block(block).bindings {
-        vars.extend(needs_of(f, b.value));
+        vars.extend(required_vars(f, b.value));
         bound.insert(b.var);
         walk_value(f, b.value, |event| match event {
             Event::EnterFunc(id) => bound.extend(f.func(id).params.iter().copied()),

@@ -12,11 +12,11 @@ use rustc_hash::FxHashMap;
 
 use crate::error::{Error, Result};
 use crate::nesting::{MAX_NESTING, too_deep};
-use crate::relax::home::{HomeState, signature};
+use crate::relax::func_owner::{OwnerState, op_signature};
 use crate::relax::node::{CallNode, CalleeNode, FreeVar, Node, NodeRef, Scalar};
 use crate::relax::sinfo::{SInfo, dim_to_sym, dims_to_syms, to_type};
 
-impl HomeState {
+impl OwnerState {
     /// Adds a parameter.
     ///
     /// # Errors
@@ -35,21 +35,21 @@ impl HomeState {
         let param = builder.param(&var.0.name, ty);
         builder.func_mut().var_mut(param).dataflow = dataflow;
         let e = builder.func_mut().var_expr(param);
-        self.tie(var.ident(), e);
+        self.set_ident(var.ident(), e);
         Ok(e)
     }
 
     /// The function's expression for a free variable, if there is one.
     pub fn free_expr(&self, var: &FreeVar) -> Option<ir::Expr> {
-        self.find(var.ident())
+        self.find_expr(var.ident())
     }
 
     fn lower_var(&mut self, var: &FreeVar) -> Result<ir::Expr> {
         if let Some(e) = self.free_expr(var) {
             return Ok(e);
         }
-        if self.keep_unknown {
-            return self.add_unbound(var);
+        if self.allow_undefined {
+            return self.add_undefined(var);
         }
         if self.params_fixed {
             return Err(Error::Value(format!(
@@ -93,11 +93,11 @@ impl HomeState {
 
     fn lower_leaf(&mut self, node: &NodeRef) -> Result<Option<ir::Expr>> {
         Ok(Some(match node.get() {
-            Node::InFunc(home, e) => {
-                if self.is_native(home) {
+            Node::InFunc(owner, e) => {
+                if self.shares_ids_with(owner) {
                     *e
                 } else {
-                    self.import(home, *e)?
+                    self.import(owner, *e)?
                 }
             }
             Node::Var(v) => self.lower_var(v)?,
@@ -105,21 +105,21 @@ impl HomeState {
                 let info = self.globals.get(name).cloned();
                 let info = info.unwrap_or(SInfo::Func(None, Arc::new(SInfo::Object), false));
                 let ty = to_type(self, &info)?;
-                self.parts()?.0.global(name, ty)
+                self.func_and_vars()?.0.global(name, ty)
             }
-            Node::Extern(name) => self.parts()?.0.extern_func(name),
-            Node::Constant(t) => self.parts()?.0.constant(t.clone()),
+            Node::Extern(name) => self.func_and_vars()?.0.extern_func(name),
+            Node::Constant(t) => self.func_and_vars()?.0.constant(t.clone()),
             Node::Shape(dims) => {
-                let (func, vars) = self.parts()?;
+                let (func, vars) = self.func_and_vars()?;
                 let dims = dims_to_syms(func, vars, dims)?;
                 func.shape(&dims)
             }
             Node::Prim(e) => self.lower_prim(e)?,
-            Node::Str(s) => self.parts()?.0.str_value(s),
-            Node::DType(d) => self.parts()?.0.dtype_value(*d),
+            Node::Str(s) => self.func_and_vars()?.0.str_value(s),
+            Node::DType(d) => self.func_and_vars()?.0.dtype_value(*d),
             Node::Scalar(s) => {
                 let tensor = scalar_tensor(*s, default_dtype(*s))?;
-                self.parts()?.0.constant(tensor)
+                self.func_and_vars()?.0.constant(tensor)
             }
             Node::Tuple(_)
             | Node::GetItem(..)
@@ -132,7 +132,7 @@ impl HomeState {
     }
 
     fn lower_prim(&mut self, e: &te::Expr) -> Result<ir::Expr> {
-        let (func, vars) = self.parts()?;
+        let (func, vars) = self.func_and_vars()?;
         if let te::ExprKind::Float(v) = e.kind() {
             return Ok(func.float_value(*v, e.ty().dtype));
         }
@@ -151,19 +151,19 @@ impl HomeState {
                 let fields = self.lower_args(fields, memo)?;
                 let leaves: Result<Vec<ir::Expr>> =
                     fields.into_iter().map(|f| Ok(self.builder()?.operand(f))).collect();
-                let tuple = self.parts()?.0.tuple(&leaves?);
+                let tuple = self.func_and_vars()?.0.tuple(&leaves?);
                 self.check_depth(tuple)?;
                 Ok(tuple)
             }
             Node::GetItem(tuple, index) => {
                 // A number has no entry in the memo, and it is not a tuple.
                 let tuple = memo.get(&tuple.id()).copied();
-                let tuple = tuple.ok_or_else(|| Error::Type(NO_TUPLE.into()))?;
+                let tuple = tuple.ok_or_else(|| Error::Type(NOT_A_TUPLE.into()))?;
                 let builder = self.builder()?;
                 let tuple = builder.operand(tuple);
                 let ty = builder.func().ty(tuple);
                 if matches!(ty, ir::TypeData::Tensor { .. } | ir::TypeData::Prim { .. }) {
-                    return Err(Error::Type(NO_TUPLE.into()));
+                    return Err(Error::Type(NOT_A_TUPLE.into()));
                 }
                 if let Some(fields) = builder.func().tuple_fields(tuple) {
                     return fields.get(*index as usize).copied().ok_or_else(|| {
@@ -180,7 +180,7 @@ impl HomeState {
             Node::If(choice) => self.lower_if(choice),
             Node::Seq(_) => self.body(node),
             Node::Func(func) => self.local_function(func.data()),
-            Node::Root(home) => self.import_root(home),
+            Node::Root(owner) => self.import_root(owner),
             _ => Err(Error::Internal("leaves are lowered on their own".into())),
         }
     }
@@ -191,7 +191,7 @@ impl HomeState {
         let Some(func) = self.func() else { return Ok(()) };
         let ty = func.expr_ty(tuple);
         let ir::TypeData::Tuple(fields) = func.types.get(ty) else { return Ok(()) };
-        let depth_of = |ty: &ir::Type| match self.depths.get(ty) {
+        let depth_of = |ty: &ir::Type| match self.tuple_depths.get(ty) {
             Some(&depth) => depth,
             // A tuple type that was not built here. Its depth was checked when it was created.
             None => u32::from(matches!(func.types.get(*ty), ir::TypeData::Tuple(_))),
@@ -200,7 +200,7 @@ impl HomeState {
         if depth > MAX_NESTING {
             return Err(too_deep("tuples"));
         }
-        self.depths.insert(ty, depth);
+        self.tuple_depths.insert(ty, depth);
         Ok(())
     }
 
@@ -222,13 +222,13 @@ impl HomeState {
             .map(|arg| match arg.get() {
                 // Without a tensor among the operands, an integer is a size: `arange(0, n)`.
                 Node::Scalar(Scalar::Int(v)) if dtype.is_none() => {
-                    let func = self.parts()?.0;
+                    let func = self.func_and_vars()?.0;
                     let value = func.syms.int(*v);
                     Ok(func.int_value(value, DType::Int64))
                 }
                 Node::Scalar(s) => {
                     let tensor = scalar_tensor(*s, dtype.unwrap_or(default_dtype(*s)))?;
-                    Ok(self.parts()?.0.constant(tensor))
+                    Ok(self.func_and_vars()?.0.constant(tensor))
                 }
                 _ => Ok(memo[&arg.id()]),
             })
@@ -246,9 +246,9 @@ impl HomeState {
         call: &CallNode,
         memo: &FxHashMap<usize, ir::Expr>,
     ) -> Result<Vec<ir::Expr>> {
-        let signature = signature(op)?;
+        let signature = op_signature(op)?;
         let func = self.func().ok_or_else(|| Error::Value("the function was given up".into()))?;
-        let written = |arg: &NodeRef| match arg.get() {
+        let form = |arg: &NodeRef| match arg.get() {
             Node::Scalar(Scalar::Int(_)) => ArgumentForm::Int,
             Node::Scalar(Scalar::Float(_)) => ArgumentForm::Float,
             Node::Scalar(Scalar::Bool(_)) => ArgumentForm::Bool,
@@ -258,9 +258,9 @@ impl HomeState {
                 _ => ArgumentForm::Other,
             },
         };
-        let written: Vec<ArgumentForm> = call.args.iter().map(written).collect();
-        let stated = call.attrs.get("dtype").and_then(AttrValue::as_dtype);
-        let types = signature.number_dtypes(&written, stated);
+        let form: Vec<ArgumentForm> = call.args.iter().map(form).collect();
+        let dtype_attr = call.attrs.get("dtype").and_then(AttrValue::as_dtype);
+        let types = signature.number_dtypes(&form, dtype_attr);
         let mut args = Vec::with_capacity(types.len());
         for (i, (arg, dtype)) in call.args.iter().zip(types).enumerate() {
             args.push(match (arg.get(), dtype) {
@@ -269,7 +269,7 @@ impl HomeState {
                     let tensor =
                         if fill { fill_tensor(*s, dtype) } else { scalar_tensor(*s, dtype) };
                     let tensor = tensor.map_err(|e| e.prefixed(&format!("{op}: ")))?;
-                    self.parts()?.0.constant(tensor)
+                    self.func_and_vars()?.0.constant(tensor)
                 }
                 (Node::Scalar(s), None) => self.scalar(*s)?,
                 _ => memo[&arg.id()],
@@ -280,7 +280,7 @@ impl HomeState {
 
     /// A number as a scalar value.
     fn scalar(&mut self, s: Scalar) -> Result<ir::Expr> {
-        let func = self.parts()?.0;
+        let func = self.func_and_vars()?.0;
         let (value, dtype) = match s {
             Scalar::Int(v) => (v, DType::Int64),
             Scalar::Bool(b) => (i64::from(b), DType::Bool),
@@ -325,7 +325,7 @@ impl HomeState {
         args: &[ir::Expr],
         tys: &[ir::Type],
     ) -> Result<ir::Expr> {
-        let (func, _) = self.parts()?;
+        let (func, _) = self.func_and_vars()?;
         let pure = matches!(func.ty(callee), ir::TypeData::Callable { pure: true, .. });
         let ty = match tys {
             [ty] => *ty,
@@ -355,18 +355,18 @@ fn default_dtype(s: Scalar) -> DType {
 fn fill_tensor(s: Scalar, dtype: DType) -> Result<Tensor> {
     match s {
         Scalar::Float(v) if dtype.is_integer() => {
-            let whole = v as i64;
-            if whole as f64 != v {
+            let int = v as i64;
+            if int as f64 != v {
                 return Err(Error::Value(format!("{v} does not fit {dtype}")));
             }
-            crate::relax::convert::int_tensor(whole, dtype)
+            crate::relax::convert::int_tensor(int, dtype)
         }
         _ => scalar_tensor(s, dtype),
     }
 }
 
 /// The message for a field access to a value that is not a tuple.
-pub(crate) const NO_TUPLE: &str = "a tensor has no fields: its elements are taken by relax.op.take(x, indices, axis) \
+pub(crate) const NOT_A_TUPLE: &str = "a tensor has no fields: its elements are taken by relax.op.take(x, indices, axis) \
                                    or relax.op.strided_slice(x, axes, begin, end)";
 
 /// A number as a tensor of rank 0. A float stays float32 if `dtype` is an integer type.

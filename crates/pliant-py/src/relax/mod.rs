@@ -1,26 +1,24 @@
 //! The graph level in Python: struct infos, expressions, the block builder.
 
+pub mod accessors;
 pub mod analysis;
+pub mod block_rewriter;
 pub mod blocks;
-pub mod body;
+pub mod build_order;
 pub mod builder;
-pub mod check;
+pub mod check_call;
 pub mod classes;
 pub mod convert;
-pub mod declare;
 pub mod dpl;
+pub mod func_owner;
 pub mod function;
-pub mod home;
 pub mod import;
-pub mod infos;
-pub mod kept;
 pub mod lower;
+pub mod lower_func;
 pub mod node;
 pub mod op;
-pub mod rewrite;
+pub mod retained_owners;
 pub mod seq;
 pub mod sinfo;
 pub mod user_op;
-pub mod views;
 pub mod walk;
-pub mod wrap;

@@ -2,7 +2,7 @@
 //! emits them.
 //!
 //! Nodes are shared and immutable. After an expression is emitted, it belongs to a function
-//! ([`Node::InFunc`]) and is identified by a home and an id. The user's loops may build trees of
+//! ([`Node::InFunc`]) and is identified by an owner and an id. The user's loops may build trees of
 //! any depth, so dropping a tree does not recurse.
 //!
 //! Two nodes are the same expression if their [`Key`]s are equal. A variable of a rewritten
@@ -18,7 +18,7 @@ use pliant_tensor::{DType, Tensor};
 
 use crate::error::Result;
 use crate::nesting::{MAX_NESTING, too_deep};
-use crate::relax::home::Home;
+use crate::relax::func_owner::FuncOwner;
 use crate::relax::seq::{FuncNode, IfNode, SeqNode};
 use crate::relax::sinfo::SInfo;
 
@@ -33,7 +33,7 @@ pub enum Node {
     /// A variable created by the user.
     Var(FreeVar),
     /// An expression of a function.
-    InFunc(Arc<Home>, ir::Expr),
+    InFunc(Arc<FuncOwner>, ir::Expr),
     /// A reference to a function of the module by name.
     Global(Arc<str>),
     /// A reference to a packed function by name.
@@ -62,8 +62,8 @@ pub enum Node {
     Seq(SeqNode),
     /// A function that Python code built.
     Func(FuncNode),
-    /// The root function of a home.
-    Root(Arc<Home>),
+    /// The root function of an owner.
+    Root(Arc<FuncOwner>),
 }
 
 /// The identity of an expression of a function or of a user's variable. Copies have the same
@@ -86,7 +86,7 @@ pub enum Key {
     /// A packed function, by name.
     Extern(Arc<str>),
     /// Any other node, such as a finished function or a sequence, by its address and part.
-    Place(usize, u32),
+    Address(usize, u32),
 }
 
 /// A Python number.
@@ -200,12 +200,12 @@ impl NodeRef {
     pub fn key(&self) -> Key {
         match self.get() {
             Node::Var(v) => Key::Ident(v.ident()),
-            Node::InFunc(home, e) => home.lock().key(*e),
+            Node::InFunc(owner, e) => owner.lock().key(*e),
             Node::Global(name) => Key::Global(name.clone()),
             Node::Extern(name) => Key::Extern(name.clone()),
-            Node::Root(home) => Key::Place(home.address(), u32::MAX),
-            Node::Seq(SeqNode::In(home, seq)) => Key::Place(home.address(), seq.as_u32()),
-            _ => Key::Place(self.id(), u32::MAX),
+            Node::Root(owner) => Key::Address(owner.address(), u32::MAX),
+            Node::Seq(SeqNode::In(owner, seq)) => Key::Address(owner.address(), seq.as_u32()),
+            _ => Key::Address(self.id(), u32::MAX),
         }
     }
 
@@ -244,7 +244,7 @@ fn depth_of(node: &Node) -> u32 {
 }
 
 /// Moves the children of a node that is being dropped onto the stack.
-fn disown(node: Node, stack: &mut Vec<NodeRef>) {
+fn take_children(node: Node, stack: &mut Vec<NodeRef>) {
     match node {
         Node::Tuple(fields) => stack.extend(fields),
         Node::GetItem(tuple, _) => stack.push(tuple),
@@ -264,10 +264,13 @@ impl Drop for NodeBox {
             return;
         }
         let mut stack = Vec::new();
-        disown(std::mem::replace(&mut self.0, Node::DType(DType::Bool)), &mut stack);
+        take_children(std::mem::replace(&mut self.0, Node::DType(DType::Bool)), &mut stack);
         while let Some(node) = stack.pop() {
             if let Some(mut inner) = Arc::into_inner(node.0) {
-                disown(std::mem::replace(&mut inner.0, Node::DType(DType::Bool)), &mut stack);
+                take_children(
+                    std::mem::replace(&mut inner.0, Node::DType(DType::Bool)),
+                    &mut stack,
+                );
             }
         }
     }

@@ -9,15 +9,15 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
 
 use crate::error::{Error, Result};
-use crate::relax::check::check_call;
+use crate::relax::check_call::check_call;
 use crate::relax::classes::{callee_name, wrap};
 use crate::relax::convert::{
-    arg_list, attr_object, attr_value, is_symbolic, needed, operand, sinfo_list,
+    arg_list, attr_object, attr_value, is_symbolic, operand, required_operand, sinfo_list,
 };
-use crate::relax::home::signature;
+use crate::relax::func_owner::op_signature;
 use crate::relax::node::{CallNode, CalleeNode, Node, NodeRef};
 use crate::relax::sinfo::SInfo;
-use crate::runtime::import::parse_dtype;
+use crate::runtime::array_import::parse_dtype;
 
 // An operator, which maps expressions to a call. A doc comment here would precede each operator's
 // `__doc__`.
@@ -149,59 +149,61 @@ impl OpFunction {
         kwargs: Option<&Bound<'_, PyDict>>,
     ) -> Result<CallNode> {
         let OpSignature { operands, attrs, .. } = self.sig;
-        let mut given: Vec<Option<NodeRef>> = Vec::with_capacity(operands.len());
+        let mut operand_args: Vec<Option<NodeRef>> = Vec::with_capacity(operands.len());
         let mut list = Attrs::default();
         let mut positional = args.iter();
-        let mut slots = operands.iter();
+        let mut specs = operands.iter();
         let mut variadic = false;
-        for spec in slots.by_ref() {
+        for spec in specs.by_ref() {
             if spec.variadic {
                 variadic = true;
                 for arg in positional.by_ref() {
-                    given.push(Some(needed(&arg)?));
+                    operand_args.push(Some(required_operand(&arg)?));
                 }
                 break;
             }
             match positional.next() {
-                Some(arg) => given.push(self.operand(spec, &arg)?),
-                None => given.push(None),
+                Some(arg) => operand_args.push(self.operand(spec, &arg)?),
+                None => operand_args.push(None),
             }
         }
-        let by_position = args.len().min(operands.len());
-        let mut by_symbols = None;
+        let num_positional = args.len().min(operands.len());
+        let mut symbolic_operand = None;
         for (i, arg) in positional.enumerate() {
-            let Some((name, _)) = attrs.get(i) else { return Err(self.too_many(args.len())) };
-            self.set_attr(name, &arg, &mut list, &mut by_symbols)?;
+            let Some((name, _)) = attrs.get(i) else {
+                return Err(self.too_many_arguments(args.len()));
+            };
+            self.set_attr(name, &arg, &mut list, &mut symbolic_operand)?;
         }
         let mut ty_args = Vec::new();
         for (key, value) in kwargs.into_iter().flatten() {
             let key: String = key.extract()?;
             if let Some(i) = operands.iter().position(|o| o.name == key) {
-                if i < by_position && !operands[i].variadic {
+                if i < num_positional && !operands[i].variadic {
                     return Err(self.error(&format!("got several values for operand '{key}'")));
                 }
                 if operands[i].variadic {
-                    given.extend(arg_list(&value)?.into_iter().map(Some));
+                    operand_args.extend(arg_list(&value)?.into_iter().map(Some));
                 } else {
-                    given[i] = self.operand(&operands[i], &value)?;
+                    operand_args[i] = self.operand(&operands[i], &value)?;
                 }
             } else if let Some((name, _)) = attrs.iter().find(|(n, _)| *n == key) {
                 if list.get(name).is_some() {
                     return Err(self.error(&format!("got several values for attribute '{key}'")));
                 }
-                self.set_attr(name, &value, &mut list, &mut by_symbols)?;
+                self.set_attr(name, &value, &mut list, &mut symbolic_operand)?;
             } else if matches!(&*key, "sinfo_args" | "ty_args" | "out_sinfo" | "out_ty") {
                 ty_args = sinfo_list(&value)?;
             } else {
                 return Err(self.error(&format!(
                     "has no parameter '{key}'; it is written {}",
-                    self.written()
+                    self.signature_text()
                 )));
             }
         }
-        let mut args = self.finish(given, variadic)?;
-        args.extend(by_symbols);
-        let attrs = self.canonical(list)?;
+        let mut args = self.operand_list(operand_args, variadic)?;
+        args.extend(symbolic_operand);
+        let attrs = self.complete_attrs(list)?;
         Ok(CallNode { callee: CalleeNode::Op(self.op), args, attrs, ty_args })
     }
 
@@ -212,81 +214,86 @@ impl OpFunction {
         name: &str,
         value: &Bound<'_, PyAny>,
         list: &mut Attrs,
-        by_symbols: &mut Option<NodeRef>,
+        symbolic_operand: &mut Option<NodeRef>,
     ) -> Result<()> {
-        let place = || format!("{}: attribute '{name}': ", self.op.short_name());
+        let operand_prefix = || format!("{}: attribute '{name}': ", self.op.short_name());
         let symbolic = is_symbolic(value)?;
         if symbolic && self.sig.symbolic == Some(name) {
-            *by_symbols = Some(needed(value).map_err(|e| e.prefixed(&place()))?);
+            *symbolic_operand =
+                Some(required_operand(value).map_err(|e| e.prefixed(&operand_prefix()))?);
             list.set(name, AttrValue::None);
             return Ok(());
         }
         if symbolic {
             let what = "it must be known when the program is compiled, but is symbolic";
-            return Err(Error::Type(format!("{}{what}", place())));
+            return Err(Error::Type(format!("{}{what}", operand_prefix())));
         }
-        let graph = value.is_instance_of::<crate::relax::classes::Expr>();
-        let made = attr_value(value).map_err(|e| match graph {
+        let is_graph_value = value.is_instance_of::<crate::relax::classes::Expr>();
+        let converted = attr_value(value).map_err(|e| match is_graph_value {
             true => Error::Type(format!(
                 "{}it must be known when the program is compiled, but is a value of the graph; {} is written {}",
-                place(),
+                operand_prefix(),
                 self.op.short_name(),
-                self.written()
+                self.signature_text()
             )),
-            false => e.prefixed(&place()),
+            false => e.prefixed(&operand_prefix()),
         });
-        list.set(name, made?);
+        list.set(name, converted?);
         Ok(())
     }
 
     fn operand(&self, spec: &OperandSpec, obj: &Bound<'_, PyAny>) -> Result<Option<NodeRef>> {
         // The data type of a created tensor may be given by name.
         if spec.name == "dtype" && obj.is_instance_of::<PyString>() {
-            let dtype = parse_dtype(obj).map_err(|e| e.prefixed(&self.place(spec)))?;
+            let dtype = parse_dtype(obj).map_err(|e| e.prefixed(&self.operand_prefix(spec)))?;
             return Ok(Some(NodeRef::new(Node::DType(dtype))));
         }
-        let mut given = operand(obj).map_err(|e| match e {
+        let mut node = operand(obj).map_err(|e| match e {
             Error::Type(m) => self.error(&format!("operand '{}': {m}", spec.name)),
-            other => other.prefixed(&self.place(spec)),
+            other => other.prefixed(&self.operand_prefix(spec)),
         })?;
         // An empty list is a shape only if the operand takes sizes. Otherwise it is an empty tuple.
         if spec.kind != OperandKind::Sizes
-            && matches!(given.as_ref().map(NodeRef::get), Some(Node::Shape(dims)) if dims.is_empty())
+            && matches!(node.as_ref().map(NodeRef::get), Some(Node::Shape(dims)) if dims.is_empty())
             && !obj.is_instance_of::<crate::relax::classes::Expr>()
         {
-            given = Some(NodeRef::new(Node::Tuple(Vec::new())));
+            node = Some(NodeRef::new(Node::Tuple(Vec::new())));
         }
-        if given.is_none() && !spec.optional {
+        if node.is_none() && !spec.optional {
             return Err(self.error(&format!("operand '{}' must not be None", spec.name)));
         }
-        Ok(given)
+        Ok(node)
     }
 
-    fn place(&self, spec: &OperandSpec) -> String {
+    fn operand_prefix(&self, spec: &OperandSpec) -> String {
         format!("{}: operand '{}': ", self.op.short_name(), spec.name)
     }
 
     /// Fills gaps among optional operands and removes absent operands at the end.
-    fn finish(&self, mut given: Vec<Option<NodeRef>>, variadic: bool) -> Result<Vec<NodeRef>> {
+    fn operand_list(
+        &self,
+        mut operand_args: Vec<Option<NodeRef>>,
+        variadic: bool,
+    ) -> Result<Vec<NodeRef>> {
         if !variadic {
-            while given.len() > 1 && given.last().is_some_and(Option::is_none) {
-                let last = &self.sig.operands[given.len() - 1];
+            while operand_args.len() > 1 && operand_args.last().is_some_and(Option::is_none) {
+                let last = &self.sig.operands[operand_args.len() - 1];
                 if !last.optional {
                     break;
                 }
-                given.pop();
+                operand_args.pop();
             }
         }
         let missing = |i: usize| self.sig.operands.get(i).filter(|o| !o.optional);
-        let mut args = Vec::with_capacity(given.len());
-        for (i, node) in given.into_iter().enumerate() {
+        let mut args = Vec::with_capacity(operand_args.len());
+        for (i, node) in operand_args.into_iter().enumerate() {
             match (node, missing(i)) {
                 (Some(node), _) => args.push(node),
                 (None, Some(spec)) => {
                     return Err(self.error(&format!(
                         "operand '{}' is missing; it is written {}",
                         spec.name,
-                        self.written()
+                        self.signature_text()
                     )));
                 }
                 (None, None) if i == 0 && self.sig.operands.len() == 1 => {}
@@ -299,16 +306,16 @@ impl OpFunction {
     }
 
     /// Attributes in the order of the declaration. Required attributes must be given.
-    fn canonical(&self, given: Attrs) -> Result<Attrs> {
+    fn complete_attrs(&self, attrs: Attrs) -> Result<Attrs> {
         let mut list = Attrs::default();
         for (name, default) in &self.sig.attrs {
-            match given.get(name) {
+            match attrs.get(name) {
                 Some(value) if default.as_ref() == Some(value) => {}
                 Some(value) => list.set(name, dtype_attr(name, value)),
                 None if default.is_none() => {
                     return Err(self.error(&format!(
                         "attribute '{name}' is missing; it is written {}",
-                        self.written()
+                        self.signature_text()
                     )));
                 }
                 None => {}
@@ -317,7 +324,7 @@ impl OpFunction {
         Ok(list)
     }
 
-    fn written(&self) -> String {
+    fn signature_text(&self) -> String {
         let operands = self.sig.operands.iter().map(|o| match o {
             OperandSpec { variadic: true, .. } => format!("*{}", o.name),
             OperandSpec { optional: true, .. } => format!("{}=None", o.name),
@@ -336,8 +343,8 @@ impl OpFunction {
         Error::Type(format!("{}: {what}", self.op.short_name()))
     }
 
-    fn too_many(&self, n: usize) -> Error {
-        self.error(&format!("{n} arguments are too many; it is written {}", self.written()))
+    fn too_many_arguments(&self, n: usize) -> Error {
+        self.error(&format!("{n} arguments are too many; it is written {}", self.signature_text()))
     }
 }
 
@@ -358,7 +365,7 @@ pub fn get_op(name: &str) -> Result<OpFunction> {
     let registry = pliant_ops::registry();
     let full = if name.starts_with("relax.") { name.to_string() } else { format!("relax.{name}") };
     match registry.lookup(&full) {
-        Some(op) => Ok(OpFunction { op, sig: signature(op)? }),
+        Some(op) => Ok(OpFunction { op, sig: op_signature(op)? }),
         None => Err(Error::Value(format!("no operator is called '{name}'"))),
     }
 }
@@ -394,7 +401,7 @@ pub fn call_dps<'py>(
     let callee = callee_name(func)?;
     let mut list = vec![callee, NodeRef::new(Node::Tuple(arg_list(args)?))];
     if let Some(vars) = tir_vars.filter(|v| !v.is_none()) {
-        list.push(needed(vars)?);
+        list.push(required_operand(vars)?);
     }
     let mut outs = sinfo_list(out_sinfo)?;
     if outs.is_empty() {
@@ -423,7 +430,7 @@ pub fn call_kernel<'py>(
         let name: String = name.extract()?;
         let what = || format!("call_kernel: '{name}': ");
         if declared.operand(&name).is_some() {
-            args.push(needed(&value).map_err(|e| e.prefixed(&what()))?);
+            args.push(required_operand(&value).map_err(|e| e.prefixed(&what()))?);
             operands.push(AttrValue::str(&name));
         } else {
             let value = attr_value(&value).map_err(|e| e.prefixed(&what()))?;
@@ -456,7 +463,7 @@ pub fn call_packed<'py>(
 ) -> Result<Bound<'py, PyAny>> {
     let callee = callee_name(func)?;
     let ty_args = sinfo_args.map(sinfo_list).transpose()?.unwrap_or_default();
-    let list: Result<Vec<NodeRef>> = args.iter().map(|a| needed(&a)).collect();
+    let list: Result<Vec<NodeRef>> = args.iter().map(|a| required_operand(&a)).collect();
     let mut list = list?;
     if pure {
         list.insert(0, callee);

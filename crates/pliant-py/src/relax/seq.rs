@@ -1,7 +1,7 @@
 //! Sequences, blocks, bindings, conditionals and functions that Python code builds before they
 //! belong to a function.
 //!
-//! Each may also refer to a part of an existing function: a block, a binding or a sequence, by home
+//! Each may also refer to a part of an existing function: a block, a binding or a sequence, by owner
 //! and id.
 
 use std::sync::{Arc, OnceLock};
@@ -10,14 +10,14 @@ use pliant_ir::attrs::FuncAttrs;
 use pliant_ir::relax as ir;
 use rustc_hash::FxHashMap;
 
-use crate::relax::home::Home;
+use crate::relax::func_owner::FuncOwner;
 use crate::relax::node::{Node, NodeRef};
 use crate::relax::sinfo::SInfo;
 
 /// A sequence.
 pub enum SeqNode {
     /// A sequence of a function.
-    In(Arc<Home>, ir::Seq),
+    In(Arc<FuncOwner>, ir::Seq),
     /// Blocks and a result.
     Free {
         /// The blocks, in order.
@@ -41,29 +41,29 @@ impl SeqNode {
     /// The blocks.
     pub fn blocks(&self) -> Vec<BlockRef> {
         match self {
-            SeqNode::In(home, seq) => {
-                let state = home.lock();
+            SeqNode::In(owner, seq) => {
+                let state = owner.lock();
                 let blocks = state.func().map(|f| f.seq(*seq).blocks.clone()).unwrap_or_default();
-                blocks.into_iter().map(|b| BlockRef::new(BlockNode::In(home.clone(), b))).collect()
+                blocks.into_iter().map(|b| BlockRef::new(BlockNode::In(owner.clone(), b))).collect()
             }
             SeqNode::Free { blocks, .. } => blocks.clone(),
         }
     }
 
-    /// The home of the function that contains the sequence or its parts.
-    pub fn home(&self) -> Option<Arc<Home>> {
+    /// The owner of the function that contains the sequence or its parts.
+    pub fn owner(&self) -> Option<Arc<FuncOwner>> {
         match self {
-            SeqNode::In(home, _) => Some(home.clone()),
-            SeqNode::Free { blocks, .. } => blocks.iter().find_map(BlockRef::home),
+            SeqNode::In(owner, _) => Some(owner.clone()),
+            SeqNode::Free { blocks, .. } => blocks.iter().find_map(BlockRef::owner),
         }
     }
 
     /// The result.
     pub fn body(&self) -> Option<NodeRef> {
         match self {
-            SeqNode::In(home, seq) => {
-                let result = home.lock().func().map(|f| f.seq(*seq).result)?;
-                Some(NodeRef::new(Node::InFunc(home.clone(), result)))
+            SeqNode::In(owner, seq) => {
+                let result = owner.lock().func().map(|f| f.seq(*seq).result)?;
+                Some(NodeRef::new(Node::InFunc(owner.clone(), result)))
             }
             SeqNode::Free { body, .. } => Some(body.clone()),
         }
@@ -77,7 +77,7 @@ pub struct BlockRef(Arc<BlockNode>);
 /// A block.
 pub enum BlockNode {
     /// A block of a function.
-    In(Arc<Home>, ir::Block),
+    In(Arc<FuncOwner>, ir::Block),
     /// Bindings.
     Free {
         /// Whether it is a dataflow block.
@@ -116,7 +116,7 @@ impl BlockRef {
     /// Whether it is a dataflow block.
     pub fn dataflow(&self) -> bool {
         match self.get() {
-            BlockNode::In(home, b) => home.lock().func().is_some_and(|f| f.block(*b).dataflow),
+            BlockNode::In(owner, b) => owner.lock().func().is_some_and(|f| f.block(*b).dataflow),
             BlockNode::Free { dataflow, .. } => *dataflow,
         }
     }
@@ -124,10 +124,10 @@ impl BlockRef {
     /// The bindings.
     pub fn bindings(&self) -> Vec<BindingRef> {
         match self.get() {
-            BlockNode::In(home, b) => {
-                let state = home.lock();
+            BlockNode::In(owner, b) => {
+                let state = owner.lock();
                 let list = state.func().map(|f| f.block(*b).bindings.clone()).unwrap_or_default();
-                list.into_iter().map(|b| BindingRef::In(home.clone(), b)).collect()
+                list.into_iter().map(|b| BindingRef::In(owner.clone(), b)).collect()
             }
             BlockNode::Free { bindings, .. } => bindings.clone(),
         }
@@ -137,8 +137,8 @@ impl BlockRef {
     /// range is the index of the first function and the index after the last one.
     pub fn function_runs(&self) -> Vec<(usize, usize)> {
         let funcs: Vec<bool> = match self.get() {
-            BlockNode::In(home, b) => {
-                let state = home.lock();
+            BlockNode::In(owner, b) => {
+                let state = owner.lock();
                 let Some(f) = state.func() else { return Vec::new() };
                 let is_func = |b: &ir::Binding| {
                     b.cast.is_none() && matches!(f.expr(b.value), ir::ExprData::Func(_))
@@ -179,12 +179,12 @@ impl BlockRef {
         a.len() == b.len() && a.iter().zip(&b).all(|(a, b)| a.same(b))
     }
 
-    /// The home of the function that contains the block or its bindings.
-    pub fn home(&self) -> Option<Arc<Home>> {
+    /// The owner of the function that contains the block or its bindings.
+    pub fn owner(&self) -> Option<Arc<FuncOwner>> {
         match self.get() {
-            BlockNode::In(home, _) => Some(home.clone()),
+            BlockNode::In(owner, _) => Some(owner.clone()),
             BlockNode::Free { bindings, .. } => bindings.iter().find_map(|b| match b {
-                BindingRef::In(home, _) => Some(home.clone()),
+                BindingRef::In(owner, _) => Some(owner.clone()),
                 BindingRef::Free(_) => None,
             }),
         }
@@ -193,7 +193,7 @@ impl BlockRef {
     /// The identity of the block.
     pub fn address(&self) -> usize {
         match self.get() {
-            BlockNode::In(home, b) => home.address().wrapping_add(b.as_u32() as usize),
+            BlockNode::In(owner, b) => owner.address().wrapping_add(b.as_u32() as usize),
             BlockNode::Free { .. } => Arc::as_ptr(&self.0) as usize,
         }
     }
@@ -203,7 +203,7 @@ impl BlockRef {
 #[derive(Clone)]
 pub enum BindingRef {
     /// A binding of a function.
-    In(Arc<Home>, ir::Binding),
+    In(Arc<FuncOwner>, ir::Binding),
     /// A binding that belongs to no function.
     Free(Arc<FreeBinding>),
 }
@@ -222,9 +222,9 @@ impl BindingRef {
     /// The variable.
     pub fn var(&self) -> Option<NodeRef> {
         match self {
-            BindingRef::In(home, b) => {
-                let e = home.lock().func()?.var_expr(b.var);
-                Some(NodeRef::new(Node::InFunc(home.clone(), e)))
+            BindingRef::In(owner, b) => {
+                let e = owner.lock().func()?.var_expr(b.var);
+                Some(NodeRef::new(Node::InFunc(owner.clone(), e)))
             }
             BindingRef::Free(b) => Some(b.var.clone()),
         }
@@ -233,7 +233,7 @@ impl BindingRef {
     /// The value.
     pub fn value(&self) -> Option<NodeRef> {
         match self {
-            BindingRef::In(home, b) => Some(NodeRef::new(Node::InFunc(home.clone(), b.value))),
+            BindingRef::In(owner, b) => Some(NodeRef::new(Node::InFunc(owner.clone(), b.value))),
             BindingRef::Free(b) => Some(b.value.clone()),
         }
     }
@@ -241,13 +241,13 @@ impl BindingRef {
     /// Whether it binds a local function.
     pub fn is_function(&self) -> bool {
         match self {
-            BindingRef::In(home, b) => home.lock().func().is_some_and(|f| {
+            BindingRef::In(owner, b) => owner.lock().func().is_some_and(|f| {
                 b.cast.is_none() && matches!(f.expr(b.value), ir::ExprData::Func(_))
             }),
             BindingRef::Free(b) => match b.value.get() {
                 Node::Func(_) | Node::Root(_) => true,
-                Node::InFunc(home, e) => {
-                    home.lock().func().is_some_and(|f| matches!(f.expr(*e), ir::ExprData::Func(_)))
+                Node::InFunc(owner, e) => {
+                    owner.lock().func().is_some_and(|f| matches!(f.expr(*e), ir::ExprData::Func(_)))
                 }
                 _ => false,
             },
@@ -257,7 +257,7 @@ impl BindingRef {
     /// The type that a `match_cast` checks.
     pub fn cast(&self) -> Option<SInfo> {
         match self {
-            BindingRef::In(home, b) => b.cast.expand().map(|t| home.lock().sinfo_of(t)),
+            BindingRef::In(owner, b) => b.cast.expand().map(|t| owner.lock().sinfo_of(t)),
             BindingRef::Free(b) => b.cast.clone(),
         }
     }
@@ -304,12 +304,12 @@ impl IfNode {
 }
 
 /// The types of a module's functions by name.
-pub type Globals = FxHashMap<Arc<str>, SInfo>;
+pub type GlobalTypes = FxHashMap<Arc<str>, SInfo>;
 
 /// A function that Python code built: its parts, and the function itself after its first use.
 pub struct FuncNode {
     data: FuncParts,
-    made: OnceLock<Arc<Home>>,
+    built: OnceLock<Arc<FuncOwner>>,
 }
 
 /// The parts of a function.
@@ -329,13 +329,13 @@ pub struct FuncParts {
     /// Whether the function is visible only in its module.
     pub private: bool,
     /// Whether the declared result type is dropped if the type of the body contradicts it.
-    pub adapt: bool,
+    pub replace_ret: bool,
 }
 
 impl FuncNode {
     /// A function with these parts.
     pub fn new(data: FuncParts) -> Self {
-        FuncNode { data, made: OnceLock::new() }
+        FuncNode { data, built: OnceLock::new() }
     }
 
     /// The parts.
@@ -343,29 +343,34 @@ impl FuncNode {
         &self.data
     }
 
-    /// The home of the function, which is built on first use.
+    /// The owner of the function, which is built on first use.
     ///
     /// # Errors
     /// If a variable is neither a parameter nor defined, or if a type rule fails.
-    pub fn home(&self) -> crate::error::Result<Arc<Home>> {
-        self.home_in(Globals::default)
+    pub fn owner(&self) -> crate::error::Result<Arc<FuncOwner>> {
+        self.owner_in_module(GlobalTypes::default)
     }
 
-    /// The home of the function as part of a module. Calls by name get the types of the module's
+    /// The owner of the function as part of a module. Calls by name get the types of the module's
     /// functions.
     ///
     /// # Errors
-    /// As for [`home`](Self::home).
-    pub fn home_in(&self, globals: impl FnOnce() -> Globals) -> crate::error::Result<Arc<Home>> {
-        if let Some(home) = self.made.get() {
-            return Ok(home.clone());
+    /// As for [`owner`](Self::owner).
+    pub fn owner_in_module(
+        &self,
+        globals: impl FnOnce() -> GlobalTypes,
+    ) -> crate::error::Result<Arc<FuncOwner>> {
+        if let Some(owner) = self.built.get() {
+            return Ok(owner.clone());
         }
-        let home = crate::enter::guard(|| crate::relax::body::function(&self.data, globals()))?;
-        Ok(self.made.get_or_init(|| home).clone())
+        let owner = crate::boundary::catch_panic(|| {
+            crate::relax::lower_func::build_function(&self.data, globals())
+        })?;
+        Ok(self.built.get_or_init(|| owner).clone())
     }
 
-    /// The home of the function, if the function has been built.
-    pub fn made(&self) -> Option<&Arc<Home>> {
-        self.made.get()
+    /// The owner of the function, if the function has been built.
+    pub fn built(&self) -> Option<&Arc<FuncOwner>> {
+        self.built.get()
     }
 }

@@ -10,7 +10,7 @@ use pliant_tensor::DType;
 
 use crate::error::{Error, Result};
 use crate::nesting::{MAX_NESTING, too_deep};
-use crate::relax::home::HomeState;
+use crate::relax::func_owner::OwnerState;
 use crate::relax::node::{Node, NodeRef};
 use crate::tir::expr::structural_equal;
 
@@ -243,17 +243,17 @@ pub fn dims_to_syms(func: &mut Function, vars: &mut VarMap, dims: &[te::Expr]) -
 ///
 /// # Errors
 /// If a dim is not a size, or if a shape variable belongs to another function.
-pub fn to_type(state: &mut HomeState, info: &SInfo) -> Result<Type> {
+pub fn to_type(state: &mut OwnerState, info: &SInfo) -> Result<Type> {
     let data = match info {
         SInfo::Object => TypeData::Any,
         SInfo::Prim(dtype, value) => {
-            let (func, vars) = state.parts()?;
+            let (func, vars) = state.func_and_vars()?;
             let value = value.as_ref().map(|v| dim_to_sym(func, vars, v)).transpose()?;
             TypeData::Prim { dtype: *dtype, value }
         }
         SInfo::Shape(dims, ndim) => match dims {
             Some(dims) => {
-                let (func, vars) = state.parts()?;
+                let (func, vars) = state.func_and_vars()?;
                 TypeData::shape(dims_to_syms(func, vars, dims)?)
             }
             None => TypeData::Shape { dims: None, ndim: *ndim },
@@ -261,7 +261,7 @@ pub fn to_type(state: &mut HomeState, info: &SInfo) -> Result<Type> {
         SInfo::Tensor(shape, dtype) => {
             let shape = match shape {
                 SShape::Dims(dims) => {
-                    let (func, vars) = state.parts()?;
+                    let (func, vars) = state.func_and_vars()?;
                     TensorShape::Dims(dims_to_syms(func, vars, dims)?.into())
                 }
                 SShape::Var(node) => TensorShape::Var(shape_var(state, node)?),
@@ -286,12 +286,12 @@ pub fn to_type(state: &mut HomeState, info: &SInfo) -> Result<Type> {
             TypeData::Callable { params, ret, pure: *pure }
         }
     };
-    Ok(state.parts()?.0.intern(data))
+    Ok(state.func_and_vars()?.0.intern(data))
 }
 
-fn shape_var(state: &mut HomeState, node: &NodeRef) -> Result<ir::Var> {
+fn shape_var(state: &mut OwnerState, node: &NodeRef) -> Result<ir::Var> {
     let e = state.lower(node)?;
-    match state.parts()?.0.expr(e) {
+    match state.func_and_vars()?.0.expr(e) {
         ir::ExprData::Var(v) => Ok(*v),
         _ => Err(Error::Type(
             "a tensor's shape is a list of sizes or a variable of shape type".into(),
@@ -368,12 +368,12 @@ pub fn free_sinfo(node: &NodeRef) -> Option<SInfo> {
             _ => return None,
         },
         Node::Call(call) if call.ty_args.len() == 1 => call.ty_args[0].clone(),
-        Node::Root(home) => crate::relax::function::signature(home),
-        Node::Func(func) => match func.made() {
-            Some(home) => crate::relax::function::signature(home),
+        Node::Root(owner) => crate::relax::function::owner_signature(owner),
+        Node::Func(func) => match func.built() {
+            Some(owner) => crate::relax::function::owner_signature(owner),
             None => match func.data().signature() {
                 Some(info) => info,
-                None => crate::relax::function::signature(&func.home().ok()?),
+                None => crate::relax::function::owner_signature(&func.owner().ok()?),
             },
         },
         Node::Seq(seq) => sinfo_of(&seq.body()?)?,
@@ -384,7 +384,7 @@ pub fn free_sinfo(node: &NodeRef) -> Option<SInfo> {
 /// The type of a node, if known.
 pub fn sinfo_of(node: &NodeRef) -> Option<SInfo> {
     match node.get() {
-        Node::InFunc(home, e) => Some(home.sinfo(*e)),
+        Node::InFunc(owner, e) => Some(owner.sinfo(*e)),
         _ => free_sinfo(node),
     }
 }

@@ -30,7 +30,8 @@ pub fn register_te_op(
         attrs.into_iter().map(attr).collect::<Result<_>>()?;
     let te = move |args: &[TeArg], attrs: &Attrs| {
         Python::attach(|py| {
-            call(func.bind(py), args, attrs).map_err(|e| TeError::new(describe(py, &e.into())))
+            call_user_function(func.bind(py), args, attrs)
+                .map_err(|e| TeError::new(describe(py, &e.into())))
         })
     };
     let spec = UserOpSpec { name, operands, attrs, te: Box::new(te) };
@@ -39,9 +40,13 @@ pub fn register_te_op(
 }
 
 /// The tensors that the user's function computes from operands and attributes.
-fn call(func: &Bound<'_, PyAny>, args: &[TeArg], attrs: &Attrs) -> Result<Vec<te::Tensor>> {
+fn call_user_function(
+    func: &Bound<'_, PyAny>,
+    args: &[TeArg],
+    attrs: &Attrs,
+) -> Result<Vec<te::Tensor>> {
     let py = func.py();
-    let args = args.iter().map(|a| object(py, a)).collect::<Result<Vec<_>>>()?;
+    let args = args.iter().map(|a| te_arg_object(py, a)).collect::<Result<Vec<_>>>()?;
     let kwargs = PyDict::new(py);
     for (key, value) in &attrs.0 {
         kwargs.set_item(&**key, attr_object(py, value)?)?;
@@ -50,24 +55,24 @@ fn call(func: &Bound<'_, PyAny>, args: &[TeArg], attrs: &Attrs) -> Result<Vec<te
     if let Ok(one) = result.cast::<Tensor>() {
         return Ok(vec![one.get().tensor.clone()]);
     }
-    let no_tensors = || {
+    let wrong_result = || {
         let what = result.get_type().name().map_or_else(|_| "?".into(), |n| n.to_string());
         Error::Type(format!("the function returned {what}, not te.Tensor or a list of them"))
     };
     if !(result.is_instance_of::<PyList>() || result.is_instance_of::<PyTuple>()) {
-        return Err(no_tensors());
+        return Err(wrong_result());
     }
     result
         .try_iter()?
         .map(|one| match one?.cast::<Tensor>() {
             Ok(tensor) => Ok(tensor.get().tensor.clone()),
-            Err(_) => Err(no_tensors()),
+            Err(_) => Err(wrong_result()),
         })
         .collect()
 }
 
 /// An operand as it is passed to the user's function.
-fn object<'py>(py: Python<'py>, arg: &TeArg) -> Result<Bound<'py, PyAny>> {
+fn te_arg_object<'py>(py: Python<'py>, arg: &TeArg) -> Result<Bound<'py, PyAny>> {
     let _level = Level::enter("operands")?;
     Ok(match arg {
         TeArg::Tensor(tensor) => Bound::new(py, Tensor { tensor: tensor.clone() })?.into_any(),
@@ -77,7 +82,7 @@ fn object<'py>(py: Python<'py>, arg: &TeArg) -> Result<Bound<'py, PyAny>> {
             PyTuple::new(py, dims?)?.into_any()
         }
         TeArg::Tuple(fields) => {
-            let fields = fields.iter().map(|f| object(py, f)).collect::<Result<Vec<_>>>()?;
+            let fields = fields.iter().map(|f| te_arg_object(py, f)).collect::<Result<Vec<_>>>()?;
             PyTuple::new(py, fields)?.into_any()
         }
         TeArg::Str(text) => (**text).into_pyobject(py).map_err(PyErr::from)?.into_any(),
@@ -88,16 +93,16 @@ fn object<'py>(py: Python<'py>, arg: &TeArg) -> Result<Bound<'py, PyAny>> {
 
 /// The error in the user's function, with its source location.
 fn describe(py: Python<'_>, error: &PyErr) -> String {
-    let place = || -> PyResult<String> {
+    let location = || -> PyResult<String> {
         let mut traceback = error.traceback(py).map(Bound::into_any);
-        let mut place = String::new();
+        let mut location = String::new();
         while let Some(frame) = traceback.filter(|t| !t.is_none()) {
             let code = frame.getattr("tb_frame")?.getattr("f_code")?;
             let (file, line) = (code.getattr("co_filename")?, frame.getattr("tb_lineno")?);
-            place = format!(" ({file}, line {line})");
+            location = format!(" ({file}, line {line})");
             traceback = Some(frame.getattr("tb_next")?);
         }
-        Ok(place)
+        Ok(location)
     };
-    format!("{error}{}", place().unwrap_or_default())
+    format!("{error}{}", location().unwrap_or_default())
 }

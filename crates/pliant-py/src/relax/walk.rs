@@ -7,13 +7,13 @@ use std::sync::Arc;
 
 use pliant_ir::relax::{Callee, ExprData, Function};
 
-use crate::relax::home::Home;
+use crate::relax::accessors::in_func;
+use crate::relax::func_owner::FuncOwner;
 use crate::relax::node::{CalleeNode, Node, NodeRef};
 use crate::relax::seq::{BindingRef, SeqNode};
-use crate::relax::views::in_func;
 
 /// The items that a traversal visits, in textual order.
-pub enum Step {
+pub enum WalkEvent {
     /// An expression, after all its subexpressions.
     Expr(NodeRef),
     /// The definition of a variable. A parameter comes before the body of its function, and a bound
@@ -23,104 +23,109 @@ pub enum Step {
     Binding(BindingRef),
 }
 
-enum Work {
-    Enter(NodeRef),
-    Step(Step),
-    Bind(BindingRef),
+enum Pending {
+    Expand(NodeRef),
+    Visit(WalkEvent),
+    ExpandBinding(BindingRef),
 }
 
 /// Calls `visit` with everything inside an expression, and finally with the expression itself.
-pub fn walk(root: &NodeRef, mut visit: impl FnMut(Step)) {
-    let mut stack = vec![Work::Enter(root.clone())];
+pub fn walk(root: &NodeRef, mut visit: impl FnMut(WalkEvent)) {
+    let mut stack = vec![Pending::Expand(root.clone())];
     let mut parts = Vec::new();
-    while let Some(work) = stack.pop() {
-        match work {
-            Work::Step(step) => visit(step),
-            Work::Enter(node) => {
-                expand(&node, &mut parts);
-                stack.push(Work::Step(Step::Expr(node)));
+    while let Some(pending) = stack.pop() {
+        match pending {
+            Pending::Visit(event) => visit(event),
+            Pending::Expand(node) => {
+                push_operands(&node, &mut parts);
+                stack.push(Pending::Visit(WalkEvent::Expr(node)));
                 stack.extend(parts.drain(..).rev());
             }
-            Work::Bind(binding) => {
+            Pending::ExpandBinding(binding) => {
                 if let Some(var) = binding.var() {
-                    stack.push(Work::Step(Step::Def(var)));
+                    stack.push(Pending::Visit(WalkEvent::Def(var)));
                 }
                 if let Some(value) = binding.value() {
-                    stack.push(Work::Enter(value));
+                    stack.push(Pending::Expand(value));
                 }
-                visit(Step::Binding(binding));
+                visit(WalkEvent::Binding(binding));
             }
         }
     }
 }
 
-fn expand(node: &NodeRef, out: &mut Vec<Work>) {
-    let enter = |n: &NodeRef| Work::Enter(n.clone());
+fn push_operands(node: &NodeRef, out: &mut Vec<Pending>) {
+    let expand_node = |n: &NodeRef| Pending::Expand(n.clone());
     match node.get() {
-        Node::InFunc(home, e) => {
-            let state = home.lock();
+        Node::InFunc(owner, e) => {
+            let state = owner.lock();
             if let Some(func) = state.func() {
-                expand_in(home, func, *e, out);
+                push_operands_in_func(owner, func, *e, out);
             }
         }
-        Node::Tuple(fields) => out.extend(fields.iter().map(enter)),
-        Node::GetItem(tuple, _) => out.push(enter(tuple)),
+        Node::Tuple(fields) => out.extend(fields.iter().map(expand_node)),
+        Node::GetItem(tuple, _) => out.push(expand_node(tuple)),
         Node::Call(call) => {
             if let CalleeNode::Expr(callee) = &call.callee {
-                out.push(enter(callee));
+                out.push(expand_node(callee));
             }
-            out.extend(call.args.iter().map(enter));
+            out.extend(call.args.iter().map(expand_node));
         }
-        Node::If(choice) => out.extend(choice.parts().iter().map(enter)),
+        Node::If(choice) => out.extend(choice.parts().iter().map(expand_node)),
         Node::Seq(seq) => {
             for block in seq.blocks() {
-                out.extend(block.bindings().into_iter().map(Work::Bind));
+                out.extend(block.bindings().into_iter().map(Pending::ExpandBinding));
             }
-            out.extend(seq.body().map(Work::Enter));
+            out.extend(seq.body().map(Pending::Expand));
         }
         Node::Func(func) => {
             let data = func.data();
-            out.extend(data.params.iter().map(|p| Work::Step(Step::Def(p.clone()))));
-            out.push(enter(&data.body));
+            out.extend(data.params.iter().map(|p| Pending::Visit(WalkEvent::Def(p.clone()))));
+            out.push(expand_node(&data.body));
         }
-        Node::Root(home) => {
-            let state = home.lock();
+        Node::Root(owner) => {
+            let state = owner.lock();
             if let Some(func) = state.func() {
-                expand_func(home, func, func.root(), out);
+                push_func(owner, func, func.root(), out);
             }
         }
         _ => {}
     }
 }
 
-fn expand_in(home: &Arc<Home>, func: &Function, e: pliant_ir::relax::Expr, out: &mut Vec<Work>) {
-    let enter = |e| Work::Enter(in_func(home, e));
-    let seq = |s| Work::Enter(NodeRef::new(Node::Seq(SeqNode::In(home.clone(), s))));
+fn push_operands_in_func(
+    owner: &Arc<FuncOwner>,
+    func: &Function,
+    e: pliant_ir::relax::Expr,
+    out: &mut Vec<Pending>,
+) {
+    let expand_node = |e| Pending::Expand(in_func(owner, e));
+    let seq = |s| Pending::Expand(NodeRef::new(Node::Seq(SeqNode::In(owner.clone(), s))));
     match func.expr(e) {
-        ExprData::Tuple(list) => out.extend(func.list(*list).iter().map(|&e| enter(e))),
-        ExprData::TupleGetItem(tuple, _) => out.push(enter(*tuple)),
+        ExprData::Tuple(list) => out.extend(func.list(*list).iter().map(|&e| expand_node(e))),
+        ExprData::TupleGetItem(tuple, _) => out.push(expand_node(*tuple)),
         ExprData::Call { callee, args, .. } => {
             if let Callee::Expr(callee) = callee {
-                out.push(enter(*callee));
+                out.push(expand_node(*callee));
             }
-            out.extend(func.list(*args).iter().map(|&e| enter(e)));
+            out.extend(func.list(*args).iter().map(|&e| expand_node(e)));
         }
         ExprData::If { cond, then_seq, else_seq } => {
-            out.extend([enter(*cond), seq(*then_seq), seq(*else_seq)]);
+            out.extend([expand_node(*cond), seq(*then_seq), seq(*else_seq)]);
         }
-        ExprData::Func(id) => expand_func(home, func, *id, out),
+        ExprData::Func(id) => push_func(owner, func, *id, out),
         _ => {}
     }
 }
 
-fn expand_func(
-    home: &Arc<Home>,
+fn push_func(
+    owner: &Arc<FuncOwner>,
     func: &Function,
     id: pliant_ir::relax::FuncId,
-    out: &mut Vec<Work>,
+    out: &mut Vec<Pending>,
 ) {
     let data = func.func(id);
-    let params = data.params.iter().map(|&p| in_func(home, func.var_expr(p)));
-    out.extend(params.map(|p| Work::Step(Step::Def(p))));
-    out.push(Work::Enter(NodeRef::new(Node::Seq(SeqNode::In(home.clone(), data.body)))));
+    let params = data.params.iter().map(|&p| in_func(owner, func.var_expr(p)));
+    out.extend(params.map(|p| Pending::Visit(WalkEvent::Def(p))));
+    out.push(Pending::Expand(NodeRef::new(Node::Seq(SeqNode::In(owner.clone(), data.body)))));
 }

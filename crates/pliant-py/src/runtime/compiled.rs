@@ -15,14 +15,14 @@ use pyo3::conversion::FromPyObjectOwned;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
 
-use crate::enter::enter;
+use crate::boundary::run_detached;
 use crate::error::{Error, Result};
 use crate::module::IRModule;
 use crate::runtime::feeds;
-use crate::runtime::interrupt::{Compiling, poll_signals};
-use crate::runtime::machine::{Machine, VMFunction};
+use crate::runtime::interrupt::{CompileGuard, poll_signals};
 use crate::runtime::profile::Profile;
 use crate::runtime::time_limit::{TIMEOUT, run_options};
+use crate::runtime::virtual_machine::{MonitoredVm, VMFunction};
 use crate::sources::with_sources;
 use crate::transform::context;
 use crate::transform::py_pass::to_pass;
@@ -70,7 +70,7 @@ impl Executable {
 
     /// Writes the program to a file. `pliant.runtime.load_module` reads it.
     fn export_library(&self, py: Python<'_>, file_name: PathBuf) -> Result<()> {
-        enter(py, || Ok(self.compiled.save(&file_name)?))
+        run_detached(py, || Ok(self.compiled.save(&file_name)?))
     }
 
     /// See `export_library`.
@@ -80,21 +80,21 @@ impl Executable {
 
     /// The program as bytes.
     fn to_bytes<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyBytes>> {
-        let bytes = enter(py, || Ok(self.compiled.to_bytes()?))?;
+        let bytes = run_detached(py, || Ok(self.compiled.to_bytes()?))?;
         Ok(PyBytes::new(py, &bytes))
     }
 
     /// Reads a program from a file that `export_library` wrote.
     #[staticmethod]
     fn load(py: Python<'_>, path: PathBuf) -> Result<Executable> {
-        let compiled = enter(py, || Ok(CompiledModule::load(&path)?))?;
+        let compiled = run_detached(py, || Ok(CompiledModule::load(&path)?))?;
         Ok(Executable { compiled })
     }
 
     /// Reads a program from bytes.
     #[staticmethod]
     fn from_bytes(py: Python<'_>, data: &[u8]) -> Result<Executable> {
-        let compiled = enter(py, || Ok(CompiledModule::from_bytes(data)?))?;
+        let compiled = run_detached(py, || Ok(CompiledModule::from_bytes(data)?))?;
         Ok(Executable { compiled })
     }
 
@@ -117,7 +117,12 @@ fn options(py: Python<'_>, kwargs: &Bound<'_, PyDict>) -> Result<CompileOptions>
         CompileOptions::from_names(&text("target", "cranelift")?, &text("exec_mode", "bytecode")?)?;
     if kwargs.get_item("verbose")?.is_some_and(|v| v.is_truthy().unwrap_or(false)) {
         for note in notes {
-            PyErr::warn(py, &py.get_type::<pyo3::exceptions::PyUserWarning>(), &cstring(&note), 2)?;
+            PyErr::warn(
+                py,
+                &py.get_type::<pyo3::exceptions::PyUserWarning>(),
+                &c_string(&note),
+                2,
+            )?;
         }
     }
     for (key, value) in kwargs {
@@ -129,25 +134,25 @@ fn options(py: Python<'_>, kwargs: &Bound<'_, PyDict>) -> Result<CompileOptions>
             "target" | "exec_mode" | "verbose" | "context" => {}
             "pipeline" => options.pipeline = Some(pipeline(&value, kwargs)?),
             "kernels" => {
-                let on = kernels(&value)?;
+                let on = kernels_enabled(&value)?;
                 options.config.insert(KERNELS.into(), AttrValue::Bool(on));
             }
             "precision" => {
                 let name = precision(&value)?;
                 options.config.insert(PRECISION.into(), AttrValue::Str(name.into()));
             }
-            "threads" => options.threads = Some(extracted(&key, &value)?),
-            "opt_level" => options.opt_level = Some(extracted(&key, &value)?),
-            "disabled_passes" => options.disabled_passes = extracted(&key, &value)?,
-            "required_passes" => options.required_passes = extracted(&key, &value)?,
-            "verify" => options.verify = Some(extracted(&key, &value)?),
-            "seconds" => options.time = Some(seconds(&value)?),
-            "dump_dir" => options.dump_dir = Some(extracted(&key, &value)?),
-            _ => return Err(no_option(&key)),
+            "threads" => options.threads = Some(extract_option(&key, &value)?),
+            "opt_level" => options.opt_level = Some(extract_option(&key, &value)?),
+            "disabled_passes" => options.disabled_passes = extract_option(&key, &value)?,
+            "required_passes" => options.required_passes = extract_option(&key, &value)?,
+            "verify" => options.verify = Some(extract_option(&key, &value)?),
+            "seconds" => options.time = Some(compile_time_limit(&value)?),
+            "dump_dir" => options.dump_dir = Some(extract_option(&key, &value)?),
+            _ => return Err(unknown_option(&key)),
         }
     }
     if let Some(context) = kwargs.get_item("context")? {
-        context::fill(&mut options, &context)?;
+        context::copy_settings(&mut options, &context)?;
     }
     options.cancel = CancelToken::with_poll(poll_signals);
     options.sources = Some(Arc::new(with_sources(|sources| sources.clone())));
@@ -155,8 +160,8 @@ fn options(py: Python<'_>, kwargs: &Bound<'_, PyDict>) -> Result<CompileOptions>
 }
 
 /// Whether library kernels may be used.
-fn kernels(value: &Bound<'_, PyAny>) -> Result<bool> {
-    let name: String = extracted("kernels", value)?;
+fn kernels_enabled(value: &Bound<'_, PyAny>) -> Result<bool> {
+    let name: String = extract_option("kernels", value)?;
     match &*name {
         "on" => Ok(true),
         "off" => Ok(false),
@@ -166,7 +171,7 @@ fn kernels(value: &Bound<'_, PyAny>) -> Result<bool> {
 
 /// The data type to which constant right operands of matrix products are rounded.
 fn precision(value: &Bound<'_, PyAny>) -> Result<&'static str> {
-    let name: String = extracted("precision", value)?;
+    let name: String = extract_option("precision", value)?;
     match &*name {
         "f32" | "float32" => Ok("float32"),
         "bf16" | "bfloat16" => Ok("bfloat16"),
@@ -175,14 +180,17 @@ fn precision(value: &Bound<'_, PyAny>) -> Result<&'static str> {
 }
 
 /// The time limit of the compilation.
-fn seconds(value: &Bound<'_, PyAny>) -> Result<Duration> {
-    let seconds: f64 = extracted("seconds", value)?;
-    let wrong = |_| Error::Value(format!("option 'seconds': {seconds} is no time that may pass"));
-    Duration::try_from_secs_f64(seconds).map_err(wrong)
+fn compile_time_limit(value: &Bound<'_, PyAny>) -> Result<Duration> {
+    let seconds: f64 = extract_option("seconds", value)?;
+    let invalid = |_| Error::Value(format!("option 'seconds': {seconds} is no time that may pass"));
+    Duration::try_from_secs_f64(seconds).map_err(invalid)
 }
 
 /// The value of an option. If it has the wrong type, the error contains the name of the option.
-fn extracted<'py, T: FromPyObjectOwned<'py>>(key: &str, value: &Bound<'py, PyAny>) -> Result<T> {
+fn extract_option<'py, T: FromPyObjectOwned<'py>>(
+    key: &str,
+    value: &Bound<'py, PyAny>,
+) -> Result<T> {
     value.extract::<T>().map_err(|e| {
         let e: PyErr = e.into();
         Error::Type(format!("option '{key}': {}", e.value(value.py())))
@@ -218,18 +226,18 @@ const OPTIONS: &[&str] = &[
 
 /// Options of `pliant.compile` that apply to ONNX models only. Python code removes them before it
 /// calls this crate.
-const OF_ONNX: &[&str] = &["allow_specialization", "divisible", "dynamic_shapes", "limits"];
+const ONNX_OPTIONS: &[&str] = &["allow_specialization", "divisible", "dynamic_shapes", "limits"];
 
-fn no_option(key: &str) -> Error {
-    let all = || OPTIONS.iter().chain(OF_ONNX).copied();
+fn unknown_option(key: &str) -> Error {
+    let all = || OPTIONS.iter().chain(ONNX_OPTIONS).copied();
     let hint = did_you_mean(key, all()).unwrap_or_else(|| {
-        let (own, onnx) = (OPTIONS.join(", "), OF_ONNX.join(", "));
-        format!("there are: {own}; for ONNX models also {onnx}")
+        let (general, onnx) = (OPTIONS.join(", "), ONNX_OPTIONS.join(", "));
+        format!("there are: {general}; for ONNX models also {onnx}")
     });
     Error::Type(format!("there is no option '{key}' ({hint})"))
 }
 
-fn cstring(text: &str) -> std::ffi::CString {
+fn c_string(text: &str) -> std::ffi::CString {
     std::ffi::CString::new(text.replace('\0', " ")).unwrap_or_default()
 }
 
@@ -242,8 +250,8 @@ pub fn compile_module(
 ) -> Result<Executable> {
     let options = options(py, kwargs)?;
     let module = module.get().snapshot();
-    let compiled = enter(py, || {
-        let _compiling = Compiling::begin();
+    let compiled = run_detached(py, || {
+        let _compiling = CompileGuard::begin();
         Ok(pliant::compile(module, &options)?)
     })?;
     Ok(Executable { compiled })
@@ -253,7 +261,7 @@ pub fn compile_module(
 #[pyclass(frozen, subclass, module = "pliant", weakref)]
 pub struct Model {
     compiled: CompiledModule,
-    machine: Arc<Machine>,
+    monitored: Arc<MonitoredVm>,
     entry: Option<u32>,
     entry_name: String,
     runs: AtomicU64,
@@ -267,7 +275,7 @@ impl Model {
     #[pyo3(signature = (executable, shapes=None))]
     fn new(executable: &Bound<'_, Executable>, shapes: Option<String>) -> Result<Self> {
         let compiled = executable.get().compiled.clone();
-        let machine = Machine::new(compiled.vm()?);
+        let monitored = MonitoredVm::new(compiled.vm()?);
         let signatures = compiled.signatures();
         if signatures.is_empty() {
             return Err(Error::Compile(
@@ -283,8 +291,8 @@ impl Model {
                 .find(|s| s.name == "main")
                 .map_or_else(String::new, |s| s.name.clone()),
         };
-        let entry = machine.vm.index_of(&entry_name).ok();
-        Ok(Model { compiled, machine, entry, entry_name, runs: AtomicU64::new(0), shapes })
+        let entry = monitored.vm.index_of(&entry_name).ok();
+        Ok(Model { compiled, monitored, entry, entry_name, runs: AtomicU64::new(0), shapes })
     }
 
     /// Runs the model. Keyword arguments are inputs by name. `timeout` is the time limit of the run
@@ -296,10 +304,10 @@ impl Model {
         args: &Bound<'py, PyTuple>,
         kwargs: Option<&Bound<'py, PyDict>>,
     ) -> Result<Bound<'py, PyAny>> {
-        let Some(index) = self.entry else { return Err(self.no_entry()) };
+        let Some(index) = self.entry else { return Err(self.no_entry_error()) };
         self.runs.fetch_add(1, Ordering::Relaxed);
         let Some(kwargs) = kwargs else {
-            return self.machine.call(index, args, RunOptions::default());
+            return self.monitored.call(index, args, RunOptions::default());
         };
         let mut options = RunOptions::default();
         if !self.has_input(TIMEOUT)
@@ -309,7 +317,7 @@ impl Model {
             // The dict was created for this call, so it may be modified.
             kwargs.del_item(TIMEOUT)?;
         }
-        self.machine.call(index, &self.in_order(args, kwargs)?, options)
+        self.monitored.call(index, &self.positional_arguments(args, kwargs)?, options)
     }
 
     fn __getattr__(slf: &Bound<'_, Self>, name: &str) -> Result<VMFunction> {
@@ -374,14 +382,14 @@ impl Model {
         timeout: Option<&Bound<'py, PyAny>>,
     ) -> Result<Bound<'py, PyList>> {
         let options = run_options(timeout)?;
-        let output_names = feeds::wanted(output_names)?;
-        let feeds = feeds::by_name(feeds)?;
+        let output_names = feeds::requested_outputs(output_names)?;
+        let feeds = feeds::feeds_by_name(feeds)?;
         let entry = self.compiled.signature(&self.entry_name).zip(self.entry);
-        let Some((signature, index)) = entry else { return Err(self.no_entry()) };
-        let args = feeds::arguments(signature, &feeds)?;
+        let Some((signature, index)) = entry else { return Err(self.no_entry_error()) };
+        let args = feeds::ordered_arguments(signature, &feeds)?;
         self.runs.fetch_add(1, Ordering::Relaxed);
-        let value = self.machine.call(index, &args, options)?;
-        feeds::results(signature, output_names, &value)
+        let value = self.monitored.call(index, &args, options)?;
+        feeds::requested_results(signature, output_names, &value)
     }
 
     /// Runs the model once to warm up and `runs` times to measure which functions take the time. Inputs are those of a call;
@@ -396,15 +404,15 @@ impl Model {
         kwargs: Option<&Bound<'_, PyDict>>,
     ) -> Result<Profile> {
         if self.entry.is_none() {
-            return Err(self.no_entry());
+            return Err(self.no_entry_error());
         }
         let options = run_options(timeout)?;
         let args = match kwargs {
-            Some(kwargs) => self.in_order(args, kwargs)?,
+            Some(kwargs) => self.positional_arguments(args, kwargs)?,
             None => args.clone(),
         };
-        let values = self.machine.arguments(&self.entry_name, &args)?;
-        Profile::of(py, &self.machine, &self.entry_name, &values, runs, options)
+        let values = self.monitored.arguments(&self.entry_name, &args)?;
+        Profile::of(py, &self.monitored, &self.entry_name, &values, runs, options)
     }
 
     /// Describes as text which operators run in library kernels, which run in generated loops and why, and which loops are
@@ -428,7 +436,7 @@ impl Model {
     /// and the compile time.
     fn stats(&self) -> ModelStats {
         let compile = self.compiled.stats();
-        let runs = self.machine.vm.stats().invocations;
+        let runs = self.monitored.vm.stats().invocations;
         ModelStats {
             compilations: 1,
             runs,
@@ -456,7 +464,7 @@ impl Model {
 
     /// Writes the model to a file. `pliant.load` reads it.
     fn save(&self, py: Python<'_>, path: PathBuf) -> Result<()> {
-        enter(py, || Ok(self.compiled.save(&path)?))
+        run_detached(py, || Ok(self.compiled.save(&path)?))
     }
 
     fn __repr__(&self) -> String {
@@ -473,28 +481,36 @@ impl Model {
 impl Model {
     /// The symbols of the inputs, with the dims in which they occur.
     fn symbols_of_inputs(&self) -> String {
-        let mut places: indexmap::IndexMap<String, Vec<String>> = indexmap::IndexMap::new();
+        let mut occurrences: indexmap::IndexMap<String, Vec<String>> = indexmap::IndexMap::new();
         let inputs =
             self.compiled.signature(&self.entry_name).map_or(&[][..], |s| s.inputs.as_slice());
         for input in inputs {
             for (axis, dim) in input.shape.iter().flatten().enumerate() {
                 if let pliant::Dim::Symbolic(text) = dim {
-                    places.entry(text.clone()).or_default().push(format!("{}[{axis}]", input.name));
+                    occurrences
+                        .entry(text.clone())
+                        .or_default()
+                        .push(format!("{}[{axis}]", input.name));
                 }
             }
         }
-        let line = |(dim, places): (&String, &Vec<String>)| {
-            format!("{dim}: any size  ({})\n", places.join(", "))
+        let line = |(dim, occurrences): (&String, &Vec<String>)| {
+            format!("{dim}: any size  ({})\n", occurrences.join(", "))
         };
-        places.iter().map(line).collect()
+        occurrences.iter().map(line).collect()
     }
 
     /// The function with this name, or the reason why there is none.
     fn function(&self, name: &str) -> Result<VMFunction, String> {
-        match self.machine.vm.index_of(name) {
+        match self.monitored.vm.index_of(name) {
             Ok(index) => {
                 let name = name.to_string();
-                Ok(VMFunction { machine: self.machine.clone(), index, name, held: None })
+                Ok(VMFunction {
+                    monitored: self.monitored.clone(),
+                    index,
+                    name,
+                    object_owner: None,
+                })
             }
             Err(_) => Err(format!(
                 "the model has no function '{name}' (it has: {})",
@@ -511,7 +527,7 @@ impl Model {
     }
 
     /// The arguments in the order of the parameters.
-    fn in_order<'py>(
+    fn positional_arguments<'py>(
         &self,
         args: &Bound<'py, PyTuple>,
         kwargs: &Bound<'py, PyDict>,
@@ -521,27 +537,27 @@ impl Model {
             .signature(&self.entry_name)
             .map(|s| s.inputs.iter().map(|i| i.name.as_str()).collect())
             .unwrap_or_default();
-        let mut all: Vec<Bound<'py, PyAny>> = args.iter().collect();
+        let mut values: Vec<Bound<'py, PyAny>> = args.iter().collect();
         for name in names.iter().skip(args.len()) {
             match kwargs.get_item(name)? {
-                Some(value) => all.push(value),
+                Some(value) => values.push(value),
                 None => break,
             }
         }
-        if all.len() - args.len() != kwargs.len() {
-            let given: Vec<String> = kwargs.keys().iter().map(|k| k.to_string()).collect();
+        if values.len() - args.len() != kwargs.len() {
+            let keywords: Vec<String> = kwargs.keys().iter().map(|k| k.to_string()).collect();
             return Err(Error::Type(format!(
                 "{}({}) cannot take {} positional arguments and the keywords {}",
                 self.entry_name,
                 names.join(", "),
                 args.len(),
-                given.join(", ")
+                keywords.join(", ")
             )));
         }
-        Ok(PyTuple::new(args.py(), all)?)
+        Ok(PyTuple::new(args.py(), values)?)
     }
 
-    fn no_entry(&self) -> Error {
+    fn no_entry_error(&self) -> Error {
         let names = self.function_names().join(", ");
         Error::Type(format!("the model has no function 'main': call one of {names} by name"))
     }

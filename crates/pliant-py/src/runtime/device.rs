@@ -83,18 +83,18 @@ pub fn check_device(obj: &Bound<'_, PyAny>) -> Result<()> {
         return device(&name, 0).map(|_| ());
     }
     if obj.is_instance_of::<PyList>() || obj.is_instance_of::<PyTuple>() {
-        for one in obj.try_iter()? {
-            let one = one?;
-            if !one.is_instance_of::<Device>() {
-                return Err(no_device(&one));
+        for item in obj.try_iter()? {
+            let item = item?;
+            if !item.is_instance_of::<Device>() {
+                return Err(not_a_device(&item));
             }
         }
         return Ok(());
     }
-    Err(no_device(obj))
+    Err(not_a_device(obj))
 }
 
-fn no_device(obj: &Bound<'_, PyAny>) -> Error {
+fn not_a_device(obj: &Bound<'_, PyAny>) -> Error {
     let what = obj.get_type().name().map_or_else(|_| "?".into(), |n| n.to_string());
     Error::Type(format!("a device is pliant.cpu(), not {what}"))
 }

@@ -10,10 +10,10 @@ use pyo3::types::{PyCapsule, PyDict};
 
 use crate::error::{Error, Result};
 
-const OLD: &CStr = c"dltensor";
-const OLD_USED: &CStr = c"used_dltensor";
-const NEW: &CStr = c"dltensor_versioned";
-const NEW_USED: &CStr = c"used_dltensor_versioned";
+const UNVERSIONED: &CStr = c"dltensor";
+const UNVERSIONED_USED: &CStr = c"used_dltensor";
+const VERSIONED: &CStr = c"dltensor_versioned";
+const VERSIONED_USED: &CStr = c"used_dltensor_versioned";
 
 /// A tensor that shares the memory of an object with `__dlpack__`.
 ///
@@ -43,17 +43,18 @@ pub fn from_capsule(obj: &Bound<'_, PyAny>) -> Result<Tensor> {
     // protocol specifies. Renaming the capsule transfers ownership of the structure to this
     // function.
     unsafe {
-        if ffi::PyCapsule_IsValid(ptr, NEW.as_ptr()) != 0 {
-            let managed =
-                ffi::PyCapsule_GetPointer(ptr, NEW.as_ptr()).cast::<DLManagedTensorVersioned>();
+        if ffi::PyCapsule_IsValid(ptr, VERSIONED.as_ptr()) != 0 {
+            let managed = ffi::PyCapsule_GetPointer(ptr, VERSIONED.as_ptr())
+                .cast::<DLManagedTensorVersioned>();
             let tensor = Tensor::from_dlpack_versioned(managed)?;
-            ffi::PyCapsule_SetName(ptr, NEW_USED.as_ptr());
+            ffi::PyCapsule_SetName(ptr, VERSIONED_USED.as_ptr());
             return Ok(tensor);
         }
-        if ffi::PyCapsule_IsValid(ptr, OLD.as_ptr()) != 0 {
-            let managed = ffi::PyCapsule_GetPointer(ptr, OLD.as_ptr()).cast::<DLManagedTensor>();
+        if ffi::PyCapsule_IsValid(ptr, UNVERSIONED.as_ptr()) != 0 {
+            let managed =
+                ffi::PyCapsule_GetPointer(ptr, UNVERSIONED.as_ptr()).cast::<DLManagedTensor>();
             let tensor = Tensor::from_dlpack(managed)?;
-            ffi::PyCapsule_SetName(ptr, OLD_USED.as_ptr());
+            ffi::PyCapsule_SetName(ptr, UNVERSIONED_USED.as_ptr());
             return Ok(tensor);
         }
     }
@@ -70,10 +71,10 @@ pub fn to_capsule(py: Python<'_>, tensor: &Tensor, versioned: bool) -> Result<Py
     let capsule = unsafe {
         if versioned {
             let ptr = tensor.to_dlpack_versioned();
-            ffi::PyCapsule_New(ptr.cast(), NEW.as_ptr(), Some(drop_versioned))
+            ffi::PyCapsule_New(ptr.cast(), VERSIONED.as_ptr(), Some(drop_versioned))
         } else {
             let ptr = tensor.to_dlpack()?;
-            ffi::PyCapsule_New(ptr.cast(), OLD.as_ptr(), Some(drop_old))
+            ffi::PyCapsule_New(ptr.cast(), UNVERSIONED.as_ptr(), Some(drop_unversioned))
         }
     };
     // SAFETY: the pointer is a new reference, or null with an exception set.
@@ -83,24 +84,25 @@ pub fn to_capsule(py: Python<'_>, tensor: &Tensor, versioned: bool) -> Result<Py
 unsafe extern "C" fn drop_versioned(capsule: *mut ffi::PyObject) {
     // SAFETY: the capsule is alive in its destructor. Under this name, it still owns the structure.
     unsafe {
-        if ffi::PyCapsule_IsValid(capsule, NEW.as_ptr()) == 0 {
+        if ffi::PyCapsule_IsValid(capsule, VERSIONED.as_ptr()) == 0 {
             return;
         }
-        let managed =
-            ffi::PyCapsule_GetPointer(capsule, NEW.as_ptr()).cast::<DLManagedTensorVersioned>();
+        let managed = ffi::PyCapsule_GetPointer(capsule, VERSIONED.as_ptr())
+            .cast::<DLManagedTensorVersioned>();
         if let Some(deleter) = (*managed).deleter {
             deleter(managed);
         }
     }
 }
 
-unsafe extern "C" fn drop_old(capsule: *mut ffi::PyObject) {
+unsafe extern "C" fn drop_unversioned(capsule: *mut ffi::PyObject) {
     // SAFETY: as for `drop_versioned`.
     unsafe {
-        if ffi::PyCapsule_IsValid(capsule, OLD.as_ptr()) == 0 {
+        if ffi::PyCapsule_IsValid(capsule, UNVERSIONED.as_ptr()) == 0 {
             return;
         }
-        let managed = ffi::PyCapsule_GetPointer(capsule, OLD.as_ptr()).cast::<DLManagedTensor>();
+        let managed =
+            ffi::PyCapsule_GetPointer(capsule, UNVERSIONED.as_ptr()).cast::<DLManagedTensor>();
         if let Some(deleter) = (*managed).deleter {
             deleter(managed);
         }

@@ -7,7 +7,7 @@ use pliant_exec as exec;
 use pliant_vm::Value;
 use pyo3::prelude::*;
 
-use crate::enter::enter;
+use crate::boundary::run_detached;
 use crate::error::{Error, Result};
 use crate::runtime::compiled::Executable;
 use crate::runtime::value::to_value;
@@ -70,7 +70,7 @@ impl ExecBuilder {
     /// Adds a constant: an array, shape, number, string or dtype.
     fn convert_constant(&self, value: &Bound<'_, PyAny>) -> Result<Operand> {
         let constant = match to_value(value)? {
-            Value::Tensor(t) => exec::Constant::Tensor(crate::relax::convert::own(t)?),
+            Value::Tensor(t) => exec::Constant::Tensor(crate::relax::convert::immutable_copy(t)?),
             Value::Shape(s) => exec::Constant::Shape(s),
             Value::Int(v) => exec::Constant::Int(v),
             Value::Float(v) => exec::Constant::Float(v),
@@ -90,8 +90,8 @@ impl ExecBuilder {
         param_names: Option<Vec<String>>,
     ) -> Result<()> {
         if num_inputs > exec::MAX_REGS as usize {
-            let most = exec::MAX_REGS;
-            return Err(Error::Value(format!("{num_inputs} inputs are more than {most}")));
+            let limit = exec::MAX_REGS;
+            return Err(Error::Value(format!("{num_inputs} inputs are more than {limit}")));
         }
         let names =
             param_names.unwrap_or_else(|| (0..num_inputs).map(|i| format!("arg{i}")).collect());
@@ -155,7 +155,7 @@ impl ExecBuilder {
         let Some(builder) = builder else {
             return Err(Error::Value("the executable is finished".into()));
         };
-        let compiled = enter(py, || {
+        let compiled = run_detached(py, || {
             let executable = builder.get().map_err(pliant::Error::from)?;
             Ok(CompiledModule::from_executable(executable)?)
         })?;

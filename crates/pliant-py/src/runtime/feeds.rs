@@ -12,15 +12,15 @@ use crate::runtime::ndarray::{NDArray, as_numpy};
 ///
 /// # Errors
 /// `TypeError` if the argument is not a list of names.
-pub fn wanted(names: &Bound<'_, PyAny>) -> Result<Option<Vec<String>>> {
+pub fn requested_outputs(names: &Bound<'_, PyAny>) -> Result<Option<Vec<String>>> {
     if names.is_none() {
         return Ok(None);
     }
     let text = names.cast::<PyString>().is_ok();
     names.extract().ok().filter(|_| !text).map(Some).ok_or_else(|| {
         let got = names.get_type().name().map_or_else(|_| String::new(), |n| n.to_string());
-        let wanted = "a list of names of outputs, or None for all";
-        Error::Type(format!("run: output_names must be {wanted}, not {got}"))
+        let expected = "a list of names of outputs, or None for all";
+        Error::Type(format!("run: output_names must be {expected}, not {got}"))
     })
 }
 
@@ -28,10 +28,11 @@ pub fn wanted(names: &Bound<'_, PyAny>) -> Result<Option<Vec<String>>> {
 ///
 /// # Errors
 /// `TypeError` if the argument is not a dict with string keys.
-pub fn by_name<'py>(feeds: &Bound<'py, PyAny>) -> Result<Bound<'py, PyDict>> {
+pub fn feeds_by_name<'py>(feeds: &Bound<'py, PyAny>) -> Result<Bound<'py, PyDict>> {
     let dict = feeds.cast::<PyDict>().ok();
-    let named = |d: &&Bound<'py, PyDict>| d.keys().iter().all(|k| k.cast::<PyString>().is_ok());
-    dict.filter(named).cloned().ok_or_else(|| {
+    let has_string_keys =
+        |d: &&Bound<'py, PyDict>| d.keys().iter().all(|k| k.cast::<PyString>().is_ok());
+    dict.filter(has_string_keys).cloned().ok_or_else(|| {
         let got = feeds.get_type().name().map_or_else(|_| String::new(), |n| n.to_string());
         let got = if got == "dict" { "one with other keys".to_owned() } else { got };
         Error::Type(format!("run: feeds must be a dict from names of inputs to arrays, not {got}"))
@@ -42,7 +43,7 @@ pub fn by_name<'py>(feeds: &Bound<'py, PyAny>) -> Result<Bound<'py, PyDict>> {
 ///
 /// # Errors
 /// `ValueError` if an input is missing or unknown.
-pub fn arguments<'py>(
+pub fn ordered_arguments<'py>(
     signature: &Signature,
     feeds: &Bound<'py, PyDict>,
 ) -> Result<Bound<'py, PyTuple>> {
@@ -72,9 +73,9 @@ pub fn arguments<'py>(
 ///
 /// # Errors
 /// `ValueError` if an output is unknown.
-pub fn results<'py>(
+pub fn requested_results<'py>(
     signature: &Signature,
-    wanted: Option<Vec<String>>,
+    requested_outputs: Option<Vec<String>>,
     value: &Bound<'py, PyAny>,
 ) -> Result<Bound<'py, PyList>> {
     let py = value.py();
@@ -84,20 +85,20 @@ pub fn results<'py>(
         Ok(tuple) if names.len() != 1 => tuple.iter().collect(),
         _ => vec![value.clone()],
     };
-    let named = |(i, value): (usize, &Bound<'py, PyAny>)| {
+    let convert = |(i, value): (usize, &Bound<'py, PyAny>)| {
         let name = names.get(i).map_or_else(|| i.to_string(), |name| format!("'{name}'"));
-        plain(value).map_err(|e| e.prefixed(&format!("output {name}: ")))
+        to_numpy(value).map_err(|e| e.prefixed(&format!("output {name}: ")))
     };
-    let Some(wanted) = wanted else {
+    let Some(requested_outputs) = requested_outputs else {
         return Ok(PyList::new(
             py,
-            all.iter().enumerate().map(named).collect::<Result<Vec<_>>>()?,
+            all.iter().enumerate().map(convert).collect::<Result<Vec<_>>>()?,
         )?);
     };
-    let mut out = Vec::with_capacity(wanted.len());
-    for name in &wanted {
-        let at = names.iter().position(|n| n == name);
-        let Some((at, value)) = at.and_then(|i| Some((i, all.get(i)?))) else {
+    let mut out = Vec::with_capacity(requested_outputs.len());
+    for name in &requested_outputs {
+        let index = names.iter().position(|n| n == name);
+        let Some((index, value)) = index.and_then(|i| Some((i, all.get(i)?))) else {
             let among = match names.is_empty() {
                 true => "this function's outputs have no names: ask for None, which is all".into(),
                 false => format!("the outputs are {}", names.join(", ")),
@@ -105,27 +106,28 @@ pub fn results<'py>(
             let help = did_you_mean(name, names.iter().map(String::as_str)).unwrap_or(among);
             return Err(Error::Value(format!("there is no output '{name}' ({help})")));
         };
-        out.push(named((at, value))?);
+        out.push(convert((index, value))?);
     }
     Ok(PyList::new(py, out)?)
 }
 
 /// The maximum rank of a NumPy array.
-const MOST_DIMS: usize = 64;
+const MAX_NUMPY_RANK: usize = 64;
 
 /// Converts a tensor to a NumPy array, and a sequence to a list of arrays.
-fn plain<'py>(value: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
+fn to_numpy<'py>(value: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
     if let Ok(array) = value.cast::<NDArray>() {
         let rank = array.get().tensor().ndim();
-        if rank > MOST_DIMS {
-            let text = format!("it has {rank} dims, and an array of NumPy at most {MOST_DIMS}");
+        if rank > MAX_NUMPY_RANK {
+            let text =
+                format!("it has {rank} dims, and an array of NumPy at most {MAX_NUMPY_RANK}");
             return Err(Error::Value(text));
         }
         return as_numpy(array);
     }
     match value.cast::<PyTuple>() {
         Ok(items) => {
-            let items: Vec<_> = items.iter().map(|i| plain(&i)).collect::<Result<_>>()?;
+            let items: Vec<_> = items.iter().map(|i| to_numpy(&i)).collect::<Result<_>>()?;
             Ok(PyList::new(value.py(), items)?.into_any())
         }
         Err(_) => Ok(value.clone()),

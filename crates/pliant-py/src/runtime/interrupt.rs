@@ -16,83 +16,83 @@ use pyo3::prelude::*;
 
 use super::sigint;
 
-const TICK: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// The number of ticks without a run after which the watcher sleeps until it is woken.
-const IDLE_TICKS: u32 = 40;
+const IDLE_POLLS: u32 = 40;
 /// The number of busy ticks after which the watcher listens for Ctrl-C itself.
-const LONG_TICKS: u32 = 3;
+const LONG_RUN_POLLS: u32 = 3;
 
 /// The VMs that the watcher monitors, each with the number of threads that run it now.
-type Watched = Vec<(VirtualMachine, Arc<AtomicU32>)>;
+type WatchedVms = Vec<(VirtualMachine, Arc<AtomicU32>)>;
 
-static WATCHED: Mutex<Watched> = Mutex::new(Vec::new());
+static WATCHED: Mutex<WatchedVms> = Mutex::new(Vec::new());
 /// Whether the watcher must be woken or started.
-static ASLEEP: AtomicBool = AtomicBool::new(true);
+static WATCHER_ASLEEP: AtomicBool = AtomicBool::new(true);
 static WATCHER: Mutex<Option<Thread>> = Mutex::new(None);
 
 /// The number of compilations and passes in progress.
 static COMPILING: AtomicU32 = AtomicU32::new(0);
 /// Whether Ctrl-C arrived during a compilation, which may be inside a kernel of constant folding.
-static STOP: AtomicBool = AtomicBool::new(false);
+static STOP_COMPILING: AtomicBool = AtomicBool::new(false);
 
 thread_local! {
     /// The exception that a signal handler raised during the run on this thread.
-    static RAISED: std::cell::RefCell<Option<PyErr>> = const { std::cell::RefCell::new(None) };
+    static SIGNAL_ERROR: std::cell::RefCell<Option<PyErr>> = const { std::cell::RefCell::new(None) };
 }
 
 /// The number of threads that run a VM now. The watcher shares only the inner counter, so that it
 /// never drops the last reference to this value: the drop takes a lock that the watcher holds.
 #[derive(Default)]
-pub struct Activity(Arc<AtomicU32>);
+pub struct RunCounter(Arc<AtomicU32>);
 
 /// A compilation or pass in progress.
-pub struct Compiling(());
+pub struct CompileGuard(());
 
-impl Compiling {
+impl CompileGuard {
     /// Marks the beginning of a compilation or pass.
-    pub fn begin() -> Compiling {
+    pub fn begin() -> CompileGuard {
         if COMPILING.fetch_add(1, Ordering::SeqCst) == 0 {
-            STOP.store(false, Ordering::Relaxed);
+            STOP_COMPILING.store(false, Ordering::Relaxed);
         }
         wake();
-        Compiling(())
+        CompileGuard(())
     }
 }
 
-impl Drop for Compiling {
+impl Drop for CompileGuard {
     fn drop(&mut self) {
         COMPILING.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
 /// A run in progress.
-pub struct Running<'a>(&'a Activity);
+pub struct RunGuard<'a>(&'a RunCounter);
 
-impl Activity {
+impl RunCounter {
     /// Lets the watcher monitor a VM as long as the result lives.
-    pub fn watch(vm: &VirtualMachine) -> Arc<Activity> {
+    pub fn monitor(vm: &VirtualMachine) -> Arc<RunCounter> {
         vm.set_poll(Some(Arc::new(poll)));
-        let activity = Arc::new(Activity::default());
-        forks::prepare_for();
-        lock(&WATCHED).push((vm.clone(), activity.0.clone()));
-        activity
+        let counter = Arc::new(RunCounter::default());
+        fork_handlers::install();
+        lock(&WATCHED).push((vm.clone(), counter.0.clone()));
+        counter
     }
 
     /// Marks the beginning of a run.
-    pub fn begin(&self) -> Running<'_> {
+    pub fn begin(&self) -> RunGuard<'_> {
         self.0.fetch_add(1, Ordering::SeqCst);
         wake();
-        Running(self)
+        RunGuard(self)
     }
 }
 
-impl Drop for Running<'_> {
+impl Drop for RunGuard<'_> {
     fn drop(&mut self) {
         self.0.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
-impl Drop for Activity {
+impl Drop for RunCounter {
     fn drop(&mut self) {
         let mut watched = lock(&WATCHED);
         let ended: Vec<_> =
@@ -107,24 +107,24 @@ impl Drop for Activity {
 /// before it reads the counters for the last time, so at least one of the two sees the other's
 /// change.
 fn wake() {
-    if ASLEEP.load(Ordering::SeqCst) {
+    if WATCHER_ASLEEP.load(Ordering::SeqCst) {
         wake_sleeper();
     }
 }
 
 #[cold]
 fn wake_sleeper() {
-    ASLEEP.store(false, Ordering::SeqCst);
+    WATCHER_ASLEEP.store(false, Ordering::SeqCst);
     let mut watcher = lock(&WATCHER);
     match &*watcher {
         Some(thread) => thread.unpark(),
         None => {
-            forks::prepare_for();
+            fork_handlers::install();
             let builder = thread::Builder::new().name("pliant-signals".into());
-            let spawned = pliant_pool::start_helper(builder, watch);
+            let spawned = pliant_pool::start_helper(builder, watcher_loop);
             *watcher = spawned.ok().map(|handle| handle.thread().clone());
             // If no thread could be started, the next run tries again.
-            ASLEEP.store(watcher.is_none(), Ordering::SeqCst);
+            WATCHER_ASLEEP.store(watcher.is_none(), Ordering::SeqCst);
         }
     }
 }
@@ -137,15 +137,15 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// fork would never be released. So the forking thread takes the locks before the fork and releases
 /// them in both processes.
 #[cfg(unix)]
-mod forks {
+mod fork_handlers {
     use std::cell::RefCell;
     use std::sync::atomic::Ordering;
     use std::sync::{MutexGuard, Once};
     use std::thread::Thread;
 
-    use super::{ASLEEP, WATCHED, WATCHER, Watched, lock};
+    use super::{WATCHED, WATCHER, WATCHER_ASLEEP, WatchedVms, lock};
 
-    type Locks = (MutexGuard<'static, Option<Thread>>, MutexGuard<'static, Watched>);
+    type Locks = (MutexGuard<'static, Option<Thread>>, MutexGuard<'static, WatchedVms>);
 
     thread_local! {
         static HELD: RefCell<Option<Locks>> = const { RefCell::new(None) };
@@ -162,12 +162,12 @@ mod forks {
     extern "C" fn in_child() {
         if let Some((mut watcher, _watched)) = HELD.take() {
             *watcher = None;
-            ASLEEP.store(true, Ordering::SeqCst);
+            WATCHER_ASLEEP.store(true, Ordering::SeqCst);
         }
     }
 
     /// Installs handlers so that later forks are safe.
-    pub fn prepare_for() {
+    pub fn install() {
         static ONCE: Once = Once::new();
         ONCE.call_once(|| {
             // SAFETY: the handlers live as long as the process, and they only lock, unlock and
@@ -180,26 +180,27 @@ mod forks {
 }
 
 #[cfg(not(unix))]
-mod forks {
+mod fork_handlers {
     /// Other systems have no fork.
-    pub fn prepare_for() {}
+    pub fn install() {}
 }
 
-fn watch() {
+fn watcher_loop() {
     let (mut idle, mut busy) = (0, 0);
     loop {
-        thread::sleep(TICK);
-        (idle, busy) = if look(sigint::arrived()) { (0, busy + 1) } else { (idle + 1, 0) };
-        if busy == LONG_TICKS && default_handler() {
+        thread::sleep(POLL_INTERVAL);
+        (idle, busy) =
+            if poll_active_runs(sigint::take_arrived()) { (0, busy + 1) } else { (idle + 1, 0) };
+        if busy == LONG_RUN_POLLS && has_default_handler() {
             sigint::listen();
         } else if busy == 0 {
             sigint::stop_listening();
         }
-        if idle >= IDLE_TICKS {
+        if idle >= IDLE_POLLS {
             idle = 0;
-            ASLEEP.store(true, Ordering::SeqCst);
-            if look(false) {
-                ASLEEP.store(false, Ordering::SeqCst);
+            WATCHER_ASLEEP.store(true, Ordering::SeqCst);
+            if poll_active_runs(false) {
+                WATCHER_ASLEEP.store(false, Ordering::SeqCst);
             } else {
                 thread::park();
             }
@@ -209,27 +210,27 @@ fn watch() {
 
 /// Asks all running VMs and compilations to call back into Python, or to stop if `stop` is set.
 /// Returns whether anything runs.
-fn look(stop: bool) -> bool {
+fn poll_active_runs(stop: bool) -> bool {
     let compiling = COMPILING.load(Ordering::SeqCst) > 0;
     if compiling && stop {
-        STOP.store(true, Ordering::Relaxed);
+        STOP_COMPILING.store(true, Ordering::Relaxed);
     }
-    let mut active = compiling;
+    let mut any_active = compiling;
     for (vm, runs) in lock(&WATCHED).iter() {
         if runs.load(Ordering::SeqCst) > 0 {
-            active = true;
+            any_active = true;
             vm.request_poll();
             if stop {
                 vm.interrupt();
             }
         }
     }
-    active
+    any_active
 }
 
 /// Whether Ctrl-C raises `KeyboardInterrupt`. With a signal handler of the user, the run may have
 /// to continue.
-fn default_handler() -> bool {
+fn has_default_handler() -> bool {
     let is_default = |py: Python<'_>| -> PyResult<bool> {
         let signal = py.import("signal")?;
         let handler = signal.call_method1("getsignal", (signal.getattr("SIGINT")?,))?;
@@ -240,10 +241,10 @@ fn default_handler() -> bool {
 
 /// Handles pending signals. Returns whether the run must stop.
 fn poll() -> bool {
-    let raised = Python::try_attach(|py| py.check_signals().err()).flatten();
-    match raised {
+    let error = Python::try_attach(|py| py.check_signals().err()).flatten();
+    match error {
         Some(e) => {
-            RAISED.with_borrow_mut(|slot| *slot = Some(e));
+            SIGNAL_ERROR.with_borrow_mut(|slot| *slot = Some(e));
             true
         }
         None => false,
@@ -252,24 +253,24 @@ fn poll() -> bool {
 
 /// Handles pending signals during a compilation. Returns whether it must stop.
 pub fn poll_signals() -> bool {
-    poll() || STOP.load(Ordering::Relaxed)
+    poll() || STOP_COMPILING.load(Ordering::Relaxed)
 }
 
 /// Stores an exception of Python code that ends the run on this thread. [`take_raised`] returns it.
-pub fn set_raised(error: PyErr) {
-    RAISED.with_borrow_mut(|slot| *slot = Some(error));
+pub fn set_signal_error(error: PyErr) {
+    SIGNAL_ERROR.with_borrow_mut(|slot| *slot = Some(error));
 }
 
 /// Takes the exception that a signal handler raised on this thread, if it has not been reported
 /// yet.
-pub fn raised() -> Option<PyErr> {
-    RAISED.with_borrow_mut(Option::take)
+pub fn take_signal_error() -> Option<PyErr> {
+    SIGNAL_ERROR.with_borrow_mut(Option::take)
 }
 
 /// Takes the exception of a signal handler that interrupted the run, or a `KeyboardInterrupt` if
 /// there is none. A pending signal is handled now, so that it does not raise a second time.
-pub fn take_raised() -> PyErr {
-    let raised = raised();
+pub fn take_interrupt_error() -> PyErr {
+    let error = take_signal_error();
     let pending = || Python::try_attach(|py| py.check_signals().err()).flatten();
-    raised.or_else(pending).unwrap_or_else(|| pyo3::exceptions::PyKeyboardInterrupt::new_err(()))
+    error.or_else(pending).unwrap_or_else(|| pyo3::exceptions::PyKeyboardInterrupt::new_err(()))
 }

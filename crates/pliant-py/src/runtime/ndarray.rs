@@ -10,9 +10,9 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
 use crate::error::{Error, Result};
+use crate::runtime::array_import::{borrow_tensor, parse_dtype, to_tensor};
 use crate::runtime::device::Device;
 use crate::runtime::dlpack;
-use crate::runtime::import::{borrow_tensor, parse_dtype, to_tensor};
 use crate::runtime::shape::extract_shape;
 
 /// A tensor in host memory.
@@ -234,7 +234,7 @@ impl NDArray {
 
     unsafe fn __releasebuffer__(&self, view: *mut ffi::Py_buffer) {
         // SAFETY: `fill_buffer` filled the structure and stored its box there.
-        unsafe { drop(Box::from_raw((*view).internal.cast::<Exported>())) }
+        unsafe { drop(Box::from_raw((*view).internal.cast::<ExportedDims>())) }
     }
 }
 
@@ -295,7 +295,7 @@ fn assign(
 }
 
 /// The data that an exported buffer refers to.
-struct Exported {
+struct ExportedDims {
     shape: Vec<isize>,
     strides: Vec<isize>,
 }
@@ -339,29 +339,29 @@ unsafe fn fill_buffer(
     view: *mut ffi::Py_buffer,
     flags: c_int,
 ) -> Result<()> {
-    let refuse = |why: &str| Err(Error::Python(PyBufferError::new_err(why.to_string())));
+    let buffer_error = |why: &str| Err(Error::Python(PyBufferError::new_err(why.to_string())));
     if view.is_null() {
-        return refuse("no structure to fill");
+        return buffer_error("no structure to fill");
     }
     let tensor = &slf.get().tensor;
     if flags & ffi::PyBUF_WRITABLE != 0 && tensor.is_read_only() {
-        return refuse("the tensor is read-only");
+        return buffer_error("the tensor is read-only");
     }
-    let wants_strides = flags & ffi::PyBUF_STRIDES == ffi::PyBUF_STRIDES;
-    if !wants_strides && !tensor.is_contiguous() {
-        return refuse("the tensor is not contiguous");
+    let strides_requested = flags & ffi::PyBUF_STRIDES == ffi::PyBUF_STRIDES;
+    if !strides_requested && !tensor.is_contiguous() {
+        return buffer_error("the tensor is not contiguous");
     }
     let Some(format) = buffer_format(tensor.dtype()) else {
-        return refuse("the buffer protocol has no bfloat16");
+        return buffer_error("the buffer protocol has no bfloat16");
     };
     let size = tensor.dtype().size() as isize;
-    let exported = Box::new(Exported {
+    let exported = Box::new(ExportedDims {
         shape: tensor.shape().iter().map(|&d| d as isize).collect(),
         strides: tensor.strides().iter().map(|&s| s as isize * size).collect(),
     });
     let data: *mut c_void = tensor.data_ptr().cast();
     let (rank, nbytes, read_only) = (tensor.ndim(), tensor.nbytes(), tensor.is_read_only());
-    let wants = |flag: c_int| flags & flag == flag;
+    let requested = |flag: c_int| flags & flag == flag;
     // SAFETY: this function owns the structure. The pointers into `exported` are valid until the
     // buffer is released, and the memory is valid as long as the owner, which `obj` keeps alive.
     unsafe {
@@ -370,18 +370,18 @@ unsafe fn fill_buffer(
         view.len = nbytes as isize;
         view.readonly = read_only as c_int;
         view.itemsize = size;
-        view.format = if wants(ffi::PyBUF_FORMAT) {
+        view.format = if requested(ffi::PyBUF_FORMAT) {
             format.as_ptr().cast_mut()
         } else {
             std::ptr::null_mut()
         };
         view.ndim = rank as c_int;
-        view.shape = if wants(ffi::PyBUF_ND) && rank > 0 {
+        view.shape = if requested(ffi::PyBUF_ND) && rank > 0 {
             exported.shape.as_ptr().cast_mut()
         } else {
             std::ptr::null_mut()
         };
-        view.strides = if wants_strides && rank > 0 {
+        view.strides = if strides_requested && rank > 0 {
             exported.strides.as_ptr().cast_mut()
         } else {
             std::ptr::null_mut()

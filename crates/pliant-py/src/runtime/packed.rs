@@ -12,12 +12,12 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use pyo3::{PyTraverseError, PyVisit};
 
-use crate::enter::enter;
+use crate::boundary::run_detached;
 use crate::error::{Error, Result};
-use crate::runtime::held::{Held, Table};
-use crate::runtime::machine::Machine;
 use crate::runtime::time_limit::run_options;
 use crate::runtime::value::{from_value, to_value, visit_captured};
+use crate::runtime::virtual_machine::MonitoredVm;
+use crate::runtime::vm_objects::{VmObjectOwner, VmObjectTable};
 
 /// A function as a Python callable: a registered function, a built-in function, or a function of a
 /// program.
@@ -26,11 +26,11 @@ pub struct PackedFunction {
     /// The function.
     pub func: FuncValue,
     /// The VM whose program contains the function. It lives at least as long as the callable.
-    machine: Option<VirtualMachine>,
+    vm: Option<VirtualMachine>,
     /// The same VM, monitored for Ctrl-C from the first call on.
-    watched: OnceLock<Arc<Machine>>,
+    monitored: OnceLock<Arc<MonitoredVm>>,
     /// The owner of the Python objects that the VM refers to.
-    held: Option<Py<Held>>,
+    object_owner: Option<Py<VmObjectOwner>>,
     /// The number of calls in progress. These may use the captured values without the GIL.
     calls: AtomicUsize,
 }
@@ -38,23 +38,30 @@ pub struct PackedFunction {
 impl PackedFunction {
     /// The function as a callable, which may outlive all other handles of its VM.
     pub fn new(py: Python<'_>, func: FuncValue) -> PackedFunction {
-        let machine = func.vm();
-        let held = machine.as_ref().and_then(Table::of).and_then(|table| table.held(py));
-        PackedFunction { func, machine, watched: OnceLock::new(), held, calls: AtomicUsize::new(0) }
+        let vm = func.vm();
+        let object_owner =
+            vm.as_ref().and_then(VmObjectTable::of).and_then(|table| table.owner_object(py));
+        PackedFunction {
+            func,
+            vm,
+            monitored: OnceLock::new(),
+            object_owner,
+            calls: AtomicUsize::new(0),
+        }
     }
 }
 
 /// A call in progress.
-struct Going<'a>(&'a AtomicUsize);
+struct CallInProgress<'a>(&'a AtomicUsize);
 
-impl<'a> Going<'a> {
+impl<'a> CallInProgress<'a> {
     fn begin(calls: &'a AtomicUsize) -> Self {
         calls.fetch_add(1, Ordering::Relaxed);
-        Going(calls)
+        CallInProgress(calls)
     }
 }
 
-impl Drop for Going<'_> {
+impl Drop for CallInProgress<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
@@ -74,13 +81,13 @@ impl PackedFunction {
         let options = run_options(timeout)?;
         let values = args.iter().map(|a| to_value(&a)).collect::<Result<Vec<Value>>>()?;
         // The counter is incremented and decremented with the GIL held.
-        let _going = Going::begin(&self.calls);
-        let result = match &self.machine {
+        let _in_progress = CallInProgress::begin(&self.calls);
+        let result = match &self.vm {
             Some(vm) => self
-                .watched
-                .get_or_init(|| Machine::new(vm.clone()))
+                .monitored
+                .get_or_init(|| MonitoredVm::new(vm.clone()))
                 .with_run(py, |_| self.func.call_with(&values, &options))?,
-            None => enter(py, || Ok(self.func.call_with(&values, &options)?))?,
+            None => run_detached(py, || Ok(self.func.call_with(&values, &options)?))?,
         };
         Ok(from_value(py, result)?)
     }
@@ -98,7 +105,7 @@ impl PackedFunction {
     /// Visits the captured objects that have no other owner. During a call these may change at any
     /// time, so they are not visited then.
     fn __traverse__(&self, visit: PyVisit<'_>) -> std::result::Result<(), PyTraverseError> {
-        self.held.iter().try_for_each(|held| visit.call(held))?;
+        self.object_owner.iter().try_for_each(|object_owner| visit.call(object_owner))?;
         match self.calls.load(Ordering::Relaxed) {
             0 => visit_captured(&self.func, &visit),
             _ => Ok(()),
@@ -109,14 +116,17 @@ impl PackedFunction {
 /// A Python callable as a packed function of the VM. It is called with the GIL held. Its exceptions
 /// reach the caller of the program unchanged.
 pub fn from_callable(callable: Py<PyAny>) -> PackedFunc {
-    Arc::new(move |args: &[Value]| Python::attach(|py| called(callable.bind(py), args)))
+    Arc::new(move |args: &[Value]| Python::attach(|py| call_for_vm(callable.bind(py), args)))
 }
 
 /// Calls a Python callable for a VM.
 ///
 /// # Errors
 /// If the callable raises an exception, or if the VM does not accept its result.
-pub fn called(callable: &Bound<'_, PyAny>, args: &[Value]) -> std::result::Result<Value, VmError> {
+pub fn call_for_vm(
+    callable: &Bound<'_, PyAny>,
+    args: &[Value],
+) -> std::result::Result<Value, VmError> {
     call_python(callable, args).map_err(|e| {
         let e: PyErr = e.into();
         VmError::external(e)
@@ -134,11 +144,11 @@ fn call_python(callable: &Bound<'_, PyAny>, args: &[Value]) -> Result<Value> {
 #[pyfunction]
 #[pyo3(signature = (name, func, replace=false))]
 pub fn registry_register(name: &str, func: Py<PyAny>, replace: bool) -> Result<()> {
-    let known = Python::attach(|py| match func.bind(py).cast::<PackedFunction>() {
-        Ok(packed) => packed_of(packed.get()),
+    let packed = Python::attach(|py| match func.bind(py).cast::<PackedFunction>() {
+        Ok(packed) => to_packed(packed.get()),
         Err(_) => from_callable(func.clone_ref(py)),
     });
-    if register_func(name, known, replace) {
+    if register_func(name, packed, replace) {
         return Ok(());
     }
     Err(Error::Value(format!(
@@ -146,7 +156,7 @@ pub fn registry_register(name: &str, func: Py<PyAny>, replace: bool) -> Result<(
     )))
 }
 
-fn packed_of(func: &PackedFunction) -> PackedFunc {
+fn to_packed(func: &PackedFunction) -> PackedFunc {
     let func = func.func.clone();
     Arc::new(move |args: &[Value]| func.call(args))
 }

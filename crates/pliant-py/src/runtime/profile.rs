@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::error::{Error, Result};
-use crate::runtime::machine::Machine;
+use crate::runtime::virtual_machine::MonitoredVm;
 
 /// The time of some runs of a function, by the functions that they called. ``print`` shows it as a table.
 #[pyclass(frozen, module = "pliant")]
@@ -20,7 +20,7 @@ impl Profile {
     /// If a run fails, or if there are no runs.
     pub fn of(
         py: Python<'_>,
-        machine: &Machine,
+        monitored: &MonitoredVm,
         function: &str,
         args: &[Value],
         runs: u32,
@@ -30,7 +30,7 @@ impl Profile {
             return Err(Error::Value("profile: runs must be at least 1".into()));
         }
         let run = |vm: &_| pliant::profile(vm, function, args, runs, &options);
-        Ok(Profile { profile: machine.with_run(py, run)? })
+        Ok(Profile { profile: monitored.with_run(py, run)? })
     }
 }
 

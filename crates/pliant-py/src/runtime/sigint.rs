@@ -6,10 +6,10 @@
 //! The watcher then stops the kernel through the interrupt flag of the VM.
 
 #[cfg(unix)]
-pub use unix::{arrived, listen, stop_listening};
+pub use unix::{listen, stop_listening, take_arrived};
 
 #[cfg(not(unix))]
-pub use elsewhere::{arrived, listen, stop_listening};
+pub use unsupported::{listen, stop_listening, take_arrived};
 
 #[cfg(unix)]
 mod unix {
@@ -58,7 +58,7 @@ mod unix {
         }
     }
 
-    fn ours() -> usize {
+    fn our_handler() -> usize {
         on_sigint as extern "C" fn(c_int, *mut siginfo_t, *mut c_void) as usize
     }
 
@@ -70,13 +70,13 @@ mod unix {
         }
         let Some(mut action) = installed() else { return };
         let next = action.sa_sigaction;
-        if next == SIG_DFL || next == SIG_IGN || next == ours() {
+        if next == SIG_DFL || next == SIG_IGN || next == our_handler() {
             return;
         }
         NEXT.store(next, Ordering::Relaxed);
         NEXT_TAKES_INFO.store(action.sa_flags & SA_SIGINFO != 0, Ordering::Relaxed);
         ARRIVED.store(false, Ordering::Relaxed);
-        action.sa_sigaction = ours();
+        action.sa_sigaction = our_handler();
         action.sa_flags |= SA_SIGINFO;
         // SAFETY: the handler is async-signal-safe and lives as long as the process.
         if unsafe { libc::sigaction(SIGINT, &raw const action, ptr::null_mut()) } == 0 {
@@ -90,7 +90,7 @@ mod unix {
             return;
         }
         let Some(mut action) = installed() else { return };
-        if action.sa_sigaction != ours() {
+        if action.sa_sigaction != our_handler() {
             return;
         }
         action.sa_sigaction = NEXT.load(Ordering::Relaxed);
@@ -102,19 +102,19 @@ mod unix {
     }
 
     /// Whether Ctrl-C arrived since the last call.
-    pub fn arrived() -> bool {
+    pub fn take_arrived() -> bool {
         ARRIVED.swap(false, Ordering::Relaxed)
     }
 }
 
 /// On other systems, a kernel runs to its end before Python handles the signal.
 #[cfg(not(unix))]
-mod elsewhere {
+mod unsupported {
     pub fn listen() {}
 
     pub fn stop_listening() {}
 
-    pub fn arrived() -> bool {
+    pub fn take_arrived() -> bool {
         false
     }
 }

@@ -11,9 +11,9 @@ use rustc_hash::FxHashMap;
 
 use crate::error::{Error, Result};
 use crate::nesting::Level;
-use crate::runtime::import::borrow_tensor;
+use crate::runtime::array_import::borrow_tensor;
 use crate::runtime::ndarray::NDArray;
-use crate::runtime::packed::{PackedFunction, called};
+use crate::runtime::packed::{PackedFunction, call_for_vm};
 use crate::runtime::shape::ShapeTuple;
 
 /// A Python object that the VM passes on unchanged.
@@ -67,7 +67,7 @@ pub fn to_value(obj: &Bound<'_, PyAny>) -> Result<Value> {
     if let Some(tensor) = borrow_tensor(obj)? {
         return Ok(Value::Tensor(tensor));
     }
-    other(obj)
+    object_value(obj)
 }
 
 fn sequence(obj: &Bound<'_, PyAny>) -> Result<Value> {
@@ -83,7 +83,7 @@ fn sequence(obj: &Bound<'_, PyAny>) -> Result<Value> {
     Ok(Value::tuple(values))
 }
 
-fn other(obj: &Bound<'_, PyAny>) -> Result<Value> {
+fn object_value(obj: &Bound<'_, PyAny>) -> Result<Value> {
     if let Ok(shape) = obj.cast::<ShapeTuple>() {
         return Ok(Value::shape(&shape.get().0));
     }
@@ -94,18 +94,18 @@ fn other(obj: &Bound<'_, PyAny>) -> Result<Value> {
         return Ok(object.get().value.clone());
     }
     if let Some(name) = function_name(obj) {
-        return Ok(function(obj, name));
+        return Ok(function_value(obj, name));
     }
     Ok(Value::Object(Arc::new(Opaque(obj.clone().unbind()))))
 }
 
 /// A Python callable as a function value. The value and its function share a single reference to
 /// the callable.
-fn function(obj: &Bound<'_, PyAny>, name: String) -> Value {
+fn function_value(obj: &Bound<'_, PyAny>, name: String) -> Value {
     let host = Arc::new(Opaque(obj.clone().unbind()));
     let callee = host.clone();
     let func: PackedFunc =
-        Arc::new(move |args| Python::attach(|py| called(callee.0.bind(py), args)));
+        Arc::new(move |args| Python::attach(|py| call_for_vm(callee.0.bind(py), args)));
     Value::Func(FuncValue::hosted(name, func, host))
 }
 
@@ -132,12 +132,12 @@ pub fn visit_captured(
 ///
 /// # Errors
 /// The error of the collector's visitor.
-pub fn visit_kept(
-    machine: &VirtualMachine,
+pub fn visit_stored(
+    vm: &VirtualMachine,
     visit: &PyVisit<'_>,
 ) -> std::result::Result<(), PyTraverseError> {
     let mut result = Ok(());
-    machine.uniquely_held_objects(&mut |any| {
+    vm.uniquely_held_objects(&mut |any| {
         if let (Ok(()), Some(object)) = (&result, opaque(any)) {
             result = visit.call(object);
         }
@@ -146,12 +146,12 @@ pub fn visit_kept(
 }
 
 /// A callable object as a function value.
-pub fn callable(obj: &Bound<'_, PyAny>) -> Option<Value> {
+pub fn callable_value(obj: &Bound<'_, PyAny>) -> Option<Value> {
     if !obj.is_callable() {
         return None;
     }
     let name = obj.get_type().name().ok()?.to_string();
-    Some(function(obj, name))
+    Some(function_value(obj, name))
 }
 
 /// The name of a callable, or else the name of its class. `None` for classes, which are passed as

@@ -6,8 +6,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
 
 use crate::error::{Error, Result};
-use crate::runtime::import::parse_dtype;
-use crate::te::statements::{TupleReduction, index_tuple, several};
+use crate::runtime::array_import::parse_dtype;
+use crate::te::statements::{TupleReduction, compute_several, index_tuple};
 use crate::te::tensor::Tensor;
 use crate::tir::axes::{IterVar, iter_var_init, range};
 use crate::tir::classes::wrap;
@@ -57,17 +57,17 @@ pub fn te_compute<'py>(
     if let Ok(list) = value.cast::<PyList>()
         && list.len() == 1
     {
-        return stage(&list.get_item(0)?, shape, &axes, name);
+        return compute_stage(&list.get_item(0)?, shape, &axes, name);
     }
     let group = value.is_instance_of::<PyList>() || value.is_instance_of::<PyTuple>();
     if group || value.is_instance_of::<TupleReduction>() {
-        return several(py, name, &shape, &axes, &value);
+        return compute_several(py, name, &shape, &axes, &value);
     }
-    stage(&value, shape, &axes, name)
+    compute_stage(&value, shape, &axes, name)
 }
 
 /// The stage of a single value.
-fn stage<'py>(
+fn compute_stage<'py>(
     value: &Bound<'py, PyAny>,
     shape: Vec<te::Expr>,
     axes: &[te::Var],
@@ -93,8 +93,8 @@ pub fn te_checked<'py>(
     let py = tensor.py();
     let axes = te::check_axes(&prim_list(shape)?);
     let vars: Vec<te::Var> = axes.iter().map(|a| a.var.clone()).collect();
-    let told = prim_list(&check.call1(index_tuple(py, &vars)?)?)?;
-    let Some((holds, values)) = told.split_first() else {
+    let returned = prim_list(&check.call1(index_tuple(py, &vars)?)?)?;
+    let Some((holds, values)) = returned.split_first() else {
         return Err(Error::Value("a check has a condition".into()));
     };
     let cond = te::explain(holds, values);
@@ -115,10 +115,10 @@ fn axis_names(f: &Bound<'_, PyAny>, rank: usize) -> Result<Vec<String>> {
         Ok(t) => t.len(),
         Err(_) => 0,
     };
-    let own = count - method;
-    if flags & VARARGS == 0 && (rank > own || rank < own - defaults.min(own)) {
+    let num_params = count - method;
+    if flags & VARARGS == 0 && (rank > num_params || rank < num_params - defaults.min(num_params)) {
         return Err(Error::Value(format!(
-            "the formula takes {own} indices, but the shape has {rank} dims"
+            "the formula takes {num_params} indices, but the shape has {rank} dims"
         )));
     }
     Ok(names[method..count].iter().take(rank).cloned().collect())
@@ -151,10 +151,10 @@ pub fn te_reduce<'py>(
         "min" => te::Reducer::Min,
         _ => return Err(Error::Value(format!("no reduction is called '{name}'"))),
     };
-    reduced(reducer, expr, axis, cond, init)
+    reduce(reducer, expr, axis, cond, init)
 }
 
-fn reduced<'py>(
+fn reduce<'py>(
     reducer: te::Reducer,
     expr: &Bound<'py, PyAny>,
     axis: &Bound<'py, PyAny>,
@@ -202,7 +202,7 @@ pub fn te_reduce_with<'py>(
     });
     match failure {
         Some(e) => Err(e),
-        None => reduced(reducer, expr, axis, cond, init),
+        None => reduce(reducer, expr, axis, cond, init),
     }
 }
 

@@ -9,38 +9,38 @@ use pliant_ops::te;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::enter::guard;
+use crate::boundary::catch_panic;
 use crate::error::{Error, Result};
+use crate::relax::accessors::{attrs_dict, set_attrs};
 use crate::relax::function::with_symbol;
-use crate::relax::views::{attrs_dict, set_attrs};
 use crate::te::tensor::Tensor;
 use crate::tir::body::PrimFuncBody;
 use crate::tir::expr::prim;
-use crate::tir::rebuild::{build, rebuild};
-use crate::tir::seen::Seen;
+use crate::tir::objects::PrimFuncObjects;
+use crate::tir::rebuild::{build_prim_func, with_new_body};
 
 /// A loop function.
 #[pyclass(frozen, module = "pliant.tir", weakref)]
 pub struct PrimFunc {
     /// The function.
     pub func: Arc<tir::PrimFunc>,
-    seen: Arc<Seen>,
+    objects: Arc<PrimFuncObjects>,
     name: Option<Arc<str>>,
 }
 
 impl PrimFunc {
     /// A function as a Python object that knows its name.
     pub fn named(func: Arc<tir::PrimFunc>, name: &str) -> PrimFunc {
-        Self::of(Seen::of(func), Some(name.into()))
+        Self::of(PrimFuncObjects::of(func), Some(name.into()))
     }
 
-    fn of(seen: Arc<Seen>, name: Option<Arc<str>>) -> PrimFunc {
-        PrimFunc { func: seen.func.clone(), seen, name }
+    fn of(objects: Arc<PrimFuncObjects>, name: Option<Arc<str>>) -> PrimFunc {
+        PrimFunc { func: objects.func.clone(), objects, name }
     }
 
     /// The object that keeps the Python objects of the function's variables and buffers.
-    pub fn seen(&self) -> Arc<Seen> {
-        self.seen.clone()
+    pub fn objects(&self) -> Arc<PrimFuncObjects> {
+        self.objects.clone()
     }
 
     /// The body as a Python object.
@@ -48,7 +48,7 @@ impl PrimFunc {
     /// # Errors
     /// An error of the Python interpreter.
     pub fn view<'py>(&self, py: Python<'py>) -> Result<&Bound<'py, PrimFuncBody>> {
-        self.seen.body(py)
+        self.objects.body(py)
     }
 
     /// The name of the function: its global symbol, or else the name under which it was written or
@@ -63,8 +63,9 @@ impl PrimFunc {
 #[pyfunction]
 pub fn te_create_prim_func(args: Vec<Bound<'_, PyAny>>) -> Result<PrimFunc> {
     let args: Vec<te::Arg> = args.iter().map(argument).collect::<Result<_>>()?;
-    let func = guard(|| te::create_prim_func(&args).map_err(|e| Error::Compile(e.to_string())))?;
-    Ok(PrimFunc::of(Seen::of(Arc::new(func)), None))
+    let func =
+        catch_panic(|| te::create_prim_func(&args).map_err(|e| Error::Compile(e.to_string())))?;
+    Ok(PrimFunc::of(PrimFuncObjects::of(Arc::new(func)), None))
 }
 
 /// A copy of the function whose parameters, buffers and variables are not shared with other
@@ -72,7 +73,7 @@ pub fn te_create_prim_func(args: Vec<Bound<'_, PyAny>>) -> Result<PrimFunc> {
 #[pyfunction]
 pub fn tir_renew_defs(func: &Bound<'_, PrimFunc>) -> PrimFunc {
     let func = func.get();
-    PrimFunc::of(Seen::of(Arc::new((*func.func).clone())), func.name.clone())
+    PrimFunc::of(PrimFuncObjects::of(Arc::new((*func.func).clone())), func.name.clone())
 }
 
 fn argument(obj: &Bound<'_, PyAny>) -> Result<te::Arg> {
@@ -111,10 +112,10 @@ impl PrimFunc {
         // Loop functions return nothing, regardless of the given return type.
         let _ = ret_type;
         let buffer_map = buffer_map.unwrap_or_else(|| PyDict::new(body.py()));
-        let made = PrimFunc::of(build(&params, &buffer_map, body)?, None);
+        let func = PrimFunc::of(build_prim_func(&params, &buffer_map, body)?, None);
         match attrs.filter(|a| !a.is_none()) {
-            Some(attrs) => made.with_attr(attrs, None),
-            None => Ok(made),
+            Some(attrs) => func.with_attr(attrs, None),
+            None => Ok(func),
         }
     }
 
@@ -143,7 +144,7 @@ impl PrimFunc {
     /// The function with another body.
     fn with_body(&self, new_body: &Bound<'_, PyAny>) -> Result<PrimFunc> {
         let view = self.view(new_body.py())?.get();
-        Ok(Self::of(rebuild(&self.func, view, new_body)?, Some(self.name().into())))
+        Ok(Self::of(with_new_body(&self.func, view, new_body)?, Some(self.name().into())))
     }
 
     /// Whether both are the same function object.
@@ -176,7 +177,7 @@ impl PrimFunc {
         set_attrs(&mut func.attrs, attr_key_or_dict, attr_value)?;
         // A private function that gets a global symbol becomes public.
         func.private &= named || !func.attrs.contains_key(GLOBAL_SYMBOL);
-        Ok(Self::of(self.seen.alike(func), self.name.clone()))
+        Ok(Self::of(self.objects.with_same_body(func), self.name.clone()))
     }
 
     /// The function with the attributes of a dict added.
@@ -189,7 +190,7 @@ impl PrimFunc {
         let mut func = (*self.func).clone();
         func.attrs.shift_remove(attr_key);
         func.private |= attr_key == GLOBAL_SYMBOL;
-        Self::of(self.seen.alike(func), self.name.clone())
+        Self::of(self.objects.with_same_body(func), self.name.clone())
     }
 
     /// The name of the function.

@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
 use rustc_hash::FxHashMap;
 
-use crate::enter::guard;
+use crate::boundary::catch_panic;
 use crate::error::{Error, Result};
 use crate::nesting::Level;
 use crate::te::functions::axes_of;
@@ -23,8 +23,8 @@ fn tensors(list: &[Bound<'_, Tensor>]) -> Vec<te::Tensor> {
     list.iter().map(|t| t.get().tensor.clone()).collect()
 }
 
-fn wrapped(made: Vec<te::Tensor>) -> Vec<Tensor> {
-    made.into_iter().map(|tensor| Tensor { tensor }).collect()
+fn wrap_tensors(tensors: Vec<te::Tensor>) -> Vec<Tensor> {
+    tensors.into_iter().map(|tensor| Tensor { tensor }).collect()
 }
 
 /// The outputs of a stage made of a statement of `pliant.tir.stmt`, which stores to the
@@ -36,8 +36,8 @@ pub fn te_extern(
     body: &Bound<'_, PyAny>,
 ) -> Result<Vec<Tensor>> {
     let mut stmts = Vec::new();
-    guard(|| statement(body, &mut stmts))?;
-    guard(|| Ok(wrapped(te::extern_of(name, tensors(&outs), stmts))))
+    catch_panic(|| push_statement(body, &mut stmts))?;
+    catch_panic(|| Ok(wrap_tensors(te::extern_of(name, tensors(&outs), stmts))))
 }
 
 /// The outputs of a loop function applied to tensors. Its first buffers are the inputs, and the
@@ -57,51 +57,52 @@ pub fn te_extern_primfunc(
         )));
     }
     let mut stmts = Vec::new();
-    guard(|| statement(&view.getattr("body")?, &mut stmts))?;
+    catch_panic(|| push_statement(&view.getattr("body")?, &mut stmts))?;
     let name = func.get().name();
-    guard(|| {
+    catch_panic(|| {
         let (mut vars, mut map, mut checks) = Default::default();
-        for (own, input) in buffers.iter().zip(&tensors(&inputs)) {
-            bind(&name, own, input, &mut vars, &mut checks)?;
-            map_tensor(&mut map, own, input);
+        for (param, input) in buffers.iter().zip(&tensors(&inputs)) {
+            bind_sizes(&name, param, input, &mut vars, &mut checks)?;
+            map_tensor(&mut map, param, input);
         }
         let mut outs = Vec::new();
-        for own in &buffers[inputs.len()..] {
-            let shape = own.shape().iter().map(|d| te::substitute(d, &vars)).collect();
-            let out = te::placeholder(shape, own.dtype(), own.name().clone());
-            map_tensor(&mut map, own, &out);
+        for param in &buffers[inputs.len()..] {
+            let shape = param.shape().iter().map(|d| te::substitute(d, &vars)).collect();
+            let out = te::placeholder(shape, param.dtype(), param.name().clone());
+            map_tensor(&mut map, param, &out);
             outs.push(out);
         }
         checks.extend(te::replace_in_stmts(&stmts, &vars, &map));
-        Ok(wrapped(te::extern_of(&name, outs, checks)))
+        Ok(wrap_tensors(te::extern_of(&name, outs, checks)))
     })
 }
 
-fn map_tensor(map: &mut FxHashMap<te::Tensor, te::Tensor>, own: &te::Tensor, new: &te::Tensor) {
-    map.insert(own.clone(), new.clone());
+fn map_tensor(map: &mut FxHashMap<te::Tensor, te::Tensor>, param: &te::Tensor, new: &te::Tensor) {
+    map.insert(param.clone(), new.clone());
 }
 
 /// Binds the sizes of a parameter to those of an input. A size that is not a variable is checked.
-fn bind(
+fn bind_sizes(
     name: &str,
-    own: &te::Tensor,
+    param: &te::Tensor,
     input: &te::Tensor,
     vars: &mut FxHashMap<te::Var, te::Expr>,
     checks: &mut Vec<Stmt>,
 ) -> Result<()> {
-    if own.ndim() != input.ndim() || own.dtype() != input.dtype() {
-        let (want, rank, dtype, given) = (own.dtype(), own.ndim(), input.dtype(), input.ndim());
+    if param.ndim() != input.ndim() || param.dtype() != input.dtype() {
+        let (expected, rank, dtype, given) =
+            (param.dtype(), param.ndim(), input.dtype(), input.ndim());
         return Err(Error::Type(format!(
-            "'{name}' takes {want} of {rank} dims for {}, not {dtype} of {given}",
-            own.name()
+            "'{name}' takes {expected} of {rank} dims for {}, not {dtype} of {given}",
+            param.name()
         )));
     }
-    for (k, (dim, given)) in own.shape().iter().zip(input.shape()).enumerate() {
+    for (k, (dim, given)) in param.shape().iter().zip(input.shape()).enumerate() {
         match dim.as_var().filter(|v| !vars.contains_key(v)) {
             Some(var) => drop(vars.insert(var.clone(), given.clone())),
             None => {
                 let same = te::eq(&te::substitute(dim, vars), given);
-                let message = format!("dim {k} of {} of '{name}' is not {dim}", own.name());
+                let message = format!("dim {k} of {} of '{name}' is not {dim}", param.name());
                 if !same.is_const(1) {
                     checks.push(Stmt::Assert(same, message.into()));
                 }
@@ -120,40 +121,40 @@ pub fn te_scan(
     state: Vec<Bound<'_, Tensor>>,
 ) -> Result<Vec<Tensor>> {
     let (init, update, state) = (tensors(&init), tensors(&update), tensors(&state));
-    guard(|| Ok(wrapped(te::scan(name, &init, &update, &state).map_err(compile_error)?)))
+    catch_panic(|| Ok(wrap_tensors(te::scan(name, &init, &update, &state).map_err(compile_error)?)))
 }
 
 /// Appends a statement of `pliant.tir.stmt` to a list.
-fn statement(obj: &Bound<'_, PyAny>, list: &mut Vec<Stmt>) -> Result<()> {
+fn push_statement(obj: &Bound<'_, PyAny>, list: &mut Vec<Stmt>) -> Result<()> {
     let _level = Level::enter("statements")?;
     let field = |name: &str| -> Result<Bound<'_, PyAny>> { Ok(obj.getattr(name)?) };
     let class = obj.get_type().name()?.to_string();
     let stmt = match class.as_str() {
         "SeqStmt" => {
             for item in field("seq")?.try_iter()? {
-                statement(&item?, list)?;
+                push_statement(&item?, list)?;
             }
             return Ok(());
         }
-        "For" => loop_of(obj)?,
-        "While" => Stmt::While(prim(&field("condition")?)?, nested(&field("body")?)?),
+        "For" => loop_statement(obj)?,
+        "While" => Stmt::While(prim(&field("condition")?)?, statements(&field("body")?)?),
         "IfThenElse" => {
             let other = field("else_case")?;
-            let other = if other.is_none() { Vec::new() } else { nested(&other)? };
-            Stmt::If(prim(&field("condition")?)?, nested(&field("then_case")?)?, other)
+            let other = if other.is_none() { Vec::new() } else { statements(&other)? };
+            Stmt::If(prim(&field("condition")?)?, statements(&field("then_case")?)?, other)
         }
         "LetStmt" => {
             list.push(Stmt::Let(variable(&field("var")?)?, prim(&field("value")?)?));
-            return statement(&field("body")?, list);
+            return push_statement(&field("body")?, list);
         }
         "Allocate" => {
             list.push(Stmt::Alloc(buffer(&field("buffer")?)?));
-            return statement(&field("body")?, list);
+            return push_statement(&field("body")?, list);
         }
         "AssertStmt" => {
             let message: String = field("message")?.extract()?;
             list.push(Stmt::Assert(prim(&field("condition")?)?, message.into()));
-            return statement(&field("body")?, list);
+            return push_statement(&field("body")?, list);
         }
         "BufferStore" => {
             let to = buffer(&field("buffer")?)?;
@@ -176,7 +177,7 @@ fn statement(obj: &Bound<'_, PyAny>, list: &mut Vec<Stmt>) -> Result<()> {
 fn block(realize: &Bound<'_, PyAny>, list: &mut Vec<Stmt>) -> Result<()> {
     let block = realize.getattr("block")?;
     let mut body = Vec::new();
-    let mut first = te::bool_const(true);
+    let mut is_first_iteration = te::bool_const(true);
     let values = realize.getattr("iter_values")?;
     for (k, axis) in block.getattr("iter_vars")?.try_iter()?.enumerate() {
         let axis = axis?;
@@ -185,7 +186,7 @@ fn block(realize: &Bound<'_, PyAny>, list: &mut Vec<Stmt>) -> Result<()> {
         body.push(Stmt::Let(var.clone(), value));
         if axis.getattr("iter_type")?.extract::<i64>()? == 2 {
             let min = prim(&axis.getattr("dom")?.getattr("min")?)?;
-            first = te::and(&first, &te::eq(&var.expr(), &min));
+            is_first_iteration = te::and(&is_first_iteration, &te::eq(&var.expr(), &min));
         }
     }
     for scratch in block.getattr("alloc_buffers")?.try_iter()? {
@@ -193,9 +194,9 @@ fn block(realize: &Bound<'_, PyAny>, list: &mut Vec<Stmt>) -> Result<()> {
     }
     let init = block.getattr("init")?;
     if !init.is_none() {
-        body.push(Stmt::If(first, nested(&init)?, Vec::new()));
+        body.push(Stmt::If(is_first_iteration, statements(&init)?, Vec::new()));
     }
-    statement(&block.getattr("body")?, &mut body)?;
+    push_statement(&block.getattr("body")?, &mut body)?;
     let predicate = te::cast(&prim(&realize.getattr("predicate")?)?, te::Ty::BOOL);
     if predicate.is_const(1) {
         // Scratch buffers live to the end of the enclosing list.
@@ -206,14 +207,14 @@ fn block(realize: &Bound<'_, PyAny>, list: &mut Vec<Stmt>) -> Result<()> {
     Ok(())
 }
 
-fn nested(obj: &Bound<'_, PyAny>) -> Result<Vec<Stmt>> {
+fn statements(obj: &Bound<'_, PyAny>) -> Result<Vec<Stmt>> {
     let mut list = Vec::new();
-    statement(obj, &mut list)?;
+    push_statement(obj, &mut list)?;
     Ok(list)
 }
 
 /// Converts a loop to a loop from 0, whose variable is added to the start.
-fn loop_of(obj: &Bound<'_, PyAny>) -> Result<Stmt> {
+fn loop_statement(obj: &Bound<'_, PyAny>) -> Result<Stmt> {
     use pliant_ir::tir::ForKind;
     let var = variable(&obj.getattr("loop_var")?)?;
     let (min, extent) = (prim(&obj.getattr("min")?)?, prim(&obj.getattr("extent")?)?);
@@ -224,14 +225,14 @@ fn loop_of(obj: &Bound<'_, PyAny>) -> Result<Stmt> {
         3 => ForKind::Unrolled,
         other => return Err(Error::Unsupported(format!("loops of kind {other}"))),
     };
-    let mut body = nested(&obj.getattr("body")?)?;
+    let mut body = statements(&obj.getattr("body")?)?;
     let extent = te::cast(&extent, te::Ty::I64);
     if min.is_const(0) && var.ty() == te::Ty::I64 {
         return Ok(Stmt::For { var, extent, kind, body });
     }
-    let turn = te::Var::size(var.name().clone());
-    body.insert(0, Stmt::Let(var.clone(), te::cast(&(turn.expr() + &min), var.ty())));
-    Ok(Stmt::For { var: turn, extent, kind, body })
+    let iteration = te::Var::size(var.name().clone());
+    body.insert(0, Stmt::Let(var.clone(), te::cast(&(iteration.expr() + &min), var.ty())));
+    Ok(Stmt::For { var: iteration, extent, kind, body })
 }
 
 fn variable(obj: &Bound<'_, PyAny>) -> Result<te::Var> {
@@ -288,8 +289,8 @@ pub fn te_reduce_several(
     let mut failure = None;
     let reducer = TupleReducer::new(identity, |x, y| {
         let combined = || -> Result<Vec<te::Expr>> {
-            let made = combine.call1((tuple_of(py, x)?, tuple_of(py, y)?))?;
-            made.try_iter()?.map(|item| prim(&item?)).collect()
+            let returned = combine.call1((tuple_of(py, x)?, tuple_of(py, y)?))?;
+            returned.try_iter()?.map(|item| prim(&item?)).collect()
         };
         combined().unwrap_or_else(|e| {
             failure = Some(e);
@@ -311,7 +312,7 @@ pub fn te_reduce_several(
 
 /// The stages of a formula that returns several values: a reduction of several values or a sequence
 /// of values.
-pub(super) fn several<'py>(
+pub(super) fn compute_several<'py>(
     py: Python<'py>,
     name: &str,
     shape: &[te::Expr],
@@ -320,13 +321,13 @@ pub(super) fn several<'py>(
 ) -> Result<Bound<'py, PyAny>> {
     if let Ok(reduction) = value.cast::<TupleReduction>() {
         let TupleReduction { reduced, field } = reduction.get();
-        let made = guard(|| {
+        let outputs = catch_panic(|| {
             te::compute_tuple_reduction(shape, name, axes, reduced)
                 .map_err(|e| Error::Value(e.to_string()))
         })?;
         return match field {
-            Some(k) => Ok(Bound::new(py, Tensor { tensor: made[*k].clone() })?.into_any()),
-            None => Ok(PyList::new(py, wrapped(made))?.into_any()),
+            Some(k) => Ok(Bound::new(py, Tensor { tensor: outputs[*k].clone() })?.into_any()),
+            None => Ok(PyList::new(py, wrap_tensors(outputs))?.into_any()),
         };
     }
     let values: Vec<te::Expr> = value.try_iter()?.map(|v| prim(&v?)).collect::<Result<_>>()?;
@@ -334,8 +335,8 @@ pub(super) fn several<'py>(
         let label = format!("{name}.v{k}");
         Tensor { tensor: te::compute_over(shape.to_vec(), label, axes, value) }
     };
-    let made: Vec<Tensor> = values.iter().enumerate().map(stage).collect();
-    Ok(PyList::new(py, made)?.into_any())
+    let outputs: Vec<Tensor> = values.iter().enumerate().map(stage).collect();
+    Ok(PyList::new(py, outputs)?.into_any())
 }
 
 /// The indices of a formula's parameters as a tuple.

@@ -6,11 +6,11 @@ use pliant_ops::{te, topi};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 
-use crate::enter::guard;
+use crate::boundary::catch_panic;
 use crate::error::{Error, Result};
 use crate::nesting::Level;
 use crate::relax::classes::wrap;
-use crate::relax::home::Home;
+use crate::relax::func_owner::FuncOwner;
 use crate::relax::node::{FreeVar, Node, NodeRef};
 use crate::relax::op::OpFunction;
 use crate::relax::sinfo::{SInfo, SShape};
@@ -27,21 +27,21 @@ pub fn te_operator<'py>(
 ) -> Result<Bound<'py, PyAny>> {
     let py = op.py();
     let mut operands = Operands::default();
-    let args: Result<Vec<_>> = args.iter().map(|a| operands.expr(&a)).collect();
-    let named = PyDict::new(py);
+    let args: Result<Vec<_>> = args.iter().map(|a| operands.replace_tensors(&a)).collect();
+    let replaced_kwargs = PyDict::new(py);
     for (key, value) in kwargs.into_iter().flatten() {
-        named.set_item(key, operands.expr(&value)?)?;
+        replaced_kwargs.set_item(key, operands.replace_tensors(&value)?)?;
     }
-    let call = op.get().bind(&PyTuple::new(py, args?)?, Some(&named))?;
-    let (outputs, tuple) = guard(|| operands.outputs(NodeRef::new(Node::Call(call))))?;
-    let made: PyResult<Vec<_>> =
+    let call = op.get().bind(&PyTuple::new(py, args?)?, Some(&replaced_kwargs))?;
+    let (outputs, tuple) = catch_panic(|| operands.outputs(NodeRef::new(Node::Call(call))))?;
+    let tensors: PyResult<Vec<_>> =
         outputs.into_iter().map(|tensor| Bound::new(py, Tensor { tensor })).collect();
-    let mut made = made?;
-    match made.pop() {
-        Some(one) if !tuple && made.is_empty() => Ok(one.into_any()),
+    let mut tensors = tensors?;
+    match tensors.pop() {
+        Some(one) if !tuple && tensors.is_empty() => Ok(one.into_any()),
         last => {
-            made.extend(last);
-            Ok(PyList::new(py, made)?.into_any())
+            tensors.extend(last);
+            Ok(PyList::new(py, tensors)?.into_any())
         }
     }
 }
@@ -58,7 +58,7 @@ struct Operands(Vec<(FreeVar, te::Tensor)>);
 
 impl Operands {
     /// An argument with each tensor replaced by the variable that stands for it.
-    fn expr<'py>(&mut self, obj: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
+    fn replace_tensors<'py>(&mut self, obj: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
         let _level = Level::enter("operands")?;
         let py = obj.py();
         if let Ok(tensor) = obj.cast::<Tensor>() {
@@ -67,7 +67,8 @@ impl Operands {
         if !(obj.is_instance_of::<PyList>() || obj.is_instance_of::<PyTuple>()) {
             return Ok(obj.clone());
         }
-        let items: Result<Vec<_>> = obj.try_iter()?.map(|item| self.expr(&item?)).collect();
+        let items: Result<Vec<_>> =
+            obj.try_iter()?.map(|item| self.replace_tensors(&item?)).collect();
         Ok(PyList::new(py, items?)?.into_any())
     }
 
@@ -85,14 +86,14 @@ impl Operands {
     /// The outputs of the call, which is created in a temporary function, and whether they form a
     /// tuple.
     fn outputs(&self, call: NodeRef) -> Result<(Vec<te::Tensor>, bool)> {
-        let home = Home::building();
-        let mut locked = home.lock();
+        let owner = FuncOwner::building();
+        let mut locked = owner.lock();
         let state = &mut *locked;
         let call = state.lower(&call)?;
-        let given: Vec<_> =
+        let inputs: Vec<_> =
             self.0.iter().filter_map(|(v, t)| Some((state.free_expr(v)?, t.clone()))).collect();
-        let (func, vars) = state.parts()?;
-        let outputs = topi::outputs_over(func, call, vars, &given);
+        let (func, vars) = state.func_and_vars()?;
+        let outputs = topi::outputs_over(func, call, vars, &inputs);
         let tuple = matches!(func.ty(call), TypeData::Tuple(_));
         Ok((outputs.map_err(|e| Error::Compile(e.to_string()))?, tuple))
     }

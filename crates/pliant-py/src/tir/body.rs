@@ -14,12 +14,12 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyModule};
 use rustc_hash::FxHashMap;
 
-use crate::enter::guard;
+use crate::boundary::catch_panic;
 use crate::error::{Error, Result};
 use crate::relax::convert::attr_object;
 use crate::te::tensor::Tensor;
 use crate::tir::classes::wrap;
-use crate::tir::seen::Objects;
+use crate::tir::objects::ObjectMap;
 
 /// The body of a loop function, with the mapping of its objects to the function.
 #[pyclass(frozen, module = "pliant.tir")]
@@ -38,7 +38,7 @@ impl PrimFuncBody {
     ///
     /// # Errors
     /// An error of the Python interpreter.
-    pub(super) fn read(py: Python<'_>, ir: &Arc<IrPrimFunc>, known: &Objects) -> Result<Self> {
+    pub(super) fn read(py: Python<'_>, ir: &Arc<IrPrimFunc>, known: &ObjectMap) -> Result<Self> {
         let mut reader = Reader {
             py,
             func: ir,
@@ -54,7 +54,7 @@ impl PrimFuncBody {
             buffer_map.set_item(wrap(py, reader.var(*param).expr())?, reader.buffer(buffer)?)?;
         }
         let body = reader.stmt(ir.body)?;
-        let Objects { vars, tensors } = reader.objects;
+        let ObjectMap { vars, tensors } = reader.objects;
         Ok(PrimFuncBody {
             func: ir.clone(),
             vars: vars.into_iter().map(|(ir, te)| (te, ir)).collect(),
@@ -110,7 +110,7 @@ struct Reader<'a, 'py> {
     py: Python<'py>,
     func: &'a IrPrimFunc,
     classes: Bound<'py, PyModule>,
-    objects: Objects,
+    objects: ObjectMap,
     exprs: FxHashMap<Expr, te::Expr>,
 }
 
@@ -154,8 +154,8 @@ impl<'py> Reader<'_, 'py> {
                 });
                 continue;
             }
-            let made = self.node(e)?;
-            self.exprs.insert(e, made);
+            let converted = self.node(e)?;
+            self.exprs.insert(e, converted);
         }
         Ok(self.exprs[&root].clone())
     }
@@ -205,9 +205,12 @@ impl<'py> Reader<'_, 'py> {
         self.py.None().into_bound(self.py)
     }
 
-    fn notes(&self, notes: &[(Arc<str>, pliant_ir::AttrValue)]) -> Result<Bound<'py, PyAny>> {
+    fn annotations(
+        &self,
+        annotations: &[(Arc<str>, pliant_ir::AttrValue)],
+    ) -> Result<Bound<'py, PyAny>> {
         let dict = PyDict::new(self.py);
-        for (key, value) in notes {
+        for (key, value) in annotations {
             dict.set_item(&**key, attr_object(self.py, value)?)?;
         }
         Ok(dict.into_any())
@@ -231,8 +234,8 @@ impl<'py> Reader<'_, 'py> {
                 let var = wrap(py, self.var(var).expr())?;
                 let (min, extent) = (self.object(min)?, self.object(extent)?);
                 let kind = pyo3::types::PyInt::new(py, kind).into_any();
-                let (body, notes) = (self.stmt(body)?, self.notes(&annotations)?);
-                self.make("For", vec![var, min, extent, kind, body, self.none(), notes])
+                let (body, annotations) = (self.stmt(body)?, self.annotations(&annotations)?);
+                self.make("For", vec![var, min, extent, kind, body, self.none(), annotations])
             }
             StmtData::While(cond, body) => {
                 let args = vec![self.object(cond)?, self.stmt(body)?];
@@ -295,10 +298,10 @@ impl<'py> Reader<'_, 'py> {
         let init = data.init.map(|s| self.stmt(s)).transpose()?.unwrap_or_else(|| self.none());
         let allocs: Result<Vec<_>> = data.allocs.iter().map(|&b| self.buffer(b)).collect();
         let name = pyo3::types::PyString::new(py, &data.name).into_any();
-        let notes = self.notes(&data.annotations)?;
+        let annotations = self.annotations(&data.annotations)?;
         let (axes, allocs) = (self.list(axes)?, self.list(allocs?)?);
         let none = self.list(Vec::new())?;
-        let args = vec![axes, reads, writes, name, body, init, allocs, none, notes];
+        let args = vec![axes, reads, writes, name, body, init, allocs, none, annotations];
         let block = self.make("Block", args)?;
         let predicate = match data.predicate {
             Some(p) => self.object(p)?,
@@ -355,7 +358,7 @@ pub fn tir_with_operands<'py>(
         return Err(Error::Value(format!("{old} has another number of operands")));
     }
     let one = |i: usize| list[i].clone();
-    let made = guard(|| {
+    let rebuilt = catch_panic(|| {
         Ok(match old.kind() {
             // Operators on vectors are not folded.
             ExprKind::Binary(op, ..) if old.ty().lanes > 1 => {
@@ -379,5 +382,5 @@ pub fn tir_with_operands<'py>(
             _ => old.clone(),
         })
     })?;
-    Ok(wrap(expr.py(), made)?)
+    Ok(wrap(expr.py(), rebuilt)?)
 }

@@ -5,9 +5,9 @@ use pliant_tensor::DType;
 use pyo3::prelude::*;
 
 use crate::error::{Error, Result};
-use crate::runtime::import::parse_dtype;
+use crate::runtime::array_import::parse_dtype;
 use crate::te::tensor::Tensor;
-use crate::tir::expr::{PrimExpr, int_const, prim, prim_list, refuse_zero_divisor};
+use crate::tir::expr::{PrimExpr, int_const, prim, prim_list, reject_zero_divisor};
 use crate::tir::functions::{buffer_of, check_arity};
 use crate::tir::vector::{Broadcast, Ramp};
 
@@ -43,7 +43,7 @@ macro_rules! operators {
             ) -> Result<PyClassInitializer<Self>> {
                 let _ = span;
                 let (a, b) = (prim(a)?, prim(b)?);
-                refuse_zero_divisor(BinOp::$op, &b)?;
+                reject_zero_divisor(BinOp::$op, &b)?;
                 Ok(of(te::binary_as_written(BinOp::$op, &a, &b)).add_subclass($name))
             }
         })*

@@ -35,7 +35,7 @@ pub fn int_const(value: i64, dtype: DType) -> Result<te::Expr> {
 }
 
 /// The error for a division by zero.
-pub fn by_zero() -> Error {
+pub fn zero_division_error() -> Error {
     pyo3::exceptions::PyZeroDivisionError::new_err("division of an expression by zero").into()
 }
 
@@ -43,10 +43,10 @@ pub fn by_zero() -> Error {
 ///
 /// # Errors
 /// `ZeroDivisionError` if `b` is the integer constant zero and `op` divides.
-pub fn refuse_zero_divisor(op: BinOp, b: &te::Expr) -> Result<()> {
+pub fn reject_zero_divisor(op: BinOp, b: &te::Expr) -> Result<()> {
     let divides = matches!(op, BinOp::Div | BinOp::Mod | BinOp::FloorDiv | BinOp::FloorMod);
     if divides && !b.ty().dtype.is_float() && b.is_const(0) {
-        return Err(by_zero());
+        return Err(zero_division_error());
     }
     Ok(())
 }
@@ -145,7 +145,7 @@ fn binary_op<'py>(
             "'/' on integers is ambiguous: write '//' (floordiv) or tir.truncdiv".into(),
         ));
     }
-    refuse_zero_divisor(op, b)?;
+    reject_zero_divisor(op, b)?;
     Ok(wrap(py, te::binary(op, a, b))?)
 }
 
@@ -357,7 +357,7 @@ impl PrimExpr {
         span: Option<&Bound<'py, PyAny>>,
     ) -> Result<Bound<'py, PyAny>> {
         let _ = span;
-        let to = crate::runtime::import::parse_dtype(dtype)?;
+        let to = crate::runtime::array_import::parse_dtype(dtype)?;
         Ok(wrap(dtype.py(), te::cast(&self.expr, to))?)
     }
 
@@ -520,7 +520,7 @@ pub fn structural_equal(a: &te::Expr, b: &te::Expr) -> bool {
         if a.same_as(&b) || !seen.insert((a.id(), b.id())) {
             continue;
         }
-        if a.ty() != b.ty() || !same_head(a.kind(), b.kind()) {
+        if a.ty() != b.ty() || !same_operator(a.kind(), b.kind()) {
             return false;
         }
         let (left, right) = (a.children(), b.children());
@@ -532,7 +532,7 @@ pub fn structural_equal(a: &te::Expr, b: &te::Expr) -> bool {
     true
 }
 
-fn same_head(a: &ExprKind, b: &ExprKind) -> bool {
+fn same_operator(a: &ExprKind, b: &ExprKind) -> bool {
     use ExprKind::*;
     match (a, b) {
         (Int(x), Int(y)) => x == y,

@@ -6,10 +6,10 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 use crate::error::{Error, Result};
-use crate::runtime::import::parse_dtype;
+use crate::runtime::array_import::parse_dtype;
 use crate::te::tensor::Tensor;
 use crate::tir::classes::wrap;
-use crate::tir::expr::{by_zero, int_const, prim, refuse_zero_divisor};
+use crate::tir::expr::{int_const, prim, reject_zero_divisor, zero_division_error};
 
 /// A binary operator by name (`add`, `floordiv`, `min`, `eq`, ...).
 #[pyfunction]
@@ -39,7 +39,7 @@ pub fn tir_binary<'py>(
         _ => return Err(Error::Value(format!("no operator is called '{name}'"))),
     };
     let (x, y) = (prim(a)?, prim(b)?);
-    refuse_zero_divisor(op, &y)?;
+    reject_zero_divisor(op, &y)?;
     Ok(wrap(a.py(), te::binary(op, &x, &y))?)
 }
 
@@ -141,7 +141,7 @@ pub fn tir_call_typed<'py>(
 pub fn tir_ceildiv<'py>(a: &Bound<'py, PyAny>, b: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
     let divisor = prim(b)?;
     if divisor.is_const(0) {
-        return Err(by_zero());
+        return Err(zero_division_error());
     }
     Ok(wrap(a.py(), te::ceildiv(&prim(a)?, &divisor))?)
 }

@@ -5,6 +5,6 @@ pub mod body;
 pub mod classes;
 pub mod expr;
 pub mod functions;
+pub mod objects;
 pub mod rebuild;
-pub mod seen;
 pub mod vector;

@@ -20,13 +20,17 @@ use crate::relax::convert::attr_value;
 use crate::te::tensor::Tensor;
 use crate::tir::body::PrimFuncBody;
 use crate::tir::expr::{int_const, prim, variable};
-use crate::tir::seen::{Objects, Seen};
+use crate::tir::objects::{ObjectMap, PrimFuncObjects};
 
 /// The function with another body.
 ///
 /// # Errors
 /// If an object is not a statement, or if an expression contains a reduction or a computed tensor.
-pub fn rebuild(func: &PrimFunc, view: &PrimFuncBody, body: &Bound<'_, PyAny>) -> Result<Arc<Seen>> {
+pub fn with_new_body(
+    func: &PrimFunc,
+    view: &PrimFuncBody,
+    body: &Bound<'_, PyAny>,
+) -> Result<Arc<PrimFuncObjects>> {
     let writer = Writer {
         func: func.clone(),
         vars: view.vars.clone(),
@@ -39,12 +43,12 @@ pub fn rebuild(func: &PrimFunc, view: &PrimFuncBody, body: &Bound<'_, PyAny>) ->
 /// A function with these parameters, which are variables. `buffers` maps handles to buffers.
 ///
 /// # Errors
-/// As for [`rebuild`], and if a parameter is not a variable or occurs twice.
-pub fn build(
+/// As for [`with_new_body`], and if a parameter is not a variable or occurs twice.
+pub fn build_prim_func(
     params: &[Bound<'_, PyAny>],
     buffers: &Bound<'_, PyDict>,
     body: &Bound<'_, PyAny>,
-) -> Result<Arc<Seen>> {
+) -> Result<Arc<PrimFuncObjects>> {
     let mut writer = Writer {
         func: PrimFunc::default(),
         vars: FxHashMap::default(),
@@ -86,7 +90,7 @@ struct Writer {
 
 impl Writer {
     /// The function with the given body.
-    fn finish(mut self, body: &Bound<'_, PyAny>) -> Result<Arc<Seen>> {
+    fn finish(mut self, body: &Bound<'_, PyAny>) -> Result<Arc<PrimFuncObjects>> {
         self.func.body = self.stmt(body)?;
         let problems = pliant_ir::tir::verify::verify_prim_func(&self.func);
         if let Some(first) = problems.first() {
@@ -94,11 +98,11 @@ impl Writer {
             return Err(Error::Value(text));
         }
         bind_calls(&mut self.func).map_err(Error::Unsupported)?;
-        let objects = Objects {
+        let objects = ObjectMap {
             vars: self.vars.into_iter().map(|(te, ir)| (ir, te)).collect(),
             tensors: self.buffers.into_iter().map(|(te, ir)| (ir, te)).collect(),
         };
-        Ok(Seen::with(self.func, objects))
+        Ok(PrimFuncObjects::with_objects(self.func, objects))
     }
 
     fn var(&mut self, var: &te::Var) -> Var {
@@ -163,9 +167,9 @@ impl Writer {
                 stack.extend(e.children().into_iter().map(|c| (c.clone(), false)));
                 continue;
             }
-            let made = self.node(&e)?;
+            let converted = self.node(&e)?;
             // The expression is kept alive, so that its address stays unique.
-            self.exprs.insert(e.id(), (e, made));
+            self.exprs.insert(e.id(), (e, converted));
         }
         Ok(self.exprs[&root.id()].1)
     }
@@ -228,7 +232,7 @@ impl Writer {
                     }
                 },
                 body: self.stmt(&field("body")?)?,
-                annotations: notes(&field("annotations")?)?,
+                annotations: annotations_of(&field("annotations")?)?,
             },
             "While" => {
                 StmtData::While(self.object(&field("condition")?)?, self.stmt(&field("body")?)?)
@@ -291,7 +295,7 @@ impl Writer {
             });
         }
         let predicate = self.object(&realize.getattr("predicate")?)?;
-        let holds = self.func.as_int(predicate) == Some(1);
+        let always_true = self.func.as_int(predicate) == Some(1);
         if block.getattr("match_buffers")?.len()? > 0 {
             let text = "blocks match no parts of buffers here: index the whole buffer (Block(match_buffers=...))";
             return Err(Error::Unsupported(text.into()));
@@ -302,13 +306,13 @@ impl Writer {
         let data = BlockData {
             name: block.getattr("name_hint")?.extract::<String>()?.into(),
             iters,
-            predicate: if holds { None } else { Some(predicate) },
+            predicate: if always_true { None } else { Some(predicate) },
             reads: self.regions(&block.getattr("reads")?)?,
             writes: self.regions(&block.getattr("writes")?)?,
             allocs: allocs?,
             init: if init.is_none() { None } else { Some(self.stmt(&init)?) },
             body: self.stmt(&block.getattr("body")?)?,
-            annotations: notes(&block.getattr("annotations")?)?,
+            annotations: annotations_of(&block.getattr("annotations")?)?,
         };
         Ok(data.with_init_for_reductions_only(&mut self.func))
     }
@@ -337,7 +341,7 @@ fn var_ty(var: &te::Var) -> VarTy {
     if var.is_handle() { VarTy::Handle } else { VarTy::Value(var.ty()) }
 }
 
-fn notes(obj: &Bound<'_, PyAny>) -> Result<Vec<(Arc<str>, AttrValue)>> {
+fn annotations_of(obj: &Bound<'_, PyAny>) -> Result<Vec<(Arc<str>, AttrValue)>> {
     let dict = obj.cast::<PyDict>().map_err(PyErr::from)?;
     dict.iter().map(|(k, v)| Ok((k.extract::<String>()?.into(), attr_value(&v)?))).collect()
 }

@@ -26,7 +26,7 @@ fn vector(kind: ExprKind, scalar: &te::Expr, lanes: u16) -> Result<PyClassInitia
     Ok(PyClassInitializer::from(PrimExpr { expr }))
 }
 
-fn part<'py>(py: Python<'py>, vector: &te::Expr, i: usize) -> PyResult<Bound<'py, PyAny>> {
+fn operand<'py>(py: Python<'py>, vector: &te::Expr, i: usize) -> PyResult<Bound<'py, PyAny>> {
     wrap(py, vector.children()[i].clone())
 }
 
@@ -40,20 +40,20 @@ impl Ramp {
     ) -> Result<PyClassInitializer<Self>> {
         let base = prim(base)?;
         let stride = te::cast(&prim(stride)?, base.ty());
-        let made = vector(ExprKind::Ramp(base.clone(), stride), &base, lanes)?;
-        Ok(made.add_subclass(Ramp))
+        let init = vector(ExprKind::Ramp(base.clone(), stride), &base, lanes)?;
+        Ok(init.add_subclass(Ramp))
     }
 
     /// The value of the first lane.
     #[getter]
     fn base(slf: PyRef<'_, Self>) -> PyResult<Bound<'_, PyAny>> {
-        part(slf.py(), &slf.as_super().expr, 0)
+        operand(slf.py(), &slf.as_super().expr, 0)
     }
 
     /// The difference between neighbouring lanes.
     #[getter]
     fn stride(slf: PyRef<'_, Self>) -> PyResult<Bound<'_, PyAny>> {
-        part(slf.py(), &slf.as_super().expr, 1)
+        operand(slf.py(), &slf.as_super().expr, 1)
     }
 
     /// The number of lanes.
@@ -68,8 +68,8 @@ impl Broadcast {
     #[new]
     fn new(value: &Bound<'_, PyAny>, lanes: u16) -> Result<PyClassInitializer<Self>> {
         let value = prim(value)?;
-        let made = vector(ExprKind::Broadcast(value.clone()), &value, lanes)?;
-        Ok(made.add_subclass(Broadcast))
+        let init = vector(ExprKind::Broadcast(value.clone()), &value, lanes)?;
+        Ok(init.add_subclass(Broadcast))
     }
 
     /// The number of lanes.

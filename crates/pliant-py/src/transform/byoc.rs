@@ -25,52 +25,52 @@ use pyo3::types::{PyDict, PyList, PyString};
 
 use crate::error::{Error, Result};
 use crate::module::IRModule;
+use crate::relax::accessors::in_func;
 use crate::relax::classes::wrap;
 use crate::relax::convert::{attr_object, attr_value};
 use crate::relax::dpl::PatternNode;
+use crate::relax::func_owner::FuncOwner;
 use crate::relax::function::Function;
-use crate::relax::home::Home;
-use crate::relax::views::in_func;
 use crate::runtime::packed::from_callable;
 use crate::transform::core_pass::CorePass;
-use crate::transform::py_pass::raised;
+use crate::transform::py_pass::pass_error;
 
 /// A named pattern: `(name, pattern, {name: subpattern}, check)`.
-type Row<'py> =
+type PatternSpec<'py> =
     (String, PyRef<'py, PatternNode>, Vec<(String, PyRef<'py, PatternNode>)>, Option<Py<PyAny>>);
 
-fn fusion_pattern(row: Row<'_>) -> FusionPattern {
-    let (name, pattern, annotations, check) = row;
+fn fusion_pattern(spec: PatternSpec<'_>) -> FusionPattern {
+    let (name, pattern, annotations, check) = spec;
     let mut out = FusionPattern::new(name, pattern.pattern.clone());
     for (name, part) in annotations {
         out = out.with_annotation(name, &part.pattern);
     }
     match check {
-        Some(check) => out.with_check(move |seen| run_check(&check, seen)),
+        Some(check) => out.with_check(move |found| run_check(&check, found)),
         None => out,
     }
 }
 
 /// Calls a check with the details of a match: the matched value, its named subexpressions and the
 /// bindings inside.
-fn run_check(check: &Py<PyAny>, seen: &mut PatternCheck<'_>) -> Result<bool, PassError> {
+fn run_check(check: &Py<PyAny>, found: &mut PatternCheck<'_>) -> Result<bool, PassError> {
     Python::attach(|py| {
-        let answer = (|| -> Result<bool> {
-            let home = Home::done(seen.func.clone());
-            let view = |e: Expr| wrap(py, in_func(&home, e));
+        let accepted = (|| -> Result<bool> {
+            let owner = FuncOwner::of(found.func.clone());
+            let view = |e: Expr| wrap(py, in_func(&owner, e));
             let parts = PyDict::new(py);
-            for (name, pattern) in seen.annotations {
-                if let Some(e) = seen.matched.get(pattern) {
+            for (name, pattern) in found.annotations {
+                if let Some(e) = found.matched.get(pattern) {
                     parts.set_item(name, view(e)?)?;
                 }
             }
-            let inside = PyDict::new(py);
-            for b in seen.members {
-                inside.set_item(view(seen.func.var_expr(b.var))?, view(b.value)?)?;
+            let bindings = PyDict::new(py);
+            for b in found.members {
+                bindings.set_item(view(found.func.var_expr(b.var))?, view(b.value)?)?;
             }
-            Ok(check.bind(py).call1((view(seen.root.value)?, parts, inside))?.is_truthy()?)
+            Ok(check.bind(py).call1((view(found.root.value)?, parts, bindings))?.is_truthy()?)
         })();
-        answer.map_err(|e| raised(py, e.into(), String::new()))
+        accepted.map_err(|e| pass_error(py, e.into(), String::new()))
     })
 }
 
@@ -82,16 +82,16 @@ pub fn fuse_ops_by_pattern(
     annotate_codegen: bool,
 ) -> Result<CorePass> {
     let mut list = Vec::new();
-    for one in patterns {
-        list.push(match one.cast::<PyString>() {
-            Ok(name) => known_pattern(&name.to_string())?,
-            Err(_) => fusion_pattern(one.extract::<Row<'_>>()?),
+    for item in patterns {
+        list.push(match item.cast::<PyString>() {
+            Ok(name) => registered_pattern(&name.to_string())?,
+            Err(_) => fusion_pattern(item.extract::<PatternSpec<'_>>()?),
         });
     }
     Ok(CorePass::of(FuseOpsByPattern { patterns: list, bind_constants, annotate_codegen }))
 }
 
-fn known_pattern(name: &str) -> Result<FusionPattern> {
+fn registered_pattern(name: &str) -> Result<FusionPattern> {
     get_pattern(name).ok_or_else(|| {
         let names: Vec<String> = patterns_with_prefix("").into_iter().map(|p| p.name).collect();
         let help = pliant_diag::suggest::did_you_mean(name, names.iter().map(String::as_str));
@@ -102,7 +102,7 @@ fn known_pattern(name: &str) -> Result<FusionPattern> {
 
 /// Adds patterns to the global table of backend patterns.
 #[pyfunction]
-pub fn register_backend_patterns(patterns: Vec<Row<'_>>) {
+pub fn register_backend_patterns(patterns: Vec<PatternSpec<'_>>) {
     register_patterns(patterns.into_iter().map(fusion_pattern).collect());
 }
 
@@ -147,7 +147,7 @@ impl ExternalCodegen for PyCodegen {
         _: &PassContext,
     ) -> Result<Vec<Generated>, PassError> {
         Python::attach(|py| {
-            self.call(py, functions, options).map_err(|e| raised(py, e.into(), String::new()))
+            self.call(py, functions, options).map_err(|e| pass_error(py, e.into(), String::new()))
         })
     }
 }
@@ -171,26 +171,30 @@ impl PyCodegen {
             dict.set_item(&**key, attr_object(py, value)?)?;
         }
         let module = Bound::new(py, IRModule::wrap(first.module.clone()))?;
-        let made = self.0.bind(py).call1((list, dict, module))?;
-        let made: Vec<Bound<'_, PyAny>> = made.try_iter()?.collect::<PyResult<_>>()?;
-        made.into_iter().zip(functions).map(|(one, f)| generated(&one, &f.name)).collect()
+        let returned = self.0.bind(py).call1((list, dict, module))?;
+        let returned: Vec<Bound<'_, PyAny>> = returned.try_iter()?.collect::<PyResult<_>>()?;
+        returned
+            .into_iter()
+            .zip(functions)
+            .map(|(item, f)| register_kernel(&item, &f.name))
+            .collect()
     }
 }
 
 /// The packed function that a code generator returned by name, or a callable that is registered
 /// under a new name.
-fn generated(one: &Bound<'_, PyAny>, name: &str) -> Result<Generated> {
-    if let Ok(symbol) = one.cast::<PyString>() {
+fn register_kernel(item: &Bound<'_, PyAny>, name: &str) -> Result<Generated> {
+    if let Ok(symbol) = item.cast::<PyString>() {
         return Ok(Generated::symbol(symbol.to_string()));
     }
-    if !one.is_callable() {
+    if !item.is_callable() {
         return Err(Error::Type(format!(
             "a kernel is a callable or the name of a packed function, not {}",
-            one.get_type().name()?
+            item.get_type().name()?
         )));
     }
     // Programs from several modules may coexist, so each function gets a unique name.
-    let func = from_callable(one.clone().unbind());
+    let func = from_callable(item.clone().unbind());
     let symbol = (0u64..)
         .map(|i| if i == 0 { name.to_string() } else { format!("{name}_{i}") })
         .find(|symbol| register_func(symbol, func.clone(), false));
@@ -214,7 +218,7 @@ pub fn backend_codegens() -> Vec<String> {
 /// `inputs` matched and the memory of the result.
 #[pyfunction]
 pub fn register_offload_rule(
-    row: Row<'_>,
+    row: PatternSpec<'_>,
     inputs: Vec<PyRef<'_, PatternNode>>,
     kernel: &Bound<'_, PyAny>,
     doc: String,
@@ -227,7 +231,7 @@ pub fn register_offload_rule(
     // The function is only registered if the rule is valid.
     check_rule_name(&pattern.name).map_err(Error::Value)?;
     rule(pattern.name.clone())?;
-    let symbol = generated(kernel, &pattern.name)?.symbol;
+    let symbol = register_kernel(kernel, &pattern.name)?.symbol;
     register_rule(rule(symbol)?).map(drop).map_err(Error::Value)
 }
 

@@ -44,7 +44,7 @@ impl Drop for Running {
 ///
 /// # Errors
 /// If a value has the wrong type, or if a setting does not exist.
-pub fn fill(options: &mut CompileOptions, context: &Bound<'_, PyAny>) -> Result<()> {
+pub fn copy_settings(options: &mut CompileOptions, context: &Bound<'_, PyAny>) -> Result<()> {
     if options.opt_level.is_none() {
         options.opt_level = Some(context.getattr("opt_level")?.extract()?);
     }
@@ -72,7 +72,7 @@ fn names(context: &Bound<'_, PyAny>, attribute: &str) -> Result<Vec<String>> {
 ///
 /// # Errors
 /// As for [`fill`].
-pub fn of(context: &Bound<'_, PyAny>) -> Result<PassContext> {
+pub fn to_pass_context(context: &Bound<'_, PyAny>) -> Result<PassContext> {
     let running = RUNNING.with_borrow(|list| {
         let (object, ctx) = list.last()?;
         object.is(context).then(|| ctx.clone())
@@ -81,7 +81,7 @@ pub fn of(context: &Bound<'_, PyAny>) -> Result<PassContext> {
         return Ok(ctx);
     }
     let mut options = CompileOptions::default();
-    fill(&mut options, context)?;
+    copy_settings(&mut options, context)?;
     let mut ctx = pass_context(&options);
     ctx.instruments.extend(dump_from_environment().map(|d| d as _));
     Ok(ctx)
@@ -90,14 +90,14 @@ pub fn of(context: &Bound<'_, PyAny>) -> Result<PassContext> {
 /// The instrument for `PLIANT_DUMP_IR` when passes are called individually. All passes share it, so
 /// that their files are numbered consecutively.
 fn dump_from_environment() -> Option<Arc<DumpIr>> {
-    static LAST: Mutex<Option<(PathBuf, Arc<DumpIr>)>> = Mutex::new(None);
+    static LAST_USED: Mutex<Option<(PathBuf, Arc<DumpIr>)>> = Mutex::new(None);
     let dir = PathBuf::from(std::env::var_os("PLIANT_DUMP_IR").filter(|d| !d.is_empty())?);
-    let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
-    match &*last {
+    let mut last_used = LAST_USED.lock().unwrap_or_else(PoisonError::into_inner);
+    match &*last_used {
         Some((same, dump)) if *same == dir => Some(dump.clone()),
         _ => {
             let dump = Arc::new(DumpIr::new(dir.clone()));
-            *last = Some((dir, dump.clone()));
+            *last_used = Some((dir, dump.clone()));
             Some(dump)
         }
     }

@@ -22,15 +22,15 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyInt, PyString};
 
 use crate::error::{Error, Result};
+use crate::relax::accessors::in_func;
+use crate::relax::classes::wrap;
 use crate::relax::convert::sinfo;
-use crate::relax::home::Home;
+use crate::relax::func_owner::FuncOwner;
 use crate::relax::sinfo::{SInfo, SShape, dim_to_sym, dims_to_syms};
-use crate::relax::views::in_func;
-use crate::relax::wrap::wrap;
 use crate::tir::expr::try_prim;
 use crate::transform::core_pass::CorePass;
 use crate::transform::param_value::param_value;
-use crate::transform::py_pass::raised;
+use crate::transform::py_pass::pass_error;
 
 /// A name, given as a string or as an object that has one (a graph-level or loop-level variable).
 fn name_of(obj: &Bound<'_, PyAny>, what: &str) -> Result<Arc<str>> {
@@ -44,8 +44,8 @@ fn name_of(obj: &Bound<'_, PyAny>, what: &str) -> Result<Arc<str>> {
             return Ok(name.to_str()?.into());
         }
     }
-    let kind = obj.get_type().name()?.to_string();
-    Err(Error::Type(format!("{what} is a name or a variable, not {kind}")))
+    let class = obj.get_type().name()?.to_string();
+    Err(Error::Type(format!("{what} is a name or a variable, not {class}")))
 }
 
 /// Binds parameters of a function to values: tensors, numbers, shapes, strings, and tuples of
@@ -82,9 +82,9 @@ pub fn bind_symbolic_vars(
         let term = match term {
             Some(term) => term,
             None => {
-                let kind = value.get_type().name()?.to_string();
+                let class = value.get_type().name()?.to_string();
                 return Err(Error::Type(format!(
-                    "BindSymbolicVars: the size '{name}' becomes an integer or an expression over sizes, not {kind}"
+                    "BindSymbolicVars: the size '{name}' becomes an integer or an expression over sizes, not {class}"
                 )));
             }
         };
@@ -165,10 +165,10 @@ pub fn lift_transform_params(shared_transform: Option<&Bound<'_, PyAny>>) -> Res
             )));
         }
         Some(names) => {
-            let kind = names.get_type().name()?.to_string();
+            let class = names.get_type().name()?.to_string();
             let list = names.extract().map_err(|_| {
                 Error::Type(format!(
-                    "LiftTransformParams: shared_transform is a bool or a list of names, not {kind}"
+                    "LiftTransformParams: shared_transform is a bool or a list of names, not {class}"
                 ))
             })?;
             Some(SharedTransform::Of(list))
@@ -189,17 +189,17 @@ pub fn topological_sort(
     let order = match order {
         "depth-first" => TraversalOrder::DepthFirst,
         "breadth-first" => TraversalOrder::BreadthFirst,
-        other => return Err(unknown("order", other, "depth-first, breadth-first")),
+        other => return Err(unknown_choice("order", other, "depth-first, breadth-first")),
     };
     let starting_location = match starting_location.unwrap_or(direction) {
         "from-inputs" => StartingLocation::FromInputs,
         "from-outputs" => StartingLocation::FromOutputs,
-        other => return Err(unknown("direction", other, "from-inputs, from-outputs")),
+        other => return Err(unknown_choice("direction", other, "from-inputs, from-outputs")),
     };
     Ok(CorePass::of(TopologicalSort { order, starting_location }))
 }
 
-fn unknown(what: &str, value: &str, known: &str) -> Error {
+fn unknown_choice(what: &str, value: &str, known: &str) -> Error {
     Error::Value(format!("TopologicalSort: there is no {what} '{value}' (there are: {known})"))
 }
 
@@ -209,15 +209,16 @@ fn unknown(what: &str, value: &str, known: &str) -> Error {
 #[pyo3(name = "UpdateParamStructInfo")]
 pub fn update_param_struct_info(sinfo_func: Bound<'_, PyAny>) -> Result<CorePass> {
     if !sinfo_func.is_callable() {
-        let kind = sinfo_func.get_type().name()?.to_string();
+        let class = sinfo_func.get_type().name()?.to_string();
         return Err(Error::Type(format!(
-            "UpdateParamStructInfo: sinfo_func is a function from a parameter to a struct info, not {kind}"
+            "UpdateParamStructInfo: sinfo_func is a function from a parameter to a struct info, not {class}"
         )));
     }
     let sinfo_func = sinfo_func.unbind();
     let types = move |_: &str, func: &mut Function| {
         Python::attach(|py| {
-            param_types(sinfo_func.bind(py), func).map_err(|e| raised(py, e.into(), String::new()))
+            param_types(sinfo_func.bind(py), func)
+                .map_err(|e| pass_error(py, e.into(), String::new()))
         })
     };
     Ok(CorePass::of(UpdateParamStructInfo { sinfo_func: Arc::new(types) }))
@@ -231,16 +232,16 @@ fn param_types(
     let params = func.params().to_vec();
     let exprs: Vec<_> = params.iter().map(|&p| func.var_expr(p)).collect();
     // Python code receives a copy, so it may keep the variables for any length of time.
-    let home = Home::done(Arc::new(func.clone()));
+    let owner = FuncOwner::of(Arc::new(func.clone()));
     let mut out = Vec::new();
     for (&param, &e) in params.iter().zip(&exprs) {
-        let var = wrap(sinfo_func.py(), in_func(&home, e))?;
+        let var = wrap(sinfo_func.py(), in_func(&owner, e))?;
         let info = sinfo_func.call1((var,))?;
         if !info.is_none() {
             let info = sinfo(&info)?;
-            let mut vars = home.lock().vars.clone();
+            let mut vars = owner.lock().vars.clone();
             let ty = type_of(func, &mut vars, &info)?;
-            home.lock().vars = vars;
+            owner.lock().vars = vars;
             out.push((param, ty));
         }
     }

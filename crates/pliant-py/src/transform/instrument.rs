@@ -10,7 +10,7 @@ use pyo3::types::PyTuple;
 
 use crate::error::{Error, Result, import};
 use crate::module::IRModule as PyModule;
-use crate::transform::py_pass::raised;
+use crate::transform::py_pass::pass_error;
 
 /// An instrument written in Rust.
 #[pyclass(frozen, module = "pliant.ir.instrument")]
@@ -106,14 +106,14 @@ impl PyInstrument {
                     .call1((pass.name, pass.opt_level))?;
                 let module = Bound::new(py, PyModule::wrap(module.clone()))?;
                 let args = PyTuple::new(py, [module.into_any(), info])?;
-                let answer = callback.call1(args)?;
+                let returned = callback.call1(args)?;
                 // Only the result of `should_run` is used. `None` does not mean false.
-                Ok(Some(answer.is_none() || answer.is_truthy()?))
+                Ok(Some(returned.is_none() || returned.is_truthy()?))
             };
             call().map_err(|e| {
                 let class = object.get_type().name().map_or_else(|_| "?".into(), |n| n.to_string());
                 let origin = format!("{method} of the instrument {class} at pass '{}'", pass.name);
-                raised(py, e, origin)
+                pass_error(py, e, origin)
             })
         })
     }

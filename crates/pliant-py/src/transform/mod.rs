@@ -18,10 +18,10 @@ pub mod py_pass;
 use pliant_pass::config;
 use pyo3::prelude::*;
 
-use crate::enter::enter;
+use crate::boundary::run_detached;
 use crate::error::{Error, Result};
 use crate::module::IRModule;
-use crate::runtime::interrupt::Compiling;
+use crate::runtime::interrupt::CompileGuard;
 
 /// Runs a pass on a module with the instruments and verification of a context. The optimisation
 /// level and the disabled passes of the context only affect the passes in a sequence.
@@ -32,8 +32,8 @@ pub fn apply_pass(
     context: &Bound<'_, PyAny>,
 ) -> Result<IRModule> {
     let py = one.py();
-    let (module, homes) = match module.cast::<IRModule>() {
-        Ok(module) => (module.get().snapshot(), module.get().homes().clone()),
+    let (module, owners) = match module.cast::<IRModule>() {
+        Ok(module) => (module.get().snapshot(), module.get().owners().clone()),
         Err(_) => {
             return Err(Error::Type(format!(
                 "a pass takes an IRModule, not {} (help: IRModule.from_expr(func) makes a module of a function)",
@@ -42,13 +42,13 @@ pub fn apply_pass(
         }
     };
     let pass = py_pass::to_pass(one, context)?;
-    let ctx = context::of(context)?;
-    let module = enter(py, || {
-        let _compiling = Compiling::begin();
+    let ctx = context::to_pass_context(context)?;
+    let module = run_detached(py, || {
+        let _compiling = CompileGuard::begin();
         Ok(pass.apply(module, &ctx)?)
     })?;
     // Functions that the pass did not change stay the same Python objects.
-    Ok(IRModule::with_homes(module, homes))
+    Ok(IRModule::with_owners(module, owners))
 }
 
 /// The passes and pipelines: name, aliases, description, and level.

@@ -9,9 +9,9 @@ use pyo3::types::{PyBool, PyFloat, PyList, PyString, PyTuple};
 use crate::error::{Error, Result};
 use crate::nesting::Level;
 use crate::relax::classes::Expr;
-use crate::relax::convert::own;
+use crate::relax::convert::immutable_copy;
 use crate::relax::node::{Node, NodeRef, Scalar};
-use crate::runtime::import::to_tensor;
+use crate::runtime::array_import::to_tensor;
 use crate::runtime::shape::ShapeTuple;
 
 /// The value of an argument: a tensor (through DLPack or NumPy), a number, a string, a `Shape`, a
@@ -23,7 +23,7 @@ use crate::runtime::shape::ShapeTuple;
 pub fn param_value(obj: &Bound<'_, PyAny>) -> Result<ParamValue> {
     let _level = Level::enter("tuples")?;
     if let Ok(e) = obj.cast::<Expr>() {
-        return of_node(&e.get().node)?.ok_or_else(|| {
+        return node_value(&e.get().node)?.ok_or_else(|| {
             Error::Type(format!(
                 "a parameter becomes a value: a tensor, a number, a shape, a string or a tuple of such, not {} (help: \
                  a function is whole, so no variable or computation of another can stand in it)",
@@ -38,15 +38,15 @@ pub fn param_value(obj: &Bound<'_, PyAny>) -> Result<ParamValue> {
         return Ok(ParamValue::Str(text.to_str()?.into()));
     }
     // Numbers and lists of numbers become tensors if the parameter is a tensor.
-    let other = if obj.is_instance_of::<PyTuple>() || obj.is_instance_of::<PyList>() {
+    let host_value = if obj.is_instance_of::<PyTuple>() || obj.is_instance_of::<PyList>() {
         let items: Result<_> = obj.try_iter()?.map(|item| param_value(&item?)).collect();
         Some(ParamValue::List(items?))
     } else if is_bool(obj)? {
         Some(ParamValue::Int(i64::from(obj.is_truthy()?)))
     } else if let Ok(value) = obj.call_method0("__index__") {
         let value: Option<i64> = value.extract().ok();
-        let wide = || Error::Value(format!("{obj} does not fit int64, the type of a scalar"));
-        Some(ParamValue::Int(value.ok_or_else(wide)?))
+        let too_wide = || Error::Value(format!("{obj} does not fit int64, the type of a scalar"));
+        Some(ParamValue::Int(value.ok_or_else(too_wide)?))
     } else if obj.is_instance_of::<PyFloat>()
         || obj.get_type().hasattr("__float__")? && !obj.hasattr("__dlpack__")?
     {
@@ -55,10 +55,10 @@ pub fn param_value(obj: &Bound<'_, PyAny>) -> Result<ParamValue> {
         None
     };
     // The module keeps the tensor, so it must not share memory that the caller may modify later.
-    let tensor = to_tensor(obj, None).and_then(own);
-    match (other, tensor) {
-        (Some(other), Ok(tensor)) => Ok(ParamValue::Either(tensor, other.into())),
-        (Some(other), Err(_)) => Ok(other),
+    let tensor = to_tensor(obj, None).and_then(immutable_copy);
+    match (host_value, tensor) {
+        (Some(host_value), Ok(tensor)) => Ok(ParamValue::Either(tensor, host_value.into())),
+        (Some(host_value), Err(_)) => Ok(host_value),
         (None, tensor) => Ok(ParamValue::Tensor(tensor?)),
     }
 }
@@ -74,10 +74,10 @@ fn is_bool(obj: &Bound<'_, PyAny>) -> Result<bool> {
 }
 
 /// The value of a constant expression, or `None` for other expressions.
-fn of_node(node: &NodeRef) -> Result<Option<ParamValue>> {
+fn node_value(node: &NodeRef) -> Result<Option<ParamValue>> {
     let _level = Level::enter("tuples")?;
     Ok(match node.get() {
-        Node::Constant(tensor) => Some(ParamValue::Tensor(own(tensor.clone())?)),
+        Node::Constant(tensor) => Some(ParamValue::Tensor(immutable_copy(tensor.clone())?)),
         Node::Scalar(Scalar::Int(value)) => Some(ParamValue::Int(*value)),
         Node::Scalar(Scalar::Float(value)) => Some(ParamValue::Float(*value)),
         Node::Scalar(Scalar::Bool(value)) => Some(ParamValue::Int(i64::from(*value))),
@@ -91,12 +91,12 @@ fn of_node(node: &NodeRef) -> Result<Option<ParamValue>> {
         },
         Node::Str(text) => Some(ParamValue::Str(text.clone())),
         Node::Tuple(fields) => {
-            fields.iter().map(of_node).collect::<Result<Option<_>>>()?.map(ParamValue::Tuple)
+            fields.iter().map(node_value).collect::<Result<Option<_>>>()?.map(ParamValue::Tuple)
         }
-        Node::InFunc(home, e) => {
-            let state = home.lock();
+        Node::InFunc(owner, e) => {
+            let state = owner.lock();
             match state.func() {
-                Some(func) => of_expr(func, *e)?,
+                Some(func) => expr_value(func, *e)?,
                 None => None,
             }
         }
@@ -104,9 +104,11 @@ fn of_node(node: &NodeRef) -> Result<Option<ParamValue>> {
     })
 }
 
-fn of_expr(func: &Function, e: IrExpr) -> Result<Option<ParamValue>> {
+fn expr_value(func: &Function, e: IrExpr) -> Result<Option<ParamValue>> {
     Ok(match func.expr(e) {
-        ExprData::Constant(c) => Some(ParamValue::Tensor(own(func.const_tensor(*c).clone())?)),
+        ExprData::Constant(c) => {
+            Some(ParamValue::Tensor(immutable_copy(func.const_tensor(*c).clone())?))
+        }
         ExprData::Int(value, _) => func.syms.as_int(*value).map(ParamValue::Int),
         ExprData::Float(bits, _) => Some(ParamValue::Float(f64::from_bits(*bits))),
         ExprData::Shape(dims) => {
@@ -114,7 +116,7 @@ fn of_expr(func: &Function, e: IrExpr) -> Result<Option<ParamValue>> {
         }
         ExprData::Str(text) => Some(ParamValue::Str(func.str(*text).clone())),
         ExprData::Tuple(list) => {
-            let fields = func.list(*list).iter().map(|&field| of_expr(func, field));
+            let fields = func.list(*list).iter().map(|&field| expr_value(func, field));
             fields.collect::<Result<Option<_>>>()?.map(ParamValue::Tuple)
         }
         _ => None,

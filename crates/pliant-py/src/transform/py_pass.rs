@@ -11,7 +11,7 @@ use pyo3::types::{PyList, PyString, PyTuple};
 use crate::error::{Error, Result, import};
 use crate::module::IRModule as PyModule;
 use crate::nesting::Level;
-use crate::runtime::interrupt::set_raised;
+use crate::runtime::interrupt::set_signal_error;
 use crate::transform::context::Running;
 use crate::transform::core_pass::CorePass;
 
@@ -30,26 +30,29 @@ pub struct PyPass {
 ///
 /// # Errors
 /// `TypeError` if the object cannot be called with a module, and an error for an unknown name.
-pub fn to_pass(one: &Bound<'_, PyAny>, context: &Bound<'_, PyAny>) -> Result<Arc<dyn ModulePass>> {
+pub fn to_pass(
+    object: &Bound<'_, PyAny>,
+    context: &Bound<'_, PyAny>,
+) -> Result<Arc<dyn ModulePass>> {
     let _level = Level::enter("passes")?;
-    let py = one.py();
-    if let Ok(name) = one.cast::<PyString>() {
+    let py = object.py();
+    if let Ok(name) = object.cast::<PyString>() {
         return to_pass(&import(py, "pliant.transform", "get_pass")?.call1((name,))?, context);
     }
-    if one.is_instance_of::<PyList>() || one.is_instance_of::<PyTuple>() {
-        return sequence(one, "sequential", 0, context);
+    if object.is_instance_of::<PyList>() || object.is_instance_of::<PyTuple>() {
+        return sequence(object, "sequential", 0, context);
     }
-    if let Some(core) = one.getattr_opt("_core_pass")? {
+    if let Some(core) = object.getattr_opt("_core_pass")? {
         return Ok(core.cast::<CorePass>()?.get().pass.clone());
     }
     let sequential = import(py, "pliant.transform", "Sequential")?;
-    if one.get_type().is(&sequential) {
-        let info = one.getattr("info")?;
+    if object.get_type().is(&sequential) {
+        let info = object.getattr("info")?;
         let name: String = info.getattr("name")?.extract()?;
         let opt_level = info.getattr("opt_level")?.extract()?;
-        return sequence(&one.getattr("passes")?, &name, opt_level, context);
+        return sequence(&object.getattr("passes")?, &name, opt_level, context);
     }
-    Ok(Arc::new(PyPass::new(one, context)?))
+    Ok(Arc::new(PyPass::new(object, context)?))
 }
 
 fn sequence(
@@ -59,21 +62,21 @@ fn sequence(
     context: &Bound<'_, PyAny>,
 ) -> Result<Arc<dyn ModulePass>> {
     let mut list: Vec<Box<dyn ModulePass>> = Vec::new();
-    for one in passes.try_iter()? {
-        list.push(Box::new(to_pass(&one?, context)?));
+    for object in passes.try_iter()? {
+        list.push(Box::new(to_pass(&object?, context)?));
     }
     Ok(Arc::new(Sequential::new(name, list).with_opt_level(opt_level)))
 }
 
 impl PyPass {
-    fn new(one: &Bound<'_, PyAny>, context: &Bound<'_, PyAny>) -> Result<PyPass> {
-        let has_method = one.hasattr("transform_module")?;
-        if one.is_instance_of::<pyo3::types::PyType>() || !(has_method || one.is_callable()) {
-            return Err(not_a_pass(one)?);
+    fn new(object: &Bound<'_, PyAny>, context: &Bound<'_, PyAny>) -> Result<PyPass> {
+        let has_method = object.hasattr("transform_module")?;
+        if object.is_instance_of::<pyo3::types::PyType>() || !(has_method || object.is_callable()) {
+            return Err(not_a_pass(object)?);
         }
         let (mut name, mut opt_level) = (String::new(), 0);
         let mut requires = Vec::new();
-        if let Some(info) = one.getattr_opt("info")?.filter(|info| !info.is_none()) {
+        if let Some(info) = object.getattr_opt("info")?.filter(|info| !info.is_none()) {
             name = info.getattr("name")?.extract()?;
             opt_level = info.getattr("opt_level")?.extract()?;
             for required in info.getattr("required")?.try_iter()? {
@@ -81,12 +84,12 @@ impl PyPass {
             }
         }
         if name.is_empty() {
-            name = match one.getattr_opt("__name__")? {
+            name = match object.getattr_opt("__name__")? {
                 Some(text) => text.extract()?,
-                None => one.get_type().name()?.to_string(),
+                None => object.get_type().name()?.to_string(),
             };
         }
-        let (object, context) = (one.clone().unbind(), context.clone().unbind());
+        let (object, context) = (object.clone().unbind(), context.clone().unbind());
         Ok(PyPass { object, context, has_method, name, opt_level, requires })
     }
 
@@ -116,22 +119,25 @@ impl PyPass {
     }
 }
 
-fn not_a_pass(one: &Bound<'_, PyAny>) -> Result<Error> {
-    Ok(Error::Type(if one.is_instance_of::<pyo3::types::PyType>() {
-        format!("a pass is an object, not a class (help: write {}(...))", one.getattr("__name__")?)
+fn not_a_pass(object: &Bound<'_, PyAny>) -> Result<Error> {
+    Ok(Error::Type(if object.is_instance_of::<pyo3::types::PyType>() {
+        format!(
+            "a pass is an object, not a class (help: write {}(...))",
+            object.getattr("__name__")?
+        )
     } else {
         format!(
             "{} is no pass: a pass is made by module_pass, function_pass or relax.transform, or is a function from \
              module to module",
-            one.repr()?
+            object.repr()?
         )
     }))
 }
 
 /// The failure of a pass that raised a Python exception. An interruption stops the run like Ctrl-C.
-pub fn raised(py: Python<'_>, error: PyErr, origin: String) -> PassError {
+pub fn pass_error(py: Python<'_>, error: PyErr, origin: String) -> PassError {
     if !error.is_instance_of::<PyException>(py) {
-        set_raised(error);
+        set_signal_error(error);
         return PassError::Cancelled;
     }
     PassError::UserCode { origin, source: Arc::new(error), dump: None }
@@ -159,7 +165,7 @@ impl ModulePass for PyPass {
             let running = Running::begin(self.context.clone_ref(py), ctx);
             let result = self.call(py, module);
             drop(running);
-            result.map_err(|e| raised(py, e, String::new()))
+            result.map_err(|e| pass_error(py, e, String::new()))
         })
     }
 }

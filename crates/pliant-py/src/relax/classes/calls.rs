@@ -4,12 +4,11 @@ use pliant_ir::relax::ExprData;
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple};
 
-use super::{Expr, init, node_of};
+use super::struct_info::info_tuple;
+use super::{Expr, init, node_of, wrap};
 use crate::error::Result;
-use crate::relax::convert::{arg_list, attr_value, needed, sinfo_list};
-use crate::relax::infos::info_tuple;
+use crate::relax::convert::{arg_list, attr_value, required_operand, sinfo_list};
 use crate::relax::node::{CallNode, CalleeNode, Node, NodeRef};
-use crate::relax::wrap::wrap;
 
 /// A tuple.
 #[pyclass(extends = Expr, frozen, module = "pliant.relax")]
@@ -24,14 +23,15 @@ impl Tuple {
         span: Option<&Bound<'_, PyAny>>,
     ) -> Result<PyClassInitializer<Self>> {
         let _ = span;
-        let fields: Result<Vec<NodeRef>> = fields.try_iter()?.map(|f| needed(&f?)).collect();
+        let fields: Result<Vec<NodeRef>> =
+            fields.try_iter()?.map(|f| required_operand(&f?)).collect();
         Ok(init(NodeRef::new(Node::Tuple(fields?)).checked()?).add_subclass(Tuple))
     }
 
     /// The fields.
     #[getter]
     fn fields<'py>(slf: PyRef<'py, Self>) -> Result<Bound<'py, PyTuple>> {
-        crate::relax::views::operands(slf.py(), node_of(&slf))
+        crate::relax::accessors::operands(slf.py(), node_of(&slf))
     }
 }
 
@@ -49,14 +49,14 @@ impl TupleGetItem {
         span: Option<&Bound<'_, PyAny>>,
     ) -> Result<PyClassInitializer<Self>> {
         let _ = span;
-        Ok(init(NodeRef::new(Node::GetItem(needed(tuple_value)?, index)).checked()?)
+        Ok(init(NodeRef::new(Node::GetItem(required_operand(tuple_value)?, index)).checked()?)
             .add_subclass(TupleGetItem))
     }
 
     /// The tuple.
     #[getter]
     fn tuple_value<'py>(slf: PyRef<'py, Self>) -> Result<Bound<'py, PyAny>> {
-        Ok(crate::relax::views::operands(slf.py(), node_of(&slf))?.get_item(0)?)
+        Ok(crate::relax::accessors::operands(slf.py(), node_of(&slf))?.get_item(0)?)
     }
 
     /// The index of the field.
@@ -64,7 +64,7 @@ impl TupleGetItem {
     fn index(slf: PyRef<'_, Self>) -> u32 {
         match node_of(&slf).get() {
             Node::GetItem(_, index) => *index,
-            Node::InFunc(home, e) => match home.lock().func().map(|f| f.expr(*e)) {
+            Node::InFunc(owner, e) => match owner.lock().func().map(|f| f.expr(*e)) {
                 Some(ExprData::TupleGetItem(_, index)) => *index,
                 _ => 0,
             },
@@ -107,16 +107,16 @@ impl Call {
         args: Vec<Bound<'py, PyAny>>,
         sinfo_args: Option<&Bound<'py, PyAny>>,
     ) -> Result<Bound<'py, PyAny>> {
-        let args: Result<Vec<NodeRef>> = args.iter().map(needed).collect();
+        let args: Result<Vec<NodeRef>> = args.iter().map(required_operand).collect();
         let node = node_of(&slf);
         let mut attrs = pliant_ir::Attrs::default();
-        crate::relax::views::with_attrs(node, |list| {
+        crate::relax::accessors::with_attrs(node, |list| {
             attrs = list.clone();
             Ok(())
         })?;
         let ty_args = match sinfo_args {
             Some(list) => sinfo_list(list)?,
-            None => crate::relax::views::ty_args(node),
+            None => crate::relax::accessors::ty_args(node),
         };
         let call = CallNode { callee: callee_of(op)?, args: args?, attrs, ty_args };
         wrap(slf.py(), NodeRef::new(Node::Call(call)))
@@ -125,37 +125,37 @@ impl Call {
     /// The callee.
     #[getter]
     fn op<'py>(slf: PyRef<'py, Self>) -> Result<Bound<'py, PyAny>> {
-        crate::relax::views::callee(slf.py(), node_of(&slf))
+        crate::relax::accessors::callee(slf.py(), node_of(&slf))
     }
 
     /// The operands.
     #[getter]
     fn args<'py>(slf: PyRef<'py, Self>) -> Result<Bound<'py, PyTuple>> {
-        crate::relax::views::operands(slf.py(), node_of(&slf))
+        crate::relax::accessors::operands(slf.py(), node_of(&slf))
     }
 
     /// The attributes.
     #[getter]
     fn attrs<'py>(slf: PyRef<'py, Self>) -> Result<Bound<'py, PyAny>> {
         let mut own = pliant_ir::Attrs::default();
-        crate::relax::views::with_attrs(node_of(&slf), |attrs| {
+        crate::relax::accessors::with_attrs(node_of(&slf), |attrs| {
             own = attrs.clone();
             Ok(())
         })?;
-        crate::relax::views::attrs_dict(slf.py(), own.0.iter().map(|(k, v)| (k, v)))
+        crate::relax::accessors::attrs_dict(slf.py(), own.0.iter().map(|(k, v)| (k, v)))
     }
 
     /// The explicit types of the results.
     #[getter]
     fn sinfo_args<'py>(slf: PyRef<'py, Self>) -> Result<Bound<'py, PyTuple>> {
-        info_tuple(slf.py(), &crate::relax::views::ty_args(node_of(&slf)))
+        info_tuple(slf.py(), &crate::relax::accessors::ty_args(node_of(&slf)))
     }
 }
 
 fn callee_of(op: &Bound<'_, PyAny>) -> Result<CalleeNode> {
     Ok(match op.cast::<crate::relax::op::OpFunction>() {
         Ok(op) => CalleeNode::Op(op.get().op),
-        Err(_) => CalleeNode::Expr(needed(op)?),
+        Err(_) => CalleeNode::Expr(required_operand(op)?),
     })
 }
 
@@ -167,5 +167,5 @@ pub fn callee_name(obj: &Bound<'_, PyAny>) -> Result<NodeRef> {
     if let Ok(s) = obj.cast::<PyString>() {
         return Ok(NodeRef::new(Node::Extern(s.to_string().into())));
     }
-    needed(obj)
+    required_operand(obj)
 }

@@ -5,14 +5,13 @@ use pyo3::basic::CompareOp;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
-use super::{ShapeExpr, Tuple};
+use super::struct_info::wrap_info;
+use super::{ShapeExpr, Tuple, wrap};
 use crate::error::{Error, Result};
-use crate::relax::check::check_call;
-use crate::relax::convert::{attr_value, needed, operand};
-use crate::relax::infos::wrap_info;
+use crate::relax::check_call::check_call;
+use crate::relax::convert::{attr_value, operand, required_operand};
 use crate::relax::node::{CallNode, CalleeNode, Node, NodeRef};
 use crate::relax::sinfo::{SInfo, sinfo_of};
-use crate::relax::wrap::wrap;
 
 /// An expression of the graph level.
 #[pyclass(subclass, frozen, module = "pliant.relax", weakref)]
@@ -55,7 +54,7 @@ pub fn call_op(op: &'static str, args: Vec<NodeRef>) -> NodeRef {
 }
 
 /// The fields of a tuple expression, or the sizes of a shape expression.
-fn written_out<'py>(expr: &Bound<'py, Expr>) -> Result<Option<Bound<'py, PyAny>>> {
+fn literal_parts<'py>(expr: &Bound<'py, Expr>) -> Result<Option<Bound<'py, PyAny>>> {
     if expr.is_instance_of::<Tuple>() {
         return Ok(Some(expr.getattr("fields")?));
     }
@@ -187,9 +186,9 @@ impl Expr {
 
     fn __hash__(&self) -> u64 {
         use std::hash::{Hash, Hasher};
-        let mut h = rustc_hash::FxHasher::default();
-        self.node.key().hash(&mut h);
-        h.finish()
+        let mut hasher = rustc_hash::FxHasher::default();
+        self.node.key().hash(&mut hasher);
+        hasher.finish()
     }
 
     /// A field of a tuple. For a tuple expression, this is the field itself.
@@ -198,7 +197,7 @@ impl Expr {
         index: &Bound<'py, PyAny>,
     ) -> Result<Bound<'py, PyAny>> {
         let (py, this) = (index.py(), slf.get());
-        if let Some(parts) = written_out(slf)? {
+        if let Some(parts) = literal_parts(slf)? {
             return Ok(parts.get_item(index)?);
         }
         let i: u32 = index
@@ -209,7 +208,7 @@ impl Expr {
                 return Err(Error::Index(format!("the tuple has {} fields", fields.len())));
             }
             Some(SInfo::Tensor(..) | SInfo::Prim(..)) => {
-                return Err(Error::Type(crate::relax::lower::NO_TUPLE.into()));
+                return Err(Error::Type(crate::relax::lower::NOT_A_TUPLE.into()));
             }
             _ => {}
         }
@@ -217,7 +216,7 @@ impl Expr {
     }
 
     fn __len__(slf: &Bound<'_, Self>) -> Result<usize> {
-        if let Some(parts) = written_out(slf)? {
+        if let Some(parts) = literal_parts(slf)? {
             return Ok(parts.len()?);
         }
         match sinfo_of(&slf.get().node) {
@@ -228,7 +227,7 @@ impl Expr {
 
     fn __iter__<'py>(slf: &Bound<'py, Self>) -> Result<Bound<'py, PyAny>> {
         let (py, this) = (slf.py(), slf.get());
-        if let Some(parts) = written_out(slf)? {
+        if let Some(parts) = literal_parts(slf)? {
             return Ok(parts.try_iter()?.into_any());
         }
         let fields: Result<Vec<_>> = (0..Self::__len__(slf)? as u32)
@@ -240,7 +239,7 @@ impl Expr {
     /// Functions, tuples and shapes are true, like other Python objects. The truth value of tensors
     /// and scalars is not known.
     fn __bool__(&self) -> Result<bool> {
-        let elements = match self.node.get() {
+        let unknown_truth = match self.node.get() {
             Node::Scalar(_) | Node::Prim(_) | Node::Constant(_) => true,
             Node::Var(_) | Node::InFunc(..) | Node::GetItem(..) | Node::Call(_) => {
                 matches!(
@@ -250,7 +249,7 @@ impl Expr {
             }
             _ => false,
         };
-        if !elements {
+        if !unknown_truth {
             return Ok(true);
         }
         Err(Error::Type(
@@ -262,7 +261,7 @@ impl Expr {
     /// A call of a function value.
     #[pyo3(signature = (*args))]
     fn __call__<'py>(&self, args: &Bound<'py, PyTuple>) -> Result<Bound<'py, PyAny>> {
-        let list: Result<Vec<NodeRef>> = args.iter().map(|a| needed(&a)).collect();
+        let list: Result<Vec<NodeRef>> = args.iter().map(|a| required_operand(&a)).collect();
         let call = CallNode {
             callee: CalleeNode::Expr(self.node.clone()),
             args: list?,
@@ -273,7 +272,7 @@ impl Expr {
     }
 
     fn __repr__(&self) -> String {
-        crate::relax::views::text(&self.node)
+        crate::relax::accessors::text(&self.node)
     }
 
     /// The type.

@@ -6,14 +6,13 @@ use pliant_ops::te;
 use pyo3::prelude::*;
 use pyo3::types::{PyFloat, PyTuple};
 
-use super::{Expr, init, node_of};
+use super::struct_info::dims_of;
+use super::{Expr, init, node_of, wrap};
 use crate::error::{Error, Result};
-use crate::relax::convert::{own, sinfo};
-use crate::relax::infos::dims_of;
+use crate::relax::convert::{immutable_copy, sinfo};
 use crate::relax::node::{FreeVar, Node, NodeRef};
 use crate::relax::sinfo::{SInfo, sinfo_of};
-use crate::relax::wrap::wrap;
-use crate::runtime::import::{parse_dtype, to_tensor};
+use crate::runtime::array_import::{parse_dtype, to_tensor};
 use crate::runtime::ndarray::NDArray;
 use crate::tir::classes::wrap as wrap_prim;
 use crate::tir::expr::tuple_of;
@@ -38,13 +37,13 @@ impl Var {
     /// The name.
     #[getter]
     fn name_hint(slf: PyRef<'_, Self>) -> String {
-        crate::relax::views::var_name(node_of(&slf))
+        crate::relax::accessors::name_or_text(node_of(&slf))
     }
 
     /// The name.
     #[getter]
     fn name(slf: PyRef<'_, Self>) -> String {
-        crate::relax::views::var_name(node_of(&slf))
+        crate::relax::accessors::name_or_text(node_of(&slf))
     }
 
     /// The identity of the variable: the variable itself.
@@ -93,13 +92,13 @@ impl GlobalVar {
     /// The name.
     #[getter]
     fn name_hint(slf: PyRef<'_, Self>) -> String {
-        crate::relax::views::var_name(node_of(&slf))
+        crate::relax::accessors::name_or_text(node_of(&slf))
     }
 
     /// The name.
     #[getter]
     fn name(slf: PyRef<'_, Self>) -> String {
-        crate::relax::views::var_name(node_of(&slf))
+        crate::relax::accessors::name_or_text(node_of(&slf))
     }
 }
 
@@ -117,7 +116,7 @@ impl ExternFunc {
     /// The registered name.
     #[getter]
     fn global_symbol(slf: PyRef<'_, Self>) -> String {
-        crate::relax::views::var_name(node_of(&slf))
+        crate::relax::accessors::name_or_text(node_of(&slf))
     }
 }
 
@@ -135,7 +134,7 @@ impl Constant {
         span: Option<&Bound<'_, PyAny>>,
     ) -> Result<PyClassInitializer<Self>> {
         let _ = (struct_info, span);
-        let tensor = own(to_tensor(data, None)?)?;
+        let tensor = immutable_copy(to_tensor(data, None)?)?;
         Ok(init(NodeRef::new(Node::Constant(tensor))).add_subclass(Constant))
     }
 
@@ -144,8 +143,8 @@ impl Constant {
     fn data(slf: PyRef<'_, Self>) -> Result<NDArray> {
         match node_of(&slf).get() {
             Node::Constant(t) => Ok(NDArray::wrap(t.as_read_only())),
-            Node::InFunc(home, e) => {
-                let state = home.lock();
+            Node::InFunc(owner, e) => {
+                let state = owner.lock();
                 match state.func().map(|f| (f, f.expr(*e))) {
                     Some((f, ExprData::Constant(c))) => {
                         Ok(NDArray::wrap(f.const_tensor(*c).as_read_only()))
@@ -176,7 +175,7 @@ pub fn relax_const<'py>(
     let tensor = match (value.extract::<f64>(), dtype) {
         // NumPy has no bfloat16. A plain number is converted without NumPy.
         (Ok(v), Some(DType::BFloat16)) => crate::relax::convert::float_tensor(v, DType::BFloat16)?,
-        _ => own(to_tensor(value, dtype)?)?,
+        _ => immutable_copy(to_tensor(value, dtype)?)?,
     };
     wrap(value.py(), NodeRef::new(Node::Constant(tensor)))
 }
@@ -241,7 +240,7 @@ impl StringImm {
     /// The string.
     #[getter]
     fn value(slf: PyRef<'_, Self>) -> String {
-        crate::relax::views::var_name(node_of(&slf))
+        crate::relax::accessors::name_or_text(node_of(&slf))
     }
 }
 
@@ -259,6 +258,6 @@ impl DataTypeImm {
     /// The data type.
     #[getter]
     fn value(slf: PyRef<'_, Self>) -> String {
-        crate::relax::views::var_name(node_of(&slf))
+        crate::relax::accessors::name_or_text(node_of(&slf))
     }
 }

@@ -3,6 +3,8 @@
 mod calls;
 mod expr;
 mod leaves;
+pub mod struct_info;
+mod wrap;
 
 pub use calls::{Call, Tuple, TupleGetItem, callee_name};
 pub use expr::{Expr, call_op};
@@ -13,7 +15,7 @@ pub use leaves::{
 use pyo3::prelude::*;
 
 use crate::relax::node::NodeRef;
-pub use crate::relax::wrap::wrap;
+pub use wrap::wrap;
 
 /// The base-class initialiser for every expression object.
 pub(super) fn init(node: NodeRef) -> PyClassInitializer<Expr> {

@@ -12,18 +12,18 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use rustc_hash::FxHashSet;
 
-use super::rewrite::{sealed, writers};
-use super::{PatternNode, pairs, user, variable};
-use crate::enter::guard;
+use super::rewrite::{finished_rewrite, may_write};
+use super::{PatternNode, pairs, replaced_var, user_error};
+use crate::boundary::catch_panic;
 use crate::error::{Error, Result};
+use crate::relax::accessors::in_func;
 use crate::relax::blocks::BindingBlock;
 use crate::relax::classes::wrap;
-use crate::relax::convert::needed;
-use crate::relax::function::home_of;
-use crate::relax::home::Home;
+use crate::relax::convert::required_operand;
+use crate::relax::func_owner::FuncOwner;
+use crate::relax::function::owner_of;
 use crate::relax::node::{Node, NodeRef};
 use crate::relax::seq::BlockNode;
-use crate::relax::views::in_func;
 
 type Edges<'py> = Vec<(PyRef<'py, PatternNode>, PyRef<'py, PatternNode>, i64, bool)>;
 
@@ -42,7 +42,7 @@ fn context(
     for list in same_shape {
         ctx.same_shape(list.iter().map(|p| p.pattern.clone()));
     }
-    ctx.check(pliant_ops::registry()).map_err(user)?;
+    ctx.check(pliant_ops::registry()).map_err(user_error)?;
     Ok(ctx)
 }
 
@@ -56,17 +56,17 @@ pub fn pattern_match_block<'py>(
     block: &Bound<'py, BindingBlock>,
 ) -> Result<Option<Bound<'py, PyList>>> {
     let ctx = context(&patterns, &edges, &same_shape)?;
-    let BlockNode::In(home, id) = block.get().block.get() else {
+    let BlockNode::In(owner, id) = block.get().block.get() else {
         return Err(Error::Value(
             "the block is of no function (help: take it from func.body.blocks)".into(),
         ));
     };
-    let found = guard(|| {
-        let state = home.lock();
+    let found = catch_panic(|| {
+        let state = owner.lock();
         let Some(func) = state.func() else { return Ok(None) };
         Ok(ctx.match_block(func, *id, pliant_ops::registry(), &FxHashSet::default()))
     })?;
-    found.map(|found| pairs(block.py(), home, &found)).transpose()
+    found.map(|found| pairs(block.py(), owner, &found)).transpose()
 }
 
 /// Replaces matches of a context in the dataflow blocks of a function. `callback(pairs, bindings)`
@@ -82,102 +82,116 @@ pub fn pattern_rewrite_bindings<'py>(
 ) -> Result<Bound<'py, PyAny>> {
     let py = callback.py();
     let ctx = context(&patterns, &edges, &same_shape)?;
-    let home = home_of(&needed(func)?)?.derive()?;
-    let blocks = guard(|| Ok(dataflow_blocks(home.lock().parts()?.0)))?;
+    let owner = owner_of(&required_operand(func)?)?.derive()?;
+    let blocks = catch_panic(|| Ok(dataflow_blocks(owner.lock().func_and_vars()?.0)))?;
     let ops = pliant_ops::registry();
-    let writers = guard(|| Ok(writers(func, None)))?;
+    let may_write = catch_panic(|| Ok(may_write(func, None)))?;
     let mut count = 0;
     for block in blocks {
-        let limit = count + guard(|| Ok(max_rewrites(home.lock().parts()?.0, block)))?;
-        let mut leave = FxHashSet::default();
+        let limit =
+            count + catch_panic(|| Ok(max_rewrites(owner.lock().func_and_vars()?.0, block)))?;
+        let mut skipped = FxHashSet::default();
         loop {
-            let mut matches = guard(|| {
-                let mut state = home.lock();
-                Ok(BlockMatches::new(state.parts()?.0, &ctx, block, ops, writers.as_ref()))
+            let mut matches = catch_panic(|| {
+                let mut state = owner.lock();
+                Ok(BlockMatches::new(
+                    state.func_and_vars()?.0,
+                    &ctx,
+                    block,
+                    ops,
+                    may_write.as_ref(),
+                ))
             })?;
-            let values = block_values(py, &home, block)?;
-            let mut with = Vec::new();
-            while let Some(found) = guard(|| Ok(matches.next(home.lock().parts()?.0, &mut leave)))?
+            let values = block_values(py, &owner, block)?;
+            let mut replacements = Vec::new();
+            while let Some(found) =
+                catch_panic(|| Ok(matches.next(owner.lock().func_and_vars()?.0, &mut skipped)))?
             {
-                with.extend(answer(&home, callback, &pairs(py, &home, &found)?, &values)?);
+                replacements.extend(callback_result(
+                    &owner,
+                    callback,
+                    &pairs(py, &owner, &found)?,
+                    &values,
+                )?);
                 py.check_signals()?;
             }
-            if with.is_empty() {
+            if replacements.is_empty() {
                 break;
             }
-            count += with.len();
-            guard(|| {
-                let mut state = home.lock();
-                replace_in_block(state.parts()?.0, block, with, ops).map_err(user)
+            count += replacements.len();
+            catch_panic(|| {
+                let mut state = owner.lock();
+                replace_in_block(state.func_and_vars()?.0, block, replacements, ops)
+                    .map_err(user_error)
             })?;
             if count > limit {
-                return Err(user(nontermination_error(count)));
+                return Err(user_error(nontermination_error(count)));
             }
         }
     }
-    if count == 0 { Ok(func.clone()) } else { sealed(py, &home, func) }
+    if count == 0 { Ok(func.clone()) } else { finished_rewrite(py, &owner, func) }
 }
 
 /// The replacement that the callback returns for a match, or `None` if it leaves the match
 /// unchanged.
-fn answer(
-    home: &Arc<Home>,
+fn callback_result(
+    owner: &Arc<FuncOwner>,
     callback: &Bound<'_, PyAny>,
     found: &Bound<'_, PyList>,
     values: &Bound<'_, PyDict>,
 ) -> Result<Option<BlockReplacement>> {
-    let made = callback.call1((found, values))?;
-    if made.is_none() {
+    let returned = callback.call1((found, values))?;
+    if returned.is_none() {
         return Ok(None);
     }
-    let made = made.cast::<PyDict>().map_err(|_| {
+    let returned = returned.cast::<PyDict>().map_err(|_| {
         Error::Type("the rewriter returns a dict from variables to expressions".into())
     })?;
-    if made.is_empty() { Ok(None) } else { replacement(home, made).map(Some) }
+    if returned.is_empty() { Ok(None) } else { replacement(owner, returned).map(Some) }
 }
 
 /// The values of the variables of a block.
 fn block_values<'py>(
     py: Python<'py>,
-    home: &Arc<Home>,
+    owner: &Arc<FuncOwner>,
     block: Block,
 ) -> Result<Bound<'py, PyDict>> {
-    let bindings = guard(|| {
-        let mut state = home.lock();
-        let func = state.parts()?.0;
+    let bindings = catch_panic(|| {
+        let mut state = owner.lock();
+        let func = state.func_and_vars()?.0;
         let list = func.block(block).bindings.clone();
         Ok(list.into_iter().map(|b| (func.var_expr(b.var), b.value)).collect::<Vec<_>>())
     })?;
     let dict = PyDict::new(py);
     for (var, value) in bindings {
-        dict.set_item(wrap(py, in_func(home, var))?, wrap(py, in_func(home, value))?)?;
+        dict.set_item(wrap(py, in_func(owner, var))?, wrap(py, in_func(owner, value))?)?;
     }
     Ok(dict)
 }
 
 /// Converts a dict from variables to expressions to a replacement. Shared subexpressions are
 /// computed once.
-fn replacement(home: &Arc<Home>, made: &Bound<'_, PyDict>) -> Result<BlockReplacement> {
+fn replacement(owner: &Arc<FuncOwner>, returned: &Bound<'_, PyDict>) -> Result<BlockReplacement> {
     let mut vars: Vec<Var> = Vec::new();
     let mut values: Vec<NodeRef> = Vec::new();
-    for (var, value) in made {
-        vars.push(variable(home, &var)?);
-        values.push(needed(&value)?);
+    for (var, value) in returned {
+        vars.push(replaced_var(owner, &var)?);
+        values.push(required_operand(&value)?);
     }
     let all = NodeRef::new(Node::Tuple(values));
-    guard(|| {
-        let mut state = home.lock();
+    catch_panic(|| {
+        let mut state = owner.lock();
         state.builder()?.begin_block(true);
         let tuple = state.lower(&all);
         let blocks = state.builder()?.end_blocks();
         let tuple = tuple?;
-        let func = state.parts()?.0;
-        let mut with = BlockReplacement::default();
+        let func = state.func_and_vars()?.0;
+        let mut replacements = BlockReplacement::default();
         for block in blocks {
-            with.bindings.append(&mut func.block_mut(block).bindings);
+            replacements.bindings.append(&mut func.block_mut(block).bindings);
         }
         let fields = func.tuple_fields(tuple).map(<[_]>::to_vec).unwrap_or_default();
-        with.values = vars.into_iter().zip(fields).collect();
-        Ok(with)
+        replacements.values = vars.into_iter().zip(fields).collect();
+        Ok(replacements)
     })
 }

@@ -20,37 +20,37 @@ use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
 
 use crate::error::{Error, Result};
+use crate::relax::accessors::in_func;
 use crate::relax::classes::wrap;
-use crate::relax::convert::needed;
-use crate::relax::home::Home;
-use crate::relax::views::in_func;
+use crate::relax::convert::required_operand;
+use crate::relax::func_owner::FuncOwner;
 
 /// The result of a match as a list of pairs of pattern and expression.
 pub(super) fn pairs<'py>(
     py: Python<'py>,
-    home: &Arc<Home>,
+    owner: &Arc<FuncOwner>,
     found: &Match,
 ) -> Result<Bound<'py, PyList>> {
     let list = PyList::empty(py);
     for (pattern, e) in found.iter() {
         let key = Bound::new(py, PatternNode { pattern: pattern.clone() })?;
-        list.append(PyTuple::new(py, [key.into_any(), wrap(py, in_func(home, e))?])?)?;
+        list.append(PyTuple::new(py, [key.into_any(), wrap(py, in_func(owner, e))?])?)?;
     }
     Ok(list)
 }
 
 /// An error of the pattern language as a `ValueError`, if the user caused it.
-pub(super) fn user(error: PassError) -> Error {
+pub(super) fn user_error(error: PassError) -> Error {
     match error {
         PassError::User(_) => Error::Value(error.to_string()),
         other => other.into(),
     }
 }
 
-/// The variable of a home that a Python expression refers to.
-pub(super) fn variable(home: &Arc<Home>, obj: &Bound<'_, PyAny>) -> Result<Var> {
-    let node = needed(obj)?;
-    let mut state = home.lock();
+/// The variable of an owner that a Python expression refers to.
+pub(super) fn replaced_var(owner: &Arc<FuncOwner>, obj: &Bound<'_, PyAny>) -> Result<Var> {
+    let node = required_operand(obj)?;
+    let mut state = owner.lock();
     let e: Expr = state.lower(&node)?;
     match state.func().map(|f| f.expr(e)) {
         Some(ExprData::Var(v)) => Ok(*v),

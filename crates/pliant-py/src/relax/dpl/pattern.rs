@@ -13,11 +13,11 @@ use pyo3::types::{PyDict, PyList};
 use rustc_hash::FxHashMap;
 
 use super::pairs;
-use crate::enter::guard;
+use crate::boundary::catch_panic;
 use crate::error::{Error, Result};
-use crate::relax::convert::{attr_value, needed, sinfo};
-use crate::relax::home::Home;
-use crate::relax::infos::dims_of;
+use crate::relax::classes::struct_info::dims_of;
+use crate::relax::convert::{attr_value, required_operand, sinfo};
+use crate::relax::func_owner::FuncOwner;
 use crate::relax::node::{Node, NodeRef};
 use crate::relax::sinfo::{dims_to_syms, to_type};
 
@@ -30,7 +30,7 @@ pub struct PatternNode {
 
 /// The key of a size variable in patterns. A pattern may outlive every expression that contains its
 /// variables, so keys are kept for the lifetime of the process.
-fn key_of(var: &te::Var) -> u64 {
+fn size_var_key(var: &te::Var) -> u64 {
     static KEYS: LazyLock<Mutex<FxHashMap<te::Var, u64>>> = LazyLock::new(Mutex::default);
     let mut keys = KEYS.lock().unwrap_or_else(PoisonError::into_inner);
     let next = keys.len() as u64;
@@ -38,32 +38,32 @@ fn key_of(var: &te::Var) -> u64 {
 }
 
 /// A copy of a function's symbols, with the key of each.
-fn keyed(func: &Function, vars: &mut VarMap) -> (Arc<SymArena>, Arc<[u64]>) {
+fn symbols_with_keys(func: &Function, vars: &mut VarMap) -> (Arc<SymArena>, Arc<[u64]>) {
     let symbols: Vec<SymVar> = func.syms.vars().collect();
-    let keys = symbols.into_iter().map(|v| key_of(&vars.te_var(&func.syms, v))).collect();
+    let keys = symbols.into_iter().map(|v| size_var_key(&vars.te_var(&func.syms, v))).collect();
     (Arc::new(func.syms.clone()), keys)
 }
 
-fn sizes_of(dims: &Bound<'_, PyAny>) -> Result<Box<[SizePattern]>> {
+fn size_patterns(dims: &Bound<'_, PyAny>) -> Result<Box<[SizePattern]>> {
     let dims = dims_of(dims)?;
     let (mut func, mut vars) = (Function::empty(), VarMap::new());
     let syms = dims_to_syms(&mut func, &mut vars, &dims)?;
-    let (arena, keys) = keyed(&func, &mut vars);
+    let (arena, keys) = symbols_with_keys(&func, &mut vars);
     Ok(syms.into_iter().map(|s| SizePattern::term(&arena, &keys, s)).collect())
 }
 
-fn type_of(info: &Bound<'_, PyAny>) -> Result<TypePattern> {
+fn type_pattern(info: &Bound<'_, PyAny>) -> Result<TypePattern> {
     let info = sinfo(info)?;
-    let home = Home::building();
-    let mut state = home.lock();
+    let owner = FuncOwner::building();
+    let mut state = owner.lock();
     let ty: Type = to_type(&mut state, &info)?;
-    let (func, vars) = state.parts()?;
-    let (arena, keys) = keyed(func, vars);
+    let (func, vars) = state.func_and_vars()?;
+    let (arena, keys) = symbols_with_keys(func, vars);
     Ok(TypePattern::of(func, ty, &arena, &keys))
 }
 
 /// A pattern of the given kind. Returns an error if the pattern can never match.
-fn made(kind: PatternKind) -> Result<PatternNode> {
+fn checked_pattern(kind: PatternKind) -> Result<PatternNode> {
     let pattern = Pattern::new(kind);
     match check_one(&pattern, pliant_ops::registry()) {
         Some(problem) => Err(Error::Value(problem.to_string())),
@@ -71,11 +71,11 @@ fn made(kind: PatternKind) -> Result<PatternNode> {
     }
 }
 
-fn list_of(list: Vec<PyRef<'_, PatternNode>>) -> Box<[Pattern]> {
+fn patterns_of(list: Vec<PyRef<'_, PatternNode>>) -> Box<[Pattern]> {
     list.iter().map(|p| p.pattern.clone()).collect()
 }
 
-fn name_of(name: Option<String>) -> Option<Arc<str>> {
+fn non_empty(name: Option<String>) -> Option<Arc<str>> {
     name.filter(|n| !n.is_empty()).map(Into::into)
 }
 
@@ -83,14 +83,14 @@ fn name_of(name: Option<String>) -> Option<Arc<str>> {
 impl PatternNode {
     #[staticmethod]
     fn wildcard() -> Result<Self> {
-        made(PatternKind::Wildcard)
+        checked_pattern(PatternKind::Wildcard)
     }
 
     #[staticmethod]
     fn op(name: &str) -> Result<Self> {
         let registry = pliant_ops::registry();
         match pliant_ir::OpRegistry::lookup(registry, name) {
-            Some(op) => made(PatternKind::Op(op)),
+            Some(op) => checked_pattern(PatternKind::Op(op)),
             None => {
                 let known = pliant_ir::OpRegistry::names(registry);
                 let help = pliant_diag::suggest::did_you_mean(name, known);
@@ -102,39 +102,39 @@ impl PatternNode {
 
     #[staticmethod]
     fn var(name: Option<String>, dataflow: bool) -> Result<Self> {
-        made(PatternKind::Var { name: name_of(name), dataflow })
+        checked_pattern(PatternKind::Var { name: non_empty(name), dataflow })
     }
 
     #[staticmethod]
     fn global_var(name: Option<String>) -> Result<Self> {
-        made(PatternKind::Global(name_of(name)))
+        checked_pattern(PatternKind::Global(non_empty(name)))
     }
 
     #[staticmethod]
     fn extern_func(name: Option<String>) -> Result<Self> {
-        made(PatternKind::Extern(name_of(name)))
+        checked_pattern(PatternKind::Extern(non_empty(name)))
     }
 
     #[staticmethod]
     fn constant() -> Result<Self> {
-        made(PatternKind::Constant)
+        checked_pattern(PatternKind::Constant)
     }
 
     /// The pattern that matches exactly this expression.
     #[staticmethod]
     fn literal(expr: &Bound<'_, PyAny>) -> Result<Self> {
-        let node = needed(expr)?;
-        made(literal_kind(&node, expr)?)
+        let node = required_operand(expr)?;
+        checked_pattern(literal_kind(&node, expr)?)
     }
 
     #[staticmethod]
     fn shape_value(dims: &Bound<'_, PyAny>) -> Result<Self> {
-        made(PatternKind::ShapeValue(sizes_of(dims)?))
+        checked_pattern(PatternKind::ShapeValue(size_patterns(dims)?))
     }
 
     #[staticmethod]
     fn tuple_(fields: Vec<PyRef<'_, PatternNode>>, unordered: bool) -> Result<Self> {
-        made(PatternKind::Tuple { fields: list_of(fields), unordered })
+        checked_pattern(PatternKind::Tuple { fields: patterns_of(fields), unordered })
     }
 
     #[staticmethod]
@@ -142,24 +142,28 @@ impl PatternNode {
         let field = |i: i64| {
             u32::try_from(i).map_err(|_| Error::Value(format!("a tuple has no field {i}")))
         };
-        made(PatternKind::GetItem(tuple.pattern.clone(), index.map(field).transpose()?))
+        checked_pattern(PatternKind::GetItem(tuple.pattern.clone(), index.map(field).transpose()?))
     }
 
     /// A pattern for calls of a callee that this pattern matches.
     fn call(&self, args: Vec<PyRef<'_, PatternNode>>, more: bool) -> Result<Self> {
-        made(PatternKind::Call { callee: self.pattern.clone(), args: list_of(args), more })
+        checked_pattern(PatternKind::Call {
+            callee: self.pattern.clone(),
+            args: patterns_of(args),
+            more,
+        })
     }
 
     fn or_(&self, other: &Self) -> Result<Self> {
-        made(PatternKind::Or([self.pattern.clone(), other.pattern.clone()].into()))
+        checked_pattern(PatternKind::Or([self.pattern.clone(), other.pattern.clone()].into()))
     }
 
     fn and_(&self, other: &Self) -> Result<Self> {
-        made(PatternKind::And([self.pattern.clone(), other.pattern.clone()].into()))
+        checked_pattern(PatternKind::And([self.pattern.clone(), other.pattern.clone()].into()))
     }
 
     fn not_(&self) -> Result<Self> {
-        made(PatternKind::Not(self.pattern.clone()))
+        checked_pattern(PatternKind::Not(self.pattern.clone()))
     }
 
     fn has_attr(&self, attrs: &Bound<'_, PyDict>) -> Result<Self> {
@@ -167,26 +171,26 @@ impl PatternNode {
         for (key, value) in attrs {
             list.push((key.extract::<String>()?.into(), attr_value(&value)?));
         }
-        made(PatternKind::Attrs(self.pattern.clone(), list.into()))
+        checked_pattern(PatternKind::Attrs(self.pattern.clone(), list.into()))
     }
 
     fn has_dtype(&self, dtype: &str) -> Result<Self> {
         let dtype = dtype.parse().map_err(|e| Error::Value(format!("{e}")))?;
-        made(PatternKind::DType(self.pattern.clone(), dtype))
+        checked_pattern(PatternKind::DType(self.pattern.clone(), dtype))
     }
 
     fn has_shape(&self, dims: &Bound<'_, PyAny>) -> Result<Self> {
-        made(PatternKind::Shape(self.pattern.clone(), sizes_of(dims)?))
+        checked_pattern(PatternKind::Shape(self.pattern.clone(), size_patterns(dims)?))
     }
 
     fn has_struct_info(&self, info: &Bound<'_, PyAny>) -> Result<Self> {
-        made(PatternKind::Type(self.pattern.clone(), type_of(info)?))
+        checked_pattern(PatternKind::Type(self.pattern.clone(), type_pattern(info)?))
     }
 
     /// Copies of patterns. Subpatterns that are shared stay shared.
     #[staticmethod]
     fn dup(patterns: Vec<PyRef<'_, PatternNode>>) -> Vec<PatternNode> {
-        let copies = Pattern::dup_all(&list_of(patterns));
+        let copies = Pattern::dup_all(&patterns_of(patterns));
         copies.into_iter().map(|pattern| PatternNode { pattern }).collect()
     }
 
@@ -208,34 +212,34 @@ impl PatternNode {
         expr: &Bound<'py, PyAny>,
         look_through: bool,
     ) -> Result<Option<Bound<'py, PyList>>> {
-        let node = needed(expr)?;
-        let (home, e, look_through) = match node.get() {
-            Node::InFunc(home, e) => (home.clone(), *e, look_through),
+        let node = required_operand(expr)?;
+        let (owner, e, look_through) = match node.get() {
+            Node::InFunc(owner, e) => (owner.clone(), *e, look_through),
             _ => {
-                let home = Home::building();
-                let e = guard(|| {
-                    let mut state = home.lock();
+                let owner = FuncOwner::building();
+                let e = catch_panic(|| {
+                    let mut state = owner.lock();
                     state.untyped_params = true;
                     let e = state.lower(&node)?;
                     state.finish(e, None, false, |_| {})?;
                     Ok(e)
                 })?;
-                (home, e, true)
+                (owner, e, true)
             }
         };
-        let found = guard(|| {
-            let state = home.lock();
+        let found = catch_panic(|| {
+            let state = owner.lock();
             let Some(func) = state.func() else { return Ok(None) };
             let registry = pliant_ops::registry();
             let defs = if look_through { Defs::of(func, registry, None) } else { Defs::none() };
             Ok(match_expr(func, &defs, registry, &self.pattern, e))
         })?;
-        found.map(|found| pairs(expr.py(), &home, &found)).transpose()
+        found.map(|found| pairs(expr.py(), &owner, &found)).transpose()
     }
 }
 
 fn literal_kind(node: &NodeRef, expr: &Bound<'_, PyAny>) -> Result<PatternKind> {
-    let refuse = || {
+    let not_a_literal = || {
         Err(Error::Type(format!(
             "is_expr takes a constant, number, string, dtype, shape or function name, not {} (help: is_var matches \
              variables)",
@@ -251,11 +255,11 @@ fn literal_kind(node: &NodeRef, expr: &Bound<'_, PyAny>) -> Result<PatternKind> 
         Node::Prim(e) => match e.kind() {
             te::ExprKind::Int(v) => PatternKind::Literal(Literal::Int(*v, e.ty().dtype)),
             te::ExprKind::Float(v) => PatternKind::Literal(Literal::Float(*v, e.ty().dtype)),
-            _ => return refuse(),
+            _ => return not_a_literal(),
         },
-        Node::InFunc(home, e) => {
-            let state = home.lock();
-            let Some(func) = state.func() else { return refuse() };
+        Node::InFunc(owner, e) => {
+            let state = owner.lock();
+            let Some(func) = state.func() else { return not_a_literal() };
             match func.expr(*e) {
                 ir::ExprData::Constant(c) => {
                     PatternKind::Literal(Literal::Tensor(func.const_tensor(*c).clone()))
@@ -264,9 +268,9 @@ fn literal_kind(node: &NodeRef, expr: &Bound<'_, PyAny>) -> Result<PatternKind> 
                 ir::ExprData::DType(d) => PatternKind::Literal(Literal::DType(*d)),
                 ir::ExprData::Global(s) => PatternKind::Global(Some(func.str(*s).clone())),
                 ir::ExprData::Extern(s) => PatternKind::Extern(Some(func.str(*s).clone())),
-                _ => return refuse(),
+                _ => return not_a_literal(),
             }
         }
-        _ => return refuse(),
+        _ => return not_a_literal(),
     })
 }

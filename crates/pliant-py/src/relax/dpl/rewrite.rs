@@ -10,24 +10,28 @@ use pliant_pass::pattern::template::{Template, rewrite_templates};
 use pliant_pass::pattern::{Match, Replacement, Rewriter, RuleSet};
 use pyo3::prelude::*;
 
-use super::{PatternNode, pairs, user};
-use crate::enter::{enter, guard};
+use super::{PatternNode, pairs, user_error};
+use crate::boundary::{catch_panic, run_detached};
 use crate::error::{Error, Result};
 use crate::module::IRModule;
+use crate::relax::accessors::in_func;
 use crate::relax::classes::wrap;
-use crate::relax::convert::needed;
-use crate::relax::function::{Function, home_of, ir_function};
-use crate::relax::home::Home;
+use crate::relax::convert::required_operand;
+use crate::relax::func_owner::FuncOwner;
+use crate::relax::function::{Function, ir_function, owner_of};
 use crate::relax::node::NodeRef;
-use crate::relax::views::in_func;
 
 /// Emits a replacement expression. Returns the bindings that it needs and its value.
-fn emitted(home: &Arc<Home>, node: &NodeRef, dataflow: bool) -> Result<(Vec<Binding>, Expr)> {
-    let mut state = home.lock();
+fn emit_replacement(
+    owner: &Arc<FuncOwner>,
+    node: &NodeRef,
+    dataflow: bool,
+) -> Result<(Vec<Binding>, Expr)> {
+    let mut state = owner.lock();
     state.builder()?.begin_block(dataflow);
     let value = state.lower(node);
     let blocks = state.builder()?.end_blocks();
-    let func = state.parts()?.0;
+    let func = state.func_and_vars()?.0;
     let mut bindings = Vec::new();
     for block in blocks {
         bindings.append(&mut func.block_mut(block).bindings);
@@ -35,38 +39,38 @@ fn emitted(home: &Arc<Home>, node: &NodeRef, dataflow: bool) -> Result<(Vec<Bind
     Ok((bindings, value?))
 }
 
-/// The function that a home holds after rewriting.
-pub(super) fn sealed<'py>(
+/// The function that an owner holds after rewriting.
+pub(super) fn finished_rewrite<'py>(
     py: Python<'py>,
-    home: &Arc<Home>,
+    owner: &Arc<FuncOwner>,
     old: &Bound<'py, PyAny>,
 ) -> Result<Bound<'py, PyAny>> {
     let func = {
-        let mut state = home.lock();
-        state.seal();
+        let mut state = owner.lock();
+        state.finish_rewrite();
         state.finished().cloned()
     };
     let func = func.ok_or_else(|| Error::Internal("the function was just finished".into()))?;
-    home.enter();
-    named(py, func, old)
+    owner.register();
+    with_name_of(py, func, old)
 }
 
-fn named<'py>(
+fn with_name_of<'py>(
     py: Python<'py>,
     func: Arc<IrFunction>,
     old: &Bound<'py, PyAny>,
 ) -> Result<Bound<'py, PyAny>> {
     let old = old.cast::<Function>().ok().map(|f| f.get());
-    let name = old.and_then(Function::given_name).unwrap_or_else(|| "main".into());
+    let name = old.and_then(Function::known_name).unwrap_or_else(|| "main".into());
     let new = Function::named(py, func, &name)?;
     if let Some(module) = old.and_then(|old| old.module(py)) {
-        new.get().taken_from(&module);
+        new.get().set_module(&module);
     }
     Ok(new.into_any())
 }
 
 /// The functions known to work in place: those of the module that contains this function.
-pub(super) fn writers(
+pub(super) fn may_write(
     func: &Bound<'_, PyAny>,
     module: Option<&Bound<'_, IRModule>>,
 ) -> Option<MayWrite> {
@@ -89,48 +93,49 @@ pub fn pattern_rewrite_calls<'py>(
 ) -> Result<Bound<'py, PyAny>> {
     let py = callback.py();
     let ops = pliant_ops::registry();
-    let rules = RuleSet::new(patterns.iter().map(|p| p.pattern.clone()), ops).map_err(user)?;
-    let home = home_of(&needed(func)?)?.derive()?;
-    let mut rewriting = guard(|| {
-        let writers = writers(func, module);
-        let mut state = home.lock();
-        Ok(Rewriter::new(state.parts()?.0, &rules, ops, writers.as_ref()))
+    let rules =
+        RuleSet::new(patterns.iter().map(|p| p.pattern.clone()), ops).map_err(user_error)?;
+    let owner = owner_of(&required_operand(func)?)?.derive()?;
+    let mut rewriter = catch_panic(|| {
+        let may_write = may_write(func, module);
+        let mut state = owner.lock();
+        Ok(Rewriter::new(state.func_and_vars()?.0, &rules, ops, may_write.as_ref()))
     })?;
     loop {
-        let next = guard(|| {
-            let mut state = home.lock();
-            let func = state.parts()?.0;
-            let found = rewriting.next(func);
-            let dataflow = rewriting.in_dataflow(func);
+        let next = catch_panic(|| {
+            let mut state = owner.lock();
+            let func = state.func_and_vars()?.0;
+            let found = rewriter.next(func);
+            let dataflow = rewriter.in_dataflow(func);
             Ok(found.map(|found| (found, dataflow)))
         })?;
         let Some((found, dataflow)) = next else { break };
-        let root = rewriting.current().map(|b| b.value);
+        let root = rewriter.current().map(|b| b.value);
         let root = root.ok_or_else(|| Error::Internal("a match has a binding".into()))?;
-        let expr = wrap(py, in_func(&home, root))?;
-        let made = callback.call1((found.rule, &expr, pairs(py, &home, &found)?))?;
-        if made.is_none() || made.is(&expr) {
+        let expr = wrap(py, in_func(&owner, root))?;
+        let returned = callback.call1((found.rule, &expr, pairs(py, &owner, &found)?))?;
+        if returned.is_none() || returned.is(&expr) {
             continue;
         }
-        let node = needed(&made)?;
-        guard(|| answer(&home, &mut rewriting, &found, &node, dataflow))?;
+        let node = required_operand(&returned)?;
+        catch_panic(|| apply_replacement(&owner, &mut rewriter, &found, &node, dataflow))?;
         py.check_signals()?;
     }
-    let count = guard(|| {
-        let mut state = home.lock();
-        rewriting.finish(state.parts()?.0).map_err(user)
+    let count = catch_panic(|| {
+        let mut state = owner.lock();
+        rewriter.finish(state.func_and_vars()?.0).map_err(user_error)
     })?;
     if count == 0 {
         return Ok(func.clone());
     }
-    let new = sealed(py, &home, func)?;
-    whole(&new)?;
+    let new = finished_rewrite(py, &owner, func)?;
+    check_scopes(&new)?;
     Ok(new)
 }
 
 /// Rejects a rewritten function that uses a variable outside its scope.
-fn whole(func: &Bound<'_, PyAny>) -> Result<()> {
-    let func = ir_function(&needed(func)?)?;
+fn check_scopes(func: &Bound<'_, PyAny>) -> Result<()> {
+    let func = ir_function(&required_operand(func)?)?;
     let problems = verify_function(&func, None, pliant_ops::registry());
     match problems.iter().find(|p| p.code == codes::PL0203) {
         Some(problem) => {
@@ -142,17 +147,17 @@ fn whole(func: &Bound<'_, PyAny>) -> Result<()> {
     }
 }
 
-fn answer(
-    home: &Arc<Home>,
-    rewriting: &mut Rewriter<'_>,
+fn apply_replacement(
+    owner: &Arc<FuncOwner>,
+    rewriter: &mut Rewriter<'_>,
     found: &Match,
     node: &NodeRef,
     dataflow: bool,
 ) -> Result<()> {
-    let (bindings, value) = emitted(home, node, dataflow)?;
-    let mut state = home.lock();
-    let func = state.parts()?.0;
-    rewriting.replace(func, found, Replacement { bindings, value }).map_err(user)?;
+    let (bindings, value) = emit_replacement(owner, node, dataflow)?;
+    let mut state = owner.lock();
+    let func = state.func_and_vars()?.0;
+    rewriter.replace(func, found, Replacement { bindings, value }).map_err(user_error)?;
     Ok(())
 }
 
@@ -164,9 +169,11 @@ pub struct TemplateRule(Template);
 impl TemplateRule {
     #[new]
     fn new(pattern: &Bound<'_, PyAny>, replacement: &Bound<'_, PyAny>) -> Result<Self> {
-        let (pattern, replacement) =
-            (ir_function(&needed(pattern)?)?, ir_function(&needed(replacement)?)?);
-        let template = guard(|| Template::new(&pattern, replacement).map_err(user))?;
+        let (pattern, replacement) = (
+            ir_function(&required_operand(pattern)?)?,
+            ir_function(&required_operand(replacement)?)?,
+        );
+        let template = catch_panic(|| Template::new(&pattern, replacement).map_err(user_error))?;
         Ok(TemplateRule(template))
     }
 
@@ -187,13 +194,13 @@ impl TemplateRule {
     ) -> Result<Bound<'py, PyAny>> {
         let py = func.py();
         let templates: Vec<Template> = rules.iter().map(|r| r.0.clone()).collect();
-        let mut new = (*ir_function(&needed(func)?)?).clone();
-        let writers = guard(|| Ok(writers(func, module)))?;
-        let (count, new) = enter(py, || {
+        let mut new = (*ir_function(&required_operand(func)?)?).clone();
+        let may_write = catch_panic(|| Ok(may_write(func, module)))?;
+        let (count, new) = run_detached(py, || {
             let ops = pliant_ops::registry();
-            let count = rewrite_templates(&mut new, &templates, ops, writers.as_ref());
-            Ok((count.map_err(user)?, new))
+            let count = rewrite_templates(&mut new, &templates, ops, may_write.as_ref());
+            Ok((count.map_err(user_error)?, new))
         })?;
-        if count == 0 { Ok(func.clone()) } else { named(py, Arc::new(new), func) }
+        if count == 0 { Ok(func.clone()) } else { with_name_of(py, Arc::new(new), func) }
     }
 }

@@ -14,79 +14,82 @@ use pyo3::prelude::*;
 use pyo3::types::{PyWeakrefMethods, PyWeakrefReference};
 use pyo3::{PyTraverseError, PyVisit};
 
-use crate::runtime::packed::called;
-use crate::runtime::value::visit_kept;
+use crate::runtime::packed::call_for_vm;
+use crate::runtime::value::visit_stored;
 
 /// The Python objects that a VM refers to.
 #[derive(Default)]
-struct Objects {
+struct VmObjects {
     functions: Vec<Py<PyAny>>,
     instrument: Option<Py<PyAny>>,
 }
 
 /// The objects as the VM accesses them.
 #[derive(Default)]
-pub struct Table {
-    objects: Mutex<Objects>,
+pub struct VmObjectTable {
+    objects: Mutex<VmObjects>,
     /// The Python object that owns them.
     owner: OnceLock<Py<PyWeakrefReference>>,
     /// The VM, whose inputs and results belong to it.
-    machine: OnceLock<WeakVm>,
+    vm: OnceLock<WeakVm>,
 }
 
 /// The owner of the Python objects that a VM refers to.
 #[pyclass(frozen, weakref, module = "pliant.relax")]
-pub struct Held(Arc<Table>);
+pub struct VmObjectOwner(Arc<VmObjectTable>);
 
 #[pymethods]
-impl Held {
+impl VmObjectOwner {
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         // Code that locks the table holds the GIL and creates no Python object meanwhile. So the
         // table is not locked while the collector runs.
         let Ok(objects) = self.0.objects.try_lock() else { return Ok(()) };
         objects.functions.iter().try_for_each(|f| visit.call(f))?;
         objects.instrument.iter().try_for_each(|f| visit.call(f))?;
-        match self.0.machine.get().and_then(WeakVm::upgrade) {
-            Some(machine) => visit_kept(&machine, &visit),
+        match self.0.vm.get().and_then(WeakVm::upgrade) {
+            Some(vm) => visit_stored(&vm, &visit),
             None => Ok(()),
         }
     }
 }
 
-impl Drop for Held {
+impl Drop for VmObjectOwner {
     fn drop(&mut self) {
         let objects = std::mem::take(&mut *self.0.objects());
         drop(objects);
     }
 }
 
-impl Table {
+impl VmObjectTable {
     /// A table of these functions, and its owner.
     ///
     /// # Errors
     /// An error of the Python interpreter.
-    pub fn new(py: Python<'_>, functions: Vec<Py<PyAny>>) -> PyResult<(Arc<Table>, Py<Held>)> {
-        let table = Arc::new(Table::default());
+    pub fn new(
+        py: Python<'_>,
+        functions: Vec<Py<PyAny>>,
+    ) -> PyResult<(Arc<VmObjectTable>, Py<VmObjectOwner>)> {
+        let table = Arc::new(VmObjectTable::default());
         table.objects().functions = functions;
-        let held = Bound::new(py, Held(table.clone()))?;
-        let _ = table.owner.set(PyWeakrefReference::new(&held)?.unbind());
-        Ok((table, held.unbind()))
+        let owner_object = Bound::new(py, VmObjectOwner(table.clone()))?;
+        let _ = table.owner.set(PyWeakrefReference::new(&owner_object)?.unbind());
+        Ok((table, owner_object.unbind()))
     }
 
     /// Records the VM to which the table belongs.
-    pub fn belongs_to(&self, machine: &VirtualMachine) {
-        let _ = self.machine.set(machine.downgrade());
+    pub fn set_vm(&self, vm: &VirtualMachine) {
+        let _ = self.vm.set(vm.downgrade());
     }
 
     /// The table of a VM that was created from Python.
-    pub fn of(vm: &VirtualMachine) -> Option<&Table> {
+    pub fn of(vm: &VirtualMachine) -> Option<&VmObjectTable> {
         let owned: &(dyn Any + Send + Sync) = &**vm.attachment()?;
         owned.downcast_ref()
     }
 
     /// The owner, if it is still alive.
-    pub fn held(&self, py: Python<'_>) -> Option<Py<Held>> {
-        let owner = self.owner.get()?.bind(py).upgrade_as::<Held>().ok()??;
+    pub fn owner_object(&self, py: Python<'_>) -> Option<Py<VmObjectOwner>> {
+        let owner = self.owner.get()?.bind(py).upgrade_as::<VmObjectOwner>().ok()??;
         Some(owner.unbind())
     }
 
@@ -97,7 +100,7 @@ impl Table {
             Python::attach(|py| {
                 let found = table.objects().functions.get(index).map(|f| f.clone_ref(py));
                 match found {
-                    Some(function) => called(function.bind(py), args),
+                    Some(function) => call_for_vm(function.bind(py), args),
                     None => {
                         Err(VmError::type_error("the owner of the machine's functions is gone"))
                     }
@@ -117,7 +120,7 @@ impl Table {
         drop(old);
     }
 
-    fn objects(&self) -> std::sync::MutexGuard<'_, Objects> {
+    fn objects(&self) -> std::sync::MutexGuard<'_, VmObjects> {
         self.objects.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

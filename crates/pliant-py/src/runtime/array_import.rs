@@ -14,14 +14,14 @@ use crate::runtime::dlpack;
 use crate::runtime::ndarray::{NDArray, with_dtype};
 
 /// A `Py_buffer` that is always released with the GIL held.
-struct Buffer(Box<ffi::Py_buffer>);
+struct PyBuffer(Box<ffi::Py_buffer>);
 
 // SAFETY: the structure is plain data, and releasing it first attaches to the interpreter.
-unsafe impl Send for Buffer {}
+unsafe impl Send for PyBuffer {}
 // SAFETY: shared access only reads the structure.
-unsafe impl Sync for Buffer {}
+unsafe impl Sync for PyBuffer {}
 
-impl Drop for Buffer {
+impl Drop for PyBuffer {
     fn drop(&mut self) {
         // SAFETY: PyObject_GetBuffer filled the buffer, and it is released once, attached to the
         // interpreter. During interpreter shutdown attaching fails, and the process then frees the
@@ -43,21 +43,21 @@ pub fn borrow_tensor(obj: &Bound<'_, PyAny>) -> Result<Option<Tensor>> {
     if unsafe { ffi::PyObject_CheckBuffer(obj.as_ptr()) } != 0 {
         match from_buffer(obj)? {
             Some(tensor) => return Ok(Some(tensor)),
-            None if is_ml_bfloat16(obj) => return from_bits(obj).map(Some),
-            None if !has_dlpack(obj) => return Err(unknown_format(obj)),
+            None if is_ml_dtypes_bfloat16(obj) => return from_bfloat16_bits(obj).map(Some),
+            None if !has_dlpack(obj) => return Err(unsupported_format(obj)),
             None => {}
         }
     }
     if has_dlpack(obj) {
         return match dlpack::from_object(obj) {
-            Err(Error::DType(_)) => Err(unknown_format(obj)),
+            Err(Error::DType(_)) => Err(unsupported_format(obj)),
             Err(Error::Python(e)) if requires_grad(obj) => Err(Error::Type(format!(
                 "the tensor requires a gradient (requires_grad), and Pliant does not differentiate: \
                  call .detach() on it first ({})",
                 e.value(obj.py())
             ))),
             Err(Error::Python(e)) if e.is_instance_of::<PyBufferError>(obj.py()) => {
-                Err(unknown_format(obj))
+                Err(unsupported_format(obj))
             }
             other => other.map(Some),
         };
@@ -67,15 +67,15 @@ pub fn borrow_tensor(obj: &Bound<'_, PyAny>) -> Result<Option<Tensor>> {
 
 /// Whether the object is a NumPy array of the bfloat16 type of `ml_dtypes`, which has no buffer
 /// format.
-fn is_ml_bfloat16(obj: &Bound<'_, PyAny>) -> bool {
+fn is_ml_dtypes_bfloat16(obj: &Bound<'_, PyAny>) -> bool {
     let name = obj.getattr("dtype").and_then(|d| d.getattr("name"));
     name.is_ok_and(|n| n.extract::<&str>().is_ok_and(|n| n == "bfloat16"))
 }
 
 /// A bfloat16 tensor that is imported as an array of uint16.
-fn from_bits(obj: &Bound<'_, PyAny>) -> Result<Tensor> {
+fn from_bfloat16_bits(obj: &Bound<'_, PyAny>) -> Result<Tensor> {
     let bits = obj.call_method1("view", ("uint16",))?;
-    let tensor = from_buffer(&bits)?.ok_or_else(|| unknown_format(obj))?;
+    let tensor = from_buffer(&bits)?.ok_or_else(|| unsupported_format(obj))?;
     with_dtype(&tensor, DType::BFloat16)
 }
 
@@ -90,7 +90,7 @@ fn has_dlpack(obj: &Bound<'_, PyAny>) -> bool {
     obj.hasattr(pyo3::intern!(obj.py(), "__dlpack__")).unwrap_or(false)
 }
 
-fn unknown_format(obj: &Bound<'_, PyAny>) -> Error {
+fn unsupported_format(obj: &Bound<'_, PyAny>) -> Error {
     let dtype = obj.getattr("dtype").map(|d| d.to_string());
     let what = dtype.unwrap_or_else(|_| "this element type".to_string());
     let known: Vec<&str> = DType::all().map(DType::name).collect();
@@ -106,7 +106,7 @@ fn from_array_interface(obj: &Bound<'_, PyAny>) -> Result<Option<Tensor>> {
         return Ok(None);
     }
     let array = py.import("numpy")?.call_method1("asarray", (obj,))?;
-    from_buffer(&array)?.map(Some).ok_or_else(|| unknown_format(&array))
+    from_buffer(&array)?.map(Some).ok_or_else(|| unsupported_format(&array))
 }
 
 /// A tensor over the memory of an object with the buffer protocol, or `None` if Pliant does not
@@ -126,7 +126,7 @@ fn from_buffer(obj: &Bound<'_, PyAny>) -> Result<Option<Tensor>> {
         }
         return Err(error.into());
     }
-    let buffer = Buffer(buffer);
+    let buffer = PyBuffer(buffer);
     let Some(dtype) = buffer_dtype(buffer.0.format, buffer.0.itemsize) else {
         return Ok(None);
     };
@@ -163,7 +163,7 @@ fn buffer_dtype(format: *mut c_char, itemsize: isize) -> Option<DType> {
 }
 
 /// A tensor over a buffer. The buffer is released together with the last tensor that shares it.
-fn view_buffer(buffer: Buffer, dtype: DType) -> Result<Tensor> {
+fn view_buffer(buffer: PyBuffer, dtype: DType) -> Result<Tensor> {
     const MAX_INLINE: usize = 8;
     let view = &buffer.0;
     let rank = view.ndim as usize;
@@ -190,8 +190,8 @@ fn view_buffer(buffer: Buffer, dtype: DType) -> Result<Tensor> {
         shape[axis] = dim as i64;
         strides[axis] = (stride / item) as i64;
         empty |= dim == 0;
-        let reach = (dim as i128 - 1) * stride as i128;
-        if reach < 0 { low += reach } else { high += reach }
+        let span = (dim as i128 - 1) * stride as i128;
+        if span < 0 { low += span } else { high += span }
     }
     if empty {
         (low, high) = (0, 0);
@@ -215,16 +215,16 @@ fn view_buffer(buffer: Buffer, dtype: DType) -> Result<Tensor> {
 pub fn to_tensor(obj: &Bound<'_, PyAny>, dtype: Option<DType>) -> Result<Tensor> {
     if let Some(tensor) = borrow_tensor(obj)? {
         return match dtype {
-            Some(dtype) if dtype != tensor.dtype() => convert(obj, Some(dtype)),
+            Some(dtype) if dtype != tensor.dtype() => convert_with_numpy(obj, Some(dtype)),
             _ => Ok(tensor),
         };
     }
-    convert(obj, dtype)
+    convert_with_numpy(obj, dtype)
 }
 
 /// Converts through `numpy.asarray`. Without an explicit type, Python floats become float32 and
 /// ints int64.
-fn convert(obj: &Bound<'_, PyAny>, dtype: Option<DType>) -> Result<Tensor> {
+fn convert_with_numpy(obj: &Bound<'_, PyAny>, dtype: Option<DType>) -> Result<Tensor> {
     let py = obj.py();
     let name = match dtype {
         Some(dtype) => Some(dtype.name()),
@@ -249,7 +249,7 @@ fn convert(obj: &Bound<'_, PyAny>, dtype: Option<DType>) -> Result<Tensor> {
     } else {
         array
     };
-    from_buffer(&array)?.ok_or_else(|| unknown_format(&array))
+    from_buffer(&array)?.ok_or_else(|| unsupported_format(&array))
 }
 
 /// A dtype given as a string, a NumPy dtype or a NumPy scalar type.

@@ -10,16 +10,17 @@ use pliant::onnx::{
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
-use crate::enter::enter;
+use crate::boundary::run_detached;
 use crate::error::{Error, Result};
 use crate::module::IRModule;
-use crate::runtime::import::parse_dtype;
+use crate::runtime::array_import::parse_dtype;
 use crate::runtime::ndarray::NDArray;
 use crate::sources::{add_graph, name_nodes};
 
 /// A module, its parameters by name, the names of its inputs, the names of its outputs, and a
 /// report on shapes: the symbols with the nodes that constrain them, and warnings.
-type Parts<'py> = (IRModule, Bound<'py, PyDict>, Vec<String>, Vec<String>, (String, Vec<String>));
+type ImportedModel<'py> =
+    (IRModule, Bound<'py, PyDict>, Vec<String>, Vec<String>, (String, Vec<String>));
 
 /// Imports an ONNX model from a path or from bytes. Returns the module, its parameters by name, and
 /// the names of inputs and outputs. `shapes` and `dtypes` override the dims and element types of
@@ -34,7 +35,7 @@ pub fn import_onnx<'py>(
     dtypes: Option<Bound<'py, PyDict>>,
     limits: Option<Bound<'py, PyDict>>,
     facts: Option<Facts>,
-) -> Result<Parts<'py>> {
+) -> Result<ImportedModel<'py>> {
     let dtype = |(name, dtype): (Bound<'py, PyAny>, Bound<'py, PyAny>)| {
         let name: String = name.extract()?;
         let parsed =
@@ -44,16 +45,16 @@ pub fn import_onnx<'py>(
     let facts = facts.unwrap_or_default();
     let options = ImportOptions {
         keep_params_in_input: keep_params,
-        shapes: shapes.map_or_else(|| Ok(IndexMap::new()), |s| dims_of(&s))?,
+        shapes: shapes.map_or_else(|| Ok(IndexMap::new()), |s| input_dims(&s))?,
         dtypes: dtypes.iter().flatten().map(dtype).collect::<Result<_>>()?,
-        dynamic: dynamic_of(facts.dynamic),
+        dynamic: dynamic_dims(facts.dynamic),
         divisible: facts.divisible.into_iter().collect(),
         allow_specialization: facts.allow_specialization,
         file: Some(add_graph("an ONNX model")),
         ..ImportOptions::default()
     };
-    let model = open(source, limits_of(limits.as_ref())?)?;
-    let imported = enter(py, || onnx::import(&model, &options).map_err(refused))?;
+    let model = open(source, import_limits(limits.as_ref())?)?;
+    let imported = run_detached(py, || onnx::import(&model, &options).map_err(import_error))?;
     if let Some(file) = options.file {
         name_nodes(file, &imported.nodes);
     }
@@ -61,28 +62,28 @@ pub fn import_onnx<'py>(
     for (name, tensor) in imported.params {
         params.set_item(name, NDArray::wrap(tensor))?;
     }
-    let told =
+    let shape_report =
         (imported.shapes.to_string(), imported.warnings.iter().map(|w| w.to_string()).collect());
-    Ok((IRModule::wrap(imported.module), params, imported.inputs, imported.outputs, told))
+    Ok((IRModule::wrap(imported.module), params, imported.inputs, imported.outputs, shape_report))
 }
 
 /// A declared dim: its axis, its symbol, its minimum and its maximum size.
-type Declared = (usize, Option<String>, Option<i64>, Option<i64>);
+type DeclaredDim = (usize, Option<String>, Option<i64>, Option<i64>);
 
 /// Facts about shapes given by the user: dims of inputs, divisors of symbols, and whether symbols
 /// may be replaced by fixed sizes.
 #[derive(Default, FromPyObject)]
 #[pyo3(from_item_all)]
 pub struct Facts {
-    dynamic: Vec<(String, Vec<Declared>)>,
+    dynamic: Vec<(String, Vec<DeclaredDim>)>,
     divisible: Vec<(String, i64)>,
     allow_specialization: bool,
 }
 
-fn dynamic_of(
-    declared: Vec<(String, Vec<Declared>)>,
+fn dynamic_dims(
+    declared: Vec<(String, Vec<DeclaredDim>)>,
 ) -> IndexMap<String, IndexMap<usize, DynamicDim>> {
-    let dims = |dims: Vec<Declared>| {
+    let dims = |dims: Vec<DeclaredDim>| {
         dims.into_iter().map(|(axis, name, min, max)| (axis, DynamicDim { name, min, max }))
     };
     declared.into_iter().map(|(input, list)| (input, dims(list).collect())).collect()
@@ -93,18 +94,18 @@ fn open(source: &Bound<'_, PyAny>, limits: Limits) -> Result<Model> {
     let py = source.py();
     if let Ok(bytes) = source.cast::<PyBytes>() {
         let bytes = bytes.as_bytes().to_vec();
-        return enter(py, || Model::from_bytes(bytes, limits).map_err(refused));
+        return run_detached(py, || Model::from_bytes(bytes, limits).map_err(import_error));
     }
     let path: PathBuf = source.extract()?;
-    enter(py, || Model::open(&path, limits).map_err(refused))
+    run_detached(py, || Model::open(&path, limits).map_err(import_error))
 }
 
 /// A finding about a model: the kind, the operator, the message, a suggested change, and the nodes.
-type Found = (&'static str, String, String, Option<String>, Vec<String>);
+type Finding = (&'static str, String, String, Option<String>, Vec<String>);
 
 /// The result of a check: findings, operators with their counts, the report as text, and the files
 /// written.
-type Checked<'py> = (Vec<Found>, Bound<'py, PyDict>, String, Vec<PathBuf>);
+type CheckResult<'py> = (Vec<Finding>, Bound<'py, PyDict>, String, Vec<PathBuf>);
 
 /// Checks an ONNX model. Returns its findings, its operators with their counts, the report as text,
 /// and the paths of the reduced models, which are written into the directory `reduce`.
@@ -116,10 +117,10 @@ pub fn check_onnx<'py>(
     reduce: Option<PathBuf>,
     limits: Option<Bound<'py, PyDict>>,
     allow_specialization: bool,
-) -> Result<Checked<'py>> {
-    let model = open(source, limits_of(limits.as_ref())?)?;
+) -> Result<CheckResult<'py>> {
+    let model = open(source, import_limits(limits.as_ref())?)?;
     let options = ImportOptions { allow_specialization, ..ImportOptions::default() };
-    let report = enter(py, || Ok(onnx::check(&model, &options)))?;
+    let report = run_detached(py, || Ok(onnx::check(&model, &options)))?;
     let files = match reduce {
         Some(dir) => report.write_reduced(&dir).map_err(PyErr::from)?,
         None => Vec::new(),
@@ -147,10 +148,10 @@ pub fn onnx_operators() -> Vec<(&'static str, &'static str)> {
 }
 
 /// The limits of an import, with those in `given` overridden by name.
-fn limits_of(given: Option<&Bound<'_, PyDict>>) -> Result<Limits> {
+fn import_limits(overrides: Option<&Bound<'_, PyDict>>) -> Result<Limits> {
     let mut limits = Limits::default();
-    let Some(given) = given else { return Ok(limits) };
-    for (name, value) in given {
+    let Some(overrides) = overrides else { return Ok(limits) };
+    for (name, value) in overrides {
         let name: String = name.extract()?;
         match &*name {
             "file_bytes" => limits.file_bytes = value.extract()?,
@@ -170,13 +171,13 @@ fn limits_of(given: Option<&Bound<'_, PyDict>>) -> Result<Limits> {
     Ok(limits)
 }
 
-fn dims_of(shapes: &Bound<'_, PyDict>) -> Result<IndexMap<String, Vec<DimSpec>>> {
+fn input_dims(shapes: &Bound<'_, PyDict>) -> Result<IndexMap<String, Vec<DimSpec>>> {
     let mut out = IndexMap::new();
     for (name, dims) in shapes.iter() {
         let name: String = name.extract()?;
         let mut list = Vec::new();
         for dim in dims.try_iter()? {
-            list.push(dim_of(&name, &dim?)?);
+            list.push(input_dim(&name, &dim?)?);
         }
         out.insert(name, list);
     }
@@ -184,7 +185,7 @@ fn dims_of(shapes: &Bound<'_, PyDict>) -> Result<IndexMap<String, Vec<DimSpec>>>
 }
 
 /// A dim given by the user: a size, a name, or `None` or -1 for an unnamed symbol.
-fn dim_of(input: &str, dim: &Bound<'_, PyAny>) -> Result<DimSpec> {
+fn input_dim(input: &str, dim: &Bound<'_, PyAny>) -> Result<DimSpec> {
     match dim.extract::<i64>() {
         _ if dim.is_none() => Ok(DimSpec::Any),
         Ok(-1) => Ok(DimSpec::Any),
@@ -199,7 +200,7 @@ fn dim_of(input: &str, dim: &Bound<'_, PyAny>) -> Result<DimSpec> {
 
 /// The error for a rejected model: an invalid model is a compile error, and an unsupported one an
 /// unsupported feature.
-fn refused(e: ImportError) -> Error {
+fn import_error(e: ImportError) -> Error {
     let text = e.to_string().trim_end().to_string();
     if e.is_invalid() { Error::Compile(text) } else { Error::Unsupported(text) }
 }

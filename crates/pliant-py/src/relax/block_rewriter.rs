@@ -4,17 +4,17 @@
 use pliant_ir::relax::type_lattice;
 use pyo3::prelude::*;
 
-use crate::enter::guard;
+use crate::boundary::catch_panic;
 use crate::error::{Error, Result};
 use crate::module::IRModule;
-use crate::relax::blocks::{Binding, BindingBlock, wrap_home_block};
+use crate::relax::accessors::in_func;
+use crate::relax::blocks::{Binding, BindingBlock, wrap_owned_block};
 use crate::relax::builder::BlockBuilder;
 use crate::relax::classes::{Expr, wrap};
-use crate::relax::convert::needed;
-use crate::relax::function::home_of;
-use crate::relax::home::Home;
+use crate::relax::convert::required_operand;
+use crate::relax::func_owner::FuncOwner;
+use crate::relax::function::owner_of;
 use crate::relax::node::Node;
-use crate::relax::views::in_func;
 
 /// A block builder that can also rewrite functions.
 #[pyclass(extends = BlockBuilder, subclass, frozen, module = "pliant.relax")]
@@ -25,26 +25,26 @@ impl BlockRewriter {
     #[new]
     #[pyo3(signature = (module=None))]
     fn new(module: Option<&Bound<'_, IRModule>>) -> PyClassInitializer<Self> {
-        PyClassInitializer::from(BlockBuilder::over(module)).add_subclass(BlockRewriter)
+        PyClassInitializer::from(BlockBuilder::with_module(module)).add_subclass(BlockRewriter)
     }
 
     /// Begins to rewrite a function, a block or a sequence. Later bindings are emitted into a copy
     /// of the enclosing function, in which the original parts stay valid.
     fn _enter_rewrite(slf: PyRef<'_, Self>, part: &Bound<'_, PyAny>) -> Result<()> {
-        let home = match part.cast::<BindingBlock>() {
-            Ok(block) => block.get().block.home(),
-            Err(_) => match needed(part)?.get() {
-                Node::Seq(seq) => seq.home(),
+        let owner = match part.cast::<BindingBlock>() {
+            Ok(block) => block.get().block.owner(),
+            Err(_) => match required_operand(part)?.get() {
+                Node::Seq(seq) => seq.owner(),
                 // A local function that captures variables is rewritten inside its enclosing
                 // function.
-                Node::InFunc(home, _) => Some(home.clone()),
+                Node::InFunc(owner, _) => Some(owner.clone()),
                 Node::Func(_) => None,
-                _ => Some(home_of(&needed(part)?)?),
+                _ => Some(owner_of(&required_operand(part)?)?),
             },
         };
-        // Code that belongs to no function is rewritten in a new home.
-        let home = home.unwrap_or_else(Home::building);
-        slf.as_super().state().enter_rewrite(&home)
+        // Code that belongs to no function is rewritten in a new owner.
+        let owner = owner.unwrap_or_else(FuncOwner::building);
+        slf.as_super().state().enter_rewrite(&owner)
     }
 
     /// Ends the innermost rewriting.
@@ -54,16 +54,16 @@ impl BlockRewriter {
 
     /// Begins a binding block. `_end_block` ends it.
     fn _begin_binding_block(slf: PyRef<'_, Self>) -> Result<()> {
-        let home = slf.as_super().state().home()?;
-        let mut inner = home.lock();
+        let owner = slf.as_super().state().current_owner()?;
+        let mut inner = owner.lock();
         inner.builder()?.begin_block(false);
         Ok(())
     }
 
     /// Begins a dataflow block. `_end_block` ends it.
     fn _begin_dataflow_block(slf: PyRef<'_, Self>) -> Result<()> {
-        let home = slf.as_super().state().home()?;
-        let mut inner = home.lock();
+        let owner = slf.as_super().state().current_owner()?;
+        let mut inner = owner.lock();
         inner.builder()?.begin_block(true);
         Ok(())
     }
@@ -76,11 +76,11 @@ impl BlockRewriter {
         py: Python<'py>,
         original: Option<&Bound<'py, PyAny>>,
     ) -> Result<Bound<'py, PyAny>> {
-        let home = slf.as_super().state().home()?;
+        let owner = slf.as_super().state().current_owner()?;
         let block = {
-            let mut inner = home.lock();
+            let mut inner = owner.lock();
             let blocks = inner.builder()?.end_blocks();
-            let func = inner.parts()?.0;
+            let func = inner.func_and_vars()?.0;
             let mut blocks = blocks.into_iter();
             let first = blocks
                 .next()
@@ -92,7 +92,7 @@ impl BlockRewriter {
             }
             first
         };
-        let made = wrap_home_block(py, &home, block)?;
+        let made = wrap_owned_block(py, &owner, block)?;
         match original {
             Some(original) if made.eq(original)? => Ok(original.clone()),
             _ => Ok(made),
@@ -101,39 +101,39 @@ impl BlockRewriter {
 
     /// Whether the current block is a dataflow block.
     fn current_block_is_dataflow(slf: PyRef<'_, Self>) -> Result<bool> {
-        let home = slf.as_super().state().home()?;
-        let mut inner = home.lock();
+        let owner = slf.as_super().state().current_owner()?;
+        let mut inner = owner.lock();
         Ok(inner.builder()?.in_dataflow())
     }
 
     /// Adds a binding unchanged.
     fn emit_normalized(slf: PyRef<'_, Self>, binding: &Bound<'_, Binding>) -> Result<()> {
-        let home = slf.as_super().state().home()?;
-        guard(|| home.lock().add_binding(&binding.get().binding).map(|_| ()))
+        let owner = slf.as_super().state().current_owner()?;
+        catch_panic(|| owner.lock().add_binding(&binding.get().binding).map(|_| ()))
     }
 
     /// Converts an expression to A-normal form and infers its type. Bindings that this requires are
     /// added at the builder's current position.
     fn normalize<'py>(slf: PyRef<'_, Self>, expr: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
-        let node = needed(expr)?;
-        if let Ok(home) = slf.as_super().state().home() {
-            let e = guard(|| home.lock().lower(&node))?;
-            return wrap(expr.py(), in_func(&home, e));
+        let node = required_operand(expr)?;
+        if let Ok(owner) = slf.as_super().state().current_owner() {
+            let e = catch_panic(|| owner.lock().lower(&node))?;
+            return wrap(expr.py(), in_func(&owner, e));
         }
         if !matches!(node.get(), Node::Call(_)) {
             return Ok(expr.clone());
         }
         // Without a current function, a call is placed in a new function whose parameters are the
         // call's variables.
-        let home = Home::building();
-        let e = guard(|| {
-            let mut state = home.lock();
+        let owner = FuncOwner::building();
+        let e = catch_panic(|| {
+            let mut state = owner.lock();
             let e = state.lower(&node)?;
             let pure = !state.impure;
             state.finish(e, None, pure, |_| {})?;
             Ok(e)
         })?;
-        wrap(expr.py(), in_func(&home, e))
+        wrap(expr.py(), in_func(&owner, e))
     }
 
     /// The value that this builder bound to a variable, or `None` if it did not bind the variable.
@@ -141,13 +141,13 @@ impl BlockRewriter {
         slf: PyRef<'_, Self>,
         var: &Bound<'py, PyAny>,
     ) -> Result<Option<Bound<'py, PyAny>>> {
-        let node = needed(var)?;
-        let Ok(home) = slf.as_super().state().home() else { return Ok(None) };
+        let node = required_operand(var)?;
+        let Ok(owner) = slf.as_super().state().current_owner() else { return Ok(None) };
         let value = {
             let key = node.key();
-            let mut inner = home.lock();
+            let mut inner = owner.lock();
             let found = match key {
-                crate::relax::node::Key::Ident(ident) => inner.find(ident),
+                crate::relax::node::Key::Ident(ident) => inner.find_expr(ident),
                 _ => None,
             };
             let builder = inner.builder()?;
@@ -156,7 +156,7 @@ impl BlockRewriter {
                 _ => None,
             }
         };
-        value.map(|e| wrap(var.py(), in_func(&home, e))).transpose()
+        value.map(|e| wrap(var.py(), in_func(&owner, e))).transpose()
     }
 
     /// Binds a new value to the variable of a binding. If the type of the value differs, a new
@@ -169,13 +169,13 @@ impl BlockRewriter {
         value: &Bound<'py, PyAny>,
     ) -> Result<Bound<'py, PyAny>> {
         let old = binding.get().binding.clone();
-        let (var_node, value_node) = (needed(var)?, needed(value)?);
-        let home = slf.as_super().state().home()?;
-        let e = guard(|| {
-            let mut inner = home.lock();
+        let (var_node, value_node) = (required_operand(var)?, required_operand(value)?);
+        let owner = slf.as_super().state().current_owner()?;
+        let e = catch_panic(|| {
+            let mut inner = owner.lock();
             inner.rebind(&old, &var_node, &value_node)
         })?;
-        let made = in_func(&home, e);
+        let made = in_func(&owner, e);
         match var.cast::<Expr>() {
             Ok(v) if v.get().node.same(&made) => Ok(var.clone()),
             _ => wrap(var.py(), made),
@@ -183,7 +183,7 @@ impl BlockRewriter {
     }
 }
 
-impl crate::relax::home::HomeState {
+impl crate::relax::func_owner::OwnerState {
     /// Binds a value to a variable, or to a new variable of the same name if the types differ.
     /// Returns the expression of the bound variable.
     fn rebind(
@@ -200,7 +200,7 @@ impl crate::relax::home::HomeState {
         }
         let cast = cast.map(|c| crate::relax::sinfo::to_type(self, &c)).transpose()?;
         let v = self.lower(var)?;
-        let func = self.parts()?.0;
+        let func = self.func_and_vars()?.0;
         let ExprData::Var(v) = *func.expr(v) else {
             return Err(Error::Type("a binding defines a relax.Var".into()));
         };
@@ -213,9 +213,9 @@ impl crate::relax::home::HomeState {
             v
         } else {
             let name = self.builder()?.unique_name(&data.name);
-            self.parts()?.0.add_var(name, ty, data.dataflow, data.span)
+            self.func_and_vars()?.0.add_var(name, ty, data.dataflow, data.span)
         };
         self.builder()?.bind(Binding { var: v, value: e, cast: cast.into() });
-        Ok(self.parts()?.0.var_expr(v))
+        Ok(self.func_and_vars()?.0.var_expr(v))
     }
 }

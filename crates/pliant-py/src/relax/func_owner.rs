@@ -1,7 +1,7 @@
-//! [`Home`]: holds the function that expressions belong to, during its construction and afterwards.
+//! [`FuncOwner`]: holds the function that expressions belong to, during its construction and afterwards.
 //!
-//! A finished function has one home as long as Python holds any part of it, so equal parts compare
-//! equal however they were obtained. A function that is being rewritten lives in a *derived* home:
+//! A finished function has one owner as long as Python holds any part of it, so equal parts compare
+//! equal however they were obtained. A function that is being rewritten lives in a *derived* owner:
 //! a copy of the original function's arenas, in which the ids of the original stay valid.
 
 use std::ops::{Deref, DerefMut};
@@ -16,13 +16,13 @@ use pyo3::sync::MutexExt;
 use rustc_hash::FxHashMap;
 
 use crate::error::{Error, Result};
-use crate::relax::import::Memo;
+use crate::relax::import::ImportMemo;
 use crate::relax::node::{Ident, Key, Node, NodeRef, fresh_uid};
 use crate::relax::sinfo::{SInfo, from_type};
 
 /// A function that Python objects refer to. Expression handles keep it alive.
-pub struct Home {
-    state: Mutex<HomeState>,
+pub struct FuncOwner {
+    state: Mutex<OwnerState>,
     /// The thread that holds the lock, as a number from [`this_thread`], or 0 if no thread does.
     holder: AtomicUsize,
 }
@@ -30,7 +30,7 @@ pub struct Home {
 /// The panic message if a thread locks a function that it has already locked. This happens in
 /// Python code called during construction, such as the tensor expression of a user's operator. The
 /// code that catches panics turns it into an error.
-pub const BUSY: &str = "the function that is being built cannot be read from inside of an operator's definition: \
+pub const ALREADY_LOCKED: &str = "the function that is being built cannot be read from inside of an operator's definition: \
     use the operands that the definition is given";
 
 /// A number that identifies this thread among all living threads.
@@ -41,47 +41,47 @@ fn this_thread() -> usize {
     MARK.with(|mark| std::ptr::from_ref(mark) as usize)
 }
 
-/// The state of a home, locked.
-pub struct Locked<'a> {
-    home: &'a Home,
-    state: MutexGuard<'a, HomeState>,
+/// The state of an owner, locked.
+pub struct LockedState<'a> {
+    owner: &'a FuncOwner,
+    state: MutexGuard<'a, OwnerState>,
 }
 
-impl Deref for Locked<'_> {
-    type Target = HomeState;
+impl Deref for LockedState<'_> {
+    type Target = OwnerState;
 
-    fn deref(&self) -> &HomeState {
+    fn deref(&self) -> &OwnerState {
         &self.state
     }
 }
 
-impl DerefMut for Locked<'_> {
-    fn deref_mut(&mut self) -> &mut HomeState {
+impl DerefMut for LockedState<'_> {
+    fn deref_mut(&mut self) -> &mut OwnerState {
         &mut self.state
     }
 }
 
-impl Drop for Locked<'_> {
+impl Drop for LockedState<'_> {
     fn drop(&mut self) {
-        self.home.holder.store(0, Ordering::Relaxed);
+        self.owner.holder.store(0, Ordering::Relaxed);
     }
 }
 
 /// A function under construction or finished, with its links to expressions outside of it.
-pub struct HomeState {
+pub struct OwnerState {
     stage: Stage,
-    /// A number that identifies the home.
+    /// A number that identifies the owner.
     pub uid: u64,
-    /// The home that this one is derived from, and the number of expressions that both share.
-    base: Option<(Arc<Home>, u32)>,
+    /// The owner that this one is derived from, and the number of expressions that both share.
+    base: Option<(Arc<FuncOwner>, u32)>,
     /// The identities of expressions that were imported from elsewhere.
-    aliases: FxHashMap<ir::Expr, Ident>,
+    idents: FxHashMap<ir::Expr, Ident>,
     /// The inverse of `aliases`.
-    known: FxHashMap<Ident, ir::Expr>,
+    exprs_by_ident: FxHashMap<Ident, ir::Expr>,
     /// The results of imports from other functions, by their `uid`.
-    pub(super) memos: FxHashMap<u64, Memo>,
+    pub(super) import_memos: FxHashMap<u64, ImportMemo>,
     /// The converted types, except for those with shape variables.
-    infos: FxHashMap<ir::Type, SInfo>,
+    sinfo_cache: FxHashMap<ir::Type, SInfo>,
     /// The mapping between symbols and variables of tensor expressions.
     pub vars: VarMap,
     /// Placeholders that stand for expressions of this function.
@@ -95,51 +95,51 @@ pub struct HomeState {
     pub untyped_params: bool,
     /// Whether undefined variables are kept, because rewritten code is inserted later where they
     /// are defined.
-    pub keep_unknown: bool,
+    pub allow_undefined: bool,
     /// The nesting depths of the tuple types of tuples that were created.
-    pub(super) depths: FxHashMap<ir::Type, u32>,
+    pub(super) tuple_depths: FxHashMap<ir::Type, u32>,
     /// Whether a call with side effects was emitted.
     pub impure: bool,
-    pub(super) this: Weak<Home>,
+    pub(super) weak_self: Weak<FuncOwner>,
 }
 
 enum Stage {
     Building(Box<FunctionBuilder<'static>>),
-    Done(Arc<Function>),
-    Gone,
+    Finished(Arc<Function>),
+    Abandoned,
 }
 
-impl Home {
-    /// A home for a function under construction.
-    pub fn building() -> Arc<Home> {
-        Self::with(Stage::Building(Box::new(FunctionBuilder::new(pliant_ops::registry()))))
+impl FuncOwner {
+    /// An owner for a function under construction.
+    pub fn building() -> Arc<FuncOwner> {
+        Self::with_stage(Stage::Building(Box::new(FunctionBuilder::new(pliant_ops::registry()))))
     }
 
-    /// The home of a finished function.
-    pub fn done(func: Arc<Function>) -> Arc<Home> {
+    /// The owner of a finished function.
+    pub fn of(func: Arc<Function>) -> Arc<FuncOwner> {
         let key = Arc::as_ptr(&func) as usize;
-        if let Some(home) = homes().get(&key).and_then(Weak::upgrade) {
-            return home;
+        if let Some(owner) = owners().get(&key).and_then(Weak::upgrade) {
+            return owner;
         }
-        let home = Self::with(Stage::Done(func));
-        home.enter();
-        home
+        let owner = Self::with_stage(Stage::Finished(func));
+        owner.register();
+        owner
     }
 
-    /// Registers this home of a function that was just finished, so that [`done`](Self::done)
+    /// Registers this owner of a function that was just finished, so that [`of`](Self::of)
     /// returns it.
-    pub fn enter(self: &Arc<Self>) {
+    pub fn register(self: &Arc<Self>) {
         let key = self.lock().finished().map(|f| Arc::as_ptr(f) as usize);
         if let Some(key) = key {
-            homes().insert(key, Arc::downgrade(self));
+            owners().insert(key, Arc::downgrade(self));
         }
     }
 
-    /// A derived home in which the function of this home can be rewritten.
+    /// A derived owner in which the function of this owner can be rewritten.
     ///
     /// # Errors
     /// If the construction of the function was abandoned.
-    pub fn derive(self: &Arc<Self>) -> Result<Arc<Home>> {
+    pub fn derive(self: &Arc<Self>) -> Result<Arc<FuncOwner>> {
         let mut guarded = self.lock();
         let state = &mut *guarded;
         let func = state.func().ok_or_else(|| Error::Value("the function was given up".into()))?;
@@ -149,21 +149,21 @@ impl Home {
         }
         let shared = func.num_exprs() as u32;
         let builder = FunctionBuilder::resume(func, pliant_ops::registry());
-        let home = Self::with(Stage::Building(Box::new(builder)));
+        let owner = Self::with_stage(Stage::Building(Box::new(builder)));
         {
-            let mut derived = home.lock();
+            let mut derived = owner.lock();
             derived.vars = state.vars.clone();
             derived.globals = state.globals.clone();
             derived.base = Some((self.clone(), shared));
-            derived.keep_unknown = true;
+            derived.allow_undefined = true;
         }
-        Ok(home)
+        Ok(owner)
     }
 
-    /// The home of a function that differs from the one of this home only in annotations. The parts
+    /// The owner of a function that differs from the one of this owner only in annotations. The parts
     /// of both functions are identical.
-    pub fn variant(self: &Arc<Self>, func: Arc<Function>) -> Arc<Home> {
-        let home = Self::with(Stage::Done(func.clone()));
+    pub fn variant(self: &Arc<Self>, func: Arc<Function>) -> Arc<FuncOwner> {
+        let owner = Self::with_stage(Stage::Finished(func.clone()));
         let mut guarded = self.lock();
         let state = &mut *guarded;
         for v in func.syms.vars() {
@@ -171,44 +171,44 @@ impl Home {
         }
         let all = func.num_exprs() as u32;
         {
-            let mut made = home.lock();
-            made.vars = state.vars.clone();
-            // A variant of a variant is based on the first home, so that no chain builds up.
-            made.base = match &state.base {
+            let mut variant = owner.lock();
+            variant.vars = state.vars.clone();
+            // A variant of a variant is based on the first owner, so that no chain builds up.
+            variant.base = match &state.base {
                 Some((base, shared)) if *shared == all => Some((base.clone(), all)),
                 _ => Some((self.clone(), all)),
             };
         }
         drop(guarded);
-        home.enter();
-        home
+        owner.register();
+        owner
     }
 
-    fn with(stage: Stage) -> Arc<Home> {
-        Arc::new_cyclic(|this| Home {
+    fn with_stage(stage: Stage) -> Arc<FuncOwner> {
+        Arc::new_cyclic(|weak_self| FuncOwner {
             holder: AtomicUsize::new(0),
-            state: Mutex::new(HomeState {
+            state: Mutex::new(OwnerState {
                 stage,
                 uid: fresh_uid(),
                 base: None,
-                aliases: FxHashMap::default(),
-                known: FxHashMap::default(),
-                memos: FxHashMap::default(),
-                infos: FxHashMap::default(),
+                idents: FxHashMap::default(),
+                exprs_by_ident: FxHashMap::default(),
+                import_memos: FxHashMap::default(),
+                sinfo_cache: FxHashMap::default(),
                 vars: VarMap::new(),
                 te_sources: Vec::new(),
                 globals: FxHashMap::default(),
                 params_fixed: false,
                 untyped_params: false,
-                keep_unknown: false,
-                depths: FxHashMap::default(),
+                allow_undefined: false,
+                tuple_depths: FxHashMap::default(),
                 impure: false,
-                this: this.clone(),
+                weak_self: weak_self.clone(),
             }),
         })
     }
 
-    /// The address of the home, which is unique while the home lives.
+    /// The address of the owner, which is unique while the owner lives.
     pub fn address(&self) -> usize {
         std::ptr::from_ref(self) as usize
     }
@@ -216,15 +216,15 @@ impl Home {
     /// Locks the state.
     ///
     /// # Panics
-    /// With [`BUSY`] if this thread already holds the lock, because it would deadlock.
-    pub fn lock(&self) -> Locked<'_> {
+    /// With [`ALREADY_LOCKED`] if this thread already holds the lock, because it would deadlock.
+    pub fn lock(&self) -> LockedState<'_> {
         let state = match self.state.try_lock() {
             Ok(guard) => guard,
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
             Err(TryLockError::WouldBlock)
                 if self.holder.load(Ordering::Relaxed) == this_thread() =>
             {
-                std::panic::resume_unwind(Box::new(BUSY.to_string()))
+                std::panic::resume_unwind(Box::new(ALREADY_LOCKED.to_string()))
             }
             // The holder may run Python code, such as an operator of the user, and need the GIL. So
             // this thread must release the GIL while it waits.
@@ -232,7 +232,7 @@ impl Home {
                 .unwrap_or_else(PoisonError::into_inner),
         };
         self.holder.store(this_thread(), Ordering::Relaxed);
-        Locked { home: self, state }
+        LockedState { owner: self, state }
     }
 
     /// The type of an expression of the function.
@@ -247,29 +247,30 @@ impl Home {
     }
 }
 
-/// The homes of finished functions, by the functions' addresses.
-fn homes() -> MutexGuard<'static, FxHashMap<usize, Weak<Home>>> {
-    static HOMES: LazyLock<Mutex<FxHashMap<usize, Weak<Home>>>> = LazyLock::new(Mutex::default);
-    HOMES.lock().unwrap_or_else(PoisonError::into_inner)
+/// The owners of finished functions, by the functions' addresses.
+fn owners() -> MutexGuard<'static, FxHashMap<usize, Weak<FuncOwner>>> {
+    static OWNERS: LazyLock<Mutex<FxHashMap<usize, Weak<FuncOwner>>>> =
+        LazyLock::new(Mutex::default);
+    OWNERS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Drop for Home {
+impl Drop for FuncOwner {
     fn drop(&mut self) {
         let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
-        if let Stage::Done(func) = &state.stage {
+        if let Stage::Finished(func) = &state.stage {
             let key = Arc::as_ptr(func) as usize;
-            let mut homes = homes();
-            if homes.get(&key).is_some_and(|home| home.strong_count() == 0) {
-                homes.remove(&key);
+            let mut owners = owners();
+            if owners.get(&key).is_some_and(|owner| owner.strong_count() == 0) {
+                owners.remove(&key);
             }
         }
     }
 }
 
-impl HomeState {
+impl OwnerState {
     /// The identity of an expression, which copies of it share.
     pub fn ident(&self, e: ir::Expr) -> Ident {
-        if let Some(&ident) = self.aliases.get(&e) {
+        if let Some(&ident) = self.idents.get(&e) {
             return ident;
         }
         match &self.base {
@@ -287,35 +288,35 @@ impl HomeState {
         }
     }
 
-    /// The expression of this home with the given identity.
-    pub fn find(&self, ident: Ident) -> Option<ir::Expr> {
-        if let Some(&e) = self.known.get(&ident) {
+    /// The expression of this owner with the given identity.
+    pub fn find_expr(&self, ident: Ident) -> Option<ir::Expr> {
+        if let Some(&e) = self.exprs_by_ident.get(&ident) {
             return Some(e);
         }
         if ident.0 == self.uid {
             return Some(ir::Expr::from_u32(ident.1));
         }
         let (base, shared) = self.base.as_ref()?;
-        base.lock().find(ident).filter(|e| e.as_u32() < *shared)
+        base.lock().find_expr(ident).filter(|e| e.as_u32() < *shared)
     }
 
     /// Records the identity of an expression.
-    pub fn tie(&mut self, ident: Ident, e: ir::Expr) {
-        self.aliases.insert(e, ident);
-        self.known.insert(ident, e);
+    pub fn set_ident(&mut self, ident: Ident, e: ir::Expr) {
+        self.idents.insert(e, ident);
+        self.exprs_by_ident.insert(ident, e);
     }
 
-    /// Whether ids of `home` are valid here: that holds for this home and for the one that it is
+    /// Whether ids of `owner` are valid here: that holds for this owner and for the one that it is
     /// derived from.
-    pub fn is_native(&self, home: &Arc<Home>) -> bool {
-        std::ptr::eq(Arc::as_ptr(home), self.this.as_ptr())
-            || self.base.as_ref().is_some_and(|(base, _)| Arc::ptr_eq(base, home))
+    pub fn shares_ids_with(&self, owner: &Arc<FuncOwner>) -> bool {
+        std::ptr::eq(Arc::as_ptr(owner), self.weak_self.as_ptr())
+            || self.base.as_ref().is_some_and(|(base, _)| Arc::ptr_eq(base, owner))
     }
 
     /// Ends rewriting. The result can still be inspected.
-    pub fn seal(&mut self) {
-        if let Stage::Building(b) = std::mem::replace(&mut self.stage, Stage::Gone) {
-            self.stage = Stage::Done(Arc::new(b.into_func()));
+    pub fn finish_rewrite(&mut self) {
+        if let Stage::Building(b) = std::mem::replace(&mut self.stage, Stage::Abandoned) {
+            self.stage = Stage::Finished(Arc::new(b.into_func()));
         }
     }
 
@@ -323,15 +324,15 @@ impl HomeState {
     pub fn func(&self) -> Option<&Function> {
         match &self.stage {
             Stage::Building(b) => Some(b.func()),
-            Stage::Done(f) => Some(f),
-            Stage::Gone => None,
+            Stage::Finished(f) => Some(f),
+            Stage::Abandoned => None,
         }
     }
 
     /// The finished function.
     pub fn finished(&self) -> Option<&Arc<Function>> {
         match &self.stage {
-            Stage::Done(f) => Some(f),
+            Stage::Finished(f) => Some(f),
             _ => None,
         }
     }
@@ -343,10 +344,10 @@ impl HomeState {
     pub fn builder(&mut self) -> Result<&mut FunctionBuilder<'static>> {
         match &mut self.stage {
             Stage::Building(b) => Ok(b),
-            Stage::Done(_) => {
+            Stage::Finished(_) => {
                 Err(Error::Value("the function is finished: nothing can be added to it".into()))
             }
-            Stage::Gone => Err(Error::Value("the function was given up".into())),
+            Stage::Abandoned => Err(Error::Value("the function was given up".into())),
         }
     }
 
@@ -354,7 +355,7 @@ impl HomeState {
     ///
     /// # Errors
     /// As for [`builder`](Self::builder).
-    pub fn parts(&mut self) -> Result<(&mut Function, &mut VarMap)> {
+    pub fn func_and_vars(&mut self) -> Result<(&mut Function, &mut VarMap)> {
         match &mut self.stage {
             Stage::Building(b) => Ok((b.func_mut(), &mut self.vars)),
             _ => Err(Error::Value("the function is finished: nothing can be added to it".into())),
@@ -370,12 +371,12 @@ impl HomeState {
         edit: impl FnOnce(&mut Function),
     ) -> Result<Arc<Function>> {
         self.builder()?;
-        match std::mem::replace(&mut self.stage, Stage::Gone) {
+        match std::mem::replace(&mut self.stage, Stage::Abandoned) {
             Stage::Building(b) => {
                 let mut func = b.finish(result, ret_ty, pure);
                 edit(&mut func);
                 let func = Arc::new(func);
-                self.stage = Stage::Done(func.clone());
+                self.stage = Stage::Finished(func.clone());
                 Ok(func)
             }
             _ => Err(Error::Internal("the stage was just checked".into())),
@@ -383,37 +384,37 @@ impl HomeState {
     }
 
     /// Abandons the construction.
-    pub fn give_up(&mut self) {
+    pub fn abandon(&mut self) {
         if matches!(self.stage, Stage::Building(_)) {
-            self.stage = Stage::Gone;
+            self.stage = Stage::Abandoned;
         }
     }
 
     /// A type of the function, converted to a type that belongs to no function.
     pub fn sinfo_of(&mut self, ty: ir::Type) -> SInfo {
-        if let Some(info) = self.infos.get(&ty) {
+        if let Some(info) = self.sinfo_cache.get(&ty) {
             return info.clone();
         }
-        let info = self.make_sinfo(ty);
+        let info = self.convert_type(ty);
         let plain = self.func().is_some_and(|f| ir::visit::type_vars(f, ty).is_empty());
-        // A type with a shape variable refers to this home. Caching it would create a reference
+        // A type with a shape variable refers to this owner. Caching it would create a reference
         // cycle.
         if plain {
-            self.infos.insert(ty, info.clone());
+            self.sinfo_cache.insert(ty, info.clone());
         }
         info
     }
 
-    fn make_sinfo(&mut self, ty: ir::Type) -> SInfo {
-        let this = self.this.upgrade();
-        let HomeState { stage, vars, .. } = self;
+    fn convert_type(&mut self, ty: ir::Type) -> SInfo {
+        let owner = self.weak_self.upgrade();
+        let OwnerState { stage, vars, .. } = self;
         let func: &Function = match stage {
             Stage::Building(b) => b.func(),
-            Stage::Done(f) => f,
-            Stage::Gone => return SInfo::Object,
+            Stage::Finished(f) => f,
+            Stage::Abandoned => return SInfo::Object,
         };
-        let wrap = |v: ir::Var| match &this {
-            Some(home) => NodeRef::new(Node::InFunc(home.clone(), func.var_expr(v))),
+        let wrap = |v: ir::Var| match &owner {
+            Some(owner) => NodeRef::new(Node::InFunc(owner.clone(), func.var_expr(v))),
             None => NodeRef::new(Node::Str(func.var(v).name.clone())),
         };
         from_type(func, vars, ty, &wrap)
@@ -421,7 +422,7 @@ impl HomeState {
 }
 
 /// The signature of an operator.
-pub fn signature(op: pliant_ir::Op) -> Result<&'static OpSignature> {
+pub fn op_signature(op: pliant_ir::Op) -> Result<&'static OpSignature> {
     pliant_ops::registry()
         .signature(op)
         .ok_or_else(|| Error::Value(format!("operator {op} is not declared")))

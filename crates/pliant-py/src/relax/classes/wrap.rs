@@ -36,8 +36,8 @@ fn class_of(node: &NodeRef) -> Class {
     match node.get() {
         Node::Var(v) if v.0.dataflow => Class::DataflowVar,
         Node::Var(_) => Class::Var,
-        Node::InFunc(home, e) => {
-            let state = home.lock();
+        Node::InFunc(owner, e) => {
+            let state = owner.lock();
             // An abandoned function has no expressions left. During its construction, only its
             // variables were passed to Python code.
             state.func().map_or(Class::Var, |f| match f.expr(*e) {

@@ -12,7 +12,7 @@ use crate::relax::classes::{Expr, wrap};
 use crate::relax::convert::{sinfo, sinfo_list};
 use crate::relax::node::{Node, NodeRef};
 use crate::relax::sinfo::{SInfo, SShape};
-use crate::runtime::import::parse_dtype;
+use crate::runtime::array_import::parse_dtype;
 use crate::tir::classes::wrap as wrap_prim;
 use crate::tir::expr::{prim_list, tuple_of};
 

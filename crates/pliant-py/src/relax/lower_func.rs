@@ -8,26 +8,29 @@ use pliant_ir::relax::{self as ir, ExprData, type_lattice};
 use rustc_hash::FxHashSet;
 
 use crate::error::{Error, Result};
-use crate::relax::home::{Home, HomeState};
+use crate::relax::func_owner::{FuncOwner, OwnerState};
 use crate::relax::node::{FreeVar, Node, NodeRef};
 use crate::relax::seq::{
-    BindingRef, BlockNode, BlockRef, FreeBinding, FuncParts, Globals, IfNode, SeqNode,
+    BindingRef, BlockNode, BlockRef, FreeBinding, FuncParts, GlobalTypes, IfNode, SeqNode,
 };
 use crate::relax::sinfo::{SInfo, sinfo_of, to_type};
 
-/// Builds a function from its parts, in a new home.
+/// Builds a function from its parts, in a new owner.
 ///
 /// # Errors
 /// If a variable is neither a parameter nor defined, or if a type rule fails.
-pub fn function(parts: &FuncParts, globals: Globals) -> Result<Arc<Home>> {
-    let home = Home::building();
+pub fn build_function(parts: &FuncParts, globals: GlobalTypes) -> Result<Arc<FuncOwner>> {
+    let owner = FuncOwner::building();
     {
-        let mut state = home.lock();
+        let mut state = owner.lock();
         state.globals = globals;
         for (i, param) in parts.params.iter().enumerate() {
             if parts.params[..i].iter().any(|other| other.key() == param.key()) {
-                let name = crate::relax::views::var_name(param);
-                return Err(twice(&format!("a parameter of this function (number {i})"), &name));
+                let name = crate::relax::accessors::name_or_text(param);
+                return Err(redefinition_error(
+                    &format!("a parameter of this function (number {i})"),
+                    &name,
+                ));
             }
             let var = state.param(param)?;
             state.builder()?.push_param(var);
@@ -41,11 +44,11 @@ pub fn function(parts: &FuncParts, globals: Globals) -> Result<Arc<Home>> {
             func.private = parts.private;
         })?;
     }
-    home.enter();
-    Ok(home)
+    owner.register();
+    Ok(owner)
 }
 
-impl HomeState {
+impl OwnerState {
     /// A parameter from its variable.
     fn param(&mut self, node: &NodeRef) -> Result<ir::Var> {
         match node.get() {
@@ -59,35 +62,35 @@ impl HomeState {
                 let ty = to_type(self, info)?;
                 // A rewritten body may have used the parameter before the function that declares it
                 // was created.
-                if self.keep_unknown
-                    && let Some(e) = self.find(var.ident())
-                    && let ExprData::Var(v) = *self.parts()?.0.expr(e)
+                if self.allow_undefined
+                    && let Some(e) = self.find_expr(var.ident())
+                    && let ExprData::Var(v) = *self.func_and_vars()?.0.expr(e)
                     && self.builder()?.value_of(v).is_none()
                 {
-                    self.parts()?.0.var_mut(v).ty = ty;
+                    self.func_and_vars()?.0.var_mut(v).ty = ty;
                     return Ok(v);
                 }
                 self.new_var(var, ty, false)
             }
-            Node::InFunc(home, e) => match self.var_of(home, *e)? {
-                Some(v) if self.is_native(home) => Ok(v),
-                Some(v) => self.import_with(home, |_| Vec::new(), |i| i.define(v)),
+            Node::InFunc(owner, e) => match self.var_of(owner, *e)? {
+                Some(v) if self.shares_ids_with(owner) => Ok(v),
+                Some(v) => self.import_with(owner, |_| Vec::new(), |i| i.define(v)),
                 None => Err(not_a_var("a parameter")),
             },
             _ => Err(not_a_var("a parameter")),
         }
     }
 
-    /// The variable that an expression of a home refers to, if the expression is a variable.
-    fn var_of(&self, home: &Arc<Home>, e: ir::Expr) -> Result<Option<ir::Var>> {
+    /// The variable that an expression of an owner refers to, if the expression is a variable.
+    fn var_of(&self, owner: &Arc<FuncOwner>, e: ir::Expr) -> Result<Option<ir::Var>> {
         let of = |f: &ir::Function| match f.expr(e) {
             ExprData::Var(v) => Some(*v),
             _ => None,
         };
-        if self.is_native(home) {
+        if self.shares_ids_with(owner) {
             return Ok(self.func().and_then(of));
         }
-        Ok(home.lock().func().and_then(of))
+        Ok(owner.lock().func().and_then(of))
     }
 
     /// A new variable of this function for a variable of the user.
@@ -96,20 +99,20 @@ impl HomeState {
         let name = builder.unique_name(&var.0.name);
         let v = builder.func_mut().add_var(name, ty, dataflow, pliant_diag::Span::NONE);
         let e = builder.func().var_expr(v);
-        self.tie(var.ident(), e);
+        self.set_ident(var.ident(), e);
         Ok(v)
     }
 
     /// A variable that is not defined in this function.
-    pub(super) fn add_unbound(&mut self, var: &FreeVar) -> Result<ir::Expr> {
+    pub(super) fn add_undefined(&mut self, var: &FreeVar) -> Result<ir::Expr> {
         let ty = to_type(self, var.0.sinfo.as_ref().unwrap_or(&SInfo::Object))?;
         let v = self.new_var(var, ty, var.0.dataflow)?;
-        Ok(self.parts()?.0.var_expr(v))
+        Ok(self.func_and_vars()?.0.var_expr(v))
     }
 
     /// The type of a result as callers see it. Sizes that are defined only in the body are dropped.
-    pub fn escaping(&mut self, ty: ir::Type, params: &[ir::Var]) -> Result<ir::Type> {
-        let func = self.parts()?.0;
+    pub fn type_for_callers(&mut self, ty: ir::Type, params: &[ir::Var]) -> Result<ir::Type> {
+        let func = self.func_and_vars()?.0;
         let mut known = FxHashSet::default();
         for &p in params {
             known.extend(type_lattice::definable_syms(func, func.var(p).ty));
@@ -118,7 +121,7 @@ impl HomeState {
     }
 
     fn ret_ty(&mut self, parts: &FuncParts, result: ir::Expr) -> Result<ir::Type> {
-        let params = self.parts()?.0.params().to_vec();
+        let params = self.func_and_vars()?.0.params().to_vec();
         self.result_ty(parts, &params, result)
     }
 
@@ -129,20 +132,20 @@ impl HomeState {
         result: ir::Expr,
     ) -> Result<ir::Type> {
         let declared = parts.ret.as_ref().map(|r| to_type(self, r)).transpose()?;
-        let func = self.parts()?.0;
+        let func = self.func_and_vars()?.0;
         let ty = func.expr_ty(result);
         match declared {
-            Some(ret) if !parts.adapt || !type_lattice::is_subtype(func, ty, ret).is_no() => {
+            Some(ret) if !parts.replace_ret || !type_lattice::is_subtype(func, ty, ret).is_no() => {
                 Ok(ret)
             }
-            _ => self.escaping(ty, params),
+            _ => self.type_for_callers(ty, params),
         }
     }
 
     /// Adds the bindings of a sequence at the builder's current position and returns its result.
     ///
     /// # Errors
-    /// As for [`function`].
+    /// As for [`build_function`].
     pub fn body(&mut self, node: &NodeRef) -> Result<ir::Expr> {
         match node.get() {
             Node::Seq(SeqNode::Free { blocks, body }) => {
@@ -151,17 +154,21 @@ impl HomeState {
                 }
                 self.lower(body)
             }
-            Node::Seq(SeqNode::In(home, seq)) => {
-                let data = if self.is_native(home) {
+            Node::Seq(SeqNode::In(owner, seq)) => {
+                let data = if self.shares_ids_with(owner) {
                     self.func().map(|f| f.seq(*seq).clone())
                 } else {
-                    home.lock().func().map(|f| f.seq(*seq).clone())
+                    owner.lock().func().map(|f| f.seq(*seq).clone())
                 };
                 let data = data.ok_or_else(|| Error::Value("the function was given up".into()))?;
                 for block in data.blocks {
-                    self.add_block(&BlockRef::new(BlockNode::In(home.clone(), block)))?;
+                    self.add_block(&BlockRef::new(BlockNode::In(owner.clone(), block)))?;
                 }
-                if self.is_native(home) { Ok(data.result) } else { self.import(home, data.result) }
+                if self.shares_ids_with(owner) {
+                    Ok(data.result)
+                } else {
+                    self.import(owner, data.result)
+                }
             }
             _ => self.lower(node),
         }
@@ -169,9 +176,11 @@ impl HomeState {
 
     fn add_block(&mut self, block: &BlockRef) -> Result<()> {
         match block.get() {
-            BlockNode::In(home, b) if self.is_native(home) => self.builder()?.push_block(*b),
-            BlockNode::In(home, b) => {
-                let block = self.import_block(home, *b)?;
+            BlockNode::In(owner, b) if self.shares_ids_with(owner) => {
+                self.builder()?.push_block(*b)
+            }
+            BlockNode::In(owner, b) => {
+                let block = self.import_block(owner, *b)?;
                 self.builder()?.push_block(block);
             }
             BlockNode::Free { dataflow, bindings, .. } => {
@@ -199,11 +208,11 @@ impl HomeState {
                 self.add_binding(&bindings[i])?;
             }
             let run = &bindings[i..i + run];
-            let vars: Result<Vec<_>> = run.iter().map(|b| self.declare(b)).collect();
+            let vars: Result<Vec<_>> = run.iter().map(|b| self.declare_function_var(b)).collect();
             for (binding, var) in run.iter().zip(vars?) {
                 match (binding, var) {
-                    (BindingRef::In(home, b), Some(var)) => {
-                        let value = self.import(home, b.value)?;
+                    (BindingRef::In(owner, b), Some(var)) => {
+                        let value = self.import(owner, b.value)?;
                         self.builder()?.bind(ir::Binding::bind(var, value));
                     }
                     _ => drop(self.add_binding(binding)?),
@@ -215,12 +224,12 @@ impl HomeState {
     }
 
     fn is_function(&self, binding: &BindingRef) -> bool {
-        // A native value is bound unchanged. It must not be inspected through its home, which may
+        // A native value is bound unchanged. It must not be inspected through its owner, which may
         // be this locked one.
         match binding {
-            BindingRef::In(home, _) if self.is_native(home) => false,
+            BindingRef::In(owner, _) if self.shares_ids_with(owner) => false,
             BindingRef::Free(b) => match b.value.get() {
-                Node::InFunc(home, e) if self.is_native(home) => {
+                Node::InFunc(owner, e) if self.shares_ids_with(owner) => {
                     self.func().is_some_and(|f| matches!(f.expr(*e), ExprData::Func(_)))
                 }
                 _ => binding.is_function(),
@@ -231,11 +240,11 @@ impl HomeState {
 
     /// Declares the variable of a local function before its body, if its type is known. Returns the
     /// variable if it was imported from another function.
-    fn declare(&mut self, binding: &BindingRef) -> Result<Option<ir::Var>> {
+    fn declare_function_var(&mut self, binding: &BindingRef) -> Result<Option<ir::Var>> {
         let b = match binding {
-            BindingRef::In(home, _) if self.is_native(home) => return Ok(None),
-            BindingRef::In(home, b) => {
-                return self.import_with(home, |_| Vec::new(), |i| Some(i.define(b.var)));
+            BindingRef::In(owner, _) if self.shares_ids_with(owner) => return Ok(None),
+            BindingRef::In(owner, b) => {
+                return self.import_with(owner, |_| Vec::new(), |i| Some(i.define(b.var)));
             }
             BindingRef::Free(b) => b,
         };
@@ -250,9 +259,9 @@ impl HomeState {
                 let ty = to_type(self, &info)?;
                 self.new_var(var, ty, false)?;
             }
-            (Node::InFunc(home, e), _) if !self.is_native(home) => {
-                if let Some(v) = self.var_of(home, *e)? {
-                    self.import_with(home, |_| Vec::new(), |i| i.define(v))?;
+            (Node::InFunc(owner, e), _) if !self.shares_ids_with(owner) => {
+                if let Some(v) = self.var_of(owner, *e)? {
+                    self.import_with(owner, |_| Vec::new(), |i| i.define(v))?;
                 }
             }
             _ => {}
@@ -263,11 +272,11 @@ impl HomeState {
     /// Adds one binding at the builder's current position.
     ///
     /// # Errors
-    /// As for [`function`].
+    /// As for [`build_function`].
     pub fn add_binding(&mut self, binding: &BindingRef) -> Result<ir::Binding> {
         let binding = match binding {
-            BindingRef::In(home, b) if self.is_native(home) => *b,
-            BindingRef::In(home, b) => self.import_binding(home, *b)?,
+            BindingRef::In(owner, b) if self.shares_ids_with(owner) => *b,
+            BindingRef::In(owner, b) => self.import_binding(owner, *b)?,
             BindingRef::Free(b) => self.free_binding(b)?,
         };
         self.builder()?.bind(binding);
@@ -280,15 +289,19 @@ impl HomeState {
         if cast.is_some() {
             value = self.builder()?.operand(value);
         }
-        let ty = cast.unwrap_or(self.parts()?.0.expr_ty(value));
+        let ty = cast.unwrap_or(self.func_and_vars()?.0.expr_ty(value));
         let var = self.bound_var(&b.var, ty)?;
         Ok(ir::Binding { var, value, cast: cast.into() })
     }
 
     /// The variable imported from another function, if no binding defines it yet.
-    fn declared(&mut self, home: &Arc<Home>, e: ir::Expr) -> Result<Option<ir::Var>> {
-        let ident = home.lock().ident(e);
-        let Some(here) = self.find(ident) else { return Ok(None) };
+    fn imported_unbound_var(
+        &mut self,
+        owner: &Arc<FuncOwner>,
+        e: ir::Expr,
+    ) -> Result<Option<ir::Var>> {
+        let ident = owner.lock().ident(e);
+        let Some(here) = self.find_expr(ident) else { return Ok(None) };
         let builder = self.builder()?;
         Ok(match *builder.func().expr(here) {
             ExprData::Var(v) if builder.value_of(v).is_none() => Some(v),
@@ -306,32 +319,32 @@ impl HomeState {
                 let ty = declared.unwrap_or(ty);
                 // A local function is declared before its body, and a variable may be used before
                 // it is bound.
-                if let Some(e) = self.find(var.ident())
-                    && let ExprData::Var(v) = *self.parts()?.0.expr(e)
+                if let Some(e) = self.find_expr(var.ident())
+                    && let ExprData::Var(v) = *self.func_and_vars()?.0.expr(e)
                 {
                     let fresh = self.builder()?.value_of(v).is_none()
-                        && !self.parts()?.0.params().contains(&v);
+                        && !self.func_and_vars()?.0.params().contains(&v);
                     if fresh {
-                        self.parts()?.0.var_mut(v).ty = ty;
+                        self.func_and_vars()?.0.var_mut(v).ty = ty;
                         return Ok(v);
                     }
-                    if self.params_fixed && !self.keep_unknown {
-                        return Err(twice("defined", &var.0.name));
+                    if self.params_fixed && !self.allow_undefined {
+                        return Err(redefinition_error("defined", &var.0.name));
                     }
                 }
                 return self.new_var(var, ty, in_dataflow && var.0.dataflow);
             }
-            Node::InFunc(home, e) => match self.var_of(home, *e)? {
-                Some(v) if self.is_native(home) => v,
-                Some(v) => match self.declared(home, *e)? {
+            Node::InFunc(owner, e) => match self.var_of(owner, *e)? {
+                Some(v) if self.shares_ids_with(owner) => v,
+                Some(v) => match self.imported_unbound_var(owner, *e)? {
                     Some(v) => v,
-                    None => self.import_with(home, |_| Vec::new(), |i| i.define(v))?,
+                    None => self.import_with(owner, |_| Vec::new(), |i| i.define(v))?,
                 },
                 None => return Err(not_a_var("what a binding defines")),
             },
             _ => return Err(not_a_var("what a binding defines")),
         };
-        let func = self.parts()?.0;
+        let func = self.func_and_vars()?.0;
         let old = func.var(var).ty;
         if !type_lattice::is_subtype(func, ty, old).is_yes() {
             func.var_mut(var).ty = ty;
@@ -359,7 +372,7 @@ impl HomeState {
             result?;
             branches.push(seq);
         }
-        let func = self.parts()?.0;
+        let func = self.func_and_vars()?.0;
         let (a, b) = (func.seq(branches[0]).result, func.seq(branches[1]).result);
         let (a, b) = (func.expr_ty(a), func.expr_ty(b));
         let ty = type_lattice::lca(func, a, b);
@@ -370,16 +383,16 @@ impl HomeState {
     /// A function inside this one.
     pub(super) fn local_function(&mut self, parts: &FuncParts) -> Result<ir::Expr> {
         self.builder()?.begin_func();
-        let made = self.local_body(parts);
-        let (result, ret, pure) = match &made {
-            Ok(made) => *made,
+        let built = self.local_body(parts);
+        let (result, ret, pure) = match &built {
+            Ok(built) => *built,
             Err(_) => {
-                let unit = self.parts()?.0.tuple(&[]);
+                let unit = self.func_and_vars()?.0.tuple(&[]);
                 (unit, None, true)
             }
         };
         let func = self.builder()?.end_func(result, ret, pure);
-        made?;
+        built?;
         Ok(func)
     }
 
@@ -400,13 +413,13 @@ impl HomeState {
         let result = self.builder()?.operand(result);
         let ret = match &parts.ret {
             Some(_) => self.result_ty(parts, &params, result)?,
-            None => self.parts()?.0.expr_ty(result),
+            None => self.func_and_vars()?.0.expr_ty(result),
         };
         Ok((result, Some(ret), pure))
     }
 }
 
-fn twice(what: &str, name: &str) -> Error {
+fn redefinition_error(what: &str, name: &str) -> Error {
     Error::Value(format!(
         "variable {name} is already defined, and is {what} again (help: make another one of it, \
          relax.Var(\"{name}\", ...))"

@@ -13,7 +13,7 @@ use crate::tir::body::PrimFuncBody;
 
 /// The objects of variables and buffers.
 #[derive(Clone, Default)]
-pub struct Objects {
+pub struct ObjectMap {
     /// The objects of variables.
     pub vars: FxHashMap<Var, te::Var>,
     /// The objects of buffers.
@@ -23,12 +23,12 @@ pub struct Objects {
 /// The data shared by functions that differ only in their attributes.
 #[derive(Default)]
 struct Shared {
-    objects: Objects,
+    objects: ObjectMap,
     body: OnceLock<Py<PrimFuncBody>>,
 }
 
 /// A loop function with its Python objects.
-pub struct Seen {
+pub struct PrimFuncObjects {
     /// The function. Its address is the key of this entry, so it must stay alive as long as the
     /// entry.
     pub func: Arc<PrimFunc>,
@@ -36,37 +36,37 @@ pub struct Seen {
 }
 
 /// All live entries, by the addresses of the functions.
-fn all() -> MutexGuard<'static, FxHashMap<usize, Weak<Seen>>> {
-    static ALL: OnceLock<Mutex<FxHashMap<usize, Weak<Seen>>>> = OnceLock::new();
-    ALL.get_or_init(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner)
+fn registry() -> MutexGuard<'static, FxHashMap<usize, Weak<PrimFuncObjects>>> {
+    static REGISTRY: OnceLock<Mutex<FxHashMap<usize, Weak<PrimFuncObjects>>>> = OnceLock::new();
+    REGISTRY.get_or_init(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Seen {
+impl PrimFuncObjects {
     /// The entry of a function, which is created if there is none.
-    pub fn of(func: Arc<PrimFunc>) -> Arc<Seen> {
-        let known = all().get(&(Arc::as_ptr(&func) as usize)).and_then(Weak::upgrade);
-        known.unwrap_or_else(|| Self::enter(func, Arc::default()))
+    pub fn of(func: Arc<PrimFunc>) -> Arc<PrimFuncObjects> {
+        let known = registry().get(&(Arc::as_ptr(&func) as usize)).and_then(Weak::upgrade);
+        known.unwrap_or_else(|| Self::register(func, Arc::default()))
     }
 
     /// An entry for the same function with other attributes.
-    pub fn alike(&self, func: PrimFunc) -> Arc<Seen> {
-        Self::enter(Arc::new(func), self.shared.clone())
+    pub fn with_same_body(&self, func: PrimFunc) -> Arc<PrimFuncObjects> {
+        Self::register(Arc::new(func), self.shared.clone())
     }
 
     /// An entry for a new function whose variables and buffers have these objects.
-    pub fn with(func: PrimFunc, objects: Objects) -> Arc<Seen> {
-        Self::enter(Arc::new(func), Arc::new(Shared { objects, body: OnceLock::new() }))
+    pub fn with_objects(func: PrimFunc, objects: ObjectMap) -> Arc<PrimFuncObjects> {
+        Self::register(Arc::new(func), Arc::new(Shared { objects, body: OnceLock::new() }))
     }
 
-    fn enter(func: Arc<PrimFunc>, shared: Arc<Shared>) -> Arc<Seen> {
+    fn register(func: Arc<PrimFunc>, shared: Arc<Shared>) -> Arc<PrimFuncObjects> {
         let address = Arc::as_ptr(&func) as usize;
-        let seen = Arc::new(Seen { func, shared });
-        let mut all = all();
-        if all.len() == all.capacity() {
-            all.retain(|_, seen| seen.strong_count() > 0);
+        let objects = Arc::new(PrimFuncObjects { func, shared });
+        let mut registry = registry();
+        if registry.len() == registry.capacity() {
+            registry.retain(|_, objects| objects.strong_count() > 0);
         }
-        all.insert(address, Arc::downgrade(&seen));
-        seen
+        registry.insert(address, Arc::downgrade(&objects));
+        objects
     }
 
     /// The body as a Python object.

@@ -12,28 +12,28 @@ use pyo3::types::{PyDict, PyTuple, PyType};
 use crate::error::{Error, Result};
 use crate::relax::classes::wrap;
 use crate::relax::convert::{attr_object, attr_value};
-use crate::relax::home::Home;
+use crate::relax::func_owner::FuncOwner;
 use crate::relax::node::{CalleeNode, Node, NodeRef, Scalar};
 use crate::relax::seq::{BindingRef, SeqNode};
 use crate::relax::sinfo::SInfo;
 
 /// The text of an expression.
 pub fn text(node: &NodeRef) -> String {
-    write(node, 0)
+    text_at_depth(node, 0)
 }
 
-fn write(node: &NodeRef, depth: u32) -> String {
+fn text_at_depth(node: &NodeRef, depth: u32) -> String {
     const MAX_DEPTH: u32 = 20;
     if depth > MAX_DEPTH {
         return "...".to_string();
     }
     let list = |nodes: &[NodeRef]| {
-        let parts: Vec<String> = nodes.iter().map(|n| write(n, depth + 1)).collect();
+        let parts: Vec<String> = nodes.iter().map(|n| text_at_depth(n, depth + 1)).collect();
         parts.join(", ")
     };
     match node.get() {
-        Node::InFunc(home, e) => {
-            let state = home.lock();
+        Node::InFunc(owner, e) => {
+            let state = owner.lock();
             state.func().map_or_else(String::new, |f| expr_text(f, *e, pliant_ops::registry()))
         }
         Node::Var(v) => v.0.name.to_string(),
@@ -53,26 +53,31 @@ fn write(node: &NodeRef, depth: u32) -> String {
         Node::Tuple(fields) => {
             format!("({}{})", list(fields), if fields.len() == 1 { "," } else { "" })
         }
-        Node::GetItem(tuple, i) => format!("{}[{i}]", write(tuple, depth + 1)),
+        Node::GetItem(tuple, i) => format!("{}[{i}]", text_at_depth(tuple, depth + 1)),
         Node::Call(call) => {
             let callee = match &call.callee {
                 CalleeNode::Op(op) => format!("R.{}", op.short_name()),
-                CalleeNode::Expr(e) => write(e, depth + 1),
+                CalleeNode::Expr(e) => text_at_depth(e, depth + 1),
             };
             format!("{callee}({})", list(&call.args))
         }
         Node::If(choice) => {
             let [cond, a, b] = choice.parts();
             let depth = depth + 1;
-            format!("if {}: {} else: {}", write(&cond, depth), write(&a, depth), write(&b, depth))
+            format!(
+                "if {}: {} else: {}",
+                text_at_depth(&cond, depth),
+                text_at_depth(&a, depth),
+                text_at_depth(&b, depth)
+            )
         }
-        Node::Seq(seq) => write_seq(seq, depth + 1),
+        Node::Seq(seq) => seq_text(seq, depth + 1),
         Node::Func(func) => {
             let data = func.data();
-            format!("lambda {}: {}", list(&data.params), write(&data.body, depth + 1))
+            format!("lambda {}: {}", list(&data.params), text_at_depth(&data.body, depth + 1))
         }
-        Node::Root(home) => {
-            let state = home.lock();
+        Node::Root(owner) => {
+            let state = owner.lock();
             let names = state.func().map(|f| {
                 let names: Vec<&str> = f.params().iter().map(|&p| &*f.var(p).name).collect();
                 names.join(", ")
@@ -82,7 +87,7 @@ fn write(node: &NodeRef, depth: u32) -> String {
     }
 }
 
-fn write_seq(seq: &SeqNode, depth: u32) -> String {
+fn seq_text(seq: &SeqNode, depth: u32) -> String {
     const MAX_BINDINGS: usize = 20;
     let mut parts = Vec::new();
     for binding in seq.blocks().iter().flat_map(|b| b.bindings()) {
@@ -93,15 +98,15 @@ fn write_seq(seq: &SeqNode, depth: u32) -> String {
         parts.push(binding_text(&binding, depth));
     }
     if let Some(body) = seq.body() {
-        parts.push(write(&body, depth));
+        parts.push(text_at_depth(&body, depth));
     }
     parts.join("; ")
 }
 
 /// The text of a binding.
 pub fn binding_text(binding: &BindingRef, depth: u32) -> String {
-    let name = binding.var().map(|v| var_name(&v)).unwrap_or_default();
-    let value = binding.value().map(|v| write(&v, depth)).unwrap_or_default();
+    let name = binding.var().map(|v| name_or_text(&v)).unwrap_or_default();
+    let value = binding.value().map(|v| text_at_depth(&v, depth)).unwrap_or_default();
     match binding.cast() {
         Some(info) => format!("{name} = R.match_cast({value}, {info})"),
         None => format!("{name} = {value}"),
@@ -109,13 +114,13 @@ pub fn binding_text(binding: &BindingRef, depth: u32) -> String {
 }
 
 /// The name of a variable or function, or the contents of a string.
-pub fn var_name(node: &NodeRef) -> String {
+pub fn name_or_text(node: &NodeRef) -> String {
     match node.get() {
         Node::Var(v) => v.0.name.to_string(),
         Node::Global(s) | Node::Extern(s) | Node::Str(s) => s.to_string(),
         Node::DType(d) => d.to_string(),
-        Node::InFunc(home, e) => {
-            let state = home.lock();
+        Node::InFunc(owner, e) => {
+            let state = owner.lock();
             let Some(f) = state.func() else { return String::new() };
             match f.expr(*e) {
                 ExprData::Var(v) => f.var(*v).name.to_string(),
@@ -136,14 +141,14 @@ pub fn var_name(node: &NodeRef) -> String {
 /// An error of the Python interpreter.
 pub fn operands<'py>(py: Python<'py>, node: &NodeRef) -> Result<Bound<'py, PyTuple>> {
     let nodes: Vec<NodeRef> = match node.get() {
-        Node::InFunc(home, e) => {
-            let state = home.lock();
+        Node::InFunc(owner, e) => {
+            let state = owner.lock();
             let list = state.func().map(|f| match f.expr(*e) {
                 ExprData::Tuple(list) | ExprData::Call { args: list, .. } => f.list(*list).to_vec(),
                 ExprData::TupleGetItem(tuple, _) => vec![*tuple],
                 _ => Vec::new(),
             });
-            list.unwrap_or_default().into_iter().map(|e| in_func(home, e)).collect()
+            list.unwrap_or_default().into_iter().map(|e| in_func(owner, e)).collect()
         }
         _ => node.children().to_vec(),
     };
@@ -152,8 +157,8 @@ pub fn operands<'py>(py: Python<'py>, node: &NodeRef) -> Result<Bound<'py, PyTup
 }
 
 /// An expression of a function as a node.
-pub fn in_func(home: &Arc<Home>, e: ir::Expr) -> NodeRef {
-    NodeRef::new(Node::InFunc(home.clone(), e))
+pub fn in_func(owner: &Arc<FuncOwner>, e: ir::Expr) -> NodeRef {
+    NodeRef::new(Node::InFunc(owner.clone(), e))
 }
 
 /// The callee of a call.
@@ -168,14 +173,14 @@ pub fn callee<'py>(py: Python<'py>, node: &NodeRef) -> Result<Bound<'py, PyAny>>
             CalleeNode::Op(o) => op(*o),
             CalleeNode::Expr(e) => wrap(py, e.clone()),
         },
-        Node::InFunc(home, e) => {
-            let callee = match home.lock().func().map(|f| f.expr(*e).clone()) {
+        Node::InFunc(owner, e) => {
+            let callee = match owner.lock().func().map(|f| f.expr(*e).clone()) {
                 Some(ExprData::Call { callee, .. }) => callee,
                 _ => return Err(Error::Type("the expression is no call".into())),
             };
             match callee {
                 Callee::Op(o) => op(o),
-                Callee::Expr(e) => wrap(py, in_func(home, e)),
+                Callee::Expr(e) => wrap(py, in_func(owner, e)),
             }
         }
         _ => Err(Error::Type("the expression is no call".into())),
@@ -199,9 +204,9 @@ pub fn with_attrs(node: &NodeRef, visit: impl FnOnce(&Attrs) -> Result<()>) -> R
             }
             CalleeNode::Expr(_) => visit(&call.attrs),
         },
-        Node::InFunc(home, e) => {
+        Node::InFunc(owner, e) => {
             let attrs = {
-                let state = home.lock();
+                let state = owner.lock();
                 match state.func().map(|f| (f, f.expr(*e))) {
                     Some((f, ExprData::Call { attrs, .. })) => f.call_attrs(*attrs).clone(),
                     _ => Attrs::default(),
@@ -217,8 +222,8 @@ pub fn with_attrs(node: &NodeRef, visit: impl FnOnce(&Attrs) -> Result<()>) -> R
 pub fn ty_args(node: &NodeRef) -> Vec<SInfo> {
     match node.get() {
         Node::Call(call) => call.ty_args.clone(),
-        Node::InFunc(home, e) => {
-            let mut state = home.lock();
+        Node::InFunc(owner, e) => {
+            let mut state = owner.lock();
             let tys = match state.func().map(|f| (f, f.expr(*e))) {
                 Some((f, ExprData::Call { ty_args, .. })) => f.type_list(*ty_args).to_vec(),
                 _ => Vec::new(),

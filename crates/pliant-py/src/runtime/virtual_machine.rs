@@ -12,29 +12,29 @@ use pyo3::types::{PyBool, PyInt, PyTuple};
 use pyo3::{PyTraverseError, PyVisit};
 use rustc_hash::FxHashMap;
 
-use crate::enter::enter;
+use crate::boundary::run_detached;
 use crate::error::{Error, Result};
 use crate::runtime::compiled::Executable;
 use crate::runtime::device::check_device;
-use crate::runtime::held::{Held, Table};
-use crate::runtime::interrupt::Activity;
+use crate::runtime::interrupt::RunCounter;
 use crate::runtime::packed::PackedFunction;
 use crate::runtime::profile::Profile;
 use crate::runtime::time_limit::run_options;
-use crate::runtime::value::{callable, from_value, to_value};
+use crate::runtime::value::{callable_value, from_value, to_value};
+use crate::runtime::vm_objects::{VmObjectOwner, VmObjectTable};
 
 /// A VM that Ctrl-C can stop.
-pub struct Machine {
+pub struct MonitoredVm {
     /// The VM.
     pub vm: vm::VirtualMachine,
-    activity: Arc<Activity>,
+    run_counter: Arc<RunCounter>,
 }
 
-impl Machine {
+impl MonitoredVm {
     /// A VM that the watcher monitors.
-    pub fn new(vm: vm::VirtualMachine) -> Arc<Machine> {
-        let activity = Activity::watch(&vm);
-        Arc::new(Machine { vm, activity })
+    pub fn new(vm: vm::VirtualMachine) -> Arc<MonitoredVm> {
+        let run_counter = RunCounter::monitor(&vm);
+        Arc::new(MonitoredVm { vm, run_counter })
     }
 
     /// Runs a function of the VM with the arguments of a Python call.
@@ -68,11 +68,13 @@ impl Machine {
     ///
     /// # Errors
     /// If the VM does not accept the value.
-    fn argument(&self, index: u32, place: usize, arg: &Bound<'_, PyAny>) -> Result<Value> {
+    fn argument(&self, index: u32, param_index: usize, arg: &Bound<'_, PyAny>) -> Result<Value> {
         match to_value(arg) {
-            Ok(value) if may_be_other(&value) => Ok(self.as_declared(index, place, value, arg)),
+            Ok(value) if may_need_conversion(&value) => {
+                Ok(self.to_declared_type(index, param_index, value, arg))
+            }
             Ok(value) => Ok(value),
-            Err(e) => Err(self.at_parameter(index, place, e)),
+            Err(e) => Err(self.with_parameter_name(index, param_index, e)),
         }
     }
 
@@ -89,15 +91,21 @@ impl Machine {
     /// NumPy, arrays of rank 0) for scalars and shapes, and callable objects for functions. Other
     /// arguments are unchanged.
     #[cold]
-    fn as_declared(&self, index: u32, place: usize, value: Value, arg: &Bound<'_, PyAny>) -> Value {
+    fn to_declared_type(
+        &self,
+        index: u32,
+        param_index: usize,
+        value: Value,
+        arg: &Bound<'_, PyAny>,
+    ) -> Value {
         let Some(FuncDef::Vm(func)) = self.vm.executable().funcs().get(index as usize) else {
             return value;
         };
-        let declared = func.params.get(place).map_or("", |p| p.ty.trim_start_matches("R."));
+        let declared = func.params.get(param_index).map_or("", |p| p.ty.trim_start_matches("R."));
         let converted = match &value {
-            Value::Tensor(tensor) if declared.starts_with("Prim") => scalar(tensor),
-            Value::Tuple(items) if declared.starts_with("Shape") => shape(items),
-            Value::Object(_) if declared.starts_with("Callable") => callable(arg),
+            Value::Tensor(tensor) if declared.starts_with("Prim") => scalar_value(tensor),
+            Value::Tuple(items) if declared.starts_with("Shape") => shape_value(items),
+            Value::Object(_) if declared.starts_with("Callable") => callable_value(arg),
             _ => None,
         };
         converted.unwrap_or(value)
@@ -105,14 +113,14 @@ impl Machine {
 
     /// The error for an argument, with the name of its parameter.
     #[cold]
-    fn at_parameter(&self, index: u32, place: usize, error: Error) -> Error {
+    fn with_parameter_name(&self, index: u32, param_index: usize, error: Error) -> Error {
         let names = self.vm.function_names();
         let same = |name: &&&str| self.vm.index_of(name).is_ok_and(|i| i == index);
         let Some(&func) = names.iter().find(same) else { return error };
         let params = self.vm.params(func).unwrap_or_default();
-        match params.get(place) {
+        match params.get(param_index) {
             Some(param) => error.prefixed(&format!("{func}: parameter '{}': ", param.name)),
-            None => error.prefixed(&format!("{func}: argument {place}: ")),
+            None => error.prefixed(&format!("{func}: argument {param_index}: ")),
         }
     }
 
@@ -123,8 +131,8 @@ impl Machine {
         args: &[Value],
         options: RunOptions,
     ) -> Result<Value> {
-        enter(py, || {
-            let _running = self.activity.begin();
+        run_detached(py, || {
+            let _running = self.run_counter.begin();
             Ok(self.vm.invoke_index_with(index, args, &options)?)
         })
     }
@@ -178,15 +186,15 @@ impl Machine {
         py: Python<'_>,
         work: impl FnOnce(&vm::VirtualMachine) -> std::result::Result<T, vm::VmError> + Send,
     ) -> Result<T> {
-        enter(py, || {
-            let _running = self.activity.begin();
+        run_detached(py, || {
+            let _running = self.run_counter.begin();
             Ok(work(&self.vm)?)
         })
     }
 }
 
 /// The maximum call depth from a Python argument.
-fn depth(value: &Bound<'_, PyAny>) -> Result<usize> {
+fn parse_max_depth(value: &Bound<'_, PyAny>) -> Result<usize> {
     if !value.is_instance_of::<PyInt>() || value.is_instance_of::<PyBool>() {
         let class = value.get_type().name()?;
         return Err(Error::Type(format!("max_depth must be an int, not {class}")));
@@ -196,7 +204,7 @@ fn depth(value: &Bound<'_, PyAny>) -> Result<usize> {
 }
 
 /// Whether the value may have to be converted for its parameter.
-fn may_be_other(value: &Value) -> bool {
+fn may_need_conversion(value: &Value) -> bool {
     match value {
         Value::Tensor(tensor) => tensor.ndim() == 0,
         Value::Tuple(_) | Value::Object(_) => true,
@@ -205,7 +213,7 @@ fn may_be_other(value: &Value) -> bool {
 }
 
 /// The number in a tensor of rank 0.
-fn scalar(tensor: &Tensor) -> Option<Value> {
+fn scalar_value(tensor: &Tensor) -> Option<Value> {
     let dtype = tensor.dtype();
     match tensor.ndim() {
         0 if dtype.is_bool() => tensor.to_i64_vec().ok().map(|v| Value::Bool(v[0] != 0)),
@@ -221,10 +229,10 @@ fn scalar(tensor: &Tensor) -> Option<Value> {
 }
 
 /// The shape with these integers as dims. Some of them may be tensors of rank 0.
-fn shape(items: &[Value]) -> Option<Value> {
+fn shape_value(items: &[Value]) -> Option<Value> {
     let dim = |item: &Value| match item {
         Value::Int(dim) => Some(*dim),
-        Value::Tensor(tensor) => match scalar(tensor)? {
+        Value::Tensor(tensor) => match scalar_value(tensor)? {
             Value::Int(dim) => Some(dim),
             _ => None,
         },
@@ -238,13 +246,13 @@ fn shape(items: &[Value]) -> Option<Value> {
 #[pyclass(frozen, module = "pliant.relax")]
 pub struct VMFunction {
     /// The VM.
-    pub machine: Arc<Machine>,
+    pub monitored: Arc<MonitoredVm>,
     /// The index of the function.
     pub index: u32,
     /// The name of the function.
     pub name: String,
     /// The owner of the Python objects that the VM refers to.
-    pub held: Option<Py<Held>>,
+    pub object_owner: Option<Py<VmObjectOwner>>,
 }
 
 #[pymethods]
@@ -257,11 +265,11 @@ impl VMFunction {
         args: &Bound<'py, PyTuple>,
         timeout: Option<&Bound<'py, PyAny>>,
     ) -> Result<Bound<'py, PyAny>> {
-        self.machine.call(self.index, args, run_options(timeout)?)
+        self.monitored.call(self.index, args, run_options(timeout)?)
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> std::result::Result<(), PyTraverseError> {
-        self.held.iter().try_for_each(|held| visit.call(held))
+        self.object_owner.iter().try_for_each(|object_owner| visit.call(object_owner))
     }
 
     #[getter]
@@ -272,12 +280,12 @@ impl VMFunction {
     /// The names of the parameters.
     #[getter]
     fn params(&self) -> Vec<String> {
-        let params = self.machine.vm.params(&self.name).unwrap_or_default();
+        let params = self.monitored.vm.params(&self.name).unwrap_or_default();
         params.iter().map(|p| p.name.clone()).collect()
     }
 
     fn __repr__(&self) -> String {
-        let params = self.machine.vm.params(&self.name).unwrap_or_default();
+        let params = self.monitored.vm.params(&self.name).unwrap_or_default();
         let list: Vec<String> = params.iter().map(ToString::to_string).collect();
         format!("<function {}({})>", self.name, list.join(", "))
     }
@@ -286,8 +294,8 @@ impl VMFunction {
 /// Runs the functions of an executable for inputs of any valid shape, from any thread.
 #[pyclass(frozen, subclass, module = "pliant.relax", weakref)]
 pub struct VirtualMachine {
-    machine: Arc<Machine>,
-    held: Py<Held>,
+    monitored: Arc<MonitoredVm>,
+    object_owner: Py<VmObjectOwner>,
 }
 
 #[pymethods]
@@ -308,10 +316,10 @@ impl VirtualMachine {
             check_device(device)?;
         }
         let _ = (memory_cfg, profile);
-        let max_depth = max_depth.filter(|d| !d.is_none()).map(depth).transpose()?;
+        let max_depth = max_depth.filter(|d| !d.is_none()).map(parse_max_depth).transpose()?;
         let (names, functions): (Vec<String>, Vec<Py<PyAny>>) =
             functions.unwrap_or_default().into_iter().unzip();
-        let (table, held) = Table::new(rt_mod.py(), functions)?;
+        let (table, object_owner) = VmObjectTable::new(rt_mod.py(), functions)?;
         let functions: FxHashMap<String, vm::PackedFunc> =
             names.into_iter().enumerate().map(|(i, name)| (name, table.function(i))).collect();
         let options = vm::VmOptions {
@@ -321,53 +329,53 @@ impl VirtualMachine {
             ..vm::VmOptions::default()
         };
         let vm = rt_mod.get().compiled.vm_with(options)?;
-        table.belongs_to(&vm);
-        Ok(VirtualMachine { machine: Machine::new(vm), held })
+        table.set_vm(&vm);
+        Ok(VirtualMachine { monitored: MonitoredVm::new(vm), object_owner })
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> std::result::Result<(), PyTraverseError> {
-        visit.call(&self.held)
+        visit.call(&self.object_owner)
     }
 
     fn __getitem__(&self, py: Python<'_>, name: &str) -> Result<VMFunction> {
-        let index = self.machine.vm.index_of(name).map_err(|e| Error::Key(e.to_string()))?;
-        let (name, held) = (name.to_string(), Some(self.held.clone_ref(py)));
-        Ok(VMFunction { machine: self.machine.clone(), index, name, held })
+        let index = self.monitored.vm.index_of(name).map_err(|e| Error::Key(e.to_string()))?;
+        let (name, object_owner) = (name.to_string(), Some(self.object_owner.clone_ref(py)));
+        Ok(VMFunction { monitored: self.monitored.clone(), index, name, object_owner })
     }
 
     fn __contains__(&self, name: &str) -> bool {
-        self.machine.vm.index_of(name).is_ok()
+        self.monitored.vm.index_of(name).is_ok()
     }
 
     /// The maximum depth of calls between the program's functions. A new value takes effect from
     /// the next call.
     #[getter]
     fn max_depth(&self) -> usize {
-        self.machine.vm.max_depth()
+        self.monitored.vm.max_depth()
     }
 
     #[setter]
     fn set_max_depth(&self, value: &Bound<'_, PyAny>) -> Result<()> {
-        self.machine.vm.set_max_depth(depth(value)?);
+        self.monitored.vm.set_max_depth(parse_max_depth(value)?);
         Ok(())
     }
 
     /// The names of the functions.
     #[getter]
     fn function_names(&self) -> Vec<String> {
-        self.machine.vm.function_names().into_iter().map(String::from).collect()
+        self.monitored.vm.function_names().into_iter().map(String::from).collect()
     }
 
     /// The number of parameters of a function.
     fn get_function_arity(&self, func_name: &str) -> Result<usize> {
-        self.machine.vm.index_of(func_name).map_err(|e| Error::Key(e.to_string()))?;
-        Ok(self.machine.vm.params(func_name).map_or(0, <[_]>::len))
+        self.monitored.vm.index_of(func_name).map_err(|e| Error::Key(e.to_string()))?;
+        Ok(self.monitored.vm.params(func_name).map_or(0, <[_]>::len))
     }
 
     /// The name of a parameter of a function.
     fn get_function_param_name(&self, func_name: &str, index: usize) -> Result<String> {
-        self.machine.vm.index_of(func_name).map_err(|e| Error::Key(e.to_string()))?;
-        let params = self.machine.vm.params(func_name).unwrap_or_default();
+        self.monitored.vm.index_of(func_name).map_err(|e| Error::Key(e.to_string()))?;
+        let params = self.monitored.vm.params(func_name).unwrap_or_default();
         let param = params.get(index).map(|p| p.name.clone());
         param.ok_or_else(|| Error::Index(format!("'{func_name}' has {} parameters", params.len())))
     }
@@ -380,11 +388,11 @@ impl VirtualMachine {
         args: &Bound<'_, PyTuple>,
         kwargs: Option<&Bound<'_, pyo3::types::PyDict>>,
     ) -> Result<()> {
-        let mut values = self.machine.arguments(func_name, args)?;
+        let mut values = self.monitored.arguments(func_name, args)?;
         if let Some(kwargs) = kwargs.filter(|k| !k.is_empty()) {
-            values = self.by_name(func_name, values, kwargs)?;
+            values = self.merge_keywords(func_name, values, kwargs)?;
         }
-        Ok(self.machine.vm.set_input(func_name, values)?)
+        Ok(self.monitored.vm.set_input(func_name, values)?)
     }
 
     /// Calls a function with the arguments stored by `set_input` and stores its result. `timeout`
@@ -397,12 +405,12 @@ impl VirtualMachine {
         timeout: Option<&Bound<'_, PyAny>>,
     ) -> Result<()> {
         let options = run_options(timeout)?;
-        self.machine.with_run(py, |vm| vm.invoke_stateful_with(func_name, &options))
+        self.monitored.with_run(py, |vm| vm.invoke_stateful_with(func_name, &options))
     }
 
     /// The result of the last `invoke_stateful`.
     fn get_outputs<'py>(&self, py: Python<'py>, func_name: &str) -> Result<Bound<'py, PyAny>> {
-        Ok(from_value(py, self.machine.vm.get_outputs(func_name)?)?)
+        Ok(from_value(py, self.monitored.vm.get_outputs(func_name)?)?)
     }
 
     /// Calls a closure that a function of this VM returned. `timeout` is the time limit of the run
@@ -417,7 +425,7 @@ impl VirtualMachine {
         let options = run_options(timeout)?;
         let values = args.iter().map(|a| to_value(&a)).collect::<Result<Vec<Value>>>()?;
         let func = closure.get().func.clone();
-        let result = self.machine.with_run(args.py(), |_| func.call_with(&values, &options))?;
+        let result = self.monitored.with_run(args.py(), |_| func.call_with(&values, &options))?;
         Ok(from_value(args.py(), result)?)
     }
 
@@ -425,19 +433,20 @@ impl VirtualMachine {
     /// `None` removes the instrument. If the function returns `VMInstrumentReturnKind.SKIP_RUN` (1)
     /// before a call, the call is skipped.
     fn set_instrument(&self, instrument: Option<Py<PyAny>>) {
-        let table = Table::of(&self.machine.vm).and_then(|_| self.machine.vm.attachment().cloned());
-        let (Some(own), Some(any)) = (Table::of(&self.machine.vm), table) else { return };
+        let table = VmObjectTable::of(&self.monitored.vm)
+            .and_then(|_| self.monitored.vm.attachment().cloned());
+        let (Some(own), Some(any)) = (VmObjectTable::of(&self.monitored.vm), table) else { return };
         let is_set = instrument.is_some();
         own.set_instrument(instrument);
         let watch = vm::Instrument::new(move |event| {
             Python::attach(|py| {
-                match any.downcast_ref::<Table>().and_then(|table| table.instrument(py)) {
-                    Some(f) => instrumented(py, &f, event),
+                match any.downcast_ref::<VmObjectTable>().and_then(|table| table.instrument(py)) {
+                    Some(f) => call_instrument(py, &f, event),
                     None => vm::InstrumentAction::Continue,
                 }
             })
         });
-        self.machine.vm.set_instrument(is_set.then_some(watch));
+        self.monitored.vm.set_instrument(is_set.then_some(watch));
     }
 
     /// Runs `func_name(*args)` once to warm up and `runs` times to measure which functions take the time. `timeout` is the
@@ -452,8 +461,8 @@ impl VirtualMachine {
         timeout: Option<&Bound<'_, PyAny>>,
     ) -> Result<Profile> {
         let options = run_options(timeout)?;
-        let values = self.machine.arguments(func_name, args)?;
-        Profile::of(py, &self.machine, func_name, &values, runs, options)
+        let values = self.monitored.arguments(func_name, args)?;
+        Profile::of(py, &self.monitored, func_name, &values, runs, options)
     }
 
     /// The results of `repeat` measurements in seconds, each the mean of `number` runs of
@@ -468,10 +477,10 @@ impl VirtualMachine {
         repeat: u64,
         min_repeat_ms: f64,
     ) -> Result<Vec<f64>> {
-        let index = self.machine.vm.index_of(func_name).map_err(|e| Error::Key(e.to_string()))?;
-        let values = self.machine.arguments(func_name, args)?;
+        let index = self.monitored.vm.index_of(func_name).map_err(|e| Error::Key(e.to_string()))?;
+        let values = self.monitored.arguments(func_name, args)?;
         let counts = (number, repeat, min_repeat_ms);
-        self.machine.with_timing(py, counts, |vm| vm.invoke_index(index, &values).map(drop))
+        self.monitored.with_timing(py, counts, |vm| vm.invoke_index(index, &values).map(drop))
     }
 
     /// Like `_time`, for a function with the arguments stored by `set_input`.
@@ -484,22 +493,22 @@ impl VirtualMachine {
         min_repeat_ms: f64,
     ) -> Result<Vec<f64>> {
         let counts = (number, repeat, min_repeat_ms);
-        self.machine.with_timing(py, counts, |vm| vm.invoke_stateful(func_name))
+        self.monitored.with_timing(py, counts, |vm| vm.invoke_stateful(func_name))
     }
 
     fn __repr__(&self) -> String {
-        format!("{:?}", self.machine.vm)
+        format!("{:?}", self.monitored.vm)
     }
 }
 
 impl VirtualMachine {
-    fn by_name(
+    fn merge_keywords(
         &self,
         func: &str,
         positional: Vec<Value>,
         kwargs: &Bound<'_, pyo3::types::PyDict>,
     ) -> Result<Vec<Value>> {
-        let params = self.machine.vm.params(func).unwrap_or_default();
+        let params = self.monitored.vm.params(func).unwrap_or_default();
         let mut slots: Vec<Option<Value>> = positional.into_iter().map(Some).collect();
         slots.resize(params.len().max(slots.len()), None);
         for (key, value) in kwargs {
@@ -516,8 +525,8 @@ impl VirtualMachine {
                     "'{func}' got several values for parameter '{key}'"
                 )));
             }
-            let index = self.machine.vm.index_of(func).map_err(|e| Error::Key(e.to_string()))?;
-            slots[i] = Some(self.machine.argument(index, i, &value)?);
+            let index = self.monitored.vm.index_of(func).map_err(|e| Error::Key(e.to_string()))?;
+            slots[i] = Some(self.monitored.argument(index, i, &value)?);
         }
         let missing = slots.iter().position(Option::is_none);
         match missing.and_then(|i| params.get(i)) {
@@ -529,7 +538,11 @@ impl VirtualMachine {
     }
 }
 
-fn instrumented(py: Python<'_>, f: &Py<PyAny>, event: &vm::CallEvent<'_>) -> vm::InstrumentAction {
+fn call_instrument(
+    py: Python<'_>,
+    f: &Py<PyAny>,
+    event: &vm::CallEvent<'_>,
+) -> vm::InstrumentAction {
     let call = || -> Result<bool> {
         let result = match event.result {
             Some(value) => from_value(py, value.clone())?,
@@ -544,8 +557,8 @@ fn instrumented(py: Python<'_>, f: &Py<PyAny>, event: &vm::CallEvent<'_>) -> vm:
         for value in event.args {
             all.push(from_value(py, value.clone())?);
         }
-        let answer = f.bind(py).call1(PyTuple::new(py, all)?)?;
-        Ok(answer.extract::<i64>().is_ok_and(|v| v == 1))
+        let returned = f.bind(py).call1(PyTuple::new(py, all)?)?;
+        Ok(returned.extract::<i64>().is_ok_and(|v| v == 1))
     };
     match call() {
         Ok(true) => vm::InstrumentAction::Skip,

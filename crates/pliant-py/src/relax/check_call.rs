@@ -10,9 +10,9 @@ use pliant_ir::op::{InferError, NULL_VALUE};
 use pliant_ir::relax::{Callee, ExprData};
 use rustc_hash::FxHashMap;
 
-use crate::enter::guard;
+use crate::boundary::catch_panic;
 use crate::error::{Error, Result};
-use crate::relax::home::{BUSY, Home};
+use crate::relax::func_owner::{ALREADY_LOCKED, FuncOwner};
 use crate::relax::lower::infer_error;
 use crate::relax::node::{CallNode, CalleeNode, FreeVar, Node, NodeRef};
 use crate::relax::sinfo::{Fields, SInfo, SShape, sinfo_of, to_type};
@@ -34,33 +34,34 @@ pub fn check_call(call: &CallNode) -> Result<()> {
     if pliant_ops::registry().decl(op).is_none() {
         return Ok(());
     }
-    match guard(|| check(op, call)) {
+    match catch_panic(|| check_with_type_rule(op, call)) {
         // Inside of an operator definition, types cannot be read: the rule runs when the call is
         // emitted.
-        Err(Error::Value(text)) if text == BUSY => Ok(()),
+        Err(Error::Value(text)) if text == ALREADY_LOCKED => Ok(()),
         checked => checked,
     }
 }
 
-fn check(op: Op, call: &CallNode) -> Result<()> {
+fn check_with_type_rule(op: Op, call: &CallNode) -> Result<()> {
     let args: Option<Vec<NodeRef>> = call.args.iter().map(|a| stand_in(a, 0)).collect();
     let Some(args) = args else { return Ok(()) };
-    let (attrs, ty_args) = (call.attrs.clone(), call.ty_args.iter().map(closed).collect());
+    let (attrs, ty_args) =
+        (call.attrs.clone(), call.ty_args.iter().map(without_shape_vars).collect());
     let mut call = CallNode { callee: CalleeNode::Op(op), args, attrs, ty_args };
-    if let Err(e) = rule(op, &call)? {
+    if let Err(e) = run_type_rule(op, &call)? {
         return Err(infer_error(op, &e));
     }
-    let given = call.args.clone();
-    if call.attrs.is_empty() || !given.iter().any(is_unknown) {
+    let operands = call.args.clone();
+    if call.attrs.is_empty() || !operands.iter().any(is_unknown) {
         return Ok(());
     }
     // An attribute that is invalid for all operands is invalid for operands of these ranks.
     for rank in RANKS {
-        call.args = given
+        call.args = operands
             .iter()
-            .map(|a| if is_unknown(a) { of_rank(a, rank) } else { a.clone() })
+            .map(|a| if is_unknown(a) { var_of_rank(a, rank) } else { a.clone() })
             .collect();
-        match rule(op, &call)? {
+        match run_type_rule(op, &call)? {
             Ok(()) => break,
             Err(e) if e.attr.is_some() => return Err(infer_error(op, &e)),
             Err(_) => {}
@@ -70,9 +71,9 @@ fn check(op: Op, call: &CallNode) -> Result<()> {
 }
 
 /// Runs the type rule on a call.
-fn rule(op: Op, call: &CallNode) -> Result<std::result::Result<(), InferError>> {
-    let home = Home::building();
-    let mut state = home.lock();
+fn run_type_rule(op: Op, call: &CallNode) -> Result<std::result::Result<(), InferError>> {
+    let owner = FuncOwner::building();
+    let mut state = owner.lock();
     let mut memo = FxHashMap::default();
     for arg in call.args.iter().filter(|a| !matches!(a.get(), Node::Scalar(_))) {
         let e = state.lower(arg)?;
@@ -90,7 +91,7 @@ fn is_unknown(node: &NodeRef) -> bool {
     matches!(v.0.sinfo, Some(SInfo::Object | SInfo::Tensor(SShape::Unknown, _)))
 }
 
-fn of_rank(node: &NodeRef, rank: u32) -> NodeRef {
+fn var_of_rank(node: &NodeRef, rank: u32) -> NodeRef {
     let dtype = sinfo_of(node).and_then(|info| info.dtype());
     let info = SInfo::Tensor(SShape::Rank(rank), dtype);
     NodeRef::new(Node::Var(FreeVar::new("x", Some(info), false)))
@@ -112,8 +113,8 @@ fn stand_in(node: &NodeRef, depth: u32) -> Option<NodeRef> {
             NodeRef::new(Node::Tuple(fields?))
         }
         Node::Call(CallNode { callee: CalleeNode::Op(NULL_VALUE), .. }) => node.clone(),
-        Node::InFunc(home, e) => {
-            let state = home.lock();
+        Node::InFunc(owner, e) => {
+            let state = owner.lock();
             let func = state.func()?;
             match func.expr(*e) {
                 ExprData::Call { callee: Callee::Op(NULL_VALUE), .. } => {
@@ -124,11 +125,11 @@ fn stand_in(node: &NodeRef, depth: u32) -> Option<NodeRef> {
                 ExprData::Global(_) | ExprData::Extern(_) => return None,
                 _ => {
                     drop(state);
-                    variable(node)
+                    var_of_same_type(node)
                 }
             }
         }
-        Node::Var(_) | Node::Call(_) | Node::GetItem(..) | Node::Tuple(_) => variable(node),
+        Node::Var(_) | Node::Call(_) | Node::GetItem(..) | Node::Tuple(_) => var_of_same_type(node),
         Node::Global(_)
         | Node::Extern(_)
         | Node::If(_)
@@ -138,13 +139,13 @@ fn stand_in(node: &NodeRef, depth: u32) -> Option<NodeRef> {
     })
 }
 
-fn variable(node: &NodeRef) -> NodeRef {
-    let info = sinfo_of(node).as_ref().map_or(SInfo::Object, closed);
+fn var_of_same_type(node: &NodeRef) -> NodeRef {
+    let info = sinfo_of(node).as_ref().map_or(SInfo::Object, without_shape_vars);
     NodeRef::new(Node::Var(FreeVar::new("x", Some(info), false)))
 }
 
 /// The type without shape variables, because these belong to other functions.
-fn closed(info: &SInfo) -> SInfo {
+fn without_shape_vars(info: &SInfo) -> SInfo {
     match info {
         SInfo::Tensor(SShape::Var(_), dtype) => {
             let shape = match info.ndim().and_then(|n| u32::try_from(n).ok()) {
@@ -154,7 +155,9 @@ fn closed(info: &SInfo) -> SInfo {
             SInfo::Tensor(shape, *dtype)
         }
         // The recursion is bounded, because the depth of types is.
-        SInfo::Tuple(fields) => SInfo::Tuple(fields.iter().map(closed).collect::<Fields>()),
+        SInfo::Tuple(fields) => {
+            SInfo::Tuple(fields.iter().map(without_shape_vars).collect::<Fields>())
+        }
         _ => info.clone(),
     }
 }

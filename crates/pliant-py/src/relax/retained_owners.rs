@@ -1,0 +1,73 @@
+//! [`RetainedOwners`]: keeps the owners of a module's functions that Python code has accessed, so that
+//! their parts stay identical as long as the module lives.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use pliant_ir::IRModule;
+use pyo3::prelude::*;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::relax::func_owner::FuncOwner;
+use crate::relax::function::{Function, owner_of};
+use crate::relax::node::Node;
+use crate::te::prim_func::PrimFunc;
+use crate::tir::objects::PrimFuncObjects;
+
+/// Owners by the addresses of their functions, and the seen parts of loop functions by the addresses
+/// of these functions.
+#[derive(Default)]
+pub struct RetainedOwners {
+    owners: Mutex<FxHashMap<usize, Arc<FuncOwner>>>,
+    objects: Mutex<FxHashMap<usize, Arc<PrimFuncObjects>>>,
+}
+
+impl RetainedOwners {
+    /// Keeps the owner of a function of a module.
+    pub fn retain_owner(&self, owner: Arc<FuncOwner>, module: &IRModule) {
+        let Some(key) = owner.lock().finished().map(address) else { return };
+        let mut owners = self.owners.lock().unwrap_or_else(PoisonError::into_inner);
+        owners.insert(key, owner);
+        // Owners of replaced functions are removed once they outnumber those of current functions.
+        if owners.len() > 2 * module.functions.len() + 1 {
+            let current: FxHashSet<usize> = module.relax_funcs().map(|(_, f)| address(f)).collect();
+            owners.retain(|key, _| current.contains(key));
+        }
+    }
+
+    /// Keeps the seen parts of a loop function of a module.
+    pub fn retain_prim_func(&self, objects: Arc<PrimFuncObjects>, module: &IRModule) {
+        let mut retained = self.objects.lock().unwrap_or_else(PoisonError::into_inner);
+        retained.insert(Arc::as_ptr(&objects.func) as usize, objects);
+        if retained.len() > 2 * module.functions.len() + 1 {
+            let current: FxHashSet<usize> =
+                module.prim_funcs().map(|(_, f)| Arc::as_ptr(f) as usize).collect();
+            retained.retain(|key, _| current.contains(key));
+        }
+    }
+
+    /// Keeps the owner or seen parts of a function that Python code holds and that was added to a
+    /// module.
+    pub fn retain_object(&self, obj: &Bound<'_, PyAny>, module: &IRModule) {
+        if let Ok(func) = obj.cast::<PrimFunc>() {
+            return self.retain_prim_func(func.get().objects(), module);
+        }
+        let Ok(func) = obj.cast::<Function>() else { return };
+        let node = &func.as_super().get().node;
+        // A local function that is added to a module by itself becomes a different function.
+        if let (Node::Root(_) | Node::Func(_), Ok(owner)) = (node.get(), owner_of(node)) {
+            self.retain_owner(owner, module);
+        }
+    }
+}
+
+impl Clone for RetainedOwners {
+    fn clone(&self) -> Self {
+        let owners = self.owners.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let objects = self.objects.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        RetainedOwners { owners: Mutex::new(owners), objects: Mutex::new(objects) }
+    }
+}
+
+fn address(func: &Arc<pliant_ir::relax::Function>) -> usize {
+    Arc::as_ptr(func) as usize
+}
