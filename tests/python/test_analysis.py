@@ -114,7 +114,7 @@ def test_types() -> None:
     signature = relax.FuncStructInfo([tensor(n)], tensor(n + 1))
     call = relax.Call(relax.Var("f", signature), [relax.Var("x", tensor(m))])
     assert str(analysis.derive_call_ret_struct_info(signature, call)) == str(tensor(m + 1))
-    with pytest.raises(TypeError, match="not that of a function"):
+    with pytest.raises(TypeError, match="must be the struct info of a function"):
         analysis.derive_call_ret_struct_info(tensor(n), call)
 
 

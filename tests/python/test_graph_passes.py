@@ -88,7 +88,7 @@ def test_bind_symbolic_vars() -> None:
         relax.transform.BindSymbolicVars({"q": 2})(Linear)
     with pytest.raises(Exception, match="no function 'f'"):
         relax.transform.BindSymbolicVars({"n": 2}, "f")(Linear)
-    with pytest.raises(TypeError, match="'n' becomes an integer or an expression over sizes, not float"):
+    with pytest.raises(TypeError, match="the value of size 'n' must be an integer or an expression over sizes, not float"):
         relax.transform.BindSymbolicVars({"n": 1.5})
     with pytest.raises(Exception, match="'k' is bound twice"):
         relax.transform.BindSymbolicVars({"k": 2, k: 2})(Linear)
@@ -223,7 +223,7 @@ def test_dataflow_and_dead_code() -> None:
 
 
 def test_invalid_pass_parameters_are_reported() -> None:
-    with pytest.raises(ValueError, match="min_size is a number of bindings, not -1"):
+    with pytest.raises(ValueError, match="min_size must be a non-negative number of bindings, not -1"):
         relax.transform.ConvertToDataflow(min_size=-1)
     mod = pliant.IRModule({"main": relax.Function([], relax.const(1.0))})
     with pytest.raises(pliant.CompileError, match="the entry function 'nope' does not exist.*main"):
@@ -410,7 +410,7 @@ def test_bound_values_of_wrong_types_are_reported() -> None:
         ({"s": (2, 3, 4)}, r"is of type R.Shape\(\[n, m\]\) and cannot be bound to the shape"),
         ({"k": 1.5}, "cannot be bound to the float 1.5"),
         ({"x": "text"}, 'cannot be bound to the string "text"'),
-        ({"x": main.params[0]}, "a parameter becomes a value"),
+        ({"x": main.params[0]}, "a parameter can be bound only to a constant"),
     ]:
         with pytest.raises((pliant.CompileError, TypeError), match=message):
             main.bind_params(bound)

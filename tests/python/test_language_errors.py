@@ -180,7 +180,7 @@ def test_te_definitions_cannot_use_their_own_function() -> None:
     holder: list[Any] = [x]
     with builder.function("main", [x]):
         holder[0] = builder.emit(relax.op.add(x, x))
-        with pytest.raises(ValueError, match="cannot be read from inside of an operator's definition"):
+        with pytest.raises(ValueError, match="cannot be read inside the definition of an operator"):
             builder.emit(reads(holder[0]))
         builder.emit_func_output(holder[0])
     assert not seen

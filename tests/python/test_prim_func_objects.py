@@ -56,13 +56,13 @@ def test_building_functions_from_parts() -> None:
     out = pliant.nd.array(np.zeros(4, "float32"))
     run(pliant.nd.array(np.ones(4, "float32")), out)
     np.testing.assert_array_equal(out.numpy(), np.full(4, 4.0))
-    with pytest.raises(ValueError, match="'a' stands there twice"):
+    with pytest.raises(ValueError, match="'a' occurs twice"):
         tir.PrimFunc([f.params[0]] * 2, body, buffer_map={})
-    with pytest.raises(ValueError, match="buffer_map names 'b', which is no parameter"):
+    with pytest.raises(ValueError, match="buffer_map names 'b', which is not a parameter"):
         tir.PrimFunc(f.params[:1], body, buffer_map=f.buffer_map)
     with pytest.raises(TypeError, match="expected a tir.Var, got 1"):
         tir.PrimFunc([1], body)
-    with pytest.raises(TypeError, match="int is no statement"):
+    with pytest.raises(TypeError, match="int is not a statement"):
         tir.PrimFunc([], 3)
 
 

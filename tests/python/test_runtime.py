@@ -87,7 +87,7 @@ def test_dlpack_protocol() -> None:
     assert '"dltensor"' in repr(capsule)
     again = nd.from_dlpack(capsule)
     np.testing.assert_array_equal(again.numpy(), [0, 1, 2])
-    with pytest.raises(ValueError, match="consumed before"):
+    with pytest.raises(ValueError, match="already consumed"):
         nd.from_dlpack(capsule)
     copied = np.from_dlpack(array, copy=True) if np.lib.NumpyVersion(np.__version__) >= "2.1.0" else None
     if copied is not None:
@@ -155,14 +155,14 @@ def test_assignment_and_copies() -> None:
 @pytest.mark.parametrize(
     ("make", "error", "message"),
     [
-        (lambda: nd.array(object()), TypeError, "cannot make a tensor of object"),
+        (lambda: nd.array(object()), TypeError, "cannot convert object to a tensor"),
         (lambda: nd.array(np.zeros(3, "complex64")), TypeError, "arrays of complex64 are not supported"),
         (lambda: nd.array(np.array(["a"])), TypeError, "not supported"),
         (lambda: nd.array([1], dtype="float31"), TypeError, "unknown dtype 'float31'"),
         (lambda: nd.empty((-1,)), ValueError, "negative dimension"),
         (lambda: nd.empty((1 << 40, 1 << 40)), ValueError, "too large"),
         (lambda: nd.from_dlpack(3), TypeError, "neither __dlpack__ nor the buffer protocol"),
-        (lambda: float(nd.empty((2,))), TypeError, "2 elements is not one value"),
+        (lambda: float(nd.empty((2,))), TypeError, "2 elements cannot be converted to a number"),
         (lambda: len(nd.array(1)), TypeError, "rank 0"),
         (lambda: pliant.device("cuda"), NotImplementedError, "CPU only"),
     ],
@@ -194,7 +194,7 @@ def test_packed_functions(packed: Any) -> None:
     assert func is not None and func.name == "test.sum"
     np.testing.assert_array_equal(func(np.ones(2), np.ones(2)).numpy(), [2, 2])
     assert "test.sum" in pliant.registry.list_global_func_names()
-    with pytest.raises(ValueError, match="registered already"):
+    with pytest.raises(ValueError, match="already registered"):
         pliant.register_func("test.sum", print)
     with pytest.raises(ValueError, match="no function is registered as 'test.none'"):
         pliant.get_global_func("test.none")

@@ -58,7 +58,7 @@ def test_numpy_scalars_for_scalar_parameters() -> None:
 
 
 def test_negative_sizes_and_unknown_types_are_rejected_outside_scripts() -> None:
-    with pytest.raises(pliant.ShapeError, match="a dim is a non-negative integer, not -2"):
+    with pytest.raises(pliant.ShapeError, match="a dim must be a non-negative integer, not -2"):
         R.Tensor((-2,), "float32")
     with pytest.raises(pliant.DTypeError):
         R.Tensor((2,), "floaty")
@@ -217,9 +217,9 @@ def test_dataflow_variables_stay_in_their_blocks() -> None:
         with bb.dataflow():
             lv = bb.emit(relax.op.add(x, x))
             out = bb.emit_output(relax.op.exp(lv))
-        with pytest.raises(ValueError, match="'lv' is seen in its dataflow block only: make it an output"):
+        with pytest.raises(ValueError, match="'lv' is visible only in its dataflow block: make it an output"):
             bb.emit_func_output(lv)
-        with pytest.raises(ValueError, match="'lv' is seen in its dataflow block only"):
+        with pytest.raises(ValueError, match="'lv' is visible only in its dataflow block"):
             bb.emit(relax.op.exp(lv))
         bb.emit_func_output(out)
     assert relax.analysis.well_formed(bb.get())

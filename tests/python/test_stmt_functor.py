@@ -129,10 +129,10 @@ def test_building_a_body() -> None:
     func = scale.with_body(body)
     x = np.arange(8, dtype="float32").reshape(2, 4)
     np.testing.assert_array_equal(run(func, x), 3 * x)
-    with pytest.raises(TypeError, match="no statement"):
+    with pytest.raises(TypeError, match="not a statement"):
         scale.with_body(3)
     stray = tir.BufferStore(b, a[i, j], [i, j])
-    with pytest.raises(ValueError, match="not be well-formed"):
+    with pytest.raises(ValueError, match="is not well-formed"):
         scale.with_body(stray)
 
 

@@ -331,7 +331,7 @@ def test_closures_of_another_vm_stop_with_their_caller() -> None:
 @pytest.mark.parametrize("bad", [-1, -0.0001, math.nan, math.inf, -math.inf])
 def test_invalid_limit_values(bad: float) -> None:
     model = pliant.compile(constant_sum())
-    with pytest.raises(ValueError, match="timeout must be a finite number of seconds from 0 on, or None for no limit"):
+    with pytest.raises(ValueError, match="timeout must be a finite, non-negative number of seconds, or None for no limit"):
         model(np.array([3]), timeout=bad)
 
 

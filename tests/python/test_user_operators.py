@@ -174,7 +174,7 @@ def test_too_many_operands_error_lists_operands() -> None:
     with pytest.raises(pliant.PliantError, match=r"takes 2 operands \(x, y\); argument 3 is the attribute '(scale|axis)'"):
         pliant.script.from_source(source)
     x = relax.Var("x", relax.TensorStructInfo((3,), "float32"))
-    with pytest.raises(TypeError, match=r"attribute 'scale': .* is a value of the graph; mine.outer_mix is written .*outer_mix\(x, y"):
+    with pytest.raises(TypeError, match=r"attribute 'scale': .* is an expression of the graph; the signature of mine.outer_mix is .*outer_mix\(x, y"):
         relax.op.mine.outer_mix(x, x, scale=x, axis=0)
 
 

@@ -155,7 +155,8 @@ impl Analyzer {
     ) -> Result<ConstIntBound> {
         if dom_map.is_some_and(|d| !d.is_none()) {
             return Err(Error::Unsupported(
-                "dom_map: bind the variables to their ranges first".into(),
+                "dom_map is not supported: bind the variables to their ranges with Analyzer.bind"
+                    .into(),
             ));
         }
         let e = prim(expr)?;
@@ -198,7 +199,7 @@ impl Analyzer {
         let known = state.facts.binding(sym).is_some();
         if known && !allow_override {
             return Err(Error::Value(format!(
-                "variable {var} is bound already (allow_override=False)"
+                "variable {var} is already bound; pass allow_override=True to replace its binding"
             )));
         }
         if expr.is_instance_of::<Range>() || expr.is_instance_of::<pyo3::types::PyTuple>() {
@@ -213,7 +214,7 @@ impl Analyzer {
         let e = prim(expr)?;
         if te::free_vars(&e).contains(&var) {
             return Err(Error::Value(format!(
-                "variable {var} cannot stand for {e}, which contains it"
+                "variable {var} cannot be bound to {e}, which contains it"
             )));
         }
         let value = state.required_sym(&e)?;
@@ -272,7 +273,7 @@ fn variable(obj: &Bound<'_, PyAny>) -> Result<te::Var> {
     let e = obj.cast::<PrimExpr>().ok().and_then(|e| e.get().expr.as_var().cloned());
     match e {
         Some(var) => Ok(var),
-        None => Err(Error::Type(format!("expected a variable, got {}", obj.repr()?))),
+        None => Err(Error::Type(format!("expected a tir.Var, got {}", obj.repr()?))),
     }
 }
 

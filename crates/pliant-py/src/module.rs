@@ -91,7 +91,7 @@ pub fn name_of(obj: &Bound<'_, PyAny>) -> Result<String> {
         Ok(node) if matches!(node.get(), Node::Global(_)) => Ok(name_or_text(node)),
         Ok(node) if matches!(node.get(), Node::InFunc(..)) => Ok(name_or_text(node)),
         _ => Err(Error::Type(format!(
-            "a function is named by a string or a GlobalVar, not {}",
+            "the name of a function must be a string or a GlobalVar, not {}",
             obj.repr()?
         ))),
     }
@@ -415,7 +415,7 @@ fn build_functions(entries: &[(Arc<str>, Bound<'_, PyAny>)]) -> Result<Vec<ir::B
 
 fn unknown_function(module: &ir::IRModule, name: &str) -> Error {
     let known: Vec<&str> = module.functions.keys().map(|k| &**k).collect();
-    Error::Key(format!("no function is called '{name}' (there are: {})", known.join(", ")))
+    Error::Key(format!("the module has no function '{name}' (it has: {})", known.join(", ")))
 }
 
 /// The first difference between two modules or functions other than names, or `None` if there is
@@ -436,7 +436,7 @@ pub fn structural_difference(
         }
         _ => {
             return Ok(Some(format!(
-                "{} and {} are not of one kind",
+                "{} and {} are of different kinds",
                 lhs.get_type().name()?,
                 rhs.get_type().name()?
             )));

@@ -159,7 +159,7 @@ def test_invalid_parts_are_reported() -> None:
         tir.BufferLoad(3, [i])
     with pytest.raises(TypeError, match="'A' holds float32, not float16"):
         A.vload([i], "float16")
-    with pytest.raises(ValueError, match="no kind of axis 7"):
+    with pytest.raises(ValueError, match="iter_type must be .*, not 7"):
         tir.IterVar((0, 4), i, 7)
     with pytest.raises(ValueError, match="handle parameter 'c' has no buffer"):
         tir.PrimFunc([a, b, tir.Var("c", "handle")], func.body, buffer_map=func.buffer_map)
@@ -169,10 +169,10 @@ def test_invalid_parts_are_reported() -> None:
     handle = tir.Var("h", "handle")
     with pytest.raises(ValueError, match="'h' is a handle, which cannot be a loop variable or an axis"):
         tir.PrimFunc([a, b], tir.For(handle, 0, 4, 0, tir.Evaluate(one)), buffer_map=func.buffer_map)
-    with pytest.raises(ValueError, match="no kind of axis -1"):
+    with pytest.raises(ValueError, match="iter_type must be .*, not -1"):
         tir.IterVar((0, 4), i, -1)
     part = tir.Block([], [], [], "part", func.body, match_buffers=[object()])
-    with pytest.raises(pliant.error.UnsupportedError, match="match no parts of buffers"):
+    with pytest.raises(pliant.error.UnsupportedError, match="match_buffers of a block is not supported"):
         tir.PrimFunc([a, b], tir.BlockRealize([], True, part), buffer_map=func.buffer_map)
 
 
@@ -196,7 +196,7 @@ def test_small_tvm_compatibilities() -> None:
     np.testing.assert_array_equal(out, np.ones(4))
     with pytest.raises(ValueError, match="scope must be '' or 'global'"):
         tir.decl_buffer((4,), scope="shared")
-    with pytest.raises(ValueError, match="int32 does not hold"):
+    with pytest.raises(ValueError, match="int32 cannot represent"):
         tir.PrimFunc([handle], tir.For(i, 0, 2**40, 0, loop.body), buffer_map={handle: buffer})
 
 

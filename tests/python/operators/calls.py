@@ -81,7 +81,7 @@ def operators() -> tuple[str, ...]:
     """The operators on tensors, without the prefix `relax.` and without aliases."""
     table = pliant._core.relax
     # Other tests in this process may have registered their own operators.
-    own = {n for n in table.op_names() if table.get_op(n).__doc__.startswith("An operator of the user's")}
+    own = {n for n in table.op_names() if table.get_op(n).__doc__.startswith("A user-defined operator")}
     names = {canonical(n.removeprefix("relax.")) for n in table.op_names() if n not in own}
     return tuple(sorted(n for n in names - OTHER if not n.startswith(OTHER_GROUPS)))
 

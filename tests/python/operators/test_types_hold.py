@@ -158,7 +158,7 @@ def test_python_bit_operators() -> None:
     assert str(1 << i) == "T.shift_left(1, i)" and str(6 & i) == "T.bitwise_and(6, i)"
     with pytest.raises(TypeError, match="bitwise_and takes integers, not float32"):
         tir.Var("f", "float32") & 1
-    with pytest.raises(TypeError, match="has no bits"):
+    with pytest.raises(TypeError, match="bitwise operators take integers"):
         ~tir.Var("f", "float32")
 
 

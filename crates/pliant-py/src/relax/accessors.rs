@@ -176,14 +176,14 @@ pub fn callee<'py>(py: Python<'py>, node: &NodeRef) -> Result<Bound<'py, PyAny>>
         Node::InFunc(owner, e) => {
             let callee = match owner.lock().func().map(|f| f.expr(*e).clone()) {
                 Some(ExprData::Call { callee, .. }) => callee,
-                _ => return Err(Error::Type("the expression is no call".into())),
+                _ => return Err(Error::Type("the expression is not a call".into())),
             };
             match callee {
                 Callee::Op(o) => op(o),
                 Callee::Expr(e) => wrap(py, in_func(owner, e)),
             }
         }
-        _ => Err(Error::Type("the expression is no call".into())),
+        _ => Err(Error::Type("the expression is not a call".into())),
     }
 }
 

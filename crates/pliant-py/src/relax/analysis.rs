@@ -107,7 +107,11 @@ pub fn find_vars<'py>(expr: &Bound<'py, PyAny>, kind: &str) -> Result<Vec<Bound<
             used.list.retain(|v| !bound.seen.contains(&v.key()));
             used
         }
-        _ => return Err(Error::Value(format!("no kind of variable is called '{kind}'"))),
+        _ => {
+            return Err(Error::Value(format!(
+                "kind must be all, bound, free, used, global or called, not '{kind}'"
+            )));
+        }
     };
     found.wrap(expr.py())
 }
@@ -325,7 +329,7 @@ pub fn erase_struct_info<'py>(
         let mut map = FxHashMap::default();
         for (key, value) in &pairs {
             let ExprKind::Var(var) = key.kind() else {
-                return Err(Error::Type(format!("{key} is no variable")));
+                return Err(Error::Type(format!("shape_var_map: the key {key} is not a variable")));
             };
             let (func, vars) = s.func_and_vars()?;
             let Some(sym) = vars.get_sym(var) else { continue };
@@ -395,7 +399,7 @@ pub fn call_struct_info<'py>(
         let args = args?;
         let f = s.func_and_vars()?.0;
         if !matches!(f.types.get(callable), TypeData::Callable { .. }) {
-            return Err(Error::Type("the type is not that of a function".into()));
+            return Err(Error::Type("func must be the struct info of a function".into()));
         }
         let ty = type_lattice::derive_callable_ty(f, callable, &args);
         let ty = ty.map_err(|e| Error::Compile(e.message))?;

@@ -84,7 +84,7 @@ impl BlockRewriter {
             let mut blocks = blocks.into_iter();
             let first = blocks
                 .next()
-                .ok_or_else(|| Error::Value("no block is open: nothing can be ended".into()))?;
+                .ok_or_else(|| Error::Value("no block is open, so none can be ended".into()))?;
             // Blocks begun inside this block become part of it.
             for block in blocks {
                 let mut bindings = std::mem::take(&mut func.block_mut(block).bindings);
@@ -202,7 +202,7 @@ impl crate::relax::func_owner::OwnerState {
         let v = self.lower(var)?;
         let func = self.func_and_vars()?.0;
         let ExprData::Var(v) = *func.expr(v) else {
-            return Err(Error::Type("a binding defines a relax.Var".into()));
+            return Err(Error::Type("the variable of a binding must be a relax.Var".into()));
         };
         let ty = cast.unwrap_or(func.expr_ty(e));
         let data = func.var(v).clone();

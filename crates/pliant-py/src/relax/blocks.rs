@@ -10,6 +10,7 @@ use crate::relax::accessors::{binding_text, in_func};
 use crate::relax::classes::struct_info::wrap_info;
 use crate::relax::classes::{Expr, init, wrap};
 use crate::relax::convert::{required_operand, sinfo};
+use crate::relax::func_owner::abandoned;
 use crate::relax::node::{Node, NodeRef};
 use crate::relax::seq::{BindingRef, BlockNode, BlockRef, FreeBinding, IfNode, SeqNode};
 
@@ -20,7 +21,7 @@ pub struct SeqExpr;
 fn seq_of<'a>(slf: &'a PyRef<'_, SeqExpr>) -> Result<&'a SeqNode> {
     match slf.as_super().node.get() {
         Node::Seq(seq) => Ok(seq),
-        _ => Err(Error::Internal("a SeqExpr holds a sequence".into())),
+        _ => Err(Error::Internal("a SeqExpr has no sequence".into())),
     }
 }
 
@@ -53,7 +54,7 @@ impl SeqExpr {
     fn body<'py>(slf: PyRef<'py, Self>) -> Result<Bound<'py, PyAny>> {
         match seq_of(&slf)?.body() {
             Some(body) => wrap(slf.py(), body),
-            None => Err(Error::Value("the function was given up".into())),
+            None => Err(abandoned()),
         }
     }
 }
@@ -70,7 +71,7 @@ fn binding_list(list: &Bound<'_, PyAny>) -> Result<Vec<BindingRef>> {
     let one = |b: Bound<'_, PyAny>| match b.cast::<Binding>() {
         Ok(b) => Ok(b.get().binding.clone()),
         Err(_) => Err(Error::Type(format!(
-            "a block holds VarBinding and MatchCast, not {}",
+            "bindings must be VarBinding or MatchCast objects, not {}",
             b.get_type().name()?
         ))),
     };
@@ -190,10 +191,6 @@ pub struct Binding {
     pub binding: BindingRef,
 }
 
-fn abandoned() -> Error {
-    Error::Value("the function was given up".into())
-}
-
 #[pymethods]
 impl Binding {
     /// Always `None`: Python objects do not record source locations. Constructors accept the
@@ -242,7 +239,10 @@ fn free_binding(
     cast: Option<&Bound<'_, PyAny>>,
 ) -> Result<Binding> {
     if !var.is_instance_of::<crate::relax::classes::Var>() {
-        return Err(Error::Type(format!("a binding defines a relax.Var, not {}", var.repr()?)));
+        return Err(Error::Type(format!(
+            "the variable of a binding must be a relax.Var, not {}",
+            var.repr()?
+        )));
     }
     let (var, value) = (required_operand(var)?, required_operand(value)?.checked()?);
     let cast = cast.map(sinfo).transpose()?;

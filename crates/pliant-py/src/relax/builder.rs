@@ -146,7 +146,10 @@ impl BlockBuilder {
         let mut guarded = self.state();
         let state = &mut *guarded;
         if let Some(current) = state.stack.last().filter(|c| !c.rewrite) {
-            return Err(Error::Value(format!("function '{}' is still open", current.name)));
+            return Err(Error::Value(format!(
+                "function '{}' is still open: end its 'with' block first",
+                current.name
+            )));
         }
         let owner = FuncOwner::building();
         {
@@ -263,7 +266,7 @@ impl BlockBuilder {
         let func = catch_panic(|| finish(&owner, &node, params.as_deref(), state.stack.last()))?;
         owner.register();
         let current =
-            state.stack.last_mut().ok_or_else(|| Error::Internal("a function is open".into()))?;
+            state.stack.last_mut().ok_or_else(|| Error::Internal("no function is open".into()))?;
         current.done = true;
         let info = signature_of(&func);
         let name = state.module.add_func(BaseFunc::Relax(func), &current.name);
@@ -454,7 +457,7 @@ fn placeholders(outputs: &[te::Tensor]) -> FxHashSet<te::Tensor> {
 fn param_vars(params: &Bound<'_, PyAny>) -> Result<Vec<FreeVar>> {
     let one = |obj: &Bound<'_, PyAny>| match obj.cast::<Expr>().map(|e| e.get().node.get()) {
         Ok(Node::Var(v)) => Ok(v.clone()),
-        _ => Err(Error::Type(format!("a parameter is a relax.Var, not {}", obj.repr()?))),
+        _ => Err(Error::Type(format!("a parameter must be a relax.Var, not {}", obj.repr()?))),
     };
     if params.is_instance_of::<Expr>() {
         return Ok(vec![one(params)?]);
@@ -469,7 +472,7 @@ fn reject_dataflow_vars(func: &ir::Function, e: ir::Expr) -> Result<()> {
         return Ok(());
     };
     Err(Error::Value(format!(
-        "'{}' is seen in its dataflow block only: make it an output of the block with emit_output",
+        "'{}' is visible only in its dataflow block: make it an output of the block with emit_output",
         var.name
     )))
 }
@@ -499,7 +502,7 @@ fn finish(
         if let Some(&missing) = func.params().iter().find(|p| !order.contains(p)) {
             let name = func.var(missing).name.clone();
             return Err(Error::Value(format!(
-                "variable {name} is used but is not among the parameters"
+                "variable {name} is used, but params does not contain it"
             )));
         }
         let root = func.root();

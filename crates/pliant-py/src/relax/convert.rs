@@ -100,7 +100,7 @@ pub fn operand(obj: &Bound<'_, PyAny>) -> Result<Option<NodeRef>> {
         Node::Constant(immutable_copy(tensor)?)
     } else {
         return Err(Error::Type(format!(
-            "{} is no operand of a tensor operator",
+            "{} is not a valid operand of a tensor operator",
             obj.get_type().name()?
         )));
     };
@@ -177,7 +177,8 @@ fn sequence(obj: &Bound<'_, PyAny>) -> Result<Node> {
 /// # Errors
 /// As for [`operand`], and `TypeError` for `None`.
 pub fn required_operand(obj: &Bound<'_, PyAny>) -> Result<NodeRef> {
-    operand(obj)?.ok_or_else(|| Error::Type("None is no operand of a tensor operator".into()))
+    operand(obj)?
+        .ok_or_else(|| Error::Type("None is not a valid operand of a tensor operator".into()))
 }
 
 /// The arguments of a call, given as a tuple or list, a `relax.Tuple`, or one expression.
@@ -261,7 +262,10 @@ pub fn attr_value(obj: &Bound<'_, PyAny>) -> Result<AttrValue> {
     if obj.is_callable() {
         return index_map_text(obj);
     }
-    Err(Error::Type(format!("{} cannot be an attribute", obj.repr()?)))
+    Err(Error::Type(format!(
+        "{} cannot be an attribute: expected a number, a string, a dtype, a list or a dict",
+        obj.repr()?
+    )))
 }
 
 /// The number in a NumPy scalar or in an array of rank 0. NumPy data types also have an empty

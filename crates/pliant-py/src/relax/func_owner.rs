@@ -30,8 +30,7 @@ pub struct FuncOwner {
 /// The panic message if a thread locks a function that it has already locked. This happens in
 /// Python code called during construction, such as the tensor expression of a user's operator. The
 /// code that catches panics turns it into an error.
-pub const ALREADY_LOCKED: &str = "the function that is being built cannot be read from inside of an operator's definition: \
-    use the operands that the definition is given";
+pub const ALREADY_LOCKED: &str = "the function under construction cannot be read inside the definition of an operator: use the operands that the definition receives";
 
 /// A number that identifies this thread among all living threads.
 fn this_thread() -> usize {
@@ -142,7 +141,7 @@ impl FuncOwner {
     pub fn derive(self: &Arc<Self>) -> Result<Arc<FuncOwner>> {
         let mut guarded = self.lock();
         let state = &mut *guarded;
-        let func = state.func().ok_or_else(|| Error::Value("the function was given up".into()))?;
+        let func = state.func().ok_or_else(abandoned)?;
         let func = func.clone();
         for v in func.syms.vars() {
             state.vars.te_var(&func.syms, v);
@@ -347,7 +346,7 @@ impl OwnerState {
             Stage::Finished(_) => {
                 Err(Error::Value("the function is finished: nothing can be added to it".into()))
             }
-            Stage::Abandoned => Err(Error::Value("the function was given up".into())),
+            Stage::Abandoned => Err(abandoned()),
         }
     }
 
@@ -379,7 +378,7 @@ impl OwnerState {
                 self.stage = Stage::Finished(func.clone());
                 Ok(func)
             }
-            _ => Err(Error::Internal("the stage was just checked".into())),
+            _ => Err(Error::Internal("the function is not under construction".into())),
         }
     }
 
@@ -419,6 +418,11 @@ impl OwnerState {
         };
         from_type(func, vars, ty, &wrap)
     }
+}
+
+/// The error for a function whose construction was abandoned.
+pub fn abandoned() -> Error {
+    Error::Value("the function was abandoned: its block ended without emit_func_output".into())
 }
 
 /// The signature of an operator.

@@ -17,7 +17,7 @@ use crate::relax::accessors::{attrs_dict, in_func, set_attrs, text};
 use crate::relax::classes::struct_info::wrap_info;
 use crate::relax::classes::{Expr, init, wrap};
 use crate::relax::convert::{required_operand, sinfo};
-use crate::relax::func_owner::FuncOwner;
+use crate::relax::func_owner::{FuncOwner, abandoned};
 use crate::relax::node::{Node, NodeRef};
 use crate::relax::seq::{FuncNode, FuncParts, GlobalTypes, SeqNode};
 use crate::relax::sinfo::SInfo;
@@ -112,7 +112,7 @@ fn location(node: &NodeRef) -> Location {
 fn parts(node: &NodeRef) -> Result<&FuncParts> {
     match node.get() {
         Node::Func(func) => Ok(func.data()),
-        _ => Err(Error::Value("the function was given up".into())),
+        _ => Err(abandoned()),
     }
 }
 
@@ -125,7 +125,7 @@ fn local_parts(owner: &Arc<FuncOwner>, id: ir::FuncId) -> Result<FuncParts> {
         (data, params)
     });
     let Some((data, params)) = func else {
-        return Err(Error::Value("the function was given up".into()));
+        return Err(abandoned());
     };
     let ret = state.sinfo_of(data.ret_ty);
     Ok(FuncParts {
@@ -150,11 +150,11 @@ pub fn owner_of(node: &NodeRef) -> Result<Arc<FuncOwner>> {
         Node::InFunc(owner, _) => {
             // A local function without captured variables can become a root function.
             let Location::In(_, id) = location(node) else {
-                return Err(Error::Type("the expression is no function".into()));
+                return Err(Error::Type("the expression is not a function".into()));
             };
             FuncNode::new(local_parts(owner, id)?).owner()
         }
-        _ => Err(Error::Type("the expression is no function".into())),
+        _ => Err(Error::Type("the expression is not a function".into())),
     }
 }
 
@@ -165,7 +165,9 @@ pub fn owner_of(node: &NodeRef) -> Result<Arc<FuncOwner>> {
 pub fn ir_function(node: &NodeRef) -> Result<Arc<IrFunction>> {
     let owner = owner_of(node)?;
     let func = owner.lock().finished().cloned();
-    func.ok_or_else(|| Error::Value("the function is not finished".into()))
+    func.ok_or_else(|| {
+        Error::Value("the function is not finished: call emit_func_output first".into())
+    })
 }
 
 /// [`ir_function`] with the types of the module's functions for calls by name.
@@ -218,7 +220,7 @@ fn with_attrs(node: &NodeRef, attrs: FuncAttrs) -> Result<NodeRef> {
         // A local function stays local, with its captured variables.
         Node::InFunc(..) => {
             let Location::In(owner, id) = location(node) else {
-                return Err(Error::Type("the expression is no function".into()));
+                return Err(Error::Type("the expression is not a function".into()));
             };
             let parts = FuncParts { attrs, ..local_parts(&owner, id)? };
             Ok(NodeRef::new(Node::Func(FuncNode::new(parts))))
@@ -321,7 +323,7 @@ impl Function {
         let body = match location(node) {
             Location::In(owner, id) => {
                 let seq = owner.lock().func().map(|f| f.func(id).body);
-                let seq = seq.ok_or_else(|| Error::Value("the function was given up".into()))?;
+                let seq = seq.ok_or_else(abandoned)?;
                 NodeRef::new(Node::Seq(SeqNode::In(owner, seq)))
             }
             Location::Free => parts(node)?.body.clone(),

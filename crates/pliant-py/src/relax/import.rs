@@ -9,7 +9,7 @@ use pliant_ir::relax::{Binding, Block, Expr, ExprData, Function, Type, Var};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::error::{Error, Result};
-use crate::relax::func_owner::{FuncOwner, OwnerState};
+use crate::relax::func_owner::{FuncOwner, OwnerState, abandoned};
 
 /// The results of imports from one other function.
 #[derive(Default)]
@@ -33,7 +33,6 @@ impl OwnerState {
     ) -> Result<T> {
         let mut guarded = owner.lock();
         let mut memo = self.import_memos.remove(&guarded.uid).unwrap_or_default();
-        let abandoned = || Error::Value("the function was given up".into());
         let count = guarded.func().ok_or_else(abandoned)?.syms.vars().len();
         if count > memo.syms.len() {
             let source = guarded.func().ok_or_else(abandoned)?.syms.clone();

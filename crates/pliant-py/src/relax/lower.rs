@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 
 use crate::error::{Error, Result};
 use crate::nesting::{MAX_NESTING, too_deep};
-use crate::relax::func_owner::{OwnerState, op_signature};
+use crate::relax::func_owner::{OwnerState, abandoned, op_signature};
 use crate::relax::node::{CallNode, CalleeNode, FreeVar, Node, NodeRef, Scalar};
 use crate::relax::sinfo::{SInfo, dim_to_sym, dims_to_syms, to_type};
 
@@ -26,7 +26,10 @@ impl OwnerState {
             Some(info) => to_type(self, info)?,
             None if self.untyped_params => self.builder()?.func_mut().intern(ir::TypeData::Any),
             None => {
-                return Err(Error::Value(format!("parameter {} has no struct info", var.0.name)));
+                return Err(Error::Value(format!(
+                    "parameter {} has no struct info: create it with relax.Var(name, struct_info)",
+                    var.0.name
+                )));
             }
         };
         // An expression that is only inspected keeps its dataflow variables.
@@ -53,7 +56,7 @@ impl OwnerState {
         }
         if self.params_fixed {
             return Err(Error::Value(format!(
-                "variable {} is neither a parameter of this function nor defined in it before it is read",
+                "variable {} is neither a parameter of this function nor defined in it before its use",
                 var.0.name
             )));
         }
@@ -168,9 +171,8 @@ impl OwnerState {
                 if let Some(fields) = builder.func().tuple_fields(tuple) {
                     return fields.get(*index as usize).copied().ok_or_else(|| {
                         Error::Index(format!(
-                            "the tuple has {} fields, not {}",
-                            fields.len(),
-                            index + 1
+                            "the tuple has {} fields, so index {index} is out of range",
+                            fields.len()
                         ))
                     });
                 }
@@ -181,7 +183,7 @@ impl OwnerState {
             Node::Seq(_) => self.body(node),
             Node::Func(func) => self.local_function(func.data()),
             Node::Root(owner) => self.import_root(owner),
-            _ => Err(Error::Internal("leaves are lowered on their own".into())),
+            _ => Err(Error::Internal("lower_node does not accept leaves".into())),
         }
     }
 
@@ -212,8 +214,7 @@ impl OwnerState {
         let mut dtype = None;
         for arg in args {
             if !matches!(arg.get(), Node::Scalar(_)) {
-                let func =
-                    self.func().ok_or_else(|| Error::Value("the function was given up".into()))?;
+                let func = self.func().ok_or_else(abandoned)?;
                 let ty = func.ty(memo[&arg.id()]);
                 dtype = dtype.or_else(|| if ty.is_tensor() { ty.dtype() } else { None });
             }
@@ -247,7 +248,7 @@ impl OwnerState {
         memo: &FxHashMap<usize, ir::Expr>,
     ) -> Result<Vec<ir::Expr>> {
         let signature = op_signature(op)?;
-        let func = self.func().ok_or_else(|| Error::Value("the function was given up".into()))?;
+        let func = self.func().ok_or_else(abandoned)?;
         let form = |arg: &NodeRef| match arg.get() {
             Node::Scalar(Scalar::Int(_)) => ArgumentForm::Int,
             Node::Scalar(Scalar::Float(_)) => ArgumentForm::Float,
@@ -366,8 +367,7 @@ fn fill_tensor(s: Scalar, dtype: DType) -> Result<Tensor> {
 }
 
 /// The message for a field access to a value that is not a tuple.
-pub(crate) const NOT_A_TUPLE: &str = "a tensor has no fields: its elements are taken by relax.op.take(x, indices, axis) \
-                                   or relax.op.strided_slice(x, axes, begin, end)";
+pub(crate) const NOT_A_TUPLE: &str = "a tensor has no fields: select its elements with relax.op.take(x, indices, axis) or relax.op.strided_slice(x, axes, begin, end)";
 
 /// A number as a tensor of rank 0. A float stays float32 if `dtype` is an integer type.
 fn scalar_tensor(s: Scalar, dtype: DType) -> Result<Tensor> {

@@ -8,7 +8,7 @@ use pliant_ir::relax::{self as ir, ExprData, type_lattice};
 use rustc_hash::FxHashSet;
 
 use crate::error::{Error, Result};
-use crate::relax::func_owner::{FuncOwner, OwnerState};
+use crate::relax::func_owner::{FuncOwner, OwnerState, abandoned};
 use crate::relax::node::{FreeVar, Node, NodeRef};
 use crate::relax::seq::{
     BindingRef, BlockNode, BlockRef, FreeBinding, FuncParts, GlobalTypes, IfNode, SeqNode,
@@ -55,7 +55,7 @@ impl OwnerState {
             Node::Var(var) => {
                 let Some(info) = &var.0.sinfo else {
                     return Err(Error::Value(format!(
-                        "parameter {} has no struct info",
+                        "parameter {} has no struct info: create it with relax.Var(name, struct_info)",
                         var.0.name
                     )));
                 };
@@ -160,7 +160,7 @@ impl OwnerState {
                 } else {
                     owner.lock().func().map(|f| f.seq(*seq).clone())
                 };
-                let data = data.ok_or_else(|| Error::Value("the function was given up".into()))?;
+                let data = data.ok_or_else(abandoned)?;
                 for block in data.blocks {
                     self.add_block(&BlockRef::new(BlockNode::In(owner.clone(), block)))?;
                 }
@@ -340,9 +340,9 @@ impl OwnerState {
                     Some(v) => v,
                     None => self.import_with(owner, |_| Vec::new(), |i| i.define(v))?,
                 },
-                None => return Err(not_a_var("what a binding defines")),
+                None => return Err(not_a_var("the variable of a binding")),
             },
-            _ => return Err(not_a_var("what a binding defines")),
+            _ => return Err(not_a_var("the variable of a binding")),
         };
         let func = self.func_and_vars()?.0;
         let old = func.var(var).ty;
@@ -421,13 +421,12 @@ impl OwnerState {
 
 fn redefinition_error(what: &str, name: &str) -> Error {
     Error::Value(format!(
-        "variable {name} is already defined, and is {what} again (help: make another one of it, \
-         relax.Var(\"{name}\", ...))"
+        "variable {name} is already defined and cannot be {what} again (help: create another variable, relax.Var(\"{name}\", ...))"
     ))
 }
 
 fn not_a_var(what: &str) -> Error {
-    Error::Type(format!("{what} is a relax.Var"))
+    Error::Type(format!("{what} must be a relax.Var"))
 }
 
 impl FuncParts {

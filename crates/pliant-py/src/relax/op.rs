@@ -61,7 +61,7 @@ impl OpFunction {
     fn __doc__(&self) -> String {
         let decl = pliant_ops::registry().decl(self.op);
         let mut doc =
-            decl.map_or_else(|| "An operator of the user's.".to_string(), |d| d.doc.to_string());
+            decl.map_or_else(|| "A user-defined operator.".to_string(), |d| d.doc.to_string());
         if let Some(numpy) = decl.and_then(|d| d.numpy) {
             doc.push_str(&format!("\n\nAs ``numpy.{numpy}``."));
         }
@@ -196,7 +196,7 @@ impl OpFunction {
                 ty_args = sinfo_list(&value)?;
             } else {
                 return Err(self.error(&format!(
-                    "has no parameter '{key}'; it is written {}",
+                    "has no parameter '{key}'; its signature is {}",
                     self.signature_text()
                 )));
             }
@@ -225,13 +225,13 @@ impl OpFunction {
             return Ok(());
         }
         if symbolic {
-            let what = "it must be known when the program is compiled, but is symbolic";
+            let what = "the value must be known at compile time, but is symbolic";
             return Err(Error::Type(format!("{}{what}", operand_prefix())));
         }
         let is_graph_value = value.is_instance_of::<crate::relax::classes::Expr>();
         let converted = attr_value(value).map_err(|e| match is_graph_value {
             true => Error::Type(format!(
-                "{}it must be known when the program is compiled, but is a value of the graph; {} is written {}",
+                "{}the value must be known at compile time, but is an expression of the graph; the signature of {} is {}",
                 operand_prefix(),
                 self.op.short_name(),
                 self.signature_text()
@@ -291,7 +291,7 @@ impl OpFunction {
                 (Some(node), _) => args.push(node),
                 (None, Some(spec)) => {
                     return Err(self.error(&format!(
-                        "operand '{}' is missing; it is written {}",
+                        "operand '{}' is missing; its signature is {}",
                         spec.name,
                         self.signature_text()
                     )));
@@ -314,7 +314,7 @@ impl OpFunction {
                 Some(value) => list.set(name, dtype_attr(name, value)),
                 None if default.is_none() => {
                     return Err(self.error(&format!(
-                        "attribute '{name}' is missing; it is written {}",
+                        "attribute '{name}' is missing; its signature is {}",
                         self.signature_text()
                     )));
                 }
@@ -344,7 +344,10 @@ impl OpFunction {
     }
 
     fn too_many_arguments(&self, n: usize) -> Error {
-        self.error(&format!("{n} arguments are too many; it is written {}", self.signature_text()))
+        self.error(&format!(
+            "{n} arguments are too many; its signature is {}",
+            self.signature_text()
+        ))
     }
 }
 

@@ -227,7 +227,9 @@ pub fn dim_to_sym(func: &mut Function, vars: &mut VarMap, dim: &te::Expr) -> Res
         return Ok(func.syms.int(v));
     }
     te::to_sym(&mut func.syms, dim, vars).ok_or_else(|| {
-        Error::Type(format!("'{dim}' is not a size: an integer expression over variables"))
+        Error::Type(format!(
+            "'{dim}' is not a size: expected an integer expression over size variables"
+        ))
     })
 }
 
@@ -294,7 +296,7 @@ fn shape_var(state: &mut OwnerState, node: &NodeRef) -> Result<ir::Var> {
     match state.func_and_vars()?.0.expr(e) {
         ir::ExprData::Var(v) => Ok(*v),
         _ => Err(Error::Type(
-            "a tensor's shape is a list of sizes or a variable of shape type".into(),
+            "the shape of a tensor must be a list of sizes or a variable of shape type".into(),
         )),
     }
 }

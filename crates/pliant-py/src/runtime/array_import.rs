@@ -184,7 +184,7 @@ fn view_buffer(buffer: PyBuffer, dtype: DType) -> Result<Tensor> {
         let (dim, stride) = unsafe { (*view.shape.add(axis), *view.strides.add(axis)) };
         if stride % item != 0 {
             return Err(Error::Unsupported(format!(
-                "a stride of {stride} bytes is no multiple of the {item} bytes of {dtype}"
+                "a stride of {stride} bytes is not a multiple of the {item} bytes of {dtype}"
             )));
         }
         shape[axis] = dim as i64;
@@ -241,7 +241,7 @@ fn convert_with_numpy(obj: &Bound<'_, PyAny>, dtype: Option<DType>) -> Result<Te
     let array = py.import("numpy")?.call_method1("asarray", (obj, name))?;
     let kind: String = array.getattr("dtype")?.getattr("kind")?.extract()?;
     if kind == "O" {
-        return Err(Error::Type(format!("cannot make a tensor of {}", obj.get_type().name()?)));
+        return Err(Error::Type(format!("cannot convert {} to a tensor", obj.get_type().name()?)));
     }
     // NumPy converts lists of Python floats to float64, which is rarely intended.
     let array = if dtype.is_none() && kind == "f" && obj.is_instance_of::<pyo3::types::PyList>() {
@@ -274,7 +274,7 @@ pub fn parse_dtype(obj: &Bound<'_, PyAny>) -> Result<DType> {
     let dtype = py.import("numpy")?.getattr("dtype")?.call1((obj,));
     let Ok(dtype) = dtype else {
         return Err(Error::Type(format!(
-            "a dtype is a string such as 'float32', not {}",
+            "a dtype must be a string such as 'float32', not {}",
             obj.repr()?
         )));
     };

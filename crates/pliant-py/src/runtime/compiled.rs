@@ -165,7 +165,9 @@ fn kernels_enabled(value: &Bound<'_, PyAny>) -> Result<bool> {
     match &*name {
         "on" => Ok(true),
         "off" => Ok(false),
-        _ => Err(Error::Value(format!("option 'kernels': \"on\" or \"off\", not \"{name}\""))),
+        _ => {
+            Err(Error::Value(format!("option 'kernels' must be \"on\" or \"off\", not \"{name}\"")))
+        }
     }
 }
 
@@ -175,14 +177,20 @@ fn precision(value: &Bound<'_, PyAny>) -> Result<&'static str> {
     match &*name {
         "f32" | "float32" => Ok("float32"),
         "bf16" | "bfloat16" => Ok("bfloat16"),
-        _ => Err(Error::Value(format!("option 'precision': \"f32\" or \"bf16\", not \"{name}\""))),
+        _ => Err(Error::Value(format!(
+            "option 'precision' must be \"f32\" or \"bf16\", not \"{name}\""
+        ))),
     }
 }
 
 /// The time limit of the compilation.
 fn compile_time_limit(value: &Bound<'_, PyAny>) -> Result<Duration> {
     let seconds: f64 = extract_option("seconds", value)?;
-    let invalid = |_| Error::Value(format!("option 'seconds': {seconds} is no time that may pass"));
+    let invalid = |_| {
+        Error::Value(format!(
+            "option 'seconds' must be a non-negative number of seconds, not {seconds}"
+        ))
+    };
     Duration::try_from_secs_f64(seconds).map_err(invalid)
 }
 
@@ -232,7 +240,7 @@ fn unknown_option(key: &str) -> Error {
     let all = || OPTIONS.iter().chain(ONNX_OPTIONS).copied();
     let hint = did_you_mean(key, all()).unwrap_or_else(|| {
         let (general, onnx) = (OPTIONS.join(", "), ONNX_OPTIONS.join(", "));
-        format!("there are: {general}; for ONNX models also {onnx}")
+        format!("the options are {general}; for ONNX models also {onnx}")
     });
     Error::Type(format!("there is no option '{key}' ({hint})"))
 }

@@ -47,7 +47,7 @@ impl Device {
 pub fn cpu(dev_id: i32) -> Result<Device> {
     if dev_id != 0 {
         return Err(Error::Value(format!(
-            "there is no cpu({dev_id}): all processors together are cpu(0)"
+            "there is no cpu({dev_id}): cpu(0) stands for all cores"
         )));
     }
     Ok(Device::CPU)
@@ -62,11 +62,13 @@ pub fn device(dev: &str, dev_id: i32) -> Result<Device> {
         "" => dev_id,
         text => text
             .parse()
-            .map_err(|_| Error::Value(format!("'{dev}' is no device: write \"cpu\"")))?,
+            .map_err(|_| Error::Value(format!("'{dev}' is not a device: write \"cpu\"")))?,
     };
     match kind {
         "cpu" | "llvm" | "cranelift" | "c" => cpu(index),
-        _ => Err(Error::Unsupported(format!("device '{dev}': Pliant runs on the CPU only"))),
+        _ => Err(Error::Unsupported(format!(
+            "device '{dev}' is not supported: Pliant runs on the CPU only"
+        ))),
     }
 }
 
@@ -96,5 +98,5 @@ pub fn check_device(obj: &Bound<'_, PyAny>) -> Result<()> {
 
 fn not_a_device(obj: &Bound<'_, PyAny>) -> Error {
     let what = obj.get_type().name().map_or_else(|_| "?".into(), |n| n.to_string());
-    Error::Type(format!("a device is pliant.cpu(), not {what}"))
+    Error::Type(format!("the device must be pliant.cpu(), not {what}"))
 }

@@ -58,7 +58,7 @@ pub fn from_capsule(obj: &Bound<'_, PyAny>) -> Result<Tensor> {
             return Ok(tensor);
         }
     }
-    Err(Error::Value("not a DLPack capsule, or one that was consumed before".into()))
+    Err(Error::Value("the capsule is not a DLPack capsule, or it was already consumed".into()))
 }
 
 /// A capsule that shares the memory of the tensor, for consumers of the given DLPack version.

@@ -30,7 +30,9 @@ impl ExecBuilder {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         match state.as_mut() {
             Some(builder) => Ok(work(builder)),
-            None => Err(Error::Value("the executable is finished".into())),
+            None => {
+                Err(Error::Value("the executable is finished: nothing can be added to it".into()))
+            }
         }
     }
 }
@@ -91,12 +93,17 @@ impl ExecBuilder {
     ) -> Result<()> {
         if num_inputs > exec::MAX_REGS as usize {
             let limit = exec::MAX_REGS;
-            return Err(Error::Value(format!("{num_inputs} inputs are more than {limit}")));
+            return Err(Error::Value(format!(
+                "num_inputs must be at most {limit}, not {num_inputs}"
+            )));
         }
         let names =
             param_names.unwrap_or_else(|| (0..num_inputs).map(|i| format!("arg{i}")).collect());
         if names.len() != num_inputs {
-            return Err(Error::Value(format!("{num_inputs} inputs, but {} names", names.len())));
+            return Err(Error::Value(format!(
+                "num_inputs is {num_inputs}, but param_names has {} names",
+                names.len()
+            )));
         }
         let params = names.into_iter().map(exec::Param::new).collect();
         self.with(|b| b.begin_function(name, params, ""))?;
@@ -153,7 +160,9 @@ impl ExecBuilder {
     fn get(&self, py: Python<'_>) -> Result<Executable> {
         let builder = self.state.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Some(builder) = builder else {
-            return Err(Error::Value("the executable is finished".into()));
+            return Err(Error::Value(
+                "the executable is finished: nothing can be added to it".into(),
+            ));
         };
         let compiled = run_detached(py, || {
             let executable = builder.get().map_err(pliant::Error::from)?;

@@ -34,7 +34,7 @@ pub fn feeds_by_name<'py>(feeds: &Bound<'py, PyAny>) -> Result<Bound<'py, PyDict
         |d: &&Bound<'py, PyDict>| d.keys().iter().all(|k| k.cast::<PyString>().is_ok());
     dict.filter(has_string_keys).cloned().ok_or_else(|| {
         let got = feeds.get_type().name().map_or_else(|_| String::new(), |n| n.to_string());
-        let got = if got == "dict" { "one with other keys".to_owned() } else { got };
+        let got = if got == "dict" { "a dict with other keys".to_owned() } else { got };
         Error::Type(format!("run: feeds must be a dict from names of inputs to arrays, not {got}"))
     })
 }
@@ -64,7 +64,7 @@ pub fn ordered_arguments<'py>(
         }
     }
     if !missing.is_empty() {
-        return Err(Error::Value(format!("no value is fed for input {}", missing.join(", "))));
+        return Err(Error::Value(format!("feeds has no value for input {}", missing.join(", "))));
     }
     Ok(PyTuple::new(feeds.py(), values)?)
 }
@@ -100,7 +100,9 @@ pub fn requested_results<'py>(
         let index = names.iter().position(|n| n == name);
         let Some((index, value)) = index.and_then(|i| Some((i, all.get(i)?))) else {
             let among = match names.is_empty() {
-                true => "this function's outputs have no names: ask for None, which is all".into(),
+                true => {
+                    "the outputs of this function have no names: pass None for all outputs".into()
+                }
                 false => format!("the outputs are {}", names.join(", ")),
             };
             let help = did_you_mean(name, names.iter().map(String::as_str)).unwrap_or(among);
@@ -119,8 +121,9 @@ fn to_numpy<'py>(value: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
     if let Ok(array) = value.cast::<NDArray>() {
         let rank = array.get().tensor().ndim();
         if rank > MAX_NUMPY_RANK {
-            let text =
-                format!("it has {rank} dims, and an array of NumPy at most {MAX_NUMPY_RANK}");
+            let text = format!(
+                "the tensor has {rank} dims, but NumPy arrays have at most {MAX_NUMPY_RANK}"
+            );
             return Err(Error::Value(text));
         }
         return as_numpy(array);

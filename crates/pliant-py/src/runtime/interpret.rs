@@ -152,5 +152,5 @@ impl PackedFuncs for RegisteredFuncs {
 }
 
 fn unsupported(what: &str) -> Error {
-    Error::Unsupported(format!("the interpreter neither takes nor gives {what} here"))
+    Error::Unsupported(format!("the interpreter cannot exchange {what} with Python code"))
 }

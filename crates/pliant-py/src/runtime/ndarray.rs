@@ -122,7 +122,10 @@ impl NDArray {
             return Err(Error::Value("a CPU tensor has no stream".into()));
         }
         if dl_device.is_some_and(|d| d.0 != pliant_tensor::DL_CPU) {
-            return Err(PyBufferError::new_err("the tensor is on the CPU").into());
+            return Err(PyBufferError::new_err(
+                "dl_device: the tensor is on the CPU and cannot be exported to another device",
+            )
+            .into());
         }
         let versioned = max_version.is_some_and(|v| v.0 >= 1);
         if copy == Some(true) {
@@ -241,7 +244,9 @@ impl NDArray {
 fn one_element(slf: &Bound<'_, NDArray>) -> Result<()> {
     match slf.get().tensor.numel() {
         1 => Ok(()),
-        n => Err(Error::Type(format!("a tensor of {n} elements is not one value"))),
+        n => Err(Error::Type(format!(
+            "a tensor of {n} elements cannot be converted to a number: it must have one element"
+        ))),
     }
 }
 
@@ -341,7 +346,7 @@ unsafe fn fill_buffer(
 ) -> Result<()> {
     let buffer_error = |why: &str| Err(Error::Python(PyBufferError::new_err(why.to_string())));
     if view.is_null() {
-        return buffer_error("no structure to fill");
+        return buffer_error("the request of a buffer has no structure to fill");
     }
     let tensor = &slf.get().tensor;
     if flags & ffi::PyBUF_WRITABLE != 0 && tensor.is_read_only() {

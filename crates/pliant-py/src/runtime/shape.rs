@@ -65,5 +65,6 @@ pub fn extract_shape(obj: &Bound<'_, PyAny>) -> Result<Vec<i64>> {
     if let Ok(dim) = obj.extract::<i64>() {
         return Ok(vec![dim]);
     }
-    obj.extract::<Vec<i64>>().map_err(|_| Error::Type("a shape is a sequence of ints".to_string()))
+    obj.extract::<Vec<i64>>()
+        .map_err(|_| Error::Type("a shape must be an int or a sequence of ints".to_string()))
 }

@@ -29,7 +29,7 @@ pub fn run_options(timeout: Option<&Bound<'_, PyAny>>) -> Result<RunOptions> {
     };
     if !seconds.is_finite() || seconds < 0.0 {
         return Err(Error::Value(format!(
-            "timeout must be a finite number of seconds from 0 on, or None for no limit, not {value}"
+            "timeout must be a finite, non-negative number of seconds, or None for no limit, not {value}"
         )));
     }
     let time_limit = Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX);

@@ -150,7 +150,7 @@ impl MonitoredVm {
     ) -> Result<Vec<f64>> {
         if number == 0 || repeat == 0 {
             let which = if number == 0 { "number" } else { "repeat" };
-            return Err(Error::Value(format!("time_evaluator: {which} is at least 1, not 0")));
+            return Err(Error::Value(format!("time_evaluator: {which} must be at least 1, not 0")));
         }
         self.with_run(py, |vm| {
             // One run warms up caches, pools and threads.
@@ -200,7 +200,7 @@ fn parse_max_depth(value: &Bound<'_, PyAny>) -> Result<usize> {
         return Err(Error::Type(format!("max_depth must be an int, not {class}")));
     }
     let depth = value.extract::<usize>().ok().filter(|&depth| depth > 0);
-    depth.ok_or_else(|| Error::Value(format!("max_depth must be a depth from 1 on, not {value}")))
+    depth.ok_or_else(|| Error::Value(format!("max_depth must be at least 1, not {value}")))
 }
 
 /// Whether the value may have to be converted for its parameter.
@@ -377,7 +377,12 @@ impl VirtualMachine {
         self.monitored.vm.index_of(func_name).map_err(|e| Error::Key(e.to_string()))?;
         let params = self.monitored.vm.params(func_name).unwrap_or_default();
         let param = params.get(index).map(|p| p.name.clone());
-        param.ok_or_else(|| Error::Index(format!("'{func_name}' has {} parameters", params.len())))
+        param.ok_or_else(|| {
+            Error::Index(format!(
+                "'{func_name}' has {} parameters, so index {index} is out of range",
+                params.len()
+            ))
+        })
     }
 
     /// Stores arguments for `invoke_stateful`.

@@ -101,9 +101,9 @@ impl VmObjectTable {
                 let found = table.objects().functions.get(index).map(|f| f.clone_ref(py));
                 match found {
                     Some(function) => call_for_vm(function.bind(py), args),
-                    None => {
-                        Err(VmError::type_error("the owner of the machine's functions is gone"))
-                    }
+                    None => Err(VmError::type_error(
+                        "the VM to which this Python function belongs was deleted",
+                    )),
                 }
             })
         })

@@ -29,7 +29,7 @@ pub fn te_placeholder(
 
 fn check_dims(shape: &[te::Expr]) -> Result<()> {
     match shape.iter().find(|d| d.ty().dtype.is_float() || d.as_int().is_some_and(|v| v < 0)) {
-        Some(dim) => Err(Error::Shape(format!("a dim is a non-negative integer, not {dim}"))),
+        Some(dim) => Err(Error::Shape(format!("a dim must be a non-negative integer, not {dim}"))),
         None => Ok(()),
     }
 }
@@ -95,7 +95,7 @@ pub fn te_checked<'py>(
     let vars: Vec<te::Var> = axes.iter().map(|a| a.var.clone()).collect();
     let returned = prim_list(&check.call1(index_tuple(py, &vars)?)?)?;
     let Some((holds, values)) = returned.split_first() else {
-        return Err(Error::Value("a check has a condition".into()));
+        return Err(Error::Value("the check returned no condition".into()));
     };
     let cond = te::explain(holds, values);
     let check = te::Check { axes, cond, message: failed.mark(message).into() };
@@ -118,7 +118,7 @@ fn axis_names(f: &Bound<'_, PyAny>, rank: usize) -> Result<Vec<String>> {
     let num_params = count - method;
     if flags & VARARGS == 0 && (rank > num_params || rank < num_params - defaults.min(num_params)) {
         return Err(Error::Value(format!(
-            "the formula takes {num_params} indices, but the shape has {rank} dims"
+            "fcompute takes {num_params} indices, but the shape has {rank} dims"
         )));
     }
     Ok(names[method..count].iter().take(rank).cloned().collect())
@@ -163,7 +163,7 @@ fn reduce<'py>(
 ) -> Result<Bound<'py, PyAny>> {
     let mut source = prim(expr)?;
     if matches!(reducer, te::Reducer::Sum | te::Reducer::Prod) && source.ty().dtype == DType::Bool {
-        let text = "sums and products of bools count nothing: convert them, as in te.sum(x.astype(\"int64\"), axis=k)";
+        let text = "te.sum and te.prod do not accept bools: convert them first, as in te.sum(x.astype(\"int64\"), axis=k)";
         return Err(Error::Type(text.into()));
     }
     if let Some(cond) = cond {
@@ -209,7 +209,9 @@ pub fn te_reduce_with<'py>(
 pub(super) fn axes_of(axis: &Bound<'_, PyAny>) -> Result<Vec<te::IterVar>> {
     let one = |obj: &Bound<'_, PyAny>| match obj.cast::<IterVar>() {
         Ok(axis) => Ok(axis.get().iter.clone()),
-        Err(_) => Err(Error::Type("an axis of a reduction is made by te.reduce_axis".into())),
+        Err(_) => {
+            Err(Error::Type("an axis of a reduction must be created by te.reduce_axis".into()))
+        }
     };
     if axis.is_instance_of::<IterVar>() {
         return Ok(vec![one(axis)?]);

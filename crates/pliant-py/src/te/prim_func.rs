@@ -82,9 +82,10 @@ fn argument(obj: &Bound<'_, PyAny>) -> Result<te::Arg> {
     }
     match prim(obj)?.as_var() {
         Some(var) => Ok(te::Arg::Var(var.clone())),
-        None => {
-            Err(Error::Type(format!("an argument is a tensor or a variable, not {}", obj.repr()?)))
-        }
+        None => Err(Error::Type(format!(
+            "an argument must be a te.Tensor or a tir.Var, not {}",
+            obj.repr()?
+        ))),
     }
 }
 

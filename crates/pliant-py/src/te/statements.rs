@@ -53,7 +53,7 @@ pub fn te_extern_primfunc(
     if inputs.len() >= buffers.len() {
         let (all, given) = (buffers.len(), inputs.len());
         return Err(Error::Value(format!(
-            "a loop function of {all} buffers with {given} inputs has no output"
+            "the loop function has {all} buffers, so {given} inputs leave no output"
         )));
     }
     let mut stmts = Vec::new();
@@ -93,7 +93,7 @@ fn bind_sizes(
         let (expected, rank, dtype, given) =
             (param.dtype(), param.ndim(), input.dtype(), input.ndim());
         return Err(Error::Type(format!(
-            "'{name}' takes {expected} of {rank} dims for {}, not {dtype} of {given}",
+            "'{name}': buffer {} must be {expected} with {rank} dims, not {dtype} with {given}",
             param.name()
         )));
     }
@@ -167,7 +167,7 @@ fn push_statement(obj: &Bound<'_, PyAny>, list: &mut Vec<Stmt>) -> Result<()> {
         }
         "Evaluate" => Stmt::Evaluate(prim(&field("value")?)?),
         "BlockRealize" => return block(obj, list),
-        _ => return Err(Error::Type(format!("{class} is no statement"))),
+        _ => return Err(Error::Type(format!("{class} is not a statement"))),
     };
     list.push(stmt);
     Ok(())
@@ -223,7 +223,11 @@ fn loop_statement(obj: &Bound<'_, PyAny>) -> Result<Stmt> {
         1 => ForKind::Parallel,
         2 => ForKind::Vectorized,
         3 => ForKind::Unrolled,
-        other => return Err(Error::Unsupported(format!("loops of kind {other}"))),
+        other => {
+            return Err(Error::Unsupported(format!(
+                "loops of kind {other} are not supported; use serial, parallel, vectorized or unrolled"
+            )));
+        }
     };
     let mut body = statements(&obj.getattr("body")?)?;
     let extent = te::cast(&extent, te::Ty::I64);

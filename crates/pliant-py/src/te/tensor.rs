@@ -76,7 +76,7 @@ impl Tensor {
             Some(dim) => dim
                 .as_int()
                 .and_then(|d| usize::try_from(d).ok())
-                .ok_or_else(|| Error::Type(format!("the first dim, {dim}, is not a constant"))),
+                .ok_or_else(|| Error::Type(format!("len() needs a constant first dim, not {dim}"))),
             None => Err(Error::Type("len() of a tensor of rank 0".into())),
         }
     }
@@ -273,7 +273,9 @@ impl Operation {
             None => {
                 let (name, count) = (self.tensor.name(), outputs.len());
                 let s = if count == 1 { "" } else { "s" };
-                Err(Error::Index(format!("operation {name} has {count} output{s}")))
+                Err(Error::Index(format!(
+                    "operation {name} has {count} output{s}, so index {index} is out of range"
+                )))
             }
         }
     }

@@ -45,7 +45,7 @@ impl IterVar {
     ) -> Result<PyClassInitializer<Self>> {
         let _ = span;
         if !thread_tag.is_empty() {
-            let text = format!("axes of threads are not supported: thread_tag={thread_tag:?}");
+            let text = format!("thread axes are not supported: thread_tag={thread_tag:?}");
             return Err(Error::Unsupported(text));
         }
         let (min, extent) = range(dom)?;
@@ -59,7 +59,7 @@ impl IterVar {
             3 | 4 => IterKind::Opaque,
             other => {
                 return Err(Error::Value(format!(
-                    "there is no kind of axis {other}: tir.IterVar.DataPar, CommReduce, Ordered and Opaque are"
+                    "iter_type must be tir.IterVar.DataPar, CommReduce, Ordered or Opaque, not {other}"
                 )));
             }
         };
@@ -182,7 +182,7 @@ pub fn range(obj: &Bound<'_, PyAny>) -> Result<(te::Expr, te::Expr)> {
             let extent = te::simplify(&(&prim(&end)? - &begin));
             Ok((begin, extent))
         }
-        Err(_) => Err(Error::Type("a range is a Range or a pair (begin, end)".into())),
+        Err(_) => Err(Error::Type("a range must be a Range or a pair (begin, end)".into())),
     }
 }
 

@@ -99,7 +99,9 @@ impl PrimFuncBody {
         };
         let missing = |p: &Var| {
             let name = &self.func.var(*p).name;
-            Error::Unsupported(format!("parameter {name} is a number: a stage has buffers only"))
+            Error::Unsupported(format!(
+                "parameter {name} is a scalar, but all parameters must be buffers"
+            ))
         };
         self.func.params.iter().map(|p| tensor(p).ok_or_else(|| missing(p))).collect()
     }
@@ -354,8 +356,9 @@ pub fn tir_with_operands<'py>(
     let old = &expr.get().expr;
     let list: Result<Vec<te::Expr>> = operands.iter().map(crate::tir::expr::prim).collect();
     let list = list?;
-    if list.len() != self::operands(old).len() {
-        return Err(Error::Value(format!("{old} has another number of operands")));
+    let count = self::operands(old).len();
+    if list.len() != count {
+        return Err(Error::Value(format!("{old} has {count} operands, not {}", list.len())));
     }
     let one = |i: usize| list[i].clone();
     let rebuilt = catch_panic(|| {

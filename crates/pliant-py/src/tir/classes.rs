@@ -321,7 +321,8 @@ impl ProducerLoad {
     ) -> Result<PyClassInitializer<Self>> {
         let _ = span;
         if predicate.is_some() {
-            let text = "loads have no predicate here: put the load into tir.if_then_else";
+            let text =
+                "the predicate of a load is not supported: put the load into tir.if_then_else";
             return Err(Error::Unsupported(text.into()));
         }
         let Some(tensor) = buffer_of(buffer)? else {

@@ -29,7 +29,7 @@ pub struct PrimExpr {
 /// `ValueError` if the type cannot hold the value.
 pub fn int_const(value: i64, dtype: DType) -> Result<te::Expr> {
     if !dtype.is_float() && !dtype.has_int(value) || dtype == DType::UInt64 && value < 0 {
-        return Err(Error::Value(format!("{dtype} does not hold {value}")));
+        return Err(Error::Value(format!("{dtype} cannot represent {value}")));
     }
     Ok(te::int_of(value, dtype))
 }
@@ -269,7 +269,11 @@ impl PrimExpr {
 
     fn __invert__<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
         if self.expr.ty().dtype.is_float() {
-            return Err(Error::Type(format!("'{}' of {} has no bits", self.expr, self.expr.ty())));
+            return Err(Error::Type(format!(
+                "bitwise operators take integers, but '{}' is {}",
+                self.expr,
+                self.expr.ty()
+            )));
         }
         Ok(wrap(py, te::bitwise_not(&self.expr))?)
     }
@@ -500,7 +504,7 @@ fn truth(e: &te::Expr) -> Result<bool> {
         ExprKind::Binary(BinOp::Eq, a, b) => Ok(structural_equal(a, b)),
         ExprKind::Binary(BinOp::Ne, a, b) => Ok(!structural_equal(a, b)),
         _ => Err(Error::Value(format!(
-            "the truth of '{e}' is not known until it runs; use tir.all, tir.any, tir.if_then_else or \
+            "the truth value of '{e}' is known only at run time; use tir.all, tir.any, tir.if_then_else or \
              Analyzer().can_prove"
         ))),
     }

@@ -200,7 +200,7 @@ pub fn tir_substitute<'py>(
     for (var, value) in &pairs {
         let var = prim(var)?;
         let Some(var) = var.as_var() else {
-            return Err(Error::Type("only variables can be replaced".into()));
+            return Err(Error::Type("only a tir.Var can be replaced".into()));
         };
         map.insert(var.clone(), prim(value)?);
     }
@@ -232,7 +232,7 @@ pub fn tir_let<'py>(
     });
     if calls {
         return Err(Error::Unsupported(format!(
-            "tir.Let of {var}: its value calls a function, which each place that reads {var} would call again (help: \
+            "tir.Let of {var}: its value calls a function, and each use of {var} would repeat the call (help: \
              bind it with tir.LetStmt around the statement)"
         )));
     }

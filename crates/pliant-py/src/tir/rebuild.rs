@@ -62,7 +62,7 @@ pub fn build_prim_func(
     for param in params {
         let var = variable(param)?;
         if writer.vars.contains_key(&var) {
-            return Err(Error::Value(format!("parameter '{}' stands there twice", var.name())));
+            return Err(Error::Value(format!("parameter '{}' occurs twice", var.name())));
         }
         let is_handle = handles.iter().any(|(handle, _)| *handle == var);
         let ty = if is_handle { VarTy::Handle } else { var_ty(&var) };
@@ -73,7 +73,9 @@ pub fn build_prim_func(
     for (handle, buffer) in handles {
         let Some(&param) = writer.vars.get(&handle) else {
             let name = handle.name();
-            return Err(Error::Value(format!("buffer_map names '{name}', which is no parameter")));
+            return Err(Error::Value(format!(
+                "buffer_map names '{name}', which is not a parameter"
+            )));
         };
         let buffer = writer.buffer(&buffer)?;
         writer.func.buffer_map.insert(param, buffer);
@@ -94,7 +96,7 @@ impl Writer {
         self.func.body = self.stmt(body)?;
         let problems = pliant_ir::tir::verify::verify_prim_func(&self.func);
         if let Some(first) = problems.first() {
-            let text = format!("the loop function would not be well-formed: {first}");
+            let text = format!("the loop function is not well-formed: {first}");
             return Err(Error::Value(text));
         }
         bind_calls(&mut self.func).map_err(Error::Unsupported)?;
@@ -123,7 +125,7 @@ impl Writer {
             return Ok(b);
         }
         if !tensor.is_placeholder() {
-            return Err(Error::Type("a computed tensor is no buffer".into()));
+            return Err(Error::Type("a tensor that a stage computes is not a buffer".into()));
         }
         let shape: Result<Vec<Expr>> = tensor.shape().iter().map(|d| self.expr(d)).collect();
         let b = self.func.compact_buffer(tensor.name().clone(), shape?, tensor.dtype());
@@ -200,7 +202,7 @@ impl Writer {
             }
             ExprKind::Broadcast(a) => ExprData::Broadcast(get(self, a), e.ty().lanes),
             ExprKind::Reduce(_) => {
-                return Err(Error::Type("a reduction stands in a te.compute only".into()));
+                return Err(Error::Type("a reduction is allowed only in te.compute".into()));
             }
         };
         Ok(self.func.add_expr(data))
@@ -227,7 +229,7 @@ impl Writer {
                     3 => ForKind::Unrolled,
                     other => {
                         return Err(Error::Unsupported(format!(
-                            "loops of kind {other} are not supported: serial, parallel, vectorized and unrolled are"
+                            "loops of kind {other} are not supported; use serial, parallel, vectorized or unrolled"
                         )));
                     }
                 },
@@ -269,7 +271,7 @@ impl Writer {
                 self.stmt(&field("body")?)?,
             ),
             "BlockRealize" => StmtData::Block(Box::new(self.block(obj)?)),
-            _ => return Err(Error::Type(format!("{class} is no statement"))),
+            _ => return Err(Error::Type(format!("{class} is not a statement"))),
         };
         Ok(self.func.add_stmt(data))
     }
@@ -297,7 +299,7 @@ impl Writer {
         let predicate = self.object(&realize.getattr("predicate")?)?;
         let always_true = self.func.as_int(predicate) == Some(1);
         if block.getattr("match_buffers")?.len()? > 0 {
-            let text = "blocks match no parts of buffers here: index the whole buffer (Block(match_buffers=...))";
+            let text = "match_buffers of a block is not supported: index the whole buffer";
             return Err(Error::Unsupported(text.into()));
         }
         let init = block.getattr("init")?;

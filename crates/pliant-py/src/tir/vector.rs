@@ -18,7 +18,7 @@ pub struct Broadcast;
 fn vector(kind: ExprKind, scalar: &te::Expr, lanes: u16) -> Result<PyClassInitializer<PrimExpr>> {
     if lanes < 2 || scalar.ty().lanes != 1 {
         return Err(Error::Value(format!(
-            "a vector has two lanes or more, of scalars: {lanes} lanes of {} are none",
+            "a vector must have two or more lanes of a scalar type, not {lanes} lanes of {}",
             scalar.ty()
         )));
     }

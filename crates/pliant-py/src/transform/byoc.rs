@@ -123,9 +123,7 @@ pub fn run_codegen(
     for (backend, options) in target_options {
         let mut own = TargetOptions::new();
         let options = options.cast::<PyDict>().map_err(|_| {
-            Error::Type(
-                "target_options maps the names of backends to dicts of their options".into(),
-            )
+            Error::Type("target_options must map names of backends to dicts of options".into())
         })?;
         for (key, value) in options {
             own.insert(key.extract::<String>()?.into(), attr_value(&value)?);
@@ -189,7 +187,7 @@ fn register_kernel(item: &Bound<'_, PyAny>, name: &str) -> Result<Generated> {
     }
     if !item.is_callable() {
         return Err(Error::Type(format!(
-            "a kernel is a callable or the name of a packed function, not {}",
+            "a kernel must be a callable or the name of a packed function, not {}",
             item.get_type().name()?
         )));
     }

@@ -31,7 +31,7 @@ impl CorePass {
             Err(error) => {
                 let help = error.diagnostics().iter().find_map(|d| d.help.clone());
                 let help = help.filter(|h| h.starts_with("did")).unwrap_or_else(|| {
-                    "pliant.transform.list_passes() tells all names".to_string()
+                    "pliant.transform.list_passes() returns all names".to_string()
                 });
                 Err(Error::Value(format!("no pass is called '{name}' ({help})")))
             }

@@ -45,7 +45,7 @@ fn name_of(obj: &Bound<'_, PyAny>, what: &str) -> Result<Arc<str>> {
         }
     }
     let class = obj.get_type().name()?.to_string();
-    Err(Error::Type(format!("{what} is a name or a variable, not {class}")))
+    Err(Error::Type(format!("{what} must be a name or a variable, not {class}")))
 }
 
 /// Binds parameters of a function to values: tensors, numbers, shapes, strings, and tuples of
@@ -84,7 +84,7 @@ pub fn bind_symbolic_vars(
             None => {
                 let class = value.get_type().name()?.to_string();
                 return Err(Error::Type(format!(
-                    "BindSymbolicVars: the size '{name}' becomes an integer or an expression over sizes, not {class}"
+                    "BindSymbolicVars: the value of size '{name}' must be an integer or an expression over sizes, not {class}"
                 )));
             }
         };
@@ -119,7 +119,9 @@ pub fn bundle_model_params(param_tuple_name: Option<String>) -> CorePass {
 #[pyo3(name = "ConvertToDataflow", signature = (min_size=2))]
 pub fn convert_to_dataflow(min_size: i64) -> Result<CorePass> {
     let min_size = usize::try_from(min_size).map_err(|_| {
-        Error::Value(format!("ConvertToDataflow: min_size is a number of bindings, not {min_size}"))
+        Error::Value(format!(
+            "ConvertToDataflow: min_size must be a non-negative number of bindings, not {min_size}"
+        ))
     })?;
     Ok(CorePass::of(ConvertToDataflow { min_size }))
 }
@@ -160,7 +162,7 @@ pub fn lift_transform_params(shared_transform: Option<&Bound<'_, PyAny>>) -> Res
         }
         Some(names) if names.is_instance_of::<PyString>() => {
             return Err(Error::Type(format!(
-                "LiftTransformParams: shared_transform is a bool or a list of names (help: write [{}])",
+                "LiftTransformParams: shared_transform must be a bool or a list of names (help: write [{}])",
                 names.repr()?
             )));
         }
@@ -168,7 +170,7 @@ pub fn lift_transform_params(shared_transform: Option<&Bound<'_, PyAny>>) -> Res
             let class = names.get_type().name()?.to_string();
             let list = names.extract().map_err(|_| {
                 Error::Type(format!(
-                    "LiftTransformParams: shared_transform is a bool or a list of names, not {class}"
+                    "LiftTransformParams: shared_transform must be a bool or a list of names, not {class}"
                 ))
             })?;
             Some(SharedTransform::Of(list))
@@ -200,7 +202,7 @@ pub fn topological_sort(
 }
 
 fn unknown_choice(what: &str, value: &str, known: &str) -> Error {
-    Error::Value(format!("TopologicalSort: there is no {what} '{value}' (there are: {known})"))
+    Error::Value(format!("TopologicalSort: {what} must be one of {known}, not '{value}'"))
 }
 
 /// Gives parameters the struct infos that `sinfo_func(var)` returns, and infers all other types
@@ -211,7 +213,7 @@ pub fn update_param_struct_info(sinfo_func: Bound<'_, PyAny>) -> Result<CorePass
     if !sinfo_func.is_callable() {
         let class = sinfo_func.get_type().name()?.to_string();
         return Err(Error::Type(format!(
-            "UpdateParamStructInfo: sinfo_func is a function from a parameter to a struct info, not {class}"
+            "UpdateParamStructInfo: sinfo_func must be a function from a parameter to a struct info, not {class}"
         )));
     }
     let sinfo_func = sinfo_func.unbind();
@@ -269,7 +271,7 @@ fn type_of(func: &mut Function, vars: &mut VarMap, info: &SInfo) -> Result<Type>
                 SShape::Unknown => TensorShape::Unknown,
                 SShape::Var(_) => {
                     return Err(Error::Value(
-                        "UpdateParamStructInfo: a parameter's shape is a list of sizes, not a variable".into(),
+                        "UpdateParamStructInfo: the shape of a parameter must be a list of sizes, not a variable".into(),
                     ));
                 }
             };

@@ -73,7 +73,7 @@ impl CoreInstrument {
 pub fn to_instrument(object: &Bound<'_, PyAny>) -> Result<Arc<dyn Instrument>> {
     if object.is_instance_of::<pyo3::types::PyType>() {
         return Err(Error::Type(format!(
-            "an instrument is an object, not a class (help: write {}())",
+            "an instrument must be an object, not a class (help: write {}())",
             object.getattr("__name__")?
         )));
     }

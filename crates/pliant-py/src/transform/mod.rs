@@ -36,7 +36,7 @@ pub fn apply_pass(
         Ok(module) => (module.get().snapshot(), module.get().owners().clone()),
         Err(_) => {
             return Err(Error::Type(format!(
-                "a pass takes an IRModule, not {} (help: IRModule.from_expr(func) makes a module of a function)",
+                "a pass takes an IRModule, not {} (help: IRModule.from_expr(func) creates a module from a function)",
                 module.get_type().name()?
             )));
         }
@@ -84,7 +84,7 @@ pub fn config_table() -> Vec<(String, String, String)> {
 pub fn register_config(name: String, kind: &str, doc: String) -> Result<()> {
     let Some(kind) = config::ConfigKind::parse(kind) else {
         return Err(Error::Value(format!(
-            "there is no type '{kind}' of settings (there are: bool, int, str, any)"
+            "the type of a setting must be bool, int, str or any, not '{kind}'"
         )));
     };
     config::register(config::ConfigKey { name, kind, doc }).map_err(Error::Value)

@@ -108,7 +108,7 @@ impl PyPass {
                 let help = if result.is_none() {
                     " (help: a pass ends with `return mod`)"
                 } else {
-                    " (help: a pass returns the module that it made)"
+                    " (help: a pass returns a module)"
                 };
                 Err(PyTypeError::new_err(format!(
                     "pass '{}' returned {what}, not an IRModule{help}",
@@ -122,13 +122,12 @@ impl PyPass {
 fn not_a_pass(object: &Bound<'_, PyAny>) -> Result<Error> {
     Ok(Error::Type(if object.is_instance_of::<pyo3::types::PyType>() {
         format!(
-            "a pass is an object, not a class (help: write {}(...))",
+            "a pass must be an object, not a class (help: write {}(...))",
             object.getattr("__name__")?
         )
     } else {
         format!(
-            "{} is no pass: a pass is made by module_pass, function_pass or relax.transform, or is a function from \
-             module to module",
+            "{} is not a pass: create one with module_pass, function_pass or relax.transform, or pass a function from module to module",
             object.repr()?
         )
     }))

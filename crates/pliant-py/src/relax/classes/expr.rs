@@ -200,12 +200,15 @@ impl Expr {
         if let Some(parts) = literal_parts(slf)? {
             return Ok(parts.get_item(index)?);
         }
-        let i: u32 = index
-            .extract()
-            .map_err(|_| Error::Type("the index of a tuple field is an int".into()))?;
+        let i: u32 = index.extract().map_err(|_| {
+            Error::Type("the index of a tuple field must be a non-negative int".into())
+        })?;
         match sinfo_of(&this.node) {
             Some(SInfo::Tuple(fields)) if i as usize >= fields.len() => {
-                return Err(Error::Index(format!("the tuple has {} fields", fields.len())));
+                return Err(Error::Index(format!(
+                    "the tuple has {} fields, so index {i} is out of range",
+                    fields.len()
+                )));
             }
             Some(SInfo::Tensor(..) | SInfo::Prim(..)) => {
                 return Err(Error::Type(crate::relax::lower::NOT_A_TUPLE.into()));
@@ -221,7 +224,7 @@ impl Expr {
         }
         match sinfo_of(&slf.get().node) {
             Some(SInfo::Tuple(fields)) => Ok(fields.len()),
-            _ => Err(Error::Type("the expression is no tuple of known length".into())),
+            _ => Err(Error::Type("the expression is not a tuple of known length".into())),
         }
     }
 
@@ -253,7 +256,7 @@ impl Expr {
             return Ok(true);
         }
         Err(Error::Type(
-            "the truth of a tensor expression is not known until it runs; use R.where or an If"
+            "the truth value of a tensor expression is known only at run time; use R.where or an If"
                 .into(),
         ))
     }
@@ -280,9 +283,9 @@ impl Expr {
     fn struct_info<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
         match sinfo_of(&self.node) {
             Some(info) => wrap_info(py, info),
-            None => {
-                Err(Error::Value("the struct info is known once the expression is emitted".into()))
-            }
+            None => Err(Error::Value(
+                "the struct info is not known yet: emit the expression first".into(),
+            )),
         }
     }
 

@@ -10,6 +10,7 @@ use super::struct_info::dims_of;
 use super::{Expr, init, node_of, wrap};
 use crate::error::{Error, Result};
 use crate::relax::convert::{immutable_copy, sinfo};
+use crate::relax::func_owner::abandoned;
 use crate::relax::node::{FreeVar, Node, NodeRef};
 use crate::relax::sinfo::{SInfo, sinfo_of};
 use crate::runtime::array_import::{parse_dtype, to_tensor};
@@ -149,10 +150,10 @@ impl Constant {
                     Some((f, ExprData::Constant(c))) => {
                         Ok(NDArray::wrap(f.const_tensor(*c).as_read_only()))
                     }
-                    _ => Err(Error::Value("the function was given up".into())),
+                    _ => Err(abandoned()),
                 }
             }
-            _ => Err(Error::Value("the constant takes its dtype from the tensor beside it".into())),
+            _ => Err(Error::Value("a number among operands has no data before the call is emitted: it takes the dtype of the other operands".into())),
         }
     }
 }
@@ -221,7 +222,7 @@ impl PrimValue {
         match (node_of(&slf).get(), sinfo_of(node_of(&slf))) {
             (Node::Prim(e), _) => Ok(wrap_prim(py, e.clone())?),
             (_, Some(SInfo::Prim(_, Some(e)))) => Ok(wrap_prim(py, e)?),
-            _ => Err(Error::Value("the value is known when it runs".into())),
+            _ => Err(Error::Value("the value is known only at run time".into())),
         }
     }
 }

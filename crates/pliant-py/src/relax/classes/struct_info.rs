@@ -228,7 +228,7 @@ fn rank(ndim: i64, dims: Option<usize>) -> Result<Option<u32>> {
         }
         (Ok(n), _) => Ok(Some(n)),
         (Err(_), dims) if ndim == -1 => Ok(dims.map(|d| d as u32)),
-        _ => Err(Error::Shape(format!("ndim is a rank, or -1 for an unknown one, not {ndim}"))),
+        _ => Err(Error::Shape(format!("ndim must be a rank, or -1 if it is unknown, not {ndim}"))),
     }
 }
 
@@ -239,7 +239,7 @@ fn rank(ndim: i64, dims: Option<usize>) -> Result<Option<u32>> {
 pub fn dims_of(obj: &Bound<'_, PyAny>) -> Result<Vec<te::Expr>> {
     let dims = prim_list(obj)?;
     match dims.iter().find(|d| d.ty().dtype.is_float() || d.as_int().is_some_and(|v| v < 0)) {
-        Some(d) => Err(Error::Shape(format!("a dim is a non-negative integer, not {d}"))),
+        Some(d) => Err(Error::Shape(format!("a dim must be a non-negative integer, not {d}"))),
         None => Ok(dims),
     }
 }
@@ -296,7 +296,7 @@ impl FuncStructInfo {
     ) -> Result<Bound<'py, PyAny>> {
         if derive_func.is_some_and(|f| !f.is_none()) {
             return Err(Error::Unsupported(
-                "derive_func: what a call returns is said by the call's sinfo_args, or by 'ret'"
+                "derive_func is not supported: pass the type of the result as 'ret' here, or as sinfo_args of each call"
                     .into(),
             ));
         }

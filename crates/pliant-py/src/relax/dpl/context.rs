@@ -58,7 +58,7 @@ pub fn pattern_match_block<'py>(
     let ctx = context(&patterns, &edges, &same_shape)?;
     let BlockNode::In(owner, id) = block.get().block.get() else {
         return Err(Error::Value(
-            "the block is of no function (help: take it from func.body.blocks)".into(),
+            "the block does not belong to a function (help: take it from func.body.blocks)".into(),
         ));
     };
     let found = catch_panic(|| {
@@ -145,7 +145,7 @@ fn callback_result(
         return Ok(None);
     }
     let returned = returned.cast::<PyDict>().map_err(|_| {
-        Error::Type("the rewriter returns a dict from variables to expressions".into())
+        Error::Type("the rewriter must return a dict from variables to expressions".into())
     })?;
     if returned.is_empty() { Ok(None) } else { replacement(owner, returned).map(Some) }
 }

@@ -54,6 +54,8 @@ pub(super) fn replaced_var(owner: &Arc<FuncOwner>, obj: &Bound<'_, PyAny>) -> Re
     let e: Expr = state.lower(&node)?;
     match state.func().map(|f| f.expr(e)) {
         Some(ExprData::Var(v)) => Ok(*v),
-        _ => Err(Error::Type("a replaced value is named by its relax.Var".into())),
+        _ => Err(Error::Type(
+            "the keys of the returned dict must be relax.Var objects of the function".into(),
+        )),
     }
 }

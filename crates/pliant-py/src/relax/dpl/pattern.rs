@@ -140,7 +140,9 @@ impl PatternNode {
     #[staticmethod]
     fn get_item(tuple: PyRef<'_, PatternNode>, index: Option<i64>) -> Result<Self> {
         let field = |i: i64| {
-            u32::try_from(i).map_err(|_| Error::Value(format!("a tuple has no field {i}")))
+            u32::try_from(i).map_err(|_| {
+                Error::Value(format!("index must be the non-negative index of a field, not {i}"))
+            })
         };
         checked_pattern(PatternKind::GetItem(tuple.pattern.clone(), index.map(field).transpose()?))
     }

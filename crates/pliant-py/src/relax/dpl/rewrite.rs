@@ -50,7 +50,8 @@ pub(super) fn finished_rewrite<'py>(
         state.finish_rewrite();
         state.finished().cloned()
     };
-    let func = func.ok_or_else(|| Error::Internal("the function was just finished".into()))?;
+    let func =
+        func.ok_or_else(|| Error::Internal("the rewritten function is not finished".into()))?;
     owner.register();
     with_name_of(py, func, old)
 }
@@ -111,7 +112,7 @@ pub fn pattern_rewrite_calls<'py>(
         })?;
         let Some((found, dataflow)) = next else { break };
         let root = rewriter.current().map(|b| b.value);
-        let root = root.ok_or_else(|| Error::Internal("a match has a binding".into()))?;
+        let root = root.ok_or_else(|| Error::Internal("a match has no binding".into()))?;
         let expr = wrap(py, in_func(&owner, root))?;
         let returned = callback.call1((found.rule, &expr, pairs(py, &owner, &found)?))?;
         if returned.is_none() || returned.is(&expr) {
@@ -139,8 +140,9 @@ fn check_scopes(func: &Bound<'_, PyAny>) -> Result<()> {
     let problems = verify_function(&func, None, pliant_ops::registry());
     match problems.iter().find(|p| p.code == codes::PL0203) {
         Some(problem) => {
-            let text =
-                format!("what the callback of rewrite_call gave cannot stand there: {problem}");
+            let text = format!(
+                "the expression that the callback of rewrite_call returned is invalid at this position: {problem}"
+            );
             Err(Error::Value(text))
         }
         None => Ok(()),
