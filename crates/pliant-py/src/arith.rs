@@ -1,4 +1,4 @@
-//! `Analyzer`: symbolic integers in Python. Variables made by `te.size_var` or `tir.SizeVar` are
+//! `Analyzer`: simplifies and proves integer expressions. Variables created by `te.size_var` or `tir.SizeVar` are
 //! assumed to be non-negative.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};

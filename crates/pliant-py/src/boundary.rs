@@ -1,5 +1,4 @@
-//! The entry from Python into long-running Rust code: the GIL is released, panics become
-//! exceptions, and Ctrl-C cancels.
+//! The boundary between Python and Rust: releases the GIL, converts panics into exceptions, and raises pending signals.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -17,11 +17,11 @@ use crate::runtime::interrupt::take_interrupt_error;
 /// The error of functions in this crate.
 #[derive(Debug)]
 pub enum Error {
-    /// An exception that Python code raised, or one already made.
+    /// A Python exception.
     Python(PyErr),
     /// Script text that does not parse or verify.
     Script(ScriptProblem),
-    /// A module that does not compile, or an operator whose operands cannot be valid.
+    /// A module that does not compile, or an invalid call of an operator.
     Compile(String),
     /// A feature that Pliant does not support.
     Unsupported(String),

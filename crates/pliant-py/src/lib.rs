@@ -175,8 +175,7 @@ mod _core {
         Ok(())
     }
 
-    /// Runs the command line `pliant` with these arguments, of which the first is the name of the
-    /// program. Returns the exit status.
+    /// Runs the command `pliant`. The first argument is the name of the program. Returns the exit status.
     #[pyfunction]
     fn cli_main(py: Python<'_>, argv: Vec<std::ffi::OsString>) -> crate::error::Result<i32> {
         crate::boundary::run_detached(py, || Ok(pliant_cli::main(argv)))

@@ -56,7 +56,7 @@ impl IRModule {
         self.module.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// A function of the module as a Python object.
+    /// A function of the module as a Python object, whose parts stay identical as long as the module lives.
     fn wrap_function<'py>(
         &self,
         py: Python<'py>,
@@ -386,7 +386,7 @@ pub fn highlight_script(text: &str) -> String {
     highlight(text)
 }
 
-/// A function for the table of a module. Public functions stay public.
+/// The function of a Python object, for the table of a module. Unlike with [`base_func`], a loop function without a global symbol stays public.
 fn named_func(
     obj: &Bound<'_, PyAny>,
     globals: impl FnOnce() -> GlobalTypes,
@@ -397,8 +397,7 @@ fn named_func(
     base_func(obj, globals)
 }
 
-/// The functions of a module that is created from all of them at once, in order. Each function may
-/// call any other.
+/// Builds the functions of a new module, in the order of `entries`. Each function may call any other.
 fn build_functions(entries: &[(Arc<str>, Bound<'_, PyAny>)]) -> Result<Vec<ir::BaseFunc>> {
     let (mut globals, order) = build_order(entries);
     let mut built: Vec<Option<ir::BaseFunc>> = vec![None; entries.len()];

@@ -70,7 +70,7 @@ pub fn import_onnx<'py>(
 /// A declared dim: its axis, its symbol, its minimum and its maximum size.
 type DeclaredDim = (usize, Option<String>, Option<i64>, Option<i64>);
 
-/// Facts about shapes given by the user: dims of inputs, divisors of symbols, and whether symbols
+/// Facts about shapes that the caller states: dims of inputs, divisors of symbols, and whether symbols
 /// may be replaced by fixed sizes.
 #[derive(Default, FromPyObject)]
 #[pyo3(from_item_all)]
@@ -147,7 +147,7 @@ pub fn onnx_operators() -> Vec<(&'static str, &'static str)> {
     onnx::ops::all().map(|o| (o.domain, o.name)).collect()
 }
 
-/// The limits of an import, with those in `given` overridden by name.
+/// The limits of an import, with those in `overrides` replaced by name.
 fn import_limits(overrides: Option<&Bound<'_, PyDict>>) -> Result<Limits> {
     let mut limits = Limits::default();
     let Some(overrides) = overrides else { return Ok(limits) };
@@ -185,7 +185,7 @@ fn input_dims(shapes: &Bound<'_, PyDict>) -> Result<IndexMap<String, Vec<DimSpec
     Ok(out)
 }
 
-/// A dim given by the user: a size, a name, or `None` or -1 for an unnamed symbol.
+/// A dim argument: a size, the name of a symbol, or `None` or -1 for an unnamed symbol.
 fn input_dim(input: &str, dim: &Bound<'_, PyAny>) -> Result<DimSpec> {
     match dim.extract::<i64>() {
         _ if dim.is_none() => Ok(DimSpec::Any),
@@ -199,8 +199,7 @@ fn input_dim(input: &str, dim: &Bound<'_, PyAny>) -> Result<DimSpec> {
     }
 }
 
-/// The error for a rejected model: an invalid model is a compile error, and an unsupported one an
-/// unsupported feature.
+/// The error of an import: `CompileError` for an invalid model, `UnsupportedError` for an unsupported feature.
 fn import_error(e: ImportError) -> Error {
     let text = e.to_string().trim_end().to_string();
     if e.is_invalid() { Error::Compile(text) } else { Error::Unsupported(text) }

@@ -1,5 +1,4 @@
-//! Script in Python: parses texts and decorated sources to modules, with the same parser as for
-//! files.
+//! Parses script texts and decorated Python functions, with the same parser as files.
 
 use pliant_diag::{Diagnostic, SourceFile};
 use pliant_ir::BaseFunc;
@@ -165,10 +164,10 @@ fn array_value(obj: &Bound<'_, PyAny>) -> Option<HostValue> {
         return plain_value(&value, 0);
     }
     let tensor = borrow_tensor(obj).ok().flatten()?;
-    crate::relax::convert::immutable_copy(tensor).ok().map(HostValue::Tensor)
+    crate::relax::convert::immutable_tensor(tensor).ok().map(HostValue::Tensor)
 }
 
-/// A size over variables of the surrounding program.
+/// A size expression over variables of the surrounding Python program.
 fn host_sym(e: &te::Expr) -> Option<HostSym> {
     use std::hash::{Hash, Hasher};
     Some(match e.kind() {
@@ -196,7 +195,7 @@ fn host_sym(e: &te::Expr) -> Option<HostSym> {
     })
 }
 
-/// A macro of the surrounding program: its text, and the names visible at its definition.
+/// A macro of the surrounding Python program: its text, and the names visible at its definition.
 #[derive(FromPyObject)]
 struct PyMacro<'py> {
     text: String,

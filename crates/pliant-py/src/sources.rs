@@ -2,7 +2,7 @@
 //!
 //! Each text is stored once, even if it is parsed repeatedly: the text of a macro is parsed with
 //! each script that uses it. Beyond a size limit, the oldest texts are dropped, and diagnostics for
-//! modules made from them no longer show source lines.
+//! modules parsed from them no longer show source lines.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};

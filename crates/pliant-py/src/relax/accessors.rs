@@ -1,4 +1,4 @@
-//! Access to the texts, operands and attributes of expressions.
+//! Reads the text, operands and attributes of expressions.
 
 use std::sync::Arc;
 

@@ -233,10 +233,7 @@ pub fn has_impure_call(expr: &Bound<'_, PyAny>, own_name: Option<&str>) -> Resul
     Ok(found)
 }
 
-// ---- types ----
-
-/// A temporary function for computations on types. Its symbols stand for the same variables as in
-/// the original.
+/// A temporary function for computations on types. Its symbols map to the same variables as in the original.
 struct TempFunction(std::sync::Arc<FuncOwner>);
 
 impl TempFunction {

@@ -1,5 +1,4 @@
-//! The types of functions that are added to a module together, so that they may call each other in
-//! any order.
+//! Orders functions that are added to a module together, so that they may call each other in any order.
 
 use std::sync::Arc;
 

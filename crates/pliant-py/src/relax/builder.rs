@@ -51,12 +51,12 @@ struct OpenFunction {
     pure: Option<bool>,
     /// Whether `emit_func_output` has ended the function.
     done: bool,
-    /// Whether the function is being rewritten.
+    /// Whether this is an existing function that is being rewritten.
     rewrite: bool,
 }
 
 impl BlockBuilder {
-    /// A builder that adds functions to a module.
+    /// A builder that starts with the functions of a module.
     pub(super) fn with_module(module: Option<&Bound<'_, IRModule>>) -> Self {
         let mut state = BuilderState::default();
         if let Some(module) = module {
@@ -335,8 +335,7 @@ impl BlockBuilder {
         Ok(inner.builder()?.unique_name(name_prefix).to_string())
     }
 
-    /// The placeholder that stands for an expression in tensor expressions. Its name is the letter
-    /// with the number `index`.
+    /// The placeholder of an expression, for use in tensor expressions. Its name is the letter with the number `index`: `A` for 0.
     #[pyo3(signature = (expr, index=0))]
     fn te_tensor(&self, expr: &Bound<'_, PyAny>, index: u32) -> Result<Tensor> {
         let node = required_operand(expr)?;

@@ -2,8 +2,7 @@
 //! at that line and not when the call is emitted.
 //!
 //! The rule sees attributes, literal operands (numbers, sizes, data types, tuples) and the types of
-//! all others. Operands of unknown type, such as calls that were not emitted, may be anything: only
-//! errors that do not depend on them are reported. The rule runs in a temporary function.
+//! all others. Operands of unknown type, such as calls that were not emitted, may have any type, so only errors that do not depend on them are reported. The rule runs in a temporary function.
 
 use pliant_ir::Op;
 use pliant_ir::op::{InferError, NULL_VALUE};
@@ -35,8 +34,7 @@ pub fn check_call(call: &CallNode) -> Result<()> {
         return Ok(());
     }
     match catch_panic(|| check_with_type_rule(op, call)) {
-        // Inside of an operator definition, types cannot be read: the rule runs when the call is
-        // emitted.
+        // Inside the definition of an operator, types cannot be read. The rule runs when the call is emitted.
         Err(Error::Value(text)) if text == ALREADY_LOCKED => Ok(()),
         checked => checked,
     }

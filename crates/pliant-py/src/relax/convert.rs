@@ -97,7 +97,7 @@ pub fn operand(obj: &Bound<'_, PyAny>) -> Result<Option<NodeRef>> {
     } else if obj.is_instance_of::<PyList>() || obj.is_instance_of::<PyTuple>() {
         sequence(obj)?
     } else if let Some(tensor) = borrow_tensor(obj)? {
-        Node::Constant(immutable_copy(tensor)?)
+        Node::Constant(immutable_tensor(tensor)?)
     } else {
         return Err(Error::Type(format!(
             "{} is not a valid operand of a tensor operator",
@@ -149,9 +149,8 @@ pub fn is_symbolic(obj: &Bound<'_, PyAny>) -> Result<bool> {
     Ok(false)
 }
 
-/// A copy of a constant's data, unless it is read-only and contiguous. The data of a constant must
-/// not change later.
-pub fn immutable_copy(tensor: Tensor) -> Result<Tensor> {
+/// The tensor itself if it is read-only and contiguous, otherwise a copy, because the data of a constant must not change later.
+pub fn immutable_tensor(tensor: Tensor) -> Result<Tensor> {
     if tensor.is_read_only() && tensor.is_contiguous() { Ok(tensor) } else { Ok(tensor.copy()?) }
 }
 
@@ -172,7 +171,7 @@ fn sequence(obj: &Bound<'_, PyAny>) -> Result<Node> {
     Ok(Node::Tuple(fields?))
 }
 
-/// An operand that is required.
+/// A required operand.
 ///
 /// # Errors
 /// As for [`operand`], and `TypeError` for `None`.

@@ -1,8 +1,6 @@
-//! [`FuncOwner`]: holds the function that expressions belong to, during its construction and afterwards.
+//! [`FuncOwner`]: owns a graph function during its construction and afterwards. A Python expression refers to an owner and an id.
 //!
-//! A finished function has one owner as long as Python holds any part of it, so equal parts compare
-//! equal however they were obtained. A function that is being rewritten lives in a *derived* owner:
-//! a copy of the original function's arenas, in which the ids of the original stay valid.
+//! A finished function has one owner as long as Python refers to any part of it, so equal parts compare equal regardless of how they were obtained. A function that is being rewritten has a *derived* owner with a copy of the original function's arenas, in which the ids of the original stay valid.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -20,16 +18,14 @@ use crate::relax::import::ImportMemo;
 use crate::relax::node::{Ident, Key, Node, NodeRef, fresh_uid};
 use crate::relax::sinfo::{SInfo, from_type};
 
-/// A function that Python objects refer to. Expression handles keep it alive.
+/// The owner of a function. The Python expressions of the function keep it alive.
 pub struct FuncOwner {
     state: Mutex<OwnerState>,
     /// The thread that holds the lock, as a number from [`this_thread`], or 0 if no thread does.
     holder: AtomicUsize,
 }
 
-/// The panic message if a thread locks a function that it has already locked. This happens in
-/// Python code called during construction, such as the tensor expression of a user's operator. The
-/// code that catches panics turns it into an error.
+/// The panic message if a thread locks an owner that it has already locked. This happens if Python code that runs during construction, such as the tensor expression of a user-defined operator, reads the function. [`crate::boundary`] converts the panic into a `ValueError`.
 pub const ALREADY_LOCKED: &str = "the function under construction cannot be read inside the definition of an operator: use the operands that the definition receives";
 
 /// A number that identifies this thread among all living threads.
@@ -40,7 +36,7 @@ fn this_thread() -> usize {
     MARK.with(|mark| std::ptr::from_ref(mark) as usize)
 }
 
-/// The state of an owner, locked.
+/// The locked state of an owner.
 pub struct LockedState<'a> {
     owner: &'a FuncOwner,
     state: MutexGuard<'a, OwnerState>,
@@ -92,10 +88,9 @@ pub struct OwnerState {
     pub params_fixed: bool,
     /// Whether parameters may lack a type, because the function is only inspected.
     pub untyped_params: bool,
-    /// Whether undefined variables are kept, because rewritten code is inserted later where they
-    /// are defined.
+    /// Whether undefined variables are allowed, because rewritten code will be inserted where they are defined.
     pub allow_undefined: bool,
-    /// The nesting depths of the tuple types of tuples that were created.
+    /// The nesting depth of the type of each tuple that was created.
     pub(super) tuple_depths: FxHashMap<ir::Type, u32>,
     /// Whether a call with side effects was emitted.
     pub impure: bool,
@@ -134,7 +129,7 @@ impl FuncOwner {
         }
     }
 
-    /// A derived owner in which the function of this owner can be rewritten.
+    /// A derived owner, in which the function of this owner can be rewritten.
     ///
     /// # Errors
     /// If the construction of the function was abandoned.
@@ -159,7 +154,7 @@ impl FuncOwner {
         Ok(owner)
     }
 
-    /// The owner of a function that differs from the one of this owner only in annotations. The parts
+    /// The owner of a function that differs from the function of this owner only in annotations. The parts
     /// of both functions are identical.
     pub fn variant(self: &Arc<Self>, func: Arc<Function>) -> Arc<FuncOwner> {
         let owner = Self::with_stage(Stage::Finished(func.clone()));
@@ -225,7 +220,7 @@ impl FuncOwner {
             {
                 std::panic::resume_unwind(Box::new(ALREADY_LOCKED.to_string()))
             }
-            // The holder may run Python code, such as an operator of the user, and need the GIL. So
+            // The holder may run Python code, such as a user-defined operator, and need the GIL. So
             // this thread must release the GIL while it waits.
             Err(TryLockError::WouldBlock) => Python::attach(|py| self.state.lock_py_attached(py))
                 .unwrap_or_else(PoisonError::into_inner),
@@ -305,8 +300,7 @@ impl OwnerState {
         self.exprs_by_ident.insert(ident, e);
     }
 
-    /// Whether ids of `owner` are valid here: that holds for this owner and for the one that it is
-    /// derived from.
+    /// Whether ids of `owner` are valid here. They are if `owner` is this owner or the one that it is derived from.
     pub fn shares_ids_with(&self, owner: &Arc<FuncOwner>) -> bool {
         std::ptr::eq(Arc::as_ptr(owner), self.weak_self.as_ptr())
             || self.base.as_ref().is_some_and(|(base, _)| Arc::ptr_eq(base, owner))
@@ -389,7 +383,7 @@ impl OwnerState {
         }
     }
 
-    /// A type of the function, converted to a type that belongs to no function.
+    /// Converts a type of the function to a type that is independent of the function.
     pub fn sinfo_of(&mut self, ty: ir::Type) -> SInfo {
         if let Some(info) = self.sinfo_cache.get(&ty) {
             return info.clone();

@@ -31,9 +31,9 @@ pub struct Function {
     module: OnceLock<Py<IRModule>>,
 }
 
-/// The representation of a function.
+/// Where the data of a function is stored.
 enum Location {
-    /// A function expression of an owner.
+    /// In the arenas of an owner, as the function with this id.
     In(Arc<FuncOwner>, ir::FuncId),
     /// The parts of a function that Python code built.
     Free,
@@ -44,7 +44,7 @@ impl Function {
         init(node).add_subclass(Function { name, module: OnceLock::new() })
     }
 
-    /// A function as a Python object that knows its name.
+    /// A Python object for a function with this name.
     ///
     /// # Errors
     /// An error of the Python interpreter.
@@ -69,7 +69,7 @@ impl Function {
         Bound::new(py, Self::initializer(node, name))
     }
 
-    /// The name under which the function was found.
+    /// The name under which the function was parsed or taken from a module.
     pub fn known_name(&self) -> Option<Arc<str>> {
         self.name.clone()
     }

@@ -20,7 +20,7 @@ pub struct ImportMemo {
 }
 
 impl OwnerState {
-    /// Runs `work` with an importer from the function of `owner`. `needs` lists the variables of
+    /// Runs `work` with an importer from the function of `owner`. `required` lists the variables of
     /// that function that must be defined here.
     ///
     /// # Errors

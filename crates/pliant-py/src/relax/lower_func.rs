@@ -93,7 +93,7 @@ impl OwnerState {
         Ok(owner.lock().func().and_then(of))
     }
 
-    /// A new variable of this function for a variable of the user.
+    /// A new variable of this function for a variable that Python code created.
     fn new_var(&mut self, var: &FreeVar, ty: ir::Type, dataflow: bool) -> Result<ir::Var> {
         let builder = self.builder()?;
         let name = builder.unique_name(&var.0.name);
@@ -103,14 +103,14 @@ impl OwnerState {
         Ok(v)
     }
 
-    /// A variable that is not defined in this function.
+    /// Adds a variable that this function does not define.
     pub(super) fn add_undefined(&mut self, var: &FreeVar) -> Result<ir::Expr> {
         let ty = to_type(self, var.0.sinfo.as_ref().unwrap_or(&SInfo::Object))?;
         let v = self.new_var(var, ty, var.0.dataflow)?;
         Ok(self.func_and_vars()?.0.var_expr(v))
     }
 
-    /// The type of a result as callers see it. Sizes that are defined only in the body are dropped.
+    /// The type of a result for callers, without sizes that are defined only in the body.
     pub fn type_for_callers(&mut self, ty: ir::Type, params: &[ir::Var]) -> Result<ir::Type> {
         let func = self.func_and_vars()?.0;
         let mut known = FxHashSet::default();
@@ -224,8 +224,7 @@ impl OwnerState {
     }
 
     fn is_function(&self, binding: &BindingRef) -> bool {
-        // A native value is bound unchanged. It must not be inspected through its owner, which may
-        // be this locked one.
+        // A value of this function is bound unchanged. It must not be inspected through its owner, which is locked.
         match binding {
             BindingRef::In(owner, _) if self.shares_ids_with(owner) => false,
             BindingRef::Free(b) => match b.value.get() {

@@ -1,4 +1,16 @@
-//! The graph level in Python: struct infos, expressions, the block builder.
+//! The graph level in Python: struct infos, expressions, functions and the block builder.
+//!
+//! | module | owns |
+//! |---|---|
+//! | `node`, `seq` | expressions, bindings and functions that Python code built and that belong to no function yet |
+//! | `func_owner`, `retained_owners` | functions that Python expressions refer to |
+//! | `lower`, `lower_func`, `import` | the conversion of nodes, and of parts of other functions, to the arenas of a function |
+//! | `sinfo`, `convert` | types independent of a function; the conversion of Python values to operands, attributes and types |
+//! | `classes`, `blocks`, `function` | the Python classes of expressions, struct infos, blocks, bindings and functions |
+//! | `accessors`, `walk`, `analysis` | the contents of expressions, their traversal, and `pliant.relax.analysis` |
+//! | `builder`, `block_rewriter`, `build_order` | the construction and rewriting of functions and modules |
+//! | `op`, `check_call`, `user_op` | operators as Python functions, the checks of their calls, and user-defined operators |
+//! | `dpl` | the dataflow pattern language |
 
 pub mod accessors;
 pub mod analysis;

@@ -2,8 +2,7 @@
 //! emits them.
 //!
 //! Nodes are shared and immutable. After an expression is emitted, it belongs to a function
-//! ([`Node::InFunc`]) and is identified by an owner and an id. The user's loops may build trees of
-//! any depth, so dropping a tree does not recurse.
+//! ([`Node::InFunc`]) and is identified by an owner and an id. Python loops may build trees of any depth, so dropping a tree does not recurse.
 //!
 //! Two nodes are the same expression if their [`Key`]s are equal. A variable of a rewritten
 //! function has the same key as in the original function.
@@ -66,7 +65,7 @@ pub enum Node {
     Root(Arc<FuncOwner>),
 }
 
-/// The identity of an expression of a function or of a user's variable. Copies have the same
+/// The identity of an expression of a function, or of a variable that Python code created. Copies have the same
 /// identity.
 pub type Ident = (u64, u32);
 
@@ -76,7 +75,7 @@ pub fn fresh_uid() -> u64 {
     NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
-/// The key that identifies an expression. The nodes of one expression have equal keys.
+/// Identifies an expression. All nodes of one expression have equal keys.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Key {
     /// A variable, or an expression of a function.
@@ -120,7 +119,7 @@ pub enum CalleeNode {
     Expr(NodeRef),
 }
 
-/// A variable created by the user. It is equal only to itself.
+/// A variable that Python code created. It is equal only to itself.
 #[derive(Clone)]
 pub struct FreeVar(pub Arc<FreeVarData>);
 

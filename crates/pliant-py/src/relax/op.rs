@@ -1,4 +1,4 @@
-//! Operators as Python functions, and calls with a syntax of their own (`call_tir`, ...).
+//! Operators as Python functions, and calls with special syntax (`call_tir`, ...).
 
 use pliant_ir::op::{
     CALL_DPS_PACKED, CALL_KERNEL, CALL_PURE_PACKED, CALL_TIR, OperandKind, OperandSpec,
@@ -373,7 +373,7 @@ pub fn get_op(name: &str) -> Result<OpFunction> {
     }
 }
 
-/// The full names of all operators, including those of the user and aliases.
+/// The full names of all operators, including user-defined operators and aliases.
 #[pyfunction]
 pub fn op_names() -> Vec<String> {
     let registry = pliant_ops::registry();

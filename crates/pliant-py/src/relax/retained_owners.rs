@@ -1,5 +1,4 @@
-//! [`RetainedOwners`]: keeps the owners of a module's functions that Python code has accessed, so that
-//! their parts stay identical as long as the module lives.
+//! [`RetainedOwners`]: keeps alive the owners of the functions of a module that Python code has accessed, so that parts of these functions stay identical as long as the module lives.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -13,8 +12,7 @@ use crate::relax::node::Node;
 use crate::te::prim_func::PrimFunc;
 use crate::tir::objects::PrimFuncObjects;
 
-/// Owners by the addresses of their functions, and the seen parts of loop functions by the addresses
-/// of these functions.
+/// The owners of graph functions and the Python objects of loop functions, by the addresses of the functions.
 #[derive(Default)]
 pub struct RetainedOwners {
     owners: Mutex<FxHashMap<usize, Arc<FuncOwner>>>,
@@ -22,7 +20,7 @@ pub struct RetainedOwners {
 }
 
 impl RetainedOwners {
-    /// Keeps the owner of a function of a module.
+    /// Keeps the owner of a graph function of a module.
     pub fn retain_owner(&self, owner: Arc<FuncOwner>, module: &IRModule) {
         let Some(key) = owner.lock().finished().map(address) else { return };
         let mut owners = self.owners.lock().unwrap_or_else(PoisonError::into_inner);
@@ -34,7 +32,7 @@ impl RetainedOwners {
         }
     }
 
-    /// Keeps the seen parts of a loop function of a module.
+    /// Keeps the Python objects of a loop function of a module.
     pub fn retain_prim_func(&self, objects: Arc<PrimFuncObjects>, module: &IRModule) {
         let mut retained = self.objects.lock().unwrap_or_else(PoisonError::into_inner);
         retained.insert(Arc::as_ptr(&objects.func) as usize, objects);
@@ -45,8 +43,7 @@ impl RetainedOwners {
         }
     }
 
-    /// Keeps the owner or seen parts of a function that Python code holds and that was added to a
-    /// module.
+    /// Keeps the owner or the objects of a function that Python code added to a module.
     pub fn retain_object(&self, obj: &Bound<'_, PyAny>, module: &IRModule) {
         if let Ok(func) = obj.cast::<PrimFunc>() {
             return self.retain_prim_func(func.get().objects(), module);

@@ -328,7 +328,7 @@ pub struct FuncParts {
     pub attrs: FuncAttrs,
     /// Whether the function is visible only in its module.
     pub private: bool,
-    /// Whether the declared result type is dropped if the type of the body contradicts it.
+    /// Whether the type of the body replaces the declared result type if they contradict each other.
     pub replace_ret: bool,
 }
 

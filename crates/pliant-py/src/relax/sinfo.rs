@@ -55,7 +55,7 @@ impl std::ops::Deref for Fields {
     }
 }
 
-/// The knowledge about a tensor's shape.
+/// What is known about the shape of a tensor.
 #[derive(Clone)]
 pub enum SShape {
     /// All dims are known.
@@ -356,8 +356,7 @@ pub fn free_sinfo(node: &NodeRef) -> Option<SInfo> {
             let fields: Option<Vec<SInfo>> = fields.iter().map(sinfo_of).collect();
             SInfo::Tuple(fields?.into_iter().collect())
         }
-        // A field access to a tuple expression has the type of the field. Chains of them are as
-        // long as the user's loops made them, so this must not recurse.
+        // A field access to a tuple expression has the type of the field. Python loops may build long chains of them, so this must not recurse.
         Node::GetItem(..) if node.field().is_some() => {
             let mut node = node;
             while let Some(field) = node.field() {

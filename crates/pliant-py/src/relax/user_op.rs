@@ -1,5 +1,4 @@
-//! Operators that users define in Python by a tensor expression. The type rule follows from the
-//! expression.
+//! User-defined operators: a Python function defines their tensor expression, from which the type rule follows.
 
 use pliant_ir::{AttrValue, Attrs};
 use pliant_ops::te::{self, TeError};

@@ -1,5 +1,4 @@
-//! Traversal of expressions: in functions of modules, in trees that Python code built, and in
-//! mixtures of both.
+//! Traverses expressions of functions, trees that Python code built, and mixtures of both.
 //!
 //! The traversal uses an explicit stack, so chains of calls and bindings may be of any length.
 

@@ -72,7 +72,7 @@ impl ExecBuilder {
     /// Adds a constant: an array, shape, number, string or dtype.
     fn convert_constant(&self, value: &Bound<'_, PyAny>) -> Result<Operand> {
         let constant = match to_value(value)? {
-            Value::Tensor(t) => exec::Constant::Tensor(crate::relax::convert::immutable_copy(t)?),
+            Value::Tensor(t) => exec::Constant::Tensor(crate::relax::convert::immutable_tensor(t)?),
             Value::Shape(s) => exec::Constant::Shape(s),
             Value::Int(v) => exec::Constant::Int(v),
             Value::Float(v) => exec::Constant::Float(v),

@@ -1,5 +1,4 @@
-//! The reference interpreter, for tests: computes the result of a function of a module without any
-//! compiler pass.
+//! Runs functions of a module in the reference interpreter, without any compiler pass. Tests compare results with it.
 
 use std::sync::Arc;
 
@@ -34,7 +33,7 @@ pub fn interpret<'py>(
     Ok(from_value(py, run.to_vm_value(value)?)?)
 }
 
-/// A module under interpretation. A function that a run returns is called in a separate run.
+/// A module that is interpreted. A function that a run returns is called in a separate run.
 struct Interpretation {
     module: pliant_ir::IRModule,
 }

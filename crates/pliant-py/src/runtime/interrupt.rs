@@ -17,9 +17,9 @@ use pyo3::prelude::*;
 use super::sigint;
 
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
-/// The number of ticks without a run after which the watcher sleeps until it is woken.
+/// The number of polls without a run after which the watcher sleeps until it is woken.
 const IDLE_POLLS: u32 = 40;
-/// The number of busy ticks after which the watcher listens for Ctrl-C itself.
+/// The number of consecutive polls with a run after which the watcher listens for Ctrl-C itself.
 const LONG_RUN_POLLS: u32 = 3;
 
 /// The VMs that the watcher monitors, each with the number of threads that run it now.
@@ -45,7 +45,7 @@ thread_local! {
 #[derive(Default)]
 pub struct RunCounter(Arc<AtomicU32>);
 
-/// A compilation or pass in progress.
+/// Marks a compilation or pass in progress until it is dropped.
 pub struct CompileGuard(());
 
 impl CompileGuard {
@@ -65,11 +65,11 @@ impl Drop for CompileGuard {
     }
 }
 
-/// A run in progress.
+/// Marks a run in progress until it is dropped.
 pub struct RunGuard<'a>(&'a RunCounter);
 
 impl RunCounter {
-    /// Lets the watcher monitor a VM as long as the result lives.
+    /// Registers a VM with the watcher until the returned value is dropped.
     pub fn monitor(vm: &VirtualMachine) -> Arc<RunCounter> {
         vm.set_poll(Some(Arc::new(poll)));
         let counter = Arc::new(RunCounter::default());
@@ -98,7 +98,7 @@ impl Drop for RunCounter {
         let ended: Vec<_> =
             watched.extract_if(.., |(_, runs)| Arc::ptr_eq(runs, &self.0)).collect();
         drop(watched);
-        // VMs own values of the user, whose destructors may take locks.
+        // VMs own Python objects, whose destructors may take locks.
         drop(ended);
     }
 }
@@ -228,8 +228,7 @@ fn poll_active_runs(stop: bool) -> bool {
     any_active
 }
 
-/// Whether Ctrl-C raises `KeyboardInterrupt`. With a signal handler of the user, the run may have
-/// to continue.
+/// Whether Ctrl-C raises `KeyboardInterrupt`. With another signal handler, the run may have to continue.
 fn has_default_handler() -> bool {
     let is_default = |py: Python<'_>| -> PyResult<bool> {
         let signal = py.import("signal")?;

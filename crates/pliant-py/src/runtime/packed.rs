@@ -1,5 +1,4 @@
-//! Packed functions: Python functions that programs call by name, and functions of all kinds as
-//! Python callables.
+//! Packed functions: Python functions that programs call by name, and Python callables for functions of programs.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -51,7 +50,7 @@ impl PackedFunction {
     }
 }
 
-/// A call in progress.
+/// Marks a call in progress until it is dropped.
 struct CallInProgress<'a>(&'a AtomicUsize);
 
 impl<'a> CallInProgress<'a> {

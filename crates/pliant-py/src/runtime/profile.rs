@@ -1,4 +1,4 @@
-//! `Profile`: where the time of runs is spent.
+//! `Profile`: the time of runs by called function.
 
 use pliant_vm::{RunOptions, Value};
 use pyo3::prelude::*;

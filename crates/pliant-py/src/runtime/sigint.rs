@@ -2,7 +2,7 @@
 //!
 //! Python records a signal in its C handler and acts on it later, on the main thread. While that
 //! thread is inside a long kernel, it cannot act. For the duration of such a run, this module
-//! installs its own handler in front of Python's. The handler records the signal and passes it on.
+//! installs its own handler in front of Python's. The handler records the signal and calls Python's.
 //! The watcher then stops the kernel through the interrupt flag of the VM.
 
 #[cfg(unix)]

@@ -64,7 +64,7 @@ impl MonitoredVm {
         Ok(from_value(py, result)?)
     }
 
-    /// The value of the argument for parameter `place`.
+    /// The value of the argument for parameter `param_index`.
     ///
     /// # Errors
     /// If the VM does not accept the value.

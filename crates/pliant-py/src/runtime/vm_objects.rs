@@ -2,9 +2,7 @@
 //!
 //! A VM calls Python functions, and the object that such a function belongs to may refer to the VM.
 //! The collector can find this reference cycle only if each reference to a Python object has
-//! exactly one owner that reports it. Therefore these references belong to [`Held`], a Python
-//! object that all Python handles of the VM refer to. The VM itself accesses them through a table
-//! that it shares with [`Held`], and they are dropped together with it.
+//! exactly one owner that reports it. Therefore these references belong to [`VmObjectOwner`], a Python object that all Python handles of the VM refer to. The VM itself accesses them through a table that it shares with the owner, and they are dropped together with the owner.
 
 use std::any::Any;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -24,7 +22,7 @@ struct VmObjects {
     instrument: Option<Py<PyAny>>,
 }
 
-/// The objects as the VM accesses them.
+/// The table through which the VM accesses the objects.
 #[derive(Default)]
 pub struct VmObjectTable {
     objects: Mutex<VmObjects>,

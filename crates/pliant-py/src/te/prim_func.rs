@@ -29,7 +29,7 @@ pub struct PrimFunc {
 }
 
 impl PrimFunc {
-    /// A function as a Python object that knows its name.
+    /// A Python object for a function with this name.
     pub fn named(func: Arc<tir::PrimFunc>, name: &str) -> PrimFunc {
         Self::of(PrimFuncObjects::of(func), Some(name.into()))
     }
@@ -38,7 +38,7 @@ impl PrimFunc {
         PrimFunc { func: objects.func.clone(), objects, name }
     }
 
-    /// The object that keeps the Python objects of the function's variables and buffers.
+    /// The Python objects of the function's variables and buffers.
     pub fn objects(&self) -> Arc<PrimFuncObjects> {
         self.objects.clone()
     }

@@ -1,4 +1,4 @@
-//! `te.extern`, `te.scan` and reductions of several values: stages made of statements.
+//! `te.extern`, `te.scan` and reductions of several values: stages that consist of statements.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ fn wrap_tensors(tensors: Vec<te::Tensor>) -> Vec<Tensor> {
     tensors.into_iter().map(|tensor| Tensor { tensor }).collect()
 }
 
-/// The outputs of a stage made of a statement of `pliant.tir.stmt`, which stores to the
+/// The outputs of a stage that consists of a statement of `pliant.tir.stmt`, which stores to the
 /// placeholders `outs`.
 #[pyfunction]
 pub fn te_extern(

@@ -1,5 +1,4 @@
-//! Operators on `te` tensors, with the operators' own signatures. The tensor expressions are those
-//! to which calls are lowered.
+//! Graph-level operators applied to `te` tensors, with the same signatures and the same tensor expressions to which calls are lowered.
 
 use pliant_ir::relax::TypeData;
 use pliant_ops::{te, topi};
@@ -52,12 +51,12 @@ pub fn has_te(op: &Bound<'_, OpFunction>) -> bool {
     topi::has_te(op.get().op)
 }
 
-/// The tensor arguments, each with the variable that stands for it.
+/// The tensor arguments, each with the graph variable that replaces it.
 #[derive(Default)]
 struct Operands(Vec<(FreeVar, te::Tensor)>);
 
 impl Operands {
-    /// An argument with each tensor replaced by the variable that stands for it.
+    /// Replaces each tensor in an argument by its variable.
     fn replace_tensors<'py>(&mut self, obj: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
         let _level = Level::enter("operands")?;
         let py = obj.py();

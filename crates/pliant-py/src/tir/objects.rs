@@ -1,5 +1,4 @@
-//! [`Seen`]: the Python objects of the variables and buffers of a loop function. They stay the same
-//! as long as Python code or a module holds the function.
+//! [`PrimFuncObjects`]: the Python objects of the variables and buffers of a loop function. They stay the same as long as Python code or a module refers to the function.
 
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 

@@ -1,5 +1,4 @@
-//! Passes in Python: built-in passes by name, passes of the user, sequences of both, and the
-//! functions that run them.
+//! Passes in Python: built-in passes by name, user-defined passes, sequences of both, and the functions that run them.
 //!
 //! Every run, of a single pass or of a compilation, goes through `ModulePass::apply`. Only this
 //! function skips passes, calls instruments, verifies modules and reports failures. A pass written
@@ -79,7 +78,7 @@ pub fn config_table() -> Vec<(String, String, String)> {
     config::keys().into_iter().map(|k| (k.name, k.kind.name().to_string(), k.doc)).collect()
 }
 
-/// Registers a setting for passes of the user.
+/// Registers a setting for user-defined passes.
 #[pyfunction]
 pub fn register_config(name: String, kind: &str, doc: String) -> Result<()> {
     let Some(kind) = config::ConfigKind::parse(kind) else {

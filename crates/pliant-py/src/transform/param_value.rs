@@ -1,4 +1,4 @@
-//! The values to which `BindParams` can bind a parameter: Python objects and graph-level constants.
+//! Converts Python objects and graph-level constants to values to which `BindParams` can bind a parameter.
 
 use pliant_ir::relax::{Expr as IrExpr, ExprData, Function};
 use pliant_ops::te::{self, ExprKind};
@@ -9,7 +9,7 @@ use pyo3::types::{PyBool, PyFloat, PyList, PyString, PyTuple};
 use crate::error::{Error, Result};
 use crate::nesting::Level;
 use crate::relax::classes::Expr;
-use crate::relax::convert::immutable_copy;
+use crate::relax::convert::immutable_tensor;
 use crate::relax::node::{Node, NodeRef, Scalar};
 use crate::runtime::array_import::to_tensor;
 use crate::runtime::shape::ShapeTuple;
@@ -54,7 +54,7 @@ pub fn param_value(obj: &Bound<'_, PyAny>) -> Result<ParamValue> {
         None
     };
     // The module keeps the tensor, so it must not share memory that the caller may modify later.
-    let tensor = to_tensor(obj, None).and_then(immutable_copy);
+    let tensor = to_tensor(obj, None).and_then(immutable_tensor);
     match (host_value, tensor) {
         (Some(host_value), Ok(tensor)) => Ok(ParamValue::Either(tensor, host_value.into())),
         (Some(host_value), Err(_)) => Ok(host_value),
@@ -76,7 +76,7 @@ fn is_bool(obj: &Bound<'_, PyAny>) -> Result<bool> {
 fn node_value(node: &NodeRef) -> Result<Option<ParamValue>> {
     let _level = Level::enter("tuples")?;
     Ok(match node.get() {
-        Node::Constant(tensor) => Some(ParamValue::Tensor(immutable_copy(tensor.clone())?)),
+        Node::Constant(tensor) => Some(ParamValue::Tensor(immutable_tensor(tensor.clone())?)),
         Node::Scalar(Scalar::Int(value)) => Some(ParamValue::Int(*value)),
         Node::Scalar(Scalar::Float(value)) => Some(ParamValue::Float(*value)),
         Node::Scalar(Scalar::Bool(value)) => Some(ParamValue::Int(i64::from(*value))),
@@ -106,7 +106,7 @@ fn node_value(node: &NodeRef) -> Result<Option<ParamValue>> {
 fn expr_value(func: &Function, e: IrExpr) -> Result<Option<ParamValue>> {
     Ok(match func.expr(e) {
         ExprData::Constant(c) => {
-            Some(ParamValue::Tensor(immutable_copy(func.const_tensor(*c).clone())?))
+            Some(ParamValue::Tensor(immutable_tensor(func.const_tensor(*c).clone())?))
         }
         ExprData::Int(value, _) => func.syms.as_int(*value).map(ParamValue::Int),
         ExprData::Float(bits, _) => Some(ParamValue::Float(f64::from_bits(*bits))),

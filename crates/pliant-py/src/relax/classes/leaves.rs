@@ -9,7 +9,7 @@ use pyo3::types::{PyFloat, PyTuple};
 use super::struct_info::dims_of;
 use super::{Expr, init, node_of, wrap};
 use crate::error::{Error, Result};
-use crate::relax::convert::{immutable_copy, sinfo};
+use crate::relax::convert::{immutable_tensor, sinfo};
 use crate::relax::func_owner::abandoned;
 use crate::relax::node::{FreeVar, Node, NodeRef};
 use crate::relax::sinfo::{SInfo, sinfo_of};
@@ -135,7 +135,7 @@ impl Constant {
         span: Option<&Bound<'_, PyAny>>,
     ) -> Result<PyClassInitializer<Self>> {
         let _ = (struct_info, span);
-        let tensor = immutable_copy(to_tensor(data, None)?)?;
+        let tensor = immutable_tensor(to_tensor(data, None)?)?;
         Ok(init(NodeRef::new(Node::Constant(tensor))).add_subclass(Constant))
     }
 
@@ -176,7 +176,7 @@ pub fn relax_const<'py>(
     let tensor = match (value.extract::<f64>(), dtype) {
         // NumPy has no bfloat16. A plain number is converted without NumPy.
         (Ok(v), Some(DType::BFloat16)) => crate::relax::convert::float_tensor(v, DType::BFloat16)?,
-        _ => immutable_copy(to_tensor(value, dtype)?)?,
+        _ => immutable_tensor(to_tensor(value, dtype)?)?,
     };
     wrap(value.py(), NodeRef::new(Node::Constant(tensor)))
 }

@@ -1,4 +1,4 @@
-//! The Python classes of struct infos, the static types of graph-level values.
+//! The Python classes of struct infos. A struct info is the static type of a graph-level value.
 
 use std::sync::Arc;
 

@@ -39,7 +39,7 @@ pub(super) fn pairs<'py>(
     Ok(list)
 }
 
-/// An error of the pattern language as a `ValueError`, if the user caused it.
+/// Converts an error of the pattern language that the user caused into a `ValueError`.
 pub(super) fn user_error(error: PassError) -> Error {
     match error {
         PassError::User(_) => Error::Value(error.to_string()),

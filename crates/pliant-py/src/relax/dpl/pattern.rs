@@ -62,7 +62,7 @@ fn type_pattern(info: &Bound<'_, PyAny>) -> Result<TypePattern> {
     Ok(TypePattern::of(func, ty, &arena, &keys))
 }
 
-/// A pattern of the given kind. Returns an error if the pattern can never match.
+/// Creates a pattern. Returns an error if the pattern can never match.
 fn checked_pattern(kind: PatternKind) -> Result<PatternNode> {
     let pattern = Pattern::new(kind);
     match check_one(&pattern, pliant_ops::registry()) {

@@ -39,7 +39,7 @@ fn emit_replacement(
     Ok((bindings, value?))
 }
 
-/// The function that an owner holds after rewriting.
+/// Ends the rewriting of an owner's function and returns the result as a Python object with the name and module of `old`.
 pub(super) fn finished_rewrite<'py>(
     py: Python<'py>,
     owner: &Arc<FuncOwner>,
@@ -70,7 +70,7 @@ fn with_name_of<'py>(
     Ok(new.into_any())
 }
 
-/// The functions known to work in place: those of the module that contains this function.
+/// The functions that may write to their arguments, if the module that contains this function is known.
 pub(super) fn may_write(
     func: &Bound<'_, PyAny>,
     module: Option<&Bound<'_, IRModule>>,
@@ -163,7 +163,7 @@ fn apply_replacement(
     Ok(())
 }
 
-/// A rewrite rule that is given by two functions: a pattern and a replacement.
+/// A rewrite rule that consists of two functions: a pattern and a replacement.
 #[pyclass(frozen, module = "pliant.relax.dpl")]
 pub struct TemplateRule(Template);
 
