@@ -30,8 +30,7 @@ struct State {
 }
 
 impl State {
-    /// The symbolic integer of an expression. `None` if it contains floats, tensor elements or
-    /// other intrinsics.
+    /// The symbolic integer of an expression. `None` if it contains floats, tensor elements or other intrinsics.
     fn sym(&mut self, expr: &te::Expr) -> Option<Sym> {
         for var in te::free_vars(expr) {
             if self.vars.get_sym(&var).is_none() {
@@ -102,8 +101,7 @@ impl Analyzer {
         self.simplify(expr, 2)
     }
 
-    /// Whether the condition is proved to hold always. `False` also if it can be neither proved nor
-    /// refuted.
+    /// Whether the condition is proved to hold always. `False` also if it can be neither proved nor refuted.
     #[pyo3(signature = (cond, strength=0))]
     fn can_prove(&self, cond: &Bound<'_, PyAny>, strength: u32) -> Result<bool> {
         let _ = strength;
@@ -169,8 +167,8 @@ impl Analyzer {
         })
     }
 
-    /// The values that the expression can take, in the form `coeff * k + base` for integers `k`.
-    /// The set may contain further values.
+    /// The values that the expression can take, in the form `coeff * k + base` for integers `k`. The set may contain
+    /// further values.
     fn modular_set(&self, expr: &Bound<'_, PyAny>) -> Result<ModularSet> {
         let e = prim(expr)?;
         catch_panic(|| {

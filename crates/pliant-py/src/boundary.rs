@@ -8,8 +8,8 @@ use pyo3::prelude::*;
 use crate::error::{Error, Result};
 use crate::relax::func_owner::ALREADY_LOCKED;
 
-/// Runs `work` without the GIL. A panic in `work` becomes an `InternalError`. Pending signals
-/// (Ctrl-C) are raised after `work` has returned.
+/// Runs `work` without the GIL. A panic in `work` becomes an `InternalError`. Pending signals (Ctrl-C) are raised after
+/// `work` has returned.
 ///
 /// # Errors
 /// The error of `work`, `InternalError` or `KeyboardInterrupt`.

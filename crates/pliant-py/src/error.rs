@@ -1,7 +1,6 @@
 //! Errors passed to Python: [`Error`], and the exception class for each of its variants.
 //!
-//! The classes themselves are defined in Python (`pliant.error`), because several of them have two
-//! bases.
+//! The classes themselves are defined in Python (`pliant.error`), because several of them have two bases.
 
 use pliant_exec::ExecError;
 use pliant_pass::PassError;
@@ -56,8 +55,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// The error with a prefix before its message. An exception raised by Python code gets the
-    /// prefix as a note.
+    /// The error with a prefix before its message. An exception raised by Python code gets the prefix as a note.
     pub fn prefixed(self, prefix: &str) -> Error {
         let with_prefix = |text: String| format!("{prefix}{text}");
         match self {
@@ -71,8 +69,8 @@ impl Error {
         }
     }
 
-    /// The error with a stack trace, one line for each entry. An exception raised by Python code
-    /// gets the trace as a note.
+    /// The error with a stack trace, one line for each entry. An exception raised by Python code gets the trace as a
+    /// note.
     fn traced(mut self, trace: &[TraceEntry]) -> Error {
         let lines: Vec<String> = trace.iter().map(|entry| format!("  at {entry}")).collect();
         let lines = lines.join("\n");
@@ -184,8 +182,8 @@ impl From<Error> for PyErr {
     }
 }
 
-/// Creates a `ScriptError`. It is a `SyntaxError`: its arguments are the message and the source
-/// location, so Python's traceback shows the user's line with a caret.
+/// Creates a `ScriptError`. It is a `SyntaxError`: its arguments are the message and the source location, so Python's
+/// traceback shows the user's line with a caret.
 fn raise_script(problem: ScriptProblem) -> PyErr {
     Python::attach(|py| {
         let class = match script_error(py) {
@@ -315,8 +313,7 @@ impl From<PassError> for Error {
 
 /// The exception with a note below its message. The exception keeps its own traceback.
 fn with_note(error: PyErr, note: &str) -> PyErr {
-    // If a class rejects notes, the exception is raised without the note, because its message
-    // matters more.
+    // If a class rejects notes, the exception is raised without the note, because its message matters more.
     let _ = Python::attach(|py| {
         let value = error.value(py);
         // An exception that passes through the same function at several depths gets the note once.

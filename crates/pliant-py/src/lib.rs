@@ -1,8 +1,8 @@
 //! The extension module `pliant._core`: the Rust part of the Python package.
 //!
-//! This crate contains no compiler logic. Every class is a frozen handle to a value of another
-//! crate, and every function converts its arguments, calls one function and converts the result.
-//! The Python files of the package add names and documentation.
+//! This crate contains no compiler logic. Every class is a frozen handle to a value of another crate, and every
+//! function converts its arguments, calls one function and converts the result. The Python files of the package add
+//! names and documentation.
 
 mod arith;
 mod boundary;
@@ -136,8 +136,8 @@ mod _core {
         use crate::relax::user_op::register_te_op;
     }
 
-    /// Passes. A function with a capitalised name creates the pass of that name, and its arguments
-    /// are the parameters of the pass.
+    /// Passes. A function with a capitalised name creates the pass of that name, and its arguments are the parameters
+    /// of the pass.
     #[pymodule]
     mod transform {
         #[pymodule_export]
@@ -181,8 +181,8 @@ mod _core {
         crate::boundary::run_detached(py, || Ok(pliant_cli::main(argv)))
     }
 
-    /// Sets the maximum number of bytes that Pliant may hold at a time. With `None`, the limit
-    /// follows the memory of the machine.
+    /// Sets the maximum number of bytes that Pliant may hold at a time. With `None`, the limit follows the memory of
+    /// the machine.
     #[pyfunction]
     #[pyo3(signature = (bytes))]
     fn set_memory_limit(bytes: Option<usize>) {

@@ -319,8 +319,7 @@ impl IRModule {
         }
     }
 
-    /// The module with functions renamed, also in all calls. `replacements` maps names or
-    /// `GlobalVar`s to new ones.
+    /// The module with functions renamed, also in all calls. `replacements` maps names or `GlobalVar`s to new ones.
     fn replace_global_vars(&self, replacements: &Bound<'_, PyDict>) -> Result<IRModule> {
         let mut module = self.snapshot();
         let mut renamed: FxHashMap<Arc<str>, Arc<str>> = FxHashMap::default();
@@ -386,7 +385,8 @@ pub fn highlight_script(text: &str) -> String {
     highlight(text)
 }
 
-/// The function of a Python object, for the table of a module. Unlike with [`base_func`], a loop function without a global symbol stays public.
+/// The function of a Python object, for the table of a module. Unlike with [`base_func`], a loop function without a
+/// global symbol stays public.
 fn named_func(
     obj: &Bound<'_, PyAny>,
     globals: impl FnOnce() -> GlobalTypes,
@@ -417,8 +417,7 @@ fn unknown_function(module: &ir::IRModule, name: &str) -> Error {
     Error::Key(format!("the module has no function '{name}' (it has: {})", known.join(", ")))
 }
 
-/// The first difference between two modules or functions other than names, or `None` if there is
-/// none.
+/// The first difference between two modules or functions other than names, or `None` if there is none.
 #[pyfunction]
 pub fn structural_difference(
     lhs: &Bound<'_, PyAny>,
@@ -476,8 +475,8 @@ pub fn verify_module(module: &Bound<'_, IRModule>) -> Result<Vec<String>> {
     Ok(problems.iter().map(ToString::to_string).collect())
 }
 
-/// The violations of the IR's rules in a function, one line each. Names of other functions in the
-/// module are not checked.
+/// The violations of the IR's rules in a function, one line each. Names of other functions in the module are not
+/// checked.
 #[pyfunction]
 pub fn verify_function(func: &Bound<'_, PyAny>) -> Result<Vec<String>> {
     let problems = match named_func(func, GlobalTypes::default)? {

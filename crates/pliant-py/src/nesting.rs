@@ -1,5 +1,4 @@
-//! The limit on the nesting depth of values, because their conversion, comparison and printing are
-//! recursive.
+//! The limit on the nesting depth of values, because their conversion, comparison and printing are recursive.
 
 use std::cell::Cell;
 

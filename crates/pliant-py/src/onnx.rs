@@ -17,14 +17,14 @@ use crate::runtime::array_import::parse_dtype;
 use crate::runtime::ndarray::NDArray;
 use crate::sources::{add_graph, name_nodes};
 
-/// A module, its parameters by name, the names of its inputs, the names of its outputs, and a
-/// report on shapes: the symbols with the nodes that constrain them, and warnings.
+/// A module, its parameters by name, the names of its inputs, the names of its outputs, and a report on shapes: the
+/// symbols with the nodes that constrain them, and warnings.
 type ImportedModel<'py> =
     (IRModule, Bound<'py, PyDict>, Vec<String>, Vec<String>, (String, Vec<String>));
 
-/// Imports an ONNX model from a path or from bytes. Returns the module, its parameters by name, and
-/// the names of inputs and outputs. `shapes` and `dtypes` override the dims and element types of
-/// inputs. Dims are numbers or names of symbols.
+/// Imports an ONNX model from a path or from bytes. Returns the module, its parameters by name, and the names of inputs
+/// and outputs. `shapes` and `dtypes` override the dims and element types of inputs. Dims are numbers or names of
+/// symbols.
 #[pyfunction]
 #[pyo3(signature = (source, keep_params=false, shapes=None, dtypes=None, limits=None, facts=None))]
 pub fn import_onnx<'py>(
@@ -70,8 +70,8 @@ pub fn import_onnx<'py>(
 /// A declared dim: its axis, its symbol, its minimum and its maximum size.
 type DeclaredDim = (usize, Option<String>, Option<i64>, Option<i64>);
 
-/// Facts about shapes that the caller states: dims of inputs, divisors of symbols, and whether symbols
-/// may be replaced by fixed sizes.
+/// Facts about shapes that the caller states: dims of inputs, divisors of symbols, and whether symbols may be replaced
+/// by fixed sizes.
 #[derive(Default, FromPyObject)]
 #[pyo3(from_item_all)]
 pub struct Facts {
@@ -103,12 +103,11 @@ fn open(source: &Bound<'_, PyAny>, limits: Limits) -> Result<Model> {
 /// A finding about a model: the kind, the operator, the message, a suggested change, and the nodes.
 type Finding = (&'static str, String, String, Option<String>, Vec<String>);
 
-/// The result of a check: findings, operators with their counts, the report as text, and the files
-/// written.
+/// The result of a check: findings, operators with their counts, the report as text, and the files written.
 type CheckResult<'py> = (Vec<Finding>, Bound<'py, PyDict>, String, Vec<PathBuf>);
 
-/// Checks an ONNX model. Returns its findings, its operators with their counts, the report as text,
-/// and the paths of the reduced models, which are written into the directory `reduce`.
+/// Checks an ONNX model. Returns its findings, its operators with their counts, the report as text, and the paths of
+/// the reduced models, which are written into the directory `reduce`.
 #[pyfunction]
 #[pyo3(signature = (source, reduce=None, limits=None, allow_specialization=false))]
 pub fn check_onnx<'py>(

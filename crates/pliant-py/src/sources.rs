@@ -1,8 +1,8 @@
 //! The texts of all scripts parsed from Python. Source locations in modules refer to them.
 //!
-//! Each text is stored once, even if it is parsed repeatedly: the text of a macro is parsed with
-//! each script that uses it. Beyond a size limit, the oldest texts are dropped, and diagnostics for
-//! modules parsed from them no longer show source lines.
+//! Each text is stored once, even if it is parsed repeatedly: the text of a macro is parsed with each script that uses
+//! it. Beyond a size limit, the oldest texts are dropped, and diagnostics for modules parsed from them no longer show
+//! source lines.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -36,8 +36,7 @@ impl Sources {
         id
     }
 
-    /// Drops the oldest texts if there are too many, several at a time. The newest text is always
-    /// kept.
+    /// Drops the oldest texts if there are too many, several at a time. The newest text is always kept.
     fn drop_oldest(&mut self, limit: usize) {
         if self.bytes <= limit {
             return;

@@ -69,9 +69,8 @@ fn callee(node: &NodeRef) -> Option<NodeRef> {
     }
 }
 
-/// The variables or functions in an expression, each once, in order. `kind` selects `"all"`,
-/// `"bound"`, `"free"` or `"used"` variables, `"global"` functions that are referenced, or
-/// `"called"` functions that are called.
+/// The variables or functions in an expression, each once, in order. `kind` selects `"all"`, `"bound"`, `"free"` or
+/// `"used"` variables, `"global"` functions that are referenced, or `"called"` functions that are called.
 #[pyfunction]
 pub fn find_vars<'py>(expr: &Bound<'py, PyAny>, kind: &str) -> Result<Vec<Bound<'py, PyAny>>> {
     let root = required_operand(expr)?;
@@ -170,9 +169,8 @@ pub fn use_chains<'py>(block: &Bound<'py, BindingBlock>) -> Result<Vec<UseChain<
 /// A variable, the variables whose values use it, and its own value.
 type Use<'py> = (Bound<'py, PyAny>, Vec<Bound<'py, PyAny>>, Option<Bound<'py, PyAny>>);
 
-/// The variables of the function that contains an expression, parameters first. Each comes with the
-/// variables whose values use it and with its own value. Empty for an expression that belongs to no
-/// function.
+/// The variables of the function that contains an expression, parameters first. Each comes with the variables whose
+/// values use it and with its own value. Empty for an expression that belongs to no function.
 #[pyfunction]
 pub fn uses_around<'py>(expr: &Bound<'py, PyAny>) -> Result<Vec<Use<'py>>> {
     let node = required_operand(expr)?;
@@ -199,8 +197,7 @@ pub fn uses_around<'py>(expr: &Bound<'py, PyAny>) -> Result<Vec<Use<'py>>> {
         .collect()
 }
 
-/// Whether an expression contains a call with side effects. Calls of the function named `own_name`
-/// are not counted.
+/// Whether an expression contains a call with side effects. Calls of the function named `own_name` are not counted.
 #[pyfunction]
 #[pyo3(signature = (expr, own_name=None))]
 pub fn has_impure_call(expr: &Bound<'_, PyAny>, own_name: Option<&str>) -> Result<bool> {
@@ -263,8 +260,8 @@ pub fn struct_info_lca<'py>(
     wrap_info(lhs.py(), info)
 }
 
-/// Whether every value of type `derived` is of type `base`: 3 if it is, 2 if that depends on sizes
-/// only, 1 if it depends on data types or ranks, and 0 if no value is.
+/// Whether every value of type `derived` is of type `base`: 3 if it is, 2 if that depends on sizes only, 1 if it
+/// depends on data types or ranks, and 0 if no value is.
 #[pyfunction]
 pub fn struct_info_check(base: &Bound<'_, PyAny>, derived: &Bound<'_, PyAny>) -> Result<u8> {
     let (base, derived) = (sinfo(base)?, sinfo(derived)?);
@@ -310,8 +307,8 @@ fn without_dims(info: &SInfo) -> SInfo {
     }
 }
 
-/// The type with size variables replaced. Dims that contain variables without a replacement are
-/// dropped, and so are shape variables.
+/// The type with size variables replaced. Dims that contain variables without a replacement are dropped, and so are
+/// shape variables.
 #[pyfunction]
 pub fn erase_struct_info<'py>(
     info: &Bound<'py, PyAny>,
@@ -405,8 +402,8 @@ pub fn call_struct_info<'py>(
     wrap_info(func.py(), info)
 }
 
-/// The size variables of a function: those that its parameters and `match_cast` define, or those
-/// that it uses without defining them.
+/// The size variables of a function: those that its parameters and `match_cast` define, or those that it uses without
+/// defining them.
 #[pyfunction]
 pub fn symbolic_vars<'py>(func: &Bound<'py, PyAny>, free: bool) -> Result<Vec<Bound<'py, PyAny>>> {
     use pliant_ir::relax::visit;

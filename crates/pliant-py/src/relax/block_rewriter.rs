@@ -1,5 +1,4 @@
-//! The part of `BlockBuilder` for mutators: rewrites a function block by block and binding by
-//! binding.
+//! The part of `BlockBuilder` for mutators: rewrites a function block by block and binding by binding.
 
 use pliant_ir::relax::type_lattice;
 use pyo3::prelude::*;
@@ -28,15 +27,14 @@ impl BlockRewriter {
         PyClassInitializer::from(BlockBuilder::with_module(module)).add_subclass(BlockRewriter)
     }
 
-    /// Begins to rewrite a function, a block or a sequence. Later bindings are emitted into a copy
-    /// of the enclosing function, in which the original parts stay valid.
+    /// Begins to rewrite a function, a block or a sequence. Later bindings are emitted into a copy of the enclosing
+    /// function, in which the original parts stay valid.
     fn _enter_rewrite(slf: PyRef<'_, Self>, part: &Bound<'_, PyAny>) -> Result<()> {
         let owner = match part.cast::<BindingBlock>() {
             Ok(block) => block.get().block.owner(),
             Err(_) => match required_operand(part)?.get() {
                 Node::Seq(seq) => seq.owner(),
-                // A local function that captures variables is rewritten inside its enclosing
-                // function.
+                // A local function that captures variables is rewritten inside its enclosing function.
                 Node::InFunc(owner, _) => Some(owner.clone()),
                 Node::Func(_) => None,
                 _ => Some(owner_of(&required_operand(part)?)?),
@@ -68,8 +66,7 @@ impl BlockRewriter {
         Ok(())
     }
 
-    /// Ends the current block and returns it. Returns `original` itself if the block has exactly
-    /// the same bindings.
+    /// Ends the current block and returns it. Returns `original` itself if the block has exactly the same bindings.
     #[pyo3(signature = (original=None))]
     fn _end_block<'py>(
         slf: PyRef<'_, Self>,
@@ -112,8 +109,8 @@ impl BlockRewriter {
         catch_panic(|| owner.lock().add_binding(&binding.get().binding).map(|_| ()))
     }
 
-    /// Converts an expression to A-normal form and infers its type. Bindings that this requires are
-    /// added at the builder's current position.
+    /// Converts an expression to A-normal form and infers its type. Bindings that this requires are added at the
+    /// builder's current position.
     fn normalize<'py>(slf: PyRef<'_, Self>, expr: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
         let node = required_operand(expr)?;
         if let Ok(owner) = slf.as_super().state().current_owner() {
@@ -123,8 +120,7 @@ impl BlockRewriter {
         if !matches!(node.get(), Node::Call(_)) {
             return Ok(expr.clone());
         }
-        // Without a current function, a call is placed in a new function whose parameters are the
-        // call's variables.
+        // Without a current function, a call is placed in a new function whose parameters are the call's variables.
         let owner = FuncOwner::building();
         let e = catch_panic(|| {
             let mut state = owner.lock();
@@ -159,9 +155,8 @@ impl BlockRewriter {
         value.map(|e| wrap(var.py(), in_func(&owner, e))).transpose()
     }
 
-    /// Binds a new value to the variable of a binding. If the type of the value differs, a new
-    /// variable of the same name is bound instead. Returns the bound variable. The value is first
-    /// converted to A-normal form.
+    /// Binds a new value to the variable of a binding. If the type of the value differs, a new variable of the same
+    /// name is bound instead. Returns the bound variable. The value is first converted to A-normal form.
     fn _rebind<'py>(
         slf: PyRef<'_, Self>,
         binding: &Bound<'py, Binding>,
@@ -184,8 +179,8 @@ impl BlockRewriter {
 }
 
 impl crate::relax::func_owner::OwnerState {
-    /// Binds a value to a variable, or to a new variable of the same name if the types differ.
-    /// Returns the expression of the bound variable.
+    /// Binds a value to a variable, or to a new variable of the same name if the types differ. Returns the expression
+    /// of the bound variable.
     fn rebind(
         &mut self,
         old: &crate::relax::seq::BindingRef,

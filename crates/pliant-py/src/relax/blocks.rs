@@ -87,8 +87,8 @@ impl BindingBlock {
         Ok(BindingBlock { block: BlockRef::free(false, binding_list(bindings)?) })
     }
 
-    /// Always `None`: Python objects do not record source locations. Constructors accept the
-    /// argument for compatibility with TVM.
+    /// Always `None`: Python objects do not record source locations. Constructors accept the argument for compatibility
+    /// with TVM.
     #[getter]
     fn span(&self) -> Option<Py<PyAny>> {
         None
@@ -106,8 +106,8 @@ impl BindingBlock {
         self.block.bindings().into_iter().map(|b| wrap_binding(py, b)).collect()
     }
 
-    /// The ranges of two or more consecutive local functions, as the index of the first one and the
-    /// index after the last one.
+    /// The ranges of two or more consecutive local functions, as the index of the first one and the index after the
+    /// last one.
     fn _function_runs(&self) -> Vec<(usize, usize)> {
         self.block.function_runs()
     }
@@ -193,8 +193,8 @@ pub struct Binding {
 
 #[pymethods]
 impl Binding {
-    /// Always `None`: Python objects do not record source locations. Constructors accept the
-    /// argument for compatibility with TVM.
+    /// Always `None`: Python objects do not record source locations. Constructors accept the argument for compatibility
+    /// with TVM.
     #[getter]
     fn span(&self) -> Option<Py<PyAny>> {
         None
@@ -267,8 +267,7 @@ impl VarBinding {
     }
 }
 
-/// A run-time check that a value has a type. It defines the size variables that first occur in the
-/// type.
+/// A run-time check that a value has a type. It defines the size variables that first occur in the type.
 #[pyclass(extends = Binding, frozen, module = "pliant.relax")]
 pub struct MatchCast;
 

@@ -11,9 +11,8 @@ use crate::relax::seq::GlobalTypes;
 use crate::relax::sinfo::SInfo;
 use crate::relax::walk::{WalkEvent, walk};
 
-/// The types of the graph functions that have a declared type, and an order in which to build all
-/// functions. A function whose type follows from its body comes after the functions that it calls,
-/// if such an order exists.
+/// The types of the graph functions that have a declared type, and an order in which to build all functions. A function
+/// whose type follows from its body comes after the functions that it calls, if such an order exists.
 pub fn build_order(entries: &[(Arc<str>, Bound<'_, PyAny>)]) -> (GlobalTypes, Vec<usize>) {
     let mut declared = GlobalTypes::default();
     let mut undeclared: FxHashMap<Arc<str>, (usize, NodeRef)> = FxHashMap::default();

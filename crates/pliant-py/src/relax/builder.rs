@@ -214,8 +214,8 @@ impl BlockBuilder {
         self.bind(output, name_hint, true)
     }
 
-    /// Binds `match_cast(value, struct_info)`: a run-time check that also defines the size
-    /// variables that first occur in the type.
+    /// Binds `match_cast(value, struct_info)`: a run-time check that also defines the size variables that first occur
+    /// in the type.
     #[pyo3(signature = (value, struct_info, name_hint=""))]
     fn match_cast<'py>(
         &self,
@@ -335,7 +335,8 @@ impl BlockBuilder {
         Ok(inner.builder()?.unique_name(name_prefix).to_string())
     }
 
-    /// The placeholder of an expression, for use in tensor expressions. Its name is the letter with the number `index`: `A` for 0.
+    /// The placeholder of an expression, for use in tensor expressions. Its name is the letter with the number `index`:
+    /// `A` for 0.
     #[pyo3(signature = (expr, index=0))]
     fn te_tensor(&self, expr: &Bound<'_, PyAny>, index: u32) -> Result<Tensor> {
         let node = required_operand(expr)?;
@@ -360,8 +361,7 @@ impl BlockBuilder {
         })
     }
 
-    /// A `call_tir` of the loop function that computes these tensors from placeholders of this
-    /// function.
+    /// A `call_tir` of the loop function that computes these tensors from placeholders of this function.
     #[pyo3(signature = (outputs, name_hint="te_func"))]
     fn _call_tensors<'py>(
         &self,
@@ -519,8 +519,7 @@ fn finish(
     })
 }
 
-/// A graph function or loop function from its Python object. `globals` are the types of the
-/// module's functions.
+/// A graph function or loop function from its Python object. `globals` are the types of the module's functions.
 ///
 /// # Errors
 /// `TypeError` for any other object.
@@ -533,8 +532,7 @@ pub fn base_func(
     }
     if let Ok(f) = obj.cast::<PrimFunc>() {
         let func = &f.get().func;
-        // A loop function without a name becomes private to the module, so that equal ones can be
-        // merged.
+        // A loop function without a name becomes private to the module, so that equal ones can be merged.
         if func.private || func.attrs.contains_key(GLOBAL_SYMBOL) {
             return Ok(BaseFunc::Prim(func.clone()));
         }

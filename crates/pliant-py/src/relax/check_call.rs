@@ -1,8 +1,9 @@
-//! Runs the type rule of an operator when a call is created, so that invalid arguments are reported
-//! at that line and not when the call is emitted.
+//! Runs the type rule of an operator when a call is created, so that invalid arguments are reported at that line and
+//! not when the call is emitted.
 //!
-//! The rule sees attributes, literal operands (numbers, sizes, data types, tuples) and the types of
-//! all others. Operands of unknown type, such as calls that were not emitted, may have any type, so only errors that do not depend on them are reported. The rule runs in a temporary function.
+//! The rule sees attributes, literal operands (numbers, sizes, data types, tuples) and the types of all others.
+//! Operands of unknown type, such as calls that were not emitted, may have any type, so only errors that do not depend
+//! on them are reported. The rule runs in a temporary function.
 
 use pliant_ir::Op;
 use pliant_ir::op::{InferError, NULL_VALUE};
@@ -19,8 +20,7 @@ use crate::relax::sinfo::{Fields, SInfo, SShape, sinfo_of, to_type};
 /// Maximum depth of literal tuples whose fields are checked.
 const MAX_TUPLES: u32 = 4;
 
-/// Ranks to try for operands of unknown rank: for most rules, one of them reaches the checks of all
-/// attributes.
+/// Ranks to try for operands of unknown rank: for most rules, one of them reaches the checks of all attributes.
 const RANKS: [u32; 5] = [4, 3, 2, 1, 5];
 
 /// Checks the arguments of a call of a built-in operator. Other calls are not checked.
@@ -95,8 +95,8 @@ fn var_of_rank(node: &NodeRef, rank: u32) -> NodeRef {
     NodeRef::new(Node::Var(FreeVar::new("x", Some(info), false)))
 }
 
-/// A replacement for an operand in the check: the operand itself if it is a literal, otherwise a
-/// variable of its type. `None` for operands that are meaningful only in their function.
+/// A replacement for an operand in the check: the operand itself if it is a literal, otherwise a variable of its type.
+/// `None` for operands that are meaningful only in their function.
 fn stand_in(node: &NodeRef, depth: u32) -> Option<NodeRef> {
     Some(match node.get() {
         Node::Constant(_)

@@ -66,8 +66,8 @@ pub fn call_result(func: &mut Function, callee: Expr, args: &[Expr]) -> Result<T
     type_lattice::derive_callable_ty(func, callable, &args).map_err(|e| Error::Compile(e.message))
 }
 
-/// A Python value as an operand: an expression, a number, a shape, a string, an array, or a tuple
-/// of these. The result is `None` for the Python object `None`.
+/// A Python value as an operand: an expression, a number, a shape, a string, an array, or a tuple of these. The result
+/// is `None` for the Python object `None`.
 ///
 /// # Errors
 /// `TypeError` for any other object.
@@ -112,8 +112,7 @@ fn to_int64(obj: &Bound<'_, PyAny>) -> Result<i64> {
     obj.extract().map_err(|_| Error::Value(format!("{obj} does not fit 64 bits")))
 }
 
-/// Whether a value consists of integers that are not all constant: size variables, or sizes of a
-/// shape value.
+/// Whether a value consists of integers that are not all constant: size variables, or sizes of a shape value.
 ///
 /// # Errors
 /// If the nesting is too deep.
@@ -149,7 +148,8 @@ pub fn is_symbolic(obj: &Bound<'_, PyAny>) -> Result<bool> {
     Ok(false)
 }
 
-/// The tensor itself if it is read-only and contiguous, otherwise a copy, because the data of a constant must not change later.
+/// The tensor itself if it is read-only and contiguous, otherwise a copy, because the data of a constant must not
+/// change later.
 pub fn immutable_tensor(tensor: Tensor) -> Result<Tensor> {
     if tensor.is_read_only() && tensor.is_contiguous() { Ok(tensor) } else { Ok(tensor.copy()?) }
 }
@@ -267,8 +267,8 @@ pub fn attr_value(obj: &Bound<'_, PyAny>) -> Result<AttrValue> {
     )))
 }
 
-/// The number in a NumPy scalar or in an array of rank 0. NumPy data types also have an empty
-/// shape, but hold no number.
+/// The number in a NumPy scalar or in an array of rank 0. NumPy data types also have an empty shape, but hold no
+/// number.
 fn numpy_number<'py>(obj: &Bound<'py, PyAny>) -> Result<Option<Bound<'py, PyAny>>> {
     let no_dims = |shape: Bound<'py, PyAny>| shape.cast::<PyTuple>().is_ok_and(|t| t.is_empty());
     let number = obj.getattr("shape").is_ok_and(no_dims) && obj.hasattr("item")?;
@@ -320,8 +320,8 @@ pub fn attr_object<'py>(py: Python<'py>, value: &AttrValue) -> PyResult<Bound<'p
     })
 }
 
-/// A struct info argument: a struct info, or a callable that returns one if called without
-/// arguments (`R.Object`, `R.Tensor`).
+/// A struct info argument: a struct info, or a callable that returns one if called without arguments (`R.Object`,
+/// `R.Tensor`).
 ///
 /// # Errors
 /// `TypeError` for any other object.

@@ -1,6 +1,9 @@
-//! [`FuncOwner`]: owns a graph function during its construction and afterwards. A Python expression refers to an owner and an id.
+//! [`FuncOwner`]: owns a graph function during its construction and afterwards. A Python expression refers to an owner
+//! and an id.
 //!
-//! A finished function has one owner as long as Python refers to any part of it, so equal parts compare equal regardless of how they were obtained. A function that is being rewritten has a *derived* owner with a copy of the original function's arenas, in which the ids of the original stay valid.
+//! A finished function has one owner as long as Python refers to any part of it, so equal parts compare equal
+//! regardless of how they were obtained. A function that is being rewritten has a *derived* owner with a copy of the
+//! original function's arenas, in which the ids of the original stay valid.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -25,7 +28,9 @@ pub struct FuncOwner {
     holder: AtomicUsize,
 }
 
-/// The panic message if a thread locks an owner that it has already locked. This happens if Python code that runs during construction, such as the tensor expression of a user-defined operator, reads the function. [`crate::boundary`] converts the panic into a `ValueError`.
+/// The panic message if a thread locks an owner that it has already locked. This happens if Python code that runs
+/// during construction, such as the tensor expression of a user-defined operator, reads the function.
+/// [`crate::boundary`] converts the panic into a `ValueError`.
 pub const ALREADY_LOCKED: &str = "the function under construction cannot be read inside the definition of an operator: use the operands that the definition receives";
 
 /// A number that identifies this thread among all living threads.
@@ -83,8 +88,7 @@ pub struct OwnerState {
     pub te_sources: Vec<(te::Tensor, ir::Expr)>,
     /// The types of the module's functions, for calls by name.
     pub globals: FxHashMap<Arc<str>, SInfo>,
-    /// Whether the parameters are declared. If not, free variables become parameters when they
-    /// appear.
+    /// Whether the parameters are declared. If not, free variables become parameters when they appear.
     pub params_fixed: bool,
     /// Whether parameters may lack a type, because the function is only inspected.
     pub untyped_params: bool,
@@ -120,8 +124,7 @@ impl FuncOwner {
         owner
     }
 
-    /// Registers this owner of a function that was just finished, so that [`of`](Self::of)
-    /// returns it.
+    /// Registers this owner of a function that was just finished, so that [`of`](Self::of) returns it.
     pub fn register(self: &Arc<Self>) {
         let key = self.lock().finished().map(|f| Arc::as_ptr(f) as usize);
         if let Some(key) = key {
@@ -154,8 +157,8 @@ impl FuncOwner {
         Ok(owner)
     }
 
-    /// The owner of a function that differs from the function of this owner only in annotations. The parts
-    /// of both functions are identical.
+    /// The owner of a function that differs from the function of this owner only in annotations. The parts of both
+    /// functions are identical.
     pub fn variant(self: &Arc<Self>, func: Arc<Function>) -> Arc<FuncOwner> {
         let owner = Self::with_stage(Stage::Finished(func.clone()));
         let mut guarded = self.lock();
@@ -220,8 +223,8 @@ impl FuncOwner {
             {
                 std::panic::resume_unwind(Box::new(ALREADY_LOCKED.to_string()))
             }
-            // The holder may run Python code, such as a user-defined operator, and need the GIL. So
-            // this thread must release the GIL while it waits.
+            // The holder may run Python code, such as a user-defined operator, and need the GIL. So this thread must
+            // release the GIL while it waits.
             Err(TryLockError::WouldBlock) => Python::attach(|py| self.state.lock_py_attached(py))
                 .unwrap_or_else(PoisonError::into_inner),
         };
@@ -390,8 +393,7 @@ impl OwnerState {
         }
         let info = self.convert_type(ty);
         let plain = self.func().is_some_and(|f| ir::visit::type_vars(f, ty).is_empty());
-        // A type with a shape variable refers to this owner. Caching it would create a reference
-        // cycle.
+        // A type with a shape variable refers to this owner. Caching it would create a reference cycle.
         if plain {
             self.sinfo_cache.insert(ty, info.clone());
         }

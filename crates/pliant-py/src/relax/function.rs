@@ -1,5 +1,4 @@
-//! `Function` in Python: a function of a module, a local function, or a function that Python code
-//! built.
+//! `Function` in Python: a function of a module, a local function, or a function that Python code built.
 
 use std::sync::{Arc, OnceLock};
 
@@ -234,8 +233,7 @@ fn with_attrs(node: &NodeRef, attrs: FuncAttrs) -> Result<NodeRef> {
     }
 }
 
-/// The attributes with `name` as the `global_symbol` of a public function, unless they already have
-/// one.
+/// The attributes with `name` as the `global_symbol` of a public function, unless they already have one.
 pub fn with_symbol(mut attrs: FuncAttrs, name: Option<&str>) -> FuncAttrs {
     if let Some(name) = name.filter(|_| !attrs.contains_key(GLOBAL_SYMBOL)) {
         attrs.insert(GLOBAL_SYMBOL.into(), AttrValue::str(name));
@@ -245,8 +243,7 @@ pub fn with_symbol(mut attrs: FuncAttrs, name: Option<&str>) -> FuncAttrs {
 
 #[pymethods]
 impl Function {
-    /// A function with the given parameters and body. The result type is that of the body unless it
-    /// is given.
+    /// A function with the given parameters and body. The result type is that of the body unless it is given.
     #[new]
     #[pyo3(signature = (params, body, ret_struct_info=None, is_pure=true, attrs=None, span=None, *, private=false))]
     fn new(
@@ -278,8 +275,8 @@ impl Function {
         Ok(Self::initializer(node, None))
     }
 
-    /// The function with parameters bound to constants. `binding_map` maps variables or names to
-    /// tensors, arrays or constants.
+    /// The function with parameters bound to constants. `binding_map` maps variables or names to tensors, arrays or
+    /// constants.
     fn bind_params<'py>(
         slf: &Bound<'py, Self>,
         binding_map: &Bound<'py, PyAny>,
@@ -288,8 +285,8 @@ impl Function {
         Ok(bind.call1((slf, binding_map, slf.get().module_and_name(slf.py())))?)
     }
 
-    /// The function with symbolic sizes replaced. `binding_map` maps variables or names to numbers
-    /// or expressions over sizes.
+    /// The function with symbolic sizes replaced. `binding_map` maps variables or names to numbers or expressions over
+    /// sizes.
     fn bind_symbolic_vars<'py>(
         slf: &Bound<'py, Self>,
         binding_map: &Bound<'py, PyAny>,
@@ -406,8 +403,8 @@ impl Function {
         Self::with_attr(slf, attr_map.as_any(), None)
     }
 
-    /// The function without an attribute. Without `global_symbol`, it is equal to a function that
-    /// was built without a name.
+    /// The function without an attribute. Without `global_symbol`, it is equal to a function that was built without a
+    /// name.
     fn without_attr<'py>(slf: PyRef<'py, Self>, attr_key: &str) -> Result<Bound<'py, Function>> {
         let node = &slf.as_super().node;
         let mut attrs = attrs_of(node);
@@ -417,8 +414,8 @@ impl Function {
         Ok(Self::of_node(slf.py(), node, name)?)
     }
 
-    /// The same function with other parameters and another body. The declared result type is
-    /// replaced if the type of the body contradicts it.
+    /// The same function with other parameters and another body. The declared result type is replaced if the type of
+    /// the body contradicts it.
     fn _rebuilt<'py>(
         slf: PyRef<'py, Self>,
         params: &Bound<'py, PyAny>,
@@ -459,8 +456,8 @@ impl Function {
         matches!(slf.as_super().node.get(), Node::Root(_))
     }
 
-    /// The function in finished form. A function that Python code built is converted, and calls by
-    /// name get the types of the builder's module. Other functions are returned unchanged.
+    /// The function in finished form. A function that Python code built is converted, and calls by name get the types
+    /// of the builder's module. Other functions are returned unchanged.
     #[pyo3(signature = (builder=None))]
     fn _finished<'py>(
         slf: Bound<'py, Self>,
@@ -486,8 +483,7 @@ impl Function {
         Ok(Self::of_node(slf.py(), node, slf.name.clone())?)
     }
 
-    /// The name of the function: its global symbol, or else the name under which it was written or
-    /// found.
+    /// The name of the function: its global symbol, or else the name under which it was written or found.
     #[getter]
     fn __name__(slf: PyRef<'_, Self>) -> String {
         let symbol = symbol_of(&slf.as_super().node);
@@ -520,8 +516,7 @@ impl Function {
 
     fn __repr__(slf: PyRef<'_, Self>) -> String {
         let node = slf.as_super().node.clone();
-        // A function that captures variables of another one cannot be printed as a script by
-        // itself.
+        // A function that captures variables of another one cannot be printed as a script by itself.
         Self::script(slf, false, None).unwrap_or_else(|_| text(&node))
     }
 }

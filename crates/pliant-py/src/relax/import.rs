@@ -1,5 +1,5 @@
-//! Imports parts of one function into another. Symbols for the same variable of tensor expressions
-//! are merged, and variables keep their identity.
+//! Imports parts of one function into another. Symbols for the same variable of tensor expressions are merged, and
+//! variables keep their identity.
 
 use std::sync::Arc;
 
@@ -20,8 +20,8 @@ pub struct ImportMemo {
 }
 
 impl OwnerState {
-    /// Runs `work` with an importer from the function of `owner`. `required` lists the variables of
-    /// that function that must be defined here.
+    /// Runs `work` with an importer from the function of `owner`. `required` lists the variables of that function that
+    /// must be defined here.
     ///
     /// # Errors
     /// If one of these variables is not defined here.

@@ -1,5 +1,5 @@
-//! Converts expressions that belong to no function into the arenas of a function. Bindings are
-//! added as A-normal form requires, and each type is inferred at once.
+//! Converts expressions that belong to no function into the arenas of a function. Bindings are added as A-normal form
+//! requires, and each type is inferred at once.
 
 use std::sync::Arc;
 
@@ -187,8 +187,8 @@ impl OwnerState {
         }
     }
 
-    /// Rejects tuples whose nesting became too deep over several emissions, because code that reads
-    /// their types is recursive.
+    /// Rejects tuples whose nesting became too deep over several emissions, because code that reads their types is
+    /// recursive.
     fn check_depth(&mut self, tuple: ir::Expr) -> Result<()> {
         let Some(func) = self.func() else { return Ok(()) };
         let ty = func.expr_ty(tuple);
@@ -236,8 +236,8 @@ impl OwnerState {
             .collect()
     }
 
-    /// The operands of an operator. The operator's declaration determines how numbers are
-    /// converted. `memo` holds the other operands, which are already converted.
+    /// The operands of an operator. The operator's declaration determines how numbers are converted. `memo` holds the
+    /// other operands, which are already converted.
     ///
     /// # Errors
     /// If a number does not fit the data type to which it is converted.

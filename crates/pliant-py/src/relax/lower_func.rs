@@ -1,5 +1,4 @@
-//! Converts functions, sequences, blocks and bindings that Python code built into the arenas of a
-//! function.
+//! Converts functions, sequences, blocks and bindings that Python code built into the arenas of a function.
 
 use std::sync::Arc;
 
@@ -60,8 +59,7 @@ impl OwnerState {
                     )));
                 };
                 let ty = to_type(self, info)?;
-                // A rewritten body may have used the parameter before the function that declares it
-                // was created.
+                // A rewritten body may have used the parameter before the function that declares it was created.
                 if self.allow_undefined
                     && let Some(e) = self.find_expr(var.ident())
                     && let ExprData::Var(v) = *self.func_and_vars()?.0.expr(e)
@@ -198,8 +196,7 @@ impl OwnerState {
         Ok(())
     }
 
-    /// Adds bindings. The variables of consecutive local functions are visible in all of those
-    /// functions.
+    /// Adds bindings. The variables of consecutive local functions are visible in all of those functions.
     fn add_bindings(&mut self, bindings: &[BindingRef]) -> Result<()> {
         let mut i = 0;
         while i < bindings.len() {
@@ -237,8 +234,8 @@ impl OwnerState {
         }
     }
 
-    /// Declares the variable of a local function before its body, if its type is known. Returns the
-    /// variable if it was imported from another function.
+    /// Declares the variable of a local function before its body, if its type is known. Returns the variable if it was
+    /// imported from another function.
     fn declare_function_var(&mut self, binding: &BindingRef) -> Result<Option<ir::Var>> {
         let b = match binding {
             BindingRef::In(owner, _) if self.shares_ids_with(owner) => return Ok(None),
@@ -316,8 +313,7 @@ impl OwnerState {
             Node::Var(var) => {
                 let declared = var.0.sinfo.as_ref().map(|i| to_type(self, i)).transpose()?;
                 let ty = declared.unwrap_or(ty);
-                // A local function is declared before its body, and a variable may be used before
-                // it is bound.
+                // A local function is declared before its body, and a variable may be used before it is bound.
                 if let Some(e) = self.find_expr(var.ident())
                     && let ExprData::Var(v) = *self.func_and_vars()?.0.expr(e)
                 {

@@ -1,11 +1,10 @@
-//! Expressions that belong to no function: trees that Python code builds before a block builder
-//! emits them.
+//! Expressions that belong to no function: trees that Python code builds before a block builder emits them.
 //!
-//! Nodes are shared and immutable. After an expression is emitted, it belongs to a function
-//! ([`Node::InFunc`]) and is identified by an owner and an id. Python loops may build trees of any depth, so dropping a tree does not recurse.
+//! Nodes are shared and immutable. After an expression is emitted, it belongs to a function ([`Node::InFunc`]) and is
+//! identified by an owner and an id. Python loops may build trees of any depth, so dropping a tree does not recurse.
 //!
-//! Two nodes are the same expression if their [`Key`]s are equal. A variable of a rewritten
-//! function has the same key as in the original function.
+//! Two nodes are the same expression if their [`Key`]s are equal. A variable of a rewritten function has the same key
+//! as in the original function.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -154,14 +153,12 @@ impl NodeRef {
         NodeRef(Arc::new(NodeBox(node, depth)))
     }
 
-    /// The nesting depth of the types and functions in the node. Operands of operators are not
-    /// counted.
+    /// The nesting depth of the types and functions in the node. Operands of operators are not counted.
     pub fn depth(&self) -> u32 {
         self.0.1
     }
 
-    /// Returns the node if its nesting is not too deep for code that recurses over types and
-    /// functions.
+    /// Returns the node if its nesting is not too deep for code that recurses over types and functions.
     ///
     /// # Errors
     /// `ValueError` if the depth exceeds [`MAX_NESTING`].

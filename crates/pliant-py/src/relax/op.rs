@@ -19,8 +19,7 @@ use crate::relax::node::{CallNode, CalleeNode, Node, NodeRef};
 use crate::relax::sinfo::SInfo;
 use crate::runtime::array_import::parse_dtype;
 
-// An operator, which maps expressions to a call. A doc comment here would precede each operator's
-// `__doc__`.
+// An operator, which maps expressions to a call. A doc comment here would precede each operator's `__doc__`.
 #[pyclass(frozen, module = "pliant.relax.op")]
 pub struct OpFunction {
     /// The operator.
@@ -71,8 +70,8 @@ impl OpFunction {
         doc
     }
 
-    /// The operands, then the attributes, as `(name, kind, default)`. The kinds are `"operand"`,
-    /// `"optional"`, `"variadic"`, `"attr"` and `"required"`.
+    /// The operands, then the attributes, as `(name, kind, default)`. The kinds are `"operand"`, `"optional"`,
+    /// `"variadic"`, `"attr"` and `"required"`.
     #[getter]
     fn parameters<'py>(
         &self,
@@ -141,8 +140,7 @@ impl OpFunction {
     /// A call with these arguments.
     ///
     /// # Errors
-    /// If an argument does not match the signature, is missing, or is not a valid operand or
-    /// attribute.
+    /// If an argument does not match the signature, is missing, or is not a valid operand or attribute.
     pub(crate) fn bind(
         &self,
         args: &Bound<'_, PyTuple>,
@@ -207,8 +205,7 @@ impl OpFunction {
         Ok(CallNode { callee: CalleeNode::Op(self.op), args, attrs, ty_args })
     }
 
-    /// Sets an attribute. A value with symbols becomes an operand instead if the operator accepts
-    /// that.
+    /// Sets an attribute. A value with symbols becomes an operand instead if the operator accepts that.
     fn set_attr(
         &self,
         name: &str,

@@ -1,4 +1,5 @@
-//! [`RetainedOwners`]: keeps alive the owners of the functions of a module that Python code has accessed, so that parts of these functions stay identical as long as the module lives.
+//! [`RetainedOwners`]: keeps alive the owners of the functions of a module that Python code has accessed, so that parts
+//! of these functions stay identical as long as the module lives.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

@@ -1,8 +1,6 @@
-//! Sequences, blocks, bindings, conditionals and functions that Python code builds before they
-//! belong to a function.
+//! Sequences, blocks, bindings, conditionals and functions that Python code builds before they belong to a function.
 //!
-//! Each may also refer to a part of an existing function: a block, a binding or a sequence, by owner
-//! and id.
+//! Each may also refer to a part of an existing function: a block, a binding or a sequence, by owner and id.
 
 use std::sync::{Arc, OnceLock};
 
@@ -133,8 +131,8 @@ impl BlockRef {
         }
     }
 
-    /// The ranges of two or more consecutive local functions, which are visible in each other. Each
-    /// range is the index of the first function and the index after the last one.
+    /// The ranges of two or more consecutive local functions, which are visible in each other. Each range is the index
+    /// of the first function and the index after the last one.
     pub fn function_runs(&self) -> Vec<(usize, usize)> {
         let funcs: Vec<bool> = match self.get() {
             BlockNode::In(owner, b) => {
@@ -321,8 +319,7 @@ pub struct FuncParts {
     pub body: NodeRef,
     /// The result type. `None` means the type of the body.
     pub ret: Option<SInfo>,
-    /// Whether calls have no side effects. `None` means that this follows from the calls in the
-    /// body.
+    /// Whether calls have no side effects. `None` means that this follows from the calls in the body.
     pub pure: Option<bool>,
     /// The attributes.
     pub attrs: FuncAttrs,
@@ -351,8 +348,7 @@ impl FuncNode {
         self.owner_in_module(GlobalTypes::default)
     }
 
-    /// The owner of the function as part of a module. Calls by name get the types of the module's
-    /// functions.
+    /// The owner of the function as part of a module. Calls by name get the types of the module's functions.
     ///
     /// # Errors
     /// As for [`owner`](Self::owner).

@@ -27,8 +27,7 @@ pub enum SInfo {
     Tensor(SShape, Option<DType>),
     /// A tuple.
     Tuple(Fields),
-    /// A function: the types of the parameters if known, the result type, and whether calls have no
-    /// side effects.
+    /// A function: the types of the parameters if known, the result type, and whether calls have no side effects.
     Func(Option<Fields>, Arc<SInfo>, bool),
 }
 
@@ -301,8 +300,7 @@ fn shape_var(state: &mut OwnerState, node: &NodeRef) -> Result<ir::Var> {
     }
 }
 
-/// A type of a function as a type that is independent of the function. `wrap_var` creates the node
-/// of a shape variable.
+/// A type of a function as a type that is independent of the function. `wrap_var` creates the node of a shape variable.
 pub fn from_type(
     func: &Function,
     vars: &mut VarMap,
@@ -356,7 +354,8 @@ pub fn free_sinfo(node: &NodeRef) -> Option<SInfo> {
             let fields: Option<Vec<SInfo>> = fields.iter().map(sinfo_of).collect();
             SInfo::Tuple(fields?.into_iter().collect())
         }
-        // A field access to a tuple expression has the type of the field. Python loops may build long chains of them, so this must not recurse.
+        // A field access to a tuple expression has the type of the field. Python loops may build long chains of them,
+        // so this must not recurse.
         Node::GetItem(..) if node.field().is_some() => {
             let mut node = node;
             while let Some(field) = node.field() {

@@ -12,8 +12,8 @@ use crate::relax::convert::{attr_object, attr_value};
 use crate::te::tensor::Tensor;
 use crate::tir::classes::wrap;
 
-/// Registers an operator with the names of its operands, its attributes, and its Python function.
-/// The default of each attribute is given in a list, which is empty for a required attribute.
+/// Registers an operator with the names of its operands, its attributes, and its Python function. The default of each
+/// attribute is given in a list, which is empty for a required attribute.
 #[pyfunction]
 pub fn register_te_op(
     name: String,

@@ -15,8 +15,8 @@ use crate::relax::seq::{BindingRef, SeqNode};
 pub enum WalkEvent {
     /// An expression, after all its subexpressions.
     Expr(NodeRef),
-    /// The definition of a variable. A parameter comes before the body of its function, and a bound
-    /// variable after its value.
+    /// The definition of a variable. A parameter comes before the body of its function, and a bound variable after its
+    /// value.
     Def(NodeRef),
     /// A binding, before its value.
     Binding(BindingRef),

@@ -1,5 +1,5 @@
-//! Converts foreign arrays to tensors without copying: through the buffer protocol (NumPy) and
-//! through DLPack (other libraries).
+//! Converts foreign arrays to tensors without copying: through the buffer protocol (NumPy) and through DLPack (other
+//! libraries).
 
 use std::ffi::{CStr, c_char, c_int};
 
@@ -23,15 +23,14 @@ unsafe impl Sync for PyBuffer {}
 
 impl Drop for PyBuffer {
     fn drop(&mut self) {
-        // SAFETY: PyObject_GetBuffer filled the buffer, and it is released once, attached to the
-        // interpreter. During interpreter shutdown attaching fails, and the process then frees the
-        // memory.
+        // SAFETY: PyObject_GetBuffer filled the buffer, and it is released once, attached to the interpreter. During
+        // interpreter shutdown attaching fails, and the process then frees the memory.
         Python::try_attach(|_| unsafe { ffi::PyBuffer_Release(&mut *self.0) });
     }
 }
 
-/// A tensor that shares the memory of an array: a Pliant array, an object with the buffer protocol,
-/// or one with `__dlpack__`. `None` if the object is none of these.
+/// A tensor that shares the memory of an array: a Pliant array, an object with the buffer protocol, or one with
+/// `__dlpack__`. `None` if the object is none of these.
 ///
 /// # Errors
 /// If Pliant does not support the element type, device or layout.
@@ -65,8 +64,7 @@ pub fn borrow_tensor(obj: &Bound<'_, PyAny>) -> Result<Option<Tensor>> {
     from_array_interface(obj)
 }
 
-/// Whether the object is a NumPy array of the bfloat16 type of `ml_dtypes`, which has no buffer
-/// format.
+/// Whether the object is a NumPy array of the bfloat16 type of `ml_dtypes`, which has no buffer format.
 fn is_ml_dtypes_bfloat16(obj: &Bound<'_, PyAny>) -> bool {
     let name = obj.getattr("dtype").and_then(|d| d.getattr("name"));
     name.is_ok_and(|n| n.extract::<&str>().is_ok_and(|n| n == "bfloat16"))
@@ -79,8 +77,7 @@ fn from_bfloat16_bits(obj: &Bound<'_, PyAny>) -> Result<Tensor> {
     with_dtype(&tensor, DType::BFloat16)
 }
 
-/// Whether the object is a tensor with `requires_grad`, such as PyTorch's, which refuses to export
-/// its memory.
+/// Whether the object is a tensor with `requires_grad`, such as PyTorch's, which refuses to export its memory.
 fn requires_grad(obj: &Bound<'_, PyAny>) -> bool {
     let flag = obj.getattr(pyo3::intern!(obj.py(), "requires_grad"));
     flag.is_ok_and(|flag| flag.is_truthy().unwrap_or(false))
@@ -97,8 +94,8 @@ fn unsupported_format(obj: &Bound<'_, PyAny>) -> Error {
     Error::DType(format!("arrays of {what} are not supported (supported: {})", known.join(", ")))
 }
 
-/// Converts objects that have only `__array_interface__` or `__array__` through NumPy, which shares
-/// or copies the elements.
+/// Converts objects that have only `__array_interface__` or `__array__` through NumPy, which shares or copies the
+/// elements.
 fn from_array_interface(obj: &Bound<'_, PyAny>) -> Result<Option<Tensor>> {
     let py = obj.py();
     let has = |name: &str| obj.hasattr(name).unwrap_or(false);
@@ -109,15 +106,13 @@ fn from_array_interface(obj: &Bound<'_, PyAny>) -> Result<Option<Tensor>> {
     from_buffer(&array)?.map(Some).ok_or_else(|| unsupported_format(&array))
 }
 
-/// A tensor over the memory of an object with the buffer protocol, or `None` if Pliant does not
-/// support the format.
+/// A tensor over the memory of an object with the buffer protocol, or `None` if Pliant does not support the format.
 fn from_buffer(obj: &Bound<'_, PyAny>) -> Result<Option<Tensor>> {
     let mut buffer = Box::new(ffi::Py_buffer::new());
     // SAFETY: the object is alive, and this function owns the structure.
     let rc = unsafe { ffi::PyObject_GetBuffer(obj.as_ptr(), &mut *buffer, ffi::PyBUF_RECORDS_RO) };
     if rc != 0 {
-        // NumPy has no buffer format for some types (bfloat16, datetime64). DLPack may support
-        // them.
+        // NumPy has no buffer format for some types (bfloat16, datetime64). DLPack may support them.
         let error = PyErr::fetch(obj.py());
         if error.is_instance_of::<PyValueError>(obj.py())
             || error.is_instance_of::<PyBufferError>(obj.py())
@@ -137,8 +132,7 @@ fn buffer_dtype(format: *mut c_char, itemsize: isize) -> Option<DType> {
     if format.is_null() {
         return (itemsize == 1).then_some(DType::UInt8);
     }
-    // SAFETY: a format that is not null is a C string that the exporter owns as long as the buffer
-    // lives.
+    // SAFETY: a format that is not null is a C string that the exporter owns as long as the buffer lives.
     let format = unsafe { CStr::from_ptr(format) }.to_bytes();
     let code = match format {
         [c] | [b'@' | b'=' | b'<', c] => *c,
@@ -176,8 +170,8 @@ fn view_buffer(buffer: PyBuffer, dtype: DType) -> Result<Tensor> {
         (big_shape, big_strides) = (vec![0; rank], vec![0; rank]);
         (&mut big_shape, &mut big_strides)
     };
-    // The byte offsets of the first element and of the end of the last element in memory, in 128
-    // bits, because exporters may report invalid values.
+    // The byte offsets of the first element and of the end of the last element in memory, in 128 bits, because
+    // exporters may report invalid values.
     let (mut low, mut high, mut empty) = (0i128, item as i128, false);
     for axis in 0..rank {
         // SAFETY: PyBUF_RECORDS_RO requests shape and strides, which hold `ndim` values each.
@@ -201,14 +195,13 @@ fn view_buffer(buffer: PyBuffer, dtype: DType) -> Result<Tensor> {
     let offset = usize::try_from(-low).map_err(|_| too_large())?;
     let first = view.buf.cast::<u8>().wrapping_sub(offset);
     let read_only = view.readonly != 0 as c_int;
-    // SAFETY: the exporter keeps all elements between the lowest and the highest address valid
-    // until the buffer is released. A read-only buffer is only viewed as read-only.
+    // SAFETY: the exporter keeps all elements between the lowest and the highest address valid until the buffer is
+    // released. A read-only buffer is only viewed as read-only.
     let storage = unsafe { Storage::from_foreign(first, len, read_only, move || drop(buffer)) };
     Ok(Tensor::from_storage_strided(storage, offset, shape, strides, dtype)?)
 }
 
-/// A tensor of any object from which NumPy can create an array. Arrays are shared; scalars and
-/// nested lists are copied.
+/// A tensor of any object from which NumPy can create an array. Arrays are shared; scalars and nested lists are copied.
 ///
 /// # Errors
 /// `TypeError` for any other object.
@@ -222,8 +215,7 @@ pub fn to_tensor(obj: &Bound<'_, PyAny>, dtype: Option<DType>) -> Result<Tensor>
     convert_with_numpy(obj, dtype)
 }
 
-/// Converts through `numpy.asarray`. Without an explicit type, Python floats become float32 and
-/// ints int64.
+/// Converts through `numpy.asarray`. Without an explicit type, Python floats become float32 and ints int64.
 fn convert_with_numpy(obj: &Bound<'_, PyAny>, dtype: Option<DType>) -> Result<Tensor> {
     let py = obj.py();
     let name = match dtype {

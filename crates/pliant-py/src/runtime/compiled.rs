@@ -232,8 +232,7 @@ const OPTIONS: &[&str] = &[
     "verify",
 ];
 
-/// Options of `pliant.compile` that apply to ONNX models only. Python code removes them before it
-/// calls this crate.
+/// Options of `pliant.compile` that apply to ONNX models only. Python code removes them before it calls this crate.
 const ONNX_OPTIONS: &[&str] = &["allow_specialization", "divisible", "dynamic_shapes", "limits"];
 
 fn unknown_option(key: &str) -> Error {
@@ -303,9 +302,9 @@ impl Model {
         Ok(Model { compiled, monitored, entry, entry_name, runs: AtomicU64::new(0), shapes })
     }
 
-    /// Runs the model. Keyword arguments are inputs by name. `timeout` is the time limit of the run
-    /// in seconds; a run that exceeds it raises `TimeLimitError`. If an input has the name
-    /// `timeout`, the keyword passes that input, and `run` accepts the time limit.
+    /// Runs the model. Keyword arguments are inputs by name. `timeout` is the time limit of the run in seconds; a run
+    /// that exceeds it raises `TimeLimitError`. If an input has the name `timeout`, the keyword passes that input, and
+    /// `run` accepts the time limit.
     #[pyo3(signature = (*args, **kwargs))]
     fn __call__<'py>(
         &self,
@@ -362,26 +361,24 @@ impl Model {
         self.compiled.signature(&self.entry_name).map(|s| InputInfo { info: s.output.clone() })
     }
 
-    /// The names of the inputs: those in the model file if the model was imported, otherwise the
-    /// names of the parameters.
+    /// The names of the inputs: those in the model file if the model was imported, otherwise the names of the
+    /// parameters.
     #[getter]
     fn input_names(&self) -> Vec<String> {
         let signature = self.compiled.signature(&self.entry_name);
         signature.map_or_else(Vec::new, |s| s.feed_names().into_iter().map(String::from).collect())
     }
 
-    /// The names of the outputs in the file from which the model was imported. Empty for other
-    /// models.
+    /// The names of the outputs in the file from which the model was imported. Empty for other models.
     #[getter]
     fn output_names(&self) -> Vec<String> {
         let signature = self.compiled.signature(&self.entry_name);
         signature.map_or_else(Vec::new, |s| s.output_names.clone())
     }
 
-    /// Runs the model on inputs by name and returns the outputs with these names as NumPy arrays,
-    /// or all outputs for `None`. This method is compatible with `run` of an ONNX Runtime session.
-    /// `timeout` is the time limit of the run in seconds; a run that exceeds it raises
-    /// `TimeLimitError`.
+    /// Runs the model on inputs by name and returns the outputs with these names as NumPy arrays, or all outputs for
+    /// `None`. This method is compatible with `run` of an ONNX Runtime session. `timeout` is the time limit of the run
+    /// in seconds; a run that exceeds it raises `TimeLimitError`.
     #[pyo3(signature = (output_names, feeds, *, timeout=None))]
     fn run<'py>(
         &self,
@@ -400,8 +397,9 @@ impl Model {
         feeds::requested_results(signature, output_names, &value)
     }
 
-    /// Runs the model once to warm up and `runs` times to measure which functions take the time. Inputs are those of a call;
-    /// `timeout` is the time limit of each run in seconds. Runs of the model on other threads are slower during a profile.
+    /// Runs the model once to warm up and `runs` times to measure which functions take the time. Inputs are those of a
+    /// call; `timeout` is the time limit of each run in seconds. Runs of the model on other threads are slower during a
+    /// profile.
     #[pyo3(signature = (*args, runs=10, timeout=None, **kwargs))]
     fn profile(
         &self,
@@ -423,14 +421,14 @@ impl Model {
         Profile::of(py, &self.monitored, &self.entry_name, &values, runs, options)
     }
 
-    /// Describes as text which operators run in library kernels, which run in generated loops and why, and which loops are
-    /// slow. A model that was loaded from a file cannot be explained; the text says so.
+    /// Describes as text which operators run in library kernels, which run in generated loops and why, and which loops
+    /// are slow. A model that was loaded from a file cannot be explained; the text says so.
     fn explain(&self) -> String {
         self.compiled.stats().explanation.to_string()
     }
 
-    /// Prints the symbols of the inputs with their ranges. For an imported model, also prints the
-    /// nodes that constrain them.
+    /// Prints the symbols of the inputs with their ranges. For an imported model, also prints the nodes that constrain
+    /// them.
     fn explain_shapes(&self, py: Python<'_>) -> Result<()> {
         let text = match &self.shapes {
             Some(text) => text.clone(),
@@ -440,8 +438,8 @@ impl Model {
         Ok(())
     }
 
-    /// Statistics of the model: the number of compilations (1 for all shapes), the number of runs,
-    /// and the compile time.
+    /// Statistics of the model: the number of compilations (1 for all shapes), the number of runs, and the compile
+    /// time.
     fn stats(&self) -> ModelStats {
         let compile = self.compiled.stats();
         let runs = self.monitored.vm.stats().invocations;

@@ -1,5 +1,4 @@
-//! Devices. The CPU is the only device. The class exists so that programs written for several
-//! devices run unchanged.
+//! Devices. The CPU is the only device. The class exists so that programs written for several devices run unchanged.
 
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
@@ -72,8 +71,8 @@ pub fn device(dev: &str, dev_id: i32) -> Result<Device> {
     }
 }
 
-/// Rejects devices other than the CPU. Accepts a device or a list of devices, as programs for
-/// several devices pass them.
+/// Rejects devices other than the CPU. Accepts a device or a list of devices, as programs for several devices pass
+/// them.
 ///
 /// # Errors
 /// `UnsupportedError` for other devices, `TypeError` for objects that are not devices.

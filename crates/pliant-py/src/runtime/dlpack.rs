@@ -34,14 +34,12 @@ pub fn from_object(obj: &Bound<'_, PyAny>) -> Result<Tensor> {
 /// Takes ownership of the tensor in a capsule.
 ///
 /// # Errors
-/// If the capsule has another kind or was already consumed, or if Pliant does not support the
-/// device, type or layout.
+/// If the capsule has another kind or was already consumed, or if Pliant does not support the device, type or layout.
 pub fn from_capsule(obj: &Bound<'_, PyAny>) -> Result<Tensor> {
     let capsule = obj.cast::<PyCapsule>()?;
     let ptr = capsule.as_ptr();
-    // SAFETY: the capsule is alive. Under either name, its pointer refers to the structure that the
-    // protocol specifies. Renaming the capsule transfers ownership of the structure to this
-    // function.
+    // SAFETY: the capsule is alive. Under either name, its pointer refers to the structure that the protocol specifies.
+    // Renaming the capsule transfers ownership of the structure to this function.
     unsafe {
         if ffi::PyCapsule_IsValid(ptr, VERSIONED.as_ptr()) != 0 {
             let managed = ffi::PyCapsule_GetPointer(ptr, VERSIONED.as_ptr())
@@ -66,8 +64,8 @@ pub fn from_capsule(obj: &Bound<'_, PyAny>) -> Result<Tensor> {
 /// # Errors
 /// `ValueError` if the tensor is read-only and the consumer uses the old version.
 pub fn to_capsule(py: Python<'_>, tensor: &Tensor, versioned: bool) -> Result<Py<PyAny>> {
-    // SAFETY: each pointer is stored in a capsule under the name that the protocol specifies. The
-    // destructor frees the structure unless a consumer has renamed the capsule.
+    // SAFETY: each pointer is stored in a capsule under the name that the protocol specifies. The destructor frees the
+    // structure unless a consumer has renamed the capsule.
     let capsule = unsafe {
         if versioned {
             let ptr = tensor.to_dlpack_versioned();

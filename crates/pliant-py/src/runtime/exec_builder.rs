@@ -114,8 +114,7 @@ impl ExecBuilder {
         self.with(exec::ExecBuilder::end_function)
     }
 
-    /// Calls a function. `dst` is the register operand for the result, or `None` to discard the
-    /// result.
+    /// Calls a function. `dst` is the register operand for the result, or `None` to discard the result.
     #[pyo3(signature = (name, args=Vec::new(), dst=None))]
     fn emit_call(
         &self,
@@ -148,8 +147,7 @@ impl ExecBuilder {
         Ok(())
     }
 
-    /// Continues if the register holds a true value, otherwise jumps by the given number of
-    /// instructions.
+    /// Continues if the register holds a true value, otherwise jumps by the given number of instructions.
     fn emit_if(&self, cond: &Bound<'_, Operand>, false_offset: i32) -> Result<()> {
         let reg = register(cond.get())?;
         self.with(|b| b.emit_if(reg, false_offset))?;

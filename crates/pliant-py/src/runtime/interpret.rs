@@ -14,8 +14,8 @@ use crate::runtime::interrupt::{poll_signals, take_interrupt_error, take_signal_
 use crate::runtime::value::{from_value, to_value};
 use crate::sources::with_sources;
 
-/// Runs a function of a module in the reference interpreter. Registered packed functions can be
-/// called. Function values are passed to and from Python as callables.
+/// Runs a function of a module in the reference interpreter. Registered packed functions can be called. Function values
+/// are passed to and from Python as callables.
 #[pyfunction]
 #[pyo3(signature = (module, func, *args))]
 pub fn interpret<'py>(

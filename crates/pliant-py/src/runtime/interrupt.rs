@@ -1,10 +1,10 @@
 //! Handling of Ctrl-C while a program runs.
 //!
-//! Python handles signals only on its main thread, between bytecodes, and during a run that thread
-//! is inside the VM. A watcher thread therefore asks each running VM, a few times per second, to
-//! call back into Python on the thread that runs it. Pending signals are handled there, and an
-//! exception of a signal handler stops the run. A VM calls back only between instructions. If it
-//! stays inside a kernel for long, the watcher listens for Ctrl-C itself and stops the kernel.
+//! Python handles signals only on its main thread, between bytecodes, and during a run that thread is inside the VM. A
+//! watcher thread therefore asks each running VM, a few times per second, to call back into Python on the thread that
+//! runs it. Pending signals are handled there, and an exception of a signal handler stops the run. A VM calls back only
+//! between instructions. If it stays inside a kernel for long, the watcher listens for Ctrl-C itself and stops the
+//! kernel.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -40,8 +40,8 @@ thread_local! {
     static SIGNAL_ERROR: std::cell::RefCell<Option<PyErr>> = const { std::cell::RefCell::new(None) };
 }
 
-/// The number of threads that run a VM now. The watcher shares only the inner counter, so that it
-/// never drops the last reference to this value: the drop takes a lock that the watcher holds.
+/// The number of threads that run a VM now. The watcher shares only the inner counter, so that it never drops the last
+/// reference to this value: the drop takes a lock that the watcher holds.
 #[derive(Default)]
 pub struct RunCounter(Arc<AtomicU32>);
 
@@ -103,9 +103,8 @@ impl Drop for RunCounter {
     }
 }
 
-/// Wakes the watcher after a counter has been incremented. The watcher sets the flag that it sleeps
-/// before it reads the counters for the last time, so at least one of the two sees the other's
-/// change.
+/// Wakes the watcher after a counter has been incremented. The watcher sets the flag that it sleeps before it reads the
+/// counters for the last time, so at least one of the two sees the other's change.
 fn wake() {
     if WATCHER_ASLEEP.load(Ordering::SeqCst) {
         wake_sleeper();
@@ -133,9 +132,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A forked child has no watcher thread, and a lock held by the parent's watcher at the time of the
-/// fork would never be released. So the forking thread takes the locks before the fork and releases
-/// them in both processes.
+/// A forked child has no watcher thread, and a lock held by the parent's watcher at the time of the fork would never be
+/// released. So the forking thread takes the locks before the fork and releases them in both processes.
 #[cfg(unix)]
 mod fork_handlers {
     use std::cell::RefCell;
@@ -170,10 +168,9 @@ mod fork_handlers {
     pub fn install() {
         static ONCE: Once = Once::new();
         ONCE.call_once(|| {
-            // SAFETY: the handlers live as long as the process, and they only lock, unlock and
-            // store. No thread forks while it holds one of these locks, because the locked regions
-            // make no calls to unknown code. If registration fails for lack of memory, forks are
-            // not protected.
+            // SAFETY: the handlers live as long as the process, and they only lock, unlock and store. No thread forks
+            // while it holds one of these locks, because the locked regions make no calls to unknown code. If
+            // registration fails for lack of memory, forks are not protected.
             let _ = unsafe { libc::pthread_atfork(Some(before), Some(in_parent), Some(in_child)) };
         });
     }
@@ -208,8 +205,8 @@ fn watcher_loop() {
     }
 }
 
-/// Asks all running VMs and compilations to call back into Python, or to stop if `stop` is set.
-/// Returns whether anything runs.
+/// Asks all running VMs and compilations to call back into Python, or to stop if `stop` is set. Returns whether
+/// anything runs.
 fn poll_active_runs(stop: bool) -> bool {
     let compiling = COMPILING.load(Ordering::SeqCst) > 0;
     if compiling && stop {
@@ -260,14 +257,13 @@ pub fn set_signal_error(error: PyErr) {
     SIGNAL_ERROR.with_borrow_mut(|slot| *slot = Some(error));
 }
 
-/// Takes the exception that a signal handler raised on this thread, if it has not been reported
-/// yet.
+/// Takes the exception that a signal handler raised on this thread, if it has not been reported yet.
 pub fn take_signal_error() -> Option<PyErr> {
     SIGNAL_ERROR.with_borrow_mut(Option::take)
 }
 
-/// Takes the exception of a signal handler that interrupted the run, or a `KeyboardInterrupt` if
-/// there is none. A pending signal is handled now, so that it does not raise a second time.
+/// Takes the exception of a signal handler that interrupted the run, or a `KeyboardInterrupt` if there is none. A
+/// pending signal is handled now, so that it does not raise a second time.
 pub fn take_interrupt_error() -> PyErr {
     let error = take_signal_error();
     let pending = || Python::try_attach(|py| py.check_signals().err()).flatten();

@@ -1,5 +1,5 @@
-//! `NDArray`: a tensor in Python. It supports the buffer protocol and DLPack, so NumPy and other
-//! libraries access its memory without copying.
+//! `NDArray`: a tensor in Python. It supports the buffer protocol and DLPack, so NumPy and other libraries access its
+//! memory without copying.
 
 use std::ffi::{CStr, c_int, c_void};
 
@@ -153,8 +153,7 @@ impl NDArray {
         Ok(slf.clone())
     }
 
-    /// Copies the elements into `target`, an array of the same shape. If `target` is a device,
-    /// returns a copy.
+    /// Copies the elements into `target`, an array of the same shape. If `target` is a device, returns a copy.
     fn copyto<'py>(
         slf: &Bound<'py, Self>,
         target: &Bound<'py, PyAny>,
@@ -250,8 +249,8 @@ fn one_element(slf: &Bound<'_, NDArray>) -> Result<()> {
     }
 }
 
-/// A NumPy view of the array. The base of the view is a memoryview that keeps the array alive.
-/// bfloat16 elements have the type from the package `ml_dtypes`, which ONNX and JAX also use.
+/// A NumPy view of the array. The base of the view is a memoryview that keeps the array alive. bfloat16 elements have
+/// the type from the package `ml_dtypes`, which ONNX and JAX also use.
 ///
 /// # Errors
 /// If the elements are bfloat16 and `ml_dtypes` is not installed.
@@ -367,8 +366,8 @@ unsafe fn fill_buffer(
     let data: *mut c_void = tensor.data_ptr().cast();
     let (rank, nbytes, read_only) = (tensor.ndim(), tensor.nbytes(), tensor.is_read_only());
     let requested = |flag: c_int| flags & flag == flag;
-    // SAFETY: this function owns the structure. The pointers into `exported` are valid until the
-    // buffer is released, and the memory is valid as long as the owner, which `obj` keeps alive.
+    // SAFETY: this function owns the structure. The pointers into `exported` are valid until the buffer is released,
+    // and the memory is valid as long as the owner, which `obj` keeps alive.
     unsafe {
         let view = &mut *view;
         view.buf = data;
@@ -425,8 +424,7 @@ pub fn empty(
     Ok(NDArray { tensor: Tensor::zeros(&extract_shape(shape)?, dtype)? })
 }
 
-/// An array that shares the memory of a DLPack capsule or of an object with `__dlpack__` or the
-/// buffer protocol.
+/// An array that shares the memory of a DLPack capsule or of an object with `__dlpack__` or the buffer protocol.
 #[pyfunction]
 pub fn from_dlpack(obj: &Bound<'_, PyAny>) -> Result<NDArray> {
     if obj.is_instance_of::<pyo3::types::PyCapsule>() {

@@ -18,8 +18,7 @@ use crate::runtime::value::{from_value, to_value, visit_captured};
 use crate::runtime::virtual_machine::MonitoredVm;
 use crate::runtime::vm_objects::{VmObjectOwner, VmObjectTable};
 
-/// A function as a Python callable: a registered function, a built-in function, or a function of a
-/// program.
+/// A function as a Python callable: a registered function, a built-in function, or a function of a program.
 #[pyclass(frozen, module = "pliant.runtime")]
 pub struct PackedFunction {
     /// The function.
@@ -68,8 +67,8 @@ impl Drop for CallInProgress<'_> {
 
 #[pymethods]
 impl PackedFunction {
-    /// Calls the function. `timeout` is the time limit of the run in seconds, which applies to
-    /// functions of a program; a run that exceeds it raises `TimeLimitError`.
+    /// Calls the function. `timeout` is the time limit of the run in seconds, which applies to functions of a program;
+    /// a run that exceeds it raises `TimeLimitError`.
     #[pyo3(signature = (*args, timeout=None))]
     fn __call__<'py>(
         &self,
@@ -101,8 +100,8 @@ impl PackedFunction {
         format!("<pliant.PackedFunc {}>", self.func.name())
     }
 
-    /// Visits the captured objects that have no other owner. During a call these may change at any
-    /// time, so they are not visited then.
+    /// Visits the captured objects that have no other owner. During a call these may change at any time, so they are
+    /// not visited then.
     fn __traverse__(&self, visit: PyVisit<'_>) -> std::result::Result<(), PyTraverseError> {
         self.object_owner.iter().try_for_each(|object_owner| visit.call(object_owner))?;
         match self.calls.load(Ordering::Relaxed) {
@@ -112,8 +111,8 @@ impl PackedFunction {
     }
 }
 
-/// A Python callable as a packed function of the VM. It is called with the GIL held. Its exceptions
-/// reach the caller of the program unchanged.
+/// A Python callable as a packed function of the VM. It is called with the GIL held. Its exceptions reach the caller of
+/// the program unchanged.
 pub fn from_callable(callable: Py<PyAny>) -> PackedFunc {
     Arc::new(move |args: &[Value]| Python::attach(|py| call_for_vm(callable.bind(py), args)))
 }

@@ -48,9 +48,9 @@ impl Profile {
         self.profile.total.as_secs_f64()
     }
 
-    /// A dictionary for each called function, the slowest first: ``name``, ``calls`` and ``seconds`` of all runs, ``gflops``
-    /// (10^9 floating-point operations of library kernels per second, 0 for generated loops) and ``gigabytes`` (10^9 bytes
-    /// of the tensors passed to loop functions per second, 0 for other functions).
+    /// A dictionary for each called function, the slowest first: ``name``, ``calls`` and ``seconds`` of all runs,
+    /// ``gflops`` (10^9 floating-point operations of library kernels per second, 0 for generated loops) and
+    /// ``gigabytes`` (10^9 bytes of the tensors passed to loop functions per second, 0 for other functions).
     #[getter]
     fn calls<'py>(&self, py: Python<'py>) -> Result<Vec<Bound<'py, PyDict>>> {
         let row = |callee: &pliant::CalleeProfile| -> Result<Bound<'py, PyDict>> {

@@ -1,9 +1,9 @@
 //! Detects Ctrl-C from any thread.
 //!
-//! Python records a signal in its C handler and acts on it later, on the main thread. While that
-//! thread is inside a long kernel, it cannot act. For the duration of such a run, this module
-//! installs its own handler in front of Python's. The handler records the signal and calls Python's.
-//! The watcher then stops the kernel through the interrupt flag of the VM.
+//! Python records a signal in its C handler and acts on it later, on the main thread. While that thread is inside a
+//! long kernel, it cannot act. For the duration of such a run, this module installs its own handler in front of
+//! Python's. The handler records the signal and calls Python's. The watcher then stops the kernel through the interrupt
+//! flag of the VM.
 
 #[cfg(unix)]
 pub use unix::{listen, stop_listening, take_arrived};
@@ -21,21 +21,18 @@ mod unix {
 
     static ARRIVED: AtomicBool = AtomicBool::new(false);
     static LISTENING: AtomicBool = AtomicBool::new(false);
-    /// The previously installed handler: its address, and whether it takes the details of the
-    /// signal.
+    /// The previously installed handler: its address, and whether it takes the details of the signal.
     static NEXT: AtomicUsize = AtomicUsize::new(0);
     static NEXT_TAKES_INFO: AtomicBool = AtomicBool::new(false);
 
-    /// Records the signal and passes it on. It uses only atomics, because a signal may arrive at
-    /// any time.
+    /// Records the signal and passes it on. It uses only atomics, because a signal may arrive at any time.
     extern "C" fn on_sigint(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
         ARRIVED.store(true, Ordering::Relaxed);
         let next = NEXT.load(Ordering::Relaxed);
         if next == SIG_DFL || next == SIG_IGN {
             return;
         }
-        // SAFETY: `next` is the handler that was installed for this signal, and its flags determine
-        // its type.
+        // SAFETY: `next` is the handler that was installed for this signal, and its flags determine its type.
         unsafe {
             if NEXT_TAKES_INFO.load(Ordering::Relaxed) {
                 let handler: extern "C" fn(c_int, *mut siginfo_t, *mut c_void) = transmute(next);
@@ -50,8 +47,7 @@ mod unix {
     /// The action currently installed for Ctrl-C.
     fn installed() -> Option<sigaction> {
         let mut action = MaybeUninit::<sigaction>::uninit();
-        // SAFETY: with a null new action, the call only reads the current one, which is written on
-        // success.
+        // SAFETY: with a null new action, the call only reads the current one, which is written on success.
         unsafe {
             let status = libc::sigaction(SIGINT, ptr::null(), action.as_mut_ptr());
             (status == 0).then(|| action.assume_init())
@@ -62,8 +58,7 @@ mod unix {
         on_sigint as extern "C" fn(c_int, *mut siginfo_t, *mut c_void) as usize
     }
 
-    /// Installs the handler in front of the current one. Does nothing if Ctrl-C is ignored or ends
-    /// the process.
+    /// Installs the handler in front of the current one. Does nothing if Ctrl-C is ignored or ends the process.
     pub fn listen() {
         if LISTENING.load(Ordering::Relaxed) {
             return;

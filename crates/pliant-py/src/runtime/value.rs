@@ -32,8 +32,8 @@ impl Object {
     }
 }
 
-/// A Python object as a VM value. Arrays share their memory. A sequence of ints becomes a shape,
-/// any other sequence a tuple, and a callable that is not a class a function.
+/// A Python object as a VM value. Arrays share their memory. A sequence of ints becomes a shape, any other sequence a
+/// tuple, and a callable that is not a class a function.
 ///
 /// # Errors
 /// If Pliant does not support an array, or if an int exceeds 64 bits.
@@ -59,8 +59,8 @@ pub fn to_value(obj: &Bound<'_, PyAny>) -> Result<Value> {
     if let Ok(text) = obj.cast::<PyString>() {
         return Ok(Value::str(&text.to_cow().map_err(Error::Python)?));
     }
-    // An instance of a class derived from list is mutable and may have additional state, so it is
-    // passed on as an object. Named tuples and similar classes are values.
+    // An instance of a class derived from list is mutable and may have additional state, so it is passed on as an
+    // object. Named tuples and similar classes are values.
     if obj.is_instance_of::<PyTuple>() || obj.is_exact_instance_of::<PyList>() {
         return sequence(obj);
     }
@@ -99,8 +99,7 @@ fn object_value(obj: &Bound<'_, PyAny>) -> Result<Value> {
     Ok(Value::Object(Arc::new(Opaque(obj.clone().unbind()))))
 }
 
-/// A Python callable as a function value. The value and its function share a single reference to
-/// the callable.
+/// A Python callable as a function value. The value and its function share a single reference to the callable.
 fn function_value(obj: &Bound<'_, PyAny>, name: String) -> Value {
     let host = Arc::new(Opaque(obj.clone().unbind()));
     let callee = host.clone();
@@ -109,8 +108,7 @@ fn function_value(obj: &Bound<'_, PyAny>, name: String) -> Value {
     Value::Func(FuncValue::hosted(name, func, host))
 }
 
-/// Reports to Python's garbage collector the captured objects that only this function value keeps
-/// alive.
+/// Reports to Python's garbage collector the captured objects that only this function value keeps alive.
 ///
 /// # Errors
 /// The error of the collector's visitor.
@@ -154,8 +152,7 @@ pub fn callable_value(obj: &Bound<'_, PyAny>) -> Option<Value> {
     Some(function_value(obj, name))
 }
 
-/// The name of a callable, or else the name of its class. `None` for classes, which are passed as
-/// objects.
+/// The name of a callable, or else the name of its class. `None` for classes, which are passed as objects.
 fn function_name(obj: &Bound<'_, PyAny>) -> Option<String> {
     if !obj.is_callable() || obj.is_instance_of::<PyType>() {
         return None;
@@ -164,8 +161,7 @@ fn function_name(obj: &Bound<'_, PyAny>) -> Option<String> {
     own.or_else(|| obj.get_type().name().ok()?.extract().ok())
 }
 
-/// A value as a Python object. A tuple that occurs several times in the value becomes one Python
-/// tuple.
+/// A value as a Python object. A tuple that occurs several times in the value becomes one Python tuple.
 ///
 /// # Errors
 /// An error of the Python interpreter.

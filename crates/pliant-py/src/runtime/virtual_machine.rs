@@ -87,9 +87,8 @@ impl MonitoredVm {
         args.iter().enumerate().map(|(i, a)| self.argument(index, i, &a)).collect()
     }
 
-    /// Converts an argument to the declared type of its parameter: scalars of other libraries (in
-    /// NumPy, arrays of rank 0) for scalars and shapes, and callable objects for functions. Other
-    /// arguments are unchanged.
+    /// Converts an argument to the declared type of its parameter: scalars of other libraries (in NumPy, arrays of rank
+    /// 0) for scalars and shapes, and callable objects for functions. Other arguments are unchanged.
     #[cold]
     fn to_declared_type(
         &self,
@@ -137,8 +136,8 @@ impl MonitoredVm {
         })
     }
 
-    /// The results of `repeat` measurements in seconds. Each is the mean of `number` runs, or of
-    /// more runs if these take less than `min_repeat_ms`.
+    /// The results of `repeat` measurements in seconds. Each is the mean of `number` runs, or of more runs if these
+    /// take less than `min_repeat_ms`.
     ///
     /// # Errors
     /// If a run fails, or if there is nothing to measure.
@@ -257,8 +256,8 @@ pub struct VMFunction {
 
 #[pymethods]
 impl VMFunction {
-    /// Runs the function. `timeout` is the time limit of the run in seconds; a run that exceeds it
-    /// raises `TimeLimitError`.
+    /// Runs the function. `timeout` is the time limit of the run in seconds; a run that exceeds it raises
+    /// `TimeLimitError`.
     #[pyo3(signature = (*args, timeout=None))]
     fn __call__<'py>(
         &self,
@@ -300,8 +299,8 @@ pub struct VirtualMachine {
 
 #[pymethods]
 impl VirtualMachine {
-    /// `functions` are packed functions for this VM only; they take precedence over registered
-    /// ones. `max_depth` is the maximum call depth (100,000 by default).
+    /// `functions` are packed functions for this VM only; they take precedence over registered ones. `max_depth` is the
+    /// maximum call depth (100,000 by default).
     #[new]
     #[pyo3(signature = (rt_mod, device=None, memory_cfg=None, profile=false, functions=None, max_depth=None))]
     fn new(
@@ -347,8 +346,7 @@ impl VirtualMachine {
         self.monitored.vm.index_of(name).is_ok()
     }
 
-    /// The maximum depth of calls between the program's functions. A new value takes effect from
-    /// the next call.
+    /// The maximum depth of calls between the program's functions. A new value takes effect from the next call.
     #[getter]
     fn max_depth(&self) -> usize {
         self.monitored.vm.max_depth()
@@ -400,8 +398,8 @@ impl VirtualMachine {
         Ok(self.monitored.vm.set_input(func_name, values)?)
     }
 
-    /// Calls a function with the arguments stored by `set_input` and stores its result. `timeout`
-    /// is the time limit of the run in seconds; a run that exceeds it raises `TimeLimitError`.
+    /// Calls a function with the arguments stored by `set_input` and stores its result. `timeout` is the time limit of
+    /// the run in seconds; a run that exceeds it raises `TimeLimitError`.
     #[pyo3(signature = (func_name, *, timeout=None))]
     fn invoke_stateful(
         &self,
@@ -418,8 +416,8 @@ impl VirtualMachine {
         Ok(from_value(py, self.monitored.vm.get_outputs(func_name)?)?)
     }
 
-    /// Calls a closure that a function of this VM returned. `timeout` is the time limit of the run
-    /// in seconds; a run that exceeds it raises `TimeLimitError`.
+    /// Calls a closure that a function of this VM returned. `timeout` is the time limit of the run in seconds; a run
+    /// that exceeds it raises `TimeLimitError`.
     #[pyo3(signature = (closure, *args, timeout=None))]
     fn invoke_closure<'py>(
         &self,
@@ -434,9 +432,8 @@ impl VirtualMachine {
         Ok(from_value(args.py(), result)?)
     }
 
-    /// Calls `fn(callee, name, before, result, *args)` before and after each call of a program.
-    /// `None` removes the instrument. If the function returns `VMInstrumentReturnKind.SKIP_RUN` (1)
-    /// before a call, the call is skipped.
+    /// Calls `fn(callee, name, before, result, *args)` before and after each call of a program. `None` removes the
+    /// instrument. If the function returns `VMInstrumentReturnKind.SKIP_RUN` (1) before a call, the call is skipped.
     fn set_instrument(&self, instrument: Option<Py<PyAny>>) {
         let table = VmObjectTable::of(&self.monitored.vm)
             .and_then(|_| self.monitored.vm.attachment().cloned());
@@ -454,8 +451,8 @@ impl VirtualMachine {
         self.monitored.vm.set_instrument(is_set.then_some(watch));
     }
 
-    /// Runs `func_name(*args)` once to warm up and `runs` times to measure which functions take the time. `timeout` is the
-    /// time limit of each run in seconds. Replaces the instrument of the VM, and removes it in the end.
+    /// Runs `func_name(*args)` once to warm up and `runs` times to measure which functions take the time. `timeout` is
+    /// the time limit of each run in seconds. Replaces the instrument of the VM, and removes it in the end.
     #[pyo3(signature = (func_name, *args, runs=1, timeout=None))]
     fn profile(
         &self,
@@ -470,8 +467,7 @@ impl VirtualMachine {
         Profile::of(py, &self.monitored, func_name, &values, runs, options)
     }
 
-    /// The results of `repeat` measurements in seconds, each the mean of `number` runs of
-    /// `func_name(*args)`.
+    /// The results of `repeat` measurements in seconds, each the mean of `number` runs of `func_name(*args)`.
     #[pyo3(signature = (func_name, args, number, repeat, min_repeat_ms))]
     fn _time(
         &self,
@@ -569,8 +565,7 @@ fn call_instrument(
         Ok(true) => vm::InstrumentAction::Skip,
         Ok(false) => vm::InstrumentAction::Continue,
         Err(e) => {
-            // An instrument cannot make a run fail. Python reports the exception, and the run
-            // continues.
+            // An instrument cannot make a run fail. Python reports the exception, and the run continues.
             PyErr::from(e).write_unraisable(py, Some(f.bind(py)));
             vm::InstrumentAction::Continue
         }

@@ -1,8 +1,9 @@
 //! The Python objects that a VM refers to, made visible to Python's garbage collector.
 //!
-//! A VM calls Python functions, and the object that such a function belongs to may refer to the VM.
-//! The collector can find this reference cycle only if each reference to a Python object has
-//! exactly one owner that reports it. Therefore these references belong to [`VmObjectOwner`], a Python object that all Python handles of the VM refer to. The VM itself accesses them through a table that it shares with the owner, and they are dropped together with the owner.
+//! A VM calls Python functions, and the object that such a function belongs to may refer to the VM. The collector can
+//! find this reference cycle only if each reference to a Python object has exactly one owner that reports it. Therefore
+//! these references belong to [`VmObjectOwner`], a Python object that all Python handles of the VM refer to. The VM
+//! itself accesses them through a table that it shares with the owner, and they are dropped together with the owner.
 
 use std::any::Any;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -39,8 +40,8 @@ pub struct VmObjectOwner(Arc<VmObjectTable>);
 #[pymethods]
 impl VmObjectOwner {
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        // Code that locks the table holds the GIL and creates no Python object meanwhile. So the
-        // table is not locked while the collector runs.
+        // Code that locks the table holds the GIL and creates no Python object meanwhile. So the table is not locked
+        // while the collector runs.
         let Ok(objects) = self.0.objects.try_lock() else { return Ok(()) };
         objects.functions.iter().try_for_each(|f| visit.call(f))?;
         objects.instrument.iter().try_for_each(|f| visit.call(f))?;

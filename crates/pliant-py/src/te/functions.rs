@@ -34,8 +34,8 @@ fn check_dims(shape: &[te::Expr]) -> Result<()> {
     }
 }
 
-/// A tensor of the given shape whose element at `idx` is `fcompute(*idx)`. If `fcompute` returns
-/// several values, the result is a list of tensors.
+/// A tensor of the given shape whose element at `idx` is `fcompute(*idx)`. If `fcompute` returns several values, the
+/// result is a list of tensors.
 #[pyfunction]
 #[pyo3(signature = (shape, fcompute, name="compute", varargs_names=None))]
 pub fn te_compute<'py>(
@@ -78,9 +78,8 @@ fn compute_stage<'py>(
     Ok(Bound::new(value.py(), Tensor { tensor })?.into_any())
 }
 
-/// The stage with a run-time check. For all indices of `shape`, `check(*idx)` returns a condition
-/// that must hold, followed by the integers to show in the message. `failed` is the kind of error:
-/// `shape` or `index`.
+/// The stage with a run-time check. For all indices of `shape`, `check(*idx)` returns a condition that must hold,
+/// followed by the integers to show in the message. `failed` is the kind of error: `shape` or `index`.
 #[pyfunction]
 pub fn te_checked<'py>(
     tensor: &Bound<'py, Tensor>,
@@ -133,8 +132,7 @@ pub fn te_reduce_axis<'py>(dom: &Bound<'py, PyAny>, name: &str) -> Result<Bound<
     Ok(Bound::new(dom.py(), iter_var_init(axis))?)
 }
 
-/// A reduction by name: `sum`, `prod`, `max` or `min`. With `cond`, only elements for which it
-/// holds are reduced.
+/// A reduction by name: `sum`, `prod`, `max` or `min`. With `cond`, only elements for which it holds are reduced.
 #[pyfunction]
 #[pyo3(signature = (name, expr, axis, cond=None, init=None))]
 pub fn te_reduce<'py>(

@@ -51,8 +51,7 @@ impl PrimFunc {
         self.objects.body(py)
     }
 
-    /// The name of the function: its global symbol, or else the name under which it was written or
-    /// found.
+    /// The name of the function: its global symbol, or else the name under which it was written or found.
     pub fn name(&self) -> String {
         let symbol = self.func.attrs.get(GLOBAL_SYMBOL).and_then(|v| v.as_str());
         symbol.or(self.name.as_deref()).unwrap_or("main").to_string()
@@ -68,8 +67,7 @@ pub fn te_create_prim_func(args: Vec<Bound<'_, PyAny>>) -> Result<PrimFunc> {
     Ok(PrimFunc::of(PrimFuncObjects::of(Arc::new(func)), None))
 }
 
-/// A copy of the function whose parameters, buffers and variables are not shared with other
-/// functions.
+/// A copy of the function whose parameters, buffers and variables are not shared with other functions.
 #[pyfunction]
 pub fn tir_renew_defs(func: &Bound<'_, PrimFunc>) -> PrimFunc {
     let func = func.get();

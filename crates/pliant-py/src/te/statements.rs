@@ -27,8 +27,7 @@ fn wrap_tensors(tensors: Vec<te::Tensor>) -> Vec<Tensor> {
     tensors.into_iter().map(|tensor| Tensor { tensor }).collect()
 }
 
-/// The outputs of a stage that consists of a statement of `pliant.tir.stmt`, which stores to the
-/// placeholders `outs`.
+/// The outputs of a stage that consists of a statement of `pliant.tir.stmt`, which stores to the placeholders `outs`.
 #[pyfunction]
 pub fn te_extern(
     name: &str,
@@ -40,8 +39,8 @@ pub fn te_extern(
     catch_panic(|| Ok(wrap_tensors(te::extern_of(name, tensors(&outs), stmts))))
 }
 
-/// The outputs of a loop function applied to tensors. Its first buffers are the inputs, and the
-/// others are the outputs. Its sizes are bound to those of the inputs.
+/// The outputs of a loop function applied to tensors. Its first buffers are the inputs, and the others are the outputs.
+/// Its sizes are bound to those of the inputs.
 #[pyfunction]
 pub fn te_extern_primfunc(
     py: Python<'_>,
@@ -273,8 +272,8 @@ impl TupleReduction {
     }
 }
 
-/// A reduction of several values, given by a function of two groups of values, the neutral group,
-/// the values and the axes.
+/// A reduction of several values, given by a function of two groups of values, the neutral group, the values and the
+/// axes.
 #[pyfunction]
 #[pyo3(signature = (combine, identity, exprs, axis, cond=None, init=None))]
 pub fn te_reduce_several(
@@ -314,8 +313,7 @@ pub fn te_reduce_several(
     Ok(TupleReduction { reduced, field: None })
 }
 
-/// The stages of a formula that returns several values: a reduction of several values or a sequence
-/// of values.
+/// The stages of a formula that returns several values: a reduction of several values or a sequence of values.
 pub(super) fn compute_several<'py>(
     py: Python<'py>,
     name: &str,

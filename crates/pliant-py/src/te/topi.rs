@@ -1,4 +1,5 @@
-//! Graph-level operators applied to `te` tensors, with the same signatures and the same tensor expressions to which calls are lowered.
+//! Graph-level operators applied to `te` tensors, with the same signatures and the same tensor expressions to which
+//! calls are lowered.
 
 use pliant_ir::relax::TypeData;
 use pliant_ops::{te, topi};
@@ -15,8 +16,8 @@ use crate::relax::op::OpFunction;
 use crate::relax::sinfo::{SInfo, SShape};
 use crate::te::tensor::Tensor;
 
-/// The tensors that an operator computes from tensors, numbers and shapes: one tensor, or a list if
-/// the operator returns a tuple.
+/// The tensors that an operator computes from tensors, numbers and shapes: one tensor, or a list if the operator
+/// returns a tuple.
 #[pyfunction]
 #[pyo3(signature = (op, *args, **kwargs))]
 pub fn te_operator<'py>(
@@ -82,8 +83,7 @@ impl Operands {
         var
     }
 
-    /// The outputs of the call, which is created in a temporary function, and whether they form a
-    /// tuple.
+    /// The outputs of the call, which is created in a temporary function, and whether they form a tuple.
     fn outputs(&self, call: NodeRef) -> Result<(Vec<te::Tensor>, bool)> {
         let owner = FuncOwner::building();
         let mut locked = owner.lock();

@@ -120,8 +120,7 @@ fn end(min: &te::Expr, extent: &te::Expr) -> te::Expr {
     te::simplify(&(min + extent))
 }
 
-/// A range of integers with `extent` values from `min` on. `Range(end)` and `Range(begin, end)` are
-/// as in Python.
+/// A range of integers with `extent` values from `min` on. `Range(end)` and `Range(begin, end)` are as in Python.
 #[pyclass(frozen, module = "pliant.ir")]
 pub struct Range {
     /// The first value.

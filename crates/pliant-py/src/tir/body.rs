@@ -1,8 +1,7 @@
 //! Bodies of loop functions in Python: converts them to objects of `pliant.tir.stmt`.
 //!
-//! Each buffer is represented by a placeholder tensor, and its elements by elements of that tensor.
-//! A [`PrimFuncBody`] records the variable and buffer of the function for each object, so that
-//! rebuilt functions keep them.
+//! Each buffer is represented by a placeholder tensor, and its elements by elements of that tensor. A [`PrimFuncBody`]
+//! records the variable and buffer of the function for each object, so that rebuilt functions keep them.
 
 use std::sync::Arc;
 
@@ -33,8 +32,7 @@ pub struct PrimFuncBody {
 }
 
 impl PrimFuncBody {
-    /// Reads the body of a function. Some of its variables and buffers may already have Python
-    /// objects.
+    /// Reads the body of a function. Some of its variables and buffers may already have Python objects.
     ///
     /// # Errors
     /// An error of the Python interpreter.

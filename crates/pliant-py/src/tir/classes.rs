@@ -98,8 +98,7 @@ fn of(expr: te::Expr) -> PyClassInitializer<PrimExpr> {
     PyClassInitializer::from(PrimExpr { expr })
 }
 
-/// A new variable. Its type is a data type, an address (`"handle"`, `ir.PointerType`), or the
-/// default.
+/// A new variable. Its type is a data type, an address (`"handle"`, `ir.PointerType`), or the default.
 fn new_var(
     name: &str,
     dtype: Option<&Bound<'_, PyAny>>,
@@ -267,8 +266,7 @@ pub struct Call;
 
 #[pymethods]
 impl Call {
-    /// A call of an intrinsic, given by its name with or without the prefix `tir.`. `dtype` is the
-    /// type of the result.
+    /// A call of an intrinsic, given by its name with or without the prefix `tir.`. `dtype` is the type of the result.
     #[new]
     #[pyo3(signature = (dtype, op, args, span=None))]
     fn new(

@@ -1,7 +1,7 @@
 //! `PrimExpr`: a scalar expression in Python, which is a handle to a tensor expression.
 //!
-//! The subclasses in [`crate::tir::classes`] only distinguish kinds of expressions
-//! (`isinstance(e, tir.Var)`). The base class defines all methods.
+//! The subclasses in [`crate::tir::classes`] only distinguish kinds of expressions (`isinstance(e, tir.Var)`). The base
+//! class defines all methods.
 
 use std::hash::{Hash, Hasher};
 
@@ -495,8 +495,8 @@ fn no_attribute(e: &PrimExpr, name: &str) -> Error {
     Error::Python(pyo3::exceptions::PyAttributeError::new_err(text))
 }
 
-/// The truth value of an expression: the value of a constant, or for `==` and `!=` the comparison
-/// of the operands' structure.
+/// The truth value of an expression: the value of a constant, or for `==` and `!=` the comparison of the operands'
+/// structure.
 fn truth(e: &te::Expr) -> Result<bool> {
     match e.kind() {
         ExprKind::Int(v) => Ok(*v != 0),
@@ -517,8 +517,7 @@ fn same_node(a: &te::Expr, b: &te::Expr) -> bool {
 /// Whether both have the same structure over the same variables and tensors.
 pub fn structural_equal(a: &te::Expr, b: &te::Expr) -> bool {
     let mut stack = vec![(a.clone(), b.clone())];
-    // Each pair of shared subexpressions is compared once, because there can be exponentially many
-    // paths to them.
+    // Each pair of shared subexpressions is compared once, because there can be exponentially many paths to them.
     let mut seen = FxHashSet::default();
     while let Some((a, b)) = stack.pop() {
         if a.same_as(&b) || !seen.insert((a.id(), b.id())) {

@@ -97,8 +97,7 @@ fn address(buffer: &te::Tensor) -> te::Expr {
     te::call_typed(Intrin::AddressOf, vec![first], te::Ty::I64)
 }
 
-/// A call of a linked symbol, or of a registered packed function if `packed` is set. A buffer is
-/// passed as its address.
+/// A call of a linked symbol, or of a registered packed function if `packed` is set. A buffer is passed as its address.
 #[pyfunction]
 #[pyo3(signature = (packed, dtype, name, *args))]
 pub fn tir_call_extern<'py>(
@@ -178,8 +177,7 @@ pub fn tir_const<'py>(
     Ok(wrap(value.py(), expr)?)
 }
 
-/// The largest value of a data type if `max` is set, otherwise the smallest one. For floats, the
-/// value is finite.
+/// The largest value of a data type if `max` is set, otherwise the smallest one. For floats, the value is finite.
 #[pyfunction]
 pub fn tir_limit<'py>(
     py: Python<'py>,
@@ -218,8 +216,7 @@ pub fn tir_free_vars<'py>(expr: &Bound<'py, PyAny>) -> Result<Vec<Bound<'py, PyA
 /// The body of a `Let` with the variable replaced by its value.
 ///
 /// # Errors
-/// If the value calls a packed or extern function, because each use of the variable would repeat
-/// the call.
+/// If the value calls a packed or extern function, because each use of the variable would repeat the call.
 #[pyfunction]
 pub fn tir_let<'py>(
     var: &Bound<'py, PyAny>,

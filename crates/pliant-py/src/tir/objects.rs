@@ -1,4 +1,5 @@
-//! [`PrimFuncObjects`]: the Python objects of the variables and buffers of a loop function. They stay the same as long as Python code or a module refers to the function.
+//! [`PrimFuncObjects`]: the Python objects of the variables and buffers of a loop function. They stay the same as long
+//! as Python code or a module refers to the function.
 
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
@@ -28,8 +29,7 @@ struct Shared {
 
 /// A loop function with its Python objects.
 pub struct PrimFuncObjects {
-    /// The function. Its address is the key of this entry, so it must stay alive as long as the
-    /// entry.
+    /// The function. Its address is the key of this entry, so it must stay alive as long as the entry.
     pub func: Arc<PrimFunc>,
     shared: Arc<Shared>,
 }

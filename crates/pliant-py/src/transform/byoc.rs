@@ -1,5 +1,4 @@
-//! Passes that offload parts of a graph to external code generators, with patterns and generators
-//! written in Python.
+//! Passes that offload parts of a graph to external code generators, with patterns and generators written in Python.
 
 use std::sync::Arc;
 
@@ -51,8 +50,7 @@ fn fusion_pattern(spec: PatternSpec<'_>) -> FusionPattern {
     }
 }
 
-/// Calls a check with the details of a match: the matched value, its named subexpressions and the
-/// bindings inside.
+/// Calls a check with the details of a match: the matched value, its named subexpressions and the bindings inside.
 fn run_check(check: &Py<PyAny>, found: &mut PatternCheck<'_>) -> Result<bool, PassError> {
     Python::attach(|py| {
         let accepted = (|| -> Result<bool> {
@@ -106,8 +104,7 @@ pub fn register_backend_patterns(patterns: Vec<PatternSpec<'_>>) {
     register_patterns(patterns.into_iter().map(fusion_pattern).collect());
 }
 
-/// The names of the registered patterns that start with `prefix`, in the order in which they are
-/// tried.
+/// The names of the registered patterns that start with `prefix`, in the order in which they are tried.
 #[pyfunction]
 pub fn backend_patterns(prefix: &str) -> Vec<String> {
     patterns_with_prefix(prefix).into_iter().map(|p| p.name).collect()
@@ -133,8 +130,8 @@ pub fn run_codegen(
     Ok(CorePass::of(RunCodegen { target_options: all, entry_functions }))
 }
 
-/// A code generator written in Python. `generate(functions, options, module)` returns for each
-/// function the name of a packed function or a callable.
+/// A code generator written in Python. `generate(functions, options, module)` returns for each function the name of a
+/// packed function or a callable.
 struct PyCodegen(Py<PyAny>);
 
 impl ExternalCodegen for PyCodegen {
@@ -179,8 +176,7 @@ impl PyCodegen {
     }
 }
 
-/// The packed function that a code generator returned by name, or a callable that is registered
-/// under a new name.
+/// The packed function that a code generator returned by name, or a callable that is registered under a new name.
 fn register_kernel(item: &Bound<'_, PyAny>, name: &str) -> Result<Generated> {
     if let Ok(symbol) = item.cast::<PyString>() {
         return Ok(Generated::symbol(symbol.to_string()));

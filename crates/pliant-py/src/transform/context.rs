@@ -14,13 +14,12 @@ use crate::runtime::interrupt::poll_signals;
 use crate::transform::instrument::to_instrument;
 
 thread_local! {
-    /// The contexts of the Python passes that run on this thread, outermost first: each Python
-    /// object with its Rust context. A pass called by such a pass runs with the same instruments.
+    /// The contexts of the Python passes that run on this thread, outermost first: each Python object with its Rust
+    /// context. A pass called by such a pass runs with the same instruments.
     static RUNNING: RefCell<Vec<(Py<PyAny>, PassContext)>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Keeps the context of a Python pass available to the passes that it calls, until this value is
-/// dropped.
+/// Keeps the context of a Python pass available to the passes that it calls, until this value is dropped.
 pub struct Running;
 
 impl Running {
@@ -39,8 +38,7 @@ impl Drop for Running {
     }
 }
 
-/// Copies the settings of a Python context into compile options. Settings that are already set are
-/// kept.
+/// Copies the settings of a Python context into compile options. Settings that are already set are kept.
 ///
 /// # Errors
 /// If a value has the wrong type, or if a setting does not exist.
@@ -67,8 +65,8 @@ fn names(context: &Bound<'_, PyAny>, attribute: &str) -> Result<Vec<String>> {
     Ok(context.getattr(attribute)?.extract()?)
 }
 
-/// The Rust context of a Python context. If the enclosing Python pass runs under the same Python
-/// context, its Rust context is reused, so that the same instruments continue.
+/// The Rust context of a Python context. If the enclosing Python pass runs under the same Python context, its Rust
+/// context is reused, so that the same instruments continue.
 ///
 /// # Errors
 /// As for [`fill`].
@@ -87,8 +85,8 @@ pub fn to_pass_context(context: &Bound<'_, PyAny>) -> Result<PassContext> {
     Ok(ctx)
 }
 
-/// The instrument for `PLIANT_DUMP_IR` when passes are called individually. All passes share it, so
-/// that their files are numbered consecutively.
+/// The instrument for `PLIANT_DUMP_IR` when passes are called individually. All passes share it, so that their files
+/// are numbered consecutively.
 fn dump_from_environment() -> Option<Arc<DumpIr>> {
     static LAST_USED: Mutex<Option<(PathBuf, Arc<DumpIr>)>> = Mutex::new(None);
     let dir = PathBuf::from(std::env::var_os("PLIANT_DUMP_IR").filter(|d| !d.is_empty())?);

@@ -1,5 +1,4 @@
-//! Constructors of the graph passes with parameters, with the names of the passes and TVM's
-//! argument names.
+//! Constructors of the graph passes with parameters, with the names of the passes and TVM's argument names.
 
 use std::sync::Arc;
 
@@ -48,8 +47,8 @@ fn name_of(obj: &Bound<'_, PyAny>, what: &str) -> Result<Arc<str>> {
     Err(Error::Type(format!("{what} must be a name or a variable, not {class}")))
 }
 
-/// Binds parameters of a function to values: tensors, numbers, shapes, strings, and tuples of
-/// these. Keys are names, variables or indices of parameters.
+/// Binds parameters of a function to values: tensors, numbers, shapes, strings, and tuples of these. Keys are names,
+/// variables or indices of parameters.
 #[pyfunction]
 #[pyo3(name = "BindParams")]
 pub fn bind_params(func_name: String, params: &Bound<'_, PyDict>) -> Result<CorePass> {
@@ -64,8 +63,8 @@ pub fn bind_params(func_name: String, params: &Bound<'_, PyDict>) -> Result<Core
     Ok(CorePass::of(BindParams { func_name: func_name.into(), params: list }))
 }
 
-/// Binds symbolic sizes to values, in one function or in all. Keys are names or `tir.Var`s. Values
-/// are integers or integer expressions, whose variables refer to sizes of the function by name.
+/// Binds symbolic sizes to values, in one function or in all. Keys are names or `tir.Var`s. Values are integers or
+/// integer expressions, whose variables refer to sizes of the function by name.
 #[pyfunction]
 #[pyo3(name = "BindSymbolicVars", signature = (binding_map, func_name=None))]
 pub fn bind_symbolic_vars(
@@ -104,8 +103,7 @@ fn size_term(e: &te::Expr) -> Option<SizeTerm> {
     Some(SizeTerm { arena: arena.into(), size })
 }
 
-/// Combines the parameters of a model, from the index given by the attribute `num_input` on, into
-/// one tuple.
+/// Combines the parameters of a model, from the index given by the attribute `num_input` on, into one tuple.
 #[pyfunction]
 #[pyo3(name = "BundleModelParams", signature = (param_tuple_name=None))]
 pub fn bundle_model_params(param_tuple_name: Option<String>) -> CorePass {
@@ -126,8 +124,7 @@ pub fn convert_to_dataflow(min_size: i64) -> Result<CorePass> {
     Ok(CorePass::of(ConvertToDataflow { min_size }))
 }
 
-/// Removes unused bindings and functions that are not reachable from public functions or
-/// `entry_functions`.
+/// Removes unused bindings and functions that are not reachable from public functions or `entry_functions`.
 #[pyfunction]
 #[pyo3(name = "DeadCodeElimination", signature = (entry_functions=None))]
 pub fn dead_code_elimination(entry_functions: Option<Vec<String>>) -> CorePass {
@@ -149,9 +146,8 @@ pub fn fold_constant(max_elements: Option<u64>) -> CorePass {
     CorePass::of(FoldConstant { max_elements, ..FoldConstant::default() })
 }
 
-/// Lifts computations that depend only on the parameters of a model into separate functions: one
-/// for each function, one for all functions (`shared_transform=True`), or one for the functions
-/// with the given names.
+/// Lifts computations that depend only on the parameters of a model into separate functions: one for each function, one
+/// for all functions (`shared_transform=True`), or one for the functions with the given names.
 #[pyfunction]
 #[pyo3(name = "LiftTransformParams", signature = (shared_transform=None))]
 pub fn lift_transform_params(shared_transform: Option<&Bound<'_, PyAny>>) -> Result<CorePass> {
@@ -179,8 +175,8 @@ pub fn lift_transform_params(shared_transform: Option<&Bound<'_, PyAny>>) -> Res
     Ok(CorePass::of(LiftTransformParams { shared }))
 }
 
-/// Sorts the bindings of dataflow blocks. `order` is "depth-first" or "breadth-first". `direction`
-/// (or `starting_location`) is "from-inputs" or "from-outputs".
+/// Sorts the bindings of dataflow blocks. `order` is "depth-first" or "breadth-first". `direction` (or
+/// `starting_location`) is "from-inputs" or "from-outputs".
 #[pyfunction]
 #[pyo3(name = "TopologicalSort", signature = (order="depth-first", direction="from-inputs", starting_location=None))]
 pub fn topological_sort(
@@ -205,8 +201,8 @@ fn unknown_choice(what: &str, value: &str, known: &str) -> Error {
     Error::Value(format!("TopologicalSort: {what} must be one of {known}, not '{value}'"))
 }
 
-/// Gives parameters the struct infos that `sinfo_func(var)` returns, and infers all other types
-/// again. A parameter keeps its type if the function returns `None`.
+/// Gives parameters the struct infos that `sinfo_func(var)` returns, and infers all other types again. A parameter
+/// keeps its type if the function returns `None`.
 #[pyfunction]
 #[pyo3(name = "UpdateParamStructInfo")]
 pub fn update_param_struct_info(sinfo_func: Bound<'_, PyAny>) -> Result<CorePass> {
@@ -250,8 +246,7 @@ fn param_types(
     Ok(out)
 }
 
-/// A struct info as a type of the function. The recursion is bounded, because the nesting depth is
-/// checked.
+/// A struct info as a type of the function. The recursion is bounded, because the nesting depth is checked.
 fn type_of(func: &mut Function, vars: &mut VarMap, info: &SInfo) -> Result<Type> {
     let all = |func: &mut Function, vars: &mut VarMap, list: &[SInfo]| -> Result<Box<[Type]>> {
         list.iter().map(|t| type_of(func, vars, t)).collect()

@@ -65,8 +65,8 @@ impl CoreInstrument {
     }
 }
 
-/// An instrument of a context: one written in Rust, or an object with any of the methods
-/// `should_run`, `run_before_pass` and `run_after_pass`.
+/// An instrument of a context: one written in Rust, or an object with any of the methods `should_run`,
+/// `run_before_pass` and `run_after_pass`.
 ///
 /// # Errors
 /// `TypeError` if the object is a class and not an instance.
@@ -90,8 +90,8 @@ pub fn to_instrument(object: &Bound<'_, PyAny>) -> Result<Arc<dyn Instrument>> {
 pub struct PyInstrument(Py<PyAny>);
 
 impl PyInstrument {
-    /// Calls a method with the module and information on the pass. Returns `None` if the object
-    /// does not have the method.
+    /// Calls a method with the module and information on the pass. Returns `None` if the object does not have the
+    /// method.
     fn call(
         &self,
         method: &str,

@@ -1,9 +1,8 @@
 //! Passes in Python: built-in passes by name, user-defined passes, sequences of both, and the functions that run them.
 //!
-//! Every run, of a single pass or of a compilation, goes through `ModulePass::apply`. Only this
-//! function skips passes, calls instruments, verifies modules and reports failures. A pass written
-//! in Python is a [`PyPass`](py_pass::PyPass), and an instrument written in Python is a
-//! [`PyInstrument`](instrument::PyInstrument).
+//! Every run, of a single pass or of a compilation, goes through `ModulePass::apply`. Only this function skips passes,
+//! calls instruments, verifies modules and reports failures. A pass written in Python is a [`PyPass`](py_pass::PyPass),
+//! and an instrument written in Python is a [`PyInstrument`](instrument::PyInstrument).
 
 pub mod byoc;
 pub mod context;
@@ -22,8 +21,8 @@ use crate::error::{Error, Result};
 use crate::module::IRModule;
 use crate::runtime::interrupt::CompileGuard;
 
-/// Runs a pass on a module with the instruments and verification of a context. The optimisation
-/// level and the disabled passes of the context only affect the passes in a sequence.
+/// Runs a pass on a module with the instruments and verification of a context. The optimisation level and the disabled
+/// passes of the context only affect the passes in a sequence.
 #[pyfunction]
 pub fn apply_pass(
     one: &Bound<'_, PyAny>,

@@ -14,12 +14,11 @@ use crate::relax::node::{Node, NodeRef, Scalar};
 use crate::runtime::array_import::to_tensor;
 use crate::runtime::shape::ShapeTuple;
 
-/// The value of an argument: a tensor (through DLPack or NumPy), a number, a string, a `Shape`, a
-/// sequence of these, or an expression made of these.
+/// The value of an argument: a tensor (through DLPack or NumPy), a number, a string, a `Shape`, a sequence of these, or
+/// an expression made of these.
 ///
 /// # Errors
-/// `TypeError` for expressions that need to be computed, and any error of the conversion to a
-/// tensor.
+/// `TypeError` for expressions that need to be computed, and any error of the conversion to a tensor.
 pub fn param_value(obj: &Bound<'_, PyAny>) -> Result<ParamValue> {
     let _level = Level::enter("tuples")?;
     if let Ok(e) = obj.cast::<Expr>() {

@@ -15,8 +15,7 @@ use crate::runtime::interrupt::set_signal_error;
 use crate::transform::context::Running;
 use crate::transform::core_pass::CorePass;
 
-/// A pass written in Python: an object with `transform_module(mod, ctx)`, or a callable that takes
-/// the module.
+/// A pass written in Python: an object with `transform_module(mod, ctx)`, or a callable that takes the module.
 pub struct PyPass {
     object: Py<PyAny>,
     context: Py<PyAny>,

@@ -66,8 +66,8 @@ fn literal_parts<'py>(expr: &Bound<'py, Expr>) -> Result<Option<Bound<'py, PyAny
 
 #[pymethods]
 impl Expr {
-    /// Always `None`: Python objects do not record source locations. Constructors accept the
-    /// argument for compatibility with TVM.
+    /// Always `None`: Python objects do not record source locations. Constructors accept the argument for compatibility
+    /// with TVM.
     #[getter]
     fn span(&self) -> Option<Py<PyAny>> {
         None
@@ -239,8 +239,8 @@ impl Expr {
         Ok(PyTuple::new(py, fields?)?.as_any().try_iter()?.into_any())
     }
 
-    /// Functions, tuples and shapes are true, like other Python objects. The truth value of tensors
-    /// and scalars is not known.
+    /// Functions, tuples and shapes are true, like other Python objects. The truth value of tensors and scalars is not
+    /// known.
     fn __bool__(&self) -> Result<bool> {
         let unknown_truth = match self.node.get() {
             Node::Scalar(_) | Node::Prim(_) | Node::Constant(_) => true,

@@ -216,8 +216,8 @@ pub fn tensor_info(
     SInfo::Tensor(shape, dtype).checked()
 }
 
-/// The rank given by `ndim` or by the number of dims. `None` if neither is given. An `ndim` of -1
-/// means that it is not given.
+/// The rank given by `ndim` or by the number of dims. `None` if neither is given. An `ndim` of -1 means that it is not
+/// given.
 ///
 /// # Errors
 /// `ShapeError` if they differ, or for an `ndim` below -1.

@@ -38,8 +38,8 @@ fn class_of(node: &NodeRef) -> Class {
         Node::Var(_) => Class::Var,
         Node::InFunc(owner, e) => {
             let state = owner.lock();
-            // An abandoned function has no expressions left. During its construction, only its
-            // variables were passed to Python code.
+            // An abandoned function has no expressions left. During its construction, only its variables were passed to
+            // Python code.
             state.func().map_or(Class::Var, |f| match f.expr(*e) {
                 ExprData::Var(v) if f.var(*v).dataflow => Class::DataflowVar,
                 ExprData::Var(_) => Class::Var,

@@ -46,8 +46,7 @@ fn context(
     Ok(ctx)
 }
 
-/// Matches a context in a dataflow block. Returns pairs of pattern and expression, or `None` if
-/// there is no match.
+/// Matches a context in a dataflow block. Returns pairs of pattern and expression, or `None` if there is no match.
 #[pyfunction]
 pub fn pattern_match_block<'py>(
     patterns: Vec<PyRef<'py, PatternNode>>,
@@ -69,9 +68,8 @@ pub fn pattern_match_block<'py>(
     found.map(|found| pairs(block.py(), owner, &found)).transpose()
 }
 
-/// Replaces matches of a context in the dataflow blocks of a function. `callback(pairs, bindings)`
-/// returns a dict from variables to their new values. An empty dict or `None` leaves the match
-/// unchanged.
+/// Replaces matches of a context in the dataflow blocks of a function. `callback(pairs, bindings)` returns a dict from
+/// variables to their new values. An empty dict or `None` leaves the match unchanged.
 #[pyfunction]
 pub fn pattern_rewrite_bindings<'py>(
     patterns: Vec<PyRef<'py, PatternNode>>,
@@ -132,8 +130,7 @@ pub fn pattern_rewrite_bindings<'py>(
     if count == 0 { Ok(func.clone()) } else { finished_rewrite(py, &owner, func) }
 }
 
-/// The replacement that the callback returns for a match, or `None` if it leaves the match
-/// unchanged.
+/// The replacement that the callback returns for a match, or `None` if it leaves the match unchanged.
 fn callback_result(
     owner: &Arc<FuncOwner>,
     callback: &Bound<'_, PyAny>,
@@ -169,8 +166,7 @@ fn block_values<'py>(
     Ok(dict)
 }
 
-/// Converts a dict from variables to expressions to a replacement. Shared subexpressions are
-/// computed once.
+/// Converts a dict from variables to expressions to a replacement. Shared subexpressions are computed once.
 fn replacement(owner: &Arc<FuncOwner>, returned: &Bound<'_, PyDict>) -> Result<BlockReplacement> {
     let mut vars: Vec<Var> = Vec::new();
     let mut values: Vec<NodeRef> = Vec::new();

@@ -1,7 +1,7 @@
 //! The dataflow pattern language in Python: [`PatternNode`], matching and rewriting.
 //!
-//! The Python class `DFPattern` holds a [`PatternNode`] and defines the public names. The arguments
-//! and results of callbacks are views of the function that is being rewritten.
+//! The Python class `DFPattern` holds a [`PatternNode`] and defines the public names. The arguments and results of
+//! callbacks are views of the function that is being rewritten.
 
 mod context;
 mod pattern;

@@ -28,8 +28,8 @@ pub struct PatternNode {
     pub pattern: Pattern,
 }
 
-/// The key of a size variable in patterns. A pattern may outlive every expression that contains its
-/// variables, so keys are kept for the lifetime of the process.
+/// The key of a size variable in patterns. A pattern may outlive every expression that contains its variables, so keys
+/// are kept for the lifetime of the process.
 fn size_var_key(var: &te::Var) -> u64 {
     static KEYS: LazyLock<Mutex<FxHashMap<te::Var, u64>>> = LazyLock::new(Mutex::default);
     let mut keys = KEYS.lock().unwrap_or_else(PoisonError::into_inner);
@@ -206,9 +206,9 @@ impl PatternNode {
         describe(&self.pattern)
     }
 
-    /// Matches an expression. Returns pairs of pattern and expression for each subpattern, or
-    /// `None` if there is no match. With `look_through`, variables of a function are replaced by
-    /// their values. This always happens for an expression that belongs to no function.
+    /// Matches an expression. Returns pairs of pattern and expression for each subpattern, or `None` if there is no
+    /// match. With `look_through`, variables of a function are replaced by their values. This always happens for an
+    /// expression that belongs to no function.
     fn matches<'py>(
         &self,
         expr: &Bound<'py, PyAny>,

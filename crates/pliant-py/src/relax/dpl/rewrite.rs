@@ -39,7 +39,8 @@ fn emit_replacement(
     Ok((bindings, value?))
 }
 
-/// Ends the rewriting of an owner's function and returns the result as a Python object with the name and module of `old`.
+/// Ends the rewriting of an owner's function and returns the result as a Python object with the name and module of
+/// `old`.
 pub(super) fn finished_rewrite<'py>(
     py: Python<'py>,
     owner: &Arc<FuncOwner>,
@@ -80,10 +81,9 @@ pub(super) fn may_write(
     Some(MayWrite::of(&module))
 }
 
-/// Replaces matches of patterns in a function with the results of `callback(rule, expr, pairs)`
-/// until nothing matches. A result that is the expression itself or `None` leaves the match
-/// unchanged. `module` is the module that contains the function. It is needed only if the function
-/// was not taken from that module.
+/// Replaces matches of patterns in a function with the results of `callback(rule, expr, pairs)` until nothing matches.
+/// A result that is the expression itself or `None` leaves the match unchanged. `module` is the module that contains
+/// the function. It is needed only if the function was not taken from that module.
 #[pyfunction]
 #[pyo3(signature = (patterns, callback, func, module=None))]
 pub fn pattern_rewrite_calls<'py>(
@@ -185,8 +185,8 @@ impl TemplateRule {
         PatternNode { pattern: self.0.pattern.clone() }
     }
 
-    /// Applies rules to a function until none matches. `module` is the module that contains the
-    /// function. It is needed only if the function was not taken from that module.
+    /// Applies rules to a function until none matches. `module` is the module that contains the function. It is needed
+    /// only if the function was not taken from that module.
     #[staticmethod]
     #[pyo3(signature = (rules, func, module=None))]
     fn apply<'py>(
