@@ -56,22 +56,22 @@ pub enum Error {
 
 impl Error {
     /// The error with a prefix before its message. An exception raised by Python code gets the prefix as a note.
-    pub fn prefixed(self, prefix: &str) -> Error {
-        let with_prefix = |text: String| format!("{prefix}{text}");
+    pub fn with_prefix(self, prefix: &str) -> Error {
+        let prepend = |text: String| format!("{prefix}{text}");
         match self {
             Error::Python(e) => Error::Python(with_note(e, prefix.trim_end_matches([':', ' ']))),
-            Error::Unsupported(m) => Error::Unsupported(with_prefix(m)),
-            Error::Shape(m) => Error::Shape(with_prefix(m)),
-            Error::DType(m) => Error::DType(with_prefix(m)),
-            Error::Type(m) => Error::Type(with_prefix(m)),
-            Error::Value(m) => Error::Value(with_prefix(m)),
+            Error::Unsupported(m) => Error::Unsupported(prepend(m)),
+            Error::Shape(m) => Error::Shape(prepend(m)),
+            Error::DType(m) => Error::DType(prepend(m)),
+            Error::Type(m) => Error::Type(prepend(m)),
+            Error::Value(m) => Error::Value(prepend(m)),
             other => other,
         }
     }
 
     /// The error with a stack trace, one line for each entry. An exception raised by Python code gets the trace as a
     /// note.
-    fn traced(mut self, trace: &[TraceEntry]) -> Error {
+    fn with_trace(mut self, trace: &[TraceEntry]) -> Error {
         let lines: Vec<String> = trace.iter().map(|entry| format!("  at {entry}")).collect();
         let lines = lines.join("\n");
         match &mut self {
@@ -147,7 +147,7 @@ exception_classes! {
     executable_error = "ExecutableError";
 }
 
-fn raise(
+fn new_exception(
     class: for<'py> fn(Python<'py>) -> PyResult<&'py Bound<'py, PyType>>,
     message: String,
 ) -> PyErr {
@@ -161,19 +161,19 @@ impl From<Error> for PyErr {
     fn from(error: Error) -> PyErr {
         match error {
             Error::Python(e) => e,
-            Error::Script(problem) => raise_script(problem),
-            Error::Compile(m) => raise(compile_error, m),
-            Error::Unsupported(m) => raise(unsupported_error, m),
-            Error::Vm(m) => raise(vm_error, m),
-            Error::TimeLimit(m) => raise(time_limit_error, m),
-            Error::Assertion(m) => raise(assertion_failed, m),
-            Error::Bounds(m) => raise(bounds_error, m),
-            Error::Division(m) => raise(division_error, m),
-            Error::Call(m) => raise(call_error, m),
-            Error::Executable(m) => raise(executable_error, m),
-            Error::Shape(m) => raise(shape_error, m),
-            Error::DType(m) => raise(dtype_error, m),
-            Error::Internal(m) => raise(internal_error, m),
+            Error::Script(problem) => new_script_error(problem),
+            Error::Compile(m) => new_exception(compile_error, m),
+            Error::Unsupported(m) => new_exception(unsupported_error, m),
+            Error::Vm(m) => new_exception(vm_error, m),
+            Error::TimeLimit(m) => new_exception(time_limit_error, m),
+            Error::Assertion(m) => new_exception(assertion_failed, m),
+            Error::Bounds(m) => new_exception(bounds_error, m),
+            Error::Division(m) => new_exception(division_error, m),
+            Error::Call(m) => new_exception(call_error, m),
+            Error::Executable(m) => new_exception(executable_error, m),
+            Error::Shape(m) => new_exception(shape_error, m),
+            Error::DType(m) => new_exception(dtype_error, m),
+            Error::Internal(m) => new_exception(internal_error, m),
             Error::Type(m) => PyTypeError::new_err(m),
             Error::Value(m) => PyValueError::new_err(m),
             Error::Key(m) => PyKeyError::new_err(m),
@@ -184,7 +184,7 @@ impl From<Error> for PyErr {
 
 /// Creates a `ScriptError`. It is a `SyntaxError`: its arguments are the message and the source location, so Python's
 /// traceback shows the user's line with a caret.
-fn raise_script(problem: ScriptProblem) -> PyErr {
+fn new_script_error(problem: ScriptProblem) -> PyErr {
     Python::attach(|py| {
         let class = match script_error(py) {
             Ok(class) => class,
@@ -246,7 +246,7 @@ impl From<VmError> for Error {
                 None => Error::Vm(source.to_string()),
             },
             VmError::Plain(error) => (*error).into(),
-            VmError::Traced { error, trace } => Error::from(*error).traced(&trace),
+            VmError::Traced { error, trace } => Error::from(*error).with_trace(&trace),
             VmError::Arity { .. } => Error::Call(e.to_string()),
             VmError::Check(kind, text) => check_error(kind, text),
             VmError::Tensor(e) => e.into(),

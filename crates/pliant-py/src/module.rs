@@ -57,7 +57,7 @@ impl IRModule {
     }
 
     /// A function of the module as a Python object, whose parts stay identical as long as the module lives.
-    fn wrap_function<'py>(
+    fn wrap_retained<'py>(
         &self,
         py: Python<'py>,
         func: &ir::BaseFunc,
@@ -83,7 +83,7 @@ impl IRModule {
 ///
 /// # Errors
 /// `TypeError` for any other object.
-pub fn name_of(obj: &Bound<'_, PyAny>) -> Result<String> {
+pub fn global_name(obj: &Bound<'_, PyAny>) -> Result<String> {
     if let Ok(s) = obj.cast::<PyString>() {
         return Ok(s.to_string());
     }
@@ -113,7 +113,7 @@ impl IRModule {
         let entries: Result<Vec<_>> = functions
             .into_iter()
             .flatten()
-            .map(|(name, func)| Ok((Arc::from(name_of(&name)?), func)))
+            .map(|(name, func)| Ok((Arc::from(global_name(&name)?), func)))
             .collect();
         let entries = entries?;
         for (name, func) in entries.iter().zip(build_functions(&entries)?) {
@@ -144,10 +144,10 @@ impl IRModule {
         slf: &Bound<'py, Self>,
         name: &Bound<'py, PyAny>,
     ) -> Result<Bound<'py, PyAny>> {
-        let key = name_of(name)?;
+        let key = global_name(name)?;
         let module = slf.get().snapshot();
         let Some(func) = module.get(&key) else { return Err(unknown_function(&module, &key)) };
-        let func = slf.get().wrap_function(name.py(), func, &key)?;
+        let func = slf.get().wrap_retained(name.py(), func, &key)?;
         if let Ok(func) = func.cast::<Function>() {
             func.get().set_module(slf);
         }
@@ -155,7 +155,7 @@ impl IRModule {
     }
 
     fn __setitem__(&self, name: &Bound<'_, PyAny>, func: &Bound<'_, PyAny>) -> Result<()> {
-        let name = name_of(name)?;
+        let name = global_name(name)?;
         let built = named_func(func, || global_types(&self.snapshot()))?;
         self.edit(|m| m.insert(name, built));
         self.owners.retain_object(func, &self.snapshot());
@@ -163,7 +163,7 @@ impl IRModule {
     }
 
     fn __delitem__(&self, name: &Bound<'_, PyAny>) -> Result<()> {
-        let key = name_of(name)?;
+        let key = global_name(name)?;
         match self.edit(|m| m.remove(&key)) {
             Some(_) => Ok(()),
             None => Err(unknown_function(&self.snapshot(), &key)),
@@ -171,7 +171,7 @@ impl IRModule {
     }
 
     fn __contains__(&self, name: &Bound<'_, PyAny>) -> Result<bool> {
-        let key = name_of(name)?;
+        let key = global_name(name)?;
         Ok(self.edit(|m| m.get(&key).is_some()))
     }
 
@@ -189,7 +189,7 @@ impl IRModule {
     fn functions<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyDict>> {
         let dict = PyDict::new(py);
         for (name, func) in &self.snapshot().functions {
-            dict.set_item(global_var(py, name)?, self.wrap_function(py, func, name)?)?;
+            dict.set_item(global_var(py, name)?, self.wrap_retained(py, func, name)?)?;
         }
         Ok(dict)
     }
@@ -202,7 +202,7 @@ impl IRModule {
         self.snapshot()
             .functions
             .iter()
-            .map(|(name, func)| Ok((global_var(py, name)?, self.wrap_function(py, func, name)?)))
+            .map(|(name, func)| Ok((global_var(py, name)?, self.wrap_retained(py, func, name)?)))
             .collect()
     }
 
@@ -301,7 +301,7 @@ impl IRModule {
         self.snapshot()
             .functions
             .iter()
-            .map(|(name, func)| self.wrap_function(py, func, name))
+            .map(|(name, func)| self.wrap_retained(py, func, name))
             .collect()
     }
 
@@ -312,9 +312,9 @@ impl IRModule {
         name: &Bound<'py, PyAny>,
         default: Option<Bound<'py, PyAny>>,
     ) -> Result<Option<Bound<'py, PyAny>>> {
-        let key = name_of(name)?;
+        let key = global_name(name)?;
         match self.snapshot().get(&key) {
-            Some(func) => Ok(Some(self.wrap_function(name.py(), func, &key)?)),
+            Some(func) => Ok(Some(self.wrap_retained(name.py(), func, &key)?)),
             None => Ok(default),
         }
     }
@@ -324,7 +324,7 @@ impl IRModule {
         let mut module = self.snapshot();
         let mut renamed: FxHashMap<Arc<str>, Arc<str>> = FxHashMap::default();
         for (old, new) in replacements {
-            let (old, new) = (name_of(&old)?, name_of(&new)?);
+            let (old, new) = (global_name(&old)?, global_name(&new)?);
             if module.get(&old).is_none() {
                 return Err(unknown_function(&module, &old));
             }

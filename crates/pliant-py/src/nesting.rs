@@ -17,24 +17,24 @@ thread_local! {
 }
 
 /// One level of a recursive conversion. The level ends when this value is dropped.
-pub struct Level(());
+pub struct NestingLevel(());
 
-impl Level {
+impl NestingLevel {
     /// Enters one more level of nested values.
     ///
     /// # Errors
     /// `ValueError` if the depth exceeds [`MAX_NESTING`].
-    pub fn enter(what: &str) -> Result<Level> {
+    pub fn enter(what: &str) -> Result<NestingLevel> {
         let depth = DEPTH.get();
         if depth >= MAX_NESTING {
             return Err(too_deep(what));
         }
         DEPTH.set(depth + 1);
-        Ok(Level(()))
+        Ok(NestingLevel(()))
     }
 }
 
-impl Drop for Level {
+impl Drop for NestingLevel {
     fn drop(&mut self) {
         DEPTH.set(DEPTH.get() - 1);
     }

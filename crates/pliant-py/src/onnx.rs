@@ -34,12 +34,12 @@ pub fn import_onnx<'py>(
     shapes: Option<Bound<'py, PyDict>>,
     dtypes: Option<Bound<'py, PyDict>>,
     limits: Option<Bound<'py, PyDict>>,
-    facts: Option<Facts>,
+    facts: Option<ShapeFacts>,
 ) -> Result<ImportedModel<'py>> {
     let dtype = |(name, dtype): (Bound<'py, PyAny>, Bound<'py, PyAny>)| {
         let name: String = name.extract()?;
         let parsed =
-            parse_dtype(&dtype).map_err(|e| e.prefixed(&format!("dtype_dict of '{name}': ")))?;
+            parse_dtype(&dtype).map_err(|e| e.with_prefix(&format!("dtype_dict of '{name}': ")))?;
         Ok((name, parsed))
     };
     let facts = facts.unwrap_or_default();
@@ -74,7 +74,7 @@ type DeclaredDim = (usize, Option<String>, Option<i64>, Option<i64>);
 /// by fixed sizes.
 #[derive(Default, FromPyObject)]
 #[pyo3(from_item_all)]
-pub struct Facts {
+pub struct ShapeFacts {
     dynamic: Vec<(String, Vec<DeclaredDim>)>,
     divisible: Vec<(String, i64)>,
     allow_specialization: bool,

@@ -62,12 +62,12 @@ fn cost(file: &SourceFile) -> usize {
 
 /// Adds a text before it is parsed.
 pub fn add_source(file: SourceFile) -> FileId {
-    with(|sources| sources.add(file, MAX_BYTES))
+    with_locked(|sources| sources.add(file, MAX_BYTES))
 }
 
 /// Adds a model. Its nodes are named after they have been read.
 pub fn add_graph(name: &str) -> FileId {
-    with(|sources| {
+    with_locked(|sources| {
         sources.bytes += OVERHEAD;
         sources.map.add_graph(name)
     })
@@ -75,7 +75,7 @@ pub fn add_graph(name: &str) -> FileId {
 
 /// Sets the names of a model's nodes.
 pub fn name_nodes(graph: FileId, names: &str) {
-    with(|sources| {
+    with_locked(|sources| {
         sources.bytes += names.len();
         sources.map.name_nodes(graph, names);
         sources.drop_oldest(MAX_BYTES);
@@ -84,10 +84,10 @@ pub fn name_nodes(graph: FileId, names: &str) {
 
 /// Calls `work` with the stored texts.
 pub fn with_sources<T>(work: impl FnOnce(&SourceMap) -> T) -> T {
-    with(|sources| work(&sources.map))
+    with_locked(|sources| work(&sources.map))
 }
 
-fn with<T>(work: impl FnOnce(&mut Sources) -> T) -> T {
+fn with_locked<T>(work: impl FnOnce(&mut Sources) -> T) -> T {
     let mut sources = SOURCES.lock().unwrap_or_else(PoisonError::into_inner);
     work(sources.get_or_insert_with(Sources::default))
 }
@@ -95,5 +95,5 @@ fn with<T>(work: impl FnOnce(&mut Sources) -> T) -> T {
 /// The number of stored texts, and their size in bytes.
 #[pyo3::pyfunction]
 pub fn source_texts() -> (usize, usize) {
-    with(|sources| (sources.ids.len(), sources.bytes))
+    with_locked(|sources| (sources.ids.len(), sources.bytes))
 }

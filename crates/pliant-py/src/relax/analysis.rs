@@ -286,16 +286,16 @@ pub fn static_struct_info<'py>(info: &Bound<'py, PyAny>) -> Result<Bound<'py, Py
 }
 
 fn without_dims(info: &SInfo) -> SInfo {
-    use crate::relax::sinfo::SShape;
+    use crate::relax::sinfo::ShapeInfo;
     match info {
         SInfo::Prim(dtype, _) => SInfo::Prim(*dtype, None),
         SInfo::Shape(..) => SInfo::Shape(None, info.ndim().map(|n| n as u32)),
         SInfo::Tensor(shape, dtype) => {
             let rank = match shape {
-                SShape::Var(v) => sinfo_of(v).and_then(|i| i.ndim()),
+                ShapeInfo::Var(v) => sinfo_of(v).and_then(|i| i.ndim()),
                 _ => info.ndim(),
             };
-            let shape = rank.map_or(SShape::Unknown, |n| SShape::Rank(n as u32));
+            let shape = rank.map_or(ShapeInfo::Unknown, |n| ShapeInfo::Rank(n as u32));
             SInfo::Tensor(shape, *dtype)
         }
         SInfo::Tuple(fields) => SInfo::Tuple(fields.iter().map(without_dims).collect()),

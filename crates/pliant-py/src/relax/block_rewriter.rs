@@ -89,10 +89,10 @@ impl BlockRewriter {
             }
             first
         };
-        let made = wrap_owned_block(py, &owner, block)?;
+        let new_block = wrap_owned_block(py, &owner, block)?;
         match original {
-            Some(original) if made.eq(original)? => Ok(original.clone()),
-            _ => Ok(made),
+            Some(original) if new_block.eq(original)? => Ok(original.clone()),
+            _ => Ok(new_block),
         }
     }
 
@@ -170,10 +170,10 @@ impl BlockRewriter {
             let mut inner = owner.lock();
             inner.rebind(&old, &var_node, &value_node)
         })?;
-        let made = in_func(&owner, e);
+        let bound = in_func(&owner, e);
         match var.cast::<Expr>() {
-            Ok(v) if v.get().node.same(&made) => Ok(var.clone()),
-            _ => wrap(var.py(), made),
+            Ok(v) if v.get().node.same(&bound) => Ok(var.clone()),
+            _ => wrap(var.py(), bound),
         }
     }
 }
@@ -201,10 +201,10 @@ impl crate::relax::func_owner::OwnerState {
         };
         let ty = cast.unwrap_or(func.expr_ty(e));
         let data = func.var(v).clone();
-        let kept = ty == data.ty
+        let same_type = ty == data.ty
             || (type_lattice::is_subtype(func, ty, data.ty).is_yes()
                 && type_lattice::is_subtype(func, data.ty, ty).is_yes());
-        let v = if kept {
+        let v = if same_type {
             v
         } else {
             let name = self.builder()?.unique_name(&data.name);

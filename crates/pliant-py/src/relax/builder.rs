@@ -282,12 +282,12 @@ impl BlockBuilder {
         func_name: &str,
     ) -> Result<Bound<'py, PyAny>> {
         let mut base = base_func(func, || self.globals())?;
-        if let (Ok(given), BaseFunc::Relax(made)) = (func.cast::<Function>(), &mut base)
-            && given.get().known_name().is_none()
-            && !made.attrs.contains_key(GLOBAL_SYMBOL)
+        if let (Ok(function), BaseFunc::Relax(relax_func)) = (func.cast::<Function>(), &mut base)
+            && function.get().known_name().is_none()
+            && !relax_func.attrs.contains_key(GLOBAL_SYMBOL)
         {
             // A function that was built here and has no public name is private to the module.
-            Arc::make_mut(made).private = true;
+            Arc::make_mut(relax_func).private = true;
         }
         let mut guarded = self.state();
         let state = &mut *guarded;
@@ -305,7 +305,7 @@ impl BlockBuilder {
 
     /// Replaces a function of the module.
     fn update_func(&self, gv: &Bound<'_, PyAny>, updated_func: &Bound<'_, PyAny>) -> Result<()> {
-        let name = crate::module::name_of(gv)?;
+        let name = crate::module::global_name(gv)?;
         let base = base_func(updated_func, || self.globals())?;
         let mut state = self.state();
         if let Some(func) = base.as_relax() {
@@ -348,10 +348,10 @@ impl BlockBuilder {
             let e = inner.builder()?.operand(e);
             let vars = std::mem::take(&mut inner.vars);
             let mut call = TeCall::with_vars(inner.builder()?.func_mut(), vars);
-            let made = call.tensor(e);
+            let tensor = call.tensor(e);
             let (_, vars) = call.finish();
             inner.vars = vars;
-            let tensor = made.map_err(|e| Error::Compile(e.to_string()))?;
+            let tensor = tensor.map_err(|e| Error::Compile(e.to_string()))?;
             let letter = char::from(b'A' + (index % 26) as u8);
             let name =
                 if index < 26 { letter.to_string() } else { format!("{letter}{}", index / 26) };

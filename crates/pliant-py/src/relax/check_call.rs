@@ -15,7 +15,7 @@ use crate::error::{Error, Result};
 use crate::relax::func_owner::{ALREADY_LOCKED, FuncOwner};
 use crate::relax::lower::infer_error;
 use crate::relax::node::{CallNode, CalleeNode, FreeVar, Node, NodeRef};
-use crate::relax::sinfo::{Fields, SInfo, SShape, sinfo_of, to_type};
+use crate::relax::sinfo::{SInfo, ShapeInfo, TypeList, sinfo_of, to_type};
 
 /// Maximum depth of literal tuples whose fields are checked.
 const MAX_TUPLES: u32 = 4;
@@ -41,7 +41,7 @@ pub fn check_call(call: &CallNode) -> Result<()> {
 }
 
 fn check_with_type_rule(op: Op, call: &CallNode) -> Result<()> {
-    let args: Option<Vec<NodeRef>> = call.args.iter().map(|a| stand_in(a, 0)).collect();
+    let args: Option<Vec<NodeRef>> = call.args.iter().map(|a| operand_for_check(a, 0)).collect();
     let Some(args) = args else { return Ok(()) };
     let (attrs, ty_args) =
         (call.attrs.clone(), call.ty_args.iter().map(without_shape_vars).collect());
@@ -50,14 +50,14 @@ fn check_with_type_rule(op: Op, call: &CallNode) -> Result<()> {
         return Err(infer_error(op, &e));
     }
     let operands = call.args.clone();
-    if call.attrs.is_empty() || !operands.iter().any(is_unknown) {
+    if call.attrs.is_empty() || !operands.iter().any(may_have_unknown_rank) {
         return Ok(());
     }
     // An attribute that is invalid for all operands is invalid for operands of these ranks.
     for rank in RANKS {
         call.args = operands
             .iter()
-            .map(|a| if is_unknown(a) { var_of_rank(a, rank) } else { a.clone() })
+            .map(|a| if may_have_unknown_rank(a) { var_of_rank(a, rank) } else { a.clone() })
             .collect();
         match run_type_rule(op, &call)? {
             Ok(()) => break,
@@ -84,20 +84,20 @@ fn run_type_rule(op: Op, call: &CallNode) -> Result<std::result::Result<(), Infe
 }
 
 /// Whether an operand is a tensor of unknown rank, or may be one.
-fn is_unknown(node: &NodeRef) -> bool {
+fn may_have_unknown_rank(node: &NodeRef) -> bool {
     let Node::Var(v) = node.get() else { return false };
-    matches!(v.0.sinfo, Some(SInfo::Object | SInfo::Tensor(SShape::Unknown, _)))
+    matches!(v.0.sinfo, Some(SInfo::Object | SInfo::Tensor(ShapeInfo::Unknown, _)))
 }
 
 fn var_of_rank(node: &NodeRef, rank: u32) -> NodeRef {
     let dtype = sinfo_of(node).and_then(|info| info.dtype());
-    let info = SInfo::Tensor(SShape::Rank(rank), dtype);
+    let info = SInfo::Tensor(ShapeInfo::Rank(rank), dtype);
     NodeRef::new(Node::Var(FreeVar::new("x", Some(info), false)))
 }
 
 /// A replacement for an operand in the check: the operand itself if it is a literal, otherwise a variable of its type.
 /// `None` for operands that are meaningful only in their function.
-fn stand_in(node: &NodeRef, depth: u32) -> Option<NodeRef> {
+fn operand_for_check(node: &NodeRef, depth: u32) -> Option<NodeRef> {
     Some(match node.get() {
         Node::Constant(_)
         | Node::Scalar(_)
@@ -107,7 +107,7 @@ fn stand_in(node: &NodeRef, depth: u32) -> Option<NodeRef> {
         | Node::DType(_) => node.clone(),
         Node::Tuple(fields) if depth < MAX_TUPLES => {
             let fields: Option<Vec<NodeRef>> =
-                fields.iter().map(|f| stand_in(f, depth + 1)).collect();
+                fields.iter().map(|f| operand_for_check(f, depth + 1)).collect();
             NodeRef::new(Node::Tuple(fields?))
         }
         Node::Call(CallNode { callee: CalleeNode::Op(NULL_VALUE), .. }) => node.clone(),
@@ -145,16 +145,16 @@ fn var_of_same_type(node: &NodeRef) -> NodeRef {
 /// The type without shape variables, because these belong to other functions.
 fn without_shape_vars(info: &SInfo) -> SInfo {
     match info {
-        SInfo::Tensor(SShape::Var(_), dtype) => {
+        SInfo::Tensor(ShapeInfo::Var(_), dtype) => {
             let shape = match info.ndim().and_then(|n| u32::try_from(n).ok()) {
-                Some(rank) => SShape::Rank(rank),
-                None => SShape::Unknown,
+                Some(rank) => ShapeInfo::Rank(rank),
+                None => ShapeInfo::Unknown,
             };
             SInfo::Tensor(shape, *dtype)
         }
         // The recursion is bounded, because the depth of types is.
         SInfo::Tuple(fields) => {
-            SInfo::Tuple(fields.iter().map(without_shape_vars).collect::<Fields>())
+            SInfo::Tuple(fields.iter().map(without_shape_vars).collect::<TypeList>())
         }
         _ => info.clone(),
     }

@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 
 use crate::error::{Error, Result};
-use crate::nesting::Level;
+use crate::nesting::NestingLevel;
 use crate::relax::classes::Expr as PyExpr;
 use crate::relax::classes::struct_info::StructInfo;
 use crate::relax::node::{Node, NodeRef, Scalar};
@@ -138,7 +138,7 @@ pub fn is_symbolic(obj: &Bound<'_, PyAny>) -> Result<bool> {
         });
     }
     if obj.is_instance_of::<PyList>() || obj.is_instance_of::<PyTuple>() {
-        let _level = Level::enter("attributes")?;
+        let _level = NestingLevel::enter("attributes")?;
         for item in obj.try_iter()? {
             if is_symbolic(&item?)? {
                 return Ok(true);
@@ -156,7 +156,7 @@ pub fn immutable_tensor(tensor: Tensor) -> Result<Tensor> {
 
 /// Converts a sequence: one of sizes to a shape, one of expressions to a tuple.
 fn sequence(obj: &Bound<'_, PyAny>) -> Result<Node> {
-    let _level = Level::enter("tuples")?;
+    let _level = NestingLevel::enter("tuples")?;
     let items: Vec<Bound<'_, PyAny>> = obj.try_iter()?.collect::<PyResult<_>>()?;
     let exprs = items.iter().any(|i| i.is_instance_of::<PyExpr>());
     if !exprs {
@@ -201,7 +201,7 @@ pub fn arg_list(obj: &Bound<'_, PyAny>) -> Result<Vec<NodeRef>> {
 /// # Errors
 /// `TypeError` for a value that cannot be an attribute.
 pub fn attr_value(obj: &Bound<'_, PyAny>) -> Result<AttrValue> {
-    let _level = Level::enter("attributes")?;
+    let _level = NestingLevel::enter("attributes")?;
     if obj.is_none() {
         return Ok(AttrValue::None);
     }

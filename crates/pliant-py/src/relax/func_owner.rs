@@ -76,7 +76,7 @@ pub struct OwnerState {
     base: Option<(Arc<FuncOwner>, u32)>,
     /// The identities of expressions that were imported from elsewhere.
     idents: FxHashMap<ir::Expr, Ident>,
-    /// The inverse of `aliases`.
+    /// The inverse of `idents`.
     exprs_by_ident: FxHashMap<Ident, ir::Expr>,
     /// The results of imports from other functions, by their `uid`.
     pub(super) import_memos: FxHashMap<u64, ImportMemo>,

@@ -376,8 +376,8 @@ impl Function {
         let (py, node) = (slf.py(), &slf.as_super().node);
         let attrs = attrs_of(node);
         // A local function has no public name.
-        let whole = matches!(node.get(), Node::Root(_) | Node::Func(_));
-        let name = slf.name.clone().filter(|_| whole);
+        let is_root = matches!(node.get(), Node::Root(_) | Node::Func(_));
+        let name = slf.name.clone().filter(|_| is_root);
         let name = name.filter(|_| !Self::private(slf));
         attrs_dict(py, &with_symbol(attrs, name.as_deref()))
     }
@@ -494,10 +494,10 @@ impl Function {
     #[pyo3(signature = (show_meta=false, name=None))]
     fn script(slf: PyRef<'_, Self>, show_meta: bool, name: Option<&str>) -> Result<String> {
         let node = slf.as_super().node.clone();
-        let own = Self::__name__(slf);
+        let own_name = Self::__name__(slf);
         let options = PrintOptions { show_meta, ..PrintOptions::default() };
         let func = ir_function(&node)?;
-        Ok(print_function(name.unwrap_or(&own), &func, pliant_ops::registry(), &options))
+        Ok(print_function(name.unwrap_or(&own_name), &func, pliant_ops::registry(), &options))
     }
 
     /// Prints the script, with colours on a terminal.

@@ -269,7 +269,7 @@ impl OwnerState {
                     let fill = signature.operand_kind(i) == OperandKind::Fill;
                     let tensor =
                         if fill { fill_tensor(*s, dtype) } else { scalar_tensor(*s, dtype) };
-                    let tensor = tensor.map_err(|e| e.prefixed(&format!("{op}: ")))?;
+                    let tensor = tensor.map_err(|e| e.with_prefix(&format!("{op}: ")))?;
                     self.func_and_vars()?.0.constant(tensor)
                 }
                 (Node::Scalar(s), None) => self.scalar(*s)?,

@@ -297,9 +297,9 @@ impl OwnerState {
         e: ir::Expr,
     ) -> Result<Option<ir::Var>> {
         let ident = owner.lock().ident(e);
-        let Some(here) = self.find_expr(ident) else { return Ok(None) };
+        let Some(local_expr) = self.find_expr(ident) else { return Ok(None) };
         let builder = self.builder()?;
-        Ok(match *builder.func().expr(here) {
+        Ok(match *builder.func().expr(local_expr) {
             ExprData::Var(v) if builder.value_of(v).is_none() => Some(v),
             _ => None,
         }
@@ -401,10 +401,10 @@ impl OwnerState {
             self.builder()?.push_param(var);
             params.push(var);
         }
-        let outer = std::mem::replace(&mut self.impure, false);
+        let outer_impure = std::mem::replace(&mut self.impure, false);
         let result = self.body(&parts.body)?;
         let pure = parts.pure.unwrap_or(!self.impure);
-        self.impure = outer;
+        self.impure = outer_impure;
         let result = self.builder()?.operand(result);
         let ret = match &parts.ret {
             Some(_) => self.result_ty(parts, &params, result)?,

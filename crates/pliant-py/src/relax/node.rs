@@ -22,9 +22,9 @@ use crate::relax::sinfo::SInfo;
 
 /// A shared node.
 #[derive(Clone)]
-pub struct NodeRef(Arc<NodeBox>);
+pub struct NodeRef(Arc<NodeInner>);
 
-struct NodeBox(Node, u32);
+struct NodeInner(Node, u32);
 
 /// The kinds of expressions.
 pub enum Node {
@@ -150,7 +150,7 @@ impl NodeRef {
     /// A new node.
     pub fn new(node: Node) -> Self {
         let depth = depth_of(&node);
-        NodeRef(Arc::new(NodeBox(node, depth)))
+        NodeRef(Arc::new(NodeInner(node, depth)))
     }
 
     /// The nesting depth of the types and functions in the node. Operands of operators are not counted.
@@ -254,7 +254,7 @@ fn take_children(node: Node, stack: &mut Vec<NodeRef>) {
     }
 }
 
-impl Drop for NodeBox {
+impl Drop for NodeInner {
     fn drop(&mut self) {
         if !matches!(self.0, Node::Tuple(_) | Node::GetItem(..) | Node::Call(_)) {
             return;

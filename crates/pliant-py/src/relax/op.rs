@@ -217,7 +217,7 @@ impl OpFunction {
         let symbolic = is_symbolic(value)?;
         if symbolic && self.sig.symbolic == Some(name) {
             *symbolic_operand =
-                Some(required_operand(value).map_err(|e| e.prefixed(&operand_prefix()))?);
+                Some(required_operand(value).map_err(|e| e.with_prefix(&operand_prefix()))?);
             list.set(name, AttrValue::None);
             return Ok(());
         }
@@ -233,7 +233,7 @@ impl OpFunction {
                 self.op.short_name(),
                 self.signature_text()
             )),
-            false => e.prefixed(&operand_prefix()),
+            false => e.with_prefix(&operand_prefix()),
         });
         list.set(name, converted?);
         Ok(())
@@ -242,12 +242,12 @@ impl OpFunction {
     fn operand(&self, spec: &OperandSpec, obj: &Bound<'_, PyAny>) -> Result<Option<NodeRef>> {
         // The data type of a created tensor may be given by name.
         if spec.name == "dtype" && obj.is_instance_of::<PyString>() {
-            let dtype = parse_dtype(obj).map_err(|e| e.prefixed(&self.operand_prefix(spec)))?;
+            let dtype = parse_dtype(obj).map_err(|e| e.with_prefix(&self.operand_prefix(spec)))?;
             return Ok(Some(NodeRef::new(Node::DType(dtype))));
         }
         let mut node = operand(obj).map_err(|e| match e {
             Error::Type(m) => self.error(&format!("operand '{}': {m}", spec.name)),
-            other => other.prefixed(&self.operand_prefix(spec)),
+            other => other.with_prefix(&self.operand_prefix(spec)),
         })?;
         // An empty list is a shape only if the operand takes sizes. Otherwise it is an empty tuple.
         if spec.kind != OperandKind::Sizes
@@ -430,23 +430,23 @@ pub fn call_kernel<'py>(
         let name: String = name.extract()?;
         let what = || format!("call_kernel: '{name}': ");
         if declared.operand(&name).is_some() {
-            args.push(required_operand(&value).map_err(|e| e.prefixed(&what()))?);
+            args.push(required_operand(&value).map_err(|e| e.with_prefix(&what()))?);
             operands.push(AttrValue::str(&name));
         } else {
-            let value = attr_value(&value).map_err(|e| e.prefixed(&what()))?;
+            let value = attr_value(&value).map_err(|e| e.with_prefix(&what()))?;
             attributes.push((name.into(), value));
         }
     }
-    let mut own = Vec::new();
+    let mut axes_attrs = Vec::new();
     for (name, list) in axes.into_iter().flatten() {
-        let list = attr_value(&list).map_err(|e| e.prefixed("call_kernel: 'axes': "))?;
-        own.push((name.extract::<String>()?.into(), list));
+        let list = attr_value(&list).map_err(|e| e.with_prefix("call_kernel: 'axes': "))?;
+        axes_attrs.push((name.extract::<String>()?.into(), list));
     }
     let mut outs = sinfo_list(out_sinfo)?;
     if outs.len() > 1 {
         outs = vec![SInfo::Tuple(outs.into_iter().collect())];
     }
-    let attrs = kernel_attrs(declared, operands, own, attributes);
+    let attrs = kernel_attrs(declared, operands, axes_attrs, attributes);
     let call = CallNode { callee: CalleeNode::Op(CALL_KERNEL), args, attrs, ty_args: outs };
     check_call(&call)?;
     wrap(out_sinfo.py(), NodeRef::new(Node::Call(call)))

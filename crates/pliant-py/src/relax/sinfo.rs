@@ -24,29 +24,29 @@ pub enum SInfo {
     /// A shape, with its dims or its rank if known.
     Shape(Option<Vec<te::Expr>>, Option<u32>),
     /// A tensor.
-    Tensor(SShape, Option<DType>),
+    Tensor(ShapeInfo, Option<DType>),
     /// A tuple.
-    Tuple(Fields),
+    Tuple(TypeList),
     /// A function: the types of the parameters if known, the result type, and whether calls have no side effects.
-    Func(Option<Fields>, Arc<SInfo>, bool),
+    Func(Option<TypeList>, Arc<SInfo>, bool),
 }
 
 /// A list of types together with its nesting depth.
 #[derive(Clone)]
-pub struct Fields {
+pub struct TypeList {
     items: Arc<[SInfo]>,
     depth: u32,
 }
 
-impl FromIterator<SInfo> for Fields {
-    fn from_iter<I: IntoIterator<Item = SInfo>>(items: I) -> Fields {
+impl FromIterator<SInfo> for TypeList {
+    fn from_iter<I: IntoIterator<Item = SInfo>>(items: I) -> TypeList {
         let items: Arc<[SInfo]> = items.into_iter().collect();
         let depth = items.iter().map(SInfo::depth).max().unwrap_or(0);
-        Fields { items, depth }
+        TypeList { items, depth }
     }
 }
 
-impl std::ops::Deref for Fields {
+impl std::ops::Deref for TypeList {
     type Target = [SInfo];
 
     fn deref(&self) -> &[SInfo] {
@@ -56,7 +56,7 @@ impl std::ops::Deref for Fields {
 
 /// What is known about the shape of a tensor.
 #[derive(Clone)]
-pub enum SShape {
+pub enum ShapeInfo {
     /// All dims are known.
     Dims(Vec<te::Expr>),
     /// The shape is the value of a variable.
@@ -83,7 +83,7 @@ impl SInfo {
             SInfo::Func(params, ret, _) => {
                 params.as_ref().map_or(0, |p| p.depth).max(ret.depth()) + 1
             }
-            SInfo::Tensor(SShape::Var(node), _) => node.depth() + 1,
+            SInfo::Tensor(ShapeInfo::Var(node), _) => node.depth() + 1,
             SInfo::Tensor(..) | SInfo::Object | SInfo::Prim(..) | SInfo::Shape(..) => 0,
         }
     }
@@ -100,9 +100,11 @@ impl SInfo {
     /// The rank of a tensor or shape, if known.
     pub fn ndim(&self) -> Option<usize> {
         match self {
-            SInfo::Tensor(SShape::Dims(dims), _) | SInfo::Shape(Some(dims), _) => Some(dims.len()),
-            SInfo::Tensor(SShape::Rank(n), _) | SInfo::Shape(None, Some(n)) => Some(*n as usize),
-            SInfo::Tensor(SShape::Var(shape), _) => match sinfo_of(shape)? {
+            SInfo::Tensor(ShapeInfo::Dims(dims), _) | SInfo::Shape(Some(dims), _) => {
+                Some(dims.len())
+            }
+            SInfo::Tensor(ShapeInfo::Rank(n), _) | SInfo::Shape(None, Some(n)) => Some(*n as usize),
+            SInfo::Tensor(ShapeInfo::Var(shape), _) => match sinfo_of(shape)? {
                 SInfo::Shape(Some(dims), _) => Some(dims.len()),
                 SInfo::Shape(None, n) => n.map(|n| n as usize),
                 _ => None,
@@ -114,7 +116,7 @@ impl SInfo {
     /// The dims of a tensor or shape, if all are known.
     pub fn dims(&self) -> Option<&[te::Expr]> {
         match self {
-            SInfo::Tensor(SShape::Dims(dims), _) | SInfo::Shape(Some(dims), _) => Some(dims),
+            SInfo::Tensor(ShapeInfo::Dims(dims), _) | SInfo::Shape(Some(dims), _) => Some(dims),
             _ => None,
         }
     }
@@ -142,10 +144,10 @@ impl SInfo {
             (SInfo::Tensor(s, d), SInfo::Tensor(t, e)) => {
                 d == e
                     && match (s, t) {
-                        (SShape::Dims(a), SShape::Dims(b)) => dims_same(a, b),
-                        (SShape::Var(a), SShape::Var(b)) => a.same(b),
-                        (SShape::Rank(a), SShape::Rank(b)) => a == b,
-                        (SShape::Unknown, SShape::Unknown) => true,
+                        (ShapeInfo::Dims(a), ShapeInfo::Dims(b)) => dims_same(a, b),
+                        (ShapeInfo::Var(a), ShapeInfo::Var(b)) => a.same(b),
+                        (ShapeInfo::Rank(a), ShapeInfo::Rank(b)) => a == b,
+                        (ShapeInfo::Unknown, ShapeInfo::Unknown) => true,
                         _ => false,
                     }
             }
@@ -187,14 +189,14 @@ impl fmt::Display for SInfo {
             SInfo::Tensor(shape, dtype) => {
                 let mut parts = Vec::new();
                 match shape {
-                    SShape::Dims(dims) => parts.push(format_shape(dims)),
-                    SShape::Var(_) => parts.push("shape variable".to_string()),
-                    SShape::Rank(_) | SShape::Unknown => {}
+                    ShapeInfo::Dims(dims) => parts.push(format_shape(dims)),
+                    ShapeInfo::Var(_) => parts.push("shape variable".to_string()),
+                    ShapeInfo::Rank(_) | ShapeInfo::Unknown => {}
                 }
                 if let Some(dtype) = dtype {
                     parts.push(format!("dtype=\"{dtype}\""));
                 }
-                if let SShape::Rank(n) = shape {
+                if let ShapeInfo::Rank(n) = shape {
                     parts.push(format!("ndim={n}"));
                 }
                 if parts.is_empty() {
@@ -261,13 +263,13 @@ pub fn to_type(state: &mut OwnerState, info: &SInfo) -> Result<Type> {
         },
         SInfo::Tensor(shape, dtype) => {
             let shape = match shape {
-                SShape::Dims(dims) => {
+                ShapeInfo::Dims(dims) => {
                     let (func, vars) = state.func_and_vars()?;
                     TensorShape::Dims(dims_to_syms(func, vars, dims)?.into())
                 }
-                SShape::Var(node) => TensorShape::Var(shape_var(state, node)?),
-                SShape::Rank(n) => TensorShape::Rank(*n),
-                SShape::Unknown => TensorShape::Unknown,
+                ShapeInfo::Var(node) => TensorShape::Var(shape_var(state, node)?),
+                ShapeInfo::Rank(n) => TensorShape::Rank(*n),
+                ShapeInfo::Unknown => TensorShape::Unknown,
             };
             TypeData::Tensor { shape, dtype: *dtype }
         }
@@ -318,10 +320,10 @@ pub fn from_type(
         TypeData::Shape { dims: d, ndim } => SInfo::Shape(d.as_ref().map(|d| dims(d, vars)), *ndim),
         TypeData::Tensor { shape, dtype } => {
             let shape = match shape {
-                TensorShape::Dims(d) => SShape::Dims(dims(d, vars)),
-                TensorShape::Var(v) => SShape::Var(wrap_var(*v)),
-                TensorShape::Rank(n) => SShape::Rank(*n),
-                TensorShape::Unknown => SShape::Unknown,
+                TensorShape::Dims(d) => ShapeInfo::Dims(dims(d, vars)),
+                TensorShape::Var(v) => ShapeInfo::Var(wrap_var(*v)),
+                TensorShape::Rank(n) => ShapeInfo::Rank(*n),
+                TensorShape::Unknown => ShapeInfo::Unknown,
             };
             SInfo::Tensor(shape, *dtype)
         }
@@ -343,7 +345,7 @@ pub fn free_sinfo(node: &NodeRef) -> Option<SInfo> {
         Node::Var(v) => v.0.sinfo.clone()?,
         Node::Constant(t) => {
             let dims = t.shape().iter().map(|&d| te::int(d)).collect();
-            SInfo::Tensor(SShape::Dims(dims), Some(t.dtype()))
+            SInfo::Tensor(ShapeInfo::Dims(dims), Some(t.dtype()))
         }
         Node::Shape(dims) => SInfo::Shape(Some(dims.clone()), Some(dims.len() as u32)),
         Node::Prim(e) if e.ty().dtype.is_float() => SInfo::Prim(e.ty().dtype, None),

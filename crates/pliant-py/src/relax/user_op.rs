@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 
 use crate::error::{Error, Result};
-use crate::nesting::Level;
+use crate::nesting::NestingLevel;
 use crate::relax::convert::{attr_object, attr_value};
 use crate::te::tensor::Tensor;
 use crate::tir::classes::wrap;
@@ -72,7 +72,7 @@ fn call_user_function(
 
 /// An operand as it is passed to the user's function.
 fn te_arg_object<'py>(py: Python<'py>, arg: &TeArg) -> Result<Bound<'py, PyAny>> {
-    let _level = Level::enter("operands")?;
+    let _level = NestingLevel::enter("operands")?;
     Ok(match arg {
         TeArg::Tensor(tensor) => Bound::new(py, Tensor { tensor: tensor.clone() })?.into_any(),
         TeArg::Scalar(value) => wrap(py, value.clone())?,

@@ -106,7 +106,7 @@ impl Executable {
 }
 
 /// Compile options from Python keyword arguments.
-fn options(py: Python<'_>, kwargs: &Bound<'_, PyDict>) -> Result<CompileOptions> {
+fn compile_options(py: Python<'_>, kwargs: &Bound<'_, PyDict>) -> Result<CompileOptions> {
     let text = |key: &str, default: &str| -> Result<String> {
         match kwargs.get_item(key)? {
             Some(v) if !v.is_none() => Ok(v.str()?.to_string()),
@@ -255,7 +255,7 @@ pub fn compile_module(
     module: &Bound<'_, IRModule>,
     kwargs: &Bound<'_, PyDict>,
 ) -> Result<Executable> {
-    let options = options(py, kwargs)?;
+    let options = compile_options(py, kwargs)?;
     let module = module.get().snapshot();
     let compiled = run_detached(py, || {
         let _compiling = CompileGuard::begin();

@@ -26,7 +26,7 @@ pub struct Operand {
 }
 
 impl ExecBuilder {
-    fn with<T>(&self, work: impl FnOnce(&mut exec::ExecBuilder) -> T) -> Result<T> {
+    fn with_builder<T>(&self, work: impl FnOnce(&mut exec::ExecBuilder) -> T) -> Result<T> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         match state.as_mut() {
             Some(builder) => Ok(work(builder)),
@@ -51,7 +51,7 @@ impl ExecBuilder {
 
     /// An integer.
     fn imm(&self, value: i64) -> Result<Operand> {
-        Ok(Operand { arg: self.with(|b| b.imm(value))? })
+        Ok(Operand { arg: self.with_builder(|b| b.imm(value))? })
     }
 
     /// A constant, by its index (see `convert_constant`).
@@ -61,7 +61,7 @@ impl ExecBuilder {
 
     /// A function as a value.
     fn f(&self, name: &str) -> Result<Operand> {
-        Ok(Operand { arg: self.with(|b| b.f(name))? })
+        Ok(Operand { arg: self.with_builder(|b| b.f(name))? })
     }
 
     /// The register for discarded results.
@@ -82,7 +82,7 @@ impl ExecBuilder {
             Value::None => exec::Constant::None,
             other => return Err(Error::Type(format!("{} cannot be a constant", other.kind()))),
         };
-        Ok(Operand { arg: self.with(|b| b.c(constant))? })
+        Ok(Operand { arg: self.with_builder(|b| b.c(constant))? })
     }
 
     fn _begin_function(
@@ -106,12 +106,12 @@ impl ExecBuilder {
             )));
         }
         let params = names.into_iter().map(exec::Param::new).collect();
-        self.with(|b| b.begin_function(name, params, ""))?;
+        self.with_builder(|b| b.begin_function(name, params, ""))?;
         Ok(())
     }
 
     fn _end_function(&self) -> Result<()> {
-        self.with(exec::ExecBuilder::end_function)
+        self.with_builder(exec::ExecBuilder::end_function)
     }
 
     /// Calls a function. `dst` is the register operand for the result, or `None` to discard the result.
@@ -130,27 +130,27 @@ impl ExecBuilder {
             });
         }
         let dst = dst.map_or(Ok(exec::Reg::VOID), |d| register(d.get()))?;
-        self.with(|b| b.emit_call(name, &list, dst))?;
+        self.with_builder(|b| b.emit_call(name, &list, dst))?;
         Ok(())
     }
 
     /// Returns the value of a register.
     fn emit_ret(&self, result: &Bound<'_, Operand>) -> Result<()> {
         let reg = register(result.get())?;
-        self.with(|b| b.emit_ret(reg))?;
+        self.with_builder(|b| b.emit_ret(reg))?;
         Ok(())
     }
 
     /// Jumps by the given number of instructions.
     fn emit_goto(&self, pc_offset: i32) -> Result<()> {
-        self.with(|b| b.emit_goto(pc_offset))?;
+        self.with_builder(|b| b.emit_goto(pc_offset))?;
         Ok(())
     }
 
     /// Continues if the register holds a true value, otherwise jumps by the given number of instructions.
     fn emit_if(&self, cond: &Bound<'_, Operand>, false_offset: i32) -> Result<()> {
         let reg = register(cond.get())?;
-        self.with(|b| b.emit_if(reg, false_offset))?;
+        self.with_builder(|b| b.emit_if(reg, false_offset))?;
         Ok(())
     }
 

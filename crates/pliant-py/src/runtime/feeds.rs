@@ -87,7 +87,7 @@ pub fn requested_results<'py>(
     };
     let convert = |(i, value): (usize, &Bound<'py, PyAny>)| {
         let name = names.get(i).map_or_else(|| i.to_string(), |name| format!("'{name}'"));
-        to_numpy(value).map_err(|e| e.prefixed(&format!("output {name}: ")))
+        to_numpy(value).map_err(|e| e.with_prefix(&format!("output {name}: ")))
     };
     let Some(requested_outputs) = requested_outputs else {
         return Ok(PyList::new(

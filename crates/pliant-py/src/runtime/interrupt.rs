@@ -95,11 +95,11 @@ impl Drop for RunGuard<'_> {
 impl Drop for RunCounter {
     fn drop(&mut self) {
         let mut watched = lock(&WATCHED);
-        let ended: Vec<_> =
+        let unregistered: Vec<_> =
             watched.extract_if(.., |(_, runs)| Arc::ptr_eq(runs, &self.0)).collect();
         drop(watched);
         // VMs own Python objects, whose destructors may take locks.
-        drop(ended);
+        drop(unregistered);
     }
 }
 
@@ -120,8 +120,8 @@ fn wake_sleeper() {
         None => {
             fork_handlers::install();
             let builder = thread::Builder::new().name("pliant-signals".into());
-            let spawned = pliant_pool::start_helper(builder, watcher_loop);
-            *watcher = spawned.ok().map(|handle| handle.thread().clone());
+            let started = pliant_pool::start_helper(builder, watcher_loop);
+            *watcher = started.ok().map(|handle| handle.thread().clone());
             // If no thread could be started, the next run tries again.
             WATCHER_ASLEEP.store(watcher.is_none(), Ordering::SeqCst);
         }
@@ -146,19 +146,19 @@ mod fork_handlers {
     type Locks = (MutexGuard<'static, Option<Thread>>, MutexGuard<'static, WatchedVms>);
 
     thread_local! {
-        static HELD: RefCell<Option<Locks>> = const { RefCell::new(None) };
+        static LOCKS_DURING_FORK: RefCell<Option<Locks>> = const { RefCell::new(None) };
     }
 
-    extern "C" fn before() {
-        HELD.set(Some((lock(&WATCHER), lock(&WATCHED))));
+    extern "C" fn before_fork() {
+        LOCKS_DURING_FORK.set(Some((lock(&WATCHER), lock(&WATCHED))));
     }
 
     extern "C" fn in_parent() {
-        HELD.set(None);
+        LOCKS_DURING_FORK.set(None);
     }
 
     extern "C" fn in_child() {
-        if let Some((mut watcher, _watched)) = HELD.take() {
+        if let Some((mut watcher, _watched)) = LOCKS_DURING_FORK.take() {
             *watcher = None;
             WATCHER_ASLEEP.store(true, Ordering::SeqCst);
         }
@@ -171,7 +171,8 @@ mod fork_handlers {
             // SAFETY: the handlers live as long as the process, and they only lock, unlock and store. No thread forks
             // while it holds one of these locks, because the locked regions make no calls to unknown code. If
             // registration fails for lack of memory, forks are not protected.
-            let _ = unsafe { libc::pthread_atfork(Some(before), Some(in_parent), Some(in_child)) };
+            let _ =
+                unsafe { libc::pthread_atfork(Some(before_fork), Some(in_parent), Some(in_child)) };
         });
     }
 }
@@ -183,18 +184,21 @@ mod fork_handlers {
 }
 
 fn watcher_loop() {
-    let (mut idle, mut busy) = (0, 0);
+    let (mut idle_polls, mut busy_polls) = (0, 0);
     loop {
         thread::sleep(POLL_INTERVAL);
-        (idle, busy) =
-            if poll_active_runs(sigint::take_arrived()) { (0, busy + 1) } else { (idle + 1, 0) };
-        if busy == LONG_RUN_POLLS && has_default_handler() {
+        (idle_polls, busy_polls) = if poll_active_runs(sigint::take_arrived()) {
+            (0, busy_polls + 1)
+        } else {
+            (idle_polls + 1, 0)
+        };
+        if busy_polls == LONG_RUN_POLLS && has_default_handler() {
             sigint::listen();
-        } else if busy == 0 {
+        } else if busy_polls == 0 {
             sigint::stop_listening();
         }
-        if idle >= IDLE_POLLS {
-            idle = 0;
+        if idle_polls >= IDLE_POLLS {
+            idle_polls = 0;
             WATCHER_ASLEEP.store(true, Ordering::SeqCst);
             if poll_active_runs(false) {
                 WATCHER_ASLEEP.store(false, Ordering::SeqCst);

@@ -10,7 +10,7 @@ use pyo3::{PyTraverseError, PyVisit};
 use rustc_hash::FxHashMap;
 
 use crate::error::{Error, Result};
-use crate::nesting::Level;
+use crate::nesting::NestingLevel;
 use crate::runtime::array_import::borrow_tensor;
 use crate::runtime::ndarray::NDArray;
 use crate::runtime::packed::{PackedFunction, call_for_vm};
@@ -71,7 +71,7 @@ pub fn to_value(obj: &Bound<'_, PyAny>) -> Result<Value> {
 }
 
 fn sequence(obj: &Bound<'_, PyAny>) -> Result<Value> {
-    let _level = Level::enter("tuples")?;
+    let _level = NestingLevel::enter("tuples")?;
     let items: Vec<Bound<'_, PyAny>> = obj.try_iter()?.collect::<PyResult<_>>()?;
     let int = |i: &Bound<'_, PyAny>| i.is_instance_of::<PyInt>() && !i.is_instance_of::<PyBool>();
     if !items.is_empty() && items.iter().all(int) {
@@ -157,8 +157,8 @@ fn function_name(obj: &Bound<'_, PyAny>) -> Option<String> {
     if !obj.is_callable() || obj.is_instance_of::<PyType>() {
         return None;
     }
-    let own = obj.getattr("__name__").ok().and_then(|name| name.extract().ok());
-    own.or_else(|| obj.get_type().name().ok()?.extract().ok())
+    let own_name = obj.getattr("__name__").ok().and_then(|name| name.extract().ok());
+    own_name.or_else(|| obj.get_type().name().ok()?.extract().ok())
 }
 
 /// A value as a Python object. A tuple that occurs several times in the value becomes one Python tuple.
@@ -191,7 +191,7 @@ fn convert<'py>(
             if let Some(known) = converted.get(&address) {
                 return Ok(known.clone());
             }
-            let _level = Level::enter("tuples")?;
+            let _level = NestingLevel::enter("tuples")?;
             let fields = items.iter().map(|v| convert(py, v.clone(), converted));
             let fields: PyResult<Vec<_>> = fields.collect();
             let tuple = PyTuple::new(py, fields?)?.into_any();

@@ -118,8 +118,8 @@ impl MonitoredVm {
         let Some(&func) = names.iter().find(same) else { return error };
         let params = self.vm.params(func).unwrap_or_default();
         match params.get(param_index) {
-            Some(param) => error.prefixed(&format!("{func}: parameter '{}': ", param.name)),
-            None => error.prefixed(&format!("{func}: argument {param_index}: ")),
+            Some(param) => error.with_prefix(&format!("{func}: parameter '{}': ", param.name)),
+            None => error.with_prefix(&format!("{func}: argument {param_index}: ")),
         }
     }
 
@@ -437,12 +437,18 @@ impl VirtualMachine {
     fn set_instrument(&self, instrument: Option<Py<PyAny>>) {
         let table = VmObjectTable::of(&self.monitored.vm)
             .and_then(|_| self.monitored.vm.attachment().cloned());
-        let (Some(own), Some(any)) = (VmObjectTable::of(&self.monitored.vm), table) else { return };
+        let (Some(object_table), Some(attachment)) = (VmObjectTable::of(&self.monitored.vm), table)
+        else {
+            return;
+        };
         let is_set = instrument.is_some();
-        own.set_instrument(instrument);
+        object_table.set_instrument(instrument);
         let watch = vm::Instrument::new(move |event| {
             Python::attach(|py| {
-                match any.downcast_ref::<VmObjectTable>().and_then(|table| table.instrument(py)) {
+                match attachment
+                    .downcast_ref::<VmObjectTable>()
+                    .and_then(|table| table.instrument(py))
+                {
                     Some(f) => call_instrument(py, &f, event),
                     None => vm::InstrumentAction::Continue,
                 }

@@ -59,8 +59,8 @@ pub fn te_compute<'py>(
     {
         return compute_stage(&list.get_item(0)?, shape, &axes, name);
     }
-    let group = value.is_instance_of::<PyList>() || value.is_instance_of::<PyTuple>();
-    if group || value.is_instance_of::<TupleReduction>() {
+    let is_sequence = value.is_instance_of::<PyList>() || value.is_instance_of::<PyTuple>();
+    if is_sequence || value.is_instance_of::<TupleReduction>() {
         return compute_several(py, name, &shape, &axes, &value);
     }
     compute_stage(&value, shape, &axes, name)
@@ -109,18 +109,18 @@ fn axis_names(f: &Bound<'_, PyAny>, rank: usize) -> Result<Vec<String>> {
     let flags: u32 = code.getattr("co_flags")?.extract()?;
     const VARARGS: u32 = 4;
     let names: Vec<String> = code.getattr("co_varnames")?.extract()?;
-    let method = usize::from(f.hasattr("__self__")? && !f.getattr("__self__")?.is_none());
+    let num_self = usize::from(f.hasattr("__self__")? && !f.getattr("__self__")?.is_none());
     let defaults = match f.getattr("__defaults__")?.cast::<PyTuple>() {
         Ok(t) => t.len(),
         Err(_) => 0,
     };
-    let num_params = count - method;
+    let num_params = count - num_self;
     if flags & VARARGS == 0 && (rank > num_params || rank < num_params - defaults.min(num_params)) {
         return Err(Error::Value(format!(
             "fcompute takes {num_params} indices, but the shape has {rank} dims"
         )));
     }
-    Ok(names[method..count].iter().take(rank).cloned().collect())
+    Ok(names[num_self..count].iter().take(rank).cloned().collect())
 }
 
 /// An axis of a reduction.
@@ -190,8 +190,8 @@ pub fn te_reduce_with<'py>(
     let mut failure = None;
     let reducer = te::comm_reducer(identity, |x, y| {
         let combined = || -> Result<te::Expr> {
-            let made = combine.call1((wrap(py, x.clone())?, wrap(py, y.clone())?))?;
-            Ok(te::cast(&prim(&made)?, ty))
+            let combined_value = combine.call1((wrap(py, x.clone())?, wrap(py, y.clone())?))?;
+            Ok(te::cast(&prim(&combined_value)?, ty))
         };
         combined().unwrap_or_else(|e| {
             failure = Some(e);

@@ -202,8 +202,8 @@ impl PrimFunc {
     #[pyo3(signature = (show_meta=false, name=None))]
     fn script(&self, show_meta: bool, name: Option<&str>) -> String {
         let options = PrintOptions { show_meta, ..PrintOptions::default() };
-        let own = self.name();
-        print_prim_func(name.unwrap_or(&own), &self.func, &options)
+        let own_name = self.name();
+        print_prim_func(name.unwrap_or(&own_name), &self.func, &options)
     }
 
     /// Prints the script, with colours on a terminal.

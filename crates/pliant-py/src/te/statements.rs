@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 
 use crate::boundary::catch_panic;
 use crate::error::{Error, Result};
-use crate::nesting::Level;
+use crate::nesting::NestingLevel;
 use crate::te::functions::axes_of;
 use crate::te::prim_func::PrimFunc;
 use crate::te::tensor::Tensor;
@@ -50,9 +50,9 @@ pub fn te_extern_primfunc(
     let view = func.get().view(py)?;
     let buffers = view.get().parameters()?;
     if inputs.len() >= buffers.len() {
-        let (all, given) = (buffers.len(), inputs.len());
+        let (num_buffers, num_inputs) = (buffers.len(), inputs.len());
         return Err(Error::Value(format!(
-            "the loop function has {all} buffers, so {given} inputs leave no output"
+            "the loop function has {num_buffers} buffers, so {num_inputs} inputs leave no output"
         )));
     }
     let mut stmts = Vec::new();
@@ -89,18 +89,18 @@ fn bind_sizes(
     checks: &mut Vec<Stmt>,
 ) -> Result<()> {
     if param.ndim() != input.ndim() || param.dtype() != input.dtype() {
-        let (expected, rank, dtype, given) =
+        let (expected, rank, dtype, input_rank) =
             (param.dtype(), param.ndim(), input.dtype(), input.ndim());
         return Err(Error::Type(format!(
-            "'{name}': buffer {} must be {expected} with {rank} dims, not {dtype} with {given}",
+            "'{name}': buffer {} must be {expected} with {rank} dims, not {dtype} with {input_rank}",
             param.name()
         )));
     }
-    for (k, (dim, given)) in param.shape().iter().zip(input.shape()).enumerate() {
+    for (k, (dim, input_dim)) in param.shape().iter().zip(input.shape()).enumerate() {
         match dim.as_var().filter(|v| !vars.contains_key(v)) {
-            Some(var) => drop(vars.insert(var.clone(), given.clone())),
+            Some(var) => drop(vars.insert(var.clone(), input_dim.clone())),
             None => {
-                let same = te::eq(&te::substitute(dim, vars), given);
+                let same = te::eq(&te::substitute(dim, vars), input_dim);
                 let message = format!("dim {k} of {} of '{name}' is not {dim}", param.name());
                 if !same.is_const(1) {
                     checks.push(Stmt::Assert(same, message.into()));
@@ -125,7 +125,7 @@ pub fn te_scan(
 
 /// Appends a statement of `pliant.tir.stmt` to a list.
 fn push_statement(obj: &Bound<'_, PyAny>, list: &mut Vec<Stmt>) -> Result<()> {
-    let _level = Level::enter("statements")?;
+    let _level = NestingLevel::enter("statements")?;
     let field = |name: &str| -> Result<Bound<'_, PyAny>> { Ok(obj.getattr(name)?) };
     let class = obj.get_type().name()?.to_string();
     let stmt = match class.as_str() {

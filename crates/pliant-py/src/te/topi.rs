@@ -8,12 +8,12 @@ use pyo3::types::{PyDict, PyList, PyTuple};
 
 use crate::boundary::catch_panic;
 use crate::error::{Error, Result};
-use crate::nesting::Level;
+use crate::nesting::NestingLevel;
 use crate::relax::classes::wrap;
 use crate::relax::func_owner::FuncOwner;
 use crate::relax::node::{FreeVar, Node, NodeRef};
 use crate::relax::op::OpFunction;
-use crate::relax::sinfo::{SInfo, SShape};
+use crate::relax::sinfo::{SInfo, ShapeInfo};
 use crate::te::tensor::Tensor;
 
 /// The tensors that an operator computes from tensors, numbers and shapes: one tensor, or a list if the operator
@@ -59,7 +59,7 @@ struct Operands(Vec<(FreeVar, te::Tensor)>);
 impl Operands {
     /// Replaces each tensor in an argument by its variable.
     fn replace_tensors<'py>(&mut self, obj: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
-        let _level = Level::enter("operands")?;
+        let _level = NestingLevel::enter("operands")?;
         let py = obj.py();
         if let Ok(tensor) = obj.cast::<Tensor>() {
             return wrap(py, NodeRef::new(Node::Var(self.var(&tensor.get().tensor))));
@@ -76,7 +76,7 @@ impl Operands {
         if let Some((var, _)) = self.0.iter().find(|(_, t)| t == tensor) {
             return var.clone();
         }
-        let shape = SShape::Dims(tensor.shape().to_vec());
+        let shape = ShapeInfo::Dims(tensor.shape().to_vec());
         let info = SInfo::Tensor(shape, Some(tensor.dtype()));
         let var = FreeVar::new(tensor.name(), Some(info), false);
         self.0.push((var.clone(), tensor.clone()));

@@ -37,7 +37,7 @@ impl PrimFuncBody {
     /// # Errors
     /// An error of the Python interpreter.
     pub(super) fn read(py: Python<'_>, ir: &Arc<IrPrimFunc>, known: &ObjectMap) -> Result<Self> {
-        let mut reader = Reader {
+        let mut reader = BodyReader {
             py,
             func: ir,
             classes: PyModule::import(py, "pliant.tir.stmt")?,
@@ -106,7 +106,7 @@ impl PrimFuncBody {
 }
 
 /// Creates Python objects from the arenas of a function.
-struct Reader<'a, 'py> {
+struct BodyReader<'a, 'py> {
     py: Python<'py>,
     func: &'a IrPrimFunc,
     classes: Bound<'py, PyModule>,
@@ -114,7 +114,7 @@ struct Reader<'a, 'py> {
     exprs: FxHashMap<Expr, te::Expr>,
 }
 
-impl<'py> Reader<'_, 'py> {
+impl<'py> BodyReader<'_, 'py> {
     fn var(&mut self, v: Var) -> te::Var {
         let data = self.func.var(v);
         let new = || match data.ty {

@@ -311,7 +311,7 @@ impl PrimExpr {
     }
 
     fn __bool__(&self) -> Result<bool> {
-        truth(&self.expr)
+        truth_value(&self.expr)
     }
 
     fn __int__(&self) -> Result<i64> {
@@ -497,7 +497,7 @@ fn no_attribute(e: &PrimExpr, name: &str) -> Error {
 
 /// The truth value of an expression: the value of a constant, or for `==` and `!=` the comparison of the operands'
 /// structure.
-fn truth(e: &te::Expr) -> Result<bool> {
+fn truth_value(e: &te::Expr) -> Result<bool> {
     match e.kind() {
         ExprKind::Int(v) => Ok(*v != 0),
         ExprKind::Float(v) => Ok(*v != 0.0),

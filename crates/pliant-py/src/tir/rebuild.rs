@@ -15,7 +15,7 @@ use pyo3::types::{PyDict, PyInt};
 use rustc_hash::FxHashMap;
 
 use crate::error::{Error, Result};
-use crate::nesting::Level;
+use crate::nesting::NestingLevel;
 use crate::relax::convert::attr_value;
 use crate::te::tensor::Tensor;
 use crate::tir::body::PrimFuncBody;
@@ -31,7 +31,7 @@ pub fn with_new_body(
     view: &PrimFuncBody,
     body: &Bound<'_, PyAny>,
 ) -> Result<Arc<PrimFuncObjects>> {
-    let writer = Writer {
+    let writer = BodyWriter {
         func: func.clone(),
         vars: view.vars.clone(),
         buffers: view.buffers.clone(),
@@ -49,7 +49,7 @@ pub fn build_prim_func(
     buffers: &Bound<'_, PyDict>,
     body: &Bound<'_, PyAny>,
 ) -> Result<Arc<PrimFuncObjects>> {
-    let mut writer = Writer {
+    let mut writer = BodyWriter {
         func: PrimFunc::default(),
         vars: FxHashMap::default(),
         buffers: FxHashMap::default(),
@@ -83,14 +83,14 @@ pub fn build_prim_func(
     writer.finish(body)
 }
 
-struct Writer {
+struct BodyWriter {
     func: PrimFunc,
     vars: FxHashMap<te::Var, Var>,
     buffers: FxHashMap<te::Tensor, Buffer>,
     exprs: FxHashMap<usize, (te::Expr, Expr)>,
 }
 
-impl Writer {
+impl BodyWriter {
     /// The function with the given body.
     fn finish(mut self, body: &Bound<'_, PyAny>) -> Result<Arc<PrimFuncObjects>> {
         self.func.body = self.stmt(body)?;
@@ -209,7 +209,7 @@ impl Writer {
     }
 
     fn stmt(&mut self, obj: &Bound<'_, PyAny>) -> Result<Stmt> {
-        let _level = Level::enter("statements")?;
+        let _level = NestingLevel::enter("statements")?;
         let field = |name: &str| -> Result<Bound<'_, PyAny>> { Ok(obj.getattr(name)?) };
         let class = obj.get_type().name()?.to_string();
         let data = match class.as_str() {

@@ -116,18 +116,18 @@ pub fn run_codegen(
     target_options: &Bound<'_, PyDict>,
     entry_functions: Option<Vec<String>>,
 ) -> Result<CorePass> {
-    let mut all: IndexMap<Arc<str>, TargetOptions> = IndexMap::new();
+    let mut target_options_map: IndexMap<Arc<str>, TargetOptions> = IndexMap::new();
     for (backend, options) in target_options {
-        let mut own = TargetOptions::new();
+        let mut backend_options = TargetOptions::new();
         let options = options.cast::<PyDict>().map_err(|_| {
             Error::Type("target_options must map names of backends to dicts of options".into())
         })?;
         for (key, value) in options {
-            own.insert(key.extract::<String>()?.into(), attr_value(&value)?);
+            backend_options.insert(key.extract::<String>()?.into(), attr_value(&value)?);
         }
-        all.insert(backend.extract::<String>()?.into(), own);
+        target_options_map.insert(backend.extract::<String>()?.into(), backend_options);
     }
-    Ok(CorePass::of(RunCodegen { target_options: all, entry_functions }))
+    Ok(CorePass::of(RunCodegen { target_options: target_options_map, entry_functions }))
 }
 
 /// A code generator written in Python. `generate(functions, options, module)` returns for each function the name of a

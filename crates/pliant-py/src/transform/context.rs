@@ -20,17 +20,17 @@ thread_local! {
 }
 
 /// Keeps the context of a Python pass available to the passes that it calls, until this value is dropped.
-pub struct Running;
+pub struct RunningPass;
 
-impl Running {
+impl RunningPass {
     /// Makes the context available until the returned value is dropped.
-    pub fn begin(object: Py<PyAny>, ctx: &PassContext) -> Running {
+    pub fn begin(object: Py<PyAny>, ctx: &PassContext) -> RunningPass {
         RUNNING.with_borrow_mut(|list| list.push((object, ctx.clone())));
-        Running
+        RunningPass
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningPass {
     fn drop(&mut self) {
         // Dropping Python objects may run Python code, so the borrow must end first.
         let last = RUNNING.with_borrow_mut(Vec::pop);

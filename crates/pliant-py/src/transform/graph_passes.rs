@@ -25,7 +25,7 @@ use crate::relax::accessors::in_func;
 use crate::relax::classes::wrap;
 use crate::relax::convert::sinfo;
 use crate::relax::func_owner::FuncOwner;
-use crate::relax::sinfo::{SInfo, SShape, dim_to_sym, dims_to_syms};
+use crate::relax::sinfo::{SInfo, ShapeInfo, dim_to_sym, dims_to_syms};
 use crate::tir::expr::try_prim;
 use crate::transform::core_pass::CorePass;
 use crate::transform::param_value::param_value;
@@ -261,10 +261,10 @@ fn type_of(func: &mut Function, vars: &mut VarMap, info: &SInfo) -> Result<Type>
         SInfo::Shape(None, ndim) => TypeData::Shape { dims: None, ndim: *ndim },
         SInfo::Tensor(shape, dtype) => {
             let shape = match shape {
-                SShape::Dims(dims) => TensorShape::Dims(dims_to_syms(func, vars, dims)?.into()),
-                SShape::Rank(n) => TensorShape::Rank(*n),
-                SShape::Unknown => TensorShape::Unknown,
-                SShape::Var(_) => {
+                ShapeInfo::Dims(dims) => TensorShape::Dims(dims_to_syms(func, vars, dims)?.into()),
+                ShapeInfo::Rank(n) => TensorShape::Rank(*n),
+                ShapeInfo::Unknown => TensorShape::Unknown,
+                ShapeInfo::Var(_) => {
                     return Err(Error::Value(
                         "UpdateParamStructInfo: the shape of a parameter must be a list of sizes, not a variable".into(),
                     ));

@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyList, PyString, PyTuple};
 
 use crate::error::{Error, Result};
-use crate::nesting::Level;
+use crate::nesting::NestingLevel;
 use crate::relax::classes::Expr;
 use crate::relax::convert::immutable_tensor;
 use crate::relax::node::{Node, NodeRef, Scalar};
@@ -20,7 +20,7 @@ use crate::runtime::shape::ShapeTuple;
 /// # Errors
 /// `TypeError` for expressions that need to be computed, and any error of the conversion to a tensor.
 pub fn param_value(obj: &Bound<'_, PyAny>) -> Result<ParamValue> {
-    let _level = Level::enter("tuples")?;
+    let _level = NestingLevel::enter("tuples")?;
     if let Ok(e) = obj.cast::<Expr>() {
         return node_value(&e.get().node)?.ok_or_else(|| {
             Error::Type(format!(
@@ -73,7 +73,7 @@ fn is_bool(obj: &Bound<'_, PyAny>) -> Result<bool> {
 
 /// The value of a constant expression, or `None` for other expressions.
 fn node_value(node: &NodeRef) -> Result<Option<ParamValue>> {
-    let _level = Level::enter("tuples")?;
+    let _level = NestingLevel::enter("tuples")?;
     Ok(match node.get() {
         Node::Constant(tensor) => Some(ParamValue::Tensor(immutable_tensor(tensor.clone())?)),
         Node::Scalar(Scalar::Int(value)) => Some(ParamValue::Int(*value)),

@@ -10,9 +10,9 @@ use pyo3::types::{PyList, PyString, PyTuple};
 
 use crate::error::{Error, Result, import};
 use crate::module::IRModule as PyModule;
-use crate::nesting::Level;
+use crate::nesting::NestingLevel;
 use crate::runtime::interrupt::set_signal_error;
-use crate::transform::context::Running;
+use crate::transform::context::RunningPass;
 use crate::transform::core_pass::CorePass;
 
 /// A pass written in Python: an object with `transform_module(mod, ctx)`, or a callable that takes the module.
@@ -33,7 +33,7 @@ pub fn to_pass(
     object: &Bound<'_, PyAny>,
     context: &Bound<'_, PyAny>,
 ) -> Result<Arc<dyn ModulePass>> {
-    let _level = Level::enter("passes")?;
+    let _level = NestingLevel::enter("passes")?;
     let py = object.py();
     if let Ok(name) = object.cast::<PyString>() {
         return to_pass(&import(py, "pliant.transform", "get_pass")?.call1((name,))?, context);
@@ -160,7 +160,7 @@ impl ModulePass for PyPass {
 
     fn run(&self, module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
         Python::attach(|py| {
-            let running = Running::begin(self.context.clone_ref(py), ctx);
+            let running = RunningPass::begin(self.context.clone_ref(py), ctx);
             let result = self.call(py, module);
             drop(running);
             result.map_err(|e| pass_error(py, e, String::new()))

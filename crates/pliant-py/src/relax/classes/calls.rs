@@ -137,12 +137,12 @@ impl Call {
     /// The attributes.
     #[getter]
     fn attrs<'py>(slf: PyRef<'py, Self>) -> Result<Bound<'py, PyAny>> {
-        let mut own = pliant_ir::Attrs::default();
+        let mut call_attrs = pliant_ir::Attrs::default();
         crate::relax::accessors::with_attrs(node_of(&slf), |attrs| {
-            own = attrs.clone();
+            call_attrs = attrs.clone();
             Ok(())
         })?;
-        crate::relax::accessors::attrs_dict(slf.py(), own.0.iter().map(|(k, v)| (k, v)))
+        crate::relax::accessors::attrs_dict(slf.py(), call_attrs.0.iter().map(|(k, v)| (k, v)))
     }
 
     /// The explicit types of the results.

@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::relax::classes::{Expr, wrap};
 use crate::relax::convert::{sinfo, sinfo_list};
 use crate::relax::node::{Node, NodeRef};
-use crate::relax::sinfo::{SInfo, SShape};
+use crate::relax::sinfo::{SInfo, ShapeInfo};
 use crate::runtime::array_import::parse_dtype;
 use crate::tir::classes::wrap as wrap_prim;
 use crate::tir::expr::{prim_list, tuple_of};
@@ -160,10 +160,10 @@ impl TensorStructInfo {
     #[getter]
     fn shape<'py>(slf: PyRef<'py, Self>) -> Result<Option<Bound<'py, PyAny>>> {
         match &slf.as_super().info {
-            SInfo::Tensor(SShape::Dims(d), _) => {
+            SInfo::Tensor(ShapeInfo::Dims(d), _) => {
                 Ok(Some(wrap(slf.py(), NodeRef::new(Node::Shape(d.clone())))?))
             }
-            SInfo::Tensor(SShape::Var(v), _) => Ok(Some(wrap(slf.py(), v.clone())?)),
+            SInfo::Tensor(ShapeInfo::Var(v), _) => Ok(Some(wrap(slf.py(), v.clone())?)),
             _ => Ok(None),
         }
     }
@@ -202,16 +202,16 @@ pub fn tensor_info(
         None => None,
     };
     let shape = match shape.filter(|s| !s.is_none()) {
-        None => rank(ndim, None)?.map_or(SShape::Unknown, SShape::Rank),
+        None => rank(ndim, None)?.map_or(ShapeInfo::Unknown, ShapeInfo::Rank),
         Some(s) => match s.cast::<Expr>() {
             Ok(e) => match e.get().node.get() {
-                Node::Shape(dims) => SShape::Dims(dims.clone()),
-                _ => SShape::Var(e.get().node.clone()),
+                Node::Shape(dims) => ShapeInfo::Dims(dims.clone()),
+                _ => ShapeInfo::Var(e.get().node.clone()),
             },
-            Err(_) => SShape::Dims(dims_of(s)?),
+            Err(_) => ShapeInfo::Dims(dims_of(s)?),
         },
     };
-    let dims = if let SShape::Dims(dims) = &shape { Some(dims.len()) } else { None };
+    let dims = if let ShapeInfo::Dims(dims) = &shape { Some(dims.len()) } else { None };
     rank(ndim, dims)?;
     SInfo::Tensor(shape, dtype).checked()
 }

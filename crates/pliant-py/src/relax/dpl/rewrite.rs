@@ -76,8 +76,8 @@ pub(super) fn may_write(
     func: &Bound<'_, PyAny>,
     module: Option<&Bound<'_, IRModule>>,
 ) -> Option<MayWrite> {
-    let own = func.cast::<Function>().ok().and_then(|f| f.get().module(func.py()));
-    let module = module.or(own.as_ref())?.get().snapshot();
+    let own_module = func.cast::<Function>().ok().and_then(|f| f.get().module(func.py()));
+    let module = module.or(own_module.as_ref())?.get().snapshot();
     Some(MayWrite::of(&module))
 }
 
