@@ -188,7 +188,7 @@ pub fn arg_list(obj: &Bound<'_, PyAny>) -> Result<Vec<NodeRef>> {
     if let Ok(e) = obj.cast::<PyExpr>() {
         match e.get().node.get() {
             Node::Tuple(fields) => return Ok(fields.clone()),
-            // A tuple that belongs to a function also stands for its fields.
+            // A tuple of a function also means the list of its fields.
             _ if obj.is_instance_of::<crate::relax::classes::Tuple>() => {}
             _ => return Ok(vec![e.get().node.clone()]),
         }
@@ -229,21 +229,10 @@ pub fn attr_value(obj: &Bound<'_, PyAny>) -> Result<AttrValue> {
     {
         return Ok(AttrValue::Int(v));
     }
-    if let Ok(e) = obj.cast::<PyExpr>() {
-        match e.get().node.get() {
-            Node::Str(s) => return Ok(AttrValue::Str(s.clone())),
-            Node::DType(d) => return Ok(AttrValue::DType(*d)),
-            Node::Prim(e) if e.as_int().is_some() => {
-                return Ok(AttrValue::Int(e.as_int().unwrap_or(0)));
-            }
-            Node::Shape(dims) => {
-                let ints: Option<Vec<i64>> = dims.iter().map(te::Expr::as_int).collect();
-                if let Some(ints) = ints {
-                    return Ok(AttrValue::ints(ints));
-                }
-            }
-            _ => {}
-        }
+    if let Ok(e) = obj.cast::<PyExpr>()
+        && let Some(value) = expr_attr_value(&e.get().node)
+    {
+        return Ok(value);
     }
     if let Some(number) = numpy_number(obj)? {
         return attr_value(&number);
@@ -265,6 +254,20 @@ pub fn attr_value(obj: &Bound<'_, PyAny>) -> Result<AttrValue> {
         "{} cannot be an attribute: expected a number, a string, a dtype, a list or a dict",
         obj.repr()?
     )))
+}
+
+/// The value of a constant expression as an attribute, or `None` for other expressions.
+fn expr_attr_value(node: &NodeRef) -> Option<AttrValue> {
+    match node.get() {
+        Node::Str(s) => Some(AttrValue::Str(s.clone())),
+        Node::DType(d) => Some(AttrValue::DType(*d)),
+        Node::Prim(e) => e.as_int().map(AttrValue::Int),
+        Node::Shape(dims) => {
+            let ints: Option<Vec<i64>> = dims.iter().map(te::Expr::as_int).collect();
+            ints.map(AttrValue::ints)
+        }
+        _ => None,
+    }
 }
 
 /// The number in a NumPy scalar or in an array of rank 0. NumPy data types also have an empty shape, but hold no

@@ -218,24 +218,7 @@ impl BodyWriter {
                     field("seq")?.try_iter()?.map(|s| self.stmt(&s?)).collect();
                 StmtData::Seq(items?)
             }
-            "For" => StmtData::For {
-                var: self.var_of(&field("loop_var")?)?,
-                min: self.bound(&field("loop_var")?, &field("min")?)?,
-                extent: self.bound(&field("loop_var")?, &field("extent")?)?,
-                kind: match field("kind")?.extract::<i64>()? {
-                    0 => ForKind::Serial,
-                    1 => ForKind::Parallel,
-                    2 => ForKind::Vectorized,
-                    3 => ForKind::Unrolled,
-                    other => {
-                        return Err(Error::Unsupported(format!(
-                            "loops of kind {other} are not supported; use serial, parallel, vectorized or unrolled"
-                        )));
-                    }
-                },
-                body: self.stmt(&field("body")?)?,
-                annotations: annotations_of(&field("annotations")?)?,
-            },
+            "For" => self.for_loop(obj)?,
             "While" => {
                 StmtData::While(self.object(&field("condition")?)?, self.stmt(&field("body")?)?)
             }
@@ -274,6 +257,29 @@ impl BodyWriter {
             _ => return Err(Error::Type(format!("{class} is not a statement"))),
         };
         Ok(self.func.add_stmt(data))
+    }
+
+    fn for_loop(&mut self, obj: &Bound<'_, PyAny>) -> Result<StmtData> {
+        let loop_var = obj.getattr("loop_var")?;
+        let kind = match obj.getattr("kind")?.extract::<i64>()? {
+            0 => ForKind::Serial,
+            1 => ForKind::Parallel,
+            2 => ForKind::Vectorized,
+            3 => ForKind::Unrolled,
+            other => {
+                return Err(Error::Unsupported(format!(
+                    "loops of kind {other} are not supported; use serial, parallel, vectorized or unrolled"
+                )));
+            }
+        };
+        Ok(StmtData::For {
+            var: self.var_of(&loop_var)?,
+            min: self.bound(&loop_var, &obj.getattr("min")?)?,
+            extent: self.bound(&loop_var, &obj.getattr("extent")?)?,
+            kind,
+            body: self.stmt(&obj.getattr("body")?)?,
+            annotations: annotations_of(&obj.getattr("annotations")?)?,
+        })
     }
 
     fn block(&mut self, realize: &Bound<'_, PyAny>) -> Result<BlockData> {
