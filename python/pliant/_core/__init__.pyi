@@ -692,8 +692,8 @@ def build_info() -> dict[str, Any]:
     """The version and the build configuration of this extension."""
 
 def cli_main(argv: list[str]) -> int:
-    """Runs the command line `pliant` with these arguments, of which the first is the name of the
-    program. Returns the exit status."""
+    """Runs the command `pliant`. The first argument is the name of the program. Returns the exit
+    status."""
 
 def compile_module(module: IRModule, kwargs: Any) -> Executable:
     """Compiles a module."""
@@ -778,7 +778,7 @@ def te_create_prim_func(args: Any) -> PrimFunc:
     """The loop function that computes the stages among `args` from the placeholders among them."""
 
 def te_extern(name: str, outs: list[Tensor], body: Any) -> list[Tensor]:
-    """The outputs of a stage made of a statement of `pliant.tir.stmt`, which stores to the
+    """The outputs of a stage that consists of a statement of `pliant.tir.stmt`, which stores to the
     placeholders `outs`."""
 
 def te_extern_primfunc(inputs: list[Tensor], func: PrimFunc) -> list[Tensor]:

@@ -382,7 +382,7 @@ class StringImm(Expr):
     def value(self) -> str: ...
 
 class TemplateRule:
-    """A rewrite rule that is given by two functions: a pattern and a replacement."""
+    """A rewrite rule that consists of two functions: a pattern and a replacement."""
     def __new__(cls, pattern: Any, replacement: Any) -> Self: ...
     @staticmethod
     def apply(rules: list[TemplateRule], func: Any, module: IRModule | None = None) -> Any:
@@ -442,7 +442,7 @@ def get_op(name: str) -> Any:
     """The operator with this full name."""
 
 def op_names() -> list[str]:
-    """The full names of all operators, including those of the user and aliases."""
+    """The full names of all operators, including user-defined operators and aliases."""
 
 def pattern_match_block(
     patterns: list[PatternNode],

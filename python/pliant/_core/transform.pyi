@@ -87,7 +87,7 @@ def unknown_pass(name: str) -> str | None:
     """The error message for a name that is not a pass or pipeline. `None` for a known name."""
 
 def register_config(name: str, kind: str, doc: str) -> None:
-    """Registers a setting for passes of the user."""
+    """Registers a setting for user-defined passes."""
 
 def backend_codegens() -> list[str]:
     """The names of the backends with code generators."""

@@ -1,4 +1,4 @@
-//! The part of `BlockBuilder` for mutators: rewrites a function block by block and binding by binding.
+//! `BlockRewriter`: a `BlockBuilder` for mutators, which rewrite a function block by block and binding by binding.
 
 use pliant_ir::relax::type_lattice;
 use pyo3::prelude::*;

@@ -67,14 +67,14 @@ impl Drop for LockedState<'_> {
     }
 }
 
-/// A function under construction or finished, with its links to expressions outside of it.
+/// A function, under construction or finished, and the identities of its expressions.
 pub struct OwnerState {
     stage: Stage,
     /// A number that identifies the owner.
     pub uid: u64,
     /// The owner that this one is derived from, and the number of expressions that both share.
     base: Option<(Arc<FuncOwner>, u32)>,
-    /// The identities of expressions that were imported from elsewhere.
+    /// The identities of expressions that were imported from other functions.
     idents: FxHashMap<ir::Expr, Ident>,
     /// The inverse of `idents`.
     exprs_by_ident: FxHashMap<Ident, ir::Expr>,
@@ -84,7 +84,7 @@ pub struct OwnerState {
     sinfo_cache: FxHashMap<ir::Type, SInfo>,
     /// The mapping between symbols and variables of tensor expressions.
     pub vars: VarMap,
-    /// Placeholders that stand for expressions of this function.
+    /// The placeholders of expressions of this function, for tensor expressions.
     pub te_sources: Vec<(te::Tensor, ir::Expr)>,
     /// The types of the module's functions, for calls by name.
     pub globals: FxHashMap<Arc<str>, SInfo>,

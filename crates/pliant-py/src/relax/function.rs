@@ -34,7 +34,7 @@ pub struct Function {
 enum Location {
     /// In the arenas of an owner, as the function with this id.
     In(Arc<FuncOwner>, ir::FuncId),
-    /// The parts of a function that Python code built.
+    /// In the parts from which Python code built the function.
     Free,
 }
 
@@ -89,7 +89,7 @@ impl Function {
     }
 }
 
-/// The owner and the function expression of a function node.
+/// Where the function of a node is stored.
 fn location(node: &NodeRef) -> Location {
     match node.get() {
         Node::Root(owner) => {
@@ -450,7 +450,7 @@ impl Function {
         Ok(Self::of_node(py, NodeRef::new(Node::Func(FuncNode::new(data))).checked()?, name)?)
     }
 
-    /// Whether the function is not a local function inside another one.
+    /// Whether this is a whole function and not a local function inside another one.
     #[getter]
     fn _is_whole(slf: PyRef<'_, Self>) -> bool {
         matches!(slf.as_super().node.get(), Node::Root(_))
@@ -483,7 +483,7 @@ impl Function {
         Ok(Self::of_node(slf.py(), node, slf.name.clone())?)
     }
 
-    /// The name of the function: its global symbol, or else the name under which it was written or found.
+    /// The name of the function: its global symbol, or else the name under which it was parsed or taken from a module.
     #[getter]
     fn __name__(slf: PyRef<'_, Self>) -> String {
         let symbol = symbol_of(&slf.as_super().node);

@@ -1,5 +1,5 @@
 //! Converts expressions that belong to no function into the arenas of a function. Bindings are added as A-normal form
-//! requires, and each type is inferred at once.
+//! requires, and types are inferred immediately.
 
 use std::sync::Arc;
 
@@ -352,7 +352,7 @@ fn default_dtype(s: Scalar) -> DType {
     }
 }
 
-/// A number as a tensor of rank 0 that fills a result with the given data type.
+/// A number as a tensor of rank 0, with which an operator fills a result of type `dtype`.
 fn fill_tensor(s: Scalar, dtype: DType) -> Result<Tensor> {
     match s {
         Scalar::Float(v) if dtype.is_integer() => {

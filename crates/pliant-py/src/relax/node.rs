@@ -28,7 +28,7 @@ struct NodeInner(Node, u32);
 
 /// The kinds of expressions.
 pub enum Node {
-    /// A variable created by the user.
+    /// A variable that Python code created.
     Var(FreeVar),
     /// An expression of a function.
     InFunc(Arc<FuncOwner>, ir::Expr),

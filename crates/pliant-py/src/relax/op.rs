@@ -137,7 +137,7 @@ impl OpFunction {
 }
 
 impl OpFunction {
-    /// A call with these arguments.
+    /// Binds the arguments of a call to the operands and attributes of the signature.
     ///
     /// # Errors
     /// If an argument does not match the signature, is missing, or is not a valid operand or attribute.

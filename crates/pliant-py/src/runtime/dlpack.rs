@@ -1,4 +1,4 @@
-//! Import and export of DLPack capsules.
+//! Imports and exports DLPack capsules.
 
 use std::ffi::CStr;
 

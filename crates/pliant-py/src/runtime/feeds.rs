@@ -69,7 +69,7 @@ pub fn ordered_arguments<'py>(
     Ok(PyTuple::new(feeds.py(), values)?)
 }
 
-/// The requested outputs as NumPy arrays, or all outputs if `wanted` is `None`.
+/// The requested outputs as NumPy arrays, or all outputs if `requested_outputs` is `None`.
 ///
 /// # Errors
 /// `ValueError` if an output is unknown.

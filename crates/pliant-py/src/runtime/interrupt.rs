@@ -1,4 +1,4 @@
-//! Handling of Ctrl-C while a program runs.
+//! Handles Ctrl-C while a program runs.
 //!
 //! Python handles signals only on its main thread, between bytecodes, and during a run that thread is inside the VM. A
 //! watcher thread therefore asks each running VM, a few times per second, to call back into Python on the thread that
@@ -256,7 +256,7 @@ pub fn poll_signals() -> bool {
     poll() || STOP_COMPILING.load(Ordering::Relaxed)
 }
 
-/// Stores an exception of Python code that ends the run on this thread. [`take_raised`] returns it.
+/// Stores an exception of Python code that ends the run on this thread. [`take_interrupt_error`] returns it.
 pub fn set_signal_error(error: PyErr) {
     SIGNAL_ERROR.with_borrow_mut(|slot| *slot = Some(error));
 }

@@ -1,4 +1,4 @@
-//! Conversion of run-time values between Python and the VM.
+//! Converts run-time values between Python and the VM.
 
 use std::any::Any;
 use std::sync::Arc;

@@ -192,7 +192,7 @@ impl MonitoredVm {
     }
 }
 
-/// The maximum call depth from a Python argument.
+/// Parses `max_depth`, the maximum call depth.
 fn parse_max_depth(value: &Bound<'_, PyAny>) -> Result<usize> {
     if !value.is_instance_of::<PyInt>() || value.is_instance_of::<PyBool>() {
         let class = value.get_type().name()?;

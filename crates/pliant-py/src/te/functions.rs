@@ -173,7 +173,7 @@ fn reduce<'py>(
     Ok(wrap(expr.py(), te::reduce(reducer, &source, &axes_of(axis)?, init))?)
 }
 
-/// A reduction given by a function of two values and its neutral value.
+/// A reduction that `combine`, a function of two values, and its neutral value `identity` define.
 #[pyfunction]
 #[pyo3(signature = (combine, identity, expr, axis, cond=None, init=None))]
 pub fn te_reduce_with<'py>(

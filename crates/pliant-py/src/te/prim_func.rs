@@ -51,7 +51,7 @@ impl PrimFunc {
         self.objects.body(py)
     }
 
-    /// The name of the function: its global symbol, or else the name under which it was written or found.
+    /// The name of the function: its global symbol, or else the name under which it was parsed or taken from a module.
     pub fn name(&self) -> String {
         let symbol = self.func.attrs.get(GLOBAL_SYMBOL).and_then(|v| v.as_str());
         symbol.or(self.name.as_deref()).unwrap_or("main").to_string()

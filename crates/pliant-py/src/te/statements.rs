@@ -212,7 +212,7 @@ fn statements(obj: &Bound<'_, PyAny>) -> Result<Vec<Stmt>> {
     Ok(list)
 }
 
-/// Converts a loop to a loop from 0, whose variable is added to the start.
+/// Converts a loop to a loop that starts at 0. Its body adds the start to the loop variable.
 fn loop_statement(obj: &Bound<'_, PyAny>) -> Result<Stmt> {
     use pliant_ir::tir::ForKind;
     let var = variable(&obj.getattr("loop_var")?)?;
@@ -272,8 +272,7 @@ impl TupleReduction {
     }
 }
 
-/// A reduction of several values, given by a function of two groups of values, the neutral group, the values and the
-/// axes.
+/// A reduction of several values. `combine` combines two groups of values, and `identity` is the neutral group.
 #[pyfunction]
 #[pyo3(signature = (combine, identity, exprs, axis, cond=None, init=None))]
 pub fn te_reduce_several(

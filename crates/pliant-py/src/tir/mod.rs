@@ -1,4 +1,4 @@
-//! Scalar expressions of the loop level: `PrimExpr` and its functions.
+//! The loop level in Python: scalar expressions, axes, and the bodies of loop functions.
 
 pub mod axes;
 pub mod body;

@@ -208,8 +208,8 @@ pub fn backend_codegens() -> Vec<String> {
     codegens()
 }
 
-/// Adds an offload rule: matches of a pattern become calls of a packed function, a name or a callable, that takes what
-/// `inputs` matched and the memory of the result.
+/// Adds an offload rule: matches of a pattern become calls of a packed function, given by name or as a callable. It
+/// takes the expressions that `inputs` matched and the memory of the result.
 #[pyfunction]
 pub fn register_offload_rule(
     row: PatternSpec<'_>,

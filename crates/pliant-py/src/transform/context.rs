@@ -1,4 +1,4 @@
-//! The conversion of a `pliant.transform.PassContext` to a context of the Rust passes.
+//! Converts a `pliant.transform.PassContext` to a context of the Rust passes.
 
 use std::cell::RefCell;
 use std::path::PathBuf;
@@ -69,7 +69,7 @@ fn names(context: &Bound<'_, PyAny>, attribute: &str) -> Result<Vec<String>> {
 /// context is reused, so that the same instruments continue.
 ///
 /// # Errors
-/// As for [`fill`].
+/// As for [`copy_settings`].
 pub fn to_pass_context(context: &Bound<'_, PyAny>) -> Result<PassContext> {
     let running = RUNNING.with_borrow(|list| {
         let (object, ctx) = list.last()?;

@@ -1,4 +1,4 @@
-//! Instruments: Python handles of those written in Rust, and those written in Python.
+//! Instruments of passes: Python handles of instruments written in Rust, and instruments written in Python.
 
 use std::path::PathBuf;
 use std::sync::Arc;
