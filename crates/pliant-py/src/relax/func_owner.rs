@@ -31,7 +31,8 @@ pub struct FuncOwner {
 /// The panic message if a thread locks an owner that it has already locked. This happens if Python code that runs
 /// during construction, such as the tensor expression of a user-defined operator, reads the function.
 /// [`crate::boundary`] converts the panic into a `ValueError`.
-pub const ALREADY_LOCKED: &str = "the function under construction cannot be read inside the definition of an operator: use the operands that the definition receives";
+pub const ALREADY_LOCKED: &str = "the function under construction cannot be read inside the definition of an \
+    operator: use the operands that the definition receives";
 
 /// A number that identifies this thread among all living threads.
 fn this_thread() -> usize {

@@ -367,7 +367,8 @@ fn fill_tensor(s: Scalar, dtype: DType) -> Result<Tensor> {
 }
 
 /// The message for a field access to a value that is not a tuple.
-pub(crate) const NOT_A_TUPLE: &str = "a tensor has no fields: select its elements with relax.op.take(x, indices, axis) or relax.op.strided_slice(x, axes, begin, end)";
+pub(crate) const NOT_A_TUPLE: &str = "a tensor has no fields: select its elements with \
+    relax.op.take(x, indices, axis) or relax.op.strided_slice(x, axes, begin, end)";
 
 /// A number as a tensor of rank 0. A float stays float32 if `dtype` is an integer type.
 fn scalar_tensor(s: Scalar, dtype: DType) -> Result<Tensor> {

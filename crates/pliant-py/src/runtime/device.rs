@@ -46,7 +46,7 @@ impl Device {
 pub fn cpu(dev_id: i32) -> Result<Device> {
     if dev_id != 0 {
         return Err(Error::Value(format!(
-            "there is no cpu({dev_id}): cpu(0) stands for all cores"
+            "there is no cpu({dev_id}): cpu(0) is the only device, with all cores"
         )));
     }
     Ok(Device::CPU)

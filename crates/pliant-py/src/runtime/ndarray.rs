@@ -345,7 +345,7 @@ unsafe fn fill_buffer(
 ) -> Result<()> {
     let buffer_error = |why: &str| Err(Error::Python(PyBufferError::new_err(why.to_string())));
     if view.is_null() {
-        return buffer_error("the request of a buffer has no structure to fill");
+        return buffer_error("the buffer request has no structure to fill");
     }
     let tensor = &slf.get().tensor;
     if flags & ffi::PyBUF_WRITABLE != 0 && tensor.is_read_only() {

@@ -24,7 +24,8 @@ pub fn param_value(obj: &Bound<'_, PyAny>) -> Result<ParamValue> {
     if let Ok(e) = obj.cast::<Expr>() {
         return node_value(&e.get().node)?.ok_or_else(|| {
             Error::Type(format!(
-                "a parameter can be bound only to a constant: a tensor, a number, a shape, a string or a tuple of these, not {} (help: a function cannot use variables or computations of another function)",
+                "a parameter can be bound only to a constant: a tensor, a number, a shape, a string or a tuple of these, not {} \
+                 (help: a function cannot use variables or computations of another function)",
                 obj.to_string().trim()
             ))
         });

@@ -126,7 +126,8 @@ fn not_a_pass(object: &Bound<'_, PyAny>) -> Result<Error> {
         )
     } else {
         format!(
-            "{} is not a pass: create one with module_pass, function_pass or relax.transform, or pass a function from module to module",
+            "{} is not a pass: create one with module_pass, function_pass or relax.transform, or \
+             pass a function from module to module",
             object.repr()?
         )
     }))

@@ -153,7 +153,10 @@ impl Constant {
                     _ => Err(abandoned()),
                 }
             }
-            _ => Err(Error::Value("a number among operands has no data before the call is emitted: it takes the dtype of the other operands".into())),
+            _ => Err(Error::Value(
+                "the constant is a Python number: it gets its data type when the call is emitted"
+                    .into(),
+            )),
         }
     }
 }
