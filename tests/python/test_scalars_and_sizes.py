@@ -68,7 +68,7 @@ def test_negative_sizes_and_unknown_types_are_rejected_outside_scripts() -> None
 def test_constants_fit_their_types(dtype: str, value: int) -> None:
     makers: list[Callable[..., Any]] = [tir.IntImm, lambda dtype, value: tir.const(value, dtype)]
     for make in makers:
-        with pytest.raises(ValueError, match=f"{dtype} does not hold {value}"):
+        with pytest.raises(ValueError, match=f"{dtype} cannot represent {value}"):
             make(dtype, value)
     assert int(tir.IntImm("int8", -128)) == -128 and int(tir.const(255, "uint8")) == 255
 
