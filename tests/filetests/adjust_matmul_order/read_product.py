@@ -1,0 +1,30 @@
+# test opt --passes=AdjustMatmulOrder
+# The first product has another reader, for which it is still computed; the other product changes its order nevertheless.
+
+from pliant.script import ir as I, relax as R
+
+
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((16, "n"), "float32"), y: R.Tensor(("n", 8), "float32"), v: R.Tensor((8,), "float32")) -> R.Object:
+        with R.dataflow():
+            a = R.matmul(x, y)
+            b = R.matmul(a, v)
+            R.output(a, b)
+        return (a, b)
+
+# expect
+# from pliant.script import ir as I, relax as R, tir as T
+#
+# @I.ir_module
+# class Module:
+#     @R.function
+#     def main(x: R.Tensor((16, "n"), dtype="float32"), y: R.Tensor(("n", 8), dtype="float32"), v: R.Tensor((8,), dtype="float32")) -> R.Object:
+#         n = T.int64()
+#         with R.dataflow():
+#             a: R.Tensor((16, 8), dtype="float32") = R.matmul(x, y)
+#             lv: R.Tensor((n,), dtype="float32") = R.matmul(y, v)
+#             b: R.Tensor((16,), dtype="float32") = R.matmul(x, lv)
+#             R.output(a, b)
+#         return (a, b)
