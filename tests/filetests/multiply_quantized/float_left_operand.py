@@ -1,0 +1,29 @@
+# test opt --passes=MultiplyQuantized
+# Only the constant is quantized: the product of floats with it stays, for the weight-only kernels.
+
+from pliant.script import ir as I, relax as R
+
+
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor(("n", 2), "float32")) -> R.Object:
+        with R.dataflow():
+            b = R.dequantize(R.const([[1, 2], [3, 4]], "int8"), R.const(0.25, "float32"), R.const(0, "int8"))
+            y = R.matmul(x, b)
+            R.output(y)
+        return y
+
+# expect
+# from pliant.script import ir as I, relax as R, tir as T
+#
+# @I.ir_module
+# class Module:
+#     @R.function
+#     def main(x: R.Tensor(("n", 2), dtype="float32")) -> R.Object:
+#         n = T.int64()
+#         with R.dataflow():
+#             b: R.Tensor((2, 2), dtype="float32") = R.dequantize(R.const([[1, 2], [3, 4]], "int8"), R.const(0.25, "float32"), R.const(0, "int8"))
+#             y: R.Tensor((n, 2), dtype="float32") = R.matmul(x, b)
+#             R.output(y)
+#         return y
