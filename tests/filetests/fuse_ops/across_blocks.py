@@ -1,0 +1,77 @@
+# test opt --passes=LegalizeOps,AnnotateTIROpPattern,FuseOps,EliminateUnused
+# Groups do not cross the end of a dataflow block, and plain bindings are in no group.
+
+from pliant.script import ir as I, relax as R
+
+
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor(("n",), "float32")) -> R.Tensor(("n",), "float32"):
+        with R.dataflow():
+            a = R.exp(x)
+            R.output(a)
+        with R.dataflow():
+            b = R.negative(a)
+            R.output(b)
+        c = R.abs(b)
+        d = R.abs(c)
+        return d
+
+# expect
+# from pliant.script import ir as I, relax as R, tir as T
+#
+# @I.ir_module
+# class Module:
+#     @R.function
+#     def main(x: R.Tensor(("n",), dtype="float32")) -> R.Tensor(("n",), dtype="float32"):
+#         n = T.int64()
+#         cls = Module
+#         with R.dataflow():
+#             a: R.Tensor((n,), dtype="float32") = R.call_tir(cls.exp, (x,), out_sinfo=R.Tensor((n,), dtype="float32"))
+#             R.output(a)
+#         with R.dataflow():
+#             b: R.Tensor((n,), dtype="float32") = R.call_tir(cls.negative, (a,), out_sinfo=R.Tensor((n,), dtype="float32"))
+#             R.output(b)
+#         c: R.Tensor((n,), dtype="float32") = R.call_tir(cls.abs, (b,), out_sinfo=R.Tensor((n,), dtype="float32"))
+#         d: R.Tensor((n,), dtype="float32") = R.call_tir(cls.abs, (c,), out_sinfo=R.Tensor((n,), dtype="float32"))
+#         return d
+#
+#     @T.prim_func(private=True)
+#     def exp(var_A: T.handle, var_compute: T.handle):
+#         T.func_attr({"tir.noalias": True, "op_pattern": 0})
+#         n = T.int64()
+#         A = T.match_buffer(var_A, (n,), "float32")
+#         compute = T.match_buffer(var_compute, (n,), "float32")
+#         for i0 in range(n):
+#             with T.block("compute"):
+#                 v_i0 = T.axis.spatial(n, i0)
+#                 T.reads(A[v_i0])
+#                 T.writes(compute[v_i0])
+#                 compute[v_i0] = T.exp(A[v_i0])
+#
+#     @T.prim_func(private=True)
+#     def negative(var_A: T.handle, var_compute: T.handle):
+#         T.func_attr({"tir.noalias": True, "op_pattern": 0})
+#         n = T.int64()
+#         A = T.match_buffer(var_A, (n,), "float32")
+#         compute = T.match_buffer(var_compute, (n,), "float32")
+#         for i0 in range(n):
+#             with T.block("compute"):
+#                 v_i0 = T.axis.spatial(n, i0)
+#                 T.reads(A[v_i0])
+#                 T.writes(compute[v_i0])
+#                 compute[v_i0] = A[v_i0] * T.float32(-1.0)
+#
+#     @T.prim_func(private=True)
+#     def abs(var_A: T.handle, var_compute: T.handle):
+#         T.func_attr({"tir.noalias": True, "op_pattern": 0})
+#         n = T.int64()
+#         A = T.match_buffer(var_A, (n,), "float32")
+#         compute = T.match_buffer(var_compute, (n,), "float32")
+#         for i0 in range(n):
+#             with T.block("compute"):
+#                 v_i0 = T.axis.spatial(n, i0)
+#                 T.reads(A[v_i0])
+#                 T.writes(compute[v_i0])
+#                 compute[v_i0] = T.abs(A[v_i0])

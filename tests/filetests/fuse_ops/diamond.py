@@ -1,0 +1,97 @@
+# test opt --passes=LegalizeOps,AnnotateTIROpPattern,FuseOps,EliminateUnused
+# Both readers of `a` are in the group, and only their sum leaves it: the diamond is one group.
+
+from pliant.script import ir as I, relax as R
+
+
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor(("n",), "float32")) -> R.Tensor(("n",), "float32"):
+        with R.dataflow():
+            a = R.exp(x)
+            b = R.negative(a)
+            c = R.abs(a)
+            d = R.add(b, c)
+            R.output(d)
+        return d
+
+# expect
+# from pliant.script import ir as I, relax as R, tir as T
+#
+# @I.ir_module
+# class Module:
+#     @R.function
+#     def main(x: R.Tensor(("n",), dtype="float32")) -> R.Tensor(("n",), dtype="float32"):
+#         n = T.int64()
+#         cls = Module
+#         with R.dataflow():
+#             d: R.Tensor((n,), dtype="float32") = cls.fused_exp_negative_abs_add(x)
+#             R.output(d)
+#         return d
+#
+#     @T.prim_func(private=True)
+#     def exp(var_A: T.handle, var_compute: T.handle):
+#         T.func_attr({"tir.noalias": True, "op_pattern": 0})
+#         n = T.int64()
+#         A = T.match_buffer(var_A, (n,), "float32")
+#         compute = T.match_buffer(var_compute, (n,), "float32")
+#         for i0 in range(n):
+#             with T.block("compute"):
+#                 v_i0 = T.axis.spatial(n, i0)
+#                 T.reads(A[v_i0])
+#                 T.writes(compute[v_i0])
+#                 compute[v_i0] = T.exp(A[v_i0])
+#
+#     @T.prim_func(private=True)
+#     def negative(var_A: T.handle, var_compute: T.handle):
+#         T.func_attr({"tir.noalias": True, "op_pattern": 0})
+#         n = T.int64()
+#         A = T.match_buffer(var_A, (n,), "float32")
+#         compute = T.match_buffer(var_compute, (n,), "float32")
+#         for i0 in range(n):
+#             with T.block("compute"):
+#                 v_i0 = T.axis.spatial(n, i0)
+#                 T.reads(A[v_i0])
+#                 T.writes(compute[v_i0])
+#                 compute[v_i0] = A[v_i0] * T.float32(-1.0)
+#
+#     @T.prim_func(private=True)
+#     def abs(var_A: T.handle, var_compute: T.handle):
+#         T.func_attr({"tir.noalias": True, "op_pattern": 0})
+#         n = T.int64()
+#         A = T.match_buffer(var_A, (n,), "float32")
+#         compute = T.match_buffer(var_compute, (n,), "float32")
+#         for i0 in range(n):
+#             with T.block("compute"):
+#                 v_i0 = T.axis.spatial(n, i0)
+#                 T.reads(A[v_i0])
+#                 T.writes(compute[v_i0])
+#                 compute[v_i0] = T.abs(A[v_i0])
+#
+#     @T.prim_func(private=True)
+#     def add(var_A: T.handle, var_B: T.handle, var_T_add: T.handle):
+#         T.func_attr({"tir.noalias": True, "op_pattern": 0})
+#         n = T.int64()
+#         A = T.match_buffer(var_A, (n,), "float32")
+#         B = T.match_buffer(var_B, (n,), "float32")
+#         T_add = T.match_buffer(var_T_add, (n,), "float32")
+#         for ax0 in range(n):
+#             with T.block("T_add"):
+#                 v_ax0 = T.axis.spatial(n, ax0)
+#                 T.reads(A[v_ax0], B[v_ax0])
+#                 T.writes(T_add[v_ax0])
+#                 T_add[v_ax0] = A[v_ax0] + B[v_ax0]
+#
+#     @R.function(private=True)
+#     def fused_exp_negative_abs_add(x: R.Tensor(("n",), dtype="float32")) -> R.Tensor(("n",), dtype="float32"):
+#         n = T.int64()
+#         R.func_attr({"Primitive": 1})
+#         cls = Module
+#         with R.dataflow():
+#             a: R.Tensor((n,), dtype="float32") = R.call_tir(cls.exp, (x,), out_sinfo=R.Tensor((n,), dtype="float32"))
+#             b: R.Tensor((n,), dtype="float32") = R.call_tir(cls.negative, (a,), out_sinfo=R.Tensor((n,), dtype="float32"))
+#             c: R.Tensor((n,), dtype="float32") = R.call_tir(cls.abs, (a,), out_sinfo=R.Tensor((n,), dtype="float32"))
+#             d: R.Tensor((n,), dtype="float32") = R.call_tir(cls.add, (b, c), out_sinfo=R.Tensor((n,), dtype="float32"))
+#             R.output(d)
+#         return d
