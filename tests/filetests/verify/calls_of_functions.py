@@ -1,0 +1,31 @@
+# test verify
+# Calls of module functions: an unknown name, a wrong number of arguments, and arguments of other types.
+
+from pliant.script import ir as I, relax as R
+
+
+@I.ir_module
+class Module:
+    @R.function
+    def inner(a: R.Tensor((2,), "float32"), b: R.Tensor(("k",), "int64")) -> R.Tensor((2,), "float32"):
+        return a
+
+    @R.function
+    def unknown(x: R.Tensor((2,), "float32")) -> R.Object:
+        cls = Module
+        return cls.outer(x)  # error: PL0103 the module has no function 'outer'
+
+    @R.function
+    def few(x: R.Tensor((2,), "float32")) -> R.Object:
+        cls = Module
+        return cls.inner(x)  # error: PL0107 1 arguments for 2 parameters (a, b)
+
+    @R.function
+    def types(x: R.Tensor((2,), "float32")) -> R.Object:
+        cls = Module
+        return cls.inner(x, x)  # error: PL0107 argument 1 (parameter 'b'): R.Tensor((2,), dtype="float32") does not fit R.Tensor((k,), dtype="int64")
+
+    @R.function
+    def sizes(x: R.Tensor((3,), "float32"), y: R.Tensor((1,), "int64")) -> R.Object:
+        cls = Module
+        return cls.inner(x, y)  # error: PL0107 argument 0 (parameter 'a'): dim 0 is 3, the parameter's is 2
