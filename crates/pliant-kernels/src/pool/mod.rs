@@ -128,7 +128,7 @@ impl<'a> Windows<'a> {
         let is_supported = self.stride[2] == 1
             && is_contiguous(self.input[2], &self.x.1)
             && is_contiguous(self.output[2], &self.out.1)
-            && takes_columns(self.kernel[2] as i64, i64::try_from(dilation).ok()?);
+            && supports_columns(self.kernel[2] as i64, i64::try_from(dilation).ok()?);
         let with_columns = |sizes: [usize; 3]| [sizes[0], sizes[1], columns(sizes[2])];
         (is_supported && reads_fewer).then(|| Windows {
             channels: 1,

@@ -20,7 +20,7 @@ use crate::rules::convolution::copied_unit;
 const STRIP_COLUMNS: usize = 4096;
 /// Maximum number of lines whose strips are reduced at a time.
 const MAX_LINES: usize = 16;
-const _: () = assert!(2 * (MOST_SPAN as usize + 1) <= STRIP_COLUMNS);
+const _: () = assert!(2 * (MAX_WINDOW_SPAN as usize + 1) <= STRIP_COLUMNS);
 
 /// The division of lines into strips.
 struct Strips {
@@ -33,7 +33,7 @@ struct Strips {
     /// The number of columns of a strip in each phase.
     phase_columns: usize,
     /// For each column of a window, the index in the phases of the element of the first result.
-    taps: [u16; MOST_COLUMNS as usize],
+    taps: [u16; MAX_WINDOW_COLUMNS as usize],
 }
 
 impl Strips {
@@ -45,7 +45,7 @@ impl Strips {
         let stride = if results > 1 { stride } else { 1 };
         let phase_columns = ((results - 1) * stride + span).div_ceil(stride);
         let lines = (STRIP_COLUMNS / (stride * phase_columns)).clamp(1, MAX_LINES);
-        let mut taps = [0; MOST_COLUMNS as usize];
+        let mut taps = [0; MAX_WINDOW_COLUMNS as usize];
         for (t, tap) in taps.iter_mut().take(columns).enumerate() {
             let position = t * dilation;
             *tap = (position % stride * (lines * phase_columns) + position / stride) as u16;
