@@ -72,3 +72,14 @@ pub use transform::{
     PassEntry, PassLevel, find_pass, pass_list, register_pass, transform, unknown_pass,
 };
 pub use user_op::register_op;
+
+/// The pages of `docs/embed`, whose code runs as documentation tests.
+#[cfg(doctest)]
+mod pages {
+    #[doc = include_str!("../../../docs/embed/model.md")]
+    mod model {}
+    #[doc = include_str!("../../../docs/embed/functions.md")]
+    mod functions {}
+    #[doc = include_str!("../../../docs/embed/compilation.md")]
+    mod compilation {}
+}
