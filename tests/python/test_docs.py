@@ -1,5 +1,5 @@
-"""The pages of `docs/`: their Python code runs from top to bottom, and prints the output that
-they show."""
+"""The pages of `docs/`: their Python code runs from top to bottom and prints the output that they show, and their links lead
+somewhere."""
 
 from __future__ import annotations
 
@@ -10,15 +10,24 @@ from pathlib import Path
 import pytest
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
-PAGES = sorted(DOCS.glob("*.md"))
+PAGES = sorted(DOCS.rglob("*.md"))
+LINK = re.compile(r"\]\(([\w./-]+\.(?:md|svg))[)#]")
 BLOCK = re.compile(r"^```(python|text)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
-def test_pages_exist() -> None:
+def test_index_links_to_every_page() -> None:
     assert len(PAGES) >= 7
     index = (DOCS / "index.md").read_text()
     for page in PAGES:
-        assert page.name == "index.md" or f"({page.name})" in index, f"{page.name} is not in the index"
+        name = page.relative_to(DOCS).as_posix()
+        assert name == "index.md" or f"({name})" in index, f"{name} is not in the index"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.stem)
+def test_links_lead_to_files(page: Path) -> None:
+    """`make docs` also checks links to headings."""
+    missing = [link for link in LINK.findall(page.read_text()) if not (page.parent / link).exists()]
+    assert not missing, f"{page.name}: {missing}"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.stem)

@@ -117,7 +117,7 @@ class Let:
     is still computed only once, because expressions share their parts. Therefore there is no node
     of this kind.
 
-    :raises UnsupportedError: if the value calls a packed or extern function, because such a call
+    Raises ``UnsupportedError`` if the value calls a packed or extern function, because such a call
     must happen exactly once. Use ``tir.LetStmt`` around the statement instead.
     """
 

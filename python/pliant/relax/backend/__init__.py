@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pliant.relax.backend import gemm
-from pliant.relax.backend.offload_rules import (
+from pliant.relax.backend._offload_rules import (
     OffloadRule,
     offload_rules,
     register_offload_rule,
