@@ -239,7 +239,8 @@ impl ImplicitGemm<'_> {
             Scratch([const { MaybeUninit::uninit() }; MAX_BLOCK_PIXELS * MAX_TILE_COLUMNS]);
         let scratch = scratch.0.as_mut_ptr().cast::<f32>();
         let in_place = self.c.out.channel == 1;
-        let max_height = self.kernels.rows(s.group_filters().min(self.kernels.columns()));
+        let widest = s.group_filters().min(self.kernels.columns());
+        let max_height = self.kernels.rows(widest);
         let mut slivers = self.slivers(batch, block, max_height);
         let (count, slivers) = (slivers.count, slivers.as_mut_slice());
         let first_channel = (group * s.group_channels()) as isize;
@@ -247,7 +248,7 @@ impl ImplicitGemm<'_> {
         let mut slice = Slice::default();
         let mut segments =
             SliceSegments { all: [KSegment::leading(0); MAX_SLICE_RUNS], count: 0, taps: None };
-        while self.next_slice(&mut position, columns, &mut slice) {
+        while self.next_slice(&mut position, widest, &mut slice) {
             let is_last_slice = position.0 == self.run_count;
             let last_part = slice.parts[..slice.count].last();
             let end_row = last_part.map_or(0, |part| part.weight_row + part.end);
@@ -296,12 +297,13 @@ impl ImplicitGemm<'_> {
         }
     }
 
-    /// Stores the next slice of the weights of `columns` filters in `slice`. It starts at a run and an element of it, which are
-    /// moved to the end of the slice. Returns false at the end of the filter.
+    /// Stores the next slice of the weights in `slice`. It starts at a run and an element of it, which are moved to the end of the
+    /// slice. Returns false at the end of the filter. Its depth depends on the columns of the `widest` panel, not on those of the
+    /// panel itself: sums of all filters are added in the same order, so that equal filters give equal results.
     fn next_slice(
         &self,
         (run, element): &mut (usize, usize),
-        columns: usize,
+        widest: usize,
         slice: &mut Slice,
     ) -> bool {
         if *run == self.run_count {
@@ -309,7 +311,7 @@ impl ImplicitGemm<'_> {
         }
         let run_len = self.taps_per_run * self.s.group_channels();
         let remaining = self.run_count * run_len - (*run * run_len + *element);
-        let max_rows = slice_rows::<f32>(columns.min(self.kernels.columns()));
+        let max_rows = slice_rows::<f32>(widest);
         // Slices have nearly equal depths. An empty filter has one slice, for which zeros are written.
         let rows =
             remaining.div_ceil(remaining.div_ceil(max_rows).max(1)).next_multiple_of(MAX_K_SPLITS);

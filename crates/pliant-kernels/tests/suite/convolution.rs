@@ -587,3 +587,30 @@ fn nan_affects_only_results_that_read_it() {
         }
     }
 }
+
+/// The last panel of filters may have fewer columns than the others, but adds in the same order.
+#[test]
+fn equal_filters_give_equal_results() {
+    let one_tap = Case { kernel: [1; 3], before: [0; 3], after: [0; 3], filters: 104, ..PLAIN };
+    for case in [
+        Case { channels: 130, ..one_tap },
+        Case { channels: 700, filters: 40, ..one_tap },
+        Case { channels: 130, filters: 72, ..PLAIN },
+    ] {
+        for isa in available() {
+            let operands = Operands::new(case, true);
+            let fill = |data: *mut f32, count: usize, value: fn(usize) -> f32| {
+                // SAFETY: the operand has that many elements.
+                unsafe { (0..count).for_each(|i| *data.add(i) = value(i)) };
+            };
+            fill(operands.x.as_ptr(), operands.x.values().len(), |i| (i as f32 * 0.7).sin());
+            fill(operands.packed.as_ptr(), operands.packed.values().len(), |_| 0.37);
+            let a = operands.convolution();
+            // SAFETY: the operands have these sizes.
+            assert_eq!(unsafe { run(isa, &KernelRuntime::serial(), &a) }, STATUS_OK);
+            for pixel in operands.out.values().chunks_exact(case.filters) {
+                assert!(pixel.iter().all(|&y| y == pixel[0]), "{isa:?} {case:?}: {pixel:?}");
+            }
+        }
+    }
+}
