@@ -33,7 +33,8 @@
 //! Matrices with known numbers of columns, which are defined before the first of the matmuls.
 //!
 //! # Keeps
-//! Matmuls outside of dataflow blocks, matmuls with right operands of more than two dims, and biases.
+//! Matmuls outside of dataflow blocks, matmuls with right operands of more than two dims, biases, and matmuls with a call between
+//! them that may write to its operands.
 //!
 //! # Never
 //! Changes a value: each column of the product is summed as before.
@@ -86,7 +87,8 @@ struct CombinableMatmul {
     key: (Expr, Option<DType>, Attrs),
 }
 
-/// The groups of at least two matmuls of a block that share their left operand, in program order.
+/// The groups of at least two matmuls of a block that share their left operand, in program order. A call that may write to its
+/// operands ends all groups, because the combined matmul reads all operands at the first matmul of its group.
 fn matmul_groups(
     func: &mut Function,
     block: Block,
@@ -99,6 +101,7 @@ fn matmul_groups(
     let mut groups: Vec<Vec<CombinableMatmul>> = Vec::new();
     // For each group, the variables that are defined before its first matmul.
     let mut vars_before_first: Vec<FxHashSet<_>> = Vec::new();
+    let mut first_open = 0;
     let mut defined = FxHashSet::default();
     let block_vars: FxHashSet<_> = func.block(block).bindings.iter().map(|b| b.var).collect();
     for binding in func.block(block).bindings.clone() {
@@ -107,16 +110,20 @@ fn matmul_groups(
                 ExprData::Var(v) => !block_vars.contains(v) || defined.contains(v),
                 _ => true,
             };
-            let group_index = groups.iter().zip(&vars_before_first).position(|(group, defined)| {
+            let mut open = groups.iter().zip(&vars_before_first).skip(first_open);
+            let group_index = open.position(|(group, defined)| {
                 group[0].key == matmul.key && is_defined_early(defined)
             });
             match group_index {
-                Some(i) => groups[i].push(matmul),
+                Some(i) => groups[first_open + i].push(matmul),
                 None => {
                     groups.push(vec![matmul]);
                     vars_before_first.push(defined.clone());
                 }
             }
+        }
+        if writers.may_write(func, binding.value) {
+            first_open = groups.len();
         }
         defined.insert(binding.var);
     }

@@ -30,7 +30,8 @@
 //! ```
 //!
 //! # Requires
-//! Addends of the same type as the sum.
+//! Addends of the same type as the sum, and a product of the same data type if that is an integer: a sum of 8-bit integers wraps
+//! around before a wider product reads it.
 //!
 //! # Keeps
 //! Sums that do not depend on the inputs (constants, and values computed only from parameters from `num_input` on).
@@ -70,9 +71,12 @@ impl ModulePass for ExpandMatmulOfSum {
                     return Ok(None);
                 };
                 let same_types = same_type(cx.func, a, b) && same_type(cx.func, a, sum);
+                let [sum_dtype, product_dtype] = [sum, matmul].map(|e| cx.func.ty(e).dtype());
+                let wraps_equally =
+                    sum_dtype == product_dtype || sum_dtype.is_some_and(|dtype| dtype.is_float());
                 let is_independent = is_input_independent(cx.func, &independent, a)
                     && is_input_independent(cx.func, &independent, b);
-                if is_independent || !same_types {
+                if is_independent || !same_types || !wraps_equally {
                     return Ok(None);
                 }
                 let attrs = defining_attrs(cx, matmul).unwrap_or_default();
