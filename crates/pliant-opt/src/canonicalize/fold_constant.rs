@@ -270,9 +270,13 @@ impl<'a> FoldableScan<'a> {
                 scan.out.push(b);
             }
         });
-        // Tuples, fields and renamings of constants have no cost. Without a call there is nothing to fold.
-        let calls = scan.out.iter().any(|b| matches!(func.expr(b.value), ExprData::Call { .. }));
-        if calls { scan.out } else { Vec::new() }
+        // Tuples, fields and renamings have no cost. A constant that a variable names is replaced, because offload rules look for
+        // constant operands.
+        let is_worthwhile = scan
+            .out
+            .iter()
+            .any(|b| matches!(func.expr(b.value), ExprData::Call { .. } | ExprData::Constant(_)));
+        if is_worthwhile { scan.out } else { Vec::new() }
     }
 
     fn is_foldable(&mut self, b: Binding) -> bool {

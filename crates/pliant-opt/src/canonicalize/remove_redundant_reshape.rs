@@ -39,7 +39,6 @@
 //!
 //! # Never
 //! Removes a reshape whose shapes are not provably equal, or a reshape whose operand a call may write to later.
-//! while a call writes to its operand.
 
 use pliant_ir::IRModule;
 use pliant_ir::relax::type_lattice::is_subtype;

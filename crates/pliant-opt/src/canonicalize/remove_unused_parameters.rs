@@ -45,7 +45,7 @@
 //! stays too, for [`DeadCodeElimination`](crate::canonicalize::dead_code_elimination).
 //!
 //! # Never
-//! Changes public functions, or functions that are used as values.
+//! Changes public functions, or functions that are used as values. The check of a removed parameter is dropped with it.
 
 use std::sync::Arc;
 
