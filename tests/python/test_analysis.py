@@ -148,7 +148,7 @@ def test_memory_estimate() -> None:
     mod = pliant.IRModule({"main": main})
     steps = [relax.transform.LegalizeOps(), relax.transform.CallTIRRewrite()]
     report = analysis.estimate_memory_usage(relax.transform.Sequential(steps)(mod))
-    assert "Function main" in report and "2 constant-size" in report and "1 of sizes known" in report
+    assert "Function main" in report and "2 constant-size" in report and "1 with sizes known" in report
 
 
 @R.function

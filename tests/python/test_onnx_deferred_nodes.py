@@ -132,7 +132,7 @@ def test_results_of_too_many_dims_are_named() -> None:
     compiled = pliant.compile(reshaped([node("Relu", "t", "y")], {}, {"x": X, "s": np.array([1])}))
     one = np.ones((1, 1, 1), np.float32)
     assert compiled.run(None, {"x": one, "s": np.ones(64, np.int64)})[0].ndim == 64
-    with pytest.raises(ValueError, match="output 'y': it has 65 dims"):
+    with pytest.raises(ValueError, match="output 'y': the tensor has 65 dims"):
         compiled.run(None, {"x": one, "s": np.ones(65, np.int64)})
 
 

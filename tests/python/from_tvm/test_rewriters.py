@@ -301,7 +301,7 @@ def test_identity_replacement_of_variables() -> None:
     tvm.ir.assert_structural_equal(same, main)
     with pytest.raises(ValueError, match="depend on its own value"):
         rewrite_bindings(ctx, lambda m, _: {m[exp]: relax.op.sin(m[exp])}, main)  # noqa: F405
-    with pytest.raises(TypeError, match="returns a dict from variables to expressions, not 3"):
+    with pytest.raises(TypeError, match="must return a dict from variables to expressions, got 3"):
         rewrite_bindings(ctx, lambda m, _: 3, main)  # noqa: F405
 
 
