@@ -2,13 +2,13 @@
 //!
 //! | command | action |
 //! |---|---|
-//! | `floors` | fails if a crate depends on a crate of a higher floor |
+//! | `layers` | fails if a crate depends on a crate of a higher layer |
 //! | `tidy` | fails on files that are too long, lack a module comment, or contain a path of a development machine |
 //! | `check` | both |
 //! | `ci` | runs `make test`, `make models` and `make race`, and prints the numbers of tests |
 
 mod ci;
-mod floors;
+mod layers;
 mod tidy;
 
 use std::path::Path;
@@ -18,9 +18,9 @@ fn main() -> ExitCode {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the workspace");
     let command = std::env::args().nth(1).unwrap_or_else(|| "check".to_string());
     let problems = match command.as_str() {
-        "floors" => floors::check(root),
+        "layers" => layers::check(root),
         "tidy" => tidy::check(root),
-        "check" => floors::check(root).and_then(|mut problems| {
+        "check" => layers::check(root).and_then(|mut problems| {
             problems.extend(tidy::check(root)?);
             Ok(problems)
         }),
@@ -30,7 +30,7 @@ fn main() -> ExitCode {
                 ExitCode::FAILURE
             });
         }
-        other => Err(format!("unknown command `{other}`: expected floors, tidy, check or ci")),
+        other => Err(format!("unknown command `{other}`: expected layers, tidy, check or ci")),
     };
     match problems {
         Ok(problems) if problems.is_empty() => ExitCode::SUCCESS,

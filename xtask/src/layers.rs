@@ -1,6 +1,6 @@
-//! Checks the layers of the workspace, which ARCHITECTURE.md calls floors.
+//! Checks the layers of the workspace, which ARCHITECTURE.md describes.
 //!
-//! A crate may depend on crates of lower floors, and on the crates of its own floor that its entry lists. Development
+//! A crate may depend on crates of lower layers, and on the crates of its own layer that its entry lists. Development
 //! dependencies are not checked, since tests may use any crate.
 
 use std::path::Path;
@@ -8,8 +8,8 @@ use std::process::Command;
 
 use serde_json::Value;
 
-/// Each crate with its floor and the crates of the same floor that it may use.
-const FLOORS: &[(&str, u32, &[&str])] = &[
+/// Each crate with its layer and the crates of the same layer that it may use.
+const LAYERS: &[(&str, u32, &[&str])] = &[
     ("pliant-sym", 0, &[]),
     ("pliant-machine", 0, &[]),
     ("pliant-tensor", 0, &["pliant-pool"]),
@@ -55,7 +55,7 @@ const COMPILER: &[&str] = &[
 ];
 
 fn entry(name: &str) -> Option<&'static (&'static str, u32, &'static [&'static str])> {
-    FLOORS.iter().find(|(n, ..)| *n == name)
+    LAYERS.iter().find(|(n, ..)| *n == name)
 }
 
 /// Returns a message for every dependency that is not allowed, and for every crate without an entry.
@@ -77,8 +77,8 @@ pub fn check(root: &Path) -> Result<Vec<String>, String> {
     let mut problems = Vec::new();
     for package in packages {
         let name = package["name"].as_str().unwrap_or_default();
-        let Some((_, floor, same_floor)) = entry(name) else {
-            problems.push(format!("{name} has no floor: add it to xtask/src/floors.rs"));
+        let Some((_, layer, same_layer)) = entry(name) else {
+            problems.push(format!("{name} has no layer: add it to xtask/src/layers.rs"));
             continue;
         };
         for dep in package["dependencies"].as_array().into_iter().flatten() {
@@ -86,10 +86,10 @@ pub fn check(root: &Path) -> Result<Vec<String>, String> {
                 continue;
             }
             let dep = dep["name"].as_str().unwrap_or_default();
-            let Some((_, dep_floor, _)) = entry(dep) else { continue };
-            if dep_floor > floor || (dep_floor == floor && !same_floor.contains(&dep)) {
+            let Some((_, dep_layer, _)) = entry(dep) else { continue };
+            if dep_layer > layer || (dep_layer == layer && !same_layer.contains(&dep)) {
                 problems
-                    .push(format!("{name} (floor {floor}) must not use {dep} (floor {dep_floor})"));
+                    .push(format!("{name} (layer {layer}) must not use {dep} (layer {dep_layer})"));
             }
             if RUNTIME_ONLY.contains(&name) && COMPILER.contains(&dep) {
                 problems.push(format!(
