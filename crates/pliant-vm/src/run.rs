@@ -1,16 +1,10 @@
 //! The bytecode interpreter.
 
-use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::sync::atomic::Ordering;
 
-use pliant_exec::LoopFuncParam;
-use pliant_exec::abi::{
-    AssertArgs, Flops, KernelRuntime, STATUS_CANCELLED, STATUS_OK, STATUS_PACKED,
-};
-use pliant_tensor::CheckFailure;
-use pliant_tensor::{DType, Tensor};
+use pliant_exec::abi::{AssertArgs, Flops, KernelRuntime, STATUS_OK};
 
 use crate::args::{Args, poll};
 use crate::builtins::{Builtin, alloc_own_tensor_unwritten, bytes, clear};
@@ -23,9 +17,17 @@ use crate::interrupt_flags::InterruptFlag;
 use crate::link::{Callee, Entry, LinkedLoopFunc, Op, Operand, VOID};
 use crate::registry::HostFunc;
 use crate::time_limit::Limit;
-use crate::value::{FuncTarget, holds_int};
+use crate::value::FuncTarget;
 use crate::virtual_machine::Inner;
 use crate::{FuncValue, Instrument, Value, VmError};
+
+mod args;
+mod errors;
+
+pub(crate) use args::condition;
+use args::{encode_arg, row_major_copy};
+use errors::{bad_loop_func_arg, loop_func_error, not_callable};
+pub(crate) use errors::{in_function, panic_text};
 
 /// Maximum number of registers (24 bytes each) in all frames of an invocation.
 const MAX_STACK: usize = 1 << 24;
@@ -678,135 +680,4 @@ impl<'a> Runner<'a> {
         instrument.report(&CallEvent { result, flops, before: false, ..event });
         Ok(outcome)
     }
-}
-
-#[cold]
-fn loop_func_error(
-    loop_func: &LinkedLoopFunc,
-    status: i64,
-    call: &LoopCall<'_>,
-    assert_args: &AssertArgs,
-) -> VmError {
-    match status {
-        STATUS_CANCELLED => return VmError::Interrupted,
-        STATUS_PACKED => {
-            if let Some(error) = call.take_error() {
-                return error;
-            }
-        }
-        _ => {}
-    }
-    let message =
-        usize::try_from(status.saturating_sub(1)).ok().and_then(|k| loop_func.info.checks.get(k));
-    match message {
-        Some(message) => {
-            let (failed, message) = CheckFailure::split(message);
-            let (given, message) = (call.arguments(), assert_args.fill(status, message));
-            let given = if given.is_empty() { given } else { format!(", called with {given}") };
-            let text = format!("{message} (in loop function '{}'{given})", loop_func.info.name);
-            VmError::check(failed.into(), text)
-        }
-        None => VmError::LoopFunc { name: loop_func.info.name.clone(), status },
-    }
-}
-
-/// Encodes `value` as the argument word for a parameter that expects `expected`. `None` if the value does not match.
-fn encode_arg(value: &Value, expected: LoopFuncParam) -> Option<u64> {
-    match (value, expected) {
-        (Value::Tensor(tensor), LoopFuncParam::Tensor { dtype, ndim, written, .. }) => {
-            let fits = dtype.is_none_or(|dtype| dtype == tensor.dtype())
-                && ndim.is_none_or(|ndim| usize::from(ndim) == tensor.ndim())
-                && !(written && tensor.is_read_only());
-            fits.then_some(std::ptr::from_ref(tensor.dl()) as u64)
-        }
-        (Value::Tensor(tensor), LoopFuncParam::Any) => Some(std::ptr::from_ref(tensor.dl()) as u64),
-        (Value::Int(value), LoopFuncParam::Any) => Some(*value as u64),
-        (Value::Int(value), LoopFuncParam::Int(dtype)) => {
-            holds_int(dtype, *value).then_some(*value as u64)
-        }
-        (Value::Int(value), LoopFuncParam::Float) => Some((*value as f64).to_bits()),
-        (Value::Int(value @ (0 | 1)), LoopFuncParam::Bool) => Some(*value as u64),
-        (Value::Float(value), LoopFuncParam::Float | LoopFuncParam::Any) => Some(value.to_bits()),
-        (Value::Bool(value), LoopFuncParam::Bool | LoopFuncParam::Int(_) | LoopFuncParam::Any) => {
-            Some(u64::from(*value))
-        }
-        _ => None,
-    }
-}
-
-/// Copies a tensor to row-major, aligned memory if the loop function needs that. `None` if it does not.
-#[cold]
-fn row_major_copy(tensor: &Tensor, expected: LoopFuncParam) -> Result<Option<Tensor>, VmError> {
-    match expected {
-        LoopFuncParam::Tensor { strided: true, .. } if tensor.is_aligned() => Ok(None),
-        // A write to a copy would be lost.
-        LoopFuncParam::Tensor { written: true, .. } => Err(VmError::type_error(format!(
-            "a loop function cannot write to {tensor:?} with strides {:?}; pass a row-major tensor",
-            tensor.strides()
-        ))),
-        _ => Ok(Some(tensor.copy()?)),
-    }
-}
-
-#[cold]
-fn bad_loop_func_arg(loop_func: &LinkedLoopFunc, i: usize, value: &Value) -> VmError {
-    let name = &loop_func.info.name;
-    let expected = match loop_func.info.args[i] {
-        LoopFuncParam::Any => "a tensor or a number".to_string(),
-        LoopFuncParam::Int(DType::Int64) => "an integer".to_string(),
-        LoopFuncParam::Int(dtype) => format!("an integer in the range of {dtype}"),
-        LoopFuncParam::Float => "a number".to_string(),
-        LoopFuncParam::Bool => "a bool".to_string(),
-        LoopFuncParam::Tensor { dtype, ndim, written, .. } => {
-            let dtype = dtype.map_or(String::new(), |dtype| format!("{dtype} "));
-            let ndim = ndim.map_or(String::new(), |ndim| format!(" of {ndim} dims"));
-            let writable = if written { "writable " } else { "" };
-            format!("a {writable}{dtype}tensor{ndim}")
-        }
-    };
-    VmError::type_error(format!(
-        "loop function '{name}': argument {i} must be {expected}, but is {value:?}"
-    ))
-}
-
-/// The truth value of a branch condition: a bool or integer scalar, or a tensor with one such element.
-pub(crate) fn condition(value: &Value) -> Result<bool, VmError> {
-    match value {
-        Value::Bool(value) => Ok(*value),
-        Value::Int(value) => Ok(*value != 0),
-        Value::Tensor(tensor) if tensor.numel() == 1 && !tensor.dtype().is_float() => {
-            let is_true = match (tensor.dtype(), tensor.as_bytes()) {
-                // Fast path for the most common dtype.
-                (DType::Bool, Ok(bytes)) => bytes[0] != 0,
-                _ => tensor.to_i64_vec()?[0] != 0,
-            };
-            Ok(is_true)
-        }
-        other => Err(VmError::type_error(format!(
-            "a condition must be a bool or integer scalar, but is {other:?}"
-        ))),
-    }
-}
-
-#[cold]
-fn not_callable(caller: &str, callee: &Value) -> VmError {
-    let kind = callee.kind();
-    VmError::type_error(format!("{caller}: the callee must be a function, but is {kind}"))
-}
-
-#[cold]
-pub(crate) fn in_function(error: VmError, name: &str) -> VmError {
-    match error {
-        VmError::Type(message) => VmError::Type(format!("{name}: {message}")),
-        other => other,
-    }
-}
-
-/// The message of a caught panic.
-pub(crate) fn panic_text(panic: &(dyn Any + Send)) -> String {
-    panic
-        .downcast_ref::<&str>()
-        .map(|text| (*text).to_string())
-        .or_else(|| panic.downcast_ref::<String>().cloned())
-        .unwrap_or_else(|| "unknown".to_string())
 }
