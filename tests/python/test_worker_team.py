@@ -67,14 +67,20 @@ def run():
         time.sleep(0.003)
     return masks()
 
-assert run() == {frozenset(given)}, "awake, workers have all CPUs again"
+def expect(cpus):
+    """On a busy machine, a worker may be late to wake and to restore its mask."""
+    deadline = time.monotonic() + 20
+    while (found := run()) != {frozenset(cpus)}:
+        assert time.monotonic() < deadline, f"the workers have {found}, not {cpus}"
+
+expect(given)
 one = min(given)
 for task in tasks():
     os.sched_setaffinity(task, {one})
-assert run() == {frozenset({one})}, "workers stay where they are put"
+expect({one})
 for task in tasks():
     os.sched_setaffinity(task, given)
-assert run() == {frozenset(given)}
+expect(given)
 '''
 # The process's own team keeps the size that was right at its first use; a team of another size gets
 # its own threads.
