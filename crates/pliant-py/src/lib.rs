@@ -169,10 +169,10 @@ mod _core {
 
     /// Registers the functions that programs call by name and prepares process-wide state.
     #[pymodule_init]
-    fn init(_module: &Bound<'_, PyModule>) -> PyResult<()> {
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         pliant::prepare_for_shortage();
         pliant::register_library();
-        Ok(())
+        crate::runtime::interrupt::register_exit_handler(module.py())
     }
 
     /// Runs the command `pliant`. The first argument is the name of the program. Returns the exit status.

@@ -6,7 +6,7 @@
 //! between instructions. If it stays inside a kernel for long, the watcher listens for Ctrl-C itself and stops the
 //! kernel.
 
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Thread};
 use std::time::Duration;
@@ -141,7 +141,9 @@ mod fork_handlers {
     use std::sync::{MutexGuard, Once};
     use std::thread::Thread;
 
-    use super::{WATCHED, WATCHER, WATCHER_ASLEEP, WatchedVms, lock};
+    use super::{
+        OUTSIDE_PYTHON, WATCHED, WATCHER, WATCHER_ASLEEP, WATCHER_STATE, WatchedVms, lock,
+    };
 
     type Locks = (MutexGuard<'static, Option<Thread>>, MutexGuard<'static, WatchedVms>);
 
@@ -161,6 +163,7 @@ mod fork_handlers {
         if let Some((mut watcher, _watched)) = LOCKS_DURING_FORK.take() {
             *watcher = None;
             WATCHER_ASLEEP.store(true, Ordering::SeqCst);
+            WATCHER_STATE.store(OUTSIDE_PYTHON, Ordering::Release);
         }
     }
 
@@ -229,14 +232,53 @@ fn poll_active_runs(stop: bool) -> bool {
     any_active
 }
 
+/// The watcher does not call Python.
+const OUTSIDE_PYTHON: u8 = 0;
+/// The watcher calls Python.
+const INSIDE_PYTHON: u8 = 1;
+/// Python exits, and the watcher must not call it again.
+const EXITING: u8 = 2;
+/// Whether the watcher calls Python, or may. If Python finalized while the watcher waited for the GIL, it would end that thread,
+/// and the unwinding would abort the process.
+static WATCHER_STATE: AtomicU8 = AtomicU8::new(OUTSIDE_PYTHON);
+
+/// Moves the watcher from `OUTSIDE_PYTHON` to another state. Returns false if it is in another state already.
+fn leave_outside(state: u8) -> bool {
+    let (success, failure) = (Ordering::AcqRel, Ordering::Acquire);
+    WATCHER_STATE.compare_exchange(OUTSIDE_PYTHON, state, success, failure).is_ok()
+}
+
+/// Keeps the watcher from calling Python after the start of its exit.
+///
+/// # Errors
+/// If the exit handler cannot be registered.
+pub fn register_exit_handler(py: Python<'_>) -> PyResult<()> {
+    let on_exit = |args: &Bound<'_, pyo3::types::PyTuple>,
+                   _: Option<&Bound<'_, pyo3::types::PyDict>>| {
+        args.py().detach(|| {
+            while !leave_outside(EXITING) && WATCHER_STATE.load(Ordering::Acquire) != EXITING {
+                thread::sleep(Duration::from_millis(1));
+            }
+        });
+    };
+    let on_exit = pyo3::types::PyCFunction::new_closure(py, None, None, on_exit)?;
+    py.import("atexit")?.call_method1("register", (on_exit,))?;
+    Ok(())
+}
+
 /// Whether Ctrl-C raises `KeyboardInterrupt`. With another signal handler, the run may have to continue.
 fn has_default_handler() -> bool {
+    if !leave_outside(INSIDE_PYTHON) {
+        return false;
+    }
     let is_default = |py: Python<'_>| -> PyResult<bool> {
         let signal = py.import("signal")?;
         let handler = signal.call_method1("getsignal", (signal.getattr("SIGINT")?,))?;
         Ok(handler.is(&signal.getattr("default_int_handler")?))
     };
-    Python::try_attach(|py| is_default(py).unwrap_or(false)).unwrap_or(false)
+    let answer = Python::try_attach(|py| is_default(py).unwrap_or(false)).unwrap_or(false);
+    WATCHER_STATE.store(OUTSIDE_PYTHON, Ordering::Release);
+    answer
 }
 
 /// Handles pending signals. Returns whether the run must stop.
