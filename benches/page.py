@@ -1,11 +1,11 @@
-"""Writes tables of benchmarks into ``docs/performance.md``, between two comments, the first of
+"""Writes tables of benchmarks into ``docs/internals/measurements.md``, between two comments, the first of
 which names the script."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "performance.md"
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "internals" / "measurements.md"
 END = "<!-- end -->\n"
 
 

@@ -93,7 +93,7 @@ def main() -> None:
     print(table(rows).splitlines()[-1])
     if args.write:
         write_table("benches/peers/models.py", table(rows))
-        picture(rows, PAGE.with_name("performance-models.svg"))
+        picture(rows, PAGE.with_name("models.svg"))
 
 
 if __name__ == "__main__":

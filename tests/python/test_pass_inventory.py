@@ -308,7 +308,7 @@ ABSENT: dict[str, str] = {
     "SplitLayoutRewritePreproc": LAYOUTS,
     "suggest_layout_transforms": LAYOUTS,
     "FoldBatchnormToConv2D": "Left to the model's author: it changes the rounding of the product.",
-    "FastMathTransform": "Elementary functions have one precision, which docs/numerics.md states.",
+    "FastMathTransform": "Elementary functions have one precision, which docs/reference/numerics.md states.",
     "ToMixedPrecision": "Data types are what the model says.",
     "LazyTransformParams": "LiftTransformParams gives a function of all parameters; they are read one by one outside.",
     "LazyGetInput": "As LazyTransformParams.",

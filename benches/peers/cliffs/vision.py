@@ -98,7 +98,7 @@ def rois() -> Iterator[OperatorCase]:
     operands = {"x": normal("1 c h w"), "b": generated("r 4", regions(14)), "i": ints("r", 0, 1)}
     for mode, ratio in (("avg", 2), ("max", 2), ("avg", 0)):
         attrs = {"output_height": 7, "output_width": 7, "sampling_ratio": ratio, "mode": mode}
-        # The maximum of samples, not of their weighted corners (docs/onnx.md): results differ.
+        # The maximum of samples, not of their weighted corners (docs/reference/onnx-operators.md): results differ.
         error = None if mode == "max" else 1e-3
         yield OperatorCase("RoiAlign", operands, sizes, attrs=attrs, variant=f"{mode} {ratio}", opset=16, error=error)
     five = {

@@ -11,7 +11,7 @@ use crate::reference;
 pub struct Kernel {
     /// The name, as in `T.call_kernel("name", ...)`.
     pub name: &'static str,
-    /// What it computes, and the source of the definition. `docs/kernels.md` prints this.
+    /// What it computes, and the source of the definition. `docs/reference/kernels.md` prints this.
     pub doc: &'static str,
     /// The operands: the inputs, then the results.
     pub operands: &'static [Operand],
@@ -70,7 +70,7 @@ pub struct Operand {
     pub order: Order,
     /// Whether a call may omit it.
     pub optional: bool,
-    /// The meaning. `docs/kernels.md` prints this.
+    /// The meaning. `docs/reference/kernels.md` prints this.
     pub doc: &'static str,
 }
 
@@ -172,7 +172,7 @@ pub struct Attr {
     pub ty: AttrType,
     /// The value in calls that omit it.
     pub default: AttrDefault,
-    /// The meaning. `docs/kernels.md` prints this.
+    /// The meaning. `docs/reference/kernels.md` prints this.
     pub doc: &'static str,
 }
 

@@ -10,7 +10,7 @@
 //! | the order of the arguments of `T.call_kernel` | [`Kernel::slots`] |
 //! | the checks of a call at run time | [`Call::check`] |
 //! | which buffers a call reads and writes | [`Role`] |
-//! | `docs/kernels.md` | [`reference_page`] |
+//! | `docs/reference/kernels.md` | [`reference_page`] |
 //! | sizes of derived dims, for the checks and for random valid calls of the fuzz target | [`Kernel::derived`] |
 //! | the results in the interpreter, and the expected results of tests | [`Kernel::reference`] |
 //!

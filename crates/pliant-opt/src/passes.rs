@@ -1,5 +1,5 @@
 //! The table of all passes, with the name, phase, contract, gate, documentation and constructor of each. The command line (`pliant
-//! opt --list`), the pipelines and `docs/passes.md` read it.
+//! opt --list`), the pipelines and `docs/reference/passes.md` read it.
 
 use pliant_pass::ModulePass;
 

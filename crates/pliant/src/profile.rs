@@ -18,7 +18,7 @@ pub struct CalleeProfile {
     /// The total time of the calls.
     pub time: Duration,
     /// The floating-point operations of the library kernels in the calls, by the formulas of their declarations
-    /// (`docs/kernels.md`). 0 for generated loops.
+    /// (`docs/reference/kernels.md`). 0 for generated loops.
     pub flops: u64,
     /// The bytes of the tensors passed to loop functions, inputs and results, each counted once per call. 0 for other
     /// functions.

@@ -331,7 +331,7 @@ def check(
 
 def operators() -> list[str]:
     """The operators that can be imported. Operators outside ONNX's own domain are listed with their
-    domain. ``docs/onnx.md`` lists them with the supported versions."""
+    domain. ``docs/reference/onnx-operators.md`` lists them with the supported versions."""
     return sorted(f"{domain}.{name}" if domain else name for domain, name in _core.onnx_operators())
 
 

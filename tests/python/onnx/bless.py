@@ -1,4 +1,4 @@
-"""Updates ``exclusions.toml`` and the tables of ``docs/onnx.md``: ``python
+"""Updates ``exclusions.toml`` and the tables of ``docs/reference/onnx-operators.md``: ``python
 tests/python/onnx/bless.py [WORD]``.
 
 Runs the conformance tests (only those whose name contains the word), removes the entries that pass

@@ -1,4 +1,4 @@
-"""The tables of ``docs/onnx.md``, made from the operators that are supported and the conformance
+"""The tables of ``docs/reference/onnx-operators.md``, made from the operators that are supported and the conformance
 tests that pass.
 
 ``PLIANT_BLESS=1`` writes them.
@@ -16,7 +16,7 @@ from conformance import CASES, EXCLUSIONS, exclusion, reason
 
 from pliant.frontend.onnx import operators
 
-PAGE = Path(__file__).resolve().parents[3] / "docs" / "onnx.md"
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "reference" / "onnx-operators.md"
 BEGIN, END = "<!-- made by tests/python/onnx/test_page.py -->\n", "<!-- end -->"
 FIRST_OPSET = 7
 
@@ -89,4 +89,4 @@ def test_tables_equal_the_importer() -> None:
     if os.environ.get("PLIANT_BLESS"):
         PAGE.write_text(before + BEGIN + tables() + END + after)
         return
-    assert old == tables(), "PLIANT_BLESS=1 writes the tables of docs/onnx.md"
+    assert old == tables(), "PLIANT_BLESS=1 writes the tables of docs/reference/onnx-operators.md"

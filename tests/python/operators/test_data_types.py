@@ -1,6 +1,6 @@
 """Every operator with every element type that its type rule accepts, also with extreme values.
 
-The types are found by querying the rule, and `docs/types.md` lists them; `PLIANT_BLESS=1` updates
+The types are found by querying the rule, and `docs/reference/data-types.md` lists them; `PLIANT_BLESS=1` updates
 that list. The results of a program are compared with the interpreter, and with the case's NumPy
 formula if it is defined for the type: in float64 for floats, and unchanged for integers if NumPy's
 result has the type of the program's.
@@ -35,7 +35,7 @@ SIGNED = ("int8", "int16", "int32", "int64")
 UNSIGNED = ("uint8", "uint16", "uint32", "uint64")
 DTYPES = (*FLOATS, *SIGNED, *UNSIGNED, "bool")
 ALL = bool(os.environ.get("PLIANT_ALL_TYPES"))
-DOC = Path(__file__).parents[3] / "docs" / "types.md"
+DOC = Path(__file__).parents[3] / "docs" / "reference" / "data-types.md"
 BEGIN, END = "<!-- operators -->\n", "<!-- end of operators -->"
 
 
@@ -210,7 +210,7 @@ def test_operator_on_data_types(name: str) -> None:
         for k, sizes in enumerate(size_sets(case, rng)[:4]):
             # With infinite inputs, the order of the sums of a Fourier transform decides between NaN
             # and infinity. In attention, hidden values affect the result only in loops, and in
-            # convolutions, weights of taps that read padding; only float64 uses loops (docs/numerics.md).
+            # convolutions, weights of taps that read padding; only float64 uses loops (docs/reference/numerics.md).
             differs = case.expr.startswith("R.signal.") or (
                 case.expr.startswith(("R.nn.attention", "R.nn.conv")) and dtype != "float64"
             )

@@ -1,4 +1,4 @@
-//! Measures the errors of all sequences, over all exponents, and checks the table of `docs/numerics.md`.
+//! Measures the errors of all sequences, over all exponents, and checks the table of `docs/reference/numerics.md`.
 //! `PLIANT_BLESS=1` writes the table.
 
 mod hardest;
@@ -340,17 +340,21 @@ fn errors_match_the_documentation() {
 
 /// Compares the table of the page with the measurements, or writes it.
 fn check_document(table: &str) {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/numerics.md");
-    let text = std::fs::read_to_string(path).expect("docs/numerics.md");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/numerics.md");
+    let text = std::fs::read_to_string(path).expect("docs/reference/numerics.md");
     let (begin, end) = ("<!-- measured -->\n", "<!-- end of measured -->");
     let start = text.find(begin).expect("the table's start") + begin.len();
     let stop = text.find(end).expect("the table's end");
     if std::env::var_os("PLIANT_BLESS").is_some() {
         let new = format!("{}{table}{}", &text[..start], &text[stop..]);
-        std::fs::write(path, new).expect("docs/numerics.md can be written");
+        std::fs::write(path, new).expect("docs/reference/numerics.md can be written");
         return;
     }
-    assert_eq!(&text[start..stop], table, "PLIANT_BLESS=1 writes the table of docs/numerics.md");
+    assert_eq!(
+        &text[start..stop],
+        table,
+        "PLIANT_BLESS=1 writes the table of docs/reference/numerics.md"
+    );
 }
 
 /// Every float32 from 2^-30 to 2^14 of both signs, and every 61st of the others, for which the functions are powers,

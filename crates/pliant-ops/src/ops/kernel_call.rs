@@ -19,7 +19,7 @@ use crate::te::{self, Tensor, TensorView};
 pub static DECLS: &[OpDecl] = &[OpDecl::new(
     "relax.call_kernel",
     infer,
-    "Calls a library kernel (docs/kernels.md), which writes new tensors of the given types. Operands and attributes are named: \
+    "Calls a library kernel (docs/reference/kernels.md), which writes new tensors of the given types. Operands and attributes are named: \
      `R.call_kernel(\"pool\", x=x, kind=\"max\", ..., out_sinfo=...)`. `axes[name][i]` is the dim of the tensor that becomes \
      dim `i` of the kernel operand; -1 inserts a dim of size 1. Ranks and data types must be known.",
 )

@@ -2,7 +2,7 @@
 //! nothing, and the result is well-formed. In `# After`, `...` stands for any text in a line, and a line of `...` stands for any
 //! lines. The rest is compared with the printed module.
 //!
-//! `docs/passes.md` is generated from this documentation and the table of passes. With `PLIANT_BLESS=1`, a test writes it.
+//! `docs/reference/passes.md` is generated from this documentation and the table of passes. With `PLIANT_BLESS=1`, a test writes it.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -343,14 +343,14 @@ fn property_list(properties: Properties) -> String {
     group.iter().map(|(name, _)| name.to_string()).chain(names).collect::<Vec<_>>().join(", ")
 }
 
-/// The contents of `docs/passes.md`.
+/// The contents of `docs/reference/passes.md`.
 fn page() -> Result<String, std::fmt::Error> {
     let mut page = String::from(
         "# Graph passes
 
 This page is generated from the table of passes (`crates/pliant-opt/src/passes.rs`) and the documentation of each pass.
 `pliant opt --passes=NAME file.py` runs a pass on a script, and `pliant opt --list` lists all, those on loop functions too. In
-Python, a pass is `relax.transform.NAME()`. [pass.md](pass.md) shows how to write one.
+Python, a pass is `relax.transform.NAME()`. [Write a pass](../extend/pass.md) shows how.
 
 A pass is safe on every module. *Requires* lists the properties that it needs for its full effect: if one of them does not hold,
 the pass optimizes less. *Ensures* lists the properties that hold after it, *Invalidates* those that may no longer hold. Tests
@@ -455,7 +455,7 @@ fn write_pass(page: &mut String, name: &str, d: &Documented) -> std::fmt::Result
 
 #[test]
 fn docs_passes_md_is_current() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/passes.md");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/passes.md");
     let page = page().expect("strings can be written");
     if std::env::var_os("PLIANT_BLESS").is_some() {
         std::fs::write(&path, page).expect("the page is writable");
@@ -463,5 +463,5 @@ fn docs_passes_md_is_current() {
     }
     let current = std::fs::read_to_string(&path).unwrap_or_default();
     let bless = "PLIANT_BLESS=1 cargo test --package pliant-opt --test suite documentation";
-    assert!(current == page, "docs/passes.md is stale: {bless}");
+    assert!(current == page, "docs/reference/passes.md is stale: {bless}");
 }

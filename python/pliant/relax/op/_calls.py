@@ -96,7 +96,7 @@ def call_kernel(
     axes: dict[str, Sequence[int]] | None = None,
     **arguments: Any,
 ) -> Expr:
-    """Calls a library kernel (see docs/kernels.md), which writes to new tensors with the types
+    """Calls a library kernel (see docs/reference/kernels.md), which writes to new tensors with the types
     ``out_sinfo``: the operands that it writes, in the order of its declaration.
 
     The operands that the kernel reads and its attributes are keyword arguments. ``axes``

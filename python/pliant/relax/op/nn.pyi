@@ -1,4 +1,4 @@
-"""The operators under `R.nn`, generated from their declarations (see docs/operators.md). A test compares both."""
+"""The operators under `R.nn`, generated from their declarations (see docs/reference/operators.md). A test compares both."""
 
 from collections.abc import Sequence
 from typing import Any, TypeAlias

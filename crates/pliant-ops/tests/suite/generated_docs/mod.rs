@@ -1,4 +1,4 @@
-//! Tests of the files that are generated from the operator declarations: `docs/operators.md` and the stubs of `relax.op`. The tests
+//! Tests of the files that are generated from the operator declarations: `docs/reference/operators.md` and the stubs of `relax.op`. The tests
 //! fail if a file is out of date. With `PLIANT_BLESS=1`, they write the files.
 
 mod accepted_types;
@@ -27,13 +27,13 @@ fn check(path: &str, text: &str) {
     );
 }
 
-/// The declaration in docs/operator.md compiles, and its type rule works.
+/// The declaration in docs/extend/operator.md compiles, and its type rule works.
 #[test]
 fn the_tutorial_operator_compiles() {
-    let page = include_str!("../../../../../docs/operator.md");
+    let page = include_str!("../../../../../docs/extend/operator.md");
     let code = page.split("```rust\n").nth(1).and_then(|rest| rest.split("```").next());
     let table = include_str!("tutorial_op.rs").split_once("= &[\n").expect("a table").1;
-    assert_eq!(code, table.strip_suffix("];\n"), "docs/operator.md shows another row");
+    assert_eq!(code, table.strip_suffix("];\n"), "docs/extend/operator.md shows another row");
     let [decl] = tutorial_op::DECLS else { panic!("one operator") };
     let types = accepted_types::element_types(decl);
     let floats = |name: &str| (name.to_string(), "floats".to_string());

@@ -1,4 +1,4 @@
-//! `docs/operators.md`.
+//! `docs/reference/operators.md`.
 
 use std::fmt::Write;
 
@@ -33,7 +33,7 @@ symbolic*: they accept sizes, integers and shapes that are values of the program
 
 #[test]
 fn the_operators_page_is_up_to_date() {
-    check("docs/operators.md", &page());
+    check("docs/reference/operators.md", &page());
 }
 
 fn page() -> String {

@@ -32,7 +32,7 @@ fn the_python_stubs_are_up_to_date() {
 
 fn stub(group: &str, list: &[&'static OpDecl], nested: &[&str]) -> String {
     let mut out = format!(
-        "\"\"\"The operators{}, generated from their declarations (see docs/operators.md). A test compares both.\"\"\"\n\n",
+        "\"\"\"The operators{}, generated from their declarations (see docs/reference/operators.md). A test compares both.\"\"\"\n\n",
         if group.is_empty() { String::new() } else { format!(" under `R.{group}`") }
     );
     out.push_str("from collections.abc import Sequence\nfrom typing import Any, TypeAlias\n\n");

@@ -1,4 +1,4 @@
-//! The declaration that docs/operator.md adds to `ops/binary.rs`.
+//! The declaration that docs/extend/operator.md adds to `ops/binary.rs`.
 
 use pliant_ops::decl::{OpDecl, Pattern};
 use pliant_ops::shared_rules::{infer_broadcast_float, te_broadcast};
