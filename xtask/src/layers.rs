@@ -4,9 +4,8 @@
 //! dependencies are not checked, since tests may use any crate.
 
 use std::path::Path;
-use std::process::Command;
 
-use serde_json::Value;
+use crate::metadata::packages;
 
 /// Each crate with its layer and the crates of the same layer that it may use.
 const LAYERS: &[(&str, u32, &[&str])] = &[
@@ -63,19 +62,8 @@ fn entry(name: &str) -> Option<&'static (&'static str, u32, &'static [&'static s
 /// # Errors
 /// If `cargo metadata` fails or its output cannot be read.
 pub fn check(root: &Path) -> Result<Vec<String>, String> {
-    let output = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
-        .args(["metadata", "--format-version=1", "--no-deps"])
-        .current_dir(root)
-        .output()
-        .map_err(|e| format!("cargo metadata: {e}"))?;
-    if !output.status.success() {
-        return Err(String::from_utf8_lossy(&output.stderr).into_owned());
-    }
-    let metadata: Value =
-        serde_json::from_slice(&output.stdout).map_err(|e| format!("cargo metadata: {e}"))?;
-    let packages = metadata["packages"].as_array().ok_or("cargo metadata lists no packages")?;
     let mut problems = Vec::new();
-    for package in packages {
+    for package in &packages(root)? {
         let name = package["name"].as_str().unwrap_or_default();
         let Some((_, layer, same_layer)) = entry(name) else {
             problems.push(format!("{name} has no layer: add it to xtask/src/layers.rs"));

@@ -4,11 +4,14 @@
 //! |---|---|
 //! | `layers` | fails if a crate depends on a crate of a higher layer |
 //! | `tidy` | fails on files that are too long, lack a module comment, or contain a path of a development machine |
-//! | `check` | both |
-//! | `ci` | runs `make test`, `make models` and `make race`, and prints the numbers of tests |
+//! | `publish` | fails if a public crate lacks metadata or a README, or cannot be packaged |
+//! | `check` | all of these |
+//! | `ci` | runs `make test`, `make docs`, `make models` and `make race`, and prints the numbers of tests |
 
 mod ci;
 mod layers;
+mod metadata;
+mod publish;
 mod tidy;
 
 use std::path::Path;
@@ -20,17 +23,17 @@ fn main() -> ExitCode {
     let problems = match command.as_str() {
         "layers" => layers::check(root),
         "tidy" => tidy::check(root),
-        "check" => layers::check(root).and_then(|mut problems| {
-            problems.extend(tidy::check(root)?);
-            Ok(problems)
-        }),
+        "publish" => publish::check(root),
+        "check" => check_all(root),
         "ci" => {
             return ci::run(root).unwrap_or_else(|message| {
                 eprintln!("xtask: {message}");
                 ExitCode::FAILURE
             });
         }
-        other => Err(format!("unknown command `{other}`: expected layers, tidy, check or ci")),
+        other => {
+            Err(format!("unknown command `{other}`: expected layers, tidy, publish, check or ci"))
+        }
     };
     match problems {
         Ok(problems) if problems.is_empty() => ExitCode::SUCCESS,
@@ -46,4 +49,11 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+fn check_all(root: &Path) -> Result<Vec<String>, String> {
+    let mut problems = layers::check(root)?;
+    problems.extend(tidy::check(root)?);
+    problems.extend(publish::check(root)?);
+    Ok(problems)
 }

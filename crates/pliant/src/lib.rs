@@ -73,9 +73,11 @@ pub use transform::{
 };
 pub use user_op::register_op;
 
-/// The pages of `docs/embed`, whose code runs as documentation tests.
+/// The README and the pages of `docs/embed`, whose code runs as documentation tests.
 #[cfg(doctest)]
 mod pages {
+    #[doc = include_str!("../README.md")]
+    mod readme {}
     #[doc = include_str!("../../../docs/embed/model.md")]
     mod model {}
     #[doc = include_str!("../../../docs/embed/functions.md")]
