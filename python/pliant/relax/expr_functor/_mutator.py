@@ -1,19 +1,4 @@
-"""Visitors and mutators of the graph level.
-
->>> @mutator
-... class ReplaceAdd(PyExprMutator):
-...     def visit_call_(self, call):
-...         call = self.visit_expr_post_order(call)
-...         if call.op == relax.op.add:
-...             return relax.op.multiply(call.args[0], call.args[1])
-...         return call
->>> new = ReplaceAdd(mod).visit_expr(mod["main"])    # the very same function when nothing changed
-
-Each kind of expression has a method whose name ends in an underscore. A subclass overrides it to
-change the handling of that kind. ``super()`` or ``visit_expr_post_order`` performs the default
-handling. Bindings are visited in a loop, so the depth of Python's stack depends on the nesting of
-branches and functions and not on the number of bindings.
-"""
+"""The mutator of the graph level."""
 
 from __future__ import annotations
 
@@ -22,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from pliant import _core
 from pliant.relax.block_builder import BlockBuilder
+from pliant.relax.expr_functor._functor import ExprFunctor, method_of
 
 if TYPE_CHECKING:
     from pliant._core import IRModule
@@ -53,271 +39,6 @@ if TYPE_CHECKING:
 
 _relax = _core.relax
 _Class = TypeVar("_Class", bound=type)
-
-_METHODS: dict[type, str] = {
-    _relax.Call: "visit_call_",
-    _relax.Constant: "visit_constant_",
-    _relax.DataTypeImm: "visit_data_type_imm_",
-    _relax.DataflowVar: "visit_dataflow_var_",
-    _relax.ExternFunc: "visit_extern_func_",
-    _relax.Function: "visit_function_",
-    _relax.GlobalVar: "visit_global_var_",
-    _relax.If: "visit_if_",
-    _relax.OpFunction: "visit_op_",
-    _relax.PrimValue: "visit_prim_value_",
-    _relax.SeqExpr: "visit_seq_expr_",
-    _relax.ShapeExpr: "visit_shape_expr_",
-    _relax.StringImm: "visit_string_imm_",
-    _relax.Tuple: "visit_tuple_",
-    _relax.TupleGetItem: "visit_tuple_getitem_",
-    _relax.Var: "visit_var_",
-}
-
-
-def _method_of(expr: Any) -> str:
-    name = _METHODS.get(type(expr))
-    if name is not None:
-        return name
-    for cls in type(expr).__mro__:
-        if cls in _METHODS:
-            return _METHODS[cls]
-    raise TypeError(f"{type(expr).__name__} is not a graph-level expression")
-
-
-class ExprFunctor:
-    """Dispatches to the method for the kind of an expression. A method that is not overridden
-    raises ``NotImplementedError``."""
-
-    def visit_expr(self, expr: Any) -> Any:
-        """Visits an expression of any kind."""
-        return getattr(self, _method_of(expr))(expr)
-
-    def _missing(self, method: str) -> Any:
-        raise NotImplementedError(f"{type(self).__name__} has no {method}")
-
-    def visit_constant_(self, op: Constant) -> Any:
-        return self._missing("visit_constant_")
-
-    def visit_tuple_(self, op: Tuple) -> Any:
-        return self._missing("visit_tuple_")
-
-    def visit_dataflow_var_(self, op: DataflowVar) -> Any:
-        return self._missing("visit_dataflow_var_")
-
-    def visit_var_(self, op: Var) -> Any:
-        return self._missing("visit_var_")
-
-    def visit_shape_expr_(self, op: ShapeExpr) -> Any:
-        return self._missing("visit_shape_expr_")
-
-    def visit_extern_func_(self, op: ExternFunc) -> Any:
-        return self._missing("visit_extern_func_")
-
-    def visit_global_var_(self, op: GlobalVar) -> Any:
-        return self._missing("visit_global_var_")
-
-    def visit_function_(self, op: Function) -> Any:
-        return self._missing("visit_function_")
-
-    def visit_call_(self, op: Call) -> Any:
-        return self._missing("visit_call_")
-
-    def visit_seq_expr_(self, op: SeqExpr) -> Any:
-        return self._missing("visit_seq_expr_")
-
-    def visit_if_(self, op: If) -> Any:
-        return self._missing("visit_if_")
-
-    def visit_op_(self, op: OpFunction) -> Any:
-        return self._missing("visit_op_")
-
-    def visit_tuple_getitem_(self, op: TupleGetItem) -> Any:
-        return self._missing("visit_tuple_getitem_")
-
-    def visit_prim_value_(self, op: PrimValue) -> Any:
-        return self._missing("visit_prim_value_")
-
-    def visit_string_imm_(self, op: StringImm) -> Any:
-        return self._missing("visit_string_imm_")
-
-    def visit_data_type_imm_(self, op: DataTypeImm) -> Any:
-        return self._missing("visit_data_type_imm_")
-
-    def visit_binding(self, binding: Binding) -> None:
-        """Visits a binding of any kind."""
-        if isinstance(binding, _relax.MatchCast):
-            self.visit_match_cast_(binding)
-        else:
-            self.visit_var_binding_(binding)  # type: ignore[arg-type]
-
-    def visit_var_binding_(self, binding: VarBinding) -> None:
-        self._missing("visit_var_binding_")
-
-    def visit_match_cast_(self, binding: MatchCast) -> None:
-        self._missing("visit_match_cast_")
-
-    def visit_binding_block(self, block: BindingBlock) -> Any:
-        """Visits a block of any kind."""
-        if isinstance(block, _relax.DataflowBlock):
-            return self.visit_dataflow_block_(block)
-        return self.visit_binding_block_(block)
-
-    def visit_binding_block_(self, block: BindingBlock) -> Any:
-        return self._missing("visit_binding_block_")
-
-    def visit_dataflow_block_(self, block: DataflowBlock) -> Any:
-        return self._missing("visit_dataflow_block_")
-
-    def visit_var_def(self, var: Var) -> Any:
-        """Visits the definition of a variable of any kind."""
-        if isinstance(var, _relax.DataflowVar):
-            return self.visit_dataflow_var_def_(var)
-        return self.visit_var_def_(var)
-
-    def visit_var_def_(self, var: Var) -> Any:
-        return self._missing("visit_var_def_")
-
-    def visit_dataflow_var_def_(self, var: DataflowVar) -> Any:
-        return self._missing("visit_dataflow_var_def_")
-
-
-# The methods that a class overrides in order to visit the sizes inside types.
-_TYPE_METHODS = ("visit_shape_expr_", "visit_prim_expr", "visit_struct_info", "visit_expr_dep_struct_info_field")
-
-
-def _visits_types(cls: type, base: type) -> bool:
-    return any(getattr(cls, name) is not getattr(base, name) for name in _TYPE_METHODS)
-
-
-class PyExprVisitor(ExprFunctor):
-    """Visits everything inside an expression in textual order. Returns nothing.
-
-    The shapes inside types are visited if the class overrides ``visit_shape_expr_`` or one of the
-    methods for types.
-    """
-
-    _types = False
-
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
-        cls._types = _visits_types(cls, PyExprVisitor)
-
-    def visit_expr(self, expr: Any) -> None:
-        """Visits an expression of any kind."""
-        getattr(self, _method_of(expr))(expr)
-
-    def visit_span(self, span: Any) -> None:
-        """Visits a source location."""
-
-    def visit_prim_expr(self, expr: Any) -> None:
-        """Visits a size or a scalar."""
-
-    def visit_struct_info(self, struct_info: StructInfo) -> None:
-        """Visits a type."""
-        self.visit_expr_dep_struct_info_field(struct_info)
-
-    def visit_expr_dep_struct_info_field(self, struct_info: Any) -> None:
-        """Visits the shapes and sizes inside a type."""
-        if isinstance(struct_info, _relax.TensorStructInfo):
-            if struct_info.shape is not None:
-                self.visit_expr(struct_info.shape)
-        elif isinstance(struct_info, _relax.ShapeStructInfo):
-            for value in struct_info.values or ():
-                self.visit_prim_expr(value)
-        elif isinstance(struct_info, _relax.PrimStructInfo):
-            if struct_info.value is not None:
-                self.visit_prim_expr(struct_info.value)
-        elif isinstance(struct_info, _relax.TupleStructInfo):
-            for field in struct_info.fields:
-                self.visit_expr_dep_struct_info_field(field)
-
-    def visit_constant_(self, op: Constant) -> None:
-        pass
-
-    def visit_tuple_(self, op: Tuple) -> None:
-        for field in op.fields:
-            self.visit_expr(field)
-
-    def visit_dataflow_var_(self, op: DataflowVar) -> None:
-        pass
-
-    def visit_var_(self, op: Var) -> None:
-        pass
-
-    def visit_shape_expr_(self, op: ShapeExpr) -> None:
-        for value in op.values:
-            self.visit_prim_expr(value)
-
-    def visit_extern_func_(self, op: ExternFunc) -> None:
-        pass
-
-    def visit_global_var_(self, op: GlobalVar) -> None:
-        pass
-
-    def visit_function_(self, op: Function) -> None:
-        for param in op.params:
-            self.visit_var_def(param)
-        self.visit_expr(op.body)
-
-    def visit_call_(self, op: Call) -> None:
-        self.visit_expr(op.op)
-        if self._types:
-            for info in op.sinfo_args:
-                self.visit_expr_dep_struct_info_field(info)
-        for arg in op.args:
-            self.visit_expr(arg)
-
-    def visit_seq_expr_(self, op: SeqExpr) -> None:
-        for block in op.blocks:
-            self.visit_binding_block(block)
-        self.visit_expr(op.body)
-
-    def visit_if_(self, op: If) -> None:
-        self.visit_expr(op.cond)
-        self.visit_expr(op.true_branch)
-        self.visit_expr(op.false_branch)
-
-    def visit_op_(self, op: OpFunction) -> None:
-        pass
-
-    def visit_tuple_getitem_(self, op: TupleGetItem) -> None:
-        self.visit_expr(op.tuple_value)
-
-    def visit_prim_value_(self, op: PrimValue) -> None:
-        if self._types:
-            self.visit_prim_expr(op.value)
-
-    def visit_string_imm_(self, op: StringImm) -> None:
-        pass
-
-    def visit_data_type_imm_(self, op: DataTypeImm) -> None:
-        pass
-
-    def visit_var_binding_(self, binding: VarBinding) -> None:
-        self.visit_expr(binding.value)
-        self.visit_var_def(binding.var)
-
-    def visit_match_cast_(self, binding: MatchCast) -> None:
-        self.visit_expr(binding.value)
-        if self._types:
-            self.visit_expr_dep_struct_info_field(binding.struct_info)
-        self.visit_var_def(binding.var)
-
-    def visit_binding_block_(self, block: BindingBlock) -> None:
-        for binding in block.bindings:
-            self.visit_binding(binding)
-
-    def visit_dataflow_block_(self, block: DataflowBlock) -> None:
-        for binding in block.bindings:
-            self.visit_binding(binding)
-
-    def visit_var_def_(self, var: Var) -> None:
-        if self._types and var.struct_info_ is not None:
-            self.visit_expr_dep_struct_info_field(var.struct_info_)
-
-    def visit_dataflow_var_def_(self, var: DataflowVar) -> None:
-        if self._types and var.struct_info_ is not None:
-            self.visit_expr_dep_struct_info_field(var.struct_info_)
 
 
 class PyExprMutator(ExprFunctor):
@@ -355,7 +76,7 @@ class PyExprMutator(ExprFunctor):
             return self._visit_function(expr)
         if self._depth == 0 and isinstance(expr, _relax.SeqExpr):
             return self._in_separate_scope(expr, self.visit_seq_expr_)
-        return getattr(self, _method_of(expr))(expr)
+        return getattr(self, method_of(expr))(expr)
 
     def visit_binding_block(self, block: BindingBlock) -> Any:
         """Visits a block of any kind. A block that is passed to the mutator directly is rewritten
@@ -386,7 +107,7 @@ class PyExprMutator(ExprFunctor):
     def visit_expr_post_order(self, expr: Any) -> Any:
         """Visits the parts of an expression and rebuilds the expression from the results. This is
         the default handling of the methods."""
-        return getattr(PyExprMutator, _method_of(expr))(self, expr)
+        return getattr(PyExprMutator, method_of(expr))(self, expr)
 
     def visit_with_new_scope(self, expr: Any, params: Sequence[Var] | None = None) -> Any:
         """Visits an expression and collects the emitted bindings in a separate sequence. ``params``
@@ -673,16 +394,8 @@ def _unchanged(old: Sequence[Any], new: Sequence[Any]) -> bool:
     return True
 
 
-ExprVisitor = PyExprVisitor
 ExprMutator = PyExprMutator
 ExprMutatorBase = PyExprMutator
-
-
-def visitor(cls: _Class) -> _Class:
-    """Marks a subclass of ``PyExprVisitor``. Code written for TVM uses this decorator."""
-    if not issubclass(cls, PyExprVisitor):
-        raise TypeError(f"@visitor requires a subclass of PyExprVisitor, but {cls.__name__} is not one")
-    return cls
 
 
 def mutator(cls: _Class) -> _Class:
@@ -690,15 +403,3 @@ def mutator(cls: _Class) -> _Class:
     if not issubclass(cls, PyExprMutator):
         raise TypeError(f"@mutator requires a subclass of PyExprMutator, but {cls.__name__} is not one")
     return cls
-
-
-__all__ = [
-    "ExprFunctor",
-    "ExprMutator",
-    "ExprMutatorBase",
-    "ExprVisitor",
-    "PyExprMutator",
-    "PyExprVisitor",
-    "mutator",
-    "visitor",
-]
