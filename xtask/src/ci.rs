@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 
 /// The make targets that are run, in order. The first failure ends the run.
-const TARGETS: &[&str] = &["test", "docs", "models", "race"];
+const TARGETS: &[&str] = &["test", "deny", "docs", "models", "race"];
 
 /// The numbers of tests, read from the output of the test programs.
 #[derive(Debug, Default, PartialEq, Eq)]

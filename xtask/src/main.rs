@@ -6,7 +6,7 @@
 //! | `tidy` | fails on files that are too long, lack a module comment, or contain a path of a development machine |
 //! | `publish` | fails if a public crate lacks metadata or a README, or cannot be packaged |
 //! | `check` | all of these |
-//! | `ci` | runs `make test`, `make docs`, `make models` and `make race`, and prints the numbers of tests |
+//! | `ci` | runs `make test`, `make deny`, `make docs`, `make models` and `make race`, and prints the numbers of tests |
 
 mod ci;
 mod layers;
