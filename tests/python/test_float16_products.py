@@ -28,7 +28,7 @@ def program(dtype: str, shapes: list[list[object]], build: Callable[..., relax.E
 
 def close(module: pliant.IRModule, inputs: Callable[[int], list[np.ndarray]], widened: bool = True) -> None:
     """Kernels and loops agree up to the rounding of a result."""
-    seen = relax.transform.WidenProducts()(module).script()
+    seen = relax.transform.OffloadDequantized()(module).script()
     assert ('dtype="float32"' in seen) == widened
     on, off = pliant.compile(module), pliant.compile(module, kernels="off")
     for n in (0, 1, 2, 9):
@@ -91,13 +91,13 @@ def test_bfloat16() -> None:
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_other_types_are_not_offloaded(dtype: str) -> None:
     module = program(dtype, [[N, 4], [4, 3]], relax.op.matmul)
-    assert relax.transform.WidenProducts()(module).script() == module.script()
+    assert relax.transform.OffloadDequantized()(module).script() == module.script()
 
 
 def test_float32_bias() -> None:
     w, b = relax.const(numbers(20, 33)), relax.const(numbers(20).astype("float32"))
     module = program("float16", [[N, 33]], lambda x: relax.op.linear(x, w, b, out_dtype="float32"))
-    assert "R.linear(lv" in relax.transform.WidenProducts()(module).script()
+    assert "R.linear(lv" in relax.transform.OffloadDequantized()(module).script()
     for n in (0, 1, 9):
         got, want = (np.asarray(pliant.compile(module, kernels=kernels)(numbers(n, 33))) for kernels in ("on", "off"))
         assert got.dtype == np.float32

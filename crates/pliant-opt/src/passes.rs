@@ -44,11 +44,9 @@ use crate::memory::rewrite_dataflow_reshape::RewriteDataflowReshape;
 use crate::offload::channels_last::ChannelsLast;
 use crate::offload::fuse_ops_by_pattern::FuseOpsByPattern;
 use crate::offload::merge_composite_functions::MergeCompositeFunctions;
-use crate::offload::multiply_quantized::MultiplyQuantized;
 use crate::offload::offload_kernels::OffloadKernels;
 use crate::offload::rule::Stage;
 use crate::offload::run_codegen::RunCodegen;
-use crate::offload::widen_products::WidenProducts;
 use crate::params::bundle_model_params::BundleModelParams;
 use crate::params::lift_transform_params::LiftTransformParams;
 use crate::rewrite::adjust_matmul_order::AdjustMatmulOrder;
@@ -132,29 +130,17 @@ passes! {
         gate: Gate::Kernels,
         make: EinsumToMatmul,
     }
-    "WidenProducts" in Offload: "Compute matmuls, convolutions and attention of 16-bit floats in float32" {
-        requires: [Operators],
-        invalidates: INVALIDATED_BY_OPERATOR [ConstantsFolded, NormalBlocks, ChannelsLast],
+    "OffloadDequantized" in Offload: "Rewrite operators to those that kernels support, and offload matmuls by dequantized constants" {
+        requires: [Operators, KnownSizes, Dequantized],
+        invalidates: INVALIDATED_BY_OPERATOR [Dequantized, NoDeadCode, ConstantsFolded, NoDeadReaders, NormalBlocks, ChannelsLast],
         gate: Gate::Kernels,
-        make: WidenProducts,
+        make: OffloadKernels::of(Stage::Dequantized),
     }
     "EliminateCommonSubexpr" in Canonicalize: "Compute equal values once" {
         requires: [InPlaceMarked],
         invalidates: [NormalBlocks],
         gate: Gate::OptLevel(1),
         make: EliminateCommonSubexpr::default(),
-    }
-    "MultiplyQuantized" in Offload: "Rewrite matmuls and convolutions of dequantized operands as integer ones" {
-        requires: [Operators, KnownSizes, Dequantized],
-        invalidates: INVALIDATED_BY_OPERATOR [NoDeadCode, ConstantsFolded, NoDeadReaders, NormalBlocks],
-        gate: Gate::Kernels,
-        make: MultiplyQuantized,
-    }
-    "OffloadDequantized" in Offload: "Replace matmuls by dequantized constants by kernel calls, by the rules of that stage" {
-        requires: [Operators, KnownSizes, Dequantized],
-        invalidates: INVALIDATED_BY_CALL_TIR [Dequantized, NoDeadCode, NoDeadReaders, NormalBlocks],
-        gate: Gate::Kernels,
-        make: OffloadKernels::of(Stage::Dequantized),
     }
     "DeadCodeElimination" in Canonicalize: "Remove unused bindings and unreachable functions" {
         ensures: [NoDeadCode, NoUnreachableFunctions, NoDeadReaders],

@@ -29,11 +29,9 @@ pub const GRAPH_PASSES: &[&str] = &[
     "LambdaLift",
     "MatchUnknownShapes",
     "EinsumToMatmul",
-    "WidenProducts",
-    // Merges the casts that WidenProducts has added to one operand.
-    "EliminateCommonSubexpr",
-    "MultiplyQuantized",
     "OffloadDequantized",
+    // Merges the casts that the rules of OffloadDequantized have added to one operand.
+    "EliminateCommonSubexpr",
     // The packed weights have replaced dequantized ones, which are unused now and must not be folded.
     "DeadCodeElimination",
     "FoldConstant",

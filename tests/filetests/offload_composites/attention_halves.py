@@ -1,4 +1,4 @@
-# test opt --passes=WidenProducts,OffloadComposites,DeadCodeElimination
+# test opt --passes=OffloadDequantized,OffloadComposites,DeadCodeElimination
 
 from pliant.script import ir as I, relax as R, tir as T
 

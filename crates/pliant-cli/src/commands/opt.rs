@@ -48,7 +48,10 @@ fn list_rules(out: &mut dyn Write) -> Result<(), Failure> {
     writeln!(out, "Offload rules, in the order in which they are tried:")?;
     for rule in pliant::offload_rules::rules() {
         let (name, pass, doc) = (&rule.name, rule.stage.pass(), &rule.doc);
-        writeln!(out, "  {name:<22}{pass:<20}{doc}\n{:44}kernel {}", "", rule.kernel)?;
+        writeln!(out, "  {name:<22}{pass:<20}{doc}")?;
+        if let Some(kernel) = &rule.kernel {
+            writeln!(out, "{:44}kernel {kernel}", "")?;
+        }
     }
     Ok(())
 }

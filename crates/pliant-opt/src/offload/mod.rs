@@ -12,13 +12,11 @@
 //! | `integer_epilogue` | matchers for the epilogue of an int8 matmul or convolution: scales, bias, activation, requantization |
 //! | `kernel_attributes` | set attributes of kernel calls at both levels |
 //! | `merge_composite_functions` | merge adjacent functions of one backend |
-//! | `multiply_quantized` | rewrite products of dequantized operands to integer products |
 //! | `offload_kernels` | replace operators by kernel calls, according to offload rules |
 //! | `packing` | loop functions that pack non-constant weights |
 //! | `rule` | the interface of offload rules |
 //! | `rules` | the offload rules, and the table of all rules |
 //! | `run_codegen` | run external code generators |
-//! | `widen_products` | compute products of 16-bit floats in float32 |
 
 pub(crate) mod activations;
 pub mod byoc;
@@ -29,10 +27,8 @@ pub mod fuse_ops_by_pattern;
 pub(crate) mod integer_epilogue;
 pub(crate) mod kernel_attributes;
 pub mod merge_composite_functions;
-pub mod multiply_quantized;
 pub mod offload_kernels;
 pub(crate) mod packing;
 pub mod rule;
 pub mod rules;
 pub mod run_codegen;
-pub mod widen_products;

@@ -205,7 +205,10 @@ impl Offloader<'_> {
             };
             match decision {
                 Ok(offloaded) => {
-                    let message = format!("kernel {}", info.kernel);
+                    let message = match &info.kernel {
+                        Some(kernel) => format!("kernel {kernel}"),
+                        None => "other operators".to_string(),
+                    };
                     self.ctx.remarks.add(remark(RemarkKind::Applied, message));
                     replacements.add_replacement(func, (root, dataflow), bindings, offloaded)?;
                 }

@@ -54,8 +54,8 @@ pub type MakeRule = dyn Fn(&PassContext) -> Result<Box<dyn Rule>, PassError> + S
 pub struct RuleInfo {
     /// The name of the rule.
     pub name: Cow<'static, str>,
-    /// The kernel that the rule calls: a declared kernel, or a packed function.
-    pub kernel: Cow<'static, str>,
+    /// The kernel that the rule calls: a declared kernel, or a packed function. `None` for a rule that rewrites to other operators.
+    pub kernel: Option<Cow<'static, str>>,
     /// What the rule replaces, in one line.
     pub doc: Cow<'static, str>,
     /// The stage at which the rule runs.
@@ -69,7 +69,7 @@ pub struct RuleInfo {
 }
 
 impl RuleInfo {
-    /// A rule of this crate.
+    /// A rule of this crate that calls a kernel.
     pub(super) fn builtin(
         name: &'static str,
         kernel: &'static str,
@@ -78,7 +78,19 @@ impl RuleInfo {
         roots: &'static [Op],
         make: fn(&PassContext) -> Result<Box<dyn Rule>, PassError>,
     ) -> Self {
-        let (name, kernel, doc) = (name.into(), kernel.into(), doc.into());
+        let kernel = Some(kernel.into());
+        RuleInfo { kernel, ..Self::rewriting(name, doc, stage, roots, make) }
+    }
+
+    /// A rule of this crate that rewrites calls to operators that other rules replace by kernel calls.
+    pub(super) fn rewriting(
+        name: &'static str,
+        doc: &'static str,
+        stage: Stage,
+        roots: &'static [Op],
+        make: fn(&PassContext) -> Result<Box<dyn Rule>, PassError>,
+    ) -> Self {
+        let (name, kernel, doc) = (name.into(), None, doc.into());
         let (roots, library, make) = (roots.into(), true, Arc::new(make));
         RuleInfo { name, kernel, doc, stage, roots, library, make }
     }
@@ -113,10 +125,10 @@ pub trait Rule {
 /// The decision of a rule about a call.
 pub type Decision = Result<Offloaded, KeepReason>;
 
-/// A kernel call that replaces one or more bindings.
+/// A kernel call, or a call of another operator, that replaces one or more bindings.
 #[derive(Clone, Debug)]
 pub struct Offloaded {
-    /// The variable whose value the kernel computes: the variable of the root binding, or of the last binding of its epilogue.
+    /// The variable whose value the call computes: the variable of the root binding, or of the last binding of its epilogue.
     pub result: Var,
     /// The other variables that are replaced, such as the root if it has an epilogue. Nothing else reads them, and their bindings
     /// are removed.

@@ -403,8 +403,9 @@ check Pliant's own pipelines against these lists.
     page += "`pliant opt --list-rules` prints this table, with the rules that a program has registered.\n\n";
     page += "| rule | pass | kernel | replaces |\n|---|---|---|---|\n";
     for rule in rules() {
-        let (name, pass, kernel, doc) = (&rule.name, rule.stage.pass(), &rule.kernel, &rule.doc);
-        writeln!(page, "| [{name}](#rule-{name}) | {pass} | `{kernel}` | {doc} |")?;
+        let (name, pass, doc) = (&rule.name, rule.stage.pass(), &rule.doc);
+        let kernel = rule.kernel.as_ref().map_or_else(String::new, |kernel| format!("`{kernel}`"));
+        writeln!(page, "| [{name}](#rule-{name}) | {pass} | {kernel} | {doc} |")?;
     }
     for rule in rules() {
         let d = documented.iter().find(|d| d.name == rule.name).expect("rules are documented");

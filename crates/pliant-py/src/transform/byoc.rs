@@ -239,7 +239,13 @@ pub fn remove_offload_rule(name: &str) -> bool {
 #[pyfunction]
 pub fn offload_rules() -> Vec<(String, &'static str, String, String)> {
     let text = |text: &str| text.to_string();
-    let row =
-        |rule: RuleInfo| (text(&rule.name), rule.stage.pass(), text(&rule.kernel), text(&rule.doc));
+    let row = |rule: RuleInfo| {
+        (
+            text(&rule.name),
+            rule.stage.pass(),
+            text(rule.kernel.as_deref().unwrap_or_default()),
+            text(&rule.doc),
+        )
+    };
     rules().into_iter().map(row).collect()
 }

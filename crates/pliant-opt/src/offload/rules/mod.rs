@@ -5,6 +5,8 @@
 //! | `attention` | attention, as one operator or as several |
 //! | `conv` | float32 convolutions |
 //! | `conv_int8` | convolutions of 8-bit integers |
+//! | `integer_conv` | convolutions of dequantized operands |
+//! | `integer_matmul` | matmuls of dequantized operands |
 //! | `matmul_int8` | matmuls of 8-bit integers |
 //! | `matmul_packed` | float matmuls by constants |
 //! | `pattern` | matches of a pattern that a program registers |
@@ -13,10 +15,13 @@
 //! | `softmax` | softmax and log-softmax along the last axis |
 //! | `transpose` | transposes that move the last dim |
 //! | `weight_only_matmul` | float32 matmuls by dequantized constants |
+//! | `widen_16_bit` | matmuls, convolutions and attention of 16-bit floats |
 
 pub(crate) mod attention;
 pub(crate) mod conv;
 pub(crate) mod conv_int8;
+pub(crate) mod integer_conv;
+pub(crate) mod integer_matmul;
 pub(crate) mod matmul_int8;
 pub(crate) mod matmul_packed;
 pub mod pattern;
@@ -25,6 +30,7 @@ pub(crate) mod recurrent;
 pub(crate) mod softmax;
 pub(crate) mod transpose;
 pub(crate) mod weight_only_matmul;
+pub(crate) mod widen_16_bit;
 
 use std::sync::{PoisonError, RwLock};
 
@@ -33,6 +39,9 @@ use crate::offload::rule::RuleInfo;
 /// The rules of this crate, in the order in which they are tried.
 fn builtin() -> Vec<RuleInfo> {
     vec![
+        widen_16_bit::info(),
+        integer_matmul::info(),
+        integer_conv::info(),
         weight_only_matmul::info(),
         attention::info(),
         conv::info(),

@@ -50,7 +50,7 @@ pub fn pattern_rule(
     };
     let roots = Cow::Borrowed(&[][..]);
     let (doc, stage, make) = (doc.into(), Stage::Kernel, Arc::new(make));
-    Ok(RuleInfo { name, kernel, doc, stage, roots, library: false, make })
+    Ok(RuleInfo { name, kernel: Some(kernel), doc, stage, roots, library: false, make })
 }
 
 struct PatternRule {

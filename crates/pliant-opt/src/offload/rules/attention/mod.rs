@@ -8,7 +8,7 @@
 //! form become attributes of the kernel, so these masks need not be stored. Keys and values that are repeated for several heads of
 //! the queries are read once.
 //!
-//! Casts between float32 and 16-bit floats between these operators, which [`WidenProducts`](crate::offload::widen_products)
+//! Casts between float32 and 16-bit floats between these operators, which the rule `widen_16_bit`
 //! inserts, are looked through. Biases, and numbers by which masks replace scores, are rounded as these casts round them.
 //! Transposes of heads before and after the attention become strides. Queries, keys and values that are parts of one tensor are
 //! read in place.

@@ -1,4 +1,4 @@
-# test opt --passes=WidenProducts
+# test opt --passes=OffloadDequantized
 
 from pliant.script import ir as I, relax as R, tir as T
 

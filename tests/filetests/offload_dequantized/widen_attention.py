@@ -1,4 +1,4 @@
-# test opt --passes=WidenProducts
+# test opt --passes=OffloadDequantized
 # Attention of 16-bit floats is computed in float32 and rounded once.
 
 from pliant.script import ir as I, relax as R

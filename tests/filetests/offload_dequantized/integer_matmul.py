@@ -1,4 +1,4 @@
-# test opt --passes=MultiplyQuantized
+# test opt --passes=OffloadDequantized
 
 from pliant.script import ir as I, relax as R, tir as T
 
@@ -86,6 +86,8 @@ class Module:
 #     def one_scale(x: R.Tensor(("n", 2), dtype="int8")) -> R.Object:
 #         n = T.int64()
 #         with R.dataflow():
+#             a: R.Tensor((n, 2), dtype="float32") = R.dequantize(x, R.const(0.5, "float32"), R.const(3, "int8"))
+#             w: R.Tensor((2, 3), dtype="float32") = R.dequantize(R.const([[1, -2, 3], [4, 5, -6]], "int8"), R.const([0.5, 2.0, 1.0], "float32"), R.const([0, 1, -1], "int8"))
 #             lv: R.Tensor((n, 2), dtype="int32") = R.astype(x, dtype="int32")
 #             lv1: R.Tensor((n, 2), dtype="int32") = R.subtract(lv, R.const(3, "int32"))
 #             lv2: R.Tensor((n, 3), dtype="int32") = R.matmul(lv1, R.const([[1, -3, 4], [4, 4, -5]], "int32"))
@@ -99,6 +101,8 @@ class Module:
 #     def rows(x: R.Tensor(("n", 2), dtype="uint8"), s: R.Tensor(("n",), dtype="float32"), z: R.Tensor(("n",), dtype="uint8")) -> R.Object:
 #         n = T.int64()
 #         with R.dataflow():
+#             a: R.Tensor((n, 2), dtype="float32") = R.dequantize(x, s, z, axis=0)
+#             w: R.Tensor((3, 2), dtype="float32") = R.dequantize(R.const([[1, -2], [3, 4], [5, 6]], "int8"), R.const([0.5, 2.0, 1.0], "float32"), R.const(0, "int8"), axis=0)
 #             lv: R.Tensor((n,), dtype="int32") = R.astype(z, dtype="int32")
 #             lv1: R.Tensor((n, 2), dtype="int32") = R.astype(x, dtype="int32")
 #             lv2: R.Tensor((n, 1), dtype="int32") = R.expand_dims(lv, axis=[1])
@@ -117,6 +121,12 @@ class Module:
 #         b = T.int64()
 #         n = T.int64()
 #         with R.dataflow():
+#             lv: R.Tensor((b, n, 2), dtype="int32") = R.astype(x, dtype="int32")
+#             lv1: R.Tensor((b, n, 2), dtype="int32") = R.subtract(lv, R.const(-3, "int32"))
+#             lv2: R.Tensor((b, n, 2), dtype="float32") = R.astype(lv1, dtype="float32")
+#             a: R.Tensor((b, n, 2), dtype="float32") = R.multiply(s, lv2)
+#             lv3: R.Tensor((2, 2), dtype="float32") = R.astype(R.const([[1, 2], [3, 4]], "int8"), dtype="float32")
+#             w: R.Tensor((2, 2), dtype="float32") = R.multiply(lv3, R.const(0.5, "float32"))
 #             lv4: R.Tensor((b, n, 2), dtype="int32") = R.astype(x, dtype="int32")
 #             lv5: R.Tensor((b, n, 2), dtype="int32") = R.subtract(lv4, R.const(-3, "int32"))
 #             lv6: R.Tensor((b, n, 2), dtype="int32") = R.matmul(lv5, R.const([[1, 2], [3, 4]], "int32"))
@@ -142,7 +152,7 @@ class Module:
 #         with R.dataflow():
 #             a: R.Tensor((n, 2), dtype="float32") = R.dequantize(x, R.const(1e30, "float32"), R.const(0, "int8"))
 #             w: R.Tensor((2, 2), dtype="float32") = R.dequantize(R.const([[1, 2], [3, 4]], "int8"), R.const(0.5, "float32"), R.const(0, "int8"))
-#             y: R.Tensor((n, 2), dtype="float32") = R.matmul(a, w)
+#             y: R.Tensor((n, 2), dtype="float32") = R.call_kernel("matmul_int4_weight", x=a, weight=R.const([[[32, 49, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]]], "uint8"), scales=R.const([[[0.5, 0.5, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]]], "float32"), zeros=R.const([[[-1.0, -1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]]], "float32"), group=2, out_sinfo=R.Tensor((n, 2), dtype="float32"))
 #             R.output(y)
 #         return y
 #
@@ -152,7 +162,7 @@ class Module:
 #         with R.dataflow():
 #             a: R.Tensor((n, 2), dtype="float32") = R.dequantize(x, R.const([0.5, 0.25], "float32"), R.const(0, "int8"))
 #             w: R.Tensor((2, 2), dtype="float32") = R.dequantize(R.const([[1, 2], [3, 4]], "int8"), R.const(0.5, "float32"), R.const(0, "int8"))
-#             y: R.Tensor((n, 2), dtype="float32") = R.matmul(a, w)
+#             y: R.Tensor((n, 2), dtype="float32") = R.call_kernel("matmul_int4_weight", x=a, weight=R.const([[[32, 49, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]]], "uint8"), scales=R.const([[[0.5, 0.5, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]]], "float32"), zeros=R.const([[[-1.0, -1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]]], "float32"), group=2, out_sinfo=R.Tensor((n, 2), dtype="float32"))
 #             R.output(y)
 #         return y
 #
@@ -172,6 +182,6 @@ class Module:
 #         with R.dataflow():
 #             a: R.Tensor((n, 2), dtype="float32") = R.dequantize(x, R.const(0.5, "float32"), z)
 #             w: R.Tensor((2, 2), dtype="float32") = R.dequantize(R.const([[1, 2], [3, 4]], "int8"), R.const(0.5, "float32"), R.const(0, "int8"))
-#             y: R.Tensor((n, 2), dtype="float32") = R.matmul(a, w)
+#             y: R.Tensor((n, 2), dtype="float32") = R.call_kernel("matmul_int4_weight", x=a, weight=R.const([[[32, 49, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]]], "uint8"), scales=R.const([[[0.5, 0.5, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]]], "float32"), zeros=R.const([[[-1.0, -1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]]], "float32"), group=2, out_sinfo=R.Tensor((n, 2), dtype="float32"))
 #             R.output(y)
 #         return y

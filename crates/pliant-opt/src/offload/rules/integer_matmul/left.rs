@@ -10,7 +10,7 @@ use crate::offload::dequantized::{
 };
 
 /// The values that a left operand is dequantized from.
-pub(super) struct QuantizedLeft {
+pub(in crate::offload::rules) struct QuantizedLeft {
     /// The int8 or uint8 integers.
     pub x: Expr,
     /// The zero point, unless it is 0.
@@ -24,7 +24,7 @@ pub(super) struct QuantizedLeft {
 }
 
 /// A zero point.
-pub(super) enum ZeroPoint {
+pub(in crate::offload::rules) enum ZeroPoint {
     /// An int32 constant.
     Constant(Tensor),
     /// A non-constant tensor of 8-bit integers.

@@ -1,4 +1,4 @@
-# test opt --passes=MultiplyQuantized
+# test opt --passes=OffloadDequantized
 # Only the constant is quantized: the product of floats with it stays, for the weight-only kernels.
 
 from pliant.script import ir as I, relax as R
@@ -24,6 +24,6 @@ class Module:
 #         n = T.int64()
 #         with R.dataflow():
 #             b: R.Tensor((2, 2), dtype="float32") = R.dequantize(R.const([[1, 2], [3, 4]], "int8"), R.const(0.25, "float32"), R.const(0, "int8"))
-#             y: R.Tensor((n, 2), dtype="float32") = R.matmul(x, b)
+#             y: R.Tensor((n, 2), dtype="float32") = R.call_kernel("matmul_int4_weight", x=x, weight=R.const([[[32, 49, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]]], "uint8"), scales=R.const([[[0.25, 0.25, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]]], "float32"), zeros=R.const([[[-1.0, -1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]]], "float32"), group=2, out_sinfo=R.Tensor((n, 2), dtype="float32"))
 #             R.output(y)
 #         return y

@@ -1,4 +1,4 @@
-# test opt --passes=MultiplyQuantized
+# test opt --passes=OffloadDequantized
 # The quantized input is overwritten after it was dequantized, so the product must not read it later.
 
 from pliant.script import ir as I, relax as R, tir as T
@@ -45,6 +45,6 @@ class Module:
 #             a: R.Tensor((2, 2), dtype="float32") = R.dequantize(q, R.const(0.5, "float32"), R.const(0, "int8"))
 #             c: R.Tensor((2, 2), dtype="int8") = R.call_tir_inplace(cls.increase, (q,), out_sinfo=R.Tensor((2, 2), dtype="int8"), inplace_indices=[0])
 #             w: R.Tensor((2, 2), dtype="float32") = R.dequantize(R.const([[1, 2], [3, 4]], "int8"), R.const(0.25, "float32"), R.const(0, "int8"))
-#             y: R.Tensor((2, 2), dtype="float32") = R.matmul(a, w)
+#             y: R.Tensor((2, 2), dtype="float32") = R.call_kernel("matmul_int4_weight", x=a, weight=R.const([[[32, 49, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]]], "uint8"), scales=R.const([[[0.25, 0.25, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]]], "float32"), zeros=R.const([[[-1.0, -1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]]], "float32"), group=2, out_sinfo=R.Tensor((2, 2), dtype="float32"))
 #             R.output(c, y)
 #         return (c, y)

@@ -1,4 +1,4 @@
-# test opt --passes=MultiplyQuantized
+# test opt --passes=OffloadDequantized
 # The right operand is an input, not a constant, so the product of the dequantized operands stays.
 
 from pliant.script import ir as I, relax as R

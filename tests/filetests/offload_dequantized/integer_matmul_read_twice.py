@@ -1,4 +1,4 @@
-# test opt --passes=MultiplyQuantized
+# test opt --passes=OffloadDequantized
 # The dequantized input has another reader, for which it is still computed.
 
 from pliant.script import ir as I, relax as R
@@ -26,6 +26,7 @@ class Module:
 #         n = T.int64()
 #         with R.dataflow():
 #             a: R.Tensor((n, 2), dtype="float32") = R.dequantize(x, R.const(0.5, "float32"), R.const(1, "uint8"))
+#             b: R.Tensor((2, 2), dtype="float32") = R.dequantize(R.const([[1, 2], [3, 4]], "int8"), R.const(0.25, "float32"), R.const(0, "int8"))
 #             lv: R.Tensor((n, 2), dtype="int32") = R.astype(x, dtype="int32")
 #             lv1: R.Tensor((n, 2), dtype="int32") = R.subtract(lv, R.const(1, "int32"))
 #             lv2: R.Tensor((n, 2), dtype="int32") = R.matmul(lv1, R.const([[1, 2], [3, 4]], "int32"))

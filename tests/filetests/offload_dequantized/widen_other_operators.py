@@ -1,4 +1,4 @@
-# test opt --passes=WidenProducts
+# test opt --passes=OffloadDequantized
 # Only products are widened: the loops of sums and other operators on 16-bit floats accumulate in float32 already.
 
 from pliant.script import ir as I, relax as R

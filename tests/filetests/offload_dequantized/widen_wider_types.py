@@ -1,4 +1,4 @@
-# test opt --passes=WidenProducts
+# test opt --passes=OffloadDequantized
 # Products of float64, float32 and integers stay, and so does a product of float16 whose result is float64.
 
 from pliant.script import ir as I, relax as R

@@ -5,7 +5,7 @@ use pliant_tensor::{Tensor, TensorError};
 use crate::offload::dequantized::{DequantizedWeights, MAX_ZERO_POINT, Matrix};
 
 /// An integer right operand with per-column scales.
-pub(super) struct QuantizedRight {
+pub(in crate::offload::rules) struct QuantizedRight {
     /// The integers minus their zero points, as int32.
     pub integers: Tensor,
     /// The float32 scales of the columns.
@@ -53,7 +53,7 @@ impl QuantizedRight {
 
 /// The range and the total magnitude of the integers of a column or filter.
 #[derive(Clone, Default)]
-pub(super) struct ColumnRange {
+pub(in crate::offload::rules) struct ColumnRange {
     /// The minimum and the maximum; `None` without integers.
     range: Option<(i64, i64)>,
     /// The sum of the magnitudes.
@@ -61,13 +61,13 @@ pub(super) struct ColumnRange {
 }
 
 impl ColumnRange {
-    pub(super) fn add(&mut self, x: i64) {
+    pub(in crate::offload::rules) fn add(&mut self, x: i64) {
         self.range = Some(self.range.map_or((x, x), |(low, high)| (low.min(x), high.max(x))));
         self.total_magnitude = self.total_magnitude.saturating_add(x.abs());
     }
 
     /// Whether the integers span at most 8 bits, and sums of their products with integers of magnitude `max_left` fit 32 bits.
-    pub(super) fn fits_8_bits(&self, max_left: i64) -> bool {
+    pub(in crate::offload::rules) fn fits_8_bits(&self, max_left: i64) -> bool {
         let (low, high) = self.range.unwrap_or_default();
         high - low <= 255 && self.total_magnitude.saturating_mul(max_left) <= i64::from(i32::MAX)
     }

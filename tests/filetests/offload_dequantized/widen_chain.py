@@ -1,4 +1,4 @@
-# test opt --passes=WidenProducts
+# test opt --passes=OffloadDequantized
 # Between two products, the value is rounded and widened again: each operator rounds once.
 
 from pliant.script import ir as I, relax as R
