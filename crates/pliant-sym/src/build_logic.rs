@@ -7,6 +7,9 @@ use crate::linear_form::{LinearForm, floor_div};
 /// Longer operand lists stay nested, so that a chain of operators takes linear memory.
 const MAX_OPERANDS: usize = 64;
 
+/// Maximum number of terms of a branch of `select` that is compared with the other branch.
+const MAX_COMPARED_TERMS: usize = 64;
+
 impl SymArena {
     /// `a < b`.
     pub fn lt(&mut self, a: Sym, b: Sym) -> Sym {
@@ -93,13 +96,32 @@ impl SymArena {
             (Some(0), Some(1)) => return self.not(cond),
             _ => {}
         }
+        if self.equal_where_selected(cond, a, b) {
+            return b;
+        }
         match self.kind(cond) {
             SymKind::Not(inner) => self.intern(Draft::Leaf(Node::Select(inner, b, a))),
             SymKind::Cmp(CmpOp::Ne, x, y) => {
                 let equal = self.intern(Draft::Leaf(Node::Cmp(CmpOp::Eq, x, y)));
-                self.intern(Draft::Leaf(Node::Select(equal, b, a)))
+                self.select(equal, b, a)
             }
             _ => self.intern(Draft::Leaf(Node::Select(cond, a, b))),
+        }
+    }
+
+    /// Whether `a` equals `b` where the condition `x == constant` holds, as in `select(n == 1, min(n, 512), n)`. False for branches
+    /// that contain a `select`, or more than [`MAX_COMPARED_TERMS`] terms.
+    fn equal_where_selected(&mut self, cond: Sym, a: Sym, b: Sym) -> bool {
+        let SymKind::Cmp(CmpOp::Eq, x, y) = self.kind(cond) else { return false };
+        let (term, constant) = match (self.as_int(x), self.as_int(y)) {
+            (None, Some(_)) => (x, y),
+            (Some(_), None) => (y, x),
+            _ => return false,
+        };
+        let mut replaced = |branch| self.replace_term(branch, term, constant, MAX_COMPARED_TERMS);
+        match (replaced(a), replaced(b)) {
+            (Some(a), Some(b)) => a == b,
+            _ => false,
         }
     }
 

@@ -113,6 +113,35 @@ impl SymArena {
         done.get(&sym).copied().unwrap_or(sym)
     }
 
+    /// Replaces each occurrence of `term` in `sym` by `new`. `None` if `sym` contains a `select`, whose builder calls this function,
+    /// or more than `max_terms` terms.
+    pub(crate) fn replace_term(
+        &mut self,
+        sym: Sym,
+        term: Sym,
+        new: Sym,
+        max_terms: usize,
+    ) -> Option<Sym> {
+        let mut done: FxHashMap<Sym, Sym> = FxHashMap::from_iter([(term, new)]);
+        let mut stack = vec![sym];
+        while let Some(&s) = stack.last() {
+            if done.contains_key(&s) || !push_missing(&self.children(s), &done, &mut stack) {
+                if !done.contains_key(&s) {
+                    let built = match self.owned_kind(s) {
+                        OwnedKind::Select(..) => return None,
+                        owned => self.rebuild(s, owned, |c| done.get(&c).copied().unwrap_or(c)),
+                    };
+                    done.insert(s, built);
+                }
+                stack.pop();
+            }
+            if done.len() + stack.len() > max_terms {
+                return None;
+            }
+        }
+        done.get(&sym).copied()
+    }
+
     /// Copies a term of another arena to this one. `map` returns the term of this arena for a variable of the other.
     pub fn import(
         &mut self,

@@ -107,6 +107,29 @@ fn minima_maxima_and_logic_are_normalised() {
 }
 
 #[test]
+fn a_select_of_branches_that_agree_where_it_chooses_is_one_branch() {
+    let a = &mut SymArena::new();
+    let (n, m, k) = vars(a);
+    let [zero, one, limit] = [0, 1, 512].map(|v| a.int(v));
+    for size in [n, a.mul(n, m), a.add(n, one), a.floordiv(n, limit)] {
+        let clipped = a.min(size, limit);
+        let is_one = a.eq(size, one);
+        let is_not_one = a.ne(size, one);
+        assert_eq!(a.select(is_one, clipped, size), size);
+        assert_eq!(a.select(is_not_one, size, clipped), size);
+    }
+    // The branches differ where the condition holds.
+    let is_one = a.eq(n, one);
+    let broadcast = a.select(is_one, k, n);
+    assert_eq!(show(a, broadcast), "T.Select(n == 1, k, n)");
+    // A division by 0 is not folded.
+    let is_zero = a.eq(n, zero);
+    let quotient = a.floordiv(k, n);
+    let kept = a.select(is_zero, quotient, k);
+    assert_eq!(show(a, kept), "T.Select(n == 0, k // n, k)");
+}
+
+#[test]
 fn overflow_and_zero_divisors_stay_unfolded() {
     let a = &mut SymArena::new();
     let (n, ..) = vars(a);
