@@ -122,7 +122,8 @@ pub(super) fn plan(f: &mut PrimFunc, stage: &Stage) -> Option<MatmulPlan> {
     if panels.is_none() && reads(&operands[0]) && !reads(&operands[1]) {
         operands.swap(0, 1);
     }
-    let (roles, loop_reductions) = classify_axes(f, stage, &operands, panels.as_ref())?;
+    let AxisRoles { roles, loop_reductions, unit_axes } =
+        classify_axes(f, stage, &operands, panels.as_ref())?;
     let [dims_m, dims_n, dims_k, dims_b] = roles;
     // The first call of a loop starts from 0, so the reduction axes of loops must not be empty. A call with a packed operand
     // selects the part of B only by its columns, so it allows no such loops.
@@ -139,6 +140,7 @@ pub(super) fn plan(f: &mut PrimFunc, stage: &Stage) -> Option<MatmulPlan> {
         return None;
     }
     let (mut outer_vars, mut call_vars) = (loop_reductions.clone(), Vec::new());
+    outer_vars.extend(unit_axes);
     // The call computes the last axis of each role. The other axes become loops.
     let mut last_dim = |f: &mut PrimFunc, dims: Vec<Dim>| {
         let mut dims = fuse_dims(f, dims, &operands);
@@ -291,16 +293,25 @@ fn axis_uses(
     Some(out)
 }
 
-/// Assigns roles to the axes: rows, columns, inner, batch, in this order, and reduction loops around the call. `None` if an axis
-/// has no role.
+/// The roles of the axes of a stage.
+struct AxisRoles {
+    /// Rows, columns, inner and batch, in this order.
+    roles: [Vec<Dim>; 4],
+    /// The reduction axes that become loops around the call.
+    loop_reductions: Vec<Var>,
+    /// The axes of extent 1 that no operand reads, such as the batch of one product.
+    unit_axes: Vec<Var>,
+}
+
+/// Assigns roles to the axes. `None` if an axis has no role.
 fn classify_axes(
     f: &mut PrimFunc,
     stage: &Stage,
     operands: &[Operand; 3],
     panels: Option<&PackedPanels>,
-) -> Option<([Vec<Dim>; 4], Vec<Var>)> {
-    let mut out: [Vec<Dim>; 4] = Default::default();
-    let mut loop_reductions = Vec::new();
+) -> Option<AxisRoles> {
+    let mut roles: [Vec<Dim>; 4] = Default::default();
+    let (mut loop_reductions, mut unit_axes) = (Vec::new(), Vec::new());
     let mut uses_by_operand = Vec::with_capacity(3);
     for (slot, (_, indices)) in operands.iter().enumerate() {
         uses_by_operand.push(match panels.filter(|_| slot == 1) {
@@ -339,9 +350,13 @@ fn classify_axes(
             ([false, true, true], false) => 1,
             ([true, true, false], true) => 2,
             ([true, true, true], false) => 3,
+            ([false, false, true], false) if f.as_int(axis.extent) == Some(1) => {
+                unit_axes.push(axis.var);
+                continue;
+            }
             _ => return None,
         };
-        out[role].push(Dim {
+        roles[role].push(Dim {
             vars: vec![axis.var],
             extent: axis.extent,
             strides,
@@ -349,7 +364,7 @@ fn classify_axes(
             is_whole_index,
         });
     }
-    Some((out, loop_reductions))
+    Some(AxisRoles { roles, loop_reductions, unit_axes })
 }
 
 /// Returns the stride of a dim of a row-major buffer, in elements.
