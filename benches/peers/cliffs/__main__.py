@@ -27,6 +27,7 @@ def parse_arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument(
         "--operators", nargs="?", const="*", metavar="PATTERN", help="operators whose name matches, as file names do"
     )
+    parser.add_argument("--fixed", action="store_true", help="with --operators: dims that the model fixes, instead of symbolic dims")
     parser.add_argument("--zoo", nargs="?", const="", metavar="FOLDER", help="the models of peers/zoo, or of a folder like it")
     parser.add_argument("--random", type=int, metavar="N", help="number of generated networks")
     parser.add_argument("--replay", metavar="FOLDER", help="the cases that --save wrote")
@@ -51,7 +52,7 @@ def requests(args: argparse.Namespace) -> list[Request]:
     none_selected = args.operators is None and args.zoo is None and args.random is None and args.replay is None
     selected: list[Request] = []
     if args.operators is not None or none_selected:
-        selected += [("operators", name) for name in operators.cases(args.operators or "*")]
+        selected += [("operators", name) for name in operators.cases(args.operators or "*", args.fixed)]
     if args.zoo is not None:
         selected += [("zoo", name) for name in zoo_models.names(args.zoo)]
     if args.random is not None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from onnx import NodeProto
 
-from . import elementwise, linear, movement, quantized, rare, reductions, vision
+from . import elementwise, fixed_dims, linear, movement, quantized, rare, reductions, vision
 from .case import Case, OperatorCase
 
 TABLES = (elementwise, reductions, movement, linear, vision, quantized, rare)
@@ -19,10 +19,16 @@ def rows() -> Iterator[OperatorCase]:
         yield from table.rows()
 
 
-def cases(pattern: str = "*") -> dict[str, Case]:
-    """The cases whose name or operator matches a pattern of file-name style."""
-    found: dict[str, Case] = {}
+def fixed_rows() -> Iterator[OperatorCase]:
+    """The rows of all tables, with dims that the model fixes."""
     for row in rows():
+        yield from fixed_dims.variants(row)
+
+
+def cases(pattern: str = "*", fixed: bool = False) -> dict[str, Case]:
+    """The cases whose name or operator matches a pattern of file-name style; `fixed`: those with fixed dims."""
+    found: dict[str, Case] = {}
+    for row in fixed_rows() if fixed else rows():
         name = row.name()
         if not any(fnmatch.fnmatchcase(x, pattern) for x in (row.op, name)):
             continue

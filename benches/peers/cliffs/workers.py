@@ -31,7 +31,7 @@ def build_case(kind: str, name: str, cache: dict[str, Case]) -> Case:
         seed, index = name.split(":")
         return networks.case(int(seed), int(index))
     if not cache:
-        cache.update(operators.cases())
+        cache.update({**operators.cases(), **operators.cases(fixed=True)})
     return cache[name]
 
 
