@@ -6,7 +6,7 @@
 //! there.
 
 use pliant_ir::tir::visit::for_each_expr;
-use pliant_ir::tir::{Buffer, Expr, ExprData, Intrin, PrimFunc, Stmt, StmtData};
+use pliant_ir::tir::{BinOp, Buffer, Expr, ExprData, Intrin, PrimFunc, Stmt, StmtData};
 use rustc_hash::FxHashMap;
 
 use crate::error::LowerError;
@@ -241,6 +241,7 @@ pub(crate) fn operation_count(f: &PrimFunc, e: Expr) -> usize {
         n += match f.expr(e) {
             ExprData::Call(intrin, ..) if is_single_instruction(*intrin) => 1,
             ExprData::Call(Intrin::Sqrt | Intrin::Rsqrt, ..) => 4,
+            ExprData::Binary(BinOp::Div, ..) => 4,
             ExprData::Call(..) => 16,
             ExprData::Binary(..) | ExprData::Select(..) | ExprData::Cast(..) | ExprData::Not(_) => {
                 1

@@ -39,7 +39,7 @@ class Module:
 #         m = T.int64()
 #         A = T.match_buffer(var_A, (n, m), "float32")
 #         T_softmax_norm = T.match_buffer(var_T_softmax_norm, (n, m), "float32")
-#         rows: T.int64 = T.max(8192 // T.max(m * 18, 1), 1)
+#         rows: T.int64 = T.max(8192 // T.max(m * 21, 1), 1)
 #         for chunk in T.parallel((n + (rows - 1)) // rows):
 #             first: T.int64 = chunk * rows
 #             T_softmax_exp_row = T.alloc_buffer((m,), "float32")

@@ -139,23 +139,26 @@ impl GroupSums {
         self.kept_axes().into_iter().map(group).collect()
     }
 
-    fn stage(&self, name: &str, f: impl Fn(&[Expr]) -> Expr) -> Tensor {
+    /// A sum over each group of `f`, a function of the indices of an element and of its group.
+    fn stage(&self, name: &str, f: impl Fn(&[Expr], &[Expr]) -> Expr) -> Tensor {
         let kept = self.kept_axes();
         let shape = kept.iter().map(|&a| match a == self.channel {
             true => self.groups.clone(),
             false => self.shape[a].clone(),
         });
         let within = te::reduce_axis(self.channels_per_group.clone(), "kc");
-        let mut reduce: Vec<IterVar> = Vec::new();
-        if !self.channels_per_group.is_const(1) {
-            reduce.push(within.clone());
-        }
         let over: Vec<IterVar> = self
             .axes
             .iter()
             .map(|&a| te::reduce_axis(self.shape[a].clone(), format!("k{a}")))
             .collect();
-        reduce.extend(over.iter().cloned());
+        // In the order of the axes, so that the innermost loop reads adjacent elements.
+        let mut reduce: Vec<(usize, &IterVar)> = self.axes.iter().copied().zip(&over).collect();
+        if !self.channels_per_group.is_const(1) {
+            reduce.push((self.channel, &within));
+        }
+        reduce.sort_by_key(|(axis, _)| *axis);
+        let reduce: Vec<IterVar> = reduce.into_iter().map(|(_, var)| var.clone()).collect();
         te::compute(shape.collect(), name, |out| {
             let mut i = vec![te::int(0); self.shape.len()];
             for (&a, index) in kept.iter().zip(out) {
@@ -167,7 +170,7 @@ impl GroupSums {
             for (&a, axis) in self.axes.iter().zip(&over) {
                 i[a] = axis.var.expr();
             }
-            te::sum(&f(&i), &reduce)
+            te::sum(&f(&i, out), &reduce)
         })
     }
 }
@@ -195,15 +198,20 @@ fn normalize(
     let count = sums.axes.iter().fold(sums.channels_per_group.clone(), |c, &a| c * &sums.shape[a]);
     let count = te::cast(&count, acc_dtype);
     let at = |i: &[Expr]| te::cast(&x.at(i), acc_dtype);
-    let sum = sums.stage(&format!("T_{name}_sum"), at);
-    let centred = |i: &[Expr]| at(i) - sum.at(&sums.group_indices(i)) / &count;
-    let squares = sums.stage(&format!("T_{name}_squares"), |i| {
-        let d = centred(i);
+    let sum = sums.stage(&format!("T_{name}_sum"), |i, _| at(i));
+    let mean = te::compute(sum.shape().to_vec(), format!("T_{name}_mean"), |i| sum.at(i) / &count);
+    let squares = sums.stage(&format!("T_{name}_squares"), |i, group| {
+        let d = at(i) - mean.at(group);
         &d * &d
     });
+    // Stages of their own, since each value is read once per element.
+    let inverse_deviation =
+        te::compute(squares.shape().to_vec(), format!("T_{name}_inverse_deviation"), |i| {
+            te::rsqrt(&(squares.at(i) / &count + &epsilon))
+        });
     Ok(te::compute(sums.shape.clone(), format!("T_{name}"), |i| {
-        let variance = squares.at(&sums.group_indices(i)) / &count;
-        let mut y = centred(i) * te::rsqrt(&(variance + &epsilon));
+        let group = sums.group_indices(i);
+        let mut y = (at(i) - mean.at(&group)) * inverse_deviation.at(&group);
         let c = &i[channel..=channel];
         if scale {
             y = y * te::cast(&params[0].at(c), acc_dtype);

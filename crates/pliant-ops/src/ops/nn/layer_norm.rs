@@ -113,15 +113,20 @@ fn te_layer_norm(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let count = te::cast(&reduced.count(), acc_dtype);
     let at = |i: &[Expr]| te::cast(&x.at(i), acc_dtype);
     let sum = reduced.stage("T_layer_norm_sum", Reducer::Sum, at);
-    let centred = |i: &[Expr]| at(i) - sum.at(&reduced.out_indices(i)) / &count;
+    let mean = te::compute(sum.shape().to_vec(), "T_layer_norm_mean", |i| sum.at(i) / &count);
+    let centred = |i: &[Expr]| at(i) - mean.at(&reduced.out_indices(i));
     let squares = reduced.stage("T_layer_norm_squares", Reducer::Sum, |i| {
         let d = centred(i);
         &d * &d
     });
+    // Stages of their own, since each value is read once per element.
+    let inverse_deviation =
+        te::compute(squares.shape().to_vec(), "T_layer_norm_inverse_deviation", |i| {
+            te::rsqrt(&(squares.at(i) / &count + &epsilon))
+        });
     Ok(vec![te::compute(x.shape().to_vec(), "T_layer_norm", |i| {
         let param_indices: Vec<Expr> = axes.iter().map(|&a| i[a].clone()).collect();
-        let variance = squares.at(&reduced.out_indices(i)) / &count;
-        let mut y = centred(i) * te::rsqrt(&(variance + &epsilon));
+        let mut y = centred(i) * inverse_deviation.at(&reduced.out_indices(i));
         if scale {
             y = y * te::cast(&params[0].at(&param_indices), acc_dtype);
         }
@@ -140,11 +145,13 @@ fn te_rms_norm(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let count = te::cast(&reduced.count(), acc_dtype);
     let at = |i: &[Expr]| te::cast(&x.at(i), acc_dtype);
     let squares = reduced.stage("T_rms_norm_squares", Reducer::Sum, |i| at(i) * at(i));
+    let inverse_root = te::compute(squares.shape().to_vec(), "T_rms_norm_inverse_root", |i| {
+        te::rsqrt(&(squares.at(i) / &count + &epsilon))
+    });
     Ok(vec![te::compute(x.shape().to_vec(), "T_rms_norm", |i| {
         let param_indices: Vec<Expr> = axes.iter().map(|&a| i[a].clone()).collect();
-        let mean = squares.at(&reduced.out_indices(i)) / &count;
         let y = at(i)
-            * te::rsqrt(&(mean + &epsilon))
+            * inverse_root.at(&reduced.out_indices(i))
             * te::cast(&params[0].at(&param_indices), acc_dtype);
         te::cast(&y, dtype)
     })])
