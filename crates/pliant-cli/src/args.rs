@@ -107,7 +107,7 @@ pub struct FeedArgs {
 }
 
 impl FeedArgs {
-    /// The options of a run.
+    /// The run options that the command line selects: the time limit.
     pub fn run_options(&self) -> RunOptions {
         RunOptions { time_limit: self.time_limit }
     }
@@ -189,8 +189,8 @@ pub struct CheckArgs {
     /// For each problem of an ONNX file, write a minimal model that shows it into this directory.
     #[arg(long, value_name = "DIR")]
     pub reduce: Option<PathBuf>,
-    /// Only note it if the import of an ONNX model specialises declared symbols; otherwise this is a
-    /// problem.
+    /// Report it only as a note if the import of an ONNX model specialises declared symbols to a
+    /// fixed size; by default, this is a problem.
     #[arg(long)]
     pub allow_specialization: bool,
 }
@@ -279,7 +279,7 @@ pub struct BenchArgs {
     pub build: BuildArgs,
 }
 
-/// A tolerance, which is not negative.
+/// Parses a tolerance, which must not be negative.
 fn tolerance(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(t) if t.is_finite() && t >= 0.0 => Ok(t),
@@ -287,7 +287,7 @@ fn tolerance(text: &str) -> Result<f64, String> {
     }
 }
 
-/// The path of a plot, which must be a PNG file.
+/// Parses the path of a plot, which must be a PNG file.
 fn png_path(text: &str) -> Result<PathBuf, String> {
     let path = PathBuf::from(text);
     match path.extension().is_some_and(|e| e.eq_ignore_ascii_case("png")) {
@@ -328,7 +328,7 @@ pub struct DumpArgs {
     pub no_constants: bool,
 }
 
-/// The reference of a comparison.
+/// The other runtime ("peer") whose results `pliant diff` compares with those of Pliant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Peer {
     /// ONNX Runtime, in Python.
@@ -351,7 +351,7 @@ pub struct DiffArgs {
     /// The ONNX model.
     #[arg(value_name = "MODEL")]
     pub file: PathBuf,
-    /// The reference of the comparison.
+    /// The peer: the runtime to compare with.
     #[arg(long, value_enum, default_value_t = Peer::Onnxruntime)]
     pub against: Peer,
     /// The inputs.

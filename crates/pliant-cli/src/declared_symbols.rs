@@ -40,7 +40,7 @@ pub fn options(model: &onnx::Model, declared: &[Axis]) -> Result<ImportOptions, 
     Ok(options)
 }
 
-/// The symbols in the text of a dim.
+/// The names of the symbols in the text of a dim, such as `n` in `n * 2`.
 fn symbol_names(text: &str) -> Vec<String> {
     let mut names = Vec::new();
     evaluate_dim(text, &mut |name| {
@@ -54,7 +54,8 @@ fn symbol_names(text: &str) -> Vec<String> {
     names
 }
 
-/// The declaration of a dim; `None` if it contains no declared symbol.
+/// The declaration that a dim of a model input needs, given its text; `None` if the dim contains no
+/// declared symbol.
 fn declaration(text: &str, declared: &[Axis]) -> Option<DynamicDim> {
     if let Some(axis) = declared.iter().find(|f| f.symbol == text)
         && let (Some(&min), Some(&max)) = (axis.sizes.iter().min(), axis.sizes.iter().max())

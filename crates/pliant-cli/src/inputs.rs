@@ -173,7 +173,7 @@ fn generate_input(
     Ok(Value::Tensor(tensor))
 }
 
-/// A tensor of that shape with generated values.
+/// Creates a tensor of the given shape and type with generated values.
 fn filled_tensor(dims: &[i64], dtype: DType, fill: Fill, seed: &mut u64) -> Result<Tensor, String> {
     let zeros = Tensor::zeros(dims, dtype).map_err(|e| e.to_string())?;
     if fill == Fill::Zeros {

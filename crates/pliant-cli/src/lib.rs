@@ -24,17 +24,17 @@ use pliant::{Error, ErrorKind, SourceMap};
 
 use crate::args::{Cli, Command};
 
-/// Success.
+/// Exit code: success.
 pub const EXIT_OK: i32 = 0;
-/// An error in the program, an input or a file, or a comparison that differs.
+/// Exit code: an error in the program, an input or a file, or a comparison that differs.
 pub const EXIT_FAILED: i32 = 1;
-/// An error in the command line.
+/// Exit code: an error in the command line.
 pub const EXIT_USAGE: i32 = 2;
-/// A bug of the compiler.
+/// Exit code: a bug of the compiler.
 pub const EXIT_BUG: i32 = 70;
-/// A run exceeded its time limit. The command `timeout` uses the same exit code.
+/// Exit code: a run exceeded its time limit. The command `timeout` uses the same exit code.
 pub const EXIT_TIME_LIMIT: i32 = 124;
-/// Interrupted.
+/// Exit code: interrupted by Ctrl-C.
 pub const EXIT_INTERRUPTED: i32 = 130;
 
 /// A failed command: the text for standard error, and the exit code.
@@ -84,7 +84,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> i32 {
     run(args, &mut std::io::stdout().lock(), &mut std::io::stderr())
 }
 
-/// As [`main`], on the given streams.
+/// Runs the command line as [`main`] does, but prints to the given streams.
 pub fn run(
     args: impl IntoIterator<Item = OsString>,
     out: &mut dyn Write,

@@ -1,4 +1,5 @@
-//! Runs peers, which are other runtimes in a Python interpreter.
+//! Runs models with other runtimes ("peers", such as ONNX Runtime) in a Python interpreter, for
+//! `pliant diff`.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -11,10 +12,10 @@ use crate::{Failure, npy};
 
 /// The Python script that runs a model on a peer. Its argument is a folder with `job.json`.
 const PEER_SCRIPT: &str = include_str!("peer.py");
-/// The exit code of the script if the peer is not installed.
+/// The exit code of the Python script if the peer is not installed.
 const PEER_MISSING: i32 = 3;
 
-/// The input of the script.
+/// The job that the Python script reads from `job.json`.
 #[derive(Serialize)]
 struct Job<'a> {
     peer: &'a str,
@@ -25,7 +26,7 @@ struct Job<'a> {
     unoptimized: bool,
 }
 
-/// The output of the script: names of outputs, with files for numeric arrays.
+/// The answer that the Python script writes: names of outputs, with files for numeric arrays.
 #[derive(Deserialize)]
 struct Answer {
     outputs: Vec<(String, Option<String>)>,
@@ -122,7 +123,7 @@ pub fn run(
     read_answer(&folder.0).map_err(failed)
 }
 
-/// Reads the output of the script from its folder.
+/// Reads the answer of the Python script from its folder.
 fn read_answer(folder: &Path) -> Result<Results, String> {
     let bytes = std::fs::read(folder.join("answer.json")).map_err(|e| e.to_string())?;
     let answer: Answer = serde_json::from_slice(&bytes).map_err(|e| e.to_string())?;

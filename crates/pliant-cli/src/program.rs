@@ -13,7 +13,7 @@ use crate::args::BuildArgs;
 use crate::shapes::Axis;
 use crate::{declared_symbols, progress};
 
-/// The kind of file at a path.
+/// The kinds of files that the commands read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileKind {
     /// An ONNX model.
@@ -37,7 +37,7 @@ impl FileKind {
     }
 }
 
-/// A module, with the sources for its errors.
+/// The module of a model or script, with the source texts that its error messages quote.
 pub struct Source {
     /// The module.
     pub module: IRModule,
@@ -46,7 +46,7 @@ pub struct Source {
 }
 
 /// Reads the module of an ONNX model or a script for inspection. The import of a model may
-/// specialise its symbols.
+/// specialise its symbols to fixed sizes.
 ///
 /// # Errors
 /// All problems of the model or script; if the path names an executable.
@@ -54,8 +54,8 @@ pub fn read(path: &Path, err: &mut dyn Write) -> Result<Source, Failure> {
     read_with_symbols(path, &[], true, err)
 }
 
-/// As [`read`], with declared symbols of an ONNX model. `allow_specialization` if the import may
-/// specialise symbols.
+/// As [`read`], with declared symbols of an ONNX model. With `allow_specialization`, the import may
+/// specialise symbols to fixed sizes.
 fn read_with_symbols(
     path: &Path,
     declared: &[Axis],

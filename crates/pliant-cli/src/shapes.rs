@@ -1,4 +1,4 @@
-//! Parses `--shape`: sizes or ranges of symbols, and their combinations.
+//! Parses `--shape`: sizes or ranges of symbols. Enumerates the combinations of the sizes.
 
 use crate::Failure;
 
@@ -14,7 +14,7 @@ pub struct Axis {
     pub sizes: Vec<i64>,
 }
 
-/// A size for each symbol.
+/// One shape to run at: a size for each symbol.
 pub type Point = Vec<(String, i64)>;
 
 /// Parses texts such as `batch=1..32,seq=64`. A symbol that occurs several times takes all its
@@ -100,7 +100,7 @@ pub fn points(axes: &[Axis]) -> Result<Vec<Point>, Failure> {
     Ok(points)
 }
 
-/// A point as text: `batch=4, seq=128`.
+/// Formats a point as text: `batch=4, seq=128`.
 pub fn text(point: &[(String, i64)]) -> String {
     point.iter().map(|(s, n)| format!("{s}={n}")).collect::<Vec<_>>().join(", ")
 }

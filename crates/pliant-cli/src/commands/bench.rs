@@ -13,7 +13,7 @@ use crate::inputs::Feed;
 use crate::shapes::{self, Point};
 use crate::{Failure, plot, program, progress};
 
-/// The measurements at one shape, in milliseconds.
+/// The measured run times at one shape, in milliseconds.
 pub struct Row {
     /// The sizes of the symbols.
     pub point: Point,
@@ -29,7 +29,7 @@ pub struct Row {
 
 #[cfg(test)]
 impl Row {
-    /// A row for tests of the plot, which reads only the median.
+    /// Creates a row for tests of the plot, which reads only the median.
     pub fn with_median(point: &[(&str, i64)], median: f64) -> Row {
         let point = point.iter().map(|(s, n)| (s.to_string(), *n)).collect();
         Row { point, median, least: median, p90: median, runs: 1 }
@@ -118,7 +118,7 @@ fn measure(
     Ok(Row { point, median, least, p90, runs: times.len() })
 }
 
-/// Adds the shape at which an error occurred.
+/// Adds the sizes of the symbols at which an error occurred to its message.
 fn with_shape(point: &Point, error: pliant::Error) -> Failure {
     let mut failure = Failure::from(error);
     if !point.is_empty() {

@@ -1,5 +1,5 @@
-//! `pliant diff`: runs an ONNX model with Pliant and with a peer, and finds the first node that
-//! differs.
+//! `pliant diff`: runs an ONNX model with Pliant and with another runtime (the peer), and finds the
+//! first node whose results differ.
 
 use std::fmt;
 use std::io::Write;
@@ -127,15 +127,15 @@ fn first_node(
 
 /// The result of comparing two tensors.
 enum Verdict {
-    /// They agree within the tolerances; holds the largest difference.
+    /// The tensors agree within the tolerances; holds the largest difference.
     Agrees(f64),
-    /// They differ in `different` of `total` elements.
+    /// The tensors differ in `different` of `total` elements.
     Different { different: usize, total: usize, max_difference: f64 },
-    /// Neither has elements, but the shapes differ; holds their description.
+    /// Neither tensor has elements, but the shapes differ; holds a description of both shapes.
     Empty(String),
-    /// They have different types or shapes; holds their description.
+    /// The tensors have different types or shapes; holds a description of both.
     TypesDiffer(String),
-    /// One of them is not a tensor of numbers, or the peer does not return it.
+    /// One of the values is not a tensor of numbers, or the peer does not return it.
     NotCompared,
 }
 

@@ -30,7 +30,7 @@ pub fn hwbench(args: &HwbenchArgs, out: &mut dyn Write) -> Result<(), Failure> {
     latencies(&counts, out)
 }
 
-/// The powers of two below the maximum, and the maximum.
+/// The numbers of threads to measure with: the powers of two below the maximum, and the maximum.
 fn thread_counts(max_threads: usize) -> Vec<usize> {
     let mut counts: Vec<usize> = (0..).map(|i| 1 << i).take_while(|&n| n < max_threads).collect();
     counts.push(max_threads);

@@ -1,4 +1,4 @@
-//! Prints and saves results.
+//! Prints results, and saves them to NumPy files.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -55,7 +55,7 @@ pub fn save(value: &Value, path: &Path) -> Result<(), Failure> {
     }
 }
 
-/// `out.npy` as `out.0.npy`.
+/// Inserts an index before the extension of a path: `out.npy` becomes `out.0.npy`.
 fn numbered_path(path: &Path, index: usize) -> PathBuf {
     let extension = path.extension().map(|e| e.to_string_lossy().into_owned());
     path.with_extension(format!("{index}.{}", extension.as_deref().unwrap_or("npy")))
