@@ -15,7 +15,7 @@ use crate::tir::axes::{Range, range};
 use crate::tir::classes::wrap;
 use crate::tir::expr::{PrimExpr, prim};
 
-/// Simplifies and proves facts about integer expressions.
+/// An analyzer of integer expressions: simplifies them, bounds their values and proves facts about them.
 #[pyclass(frozen, module = "pliant.arith")]
 pub struct Analyzer {
     state: Mutex<State>,
@@ -76,7 +76,7 @@ impl Analyzer {
         Analyzer { state: Mutex::default() }
     }
 
-    /// The expression simplified under the known facts.
+    /// Simplifies an expression under the known facts.
     #[pyo3(signature = (expr, steps=2))]
     fn simplify<'py>(&self, expr: &Bound<'py, PyAny>, steps: u32) -> Result<Bound<'py, PyAny>> {
         let _ = steps;
@@ -91,17 +91,17 @@ impl Analyzer {
         Ok(wrap(expr.py(), simple)?)
     }
 
-    /// See `simplify`.
+    /// The same as `simplify`; for compatibility with TVM.
     fn rewrite_simplify<'py>(&self, expr: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
         self.simplify(expr, 2)
     }
 
-    /// See `simplify`.
+    /// The same as `simplify`; for compatibility with TVM.
     fn canonical_simplify<'py>(&self, expr: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
         self.simplify(expr, 2)
     }
 
-    /// Whether the condition is proved to hold always. `False` also if it can be neither proved nor refuted.
+    /// Whether the condition is proved to hold always. `False` also if the condition is neither proved nor refuted.
     #[pyo3(signature = (cond, strength=0))]
     fn can_prove(&self, cond: &Bound<'_, PyAny>, strength: u32) -> Result<bool> {
         let _ = strength;

@@ -40,11 +40,11 @@ pub enum Error {
     Executable(String),
     /// A value with the wrong shape.
     Shape(String),
-    /// A value with the wrong dtype.
+    /// A tensor or value with the wrong shape.
     DType(String),
     /// An argument of the wrong type.
     Type(String),
-    /// An argument of the wrong value.
+    /// An argument with an invalid value.
     Value(String),
     /// An unknown name.
     Key(String),
@@ -121,7 +121,7 @@ pub struct ScriptProblem {
 /// The result of a function of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Defines a function that returns a class of `pliant.error`. The class is looked up once.
+/// Defines functions that return exception classes of `pliant.error`. Each function looks its class up once.
 macro_rules! exception_classes {
     ($($fn:ident = $name:literal;)*) => {
         $(fn $fn(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
@@ -255,7 +255,7 @@ impl From<VmError> for Error {
     }
 }
 
-/// The error for a failed check of this kind.
+/// The error for a run-time check that failed, by the kind of the check.
 fn check_error(kind: CheckKind, text: String) -> Error {
     match kind {
         CheckKind::Shape => Error::Shape(text),
@@ -327,7 +327,7 @@ fn with_note(error: PyErr, note: &str) -> PyErr {
     error
 }
 
-/// The diagnostics rendered with the user's source lines.
+/// The Python error for diagnostics of the compiler. Its message contains the user's source lines if they are known.
 fn compile_problem(e: &pliant_diag::Error) -> Error {
     let text = || {
         if e.diagnostics().iter().all(|d| d.span.is_none()) {
@@ -350,7 +350,8 @@ impl From<pyo3::CastError<'_, '_>> for Error {
     }
 }
 
-/// `from module import name`, for helper functions written in Python.
+/// Imports an attribute of a Python module, as `from module import name` does. For helper functions written in
+/// Python.
 pub fn import<'py>(py: Python<'py>, module: &str, name: &str) -> PyResult<Bound<'py, PyAny>> {
     PyModule::import(py, module)?.getattr(name)
 }

@@ -96,7 +96,7 @@ mod _core {
     #[pymodule_export]
     use crate::tir::vector::{Broadcast, Ramp};
 
-    /// The graph level.
+    /// The submodule `relax`: classes and functions of the graph level.
     #[pymodule]
     mod relax {
         #[pymodule_export]
@@ -136,8 +136,8 @@ mod _core {
         use crate::relax::user_op::register_te_op;
     }
 
-    /// Passes. A function with a capitalised name creates the pass of that name, and its arguments are the parameters
-    /// of the pass.
+    /// The submodule `transform`: passes. A function with a capitalised name creates the pass of that name, and its
+    /// arguments are the parameters of the pass.
     #[pymodule]
     mod transform {
         #[pymodule_export]

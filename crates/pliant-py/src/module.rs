@@ -31,22 +31,22 @@ pub struct IRModule {
 }
 
 impl IRModule {
-    /// A module as a Python object.
+    /// Wraps a module as a Python object.
     pub fn wrap(module: ir::IRModule) -> IRModule {
         Self::with_owners(module, RetainedOwners::default())
     }
 
-    /// A module whose functions already have these owners.
+    /// Wraps a module as a Python object that keeps the given owners of its functions alive.
     pub fn with_owners(module: ir::IRModule, owners: RetainedOwners) -> IRModule {
         IRModule { module: Mutex::new(module), owners }
     }
 
-    /// The owners of the module's functions.
+    /// The owners of the module's functions, which this object keeps alive.
     pub fn owners(&self) -> &RetainedOwners {
         &self.owners
     }
 
-    /// A module that shares functions with this one.
+    /// Wraps a module that was derived from this one. Functions that both contain keep their owners.
     fn with_shared_functions(&self, module: ir::IRModule) -> IRModule {
         Self::with_owners(module, self.owners.clone())
     }
@@ -56,7 +56,8 @@ impl IRModule {
         self.module.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// A function of the module as a Python object, whose parts stay identical as long as the module lives.
+    /// Wraps a function of the module as a Python object. The parts of the function stay identical as long as the
+    /// module lives.
     fn wrap_retained<'py>(
         &self,
         py: Python<'py>,
@@ -385,8 +386,8 @@ pub fn highlight_script(text: &str) -> String {
     highlight(text)
 }
 
-/// The function of a Python object, for the table of a module. Unlike with [`base_func`], a loop function without a
-/// global symbol stays public.
+/// Converts a Python object to a function that is added to a module under a name. Unlike with [`base_func`], a loop
+/// function without a global symbol stays public.
 fn named_func(
     obj: &Bound<'_, PyAny>,
     globals: impl FnOnce() -> GlobalTypes,
@@ -417,7 +418,7 @@ fn unknown_function(module: &ir::IRModule, name: &str) -> Error {
     Error::Key(format!("the module has no function '{name}' (it has: {})", known.join(", ")))
 }
 
-/// The first difference between two modules or functions other than names, or `None` if there is none.
+/// The first structural difference between two modules or functions, or `None` if there is none. Names are ignored.
 #[pyfunction]
 pub fn structural_difference(
     lhs: &Bound<'_, PyAny>,
@@ -443,7 +444,7 @@ pub fn structural_difference(
     Ok(outcome.err().map(|d| d.to_string()))
 }
 
-/// A hash that is equal for structurally equal modules and functions.
+/// A hash of the structure of a module or function. It is equal for structurally equal ones.
 #[pyfunction]
 pub fn structural_hash(node: &Bound<'_, PyAny>) -> Result<u64> {
     Ok(match Comparable::of(node)? {

@@ -1,4 +1,4 @@
-//! The importer of ONNX model files.
+//! Imports and checks ONNX model files for Python.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -100,7 +100,7 @@ fn open(source: &Bound<'_, PyAny>, limits: Limits) -> Result<Model> {
     run_detached(py, || Model::open(&path, limits).map_err(import_error))
 }
 
-/// A finding about a model: the kind, the operator, the message, a suggested change, and the nodes.
+/// A finding about a model: the kind, the operator, the message, a suggested change, and the names of the nodes.
 type Finding = (&'static str, String, String, Option<String>, Vec<String>);
 
 /// The result of a check: findings, operators with their counts, the report as text, and the files written.

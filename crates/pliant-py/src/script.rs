@@ -20,7 +20,8 @@ use crate::sources::{add_source, with_sources};
 use crate::te::prim_func::PrimFunc;
 use crate::tir::expr::PrimExpr;
 
-/// The Python environment of a script: names, and `eval` for all other expressions.
+/// The Python environment of a script: visible names, and `eval` for expressions that the parser does not evaluate
+/// itself.
 struct PyEnv<'py> {
     names: Bound<'py, PyDict>,
     globals: Bound<'py, PyDict>,
@@ -49,7 +50,7 @@ impl HostEnv for PyEnv<'_> {
     }
 }
 
-/// A Python object as a value for the parser.
+/// Converts a Python object to a value for the parser.
 fn host_value(obj: &Bound<'_, PyAny>, name: Option<&str>, depth: u32) -> HostValue {
     const MAX_DEPTH: u32 = 32;
     let other = || {
@@ -101,7 +102,8 @@ fn plain_value(obj: &Bound<'_, PyAny>, depth: u32) -> Option<HostValue> {
     None
 }
 
-/// Values that belong to the language: its modules, names, expressions and functions.
+/// Converts a Python object that belongs to the script language: a module of Pliant, a name, an expression or a
+/// function. `None` for other objects.
 fn language_value(obj: &Bound<'_, PyAny>, name: Option<&str>) -> Option<HostValue> {
     if let Ok(module) = obj.cast::<PyModule>() {
         let path = module.name().ok()?.to_string();
@@ -277,7 +279,7 @@ pub fn check_script(module: &Bound<'_, IRModule>) -> Result<()> {
     if problems.is_empty() { Ok(()) } else { Err(Error::Script(script_problem(&problems))) }
 }
 
-/// An exception for the first error of a script, with a report of all errors.
+/// The exception for a script with errors: the first error, and a report of all errors.
 fn script_problem(errors: &[Diagnostic]) -> ScriptProblem {
     let Some(first) = errors.first() else {
         return ScriptProblem {

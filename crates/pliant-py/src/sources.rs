@@ -60,12 +60,13 @@ fn cost(file: &SourceFile) -> usize {
     file.text.len() + OVERHEAD
 }
 
-/// Adds a text before it is parsed.
+/// Registers a script text before it is parsed.
 pub fn add_source(file: SourceFile) -> FileId {
     with_locked(|sources| sources.add(file, MAX_BYTES))
 }
 
-/// Adds a model. Its nodes are named after they have been read.
+/// Registers an ONNX model, to whose nodes source locations refer. [`name_nodes`] sets the names of the nodes after
+/// they have been read.
 pub fn add_graph(name: &str) -> FileId {
     with_locked(|sources| {
         sources.bytes += OVERHEAD;
@@ -73,7 +74,7 @@ pub fn add_graph(name: &str) -> FileId {
     })
 }
 
-/// Sets the names of a model's nodes.
+/// Sets the names of the nodes of a model that [`add_graph`] registered.
 pub fn name_nodes(graph: FileId, names: &str) {
     with_locked(|sources| {
         sources.bytes += names.len();
@@ -82,7 +83,7 @@ pub fn name_nodes(graph: FileId, names: &str) {
     });
 }
 
-/// Calls `work` with the stored texts.
+/// Calls `work` with the registered texts.
 pub fn with_sources<T>(work: impl FnOnce(&SourceMap) -> T) -> T {
     with_locked(|sources| work(&sources.map))
 }
@@ -92,7 +93,7 @@ fn with_locked<T>(work: impl FnOnce(&mut Sources) -> T) -> T {
     work(sources.get_or_insert_with(Sources::default))
 }
 
-/// The number of stored texts, and their size in bytes.
+/// The number of registered script texts, and their size in bytes.
 #[pyo3::pyfunction]
 pub fn source_texts() -> (usize, usize) {
     with_locked(|sources| (sources.ids.len(), sources.bytes))

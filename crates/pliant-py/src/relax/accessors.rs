@@ -17,7 +17,7 @@ use crate::relax::node::{CalleeNode, Node, NodeRef, Scalar};
 use crate::relax::seq::{BindingRef, SeqNode};
 use crate::relax::sinfo::SInfo;
 
-/// The text of an expression.
+/// The text of an expression in script syntax.
 pub fn text(node: &NodeRef) -> String {
     text_at_depth(node, 0)
 }
@@ -103,7 +103,7 @@ fn seq_text(seq: &SeqNode, depth: u32) -> String {
     parts.join("; ")
 }
 
-/// The text of a binding.
+/// The text of a binding in script syntax.
 pub fn binding_text(binding: &BindingRef, depth: u32) -> String {
     let name = binding.var().map(|v| name_or_text(&v)).unwrap_or_default();
     let value = binding.value().map(|v| text_at_depth(&v, depth)).unwrap_or_default();
@@ -135,7 +135,8 @@ pub fn name_or_text(node: &NodeRef) -> String {
     }
 }
 
-/// The operands: the arguments of a call, the fields of a tuple, or the tuple of a field access.
+/// The operands of an expression: the arguments of a call, the fields of a tuple, or the tuple from which a field is
+/// taken.
 ///
 /// # Errors
 /// An error of the Python interpreter.
@@ -156,7 +157,7 @@ pub fn operands<'py>(py: Python<'py>, node: &NodeRef) -> Result<Bound<'py, PyTup
     Ok(PyTuple::new(py, items?)?)
 }
 
-/// An expression of a function as a node.
+/// Wraps an expression of an owner's function as a node.
 pub fn in_func(owner: &Arc<FuncOwner>, e: ir::Expr) -> NodeRef {
     NodeRef::new(Node::InFunc(owner.clone(), e))
 }
@@ -187,7 +188,7 @@ pub fn callee<'py>(py: Python<'py>, node: &NodeRef) -> Result<Bound<'py, PyAny>>
     }
 }
 
-/// Calls `visit` with the attributes of a call.
+/// Calls `visit` with the attributes of a call expression.
 ///
 /// # Errors
 /// The error of `visit`.
@@ -218,7 +219,7 @@ pub fn with_attrs(node: &NodeRef, visit: impl FnOnce(&Attrs) -> Result<()>) -> R
     }
 }
 
-/// The explicit result types of a call.
+/// The explicit result types of a call (`sinfo_args` in Python).
 pub fn ty_args(node: &NodeRef) -> Vec<SInfo> {
     match node.get() {
         Node::Call(call) => call.ty_args.clone(),
@@ -234,7 +235,7 @@ pub fn ty_args(node: &NodeRef) -> Vec<SInfo> {
     }
 }
 
-/// Attributes as a Python dict whose items can also be read as attributes.
+/// Converts attributes to a Python dict whose items can also be read as Python attributes.
 ///
 /// # Errors
 /// An error of the Python interpreter.
@@ -250,7 +251,7 @@ pub fn attrs_dict<'a, 'py>(
     Ok(CLASS.import(py, "pliant.ir.attrs", "Attrs")?.call1((dict,))?)
 }
 
-/// Sets one attribute, or all attributes of a dict.
+/// Sets the attribute `key_or_dict` to `value`, or sets all attributes of a dict.
 ///
 /// # Errors
 /// `TypeError` for a value that cannot be an attribute.

@@ -52,7 +52,7 @@ fn is_var(node: &NodeRef) -> bool {
     }
 }
 
-/// The callee of a call, unless the callee is an operator.
+/// The callee of a call, unless the node is no call or the callee is an operator.
 fn callee(node: &NodeRef) -> Option<NodeRef> {
     match node.get() {
         Node::Call(call) => match &call.callee {
@@ -230,7 +230,8 @@ pub fn has_impure_call(expr: &Bound<'_, PyAny>, own_name: Option<&str>) -> Resul
     Ok(found)
 }
 
-/// A temporary function for computations on types. Its symbols map to the same variables as in the original.
+/// A temporary function in which types are compared and combined. Size variables of Python map to symbols of this
+/// function and back to the same variables.
 struct TempFunction(std::sync::Arc<FuncOwner>);
 
 impl TempFunction {
@@ -245,7 +246,7 @@ impl TempFunction {
     }
 }
 
-/// The least common supertype of both types.
+/// The least common supertype of two types.
 #[pyfunction]
 pub fn struct_info_lca<'py>(
     lhs: &Bound<'py, PyAny>,
@@ -260,8 +261,8 @@ pub fn struct_info_lca<'py>(
     wrap_info(lhs.py(), info)
 }
 
-/// Whether every value of type `derived` is of type `base`: 3 if it is, 2 if that depends on sizes only, 1 if it
-/// depends on data types or ranks, and 0 if no value is.
+/// Checks whether every value of type `derived` is of type `base`: 3 if yes, 2 if only unknown sizes leave it open,
+/// 1 if unknown data types or ranks do, and 0 if no value is.
 #[pyfunction]
 pub fn struct_info_check(base: &Bound<'_, PyAny>, derived: &Bound<'_, PyAny>) -> Result<u8> {
     let (base, derived) = (sinfo(base)?, sinfo(derived)?);
@@ -359,7 +360,7 @@ pub fn struct_info_vars<'py>(
     list.into_iter().map(|e| Ok(wrap_prim(info.py(), e)?)).collect()
 }
 
-/// The non-negative sizes in a type, each once.
+/// The dims in a type that are not constant, each once.
 #[pyfunction]
 pub fn struct_info_dims<'py>(info: &Bound<'py, PyAny>) -> Result<Vec<Bound<'py, PyAny>>> {
     let info_arg = sinfo(info)?;

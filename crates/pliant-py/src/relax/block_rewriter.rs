@@ -45,7 +45,7 @@ impl BlockRewriter {
         slf.as_super().state().enter_rewrite(&owner)
     }
 
-    /// Ends the innermost rewriting.
+    /// Ends the innermost rewriting, and returns to the function that was under construction before.
     fn _exit_rewrite(slf: PyRef<'_, Self>) {
         slf.as_super().state().exit_rewrite();
     }
@@ -103,7 +103,7 @@ impl BlockRewriter {
         Ok(inner.builder()?.in_dataflow())
     }
 
-    /// Adds a binding unchanged.
+    /// Adds a binding unchanged to the current block.
     fn emit_normalized(slf: PyRef<'_, Self>, binding: &Bound<'_, Binding>) -> Result<()> {
         let owner = slf.as_super().state().current_owner()?;
         catch_panic(|| owner.lock().add_binding(&binding.get().binding).map(|_| ()))

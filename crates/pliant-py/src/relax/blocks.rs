@@ -106,8 +106,8 @@ impl BindingBlock {
         self.block.bindings().into_iter().map(|b| wrap_binding(py, b)).collect()
     }
 
-    /// The ranges of two or more consecutive local functions, as the index of the first one and the index after the
-    /// last one.
+    /// The runs of two or more consecutive bindings of local functions. Each run is given by the index of its first
+    /// binding and the index after its last one.
     fn _function_runs(&self) -> Vec<(usize, usize)> {
         self.block.function_runs()
     }
@@ -172,7 +172,7 @@ pub fn wrap_block(py: Python<'_>, block: BlockRef) -> Result<Bound<'_, PyAny>> {
     })
 }
 
-/// A block of an owner as a Python object.
+/// Wraps a block of an owner's function as a Python object.
 ///
 /// # Errors
 /// An error of the Python interpreter.

@@ -42,7 +42,7 @@ pub(super) struct BuilderState {
     stack: Vec<OpenFunction>,
 }
 
-/// The function under construction.
+/// A function under construction.
 struct OpenFunction {
     owner: Arc<FuncOwner>,
     name: String,
@@ -81,7 +81,7 @@ impl BlockBuilder {
 }
 
 impl BuilderState {
-    /// Begins to rewrite the function of this owner.
+    /// Begins to rewrite the function of the given owner.
     pub(super) fn enter_rewrite(&mut self, owner: &Arc<FuncOwner>) -> Result<()> {
         let derived = owner.derive()?;
         derived.lock().globals.extend(self.globals.clone());
@@ -97,7 +97,7 @@ impl BuilderState {
         Ok(())
     }
 
-    /// Ends the rewriting.
+    /// Ends the innermost rewriting. Does nothing if the innermost function is not being rewritten.
     pub(super) fn exit_rewrite(&mut self) {
         if self.stack.last().is_some_and(|c| c.rewrite)
             && let Some(current) = self.stack.pop()
@@ -335,8 +335,8 @@ impl BlockBuilder {
         Ok(inner.builder()?.unique_name(name_prefix).to_string())
     }
 
-    /// The placeholder of an expression, for use in tensor expressions. Its name is the letter with the number `index`:
-    /// `A` for 0.
+    /// The placeholder that represents an expression in tensor expressions. Its name is the letter with the number
+    /// `index`: `A` for 0.
     #[pyo3(signature = (expr, index=0))]
     fn te_tensor(&self, expr: &Bound<'_, PyAny>, index: u32) -> Result<Tensor> {
         let node = required_operand(expr)?;
@@ -361,7 +361,8 @@ impl BlockBuilder {
         })
     }
 
-    /// A `call_tir` of the loop function that computes these tensors from placeholders of this function.
+    /// Creates a `call_tir` of the loop function that computes the given tensors. Its operands are the expressions
+    /// that their placeholders represent.
     #[pyo3(signature = (outputs, name_hint="te_func"))]
     fn _call_tensors<'py>(
         &self,
@@ -464,7 +465,7 @@ fn param_vars(params: &Bound<'_, PyAny>) -> Result<Vec<FreeVar>> {
     params.try_iter()?.map(|p| one(&p?)).collect()
 }
 
-/// Rejects variables of a dataflow block in an expression outside of that block.
+/// Rejects an expression that uses variables of a dataflow block outside of that block.
 fn reject_dataflow_vars(func: &ir::Function, e: ir::Expr) -> Result<()> {
     let vars = pliant_ir::relax::visit::operand_vars(func, e);
     let Some(var) = vars.into_iter().map(|v| func.var(v)).find(|v| v.dataflow) else {

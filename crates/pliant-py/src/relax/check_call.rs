@@ -1,9 +1,9 @@
 //! Runs the type rule of an operator when a call is created, so that invalid arguments are reported at that line and
 //! not when the call is emitted.
 //!
-//! The rule sees attributes, literal operands (numbers, sizes, data types, tuples) and the types of all others.
-//! Operands of unknown type, such as calls that were not emitted, may have any type, so only errors that do not depend
-//! on them are reported. The rule runs in a temporary function.
+//! The type rule is applied to the attributes, the literal operands (numbers, sizes, data types, tuples) and the
+//! types of the other operands. Operands of unknown type, such as calls that were not emitted, may have any type, so
+//! only errors that do not depend on them are reported. The type rule runs in a temporary function.
 
 use pliant_ir::Op;
 use pliant_ir::op::{InferError, NULL_VALUE};
@@ -20,7 +20,8 @@ use crate::relax::sinfo::{SInfo, ShapeInfo, TypeList, sinfo_of, to_type};
 /// Maximum depth of literal tuples whose fields are checked.
 const MAX_TUPLES: u32 = 4;
 
-/// Ranks to try for operands of unknown rank: for most rules, one of them reaches the checks of all attributes.
+/// Ranks to try for operands of unknown rank. With one of these ranks, most type rules get as far as checking all
+/// attributes.
 const RANKS: [u32; 5] = [4, 3, 2, 1, 5];
 
 /// Checks the arguments of a call of a built-in operator. Other calls are not checked.

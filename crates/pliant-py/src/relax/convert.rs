@@ -56,7 +56,7 @@ pub fn float_tensor(v: f64, dtype: DType) -> Result<Tensor> {
     })
 }
 
-/// The result type of a call of a function value.
+/// The result type of a call of a function value, such as a local function.
 ///
 /// # Errors
 /// If the arguments do not match the parameters.
@@ -112,7 +112,7 @@ fn to_int64(obj: &Bound<'_, PyAny>) -> Result<i64> {
     obj.extract().map_err(|_| Error::Value(format!("{obj} does not fit 64 bits")))
 }
 
-/// Whether a value consists of integers that are not all constant: size variables, or sizes of a shape value.
+/// Whether a value contains an integer that is not constant, such as a size variable or a shape with symbolic sizes.
 ///
 /// # Errors
 /// If the nesting is too deep.
@@ -148,13 +148,13 @@ pub fn is_symbolic(obj: &Bound<'_, PyAny>) -> Result<bool> {
     Ok(false)
 }
 
-/// The tensor itself if it is read-only and contiguous, otherwise a copy, because the data of a constant must not
-/// change later.
+/// Returns the tensor itself if it is read-only and contiguous, otherwise a copy, because the data of a constant
+/// must not change later.
 pub fn immutable_tensor(tensor: Tensor) -> Result<Tensor> {
     if tensor.is_read_only() && tensor.is_contiguous() { Ok(tensor) } else { Ok(tensor.copy()?) }
 }
 
-/// Converts a sequence: one of sizes to a shape, one of expressions to a tuple.
+/// Converts a sequence of sizes to a shape, and a sequence of expressions to a tuple.
 fn sequence(obj: &Bound<'_, PyAny>) -> Result<Node> {
     let _level = NestingLevel::enter("tuples")?;
     let items: Vec<Bound<'_, PyAny>> = obj.try_iter()?.collect::<PyResult<_>>()?;
@@ -171,7 +171,7 @@ fn sequence(obj: &Bound<'_, PyAny>) -> Result<Node> {
     Ok(Node::Tuple(fields?))
 }
 
-/// A required operand.
+/// Converts a Python value to an operand that must be present.
 ///
 /// # Errors
 /// As for [`operand`], and `TypeError` for `None`.
@@ -278,7 +278,7 @@ fn numpy_number<'py>(obj: &Bound<'py, PyAny>) -> Result<Option<Bound<'py, PyAny>
     Ok(if number { Some(obj.call_method0("item")?) } else { None })
 }
 
-/// A function of indices as the text of its result: `lambda i, j: (j // 4, i)`.
+/// The text of an index map that is given as a Python function of indices: `lambda i, j: (j // 4, i)`.
 fn index_map_text(function: &Bound<'_, PyAny>) -> Result<AttrValue> {
     let py = function.py();
     let signature = py.import("inspect")?.call_method1("signature", (function,))?;

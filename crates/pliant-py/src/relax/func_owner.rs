@@ -75,17 +75,18 @@ pub struct OwnerState {
     pub uid: u64,
     /// The owner that this one is derived from, and the number of expressions that both share.
     base: Option<(Arc<FuncOwner>, u32)>,
-    /// The identities of expressions that were imported from other functions.
+    /// The identities of expressions that were imported from other functions. An imported expression keeps its
+    /// identity.
     idents: FxHashMap<ir::Expr, Ident>,
-    /// The inverse of `idents`.
+    /// The expressions of this function by their identities: the inverse of `idents`.
     exprs_by_ident: FxHashMap<Ident, ir::Expr>,
     /// The results of imports from other functions, by their `uid`.
     pub(super) import_memos: FxHashMap<u64, ImportMemo>,
-    /// The converted types, except for those with shape variables.
+    /// The types of this function that were converted to independent types, except for those with shape variables.
     sinfo_cache: FxHashMap<ir::Type, SInfo>,
     /// The mapping between symbols and variables of tensor expressions.
     pub vars: VarMap,
-    /// The placeholders of expressions of this function, for tensor expressions.
+    /// The placeholders that represent expressions of this function in tensor expressions.
     pub te_sources: Vec<(te::Tensor, ir::Expr)>,
     /// The types of the module's functions, for calls by name.
     pub globals: FxHashMap<Arc<str>, SInfo>,
@@ -95,7 +96,7 @@ pub struct OwnerState {
     pub untyped_params: bool,
     /// Whether undefined variables are allowed, because rewritten code will be inserted where they are defined.
     pub allow_undefined: bool,
-    /// The nesting depth of the type of each tuple that was created.
+    /// The nesting depths of the types of the tuples created so far.
     pub(super) tuple_depths: FxHashMap<ir::Type, u32>,
     /// Whether a call with side effects was emitted.
     pub impure: bool,
@@ -266,7 +267,7 @@ impl Drop for FuncOwner {
 }
 
 impl OwnerState {
-    /// The identity of an expression, which copies of it share.
+    /// The identity of an expression. Copies of the expression have the same one.
     pub fn ident(&self, e: ir::Expr) -> Ident {
         if let Some(&ident) = self.idents.get(&e) {
             return ident;
@@ -277,7 +278,7 @@ impl OwnerState {
         }
     }
 
-    /// The key by which expressions are compared.
+    /// The key by which two expressions are compared.
     pub fn key(&self, e: ir::Expr) -> Key {
         match self.func().map(|f| (f, f.expr(e))) {
             Some((f, ir::ExprData::Global(s))) => Key::Global(f.str(*s).clone()),
@@ -298,7 +299,7 @@ impl OwnerState {
         base.lock().find_expr(ident).filter(|e| e.as_u32() < *shared)
     }
 
-    /// Records the identity of an expression.
+    /// Records the identity of an imported expression.
     pub fn set_ident(&mut self, ident: Ident, e: ir::Expr) {
         self.idents.insert(e, ident);
         self.exprs_by_ident.insert(ident, e);
@@ -310,14 +311,14 @@ impl OwnerState {
             || self.base.as_ref().is_some_and(|(base, _)| Arc::ptr_eq(base, owner))
     }
 
-    /// Ends rewriting. The result can still be inspected.
+    /// Ends the rewriting of the function. The result can still be inspected.
     pub fn finish_rewrite(&mut self) {
         if let Stage::Building(b) = std::mem::replace(&mut self.stage, Stage::Abandoned) {
             self.stage = Stage::Finished(Arc::new(b.into_func()));
         }
     }
 
-    /// The function, finished or under construction.
+    /// The function of this owner, finished or under construction; `None` if the construction was abandoned.
     pub fn func(&self) -> Option<&Function> {
         match &self.stage {
             Stage::Building(b) => Some(b.func()),
@@ -326,7 +327,7 @@ impl OwnerState {
         }
     }
 
-    /// The finished function.
+    /// The function of this owner, if it is finished.
     pub fn finished(&self) -> Option<&Arc<Function>> {
         match &self.stage {
             Stage::Finished(f) => Some(f),
@@ -334,7 +335,7 @@ impl OwnerState {
         }
     }
 
-    /// The builder.
+    /// The builder of the function under construction.
     ///
     /// # Errors
     /// If the function is finished or was abandoned.
@@ -359,7 +360,7 @@ impl OwnerState {
         }
     }
 
-    /// Ends the construction.
+    /// Ends the construction with the given result. `edit` may still change the function.
     pub fn finish(
         &mut self,
         result: ir::Expr,
@@ -380,7 +381,7 @@ impl OwnerState {
         }
     }
 
-    /// Abandons the construction.
+    /// Abandons the construction of the function.
     pub fn abandon(&mut self) {
         if matches!(self.stage, Stage::Building(_)) {
             self.stage = Stage::Abandoned;

@@ -32,9 +32,9 @@ pub struct Function {
 
 /// Where the data of a function is stored.
 enum Location {
-    /// In the arenas of an owner, as the function with this id.
+    /// The function is in the arenas of an owner, under this id.
     In(Arc<FuncOwner>, ir::FuncId),
-    /// In the parts from which Python code built the function.
+    /// The function consists of parts from which Python code built it, outside of any owner.
     Free,
 }
 
@@ -78,7 +78,7 @@ impl Function {
         let _ = self.module.set(module.clone().unbind());
     }
 
-    /// The module from which the function was taken, and its name there.
+    /// The module from which the function was taken, and the name of the function there.
     fn module_and_name<'py>(&self, py: Python<'py>) -> Option<(Bound<'py, IRModule>, String)> {
         Some((self.module(py)?, self.known_name()?.to_string()))
     }
@@ -138,7 +138,7 @@ fn local_parts(owner: &Arc<FuncOwner>, id: ir::FuncId) -> Result<FuncParts> {
     })
 }
 
-/// The owner that holds the function of a node as its root function.
+/// The owner whose root function is the function of a node.
 ///
 /// # Errors
 /// If the function cannot be built, or if it is a local function that captures variables.
@@ -169,7 +169,7 @@ pub fn ir_function(node: &NodeRef) -> Result<Arc<IrFunction>> {
     })
 }
 
-/// [`ir_function`] with the types of the module's functions for calls by name.
+/// As [`ir_function`], for a function of a module. The functions that it calls by name have the types `globals`.
 ///
 /// # Errors
 /// As for [`owner_of`].
@@ -456,8 +456,8 @@ impl Function {
         matches!(slf.as_super().node.get(), Node::Root(_))
     }
 
-    /// The function in finished form. A function that Python code built is converted, and calls by name get the types
-    /// of the builder's module. Other functions are returned unchanged.
+    /// The function in finished form. Parts that Python code built are converted to a function, and calls by name
+    /// get the types of the builder's module. Other functions are returned unchanged.
     #[pyo3(signature = (builder=None))]
     fn _finished<'py>(
         slf: Bound<'py, Self>,

@@ -1,5 +1,5 @@
-//! Imports parts of one function into another. Symbols for the same variable of tensor expressions are merged, and
-//! variables keep their identity.
+//! Imports expressions, blocks and bindings of one function into another. Symbols that stand for the same variable
+//! of tensor expressions are merged, and variables keep their identity.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::error::{Error, Result};
 use crate::relax::func_owner::{FuncOwner, OwnerState, abandoned};
 
-/// The results of imports from one other function.
+/// What was imported from one other function so far, so that a later import reuses it.
 #[derive(Default)]
 pub struct ImportMemo {
     vars: FxHashMap<Var, Expr>,
@@ -20,11 +20,11 @@ pub struct ImportMemo {
 }
 
 impl OwnerState {
-    /// Runs `work` with an importer from the function of `owner`. `required` lists the variables of that function that
-    /// must be defined here.
+    /// Runs `work` with an importer that copies from the function of `owner` to this one. `required` lists the
+    /// variables of the other function that must be defined in this one.
     ///
     /// # Errors
-    /// If one of these variables is not defined here.
+    /// If one of these variables is not defined in this function.
     pub(super) fn import_with<T>(
         &mut self,
         owner: &Arc<FuncOwner>,
@@ -105,7 +105,7 @@ impl OwnerState {
         self.import_with(owner, required, |i| i.binding(binding))
     }
 
-    /// Imports a whole function as a local function.
+    /// Imports the function of an owner as a local function.
     ///
     /// # Errors
     /// As for [`import`](Self::import).

@@ -63,7 +63,8 @@ impl OwnerState {
         self.add_param(var)
     }
 
-    /// The function's expression for a tree. Bindings are added as A-normal form requires.
+    /// Converts an expression tree and returns the function's expression for it. Bindings are added as A-normal form
+    /// requires.
     ///
     /// # Errors
     /// If a type rule fails, or if a variable or expression belongs to another function.
@@ -143,7 +144,7 @@ impl OwnerState {
         Ok(func.int_value(sym, e.ty().dtype))
     }
 
-    /// Converts an inner node whose operands have been converted.
+    /// Converts an expression whose operands have been converted.
     fn lower_node(
         &mut self,
         node: &NodeRef,
@@ -236,8 +237,8 @@ impl OwnerState {
             .collect()
     }
 
-    /// The operands of an operator. The operator's declaration determines how numbers are converted. `memo` holds the
-    /// other operands, which are already converted.
+    /// Converts the operands of an operator. The operator's declaration determines how numbers are converted. `memo`
+    /// holds the other operands, which are already converted.
     ///
     /// # Errors
     /// If a number does not fit the data type to which it is converted.
@@ -279,7 +280,7 @@ impl OwnerState {
         Ok(args)
     }
 
-    /// A number as a scalar value.
+    /// Converts a Python number to a scalar value of the function.
     fn scalar(&mut self, s: Scalar) -> Result<ir::Expr> {
         let func = self.func_and_vars()?.0;
         let (value, dtype) = match s {
@@ -338,7 +339,7 @@ impl OwnerState {
     }
 }
 
-/// The error of a type rule with the name of the operator.
+/// The Python error for a failed type rule, with the name of the operator.
 pub fn infer_error(op: pliant_ir::Op, e: &pliant_ir::op::InferError) -> Error {
     let help = e.help.as_ref().map(|h| format!(" (help: {h})")).unwrap_or_default();
     Error::Compile(format!("R.{}: {}{help}", op.short_name(), e.message))

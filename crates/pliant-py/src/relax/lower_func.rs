@@ -48,7 +48,7 @@ pub fn build_function(parts: &FuncParts, globals: GlobalTypes) -> Result<Arc<Fun
 }
 
 impl OwnerState {
-    /// A parameter from its variable.
+    /// Adds a parameter for a Python variable, or returns the parameter that represents it already.
     fn param(&mut self, node: &NodeRef) -> Result<ir::Var> {
         match node.get() {
             Node::Var(var) => {
@@ -91,7 +91,7 @@ impl OwnerState {
         Ok(owner.lock().func().and_then(of))
     }
 
-    /// A new variable of this function for a variable that Python code created.
+    /// Creates a variable of this function for a variable that Python code created.
     fn new_var(&mut self, var: &FreeVar, ty: ir::Type, dataflow: bool) -> Result<ir::Var> {
         let builder = self.builder()?;
         let name = builder.unique_name(&var.0.name);
@@ -140,7 +140,7 @@ impl OwnerState {
         }
     }
 
-    /// Adds the bindings of a sequence at the builder's current position and returns its result.
+    /// Adds the bindings of a sequence at the builder's current position, and returns the result of the sequence.
     ///
     /// # Errors
     /// As for [`build_function`].
@@ -350,7 +350,7 @@ impl OwnerState {
         Ok(var)
     }
 
-    /// A conditional. Its branches become sequences.
+    /// Converts a conditional. Each branch becomes a sequence.
     pub(super) fn lower_if(&mut self, choice: &IfNode) -> Result<ir::Expr> {
         let cond = self.lower(&choice.cond)?;
         let cond = self.builder()?.operand(cond);
@@ -375,7 +375,7 @@ impl OwnerState {
         Ok(func.add_expr(data, ty))
     }
 
-    /// A function inside this one.
+    /// Converts a function that is bound inside this one.
     pub(super) fn local_function(&mut self, parts: &FuncParts) -> Result<ir::Expr> {
         self.builder()?.begin_func();
         let built = self.local_body(parts);

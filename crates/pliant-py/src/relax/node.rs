@@ -26,7 +26,7 @@ pub struct NodeRef(Arc<NodeInner>);
 
 struct NodeInner(Node, u32);
 
-/// The kinds of expressions.
+/// The kinds of nodes.
 pub enum Node {
     /// A variable that Python code created.
     Var(FreeVar),
@@ -60,7 +60,7 @@ pub enum Node {
     Seq(SeqNode),
     /// A function that Python code built.
     Func(FuncNode),
-    /// The root function of an owner.
+    /// The whole function of an owner.
     Root(Arc<FuncOwner>),
 }
 
@@ -83,7 +83,8 @@ pub enum Key {
     Global(Arc<str>),
     /// A packed function, by name.
     Extern(Arc<str>),
-    /// Any other node, such as a finished function or a sequence, by its address and part.
+    /// Any other node, such as a whole function or a sequence: the address of the owner or node, and the id of the
+    /// sequence in the owner (`u32::MAX` for anything else).
     Address(usize, u32),
 }
 
@@ -122,15 +123,15 @@ pub enum CalleeNode {
 #[derive(Clone)]
 pub struct FreeVar(pub Arc<FreeVarData>);
 
-/// The data of a variable.
+/// The data of a variable that Python code created.
 pub struct FreeVarData {
     /// A number that identifies the variable.
     pub uid: u64,
-    /// Its name.
+    /// The name of the variable.
     pub name: Arc<str>,
-    /// Its type, if given.
+    /// The type of the variable, if given.
     pub sinfo: Option<SInfo>,
-    /// Whether it is local to a dataflow block.
+    /// Whether the variable is local to a dataflow block.
     pub dataflow: bool,
 }
 
@@ -239,7 +240,8 @@ fn depth_of(node: &Node) -> u32 {
     }
 }
 
-/// Moves the children of a node that is being dropped onto the stack.
+/// Moves the children of a node that is being dropped onto the stack, so that deep trees are dropped without
+/// recursion.
 fn take_children(node: Node, stack: &mut Vec<NodeRef>) {
     match node {
         Node::Tuple(fields) => stack.extend(fields),

@@ -22,7 +22,7 @@ use crate::runtime::array_import::parse_dtype;
 // An operator, which maps expressions to a call. A doc comment here would precede each operator's `__doc__`.
 #[pyclass(frozen, module = "pliant.relax.op")]
 pub struct OpFunction {
-    /// The operator.
+    /// The operator that this object represents in Python.
     pub op: Op,
     sig: &'static OpSignature,
 }
@@ -205,7 +205,7 @@ impl OpFunction {
         Ok(CallNode { callee: CalleeNode::Op(self.op), args, attrs, ty_args })
     }
 
-    /// Sets an attribute. A value with symbols becomes an operand instead if the operator accepts that.
+    /// Sets an attribute. A value with symbols becomes an operand instead, if the operator accepts symbols there.
     fn set_attr(
         &self,
         name: &str,
@@ -266,7 +266,8 @@ impl OpFunction {
         format!("{}: operand '{}': ", self.op.short_name(), spec.name)
     }
 
-    /// Fills gaps among optional operands and removes absent operands at the end.
+    /// The list of operands of a call. Gaps among optional operands are filled, and absent operands at the end are
+    /// removed.
     fn operand_list(
         &self,
         mut operand_args: Vec<Option<NodeRef>>,
@@ -302,7 +303,8 @@ impl OpFunction {
         Ok(args)
     }
 
-    /// Attributes in the order of the declaration. Required attributes must be given.
+    /// Completes the attributes of a call and puts them in the order of the declaration. Required attributes must be
+    /// given.
     fn complete_attrs(&self, attrs: Attrs) -> Result<Attrs> {
         let mut list = Attrs::default();
         for (name, default) in &self.sig.attrs {
@@ -348,7 +350,7 @@ impl OpFunction {
     }
 }
 
-/// Converts the name of a data type in an attribute to a data type.
+/// Replaces the name of a data type, as the value of an attribute, by the data type.
 fn dtype_attr(name: &str, value: &AttrValue) -> AttrValue {
     match value {
         AttrValue::Str(s) if name.ends_with("dtype") => match s.parse() {
@@ -388,7 +390,7 @@ fn call_node(op: Op, args: Vec<NodeRef>, ty_args: Vec<SInfo>) -> NodeRef {
     NodeRef::new(Node::Call(CallNode { callee, args, attrs: Attrs::default(), ty_args }))
 }
 
-/// A destination-passing call of a loop function, or of a packed function if `packed` is set.
+/// Creates a destination-passing call of a loop function, or of a packed function if `packed` is set.
 #[pyfunction]
 #[pyo3(signature = (packed, func, args, out_sinfo, tir_vars=None))]
 pub fn call_dps<'py>(

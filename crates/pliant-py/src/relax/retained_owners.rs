@@ -1,5 +1,5 @@
-//! [`RetainedOwners`]: keeps alive the owners of the functions of a module that Python code has accessed, so that parts
-//! of these functions stay identical as long as the module lives.
+//! [`RetainedOwners`]: keeps the owners of those functions of a module alive that Python code has accessed, so that
+//! parts of these functions stay identical as long as the module lives.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -21,7 +21,7 @@ pub struct RetainedOwners {
 }
 
 impl RetainedOwners {
-    /// Keeps the owner of a graph function of a module.
+    /// Keeps the owner of a graph function of `module` alive.
     pub fn retain_owner(&self, owner: Arc<FuncOwner>, module: &IRModule) {
         let Some(key) = owner.lock().finished().map(address) else { return };
         let mut owners = self.owners.lock().unwrap_or_else(PoisonError::into_inner);
@@ -33,7 +33,7 @@ impl RetainedOwners {
         }
     }
 
-    /// Keeps the Python objects of a loop function of a module.
+    /// Keeps the Python objects of a loop function of `module` alive.
     pub fn retain_prim_func(&self, objects: Arc<PrimFuncObjects>, module: &IRModule) {
         let mut retained = self.objects.lock().unwrap_or_else(PoisonError::into_inner);
         retained.insert(Arc::as_ptr(&objects.func) as usize, objects);
@@ -44,7 +44,7 @@ impl RetainedOwners {
         }
     }
 
-    /// Keeps the owner or the objects of a function that Python code added to a module.
+    /// Keeps alive the owner or the Python objects of a function that Python code added to `module`.
     pub fn retain_object(&self, obj: &Bound<'_, PyAny>, module: &IRModule) {
         if let Ok(func) = obj.cast::<PrimFunc>() {
             return self.retain_prim_func(func.get().objects(), module);

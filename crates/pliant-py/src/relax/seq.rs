@@ -1,6 +1,6 @@
 //! Sequences, blocks, bindings, conditionals and functions that Python code builds before they belong to a function.
 //!
-//! Each may also refer to a part of an existing function: a block, a binding or a sequence, by owner and id.
+//! A sequence, block or binding may also refer to a part of an existing function by its owner and id.
 
 use std::sync::{Arc, OnceLock};
 
@@ -12,11 +12,11 @@ use crate::relax::func_owner::FuncOwner;
 use crate::relax::node::{Node, NodeRef};
 use crate::relax::sinfo::SInfo;
 
-/// A sequence.
+/// A sequence: binding blocks and a result.
 pub enum SeqNode {
-    /// A sequence of a function.
+    /// A sequence in the function of an owner.
     In(Arc<FuncOwner>, ir::Seq),
-    /// Blocks and a result.
+    /// A sequence that belongs to no function.
     Free {
         /// The blocks, in order.
         blocks: Vec<BlockRef>,
@@ -72,13 +72,13 @@ impl SeqNode {
 #[derive(Clone)]
 pub struct BlockRef(Arc<BlockNode>);
 
-/// A block.
+/// A block of bindings.
 pub enum BlockNode {
-    /// A block of a function.
+    /// A block in the function of an owner.
     In(Arc<FuncOwner>, ir::Block),
-    /// Bindings.
+    /// A block that belongs to no function.
     Free {
-        /// Whether it is a dataflow block.
+        /// Whether this is a dataflow block.
         dataflow: bool,
         /// The bindings, in order.
         bindings: Vec<BindingRef>,
@@ -111,7 +111,7 @@ impl BlockRef {
         }
     }
 
-    /// Whether it is a dataflow block.
+    /// Whether this is a dataflow block.
     pub fn dataflow(&self) -> bool {
         match self.get() {
             BlockNode::In(owner, b) => owner.lock().func().is_some_and(|f| f.block(*b).dataflow),
@@ -131,8 +131,8 @@ impl BlockRef {
         }
     }
 
-    /// The ranges of two or more consecutive local functions, which are visible in each other. Each range is the index
-    /// of the first function and the index after the last one.
+    /// The runs of two or more consecutive bindings of local functions, which are visible in each other. Each run is
+    /// given by the index of its first binding and the index after its last one.
     pub fn function_runs(&self) -> Vec<(usize, usize)> {
         let funcs: Vec<bool> = match self.get() {
             BlockNode::In(owner, b) => {
@@ -188,7 +188,7 @@ impl BlockRef {
         }
     }
 
-    /// The identity of the block.
+    /// The identity of the block while it lives.
     pub fn address(&self) -> usize {
         match self.get() {
             BlockNode::In(owner, b) => owner.address().wrapping_add(b.as_u32() as usize),
@@ -197,10 +197,10 @@ impl BlockRef {
     }
 }
 
-/// A binding.
+/// A binding of a variable to a value.
 #[derive(Clone)]
 pub enum BindingRef {
-    /// A binding of a function.
+    /// A binding in the function of an owner.
     In(Arc<FuncOwner>, ir::Binding),
     /// A binding that belongs to no function.
     Free(Arc<FreeBinding>),
@@ -236,7 +236,7 @@ impl BindingRef {
         }
     }
 
-    /// Whether it binds a local function.
+    /// Whether the binding defines a local function.
     pub fn is_function(&self) -> bool {
         match self {
             BindingRef::In(owner, b) => owner.lock().func().is_some_and(|f| {
@@ -260,7 +260,7 @@ impl BindingRef {
         }
     }
 
-    /// Whether it is a `match_cast`.
+    /// Whether the binding is a `match_cast`.
     pub fn is_cast(&self) -> bool {
         match self {
             BindingRef::In(_, b) => b.cast.is_some(),
@@ -310,7 +310,7 @@ pub struct FuncNode {
     built: OnceLock<Arc<FuncOwner>>,
 }
 
-/// The parts of a function.
+/// The parts from which Python code builds a function.
 #[derive(Clone)]
 pub struct FuncParts {
     /// The parameters.

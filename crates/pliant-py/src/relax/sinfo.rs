@@ -59,11 +59,11 @@ impl std::ops::Deref for TypeList {
 pub enum ShapeInfo {
     /// All dims are known.
     Dims(Vec<te::Expr>),
-    /// The shape is the value of a variable.
+    /// The shape is the value of this shape variable.
     Var(NodeRef),
-    /// Only the rank.
+    /// Only the rank is known.
     Rank(u32),
-    /// Nothing is known.
+    /// Neither the dims nor the rank are known.
     Unknown,
 }
 
@@ -176,7 +176,7 @@ fn format_shape(dims: &[te::Expr]) -> String {
     format!("({}{comma})", join(dims))
 }
 
-/// The text in script syntax.
+/// Prints the type in script syntax.
 impl fmt::Display for SInfo {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -219,7 +219,7 @@ impl fmt::Display for SInfo {
     }
 }
 
-/// A dim as a symbolic integer in the arena of a function.
+/// Converts a dim to a symbolic integer in the arena of a function.
 ///
 /// # Errors
 /// `TypeError` if the dim is not an integer expression over sizes.
@@ -234,7 +234,7 @@ pub fn dim_to_sym(func: &mut Function, vars: &mut VarMap, dim: &te::Expr) -> Res
     })
 }
 
-/// Dims as symbolic integers of a function.
+/// Converts dims to symbolic integers in the arena of a function.
 ///
 /// # Errors
 /// As for [`dim_to_sym`].
@@ -242,7 +242,7 @@ pub fn dims_to_syms(func: &mut Function, vars: &mut VarMap, dims: &[te::Expr]) -
     dims.iter().map(|d| dim_to_sym(func, vars, d)).collect()
 }
 
-/// A type in the arenas of a function.
+/// Converts a type to a type in the arenas of a function.
 ///
 /// # Errors
 /// If a dim is not a size, or if a shape variable belongs to another function.
@@ -302,7 +302,8 @@ fn shape_var(state: &mut OwnerState, node: &NodeRef) -> Result<ir::Var> {
     }
 }
 
-/// A type of a function as a type that is independent of the function. `wrap_var` creates the node of a shape variable.
+/// Converts a type of a function to a type that is independent of the function. `wrap_var` creates the node of a
+/// shape variable.
 pub fn from_type(
     func: &Function,
     vars: &mut VarMap,

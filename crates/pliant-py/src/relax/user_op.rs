@@ -1,4 +1,5 @@
-//! User-defined operators: a Python function defines their tensor expression, from which the type rule follows.
+//! User-defined operators: a Python function creates the tensor expression of the operator, from which the type rule
+//! is derived.
 
 use pliant_ir::{AttrValue, Attrs};
 use pliant_ops::te::{self, TeError};
@@ -38,7 +39,7 @@ pub fn register_te_op(
     Ok(op.short_name().to_string())
 }
 
-/// The tensors that the user's function computes from operands and attributes.
+/// Calls the user's Python function with operands and attributes, and returns the tensors that it computes.
 fn call_user_function(
     func: &Bound<'_, PyAny>,
     args: &[TeArg],
@@ -70,7 +71,7 @@ fn call_user_function(
         .collect()
 }
 
-/// An operand as it is passed to the user's function.
+/// Converts an operand to the Python object that the user's function receives.
 fn te_arg_object<'py>(py: Python<'py>, arg: &TeArg) -> Result<Bound<'py, PyAny>> {
     let _level = NestingLevel::enter("operands")?;
     Ok(match arg {
@@ -90,7 +91,7 @@ fn te_arg_object<'py>(py: Python<'py>, arg: &TeArg) -> Result<Bound<'py, PyAny>>
     })
 }
 
-/// The error in the user's function, with its source location.
+/// Describes an exception of the user's Python function, with its source location.
 fn describe(py: Python<'_>, error: &PyErr) -> String {
     let location = || -> PyResult<String> {
         let mut traceback = error.traceback(py).map(Bound::into_any);

@@ -70,7 +70,7 @@ fn is_ml_dtypes_bfloat16(obj: &Bound<'_, PyAny>) -> bool {
     name.is_ok_and(|n| n.extract::<&str>().is_ok_and(|n| n == "bfloat16"))
 }
 
-/// A bfloat16 tensor that is imported as an array of uint16.
+/// Imports a bfloat16 array of NumPy, viewed as an array of uint16.
 fn from_bfloat16_bits(obj: &Bound<'_, PyAny>) -> Result<Tensor> {
     let bits = obj.call_method1("view", ("uint16",))?;
     let tensor = from_buffer(&bits)?.ok_or_else(|| unsupported_format(obj))?;
@@ -106,7 +106,8 @@ fn from_array_interface(obj: &Bound<'_, PyAny>) -> Result<Option<Tensor>> {
     from_buffer(&array)?.map(Some).ok_or_else(|| unsupported_format(&array))
 }
 
-/// A tensor over the memory of an object with the buffer protocol, or `None` if Pliant does not support the format.
+/// A tensor over the memory of an object with the buffer protocol, or `None` if Pliant does not support the element
+/// format.
 fn from_buffer(obj: &Bound<'_, PyAny>) -> Result<Option<Tensor>> {
     let mut buffer = Box::new(ffi::Py_buffer::new());
     // SAFETY: the object is alive, and this function owns the structure.

@@ -41,7 +41,7 @@ impl Executable {
         self.compiled.executable().as_text()
     }
 
-    /// The bytecode as a Python program that uses the executable builder.
+    /// The bytecode as a Python program that builds the executable with `ExecBuilder`.
     fn as_python(&self) -> String {
         self.compiled.executable().as_python()
     }
@@ -73,7 +73,7 @@ impl Executable {
         run_detached(py, || Ok(self.compiled.save(&file_name)?))
     }
 
-    /// See `export_library`.
+    /// The same as `export_library`.
     fn save(&self, py: Python<'_>, path: PathBuf) -> Result<()> {
         self.export_library(py, path)
     }
@@ -105,7 +105,7 @@ impl Executable {
     }
 }
 
-/// Compile options from Python keyword arguments.
+/// Converts Python keyword arguments to compile options.
 fn compile_options(py: Python<'_>, kwargs: &Bound<'_, PyDict>) -> Result<CompileOptions> {
     let text = |key: &str, default: &str| -> Result<String> {
         match kwargs.get_item(key)? {
@@ -205,7 +205,7 @@ fn extract_option<'py, T: FromPyObjectOwned<'py>>(
     })
 }
 
-/// The pipeline: one given by name, or passes to be run by the pass manager.
+/// The passes to be run: a pipeline given by name, or passes for the pass manager.
 fn pipeline(value: &Bound<'_, PyAny>, kwargs: &Bound<'_, PyDict>) -> Result<Pipeline> {
     match (value.extract::<String>(), kwargs.get_item("context")?) {
         (Ok(name), _) => Ok(Pipeline::Named(name)),
@@ -463,7 +463,7 @@ impl Model {
         Executable { compiled: self.compiled.clone() }
     }
 
-    /// See `save`. This is TVM's name for it.
+    /// The same as `save`; for compatibility with TVM.
     fn export_library(&self, py: Python<'_>, file_name: PathBuf) -> Result<()> {
         self.save(py, file_name)
     }
@@ -485,7 +485,7 @@ impl Model {
 }
 
 impl Model {
-    /// The symbols of the inputs, with the dims in which they occur.
+    /// Describes the symbols of the inputs, with the dims in which they occur.
     fn symbols_of_inputs(&self) -> String {
         let mut occurrences: indexmap::IndexMap<String, Vec<String>> = indexmap::IndexMap::new();
         let inputs =

@@ -44,22 +44,22 @@ impl ExecBuilder {
         ExecBuilder { state: Mutex::new(Some(exec::ExecBuilder::new())) }
     }
 
-    /// A register.
+    /// A register operand.
     fn r(&self, index: u32) -> Operand {
         Operand { arg: exec::Arg::reg(exec::Reg(index)) }
     }
 
-    /// An integer.
+    /// An integer operand.
     fn imm(&self, value: i64) -> Result<Operand> {
         Ok(Operand { arg: self.with_builder(|b| b.imm(value))? })
     }
 
-    /// A constant, by its index (see `convert_constant`).
+    /// A constant operand, by the index of the constant (see `convert_constant`).
     fn c(&self, index: u32) -> Operand {
         Operand { arg: exec::Arg::constant(index) }
     }
 
-    /// A function as a value.
+    /// A function operand, by the name of the function.
     fn f(&self, name: &str) -> Result<Operand> {
         Ok(Operand { arg: self.with_builder(|b| b.f(name))? })
     }
@@ -69,7 +69,7 @@ impl ExecBuilder {
         exec::Reg::VOID.0
     }
 
-    /// Adds a constant: an array, shape, number, string or dtype.
+    /// Adds a constant (an array, shape, number, string or dtype), and returns an operand for it.
     fn convert_constant(&self, value: &Bound<'_, PyAny>) -> Result<Operand> {
         let constant = match to_value(value)? {
             Value::Tensor(t) => exec::Constant::Tensor(crate::relax::convert::immutable_tensor(t)?),
@@ -114,7 +114,7 @@ impl ExecBuilder {
         self.with_builder(exec::ExecBuilder::end_function)
     }
 
-    /// Calls a function. `dst` is the register operand for the result, or `None` to discard the result.
+    /// Appends a call of a function. `dst` is the register operand for the result, or `None` to discard the result.
     #[pyo3(signature = (name, args=Vec::new(), dst=None))]
     fn emit_call(
         &self,
@@ -134,20 +134,21 @@ impl ExecBuilder {
         Ok(())
     }
 
-    /// Returns the value of a register.
+    /// Appends an instruction that returns the value of a register.
     fn emit_ret(&self, result: &Bound<'_, Operand>) -> Result<()> {
         let reg = register(result.get())?;
         self.with_builder(|b| b.emit_ret(reg))?;
         Ok(())
     }
 
-    /// Jumps by the given number of instructions.
+    /// Appends a jump by the given number of instructions.
     fn emit_goto(&self, pc_offset: i32) -> Result<()> {
         self.with_builder(|b| b.emit_goto(pc_offset))?;
         Ok(())
     }
 
-    /// Continues if the register holds a true value, otherwise jumps by the given number of instructions.
+    /// Appends a branch: continues if the register holds a true value, otherwise jumps by the given number of
+    /// instructions.
     fn emit_if(&self, cond: &Bound<'_, Operand>, false_offset: i32) -> Result<()> {
         let reg = register(cond.get())?;
         self.with_builder(|b| b.emit_if(reg, false_offset))?;

@@ -1,4 +1,4 @@
-//! `Model.run`: inputs and outputs by name, compatible with sessions of ONNX Runtime.
+//! Inputs and outputs by name, for `Model.run`, which is compatible with sessions of ONNX Runtime.
 
 use pliant::Signature;
 use pliant_diag::suggest::did_you_mean;
@@ -39,7 +39,7 @@ pub fn feeds_by_name<'py>(feeds: &Bound<'py, PyAny>) -> Result<Bound<'py, PyDict
     })
 }
 
-/// The inputs in the order of the parameters.
+/// The inputs of a call in the order of the parameters.
 ///
 /// # Errors
 /// `ValueError` if an input is missing or unknown.

@@ -33,13 +33,14 @@ pub fn interpret<'py>(
     Ok(from_value(py, run.to_vm_value(value)?)?)
 }
 
-/// A module that is interpreted. A function that a run returns is called in a separate run.
+/// A module that the reference interpreter runs. If a run returns a function, calls of that function are separate
+/// runs.
 struct Interpretation {
     module: pliant_ir::IRModule,
 }
 
 impl Interpretation {
-    /// Runs a function so that Ctrl-C can stop it.
+    /// Runs a function of the module so that Ctrl-C can stop it.
     fn run_interruptibly(self: &Arc<Self>, func: &Func, args: &[Value]) -> Result<Value> {
         let options = Options { should_stop: Some(poll_signals), ..Options::default() };
         let packed = RegisteredFuncs(self.clone());
@@ -54,7 +55,7 @@ impl Interpretation {
         }
     }
 
-    /// Calls a host function, which takes VM values, on values of the interpreter.
+    /// Calls a host function, whose arguments and result are VM values, with values of the interpreter.
     fn call_host(
         self: &Arc<Self>,
         args: &[Value],

@@ -132,8 +132,9 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A forked child has no watcher thread, and a lock held by the parent's watcher at the time of the fork would never be
-/// released. So the forking thread takes the locks before the fork and releases them in both processes.
+/// Handlers that make forks safe. A forked child has no watcher thread, and a lock that the parent's watcher held at
+/// the time of the fork would never be released. So the forking thread takes the locks before the fork and releases
+/// them in both processes.
 #[cfg(unix)]
 mod fork_handlers {
     use std::cell::RefCell;
@@ -182,7 +183,7 @@ mod fork_handlers {
 
 #[cfg(not(unix))]
 mod fork_handlers {
-    /// Other systems have no fork.
+    /// Does nothing, because other systems have no fork.
     pub fn install() {}
 }
 
@@ -213,7 +214,7 @@ fn watcher_loop() {
 }
 
 /// Asks all running VMs and compilations to call back into Python, or to stop if `stop` is set. Returns whether
-/// anything runs.
+/// anything is running.
 fn poll_active_runs(stop: bool) -> bool {
     let compiling = COMPILING.load(Ordering::SeqCst) > 0;
     if compiling && stop {
@@ -238,17 +239,17 @@ const OUTSIDE_PYTHON: u8 = 0;
 const INSIDE_PYTHON: u8 = 1;
 /// Python exits, and the watcher must not call it again.
 const EXITING: u8 = 2;
-/// Whether the watcher calls Python, or may. If Python finalized while the watcher waited for the GIL, it would end that thread,
-/// and the unwinding would abort the process.
+/// Whether the watcher is calling Python, is not, or must not any more. If Python finalized while the watcher waited
+/// for the GIL, Python would end the watcher thread, and the unwinding would abort the process.
 static WATCHER_STATE: AtomicU8 = AtomicU8::new(OUTSIDE_PYTHON);
 
-/// Moves the watcher from `OUTSIDE_PYTHON` to another state. Returns false if it is in another state already.
+/// Moves the watcher from `OUTSIDE_PYTHON` to `state`. Returns false if the watcher is not in `OUTSIDE_PYTHON`.
 fn leave_outside(state: u8) -> bool {
     let (success, failure) = (Ordering::AcqRel, Ordering::Acquire);
     WATCHER_STATE.compare_exchange(OUTSIDE_PYTHON, state, success, failure).is_ok()
 }
 
-/// Keeps the watcher from calling Python after the start of its exit.
+/// Registers an exit handler with Python, after which the watcher no longer calls Python.
 ///
 /// # Errors
 /// If the exit handler cannot be registered.
@@ -266,7 +267,8 @@ pub fn register_exit_handler(py: Python<'_>) -> PyResult<()> {
     Ok(())
 }
 
-/// Whether Ctrl-C raises `KeyboardInterrupt`. With another signal handler, the run may have to continue.
+/// Whether Ctrl-C has Python's default handler, which raises `KeyboardInterrupt`. With another signal handler, the
+/// run may have to continue.
 fn has_default_handler() -> bool {
     if !leave_outside(INSIDE_PYTHON) {
         return false;
@@ -293,7 +295,7 @@ fn poll() -> bool {
     }
 }
 
-/// Handles pending signals during a compilation. Returns whether it must stop.
+/// Handles pending signals during a compilation. Returns whether the compilation must stop.
 pub fn poll_signals() -> bool {
     poll() || STOP_COMPILING.load(Ordering::Relaxed)
 }

@@ -27,7 +27,7 @@ impl NDArray {
         &self.tensor
     }
 
-    /// A tensor as a Python object.
+    /// Wraps a tensor as a Python object.
     pub fn wrap(tensor: Tensor) -> NDArray {
         NDArray { tensor }
     }
@@ -298,7 +298,7 @@ fn assign(
     Ok(as_numpy(slf)?.set_item(index, value)?)
 }
 
-/// The data that an exported buffer refers to.
+/// The dims and strides to which an exported buffer points.
 struct ExportedDims {
     shape: Vec<isize>,
     strides: Vec<isize>,
@@ -336,6 +336,9 @@ fn buffer_format(dtype: DType) -> Option<&'static CStr> {
     })
 }
 
+/// Fills a buffer view of the array for a consumer of the buffer protocol. `flags` are the requirements of the
+/// consumer.
+///
 /// # Safety
 /// `view` must be null or point to a structure that may be filled.
 unsafe fn fill_buffer(

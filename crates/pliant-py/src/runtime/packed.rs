@@ -25,7 +25,7 @@ pub struct PackedFunction {
     pub func: FuncValue,
     /// The VM whose program contains the function. It lives at least as long as the callable.
     vm: Option<VirtualMachine>,
-    /// The same VM, monitored for Ctrl-C from the first call on.
+    /// The same VM, registered with the watcher of Ctrl-C from the first call on.
     monitored: OnceLock<Arc<MonitoredVm>>,
     /// The owner of the Python objects that the VM refers to.
     object_owner: Option<Py<VmObjectOwner>>,
@@ -34,7 +34,7 @@ pub struct PackedFunction {
 }
 
 impl PackedFunction {
-    /// The function as a callable, which may outlive all other handles of its VM.
+    /// Wraps a function as a callable, which may outlive all other handles of the function's VM.
     pub fn new(py: Python<'_>, func: FuncValue) -> PackedFunction {
         let vm = func.vm();
         let object_owner =
@@ -111,13 +111,13 @@ impl PackedFunction {
     }
 }
 
-/// A Python callable as a packed function of the VM. It is called with the GIL held. Its exceptions reach the caller of
-/// the program unchanged.
+/// Wraps a Python callable as a packed function of the VM. Each call holds the GIL, and exceptions reach the caller
+/// of the program unchanged.
 pub fn from_callable(callable: Py<PyAny>) -> PackedFunc {
     Arc::new(move |args: &[Value]| Python::attach(|py| call_for_vm(callable.bind(py), args)))
 }
 
-/// Calls a Python callable for a VM.
+/// Calls a Python callable with VM values, and converts its result to a VM value.
 ///
 /// # Errors
 /// If the callable raises an exception, or if the VM does not accept its result.

@@ -21,11 +21,12 @@ mod unix {
 
     static ARRIVED: AtomicBool = AtomicBool::new(false);
     static LISTENING: AtomicBool = AtomicBool::new(false);
-    /// The previously installed handler: its address, and whether it takes the details of the signal.
+    /// The address of the handler that was installed before this one, to which signals are passed on.
     static NEXT: AtomicUsize = AtomicUsize::new(0);
     static NEXT_TAKES_INFO: AtomicBool = AtomicBool::new(false);
 
-    /// Records the signal and passes it on. It uses only atomics, because a signal may arrive at any time.
+    /// Records the signal and passes it on to the previous handler. Uses only atomics, because a signal may arrive
+    /// at any time.
     extern "C" fn on_sigint(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
         ARRIVED.store(true, Ordering::Relaxed);
         let next = NEXT.load(Ordering::Relaxed);
@@ -58,7 +59,8 @@ mod unix {
         on_sigint as extern "C" fn(c_int, *mut siginfo_t, *mut c_void) as usize
     }
 
-    /// Installs the handler in front of the current one. Does nothing if Ctrl-C is ignored or ends the process.
+    /// Installs the handler in front of the current one. Does nothing if Ctrl-C is ignored or has the system's
+    /// default action.
     pub fn listen() {
         if LISTENING.load(Ordering::Relaxed) {
             return;
@@ -96,13 +98,13 @@ mod unix {
         unsafe { libc::sigaction(SIGINT, &raw const action, ptr::null_mut()) };
     }
 
-    /// Whether Ctrl-C arrived since the last call.
+    /// Returns whether Ctrl-C arrived since the last call of this function.
     pub fn take_arrived() -> bool {
         ARRIVED.swap(false, Ordering::Relaxed)
     }
 }
 
-/// On other systems, a kernel runs to its end before Python handles the signal.
+/// Empty functions for other systems, on which a kernel runs to its end before Python handles the signal.
 #[cfg(not(unix))]
 mod unsupported {
     pub fn listen() {}

@@ -99,7 +99,7 @@ fn object_value(obj: &Bound<'_, PyAny>) -> Result<Value> {
     Ok(Value::Object(Arc::new(Opaque(obj.clone().unbind()))))
 }
 
-/// A Python callable as a function value. The value and its function share a single reference to the callable.
+/// Wraps a Python callable as a function value. The value and its function share a single reference to the callable.
 fn function_value(obj: &Bound<'_, PyAny>, name: String) -> Value {
     let host = Arc::new(Opaque(obj.clone().unbind()));
     let callee = host.clone();
@@ -126,7 +126,7 @@ pub fn visit_captured(
     result
 }
 
-/// Like [`visit_captured`], for the inputs and results that a VM stores.
+/// Like [`visit_captured`], for the inputs and results that a VM stores between calls.
 ///
 /// # Errors
 /// The error of the collector's visitor.
@@ -143,7 +143,7 @@ pub fn visit_stored(
     result
 }
 
-/// A callable object as a function value.
+/// Wraps a callable object as a function value; `None` for other objects.
 pub fn callable_value(obj: &Bound<'_, PyAny>) -> Option<Value> {
     if !obj.is_callable() {
         return None;

@@ -31,7 +31,7 @@ pub struct MonitoredVm {
 }
 
 impl MonitoredVm {
-    /// A VM that the watcher monitors.
+    /// Creates a VM that the watcher of Ctrl-C monitors.
     pub fn new(vm: vm::VirtualMachine) -> Arc<MonitoredVm> {
         let run_counter = RunCounter::monitor(&vm);
         Arc::new(MonitoredVm { vm, run_counter })
@@ -136,8 +136,8 @@ impl MonitoredVm {
         })
     }
 
-    /// The results of `repeat` measurements in seconds. Each is the mean of `number` runs, or of more runs if these
-    /// take less than `min_repeat_ms`.
+    /// Measures run times: returns `repeat` measurements in seconds. Each is the mean of `number` runs, or of more
+    /// runs if these take less than `min_repeat_ms`.
     ///
     /// # Errors
     /// If a run fails, or if there is nothing to measure.
@@ -176,7 +176,7 @@ impl MonitoredVm {
         })
     }
 
-    /// Runs `work` on the VM without the GIL and marks it as a run.
+    /// Calls `work` with the VM, without the GIL. The watcher of Ctrl-C counts this as a run.
     ///
     /// # Errors
     /// The error of `work`.
@@ -202,7 +202,7 @@ fn parse_max_depth(value: &Bound<'_, PyAny>) -> Result<usize> {
     depth.ok_or_else(|| Error::Value(format!("max_depth must be at least 1, not {value}")))
 }
 
-/// Whether the value may have to be converted for its parameter.
+/// Whether an argument may have to be converted to the declared type of its parameter.
 fn may_need_conversion(value: &Value) -> bool {
     match value {
         Value::Tensor(tensor) => tensor.ndim() == 0,
@@ -299,8 +299,8 @@ pub struct VirtualMachine {
 
 #[pymethods]
 impl VirtualMachine {
-    /// `functions` are packed functions for this VM only; they take precedence over registered ones. `max_depth` is the
-    /// maximum call depth (100,000 by default).
+    /// Creates a VM for an executable. `functions` are packed functions for this VM only; they take precedence over
+    /// registered ones. `max_depth` is the maximum call depth (100,000 by default).
     #[new]
     #[pyo3(signature = (rt_mod, device=None, memory_cfg=None, profile=false, functions=None, max_depth=None))]
     fn new(
@@ -457,8 +457,9 @@ impl VirtualMachine {
         self.monitored.vm.set_instrument(is_set.then_some(watch));
     }
 
-    /// Runs `func_name(*args)` once to warm up and `runs` times to measure which functions take the time. `timeout` is
-    /// the time limit of each run in seconds. Replaces the instrument of the VM, and removes it in the end.
+    /// Runs `func_name(*args)` once to warm up and `runs` times to measure which functions take the time. `timeout`
+    /// is the time limit of each run in seconds. The profile replaces the instrument of the VM and removes it at the
+    /// end.
     #[pyo3(signature = (func_name, *args, runs=1, timeout=None))]
     fn profile(
         &self,
@@ -473,7 +474,7 @@ impl VirtualMachine {
         Profile::of(py, &self.monitored, func_name, &values, runs, options)
     }
 
-    /// The results of `repeat` measurements in seconds, each the mean of `number` runs of `func_name(*args)`.
+    /// Measures runs of `func_name(*args)`: `repeat` results in seconds, each the mean of `number` runs.
     #[pyo3(signature = (func_name, args, number, repeat, min_repeat_ms))]
     fn _time(
         &self,
@@ -490,7 +491,7 @@ impl VirtualMachine {
         self.monitored.with_timing(py, counts, |vm| vm.invoke_index(index, &values).map(drop))
     }
 
-    /// Like `_time`, for a function with the arguments stored by `set_input`.
+    /// Like `_time`, but measures a function with the arguments that `set_input` stored.
     fn _time_stateful(
         &self,
         py: Python<'_>,

@@ -23,13 +23,13 @@ struct VmObjects {
     instrument: Option<Py<PyAny>>,
 }
 
-/// The table through which the VM accesses the objects.
+/// The table through which a VM accesses the Python objects that it refers to.
 #[derive(Default)]
 pub struct VmObjectTable {
     objects: Mutex<VmObjects>,
-    /// The Python object that owns them.
+    /// The Python object that owns the objects of this table.
     owner: OnceLock<Py<PyWeakrefReference>>,
-    /// The VM, whose inputs and results belong to it.
+    /// The VM. The owner also reports the inputs and results that this VM stores.
     vm: OnceLock<WeakVm>,
 }
 
@@ -60,7 +60,7 @@ impl Drop for VmObjectOwner {
 }
 
 impl VmObjectTable {
-    /// A table of these functions, and its owner.
+    /// Creates a table with the given Python functions, and the owner of these functions.
     ///
     /// # Errors
     /// An error of the Python interpreter.
@@ -80,13 +80,13 @@ impl VmObjectTable {
         let _ = self.vm.set(vm.downgrade());
     }
 
-    /// The table of a VM that was created from Python.
+    /// The table of a VM, if the VM was created from Python.
     pub fn of(vm: &VirtualMachine) -> Option<&VmObjectTable> {
         let owned: &(dyn Any + Send + Sync) = &**vm.attachment()?;
         owned.downcast_ref()
     }
 
-    /// The owner, if it is still alive.
+    /// The owner of the table's objects, if the owner is still alive.
     pub fn owner_object(&self, py: Python<'_>) -> Option<Py<VmObjectOwner>> {
         let owner = self.owner.get()?.bind(py).upgrade_as::<VmObjectOwner>().ok()??;
         Some(owner.unbind())

@@ -13,7 +13,7 @@ use crate::tir::axes::{IterVar, iter_var_init, range};
 use crate::tir::classes::wrap;
 use crate::tir::expr::{prim, prim_list};
 
-/// A tensor that the caller passes.
+/// A placeholder: a tensor that the caller passes.
 #[pyfunction]
 #[pyo3(signature = (shape, dtype=None, name="placeholder"))]
 pub fn te_placeholder(
@@ -66,7 +66,7 @@ pub fn te_compute<'py>(
     compute_stage(&value, shape, &axes, name)
 }
 
-/// The stage of a single value.
+/// Creates the stage of a formula that returns a single value.
 fn compute_stage<'py>(
     value: &Bound<'py, PyAny>,
     shape: Vec<te::Expr>,
@@ -78,7 +78,7 @@ fn compute_stage<'py>(
     Ok(Bound::new(value.py(), Tensor { tensor })?.into_any())
 }
 
-/// The stage with a run-time check. For all indices of `shape`, `check(*idx)` returns a condition that must hold,
+/// Adds a run-time check to a stage. For all indices of `shape`, `check(*idx)` returns a condition that must hold,
 /// followed by the integers to show in the message. `failed` is the kind of error: `shape` or `index`.
 #[pyfunction]
 pub fn te_checked<'py>(
@@ -102,7 +102,8 @@ pub fn te_checked<'py>(
     Ok(Bound::new(py, Tensor { tensor })?)
 }
 
-/// The names of the formula's parameters, if there is one for each dim.
+/// The names of the parameters of the formula `f`, which become the names of the axes. Rejects a function whose
+/// number of parameters is not `rank`.
 fn axis_names(f: &Bound<'_, PyAny>, rank: usize) -> Result<Vec<String>> {
     let Ok(code) = f.getattr("__code__") else { return Ok(Vec::new()) };
     let count: usize = code.getattr("co_argcount")?.extract()?;

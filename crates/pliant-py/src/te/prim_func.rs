@@ -29,7 +29,7 @@ pub struct PrimFunc {
 }
 
 impl PrimFunc {
-    /// A Python object for a function with this name.
+    /// Wraps a loop function as a Python object with this name.
     pub fn named(func: Arc<tir::PrimFunc>, name: &str) -> PrimFunc {
         Self::of(PrimFuncObjects::of(func), Some(name.into()))
     }
@@ -98,7 +98,7 @@ impl PrimFunc {
         slf
     }
 
-    /// A function with these parameters. Those in `buffer_map` are handles of buffers.
+    /// Creates a function with these parameters. A parameter in `buffer_map` is the handle of a buffer.
     #[new]
     #[pyo3(signature = (params, body, ret_type=None, buffer_map=None, attrs=None))]
     fn new(

@@ -39,8 +39,8 @@ pub fn te_extern(
     catch_panic(|| Ok(wrap_tensors(te::extern_of(name, tensors(&outs), stmts))))
 }
 
-/// The outputs of a loop function applied to tensors. Its first buffers are the inputs, and the others are the outputs.
-/// Its sizes are bound to those of the inputs.
+/// The outputs of a loop function applied to tensors. The first buffers of the loop function are the inputs, and the
+/// others are the outputs. Sizes of the loop function are bound to those of the inputs.
 #[pyfunction]
 pub fn te_extern_primfunc(
     py: Python<'_>,
@@ -80,7 +80,7 @@ fn map_tensor(map: &mut FxHashMap<te::Tensor, te::Tensor>, param: &te::Tensor, n
     map.insert(param.clone(), new.clone());
 }
 
-/// Binds the sizes of a parameter to those of an input. A size that is not a variable is checked.
+/// Binds the sizes of a buffer parameter to those of an input. A size that is not a variable is checked instead.
 fn bind_sizes(
     name: &str,
     param: &te::Tensor,
@@ -172,7 +172,7 @@ fn push_statement(obj: &Bound<'_, PyAny>, list: &mut Vec<Stmt>) -> Result<()> {
     Ok(())
 }
 
-/// A block: the values of its axes, its buffers, its init statement and its body.
+/// Converts a block: the values of its axes, its buffers, its init statement and its body.
 fn block(realize: &Bound<'_, PyAny>, list: &mut Vec<Stmt>) -> Result<()> {
     let block = realize.getattr("block")?;
     let mut body = Vec::new();
@@ -248,7 +248,7 @@ fn buffer(obj: &Bound<'_, PyAny>) -> Result<te::Tensor> {
     Ok(tensor.cast::<Tensor>().map_err(PyErr::from)?.get().tensor.clone())
 }
 
-/// The result of a reducer of several values. A field of it is the reduction of one of the values.
+/// A reduction of several values at once. Each field of this object is the reduction of one of the values.
 #[pyclass(frozen, module = "pliant.te")]
 pub struct TupleReduction {
     pub(super) reduced: te::TupleReduction,
@@ -272,7 +272,8 @@ impl TupleReduction {
     }
 }
 
-/// A reduction of several values. `combine` combines two groups of values, and `identity` is the neutral group.
+/// Creates a reduction of several values. `combine` combines two groups of values, and `identity` is the neutral
+/// group.
 #[pyfunction]
 #[pyo3(signature = (combine, identity, exprs, axis, cond=None, init=None))]
 pub fn te_reduce_several(

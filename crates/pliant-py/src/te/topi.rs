@@ -1,5 +1,5 @@
-//! Graph-level operators applied to `te` tensors, with the same signatures and the same tensor expressions to which
-//! calls are lowered.
+//! Graph-level operators applied to `te` tensors. They have the signatures of the operators, and compute the same
+//! tensor expressions to which calls of the operators are lowered.
 
 use pliant_ir::relax::TypeData;
 use pliant_ops::{te, topi};
@@ -83,7 +83,7 @@ impl Operands {
         var
     }
 
-    /// The outputs of the call, which is created in a temporary function, and whether they form a tuple.
+    /// Creates the call in a temporary function. Returns the outputs of the call, and whether they form a tuple.
     fn outputs(&self, call: NodeRef) -> Result<(Vec<te::Tensor>, bool)> {
         let owner = FuncOwner::building();
         let mut locked = owner.lock();

@@ -185,7 +185,8 @@ pub fn range(obj: &Bound<'_, PyAny>) -> Result<(te::Expr, te::Expr)> {
     }
 }
 
-/// An axis behaves like its variable wherever an expression is expected.
+/// Initialises the Python object of an axis, which behaves like the axis's variable wherever an expression is
+/// expected.
 pub fn iter_var_init(iter: te::IterVar) -> PyClassInitializer<IterVar> {
     let expr = iter.var.expr();
     PyClassInitializer::from(PrimExpr { expr }).add_subclass(IterVar { iter })

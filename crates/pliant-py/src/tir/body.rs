@@ -1,7 +1,9 @@
-//! Bodies of loop functions in Python: converts them to objects of `pliant.tir.stmt`.
+//! Bodies of loop functions in Python: converts the statements and expressions of a loop function to objects of
+//! `pliant.tir.stmt`.
 //!
-//! Each buffer is represented by a placeholder tensor, and its elements by elements of that tensor. A [`PrimFuncBody`]
-//! records the variable and buffer of the function for each object, so that rebuilt functions keep them.
+//! Each buffer is represented by a placeholder tensor, and its elements by elements of that tensor. A
+//! [`PrimFuncBody`] records which variable or buffer of the function each object represents, so that rebuilt
+//! functions keep them.
 
 use std::sync::Arc;
 
@@ -20,7 +22,7 @@ use crate::te::tensor::Tensor;
 use crate::tir::classes::wrap;
 use crate::tir::objects::ObjectMap;
 
-/// The body of a loop function, with the mapping of its objects to the function.
+/// The body of a loop function as Python objects, with the variables and buffers that these represent.
 #[pyclass(frozen, module = "pliant.tir")]
 pub struct PrimFuncBody {
     func: Arc<IrPrimFunc>,
@@ -140,7 +142,7 @@ impl<'py> BodyReader<'_, 'py> {
         Ok(self.classes.getattr("Buffer")?.call1((tensor,))?)
     }
 
-    /// An expression. Operands are converted first, with an explicit stack.
+    /// Converts an expression. Operands are converted first, with an explicit stack.
     fn expr(&mut self, root: Expr) -> Result<te::Expr> {
         let mut stack = vec![(root, false)];
         while let Some((e, ready)) = stack.pop() {
@@ -216,7 +218,7 @@ impl<'py> BodyReader<'_, 'py> {
         Ok(dict.into_any())
     }
 
-    /// A statement. Recurses into bodies, whose depth the verifier limits.
+    /// Converts a statement. Recurses into bodies, whose depth the verifier limits.
     fn stmt(&mut self, s: Stmt) -> Result<Bound<'py, PyAny>> {
         let py = self.py;
         match self.func.stmt(s).clone() {

@@ -11,7 +11,7 @@ use crate::tir::expr::{PrimExpr, int_const, prim, prim_list, reject_zero_divisor
 use crate::tir::functions::{buffer_of, check_arity};
 use crate::tir::vector::{Broadcast, Ramp};
 
-/// Defines classes without a Python constructor.
+/// Defines classes without a Python constructor, for kinds of expressions that only other functions create.
 macro_rules! kinds {
     ($($(#[$doc:meta])* $name:ident;)*) => {
         $($(#[$doc])*
@@ -198,7 +198,7 @@ impl StringImm {
     }
 }
 
-/// A conversion.
+/// A conversion to another data type.
 #[pyclass(extends = PrimExpr, frozen, subclass, module = "pliant.tir")]
 pub struct Cast;
 
@@ -295,7 +295,7 @@ impl Call {
     }
 }
 
-/// An argument of a call. Strings are allowed.
+/// Converts an argument of a call, which may be a string.
 fn argument(obj: &Bound<'_, PyAny>) -> Result<te::Expr> {
     match obj.extract::<String>() {
         Ok(text) => Ok(te::string(text)),

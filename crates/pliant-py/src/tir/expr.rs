@@ -127,7 +127,8 @@ pub fn prim_list(obj: &Bound<'_, PyAny>) -> Result<Vec<te::Expr>> {
     items.map(|item| prim(&item?)).collect()
 }
 
-/// `a op other`, or `other op a` if `reflected`. `NotImplemented` if `other` is not an expression.
+/// Creates `a op other`, or `other op a` if `reflected`. The result is `NotImplemented` if `other` is not an
+/// expression.
 fn binary_op<'py>(
     py: Python<'py>,
     op: BinOp,
@@ -149,7 +150,7 @@ fn binary_op<'py>(
     Ok(wrap(py, te::binary(op, a, b))?)
 }
 
-/// A bitwise operator on integers.
+/// Creates a bitwise operation on integer operands.
 fn bitwise<'py>(
     intrin: Intrin,
     a: &te::Expr,
@@ -353,7 +354,7 @@ impl PrimExpr {
         }
     }
 
-    /// Converts to another data type.
+    /// The expression converted to another data type.
     #[pyo3(signature = (dtype, span=None))]
     fn astype<'py>(
         &self,
@@ -370,7 +371,7 @@ impl PrimExpr {
         binary_op(other.py(), BinOp::Eq, &self.expr, other, false)
     }
 
-    /// Whether both are the same node.
+    /// Whether both are the same expression object.
     fn same_as(&self, other: &Bound<'_, PyAny>) -> bool {
         other.cast::<PrimExpr>().is_ok_and(|o| same_node(&self.expr, &o.get().expr))
     }
@@ -441,7 +442,7 @@ impl PrimExpr {
         }
     }
 
-    /// The identity of the node while it lives. All nodes of a variable have the same identity.
+    /// The identity of the expression object while it lives. All objects of a variable have the same identity.
     #[getter]
     fn _node_id(&self) -> usize {
         match self.expr.kind() {

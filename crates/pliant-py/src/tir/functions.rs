@@ -11,7 +11,7 @@ use crate::te::tensor::Tensor;
 use crate::tir::classes::wrap;
 use crate::tir::expr::{int_const, prim, reject_zero_divisor, zero_division_error};
 
-/// A binary operator by name (`add`, `floordiv`, `min`, `eq`, ...).
+/// Creates a binary operation, given by the name of its operator (`add`, `floordiv`, `min`, `eq`, ...).
 #[pyfunction]
 pub fn tir_binary<'py>(
     name: &str,
@@ -43,7 +43,7 @@ pub fn tir_binary<'py>(
     Ok(wrap(a.py(), te::binary(op, &x, &y))?)
 }
 
-/// An intrinsic by name (`exp`, `sqrt`, `if_then_else`, ...).
+/// Creates a call of an intrinsic, given by its name (`exp`, `sqrt`, `if_then_else`, ...).
 #[pyfunction]
 #[pyo3(signature = (name, *args))]
 pub fn tir_call<'py>(
@@ -121,7 +121,7 @@ pub fn tir_call_extern<'py>(
     Ok(wrap(py, te::call_typed(intrin, list, parse_dtype(dtype)?.into()))?)
 }
 
-/// An intrinsic whose result type is explicit in the call.
+/// Creates a call of an intrinsic, given by its name, with an explicit result type.
 #[pyfunction]
 pub fn tir_call_typed<'py>(
     name: &str,

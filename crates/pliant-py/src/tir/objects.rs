@@ -1,5 +1,5 @@
-//! [`PrimFuncObjects`]: the Python objects of the variables and buffers of a loop function. They stay the same as long
-//! as Python code or a module refers to the function.
+//! [`PrimFuncObjects`]: the Python objects that represent the variables and buffers of a loop function. They stay
+//! the same as long as Python code or a module refers to the function.
 
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
@@ -11,48 +11,48 @@ use rustc_hash::FxHashMap;
 use crate::error::Result;
 use crate::tir::body::PrimFuncBody;
 
-/// The objects of variables and buffers.
+/// The Python objects of a loop function's variables and buffers.
 #[derive(Clone, Default)]
 pub struct ObjectMap {
-    /// The objects of variables.
+    /// The object of each variable.
     pub vars: FxHashMap<Var, te::Var>,
-    /// The objects of buffers.
+    /// The object of each buffer.
     pub tensors: FxHashMap<Buffer, te::Tensor>,
 }
 
-/// The data shared by functions that differ only in their attributes.
+/// The Python objects that functions share if they differ only in their attributes.
 #[derive(Default)]
 struct Shared {
     objects: ObjectMap,
     body: OnceLock<Py<PrimFuncBody>>,
 }
 
-/// A loop function with its Python objects.
+/// A loop function, with the Python objects that represent its variables, its buffers and its body.
 pub struct PrimFuncObjects {
-    /// The function. Its address is the key of this entry, so it must stay alive as long as the entry.
+    /// The function. Its address is the key in the registry, so it must stay alive as long as this value.
     pub func: Arc<PrimFunc>,
     shared: Arc<Shared>,
 }
 
-/// All live entries, by the addresses of the functions.
+/// The registry of all live [`PrimFuncObjects`], by the addresses of their functions.
 fn registry() -> MutexGuard<'static, FxHashMap<usize, Weak<PrimFuncObjects>>> {
     static REGISTRY: OnceLock<Mutex<FxHashMap<usize, Weak<PrimFuncObjects>>>> = OnceLock::new();
     REGISTRY.get_or_init(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl PrimFuncObjects {
-    /// The entry of a function, which is created if there is none.
+    /// The Python objects of a function. They are registered if the function has none yet.
     pub fn of(func: Arc<PrimFunc>) -> Arc<PrimFuncObjects> {
         let known = registry().get(&(Arc::as_ptr(&func) as usize)).and_then(Weak::upgrade);
         known.unwrap_or_else(|| Self::register(func, Arc::default()))
     }
 
-    /// An entry for the same function with other attributes.
+    /// Registers a function that differs only in its attributes, with the same Python objects.
     pub fn with_same_body(&self, func: PrimFunc) -> Arc<PrimFuncObjects> {
         Self::register(Arc::new(func), self.shared.clone())
     }
 
-    /// An entry for a new function whose variables and buffers have these objects.
+    /// Registers a new function, whose variables and buffers are represented by the given Python objects.
     pub fn with_objects(func: PrimFunc, objects: ObjectMap) -> Arc<PrimFuncObjects> {
         Self::register(Arc::new(func), Arc::new(Shared { objects, body: OnceLock::new() }))
     }

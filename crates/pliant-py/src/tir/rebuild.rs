@@ -1,4 +1,4 @@
-//! Converts statements of `pliant.tir.stmt` to the arenas of a loop function.
+//! Builds loop functions from Python: converts statements of `pliant.tir.stmt` to the arenas of a loop function.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use crate::tir::body::PrimFuncBody;
 use crate::tir::expr::{int_const, prim, variable};
 use crate::tir::objects::{ObjectMap, PrimFuncObjects};
 
-/// The function with another body.
+/// Copies a loop function with another body.
 ///
 /// # Errors
 /// If an object is not a statement, or if an expression contains a reduction or a computed tensor.
@@ -40,7 +40,7 @@ pub fn with_new_body(
     writer.finish(body)
 }
 
-/// A function with these parameters, which are variables. `buffers` maps handles to buffers.
+/// Creates a loop function with these parameters, which are variables. `buffers` maps handles to buffers.
 ///
 /// # Errors
 /// As for [`with_new_body`], and if a parameter is not a variable or occurs twice.
@@ -91,7 +91,7 @@ struct BodyWriter {
 }
 
 impl BodyWriter {
-    /// The function with the given body.
+    /// Finishes the function with the given body.
     fn finish(mut self, body: &Bound<'_, PyAny>) -> Result<Arc<PrimFuncObjects>> {
         self.func.body = self.stmt(body)?;
         let problems = pliant_ir::tir::verify::verify_prim_func(&self.func);
@@ -144,7 +144,7 @@ impl BodyWriter {
         self.expr(&e)
     }
 
-    /// The start or extent of a loop. A Python int gets the type of the loop variable.
+    /// Converts the start or the extent of a loop. A Python int gets the type of the loop variable.
     fn bound(&mut self, var: &Bound<'_, PyAny>, obj: &Bound<'_, PyAny>) -> Result<Expr> {
         let ty = variable(var)?.ty();
         let e = prim(obj)?;
@@ -157,7 +157,7 @@ impl BodyWriter {
         }
     }
 
-    /// An expression. Operands are converted first, with an explicit stack.
+    /// Converts an expression. Operands are converted first, with an explicit stack.
     fn expr(&mut self, root: &te::Expr) -> Result<Expr> {
         let mut stack = vec![(root.clone(), false)];
         while let Some((e, ready)) = stack.pop() {

@@ -50,7 +50,8 @@ fn fusion_pattern(spec: PatternSpec<'_>) -> FusionPattern {
     }
 }
 
-/// Calls a check with the details of a match: the matched value, its named subexpressions and the bindings inside.
+/// Calls the Python check of a pattern with the details of a match: the matched value, its named subexpressions and
+/// the bindings inside.
 fn run_check(check: &Py<PyAny>, found: &mut PatternCheck<'_>) -> Result<bool, PassError> {
     Python::attach(|py| {
         let accepted = (|| -> Result<bool> {
@@ -176,7 +177,8 @@ impl PyCodegen {
     }
 }
 
-/// The packed function that a code generator returned by name, or a callable that is registered under a new name.
+/// The packed function for an item that a code generator returned: a registered one given by name, or a callable,
+/// which is registered under a new name.
 fn register_kernel(item: &Bound<'_, PyAny>, name: &str) -> Result<Generated> {
     if let Ok(symbol) = item.cast::<PyString>() {
         return Ok(Generated::symbol(symbol.to_string()));
@@ -208,8 +210,8 @@ pub fn backend_codegens() -> Vec<String> {
     codegens()
 }
 
-/// Adds an offload rule: matches of a pattern become calls of a packed function, given by name or as a callable. It
-/// takes the expressions that `inputs` matched and the memory of the result.
+/// Adds an offload rule: matches of a pattern become calls of a packed function, given by name or as a callable. The
+/// packed function takes the expressions that `inputs` matched and the memory of the result.
 #[pyfunction]
 pub fn register_offload_rule(
     row: PatternSpec<'_>,

@@ -38,7 +38,7 @@ impl Drop for RunningPass {
     }
 }
 
-/// Copies the settings of a Python context into compile options. Settings that are already set are kept.
+/// Copies the settings of a Python pass context into compile options. Settings that are already set are kept.
 ///
 /// # Errors
 /// If a value has the wrong type, or if a setting does not exist.
@@ -65,8 +65,8 @@ fn names(context: &Bound<'_, PyAny>, attribute: &str) -> Result<Vec<String>> {
     Ok(context.getattr(attribute)?.extract()?)
 }
 
-/// The Rust context of a Python context. If the enclosing Python pass runs under the same Python context, its Rust
-/// context is reused, so that the same instruments continue.
+/// Converts a Python pass context to a Rust context. If the enclosing Python pass runs under the same Python
+/// context, its Rust context is reused, so that the same instruments continue.
 ///
 /// # Errors
 /// As for [`copy_settings`].
@@ -85,8 +85,8 @@ pub fn to_pass_context(context: &Bound<'_, PyAny>) -> Result<PassContext> {
     Ok(ctx)
 }
 
-/// The instrument for `PLIANT_DUMP_IR` when passes are called individually. All passes share it, so that their files
-/// are numbered consecutively.
+/// The instrument that writes the module after every pass if `PLIANT_DUMP_IR` is set, for passes that are called
+/// individually. All passes share it, so that their files are numbered consecutively.
 fn dump_from_environment() -> Option<Arc<DumpIr>> {
     static LAST_USED: Mutex<Option<(PathBuf, Arc<DumpIr>)>> = Mutex::new(None);
     let dir = PathBuf::from(std::env::var_os("PLIANT_DUMP_IR").filter(|d| !d.is_empty())?);

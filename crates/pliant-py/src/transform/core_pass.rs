@@ -15,7 +15,7 @@ pub struct CorePass {
 }
 
 impl CorePass {
-    /// A pass whose parameters are set, for the constructors in [`super`].
+    /// Wraps a pass whose parameters are set. The constructors in [`super`] use this.
     pub fn of(pass: impl ModulePass + 'static) -> CorePass {
         CorePass { pass: Arc::new(pass) }
     }

@@ -1,4 +1,5 @@
-//! Passes with parameters that limit their effect: the extent of fusion, and the operators to be skipped.
+//! The passes FuseOps and LegalizeOps, whose parameters limit how far operators are fused and which operators are
+//! lowered.
 
 use pliant_opt::fuse::fuse_ops;
 use pliant_opt::lower::legalize_ops;
@@ -7,8 +8,8 @@ use pyo3::prelude::*;
 use super::core_pass::CorePass;
 use crate::error::{Error, Result};
 
-/// Groups calls of loop functions that are executed more efficiently together. Level 0 disables fusion, and -1 selects
-/// the level of the context.
+/// Groups calls of loop functions that are more efficient as one loop function. Level 0 disables fusion, and -1
+/// selects the level of the context.
 #[pyfunction]
 #[pyo3(name = "FuseOps", signature = (fuse_opt_level = -1))]
 pub fn fuse_ops_pass(fuse_opt_level: i32) -> CorePass {
@@ -16,8 +17,7 @@ pub fn fuse_ops_pass(fuse_opt_level: i32) -> CorePass {
 }
 
 /// Lowers operators to calls of loop functions, except for those in `skip_ops` (full names). `enable_warning` is
-/// accepted for compatibility with TVM. An operator that is not lowered causes a build error, so it is never ignored
-/// silently.
+/// accepted for compatibility with TVM and ignored: an operator that is not lowered causes a build error.
 #[pyfunction]
 #[pyo3(name = "LegalizeOps", signature = (*, skip_ops = None, enable_warning = false))]
 pub fn legalize_ops_pass(skip_ops: Option<Vec<String>>, enable_warning: bool) -> Result<CorePass> {

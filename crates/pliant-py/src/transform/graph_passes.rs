@@ -1,4 +1,5 @@
-//! Constructors of the graph passes with parameters, with the names of the passes and TVM's argument names.
+//! Constructors of the graph passes that have parameters. They have the names of the passes and TVM's argument
+//! names.
 
 use std::sync::Arc;
 
@@ -246,7 +247,7 @@ fn param_types(
     Ok(out)
 }
 
-/// A struct info as a type of the function. The recursion is bounded, because the nesting depth is checked.
+/// Converts a struct info to a type of the function. The recursion is bounded, because the nesting depth is checked.
 fn type_of(func: &mut Function, vars: &mut VarMap, info: &SInfo) -> Result<Type> {
     let all = |func: &mut Function, vars: &mut VarMap, list: &[SInfo]| -> Result<Box<[Type]>> {
         list.iter().map(|t| type_of(func, vars, t)).collect()

@@ -77,7 +77,7 @@ pub fn config_table() -> Vec<(String, String, String)> {
     config::keys().into_iter().map(|k| (k.name, k.kind.name().to_string(), k.doc)).collect()
 }
 
-/// Registers a setting for user-defined passes.
+/// Registers a setting of the pass context for user-defined passes.
 #[pyfunction]
 pub fn register_config(name: String, kind: &str, doc: String) -> Result<()> {
     let Some(kind) = config::ConfigKind::parse(kind) else {
@@ -88,7 +88,7 @@ pub fn register_config(name: String, kind: &str, doc: String) -> Result<()> {
     config::register(config::ConfigKey { name, kind, doc }).map_err(Error::Value)
 }
 
-/// Raises `ValueError` if a setting does not exist or does not accept the value.
+/// Raises `ValueError` if a setting of the pass context does not exist or does not accept the value.
 #[pyfunction]
 pub fn check_config(name: &str, value: &Bound<'_, PyAny>) -> Result<()> {
     let value = crate::relax::convert::attr_value(value)?;

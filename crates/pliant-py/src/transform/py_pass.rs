@@ -133,7 +133,8 @@ fn not_a_pass(object: &Bound<'_, PyAny>) -> Result<Error> {
     }))
 }
 
-/// The failure of a pass that raised a Python exception. An interruption stops the run like Ctrl-C.
+/// The error of a pass that raised a Python exception. An exception that is no `Exception`, such as
+/// `KeyboardInterrupt`, stops the run like Ctrl-C.
 pub fn pass_error(py: Python<'_>, error: PyErr, origin: String) -> PassError {
     if !error.is_instance_of::<PyException>(py) {
         set_signal_error(error);

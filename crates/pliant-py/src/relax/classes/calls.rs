@@ -99,7 +99,7 @@ impl Call {
         Ok(init(NodeRef::new(Node::Call(call)).checked()?).add_subclass(Call))
     }
 
-    /// The same call with another callee and other operands.
+    /// Copies the call with another callee and other operands.
     #[pyo3(signature = (op, args, sinfo_args=None))]
     fn _rebuilt<'py>(
         slf: PyRef<'py, Self>,
@@ -145,7 +145,7 @@ impl Call {
         crate::relax::accessors::attrs_dict(slf.py(), call_attrs.0.iter().map(|(k, v)| (k, v)))
     }
 
-    /// The explicit types of the results.
+    /// The explicit types of the results, if they were passed to the call.
     #[getter]
     fn sinfo_args<'py>(slf: PyRef<'py, Self>) -> Result<Bound<'py, PyTuple>> {
         info_tuple(slf.py(), &crate::relax::accessors::ty_args(node_of(&slf)))

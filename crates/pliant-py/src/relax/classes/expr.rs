@@ -53,7 +53,7 @@ pub fn call_op(op: &'static str, args: Vec<NodeRef>) -> NodeRef {
     }))
 }
 
-/// The fields of a tuple expression, or the sizes of a shape expression.
+/// The fields of a tuple expression or the sizes of a shape expression; `None` for other expressions.
 fn literal_parts<'py>(expr: &Bound<'py, Expr>) -> Result<Option<Bound<'py, PyAny>>> {
     if expr.is_instance_of::<Tuple>() {
         return Ok(Some(expr.getattr("fields")?));
@@ -295,7 +295,7 @@ impl Expr {
         sinfo_of(&self.node).map(|info| wrap_info(py, info)).transpose()
     }
 
-    /// The type, under its name in later TVM versions.
+    /// The type. Later TVM versions use this name for `struct_info`.
     #[getter]
     fn ty<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
         self.struct_info(py)

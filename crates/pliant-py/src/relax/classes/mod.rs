@@ -22,7 +22,7 @@ pub(super) fn init(node: NodeRef) -> PyClassInitializer<Expr> {
     PyClassInitializer::from(Expr { node })
 }
 
-/// The node of an object of a subclass.
+/// The node of a Python object whose class derives from `Expr`.
 fn node_of<'a, T>(slf: &'a PyRef<'_, T>) -> &'a NodeRef
 where
     T: pyo3::PyClass<BaseType = Expr>,

@@ -187,7 +187,7 @@ impl TensorStructInfo {
     }
 }
 
-/// The type of a tensor from Python arguments.
+/// Creates the type of a tensor from the arguments of a Python call.
 ///
 /// # Errors
 /// If a dim is not a size, or if the dtype is unknown.
@@ -232,7 +232,7 @@ fn rank(ndim: i64, dims: Option<usize>) -> Result<Option<u32>> {
     }
 }
 
-/// Dims, which must be integer expressions. Constants must not be negative.
+/// Converts a Python sequence to dims. Each must be an integer expression, and a constant must not be negative.
 ///
 /// # Errors
 /// `TypeError` for other objects, `ShapeError` for float expressions and negative constants.

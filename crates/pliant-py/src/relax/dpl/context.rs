@@ -1,4 +1,5 @@
-//! Contexts: several patterns with use constraints between them.
+//! Pattern contexts: several patterns that are matched together, with constraints on which of them use the values of
+//! others.
 
 use std::sync::Arc;
 
@@ -130,7 +131,7 @@ pub fn pattern_rewrite_bindings<'py>(
     if count == 0 { Ok(func.clone()) } else { finished_rewrite(py, &owner, func) }
 }
 
-/// The replacement that the callback returns for a match, or `None` if it leaves the match unchanged.
+/// The replacement that the Python callback returns for a match, or `None` if it leaves the match unchanged.
 fn callback_result(
     owner: &Arc<FuncOwner>,
     callback: &Bound<'_, PyAny>,
@@ -147,7 +148,7 @@ fn callback_result(
     if returned.is_empty() { Ok(None) } else { replacement(owner, returned).map(Some) }
 }
 
-/// The values of the variables of a block.
+/// The value of each variable that a block binds.
 fn block_values<'py>(
     py: Python<'py>,
     owner: &Arc<FuncOwner>,

@@ -47,7 +47,8 @@ pub(super) fn user_error(error: PassError) -> Error {
     }
 }
 
-/// The variable of an owner that a Python expression refers to.
+/// The variable of the owner's function that a Python expression refers to. Callbacks name the variables to be
+/// replaced in this way.
 pub(super) fn replaced_var(owner: &Arc<FuncOwner>, obj: &Bound<'_, PyAny>) -> Result<Var> {
     let node = required_operand(obj)?;
     let mut state = owner.lock();

@@ -37,7 +37,7 @@ fn size_var_key(var: &te::Var) -> u64 {
     *keys.entry(var.clone()).or_insert(next)
 }
 
-/// A copy of a function's symbols, with the key of each.
+/// A copy of a function's symbols, with the key of each size variable.
 fn symbols_with_keys(func: &Function, vars: &mut VarMap) -> (Arc<SymArena>, Arc<[u64]>) {
     let symbols: Vec<SymVar> = func.syms.vars().collect();
     let keys = symbols.into_iter().map(|v| size_var_key(&vars.te_var(&func.syms, v))).collect();
@@ -147,7 +147,7 @@ impl PatternNode {
         checked_pattern(PatternKind::GetItem(tuple.pattern.clone(), index.map(field).transpose()?))
     }
 
-    /// A pattern for calls of a callee that this pattern matches.
+    /// A pattern for calls whose callee this pattern matches.
     fn call(&self, args: Vec<PyRef<'_, PatternNode>>, more: bool) -> Result<Self> {
         checked_pattern(PatternKind::Call {
             callee: self.pattern.clone(),

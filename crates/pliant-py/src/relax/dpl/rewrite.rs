@@ -1,4 +1,5 @@
-//! Rewriting with Python callbacks for each match, and with templates.
+//! Rewrites functions with a Python callback for each match of a pattern, and with pairs of a pattern and a
+//! replacement.
 
 use std::sync::Arc;
 
