@@ -1,5 +1,5 @@
-//! Typed access to the attributes of a call, for type inference and lowering. An accessor returns an error that names the attribute
-//! if its value is invalid.
+//! Typed access to the attributes of a call, for type inference and lowering. An accessor returns an error that names the
+//! attribute if the attribute's value is invalid.
 
 use pliant_ir::op::InferError;
 use pliant_ir::relax::TypeData;
@@ -72,7 +72,7 @@ impl InferCtx<'_> {
         Ok(Some(axes))
     }
 
-    /// An attribute with one axis of a tensor of rank `ndim`.
+    /// An attribute with one axis of a tensor of rank `ndim`, normalised to `0 .. ndim`.
     ///
     /// # Errors
     /// If it is out of range.
@@ -158,7 +158,7 @@ impl InferCtx<'_> {
         })
     }
 
-    /// An attribute with `n` integers of at least `min`. A single integer stands for all of them.
+    /// An attribute with `n` integers of at least `min`. A single integer stands for `n` equal ones.
     ///
     /// # Errors
     /// If it is neither an integer nor a list of `n` integers, or if a value is out of range.
@@ -221,7 +221,7 @@ impl Sizes {
         }
     }
 
-    /// The number of sizes in the list, if it is known.
+    /// The number of sizes, if it is known.
     pub fn count(&self) -> Option<usize> {
         match self {
             Sizes::One(_) | Sizes::UnknownOne => Some(1),

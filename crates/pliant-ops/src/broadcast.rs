@@ -34,7 +34,7 @@ pub fn broadcast_sources(syms: &mut SymArena, mut size: Sym) -> Vec<Sym> {
     list
 }
 
-/// The broadcast size of several sizes: the first one that is not 1.
+/// The broadcast size of several sizes: the first one that is not 1, as a symbolic integer.
 fn first_not_one(syms: &mut SymArena, list: &[Sym]) -> Option<Sym> {
     let one = syms.int(1);
     let (&last, front) = list.split_last()?;
@@ -96,8 +96,8 @@ pub fn may_broadcast_to(func: &mut Function, size: Sym, target: Sym) -> bool {
     may_stretch_to(func, size, target)
 }
 
-/// Broadcasts two lists of dims, aligned at the right. `tail` is the number of operand dims that follow and are not broadcast; the
-/// error message counts the axis from the end of all dims.
+/// Broadcasts two lists of dims, aligned at the right. `tail` is the number of operand dims that follow these lists and are not
+/// broadcast; the error message counts the axis from the end of all dims.
 ///
 /// # Errors
 /// If two dims are provably incompatible. The message shows them.
@@ -141,11 +141,11 @@ pub struct BroadcastTarget {
     dims: Vec<Sym>,
     /// For each dim, the operand sizes that must be checked at run time to be 1 or equal to the dim.
     unproved: Vec<Vec<Sym>>,
-    /// Maximum number of operand dims that follow the broadcast ones.
+    /// Maximum number of an operand's dims that follow its broadcast dims.
     tail: usize,
 }
 
-/// A broadcast operand.
+/// An operand of a loop function that is broadcast to the dims of the result.
 pub struct BroadcastOperand {
     value: Value,
     axes: Vec<AxisIndexing>,
@@ -156,9 +156,9 @@ pub struct BroadcastOperand {
 pub(crate) enum AxisIndexing {
     /// The size is 1, so the index is 0.
     Zero,
-    /// The index of the result.
+    /// The index is that of the result.
     Output,
-    /// The index is 0 if the condition holds, else the index of the output.
+    /// The index is 0 if the condition holds, else that of the result.
     ZeroIf(te::Expr),
 }
 
@@ -221,8 +221,8 @@ impl BroadcastTarget {
         Ok(read.map(|(t, (_, axes))| BroadcastOperand { value: Value::Tensor(t), axes }).collect())
     }
 
-    /// How the dims of an operand, aligned at the right, are indexed. Replaces a dim that can only be equal to the target's dim by
-    /// it.
+    /// Decides how each dim of an operand is indexed. The dims are aligned with those of the target at the right. A dim that must
+    /// be equal to that of the target is replaced by the target's dim.
     pub(crate) fn index_broadcast_dims(
         &mut self,
         ctx: &mut LegalizeCtx<'_>,
@@ -232,8 +232,8 @@ impl BroadcastTarget {
         dims.iter_mut().enumerate().map(|(k, dim)| self.index_dim(ctx, k + skip, dim)).collect()
     }
 
-    /// How a dim that is broadcast to dim `at` of the target is indexed. Replaces a dim that can only be equal to the target's dim
-    /// by it.
+    /// Decides how a dim that is broadcast to dim `at` of the target is indexed. A dim that must be equal to that of the target
+    /// is replaced by the target's dim.
     fn index_dim(&mut self, ctx: &mut LegalizeCtx<'_>, at: usize, dim: &mut Sym) -> AxisIndexing {
         let Some(&target) = self.dims.get(at) else { return AxisIndexing::Output };
         if ctx.func.syms.as_int(*dim) == Some(1) {
@@ -250,12 +250,12 @@ impl BroadcastTarget {
         AxisIndexing::ZeroIf(te::eq(&ctx.size(*dim), &te::int(1)))
     }
 
-    /// Adds the checks of operand sizes to the tensor.
+    /// Adds the run-time checks of operand sizes to the stage of a tensor.
     pub fn checked(&self, ctx: &mut LegalizeCtx<'_>, tensor: te::Tensor) -> te::Tensor {
         self.checks(ctx).into_iter().fold(tensor, |t, check| t.with_check(check))
     }
 
-    /// The checks of operand sizes, for the first stage that reads an operand.
+    /// The run-time checks of operand sizes, for the first stage that reads an operand.
     pub fn checks(&self, ctx: &mut LegalizeCtx<'_>) -> Vec<Check> {
         let mut checks = Vec::new();
         for (at, unproved) in self.unproved.iter().enumerate() {

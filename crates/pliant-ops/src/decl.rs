@@ -37,27 +37,29 @@ pub enum Pattern {
     Opaque,
 }
 
-/// The operand sizes that type inference requires as constants. All others may be symbolic.
+/// The sizes of operands that type inference must know as constants. All other sizes may be symbolic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConstantSizes {
-    /// None.
+    /// No size must be constant.
     None,
-    /// For each size, whether it is 1.
+    /// For each size, it must be known whether it is 1.
     WhetherOne,
-    /// The last dim of this operand, which determines the meaning of its elements. The preceding operands are tensors.
+    /// The last dim of the operand with this index must be constant, because it determines the meaning of the operand's elements.
+    /// The preceding operands are tensors.
     LastDim(usize),
 }
 
-/// How a call is lowered.
+/// The lowered form of an operator's calls.
 #[derive(Clone, Copy, Debug)]
 pub enum Legalize {
-    /// Not lowered here: a later stage handles the call.
+    /// The call is not lowered here: a later stage handles it.
     Keep,
-    /// To a loop function generated from this tensor expression.
+    /// The call becomes a call of a loop function, which is generated from this tensor expression.
     Te(TeFn),
-    /// To a view of operand 0 with the shape of the result: `relax.reshape`. The tensor expression copies.
+    /// The call becomes a view of operand 0 with the shape of the result: `relax.reshape`. The tensor expression, which copies,
+    /// is for uses that need a loop function.
     View(TeFn),
-    /// To a call of this packed function with the operands, followed by the attributes.
+    /// The call becomes a call of this packed function with the operands, followed by the attributes.
     Packed(&'static str),
 }
 
@@ -95,7 +97,7 @@ impl Default {
     }
 }
 
-/// The declaration of an operator: an entry in the table of its group's file.
+/// The declaration of an operator: an entry in the table of its group's file (`ops`).
 #[derive(Clone, Copy, Debug)]
 pub struct OpDecl {
     /// The full name: `relax.add`.
@@ -108,33 +110,33 @@ pub struct OpDecl {
     pub operands: &'static [&'static str],
     /// The attributes with their defaults.
     pub attrs: &'static [(&'static str, Default)],
-    /// The attribute that may contain symbols, if any. It must be the first one.
+    /// The attribute that may contain symbols, if any. It must be the first attribute.
     pub symbolic: Option<&'static str>,
-    /// The attributes that are lists, with the length of the list that a single number stands for ([`OpSignature::lists`]). Their
-    /// defaults are lists.
+    /// The attributes that are lists. A single number stands for a list of the given length ([`OpSignature::lists`]). The
+    /// defaults of these attributes are lists.
     pub lists: &'static [(&'static str, usize)],
-    /// Type inference.
+    /// The type inference of a call.
     pub infer: InferFn,
     /// Whether a call has no side effects.
     pub pure: bool,
-    /// Whether its two operands can be exchanged.
+    /// Whether the two operands can be exchanged.
     pub commutative: bool,
-    /// How it can be fused.
+    /// How a call can be fused with its neighbours.
     pub pattern: Pattern,
-    /// How it is lowered.
+    /// How a call is lowered.
     pub legalize: Legalize,
-    /// How it refers to the dims of its operands, for passes that permute dims.
+    /// How the operator treats the dims of its operands, for passes that permute dims.
     pub dims: DimTrait,
     /// Whether the shape of the result depends on the operands' values.
     pub data_dependent: bool,
-    /// Whether the result only depends on the types of the operands. If the inferred type contains the value, passes may replace
-    /// the call by it.
+    /// Whether the result only depends on the types of the operands. If the inferred type contains the value of the result,
+    /// passes may replace the call by that value.
     pub depends_on_types_only: bool,
     /// The sizes that must be constant when a call is compiled.
     pub constant_sizes: ConstantSizes,
     /// The equivalent NumPy function, if any.
     pub numpy: Option<&'static str>,
-    /// The ONNX operators that it implements.
+    /// The ONNX operators that the operator implements.
     pub onnx: &'static [&'static str],
     /// A short description in full sentences. It is the documentation of the operator.
     pub doc: &'static str,
@@ -145,7 +147,7 @@ pub struct OpDecl {
 }
 
 impl OpDecl {
-    /// A pure, opaque operator without operands that is not lowered here.
+    /// Declares a pure, opaque operator without operands that is not lowered here. The other methods change these properties.
     pub const fn new(name: &'static str, infer: InferFn, doc: &'static str) -> Self {
         OpDecl {
             name,
@@ -182,19 +184,20 @@ impl OpDecl {
         self
     }
 
-    /// Marks the first attribute as one that may contain symbols. Type inference reads it with [`InferCtx::sizes_attr`].
+    /// Declares that the attribute `name`, which must be the first one, may contain symbols. Type inference reads it with
+    /// [`InferCtx::sizes_attr`].
     pub const fn symbolic(mut self, name: &'static str) -> Self {
         self.symbolic = Some(name);
         self
     }
 
-    /// Sets the attributes that are lists, with the length of the list that a single number stands for.
+    /// Sets the attributes that are lists. A single number stands for a list of the given length.
     pub const fn lists(mut self, lists: &'static [(&'static str, usize)]) -> Self {
         self.lists = lists;
         self
     }
 
-    /// Sets the tensor expression.
+    /// Sets the fusion pattern, and the tensor expression to which calls are lowered.
     pub const fn te(mut self, pattern: Pattern, te: TeFn) -> Self {
         self.pattern = pattern;
         if matches!(pattern, Pattern::ElemWise) {
@@ -213,7 +216,7 @@ impl OpDecl {
         self
     }
 
-    /// Sets how it refers to the dims of its operands.
+    /// Sets how the operator treats the dims of its operands.
     pub const fn dims(mut self, dims: DimTrait) -> Self {
         self.dims = dims;
         self

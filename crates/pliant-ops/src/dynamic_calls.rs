@@ -13,11 +13,11 @@ use pliant_ir::{Attrs, DType, Span, Sym};
 
 use crate::registry::registry;
 
-/// The packed function that executes such calls.
+/// The packed function that executes calls with operands of unknown type.
 pub const CALL_OPERATOR: &str = "pliant.call_operator";
 
-/// The call as a script, and the operands for its variables. Literals remain in the script. A computed size becomes a separate
-/// operand; as operand 3, the script calls it `n3` instead of `a3`.
+/// Describes a call as a script, and returns the operands for the script's variables. Literals remain in the script. A computed
+/// size becomes an operand of its own: operand 3 is called `n3` in the script if it is a size, and `a3` otherwise.
 pub fn describe_call(
     func: &mut Function,
     op: Op,
@@ -100,7 +100,7 @@ pub enum OperandType {
 }
 
 impl OperandType {
-    /// The type as a script. `name` is the prefix of its symbols' names. The recursion follows nested tuples.
+    /// The type as script text. `name` is the prefix of the names of its symbols. The recursion follows nested tuples.
     fn text(&self, name: &str) -> String {
         let sizes = |dims: &[Option<i64>]| -> String {
             let size = |(i, d): (usize, &Option<i64>)| match d {

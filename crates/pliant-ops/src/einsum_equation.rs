@@ -16,7 +16,7 @@ type Term = Vec<Option<char>>;
 #[derive(Clone, Debug)]
 pub struct ParsedEquation {
     inputs: Vec<Term>,
-    /// `None` if the equation has no output term.
+    /// The term of the result; `None` if the equation has none.
     output: Option<Term>,
 }
 

@@ -32,7 +32,7 @@ pub struct TensorTy {
     pub ndim: Option<usize>,
     /// The element type, if known.
     pub dtype: Option<DType>,
-    /// Whether it is a scalar value rather than a tensor of rank 0.
+    /// Whether the operand is a scalar value rather than a tensor of rank 0.
     pub scalar: bool,
 }
 
@@ -94,7 +94,7 @@ impl InferCtx<'_> {
         self.func.ty(self.args[i])
     }
 
-    /// Whether operand `i` is present (and not `R.null_value()`).
+    /// Whether operand `i` is present, which `R.null_value()` is not.
     pub fn has_operand(&self, i: usize) -> bool {
         i < self.args.len() && !is_null(self.func, self.args[i])
     }
@@ -270,8 +270,8 @@ impl InferCtx<'_> {
         self.func.intern(TypeData::unit())
     }
 
-    /// The common element type of two operands. If only one of the types is known, returns that one. A scalar adopts the type of a
-    /// tensor.
+    /// The common element type of two operands. If the element type of only one operand is known, returns that one. A scalar
+    /// adopts the type of a tensor.
     ///
     /// # Errors
     /// If the types differ.
@@ -314,7 +314,7 @@ impl InferCtx<'_> {
     }
 }
 
-/// Whether a scalar of type `scalar` may adopt a tensor's type.
+/// Whether a scalar of type `scalar` may adopt the element type `tensor`.
 fn may_adopt(scalar: DType, tensor: DType) -> bool {
     tensor.is_float() || (scalar.is_integer() && tensor.is_integer()) || scalar.is_bool()
 }

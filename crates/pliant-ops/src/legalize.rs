@@ -19,7 +19,7 @@ mod forms;
 pub(crate) use forms::{TeForm, te_form, tir_call};
 use forms::{legalize_packed, legalize_view, tir_call_assuming};
 
-/// The lowered form of a call.
+/// The form to which a call was lowered.
 #[expect(
     clippy::large_enum_variant,
     reason = "nearly every call becomes the large variant, and values are short-lived"
@@ -64,9 +64,9 @@ pub struct TirCall {
 /// The reason why a call cannot be lowered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LegalizeError {
-    /// Describes the problem.
+    /// The description of the problem.
     pub message: String,
-    /// Whether the call can be lowered once a shape or data type is known: after an `R.match_cast`.
+    /// Whether the cause is an unknown shape or data type. The call can then be lowered after an `R.match_cast` that defines it.
     pub unknown: bool,
 }
 
@@ -118,7 +118,7 @@ pub struct LegalizeCtx<'a> {
     pub attrs: &'a Attrs,
     /// The type of the call.
     pub ty: Type,
-    /// Maps symbols to size variables.
+    /// The mapping between symbols of the function and size variables.
     pub vars: VarMap,
     /// Whether non-constant indices are assumed to be in range, so that they are not checked.
     pub trust_indices: bool,
@@ -202,18 +202,18 @@ impl<'a> LegalizeCtx<'a> {
         }
     }
 
-    /// An error of this operator.
+    /// Creates an error that names the operator.
     pub fn error(&self, message: impl AsRef<str>) -> LegalizeError {
         LegalizeError::new(format!("{}: {}", self.decl.name, message.as_ref()))
     }
 
-    /// A term over sizes as an int64 expression; a condition is 0 or 1. Conditional subterms become parameters of the loop
-    /// function.
+    /// Converts a symbolic size to an int64 expression. A condition becomes 0 or 1. Conditional subterms become parameters of the
+    /// loop function.
     pub fn size(&mut self, sym: Sym) -> te::Expr {
         te::cast(&self.size_or_condition(sym), te::Ty::I64)
     }
 
-    /// As [`Self::size`], but a condition is a bool.
+    /// As [`Self::size`], but a condition remains a bool.
     fn size_or_condition(&mut self, sym: Sym) -> te::Expr {
         if self.existing_tensors.is_none() {
             self.vars.name_conditionals(&self.func.syms, sym);
@@ -221,8 +221,8 @@ impl<'a> LegalizeCtx<'a> {
         te::from_sym(&self.func.syms, sym, &mut self.vars)
     }
 
-    /// The dims of a tensor as int64 expressions. Irregular subterms ([`VarMap::name_irregular`]) become parameters of the loop
-    /// function.
+    /// Converts the dims of a tensor to int64 expressions. Irregular subterms ([`VarMap::name_irregular`]) become parameters of
+    /// the loop function.
     pub fn size_list(&mut self, dims: &[Sym]) -> Vec<te::Expr> {
         if self.existing_tensors.is_none() {
             dims.iter().for_each(|&dim| self.vars.name_irregular(&self.func.syms, dim));
@@ -325,8 +325,8 @@ impl<'a> LegalizeCtx<'a> {
         self.fields_with_dims(i, |_, field_dims| field_dims.to_vec())
     }
 
-    /// As [`fields`](Self::fields), where the dims of field `k` with the type's dims `d` are assumed to be `assumed(k, d)`. The
-    /// loop function checks them at run time.
+    /// As [`fields`](Self::fields), but the dims of field `k` are assumed to be `assumed(k, d)`, where `d` are the dims in the
+    /// type of the field. The loop function checks this at run time.
     ///
     /// # Errors
     /// If a shape or data type is unknown.
@@ -370,8 +370,8 @@ impl<'a> LegalizeCtx<'a> {
         })
     }
 
-    /// Creates a placeholder with the dims `dims` for an input of the loop function. `type_dims` are the dims of its type, if
-    /// known. Where they are not provably equal to `dims`, the loop function checks them.
+    /// Creates a placeholder with the dims `dims` for an input of the loop function. `type_dims` are the dims in the type of the
+    /// operand, if known. The loop function checks those that are not provably equal to `dims`.
     fn input(
         &mut self,
         (e, name, type_dims): (Expr, &str, Option<&[Sym]>),
@@ -449,7 +449,7 @@ impl<'a> LegalizeCtx<'a> {
 
     // ---- results and attributes ----
 
-    /// The types of the outputs: the fields of a tuple type, else the call's type.
+    /// The types of the outputs of the call: the fields of a tuple type, or the only type.
     pub fn out_tys(&self) -> Vec<Type> {
         match self.func.types.get(self.ty) {
             TypeData::Tuple(fields) => fields.to_vec(),
@@ -535,8 +535,8 @@ pub fn legalize(
     legalize_with(func, op, args, attrs, ty, false)
 }
 
-/// As [`legalize`]. With `trust_indices`, non-constant indices are not checked, and an index out of range accesses another element
-/// of the tensor.
+/// As [`legalize`]. With `trust_indices`, non-constant indices are not checked, and an index out of range accesses another
+/// element of the same tensor.
 ///
 /// # Errors
 /// As [`legalize`].

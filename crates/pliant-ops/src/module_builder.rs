@@ -83,16 +83,16 @@ impl ModuleBuilder {
         name
     }
 
-    /// Adds the loop function, and creates its `call_tir`. Inputs that are calls or tuple fields have to be bound by
-    /// [`FunctionBuilder::operand`].
+    /// Adds the loop function of a lowered call to the module, and creates its `call_tir`. Inputs that are calls or tuple fields
+    /// have to be bound by [`FunctionBuilder::operand`].
     pub fn call_tir(&mut self, func: &mut Function, call: TirCall) -> Expr {
         let TirCall { func: prim, name, inputs, tir_vars, out_tys, tuple } = call;
         let name = self.add_func(prim, &name);
         call_tir(func, &name, &inputs, &tir_vars, &out_tys, tuple)
     }
 
-    /// Creates a `call_tir` of a loop function that is built by `f` from one tensor per operand. Size variables that are not
-    /// defined by the dim of an operand are passed as `tir_vars`.
+    /// Creates a `call_tir` of the loop function that computes the tensors returned by `f`, which receives one tensor per
+    /// operand. Size variables that are not defined by the dim of an operand are passed as `tir_vars`.
     ///
     /// # Errors
     /// If an operand's shape or data type is unknown, `f` fails, or its outputs are not well-formed stages.
@@ -140,8 +140,8 @@ impl ModuleBuilder {
     }
 }
 
-/// The loop function that is built by `f` from one tensor per operand, and its call. Size variables that are not defined by the dim
-/// of an operand are passed as `tir_vars`.
+/// Creates the loop function that computes the tensors returned by `f`, which receives one tensor per operand, and its call. Size
+/// variables that are not defined by the dim of an operand are passed as `tir_vars`.
 ///
 /// # Errors
 /// If an operand's shape or data type is unknown, `f` fails, or its outputs are not well-formed stages.
@@ -154,7 +154,7 @@ pub fn te_call(
     te_call_with_sizes(func, hint, args, &[], |tensors, _| f(tensors))
 }
 
-/// As [`te_call`], where `f` also receives `sizes` as expressions.
+/// As [`te_call`], but `f` also receives `sizes` as expressions.
 ///
 /// # Errors
 /// As [`te_call`].
@@ -186,7 +186,7 @@ fn finish_call(
     tir_call(func, hint, inputs, outputs, &vars, ty)
 }
 
-/// `call_tir(name, inputs, out_tys, tir_vars)`.
+/// Creates `call_tir(name, inputs, out_tys, tir_vars)`, a call of the loop function `name`.
 pub fn call_tir(
     func: &mut Function,
     name: &str,

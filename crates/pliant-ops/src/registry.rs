@@ -68,7 +68,7 @@ pub fn registry() -> &'static Registry {
 }
 
 impl Registry {
-    /// An operator. Aliases are resolved.
+    /// The registered operator with this id. Aliases are resolved.
     pub(crate) fn entry(&self, op: Op) -> Option<&RegistryEntry> {
         self.by_id(op.id())
     }
@@ -105,11 +105,12 @@ impl Registry {
         names
     }
 
-    /// Checks that an operator with this full name can be added.
+    /// Checks that a user-defined operator with this full name can be added. Python modules make operators and groups accessible
+    /// as attributes, so no name may be both.
     ///
     /// # Errors
-    /// If the name is also a group of operators, or a group in the name is also an operator, because only one of both could be an
-    /// attribute of a Python module. Also if another operator has the same id.
+    /// If other operators' names begin with this name and a dot (`a` if there is `a.b`), if the name begins with an operator's
+    /// name and a dot (`a.b` if there is `a`), or if another operator has the same id.
     pub(crate) fn check_name_is_free(&self, name: &str) -> Result<(), InferError> {
         if let Some(other) = self.by_id(op_id(name)) {
             let other = other.name();
@@ -134,7 +135,7 @@ impl Registry {
         }
     }
 
-    /// Adds an operator of the user, or replaces the one with that name.
+    /// Adds an operator of the user, or replaces the user's operator with the same name.
     pub(crate) fn add_user(&self, op: UserOp) -> Op {
         let mut user = self.user.write().unwrap_or_else(PoisonError::into_inner);
         let registered = Op::new(op.name());
@@ -206,7 +207,7 @@ impl OpRegistry for Registry {
     }
 }
 
-/// Rejects strings among the operands of an operator that computes tensors.
+/// Rejects strings among the operands of an operator that computes tensors, because its tensor expression could not use them.
 fn reject_string_operands(ctx: &InferCtx<'_>) -> Result<(), InferError> {
     if !matches!(ctx.decl.legalize, Legalize::Te(_) | Legalize::View(_)) {
         return Ok(());

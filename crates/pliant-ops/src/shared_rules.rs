@@ -17,7 +17,7 @@ pub fn operand_types(ctx: &InferCtx<'_>) -> String {
     (0..ctx.args.len()).map(one).collect::<Vec<_>>().join(", ")
 }
 
-/// The shape that these operands broadcast to. The result has no element type.
+/// The shape that several operands broadcast to. The result has no element type.
 ///
 /// # Errors
 /// If the shapes provably do not broadcast. The error names the dims.

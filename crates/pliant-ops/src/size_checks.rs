@@ -68,7 +68,7 @@ fn checks_of_call(
     Some(conditions)
 }
 
-/// Whether a view operator is lowered to a loop function because it must check the dims that it drops.
+/// Whether a call of a view operator becomes a loop function, because the dims that it drops must be checked.
 fn is_lowered_to_check(func: &mut Function, decl: &OpDecl, args: &[Expr], attrs: &Attrs) -> bool {
     let mut infer = InferCtx { func, decl, args, attrs, ty_args: &[] };
     decl.name == "relax.squeeze"
@@ -87,7 +87,7 @@ fn element_count_condition(func: &mut Function, x: Expr, view: Type) -> Option<O
     Some(Some(func.syms.eq(count, view_count)))
 }
 
-/// A condition as a predicate over symbols, or `None` if it concerns elements.
+/// Converts a condition to a predicate over symbols; `None` if the condition depends on elements of tensors.
 fn predicate(syms: &mut SymArena, cond: &te::Expr, vars: &mut VarMap) -> Option<Sym> {
     let mut cond = cond;
     loop {
@@ -108,7 +108,8 @@ mod tests {
 
     use super::*;
 
-    /// The conditions that `op` checks over tensors of these dims, as text. Names in dims are symbols.
+    /// The conditions that a call of `op` checks at run time, as text. The operands are tensors with these dims, in which names
+    /// are symbols.
     fn conditions_of(op: &str, operands: &[&[&str]], attrs: Attrs) -> Vec<String> {
         let mut b = FunctionBuilder::new(registry());
         let mut symbols: Vec<(String, Sym)> = Vec::new();

@@ -76,8 +76,8 @@ fn reject_constant_arrays(func: &Function, op: Op, args: &[Expr]) -> Result<(), 
 }
 
 impl LegalizeCtx<'_> {
-    /// The existing tensor for an operand, with a view and checks if its dims are assumed to be others. A number becomes a tensor
-    /// of rank 0. `None` if the call is not lowered over existing tensors or there is none for the operand.
+    /// The existing tensor for an operand, with a view and checks if other dims are assumed for the operand. A number becomes a
+    /// tensor of rank 0. `None` if the call is not lowered over existing tensors, or if there is none for the operand.
     pub(crate) fn existing_tensor(&mut self, e: Expr, dims: &[Sym]) -> Option<te::Tensor> {
         let existing_tensors = self.existing_tensors?;
         let Some((_, tensor)) = existing_tensors.iter().find(|(g, _)| *g == e) else {

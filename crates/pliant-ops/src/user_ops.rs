@@ -1,4 +1,5 @@
-//! Operators that the user registers with a tensor expression. Their type rule is derived from the expression.
+//! Operators that the user defines by tensor expressions. The type rule of such an operator is derived from its tensor
+//! expression.
 
 use std::fmt;
 use std::sync::Arc;
@@ -47,7 +48,7 @@ pub struct UserOpSpec {
     pub te: Box<UserTe>,
 }
 
-/// A registered operator.
+/// A user-defined operator that is registered.
 pub(crate) struct UserOp {
     name: &'static str,
     signature: OpSignature,
@@ -60,10 +61,13 @@ impl fmt::Debug for UserOp {
     }
 }
 
-/// Registers an operator without side effects from a tensor expression. Registering a name again replaces the operator.
+/// Registers an operator that is defined by a tensor expression. Calls have no side effects. Registering a name again replaces
+/// the operator.
 ///
 /// # Errors
-/// If the name belongs to a library operator, is not a dotted name, is a group of operators, or is inside an operator.
+/// If the name is not made of words and dots, is that of a library operator, or cannot be an attribute of a Python module: other
+/// operators' names begin with the name and a dot (`a` if there is `a.b`), or the name begins with an operator's name and a dot
+/// (`a.b` if there is `a`).
 pub fn register_user_op(spec: UserOpSpec) -> Result<Op, InferError> {
     let full =
         if spec.name.starts_with("relax.") { spec.name } else { format!("relax.{}", spec.name) };
@@ -207,7 +211,8 @@ impl UserOp {
     }
 }
 
-/// The operands of one tensor-expression call under construction. It maps tensors to operands, and size variables to symbols.
+/// The operands of a call under construction that is computed by a tensor expression. Maps tensors to operands, and size
+/// variables to symbols.
 pub struct TeCall<'f> {
     func: &'f mut Function,
     /// The tensors created so far, each with its operand.
@@ -216,20 +221,21 @@ pub struct TeCall<'f> {
     pub vars: VarMap,
     /// The tensors that represent operands. Other operands become placeholders.
     existing_tensors: &'f [(Expr, te::Tensor)],
-    /// How unknown types of operands are filled in. If it is `None`, an unknown type is an error.
+    /// The example types that replace unknown types of operands. If it is `None`, an unknown type is an error.
     example: Option<TypeExample>,
 }
 
-/// The ranks that are tried for operands of unknown rank, and the data type that is used for an unknown data type.
+/// The ranks that are tried for operands of unknown rank. The next constant is the data type that is used for an unknown data
+/// type.
 const EXAMPLE_RANKS: [usize; 5] = [1, 2, 3, 4, 0];
 const EXAMPLE_DTYPE: DType = DType::Float32;
 
-/// How unknown types of operands are filled in.
+/// Example types that replace the unknown types of operands, so that the user's function can be called for type inference.
 #[derive(Clone, Copy)]
 struct TypeExample {
     /// The rank of operands whose rank is not known.
     rank: usize,
-    /// Whether a rank or a data type has been filled in.
+    /// Whether an example has replaced an unknown rank or data type.
     is_guessed: bool,
 }
 

@@ -1,4 +1,5 @@
-//! The forms that a call is lowered to: a loop function made from tensor expressions, a view, or a packed function.
+//! Creates the forms to which a call is lowered: a loop function made from tensor expressions, a view, or a call of a packed
+//! function.
 
 use pliant_ir::op::Op;
 use pliant_ir::relax::{Expr, ExprData, Function, Type, TypeData};
@@ -11,17 +12,17 @@ use crate::infer::InferCtx;
 use crate::ops::squeezed_axes_to_check;
 use crate::te::{self, Arg, AssumedDims, VarMap};
 
-/// A call as tensor expressions.
+/// A call that is expressed by tensor expressions.
 pub(crate) struct TeForm {
     /// The preferred name of the loop function.
     pub(super) name: &'static str,
     /// The placeholders with the operands that they represent.
     pub(super) inputs: Vec<(te::Tensor, Expr)>,
-    /// The results.
+    /// The tensors that the call computes.
     pub(crate) outputs: Vec<te::Tensor>,
-    /// The assumed dims of operands.
+    /// The dims of operands that are assumed to be equal to other sizes.
     pub(crate) assumed: AssumedDims,
-    /// Maps symbols to variables.
+    /// The mapping between symbols of the function and size variables.
     pub(crate) vars: VarMap,
 }
 
@@ -45,7 +46,7 @@ pub(crate) fn te_form(
     Ok(Some(TeForm { name, inputs, outputs, assumed, vars }))
 }
 
-/// The call as a view of its first operand.
+/// Lowers a call to a view of its first operand.
 pub(super) fn legalize_view(
     func: &mut Function,
     decl: &'static OpDecl,
@@ -81,7 +82,7 @@ pub(super) fn legalize_view(
     Ok(Some(Legalized::Reshape { input: args[0], shape }))
 }
 
-/// Creates the loop function that computes `outputs`, and its call. Of `inputs`, the call passes those that the outputs read.
+/// Creates the loop function that computes `outputs`, and a call of it. The call passes those `inputs` that the outputs read.
 ///
 /// # Errors
 /// Those of [`te::create_prim_func`], or if a size does not correspond to a symbol of the function.
@@ -96,10 +97,10 @@ pub(crate) fn tir_call(
     tir_call_assuming(func, name, (inputs, outputs, &AssumedDims::default()), vars, ty)
 }
 
-/// Makes each output a stage of its own: copies an output that is an operand or is the same tensor as another output.
+/// Makes each output a separate stage: copies an output that is an operand or is the same tensor as another output.
 ///
 /// # Errors
-/// If one is a placeholder that is not an operand.
+/// If an output is a placeholder that is not an operand.
 pub(super) fn copy_aliased_outputs(
     name: &str,
     inputs: &[(te::Tensor, Expr)],

@@ -119,7 +119,8 @@ fn infer_shift(ctx: &mut InferCtx<'_>) -> InferResult {
     infer_broadcast(ctx)
 }
 
-/// The maximum plus `log1p(exp(-|a - b|))`. Equal operands are a special case, because the difference of two infinities is NaN.
+/// The logarithm of `e^a + e^b`, computed as the maximum plus `log1p(exp(-|a - b|))`. Equal operands are a special case, because
+/// the difference of two infinities is NaN.
 fn log_add_exp(a: &Expr, b: &Expr) -> Expr {
     let (a, b) = te::match_types(a, b);
     let dtype = a.ty().dtype;
@@ -164,8 +165,8 @@ fn modulo(a: &Expr, b: &Expr) -> Expr {
     te::select(&sign_differs, &(&r + &b), &r)
 }
 
-/// Small constant powers are computed by multiplications, which are exact and fast; other integer powers by a loop of
-/// multiplications.
+/// Lowers a power. Small constant powers are computed by multiplications, which are exact and fast; other integer powers by a
+/// loop of multiplications.
 fn power(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let exponent = ctx.scalar(ctx.args[1]).and_then(|e| e.as_int());
     if ctx.out_dtype(0)?.is_integer() && !exponent.is_some_and(|e| (1..=3).contains(&e)) {

@@ -91,7 +91,7 @@ fn infer_shape(ctx: &mut InferCtx<'_>) -> InferResult {
     Ok(ctx.tensor_type(sizes.dims, sizes.ndim, Some(dtype)))
 }
 
-/// The data type of a result that cannot be derived from operands.
+/// The attribute `dtype`. It is required, because no operand determines the element type of the result.
 fn required_dtype(ctx: &InferCtx<'_>) -> Result<DType, InferError> {
     ctx.dtype("dtype")?.ok_or_else(|| {
         ctx.error("dtype is required, because no operand determines the element type")
@@ -113,7 +113,7 @@ fn infer_like(ctx: &mut InferCtx<'_>) -> InferResult {
     Ok(ctx.tensor_type_like(&t, dtype))
 }
 
-/// The element type of a scalar operand.
+/// The element type of operand `i`, which must be a scalar.
 fn scalar_operand(ctx: &InferCtx<'_>, i: usize) -> Result<Option<DType>, InferError> {
     let t = ctx.tensor(i)?;
     match t.ndim {
@@ -149,7 +149,7 @@ enum ArangeBound {
     Float(f64),
 }
 
-/// Start, end and step, with defaults for absent operands.
+/// The start, end and step of an `arange`, with defaults for absent operands.
 fn arange_bounds(ctx: &mut InferCtx<'_>) -> Result<[ArangeBound; 3], InferError> {
     let mut bounds = Vec::new();
     for i in 0..ctx.args.len() {

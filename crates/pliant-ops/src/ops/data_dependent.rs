@@ -1,4 +1,4 @@
-//! Operators with results whose shape depends on values. They are packed functions of the VM.
+//! Operators whose results have a shape that depends on values. They are lowered to packed functions of the VM.
 
 use pliant_ir::DType;
 use pliant_ir::relax::TypeData;

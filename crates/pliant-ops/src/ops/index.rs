@@ -168,7 +168,7 @@ const MAX_STEP: i64 = 1 << 48;
 /// A bound beyond the size of any tensor, as in "to the end".
 const BEYOND_ANY_SIZE: i64 = 1 << 62;
 
-/// First index and length by NumPy's rules: negative bounds count from the end, and all bounds are clipped.
+/// The first index and the length of a slice by NumPy's rules: negative bounds count from the end, and all bounds are clipped.
 fn axis_slice(
     ctx: &mut InferCtx<'_>,
     axis: usize,
@@ -244,7 +244,7 @@ fn check_inbound(
     Ok(())
 }
 
-/// The bound relative to the start.
+/// Converts a bound that may count from the end to one that counts from the start.
 fn from_start(ctx: &mut InferCtx<'_>, b: Sym, dim: Sym) -> Sym {
     let zero = ctx.func.syms.int(0);
     match size_proofs::at_most(ctx.func, zero, b) {
@@ -257,7 +257,7 @@ fn from_start(ctx: &mut InferCtx<'_>, b: Sym, dim: Sym) -> Sym {
     }
 }
 
-/// The bound clipped to `low ..= dim + high`. A bound that is provably in range does not change.
+/// Clips a bound to `low ..= dim + high`. A bound that is provably in range does not change.
 fn clip(ctx: &mut InferCtx<'_>, b: Sym, dim: Sym, low: i64, high: i64) -> Sym {
     let (low, high) = (ctx.func.syms.int(low), ctx.func.syms.int(high));
     let max = ctx.func.syms.add(dim, high);

@@ -142,7 +142,7 @@ fn te_same(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     Ok(vec![te::compute(x.shape().to_vec(), "T_same", |i| x.at(i))])
 }
 
-/// Whether an operand is present. An empty tuple counts as absent, too.
+/// Whether operand `i` is present. An empty tuple counts as absent, too.
 fn is_operand_present(ctx: &InferCtx<'_>, i: usize) -> bool {
     ctx.has_operand(i)
         && !matches!(ctx.operand_type(i), TypeData::Tuple(fields) if fields.is_empty())

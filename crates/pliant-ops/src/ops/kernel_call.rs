@@ -79,7 +79,7 @@ fn infer(ctx: &mut InferCtx<'_>) -> InferResult {
     Ok(ty)
 }
 
-/// An error about an operand.
+/// Creates an error about operand `at` of the kernel.
 fn operand_error(
     ctx: &InferCtx<'_>,
     call: &KernelCall,
@@ -90,7 +90,7 @@ fn operand_error(
     ctx.error(format!("operand {operand} of kernel {kernel} {what}"))
 }
 
-/// Checks the data type, the rank and the axes of a tensor against the declaration of its operand.
+/// Checks the data type, the rank and the axes of a tensor against the declaration of the kernel's operand.
 fn check_operand(
     ctx: &InferCtx<'_>,
     call: &KernelCall,
@@ -195,7 +195,7 @@ fn check_sizes(
     Ok(())
 }
 
-/// The names of an operand's dims.
+/// The names of the dims of operand `at`.
 fn dims(call: &KernelCall, at: usize) -> &'static [&'static str] {
     match call.kernel.operands[at].dims {
         Dims::Fixed(dims) => dims,
@@ -206,7 +206,7 @@ fn dims(call: &KernelCall, at: usize) -> &'static [&'static str] {
     }
 }
 
-/// Lowers to one statement that calls the kernel.
+/// Lowers the call to a stage with one statement, which calls the kernel.
 fn te_call_kernel(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let call = decode_call(&ctx.infer())?;
     let tensors = (0..ctx.args.len()).map(|i| ctx.tensor(i)).collect::<Result<Vec<_>, _>>()?;

@@ -1,5 +1,5 @@
-//! Matrix products. Each is lowered to a single reduction block, `C[.., i, j] += A[.., i, k] * B[.., k, j]`, which schedules
-//! recognise.
+//! Matrix products. Each is lowered to a single reduction block, `C[.., i, j] += A[.., i, k] * B[.., k, j]`, which the schedules
+//! of loop functions recognise.
 
 pub mod einsum;
 
@@ -88,7 +88,7 @@ fn infer_matmul(ctx: &mut InferCtx<'_>) -> InferResult {
     Ok(ctx.tensor_type(Some(dims), None, dtype))
 }
 
-/// The size of the contracted dim.
+/// The size of the contracted dim, which both operands must share.
 fn contracted_size(ctx: &mut InferCtx<'_>, p: Sym, q: Sym) -> Result<Sym, InferError> {
     shared_dim(ctx, p, q).ok_or_else(|| {
         let (p, q) = (ctx.dim_text(p), ctx.dim_text(q));

@@ -136,7 +136,7 @@ fn infer_reshape(ctx: &mut InferCtx<'_>) -> InferResult {
     Ok(ctx.tensor_type(Some(dims), None, t.dtype))
 }
 
-/// Infers the size written as -1, and rejects provably incompatible shapes.
+/// Infers the size of a reshape that is written as -1, and rejects provably incompatible shapes.
 fn infer_open_dim(
     ctx: &mut InferCtx<'_>,
     old: &[Sym],
@@ -217,14 +217,14 @@ fn infer_squeeze(ctx: &mut InferCtx<'_>) -> InferResult {
     }
 }
 
-/// The axes to squeeze that are not known to have size 1 and must be checked at run time.
+/// The axes to be squeezed that are not known to have size 1 and must be checked at run time.
 pub fn squeezed_axes_to_check(ctx: &mut InferCtx<'_>) -> Result<Vec<usize>, InferError> {
     let Some(dims) = ctx.tensor(0)?.dims else { return Ok(Vec::new()) };
     let axes = ctx.axes("axis", dims.len())?.unwrap_or_default();
     Ok(axes.into_iter().filter(|&k| ctx.func.syms.as_int(dims[k]) != Some(1)).collect())
 }
 
-/// Lowers to a view if all dropped dims are known to be 1. Otherwise, the loop function checks them.
+/// Lowers a squeeze to a view if all dropped dims are known to be 1. Otherwise, the loop function checks them.
 fn te_squeeze(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let unproved = squeezed_axes_to_check(&mut ctx.infer())?;
     if unproved.is_empty() {
@@ -251,8 +251,8 @@ fn te_squeeze(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     Ok(vec![out])
 }
 
-/// The same elements in row-major order. Common leading dims keep their indices. The other indices are computed from the linear
-/// index over the remaining dims.
+/// Lowers a reshape, which keeps the elements in row-major order. Common leading dims keep their indices. The other indices are
+/// computed from the linear index over the remaining dims.
 pub(super) fn te_view(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let (from, to) = (ctx.dims(0)?, ctx.out_dims(0)?);
     let x = ctx.tensor(0)?;

@@ -107,12 +107,12 @@ fn infer_dequantize(ctx: &mut InferCtx<'_>) -> InferResult {
 /// The scale or zero point: a scalar (per-tensor), or a vector along the axis (per-channel). A vector of size 1 is broadcast.
 struct QuantParameter {
     value: Value,
-    /// The condition that its size is 1, if that is unknown at compile time.
+    /// The condition that the size is 1, if that is unknown at compile time.
     one: Option<Expr>,
 }
 
 impl QuantParameter {
-    /// Operand `i`. If its size is not proved to be valid, a check is added to `checks`.
+    /// Reads the parameter from operand `i`. If the size is not proved to be valid, a check is added to `checks`.
     fn read(
         ctx: &mut LegalizeCtx<'_>,
         i: usize,
@@ -141,7 +141,7 @@ impl QuantParameter {
         Ok(QuantParameter { value: ctx.value(i)?, one: Some(one) })
     }
 
-    /// The value for the element at the given indices.
+    /// The parameter for the element of the data at the given indices.
     fn at(&self, i: &[Expr], axis: usize) -> Expr {
         let along = || i.get(axis).cloned().unwrap_or_else(|| te::int(0));
         match (self.value.shape(), &self.one) {

@@ -7,7 +7,7 @@ pub(super) const MIN_CHUNK_ELEMENTS: i64 = 2048;
 
 /// The rows of a tensor along an axis, and the loops over them.
 pub(super) struct RowLoops {
-    /// The dims except the axis.
+    /// The dims of the tensor except the axis.
     other_dims: Vec<Expr>,
     axis: usize,
     /// The number of elements of a row.
@@ -27,8 +27,8 @@ impl RowLoops {
         [&row[..self.axis], std::slice::from_ref(k), &row[self.axis..]].concat()
     }
 
-    /// Emits a parallel loop over all rows. `scratch` allocates the buffers of a chunk. `body` receives them and the row's indices
-    /// in the other dims.
+    /// Emits a parallel loop over all rows. `scratch` allocates the buffers of each chunk of rows. `body` receives these buffers
+    /// and the indices of a row in the other dims.
     pub(super) fn for_each_row<S>(
         &self,
         b: &mut Body,

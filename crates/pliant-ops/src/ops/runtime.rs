@@ -165,7 +165,7 @@ pub static DECLS: &[OpDecl] = &[
     .impure(),
 ];
 
-/// The result type is the explicit type of the call.
+/// The type rule of operators whose result type is explicit in the call.
 fn infer_explicit(ctx: &mut InferCtx<'_>) -> InferResult {
     Ok(match *ctx.ty_args {
         [] => ctx.func.intern(TypeData::Any),
@@ -190,7 +190,8 @@ fn infer_packed_inplace(ctx: &mut InferCtx<'_>) -> InferResult {
     infer_inplace(ctx, &inputs)
 }
 
-/// Returns the explicit type, after checking `inplace_indices`: each output has the index of an input of a compatible type, or -1.
+/// The type rule of in-place calls: the explicit result type. `inplace_indices` is checked to hold, for each output, the index of
+/// an input of a compatible type, or -1.
 fn infer_inplace(ctx: &mut InferCtx<'_>, inputs: &[Type]) -> InferResult {
     let whole = infer_explicit(ctx)?;
     let outputs = match ctx.func.types.get(whole) {
@@ -240,7 +241,8 @@ fn infer_unit(ctx: &mut InferCtx<'_>) -> InferResult {
     Ok(ctx.unit_type())
 }
 
-/// The captured values are the last arguments of the function. The remaining parameters are those of the closure.
+/// The type rule of `make_closure`. The captured values are the last arguments of the function, so the closure has the other
+/// parameters.
 fn infer_make_closure(ctx: &mut InferCtx<'_>) -> InferResult {
     let captured = match ctx.operand_type(1) {
         TypeData::Tuple(fields) => Some(fields.len()),
@@ -280,7 +282,8 @@ fn infer_make_closure(ctx: &mut InferCtx<'_>) -> InferResult {
     Ok(ctx.func.intern(data))
 }
 
-/// The explicit type, or else the closure's result type for these arguments. Rejects provably incompatible arguments.
+/// The type rule of closure calls: the explicit result type, or else the closure's result type for these arguments. Rejects
+/// provably incompatible arguments.
 fn infer_invoke(ctx: &mut InferCtx<'_>) -> InferResult {
     let args = match ctx.operand_type(1) {
         TypeData::Tuple(fields) => Some(fields.to_vec()),
@@ -365,8 +368,8 @@ fn te_shape_to_tensor(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     })])
 }
 
-/// Adds run-time checks that no size is negative and that the number of elements fits 64 bits. They are needed for a stage that
-/// only depends on the sizes of a tensor, because the tensor itself is then never computed.
+/// Adds run-time checks that no size is negative and that the number of elements fits 64 bits. A stage that only depends on the
+/// sizes of a tensor needs them, because the tensor itself is then never computed.
 fn with_size_checks(ctx: &mut LegalizeCtx<'_>, mut stage: te::Tensor, dims: &[Sym]) -> te::Tensor {
     let op = ctx.decl.name;
     let zero = ctx.func.syms.int(0);

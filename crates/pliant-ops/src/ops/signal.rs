@@ -44,7 +44,7 @@ pub static DECLS: &[OpDecl] = &[
     .onnx(&["STFT"]),
 ];
 
-/// The size in operand `i`; `None` if it is unknown.
+/// The positive size in operand `i`; `None` if it is unknown.
 fn size_operand(ctx: &InferCtx<'_>, i: usize) -> Result<Option<Sym>, InferError> {
     let size = match ctx.sizes(i)?.dims.as_deref() {
         Some(&[one]) => one,
@@ -122,7 +122,7 @@ fn infer_dft(ctx: &mut InferCtx<'_>) -> InferResult {
     Ok(ctx.tensor_type(Some(dims), None, t.dtype))
 }
 
-/// A call of the DFT kernel for transforms of this length.
+/// Starts a call of the DFT kernel for transforms of this length. The operands are still missing.
 fn transform<'a>(length: &Expr, (onesided, inverse): (bool, bool)) -> te::KernelCall<'a> {
     te::KernelCall::new(&KERNEL)
         .attr("length", std::slice::from_ref(length))
@@ -148,7 +148,7 @@ fn te_dft(ctx: &mut LegalizeCtx<'_>) -> TeResult {
 
 // ---- stft ----
 
-/// The length of a frame; `None` if it is unknown.
+/// The length of a frame of the STFT; `None` if it is unknown.
 fn frame_length(ctx: &mut InferCtx<'_>) -> Result<Option<Sym>, InferError> {
     let explicit = if ctx.has_operand(3) { size_operand(ctx, 3)? } else { None };
     if !ctx.has_operand(2) {

@@ -122,7 +122,7 @@ fn convert_positions(positions: Tensor, dtype: DType) -> Tensor {
     te::compute(shape, positions.name().clone(), |i| te::cast(&positions.at(i), dtype))
 }
 
-/// Sorts along an axis; returns the elements, or their positions.
+/// Lowers a sort along an axis. The result is the elements, or their positions if `positions` is set.
 fn te_sorted(ctx: &mut LegalizeCtx<'_>, name: &str, positions: bool) -> TeResult {
     let (x, dtype) = (ctx.tensor(0)?, ctx.out_dtype(0)?);
     let infer = ctx.infer();
@@ -254,7 +254,7 @@ fn infer_median(ctx: &mut InferCtx<'_>) -> InferResult {
     Ok(ctx.func.intern(TypeData::Tuple([values, positions].into())))
 }
 
-/// The rank of the median of a row. Emits an assertion that rows are not empty, unless there are no rows.
+/// The rank of the median in a sorted row. Emits an assertion that rows are not empty, unless there are no rows.
 fn median_rank(b: &mut Body, shape: &[Expr], axis: usize) -> Expr {
     let some = te::gt(&shape[axis], &te::int(0));
     let others = shape.iter().enumerate().filter(|(k, _)| *k != axis);

@@ -216,7 +216,7 @@ pub fn accumulator(dtype: DType) -> DType {
     }
 }
 
-/// Reduces the elements. Sums and products are accumulated in the type of [`accumulator`] and converted at the end.
+/// Lowers a reduction. Sums and products are accumulated in the type of [`accumulator`] and converted at the end.
 fn te_reduce(ctx: &mut LegalizeCtx<'_>, name: &str, reducer: Reducer) -> TeResult {
     let x = ctx.value(0)?;
     let axes = ReductionAxes::from_attrs(ctx, x.shape())?;
@@ -261,8 +261,8 @@ fn mean(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     Ok(vec![te::compute(axes.out_shape(), "T_mean", |i| te::cast(&(sum.at(i) / count), dtype))])
 }
 
-/// The mean squared distance from the mean. It is computed in two passes, because the mean of squares minus the squared mean loses
-/// precision.
+/// Lowers a variance, the mean squared distance from the mean, to which `finish` is applied. The variance is computed in two
+/// passes, because the mean of squares minus the squared mean loses precision.
 fn te_variance(ctx: &mut LegalizeCtx<'_>, name: &str, finish: fn(&Expr) -> Expr) -> TeResult {
     let x = ctx.value(0)?;
     let axes = ReductionAxes::from_attrs(ctx, x.shape())?;
@@ -295,7 +295,7 @@ fn argmin(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     te_arg_reduce(ctx, "T_argmin", "min")
 }
 
-/// The index of the extreme element along an axis or in the flattened tensor.
+/// Lowers argmax and argmin: the index of the extreme element along an axis or in the flattened tensor.
 fn te_arg_reduce(ctx: &mut LegalizeCtx<'_>, name: &str, kind: &str) -> TeResult {
     let x = ctx.value(0)?;
     let axes = ReductionAxes::from_attrs(ctx, x.shape())?;

@@ -156,7 +156,7 @@ fn sign(x: &Expr) -> Expr {
     te::select(&te::gt(x, &constant(0)), &constant(1), &negative)
 }
 
-/// A classification of floats, such as whether a value is NaN. For integers, the result is the constant `integers`.
+/// Lowers a classification of floats, such as whether a value is NaN. For integers, the result is the constant `integers`.
 fn classify(x: &Expr, f: fn(&Expr) -> Expr, integers: bool) -> Expr {
     if x.ty().dtype.is_float() { f(x) } else { te::bool_const(integers) }
 }

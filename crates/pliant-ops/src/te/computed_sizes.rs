@@ -15,18 +15,19 @@ use super::sym_conversion::{VarMap, to_sym};
 use super::tensor::{Check, Tensor, TensorOp};
 use super::traversal::{free_vars, post_order};
 
-/// Bounds: the number of bits of the size of a dim, and of the number of elements of a tensor in memory.
+/// The assumed maximum number of bits of the size of a dim. The next constant is that of the number of elements of a tensor in
+/// memory.
 const SIZE_BITS: u32 = 40;
 const MEMORY_BITS: u32 = 47;
 
 /// The maximum number of bits of a size that needs no overflow check.
 const MAX_UNCHECKED_BITS: u32 = 61;
 
-/// A bound for sizes computed in float64. A size of smaller magnitude fits in 64 bits.
+/// A size whose float64 value is of smaller magnitude than this bound fits in 64 bits.
 const FITS_BELOW: f64 = (1u64 << 62) as f64;
 
-/// The checks that the dims of results and the extents of reductions are at least 0 and fit in 64 bits, where this is not proved.
-/// Variables and the dims of operands are valid sizes.
+/// The checks that dims of results and extents of reductions are at least 0 and fit in 64 bits, for those sizes of which this is
+/// not proved. Variables and the dims of operands are valid sizes.
 pub(crate) fn checks(args: &[Tensor], stages: &[Tensor]) -> Vec<Check> {
     let mut collector = CheckCollector {
         arena: SymArena::new(),
@@ -59,9 +60,9 @@ pub(crate) fn checks(args: &[Tensor], stages: &[Tensor]) -> Vec<Check> {
 struct CheckCollector {
     arena: SymArena,
     vars: VarMap,
-    /// Sizes that need no check: sizes of operands and sizes that already have a check.
+    /// The sizes that need no check: sizes of operands, and sizes that already have a check.
     known: FxHashSet<Sym>,
-    /// The factors of the number of elements of each operand.
+    /// For each operand, the factors whose product is its number of elements.
     operands: Vec<Vec<Sym>>,
 }
 
@@ -157,12 +158,12 @@ fn float_of(value: f64) -> Expr {
     const_of(value, DType::Float64)
 }
 
-/// Whether a size is computed and may exceed 64 bits: it is neither a constant nor the size of an operand.
+/// Whether a size must be checked because it is computed: it is neither a constant nor the size of an operand.
 pub(crate) fn is_computed(size: &Expr) -> bool {
     !matches!(size.kind(), ExprKind::Int(_) | ExprKind::Var(_))
 }
 
-/// A size computed in float64, which does not wrap around.
+/// Converts the computation of a size to float64, which does not wrap around.
 pub(crate) fn in_float(e: &Expr) -> Expr {
     match e.kind() {
         ExprKind::Int(v) => float_of(*v as f64),

@@ -1,4 +1,4 @@
-//! Conversion of stages made of statements. Each becomes one opaque block of the loop function.
+//! Converts stages made of statements. Each becomes one opaque block of the loop function.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use super::extern_stage::{Extern, Stmt, exprs_of, for_each};
 use super::tensor::{Tensor, TensorOp};
 use super::traversal::post_order;
 
-/// The variables that the statements define.
+/// The variables that the statements of a stage define.
 pub(super) fn defined_vars(stage: &Extern) -> Vec<Var> {
     let mut vars = Vec::new();
     for_each(&stage.body, &mut |s| match s {
@@ -23,8 +23,8 @@ pub(super) fn defined_vars(stage: &Extern) -> Vec<Var> {
     vars
 }
 
-/// Rejects reductions, accesses with a wrong number of indices, stores to tensors that are not buffers of the stage, and
-/// expressions with too many terms when written out.
+/// Rejects stages that cannot become a block: those with reductions, accesses with a wrong number of indices, stores to tensors
+/// that are not buffers of the stage, and expressions with too many terms when written out as a tree.
 pub(super) fn validate(stage: &Extern) -> Result<(), TeError> {
     let name = &stage.name;
     let mut stage_buffers: FxHashSet<&Tensor> = stage.outs.iter().collect();
@@ -108,7 +108,7 @@ impl PrimFuncCreator<'_> {
         Ok(allocs)
     }
 
-    /// The stage as a block without axes.
+    /// Converts a stage to a block without axes.
     pub(super) fn extern_stage(&mut self, stage: &Extern) -> tir::Stmt {
         let body = self.statements(&stage.body);
         let block = BlockData {

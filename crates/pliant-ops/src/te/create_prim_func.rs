@@ -28,8 +28,8 @@ use super::traversal::{fold, free_vars, post_order, substitute, tree_and_nodes};
 /// so an expression that shares its parts at each level (`e = e * e`) would take exponential time.
 pub const MAX_TERMS: u64 = 100_000;
 
-/// The number of terms allowed for each distinct node. A long chain of distinct nodes is large without sharing, and its cost is
-/// proportional to its size.
+/// An expression may exceed [`MAX_TERMS`] up to this number of terms per distinct node. A long chain of distinct nodes is large
+/// without sharing, and its cost is proportional to its size.
 const TERMS_PER_NODE: u64 = 8;
 
 /// An argument of the function under construction.
@@ -68,10 +68,11 @@ pub struct CreatedPrimFunc {
     pub size_params: Vec<Var>,
 }
 
-/// Dims of placeholders that the stages assume to be equal to other sizes. The loop function checks this before anything else.
+/// Dims of placeholders that the stages assume to be equal to other sizes. The loop function checks this assumption before
+/// anything else.
 #[derive(Clone, Debug, Default)]
 pub struct AssumedDims {
-    /// The dims that such placeholders have as arguments.
+    /// The dims that these placeholders have as arguments.
     pub declared: FxHashMap<Tensor, Vec<Expr>>,
     /// Checks that the declared dims are equal to the assumed ones.
     pub checks: Vec<Check>,
@@ -93,7 +94,7 @@ pub fn create_prim_func(args: &[Arg]) -> Result<PrimFunc, TeError> {
     create_prim_func_with_vars(args).map(|c| c.func)
 }
 
-/// [`create_prim_func`] that also returns the variables that became parameters.
+/// As [`create_prim_func`], but also returns the size variables that became parameters.
 ///
 /// # Errors
 /// As for [`create_prim_func`].
@@ -101,7 +102,7 @@ pub fn create_prim_func_with_vars(args: &[Arg]) -> Result<CreatedPrimFunc, TeErr
     create_prim_func_assuming(args, &AssumedDims::default())
 }
 
-/// [`create_prim_func_with_vars`] for placeholders whose dims are assumed to be equal to other sizes.
+/// As [`create_prim_func_with_vars`], for placeholders whose dims are assumed to be equal to other sizes.
 ///
 /// # Errors
 /// As for [`create_prim_func`].
@@ -132,7 +133,7 @@ pub fn create_prim_func_assuming(
     Ok(CreatedPrimFunc { func: create.f, size_params })
 }
 
-/// All tensors that the roots are computed from, including the roots. Producers come first.
+/// All tensors from which the roots are computed, including the roots. Producers come first.
 pub(crate) fn stages_of(roots: &[Tensor]) -> Vec<Tensor> {
     let (mut order, mut done) = (Vec::new(), FxHashSet::default());
     let mut stack: Vec<(Tensor, bool)> = roots.iter().rev().map(|t| (t.clone(), false)).collect();
@@ -152,7 +153,7 @@ pub(crate) fn stages_of(roots: &[Tensor]) -> Vec<Tensor> {
     order
 }
 
-/// The placeholders that the tensors are computed from.
+/// The placeholders from which tensors are computed.
 pub fn placeholders_of(outputs: &[Tensor]) -> Vec<Tensor> {
     stages_of(outputs).into_iter().filter(Tensor::is_placeholder).collect()
 }
@@ -224,7 +225,7 @@ fn validate_stage(t: &Tensor, stage: &Compute) -> Result<(), TeError> {
 pub(super) const ADVICE_STAGE: &str = "make the shared part a te.compute stage of its own";
 const ADVICE_VARIABLE: &str = "pass the shared part as a variable of its own";
 
-/// Rejects a stage with an expression that has too many terms when written out.
+/// Rejects a stage with an expression that has too many terms when written out as a tree.
 fn check_stage_term_counts(t: &Tensor, stage: &Compute) -> Result<(), TeError> {
     let value = || format!("the value of stage '{}'", t.name());
     let range = || format!("the range of an axis of stage '{}'", t.name());
@@ -247,7 +248,7 @@ fn check_stage_term_counts(t: &Tensor, stage: &Compute) -> Result<(), TeError> {
     Ok(())
 }
 
-/// Rejects an expression that has too many terms when written out.
+/// Rejects an expression that has too many terms when written out as a tree.
 pub(super) fn check_term_count(
     e: &Expr,
     what: impl Fn() -> String,
@@ -327,7 +328,8 @@ fn free_size_vars(
     size_params
 }
 
-/// The function under construction, with the mapping of the tensor expressions' variables and tensors to its own.
+/// The function under construction, with the mapping of variables and tensors of the tensor expressions to its own variables and
+/// buffers.
 pub(super) struct PrimFuncCreator<'a> {
     pub(super) f: PrimFunc,
     pub(super) vars: FxHashMap<Var, tir::Var>,
@@ -379,7 +381,7 @@ impl PrimFuncCreator<'_> {
         buffer
     }
 
-    /// A size over the variables of the function.
+    /// Converts a size to an expression over the variables of the function.
     pub(super) fn size(&mut self, e: &Expr) -> tir::Expr {
         let mut memo = FxHashMap::default();
         self.expr(e, &mut memo)
@@ -474,7 +476,7 @@ impl PrimFuncCreator<'_> {
         Ok(self.close_nest(nest, t.name().clone(), reads, vec![write], init, body))
     }
 
-    /// The initial store and the updated value of a reduction.
+    /// The initial store of a reduction, and the value after each update.
     fn reduction(
         &mut self,
         buffer: tir::Buffer,
@@ -500,7 +502,7 @@ impl PrimFuncCreator<'_> {
         (init, value)
     }
 
-    /// Creates the loop variables and the axes of the block.
+    /// Creates the loop variables and the block axes for the axes of a stage.
     fn open_nest(&mut self, axes: &[&IterVar]) -> LoopNest {
         let mut nest = LoopNest::default();
         for axis in axes {
@@ -517,7 +519,7 @@ impl PrimFuncCreator<'_> {
         nest
     }
 
-    /// Wraps the body in the block and its loops.
+    /// Wraps a body in the block and the loops of a nest.
     fn close_nest(
         &mut self,
         nest: LoopNest,
@@ -552,7 +554,7 @@ impl PrimFuncCreator<'_> {
         stmt
     }
 
-    /// The elements that the expressions read, each once, in order of appearance.
+    /// The buffer elements that the expressions read, each once, in order of appearance.
     fn regions(&mut self, roots: &[&Expr], nest: &LoopNest) -> Vec<BufferRegion> {
         let mut loads = Vec::new();
         for root in roots {
@@ -576,13 +578,13 @@ impl PrimFuncCreator<'_> {
         regions
     }
 
-    /// [`expr`](Self::expr) for a temporary expression, which is kept alive as long as the memo.
+    /// Converts a temporary expression, which is kept alive as long as the memo (see [`expr`](Self::expr)).
     fn expr_kept_alive(&mut self, e: Expr, nest: &mut LoopNest) -> tir::Expr {
         nest.kept_alive.push(e.clone());
         self.expr(&e, &mut nest.memo)
     }
 
-    /// Converts an expression to the function's own variables and buffers.
+    /// Converts an expression to the function's own variables and buffers. `memo` holds the converted nodes by their addresses.
     pub(super) fn expr(&mut self, e: &Expr, memo: &mut FxHashMap<usize, tir::Expr>) -> tir::Expr {
         let result: Result<tir::Expr, std::convert::Infallible> =
             fold(e, memo, |e, args: &[tir::Expr]| Ok(self.node(e, args)));
@@ -617,7 +619,7 @@ impl PrimFuncCreator<'_> {
     }
 }
 
-/// The loops and axes of one block.
+/// The loops and axes around one block.
 #[derive(Default)]
 struct LoopNest {
     loops: Vec<(tir::Var, tir::Expr, tir::Expr)>,

@@ -103,11 +103,11 @@ pub struct IterVar {
     pub min: Expr,
     /// The number of values.
     pub extent: Expr,
-    /// Spatial for an axis of the output, reduce for an axis of a reduction.
+    /// Whether the axis is one of the output (spatial) or of a reduction (reduce).
     pub kind: IterKind,
 }
 
-/// How a reduction combines two values, and its initial value.
+/// How a reduction combines two values, and from which value it starts.
 #[derive(Clone, Debug)]
 pub enum Reducer {
     /// A sum that starts from 0.
@@ -135,7 +135,7 @@ pub struct CustomReducer {
     pub identity: Expr,
 }
 
-/// A reduction. It may occur only at the top of a stage's body.
+/// A reduction of the values of an expression. It may occur only at the top of a stage's body.
 #[derive(Clone, Debug)]
 pub struct Reduce {
     /// How values are combined.
@@ -148,7 +148,7 @@ pub struct Reduce {
     pub init: Option<Expr>,
 }
 
-/// A scalar expression. Cloning shares it.
+/// A scalar expression. Clones share the same node.
 #[derive(Clone, Debug)]
 pub struct Expr(Arc<Node>);
 

@@ -106,7 +106,7 @@ pub fn cast(e: &Expr, ty: impl Into<Ty>) -> Expr {
     }
 }
 
-/// A float constant rounded to its type, because the literal may be more precise.
+/// Rounds a float constant to its type, because the literal may be more precise.
 fn rounded(v: f64, dtype: DType) -> f64 {
     match dtype {
         DType::Float16 => round_to_f16(v).to_f64(),
@@ -168,7 +168,7 @@ pub fn binary_as_written(op: BinOp, a: &Expr, b: &Expr) -> Expr {
     node(op, a, b)
 }
 
-/// The operands converted to the type that the operator takes.
+/// Converts the operands of an operator to the type that the operator takes.
 fn operands(op: BinOp, a: &Expr, b: &Expr) -> (Expr, Expr) {
     let (a, b) = match_types(a, b);
     match op {
@@ -545,7 +545,7 @@ pub fn fma(a: &Expr, b: &Expr, c: &Expr) -> Expr {
     call(Intrin::Fma, vec![a, b, c])
 }
 
-/// The node with other operands, rebuilt by the folding constructors. The node itself if no operand changes.
+/// Rebuilds a node with other operands, with the functions that fold constants. Returns the node itself if no operand changes.
 pub(super) fn with_children(e: &Expr, children: &[Expr]) -> Expr {
     if e.children().iter().zip(children).all(|(old, new)| old.same_as(new)) {
         return e.clone();
@@ -618,7 +618,7 @@ pub fn min(source: &Expr, axes: &[IterVar]) -> Expr {
     reduce(Reducer::Min, source, axes, None)
 }
 
-/// A reducer from a commutative and associative function of two values and its neutral value.
+/// Creates a reducer from a commutative and associative function of two values and its neutral value.
 pub fn comm_reducer(identity: Expr, combine: impl FnOnce(&Expr, &Expr) -> Expr) -> Reducer {
     let (lhs, rhs) = (Var::new("x", identity.ty()), Var::new("y", identity.ty()));
     let result = combine(&lhs.expr(), &rhs.expr());

@@ -201,7 +201,7 @@ pub struct Body {
 pub struct Cell(Tensor);
 
 impl Cell {
-    /// The value at the statement that contains this expression.
+    /// The value of this scalar at the statement that contains the returned expression.
     pub fn get(&self) -> Expr {
         self.0.at(&[int(0)])
     }
@@ -220,12 +220,12 @@ impl Body {
         self.stmts
     }
 
-    /// A loop over `0 .. extent`.
+    /// Emits a loop over `0 .. extent`.
     pub fn for_(&mut self, name: &str, extent: &Expr, write: impl FnOnce(&mut Body, &Expr)) {
         self.push_for(name, extent, ForKind::Serial, write);
     }
 
-    /// A parallel loop. Its iterations must be independent, and each should be large enough to be scheduled on a thread.
+    /// Emits a parallel loop. Its iterations must be independent, and each should be large enough to be scheduled on a thread.
     pub fn parallel(&mut self, name: &str, extent: &Expr, write: impl FnOnce(&mut Body, &Expr)) {
         self.push_for(name, extent, ForKind::Parallel, write);
     }
@@ -242,7 +242,7 @@ impl Body {
         self.stmts.push(Stmt::For { var, extent: cast(extent, Ty::I64), kind, body });
     }
 
-    /// Loops over all indices of a shape. The last index varies fastest.
+    /// Emits loops over all indices of a shape. The last index varies fastest.
     pub fn for_each(&mut self, shape: &[Expr], write: impl FnOnce(&mut Body, &[Expr])) {
         let vars: Vec<Var> = (0..shape.len()).map(|k| Var::size(format!("i{k}"))).collect();
         let indices: Vec<Expr> = vars.iter().map(Var::expr).collect();
@@ -254,7 +254,7 @@ impl Body {
         self.stmts.extend(body);
     }
 
-    /// Loops over axes. The last axis varies fastest. The body receives the expression for each axis's variable.
+    /// Emits loops over axes. The last axis varies fastest. The body receives the expression for each axis's variable.
     pub fn for_axes(
         &mut self,
         axes: &[IterVar],
@@ -267,7 +267,7 @@ impl Body {
         });
     }
 
-    /// Emits the value of a stage's formula. A reduction becomes loops that update a mutable scalar.
+    /// Emits the computation of a stage's formula and returns its value. A reduction becomes loops that update a mutable scalar.
     pub fn value(&mut self, formula: &Expr) -> Expr {
         let ExprKind::Reduce(r) = formula.kind() else { return formula.clone() };
         let dtype = r.source.ty().dtype;
@@ -280,17 +280,17 @@ impl Body {
         total.get()
     }
 
-    /// Repeats while the condition holds.
+    /// Emits a loop that repeats while the condition holds.
     pub fn while_(&mut self, cond: &Expr, write: impl FnOnce(&mut Body)) {
         self.stmts.push(Stmt::While(cast(cond, Ty::BOOL), nested(write)));
     }
 
-    /// Executes statements if the condition holds.
+    /// Emits statements that are executed if the condition holds.
     pub fn if_(&mut self, cond: &Expr, then: impl FnOnce(&mut Body)) {
         self.if_else(cond, then, |_| {});
     }
 
-    /// Executes `then` if the condition holds, and `other` if it does not.
+    /// Emits two lists of statements: `then` is executed if the condition holds, and `other` if it does not.
     pub fn if_else(
         &mut self,
         cond: &Expr,
@@ -305,7 +305,7 @@ impl Body {
         }
     }
 
-    /// Computes a value once, at this statement, and names it.
+    /// Emits a statement that computes a value once and names it. Returns the named value.
     pub fn let_(&mut self, name: &str, value: &Expr) -> Expr {
         if matches!(value.kind(), ExprKind::Int(_) | ExprKind::Float(_) | ExprKind::Var(_)) {
             return value.clone();
@@ -315,37 +315,38 @@ impl Body {
         var.expr()
     }
 
-    /// A scratch buffer with undefined contents.
+    /// Allocates a scratch buffer with undefined contents.
     pub fn alloc(&mut self, name: &str, shape: &[Expr], dtype: DType) -> Tensor {
         let scratch = placeholder(shape.to_vec(), dtype, name);
         self.stmts.push(Stmt::Alloc(scratch.clone()));
         scratch
     }
 
-    /// A mutable scalar with an initial value.
+    /// Allocates a mutable scalar with an initial value.
     pub fn cell(&mut self, name: &str, first: &Expr) -> Cell {
         let cell = Cell(self.alloc(name, &[int(1)], first.ty().dtype));
         self.set(&cell, first);
         cell
     }
 
-    /// Assigns a value to a mutable scalar.
+    /// Emits an assignment to a mutable scalar.
     pub fn set(&mut self, cell: &Cell, value: &Expr) {
         self.store(&cell.0, &[int(0)], value);
     }
 
-    /// Writes an element. The value is converted to the buffer's type.
+    /// Emits a store to an element. The value is converted to the buffer's type.
     pub fn store(&mut self, to: &Tensor, indices: &[Expr], value: &Expr) {
         let indices = indices.iter().map(|i| cast(i, Ty::I64)).collect();
         self.stmts.push(Stmt::Store(to.clone(), indices, cast(value, to.dtype())));
     }
 
-    /// Evaluates a call for its side effects.
+    /// Emits the evaluation of a call for its side effects.
     pub fn evaluate(&mut self, call: Expr) {
         self.stmts.push(Stmt::Evaluate(call));
     }
 
-    /// Fails at run time if the condition does not hold. The following statements may rely on it.
+    /// Emits an assertion, which fails at run time if the condition does not hold. The following statements may rely on the
+    /// condition.
     pub fn assert(&mut self, cond: &Expr, message: impl Into<Arc<str>>) {
         self.stmts.push(Stmt::Assert(cast(cond, Ty::BOOL), message.into()));
     }

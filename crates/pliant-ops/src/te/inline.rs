@@ -1,4 +1,4 @@
-//! Inlining of injective stages into their readers, so that a chain of formulas needs no temporaries.
+//! Inlines injective stages into their readers, so that a chain of formulas needs no temporaries.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -12,8 +12,9 @@ use super::traversal::{fold, substitute, tree_size};
 /// formulas that read the previous stage twice would double in size at each stage.
 const MAX_INLINED: u64 = 4_000;
 
-/// The outputs after inlining every stage that has no reduction and no check and is not an output itself. Each reader recomputes
-/// the stages that it inlines, so use this for cheap formulas. A stage remains if its readers would become too large.
+/// Inlines every stage that has no reduction and no check and is not an output itself, and returns the rewritten outputs. Each
+/// reader recomputes the stages that it inlines, so use this for cheap formulas. A stage remains if its readers would become too
+/// large.
 pub fn inline_injective(outputs: &[Tensor]) -> Vec<Tensor> {
     let outputs_kept: FxHashSet<&Tensor> = outputs.iter().collect();
     let mut rewritten: FxHashMap<Tensor, RewrittenStage> = FxHashMap::default();
@@ -41,8 +42,8 @@ struct RewrittenStage {
 
 type RewrittenStages = FxHashMap<Tensor, RewrittenStage>;
 
-/// [`inline_below`] with the largest of several bounds on the size of inlined formulas for which the result stays within
-/// [`MAX_INLINED`].
+/// Inlines stages into an expression with [`inline_below`]. The bound on the size of each inlined formula is lowered until the
+/// result has at most [`MAX_INLINED`] terms.
 fn inline_into(e: &Expr, rewritten: &RewrittenStages, outputs_kept: &FxHashSet<&Tensor>) -> Expr {
     let mut max_terms = MAX_INLINED;
     loop {
@@ -54,8 +55,8 @@ fn inline_into(e: &Expr, rewritten: &RewrittenStages, outputs_kept: &FxHashSet<&
     }
 }
 
-/// The expression with loads of injective stages replaced by the formulas, and loads of other stages redirected to the rewritten
-/// stages. Formulas of more than `max_terms` terms are not inlined.
+/// Replaces loads of injective stages by their formulas, and redirects loads of other stages to the rewritten stages. Formulas of
+/// more than `max_terms` terms are not inlined.
 fn inline_below(
     e: &Expr,
     rewritten: &RewrittenStages,

@@ -10,7 +10,7 @@ use super::expr::Expr;
 use super::expr_builders::{call_typed, const_of, int, string};
 use super::tensor_view::TensorView;
 
-/// A call of a library kernel under construction.
+/// A call of a library kernel under construction, as a statement of a stage.
 pub struct KernelCall<'a> {
     kernel: &'static Kernel,
     operands: Vec<Option<TensorView<'a>>>,
@@ -18,7 +18,7 @@ pub struct KernelCall<'a> {
 }
 
 impl<'a> KernelCall<'a> {
-    /// A call without operands, with the defaults of the attributes.
+    /// Starts a call without operands, with the defaults of the attributes.
     pub fn new(kernel: &'static Kernel) -> Self {
         let defaults = kernel.attrs.iter().flat_map(|attr| {
             let value = match attr.default {
@@ -53,7 +53,7 @@ impl<'a> KernelCall<'a> {
         }
     }
 
-    /// Sets the numbers of an attribute. A choice is represented by its index, a bool by 0 or 1.
+    /// Sets the values of an attribute. A choice is represented by its index, a bool by 0 or 1.
     ///
     /// # Panics
     /// If the kernel has no attribute of that name, or its list has another length.
@@ -77,7 +77,7 @@ impl<'a> KernelCall<'a> {
         self.numbers(attr, &numbers)
     }
 
-    /// Sets an attribute to numbers in the representation of [`pliant_ir::relax::kernel_call::KernelCall`].
+    /// Sets an attribute to numbers, which represent its value as in [`pliant_ir::relax::kernel_call::KernelCall`].
     ///
     /// # Panics
     /// If the kernel has no attribute of that name, or its list has another length.
@@ -100,7 +100,7 @@ impl<'a> KernelCall<'a> {
         self.attr(name, &[int(index as i64)])
     }
 
-    /// The call as an expression, which is evaluated for its side effects.
+    /// Ends the construction. The returned call is evaluated for its side effects.
     ///
     /// # Panics
     /// If a required operand or attribute is missing.

@@ -10,7 +10,8 @@ use super::sym_conversion::simplify;
 use super::tensor::{Compute, Tensor};
 use super::traversal::fold;
 
-/// The maximum number of pairs of a subexpression and its condition that are distinguished.
+/// The maximum number of distinct pairs of a subexpression and the condition under which it is evaluated. Beyond it, reads count
+/// as unconditional.
 const MAX_CONDITIONS: usize = 4096;
 
 /// A read of a state, or of an intermediate stage, at a step that is not proved to be computed already.
@@ -19,12 +20,14 @@ pub(super) struct UnprovedRead {
     step: Expr,
     /// The condition under which the value is read. `None` if it is always read.
     condition: Option<Expr>,
-    /// Whether reads of the step that is being computed are valid. They are for intermediate stages, which are computed in order.
+    /// Whether the read may access the step that is being computed. It may read intermediate stages there, because they are
+    /// computed in order.
     same_step: bool,
 }
 
 impl UnprovedRead {
-    /// The condition that the step has been computed when the reader computes step `t`. Intermediate stages begin at step `first`.
+    /// The condition that the read step has been computed when the reader computes step `t`. Intermediate stages begin at step
+    /// `first`.
     pub(super) fn is_available(&self, t: &Expr, first: &Expr) -> Expr {
         let is_earlier = match self.same_step {
             true => and(&le(first, &self.step), &le(&self.step, t)),
@@ -37,7 +40,7 @@ impl UnprovedRead {
     }
 }
 
-/// The constant distance between the step read and the reader's own step, or `None` if it is not constant.
+/// The constant distance from the reader's own step to the step that is read, or `None` if the distance is not constant.
 pub(super) fn distance(stage: &Compute, at: &[Expr]) -> Option<i64> {
     simplify(&(at.first()? - &stage.axes[0].var.expr())).as_int()
 }
@@ -45,7 +48,7 @@ pub(super) fn distance(stage: &Compute, at: &[Expr]) -> Option<i64> {
 /// The reads of a stage that must be checked at run time, and the reduction axes of the stage.
 pub(super) type UnprovedReads<'s> = (Vec<UnprovedRead>, &'s [IterVar]);
 
-/// The [`UnprovedReads`] of a stage.
+/// Finds the reads of a stage that must be checked at run time.
 pub(super) fn unproved_reads<'s>(
     stage: &'s Compute,
     states: &[Tensor],

@@ -15,7 +15,7 @@ use super::traversal::fold;
 pub struct VarMap {
     to_te: FxHashMap<SymVar, Var>,
     to_sym: FxHashMap<Var, SymVar>,
-    /// The variables that represent whole terms.
+    /// The variables that represent whole terms of symbolic integers.
     named: FxHashMap<Sym, Var>,
     terms: FxHashMap<Var, Sym>,
 }
@@ -52,7 +52,8 @@ impl VarMap {
         sym
     }
 
-    /// Creates a variable with this name that replaces the term wherever it occurs in the argument of [`from_sym`].
+    /// Creates a variable with this name that represents the term: [`from_sym`] replaces each occurrence of the term by the
+    /// variable.
     pub fn name_term(&mut self, term: Sym, name: &str) {
         if !self.named.contains_key(&term) {
             let var = Var::size(name);
@@ -87,8 +88,8 @@ impl VarMap {
     }
 }
 
-/// An integer expression over size variables as a symbolic integer. `None` if it contains floats, tensor elements or other
-/// intrinsics. A new symbol is created for a variable that has none.
+/// Converts an integer expression over size variables to a symbolic integer. `None` if the expression contains floats, tensor
+/// elements or other intrinsics. A new symbol is created for a variable that has none.
 pub fn to_sym(arena: &mut SymArena, expr: &Expr, vars: &mut VarMap) -> Option<Sym> {
     let mut memo = FxHashMap::default();
     fold(expr, &mut memo, |e, args: &[Sym]| sym_node(arena, e, args, vars).ok_or(())).ok()

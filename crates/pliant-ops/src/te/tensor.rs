@@ -94,7 +94,7 @@ impl Tensor {
         &self.0.op
     }
 
-    /// The formula stage, if the tensor is computed by one.
+    /// The compute stage that defines the tensor; `None` for placeholders and for stages made of statements.
     pub fn as_compute(&self) -> Option<&Compute> {
         match &self.0.op {
             TensorOp::Compute(c) => Some(c),

@@ -13,7 +13,7 @@ pub struct TensorView<'a> {
     tensor: &'a Tensor,
     offset: Expr,
     dims: Vec<Expr>,
-    /// In elements.
+    /// The strides, in elements.
     strides: Vec<Expr>,
     /// Whether the dims and strides are those of the tensor.
     whole: bool,

@@ -1,6 +1,6 @@
 //! Reductions of several values at once, such as the largest element together with its index.
 //!
-//! A computed stage has one formula, so such a reduction is a stage made of statements: loops that update mutable scalars.
+//! A compute stage has one formula, so such a reduction is a stage made of statements: loops that update mutable scalars.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ pub struct TupleReducer {
 }
 
 impl TupleReducer {
-    /// A reducer from a function and its neutral values. The types of the values are those of the neutral values.
+    /// Creates a reducer from a function and its neutral values, whose types are the types of the values.
     ///
     /// # Errors
     /// If the function returns another number of values.
@@ -65,7 +65,7 @@ impl TupleReducer {
 pub struct TupleReduction {
     /// How tuples of values are combined.
     pub reducer: Arc<TupleReducer>,
-    /// The values.
+    /// The values to be reduced.
     pub source: Vec<Expr>,
     /// The axes that are reduced.
     pub axes: Vec<IterVar>,

@@ -1,5 +1,5 @@
-//! Calls of operators whose operands are written as text: `float32(n, 4)`, `float32[3]` (a rank), `float32?`, `?`, `int(n + 1)`,
-//! `shape(n, 4)`, `<float32(2), float32(3)>` (a tuple).
+//! Creates calls of operators whose operands are written as text: `float32(n, 4)`, `float32[3]` (a rank), `float32?`, `?`, `int(n
+//! + 1)`, `shape(n, 4)`, `<float32(2), float32(3)>` (a tuple).
 
 use std::collections::HashMap;
 
@@ -24,7 +24,7 @@ impl Calls {
         self.builder.func_mut()
     }
 
-    /// A product, sum or difference of names and numbers, evaluated from left to right: `n * 4 + 1`.
+    /// Parses a product, sum or difference of names and numbers, evaluated from left to right: `n * 4 + 1`.
     pub fn dim(&mut self, text: &str) -> Sym {
         let mut words = text.split_whitespace();
         let mut acc = self.atom(words.next().expect("a dim"));
@@ -106,7 +106,7 @@ impl Calls {
         self.func().var_expr(var)
     }
 
-    /// `op(args, attrs)`.
+    /// Creates the call `op(args, attrs)`.
     pub fn call(&mut self, op: &str, args: &[&str], attrs: &Attrs) -> Result<Expr, InferError> {
         use pliant_ir::OpRegistry;
         let args: Vec<Expr> = args.iter().map(|a| self.arg(a)).collect();
@@ -116,7 +116,7 @@ impl Calls {
     }
 }
 
-/// The type of `op(args, attrs)` as text, or the error.
+/// The type of `op(args, attrs)` as text, or the error message.
 #[allow(dead_code, reason = "not every test file asks for types as text")]
 pub fn infer(op: &str, args: &[&str], attrs: &Attrs) -> Result<String, String> {
     let mut calls = Calls::new();

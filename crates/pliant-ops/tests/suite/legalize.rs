@@ -12,7 +12,7 @@ use pliant_ops::{
     register_user_op, registry, te,
 };
 
-/// The loop function of a call.
+/// Lowers a call and returns its loop function.
 fn tir(
     op: &str,
     args: &[&str],

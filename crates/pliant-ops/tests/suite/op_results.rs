@@ -203,7 +203,8 @@ fn intrin(i: Intrin, args: &[f64]) -> f64 {
     }
 }
 
-/// Runs `op` over operands whose types are given as text, with these inputs. Sizes that only the output defines come from `outs`.
+/// Runs `op` over operands whose types are given as text, with these inputs, and returns the outputs. Sizes that only the output
+/// defines come from `outs`.
 fn run(
     op: &str,
     args: &[&str],
@@ -253,7 +254,7 @@ fn run(
     Ok(f.buffer_map.values().skip(inputs.len()).map(|b| m.buffers[b].clone()).collect())
 }
 
-/// The only output of the operator.
+/// Runs an operator and returns the elements of its only output.
 fn one(op: &str, args: &[&str], attr_text: &str, inputs: &[Array], out: &[i64]) -> Vec<f64> {
     let mut outs = run(op, args, attr_text, inputs, &[out]).unwrap_or_else(|e| panic!("{op}: {e}"));
     assert_eq!(outs.len(), 1);

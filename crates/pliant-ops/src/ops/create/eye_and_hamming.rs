@@ -48,7 +48,7 @@ fn integer_operand(ctx: &InferCtx<'_>, i: usize) -> Result<Option<Sym>, InferErr
     }
 }
 
-/// A size that is not provably negative.
+/// The size in operand `i`; `None` if it is unknown. Rejects a provably negative size.
 fn size_operand(ctx: &InferCtx<'_>, i: usize) -> Result<Option<Sym>, InferError> {
     let size = integer_operand(ctx, i)?;
     match size.and_then(|s| ctx.func.syms.as_int(s)) {

@@ -74,18 +74,19 @@ fn te_col2im(ctx: &mut LegalizeCtx<'_>) -> TeResult {
 
 /// The patches of one image.
 struct Patches<'a> {
-    /// All patches.
+    /// The patches of all images.
     x: &'a Tensor,
     window: &'a Window,
-    /// The size of the image.
+    /// The size of the image in each spatial dim.
     size: &'a [Expr],
-    /// The index of the image.
+    /// The index of the image in the first dim of `x`.
     plane: &'a [Expr],
 }
 
 impl Patches<'_> {
-    /// Loops over the patch positions in the remaining dims. For the element `within` each patch, calls `add` with its index in the
-    /// image and its value. `positions` and `index` hold the patch position and the image index in the preceding dims.
+    /// Loops over all patches that cover the image with their element at `within`, and calls `add` with the position of that
+    /// element in the image and its value. Recursive over the spatial dims: `positions` and `index` hold the patch's and the
+    /// element's position in the preceding dims.
     fn add(
         &self,
         b: &mut Body,

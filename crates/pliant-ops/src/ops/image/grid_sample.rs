@@ -113,7 +113,7 @@ fn sample_batch(ctx: &mut InferCtx<'_>, dims: &[Sym], grid: &[Sym]) -> Result<Sy
         .ok_or_else(|| ctx.error(format!("the batches differ: {}", operand_types(ctx))))
 }
 
-/// A pixel position and its weight; no weight means 1.
+/// The position of a pixel, and its weight; no weight means 1.
 type WeightedPosition = (Expr, Option<Expr>);
 
 /// Maps grid coordinates to pixel positions along one axis of the image.
@@ -170,7 +170,7 @@ impl GridAxis<'_> {
         }
     }
 
-    /// The pixels that contribute to a position, as floats, with their weights.
+    /// The pixels, as float positions, that contribute to the sample at coordinate `g`, with their weights.
     fn pixels(&self, g: &Expr) -> Vec<WeightedPosition> {
         let x = self.pixel_position(g);
         match self.sample_attrs.method {
@@ -245,8 +245,8 @@ fn te_sample(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     })])
 }
 
-/// One of the pixels along an image axis that contribute to an element of the result. The tensors have one element per grid
-/// position; all channels share them.
+/// A tap of the interpolation along one image axis: a pixel that contributes to an element of the result. The tensors have one
+/// element per grid position, which all channels share.
 struct Pixel {
     index: Tensor,
     /// Whether the index is inside the image.
@@ -255,13 +255,13 @@ struct Pixel {
 }
 
 impl Pixel {
-    /// The pixel's index, clamped to the image.
+    /// The index of the pixel, clamped to the image.
     fn clamped_index(&self, at: &[Expr], size: &Expr) -> Expr {
         te::maximum(&te::int(0), &te::minimum(&self.index.at(at), &(size - 1)))
     }
 }
 
-/// The pixels along axis `k` of the image.
+/// The taps of the interpolation along axis `k` of the image.
 fn pixels(
     sample_attrs: &SampleAttrs,
     (x, grid): (&Tensor, &Tensor),

@@ -83,7 +83,7 @@ struct ResizeAttrs {
     alpha: f64,
     exclude_outside: bool,
     extrapolation_value: f64,
-    /// The ratio of the sizes of result and data for each dim, if it is not their quotient.
+    /// For each dim, the ratio of the size of the result to that of the data, if it is given rather than computed from the sizes.
     scales: Option<Vec<f64>>,
 }
 
@@ -216,7 +216,7 @@ impl ResizeAttrs {
         scaled_length && self.mode != "tf_half_pixel_for_nn"
     }
 
-    /// How the library kernel sees the images, if it supports this resizing.
+    /// The layout of the images for the library kernel; `None` if the kernel does not support this resizing.
     fn kernel_images(&self, from: DType, to: DType) -> Option<Images> {
         let is_averaged = matches!(from, DType::Float32 | DType::Float16 | DType::BFloat16);
         let is_supported = self.mode != TF_CROP_AND_RESIZE
@@ -302,7 +302,8 @@ impl ResizeAttrs {
         SourceElements { position, from: from.clone(), base, weights }
     }
 
-    /// Cubic weights. If requested, elements outside are excluded and the other weights are normalised.
+    /// The weights of cubic interpolation. If requested, elements outside of the data are excluded and the other weights are
+    /// normalised.
     fn cubic(
         &self,
         base: &Tensor,
@@ -445,7 +446,7 @@ fn te_resize(ctx: &mut LegalizeCtx<'_>, n: usize) -> TeResult {
     Ok(vec![checked(out)])
 }
 
-/// The weighted sum of the neighbours of element `i` along some axes. Without weights, the nearest element.
+/// The weighted sum of the neighbours of element `i` along some axes. If an axis has no weights, its nearest element is taken.
 fn weighted_sum(
     read: &dyn Fn(&[Expr]) -> Expr,
     i: &[Expr],

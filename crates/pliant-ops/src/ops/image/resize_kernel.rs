@@ -1,4 +1,5 @@
-//! Resizing by the library kernel: the positions and weights of the neighbors along both axes, and the call.
+//! Resizes images with the library kernel: computes the positions and weights of the neighbours along both axes, and calls the
+//! kernel.
 
 use pliant_kernel_api::kernels::resize::KERNEL;
 use pliant_tensor::DType;
@@ -6,17 +7,17 @@ use pliant_tensor::DType;
 use super::resize::SourceElements;
 use crate::te::{self, Body, Expr, KernelCall, Tensor, TensorView};
 
-/// How the kernel sees images with this layout; `None` if it does not support the layout.
+/// The layouts of images that the library kernel for resizing supports.
 #[derive(Clone, Copy)]
 pub(super) enum Images {
-    /// Each channel is an image.
+    /// The channels precede the rows and columns, so each channel is a separate image.
     ChannelsFirst,
-    /// A pixel has several channels.
+    /// The channels follow the rows and columns, so each pixel has several adjacent values.
     ChannelsLast,
 }
 
 impl Images {
-    /// The kind of images whose rows, columns and channels are these dims of four.
+    /// The layout of a tensor of rank 4 whose spatial axes and channel axis are given; `None` if the kernel does not support it.
     pub(super) fn of_axes(spatial: &[usize], channels: usize) -> Option<Images> {
         match (spatial, channels) {
             ([2, 3], _) => Some(Images::ChannelsFirst),
@@ -33,17 +34,17 @@ impl Images {
     }
 }
 
-/// The neighbors along one axis.
+/// The neighbours along one axis of the images.
 pub(super) struct Axis<'a> {
     pub source: &'a SourceElements,
-    /// The size of the result.
+    /// The size of the axis in the result.
     pub size: &'a Expr,
     /// Whether the elements of the axis are copied.
     pub is_copied: bool,
 }
 
 impl Axis<'_> {
-    /// Writes the positions of the neighbors and, unless each result has one neighbor, their weights.
+    /// Writes the positions of the neighbours and, unless each result has only one neighbour, their weights.
     fn tables(&self, b: &mut Body, name: &str) -> (Tensor, Option<Tensor>) {
         let weights = if self.is_copied { &[] } else { self.source.weights.as_slice() };
         let taps = weights.len().max(1);
@@ -73,7 +74,7 @@ impl Axis<'_> {
     }
 }
 
-/// Resizes images by the kernel. The checks are asserted first.
+/// Creates the stage that asserts `checks` and then resizes images with the library kernel.
 pub(super) fn resized(
     x: &Tensor,
     shape: &[Expr],

@@ -138,7 +138,7 @@ fn te_gather_elements(ctx: &mut LegalizeCtx<'_>) -> TeResult {
 
 // ---- gather_nd ----
 
-/// The number of dims that an index tuple addresses: the last dim of indices.
+/// The number of dims that an index tuple addresses: the size of the last dim of indices.
 pub(super) fn index_tuple_len(
     ctx: &mut InferCtx<'_>,
     indices: &TensorTy,

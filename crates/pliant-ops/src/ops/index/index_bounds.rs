@@ -10,13 +10,13 @@ use pliant_tensor::{CheckFailure, DType};
 
 use crate::te::{self, Body, Check, Expr};
 
-/// The index clamped to `0 .. size`.
+/// Clamps an index to `0 .. size`.
 pub fn clamp(index: &Expr, size: &Expr) -> Expr {
     te::maximum(&te::minimum(index, &(size - 1)), &te::int(0))
 }
 
-/// An index of any integer type as int64. A uint64 index that exceeds int64 becomes the largest int64, so that it is out of range
-/// instead of negative.
+/// Converts an index of any integer type to int64. A uint64 index that exceeds int64 becomes the largest int64, so that it is out
+/// of range instead of negative.
 pub fn as_int64(index: &Expr) -> Expr {
     if index.ty().dtype != DType::UInt64 {
         return te::cast(index, te::Ty::I64);
@@ -24,13 +24,14 @@ pub fn as_int64(index: &Expr) -> Expr {
     te::cast(&te::minimum(index, &te::int_of(i64::MAX, DType::UInt64)), te::Ty::I64)
 }
 
-/// The index as int64, with negative indices normalised, clamped to `0 .. size`.
+/// Converts an index to int64, counts a negative index from the end, and clamps the result to `0 .. size`.
 pub fn normalize(index: &Expr, size: &Expr) -> Expr {
     let index = as_int64(index);
     clamp(&te::select(&te::lt(&index, &te::int(0)), &(&index + size), &index), size)
 }
 
-/// The condition that the index is in `-size .. size`, with the values that its message shows, and the message.
+/// The condition that an index is in `-size .. size` and its error message. The condition also holds the values that the message
+/// shows.
 pub fn range_condition(op: &str, index: &Expr, axis: usize, size: &Expr) -> (Expr, Arc<str>) {
     let position = as_int64(index);
     let cond = te::and(&te::ge(&position, &-size), &te::lt(&position, size));

@@ -8,7 +8,7 @@ use super::super::statistical::accumulator;
 use super::index_bounds;
 use crate::te::{self, Body, Expr, Tensor};
 
-/// Writes one update. Its arguments are the indices in the result and in the updates.
+/// A function that writes one update, given the indices of an element in the result and in the updates.
 type WriteUpdate<'a> = dyn Fn(&mut Body, &[Expr], &[Expr]) + 'a;
 
 /// Combines one element of the result with an update by the reduction.
@@ -26,28 +26,29 @@ fn apply_update(b: &mut Body, to: &Tensor, at: &[Expr], update: &Expr, reduction
     b.store(to, at, &new);
 }
 
-/// The updates of a scatter.
+/// The updates of a scatter, and how they can be split into parallel parts.
 pub(super) struct ScatterUpdates<'a> {
     /// The dims of the updates.
     pub(super) shape: &'a [Expr],
-    /// The number of leading dims. Each index tuple of these dims has a target in the result; the remaining dims are those of the
-    /// row that is written there.
+    /// The number of leading dims of the updates. Each index tuple of these dims selects a row of the updates, which is written
+    /// to one position of the result. The remaining dims are those of the row.
     pub(super) lead: usize,
     /// The dim, if any, whose index is also an index in the result. Updates with different indices in this dim write different
     /// elements.
     pub(super) split: Option<usize>,
-    /// Checks of the operands.
+    /// The run-time checks of the operands.
     pub(super) checks: &'a [te::Check],
 }
 
-/// Maximum number of parts into which an inner dim is split. Each part reads the targets of all rows.
+/// Maximum number of parallel parts into which an inner dim of the updates is split. It is limited because every part reads the
+/// index tuples of all rows again.
 const MAX_INNER_PARTS: i64 = 8;
 
-/// The number of 4-byte elements in a cache line: the minimum width of a part of a row.
+/// The number of 4-byte elements in a cache line: the minimum width of a parallel part of a row.
 const CACHE_LINE_ELEMENTS: i64 = 16;
 
 impl ScatterUpdates<'_> {
-    /// The first dim of a row whose size is not 1.
+    /// The first dim after the `lead` leading ones whose size is not 1.
     pub(super) fn row_dim(shape: &[Expr], lead: usize) -> Option<usize> {
         (lead..shape.len()).find(|&k| !shape[k].is_const(1))
     }
@@ -65,8 +66,9 @@ impl ScatterUpdates<'_> {
         te::ceildiv(&step, &line) * line
     }
 
-    /// Loops over the updates in row-major order, and in parallel over parts of the split dim. `target` returns the leading indices
-    /// in the result for the leading indices of an update. `write` receives the complete indices in the result and in the updates.
+    /// Loops over the updates in row-major order, and in parallel over parts of the split dim. `target` returns the leading
+    /// indices in the result for the leading indices of an update. `write` writes one element; it receives the complete indices
+    /// in the result and in the updates.
     fn for_each_update(
         &self,
         b: &mut Body,
@@ -85,8 +87,8 @@ impl ScatterUpdates<'_> {
         });
     }
 
-    /// The loops of one part of [`for_each_update`](Self::for_each_update). `part` has the split dim, its first index and the
-    /// number of indices.
+    /// Emits the loops of one part of [`for_each_update`](Self::for_each_update). `part` has the split dim, the part's first
+    /// index in this dim, and the number of its indices.
     fn updates_part(
         &self,
         b: &mut Body,
@@ -118,7 +120,8 @@ impl ScatterUpdates<'_> {
     }
 }
 
-/// The statements of a scatter: the checks, a copy of the data, the updates, and the division by the counts for a mean.
+/// The statements of a scatter: the checks, a copy of the data, the updates, and for a mean the division by the number of
+/// updates.
 pub(super) fn scatter(
     name: &str,
     data: &Tensor,

@@ -55,7 +55,7 @@ enum DimReduction {
     SummedIfOne,
 }
 
-/// How each dim of data is reduced, aligned at the right.
+/// Decides how each dim of data is reduced. The dims of data and target are aligned at the right.
 fn dim_reductions(
     ctx: &mut InferCtx<'_>,
     from: &[Sym],

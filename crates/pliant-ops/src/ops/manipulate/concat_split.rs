@@ -130,7 +130,8 @@ fn infer_concat(ctx: &mut InferCtx<'_>) -> InferResult {
     Ok(ctx.tensor_type(Some(dims), None, dtype))
 }
 
-/// The operands of `concat`, flattened if there is no axis. Their dims except `axis` are assumed to be those of the result, `out`.
+/// Reads the operands of `concat`, flattened if there is no axis. The dims of the operands except `axis` are assumed to be those
+/// of the result, `out`.
 fn joined_parts(ctx: &mut LegalizeCtx<'_>, out: &[Sym], axis: Option<usize>) -> TeResult {
     let parts = ctx.fields_with_dims(0, |_, part_dims| match axis {
         Some(axis) => {
@@ -185,15 +186,15 @@ fn te_concat(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     })])
 }
 
-/// Maximum number of parts among which one expression selects, if the selection is made once per row. The start of each part is the
-/// sum of all previous sizes.
+/// Maximum number of parts for which one expression selects the part of an element, if the selection is made once per row. The
+/// start of each part is the sum of all previous sizes, so the expression grows with the number of parts.
 pub(super) const MAX_SELECTED_PARTS: usize = 64;
 
 /// As [`MAX_SELECTED_PARTS`], for the last axis, where the selection is made for each element.
 const MAX_SELECTED_PARTS_LAST_AXIS: usize = 8;
 
-/// Copies parts one after another, with constant code size per part. Rows over the dims before the axis are copied in parallel. If
-/// there are no such dims, the elements of each part are.
+/// Copies parts one after another, with constant code size per part. The rows over the dims before the axis are copied in
+/// parallel. If there are no such dims, the elements of each part are copied in parallel.
 fn concat_sequentially(parts: &[Tensor], shape: &[Expr], axis: usize) -> Vec<Tensor> {
     te::extern_("T_concat", &[(shape.to_vec(), parts[0].dtype())], |b, out| {
         let size = b.let_("size", &shape[axis]);
@@ -262,7 +263,7 @@ fn split_parts(ctx: &mut InferCtx<'_>, dim: Sym) -> Result<Option<SplitParts>, I
     Ok(Some(SplitParts { parts: parts_between(ctx, &indices, dim), unproved_indices }))
 }
 
-/// The parts between indices, which are clipped to the axis.
+/// The parts between split indices, which are clipped to the axis.
 fn parts_between(ctx: &mut InferCtx<'_>, indices: &[Sym], dim: Sym) -> Vec<(Sym, Sym)> {
     let (mut parts, mut begin) = (Vec::new(), ctx.func.syms.int(0));
     for &index in indices {
@@ -289,7 +290,8 @@ fn part_size(ctx: &mut InferCtx<'_>, begin: Sym, end: Sym) -> Sym {
     }
 }
 
-/// Splits into `k` parts: each has `ceil(n / k)` elements, and the last ones have the remainder or are empty.
+/// Splits an axis of size `dim` into `sections` parts of `ceil(dim / sections)` elements. The last parts have the remainder or
+/// are empty.
 fn equal_parts(ctx: &mut InferCtx<'_>, sections: Sym, dim: Sym) -> Result<SplitParts, InferError> {
     let Some(count) = ctx.func.syms.as_int(sections) else {
         return Err(unknown_part_count_error(ctx));

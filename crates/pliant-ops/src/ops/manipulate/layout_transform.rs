@@ -1,8 +1,8 @@
 //! layout_transform: moves elements by an index map.
 //!
 //! The map is a string such as `lambda i, j: (j // 4, i, j % 4)`. It may contain sums, differences and products of indices and
-//! constants, and quotients and remainders by constants. The new shape follows from its value at the last indices, where each
-//! expression must have its maximum.
+//! constants, and quotients and remainders by constants. The new shape follows from the value of the map at the last indices,
+//! where each expression must have its maximum.
 
 use pliant_ir::Sym;
 use pliant_ir::op::InferError;
@@ -44,7 +44,7 @@ struct IndexMap {
     outputs: Vec<IndexExpr>,
 }
 
-/// Maximum nesting depth of expressions.
+/// Maximum nesting depth of the expressions in an index map.
 const MAX_DEPTH: usize = 64;
 
 struct IndexMapParser<'t> {
@@ -54,7 +54,7 @@ struct IndexMapParser<'t> {
     depth: usize,
 }
 
-/// Names, numbers and operators; `None` if there is anything else.
+/// Splits the text of an index map into names, numbers and operators; `None` if it contains anything else.
 fn tokens(text: &str) -> Option<Vec<&str>> {
     let (mut out, mut rest) = (Vec::new(), text.trim_start());
     while let Some(c) = rest.chars().next() {
@@ -214,7 +214,8 @@ fn index_map(ctx: &InferCtx<'_>, rank: Option<usize>) -> Result<IndexMap, InferE
     Ok(IndexMap { inputs, outputs })
 }
 
-/// The maximum value of an expression, which it has at the maximum indices. A remainder is at most the divisor minus 1.
+/// The maximum value of an expression of an index map, which it has at the maximum indices. A remainder is at most the divisor
+/// minus 1.
 fn max_value(ctx: &mut InferCtx<'_>, node: &IndexExpr, max_indices: &[Sym]) -> Sym {
     match node {
         IndexExpr::Index(k) => max_indices[*k],

@@ -72,7 +72,7 @@ fn te_flip(ctx: &mut LegalizeCtx<'_>) -> TeResult {
 
 // ---- stack ----
 
-/// The position of the new axis.
+/// The position of the axis that `stack` adds.
 fn new_axis(ctx: &InferCtx<'_>, ndim: usize) -> Result<usize, InferError> {
     ctx.axis("axis", ndim + 1)
 }
@@ -121,7 +121,7 @@ fn te_stack(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     })])
 }
 
-/// Copies parts one after another, with constant code size per part.
+/// Copies the parts of a `stack` one after another, with constant code size per part.
 fn stack_sequentially(parts: &[Tensor], shape: &[Expr], axis: usize) -> Vec<Tensor> {
     te::extern_("T_stack", &[(shape.to_vec(), parts[0].dtype())], |b, out| {
         for (k, part) in parts.iter().enumerate() {

@@ -177,7 +177,7 @@ fn infer_softplus(ctx: &mut InferCtx<'_>) -> InferResult {
     infer_unary_float(ctx)
 }
 
-/// Computed as `max(x, 0) + log1p(exp(-|x|))`, so that no exponential overflows.
+/// Lowers softplus as `max(x, 0) + log1p(exp(-|x|))`, so that no exponential overflows.
 fn te_softplus(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let infer = ctx.infer();
     let (beta, threshold) = (infer.float("beta")?, infer.float("threshold")?);

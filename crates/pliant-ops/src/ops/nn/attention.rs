@@ -69,7 +69,7 @@ enum CausalMask {
     BottomRight,
 }
 
-/// The attributes: the scale and the masks.
+/// The attributes of attention: the scale and the masks.
 struct AttentionAttrs {
     scale: Option<f64>,
     causal: CausalMask,
@@ -95,7 +95,7 @@ fn attention_attrs(ctx: &InferCtx<'_>) -> Result<AttentionAttrs, InferError> {
     Ok(AttentionAttrs { scale, causal, window })
 }
 
-/// The sizes of queries, keys and values. Sizes that must be equal are assumed to be, unless they provably differ.
+/// The sizes of queries, keys and values. Sizes that must be equal are assumed to be equal, unless they provably differ.
 struct AttentionSizes {
     batch: Sym,
     len: Sym,
@@ -253,8 +253,8 @@ impl Attention {
         te::cast(&t.at(&at.map(Expr::clone)), self.acc_dtype)
     }
 
-    /// The stages of the attention. For the indices (batch, head, query, key), `bias` returns the addend of the score, and
-    /// `is_visible` whether the query sees the key.
+    /// Creates the stages of the attention. For the indices (batch, head, query, key), `bias` returns the addend of the score,
+    /// and `is_visible` whether the query attends to the key.
     fn output(
         &self,
         bias: impl Fn(&[Expr]) -> Option<Expr>,
@@ -317,8 +317,8 @@ impl Attention {
     }
 }
 
-/// Whether the masks let the query at position `i` of a sequence see the key at position `j`. `extra_keys` is the number of keys
-/// minus the number of queries.
+/// Whether the masks let the query at position `i` of a sequence attend to the key at position `j`. `extra_keys` is the number of
+/// keys minus the number of queries.
 fn is_visible(attention_attrs: &AttentionAttrs, i: &Expr, j: &Expr, extra_keys: &Expr) -> Expr {
     let last_visible = match attention_attrs.causal {
         CausalMask::No => return te::bool_const(true),
@@ -356,7 +356,8 @@ fn te_attention(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     ))
 }
 
-/// The sequences of queries or keys: the start of each one, and the sequence to which each position belongs.
+/// The sequences of queries or keys, which are packed into one dim: the start of each sequence, and the sequence to which each
+/// position belongs.
 struct Sequences {
     starts: Tensor,
     sequence_of: Tensor,

@@ -66,7 +66,7 @@ impl Layouts {
     /// Reads the layouts from the attributes and checks them against the operands' ranks.
     ///
     /// # Errors
-    /// If one is not a layout, or an operand has another rank.
+    /// If an attribute is not a layout, or an operand has another rank.
     pub fn read(ctx: &InferCtx<'_>, n: usize) -> Result<Layouts, InferError> {
         let data = Layout::read(ctx, "data_layout", "NC", n)?;
         let filter = Layout::read(ctx, "kernel_layout", "OI", n)?;
@@ -89,7 +89,7 @@ pub fn conv_dtype(ctx: &InferCtx<'_>) -> Result<Option<DType>, InferError> {
     }
 }
 
-/// The number of groups, at least 1.
+/// The number of groups of a convolution, at least 1.
 ///
 /// # Errors
 /// If it is less than 1.

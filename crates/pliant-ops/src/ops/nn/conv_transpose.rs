@@ -58,7 +58,7 @@ pub static DECLS: &[OpDecl] = &[
     conv_op!("conv3d_transpose", 3, "NCDHW", "IODHW"),
 ];
 
-/// The output padding at the end of each dim. It must be less than the larger of stride and dilation.
+/// The output padding of each spatial dim, which is added at its end. It must be less than the larger of stride and dilation.
 fn output_padding(ctx: &InferCtx<'_>, window: &Window, n: usize) -> Result<Vec<i64>, InferError> {
     let extra = ctx.ints("output_padding", n, 0)?;
     for (k, &e) in extra.iter().enumerate() {
@@ -168,7 +168,7 @@ fn te_transpose(ctx: &mut LegalizeCtx<'_>, n: usize) -> TeResult {
     Ok(vec![te_converted(conv, dtype)])
 }
 
-/// The data with `stride - 1` zeros between its elements, and padded with zeros as far as the windows extend.
+/// Inserts `stride - 1` zeros between the elements of the data, and pads the result with zeros as far as the windows extend.
 fn upsample_with_zeros(
     x: &Tensor,
     axes: &[usize],

@@ -1,4 +1,5 @@
-//! Group and instance normalisation. Statistics are computed over axes and either over the channels of a group or for each channel.
+//! Group and instance normalisation. The statistics are computed over the normalised axes, and either over all channels of a
+//! group or separately for each channel.
 
 use pliant_ir::Sym;
 use pliant_ir::op::DimTrait;
@@ -111,18 +112,19 @@ fn te_group(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     Ok(vec![check.map_or(out.clone(), |c| out.with_check(ctx.size_check(c)))])
 }
 
-/// Sums over groups. There is one sum for each index of the kept axes, where the index of the channel axis is that of the group.
+/// Sums over the normalised axes of the data and the channels of each group. The sums have one dim for each axis that is not
+/// normalised; that of the channel axis counts the groups.
 struct GroupSums {
     shape: Vec<Expr>,
     axes: Vec<usize>,
     channel: usize,
-    /// The number of groups, and the number of channels in each. If `channels_per_group` is 1, each channel is a group.
+    /// The number of groups. The next field is the number of channels in each group; if it is 1, each channel is a group.
     groups: Expr,
     channels_per_group: Expr,
 }
 
 impl GroupSums {
-    /// The axes that are not reduced. The channel axis is among them.
+    /// The axes that are not normalised. The channel axis is among them.
     fn kept_axes(&self) -> Vec<usize> {
         (0..self.shape.len()).filter(|a| !self.axes.contains(a)).collect()
     }
@@ -175,7 +177,7 @@ impl GroupSums {
     }
 }
 
-/// Normalises the data over groups of channels, or over each channel separately. `grouped` has the number of groups and the
+/// Normalises the data over groups of channels, or over each channel separately. `grouped` holds the number of groups and the
 /// channels per group.
 fn normalize(
     ctx: &mut LegalizeCtx<'_>,

@@ -88,8 +88,8 @@ pub(super) fn check_param(
 
 // ---- lowering ----
 
-/// The data, the normalised axes, and the parameters. The dims of the parameters are assumed to be those of the data, which the
-/// loop function checks.
+/// Reads the data, the normalised axes, and the parameters. The dims of the parameters are assumed to be those of the data, which
+/// the loop function checks.
 fn norm_operands(
     ctx: &mut LegalizeCtx<'_>,
 ) -> Result<(Value, Vec<usize>, Vec<Value>), LegalizeError> {

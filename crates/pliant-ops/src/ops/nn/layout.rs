@@ -14,17 +14,18 @@ pub fn spatial(n: usize) -> &'static str {
     &"DHW"[3 - n..]
 }
 
-/// A permutation of dims.
+/// The order of a tensor's dims, as one letter per dim.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout {
     letters: String,
 }
 
 impl Layout {
-    /// The layout in an attribute. It consists of the letters in `first` (such as `NC`) and the spatial letters, in any order.
+    /// Reads a layout from an attribute. The layout consists of the letters in `first` (such as `NC`) and the spatial letters, in
+    /// any order.
     ///
     /// # Errors
-    /// If it does not consist of these letters.
+    /// If the layout does not consist of these letters.
     pub fn read(
         ctx: &InferCtx<'_>,
         key: &str,
@@ -60,7 +61,7 @@ impl Layout {
         Layout::read(ctx, "out_layout", first, n)
     }
 
-    /// The index of a letter.
+    /// The index of the dim with this letter.
     pub fn axis(&self, letter: char) -> usize {
         self.letters.find(letter).unwrap_or(0)
     }
@@ -86,7 +87,7 @@ impl Layout {
     /// Checks the rank of an operand against the layout.
     ///
     /// # Errors
-    /// If it is known to be different.
+    /// If the rank is known to be different.
     pub fn check(&self, ctx: &InferCtx<'_>, i: usize, t: &TensorTy) -> Result<(), InferError> {
         match t.ndim {
             Some(ndim) if ndim != self.letters.len() => Err(ctx.error(format!(
@@ -100,7 +101,7 @@ impl Layout {
         }
     }
 
-    /// The spatial dims.
+    /// The spatial dims among `dims`, which are in the order of the layout.
     pub fn spatial_of(&self, dims: &[Sym]) -> Vec<Sym> {
         self.spatial_axes().iter().map(|&a| dims[a]).collect()
     }

@@ -120,7 +120,7 @@ fn infer_nll(ctx: &mut InferCtx<'_>) -> InferResult {
     })
 }
 
-/// The dims of the predictions without that of the classes, which is the second one or the only one.
+/// The dims of the predictions without the class dim, which is the second one, or the only one.
 fn dims_without_class(dims: &[Sym]) -> Vec<Sym> {
     let class = usize::from(dims.len() > 1);
     dims.iter().enumerate().filter(|(i, _)| *i != class).map(|(_, &d)| d).collect()
@@ -141,12 +141,12 @@ impl NllTensors {
         index_bounds::as_int64(&self.t.at(i))
     }
 
-    /// Whether the element counts, because its target is not the ignored class.
+    /// Whether the element at `i` counts, because its target is not the ignored class.
     fn is_counted(&self, i: &[Expr]) -> Expr {
         te::ne(&self.target(i), &self.ignored)
     }
 
-    /// The weight of the element's class; 0 if it does not count.
+    /// The weight of the class of the element at `i`; 0 if the element does not count.
     fn weight(&self, i: &[Expr]) -> Expr {
         let weight = match &self.weights {
             Some(w) => te::cast(&w.at(&[self.target(i)]), self.acc_dtype),

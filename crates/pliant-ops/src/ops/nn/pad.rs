@@ -69,7 +69,7 @@ fn pad_widths(ctx: &mut InferCtx<'_>) -> Result<Option<Vec<(Sym, Sym)>>, InferEr
     Ok(Some(list.chunks(2).map(|p| (p[0], p[1])).collect()))
 }
 
-/// The minimum size of an axis for which the padding is defined.
+/// The minimum size of an axis for which this padding is defined.
 fn min_axis_size(ctx: &mut InferCtx<'_>, mode: PadMode, (before, after): (Sym, Sym)) -> Sym {
     let syms = &mut ctx.func.syms;
     let (zero, one) = (syms.int(0), syms.int(1));
@@ -126,8 +126,8 @@ fn infer(ctx: &mut InferCtx<'_>) -> InferResult {
     Ok(ctx.tensor_type(Some(dims), None, t.dtype))
 }
 
-/// The index in the data for index `i` of an axis of `n` elements, after subtracting the leading padding. It is written with
-/// comparisons, at which loops are split, so that the inner elements are copied by vector loops without a division.
+/// The index in the data for index `i` of an axis of `n` elements, from which the leading padding was subtracted. The index is
+/// written with comparisons, at which loops are split, so that the inner elements are copied by vector loops without a division.
 fn source_index(mode: PadMode, i: &Expr, n: &Expr) -> Expr {
     let (zero, last) = (te::int(0), n - 1);
     match mode {

@@ -94,7 +94,7 @@ pub static DECLS: &[OpDecl] = &[
     adaptive_pool!("adaptive_avg_pool3d", 3, "NCDHW"),
 ];
 
-/// The reduction of a window.
+/// How a window is reduced to one element.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum PoolKind {
     Max,
@@ -109,7 +109,7 @@ fn layouts(ctx: &InferCtx<'_>, n: usize) -> Result<(Layout, Layout), InferError>
     Ok((data, out))
 }
 
-/// The windows and their sizes. Rejects padding that could fill a whole window.
+/// Reads the pooling windows and their sizes. Rejects padding that could fill a whole window.
 fn pool_windows(ctx: &InferCtx<'_>, n: usize) -> Result<(Window, Vec<i64>), InferError> {
     let (window, sizes) = (Window::read(ctx, n)?, ctx.ints("pool_size", n, 1)?);
     for (k, &size) in sizes.iter().enumerate() {
@@ -244,7 +244,7 @@ impl WindowReduction<'_> {
     }
 }
 
-/// Transposes a result to the output layout, unless the data has that layout.
+/// Transposes the result of a pooling to the output layout, unless the data has that layout.
 fn out_layout(data: &Layout, out: &Layout, result: Tensor, shape: Vec<Expr>) -> Tensor {
     let spatial_axes = out.spatial_axes();
     let same = data.axis('N') == out.axis('N')
@@ -260,7 +260,7 @@ fn out_layout(data: &Layout, out: &Layout, result: Tensor, shape: Vec<Expr>) -> 
     })
 }
 
-/// The number of elements of window `i` by which its sum is divided, along one spatial axis.
+/// The number of elements along one spatial axis by which the sum of window `i` is divided.
 fn counted_elements(
     window: &Window,
     k: usize,
@@ -314,7 +314,7 @@ fn infer_adaptive(ctx: &mut InferCtx<'_>, n: usize) -> InferResult {
     Ok(ctx.tensor_type(Some(dims), None, t.dtype))
 }
 
-/// The parts into which adaptive pooling divides a dim.
+/// The parts into which adaptive pooling divides a dim, one for each element of the result.
 struct AdaptiveParts {
     dim: Expr,
     parts: Expr,

@@ -14,7 +14,7 @@ pub struct Window {
     pub strides: Vec<i64>,
     /// The distance between adjacent elements of a window.
     pub dilation: Vec<i64>,
-    /// The number of elements added before and after.
+    /// The number of elements added before and after each spatial dim.
     pub pads: Vec<(i64, i64)>,
 }
 
@@ -87,8 +87,8 @@ impl Window {
         Ok(count)
     }
 
-    /// Pads the spatial axes with `fill`, as far as `counts` windows read. Window `i` of the result starts at `i * stride`. Without
-    /// padding, returns the tensor unchanged.
+    /// Pads the spatial axes of a tensor with `fill`, as far as `counts` windows read. Window `i` of the result starts at `i *
+    /// stride`. Without padding, returns the tensor unchanged.
     pub fn padded(
         &self,
         x: &Tensor,
@@ -124,7 +124,8 @@ impl Window {
     }
 }
 
-/// The attribute `padding`: one value for all sides, one value per dim, or all leading paddings followed by all trailing ones.
+/// Reads the attribute `padding`: one value for all sides, one value per dim, or all leading paddings followed by all trailing
+/// ones.
 fn padding(ctx: &InferCtx<'_>, n: usize) -> Result<Vec<(i64, i64)>, InferError> {
     let list = ctx.attr("padding").as_ints();
     let list = list.ok_or_else(|| ctx.error("padding must be an integer or a list of integers"))?;

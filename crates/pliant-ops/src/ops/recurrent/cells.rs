@@ -1,9 +1,9 @@
-//! One time step of each kind of cell.
+//! One time step of each kind of recurrent cell.
 
 use super::layer::{CellKind, LayerTensors, SequenceState, StepIndices};
 use crate::te::{self, Body, Expr};
 
-/// Computes the next output in `state.next`, and the next cell state in `state.c`.
+/// Emits one time step: computes the next output in `state.next`, and the next cell state in `state.c`.
 pub(super) fn step(
     b: &mut Body,
     layer_tensors: &LayerTensors,
@@ -26,7 +26,7 @@ pub(super) fn step(
     }
 }
 
-/// Writes the sums of input and state products for the gates `from .. to` to the scratch buffer.
+/// Emits the sums of the input and state products of the gates `gates.0 .. gates.1`, which are written to the scratch buffer.
 fn write_gate_sums(
     b: &mut Body,
     layer_tensors: &LayerTensors,

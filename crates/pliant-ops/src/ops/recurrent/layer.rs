@@ -1,4 +1,4 @@
-//! Common code of the layers: operands, directions, sequence lengths, and the loop over time steps.
+//! Code that all recurrent layers share: operands, directions, sequence lengths, and the loop over time steps.
 
 use pliant_ir::op::InferError;
 use pliant_ir::{DType, Sym};
@@ -14,7 +14,7 @@ use crate::shared_rules::{require_float, require_integer, shared_dim};
 use crate::te::{self, Body, Expr, Tensor};
 use pliant_tensor::CheckFailure;
 
-/// The kind of layer.
+/// The kinds of recurrent layers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CellKind {
     Lstm,
@@ -51,7 +51,7 @@ pub(super) struct LayerSizes {
     inputs: Sym,
     hidden: Sym,
     directions: i64,
-    /// Whether the batch is the first dim.
+    /// Whether the batch is the first dim of the operands and results.
     batched: bool,
 }
 
@@ -143,7 +143,7 @@ impl LayerSizes {
         }
     }
 
-    /// The dims of an output or cell state of the last step.
+    /// The dims of an output that holds the state after the last step.
     pub fn state_dims(&self, ctx: &mut InferCtx<'_>) -> Vec<Sym> {
         let d = ctx.func.syms.int(self.directions);
         match self.batched {
@@ -152,7 +152,7 @@ impl LayerSizes {
         }
     }
 
-    /// The dims of the result with the outputs of all steps.
+    /// The dims of the result that holds the outputs of all steps.
     pub fn output_dims(&self, ctx: &mut InferCtx<'_>) -> Vec<Sym> {
         let d = ctx.func.syms.int(self.directions);
         match self.batched {
@@ -183,11 +183,11 @@ pub(super) struct SequenceState {
     pub h: Tensor,
     pub c: Tensor,
     pub next: Tensor,
-    /// Scratch memory for the gates of a time step.
+    /// Scratch memory for the gates of one time step.
     pub pre: Tensor,
 }
 
-/// The indices of a time step.
+/// The indices of a step of a layer: direction, time and sequence.
 pub(super) struct StepIndices<'e> {
     pub d: usize,
     pub t: &'e Expr,
@@ -254,8 +254,8 @@ fn optional(
     ctx.tensor_with_dims(i, &dims).map(Some)
 }
 
-/// The products of all inputs with their weights as one stage. The biases of inputs and state are included where both are added
-/// unconditionally.
+/// Computes the products of all inputs with their weights as one stage. The biases of inputs and state are included where both
+/// are added unconditionally.
 fn input_gates(
     ctx: &mut LegalizeCtx<'_>,
     layer: &LayerSizes,

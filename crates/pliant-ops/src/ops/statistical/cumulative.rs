@@ -88,18 +88,18 @@ struct CumulativeOp {
     x: Tensor,
     axis: usize,
     exclusive: bool,
-    /// The type of the totals.
+    /// The type in which totals are accumulated.
     acc_dtype: DType,
-    /// The total of no elements.
+    /// The initial total: 0 for a sum, 1 for a product.
     first: Expr,
     combine: fn(&Expr, &Expr) -> Expr,
 }
 
-/// Scans at adjacent indices of the last dim, which are computed together.
+/// A strip of scans at adjacent indices of the last dim, which are computed together.
 struct Strip<'a> {
-    /// The running totals.
+    /// The running totals of the scans.
     totals: &'a Tensor,
-    /// The number of scans, at most [`MAX_STRIP_WIDTH`].
+    /// The number of scans in the strip, at most [`MAX_STRIP_WIDTH`].
     width: Expr,
 }
 
@@ -119,8 +119,8 @@ impl CumulativeOp {
         });
     }
 
-    /// Scans at different indices of the other dims are independent. Scans at adjacent indices of the last dim are vectorised; the
-    /// others run in parallel.
+    /// Emits the scans along the axis. Scans at different indices of the other dims are independent: those at adjacent indices of
+    /// the last dim are vectorised, and the others run in parallel.
     fn scan_along_axis(&self, b: &mut te::Body, out: &Tensor) {
         let shape = self.x.shape();
         let last = shape.len() - 1;
@@ -147,7 +147,7 @@ impl CumulativeOp {
         });
     }
 
-    /// One scan. `at` returns the indices of its `k`-th element.
+    /// Emits one scan. `at` returns the indices of the `k`-th element.
     fn scan_row(&self, b: &mut te::Body, out: &Tensor, at: &dyn Fn(&Expr) -> Vec<Expr>) {
         let total = b.cell("total", &self.first);
         b.for_("k", &self.x.shape()[self.axis], |b, k| {
@@ -158,7 +158,7 @@ impl CumulativeOp {
         });
     }
 
-    /// The scans of a strip. `at` returns the indices of the `k`-th element of the `i`-th scan.
+    /// Emits the scans of a strip. `at` returns the indices of the `k`-th element of the `i`-th scan.
     fn scan_strip(
         &self,
         b: &mut te::Body,

@@ -103,7 +103,7 @@ fn infer_nms(ctx: &mut InferCtx<'_>) -> InferResult {
     Ok(ctx.func.intern(TypeData::Tuple([row_indices, counts].into())))
 }
 
-/// The attributes of a suppression.
+/// The attributes of a non-maximum suppression.
 struct NmsAttrs {
     max_boxes: i64,
     top: i64,

@@ -96,18 +96,18 @@ fn infer(ctx: &mut InferCtx<'_>) -> InferResult {
     Ok(ctx.tensor_type(Some(dims), None, data.dtype))
 }
 
-/// A bin of a region.
+/// A bin: the part of a region that is pooled to one element per channel.
 struct RegionBin {
     region: Expr,
     /// The index of the image that the region belongs to.
     image: Expr,
     row: Expr,
     column: Expr,
-    /// The sum or the maximum of the samples so far, for each channel.
+    /// The sum or the maximum of the bin's samples so far, for each channel.
     totals: Tensor,
 }
 
-/// The operands and attributes of both operators.
+/// The operands and attributes that roi_align and roi_pool share.
 struct RoiPooling {
     x: Tensor,
     rois: Tensor,
@@ -233,11 +233,11 @@ impl RoiPooling {
 
 // ---- roi_align ----
 
-/// The maximum number of samples along one side. Its square fits in an int64.
+/// The maximum number of samples of a bin along one side. Its square fits in an int64.
 const MAX_SAMPLES: i64 = 1 << 30;
 
-/// The position of a sample along one side: the pixels before and after it, the weight of the pixel after it, and whether the
-/// sample is inside the image.
+/// The position of a sample along one side of the image: the pixels before and after it, the weight of the pixel after it, and
+/// whether the sample is inside the image.
 struct SamplePosition {
     low: Expr,
     high: Expr,
