@@ -184,7 +184,7 @@ impl InferCtx<'_> {
             Some(v) if *v < min => {
                 Err(self.attr_error(key, format!("must be at least {min}, but is {v}")))
             }
-            Some(v) => Err(self.attr_error(key, format!("is {v}, which is larger than any size"))),
+            Some(v) => Err(self.attr_error(key, format!("must be at most {MAX_SIZE}, but is {v}"))),
             None => Ok(()),
         }
     }

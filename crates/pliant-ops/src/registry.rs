@@ -114,7 +114,9 @@ impl Registry {
     pub(crate) fn check_name_is_free(&self, name: &str) -> Result<(), InferError> {
         if let Some(other) = self.by_id(op_id(name)) {
             let other = other.name();
-            return Err(InferError::new(format!("{name}: the name has the same hash as {other}")));
+            return Err(InferError::new(format!(
+                "{name}: the name has the same hash as {other}, so choose another name"
+            )));
         }
         for (dot, _) in name.match_indices('.').skip(1) {
             if self.named(&name[..dot]).is_some() {
@@ -128,9 +130,9 @@ impl Registry {
             |other: &&str| other.strip_prefix(name).is_some_and(|rest| rest.starts_with('.'));
         let user = self.user_ops();
         match self.decls().map(|decl| decl.name).chain(user).find(inside) {
-            Some(other) => {
-                Err(InferError::new(format!("{name}: that is the group of the operator {other}")))
-            }
+            Some(other) => Err(InferError::new(format!(
+                "{name}: the name is taken by the group of the operator {other}"
+            ))),
             None => Ok(()),
         }
     }

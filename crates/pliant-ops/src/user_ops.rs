@@ -73,7 +73,9 @@ pub fn register_user_op(spec: UserOpSpec) -> Result<Op, InferError> {
         if spec.name.starts_with("relax.") { spec.name } else { format!("relax.{}", spec.name) };
     let word = |w: &str| !w.is_empty() && w.chars().all(|c| c.is_alphanumeric() || c == '_');
     if !full.split('.').all(word) {
-        return Err(InferError::new(format!("{full:?} is not a valid operator name")));
+        return Err(InferError::new(format!(
+            "{full:?} is not a valid operator name: it must consist of letters, digits, underscores and dots"
+        )));
     }
     let name = match registry().named(&full) {
         Some(crate::registry::RegistryEntry::Library { .. }) => {
@@ -204,7 +206,7 @@ impl UserOp {
         }
         match (self.te)(&args, &all) {
             Ok(outputs) if outputs.is_empty() => Err(LegalizeError::new(format!(
-                "{op}: returned no output, but at least one is required"
+                "{op}: the function of the operator returned no output, but at least one is required"
             ))),
             outputs => outputs.map_err(|e| LegalizeError::new(format!("{op}: {e}"))),
         }

@@ -240,7 +240,9 @@ impl Analyzer {
         } else if let Ok(set) = info.cast::<ModularSet>() {
             state.facts.assume_residue(sym, set.get().coeff, set.get().base);
         } else {
-            return Err(Error::Type("update takes a ConstIntBound or a ModularSet".into()));
+            return Err(Error::Type(
+                "Analyzer.update: info must be a ConstIntBound or a ModularSet".into(),
+            ));
         }
         Ok(())
     }

@@ -25,7 +25,7 @@ class Module:
     @R.function(pure=False)
     def none(x: R.Tensor((4,), "float32")) -> R.Object:
         cls = Module
-        y = R.call_tir_inplace(cls.double, (x,), [-1], R.Tensor((4,), "float32"))  # error: PL0108 no output overwrites an input
+        y = R.call_tir_inplace(cls.double, (x,), [-1], R.Tensor((4,), "float32"))  # error: PL0108 inplace_indices names no input
         return y
 
     @R.function(pure=False)
@@ -37,7 +37,7 @@ class Module:
     @R.function(pure=False)
     def float(x: R.Tensor((4,), "float32")) -> R.Object:
         cls = Module
-        y = R.call_tir_inplace(cls.double, (x,), 0.5, R.Tensor((4,), "float32"))  # error: PL0108 inplace_indices is a list of integers
+        y = R.call_tir_inplace(cls.double, (x,), 0.5, R.Tensor((4,), "float32"))  # error: PL0108 inplace_indices must be a list of integers
         return y
 
     @R.function(pure=False)

@@ -57,7 +57,7 @@ fn take_axis(ctx: &InferCtx<'_>, ndim: usize) -> Result<usize, InferError> {
     if ndim == 1 {
         return Ok(0);
     }
-    Err(ctx.error(format!("an axis is needed for a tensor of rank {ndim}")))
+    Err(ctx.error(format!("axis is required for a tensor of rank {ndim}")))
 }
 
 fn infer_take(ctx: &mut InferCtx<'_>) -> InferResult {
@@ -142,7 +142,7 @@ fn axis_slices(ctx: &mut InferCtx<'_>, dims: &[Sym]) -> Result<Option<Vec<AxisSl
         },
     };
     if [begins.len(), ends.len(), strides.len()].iter().any(|&n| n != axes.len()) {
-        return Err(ctx.error("axes, begin, end and strides must be of one length"));
+        return Err(ctx.error("axes, begin, end and strides must have the same length"));
     }
     let mut out: Vec<AxisSlice> = Vec::with_capacity(axes.len());
     for (k, &axis) in axes.iter().enumerate() {

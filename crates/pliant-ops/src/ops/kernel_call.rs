@@ -47,7 +47,7 @@ fn infer(ctx: &mut InferCtx<'_>) -> InferResult {
     }
     let ty = match *ctx.ty_args {
         [ty] => ty,
-        [] => return Err(ctx.error("the types of the results are missing: out_sinfo")),
+        [] => return Err(ctx.error("out_sinfo is missing: it must give the types of the results")),
         _ => ctx.func.intern(TypeData::Tuple(ctx.ty_args.into())),
     };
     let results = match ctx.func.types.get(ty) {
@@ -105,7 +105,9 @@ fn check_operand(
     let accumulate = call.kernel.attr("accumulate");
     let accumulates = accumulate.is_some_and(|(_, first)| call.numbers[first] != 0);
     if operand.role == Role::Accumulator && accumulates {
-        return fail("is a new tensor without initial values: accumulate=True".to_string());
+        return fail(
+            "is a new tensor, so it has no values to which accumulate=True could add".to_string(),
+        );
     }
     let Some(dtype) = tensor.dtype else {
         return fail("has an unknown data type".to_string());

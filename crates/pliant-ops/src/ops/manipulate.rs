@@ -148,9 +148,10 @@ fn infer_open_dim(
         let new = numel(ctx, dims);
         if size_proofs::equal(ctx.func, total, new) == Some(false) {
             let (x, new) = (ctx.operand_type_text(0), ctx.dim_text(new));
-            return Err(
-                ctx.error(format!("{x} has {} elements, the new shape {new}", ctx.dim_text(total)))
-            );
+            return Err(ctx.error(format!(
+                "{x} has {} elements, but the new shape has {new}",
+                ctx.dim_text(total)
+            )));
         }
         return Ok(());
     };

@@ -88,7 +88,7 @@ fn infer_quantize(ctx: &mut InferCtx<'_>) -> InferResult {
         );
     }
     if let Some(zero) = ctx.tensor(2)?.dtype.filter(|z| z.size() == out.size() && *z != out) {
-        return Err(ctx.error(format!("zero_point is {zero}, but the result {out}")));
+        return Err(ctx.error(format!("zero_point is {zero}, but the result is {out}")));
     }
     Ok(ctx.tensor_type_like(&data, Some(out)))
 }
@@ -237,7 +237,7 @@ fn infer_multinomial(ctx: &mut InferCtx<'_>) -> InferResult {
             && shared_dim(ctx, r[1], one).is_some();
         if !fits {
             return Err(ctx.error(format!(
-                "uniform_sample and sample_indices must be of one shape (n, 1): {}",
+                "uniform_sample and sample_indices must both have the shape (n, 1): {}",
                 operand_types(ctx)
             )));
         }

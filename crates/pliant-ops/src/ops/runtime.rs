@@ -199,7 +199,7 @@ fn infer_inplace(ctx: &mut InferCtx<'_>, inputs: &[Type]) -> InferResult {
         _ => vec![whole],
     };
     let Some(indices) = ctx.attr(INPLACE_INDICES).as_ints() else {
-        return Err(ctx.error("inplace_indices is a list of integers: for each output the input that it overwrites, or -1"));
+        return Err(ctx.error("inplace_indices must be a list of integers: for each output, the index of the input that it overwrites, or -1"));
     };
     if indices.len() != outputs.len() {
         let (n, m) = (indices.len(), outputs.len());
@@ -227,7 +227,7 @@ fn infer_inplace(ctx: &mut InferCtx<'_>, inputs: &[Type]) -> InferResult {
     }
     if indices.iter().all(|&i| i == -1) {
         return Err(
-            ctx.error("no output overwrites an input: use the operator without in-place outputs")
+            ctx.error("inplace_indices names no input that an output overwrites: use R.call_tir or R.call_pure_packed instead")
         );
     }
     Ok(whole)
@@ -254,7 +254,7 @@ fn infer_make_closure(ctx: &mut InferCtx<'_>) -> InferResult {
                 Some(Some(rest)) => Some(params[..rest].into()),
                 Some(None) => {
                     return Err(ctx.error(format!(
-                        "captures {} values for a function of {} parameters",
+                        "captures {} values, but the function has only {} parameters",
                         captured.unwrap_or(0),
                         params.len()
                     )));

@@ -188,7 +188,7 @@ fn infer_stft(ctx: &mut InferCtx<'_>) -> InferResult {
         return Ok(ctx.tensor_type(None, Some(4), t.dtype));
     };
     if is_complex(ctx, dims[2])? && ctx.bool("onesided")? {
-        return Err(ctx.error("onesided is for real signals"));
+        return Err(ctx.error("onesided requires a real signal, but the signal is complex"));
     }
     let (zero, one) = (ctx.func.syms.int(0), ctx.func.syms.int(1));
     let rest = ctx.func.syms.sub(dims[1], frame);

@@ -88,7 +88,9 @@ fn check(name: &str, init: &[Tensor], update: &[Tensor], state: &[Tensor]) -> Re
     let error = |what: String| Err(TeError(format!("scan '{name}': {what}")));
     if state.is_empty() || init.len() != state.len() || update.len() != state.len() {
         let (i, u, s) = (init.len(), update.len(), state.len());
-        return error(format!("{s} states with {i} initial values and {u} updates"));
+        return error(format!(
+            "got {s} states, {i} initial values and {u} updates, but their numbers must be equal and at least 1"
+        ));
     }
     for ((i, u), s) in init.iter().zip(update).zip(state) {
         let state_name = s.name();
@@ -97,7 +99,7 @@ fn check(name: &str, init: &[Tensor], update: &[Tensor], state: &[Tensor]) -> Re
         }
         if s.ndim() == 0 || i.ndim() != s.ndim() || u.ndim() != s.ndim() {
             return error(format!(
-                "{state_name} has {} dims, its initial values {} and its update {}; the first dim must be the steps",
+                "{state_name} has {} dims, but its initial values have {} and its update has {}; all must have the same number of dims, and the first one must be the steps",
                 s.ndim(),
                 i.ndim(),
                 u.ndim()
@@ -106,14 +108,14 @@ fn check(name: &str, init: &[Tensor], update: &[Tensor], state: &[Tensor]) -> Re
         if i.dtype() != s.dtype() || u.dtype() != s.dtype() {
             let (si, ii, ui) = (s.dtype(), i.dtype(), u.dtype());
             return error(format!(
-                "{state_name} is {si}, its initial values {ii} and its update {ui}"
+                "the data types differ: {state_name} is {si}, its initial values are {ii} and its update is {ui}"
             ));
         }
         let dims = s.shape().iter().zip(u.shape()).zip(i.shape()).enumerate();
         for (k, ((sd, ud), id)) in dims {
             if !provably_equal(sd, ud) || (k > 0 && !provably_equal(sd, id)) {
                 return error(format!(
-                    "dim {k} of {state_name} is {sd}, of its update {ud} and of its initial values {id}"
+                    "dim {k} of {state_name} is {sd}, but that of its update is {ud} and that of its initial values is {id}"
                 ));
             }
         }
@@ -231,10 +233,10 @@ mod tests {
         let init = compute(vec![int(1), int(4)], "first", |_| float(0.0));
         let short = compute(vec![int(4)], "update", |_| float(0.0));
         let wrong = scan("scan", from_ref(&init), &[short], from_ref(&state));
-        assert!(wrong.unwrap_err().0.contains("its update 1"));
+        assert!(wrong.unwrap_err().0.contains("its update has 1"));
         let other = compute(vec![n.clone(), int(5)], "update", |_| float(0.0));
         let wrong = scan("scan", from_ref(&init), &[other], from_ref(&state));
-        assert!(wrong.unwrap_err().0.contains("dim 1 of s is 4, of its update 5"));
+        assert!(wrong.unwrap_err().0.contains("dim 1 of s is 4, but that of its update is 5"));
         let flat = compute(vec![int(4)], "flat", |i| state.at(&[int(0), i[0].clone()]));
         let update = compute(vec![n.clone(), int(4)], "update", |i| flat.at(&i[1..]));
         let wrong = scan("scan", &[init], &[update], &[state]);

@@ -298,7 +298,7 @@ fn shared_subexpressions_take_no_exponential_time() {
     assert_eq!(
         message,
         format!(
-            "the value of stage 'B' has {} terms written out, at most 100000: make the shared part a te.compute \
+            "the value of stage 'B' has {} terms when written out as a tree, but at most 100000 are allowed: make the shared part a te.compute \
              stage of its own",
             3 * (1u64 << 60) - 1
         )

@@ -100,7 +100,7 @@ fn views() {
         reshape | float32(n, m), shape(m, -1) | | R.Tensor((m, n), dtype="float32")
         reshape | float32(n, 4), shape(0, 2, 2) | | R.Tensor((n, 2, 2), dtype="float32")
         reshape | float32(n), shape(m, 4) | | R.Tensor((m, 4), dtype="float32")
-        reshape | float32(6), shape(4) | | !has 6 elements, the new shape 4
+        reshape | float32(6), shape(4) | | !has 6 elements, but the new shape has 4
         reshape | float32(6), shape(4, -1) | | !which 4 does not divide
         reshape | float32(2 * n + 1), shape(2, -1) | | !which 2 does not divide
         reshape | float32(6), shape(-1, -1) | | !only one size may be -1
@@ -130,7 +130,7 @@ fn concat_split_slice_repeat_take() {
         r#"
         concat | <float32(n, 4); float32(m, 4)> | axis=0 | R.Tensor((m + n, 4), dtype="float32")
         concat | <float32(m); float32(2 * m)> | | R.Tensor((m * 3,), dtype="float32")
-        concat | <float32(n, 4); float32(m, 5)> | axis=0 | !tensors[1] has size 5 in dim 1, but the tensors before it 4
+        concat | <float32(n, 4); float32(m, 5)> | axis=0 | !tensors[1] has size 5 in dim 1, but the tensors before it have 4
         concat | <float32(n); int8(n)> | | !tensors[1] differs in rank or data type
         concat | float32(n) | | !tensors must be a tuple of tensors
         split | float32(2 * n, 3) | indices_or_sections=2 | R.Tuple(R.Tensor((n, 3), dtype="float32"), R.Tensor((n, 3), dtype="float32"))
@@ -156,7 +156,7 @@ fn concat_split_slice_repeat_take() {
         tile | float32(n, 4) | repeats=[2, 1, 3] | R.Tensor((2, n, 12), dtype="float32")
         take | float32(n, 4), int64(b, s) | axis=0 | R.Tensor((b, s, 4), dtype="float32")
         take | float32(n, 4), int64() | axis=1 | R.Tensor((n,), dtype="float32")
-        take | float32(n, 4), int64(b) | | !an axis is needed
+        take | float32(n, 4), int64(b) | | !axis is required
         take | float32(n), float32(b) | | !indices must be a tensor of integers
         take | float32(n), int64(b) | mode=raise | !mode must be
         "#,

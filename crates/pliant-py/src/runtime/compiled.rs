@@ -210,7 +210,10 @@ fn pipeline(value: &Bound<'_, PyAny>, kwargs: &Bound<'_, PyDict>) -> Result<Pipe
     match (value.extract::<String>(), kwargs.get_item("context")?) {
         (Ok(name), _) => Ok(Pipeline::Named(name)),
         (Err(_), Some(context)) => Ok(Pipeline::Passes(to_pass(value, &context)?)),
-        (Err(_), None) => Err(Error::Type("a pipeline of passes needs a context".into())),
+        (Err(_), None) => Err(Error::Type(
+            "option 'pipeline': passes can only be run with a PassContext in option 'context'"
+                .into(),
+        )),
     }
 }
 

@@ -119,7 +119,9 @@ impl NDArray {
         copy: Option<bool>,
     ) -> Result<Py<PyAny>> {
         if stream.is_some_and(|s| !s.is_none()) {
-            return Err(Error::Value("a CPU tensor has no stream".into()));
+            return Err(Error::Value(
+                "__dlpack__: stream must be None, because the tensor is on the CPU".into(),
+            ));
         }
         if dl_device.is_some_and(|d| d.0 != pliant_tensor::DL_CPU) {
             return Err(PyBufferError::new_err(
@@ -190,7 +192,7 @@ impl NDArray {
     fn __len__(&self) -> Result<usize> {
         match self.tensor.shape().first() {
             Some(&dim) => Ok(dim as usize),
-            None => Err(Error::Type("len() of a tensor of rank 0".into())),
+            None => Err(Error::Type("a tensor of rank 0 has no len()".into())),
         }
     }
 
@@ -348,7 +350,7 @@ unsafe fn fill_buffer(
 ) -> Result<()> {
     let buffer_error = |why: &str| Err(Error::Python(PyBufferError::new_err(why.to_string())));
     if view.is_null() {
-        return buffer_error("the buffer request has no structure to fill");
+        return buffer_error("the buffer request passes no Py_buffer to fill");
     }
     let tensor = &slf.get().tensor;
     if flags & ffi::PyBUF_WRITABLE != 0 && tensor.is_read_only() {
@@ -359,7 +361,7 @@ unsafe fn fill_buffer(
         return buffer_error("the tensor is not contiguous");
     }
     let Some(format) = buffer_format(tensor.dtype()) else {
-        return buffer_error("the buffer protocol has no bfloat16");
+        return buffer_error("the buffer protocol has no format for bfloat16: use __dlpack__");
     };
     let size = tensor.dtype().size() as isize;
     let exported = Box::new(ExportedDims {

@@ -94,7 +94,9 @@ pub fn te_checked<'py>(
     let vars: Vec<te::Var> = axes.iter().map(|a| a.var.clone()).collect();
     let returned = prim_list(&check.call1(index_tuple(py, &vars)?)?)?;
     let Some((holds, values)) = returned.split_first() else {
-        return Err(Error::Value("the check returned no condition".into()));
+        return Err(Error::Value(
+            "the check of a stage must return a condition, but returned nothing".into(),
+        ));
     };
     let cond = te::explain(holds, values);
     let check = te::Check { axes, cond, message: failed.mark(message).into() };

@@ -77,7 +77,7 @@ impl Tensor {
                 .as_int()
                 .and_then(|d| usize::try_from(d).ok())
                 .ok_or_else(|| Error::Type(format!("len() needs a constant first dim, not {dim}"))),
-            None => Err(Error::Type("len() of a tensor of rank 0".into())),
+            None => Err(Error::Type("a tensor of rank 0 has no len()".into())),
         }
     }
 

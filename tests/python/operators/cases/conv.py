@@ -204,7 +204,7 @@ REFUSED: list[Refused] = [
     Refused("conv2d_layout", (image, kernel), f'{CONV}, data_layout="NCHV")', "must have the letters of"),
     Refused("conv2d_out_layout", (image, kernel), f'{CONV}, out_layout="NC")', "must have the letters of"),
     Refused("conv2d_window", (f32("x", 1, 4, 1, 2), kernel), f"{CONV})", "is larger than a dim of 1"),
-    Refused("conv2d_huge", (image, kernel), f"{CONV}, padding={2**40})", "larger than any size"),
+    Refused("conv2d_huge", (image, kernel), f"{CONV}, padding={2**40})", "must be at most 2147483648"),
     Refused(
         "conv1d_rank", (f32("x", 3, 3, 3, 3), f32("weight", 1, 3, 3)), "R.nn.conv1d(x, weight)", "data must have 3 dims"
     ),

@@ -369,7 +369,7 @@ REFUSED: list[Refused] = [
         "resize2d_scaled_crop",
         (image,),
         'R.image.resize2d(x, (2, 2), coordinate_transformation_mode="tf_crop_and_resize", scales=[1.0, 1.0])',
-        "scales do not apply",
+        "scales cannot be set",
     ),
     Refused("resize2d_method", (image,), 'R.image.resize2d(x, (2, 2), method="area")', "method must be one of"),
     Refused(
@@ -395,7 +395,7 @@ REFUSED: list[Refused] = [
         "grid_sample_grid", (image, f32("g", "n", 3, 3, 2)), "R.image.grid_sample(x, g)", "the grid has 3 coordinates"
     ),
     Refused(
-        "grid_sample_batch", (x(1, 2, 3, 3), f32("g", 2, 2, 3, 3)), "R.image.grid_sample(x, g)", "the batches differ"
+        "grid_sample_batch", (x(1, 2, 3, 3), f32("g", 2, 2, 3, 3)), "R.image.grid_sample(x, g)", "the batch sizes differ"
     ),
     Refused("grid_sample_method", (image, grid), 'R.image.grid_sample(x, g, method="linear")', "method must be one of"),
     Refused("affine_grid_rank", (x(2, 3),), "R.image.affine_grid(x, (2, 2))", "data must have 3 dims"),

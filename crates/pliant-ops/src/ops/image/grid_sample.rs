@@ -92,7 +92,7 @@ fn infer_sample(ctx: &mut InferCtx<'_>) -> InferResult {
         return Err(ctx.error(format!("the ranks differ: {}", operand_types(ctx))));
     }
     if sample_attrs.method == Interpolation::Bicubic && t.ndim == Some(5) {
-        return Err(ctx.error("\"bicubic\" is for images of 2 dims"));
+        return Err(ctx.error("method \"bicubic\" requires images of 2 spatial dims"));
     }
     let (Some(dims), Some(grid)) = (t.dims, g.dims) else {
         return Ok(ctx.tensor_type(None, t.ndim.or(g.ndim), t.dtype));
@@ -107,10 +107,12 @@ fn sample_batch(ctx: &mut InferCtx<'_>, dims: &[Sym], grid: &[Sym]) -> Result<Sy
     let n = ctx.func.syms.int(dims.len() as i64 - 2);
     if shared_dim(ctx, grid[1], n).is_none() {
         let (n, count) = (ctx.dim_text(n), ctx.dim_text(grid[1]));
-        return Err(ctx.error(format!("the grid has {count} coordinates, but the images {n} dims")));
+        return Err(ctx.error(format!(
+            "the grid has {count} coordinates, but the images have {n} spatial dims"
+        )));
     }
     shared_dim(ctx, dims[0], grid[0])
-        .ok_or_else(|| ctx.error(format!("the batches differ: {}", operand_types(ctx))))
+        .ok_or_else(|| ctx.error(format!("the batch sizes differ: {}", operand_types(ctx))))
 }
 
 /// The position of a pixel, and its weight; no weight means 1.

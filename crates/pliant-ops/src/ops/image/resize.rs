@@ -92,7 +92,9 @@ fn resize_attrs(ctx: &InferCtx<'_>, n: usize) -> Result<ResizeAttrs, InferError>
     let mode = COORDINATE_MODES[ctx.choice("coordinate_transformation_mode", &COORDINATE_MODES)?];
     let scales = scales_attr(ctx, n)?;
     if scales.is_some() && mode == TF_CROP_AND_RESIZE {
-        return Err(ctx.error("scales do not apply to \"tf_crop_and_resize\""));
+        return Err(ctx.error(
+            "scales cannot be set if coordinate_transformation_mode is \"tf_crop_and_resize\"",
+        ));
     }
     Ok(ResizeAttrs {
         layout: Layout::read(ctx, "layout", "NC", n)?,

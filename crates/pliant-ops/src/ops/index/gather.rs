@@ -185,9 +185,10 @@ fn infer_gather_nd(ctx: &mut InferCtx<'_>) -> InferResult {
     for k in 0..batch {
         if shared_dim(ctx, x[k], i[k]).is_none() {
             let (a, b) = (ctx.dim_text(x[k]), ctx.dim_text(i[k]));
-            return Err(
-                ctx.error(format!("batch dim {k} differs, {a} and {b}: {}", operand_types(ctx)))
-            );
+            return Err(ctx.error(format!(
+                "the sizes of batch dim {k} differ, {a} and {b}: {}",
+                operand_types(ctx)
+            )));
         }
     }
     let dims = [&i[..i.len() - 1], &x[batch + len..]].concat();

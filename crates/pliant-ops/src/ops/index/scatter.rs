@@ -197,8 +197,9 @@ fn te_index_put(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let dims = ctx.dims(0)?;
     let mut infer = ctx.infer();
     let list = index_tensors(&mut infer, 1)?.unwrap_or_default();
-    let lead = index_dims(&mut infer, &list)?
-        .ok_or_else(|| LegalizeError::unknown("relax.index_put: a shape is not known"))?;
+    let lead = index_dims(&mut infer, &list)?.ok_or_else(|| {
+        LegalizeError::unknown("relax.index_put: the shape of an operand is not known")
+    })?;
     let accumulate = infer.bool("accumulate")?;
     let x = ctx.tensor(0)?;
     let mut index_tensors = BroadcastTarget::new(&lead);

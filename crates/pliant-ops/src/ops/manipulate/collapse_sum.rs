@@ -63,7 +63,10 @@ fn dim_reductions(
 ) -> Result<Vec<DimReduction>, InferError> {
     let Some(skip) = from.len().checked_sub(to.len()) else {
         let data = ctx.operand_type_text(0);
-        return Err(ctx.error(format!("the shape has more dims, {}, than data: {data}", to.len())));
+        return Err(ctx.error(format!(
+            "the shape has {} dims, which is more than data has: {data}",
+            to.len()
+        )));
     };
     let mut dim_reductions = vec![DimReduction::Summed; from.len()];
     for (i, &target) in to.iter().enumerate() {

@@ -121,7 +121,7 @@ fn infer_concat(ctx: &mut InferCtx<'_>) -> InferResult {
                 shared_dim(ctx, dims[i], other[i]).ok_or_else(|| {
                     let (a, b) = (ctx.dim_text(dims[i]), ctx.dim_text(other[i]));
                     ctx.error(format!(
-                        "tensors[{k}] has size {b} in dim {i}, but the tensors before it {a}"
+                        "tensors[{k}] has size {b} in dim {i}, but the tensors before it have {a}"
                     ))
                 })?
             };

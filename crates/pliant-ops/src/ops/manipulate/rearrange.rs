@@ -91,7 +91,7 @@ fn infer_stack(ctx: &mut InferCtx<'_>) -> InferResult {
             dims[i] = shared_dim(ctx, dims[i], other[i]).ok_or_else(|| {
                 let (a, b) = (ctx.dim_text(dims[i]), ctx.dim_text(other[i]));
                 ctx.error(format!(
-                    "tensors[{k}] has size {b} in dim {i}, the tensors before it {a}"
+                    "tensors[{k}] has size {b} in dim {i}, but the tensors before it have {a}"
                 ))
             })?;
         }
@@ -212,7 +212,7 @@ fn infer_reverse(ctx: &mut InferCtx<'_>) -> InferResult {
             && shared_dim(ctx, x[batch], n[0]).is_none()
         {
             let (a, b) = (ctx.dim_text(x[batch]), ctx.dim_text(n[0]));
-            return Err(ctx.error(format!("x has {a} sequences, seq_lengths {b} elements")));
+            return Err(ctx.error(format!("x has {a} sequences, but seq_lengths has {b} elements")));
         }
     }
     Ok(ctx.tensor_type_like(&t, t.dtype))

@@ -89,7 +89,7 @@ fn attention_attrs(ctx: &InferCtx<'_>) -> Result<AttentionAttrs, InferError> {
     if let Some(window) = window {
         ctx.check_range("window_size", &[window], 1)?;
         if causal == CausalMask::No {
-            return Err(ctx.error("window_size needs a causal_mask"));
+            return Err(ctx.error("window_size requires a causal_mask"));
         }
     }
     Ok(AttentionAttrs { scale, causal, window })
@@ -229,7 +229,10 @@ impl Attention {
     fn new(ctx: &mut LegalizeCtx<'_>, scale: Option<f64>) -> Result<Attention, LegalizeError> {
         let (sizes, _) = attention_sizes(&mut ctx.infer())?;
         let s = sizes.ok_or_else(|| {
-            LegalizeError::unknown(format!("{}: a shape is not known", ctx.decl.name))
+            LegalizeError::unknown(format!(
+                "{}: the shape of an operand is not known",
+                ctx.decl.name
+            ))
         })?;
         let q = ctx.tensor_with_dims(0, &[s.batch, s.len, s.heads, s.size])?;
         let k = ctx.tensor_with_dims(1, &[s.batch, s.len_kv, s.heads_kv, s.size])?;

@@ -302,7 +302,8 @@ fn input_gates(
 /// If a shape or data type is unknown.
 pub(super) fn te_layer(ctx: &mut LegalizeCtx<'_>, kind: CellKind) -> TeResult {
     let name = ctx.decl.name;
-    let unknown = || LegalizeError::unknown(format!("{name}: a shape is not known"));
+    let unknown =
+        || LegalizeError::unknown(format!("{name}: the shape of an operand is not known"));
     let layer = LayerSizes::read(&mut ctx.infer(), kind)?.ok_or_else(unknown)?;
     let dtype = ctx.out_dtype(0)?;
     let acc_dtype = accumulator(dtype);

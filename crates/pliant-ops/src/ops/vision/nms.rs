@@ -79,7 +79,7 @@ fn infer_nms(ctx: &mut InferCtx<'_>) -> InferResult {
     let start = index_attr(ctx, "coord_start", last, false)?.unwrap_or(0);
     if last.and_then(|s| ctx.func.syms.as_int(s)).is_some_and(|n| start.saturating_add(4) > n) {
         return Err(ctx.error(format!(
-            "coord_start {start} leaves no 4 coordinates: {}",
+            "coord_start {start} leaves fewer than 4 columns for the coordinates: {}",
             ctx.operand_type_text(0)
         )));
     }
