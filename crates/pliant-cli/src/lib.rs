@@ -10,10 +10,10 @@ mod commands;
 mod declared_symbols;
 mod inputs;
 mod npy;
-mod peer;
 mod plot;
 mod program;
 mod progress;
+mod reference_runtime;
 mod shapes;
 
 use std::ffi::OsString;

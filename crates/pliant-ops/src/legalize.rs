@@ -14,10 +14,10 @@ use crate::registry::{RegistryEntry, registry};
 use crate::size_proofs;
 use crate::te::{self, AssumedDims, TeError, VarMap};
 
-mod forms;
+mod lowered_forms;
 
-pub(crate) use forms::{TeForm, te_form, tir_call};
-use forms::{legalize_packed, legalize_view, tir_call_assuming};
+pub(crate) use lowered_forms::{TeForm, te_form, tir_call};
+use lowered_forms::{legalize_packed, legalize_view, tir_call_assuming};
 
 /// The form to which a call was lowered.
 #[expect(

@@ -58,7 +58,7 @@ fn checks_of_call(
     }
     let placeholders = stages.iter().filter(|t| t.is_placeholder());
     let args: Vec<te::Tensor> = placeholders.chain(&form.outputs).cloned().collect();
-    conds.extend(te::computed_sizes::checks(&args, &stages).into_iter().map(|c| c.cond));
+    conds.extend(te::computed_size_checks::checks(&args, &stages).into_iter().map(|c| c.cond));
     let mut conditions: Vec<Sym> = Vec::new();
     for cond in conds {
         let cond = predicate(&mut func.syms, &cond, &mut form.vars);

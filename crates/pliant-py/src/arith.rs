@@ -9,8 +9,8 @@ use pliant_sym::{
 };
 use pyo3::prelude::*;
 
-use crate::boundary::catch_panic;
 use crate::error::{Error, Result};
+use crate::gil_and_panics::catch_panic;
 use crate::tir::axes::{Range, range};
 use crate::tir::classes::wrap;
 use crate::tir::expr::{PrimExpr, prim};

@@ -333,7 +333,7 @@ fn compile_problem(e: &pliant_diag::Error) -> Error {
         if e.diagnostics().iter().all(|d| d.span.is_none()) {
             return e.to_string();
         }
-        crate::sources::with_sources(|sources| {
+        crate::source_texts::with_sources(|sources| {
             pliant_diag::render_all(e.diagnostics(), sources, false)
         })
     };

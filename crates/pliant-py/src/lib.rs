@@ -5,15 +5,15 @@
 //! names and documentation.
 
 mod arith;
-mod boundary;
 mod error;
+mod gil_and_panics;
 mod module;
-mod nesting;
+mod nesting_limit;
 mod onnx;
 mod relax;
 mod runtime;
 mod script;
-mod sources;
+mod source_texts;
 mod te;
 mod tir;
 mod transform;
@@ -60,7 +60,7 @@ mod _core {
     #[pymodule_export]
     use crate::script::{check_script, parse_script};
     #[pymodule_export]
-    use crate::sources::source_texts;
+    use crate::source_texts::source_texts;
 
     #[pymodule_export]
     use crate::te::functions::{
@@ -79,8 +79,6 @@ mod _core {
     #[pymodule_export]
     use crate::tir::axes::{IterVar, Range};
     #[pymodule_export]
-    use crate::tir::body::{PrimFuncBody, tir_operands, tir_with_operands};
-    #[pymodule_export]
     use crate::tir::classes::{
         Add, And, Call, Cast, Div, EQ, FloatImm, FloorDiv, FloorMod, GE, GT, IntImm, LE, LT, Max,
         Min, Mod, Mul, NE, Not, Or, ProducerLoad, Reduce, Select, SizeVar, StringImm, Sub, Var,
@@ -92,6 +90,8 @@ mod _core {
         has_reshape_pattern, tir_binary, tir_call, tir_call_extern, tir_call_typed, tir_ceildiv,
         tir_const, tir_free_vars, tir_let, tir_limit, tir_not, tir_select, tir_substitute,
     };
+    #[pymodule_export]
+    use crate::tir::prim_func_body::{PrimFuncBody, tir_operands, tir_with_operands};
 
     #[pymodule_export]
     use crate::tir::vector::{Broadcast, Ramp};
@@ -149,7 +149,7 @@ mod _core {
         #[pymodule_export]
         use crate::transform::core_pass::CorePass;
         #[pymodule_export]
-        use crate::transform::fusion::{fuse_ops_pass, legalize_ops_pass};
+        use crate::transform::fuse_and_legalize::{fuse_ops_pass, legalize_ops_pass};
         #[pymodule_export]
         use crate::transform::graph_passes::{
             bind_params, bind_symbolic_vars, bundle_model_params, convert_to_dataflow,
@@ -178,7 +178,7 @@ mod _core {
     /// Runs the command `pliant`. The first argument is the name of the program. Returns the exit status.
     #[pyfunction]
     fn cli_main(py: Python<'_>, argv: Vec<std::ffi::OsString>) -> crate::error::Result<i32> {
-        crate::boundary::run_detached(py, || Ok(pliant_cli::main(argv)))
+        crate::gil_and_panics::run_detached(py, || Ok(pliant_cli::main(argv)))
     }
 
     /// Sets the maximum number of bytes that Pliant may hold at a time. With `None`, the limit follows the memory of

@@ -18,10 +18,10 @@ use crate::relax::classes::{Expr, wrap};
 use crate::relax::convert::attr_object;
 use crate::relax::func_owner::FuncOwner;
 use crate::relax::function::{Function, global_types, signature_of, wrap_func};
+use crate::relax::keep_functions_alive::RetainedOwners;
 use crate::relax::node::{Node, NodeRef};
-use crate::relax::retained_owners::RetainedOwners;
 use crate::relax::seq::GlobalTypes;
-use crate::tir::objects::PrimFuncObjects;
+use crate::tir::prim_func_objects::PrimFuncObjects;
 
 /// A module: functions by global name. Functions are shared and immutable; the table is mutable.
 #[pyclass(frozen, module = "pliant.ir", weakref, mapping)]

@@ -10,12 +10,12 @@ use pliant::onnx::{
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
-use crate::boundary::run_detached;
 use crate::error::{Error, Result};
+use crate::gil_and_panics::run_detached;
 use crate::module::IRModule;
 use crate::runtime::array_import::parse_dtype;
 use crate::runtime::ndarray::NDArray;
-use crate::sources::{add_graph, name_nodes};
+use crate::source_texts::{add_graph, name_nodes};
 
 /// A module, its parameters by name, the names of its inputs, the names of its outputs, and a report on shapes: the
 /// symbols with the nodes that constrain them, and warnings.

@@ -8,15 +8,15 @@ use pliant_script::{HostEnv, HostMacro, HostSym, HostSymOp, HostValue, Parsed};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyModule, PyString, PyTuple};
 
-use crate::boundary::catch_panic;
 use crate::error::{Error, Result, ScriptProblem};
+use crate::gil_and_panics::catch_panic;
 use crate::module::IRModule;
 use crate::relax::classes::Expr as RelaxExpr;
 use crate::relax::function::{Function, ir_function};
 use crate::relax::node::Node;
 use crate::relax::op::OpFunction;
 use crate::runtime::array_import::{borrow_tensor, parse_dtype};
-use crate::sources::{add_source, with_sources};
+use crate::source_texts::{add_source, with_sources};
 use crate::te::prim_func::PrimFunc;
 use crate::tir::expr::PrimExpr;
 

@@ -11,8 +11,8 @@ use pliant::{DType, Model, SourceMap, Tensor, Value};
 use crate::args::DiffArgs;
 use crate::commands::run::signature;
 use crate::inputs::Feed;
-use crate::peer::{self, Results, ScratchDir};
 use crate::program::{self, FileKind};
+use crate::reference_runtime::{self, Results, ScratchDir};
 use crate::{Failure, progress};
 
 /// Runs the command. Fails if a result differs.
@@ -87,7 +87,8 @@ fn run_peer(
 ) -> Result<Results, Failure> {
     let spinner = progress::spinner("running the peer".into());
     let feeds: Vec<(&str, &Tensor)> = feeds.iter().map(|(n, t)| (n.as_str(), t)).collect();
-    let results = peer::run(args.against, args.python.as_deref(), model, &feeds, unoptimized);
+    let results =
+        reference_runtime::run(args.against, args.python.as_deref(), model, &feeds, unoptimized);
     spinner.finish_and_clear();
     results
 }

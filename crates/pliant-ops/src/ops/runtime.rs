@@ -383,14 +383,18 @@ fn with_size_checks(ctx: &mut LegalizeCtx<'_>, mut stage: te::Tensor, dims: &[Sy
     }
     let sizes = ctx.size_list(dims);
     let may_exceed_one = sizes.iter().filter(|s| s.as_int().is_none_or(|v| v > 1)).count();
-    if may_exceed_one > 1 || sizes.iter().any(te::computed_sizes::is_computed) {
-        let count = sizes
-            .iter()
-            .fold(te::const_of(1.0, DType::Float64), |n, s| n * te::computed_sizes::in_float(s));
+    if may_exceed_one > 1 || sizes.iter().any(te::computed_size_checks::is_computed) {
+        let count = sizes.iter().fold(te::const_of(1.0, DType::Float64), |n, s| {
+            n * te::computed_size_checks::in_float(s)
+        });
         let cond = te::lt(&count, &te::const_of(2f64.powi(63), DType::Float64));
         // A computed size may have overflowed, so its value is not shown.
         let size_texts = |(k, s)| {
-            if te::computed_sizes::is_computed(s) { s.to_string() } else { te::size_text(s, k) }
+            if te::computed_size_checks::is_computed(s) {
+                s.to_string()
+            } else {
+                te::size_text(s, k)
+            }
         };
         let size_texts: Vec<String> = sizes.iter().enumerate().map(size_texts).collect();
         let message = format!(

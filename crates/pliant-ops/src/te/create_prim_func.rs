@@ -17,7 +17,7 @@ use pliant_tensor::CheckFailure;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::TeError;
-use super::computed_sizes;
+use super::computed_size_checks;
 use super::expr::{Expr, ExprKind, IterVar, Reduce, Var};
 use super::expr_builders::cast;
 use super::extern_stage::{exprs_of, for_each};
@@ -394,7 +394,7 @@ impl PrimFuncCreator<'_> {
                 stmts.push(self.check(result, check)?);
             }
         }
-        for check in &computed_sizes::checks(args, stages) {
+        for check in &computed_size_checks::checks(args, stages) {
             stmts.push(self.check(&args[0], check)?);
         }
         let args: FxHashSet<&Tensor> = args.iter().collect();

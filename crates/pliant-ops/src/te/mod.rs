@@ -19,9 +19,9 @@
 //! | `inline` | inlines injective stages into the stages that read them |
 //! | `sym_conversion` | conversions to and from [`pliant_ir::Sym`] |
 //! | `print` | the text of an expression |
-//! | `computed_sizes` | run-time checks that computed sizes are valid |
+//! | `computed_size_checks` | run-time checks that computed sizes are valid |
 
-pub(crate) mod computed_sizes;
+pub(crate) mod computed_size_checks;
 mod create_extern_block;
 mod create_prim_func;
 mod expr;

@@ -8,8 +8,8 @@ use pliant_sym::Proof;
 use pyo3::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::boundary::catch_panic;
 use crate::error::{Error, Result};
+use crate::gil_and_panics::catch_panic;
 use crate::relax::accessors::in_func;
 use crate::relax::blocks::{BindingBlock, wrap_binding};
 use crate::relax::classes::struct_info::wrap_info;

@@ -3,8 +3,8 @@
 use pliant_ir::relax::type_lattice;
 use pyo3::prelude::*;
 
-use crate::boundary::catch_panic;
 use crate::error::{Error, Result};
+use crate::gil_and_panics::catch_panic;
 use crate::module::IRModule;
 use crate::relax::accessors::in_func;
 use crate::relax::blocks::{Binding, BindingBlock, wrap_owned_block};

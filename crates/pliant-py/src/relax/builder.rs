@@ -11,16 +11,16 @@ use pliant_ops::{ModuleBuilder, TeCall};
 use pyo3::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::boundary::catch_panic;
 use crate::error::{Error, Result};
+use crate::gil_and_panics::catch_panic;
 use crate::module::IRModule;
 use crate::relax::accessors::{in_func, set_attrs};
 use crate::relax::classes::{Expr, wrap};
 use crate::relax::convert::{arg_list, required_operand, sinfo};
 use crate::relax::func_owner::FuncOwner;
 use crate::relax::function::{Function, ir_function_in, signature_of};
+use crate::relax::keep_functions_alive::RetainedOwners;
 use crate::relax::node::{FreeVar, Node, NodeRef};
-use crate::relax::retained_owners::RetainedOwners;
 use crate::relax::seq::GlobalTypes;
 use crate::relax::sinfo::{SInfo, to_type};
 use crate::te::prim_func::PrimFunc;

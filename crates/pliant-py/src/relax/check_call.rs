@@ -10,10 +10,10 @@ use pliant_ir::op::{InferError, NULL_VALUE};
 use pliant_ir::relax::{Callee, ExprData};
 use rustc_hash::FxHashMap;
 
-use crate::boundary::catch_panic;
 use crate::error::{Error, Result};
+use crate::gil_and_panics::catch_panic;
 use crate::relax::func_owner::{ALREADY_LOCKED, FuncOwner};
-use crate::relax::lower::infer_error;
+use crate::relax::lower_expr::infer_error;
 use crate::relax::node::{CallNode, CalleeNode, FreeVar, Node, NodeRef};
 use crate::relax::sinfo::{SInfo, ShapeInfo, TypeList, sinfo_of, to_type};
 

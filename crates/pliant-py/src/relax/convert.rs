@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 
 use crate::error::{Error, Result};
-use crate::nesting::NestingLevel;
+use crate::nesting_limit::NestingLevel;
 use crate::relax::classes::Expr as PyExpr;
 use crate::relax::classes::struct_info::StructInfo;
 use crate::relax::node::{Node, NodeRef, Scalar};

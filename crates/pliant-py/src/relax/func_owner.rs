@@ -17,7 +17,7 @@ use pyo3::sync::MutexExt;
 use rustc_hash::FxHashMap;
 
 use crate::error::{Error, Result};
-use crate::relax::import::ImportMemo;
+use crate::relax::cross_function_import::ImportMemo;
 use crate::relax::node::{Ident, Key, Node, NodeRef, fresh_uid};
 use crate::relax::sinfo::{SInfo, from_type};
 
@@ -30,7 +30,7 @@ pub struct FuncOwner {
 
 /// The panic message if a thread locks an owner that it has already locked. This happens if Python code that runs
 /// during construction, such as the tensor expression of a user-defined operator, reads the function.
-/// [`crate::boundary`] converts the panic into a `ValueError`.
+/// [`crate::gil_and_panics`] converts the panic into a `ValueError`.
 pub const ALREADY_LOCKED: &str = "the function under construction cannot be read inside the definition of an \
     operator: use the operands that the definition receives";
 

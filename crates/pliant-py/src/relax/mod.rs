@@ -3,8 +3,8 @@
 //! | module | owns |
 //! |---|---|
 //! | `node`, `seq` | expressions, bindings and functions that Python code built and that belong to no function yet |
-//! | `func_owner`, `retained_owners` | functions that Python expressions refer to |
-//! | `lower`, `lower_func`, `import` | the conversion of nodes, and of parts of other functions, to the arenas of a function |
+//! | `func_owner`, `keep_functions_alive` | functions that Python expressions refer to |
+//! | `lower_expr`, `lower_func`, `cross_function_import` | the conversion of nodes, and of parts of other functions, to the arenas of a function |
 //! | `sinfo`, `convert` | types independent of a function; the conversion of Python values to operands, attributes and types |
 //! | `classes`, `blocks`, `function` | the Python classes of expressions, struct infos, blocks, bindings and functions |
 //! | `accessors`, `walk`, `analysis` | the contents of expressions, their traversal, and `pliant.relax.analysis` |
@@ -21,15 +21,15 @@ pub mod builder;
 pub mod check_call;
 pub mod classes;
 pub mod convert;
+pub mod cross_function_import;
 pub mod dpl;
 pub mod func_owner;
 pub mod function;
-pub mod import;
-pub mod lower;
+pub mod keep_functions_alive;
+pub mod lower_expr;
 pub mod lower_func;
 pub mod node;
 pub mod op;
-pub mod retained_owners;
 pub mod seq;
 pub mod sinfo;
 pub mod user_op;

@@ -15,7 +15,7 @@ use pliant_ops::te;
 use pliant_tensor::{DType, Tensor};
 
 use crate::error::Result;
-use crate::nesting::{MAX_NESTING, too_deep};
+use crate::nesting_limit::{MAX_NESTING, too_deep};
 use crate::relax::func_owner::FuncOwner;
 use crate::relax::seq::{FuncNode, IfNode, SeqNode};
 use crate::relax::sinfo::SInfo;

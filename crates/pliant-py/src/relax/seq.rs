@@ -359,7 +359,7 @@ impl FuncNode {
         if let Some(owner) = self.built.get() {
             return Ok(owner.clone());
         }
-        let owner = crate::boundary::catch_panic(|| {
+        let owner = crate::gil_and_panics::catch_panic(|| {
             crate::relax::lower_func::build_function(&self.data, globals())
         })?;
         Ok(self.built.get_or_init(|| owner).clone())

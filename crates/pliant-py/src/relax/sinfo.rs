@@ -9,7 +9,7 @@ use pliant_sym::Sym;
 use pliant_tensor::DType;
 
 use crate::error::{Error, Result};
-use crate::nesting::{MAX_NESTING, too_deep};
+use crate::nesting_limit::{MAX_NESTING, too_deep};
 use crate::relax::func_owner::OwnerState;
 use crate::relax::node::{Node, NodeRef};
 use crate::tir::expr::structural_equal;

@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 
 use crate::error::{Error, Result};
-use crate::nesting::NestingLevel;
+use crate::nesting_limit::NestingLevel;
 use crate::relax::convert::{attr_object, attr_value};
 use crate::te::tensor::Tensor;
 use crate::tir::classes::wrap;

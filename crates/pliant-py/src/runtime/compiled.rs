@@ -15,15 +15,15 @@ use pyo3::conversion::FromPyObjectOwned;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
 
-use crate::boundary::run_detached;
 use crate::error::{Error, Result};
+use crate::gil_and_panics::run_detached;
 use crate::module::IRModule;
 use crate::runtime::feeds;
 use crate::runtime::interrupt::{CompileGuard, poll_signals};
 use crate::runtime::profile::Profile;
 use crate::runtime::time_limit::{TIMEOUT, run_options};
 use crate::runtime::virtual_machine::{MonitoredVm, VMFunction};
-use crate::sources::with_sources;
+use crate::source_texts::with_sources;
 use crate::transform::context;
 use crate::transform::py_pass::to_pass;
 

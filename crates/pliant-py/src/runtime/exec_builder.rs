@@ -7,8 +7,8 @@ use pliant_exec as exec;
 use pliant_vm::Value;
 use pyo3::prelude::*;
 
-use crate::boundary::run_detached;
 use crate::error::{Error, Result};
+use crate::gil_and_panics::run_detached;
 use crate::runtime::compiled::Executable;
 use crate::runtime::value::to_value;
 

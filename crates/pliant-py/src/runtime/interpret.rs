@@ -7,12 +7,12 @@ use pliant_vm::{FuncValue, Value as VmValue, VmError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
-use crate::boundary::run_detached;
 use crate::error::{Error, Result};
+use crate::gil_and_panics::run_detached;
 use crate::module::IRModule;
 use crate::runtime::interrupt::{poll_signals, take_interrupt_error, take_signal_error};
 use crate::runtime::value::{from_value, to_value};
-use crate::sources::with_sources;
+use crate::source_texts::with_sources;
 
 /// Runs a function of a module in the reference interpreter. Registered packed functions can be called. Function values
 /// are passed to and from Python as callables.

@@ -11,8 +11,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use pyo3::{PyTraverseError, PyVisit};
 
-use crate::boundary::run_detached;
 use crate::error::{Error, Result};
+use crate::gil_and_panics::run_detached;
 use crate::runtime::time_limit::run_options;
 use crate::runtime::value::{from_value, to_value, visit_captured};
 use crate::runtime::virtual_machine::MonitoredVm;

@@ -10,7 +10,7 @@ use pyo3::{PyTraverseError, PyVisit};
 use rustc_hash::FxHashMap;
 
 use crate::error::{Error, Result};
-use crate::nesting::NestingLevel;
+use crate::nesting_limit::NestingLevel;
 use crate::runtime::array_import::borrow_tensor;
 use crate::runtime::ndarray::NDArray;
 use crate::runtime::packed::{PackedFunction, call_for_vm};

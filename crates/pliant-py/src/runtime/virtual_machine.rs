@@ -12,8 +12,8 @@ use pyo3::types::{PyBool, PyInt, PyTuple};
 use pyo3::{PyTraverseError, PyVisit};
 use rustc_hash::FxHashMap;
 
-use crate::boundary::run_detached;
 use crate::error::{Error, Result};
+use crate::gil_and_panics::run_detached;
 use crate::runtime::compiled::Executable;
 use crate::runtime::device::check_device;
 use crate::runtime::interrupt::RunCounter;

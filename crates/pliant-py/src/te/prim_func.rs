@@ -9,15 +9,15 @@ use pliant_ops::te;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::boundary::catch_panic;
 use crate::error::{Error, Result};
+use crate::gil_and_panics::catch_panic;
 use crate::relax::accessors::{attrs_dict, set_attrs};
 use crate::relax::function::with_symbol;
 use crate::te::tensor::Tensor;
-use crate::tir::body::PrimFuncBody;
+use crate::tir::build_prim_func::{build_prim_func, with_new_body};
 use crate::tir::expr::prim;
-use crate::tir::objects::PrimFuncObjects;
-use crate::tir::rebuild::{build_prim_func, with_new_body};
+use crate::tir::prim_func_body::PrimFuncBody;
+use crate::tir::prim_func_objects::PrimFuncObjects;
 
 /// A loop function.
 #[pyclass(frozen, module = "pliant.tir", weakref)]

@@ -7,9 +7,9 @@ use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
 use rustc_hash::FxHashMap;
 
-use crate::boundary::catch_panic;
 use crate::error::{Error, Result};
-use crate::nesting::NestingLevel;
+use crate::gil_and_panics::catch_panic;
+use crate::nesting_limit::NestingLevel;
 use crate::te::functions::axes_of;
 use crate::te::prim_func::PrimFunc;
 use crate::te::tensor::Tensor;

@@ -6,9 +6,9 @@ use pliant_ops::{te, topi};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 
-use crate::boundary::catch_panic;
 use crate::error::{Error, Result};
-use crate::nesting::NestingLevel;
+use crate::gil_and_panics::catch_panic;
+use crate::nesting_limit::NestingLevel;
 use crate::relax::classes::wrap;
 use crate::relax::func_owner::FuncOwner;
 use crate::relax::node::{FreeVar, Node, NodeRef};

@@ -1,10 +1,10 @@
 //! The loop level in Python: scalar expressions, axes, and the bodies of loop functions.
 
 pub mod axes;
-pub mod body;
+pub mod build_prim_func;
 pub mod classes;
 pub mod expr;
 pub mod functions;
-pub mod objects;
-pub mod rebuild;
+pub mod prim_func_body;
+pub mod prim_func_objects;
 pub mod vector;

@@ -7,7 +7,7 @@
 pub mod byoc;
 pub mod context;
 pub mod core_pass;
-pub mod fusion;
+pub mod fuse_and_legalize;
 pub mod graph_passes;
 pub mod instrument;
 pub mod param_value;
@@ -16,8 +16,8 @@ pub mod py_pass;
 use pliant_pass::config;
 use pyo3::prelude::*;
 
-use crate::boundary::run_detached;
 use crate::error::{Error, Result};
+use crate::gil_and_panics::run_detached;
 use crate::module::IRModule;
 use crate::runtime::interrupt::CompileGuard;
 

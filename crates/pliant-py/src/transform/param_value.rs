@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyList, PyString, PyTuple};
 
 use crate::error::{Error, Result};
-use crate::nesting::NestingLevel;
+use crate::nesting_limit::NestingLevel;
 use crate::relax::classes::Expr;
 use crate::relax::convert::immutable_tensor;
 use crate::relax::node::{Node, NodeRef, Scalar};

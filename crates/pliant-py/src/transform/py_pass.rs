@@ -10,7 +10,7 @@ use pyo3::types::{PyList, PyString, PyTuple};
 
 use crate::error::{Error, Result, import};
 use crate::module::IRModule as PyModule;
-use crate::nesting::NestingLevel;
+use crate::nesting_limit::NestingLevel;
 use crate::runtime::interrupt::set_signal_error;
 use crate::transform::context::RunningPass;
 use crate::transform::core_pass::CorePass;

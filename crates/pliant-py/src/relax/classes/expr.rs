@@ -211,7 +211,7 @@ impl Expr {
                 )));
             }
             Some(SInfo::Tensor(..) | SInfo::Prim(..)) => {
-                return Err(Error::Type(crate::relax::lower::NOT_A_TUPLE.into()));
+                return Err(Error::Type(crate::relax::lower_expr::NOT_A_TUPLE.into()));
             }
             _ => {}
         }

@@ -15,8 +15,8 @@ use rustc_hash::FxHashSet;
 
 use super::rewrite::{finished_rewrite, may_write};
 use super::{PatternNode, pairs, replaced_var, user_error};
-use crate::boundary::catch_panic;
 use crate::error::{Error, Result};
+use crate::gil_and_panics::catch_panic;
 use crate::relax::accessors::in_func;
 use crate::relax::blocks::BindingBlock;
 use crate::relax::classes::wrap;

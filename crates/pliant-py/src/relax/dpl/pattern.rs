@@ -13,8 +13,8 @@ use pyo3::types::{PyDict, PyList};
 use rustc_hash::FxHashMap;
 
 use super::pairs;
-use crate::boundary::catch_panic;
 use crate::error::{Error, Result};
+use crate::gil_and_panics::catch_panic;
 use crate::relax::classes::struct_info::dims_of;
 use crate::relax::convert::{attr_value, required_operand, sinfo};
 use crate::relax::func_owner::FuncOwner;

@@ -12,8 +12,8 @@ use pliant_pass::pattern::{Match, Replacement, Rewriter, RuleSet};
 use pyo3::prelude::*;
 
 use super::{PatternNode, pairs, user_error};
-use crate::boundary::{catch_panic, run_detached};
 use crate::error::{Error, Result};
+use crate::gil_and_panics::{catch_panic, run_detached};
 use crate::module::IRModule;
 use crate::relax::accessors::in_func;
 use crate::relax::classes::wrap;

@@ -11,7 +11,7 @@ use pliant_tensor::Tensor;
 use rustc_hash::FxHashMap;
 
 use crate::error::{Error, Result};
-use crate::nesting::{MAX_NESTING, too_deep};
+use crate::nesting_limit::{MAX_NESTING, too_deep};
 use crate::relax::func_owner::{OwnerState, abandoned, op_signature};
 use crate::relax::node::{CallNode, CalleeNode, FreeVar, Node, NodeRef, Scalar};
 use crate::relax::sinfo::{SInfo, dim_to_sym, dims_to_syms, to_type};

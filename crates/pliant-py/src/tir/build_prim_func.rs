@@ -15,12 +15,12 @@ use pyo3::types::{PyDict, PyInt};
 use rustc_hash::FxHashMap;
 
 use crate::error::{Error, Result};
-use crate::nesting::NestingLevel;
+use crate::nesting_limit::NestingLevel;
 use crate::relax::convert::attr_value;
 use crate::te::tensor::Tensor;
-use crate::tir::body::PrimFuncBody;
 use crate::tir::expr::{int_const, prim, variable};
-use crate::tir::objects::{ObjectMap, PrimFuncObjects};
+use crate::tir::prim_func_body::PrimFuncBody;
+use crate::tir::prim_func_objects::{ObjectMap, PrimFuncObjects};
 
 /// Copies a loop function with another body.
 ///

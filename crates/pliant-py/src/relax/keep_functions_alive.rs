@@ -11,7 +11,7 @@ use crate::relax::func_owner::FuncOwner;
 use crate::relax::function::{Function, owner_of};
 use crate::relax::node::Node;
 use crate::te::prim_func::PrimFunc;
-use crate::tir::objects::PrimFuncObjects;
+use crate::tir::prim_func_objects::PrimFuncObjects;
 
 /// The owners of graph functions and the Python objects of loop functions, by the addresses of the functions.
 #[derive(Default)]

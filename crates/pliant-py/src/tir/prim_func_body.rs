@@ -15,12 +15,12 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyModule};
 use rustc_hash::FxHashMap;
 
-use crate::boundary::catch_panic;
 use crate::error::{Error, Result};
+use crate::gil_and_panics::catch_panic;
 use crate::relax::convert::attr_object;
 use crate::te::tensor::Tensor;
 use crate::tir::classes::wrap;
-use crate::tir::objects::ObjectMap;
+use crate::tir::prim_func_objects::ObjectMap;
 
 /// The body of a loop function as Python objects, with the variables and buffers that these represent.
 #[pyclass(frozen, module = "pliant.tir")]

@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use rustc_hash::FxHashMap;
 
 use crate::error::Result;
-use crate::tir::body::PrimFuncBody;
+use crate::tir::prim_func_body::PrimFuncBody;
 
 /// The Python objects of a loop function's variables and buffers.
 #[derive(Clone, Default)]
