@@ -25,8 +25,8 @@ pub static DECLS: &[OpDecl] = &[
     OpDecl::new(
         "relax.call_tir_inplace",
         infer_tir_inplace,
-        "Calls a loop function whose outputs overwrite inputs: `inplace_indices` has the input for each output, or -1 for a new \
-        tensor.",
+        "Calls a loop function whose outputs overwrite inputs: `inplace_indices` has, for each output, the index of the input that \
+        it overwrites, or -1 for a new tensor.",
     )
     .operands(&["gvar", "args", "tir_vars?"])
     .attrs(INPLACE_ATTR),
@@ -45,8 +45,8 @@ pub static DECLS: &[OpDecl] = &[
     OpDecl::new(
         "relax.call_inplace_packed",
         infer_packed_inplace,
-        "Calls a packed function that overwrites inputs: `inplace_indices` has the input for each output, or -1 for a new \
-        value.",
+        "Calls a packed function that overwrites inputs: `inplace_indices` has, for each output, the index of the input that \
+        it overwrites, or -1 for a new value.",
     )
     .operands(&["func", "*args: scalar"])
     .attrs(INPLACE_ATTR),

@@ -6,8 +6,8 @@ use pliant_ir::op::InferError;
 use crate::infer::{InferCtx, TensorTy};
 
 /// The unsupported features of operators with layouts.
-pub const LAYOUT_LIMITS: &str = "blocked layouts such as `NCHW16c`. A layout is a permutation of its letters; schedules block the \
-loops";
+pub const LAYOUT_LIMITS: &str = "blocked layouts such as `NCHW16c`: a layout only orders the dims, and schedules block the loops \
+instead";
 
 /// The letters of the spatial dims of `n`-dimensional images.
 pub fn spatial(n: usize) -> &'static str {

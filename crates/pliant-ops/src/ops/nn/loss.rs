@@ -20,7 +20,8 @@ pub static DECLS: &[OpDecl] = &[
     OpDecl::new(
         "relax.nn.cross_entropy_with_logits",
         infer_cross,
-        "Minus the sum of the products of log-probabilities and labels, divided by the first size if there are 2 or more dims.",
+        "Minus the sum of the products of log-probabilities and labels. If there are 2 or more dims, the sum is divided by the \
+        size of the first dim (the batch).",
     )
     .operands(&["predictions", "labels"])
     .te(Pattern::CommReduce, te_cross),
