@@ -91,7 +91,7 @@ fn read_with_symbols(
 /// Checks that the path names an ONNX model or a script.
 ///
 /// # Errors
-/// If it names another file, such as an executable.
+/// If the path names another file, such as an executable.
 pub fn check_source(path: &Path) -> Result<(), Failure> {
     if FileKind::of(path) == FileKind::Executable { Err(not_a_source(path)) } else { Ok(()) }
 }
@@ -104,7 +104,7 @@ fn not_a_source(path: &Path) -> Failure {
 /// Opens an ONNX model.
 ///
 /// # Errors
-/// If it cannot be read, or is not an ONNX model.
+/// If the file cannot be read, or is not an ONNX model.
 pub fn open_onnx(path: &Path) -> Result<onnx::Model, Failure> {
     let failed = |e| Failure::new(format!("error: {}: {e}", path.display()));
     onnx::Model::open(path, Limits::default()).map_err(failed)
@@ -139,7 +139,7 @@ pub fn options(args: &BuildArgs, err: &mut dyn Write) -> Result<CompileOptions, 
 /// Checks that a file can be written at the path. Leaves an existing file unchanged.
 ///
 /// # Errors
-/// If it cannot be written.
+/// If the file cannot be written.
 pub fn check_writable(path: &Path) -> Result<(), Failure> {
     let is_new = !path.exists();
     let opened = OpenOptions::new().append(true).create(true).open(path);

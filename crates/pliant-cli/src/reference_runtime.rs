@@ -42,7 +42,7 @@ impl ScratchDir {
     /// Creates a folder with a new name.
     ///
     /// # Errors
-    /// If it cannot be created.
+    /// If the folder cannot be created.
     pub fn new() -> Result<ScratchDir, Failure> {
         let base = std::env::temp_dir();
         for n in 0..1000 {

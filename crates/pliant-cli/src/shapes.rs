@@ -10,7 +10,7 @@ const MAX_SHAPES: usize = 10_000;
 pub struct Axis {
     /// The symbol.
     pub symbol: String,
-    /// Its sizes, in the order of the command line.
+    /// The sizes of the symbol, in the order of the command line.
     pub sizes: Vec<i64>,
 }
 

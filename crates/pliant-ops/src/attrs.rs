@@ -22,7 +22,7 @@ impl InferCtx<'_> {
     /// An integer attribute.
     ///
     /// # Errors
-    /// If it is not an integer.
+    /// If the attribute is not an integer.
     pub fn int(&self, key: &str) -> Result<i64, InferError> {
         match self.attr(key) {
             AttrValue::Int(v) => Ok(v),
@@ -33,7 +33,7 @@ impl InferCtx<'_> {
     /// A bool attribute.
     ///
     /// # Errors
-    /// If it is not a bool.
+    /// If the attribute is not a bool.
     pub fn bool(&self, key: &str) -> Result<bool, InferError> {
         self.attr(key).as_bool().ok_or_else(|| self.attr_error(key, "must be True or False"))
     }
@@ -41,7 +41,7 @@ impl InferCtx<'_> {
     /// A data type attribute. `None` if its value is `None`, the empty string or `"void"`.
     ///
     /// # Errors
-    /// If it is not the name of a data type.
+    /// If the attribute is not the name of a data type.
     pub fn dtype(&self, key: &str) -> Result<Option<DType>, InferError> {
         let value = self.attr(key);
         if value.is_none() || value.as_str().is_some_and(|s| s.is_empty() || s == "void") {
@@ -75,7 +75,7 @@ impl InferCtx<'_> {
     /// An attribute with one axis of a tensor of rank `ndim`, normalised to `0 .. ndim`.
     ///
     /// # Errors
-    /// If it is out of range.
+    /// If the axis is out of range.
     pub fn axis(&self, key: &str, ndim: usize) -> Result<usize, InferError> {
         self.normalize_axis(self.int(key)?, ndim)
     }
@@ -83,7 +83,7 @@ impl InferCtx<'_> {
     /// Normalises an axis of a tensor of rank `ndim` to `0 .. ndim`.
     ///
     /// # Errors
-    /// If it is out of range.
+    /// If the axis is out of range.
     pub fn normalize_axis(&self, axis: i64, ndim: usize) -> Result<usize, InferError> {
         let n = ndim as i64;
         let normal = if axis < 0 { axis.saturating_add(n) } else { axis };
@@ -96,7 +96,7 @@ impl InferCtx<'_> {
     /// A float attribute. Integers are accepted.
     ///
     /// # Errors
-    /// If it is not a number.
+    /// If the attribute is not a number.
     pub fn float(&self, key: &str) -> Result<f64, InferError> {
         self.attr(key).as_float().ok_or_else(|| self.attr_error(key, "must be a number"))
     }
@@ -120,7 +120,7 @@ impl InferCtx<'_> {
     /// A float attribute that is neither infinite nor NaN.
     ///
     /// # Errors
-    /// If it is not a finite number.
+    /// If the attribute is not a finite number.
     pub fn finite_float(&self, key: &str) -> Result<f64, InferError> {
         match self.float(key)? {
             v if v.is_finite() => Ok(v),
@@ -131,7 +131,7 @@ impl InferCtx<'_> {
     /// The attribute `epsilon`, which is added to a variance.
     ///
     /// # Errors
-    /// If it is not a finite number of at least 0.
+    /// If the attribute is not a finite number of at least 0.
     pub fn epsilon(&self) -> Result<f64, InferError> {
         let epsilon = self.float("epsilon")?;
         if epsilon.is_finite() && epsilon >= 0.0 {
@@ -161,7 +161,7 @@ impl InferCtx<'_> {
     /// An attribute with `n` integers of at least `min`. A single integer stands for `n` equal ones.
     ///
     /// # Errors
-    /// If it is neither an integer nor a list of `n` integers, or if a value is out of range.
+    /// If the attribute is neither an integer nor a list of `n` integers, or if a value is out of range.
     pub fn ints(&self, key: &str, n: usize, min: i64) -> Result<Vec<i64>, InferError> {
         let list = self.attr(key).as_ints().ok_or_else(|| {
             self.attr_error(key, format!("must be an integer or a list of {n} integers"))
@@ -240,7 +240,7 @@ impl InferCtx<'_> {
     /// An attribute that may contain symbols; `None` if it is absent.
     ///
     /// # Errors
-    /// If it does not consist of integers.
+    /// If the attribute does not consist of integers.
     pub fn sizes_attr(&mut self, key: &str) -> Result<Option<Sizes>, InferError> {
         if !self.is_symbolic_attr(key) {
             let value = self.attr(key);
@@ -266,7 +266,7 @@ impl InferCtx<'_> {
     /// As [`sizes_attr`](Self::sizes_attr), for one integer of at least `min`; `None` if its value is unknown.
     ///
     /// # Errors
-    /// If it is absent, not a single integer, or provably too small.
+    /// If the attribute is absent, not a single integer, or provably too small.
     pub fn size_attr(&mut self, key: &str, min: i64) -> Result<Option<Sym>, InferError> {
         let sizes = self.sizes_attr(key)?;
         let bad = |ctx: &Self| ctx.attr_error(key, "must be one integer");
@@ -288,7 +288,7 @@ impl InferCtx<'_> {
     /// A list attribute with any items; `None` if it is absent.
     ///
     /// # Errors
-    /// If it is not a list.
+    /// If the attribute is not a list.
     pub fn list(&self, key: &str) -> Result<Option<Vec<AttrValue>>, InferError> {
         match self.attr(key) {
             AttrValue::None => Ok(None),
@@ -300,7 +300,7 @@ impl InferCtx<'_> {
     /// A list attribute with numbers; `None` if it is absent.
     ///
     /// # Errors
-    /// If it is not a list of numbers.
+    /// If the attribute is not a list of numbers.
     pub fn floats(&self, key: &str) -> Result<Option<Vec<f64>>, InferError> {
         let Some(list) = self.list(key)? else { return Ok(None) };
         let numbers: Option<Vec<f64>> = list.iter().map(AttrValue::as_float).collect();

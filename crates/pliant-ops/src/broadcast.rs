@@ -171,7 +171,7 @@ impl BroadcastTarget {
     /// Operand `i`, all of whose dims are broadcast.
     ///
     /// # Errors
-    /// If its shape or element type is unknown.
+    /// If the shape or element type of the operand is unknown.
     pub fn operand(
         &mut self,
         ctx: &mut LegalizeCtx<'_>,
@@ -183,7 +183,7 @@ impl BroadcastTarget {
     /// Operand `i`, whose last dims are not broadcast. They are assumed to be `fixed_dims`, which the loop function checks.
     ///
     /// # Errors
-    /// If its shape or element type is unknown.
+    /// If the shape or element type of the operand is unknown.
     pub fn operand_with_fixed_dims(
         &mut self,
         ctx: &mut LegalizeCtx<'_>,

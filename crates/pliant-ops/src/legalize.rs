@@ -253,7 +253,7 @@ impl<'a> LegalizeCtx<'a> {
     /// The dims of operand `i`.
     ///
     /// # Errors
-    /// If they are unknown.
+    /// If the dims are unknown.
     pub fn dims(&mut self, i: usize) -> Result<Vec<Sym>, LegalizeError> {
         let ctx = self.infer();
         let t = ctx.tensor(i)?;
@@ -266,7 +266,7 @@ impl<'a> LegalizeCtx<'a> {
     /// Operand `i` as a value. A constant of rank 0 becomes part of the expression.
     ///
     /// # Errors
-    /// If its shape or data type is unknown.
+    /// If the shape or data type of the operand is unknown.
     pub fn value(&mut self, i: usize) -> Result<Value, LegalizeError> {
         let dims = self.dims(i)?;
         self.value_with_dims(i, &dims)
@@ -275,7 +275,7 @@ impl<'a> LegalizeCtx<'a> {
     /// As [`value`](Self::value), for an operand whose dims are assumed to be `dims`. The loop function checks them at run time.
     ///
     /// # Errors
-    /// If its data type is unknown.
+    /// If the data type of the operand is unknown.
     pub fn value_with_dims(&mut self, i: usize, dims: &[Sym]) -> Result<Value, LegalizeError> {
         if let Some(scalar) = self.scalar(self.args[i]) {
             return Ok(Value::Scalar(scalar));
@@ -286,7 +286,7 @@ impl<'a> LegalizeCtx<'a> {
     /// Operand `i` as a tensor, even if it is constant.
     ///
     /// # Errors
-    /// If its shape or data type is unknown.
+    /// If the shape or data type of the operand is unknown.
     pub fn tensor(&mut self, i: usize) -> Result<te::Tensor, LegalizeError> {
         let dims = self.dims(i)?;
         self.tensor_with_dims(i, &dims)
@@ -295,7 +295,7 @@ impl<'a> LegalizeCtx<'a> {
     /// Operand `i` as a tensor whose dims are assumed to be `dims`. The loop function checks them at run time.
     ///
     /// # Errors
-    /// If its data type is unknown.
+    /// If the data type of the operand is unknown.
     pub fn tensor_with_dims(
         &mut self,
         i: usize,
@@ -360,7 +360,7 @@ impl<'a> LegalizeCtx<'a> {
     /// Operand `i` as sizes.
     ///
     /// # Errors
-    /// If they are unknown.
+    /// If the sizes are unknown.
     pub fn sizes(&mut self, i: usize) -> Result<Vec<Sym>, LegalizeError> {
         let ctx = self.infer();
         let sizes = ctx.sizes(i)?;
@@ -460,7 +460,7 @@ impl<'a> LegalizeCtx<'a> {
     /// The dims of output `k`.
     ///
     /// # Errors
-    /// If they are unknown.
+    /// If the dims are unknown.
     pub fn out_dims(&mut self, k: usize) -> Result<Vec<Sym>, LegalizeError> {
         let dims =
             self.out_tys().get(k).and_then(|&t| self.func.types.get(t).dims().map(<[Sym]>::to_vec));
@@ -477,7 +477,7 @@ impl<'a> LegalizeCtx<'a> {
     /// The dims of output `k` as tensor expressions.
     ///
     /// # Errors
-    /// If they are unknown.
+    /// If the dims are unknown.
     pub fn out_shape(&mut self, k: usize) -> Result<Vec<te::Expr>, LegalizeError> {
         let dims = self.out_dims(k)?;
         Ok(self.size_list(&dims))
@@ -486,7 +486,7 @@ impl<'a> LegalizeCtx<'a> {
     /// The element type of output `k`.
     ///
     /// # Errors
-    /// If it is unknown.
+    /// If the element type is unknown.
     pub fn out_dtype(&self, k: usize) -> Result<DType, LegalizeError> {
         let dtype = self.out_tys().get(k).and_then(|&t| self.func.types.get(t).dtype());
         let name = self.decl.name;

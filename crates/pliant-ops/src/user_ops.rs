@@ -325,7 +325,7 @@ impl<'f> TeCall<'f> {
     /// The placeholder for a tensor operand (`te_tensor` in Python).
     ///
     /// # Errors
-    /// If its shape or data type is not known.
+    /// If the shape or data type of the operand is not known.
     pub fn tensor(&mut self, e: Expr) -> Result<te::Tensor, LegalizeError> {
         if let Some((_, tensor)) = self.existing_tensors.iter().find(|(g, _)| *g == e) {
             return Ok(tensor.clone());

@@ -92,7 +92,7 @@ pub fn conv_dtype(ctx: &InferCtx<'_>) -> Result<Option<DType>, InferError> {
 /// The number of groups of a convolution, at least 1.
 ///
 /// # Errors
-/// If it is less than 1.
+/// If the number is less than 1.
 pub fn groups(ctx: &mut InferCtx<'_>) -> Result<Sym, InferError> {
     let groups = ctx.int("groups")?;
     ctx.check_range("groups", &[groups], 1)?;

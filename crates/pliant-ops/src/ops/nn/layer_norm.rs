@@ -58,7 +58,7 @@ fn infer_norm(ctx: &mut InferCtx<'_>) -> InferResult {
 /// Checks that parameter `i` has the dims of the normalised axes of the data.
 ///
 /// # Errors
-/// If it has another type or rank, or a dim provably differs.
+/// If the parameter has another type or rank, or a dim provably differs.
 pub(super) fn check_param(
     ctx: &mut InferCtx<'_>,
     i: usize,

@@ -22,7 +22,8 @@ impl Window {
     /// Reads the attributes `strides`, `dilation` and `padding`.
     ///
     /// # Errors
-    /// If their number differs from that of the dims, a stride or dilation is not positive, or a padding is negative.
+    /// If the number of values of an attribute differs from that of the dims, a stride or dilation is not positive, or a padding is
+    /// negative.
     pub fn read(ctx: &InferCtx<'_>, n: usize) -> Result<Window, InferError> {
         let strides = ctx.ints("strides", n, 1)?;
         let dilation = ctx.ints("dilation", n, 1)?;
