@@ -2,7 +2,7 @@
 
 ``python kernels.py``, within ``benches/``, runs ``cargo bench -p pliant-kernels`` for every
 benchmark, or for the named ones, and prints the tables of one thread and two side by side;
-``--write`` writes them into ``docs/internals/measurements.md``. The benchmarks of elementary functions and of
+``--write`` writes them into ``docs/internals/measurements``. The benchmarks of elementary functions and of
 weights of fewer bits print their own formats.
 """
 
@@ -61,7 +61,7 @@ def tables(text: str) -> dict[str, Table]:
 def main() -> None:
     """Runs the benchmarks."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--write", action="store_true", help="put the tables into docs/internals/measurements.md")
+    parser.add_argument("--write", action="store_true", help="put the tables into docs/internals/measurements")
     parser.add_argument("bench", nargs="*", help=f"some of {', '.join(BENCHES)}; all by default")
     args = parser.parse_args()
     for bench in args.bench or BENCHES:

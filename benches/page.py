@@ -1,16 +1,34 @@
-"""Writes tables of benchmarks into ``docs/internals/measurements.md``, between two comments, the first of
-which names the script."""
+"""Generated tables in ``docs/internals/measurements/``.
+
+A comment that names the script precedes each table, and ``<!-- end -->`` follows it. The comment is on exactly one page of the folder.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "internals" / "measurements.md"
+PAGES = Path(__file__).resolve().parents[1] / "docs" / "internals" / "measurements"
 END = "<!-- end -->\n"
 
 
-def write_table(script: str, text: str) -> None:
-    """Replaces the previous output of `script`."""
+def _split_page(script: str) -> tuple[Path, str, str, str]:
+    """The page with the table of `script`, the text up to the table, the table, and the text from the end marker on."""
     begin = f"<!-- made by {script} -->\n"
-    before, rest = PAGE.read_text().split(begin)
-    PAGE.write_text(before + begin + text + END + rest.split(END, 1)[1])
+    pages = [page for page in sorted(PAGES.glob("*.md")) if begin in page.read_text()]
+    if len(pages) != 1:
+        raise SystemExit(f"{len(pages)} pages in {PAGES} have the marker {begin.strip()}; it must be on one")
+    before, rest = pages[0].read_text().split(begin)
+    text, after = rest.split(END, 1)
+    return pages[0], before + begin, text, END + after
+
+
+def write_table(script: str, text: str) -> None:
+    """Replaces the table of `script`."""
+    page, before, _, after = _split_page(script)
+    page.write_text(before + text + after)
+
+
+def read_rows(script: str) -> list[list[str]]:
+    """The cells of each row in the table of `script`, including heads and separators."""
+    _, _, text, _ = _split_page(script)
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line.startswith("|")]

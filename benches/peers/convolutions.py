@@ -1,7 +1,7 @@
 """Transposed and dilated convolutions as ONNX models, channels first, one image.
 
 ``python -m peers.convolutions``, within ``benches/``, measures them (see `layers` for the engines);
-``--write`` writes the tables into ``docs/internals/measurements.md``.
+``--write`` writes the tables into ``docs/internals/measurements``.
 """
 
 from __future__ import annotations

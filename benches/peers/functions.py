@@ -1,7 +1,7 @@
 """Elementary functions, softmax and normalisation as ONNX models, over rows of 768 elements.
 
 ``python -m peers.functions``, within ``benches/``, measures them (see `layers` for the engines);
-``--write`` writes the tables into ``docs/internals/measurements.md``.
+``--write`` writes the tables into ``docs/internals/measurements``.
 """
 
 from __future__ import annotations

@@ -106,7 +106,7 @@ def table(threads: int, layers: list[Layer], times: dict[str, list[float]]) -> s
 def main(script: str, about: str, layers: list[Layer]) -> None:
     """Prints the tables of a script, and writes them if requested."""
     parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--write", action="store_true", help="put the tables into docs/internals/measurements.md")
+    parser.add_argument("--write", action="store_true", help="put the tables into docs/internals/measurements")
     parser.add_argument(PLIANT_ONLY, type=int, metavar="THREADS", help="print only Pliant's seconds, with this number of threads")
     args = parser.parse_args()
     require_release()

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from page import PAGE, write_table
+from page import PAGES, write_table
 from peers import zoo
 from peers.engines import ENGINES, PLIANT, difference, time_in_phases
 from timing import geomean, require_release
@@ -93,7 +93,7 @@ def main() -> None:
     print(table(rows).splitlines()[-1])
     if args.write:
         write_table("benches/peers/models.py", table(rows))
-        picture(rows, PAGE.with_name("models.svg"))
+        picture(rows, PAGES.with_name("models.svg"))
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 one run.
 
 ``python -m peers.products``, within ``benches/``, builds ``products/`` for release and runs it once
-with each number of threads. ``--write`` writes the table into ``docs/internals/measurements.md``.
+with each number of threads. ``--write`` writes the table into ``docs/internals/measurements``.
 
 The right operand stays the same, like weights: Pliant packs it once, and so does gemmkit in the
 cases ``prepacked``, which return results in columns. The result of a case is its best stretch of
@@ -58,7 +58,7 @@ def table(threads: int, rows: list[tuple[Shape, dict[str, float]]]) -> str:
 def main() -> None:
     """Prints the tables, and writes them if requested."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--write", action="store_true", help="put the tables into docs/internals/measurements.md")
+    parser.add_argument("--write", action="store_true", help="put the tables into docs/internals/measurements")
     args = parser.parse_args()
     tables = []
     for threads in THREADS:

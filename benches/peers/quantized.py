@@ -2,7 +2,7 @@
 quantised again.
 
 ``python -m peers.quantized``, within ``benches/``, measures them (see `layers` for the engines);
-``--write`` writes the tables into ``docs/internals/measurements.md``.
+``--write`` writes the tables into ``docs/internals/measurements``.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 as the layer has units.
 
 ``python -m peers.recurrent``, within ``benches/``, measures them (see `layers` for the engines);
-``--write`` writes the tables into ``docs/internals/measurements.md``.
+``--write`` writes the tables into ``docs/internals/measurements``.
 """
 
 from __future__ import annotations

@@ -162,4 +162,4 @@ def cold_start() -> Outcome:
         load = time.perf_counter() - start
     passed = wide <= 1.2 * narrow + 0.01 and load < 0.05
     measured = f"{narrow * 1e3:.1f} ms for seq up to 16, {wide * 1e3:.1f} ms up to 1,000,000; a saved model loads in {load * 1e3:.1f} ms"
-    return Outcome(None if passed else False, measured, "PP-OCR and Qwen2.5 are not available here; times of whole models are in docs/internals/measurements.md")
+    return Outcome(None if passed else False, measured, "PP-OCR and Qwen2.5 are not available here; times of whole models are in docs/internals/measurements/models.md")

@@ -84,7 +84,7 @@ def no_tuning() -> Outcome:
     return Outcome(
         None if passed else False,
         f"geomean {mean:.2f} over {len(ratios)} models",
-        f"below 0.5: {slow or 'none'}; OpenVINO is in docs/internals/measurements.md; 20 shapes per model are not run",
+        f"below 0.5: {slow or 'none'}; OpenVINO is in docs/internals/measurements/models.md; 20 shapes per model are not run",
     )
 
 

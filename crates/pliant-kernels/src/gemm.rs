@@ -2,7 +2,7 @@
 //!
 //! Recipe: pieces for the worker team, each a product of [`crate::product`], or of the crate `gemm` if the former does
 //! not support the layout of an operand. [`crate::rules::gemm`] decides how batches are divided. Measured: both tables
-//! of products in `docs/internals/measurements.md`.
+//! of products in `docs/internals/measurements/products.md`.
 
 use pliant_exec::abi::{KernelRuntime, STATUS_BAD_ARGUMENTS, STATUS_CANCELLED, STATUS_OK};
 

@@ -10,8 +10,8 @@
 //! Sizes of blocks and numbers of pieces derive from the machine ([`pliant_machine`]). Other constants are ratios of
 //! work, for example the number of rows from which a copy is cheaper than reading in place.
 //!
-//! Quoted titles are tables in `docs/internals/measurements.md`. Measurements without the name of a CPU are from the machine of
-//! that page: Emerald Rapids, with AVX-512 and AMX, 48 KB of first-level and 2 MB of second-level cache, two threads.
+//! Quoted titles are tables in `docs/internals/measurements`. Measurements without the name of a CPU are from the machine of
+//! those pages: Emerald Rapids, with AVX-512 and AMX, 48 KB of first-level and 2 MB of second-level cache, two threads.
 //! Ratios "with one thread" compare builds that differ in the rule. They ran alternately on a loaded machine, and vary
 //! by up to 10 %. "Not measured" means that only the stated reason supports the value.
 //!

@@ -49,7 +49,7 @@ pub struct Cpu {
 /// The microarchitectures whose rates were measured with `cargo bench -p pliant-kernels --bench products`.
 ///
 /// - Emerald Rapids reached 78 to 124 thousand multiply-adds per microsecond with one thread. Pieces of 64 thousand gain from a
-///   second thread (docs/internals/measurements.md, "The worker team").
+///   second thread (docs/internals/measurements/worker-team.md, "The worker team").
 /// - Zen 5 reached 125 to 129 thousand, of a peak of 135 thousand. With a rate of 120 thousand instead of 64 thousand, two threads
 ///   take 1.17 to 1.26 times as long for one to four rows of 384 x 384, and the same time for other sizes.
 pub const CPUS: &[Cpu] = &[

@@ -9,7 +9,7 @@
 //! keys. A few rows, as in decoding, use dot products with the keys in place. Keys that no row of a block sees are not
 //! read.
 //!
-//! [`crate::rules::attention`] decides which of these runs. Measured: "Attention" in `docs/internals/measurements.md`, with the
+//! [`crate::rules::attention`] decides which of these runs. Measured: "Attention" in `docs/internals/measurements/attention.md`, with the
 //! gains of packing values and of skipping weights of 0.
 //!
 //! | module | owns |

@@ -2,7 +2,7 @@
 //!
 //! Recipe: scores by the product kernel from packed keys, softmax in place, then weights times values. Several blocks
 //! of keys are processed as in FlashAttention (Dao et al., 2022). Measured as a whole: "Attention" in
-//! `docs/internals/measurements.md`.
+//! `docs/internals/measurements/attention.md`.
 
 use std::mem::MaybeUninit;
 use std::ops::Range;

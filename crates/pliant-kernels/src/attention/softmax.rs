@@ -5,7 +5,7 @@
 //! blocks of keys; the results of earlier blocks are scaled by [`Row::factor`].
 //!
 //! Recipe: online softmax (Milakov and Gimelshein, 2018): a running maximum and sum; a single pass if all scores are
-//! present. Measured: under "Attention" in `docs/internals/measurements.md`, with the time of the exponentials and the gain from
+//! present. Measured: under "Attention" in `docs/internals/measurements/attention.md`, with the time of the exponentials and the gain from
 //! skipping weights of 0.
 
 use crate::lanes::MathLanes;

@@ -6,7 +6,7 @@
 //! in the same order.
 //!
 //! Recipe: direct convolution, without a matrix product. Measured: "depthwise" under "Convolution" in
-//! `docs/internals/measurements.md`.
+//! `docs/internals/measurements/convolution.md`.
 
 use std::ops::Range;
 

@@ -4,7 +4,8 @@
 //! is loaded once for all filters, and each vector of weights once for [`PIXELS`] results. The sums stay in registers over all
 //! taps and channels. Inputs are read in place. Taps outside of the input are skipped.
 //!
-//! Recipe: register tiles of a product whose inner dimension is in the lanes. Measured: "Convolution" in `docs/internals/measurements.md`.
+//! Recipe: register tiles of a product whose inner dimension is in the lanes. Measured: "Convolution" in
+//! `docs/internals/measurements/convolution.md`.
 
 use std::ops::Range;
 

@@ -10,7 +10,8 @@
 //! (`grouped`), and one to four filters in total (`few_filters`), keep their sums in registers over all taps. 3 x 3 filters that
 //! the compiler transformed take 16 multiplications instead of 36, or 36 instead of 144 (`winograd`).
 //!
-//! The arguments and [`crate::rules::convolution`] decide which of these runs. Measured: "Convolution" in `docs/internals/measurements.md`.
+//! The arguments and [`crate::rules::convolution`] decide which of these runs. Measured: "Convolution" in
+//! `docs/internals/measurements/convolution.md`.
 //!
 //! | module | owns |
 //! |---|---|

@@ -4,7 +4,7 @@
 //! scratch memory that stays in the second-level cache. The same range of k of 32 columns of B takes 32 KB and stays in
 //! the first-level cache for all these rows.
 //!
-//! Measured: from five rows on, under "Weights of 4, 8 and 16 bits" in `docs/internals/measurements.md`.
+//! Measured: from five rows on, under "Weights of 4, 8 and 16 bits" in `docs/internals/measurements/low-precision-weights.md`.
 
 use std::arch::x86_64::*;
 use std::ops::Range;

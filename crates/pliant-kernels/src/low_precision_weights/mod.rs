@@ -6,7 +6,7 @@
 //! complete. For more rows, a slice of 128 rows of a panel is converted to float32 in scratch memory, and all slivers
 //! of the float32 micro-kernel read it from the first-level cache. Products are divided by panels if there are enough,
 //! so that each slice is converted by one thread only. The whole operand is never copied. Measured against float32,
-//! with the cost of zero points: "Weights of 4, 8 and 16 bits" in `docs/internals/measurements.md`.
+//! with the cost of zero points: "Weights of 4, 8 and 16 bits" in `docs/internals/measurements/low-precision-weights.md`.
 //!
 //! | module | owns |
 //! |---|---|

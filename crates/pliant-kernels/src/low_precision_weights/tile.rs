@@ -6,7 +6,7 @@
 //!
 //! Recipe: for few rows, stored bits are converted to float32 in registers and multiplied there. For many rows, they
 //! are written to memory for the float32 micro-kernel. Measured: "Weights of 4, 8 and 16 bits" in
-//! `docs/internals/measurements.md`, with the cost of zero points.
+//! `docs/internals/measurements/low-precision-weights.md`, with the cost of zero points.
 
 use std::ops::Range;
 

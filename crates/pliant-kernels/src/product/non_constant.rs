@@ -5,7 +5,7 @@
 //! second-level cache. If B is transposed, packing transposes blocks in registers.
 //!
 //! [`crate::rules::non_constant`] decides whether B is packed. Measured: "Products of two non-constant operands" in
-//! `docs/internals/measurements.md`.
+//! `docs/internals/measurements/products.md`.
 
 use pliant_exec::abi::STATUS_OK;
 

@@ -7,8 +7,8 @@
 //! start per cycle, so at least 8 sums must be independent. Manual unrolling gained nothing. The hardware prefetcher covers the
 //! operands of the tile itself; the tile prefetches the data that the caller reads next ([`Prefetch`]).
 //!
-//! Measured: "Products with packed weights" in `docs/internals/measurements.md`. The cases of 64 to 256 rows by 384 x 384 show the speed of
-//! the tile best.
+//! Measured: "Products with packed weights" in `docs/internals/measurements/products.md`. The cases of 64 to 256 rows by
+//! 384 x 384 show the speed of the tile best.
 
 use crate::lanes::transpose::transpose_matrix;
 use crate::lanes::{Lanes, portable::Array};

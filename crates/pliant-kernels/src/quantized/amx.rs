@@ -6,7 +6,7 @@
 //! Sums are stored in scratch memory, whose rows map to different sets of the first-level cache, and are finished six
 //! rows at a time.
 //!
-//! Measured: "8-bit integers" in `docs/internals/measurements.md`. [`crate::rules::tile_registers`] states from how many rows on
+//! Measured: "8-bit integers" in `docs/internals/measurements/quantized.md`. [`crate::rules::tile_registers`] states from how many rows on
 //! tile registers are used.
 
 use std::arch::x86_64::*;

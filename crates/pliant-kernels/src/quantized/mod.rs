@@ -8,7 +8,7 @@
 //! which are computed only if B has zero points. Sums wrap around on overflow of int32, as in the reference. Tile
 //! registers are used if the machine has them, except for few rows or a very large k.
 //!
-//! Measured, with and without tile registers: "8-bit integers" in `docs/internals/measurements.md`.
+//! Measured, with and without tile registers: "8-bit integers" in `docs/internals/measurements/quantized.md`.
 //!
 //! | module | owns |
 //! |---|---|

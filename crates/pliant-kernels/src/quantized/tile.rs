@@ -7,7 +7,7 @@
 //!
 //! Recipe: as for float32 ([`crate::product::tile`]), with four adjacent values of k per lane.
 //! Measured: the rates without tile registers, and of few rows, under "8-bit integers" in
-//! `docs/internals/measurements.md`.
+//! `docs/internals/measurements/quantized.md`.
 
 use crate::product::tile::ROWS;
 use pliant_machine::isa::{Isa, Vectors};

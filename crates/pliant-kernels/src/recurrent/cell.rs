@@ -5,7 +5,7 @@
 //! [`crate::math`] (2 ulp).
 //!
 //! Recipe: one pass over the gates of 16 units while their sums are in the nearest cache. Measured as a whole:
-//! "Recurrent layers" in `docs/internals/measurements.md`.
+//! "Recurrent layers" in `docs/internals/measurements/recurrent.md`.
 
 use pliant_tensor::rnn_weight_layout::{Cell, StateProduct, UNITS};
 

@@ -4,7 +4,7 @@
 //! length of the longest sequence. A sequence keeps its state before it starts and after it ends.
 //!
 //! Recipe: the input products of a range of steps are one packed product. Then, each step is a packed product whose
-//! panels finish their units. Measured: "Recurrent layers" in `docs/internals/measurements.md`.
+//! panels finish their units. Measured: "Recurrent layers" in `docs/internals/measurements/recurrent.md`.
 
 use std::mem::MaybeUninit;
 

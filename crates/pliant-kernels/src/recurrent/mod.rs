@@ -5,7 +5,7 @@
 //! The units are finished while the sums are in the nearest cache. The steps of a range are one job of the team. Each
 //! thread computes the same panels in all steps, so that they stay in its second-level cache, and synchronises with the
 //! others once per step. Both directions are computed in the same steps. Measured: "Recurrent layers" in
-//! `docs/internals/measurements.md`.
+//! `docs/internals/measurements/recurrent.md`.
 //!
 //! | module | owns |
 //! |---|---|

@@ -4,7 +4,7 @@
 //! of the machine. The symbol of a slice function is `pliant_vec_<name>_<type>`. Its arguments are the address of the
 //! results, the address of each operand, and the number of elements. Results may replace an operand. No memory outside
 //! of the slices is accessed. Measured relative to the operations of the sequences and the bytes: "Elementary
-//! functions" in `docs/internals/measurements.md`.
+//! functions" in `docs/internals/measurements/functions.md`.
 //!
 //! | module | owns |
 //! |---|---|

@@ -1,7 +1,7 @@
 //! The loops over slices: whole vectors, then a masked vector.
 //!
 //! Recipe: one vector at a time, in registers, by the sequences of [`crate::math`]. Measured: "Elementary functions" in
-//! `docs/internals/measurements.md`.
+//! `docs/internals/measurements/functions.md`.
 
 use pliant_exec::abi::{KernelRuntime, STATUS_OK};
 

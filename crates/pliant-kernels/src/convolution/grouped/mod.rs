@@ -6,7 +6,7 @@
 //! all filters belong to one group, each input is broadcast to all lanes. The sums stay in registers over all taps.
 //!
 //! Recipe: direct convolution on a line buffer of input rows. Measured: the cases in groups under "Convolution" in
-//! `docs/internals/measurements.md`.
+//! `docs/internals/measurements/convolution.md`.
 //!
 //! | module | owns |
 //! |---|---|

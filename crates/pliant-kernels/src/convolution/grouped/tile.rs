@@ -2,7 +2,7 @@
 //! channels.
 //!
 //! Recipe: register tiles as for products, in a direct convolution. Measured as a whole: the cases in groups under "Convolution"
-//! in `docs/internals/measurements.md`.
+//! in `docs/internals/measurements/convolution.md`.
 
 use std::ops::Range;
 

@@ -7,7 +7,7 @@
 //! little time compared with the products. For a filter of one tap with stride 1, rows are read in place. Depthwise
 //! convolutions are direct (`depthwise`).
 //!
-//! Measured: "Convolutions of 8-bit integers" in `docs/internals/measurements.md`.
+//! Measured: "Convolutions of 8-bit integers" in `docs/internals/measurements/quantized.md`.
 //!
 //! | module | owns |
 //! |---|---|
