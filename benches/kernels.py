@@ -1,9 +1,8 @@
 """The tables of the kernels' benchmarks: each case as a percentage of the machine's peak.
 
-``python kernels.py``, within ``benches/``, runs ``cargo bench -p pliant-kernels`` for every
-benchmark, or for the named ones, and prints the tables of one thread and two side by side;
-``--write`` writes them into ``docs/internals/measurements``. The benchmarks of elementary functions and of
-weights of fewer bits print their own formats.
+``python kernels.py``, within ``benches/``, runs ``cargo bench -p pliant-kernels`` for all benchmarks, or for the named ones, and prints
+tables with one thread and two side by side. ``--write`` replaces the tables in ``docs/internals/measurements/`` and draws the plots again.
+The benchmarks of elementary functions and of low-precision weights print their own formats.
 """
 
 from __future__ import annotations
@@ -15,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from page import write_table
+from plots import write_plots
 
 ROOT = Path(__file__).resolve().parents[1]
 BENCHES = ["products", "half", "attention", "convolution", "quantized", "recurrent"]
@@ -24,13 +24,13 @@ CASE = re.compile(r"\| (.+?) \| ([\d.]+) \| (.+?) \| (\d+) \|")
 
 @dataclass
 class Table:
-    """The cases of a benchmark, by the number of threads."""
+    """The peaks and cases of a benchmark, by number of threads."""
 
     peaks: dict[int, tuple[str, str]] = field(default_factory=dict)
     cases: dict[str, dict[int, str]] = field(default_factory=dict)
 
     def markdown(self) -> str:
-        """A column of times, one of rates and one of percentages for each number of threads."""
+        """The table in Markdown: columns of times, rates and percentages for each number of threads."""
         threads = sorted(self.peaks)
         numbers = {1: "one thread", 2: "two"}
         (best, middle), *others = (self.peaks[n] for n in threads)
@@ -46,7 +46,7 @@ class Table:
 
 
 def tables(text: str) -> dict[str, Table]:
-    """The tables that benchmarks printed, by title."""
+    """Parses the tables in the output of benchmarks, by title."""
     tables_by_title: dict[str, Table] = {}
     table, threads = Table(), 0
     for line in text.splitlines():
@@ -59,20 +59,22 @@ def tables(text: str) -> dict[str, Table]:
 
 
 def main() -> None:
-    """Runs the benchmarks."""
+    """Runs the benchmarks, prints their tables, and writes them if requested."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--write", action="store_true", help="put the tables into docs/internals/measurements")
-    parser.add_argument("bench", nargs="*", help=f"some of {', '.join(BENCHES)}; all by default")
+    parser.add_argument("--write", action="store_true", help="replace the tables in docs/internals/measurements/, and the plots")
+    parser.add_argument("bench", nargs="*", help=f"benchmarks to run: {', '.join(BENCHES)} (default: all)")
     args = parser.parse_args()
     for bench in args.bench or BENCHES:
         if bench not in BENCHES:
-            parser.error(f"there is no table of {bench}: one of {', '.join(BENCHES)}")
+            parser.error(f"unknown benchmark {bench!r}; choose from {', '.join(BENCHES)}")
         words = ["cargo", "bench", "--package", "pliant-kernels", "--bench", bench]
         process = subprocess.run(words, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True)
         for title, table in tables(process.stdout).items():
             print(f"{title}\n\n{table.markdown()}", flush=True)
             if args.write:
                 write_table(f"benches/kernels.py: {title}", table.markdown())
+    if args.write:
+        write_plots()
 
 
 if __name__ == "__main__":

@@ -1,9 +1,8 @@
-"""Whole ONNX models with their cases: Pliant, ONNX Runtime and OpenVINO in one run.
+"""Whole ONNX models over their shapes: Pliant, ONNX Runtime and OpenVINO in one run.
 
-``python -m peers.models``, within ``benches/``, creates the models of ``peers/zoo`` in
-``target/zoo`` (0.8 GB) and runs them; ``python -m peers.models FOLDER...`` runs those of folders,
-each with one ``.onnx`` file and ``.npz`` files of inputs. ``--write`` writes the table and its plot
-into ``docs/``. `engines` describes how they are timed.
+``python -m peers.models``, within ``benches/``, writes the models of ``peers/zoo`` to ``target/zoo`` (0.8 GB) and measures them.
+``python -m peers.models FOLDER...`` measures other models; each folder has one ``.onnx`` file and ``.npz`` files of inputs. ``--write``
+replaces the table in ``docs/internals/measurements/`` and draws its plot again. `engines` describes the timing.
 """
 
 from __future__ import annotations
@@ -15,15 +14,16 @@ from typing import Any
 
 import numpy as np
 
-from page import PAGES, write_table
+from page import write_table
 from peers import zoo
 from peers.engines import ENGINES, PLIANT, difference, time_in_phases
+from plots import write_plots
 from timing import geomean, require_release
 
 THREADS = 2
 ZOO_FOLDER = Path(__file__).resolve().parents[2] / "target" / "zoo"
 
-# A case of a model: engines with their milliseconds, and notes.
+# A case of a model: the milliseconds of each engine, the ratio and the error.
 Row = dict[str, Any]
 
 
@@ -45,7 +45,7 @@ def measure(folder: Path) -> list[Row]:
 
 
 def table(rows: list[Row]) -> str:
-    """The rows in Markdown, with the geometric mean of each model below it."""
+    """A Markdown table, with the geometric mean of each model below its rows."""
     names = list(ENGINES)
     lines = ["| model | first input | " + " | ".join(f"{n} ms" for n in names) + " | best peer / Pliant | error |"]
     lines.append("|---" * (len(names) + 4) + "|")
@@ -59,30 +59,11 @@ def table(rows: list[Row]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def picture(rows: list[Row], path: Path) -> None:
-    """A bar for each case: the speed-up over the best peer, with a line at 1.0."""
-    import matplotlib
-
-    matplotlib.use("svg")
-    matplotlib.rcParams["svg.hashsalt"] = "pliant"
-    from matplotlib import pyplot
-
-    figure, axes = pyplot.subplots(figsize=(8, 0.22 * len(rows) + 1))
-    names = [f"{r['model']} {r['case']}" for r in rows][::-1]
-    ratios = [float(r["ratio"]) for r in rows][::-1]
-    axes.barh(names, ratios, color=["#3a7d44" if r >= 1 else "#b35c44" for r in ratios])
-    axes.axvline(1.0, color="black", linewidth=0.8)
-    axes.set_xlabel("times as fast as the best of ONNX Runtime and OpenVINO")
-    axes.tick_params(labelsize=7)
-    figure.tight_layout()
-    figure.savefig(path, metadata={"Date": None})
-
-
 def main() -> None:
-    """Prints the table, and writes it if requested."""
+    """Measures the models, prints the table, and writes it if requested."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folders", nargs="*", type=Path)
-    parser.add_argument("--write", action="store_true", help="put table and picture into docs/")
+    parser.add_argument("--write", action="store_true", help="replace the table in docs/internals/measurements/, and the plots")
     args = parser.parse_args()
     require_release()
     rows: list[Row] = []
@@ -93,7 +74,7 @@ def main() -> None:
     print(table(rows).splitlines()[-1])
     if args.write:
         write_table("benches/peers/models.py", table(rows))
-        picture(rows, PAGES.with_name("models.svg"))
+        write_plots()
 
 
 if __name__ == "__main__":

@@ -1,8 +1,9 @@
-"""The pages of `docs/`: their Python code runs from top to bottom and prints the output that they show, and their links lead
-somewhere."""
+"""The pages of `docs/`: their Python code runs from top to bottom and prints the output that they show, their links lead
+somewhere, and plots show the numbers of their tables."""
 
 from __future__ import annotations
 
+import importlib
 import re
 import sys
 from pathlib import Path
@@ -51,3 +52,11 @@ def test_pages_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
         scope["__file__"] = str(file)
         exec(compile(file.read_text(), str(file), "exec"), scope)
         printed = capsys.readouterr().out
+
+
+def test_plots_of_performance_match_the_tables(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`python plots.py`, within `benches`, draws them again."""
+    monkeypatch.syspath_prepend(str(DOCS.parent / "benches"))
+    plots = importlib.import_module("plots")
+    assert (DOCS / "serve/models.svg").read_text() == plots.draw_models()
+    assert (DOCS / "serve/kernels.svg").read_text() == plots.draw_kernels()
