@@ -1,4 +1,4 @@
-"""Compares two builds of Pliant: times of models and programs, of their compilation, and peak memory, with the noise of each ratio.
+"""Compares two builds of Pliant: run time, compile time and peak memory of models and programs, with intervals for noise.
 
 ``python against.py OLD NEW``, within ``benches/``. OLD and NEW are each a wheel, a Python interpreter (or the environment's folder) that
 has Pliant, or a git revision, which is built with maturin into ``target/against``. A ratio above 1 means that NEW is better. Comparing a
@@ -21,7 +21,7 @@ from compare_builds.workloads import NoWorkloads, workloads
 
 
 def positive_int(text: str) -> int:
-    """A count of the command line."""
+    """Parses a positive count of the command line."""
     value = int(text)
     if value < 1:
         raise argparse.ArgumentTypeError("must be at least 1")

@@ -1,7 +1,7 @@
-"""Times legalising and compiling one module that uses every operator once.
+"""Compile time of one module that uses every operator once.
 
-``python benches/all_operators.py``: the programs are those of the operators' suite, one for each
-operator, with only symbolic dims; they become the functions of one module.
+``python benches/all_operators.py`` takes one program per operator from the operators' test suite, all with symbolic dims only, as the
+functions of one module.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def programs() -> dict[str, str]:
-    """A program for each operator of the suite."""
+    """The first program of the test suite that uses each operator."""
     sys.path.insert(0, str(ROOT / "tests" / "python" / "operators"))
     from cases import CASES  # type: ignore[import-not-found]
 
@@ -33,7 +33,7 @@ def programs() -> dict[str, str]:
 
 
 def combine_programs(scripts: dict[str, str]) -> pliant.IRModule:
-    """One module with a function for each program."""
+    """A module with the functions of all programs."""
     module = pliant.IRModule()
     for name, script in scripts.items():
         program = from_source(script)

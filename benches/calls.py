@@ -1,4 +1,4 @@
-"""The cost of one Python call: a function that adds 1 to four floats."""
+"""The overhead of a call from Python: a function that adds 1 to four floats."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Module:
 
 
 def peer_model() -> bytes:
-    """The same function as ONNX."""
+    """The same function as an ONNX model."""
     x = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n"])
     y = helper.make_tensor_value_info("y", TensorProto.FLOAT, ["n"])
     one = helper.make_tensor("one", TensorProto.FLOAT, [], [1.0])

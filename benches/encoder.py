@@ -1,4 +1,4 @@
-"""all-MiniLM-L6-v2 at several shapes: Pliant and ONNX Runtime with the same weights, in one run."""
+"""all-MiniLM-L6-v2 over several shapes: Pliant and ONNX Runtime with the same weights, in one run."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ THREADS = 2
 
 
 def inputs(batch: int, seq: int) -> tuple[np.ndarray, np.ndarray]:
-    """Token ids and a mask whose first row is full."""
+    """Token ids and a mask; the first sequence has the full length."""
     rng = np.random.default_rng(batch * 1000 + seq)
     lengths = np.concatenate([[seq], rng.integers(max(1, seq // 2), seq + 1, batch - 1)])
     mask = (np.arange(seq)[None, :] < lengths[:, None]).astype(np.int64)
@@ -28,7 +28,7 @@ def inputs(batch: int, seq: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def compile_time(module: pliant.IRModule, repeat: int = 5) -> tuple[pliant.Model, float]:
-    """The model, and the best of several compilations in seconds."""
+    """The compiled model, and the shortest of several compile times in seconds."""
     best = float("inf")
     for _ in range(repeat):
         start = time.perf_counter()
@@ -38,7 +38,7 @@ def compile_time(module: pliant.IRModule, repeat: int = 5) -> tuple[pliant.Model
 
 
 def first_and_repeated_run_times(model: pliant.Model, count: int = 40) -> tuple[float, float]:
-    """Median seconds of a first and of a second run at `count` shapes not run before."""
+    """Median seconds of the first and of the second run at each of `count` new shapes."""
     first, second = [], []
     for seq in range(9, 9 + count):
         ids, mask = inputs(1, seq)
@@ -50,7 +50,7 @@ def first_and_repeated_run_times(model: pliant.Model, count: int = 40) -> tuple[
 
 
 def main() -> None:
-    """Prints the table of shapes, and the compile-once figures."""
+    """Prints the compile time, the time of new shapes, and a table of times by shape."""
     require_release()
     config, tensors = weights.load_config(), weights.load_weights()
     model, seconds = compile_time(encoder.build(config, tensors))

@@ -1,6 +1,6 @@
-"""A function of many chained operators through builder, print, parse and the whole minimum build.
+"""A function of many chained operators: time of building, printing, parsing and compiling it.
 
-Each step should be linear: the time per binding is printed at every length, with the memory per binding.
+Each step should take linear time: the table has time and memory per binding at every length.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ LENGTHS = (12_500, 50_000, 200_000)
 
 
 def build(length: int) -> pliant.IRModule:
-    """A function of `length` additions, each of which adds the previous result to itself."""
+    """A chain of `length` additions, each of the previous result to itself."""
     bb = relax.BlockBuilder()
     x = relax.Var("x", relax.TensorStructInfo((tir.Var("n", "int64"),), "float32"))
     with bb.function("main", [x]):
@@ -45,7 +45,7 @@ def resident_bytes() -> int:
 
 
 def memory_growth(length: int) -> int:
-    """The bytes by which a fresh process grows when it builds the function."""
+    """The growth of a fresh process in bytes when it builds the function."""
     build(2)
     before = resident_bytes()
     module = build(length)

@@ -1,4 +1,4 @@
-"""ONNX files: import and compile all-MiniLM-L6-v2, load it again, and the memory that importing 2 GB of weights adds."""
+"""ONNX files: the time to import, compile and load all-MiniLM-L6-v2, and the memory that an import of 2 GB of weights needs."""
 
 from __future__ import annotations
 
@@ -23,8 +23,7 @@ from minilm import weights  # noqa: E402
 GOAL = {"import and compile": 1.0, "load": 0.05, "memory": 200.0}
 WEIGHT_BYTES = 2_000_000_000
 
-# Memory is measured in a separate process, since freed memory is not returned to the system
-# at once.
+# Memory is measured in a separate process, since freed memory does not return to the system at once.
 MEMORY = """
 import sys
 from pliant.frontend.onnx import from_onnx

@@ -1,8 +1,7 @@
-"""Each operator at a medium size compared with NumPy, one thread each: the ratios, and the
-worst ten.
+"""Every operator at a medium size beside NumPy, with one thread each: all ratios, and the worst ten.
 
-Programs have symbols for all sizes. An operator without a counterpart in NumPy is timed alone.
-`python operators.py sort conv` times those whose name contains one of the words.
+All sizes are symbolic. Operators without a counterpart in NumPy are timed alone. `python operators.py sort conv` times those whose name
+contains one of the words.
 """
 
 from __future__ import annotations
@@ -33,15 +32,14 @@ NAMES = "xyzw"
 
 @dataclass(frozen=True)
 class Entry:
-    """An operator, its operands and the NumPy counterpart; constant dims of the program stay
-    constant."""
+    """An operator, its operands, and its counterpart in NumPy."""
 
     name: str
     call: str
     inputs: tuple[Array, ...]
     numpy: Callable[..., Any] | None = None
     constant: tuple[tuple[int, int], ...] = field(default=())
-    """Pairs of operand and dim whose sizes are constants of the program."""
+    """Pairs of operand and dim that the program declares with a constant size."""
 
     @property
     def script(self) -> str:
@@ -309,7 +307,7 @@ GROUPS = (elementwise, reductions, movement, ordering, products, images)
 
 
 def measure(entry: Entry) -> tuple[float, float | None] | str:
-    """The seconds of a call, and of NumPy's; or why there are none."""
+    """The seconds of a call in Pliant and in NumPy, or the error of the compiler."""
     try:
         model: Any = pliant.compile(from_source(entry.script))
         model(*entry.inputs)
@@ -324,7 +322,7 @@ def measure(entry: Entry) -> tuple[float, float | None] | str:
 
 
 def main(words: list[str] | None = None) -> None:
-    """Prints the table and the worst ten."""
+    """Prints the table of ratios and the worst ten."""
     require_release()
     warnings.simplefilter("ignore")
     ratios: dict[str, float] = {}

@@ -1,4 +1,4 @@
-"""Runs every benchmark and prints its table; each can also run alone."""
+"""Runs the benchmarks of `make bench` and prints their tables. Each can also run alone."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ BENCHMARKS = {
 
 
 def main() -> None:
-    """Runs them in sequence."""
+    """Runs the benchmarks in sequence."""
     for name, module in BENCHMARKS.items():
         print(f"\n== {name} ==", flush=True)
         module.main()

@@ -1,5 +1,4 @@
-"""Times the shape inference of fifty layers: convolutions and pools with symbolic height and width,
-typed one by one."""
+"""Shape inference of fifty layers: convolutions and pooling with symbolic height and width."""
 
 from __future__ import annotations
 
@@ -13,7 +12,7 @@ LAYERS = 50
 
 
 def script(strided: int, padding: int) -> str:
-    """Convolutions of 3 by 3, every `strided`-th followed by a pool of stride 2."""
+    """A chain of 3 x 3 convolutions with pooling of stride 2 after every `strided`-th; no pooling if `strided` is 0."""
     lines, last = [], "x"
     for k in range(LAYERS):
         lines.append(f"a{k} = R.nn.conv2d({last}, w, padding={padding})")
@@ -30,7 +29,7 @@ def script(strided: int, padding: int) -> str:
 
 
 def main() -> None:
-    """Prints milliseconds and the form of the last size."""
+    """Prints the milliseconds, and the expression of the last height."""
     require_release()
     for name, text in {
         "same size": script(0, 1),

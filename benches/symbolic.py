@@ -1,4 +1,4 @@
-"""Simplify and prove typical shape expressions: Pliant's analyzer and SymPy in one run."""
+"""Simplification and proofs of typical shape expressions: Pliant's analyzer and SymPy in one run."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ LARGE = 1 << 40
 
 
 def pliant_vocabulary() -> Vocabulary:
-    """Pliant's vocabulary."""
+    """The symbols and functions of Pliant."""
     symbols = {name: tir.Var(name, "int64") for name in MINIMA}
     return Vocabulary(**symbols, minimum=tir.min, maximum=tir.max)
 
 
 def fresh_analyzer(symbols: Vocabulary) -> arith.Analyzer:
-    """An analyzer with the ranges of the symbols as its only facts."""
+    """A new analyzer that knows only the ranges of the symbols."""
     analyzer = arith.Analyzer()
     for name, low in MINIMA.items():
         analyzer.bind(getattr(symbols, name), Range(low, LARGE))
@@ -31,7 +31,7 @@ def fresh_analyzer(symbols: Vocabulary) -> arith.Analyzer:
 
 
 def sympy_vocabulary() -> Vocabulary:
-    """SymPy's vocabulary; a symbol with a minimum above 1 is the minimum plus a nonnegative symbol."""
+    """The symbols and functions of SymPy; a symbol with a minimum above 0 is the minimum plus a nonnegative symbol."""
     symbols = {}
     for name, low in MINIMA.items():
         base = sympy.Symbol(name, integer=True, nonnegative=True)
@@ -40,7 +40,7 @@ def sympy_vocabulary() -> Vocabulary:
 
 
 def first_call(prepare: Callable[[], Callable[[], object]], repeat: int) -> float:
-    """The median time, in microseconds, of a first call: `prepare` makes fresh state for each one."""
+    """The median of the first call in microseconds; `prepare` creates a fresh state for each."""
     times = []
     for _ in range(repeat):
         run = prepare()
@@ -51,12 +51,12 @@ def first_call(prepare: Callable[[], Callable[[], object]], repeat: int) -> floa
 
 
 def pliant_time(run: Callable[[arith.Analyzer], object], symbols: Vocabulary) -> float:
-    """The time of a call on a fresh analyzer."""
+    """The microseconds of a call with a fresh analyzer."""
     return first_call(lambda: lambda analyzer=fresh_analyzer(symbols): run(analyzer), 9)
 
 
 def sympy_time(run: Callable[[], object]) -> float:
-    """The time of a call on an empty cache."""
+    """The microseconds of a call with an empty cache."""
 
     def prepare() -> Callable[[], object]:
         sympy.core.cache.clear_cache()
@@ -90,7 +90,7 @@ def report(name: str, ours: list[float], theirs: list[float]) -> None:
 
 
 def main() -> None:
-    """Prints the table, and every fact that is not proved."""
+    """Prints the table, and the facts that Pliant does not prove."""
     ours, theirs = pliant_vocabulary(), sympy_vocabulary()
     simplify = [pliant_time(lambda a, e=e: a.simplify(e), ours) for _, e in expressions(ours)]
     simplify_peer = [sympy_time(lambda e=e: sympy.simplify(e)) for _, e in expressions(theirs)]

@@ -1,8 +1,7 @@
 """Typical shape expressions, and facts about them that hold for all sizes.
 
-Each family yields `(name, expression)` or `(name, left, relation, right)` over the symbols of a
-`Vocabulary`, so that one table serves both Pliant's analyzer and SymPy. Sizes are integers >= 0;
-`h` and `w` are at least 32, `n1` at least 1.
+Functions yield `(name, expression)` or `(name, left, relation, right)` over the symbols of a `Vocabulary`, which stands for Pliant's
+analyzer or for SymPy. Sizes are integers >= 0; `h` and `w` are at least 32, `n1` at least 1.
 """
 
 from __future__ import annotations

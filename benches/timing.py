@@ -1,4 +1,4 @@
-"""How the benchmarks time: alternating candidates, many rounds, medians, ratios within one run."""
+"""Timing of benchmarks: candidates alternate within one run, and medians over many rounds are compared."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pliant
 
 
 def require_release() -> None:
-    """Refuses to measure a debug build."""
+    """Exits if Pliant is a debug build."""
     if pliant.build_info()["profile"] != "release":
         raise SystemExit("this is a debug build: run `make bench`, which builds for release")
 
@@ -19,9 +19,9 @@ def require_release() -> None:
 def interleaved(
     candidates: Mapping[str, Callable[[], object]], rounds: int = 7, min_seconds: float = 0.02
 ) -> dict[str, float]:
-    """Median seconds per call of each candidate, over rounds that visit them in random order.
+    """The median seconds per call of each candidate, over rounds in random order.
 
-    Each visit warms up with one call and then repeats for at least `min_seconds`.
+    In each round, a candidate runs once to warm up, then for at least `min_seconds`.
     """
     order = random.Random(0)
     times: dict[str, list[float]] = {name: [] for name in candidates}
@@ -41,5 +41,5 @@ def interleaved(
 
 
 def geomean(values: list[float]) -> float:
-    """The geometric mean."""
+    """The geometric mean of ratios."""
     return statistics.geometric_mean(values)

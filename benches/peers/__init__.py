@@ -1,1 +1,1 @@
-"""The libraries and runtimes that the benchmarks compare with."""
+"""Benchmarks beside other libraries and runtimes."""

@@ -1,7 +1,7 @@
-"""Transposed and dilated convolutions as ONNX models, channels first, one image.
+"""Transposed and dilated convolutions of one image as ONNX models with channels first.
 
 ``python -m peers.convolutions``, within ``benches/``, measures them (see `layers` for the engines);
-``--write`` writes the tables into ``docs/internals/measurements``.
+``--write`` replaces the tables in ``docs/internals/measurements/``.
 """
 
 from __future__ import annotations
@@ -11,8 +11,7 @@ from onnx import helper
 
 from peers.layers import Layer, main
 
-# Height and width of the input, channels, filters, filter width, stride, dilation, whether
-# transposed.
+# Height and width of the input, channels, filters, filter size, stride, dilation, transposed.
 SHAPES = [
     (64, 64, 32, 4, 2, 1, True),
     (16, 256, 128, 4, 2, 1, True),
@@ -25,7 +24,7 @@ SHAPES = [
 
 
 def layer(size: int, channels: int, filters: int, kernel: int, stride: int, dilation: int, transposed: bool) -> Layer:
-    """One convolution with a bias and symbolic height and width."""
+    """A convolution with a bias, and symbolic height and width."""
     rand = np.random.default_rng(0)
     order = (channels, filters) if transposed else (filters, channels)
     weights = rand.standard_normal((*order, kernel, kernel)) / np.sqrt(channels * kernel * kernel)

@@ -1,9 +1,8 @@
-"""Runtimes for ONNX models, and how they are timed side by side.
+"""The engines for ONNX models (Pliant, ONNX Runtime, OpenVINO), and how they are timed.
 
-The engines are measured in phases: one runs all cases, then there is a pause, then comes the next,
-several times in changing order. Threads that wait for work by spinning, as those of the peers do,
-would otherwise occupy the cores of the next engine; within its phase, each engine may spin. The
-result of a case is the median over the phases of the best time within each.
+In a phase, one engine runs all cases; phases alternate in random order with pauses between them. Worker threads of the peers spin while
+they wait for work: without the pauses, they would occupy the cores of the next engine. The time of a case is the median over phases of
+the best time within each phase.
 """
 
 from __future__ import annotations
@@ -27,13 +26,13 @@ Run = Callable[[Feeds], list[np.ndarray]]
 
 
 def pliant_model(path: Path, threads: int) -> Run:
-    """Compiled once for all cases."""
+    """Compiles the model once for all cases."""
     model = pliant.compile(path, threads=threads)
     return lambda feeds: model.run(None, feeds)
 
 
 def onnx_runtime(path: Path, threads: int) -> Run:
-    """A session with `threads` threads, with default settings otherwise."""
+    """A session with default settings, except for the number of threads."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
@@ -44,7 +43,7 @@ def onnx_runtime(path: Path, threads: int) -> Run:
 
 
 def openvino(path: Path, threads: int) -> Run:
-    """Compiled for latency in float32, keeping the symbolic sizes of the file."""
+    """A model compiled for latency in float32, with the symbolic sizes of the file."""
     import openvino
 
     core = openvino.Core()
@@ -58,7 +57,7 @@ ENGINES: dict[str, Callable[[Path, int], Run]] = {PLIANT: pliant_model, "ONNX Ru
 
 
 def best_time(call: Callable[[], object]) -> float:
-    """The best seconds of a call, after two warm-up calls."""
+    """The shortest time of a call in seconds, after two warm-up calls."""
     call()
     call()
     best, end = float("inf"), time.perf_counter() + MIN_SECONDS
@@ -72,7 +71,7 @@ def best_time(call: Callable[[], object]) -> float:
 
 
 def time_in_phases(engines: Mapping[str, Sequence[Callable[[], object]]]) -> dict[str, list[float]]:
-    """The seconds of each case of each engine; all engines have the same cases."""
+    """The seconds of each case by engine; all engines have the same cases."""
     times: dict[str, list[list[float]]] = {name: [] for name in engines}
     order = random.Random(0)
     for _ in range(ROUNDS):
@@ -83,6 +82,6 @@ def time_in_phases(engines: Mapping[str, Sequence[Callable[[], object]]]) -> dic
 
 
 def difference(ours: list[np.ndarray], theirs: list[np.ndarray]) -> float:
-    """The largest difference relative to the largest value of the output, but at least 1."""
+    """The largest difference, relative to the largest element of the output or to 1, whichever is larger."""
     pairs = [(a.astype(np.float64), b.astype(np.float64)) for a, b in zip(ours, theirs, strict=True)]
     return max(float(np.abs(a - b).max() / max(1.0, np.abs(b).max())) for a, b in pairs)

@@ -1,7 +1,7 @@
 """Elementary functions, softmax and normalisation as ONNX models, over rows of 768 elements.
 
 ``python -m peers.functions``, within ``benches/``, measures them (see `layers` for the engines);
-``--write`` writes the tables into ``docs/internals/measurements``.
+``--write`` replaces the tables in ``docs/internals/measurements/``.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ KINDS = ("Exp", "Log", "Tanh", "Erf", "Sigmoid", "Gelu", "Softmax", "LayerNormal
 
 
 def layer(kind: str, rows: int) -> Layer:
-    """One function with a symbolic number of rows."""
+    """An operator with a symbolic number of rows."""
     rand = np.random.default_rng(0)
-    # Valid for logarithms, too.
+    # Positive, so that logarithms are finite.
     x = rand.uniform(0.01, 3.0, (rows, COLUMNS)).astype(np.float32)
     ones = {name: np.ones(COLUMNS, np.float32) for name in ("scale", "bias")}
     constants = ones if kind == "LayerNormalization" else {}

@@ -1,9 +1,7 @@
-"""Models of single layers, on one thread and on two: Pliant, Pliant without AVX-512, ONNX Runtime
-and OpenVINO.
+"""Single layers with one and two threads: Pliant, Pliant limited to AVX2, ONNX Runtime and OpenVINO.
 
-Shared code of the scripts in this folder: each lists its layers and calls `main`. `engines`
-describes how they are timed. Instruction sets are chosen once per process, so those of
-``PLIANT_ISA=avx2`` are measured in a separate process, directly after the others.
+Scripts of this folder list their layers and call `main`. `engines` describes the timing. A process chooses its instruction set once, so
+``PLIANT_ISA=avx2`` is measured in a separate process, directly after the other engines.
 """
 
 from __future__ import annotations
@@ -28,27 +26,27 @@ from timing import geomean, require_release
 
 THREADS = (1, 2)
 PLIANT_AVX2 = "Pliant, AVX2"
-# PLIANT_AVX2 is measured by a process with this option and this environment variable.
+# The option and the environment of the process that measures PLIANT_AVX2.
 PLIANT_ONLY = "--pliant-only"
 AVX2_ENVIRONMENT = {"PLIANT_ISA": "avx2"}
 
 
 @dataclass
 class Layer:
-    """A layer: its name in the table, and its nodes, which read the model's only input and
-    constants; the last one computes the output."""
+    """A layer: its name in the table, and its nodes. The nodes read the model's only input and the constants; the last node computes
+    the output."""
 
     name: str
     nodes: Sequence[NodeProto]
     feeds: Feeds
     constants: Feeds
-    # Dims of the input; those with names are symbolic.
+    # Dims of the input; a string is the name of a symbolic dim.
     dims: Sequence[int | str]
-    # The allowed difference of results, as `difference` computes it.
+    # Tolerance of the result, as computed by `difference`.
     error: float = 1e-4
 
     def model(self) -> onnx.ModelProto:
-        """The layer as a model of one input and one output."""
+        """An ONNX model of the layer, with one input and one output."""
         ((x, feed),) = self.feeds.items()
         kind = helper.np_dtype_to_tensor_dtype(feed.dtype)
         graph = helper.make_graph(
@@ -62,7 +60,7 @@ class Layer:
 
 
 def seconds(layers: list[Layer], threads: int, names: Sequence[str]) -> dict[str, list[float]]:
-    """The seconds of each layer in each engine. Compares the results first."""
+    """The seconds of each layer by engine. Compares the results of the engines first."""
     with tempfile.TemporaryDirectory() as folder:
         paths = [Path(folder) / f"{index}.onnx" for index in range(len(layers))]
         for path, layer in zip(paths, layers, strict=True):
@@ -81,7 +79,7 @@ def seconds(layers: list[Layer], threads: int, names: Sequence[str]) -> dict[str
 
 
 def measure(script: str, layers: list[Layer], threads: int) -> dict[str, list[float]]:
-    """The seconds of all engines; the one of the separate process comes last."""
+    """The seconds of each layer by engine, with PLIANT_AVX2 last."""
     times = seconds(layers, threads, list(ENGINES))
     words = [sys.executable, "-m", script, PLIANT_ONLY, str(threads)]
     pliant_only = subprocess.run(words, env={**os.environ, **AVX2_ENVIRONMENT}, check=True, stdout=subprocess.PIPE, text=True)
@@ -89,7 +87,7 @@ def measure(script: str, layers: list[Layer], threads: int) -> dict[str, list[fl
 
 
 def table(threads: int, layers: list[Layer], times: dict[str, list[float]]) -> str:
-    """The times in Markdown, and the geometric mean of Pliant's speed-up."""
+    """A Markdown table of the times, with the geometric mean of the ratios of the best peer to Pliant."""
     peers = [name for name in ENGINES if name != PLIANT]
     names = [PLIANT, *peers, PLIANT_AVX2]
     lines = [f"| {threads} thr | " + " | ".join(f"{name} us" for name in names) + " | best peer / Pliant |"]
@@ -104,10 +102,11 @@ def table(threads: int, layers: list[Layer], times: dict[str, list[float]]) -> s
 
 
 def main(script: str, about: str, layers: list[Layer]) -> None:
-    """Prints the tables of a script, and writes them if requested."""
+    """Measures the layers of a script, prints the tables, and writes them if requested."""
     parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--write", action="store_true", help="put the tables into docs/internals/measurements")
-    parser.add_argument(PLIANT_ONLY, type=int, metavar="THREADS", help="print only Pliant's seconds, with this number of threads")
+    parser.add_argument("--write", action="store_true", help="replace the tables in docs/internals/measurements/")
+    only_help = "measure only Pliant, with this number of threads, and print the seconds as JSON"
+    parser.add_argument(PLIANT_ONLY, type=int, metavar="THREADS", help=only_help)
     args = parser.parse_args()
     require_release()
     if args.pliant_only is not None:

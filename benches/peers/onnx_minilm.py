@@ -1,7 +1,7 @@
-"""all-MiniLM-L6-v2 as an ONNX model with symbolic `batch` and `seq`, for peers that read ONNX.
+"""all-MiniLM-L6-v2 as an ONNX model with symbolic `batch` and `seq`.
 
-`data/minilm.onnx` is the exported graph with its large tensors removed; `data/minilm.json` states
-which tensor of the model's checkpoint replaces each.
+`data/minilm.onnx` is the exported graph without its large tensors; `data/minilm.json` maps each removed tensor to a tensor of the
+checkpoint.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def _key(tensor: TensorProto) -> str | None:
 
 
 def model(weights: dict[str, np.ndarray]) -> onnx.ModelProto:
-    """The full model, filled from the checkpoint's tensors."""
+    """The model with the tensors of the checkpoint."""
     fills = json.loads((DATA / "minilm.json").read_text())["inits"]
     proto = onnx.load(DATA / "minilm.onnx", load_external_data=False)
     for tensor in proto.graph.initializer:

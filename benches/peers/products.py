@@ -1,12 +1,10 @@
-"""Matrix products: Pliant compared with the Rust libraries gemm, matrixmultiply and gemmkit, in
-one run.
+"""Matrix products in Pliant and in the Rust libraries gemm, matrixmultiply and gemmkit, in one run.
 
-``python -m peers.products``, within ``benches/``, builds ``products/`` for release and runs it once
-with each number of threads. ``--write`` writes the table into ``docs/internals/measurements``.
+``python -m peers.products``, within ``benches/``, builds ``products/`` in release mode and runs it once per number of threads.
+``--write`` replaces the tables in ``docs/internals/measurements/``.
 
-The right operand stays the same, like weights: Pliant packs it once, and so does gemmkit in the
-cases ``prepacked``, which return results in columns. The result of a case is its best stretch of
-calls; the libraries alternate.
+The right operand is constant, like weights. Pliant packs it once, and so does gemmkit in the cases ``prepacked``, whose results are
+column-major. The libraries alternate; the time of a case is the best series of calls.
 """
 
 from __future__ import annotations
@@ -30,7 +28,7 @@ Shape = tuple[int, int, int]
 
 
 def measure(threads: int, shapes: list[Shape]) -> list[tuple[Shape, dict[str, float]]]:
-    """Each shape with the seconds of each library."""
+    """The seconds of each library, by shape."""
     count = str(threads)
     env = {**os.environ, "MATMUL_NUM_THREADS": count, "RAYON_NUM_THREADS": count}
     words = ["cargo", "run", "--quiet", "--release", "--", count, *("x".join(map(str, shape)) for shape in shapes)]
@@ -43,7 +41,7 @@ def measure(threads: int, shapes: list[Shape]) -> list[tuple[Shape, dict[str, fl
 
 
 def table(threads: int, rows: list[tuple[Shape, dict[str, float]]]) -> str:
-    """The rows in Markdown, and the geometric mean of their ratios."""
+    """A Markdown table of the times, with the geometric mean of the ratios of the best peer to Pliant."""
     names = list(rows[0][1])
     head = f"| {threads} thr | " + " | ".join(f"{name} us" for name in names) + " | best peer / Pliant |"
     lines, ratios = [head, "|---" * (len(names) + 2) + "|"], []
@@ -56,9 +54,9 @@ def table(threads: int, rows: list[tuple[Shape, dict[str, float]]]) -> str:
 
 
 def main() -> None:
-    """Prints the tables, and writes them if requested."""
+    """Measures with each number of threads, prints the tables, and writes them if requested."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--write", action="store_true", help="put the tables into docs/internals/measurements")
+    parser.add_argument("--write", action="store_true", help="replace the tables in docs/internals/measurements/")
     args = parser.parse_args()
     tables = []
     for threads in THREADS:

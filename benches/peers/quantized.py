@@ -1,8 +1,7 @@
-"""Layers of 8-bit integers as in quantised models: operands dequantised, a bias, an activation, and
-quantised again.
+"""Layers of quantized ONNX models (QDQ): dequantized 8-bit operands, a bias, an activation and requantization.
 
 ``python -m peers.quantized``, within ``benches/``, measures them (see `layers` for the engines);
-``--write`` writes the tables into ``docs/internals/measurements``.
+``--write`` replaces the tables in ``docs/internals/measurements/``.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from onnx import NodeProto, helper
 from peers.engines import Feeds
 from peers.layers import Layer, main
 
-# Height and width of the input, channels, filters, filter width, stride, groups.
+# Height and width of the input, channels, filters, filter size, stride, groups.
 CONVOLUTIONS = [
     (56, 64, 64, 3, 1, 1),
     (28, 128, 128, 3, 1, 1),
@@ -26,18 +25,18 @@ CONVOLUTIONS = [
 ]
 # Rows, columns, inner.
 PRODUCTS = [(1, 1024, 1024), (8, 1024, 1024), (64, 1536, 384), (512, 1024, 1024)]
-# A result is an 8-bit integer, which rounding may change by one.
+# Results are 8-bit integers, which may differ by one because of rounding.
 ERROR = 1.5 / 128
 
 
 def quantized_layer(
     name: str, x: tuple[int, ...], dims: list[int | str], weights: tuple[int, ...], filters: int, node: NodeProto
 ) -> Layer:
-    """A layer around a node that multiplies `xf` by `wf` to `p`; filters are along the weights'
-    first dim, columns along the last."""
+    """A quantized layer around `node`, which computes `p` from `xf` and `wf`. Filters are the first dim of the weights of `Conv`, columns
+    the last dim of those of `MatMul`."""
     rand = np.random.default_rng(0)
     axis = 0 if node.op_type == "Conv" else 1
-    # A step of the input is about a hundredth; a step of the weights makes results about 1.
+    # The scale of the weights keeps results near 1.
     inner = int(np.prod(weights)) // filters
     scales = (rand.random(filters) + 0.5).astype(np.float32) / 64 / np.sqrt(inner).astype(np.float32)
     constant_values = {

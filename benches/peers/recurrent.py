@@ -1,8 +1,7 @@
-"""Recurrent layers as ONNX models, with sequences of 128 steps whose inputs have as many elements
-as the layer has units.
+"""Recurrent layers as ONNX models, over sequences of 128 steps. The inputs have as many elements as the layer has units.
 
 ``python -m peers.recurrent``, within ``benches/``, measures them (see `layers` for the engines);
-``--write`` writes the tables into ``docs/internals/measurements``.
+``--write`` replaces the tables in ``docs/internals/measurements/``.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from peers.layers import Layer, main
 
 STEPS = 128
 GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
-# Operator, units, sequences, directions, and whether a GRU multiplies before it resets.
+# Operator, units, sequences, directions, and `linear_before_reset` of a GRU.
 SHAPES = [
     ("LSTM", 64, 1, 1, False),
     ("LSTM", 256, 1, 1, False),
@@ -31,11 +30,12 @@ SHAPES = [
 
 
 def layer(kind: str, units: int, sequences: int, directions: int, linear: bool) -> Layer:
-    """One layer with a symbolic number of steps."""
+    """A layer with a symbolic number of steps."""
     rand = np.random.default_rng(0)
     gates = GATES[kind] * units
     sizes = {"w": (gates, units), "r": (gates, units), "b": (2 * gates,)}
-    constants = {name: rand.uniform(-1, 1, (directions, *size)).astype(np.float32) / np.float32(np.sqrt(units)) for name, size in sizes.items()}
+    bound = np.float32(np.sqrt(units))
+    constants = {name: rand.uniform(-1, 1, (directions, *size)).astype(np.float32) / bound for name, size in sizes.items()}
     attributes: dict[str, Any] = {"linear_before_reset": 1} if linear else {}
     direction = "bidirectional" if directions == 2 else "forward"
     node = helper.make_node(kind, ["x", *constants], ["y"], hidden_size=units, direction=direction, **attributes)
