@@ -11,9 +11,11 @@
 //! | module | owns |
 //! |---|---|
 //! | `clip` | the most common epilogue, without branches |
+//! | `dense` | tiles of few columns that are contiguous in memory |
 //! | `general` | the loop over the rows of a tile, for any operands and activation |
 
 mod clip;
+mod dense;
 mod general;
 
 use std::ptr::null;
@@ -92,6 +94,21 @@ impl Epilogue {
     /// The machine has `isa`. The tile is readable and writable, and not accessed by others. The operands have its rows
     /// and columns.
     pub unsafe fn finish(&self, isa: Isa, tile: &EpilogueTile) {
+        // SAFETY: guaranteed by the caller.
+        unsafe {
+            if dense::applies(self, tile) {
+                dense::finish(isa, self, tile);
+            } else {
+                self.finish_rows(isa, tile);
+            }
+        }
+    }
+
+    /// Finishes a tile row by row.
+    ///
+    /// # Safety
+    /// As for [`Epilogue::finish`].
+    unsafe fn finish_rows(&self, isa: Isa, tile: &EpilogueTile) {
         // SAFETY: guaranteed by the caller.
         unsafe {
             match ClipEpilogue::of(self) {
