@@ -11,7 +11,7 @@
 //! | `products` | matmuls, convolutions and their operands |
 //! | `purity` | purity after effects are explicit |
 //! | `reinfer` | type inference after the types of parameters changed |
-//! | `sizes` | shapes of expressions, and upper bounds of symbolic sizes |
+//! | `symbolic_sizes` | shapes of expressions, and upper bounds of symbolic sizes |
 
 pub(crate) mod bind_constants;
 pub(crate) mod call_keys;
@@ -22,4 +22,4 @@ pub mod lowered_ops;
 pub mod products;
 pub(crate) mod purity;
 pub(crate) mod reinfer;
-pub(crate) mod sizes;
+pub(crate) mod symbolic_sizes;

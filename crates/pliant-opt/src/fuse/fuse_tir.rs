@@ -84,7 +84,7 @@
 //! # Never
 //! Shares memory between the tensors of a function.
 
-mod lower;
+mod lower_primitive;
 mod merge;
 
 use std::sync::Arc;
@@ -97,7 +97,7 @@ use pliant_pass::{ModulePass, PassContext, PassError};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::canonicalize::eliminate_unused::collect_globals;
-use lower::{MergedFunction, lower};
+use lower_primitive::{MergedFunction, lower};
 
 /// See the module's documentation.
 pub struct FuseTir;

@@ -64,7 +64,7 @@ use pliant_pass::{ModulePass, PassContext, PassError, Problem};
 
 use crate::common::lowered_ops::{ALLOC_TENSOR, op_call, prim_int, unit_ty};
 use crate::common::purity::{flatten_blocks, force_pure, make_all_impure};
-use crate::common::sizes::shape_dims;
+use crate::common::symbolic_sizes::shape_dims;
 use crate::memory::copy_written_views::CopyWrittenViews;
 
 /// `R.zeros(shape, dtype)`.

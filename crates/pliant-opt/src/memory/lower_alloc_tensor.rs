@@ -53,7 +53,7 @@ use pliant_pass::{FunctionPass, PassContext, PassError};
 use crate::common::lowered_ops::{
     ALLOC_TENSOR, MEMORY_ALLOC_STORAGE, MEMORY_ALLOC_TENSOR, any_ty, op_call, prim_int,
 };
-use crate::common::sizes::shape_dims;
+use crate::common::symbolic_sizes::shape_dims;
 
 /// See the module's documentation.
 pub struct LowerAllocTensor;

@@ -79,11 +79,11 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::analysis::liveness::{Liveness, plain_alias};
 use crate::common::lowered_ops::{ALLOC_TENSOR, MEMORY_KILL_TENSOR, RESHAPE};
 use crate::common::purity::flatten_blocks;
-use crate::common::sizes::upper_bounds;
+use crate::common::symbolic_sizes::upper_bounds;
 use crate::memory::lower_alloc_tensor::TensorAlloc;
-use pool::{SizeOrder, StoragePool};
+use storage_pool::{SizeOrder, StoragePool};
 
-mod pool;
+mod storage_pool;
 
 /// See the module's documentation.
 pub struct StaticPlanBlockMemory;

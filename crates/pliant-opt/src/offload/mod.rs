@@ -13,10 +13,11 @@
 //! | `kernel_attributes` | set attributes of kernel calls at both levels |
 //! | `merge_composite_functions` | merge adjacent functions of one backend |
 //! | `offload_kernels` | replace operators by kernel calls, according to offload rules |
-//! | `packing` | loop functions that pack non-constant weights |
 //! | `rule` | the interface of offload rules |
 //! | `rules` | the offload rules, and the table of all rules |
 //! | `run_codegen` | run external code generators |
+//! | `weight_packing` | loop functions that pack non-constant weights |
+//! | `widen_products` | compute products of 16-bit floats in float32 |
 
 pub(crate) mod activations;
 pub mod byoc;
@@ -28,7 +29,8 @@ pub(crate) mod integer_epilogue;
 pub(crate) mod kernel_attributes;
 pub mod merge_composite_functions;
 pub mod offload_kernels;
-pub(crate) mod packing;
 pub mod rule;
 pub mod rules;
 pub mod run_codegen;
+pub(crate) mod weight_packing;
+pub mod widen_products;

@@ -1,9 +1,9 @@
 //! The integration tests of `pliant-opt`, as one program, because each separate file would be linked separately.
 
-mod contracts;
 mod custom_legalize;
-mod documentation;
-mod linear;
-mod linear_passes;
+mod linear_time_passes;
+mod linear_time_stages;
 mod lowering;
-mod unchanged;
+mod pass_contracts;
+mod pass_documentation;
+mod unchanged_functions_stay_shared;

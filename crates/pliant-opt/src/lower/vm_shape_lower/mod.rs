@@ -60,14 +60,14 @@
 //! property.
 
 mod allocations;
-mod bounds;
-mod callers;
-mod heap;
-mod lower;
-mod matching;
-mod scalar;
+mod caller_facts;
+mod linear_scalars;
+mod lower_function;
+mod match_types;
 mod shape_func;
+mod shape_heap;
 mod tail_call;
+mod upper_bounds;
 
 use std::sync::{Arc, Mutex};
 
@@ -104,14 +104,15 @@ impl ModulePass for VmShapeLower {
     fn run(&self, mut module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
         let taken: FxHashSet<Arc<str>> = module.functions.keys().cloned().collect();
         let generated: Mutex<FxHashMap<Arc<str>, Vec<NamedShapeFunc>>> = Mutex::default();
-        let facts = callers::caller_facts(&module);
+        let facts = caller_facts::caller_facts(&module);
         let not_lowerable = functions_not_lowerable_yet(&module);
         for_each_relax(&mut module, ctx, |name, func| {
             if func.attrs.contains_key(VM_SHAPE_LOWERED) || not_lowerable.contains(name) {
                 return Ok(());
             }
             allow_hidden_effects(func);
-            let shape_funcs = lower::lower_function(name, func, facts.get(name), &taken, ctx)?;
+            let shape_funcs =
+                lower_function::lower_function(name, func, facts.get(name), &taken, ctx)?;
             func.attrs.insert(VM_SHAPE_LOWERED.into(), AttrValue::Bool(true));
             let mut generated = generated.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
             generated.insert(name.into(), shape_funcs);

@@ -10,8 +10,8 @@ use pliant_ir::{Sym, SymVar};
 use pliant_pass::PassError;
 use rustc_hash::FxHashMap;
 
-use super::lower::FunctionLowering;
-use super::matching::STORE;
+use super::lower_function::FunctionLowering;
+use super::match_types::STORE;
 
 /// The values of a callee's symbols at a call.
 type SymbolValues = FxHashMap<SymVar, Sym>;

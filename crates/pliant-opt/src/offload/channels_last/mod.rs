@@ -47,7 +47,7 @@
 //! Changes a value, except for the rounding of reductions, whose order of summation follows the layout.
 
 mod convolution;
-mod dims;
+mod propagate_layout;
 
 use std::sync::Arc;
 

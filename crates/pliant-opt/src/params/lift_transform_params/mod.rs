@@ -53,7 +53,7 @@
 //! # Never
 //! Changes functions without `num_input`, or functions whose `<name>_transform_params` already exists.
 
-mod shared;
+mod shared_transform;
 
 use std::sync::Arc;
 
@@ -71,7 +71,7 @@ use rustc_hash::FxHashSet;
 use crate::analysis::{CallGraph, Effects, written_vars};
 use crate::common::lowered_ops::num_input;
 
-pub use self::shared::{SHARED_NAME, SharedTransform};
+pub use self::shared_transform::{SHARED_NAME, SharedTransform};
 
 /// The suffix of the name of the function that transforms the parameters.
 const TRANSFORM_SUFFIX: &str = "_transform_params";
@@ -90,7 +90,7 @@ impl ModulePass for LiftTransformParams {
 
     fn run(&self, mut module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
         if let Some(selection) = &self.shared {
-            return shared::lift_shared(module, selection, ctx);
+            return shared_transform::lift_shared(module, selection, ctx);
         }
         let effects = Effects::of(&module, ctx.ops);
         let names: Vec<Arc<str>> = module.relax_funcs().map(|(name, _)| name.clone()).collect();

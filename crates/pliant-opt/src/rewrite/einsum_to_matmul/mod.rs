@@ -40,7 +40,7 @@
 //! # Never
 //! Changes what is summed. The order of summation becomes that of `R.matmul`.
 
-mod roles;
+mod matmul_plan;
 
 use pliant_ir::relax::{Expr, ExprData};
 use pliant_ir::{AttrValue, Attrs, DType, IRModule, Sym};
@@ -54,7 +54,7 @@ use crate::common::products::{
     EINSUM, MATMUL, PERMUTE_DIMS, defining_attrs, defining_operands, dims, input_independent_vars,
     is_input_independent,
 };
-use roles::{Plan, Transform, product_plan};
+use matmul_plan::{Plan, Transform, product_plan};
 
 /// See the module's documentation.
 pub struct EinsumToMatmul;

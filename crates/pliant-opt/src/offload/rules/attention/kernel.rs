@@ -9,9 +9,9 @@ use pliant_ops::{LegalizeError, te_call_with_sizes};
 use pliant_pass::pattern::RewriteCx;
 
 use super::SWAP_HEADS_AND_ROWS;
-use super::guard::FullyMaskedResult;
+use super::fully_masked::FullyMaskedResult;
 use super::matcher::Attention;
-use super::sources::{Layout, Source};
+use super::qkv_operands::{Layout, Source};
 
 /// The view of a tensor with this layout that has the dims (batch, heads, rows, size).
 fn heads_view<'a>(tensor: impl Into<TensorView<'a>>, layout: Layout) -> TensorView<'a> {

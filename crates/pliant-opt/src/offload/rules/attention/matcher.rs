@@ -6,10 +6,10 @@ use pliant_pass::PassError;
 use pliant_pass::pattern::RewriteCx;
 
 use super::casts::{Rounding, is_float};
-use super::factors::strip_factors;
-use super::guard::{FullyMaskedResult, guarded_softmax};
+use super::fully_masked::{FullyMaskedResult, guarded_softmax};
+use super::qkv_operands::{Layout, Source, shared_heads, source_of, transposed_keys};
+use super::scale_factors::strip_factors;
 use super::scores::{Mask, match_scores};
-use super::sources::{Layout, Source, shared_heads, source_of, transposed_keys};
 use super::{ATTENTION, ATTENTION_BIAS, ReadCounts, SOFTMAX};
 use crate::common::lowered_ops::is_absent;
 use crate::common::products::{

@@ -68,13 +68,13 @@
 //!   queries whose scores are all minus infinity get zeros.
 
 mod casts;
-mod factors;
-mod guard;
+mod fully_masked;
 mod kernel;
 mod matcher;
 mod positional_masks;
+mod qkv_operands;
+mod scale_factors;
 mod scores;
-mod sources;
 
 use pliant_ir::relax::visit::{bindings, operand_vars};
 use pliant_ir::relax::{Callee, Expr, ExprData, Function, Var};

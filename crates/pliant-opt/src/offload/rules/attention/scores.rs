@@ -5,8 +5,8 @@ use pliant_ir::{DType, Op, Sym};
 use pliant_pass::pattern::RewriteCx;
 
 use super::casts::{Rounding, look_through_rounding, round_to, uncast};
-use super::factors::{combine_factors, scalar_value, strip_factors};
 use super::positional_masks::{Condition, KeyBound, additive_bound, condition_bound};
+use super::scale_factors::{combine_factors, scalar_value, strip_factors};
 use super::{LOGICAL_AND, LOGICAL_NOT, WHERE};
 use crate::common::products::{ADD, MATMUL, defining_operands};
 

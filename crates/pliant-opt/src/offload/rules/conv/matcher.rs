@@ -7,7 +7,7 @@ use pliant_pass::pattern::Defs;
 use pliant_tensor::{Tensor, Winograd, may_share_panels};
 use rustc_hash::FxHashSet;
 
-use super::non_constant::NonConstantWeights;
+use super::non_constant_weights::NonConstantWeights;
 use super::subpixel;
 use crate::common::products::CONVOLUTIONS;
 use crate::offload::activations::match_activation;

@@ -49,7 +49,7 @@
 
 pub(crate) mod kernel;
 pub(crate) mod matcher;
-mod non_constant;
+mod non_constant_weights;
 mod subpixel;
 mod weights;
 
@@ -152,8 +152,11 @@ impl Rule for Conv {
                     (site.func.constant(packed), width)
                 }
                 (_, Weights::NonConstant(weights_operand)) => {
-                    let packing =
-                        non_constant::packing_call(site.func, &phase.convolution, weights_operand);
+                    let packing = non_constant_weights::packing_call(
+                        site.func,
+                        &phase.convolution,
+                        weights_operand,
+                    );
                     let (call, width) = packing.map_err(|e| internal_error(&e))?;
                     let packed = site.loop_functions.call(site.func, call);
                     (site.emit(packed), width)

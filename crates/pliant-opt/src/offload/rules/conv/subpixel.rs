@@ -5,7 +5,7 @@
 use pliant_tensor::{Tensor, TensorError};
 
 use super::matcher::{Convolution, Weights};
-use super::non_constant::NonConstantWeights;
+use super::non_constant_weights::NonConstantWeights;
 
 /// Maximum number of phases. Each phase is a kernel call.
 const MAX_PHASES: i64 = 64;

@@ -4,6 +4,8 @@ use pliant_ir::relax::Expr;
 use pliant_ir::{AttrValue, DType};
 use pliant_tensor::{Tensor, TensorError};
 
+use super::right_operand::ColumnRange;
+use super::{CAST, DEQUANTIZE, MULTIPLY};
 use crate::offload::dequantized::{
     MAX_ZERO_POINT, OperandMatcher, RESHAPES, to_f64_numbers, to_i32_integers,
 };

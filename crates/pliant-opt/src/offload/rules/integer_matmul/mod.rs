@@ -52,8 +52,10 @@
 //! scale is near the end of that range, results may be infinite that would be finite in loops. If such a scale is infinite or NaN,
 //! results may be infinite instead of NaN.
 
-pub(super) mod left;
-pub(super) mod right;
+mod convolution;
+mod filters;
+mod left_operand;
+mod right_operand;
 
 use pliant_ir::relax::{Expr, Function};
 use pliant_ir::{AttrValue, Attrs, DType, Op};
@@ -65,9 +67,9 @@ use pliant_tensor::TensorError;
 use crate::common::products::{ADD, LINEAR, MATMUL, MatrixProduct, call_operands};
 use crate::offload::dequantized::{DequantizedWeights, OperandMatcher};
 use crate::offload::integer_epilogue::{CAST, SUBTRACT};
-use crate::offload::rule::{Decision, KeepReason, Offloaded, Rule, RuleInfo, Site, Stage};
-use left::{QuantizedLeft, ZeroPoint};
-use right::QuantizedRight;
+use convolution::QuantizedConvolution;
+use left_operand::{QuantizedLeft, ZeroPoint};
+use right_operand::QuantizedRight;
 
 pub(super) const MULTIPLY: Op = Op::new("relax.multiply");
 pub(super) const DEQUANTIZE: Op = Op::new("relax.dequantize");

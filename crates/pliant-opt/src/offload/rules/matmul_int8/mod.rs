@@ -53,7 +53,7 @@
 
 mod kernel;
 mod matcher;
-mod non_constant;
+mod non_constant_operand;
 pub(crate) mod weights;
 
 use pliant_pass::PassError;
@@ -127,7 +127,7 @@ impl Rule for MatmulInt8 {
                     return Ok(Err("the columns of its right operand do not fit 8 bits".into()));
                 }
             },
-            (None, Some(matrix)) => match non_constant::pack_matrix(site, matrix)? {
+            (None, Some(matrix)) => match non_constant_operand::pack_matrix(site, matrix)? {
                 Ok(weights) => weights,
                 Err(reason) => return Ok(Err(reason)),
             },

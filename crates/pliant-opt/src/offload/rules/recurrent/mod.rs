@@ -41,7 +41,7 @@
 
 mod kernel;
 mod matcher;
-mod non_constant;
+mod non_constant_weights;
 mod weights;
 
 use pliant_ir::relax::{Expr, Function, Var};
@@ -107,9 +107,9 @@ impl Rule for Recurrent {
         };
         let packed = self.packed_weights(&l).map_err(|e| internal_error(&e))?;
         let weights = [
-            (packed.w, Some(&l.w), non_constant::input_call as PackFn),
-            (packed.r, Some(&l.r), non_constant::state_call),
-            (packed.bias, l.bias.as_ref(), non_constant::bias_call),
+            (packed.w, Some(&l.w), non_constant_weights::input_call as PackFn),
+            (packed.r, Some(&l.r), non_constant_weights::state_call),
+            (packed.bias, l.bias.as_ref(), non_constant_weights::bias_call),
         ];
         let mut prepared = Vec::with_capacity(weights.len());
         for (packed, operand, pack) in weights {

@@ -12,10 +12,10 @@ use pliant_pass::{PassContext, PassError, Problem};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::allocations::{allocated_dims, first_writers};
-use super::bounds::bound_checks;
-use super::callers::CallerFacts;
-use super::heap::ShapeHeap;
+use super::caller_facts::CallerFacts;
 use super::shape_func::ShapeFunc;
+use super::shape_heap::ShapeHeap;
+use super::upper_bounds::bound_checks;
 use crate::analysis::tail_binding::tail_binding;
 use crate::common::lowered_ops::{
     NULL_VALUE, builtin_call, op_call, packed_call, prim_int, unit_ty,

@@ -5,8 +5,8 @@ use pliant_ir::{AttrValue, Op};
 use pliant_pass::pattern::RewriteCx;
 
 use super::casts::{before_widening, uncast_single_reader, uncast_with_readers};
-use super::factors::scalar_value;
 use super::positional_masks::is_constant_false;
+use super::scale_factors::scalar_value;
 use super::scores::Scores;
 use super::{ReadCounts, SOFTMAX, WHERE};
 use crate::common::products::{defining_attrs, defining_operands};

@@ -11,7 +11,7 @@ use pliant_ops::te::{self, Expr, Tensor};
 use pliant_tensor::rnn_weight_layout::{Cell, INPUT_WIDTH, UNITS};
 
 use super::matcher::Layer;
-use crate::offload::packing::packing_call;
+use crate::offload::weight_packing::packing_call;
 
 /// A call of a loop function that packs.
 type PackingResult = Result<TirCall, LegalizeError>;

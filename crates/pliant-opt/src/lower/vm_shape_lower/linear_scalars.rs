@@ -5,7 +5,7 @@ use pliant_ir::relax::{Expr, Function, TypeData, Var};
 use pliant_ir::{DType, Sym};
 use pliant_sym::{CmpOp, SymKind};
 
-use super::lower::FunctionLowering;
+use super::lower_function::FunctionLowering;
 use crate::common::lowered_ops::{packed_call, prim_int};
 
 /// Maximum number of terms in such a sum. Generated loop functions compute longer sums.

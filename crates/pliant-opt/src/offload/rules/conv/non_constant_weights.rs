@@ -13,7 +13,7 @@ use pliant_ops::te::{self, Expr, Tensor};
 use pliant_tensor::{SHARED_FILTERS, panel_width};
 
 use super::matcher::Convolution;
-use crate::offload::packing;
+use crate::offload::weight_packing;
 
 /// The number of channels that an iteration packs. 9 taps of 64 filters take about 10 microseconds.
 const CHANNELS_PER_ITERATION: i64 = 16;
@@ -124,7 +124,7 @@ pub(super) fn packing_call(
         _ => (vec![blocks.count(), rows, blocks.width], blocks.width),
     };
     let write = |b: &mut te::Body, from: &Tensor, to: &Tensor| write_panels(b, c, g, from, to);
-    let call = packing::packing_call(func, "pack_conv_weights", g.weights, &shape, write)?;
+    let call = weight_packing::packing_call(func, "pack_conv_weights", g.weights, &shape, write)?;
     Ok((call, width))
 }
 

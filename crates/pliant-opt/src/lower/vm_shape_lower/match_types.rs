@@ -11,7 +11,7 @@ use pliant_pass::{PassError, Problem};
 use pliant_sym::solve_match;
 use rustc_hash::FxHashMap;
 
-use super::lower::{FunctionLowering, erase_symbolic_dims};
+use super::lower_function::{FunctionLowering, erase_symbolic_dims};
 use crate::common::lowered_ops::{packed_call, prim_int, unit_ty};
 
 /// Action code: the dim must equal the operand.

@@ -6,7 +6,7 @@ use pliant_pass::pattern::RewriteCx;
 
 use super::SWAP_HEADS_AND_ROWS;
 use super::casts::before_widening;
-use super::factors::strip_factors;
+use super::scale_factors::strip_factors;
 use crate::common::lowered_ops::RESHAPE;
 use crate::common::products::{PERMUTE_DIMS, defining_attrs, defining_operands, permute_axes};
 

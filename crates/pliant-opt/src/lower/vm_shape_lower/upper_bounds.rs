@@ -6,7 +6,7 @@ use pliant_ir::{DType, SymVar};
 use pliant_pass::rewrite::Namer;
 
 use crate::common::lowered_ops::{packed_call, unit_ty};
-use crate::common::sizes::upper_bounds;
+use crate::common::symbolic_sizes::upper_bounds;
 
 /// The checks that a function's sizes respect the bounds in its attribute. They are inserted before its body.
 pub(super) fn bound_checks(func: &mut Function, name: &str, namer: &mut Namer) -> Vec<Binding> {
