@@ -403,10 +403,10 @@ def test_bound_values_of_wrong_types_are_reported() -> None:
     for bound, message in [
         ({"k": 3, "s": (2, 4)}, "the size 'm' is 3 in 'k' and 4 in 's'"),
         ({"t": (one, one)}, r"parameter 't\[1\]' has 1 dims, but the tensor has 0"),
-        ({"t": (one,)}, r"parameter 't' is of type R.Tuple.* cannot be bound to a tuple of 1"),
+        ({"t": (one,)}, r"parameter 't' is of type R.Tuple.* cannot be bound to a tuple of length 1"),
         ({"t": one}, r"parameter 't' is of type R.Tuple.* cannot be bound to a tensor"),
-        ({"s": (-1, 3)}, "the size 'n' cannot be -1, as in 's'"),
-        ({"k": -3}, "the size 'm' cannot be -3, as in 'k'"),
+        ({"s": (-1, 3)}, "the size 'n' cannot be -1, but the value of 's' has this size"),
+        ({"k": -3}, "the size 'm' cannot be -3, but the value of 'k' has this size"),
         ({"s": (2, 3, 4)}, r"is of type R.Shape\(\[n, m\]\) and cannot be bound to the shape"),
         ({"k": 1.5}, "cannot be bound to the float 1.5"),
         ({"x": "text"}, 'cannot be bound to the string "text"'),

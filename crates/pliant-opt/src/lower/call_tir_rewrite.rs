@@ -145,7 +145,9 @@ impl Rewriter {
         let span = self.start_rewrite(func, binding.var);
         let error_at_call = |message: String| PassError::User(vec![Problem::new(message).at(span)]);
         let [callee, inputs, ..] = args[..] else {
-            return Err(PassError::internal(format!("{op} without function and arguments")));
+            return Err(PassError::internal(format!(
+                "a call of {op} lacks its function or its inputs"
+            )));
         };
         if !matches!(
             func.expr(callee),
@@ -171,9 +173,9 @@ impl Rewriter {
             // An output that overwrites an input uses the tensor of that input.
             let input = inplace.as_ref().and_then(|list| usize::try_from(*list.get(k)?).ok());
             let output = match input {
-                Some(input) => *call_args
-                    .get(input)
-                    .ok_or_else(|| error_at_call(format!("{op} has no input {input}")))?,
+                Some(input) => *call_args.get(input).ok_or_else(|| {
+                    error_at_call(format!("{op} has no input {input} to overwrite"))
+                })?,
                 None => {
                     let var =
                         if single { binding.var } else { self.namer(func).var(func, "alloc", ty) };
@@ -235,7 +237,7 @@ impl Rewriter {
         let output_error = |what: &str| {
             let problem = Problem::new(format!("an output of a destination-passing call {what}"))
                 .with_help(
-                    "give its shape and dtype in out_sinfo, e.g. R.Tensor((n, 4), \"float32\")",
+                    "give the shape and dtype of each output in out_sinfo, e.g. R.Tensor((n, 4), \"float32\")",
                 )
                 .at(span);
             PassError::User(vec![problem])

@@ -81,7 +81,7 @@ fn unwrap_calls(func: &mut Function) -> Result<bool, PassError> {
             let (args, ty_args) = (func.list(*args).to_vec(), func.type_list(*ty_args).to_vec());
             let Some((&callee, rest)) = args.split_first() else {
                 return Err(PassError::internal(
-                    "a call of a packed function without the function",
+                    "R.call_pure_packed or R.call_inplace_packed lacks the function to call",
                 ));
             };
             let ty = func.expr_ty(binding.value);

@@ -101,7 +101,9 @@ impl TensorAlloc {
         };
         let args = func.list(*args).to_vec();
         let [shape, dtype_arg, ..] = args[..] else {
-            return Err(PassError::internal("alloc_tensor without shape and dtype"));
+            return Err(PassError::internal(
+                "a call of R.builtin.alloc_tensor lacks its shape or its dtype",
+            ));
         };
         let ExprData::DType(dtype) = *func.expr(dtype_arg) else {
             return Err(PassError::user("R.builtin.alloc_tensor needs a constant dtype"));

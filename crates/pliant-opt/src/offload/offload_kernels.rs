@@ -247,7 +247,7 @@ impl Replacements {
             Proof::No => {
                 let name = &func.var(result).name;
                 return Err(PassError::internal(format!(
-                    "the replacement of '{name}' has another type"
+                    "the kernel call that replaces '{name}' does not have the type of '{name}'"
                 )));
             }
         }

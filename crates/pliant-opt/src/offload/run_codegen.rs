@@ -142,7 +142,7 @@ impl RunCodegen {
         let Some(generator) = codegen(backend) else {
             let backends = codegens();
             let help = did_you_mean(backend, backends.iter().map(String::as_str))
-                .unwrap_or_else(|| format!("registered are: {}", backends.join(", ")));
+                .unwrap_or_else(|| format!("the registered backends are: {}", backends.join(", ")));
             let message = format!("no code generator is registered for the backend '{backend}'");
             return Err(PassError::User(vec![Problem::new(message).with_help(help)]));
         };
@@ -264,7 +264,7 @@ pub(crate) fn call_dps_packed(
         if !can_be_allocated(func, out) {
             let text = pliant_ir::print::type_text(func, out);
             return Err(format!(
-                "the output of '{symbol}' cannot be allocated: its type is {text} (use R.match_cast on its inputs first)"
+                "the output of '{symbol}' cannot be allocated: its type is {text} (use R.match_cast on the inputs of the call first)"
             ));
         }
     }

@@ -163,15 +163,15 @@ impl BindParams {
         let mut out: Vec<(Var, ParamValue)> = Vec::new();
         for (key, value) in &self.params {
             let param = match key {
-                ParamKey::Name(name) => {
-                    params.iter().copied().find(|&p| func.var(p).name == *name).ok_or_else(
-                        || {
-                            let names = params.iter().map(|&p| &*func.var(p).name);
-                            Problem::new(format!("there is no parameter '{name}' to bind"))
-                                .with_help(format_names("its parameters are", names))
-                        },
-                    )?
-                }
+                ParamKey::Name(name) => params
+                    .iter()
+                    .copied()
+                    .find(|&p| func.var(p).name == *name)
+                    .ok_or_else(|| {
+                        let names = params.iter().map(|&p| &*func.var(p).name);
+                        Problem::new(format!("there is no parameter '{name}' to bind"))
+                            .with_help(format_names("the parameters of the function are", names))
+                    })?,
                 ParamKey::Index(i) => params.get(*i).copied().ok_or_else(|| {
                     let count = params.len();
                     Problem::new(format!(
@@ -339,7 +339,7 @@ impl KnownSizes<'_> {
             if size < 0 {
                 let sym = self.func.syms.name(v);
                 return Err(Problem::new(format!(
-                    "the size '{sym}' cannot be {size}, as in '{name}'"
+                    "the size '{sym}' cannot be {size}, but the value of '{name}' has this size"
                 )));
             }
             let (recorded_size, recorded_by) =
@@ -407,7 +407,7 @@ fn mismatch_text(func: &Function, ty: Type, value: &ParamValue) -> String {
         ParamValue::Shape(dims) => format!("the shape {dims:?}"),
         ParamValue::Str(text) => format!("the string {text:?}"),
         ParamValue::Tuple(fields) | ParamValue::List(fields) => {
-            format!("a tuple of {}", fields.len())
+            format!("a tuple of length {}", fields.len())
         }
     };
     format!(

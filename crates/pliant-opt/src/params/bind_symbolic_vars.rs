@@ -188,7 +188,7 @@ impl BindSymbolicVars {
                 let names = all_names.iter().map(String::as_str);
                 problems.push(
                     Problem::new(format!("{subject} no symbolic size '{key}'"))
-                        .with_help(format_names("there are", names)),
+                        .with_help(format_names("the symbolic sizes are", names)),
                 );
             }
         }

@@ -435,7 +435,7 @@ impl FunctionLowering<'_> {
         };
         let problem = Problem::new(format!("{what} where nothing defines it"));
         PassError::User(vec![problem.with_help(
-            "a parameter's shape or a match_cast before it must have the symbol as a dim of its own",
+            "a parameter's shape, or a match_cast before the use, must have the symbol as a dim of its own",
         )])
     }
 

@@ -186,7 +186,7 @@ fn generate_one(f: &ExternalFunction<'_>, _: &dyn OpRegistry) -> Result<Generate
     packed_function(inner).ok_or_else(|| {
         PassError::unsupported(
             "a matmul with a constant operand in the backend gemm",
-            "its operands must be arguments: use FuseOpsByPattern with bind_constants=False",
+            "the operands must be arguments of the function; run FuseOpsByPattern with bind_constants=False",
         )
     })
 }

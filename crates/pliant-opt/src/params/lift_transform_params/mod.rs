@@ -124,7 +124,9 @@ fn check_not_called(called: &FxHashSet<Arc<str>>, name: &str) -> Result<(), Pass
     if called.contains(name) {
         return Err(PassError::unsupported(
             format!("lifting the parameters of '{name}'"),
-            "a function of the module calls it; inline it there with InlinePrivateFunctions",
+            format!(
+                "a function of the module calls '{name}'; inline the call with InlinePrivateFunctions"
+            ),
         ));
     }
     Ok(())

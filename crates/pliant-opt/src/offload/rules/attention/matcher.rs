@@ -92,7 +92,9 @@ pub(super) fn swap_last_two(cx: &mut RewriteCx<'_>, e: Expr) -> Result<Expr, Pas
     let order: &[i64] = match cx.func.ty(e).dims().map(<[_]>::len) {
         Some(3) => &[0, 2, 1],
         Some(4) => &[0, 1, 3, 2],
-        _ => return Err(PassError::internal("attention of another rank than 3 or 4")),
+        _ => {
+            return Err(PassError::internal("an operand of attention has another rank than 3 or 4"));
+        }
     };
     let axes = AttrValue::ints(order.iter().copied());
     cx.call(PERMUTE_DIMS, &[e], Attrs::default().with("axes", axes))

@@ -327,8 +327,9 @@ fn emit_attention(
             }
         });
     }
-    let call = kernel::loop_function_call(cx, attention, visible, by_tokens)
-        .map_err(|e| PassError::internal(format!("attention has no loop function: {e}")))?;
+    let call = kernel::loop_function_call(cx, attention, visible, by_tokens).map_err(|e| {
+        PassError::internal(format!("attention cannot be replaced by a kernel call: {e}"))
+    })?;
     let value = loop_functions.call(cx.func, call);
     if !by_tokens {
         return Ok(value);

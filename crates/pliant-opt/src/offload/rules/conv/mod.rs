@@ -138,7 +138,7 @@ impl Rule for Conv {
             while extend_epilogue(site.func, uses, &mut c, site.replaced_vars) {}
         }
         let internal_error = |e: &dyn std::fmt::Display| {
-            PassError::internal(format!("a convolution has no loop function: {e}"))
+            PassError::internal(format!("a convolution cannot be replaced by a kernel call: {e}"))
         };
         let phases = subpixel::phases(&c).map_err(|e| internal_error(&e))?;
         let mut weights = Vec::with_capacity(phases.len());

@@ -115,7 +115,9 @@ impl Rule for MatmulInt8 {
             p.epilogue = match_epilogue(site.func, uses, &sums, site.replaced_vars);
         }
         let internal_error = |e: &dyn std::fmt::Display| {
-            PassError::internal(format!("a product of integers has no loop function: {e}"))
+            PassError::internal(format!(
+                "an integer matmul cannot be replaced by a kernel call: {e}"
+            ))
         };
         let weights = match (constant, non_constant) {
             (Some(weights), _) => match self

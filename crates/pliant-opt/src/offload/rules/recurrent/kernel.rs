@@ -51,7 +51,9 @@ pub(super) fn lengths(
 ) -> Result<TirCall, LegalizeError> {
     let steps_axis = usize::from(l.batched);
     let steps = func.ty(l.x).dims().map(|dims| dims[steps_axis]);
-    let steps = steps.ok_or_else(|| LegalizeError::unknown("the shape of its input is unknown"))?;
+    let steps = steps.ok_or_else(|| {
+        LegalizeError::unknown("the shape of the input of the recurrent layer is unknown")
+    })?;
     te_call_with_sizes(func, "sequence_lengths", &[lengths], &[steps], |t, sizes| {
         let (from, steps) = (&t[0], &sizes[0]);
         let write = |b: &mut te::Body, out: &[Tensor]| match trusted {

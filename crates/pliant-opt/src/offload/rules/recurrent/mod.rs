@@ -103,7 +103,9 @@ impl Rule for Recurrent {
             Err(reason) => return Ok(Err(reason)),
         };
         let internal_error = |e: &dyn std::fmt::Display| {
-            PassError::internal(format!("a recurrent layer has no loop function: {e}"))
+            PassError::internal(format!(
+                "a recurrent layer cannot be replaced by a kernel call: {e}"
+            ))
         };
         let packed = self.packed_weights(&l).map_err(|e| internal_error(&e))?;
         let weights = [

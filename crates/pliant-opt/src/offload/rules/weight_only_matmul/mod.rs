@@ -76,7 +76,7 @@ impl Rule for WeightOnlyMatmul {
             return Ok(Err("its left operand has an unknown rank or too many dims".into()));
         }
         let internal_error = |e: &dyn std::fmt::Display| {
-            PassError::internal(format!("a product has no loop function: {e}"))
+            PassError::internal(format!("a matmul cannot be replaced by a kernel call: {e}"))
         };
         let packed = weights::pack(&product.weights).map_err(|e| internal_error(&e))?;
         let Some(packed) = packed else {
