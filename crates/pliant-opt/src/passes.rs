@@ -56,7 +56,7 @@ use crate::rewrite::expand_matmul_of_sum::ExpandMatmulOfSum;
 use crate::rewrite::reorder_permute_dims_after_concat::ReorderPermuteDimsAfterConcat;
 use crate::rewrite::reorder_take_after_matmul::ReorderTakeAfterMatmul;
 
-/// One row of the table.
+/// A row of the table of passes: what the pipelines, the command line and the documentation know about one pass.
 #[derive(Clone, Copy)]
 pub struct PassInfo {
     /// The name of the pass.
@@ -141,6 +141,18 @@ passes! {
         invalidates: [NormalBlocks],
         gate: Gate::OptLevel(1),
         make: EliminateCommonSubexpr::default(),
+    }
+    "MultiplyQuantized" in Offload: "Rewrite matmuls and convolutions of dequantized operands as integer ones" {
+        requires: [Operators, KnownSizes, Dequantized],
+        invalidates: INVALIDATED_BY_OPERATOR [NoDeadCode, ConstantsFolded, NoDeadReaders, NormalBlocks],
+        gate: Gate::Kernels,
+        make: MultiplyQuantized,
+    }
+    "OffloadDequantized" in Offload: "Replace matmuls by dequantized constants with kernel calls" {
+        requires: [Operators, KnownSizes, Dequantized],
+        invalidates: INVALIDATED_BY_CALL_TIR [Dequantized, NoDeadCode, NoDeadReaders, NormalBlocks],
+        gate: Gate::Kernels,
+        make: OffloadKernels::of(Stage::Dequantized),
     }
     "DeadCodeElimination" in Canonicalize: "Remove unused bindings and unreachable functions" {
         ensures: [NoDeadCode, NoUnreachableFunctions, NoDeadReaders],
@@ -238,7 +250,7 @@ passes! {
         invalidates: INVALIDATED_BY_CALL_TIR,
         make: RunCodegen::default(),
     }
-    "OffloadComposites" in Offload: "Replace attention by kernel calls, by the rules of that stage" {
+    "OffloadComposites" in Offload: "Replace attention with kernel calls" {
         requires: [Operators, KnownSizes],
         invalidates: INVALIDATED_BY_CALL_TIR [NoDeadCode, NoDeadReaders, NormalBlocks],
         gate: Gate::Kernels,
@@ -251,7 +263,7 @@ passes! {
         gate: Gate::Kernels,
         make: ChannelsLast,
     }
-    "OffloadKernels" in Offload: "Replace operators by kernel calls, by the rules of that stage" {
+    "OffloadKernels" in Offload: "Replace operators with kernel calls" {
         requires: [Operators, DataflowBlocks, KnownSizes, ConstantsFolded, ChannelsLast, NoDeadReaders],
         invalidates: INVALIDATED_BY_OPERATOR [NoDeadCode, NormalBlocks],
         gate: Gate::Kernels,
@@ -263,7 +275,7 @@ passes! {
         gate: Gate::Kernels,
         make: FuseTransposeMatmul,
     }
-    "DataflowUseInplaceCalls" in Memory: "Write results into operands that die" {
+    "DataflowUseInplaceCalls" in Memory: "Write results to operands that are not read afterwards" {
         requires: [DataflowBlocks, InPlaceMarked],
         invalidates: INVALIDATED_BY_CALL_TIR [ViewsCopied, NoUnreachableFunctions],
         make: DataflowUseInplaceCalls,
@@ -279,7 +291,7 @@ passes! {
         ensures: [PatternsAnnotated],
         make: AnnotateTirOpPattern,
     }
-    "FuseOps" in Fuse: "Group calls of loop functions that fuse" {
+    "FuseOps" in Fuse: "Group calls of loop functions that can be fused" {
         requires: [DataflowBlocks, NoDeadCode, Legalized, PatternsAnnotated],
         ensures: [GroupsOutlined],
         gate: Gate::OptLevel(1),
@@ -326,7 +338,7 @@ passes! {
         invalidates: INVALIDATED_BY_ALLOC_TENSOR [InPlaceMarked, DataflowBlocks, NoDeadCode],
         make: CallTirRewrite,
     }
-    "StaticPlanBlockMemory" | "PlanMemory" in Memory: "Let tensors whose sizes are provably equal share storage" {
+    "StaticPlanBlockMemory" | "PlanMemory" in Memory: "Let tensors reuse storages that are provably large enough" {
         requires: [OutputsAllocated],
         ensures: [MemoryPlanned],
         invalidates: [DataflowBlocks, ValuesFreed, BuiltinsLowered, SizesLowered],

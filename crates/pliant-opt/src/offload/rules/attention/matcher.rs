@@ -28,7 +28,7 @@ pub(super) struct Attention {
     pub bias_dims: Vec<bool>,
     /// The mask, and for each of its dims, from the last, whether it is a dim of the scores.
     pub mask: Option<(Mask, Vec<bool>)>,
-    /// The factor of the products; `None` for 1 / sqrt(size).
+    /// The factor by which the products of queries and keys are multiplied; `None` for 1 / sqrt(size).
     pub scale: Option<f64>,
     /// The soft cap of the scores; 0 for no cap.
     pub cap: f64,
@@ -53,8 +53,8 @@ pub(super) fn match_operators(
     match_attention(cx, read_counts, (weights, v), &out)
 }
 
-/// Matches a product of values with the dims (..., size, keys) and transposed softmax weights. The result is that of the attention
-/// with its last two dims swapped. The values are transposed before the attention.
+/// Matches a product of values with the dims (..., size, keys) and transposed softmax weights. Its result is the result of the
+/// attention with the last two dims swapped. The values are transposed before the attention.
 pub(super) fn match_transposed(
     cx: &mut RewriteCx<'_>,
     read_counts: &ReadCounts,
@@ -93,7 +93,9 @@ pub(super) fn swap_last_two(cx: &mut RewriteCx<'_>, e: Expr) -> Result<Expr, Pas
         Some(3) => &[0, 2, 1],
         Some(4) => &[0, 1, 3, 2],
         _ => {
-            return Err(PassError::internal("an operand of attention has another rank than 3 or 4"));
+            return Err(PassError::internal(
+                "an operand of attention has another rank than 3 or 4",
+            ));
         }
     };
     let axes = AttrValue::ints(order.iter().copied());
