@@ -9,24 +9,24 @@ use crate::passes::PassInfo;
 /// The phase of a pass. Each phase is a folder of this crate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
-    /// See [`canonicalize`](crate::canonicalize).
+    /// Passes that simplify graph functions, in [`canonicalize`](crate::canonicalize).
     Canonicalize,
-    /// See [`params`](crate::params).
+    /// Passes on the parameters of a model, in [`params`](crate::params).
     Params,
-    /// See [`rewrite`](crate::rewrite).
+    /// Algebraic rewrites of operators, in [`rewrite`](crate::rewrite).
     Rewrite,
-    /// See [`offload`](crate::offload).
+    /// Passes that replace operators by calls of library kernels or of external code generators, in [`offload`](crate::offload).
     Offload,
-    /// See [`fuse`](crate::fuse).
+    /// Passes that merge operators and loop functions, in [`fuse`](crate::fuse).
     Fuse,
-    /// See [`lower`](crate::lower).
+    /// Passes that lower operators to what the virtual machine runs, in [`lower`](crate::lower).
     Lower,
-    /// See [`memory`](crate::memory).
+    /// Passes that share, free and copy memory, in [`memory`](crate::memory).
     Memory,
 }
 
 impl Phase {
-    /// Every phase.
+    /// Every phase, in the order of declaration.
     pub const ALL: &[Phase] = &[
         Phase::Canonicalize,
         Phase::Params,
@@ -50,7 +50,7 @@ impl Phase {
         }
     }
 
-    /// What its passes do, in one line.
+    /// What the passes of the phase do, in one line.
     pub const fn doc(self) -> &'static str {
         match self {
             Phase::Canonicalize => {
@@ -68,7 +68,7 @@ impl Phase {
     }
 }
 
-/// What disables a pass.
+/// The condition under which a pass is disabled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Gate {
     /// The pass always runs.
@@ -159,7 +159,7 @@ impl Properties {
         Properties(self.0 & !other.0)
     }
 
-    /// Whether this set is a superset of the other one.
+    /// Whether this set contains every property of the other one.
     pub const fn includes(self, other: Properties) -> bool {
         other.0 & !self.0 == 0
     }

@@ -53,7 +53,7 @@ pub const GRAPH_PASSES: &[&str] = &[
     "EliminateUnused",
 ];
 
-/// The passes that the pipeline `minimum` runs before [`BUILD_PASSES`].
+/// The passes that the pipeline `minimum` runs before [`BUILD_PASSES`], to lower operators to loop functions.
 const LEGALIZE: &[&str] = &["MatchUnknownShapes", "LegalizeOps"];
 
 /// A named sequence of passes.
@@ -61,7 +61,7 @@ struct Pipeline {
     name: &'static str,
     doc: &'static str,
     parts: &'static [&'static [&'static str]],
-    /// The properties that its result must have.
+    /// The properties that the module must have after the pipeline.
     goal: Properties,
 }
 

@@ -17,7 +17,7 @@ use crate::common::lowered_ops::{
     ENSURE_ZERO_OFFSET, INVOKE_CLOSURE, INVOKE_PURE_CLOSURE, MAKE_CLOSURE, RESHAPE,
 };
 
-/// What a call may do with the memory of one argument.
+/// What a call may do with the memory of one argument: write to it, or return it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ParamUse {
     /// Whether the call may write to the argument.
@@ -41,7 +41,8 @@ impl ParamUse {
 #[derive(Debug, Default)]
 pub struct ParamUses {
     funcs: FxHashMap<Arc<str>, Vec<ParamUse>>,
-    /// What any of the functions that are used as values may do with any of its parameters.
+    /// The union of the uses of all parameters of all functions that are used as values. A call of a function value may call any of
+    /// these functions.
     any_function_value: ParamUse,
 }
 
@@ -177,7 +178,7 @@ pub struct MemoryAliases {
     alias_parents: FxHashMap<Var, Var>,
     /// The representatives of memory that is written to.
     written: FxHashSet<Var>,
-    /// For each variable, the variables that its value may be, or be a view of.
+    /// For each variable, the variables that its definition may make it an alias of: its value may be theirs, or a view of theirs.
     sources: FxHashMap<Var, Vec<Var>>,
     /// The variables whose values the function returns, directly or as views.
     returned: FxHashSet<Var>,

@@ -117,7 +117,7 @@ pub fn used_as_values(module: &IRModule) -> FxHashSet<Arc<str>> {
     out
 }
 
-/// The functions that a binding's value or a sequence's result consists of.
+/// The functions of the module that a variable is bound to, or that a sequence returns.
 fn globals_as_values(f: &Function) -> Vec<Arc<str>> {
     let mut out = Vec::new();
     walk(f, f.root(), |event| {

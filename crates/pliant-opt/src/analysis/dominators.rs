@@ -11,7 +11,7 @@ use super::op_pattern::OpPattern;
 pub struct Node {
     /// The fusion pattern of the operator.
     pub pattern: OpPattern,
-    /// The nodes that read the result, with the pattern of each edge.
+    /// The nodes that read the result of this node, with the pattern of each edge.
     pub readers: Vec<(u32, OpPattern)>,
     /// Whether the result is also read outside of the graph.
     pub escapes: bool,

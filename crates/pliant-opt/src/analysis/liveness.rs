@@ -8,7 +8,7 @@ use pliant_ir::relax::{Binding, ExprData, Function, Seq, Var};
 use pliant_pass::rewrite::for_each_operand_var;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// The index that stands for a sequence's result, after all bindings.
+/// The index that stands for the result of a sequence, which is read after all bindings.
 pub const AT_RESULT: usize = usize::MAX;
 
 /// Where a nested sequence is: the enclosing sequence and the index of the binding in it. `None` for the body of the function.

@@ -10,9 +10,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 /// A closure that one loop calls and that nothing else reads.
 pub struct LoopClosure {
-    /// The name of the function.
+    /// The name of the function that the closure calls.
     pub name: Arc<str>,
-    /// The captured values. The function takes them after the loop state.
+    /// The captured values, which the loop passes to the function after the loop state.
     pub captured: Vec<Expr>,
 }
 

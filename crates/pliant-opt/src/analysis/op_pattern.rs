@@ -276,7 +276,7 @@ fn is_broadcast(f: &PrimFunc, from: Buffer, at: &[Expr], to: Buffer, indices: &[
     true
 }
 
-/// Whether an expression uses only the given axes and sizes.
+/// Whether the only variables in an expression are the given axes and the sizes of the function.
 fn uses_only(f: &PrimFunc, e: Expr, axes: &[Var]) -> bool {
     let mut ok = true;
     let sizes = size_vars(f);

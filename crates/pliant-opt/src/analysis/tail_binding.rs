@@ -29,7 +29,7 @@ pub fn is_rename(func: &Function, binding: &Binding) -> bool {
     binding.cast.is_none() && matches!(func.expr(binding.value), ExprData::Var(_))
 }
 
-/// Whether a binding only ends the life of a value.
+/// Whether a binding only ends the life of a value, so that its memory can be reused.
 pub fn is_kill(func: &Function, binding: &Binding) -> bool {
     matches!(
         func.expr(binding.value),

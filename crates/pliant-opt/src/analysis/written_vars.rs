@@ -28,9 +28,9 @@ fn possible_aliases(f: &Function, e: Expr) -> Vec<Var> {
     out
 }
 
-/// The variables whose memory a call of the function may write to: operands of such calls, and everything that these are computed
-/// from, because a value may share memory with its operands. These values need their own memory: they cannot be merged with equal
-/// values or folded to constants.
+/// The variables of a function whose memory a call in it may write to: the operands of such calls, and all values that these
+/// operands are computed from, because a value may share memory with its operands. Written values need their own memory: they
+/// cannot be merged with equal values or folded to constants.
 pub fn written_vars(f: &Function, effects: &Effects) -> FxHashSet<Var> {
     let mut bindings: Vec<Binding> = Vec::new();
     walk(f, f.root(), |event| {

@@ -56,7 +56,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::analysis::aliases::{MemoryAliases, ParamUses, written_constants};
 use crate::common::bind_constants::bind_constants;
 
-/// See the module's documentation.
+/// The pass that removes copies of variables, casts that cannot fail and fields of known tuples. The documentation of the module
+/// describes it.
 pub struct CanonicalizeBindings;
 
 impl ModulePass for CanonicalizeBindings {

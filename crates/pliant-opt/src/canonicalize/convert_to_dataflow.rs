@@ -38,7 +38,7 @@ use pliant_pass::{ModulePass, PassContext, PassError};
 
 use crate::analysis::Effects;
 
-/// See the module's documentation.
+/// The pass that puts pure bindings into dataflow blocks. The documentation of the module describes it.
 #[derive(Clone, Debug)]
 pub struct ConvertToDataflow {
     /// Minimum number of bindings in a new block.

@@ -55,7 +55,7 @@ use crate::analysis::Effects;
 use crate::canonicalize::eliminate_unused::{public_functions, remove_unreachable};
 use crate::common::lowered_ops::format_names;
 
-/// See the module's documentation.
+/// The pass that removes unused bindings and unreachable functions. The documentation of the module describes it.
 #[derive(Clone, Debug, Default)]
 pub struct DeadCodeElimination {
     /// Functions to keep in addition to the public ones, with everything that they reach.

@@ -39,7 +39,7 @@
 //!
 //! # Never
 //! Merges calls with effects, calls on both sides of a call that may write to tensors, calls that write to their operands, values
-//! that such calls write to, random numbers, or a value of a function with one of a local function in it.
+//! that such calls write to, random numbers, or a value inside a local function with one outside of it.
 
 use pliant_ir::IRModule;
 use pliant_ir::relax::expr::AttrsId;
@@ -54,7 +54,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::analysis::aliases::{MemoryAliases, ParamUses};
 use crate::analysis::{Effects, may_write_tensors, written_vars};
 
-/// See the module's documentation.
+/// The pass that computes equal values once (common subexpression elimination). The documentation of the module describes it.
 #[derive(Clone, Debug, Default)]
 pub struct EliminateCommonSubexpr {
     /// Whether to merge only calls, and leave tuples, fields and constants.

@@ -36,7 +36,7 @@ use pliant_pass::rewrite::reachable_seqs;
 use pliant_pass::{ModulePass, PassContext, PassError};
 use rustc_hash::FxHashSet;
 
-/// See the module's documentation.
+/// The pass that removes private functions that no public function reaches. The documentation of the module describes it.
 pub struct EliminateUnused;
 
 impl ModulePass for EliminateUnused {

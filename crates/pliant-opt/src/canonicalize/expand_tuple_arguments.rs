@@ -53,7 +53,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::analysis::call_graph::called_by_name_only;
 use crate::common::call_sites::{CallSite, rewrite_calls};
 
-/// See the module's documentation.
+/// The pass that passes the fields of tuples to private functions as separate arguments. The documentation of the module describes
+/// it.
 pub struct ExpandTupleArguments;
 
 /// How a parameter is expanded. A leaf is not a tuple and stays one parameter.

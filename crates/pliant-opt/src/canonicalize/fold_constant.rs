@@ -86,7 +86,7 @@ const MAX_QUICK_STEPS: u64 = 1 << 13;
 /// Maximum number of values that are evaluated separately if a joint evaluation fails.
 const MAX_SEPARATE_VALUES: usize = 64;
 
-/// See the module's documentation.
+/// The pass that evaluates pure operators of constants (constant folding). The documentation of the module describes it.
 #[derive(Clone, Debug)]
 pub struct FoldConstant {
     /// Maximum number of elements of a constant. With `None`, the setting of the context applies.
@@ -404,7 +404,7 @@ fn element_count(f: &Function, ty: Type) -> Option<u64> {
 /// Evaluates foldable bindings.
 struct Evaluator<'a> {
     prim_funcs: &'a IRModule,
-    /// Limit of the interpreter.
+    /// Maximum number of steps of the reference interpreter.
     max_steps: u64,
     compiled: Option<&'a dyn Evaluate>,
     cancel: &'a CancelToken,

@@ -73,7 +73,7 @@ pub const MAX_BINDINGS: usize = 1 << 20;
 /// Attributes of functions that a backend takes as a unit.
 const BACKEND_ATTRS: &[&str] = &[CODEGEN, COMPOSITE, PRIMITIVE];
 
-/// See the module's documentation.
+/// The pass that inlines private functions at their calls. The documentation of the module describes it.
 pub struct InlinePrivateFunctions;
 
 impl ModulePass for InlinePrivateFunctions {
@@ -158,7 +158,7 @@ struct Inliner<'a> {
     namer: Namer,
     subst: Substitution,
     pinned: FxHashSet<Var>,
-    /// The current number of bindings.
+    /// The number of bindings that the function has so far, which [`MAX_BINDINGS`] limits.
     size: usize,
     changed: bool,
     /// Whether an inlined callee had effects that are hidden from its callers.
@@ -264,7 +264,8 @@ impl<'a> Inliner<'a> {
         (args.len() == callee.params().len() && fits).then(|| (callee.clone(), args.to_vec()))
     }
 
-    /// Emits the checks of a call's arguments, and pushes the bindings of its body in order.
+    /// Inlines a call: emits the checks of its arguments to `out`, and pushes the bindings of the callee's body to `worklist`, in
+    /// order.
     fn inline_call(
         &mut self,
         func: &mut Function,
@@ -309,7 +310,7 @@ impl<'a> Inliner<'a> {
         worklist.push(WorkItem::FinishCall(InlinedCall { binding: b, result, ret_ty, first }));
     }
 
-    /// Gives unique names to the variables with a number of at least `first`.
+    /// Gives unique names to the new variables, which are those with a number of at least `first`.
     fn rename_new_vars(&mut self, func: &mut Function, first: usize) {
         for v in first..func.num_vars() {
             let v = Var::from_u32(v as u32);

@@ -58,7 +58,7 @@ use rustc_hash::FxHashMap;
 use crate::common::lowered_ops::RESHAPE;
 use crate::common::reinfer::Reinfer;
 
-/// See the module's documentation.
+/// The pass that defines symbols for unknown sizes that operators need. The documentation of the module describes it.
 pub struct MatchUnknownShapes;
 
 impl ModulePass for MatchUnknownShapes {
@@ -190,7 +190,7 @@ impl Matcher {
         }
     }
 
-    /// Matches those operands of a binding whose sizes its operator needs, and infers its type again.
+    /// Matches the operands of a binding whose sizes the operator needs, and infers the type of the binding again.
     fn match_binding(
         &mut self,
         func: &mut Function,

@@ -37,7 +37,7 @@ use pliant_pass::pass::update_each_relax;
 use pliant_pass::rewrite::reachable_seqs;
 use pliant_pass::{ModulePass, PassContext, PassError};
 
-/// See the module's documentation.
+/// The pass that drops empty binding blocks and merges adjacent plain blocks. The documentation of the module describes it.
 pub struct Normalize;
 
 impl ModulePass for Normalize {

@@ -52,7 +52,7 @@ use pliant_pass::rewrite::{map_leaves, reachable_seqs};
 use pliant_pass::{ModulePass, PassContext, PassError, Problem};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// See the module's documentation.
+/// The pass that renames public functions to their attribute `global_symbol`. The documentation of the module describes it.
 pub struct NormalizeGlobalVar;
 
 impl ModulePass for NormalizeGlobalVar {

@@ -54,7 +54,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::analysis::aliases::{MemoryAliases, ParamUses, has_local_functions};
 use crate::common::lowered_ops::RESHAPE;
 
-/// See the module's documentation.
+/// The pass that merges chains of reshapes and removes reshapes that do not change the shape. The documentation of the module
+/// describes it.
 pub struct RemoveRedundantReshape;
 
 impl ModulePass for RemoveRedundantReshape {

@@ -59,7 +59,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::analysis::call_graph::called_by_name_only;
 use crate::common::call_sites::callee_expr;
 
-/// See the module's documentation.
+/// The pass that removes results of private functions that no caller reads. The documentation of the module describes it.
 pub struct RemoveUnusedOutputs;
 
 impl ModulePass for RemoveUnusedOutputs {
@@ -86,8 +86,8 @@ impl ModulePass for RemoveUnusedOutputs {
     }
 }
 
-/// The private functions that are called and that return a tuple with a field that no caller reads. For each field, whether a
-/// caller reads it.
+/// The private functions that are called and that return a tuple with a field that no caller reads. The flags of a function state
+/// for each field whether a caller reads it.
 fn used_fields(module: &IRModule) -> Vec<(Arc<str>, Vec<bool>)> {
     let mut used: FxHashMap<Arc<str>, Option<Vec<bool>>> = FxHashMap::default();
     let candidates = called_by_name_only(module);
@@ -165,7 +165,7 @@ fn called_name(f: &Function, e: Expr) -> Option<&Arc<str>> {
     }
 }
 
-/// Removes all fields but these from the result of a function.
+/// Removes all fields from the result of a function except those with an index in `keep`.
 fn restrict_outputs(func: &mut Function, keep: &[usize]) {
     let body = func.body();
     let result = func.seq(body).result;
@@ -198,7 +198,7 @@ fn restrict_outputs(func: &mut Function, keep: &[usize]) {
     func.func_mut(root).ret_ty = restrict_tuple_type(func, declared, keep);
 }
 
-/// The tuple type with only these fields. A single field is not a tuple.
+/// The tuple type with only the fields in `keep`. If there is only one, the type of this field.
 fn restrict_tuple_type(func: &mut Function, ty: Type, keep: &[usize]) -> Type {
     let TypeData::Tuple(tys) = func.types.get(ty).clone() else { return ty };
     match *keep {

@@ -61,7 +61,7 @@ use crate::analysis::CallGraph;
 use crate::analysis::call_graph::called_by_name_only;
 use crate::common::call_sites::{CallSite, rewrite_calls, rewrite_calls_in};
 
-/// See the module's documentation.
+/// The pass that removes parameters of private functions that are not read. The documentation of the module describes it.
 pub struct RemoveUnusedParameters;
 
 impl ModulePass for RemoveUnusedParameters {

@@ -53,17 +53,17 @@ use rustc_hash::FxHashMap;
 
 use crate::analysis::Effects;
 
-/// How the traversal proceeds from one binding to the next.
+/// The order in which the traversal of the dependence graph visits bindings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TraversalOrder {
-    /// Visits the readers of a value before the next value of the same distance.
+    /// Follows each path of dependences to its end before the next path.
     #[default]
     DepthFirst,
-    /// Visits all values of one distance before those of the next.
+    /// Visits the bindings level by level, in the order in which they become available.
     BreadthFirst,
 }
 
-/// Where the traversal starts.
+/// The end of the dependence graph at which the traversal starts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum StartingLocation {
     /// Starts at bindings that read no value of the block.
@@ -73,7 +73,7 @@ pub enum StartingLocation {
     FromOutputs,
 }
 
-/// See the module's documentation.
+/// The pass that sorts the bindings of dataflow blocks topologically. The documentation of the module describes it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TopologicalSort {
     /// Depth first or breadth first.
@@ -198,7 +198,7 @@ fn readers(dependences: &[Vec<usize>]) -> Vec<Vec<usize>> {
     out
 }
 
-/// The reversed dependence graph, with the bindings numbered from the last.
+/// The dependence graph with all edges reversed. Bindings are numbered from the last to the first.
 fn reversed(dependences: &[Vec<usize>]) -> Vec<Vec<usize>> {
     let last = dependences.len().saturating_sub(1);
     let mut out: Vec<Vec<usize>> = readers(dependences)
@@ -209,8 +209,8 @@ fn reversed(dependences: &[Vec<usize>]) -> Vec<Vec<usize>> {
     out
 }
 
-/// An order in which each binding follows its dependences. Depth first takes the most recently unblocked binding next, breadth
-/// first the earliest.
+/// An order in which each binding follows its dependences. Among the bindings whose dependences are all placed, depth first takes
+/// the one that became available last, and breadth first the one that became available first.
 fn from_inputs(dependences: &[Vec<usize>], order: TraversalOrder) -> Vec<usize> {
     let readers = readers(dependences);
     let mut open_dependences: Vec<usize> = dependences.iter().map(Vec::len).collect();
@@ -236,7 +236,8 @@ fn from_inputs(dependences: &[Vec<usize>], order: TraversalOrder) -> Vec<usize> 
     out
 }
 
-/// An order in which each binding directly follows the dependences that were not yet placed, starting from the outputs.
+/// An order in which each binding is preceded directly by those of its dependences that no earlier binding needs, starting from the
+/// outputs.
 fn depth_first_from_outputs(dependences: &[Vec<usize>]) -> Vec<usize> {
     let readers = readers(dependences);
     let mut visited = vec![false; dependences.len()];

@@ -3,7 +3,8 @@
 use pliant_ir::relax::{Binding, BlockData, Expr, ExprData, Function};
 use pliant_pass::rewrite::{Namer, map_leaves, reachable_seqs};
 
-/// Binds literal constants to variables if they are results, or occur in values for which `shares_or_writes_operands` is true.
+/// Binds literal constants to variables if a sequence returns them, or if they are operands of values for which
+/// `shares_or_writes_operands` is true.
 pub(crate) fn bind_constants(
     func: &mut Function,
     shares_or_writes_operands: impl Fn(&Function, Expr) -> bool,

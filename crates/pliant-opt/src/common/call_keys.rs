@@ -6,7 +6,7 @@ use pliant_ir::Op;
 use pliant_ir::relax::expr::AttrsId;
 use pliant_ir::relax::{Expr, ExprData, Function, Type};
 
-/// Everything that determines the loop function of an operator call.
+/// The key of an operator call: everything that determines the loop function of the call.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(crate) struct CallKey {
     op: Op,

@@ -88,8 +88,8 @@ pub(crate) fn rewrite_calls_in(
     Ok(changed_any)
 }
 
-/// Marks the variables with a number of at least `first` that are defined in dataflow blocks as local to these blocks. Only the
-/// rewritten calls, in the same blocks, read them.
+/// Marks the new variables (those with a number of at least `first`) that are defined in dataflow blocks as local to these blocks.
+/// Only the rewritten calls, in the same blocks, read them.
 fn mark_dataflow_locals(func: &mut Function, first: usize) {
     for seq in reachable_seqs(func) {
         for block in func.seq(seq).blocks.clone() {

@@ -13,8 +13,8 @@ pub(crate) fn channels_last(dims: usize) -> String {
     format!("N{}C", &"DHW"[3 - dims..])
 }
 
-/// The axis of the image for each dim of a kernel's images (batch, channels, depth, height, width). Absent spatial dims are new
-/// axes of size 1.
+/// For each dim that kernels expect of an image (batch, channels, depth, height, width), the axis of the tensor. Absent spatial
+/// dims become new axes of size 1.
 pub(crate) fn kernel_image_axes(dims: usize, channels_last: bool) -> Vec<i64> {
     let (channels, first) = if channels_last { (1 + dims, 1) } else { (1, 2) };
     let missing = std::iter::repeat_n(NEW_AXIS, 3 - dims);
@@ -22,14 +22,16 @@ pub(crate) fn kernel_image_axes(dims: usize, channels_last: bool) -> Vec<i64> {
     [0, channels as i64].into_iter().chain(missing).chain(spatial).collect()
 }
 
-/// Whether both operand and result have this layout. `name` is the attribute that holds the operand's layout.
+/// Whether the operand and the result of a call have the layout `layout`. `name` is the attribute that holds the layout of the
+/// operand.
 pub(crate) fn has_layout(attrs: &Attrs, name: &str, layout: &str) -> bool {
     let text = |name: &str| attrs.get(name).and_then(AttrValue::as_str);
     let out = text("out_layout");
     text(name) == Some(layout) && out.is_none_or(|out| out == layout || out.is_empty())
 }
 
-/// Sets the layouts of operand and result to channels last. `name` is the attribute that holds the operand's layout.
+/// The attributes with the layouts of operand and result set to channels last. `name` is the attribute that holds the layout of the
+/// operand.
 pub(crate) fn with_channels_last(mut attrs: Attrs, name: &str, dims: usize) -> Attrs {
     let last = AttrValue::str(&channels_last(dims));
     if attrs.get("out_layout").is_some() {

@@ -27,15 +27,15 @@ pub const MEMORY_ALLOC_TENSOR: Op = Op::new("relax.memory.alloc_tensor");
 pub const MEMORY_KILL_STORAGE: Op = Op::new("relax.memory.kill_storage");
 /// `R.memory.kill_tensor(tensor)`: ends the life of a tensor.
 pub const MEMORY_KILL_TENSOR: Op = Op::new("relax.memory.kill_tensor");
-/// `R.vm.alloc_storage(size, device, dtype, scope)`.
+/// `R.vm.alloc_storage(size, device, dtype, scope)`: the instruction of the VM that allocates a storage.
 pub const VM_ALLOC_STORAGE: Op = Op::new("relax.vm.alloc_storage");
-/// `R.vm.alloc_tensor(storage, offset, shape, dtype)`.
+/// `R.vm.alloc_tensor(storage, offset, shape, dtype)`: the instruction of the VM that creates a tensor in a storage.
 pub const VM_ALLOC_TENSOR: Op = Op::new("relax.vm.alloc_tensor");
-/// `R.vm.kill_object(object)`.
+/// `R.vm.kill_object(object)`: the instruction of the VM that ends the life of a tensor or storage.
 pub const VM_KILL_OBJECT: Op = Op::new("relax.vm.kill_object");
 /// `R.memory.ensure_zero_offset(x)`: returns its operand.
 pub const ENSURE_ZERO_OFFSET: Op = Op::new("relax.memory.ensure_zero_offset");
-/// `R.reshape(x, shape)`.
+/// `R.reshape(x, shape)`: a tensor with the elements of `x` and another shape.
 pub const RESHAPE: Op = Op::new("relax.reshape");
 
 /// Whether an operand is `R.null_value()`, which stands for an absent optional operand.
@@ -48,20 +48,20 @@ pub fn op_call(func: &mut Function, op: Op, args: &[Expr], ty: Type) -> Expr {
     func.call(Callee::Op(op), args, Attrs::default(), &[], ty)
 }
 
-/// `R.call_packed(name, args...)`. `ty` is the type of the result.
+/// The call `R.call_packed(name, args...)` of a packed function. `ty` is the type of the result.
 pub fn packed_call(func: &mut Function, name: &str, args: &[Expr], ty: Type) -> Expr {
     let callee = func.extern_func(name);
     func.call(Callee::Expr(callee), args, Attrs::default(), &[ty], ty)
 }
 
-/// `R.call_builtin_with_ctx(name, (args...))`. `ty` is the type of the result.
+/// The call `R.call_builtin_with_ctx(name, (args...))` of a builtin of the VM. `ty` is the type of the result.
 pub fn builtin_call(func: &mut Function, name: &str, args: &[Expr], ty: Type) -> Expr {
     let callee = func.extern_func(name);
     let args = func.tuple(args);
     func.call(Callee::Op(CALL_BUILTIN_WITH_CTX), &[callee, args], Attrs::default(), &[ty], ty)
 }
 
-/// `R.prim_value(value)` of type int64.
+/// The expression `R.prim_value(value)` of type int64.
 pub fn prim_int(func: &mut Function, value: i64) -> Expr {
     let value = func.syms.int(value);
     func.int_value(value, DType::Int64)

@@ -10,18 +10,18 @@ use rustc_hash::FxHashSet;
 
 use crate::common::lowered_ops::{is_absent, num_input};
 
-/// `R.matmul(x1, x2)`.
+/// The operator `R.matmul(x1, x2)`.
 pub const MATMUL: Op = Op::new("relax.matmul");
-/// `R.linear(x, weight, bias)`.
+/// The operator `R.linear(x, weight, bias)`: a matmul with the transposed weight, and an addition of the bias.
 pub const LINEAR: Op = Op::new("relax.linear");
-/// `R.einsum(operands, subscripts)`.
+/// The operator `R.einsum(operands, subscripts)`.
 pub const EINSUM: Op = Op::new("relax.einsum");
-/// `R.add(x1, x2)`.
+/// The operator `R.add(x1, x2)`.
 pub const ADD: Op = Op::new("relax.add");
-/// `R.permute_dims(x, axes)`.
+/// The operator `R.permute_dims(x, axes)`.
 pub const PERMUTE_DIMS: Op = Op::new("relax.permute_dims");
 
-/// Convolutions with 1 to 3 spatial dims, then transposed convolutions.
+/// The operators of convolutions with 1 to 3 spatial dims, then those of transposed convolutions with 1 to 3 spatial dims.
 pub const CONVOLUTIONS: [Op; 6] = [
     Op::new("relax.nn.conv1d"),
     Op::new("relax.nn.conv2d"),
@@ -111,7 +111,7 @@ pub fn permute_axes(attrs: &Attrs, rank: usize) -> Option<Vec<usize>> {
     axes.into_iter().map(at).collect()
 }
 
-/// Whether `cost` is provably at most `other`, and not provably equal to it.
+/// Whether `cost` is provably at most `other` for all sizes, and not provably equal to it.
 pub fn provably_cheaper(func: &mut Function, cost: Sym, other: Sym) -> bool {
     let mut facts = Facts::new();
     for sym in [cost, other] {

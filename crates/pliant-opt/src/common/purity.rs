@@ -61,7 +61,8 @@ pub fn make_all_impure(module: &mut IRModule) {
 struct ImpureTypes(FxHashMap<Type, Type>);
 
 impl ImpureTypes {
-    /// Updates the types of all variables, expressions and results, and the type arguments of calls.
+    /// Replaces the types of all variables, expressions and results of a function, and the type arguments of calls, by their impure
+    /// versions.
     fn function(&mut self, func: &mut Function) {
         for v in func.var_ids() {
             let ty = self.impure_version(func, func.var(v).ty);
@@ -85,7 +86,7 @@ impl ImpureTypes {
         }
     }
 
-    /// Updates the types in the call or the cast of a binding.
+    /// Replaces the types in the call or the cast of a binding by their impure versions.
     fn binding(&mut self, func: &mut Function, mut binding: Binding) -> Binding {
         binding.cast = binding.cast.expand().map(|ty| self.impure_version(func, ty)).into();
         let ExprData::Call { callee, args, attrs, ty_args } = func.expr(binding.value) else {

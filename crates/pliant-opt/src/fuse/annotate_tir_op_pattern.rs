@@ -44,7 +44,7 @@ use pliant_pass::{ModulePass, PassContext, PassError};
 
 use crate::analysis::op_pattern::op_pattern;
 
-/// See the module's documentation.
+/// The pass that annotates each loop function with its fusion pattern. The documentation of the module describes it.
 pub struct AnnotateTirOpPattern;
 
 impl ModulePass for AnnotateTirOpPattern {

@@ -109,7 +109,7 @@ pub const MAX_DEPTH_KEY: &str = "relax.FuseOps.max_depth";
 /// Maximum length of the name of a group's function, in bytes.
 const MAX_NAME_LENGTH: usize = 80;
 
-/// See the module's documentation.
+/// The pass that groups calls of loop functions that are cheaper if they run as one. The documentation of the module describes it.
 pub struct FuseOps {
     /// The optimization level. 0 fuses nothing, -1 uses the level of the context.
     pub fuse_opt_level: i32,
@@ -197,7 +197,7 @@ impl OutlinedFunctions {
     }
 }
 
-/// What fusion needs to know about the module, and the maximum number of calls in a group.
+/// The facts about the module that fusion needs, and the maximum number of calls in a group.
 struct FusionSettings<'a> {
     fusible: &'a FusibleFunctions,
     effects: &'a Effects,

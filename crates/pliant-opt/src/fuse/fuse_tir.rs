@@ -99,7 +99,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::canonicalize::eliminate_unused::collect_globals;
 use lower_primitive::{MergedFunction, lower};
 
-/// See the module's documentation.
+/// The pass that merges each group of loop functions into one loop function. The documentation of the module describes it.
 pub struct FuseTir;
 
 impl ModulePass for FuseTir {

@@ -51,7 +51,7 @@ use crate::common::products::{
     permute_axes,
 };
 
-/// See the module's documentation.
+/// The pass that lets matmuls read transposed operands in place. The documentation of the module describes it.
 pub struct FuseTransposeMatmul;
 
 impl ModulePass for FuseTransposeMatmul {
@@ -164,7 +164,7 @@ struct LabelledProduct {
 }
 
 impl LabelledProduct {
-    /// The float product with known sizes that defines an operand, if any.
+    /// The float product with known sizes that an operand is the result of; `None` for other operands.
     fn of(cx: &RewriteCx<'_>, e: Expr) -> Option<LabelledProduct> {
         let dtype = cx.func.ty(e).dtype()?;
         let (args, attrs) = (defining_operands(cx, e, MATMUL), defining_attrs(cx, e)?);

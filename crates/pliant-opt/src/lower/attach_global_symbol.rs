@@ -31,7 +31,7 @@ use pliant_ir::attr_names::GLOBAL_SYMBOL;
 use pliant_ir::{AttrValue, BaseFunc, IRModule};
 use pliant_pass::{ModulePass, PassContext, PassError};
 
-/// See the module's documentation.
+/// The pass that gives public functions the attribute `global_symbol`. The documentation of the module describes it.
 pub struct AttachGlobalSymbol;
 
 impl ModulePass for AttachGlobalSymbol {

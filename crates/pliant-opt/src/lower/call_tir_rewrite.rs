@@ -67,10 +67,10 @@ use crate::common::purity::{flatten_blocks, force_pure, make_all_impure};
 use crate::common::symbolic_sizes::shape_dims;
 use crate::memory::copy_written_views::CopyWrittenViews;
 
-/// `R.zeros(shape, dtype)`.
+/// The operator `R.zeros(shape, dtype)`.
 const ZEROS: Op = Op::new("relax.zeros");
 
-/// See the module's documentation.
+/// The pass that allocates the outputs of destination-passing calls explicitly. The documentation of the module describes it.
 pub struct CallTirRewrite;
 
 impl ModulePass for CallTirRewrite {

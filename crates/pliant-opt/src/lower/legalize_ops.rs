@@ -68,7 +68,7 @@ use crate::common::lowered_ops::{RESHAPE, null_vars, op_call, packed_call, resol
 pub type CustomLegalize =
     Arc<dyn Fn(&mut CustomCall<'_>) -> Result<Expr, LegalizeError> + Send + Sync>;
 
-/// See the module's documentation.
+/// The pass that lowers operators to calls of loop functions and packed functions. The documentation of the module describes it.
 #[derive(Clone, Default)]
 pub struct LegalizeOps {
     /// User functions that legalize operators, by the operator's full name (`relax.add`). Operators in their results are legalized
@@ -82,13 +82,13 @@ pub struct LegalizeOps {
 pub struct CustomCall<'a> {
     /// The function that contains the call.
     pub func: &'a mut Function,
-    /// The operator.
+    /// The operator that is called.
     pub op: Op,
-    /// Its operands.
+    /// The operands of the call.
     pub args: &'a [Expr],
-    /// Its attributes.
+    /// The attributes of the call.
     pub attrs: &'a Attrs,
-    /// The type of its result.
+    /// The type of the result of the call.
     pub ty: Type,
     var: Var,
     namer: &'a mut Option<Namer>,
@@ -302,7 +302,8 @@ impl Legalizer<'_> {
         Ok(())
     }
 
-    /// The operand, or the `R.null_value()` that its variable is bound to, which represents an absent operand.
+    /// The `R.null_value()` that an operand's variable is bound to, which represents an absent operand; otherwise the operand
+    /// itself.
     fn resolve_absent(&self, func: &Function, arg: Expr) -> Expr {
         resolve_null(&self.nulls, func, arg)
     }
@@ -379,7 +380,7 @@ impl Legalizer<'_> {
         value
     }
 
-    /// The expression as an operand: bound to a variable before `near`, unless it is a leaf.
+    /// Makes an operand of an expression: binds it to a variable before the variable `near`, unless it is a leaf.
     fn bind_operand(
         &mut self,
         func: &mut Function,
@@ -411,7 +412,7 @@ fn bind_near(
     operand
 }
 
-/// `R.call_pure_packed(name, args...)`. `ty` is the type of the result.
+/// The call `R.call_pure_packed(name, args...)` of a packed function without side effects. `ty` is the type of the result.
 fn pure_packed_call(func: &mut Function, name: &str, args: &[Expr], ty: Type) -> Expr {
     let callee = func.extern_func(name);
     let all: Vec<Expr> = [callee].into_iter().chain(args.iter().copied()).collect();

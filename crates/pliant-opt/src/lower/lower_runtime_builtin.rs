@@ -65,7 +65,8 @@ use crate::common::purity::allow_hidden_effects;
 /// Operators whose second operand is a tuple of operands.
 const CLOSURE_OPS: [Op; 3] = [MAKE_CLOSURE, INVOKE_CLOSURE, INVOKE_PURE_CLOSURE];
 
-/// See the module's documentation.
+/// The pass that lowers memory operators to operators and builtins of the virtual machine. The documentation of the module
+/// describes it.
 pub struct LowerRuntimeBuiltin;
 
 impl FunctionPass for LowerRuntimeBuiltin {

@@ -39,7 +39,8 @@ use pliant_pass::{ModulePass, PassContext, PassError};
 use crate::common::purity::{flatten_blocks, force_pure, make_all_impure};
 use crate::memory::copy_written_views::CopyWrittenViews;
 
-/// See the module's documentation.
+/// The pass that replaces pure calls of packed functions by plain calls, after which purity is no longer tracked. The documentation
+/// of the module describes it.
 pub struct RemovePurityChecking;
 
 impl ModulePass for RemovePurityChecking {

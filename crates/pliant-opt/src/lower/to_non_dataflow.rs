@@ -38,7 +38,7 @@ use pliant_pass::{FunctionPass, PassContext, PassError};
 
 use crate::common::purity::flatten_blocks;
 
-/// See the module's documentation.
+/// The pass that turns dataflow blocks into plain binding blocks. The documentation of the module describes it.
 pub struct ToNonDataflow;
 
 impl FunctionPass for ToNonDataflow {

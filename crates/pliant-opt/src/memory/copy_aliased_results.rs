@@ -45,7 +45,7 @@ pub const COPY_TENSOR: &str = "vm.builtin.copy_tensor";
 /// The attribute of functions whose results never share memory with parameters, not even if the function returns a parameter.
 pub const FRESH_RESULTS: &str = "fresh_results";
 
-/// See the module's documentation.
+/// The pass that copies results that are views of parameters. The documentation of the module describes it.
 pub struct CopyAliasedResults;
 
 impl FunctionPass for CopyAliasedResults {
@@ -85,9 +85,9 @@ impl FunctionPass for CopyAliasedResults {
 /// How a value may share memory with a parameter.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Origin {
-    /// The value is a parameter, or a field of one.
+    /// The value is a parameter, or a field of a parameter that is a tuple.
     Param,
-    /// The value is another view of a parameter's memory.
+    /// The value is a view of the memory of a parameter, but not the parameter itself.
     View,
 }
 
@@ -161,7 +161,7 @@ impl Origins {
     }
 }
 
-/// Copies the views in a function's result.
+/// Replaces the views in the result of a function by copies.
 struct Copier {
     origins: Origins,
     namer: Namer,

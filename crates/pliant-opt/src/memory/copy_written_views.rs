@@ -67,7 +67,7 @@ use crate::analysis::aliases::{MemoryAliases, ParamUses, may_be_view, written_co
 use crate::common::bind_constants::bind_constants;
 use crate::memory::copy_aliased_results::COPY_TENSOR;
 
-/// See the module's documentation.
+/// The pass that copies views whose memory an in-place call may write to. The documentation of the module describes it.
 pub struct CopyWrittenViews;
 
 impl ModulePass for CopyWrittenViews {
@@ -96,7 +96,7 @@ impl ModulePass for CopyWrittenViews {
     }
 }
 
-/// Inserts a copy after each of these views.
+/// Inserts a copy after each view in `views`. The copy takes over the name of the view.
 fn copy_views(func: &mut Function, views: &FxHashSet<Var>) {
     let mut namer = Namer::new(func);
     for seq in reachable_seqs(func) {

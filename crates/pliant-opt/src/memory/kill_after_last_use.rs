@@ -69,7 +69,7 @@ use crate::common::lowered_ops::{
 };
 use crate::common::purity::allow_hidden_effects;
 
-/// See the module's documentation.
+/// The pass that frees tensors and storages after their last use. The documentation of the module describes it.
 pub struct KillAfterLastUse;
 
 impl FunctionPass for KillAfterLastUse {

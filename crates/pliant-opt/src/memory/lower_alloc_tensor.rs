@@ -55,7 +55,7 @@ use crate::common::lowered_ops::{
 };
 use crate::common::symbolic_sizes::shape_dims;
 
-/// See the module's documentation.
+/// The pass that gives every tensor without a planned storage a storage of its own. The documentation of the module describes it.
 pub struct LowerAllocTensor;
 
 impl FunctionPass for LowerAllocTensor {

@@ -85,7 +85,7 @@ use storage_pool::{SizeOrder, StoragePool};
 
 mod storage_pool;
 
-/// See the module's documentation.
+/// The pass that lets tensors that are never live at the same time share storages. The documentation of the module describes it.
 pub struct StaticPlanBlockMemory;
 
 impl ModulePass for StaticPlanBlockMemory {

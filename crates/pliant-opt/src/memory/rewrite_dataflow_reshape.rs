@@ -75,7 +75,7 @@ use crate::analysis::has_reshape_pattern::has_reshape_pattern;
 use crate::analysis::tir_call::TirCall;
 use crate::common::lowered_ops::{RESHAPE, op_call};
 
-/// See the module's documentation.
+/// The pass that replaces calls of loop functions that only reshape by views. The documentation of the module describes it.
 pub struct RewriteDataflowReshape;
 
 impl ModulePass for RewriteDataflowReshape {

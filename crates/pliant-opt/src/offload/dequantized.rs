@@ -11,8 +11,8 @@ use pliant_tensor::{Tensor, TensorError};
 use crate::common::products::{MatrixProduct, PERMUTE_DIMS, call_operands, permute_axes};
 pub(crate) use matrix::Matrix;
 
-/// Maximum magnitude of zero points. Within it, integral zero points and their differences from 8-bit integers are exact in
-/// float32.
+/// Maximum magnitude of zero points. Up to this magnitude, integral zero points and their differences from 8-bit integers are exact
+/// in float32.
 pub(crate) const MAX_ZERO_POINT: f64 = (1 << 16) as f64;
 
 const CAST: Op = Op::new("relax.astype");
@@ -21,7 +21,7 @@ const MULTIPLY: Op = Op::new("relax.multiply");
 const DEQUANTIZE: Op = Op::new("relax.dequantize");
 const REPEAT: Op = Op::new("relax.repeat");
 const SLICE: Op = Op::new("relax.strided_slice");
-/// Operators that keep the order of the elements.
+/// Operators that change the shape of a tensor but not the order of its elements.
 pub(crate) const RESHAPES: [Op; 3] =
     [Op::new("relax.reshape"), Op::new("relax.expand_dims"), Op::new("relax.squeeze")];
 

@@ -74,7 +74,7 @@ use crate::offload::byoc::table::{FusionPattern, patterns_with_prefix};
 /// Approximate maximum length of function names, in bytes.
 const MAX_NAME_LENGTH: usize = 100;
 
-/// See the module's documentation.
+/// The pass that outlines matches of backend patterns as composite functions. The documentation of the module describes it.
 pub struct FuseOpsByPattern {
     /// The patterns, in the order in which they are tried.
     pub patterns: Vec<FusionPattern>,
@@ -226,7 +226,7 @@ impl Fuser<'_> {
     }
 }
 
-/// The name of the function of a match, from the names of its operators.
+/// The name of the function that a match is outlined to, from the names of its operators.
 fn group_name(func: &Function, members: &[Binding]) -> String {
     let mut name = String::from("fused");
     for b in members {

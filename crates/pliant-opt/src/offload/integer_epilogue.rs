@@ -10,9 +10,9 @@ use crate::common::products::ADD;
 use crate::offload::dequantized::{has_one_element, is_scalar_or_per_row};
 use crate::offload::epilogue::{Activation, Readers, scalar_constant};
 
-/// `R.astype(x, dtype)`.
+/// The operator `R.astype(x, dtype)`.
 pub const CAST: Op = Op::new("relax.astype");
-/// `R.subtract(x1, x2)`.
+/// The operator `R.subtract(x1, x2)`.
 pub const SUBTRACT: Op = Op::new("relax.subtract");
 const MULTIPLY: Op = Op::new("relax.multiply");
 const DIVIDE: Op = Op::new("relax.divide");

@@ -4,7 +4,7 @@ use pliant_ir::AttrValue;
 use pliant_ir::relax::kernel_call::NewKernelCall;
 use pliant_ops::te;
 
-/// A kernel call under construction.
+/// A kernel call under construction, whose attributes are set one by one.
 pub(crate) trait KernelAttributes: Sized {
     /// Sets an attribute.
     fn attribute(self, name: &str, value: AttrValue) -> Self;
@@ -14,7 +14,7 @@ pub(crate) trait KernelAttributes: Sized {
         self.attribute(name, AttrValue::float(value))
     }
 
-    /// Sets an attribute whose value is one of several names.
+    /// Sets an attribute that selects one of several named values.
     fn text(self, name: &str, choice: &str) -> Self {
         self.attribute(name, AttrValue::str(choice))
     }

@@ -84,7 +84,7 @@ use crate::offload::byoc::nest::nest_composites;
 use crate::offload::byoc::outline::{call_global, outline_bindings};
 use crate::offload::byoc::registry::codegen;
 
-/// See the module's documentation.
+/// The pass that merges adjacent composite functions of one backend. The documentation of the module describes it.
 pub struct MergeCompositeFunctions;
 
 impl ModulePass for MergeCompositeFunctions {

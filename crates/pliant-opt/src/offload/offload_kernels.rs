@@ -62,7 +62,8 @@ use crate::common::loop_functions::LoopFunctions;
 use crate::offload::rule::{KeepReason, Offloaded, Rule, RuleInfo, Site, Stage};
 use crate::offload::rules;
 
-/// See the module's documentation.
+/// The pass that replaces operators by kernel calls, according to the offload rules of one stage. The documentation of the module
+/// describes it.
 #[derive(Clone, Debug)]
 pub struct OffloadKernels {
     /// The stage whose rules the pass applies.

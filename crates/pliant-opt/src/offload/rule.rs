@@ -21,7 +21,7 @@ use crate::common::products::{ADD, MatrixProduct};
 use crate::offload::epilogue::Readers;
 use crate::offload::integer_epilogue::CAST;
 
-/// When a rule runs.
+/// The point of the pipeline at which an offload rule runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
     /// Before constant folding, which would replace dequantized constants by float copies.
@@ -49,7 +49,7 @@ impl Stage {
 /// Creates a rule for one run of the pass.
 pub type MakeRule = dyn Fn(&PassContext) -> Result<Box<dyn Rule>, PassError> + Send + Sync;
 
-/// A row of the table of rules.
+/// An entry in the table of offload rules: the name of the rule, its kernel, when it runs, and how it is created.
 #[derive(Clone)]
 pub struct RuleInfo {
     /// The name of the rule.
@@ -62,14 +62,14 @@ pub struct RuleInfo {
     pub stage: Stage,
     /// The operators whose calls the rule is tried on; empty for all operators.
     pub roots: Cow<'static, [Op]>,
-    /// Whether the kernel belongs to the kernel library. `kernels="off"` disables such rules.
+    /// Whether the kernel belongs to the kernel library. The setting `kernels="off"` disables such rules.
     pub library: bool,
     /// Creates the rule for one run of the pass.
     pub make: Arc<MakeRule>,
 }
 
 impl RuleInfo {
-    /// A rule of this crate that calls a kernel.
+    /// The table entry of a rule of this crate, whose kernel belongs to the kernel library.
     pub(super) fn builtin(
         name: &'static str,
         kernel: &'static str,
@@ -133,7 +133,7 @@ pub struct Offloaded {
     /// The other variables that are replaced, such as the root if it has an epilogue. Nothing else reads them, and their bindings
     /// are removed.
     pub removed: Vec<Var>,
-    /// The call.
+    /// The kernel call.
     pub value: Expr,
 }
 
@@ -157,7 +157,7 @@ pub type ReadersAndDefs = (Readers, Defs);
 
 /// A call that a rule is tried on.
 pub struct Site<'a> {
-    /// The function. Rules may add to its arenas, and bind values with [`Site::emit`].
+    /// The function that contains the call. Rules may add to its arenas, and bind values with [`Site::emit`].
     pub func: &'a mut Function,
     /// The binding of the call.
     pub root: Binding,
@@ -204,7 +204,7 @@ impl<'a> Site<'a> {
         Ok(self.func.call(Callee::Op(op), args, attrs, &[], ty))
     }
 
-    /// `R.astype(e, dtype)`.
+    /// Creates the call `R.astype(e, dtype)`.
     ///
     /// # Errors
     /// As for [`Site::call`].

@@ -71,7 +71,8 @@ use crate::offload::byoc::registry::{
     ExternalFunction, Generated, TargetOptions, codegen, codegens,
 };
 
-/// See the module's documentation.
+/// The pass that compiles the functions of a backend with the code generator of the backend. The documentation of the module
+/// describes it.
 #[derive(Default)]
 pub struct RunCodegen {
     /// The options of each backend, by the name of the backend.

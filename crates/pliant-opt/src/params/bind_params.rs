@@ -48,12 +48,12 @@ use crate::analysis::aliases::{MemoryAliases, ParamUses};
 use crate::common::lowered_ops::{format_names, relax_func};
 use crate::common::reinfer::reinfer;
 
-/// Identifies a parameter.
+/// Identifies a parameter of a function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ParamKey {
-    /// By name.
+    /// The parameter with this name.
     Name(Arc<str>),
-    /// By position, starting at 0.
+    /// The parameter at this position, counted from 0.
     Index(usize),
 }
 
@@ -120,7 +120,7 @@ impl ParamValue {
     }
 }
 
-/// See the module's documentation.
+/// The pass that replaces parameters of a function by constants. The documentation of the module describes it.
 #[derive(Clone, Debug)]
 pub struct BindParams {
     /// The name of the function.
@@ -272,10 +272,10 @@ fn literal(dst: &mut Function, value: &ParamValue, src: &Function, ty: Type) -> 
     }
 }
 
-/// The sizes that the values of parameters determine.
+/// The symbolic sizes whose numbers follow from the values that parameters are bound to.
 struct KnownSizes<'a> {
     func: &'a Function,
-    /// The value of each size, and the parameter that determines it.
+    /// The number for each size, and the name of the parameter whose value determines it.
     known: FxHashMap<SymVar, (i64, String)>,
 }
 
@@ -398,7 +398,8 @@ impl KnownSizes<'_> {
     }
 }
 
-/// The second part of the message that a value does not match a type.
+/// The part of an error message that says why a value does not match a parameter: the type of the parameter and the kind of the
+/// value.
 fn mismatch_text(func: &Function, ty: Type, value: &ParamValue) -> String {
     let value_text = match value {
         ParamValue::Tensor(_) | ParamValue::Either(..) => "a tensor".to_string(),

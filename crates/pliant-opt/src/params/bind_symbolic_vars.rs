@@ -53,7 +53,7 @@ use crate::common::lowered_ops::{format_names, relax_func};
 pub struct SizeTerm {
     /// The arena of the term.
     pub arena: Arc<SymArena>,
-    /// The term.
+    /// The term, which refers to sizes by the names of its variables.
     pub size: Sym,
 }
 
@@ -65,7 +65,7 @@ impl From<i64> for SizeTerm {
     }
 }
 
-/// See the module's documentation.
+/// The pass that replaces symbolic sizes by numbers or by terms over other sizes. The documentation of the module describes it.
 #[derive(Clone, Debug)]
 pub struct BindSymbolicVars {
     /// The sizes by name, with their replacements.

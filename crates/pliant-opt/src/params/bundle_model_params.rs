@@ -47,7 +47,7 @@ use rustc_hash::FxHashMap;
 use crate::common::call_sites::rewrite_calls;
 use crate::common::lowered_ops::num_input;
 
-/// See the module's documentation.
+/// The pass that passes the parameters of a model as one tuple. The documentation of the module describes it.
 #[derive(Clone, Debug)]
 pub struct BundleModelParams {
     /// The name of the new tuple parameter.

@@ -50,7 +50,8 @@ use crate::common::reinfer::reinfer;
 pub type ParamTypesFn =
     dyn Fn(&str, &mut Function) -> Result<Vec<(Var, Type)>, PassError> + Send + Sync;
 
-/// See the module's documentation.
+/// The pass that changes the types of parameters and infers all types that depend on them again. The documentation of the module
+/// describes it.
 #[derive(Clone)]
 pub struct UpdateParamStructInfo {
     /// Returns the new types. It is called once for each function, in order.

@@ -49,7 +49,7 @@ use crate::common::products::{
     provably_cheaper,
 };
 
-/// See the module's documentation.
+/// The pass that chooses the cheaper order of two chained matmuls. The documentation of the module describes it.
 pub struct AdjustMatmulOrder;
 
 impl ModulePass for AdjustMatmulOrder {

@@ -53,7 +53,7 @@ use crate::common::products::{MATMUL, dims, matmul_pattern};
 const CONCAT: Op = Op::new("relax.concat");
 const SPLIT: Op = Op::new("relax.split");
 
-/// See the module's documentation.
+/// The pass that merges matmuls that share their left operand. The documentation of the module describes it.
 pub struct CombineParallelMatmul;
 
 impl ModulePass for CombineParallelMatmul {

@@ -50,7 +50,7 @@ use crate::common::products::{
 
 const ADD: Op = Op::new("relax.add");
 
-/// See the module's documentation.
+/// The pass that distributes a matmul over a sum. The documentation of the module describes it.
 pub struct ExpandMatmulOfSum;
 
 impl ModulePass for ExpandMatmulOfSum {

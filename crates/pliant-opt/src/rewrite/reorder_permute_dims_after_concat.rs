@@ -46,7 +46,7 @@ use crate::common::products::{PERMUTE_DIMS, defining_attrs, defining_operands, p
 
 const CONCAT: Op = Op::new("relax.concat");
 
-/// See the module's documentation.
+/// The pass that concatenates tensors before transposing them. The documentation of the module describes it.
 pub struct ReorderPermuteDimsAfterConcat;
 
 impl ModulePass for ReorderPermuteDimsAfterConcat {

@@ -46,7 +46,7 @@ use crate::common::products::{MATMUL, defining_attrs, dims, matmul_pattern};
 
 const TAKE: Op = Op::new("relax.take");
 
-/// See the module's documentation.
+/// The pass that gathers columns after a matmul instead of before it. The documentation of the module describes it.
 pub struct ReorderTakeAfterMatmul;
 
 impl ModulePass for ReorderTakeAfterMatmul {

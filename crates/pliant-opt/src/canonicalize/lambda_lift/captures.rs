@@ -191,7 +191,7 @@ struct Mentions {
     bound: FxHashSet<Var>,
     /// The captured variables that are not bound to a known local function.
     vars: OrderedSet<Var>,
-    /// The indices of the local functions that it mentions.
+    /// The indices of the local functions that the body mentions.
     funcs: OrderedSet<usize>,
     syms: OrderedSet<SymVar>,
 }

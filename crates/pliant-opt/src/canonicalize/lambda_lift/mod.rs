@@ -60,7 +60,7 @@ use captures::{LocalFunc, LocalFuncs};
 /// Attributes that local functions inherit from the function around them.
 const INHERITED_ATTRS: &[&str] = &[FORCE_PURE, FORCE_PURE_OLD];
 
-/// See the module's documentation.
+/// The pass that moves local functions to the module. The documentation of the module describes it.
 pub struct LambdaLift;
 
 impl ModulePass for LambdaLift {

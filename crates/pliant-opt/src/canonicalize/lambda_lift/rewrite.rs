@@ -31,7 +31,8 @@ pub(super) fn rewrite(func: &mut Function, local_funcs: &LocalFuncs) {
     }
 }
 
-/// The local functions that the enclosing function expression uses as values.
+/// The local functions that the function expression which defines them also uses as values, other than as the callee of a direct
+/// call.
 fn used_as_values(func: &Function, local_funcs: &LocalFuncs, seqs: &[Seq]) -> FxHashSet<FuncId> {
     let mut out = FxHashSet::default();
     for &seq in seqs {
@@ -120,7 +121,8 @@ impl Rewriter<'_> {
         }
     }
 
-    /// The expression with local functions replaced. Appends the bindings of the closures that it needs to `out`.
+    /// The expression with its local functions replaced. Appends the bindings of the closures that the new expression needs to
+    /// `out`.
     fn rewrite_expr(
         &mut self,
         func: &mut Function,

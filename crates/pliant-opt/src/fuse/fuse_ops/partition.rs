@@ -1,9 +1,9 @@
 //! Partitions the nodes of a dataflow graph into groups. A group is merged into the group of its post-dominator if the patterns on
 //! all paths between them allow it.
 //!
-//! There are three rounds. The first merges elementwise operations into their readers, and merges elementwise operations on the
-//! outputs of reductions and products into these. The second merges chains of injective nodes, and the third what has become
-//! possible since.
+//! There are three rounds. Every round merges elementwise operations into their readers. In addition, the first round merges
+//! reductions and products with the elementwise operations on their outputs, and the others merge injective operations with their
+//! readers. The third round finds the merges that the second has made possible.
 
 use rustc_hash::FxHashSet;
 

@@ -88,7 +88,8 @@ fn plain_bindings(func: &Function) -> Option<Vec<Binding>> {
     all.iter().all(|b| b.cast.is_none()).then_some(all)
 }
 
-/// A tensor of the `Primitive` function: a variable, and the index of the field if it is a tuple (0 for tensors).
+/// Identifies a tensor of the `Primitive` function: a variable, and the index of the field if the variable is a tuple (0 for
+/// tensors).
 type TensorKey = (Var, u32);
 
 /// The tensors that the function returns, and whether it returns a tuple. `None` if a tensor is returned twice.

@@ -26,7 +26,7 @@ impl FunctionMerger {
         }
     }
 
-    /// Adds a local buffer of the merged function.
+    /// Adds a local buffer to the merged function.
     pub fn add_local_buffer(&mut self, name: &str, shape: Vec<Expr>, dtype: DType) -> Buffer {
         let buffer = self.f.compact_buffer(name, shape, dtype);
         self.allocs.push(buffer);
@@ -115,7 +115,7 @@ fn is_plain_block(f: &PrimFunc, b: &BlockData) -> bool {
         && !matches!(f.stmt(b.body), StmtData::Store { .. } | StmtData::Assert(..))
 }
 
-/// Rewrites equal sizes to the same expression, so that schedules can match loops, and gives blocks unique names.
+/// Gives equal sizes the same expression, so that schedules recognise loops of equal extent, and gives blocks unique names.
 struct SizeNormalizer {
     arena: SymArena,
     bridge: SymBridge,
@@ -166,7 +166,7 @@ impl Rewriter for SizeNormalizer {
     }
 }
 
-/// The variables that are a whole dim of one of these buffers.
+/// The variables that are, on their own, a dim of one of these buffers.
 pub(super) fn single_var_dims(f: &PrimFunc, buffers: &[Buffer]) -> FxHashSet<Var> {
     let dims = buffers.iter().flat_map(|&b| &f.buffer(b).shape);
     dims.filter_map(|&d| match f.expr(d) {

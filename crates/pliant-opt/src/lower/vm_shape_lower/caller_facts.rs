@@ -42,7 +42,8 @@ pub(super) fn caller_facts(module: &IRModule) -> CallerFactsByName {
     analysis.facts
 }
 
-/// Visits all functions. Functions with unknown call sites are removed from `facts`.
+/// Collects the facts about all callers in a visit of all functions. A function is removed from `facts` when it may have a call
+/// site that is unknown.
 struct CallerAnalysis<'a> {
     module: &'a IRModule,
     facts: CallerFactsByName,
@@ -77,7 +78,8 @@ impl CallerAnalysis<'_> {
         }
     }
 
-    /// Functions that an expression mentions, other than in the operands `except`, may have unknown call sites.
+    /// Removes the functions that an expression mentions from `facts`, because they may have unknown call sites. Ignores mentions
+    /// in the operands `except`, which are known call sites.
     fn record_escapes(&mut self, func: &Function, e: Expr, except: &[Expr]) {
         let mut escape = |e: Expr| {
             if let ExprData::Global(name) = func.expr(e) {
@@ -92,7 +94,7 @@ impl CallerAnalysis<'_> {
         }
     }
 
-    /// Records the calls of a loop's functions: with the initial state, and with the results of the body.
+    /// Records the calls that a loop makes of its condition and its body: with the initial state, and with the results of the body.
     fn record_loop(
         &mut self,
         func: &Function,

@@ -8,17 +8,17 @@ use pliant_sym::{CmpOp, SymKind};
 use super::lower_function::FunctionLowering;
 use crate::common::lowered_ops::{packed_call, prim_int};
 
-/// Maximum number of terms in such a sum. Generated loop functions compute longer sums.
+/// Maximum number of terms in a sum that is computed from scalar parameters. Generated loop functions compute longer sums.
 const MAX_TERMS: usize = 16;
 
-/// The sum `constant + sum(coef * term)`, as a value or compared with 0.
+/// A sum `constant + sum(coef * term)` of scalar parameters: its value, or the result of its comparison with 0.
 pub(super) struct LinearSum {
     op: PrimOp,
     constant: i64,
     terms: Vec<(i64, Sym)>,
 }
 
-/// What `vm.builtin.compute_prim_value` does with the sum: returns it, or compares it with 0.
+/// What `vm.builtin.compute_prim_value` does with a linear sum: returns it, or compares it with 0.
 #[derive(Clone, Copy)]
 enum PrimOp {
     Sum = 0,

@@ -408,7 +408,7 @@ impl FunctionLowering<'_> {
         Ok(self.namer.bind(func, "value", truth, out))
     }
 
-    /// The operand code of a term and its operand: 0 and a constant, or 1 and a slot.
+    /// How a builtin obtains the value of a term, as a code and its operand: 0 and the constant, or 1 and the slot of the heap.
     fn operand_code(&mut self, func: &Function, sym: Sym) -> Result<(i64, i64), PassError> {
         if let Some(value) = func.syms.as_int(sym) {
             return Ok((0, value));
@@ -439,7 +439,7 @@ impl FunctionLowering<'_> {
         )])
     }
 
-    /// Computes the needed terms whose symbols are all defined.
+    /// Computes the needed terms whose symbols are all defined, and stores their values in the heap.
     pub fn compute_ready(
         &mut self,
         func: &mut Function,
@@ -463,7 +463,8 @@ impl FunctionLowering<'_> {
         Ok(())
     }
 
-    /// Stores the value of each first term in the slot of the second, by a call of one generated loop function.
+    /// For each pair of terms, computes the first and stores its value in the slot of the second, by a call of one generated loop
+    /// function.
     pub fn compute_into(
         &mut self,
         func: &mut Function,
@@ -560,7 +561,7 @@ impl FunctionLowering<'_> {
         }
     }
 
-    /// Removes the stores if nothing reads the heap. Sizes are then only checked.
+    /// Removes the stores to the heap if nothing reads the heap. Sizes are then only checked.
     fn drop_stores(&mut self, func: &mut Function) {
         for seq in reachable_seqs(func) {
             let mut bindings = take_flat_bindings(func, seq);

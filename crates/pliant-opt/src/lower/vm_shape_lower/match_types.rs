@@ -14,13 +14,13 @@ use rustc_hash::FxHashMap;
 use super::lower_function::{FunctionLowering, erase_symbolic_dims};
 use crate::common::lowered_ops::{packed_call, prim_int, unit_ty};
 
-/// Action code: the dim must equal the operand.
+/// Action code of `vm.builtin.match_shape`: the dim must equal the operand of the action.
 const ASSERT_IMM: i64 = 0;
-/// Action code: the dim is stored in the slot.
+/// Action code: the dim is stored in the slot that is the operand of the action.
 pub(super) const STORE: i64 = 1;
 /// Action code: the dim is ignored.
 const NO_OP: i64 = 2;
-/// Action code: the dim must equal the value in the slot.
+/// Action code: the dim must equal the value in the slot that is the operand of the action.
 const ASSERT_LOAD: i64 = 3;
 
 /// A value whose dims are matched with expected dims.
@@ -131,7 +131,7 @@ impl FunctionLowering<'_> {
         }
     }
 
-    /// Applies an action code to one dim of a tensor or shape of rank `rank`.
+    /// Emits a match that applies one action, such as [`STORE`], to one dim of a tensor or shape of rank `rank`.
     pub fn store_dim(
         &mut self,
         func: &mut Function,

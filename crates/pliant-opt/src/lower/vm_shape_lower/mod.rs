@@ -93,7 +93,7 @@ type NamedShapeFunc = (Arc<str>, PrimFunc);
 /// The attribute of functions that this pass has already lowered.
 pub const VM_SHAPE_LOWERED: &str = "vm_shape_lowered";
 
-/// See the module's documentation.
+/// The pass that computes, checks and reads symbolic sizes explicitly. The documentation of the module describes it.
 pub struct VmShapeLower;
 
 impl ModulePass for VmShapeLower {

@@ -10,14 +10,15 @@ use pliant_sym::{CmpOp, SymKind};
 use pliant_tensor::CheckFailure;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Maximum floating-point estimate of a size that counts as fitting 64 bits. It is below 2^63 by more than the accumulated rounding
-/// errors.
+/// Maximum floating-point estimate of a size that counts as fitting 64 bits. It is less than 2^63 by more than the rounding errors
+/// of the estimate.
 const MAX_SIZE: f64 = 9.2e18;
 
-/// Maximum magnitude of the terms of a sum. Below it, the rounding error of the sum is small enough for [`MAX_SIZE`].
+/// Maximum magnitude of the terms of a sum. If no term is larger, the rounding error of the sum is small enough for [`MAX_SIZE`].
 const MAX_TERM: f64 = 1e28;
 
-/// A leaf times a smaller coefficient is below [`MAX_TERM`].
+/// The limit below which a coefficient is small: a small coefficient times a size that is not itself a sum or product is below
+/// [`MAX_TERM`].
 const SMALL_COEFFICIENT: u64 = 1 << 30;
 
 /// A loop function that reads and writes the shape heap, under construction.

@@ -23,7 +23,7 @@ struct Scope {
     ready: Vec<Sym>,
 }
 
-/// A needed term, and how many of its symbols are undefined.
+/// A term that a sequence needs, and the number of symbols in it that are not defined yet.
 struct NeededTerm {
     sym: Sym,
     undefined: usize,

@@ -19,11 +19,11 @@ type SymbolValues = FxHashMap<SymVar, Sym>;
 /// The binding in a sequence that computes the function's result, and the type that the result must have.
 #[derive(Clone, Copy)]
 pub(super) struct ResultBinding {
-    /// The index of the binding.
+    /// The index of the binding that computes the result.
     pub value: usize,
-    /// The index of a `match_cast` of its variable that defines no symbols.
+    /// The index of a `match_cast` of the result that defines no symbols, if there is one.
     pub cast: Option<usize>,
-    /// The required type.
+    /// The type that the result must have.
     pub expected: Type,
 }
 

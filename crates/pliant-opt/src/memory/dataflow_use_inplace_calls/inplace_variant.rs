@@ -95,7 +95,7 @@ fn reads_only_written_elements(f: &PrimFunc, from: Buffer, to: Buffer) -> Option
     Some(all_at_written_index && reads <= 1 && in_value == reads && outside_value == 0)
 }
 
-/// The loops around a statement, and the innermost block around it.
+/// The variables of the loops around a statement, and the innermost block around it.
 fn enclosing_loops_and_block(f: &PrimFunc, target: Stmt) -> Option<(Vec<Var>, &BlockData)> {
     // The statement, the loops around it, the block around it.
     let mut stack = vec![(f.body, Vec::new(), None)];

@@ -76,7 +76,7 @@ use crate::common::call_keys::CallKey;
 use crate::common::loop_functions::LoopFunctions;
 use crate::common::lowered_ops::{null_vars, resolve_null};
 
-/// See the module's documentation.
+/// The pass that writes results to operands that are not read afterwards. The documentation of the module describes it.
 pub struct DataflowUseInplaceCalls;
 
 impl ModulePass for DataflowUseInplaceCalls {

@@ -22,9 +22,9 @@ use crate::offload::run_codegen::RunCodegen;
 
 /// The name of the backend.
 pub const NAME: &str = "gemm";
-/// The prefix of the names of its packed functions.
+/// The prefix of the names of the packed functions of the backend, such as `pliant.gemm.bias`.
 pub const SYMBOL: &str = "pliant.gemm";
-/// The activations of the epilogue: the operator, and the suffix of the packed function.
+/// The activations that the packed functions can apply: the operator, and the suffix of the name of the packed function.
 pub const ACTIVATIONS: &[(&str, &str)] = &[
     ("relax.nn.relu", "relu"),
     ("relax.nn.gelu", "gelu"),

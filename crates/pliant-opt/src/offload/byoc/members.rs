@@ -66,7 +66,7 @@ pub fn members(
     Ok(Ok(members))
 }
 
-/// The values, copies and readers of a function's variables.
+/// For each variable of a function: its value, the variables that copy it, and the bindings that read it.
 pub struct ReadInfo {
     /// The values of variables.
     pub defs: Defs,

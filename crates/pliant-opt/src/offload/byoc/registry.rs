@@ -14,13 +14,13 @@ pub struct ExternalFunction<'a> {
     pub name: Arc<str>,
     /// The function. The composite functions that it calls are local functions or functions of the module.
     pub func: Arc<Function>,
-    /// The module that contains the functions that it calls.
+    /// The module that contains the function and the functions that it calls.
     pub module: &'a IRModule,
 }
 
 impl ExternalFunction<'_> {
-    /// The composite functions that it calls, with the names of their patterns: local functions in order, then functions of the
-    /// module.
+    /// The composite functions that the function calls, with the names of their patterns: local functions in order, then functions
+    /// of the module.
     pub fn composites(&self) -> Vec<(Arc<str>, Arc<Function>)> {
         let called = pliant_ir::relax::visit::called_globals(&self.func);
         let mut out = super::nest::nested_composites(&self.func);
@@ -34,12 +34,13 @@ impl ExternalFunction<'_> {
     }
 }
 
-/// The packed function that replaces a function after code generation. It takes the inputs, then the outputs.
+/// The packed function by which code generation replaces a function with the attribute `Codegen`. It takes the inputs, then the
+/// outputs.
 #[derive(Clone, Debug)]
 pub struct Generated {
     /// The name under which the packed function is registered at run time.
     pub symbol: String,
-    /// The indices of the arguments that it takes, in order. `None` for all arguments.
+    /// The indices of the arguments of the replaced call that the packed function takes, in order. `None` for all arguments.
     pub args: Option<Vec<usize>>,
 }
 
@@ -55,7 +56,8 @@ pub type TargetOptions = IndexMap<Arc<str>, AttrValue>;
 
 /// A code generator for functions of one backend.
 pub trait ExternalCodegen: Send + Sync {
-    /// Whether a function may contain several composite functions. If not, each composite function gets a function of its own.
+    /// Whether a function that the generator compiles may contain several composite functions. If not, each composite function
+    /// becomes a function of its own.
     fn takes_regions(&self) -> bool {
         true
     }

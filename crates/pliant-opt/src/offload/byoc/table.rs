@@ -9,7 +9,7 @@ use pliant_pass::pattern::{Defs, Match, Pattern};
 
 use super::backend_of;
 
-/// The arguments of a pattern's check.
+/// The arguments of the check of a pattern: the match, and the function that contains it.
 pub struct PatternCheck<'a> {
     /// The function that contains the match. Checks may add terms to its arenas.
     pub func: &'a mut Arc<Function>,
@@ -21,7 +21,7 @@ pub struct PatternCheck<'a> {
     pub root: Binding,
     /// The bindings that would become the composite function.
     pub members: &'a [Binding],
-    /// The named parts of the pattern.
+    /// The parts of the pattern that have names.
     pub annotations: &'a [(String, Pattern)],
 }
 
@@ -43,7 +43,7 @@ pub struct FusionPattern {
     pub name: String,
     /// The pattern.
     pub pattern: Pattern,
-    /// The named parts of the pattern, for the check.
+    /// The parts of the pattern that have names, by which the check finds what they matched.
     pub annotations: Vec<(String, Pattern)>,
     /// Rejects matches that the backend does not support.
     pub check: Option<CheckFn>,
@@ -61,7 +61,7 @@ impl FusionPattern {
         self
     }
 
-    /// Sets the check.
+    /// Sets the check that rejects matches which the backend does not support.
     pub fn with_check(
         mut self,
         check: impl Fn(&mut PatternCheck<'_>) -> Result<bool, PassError> + Send + Sync + 'static,

@@ -64,7 +64,8 @@ use crate::common::products::PERMUTE_DIMS;
 use crate::offload::dequantized::has_one_element;
 use crate::offload::rules::conv_int8::matcher as integers;
 
-/// See the module's documentation.
+/// The pass that rewrites convolutions, and operators on their results, to the channels-last layout. The documentation of the
+/// module describes it.
 pub struct ChannelsLast;
 
 impl ModulePass for ChannelsLast {
@@ -109,7 +110,7 @@ struct OpCall {
     attrs: Attrs,
 }
 
-/// The call of an operator that a value is; `None` for other values.
+/// The operator, operands and attributes of a call of an operator; `None` for other values.
 fn op_call(func: &Function, e: Expr) -> Option<OpCall> {
     match func.expr(e) {
         ExprData::Call { callee: Callee::Op(op), args, attrs, .. } => {
@@ -155,8 +156,9 @@ struct LayoutRewriter<'a> {
     defs: Defs,
     /// The channels-last values of variables with channels first.
     channels_last_values: FxHashMap<Var, Expr>,
-    /// The operands of transposes that move channels first. They replace operands of convolutions, but the layout does not
-    /// propagate from them: of images with one dim, this transpose also moves channels last.
+    /// The operands of transposes from channels last to channels first. A convolution reads such an operand instead of the
+    /// transpose, but the layout does not propagate from it to other operators: for images with one spatial dim, a transpose from
+    /// channels first to channels last has the same axes.
     transposed_sources: FxHashMap<Var, Expr>,
     /// The channels-last values of variables that are tuples.
     tuples: FxHashMap<Var, Expr>,

@@ -43,7 +43,7 @@ impl Integers<'_> {
     }
 }
 
-/// A dequantized constant as the right operand of a matmul. The matmul sums over its rows.
+/// A dequantized constant as the right operand of a matmul, which sums products over the rows of this matrix.
 pub(crate) struct Matrix<'a> {
     weights: &'a DequantizedWeights,
     /// The integers of the constant. The constant may be the transpose of the matrix.
@@ -67,7 +67,8 @@ impl Matrix<'_> {
         Ok(Matrix { weights, integers, k, n })
     }
 
-    /// The row and the column in the constant of an element of the matrix.
+    /// The position in the constant of an element of the matrix, as row and column. Row and column are swapped if the constant is
+    /// the transpose of the matrix.
     fn constant_position(&self, p: usize, j: usize) -> (usize, usize) {
         if self.weights.transposed { (j, p) } else { (p, j) }
     }

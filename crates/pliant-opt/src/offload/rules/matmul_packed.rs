@@ -58,7 +58,7 @@ use super::weight_only_matmul::kernel::{self as weight_only_kernel, PackedWeight
 use crate::common::products::{LINEAR, MATMUL, MatrixProduct};
 use crate::offload::rule::{Decision, KeepReason, Rule, RuleInfo, Site, Stage};
 
-/// The entry in the table of rules.
+/// The entry of the rule `matmul_packed` in the table of offload rules.
 pub(super) fn info() -> RuleInfo {
     RuleInfo::builtin(
         "matmul_packed",

@@ -60,7 +60,7 @@ const POOLING_OPS: [Op; 6] = [
     Op::new("relax.nn.avg_pool3d"),
 ];
 
-/// The entry in the table of rules.
+/// The entry of the rule `pool` in the table of offload rules.
 pub(super) fn info() -> RuleInfo {
     RuleInfo::builtin(
         "pool",

@@ -48,7 +48,7 @@ use crate::offload::rule::{Decision, KeepReason, Rule, RuleInfo, Site, Stage};
 const SOFTMAX: Op = Op::new("relax.nn.softmax");
 const LOG_SOFTMAX: Op = Op::new("relax.nn.log_softmax");
 
-/// The entry in the table of rules.
+/// The entry of the rule `softmax` in the table of offload rules.
 pub(super) fn info() -> RuleInfo {
     RuleInfo::builtin(
         "softmax",

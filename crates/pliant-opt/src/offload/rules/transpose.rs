@@ -48,7 +48,7 @@ use pliant_pass::PassError;
 use crate::common::products::{EINSUM, LINEAR, MATMUL, PERMUTE_DIMS, call_operands, permute_axes};
 use crate::offload::rule::{Decision, KeepReason, Rule, RuleInfo, Site, Stage};
 
-/// The entry in the table of rules.
+/// The entry of the rule `transpose` in the table of offload rules.
 pub(super) fn info() -> RuleInfo {
     RuleInfo::builtin(
         "transpose",

@@ -76,7 +76,7 @@ pub use self::shared_transform::{SHARED_NAME, SharedTransform};
 /// The suffix of the name of the function that transforms the parameters.
 const TRANSFORM_SUFFIX: &str = "_transform_params";
 
-/// See the module's documentation.
+/// The pass that moves computations on parameters alone to a function that runs once. The documentation of the module describes it.
 #[derive(Clone, Debug, Default)]
 pub struct LiftTransformParams {
     /// The functions that share one transformation. With `None`, each function gets its own.
@@ -182,7 +182,7 @@ fn liftable(func: &Function, weights: &[Var], effects: &Effects) -> Vec<Binding>
 /// The operator that prevents everything that depends on its result from being lifted.
 const STOP_LIFT_PARAMS: Op = Op::new("relax.builtin.stop_lift_params");
 
-/// Whether evaluating a value once, before the inputs are known, has the same result.
+/// Whether a value may be evaluated once, before the inputs are known, with the same result as in every call.
 fn is_movable(func: &Function, e: Expr, effects: &Effects) -> bool {
     match func.expr(e) {
         ExprData::If { .. } | ExprData::Func(_) | ExprData::Global(_) => false,
@@ -240,7 +240,7 @@ fn needed_by_rest(func: &Function, count: usize, weights: &[Var], lifted: &[Bind
     kept.chain(from_lifted).collect()
 }
 
-/// The symbols that a function mentions outside of the lifted bindings and of its parameters.
+/// The symbols that a function mentions outside of the lifted bindings and of its parameter types.
 fn syms_of_rest(func: &Function, lifted_vars: &FxHashSet<Var>) -> Vec<SymVar> {
     let mut remaining_func = func.clone();
     remove_and_substitute(&mut remaining_func, lifted_vars, &Substitution::default());

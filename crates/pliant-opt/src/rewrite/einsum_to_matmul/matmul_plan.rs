@@ -47,9 +47,9 @@ pub(super) struct Plan {
     pub swapped: bool,
     /// The transforms of the left and the right operand.
     pub operands: [Transform; 2],
-    /// The dims of the matmul's result before its rows or columns were merged, if they were.
+    /// The dims to which the result of the matmul is reshaped, if several rows or columns were merged.
     pub split_dims: Option<Vec<Sym>>,
-    /// The permutation of the result's dims.
+    /// The permutation of the dims of the matmul's result that gives the result of the einsum.
     pub order: Option<Vec<usize>>,
     /// Whether the summed dims are contiguous and in the same order in both operands, so that loops can read them as one dim.
     pub same_summed_order: bool,
@@ -124,7 +124,7 @@ fn permutation_to(current: &[Label], target: &[Label]) -> Option<Vec<usize>> {
     (!order.iter().copied().eq(0..order.len())).then_some(order)
 }
 
-/// The labels by their role in the matmul.
+/// The labels of an einsum, sorted by their role in the matmul: batch, row, column or summed.
 struct LabelRoles {
     batch: Vec<Label>,
     rows: Vec<Label>,

@@ -56,7 +56,7 @@ use crate::common::products::{
 };
 use matmul_plan::{Plan, Transform, product_plan};
 
-/// See the module's documentation.
+/// The pass that rewrites einsums of two operands as matmuls. The documentation of the module describes it.
 pub struct EinsumToMatmul;
 
 impl ModulePass for EinsumToMatmul {
@@ -162,7 +162,7 @@ impl Einsum {
     }
 }
 
-/// The cost or the benefit of a matmul, in coarse steps.
+/// The run-time cost, or the benefit, of replacing an einsum by a matmul, in coarse steps.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Cost {
     /// Nothing at run time, or only transposes that later passes remove.

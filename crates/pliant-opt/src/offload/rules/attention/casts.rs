@@ -60,7 +60,7 @@ pub(super) fn uncast(cx: &RewriteCx<'_>, e: Expr) -> Expr {
     std::iter::successors(Some(e), |&e| float_cast_operand(cx, e)).last().unwrap_or(e)
 }
 
-/// Same as [`uncast`]; `None` if one of the values has more than one reader.
+/// Looks through casts like [`uncast`]; `None` if one of the values has more than one reader.
 pub(super) fn uncast_single_reader(
     cx: &RewriteCx<'_>,
     read_counts: &ReadCounts,
@@ -69,7 +69,7 @@ pub(super) fn uncast_single_reader(
     uncast_with_readers(cx, read_counts, e, 1)
 }
 
-/// Same as [`uncast_single_reader`], but the outermost value may be read `times` times.
+/// Looks through casts like [`uncast_single_reader`], but the outermost value may be read `times` times.
 pub(super) fn uncast_with_readers(
     cx: &RewriteCx<'_>,
     read_counts: &ReadCounts,

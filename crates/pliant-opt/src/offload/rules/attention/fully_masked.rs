@@ -15,14 +15,14 @@ const EQUAL: Op = Op::new("relax.equal");
 const ISNAN: Op = Op::new("relax.isnan");
 const MAX: Op = Op::new("relax.max");
 
-/// The result of fully masked queries: those whose scores are all minus infinity.
+/// The result of fully masked queries, whose scores are all minus infinity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FullyMaskedResult {
-    /// Zeros.
+    /// The result is zeros.
     Zeros,
-    /// The result of softmax, which is NaN.
+    /// The result is that of softmax, which is NaN.
     Nan,
-    /// Zeros, also for queries with a score that is NaN or plus infinity.
+    /// The result is zeros, also for queries with a score that is NaN or plus infinity.
     ZerosForNan,
 }
 

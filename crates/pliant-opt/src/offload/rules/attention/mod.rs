@@ -107,7 +107,7 @@ const CAST_VARIANTS: usize = 3;
 /// The number of patterns for weights: a softmax, or a softmax that `R.where` replaces by zeros.
 const OPERATOR_PATTERNS: usize = 2 * CAST_VARIANTS;
 
-/// The entry in the table of rules.
+/// The entry of the rule `attention` in the table of offload rules.
 pub(super) fn info() -> RuleInfo {
     RuleInfo::builtin(
         "attention",
@@ -124,7 +124,7 @@ struct AttentionRule {
     /// weights, then calls of the attention operators.
     roots: Vec<Pattern>,
     rules: RuleSet,
-    /// Two swaps of heads and rows in sequence, without and with a cast in between.
+    /// The patterns of two successive swaps of heads and rows, without and with a cast in between.
     double_swaps: [Pattern; 2],
     /// The readers of the function's variables; `None` if the function contains no attention.
     read_counts: Option<ReadCounts>,

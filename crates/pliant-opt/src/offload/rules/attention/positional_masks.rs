@@ -21,7 +21,7 @@ const TRIL: Op = Op::new("relax.tril");
 const TRIU: Op = Op::new("relax.triu");
 const RESHAPES: [Op; 3] = [RESHAPE, Op::new("relax.expand_dims"), Op::new("relax.squeeze")];
 
-/// Maximum depth of the operands that are searched.
+/// Maximum depth of the chain of operands that is searched for index arithmetic.
 const MAX_DEPTH: u32 = 12;
 
 /// The keys `j` that are visible to query `i`.
@@ -36,7 +36,7 @@ pub(super) enum KeyBound {
 }
 
 impl KeyBound {
-    /// The keys that are not visible.
+    /// The bound that hides the keys which this bound makes visible, and the other way round.
     fn complement(self, cx: &mut RewriteCx<'_>) -> Option<KeyBound> {
         let syms = &mut cx.func.syms;
         let one = syms.int(1);
@@ -146,7 +146,7 @@ const MAX_STEP: i64 = 4;
 struct Ramp {
     /// For the last axis and the axis before it: the step and the size. `None` if the integers do not change along the axis.
     axes: [Option<(i64, Sym)>; 2],
-    /// The first integer.
+    /// The integer at index 0 of both axes.
     first: Sym,
     /// Whether the integers were computed as 32-bit integers. They may wrap around for variables that are not sizes of scores.
     is_32_bit: bool,

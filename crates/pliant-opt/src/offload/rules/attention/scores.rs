@@ -38,7 +38,7 @@ pub(super) struct Mask {
 pub(super) struct Scores {
     /// The product of queries and keys.
     pub product: Expr,
-    /// The factor of the product.
+    /// The factor by which the product of queries and keys is multiplied.
     pub scale: f64,
     /// The soft cap; 0 for no cap.
     pub cap: f64,
@@ -50,7 +50,7 @@ pub(super) struct Scores {
     pub causal: Option<Sym>,
     /// The number of keys that a query sees, up to the causal limit; 0 for all keys.
     pub window: i64,
-    /// The only tensor that is added to the scores, if no mask hides keys and the tensor is not rounded.
+    /// The tensor that is added to the scores, if it is the only one, it is not rounded and no mask hides keys.
     pub sum: Option<Expr>,
 }
 

@@ -101,7 +101,7 @@ fn image_view<'a>(c: &Convolution, tensor: &'a Tensor) -> TensorView<'a> {
     TensorView::from(tensor).with_axes(&kernel_image_axes(c.dims, c.channels_last))
 }
 
-/// The view of the results of a phase.
+/// The view of the results that a phase of a transposed convolution writes.
 fn phase_view<'a>(p: &Phase, out: &'a Tensor) -> TensorView<'a> {
     let c = &p.convolution;
     let mut view = image_view(c, out);

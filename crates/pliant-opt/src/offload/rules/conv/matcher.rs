@@ -285,7 +285,7 @@ pub(crate) fn padding_attr(attrs: &Attrs, dims: usize) -> Option<Vec<(i64, i64)>
 }
 
 /// Extends the epilogue of a convolution by the operators that follow it. Returns whether it did. The kernel call replaces the last
-/// of these operators, so no write may happen in between.
+/// of these operators, so nothing may write to the operands of the convolution before it.
 pub(super) fn extend_epilogue(
     func: &Function,
     (readers, defs): &(Readers, Defs),
@@ -350,7 +350,7 @@ pub(super) fn extend_epilogue(
     true
 }
 
-/// The bias that an operand is, if it has one element for each channel.
+/// Interprets operand `e` as the bias of a convolution. `None` unless it has one element for each channel.
 fn per_channel_bias(func: &Function, e: Expr, c: &Convolution) -> Option<Bias> {
     let rank = c.dims + 2;
     let channel = if c.channels_last { rank - 1 } else { 1 };

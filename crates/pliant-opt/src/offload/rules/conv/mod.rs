@@ -61,7 +61,7 @@ use crate::offload::rule::{Decision, Rule, RuleInfo, Site, Stage};
 use matcher::{Bias, Convolution, Weights, extend_epilogue};
 use subpixel::Phase;
 
-/// The entry in the table of rules.
+/// The entry of the rule `conv` in the table of offload rules.
 pub(super) fn info() -> RuleInfo {
     RuleInfo::builtin(
         "conv",

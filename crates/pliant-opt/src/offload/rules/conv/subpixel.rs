@@ -10,16 +10,16 @@ use super::non_constant_weights::NonConstantWeights;
 /// Maximum number of phases. Each phase is a kernel call.
 const MAX_PHASES: i64 = 64;
 
-/// Maximum number of taps and maximum dilation of a dim. The taps of each phase are listed.
+/// Maximum number of taps and maximum dilation of a dim, because each phase stores a list of its taps.
 const MAX_FILTER_SIZE: i64 = 1 << 16;
 
 /// The results of a transposed convolution that one kernel call computes.
 pub(super) struct Phase {
-    /// The ordinary convolution that computes the results. It does not store the size of the results.
+    /// The ordinary convolution that computes the results of the phase. The number of results is not part of it.
     pub convolution: Convolution,
-    /// The first result in each dim.
+    /// For each dim, the index of the first result of the phase in the transposed convolution.
     pub first: Vec<i64>,
-    /// The distance between results in each dim.
+    /// For each dim, the distance between adjacent results of the phase, in results of the transposed convolution.
     pub step: Vec<i64>,
 }
 
@@ -32,7 +32,7 @@ struct PhaseDim {
 }
 
 impl PhaseDim {
-    /// The first tap, and the distance between taps.
+    /// The first tap of the weights that the phase reads, and the distance between its taps.
     fn first_and_step(&self) -> (i64, i64) {
         let first = self.taps.first().copied().unwrap_or(0);
         (first, self.taps.get(1).map_or(0, |next| next - first))

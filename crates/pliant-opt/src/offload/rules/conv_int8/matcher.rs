@@ -63,8 +63,8 @@ pub(crate) fn is_candidate(func: &Function, value: Expr) -> bool {
         && args.is_some_and(|(args, _)| matches!(func.expr(args[1]), ExprData::Constant(_)))
 }
 
-/// Matches an int32 convolution. The kernel reads the source of the cast input at the position of the convolution, so no write may
-/// happen in between.
+/// Matches an int32 convolution. The kernel reads the 8-bit input before its cast to int32, but only when the convolution runs, so
+/// nothing may write to this input between the cast and the convolution.
 pub(crate) fn match_convolution(
     func: &Function,
     defs: &Defs,

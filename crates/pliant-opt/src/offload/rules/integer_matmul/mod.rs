@@ -48,9 +48,9 @@
 //! - All products if kernels are disabled.
 //!
 //! # Never
-//! Keeps the rounding of the sums, which are exact. Sums times the left scale must be in the range of float32. If a non-constant
-//! scale is near the end of that range, results may be infinite that would be finite in loops. If such a scale is infinite or NaN,
-//! results may be infinite instead of NaN.
+//! Rounds the sums, which are exact. Sums times the left scale must be in the range of float32. If a non-constant scale is near the
+//! end of that range, results may be infinite that would be finite in loops. If such a scale is infinite or NaN, results may be
+//! infinite instead of NaN.
 
 mod convolution;
 mod filters;
@@ -75,16 +75,9 @@ pub(super) const MULTIPLY: Op = Op::new("relax.multiply");
 pub(super) const DEQUANTIZE: Op = Op::new("relax.dequantize");
 const EXPAND: Op = Op::new("relax.expand_dims");
 
-/// The entry in the table of rules.
-pub(super) fn info() -> RuleInfo {
-    RuleInfo::rewriting(
-        "integer_matmul",
-        "float32 matmuls of two dequantized operands, as int8 matmuls",
-        Stage::Dequantized,
-        &[MATMUL, LINEAR],
-        |_| Ok(Box::new(IntegerMatmul::default())),
-    )
-}
+/// The pass that rewrites matmuls and convolutions of dequantized operands as integer ones. The documentation of the module
+/// describes it.
+pub struct MultiplyQuantized;
 
 #[derive(Default)]
 struct IntegerMatmul {

@@ -19,7 +19,7 @@ pub(super) struct IntegerMatmul {
     pub zero: Option<Expr>,
     /// The variable of the product.
     pub result: Var,
-    /// The epilogue.
+    /// The epilogue that the kernel applies to the product, if there is one.
     pub epilogue: Option<IntegerEpilogue>,
 }
 
@@ -84,8 +84,8 @@ pub(super) fn non_constant_matrix(
     is_supported.then_some(NonConstantMatrix { matrix, zero })
 }
 
-/// Matches an int32 matmul whose right operand has `rows` rows. The kernel reads the source of the cast left operand at the
-/// position of the matmul, so no write may happen in between.
+/// Matches an int32 matmul whose right operand has `rows` rows. The kernel reads the 8-bit left operand before its cast to int32,
+/// but only when the matmul runs, so nothing may write to this operand between the cast and the matmul.
 pub(super) fn match_matmul(
     func: &Function,
     defs: &Defs,

@@ -64,7 +64,7 @@ use crate::offload::integer_epilogue::{IntegerSums, match_epilogue};
 use crate::offload::rule::{Decision, KeepReason, Rule, RuleInfo, Site, Stage};
 use weights::PackedWeights;
 
-/// The entry in the table of rules.
+/// The entry of the rule `matmul_int8` in the table of offload rules.
 pub(super) fn info() -> RuleInfo {
     RuleInfo::builtin(
         "matmul_int8",

@@ -22,7 +22,7 @@ pub(super) struct PreparedOperands {
     pub lengths: Option<RelaxExpr>,
 }
 
-/// The kernel call.
+/// The call of the kernel `recurrent` for a layer.
 pub(super) fn kernel_call(l: &Layer, p: &PreparedOperands) -> NewKernelCall {
     NewKernelCall::new(&KERNEL)
         .operand("x", l.x)

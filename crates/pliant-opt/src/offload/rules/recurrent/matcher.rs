@@ -15,7 +15,8 @@ pub(super) const LSTM: Op = Op::new("relax.nn.lstm");
 pub(super) const GRU: Op = Op::new("relax.nn.gru");
 pub(super) const RNN: Op = Op::new("relax.nn.rnn");
 
-/// The indices of the optional operands.
+/// The indices of the optional operands of recurrent operators: biases, sequence lengths, initial outputs, initial cell states and
+/// peepholes.
 const BIAS: usize = 3;
 const LENGTHS: usize = 4;
 const INITIAL_OUTPUT: usize = 5;
@@ -52,7 +53,7 @@ impl Weights {
         }
     }
 
-    /// Whether both are the same constant.
+    /// Whether both weights are the same constant.
     pub fn same_constant(&self, other: &Weights) -> bool {
         match (self, other) {
             (Weights::Constant(a), Weights::Constant(b)) => a.same(b),

@@ -56,7 +56,7 @@ use crate::offload::rule::{Decision, Rule, RuleInfo, Site, Stage};
 use matcher::{GRU, LSTM, Layer, RNN, Weights};
 use weights::PackedWeights;
 
-/// The entry in the table of rules.
+/// The entry of the rule `recurrent` in the table of offload rules.
 pub(super) fn info() -> RuleInfo {
     RuleInfo::builtin(
         "recurrent",
@@ -145,7 +145,7 @@ impl Rule for Recurrent {
     }
 }
 
-/// Creates a call of the loop function that packs non-constant weights.
+/// A function that creates a call of the loop function which packs non-constant weights.
 type PackFn = fn(&mut Function, &Layer, Expr) -> Result<TirCall, LegalizeError>;
 
 impl Recurrent {

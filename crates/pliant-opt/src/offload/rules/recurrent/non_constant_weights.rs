@@ -13,7 +13,7 @@ use pliant_tensor::rnn_weight_layout::{Cell, INPUT_WIDTH, UNITS};
 use super::matcher::Layer;
 use crate::offload::weight_packing::packing_call;
 
-/// A call of a loop function that packs.
+/// A call of a loop function that packs weights.
 type PackingResult = Result<TirCall, LegalizeError>;
 
 /// The number of units that an iteration packs.

@@ -51,7 +51,7 @@ use crate::common::products::{LINEAR, MATMUL};
 use crate::offload::dequantized::OperandMatcher;
 use crate::offload::rule::{Decision, KeepReason, Rule, RuleInfo, Site, Stage};
 
-/// The entry in the table of rules.
+/// The entry of the rule `weight_only_matmul` in the table of offload rules.
 pub(super) fn info() -> RuleInfo {
     RuleInfo::builtin(
         "weight_only_matmul",
