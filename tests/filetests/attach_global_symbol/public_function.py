@@ -1,4 +1,5 @@
 # test opt --passes=AttachGlobalSymbol
+# A public graph function gets its name as its symbol.
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,4 +1,5 @@
 # test opt --passes=BundleModelParams
+# A call of a function whose parameters are bundled passes them as one tuple.
 # no-run: the parameters change
 
 from pliant.script import ir as I, relax as R, tir as T

@@ -1,4 +1,5 @@
 # test opt --passes=CanonicalizeBindings
+# Copies and named constants are replaced inside of branches too.
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,4 +1,5 @@
 # test opt --passes=ChannelsLast,DeadCodeElimination
+# Resizing, normalisation, softmax and scans on results of a convolution keep the channels-last layout, with their axes converted.
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,4 +1,5 @@
 # test opt --passes=ChannelsLast,DeadCodeElimination
+# Slices, padding and flips between convolutions keep the channels-last layout, with their axes converted.
 
 from pliant.script import ir as I, relax as R, tir as T
 

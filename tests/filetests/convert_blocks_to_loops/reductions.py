@@ -1,4 +1,5 @@
 # test opt --passes=LegalizeOps,LowerInitBlock,ConvertBlocksToLoops
+# Blocks of a matmul, an elementwise operator and a sum become plain loops.
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,4 +1,5 @@
 # test opt --passes=ConvertToDataflow
+# Consecutive pure bindings get a dataflow block; an effect ends it, and a single binding gets none.
 
 from pliant.script import ir as I, relax as R, tir as T
 

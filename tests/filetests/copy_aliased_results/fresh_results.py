@@ -1,4 +1,5 @@
 # test opt --passes=CopyAliasedResults
+# With the attribute `fresh_results`, a parameter that is returned is copied too.
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,4 +1,5 @@
 # test opt --passes=DeadCodeElimination
+# Calls with effects stay, in branches too, with everything that they need.
 # no-run: it calls a packed function
 
 from pliant.script import ir as I, relax as R, tir as T

@@ -1,4 +1,5 @@
 # test opt --passes=DeadCodeElimination
+# A match_cast stays if it may fail, or if it defines a symbol that is used.
 
 from pliant.script import ir as I, relax as R, tir as T
 

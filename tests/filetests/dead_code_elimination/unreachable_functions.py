@@ -1,4 +1,5 @@
 # test opt --passes=DeadCodeElimination
+# Private functions that only dead bindings call are removed.
 
 from pliant.script import ir as I, relax as R, tir as T
 

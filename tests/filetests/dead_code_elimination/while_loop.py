@@ -1,4 +1,5 @@
 # test opt --passes=DeadCodeElimination
+# Unused bindings are removed before a loop, and inside of its condition and its body.
 
 from pliant.script import ir as I, relax as R, tir as T
 

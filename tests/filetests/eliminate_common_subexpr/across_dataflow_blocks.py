@@ -1,4 +1,5 @@
 # test opt --passes=EliminateCommonSubexpr
+# Equal values in a later dataflow block are replaced by outputs of the earlier block.
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,4 +1,5 @@
 # test opt --passes=EliminateCommonSubexpr
+# Values are merged inside of the functions of a loop, but not with equal values outside of it.
 
 from pliant.script import ir as I, relax as R, tir as T
 

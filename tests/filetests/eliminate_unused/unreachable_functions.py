@@ -1,4 +1,5 @@
 # test opt --passes=EliminateUnused
+# A private function that nothing calls is removed.
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,4 +1,5 @@
 # test opt --passes=LegalizeOps,LowerInitBlock,ConvertBlocksToLoops,FlattenBuffer,Simplify
+# Accesses in the loops of a matmul and a sum get linear indices.
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,4 +1,5 @@
 # test opt --passes=FoldConstant
+# A constant that an in-place call overwrites is not folded.
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,4 +1,5 @@
 # test opt --passes=FoldConstant
+# Constants computed before a branch are folded in its arms.
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,4 +1,5 @@
 # test opt --passes=FoldConstant
+# Small filled tensors become constants; large tensors and tensors of symbolic size stay calls.
 
 from pliant.script import ir as I, relax as R, tir as T
 

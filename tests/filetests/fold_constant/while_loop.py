@@ -1,4 +1,5 @@
 # test opt --passes=FoldConstant
+# Constants are folded inside of the condition and the body of a loop.
 
 from pliant.script import ir as I, relax as R, tir as T
 

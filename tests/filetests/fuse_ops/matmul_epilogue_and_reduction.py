@@ -1,4 +1,5 @@
 # test opt --passes=LegalizeOps,AnnotateTIROpPattern,FuseOps,EliminateUnused
+# A matmul takes bias and activation as its epilogue, and elementwise operators are fused into a sum.
 
 from pliant.script import ir as I, relax as R, tir as T
 

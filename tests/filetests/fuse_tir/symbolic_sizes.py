@@ -1,4 +1,5 @@
 # test opt --passes=LegalizeOps,AnnotateTIROpPattern,FuseOps,FuseTIR,EliminateUnused
+# Merged functions with sizes that are terms, sizes passed as a shape, and reads of tuple fields.
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,4 +1,5 @@
 # test opt --passes=FuseTransposeMatmul
+# Transposes stay if the product is also read directly, is of integers with batch dims, or has a bias.
 
 from pliant.script import ir as I, relax as R, tir as T
 

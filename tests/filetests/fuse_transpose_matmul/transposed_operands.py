@@ -1,4 +1,5 @@
 # test opt --passes=FuseTransposeMatmul
+# A transposed right matrix gives a linear product, and other transposed operands give an einsum.
 
 from pliant.script import ir as I, relax as R, tir as T
 

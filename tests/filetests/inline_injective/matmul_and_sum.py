@@ -1,4 +1,5 @@
 # test opt --passes=LegalizeOps,InlineInjective
+# Loop functions of one stage each: nothing can be inlined.
 
 from pliant.script import ir as I, relax as R, tir as T
 

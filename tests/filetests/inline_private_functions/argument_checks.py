@@ -1,4 +1,5 @@
 # test opt --passes=InlinePrivateFunctions
+# The entry checks of a callee become match_casts at the call, if they may fail.
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,4 +1,5 @@
 # test opt --passes=InlinePrivateFunctions
+# Inlining a function with a branch splits the dataflow block of the caller.
 
 from pliant.script import ir as I, relax as R, tir as T
 

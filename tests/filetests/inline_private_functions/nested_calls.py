@@ -1,4 +1,5 @@
 # test opt --passes=InlinePrivateFunctions
+# Functions that call other private functions are inlined completely, at both calls.
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,4 +1,5 @@
 # test opt --passes=InlinePrivateFunctions
+# Mutually recursive functions are not inlined.
 # no-run: it never ends
 
 from pliant.script import ir as I, relax as R, tir as T

@@ -1,4 +1,5 @@
 # test opt --passes=InlinePrivateFunctions
+# A private function is inlined into the body of a loop.
 
 from pliant.script import ir as I, relax as R, tir as T
 

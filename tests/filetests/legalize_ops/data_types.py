@@ -1,4 +1,5 @@
 # test opt --passes=LegalizeOps,InlineInjective,CheckBounds,DefaultSchedule,LowerInitBlock,ConvertBlocksToLoops,UnrollLoop,FlattenBuffer,Simplify,VectorizeLoop,SimplifyVectors
+# Loop functions of operators on 16-bit floats, 8-bit integers and bools.
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,4 +1,5 @@
 # test opt --passes=LegalizeOps
+# Elementwise operators with a broadcast operand and a constant operand become loop functions.
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,4 +1,5 @@
 # test opt --passes=LegalizeOps
+# Operators whose result size depends on values, and operators with effects, become calls of packed functions.
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,4 +1,5 @@
 # test opt --passes=LegalizeOps
+# A matmul, a sum and a softmax become loop functions.
 
 from pliant.script import ir as I, relax as R, tir as T
 

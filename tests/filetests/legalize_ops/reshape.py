@@ -1,4 +1,5 @@
 # test opt --passes=LegalizeOps
+# A reshape stays a view; a transpose and a concatenation become loop functions.
 
 from pliant.script import ir as I, relax as R, tir as T
 

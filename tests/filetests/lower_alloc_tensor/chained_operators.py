@@ -1,4 +1,5 @@
 # test opt --passes=LegalizeOps,CallTIRRewrite,LowerAllocTensor
+# Each tensor that an operator allocates gets a storage of its own.
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,4 +1,5 @@
 # test opt --passes=LegalizeOps,CallTIRRewrite,LowerAllocTensor,LowerRuntimeBuiltin
+# Allocations of storages and tensors become operators of the VM.
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,4 +1,5 @@
 # test opt --passes=LegalizeOps,InlineInjective,CheckBounds,DefaultSchedule,LowerInitBlock,ConvertBlocksToLoops,UnrollLoop,FlattenBuffer,Simplify,VectorizeLoop,SimplifyVectors
+# A softmax, a transpose and a concatenation, lowered to vectorized loops.
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,4 +1,5 @@
 # test opt --passes=NormalizeGlobalVar
+# The new name of the public function belongs to a private loop function, which gets another name.
 # no-run: the public function changes its name
 
 from pliant.script import ir as I, relax as R, tir as T

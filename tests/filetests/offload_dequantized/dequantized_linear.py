@@ -1,4 +1,5 @@
 # test opt --passes=OffloadDequantized
+# Linear layers with dequantized constant weights become weight-only kernel calls.
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,4 +1,5 @@
 # test opt --passes=OffloadDequantized
+# Matmuls by dequantized constants become weight-only kernel calls if the integers fit 8 bits.
 
 from pliant.script import ir as I, relax as R, tir as T
 

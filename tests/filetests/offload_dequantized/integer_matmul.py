@@ -1,4 +1,5 @@
-# test opt --passes=OffloadDequantized
+# test opt --passes=MultiplyQuantized
+# Matmuls of dequantized operands with per-tensor, per-row and per-column scales become integer matmuls.
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,4 +1,5 @@
 # test opt --passes=OffloadKernels
+# Products with few columns, of integers, of unknown inner size, or with a constant left operand are not packed.
 
 from pliant.script import ir as I, relax as R
 

@@ -1,4 +1,5 @@
 # test opt --passes=LegalizeOps,CallTIRRewrite,StaticPlanBlockMemory,LowerAllocTensor
+# The choice of a storage for smaller tensors, for tensors of branches, and for sizes with upper bounds.
 
 from pliant.script import ir as I, relax as R, tir as T
 

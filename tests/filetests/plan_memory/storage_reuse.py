@@ -1,4 +1,5 @@
 # test opt --passes=LegalizeOps,ToNonDataflow,RemovePurityChecking,CallTIRRewrite,StaticPlanBlockMemory,LowerAllocTensor,KillAfterLastUse
+# A chain of matmuls and activations alternates between two storages.
 
 from pliant.script import ir as I, relax as R, tir as T
 

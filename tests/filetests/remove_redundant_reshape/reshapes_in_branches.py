@@ -1,4 +1,5 @@
 # test opt --passes=RemoveRedundantReshape
+# Reshapes of reshapes read the original tensor, inside of branches too.
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,4 +1,5 @@
 # test opt --passes=FuseOpsByPattern,MergeCompositeFunctions,RunCodegen,LegalizeOps
+# Regions of the backend `gemm` become destination-passing calls of its packed functions.
 @I.ir_module
 class Module:
     @R.function

@@ -1,4 +1,5 @@
 # test opt --passes=ToNonDataflow
+# A dataflow block and the plain block after it become one plain block.
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,4 +1,5 @@
 # test opt --passes=LegalizeOps,ToNonDataflow,RemovePurityChecking,CallTIRRewrite,StaticPlanBlockMemory,LowerAllocTensor,KillAfterLastUse,LowerRuntimeBuiltin,VMShapeLower
+# The checks of the parameters, and the sizes of the allocated tensors, for two inputs of the same symbolic size.
 
 from pliant.script import ir as I, relax as R, tir as T
 

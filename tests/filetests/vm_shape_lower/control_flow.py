@@ -1,4 +1,5 @@
 # test opt --passes=LegalizeOps,ToNonDataflow,RemovePurityChecking,CallTIRRewrite,StaticPlanBlockMemory,LowerAllocTensor,KillAfterLastUse,LowerRuntimeBuiltin,VMShapeLower
+# Sizes that a branch needs are computed before it, and a private function does not check again what its only caller passes.
 
 from pliant.script import ir as I, relax as R, tir as T
 
