@@ -86,7 +86,8 @@ pub fn match_epilogue(
         is_float: false,
     };
     let dims = func.ty(func.find_var_expr(sums.result)?).dims();
-    // The kernel call replaces the last binding of the epilogue, so no write may happen in between.
+    // The kernel call replaces the last binding of the epilogue, so nothing may write to the operands of the matmul or convolution
+    // before it.
     let next = |v: Var| {
         let same_epoch = |v: Var| defs.epoch(v) == defs.epoch(sums.result);
         readers

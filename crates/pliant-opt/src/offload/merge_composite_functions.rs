@@ -202,7 +202,7 @@ impl Merger<'_> {
             let mut node = Node { backend, rank, region: i };
             if join && node.backend.as_ref().is_some_and(|b| self.supports_regions(b)) {
                 for &n in &operands {
-                    // A region is computed at its last member, so no effect may happen in between.
+                    // A region is computed at its last member, so no call with effects may lie between its members.
                     let same_epoch = defs.epoch(bindings[n].var) == defs.epoch(b.var);
                     if nodes[n].backend == node.backend && nodes[n].rank == rank && same_epoch {
                         let root = region_root(&mut nodes, n);
