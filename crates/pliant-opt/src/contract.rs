@@ -139,7 +139,7 @@ impl Properties {
     /// The empty set.
     pub const NONE: Properties = Properties(0);
 
-    /// The set of these properties.
+    /// The set that contains the listed properties.
     pub const fn of(list: &[Property]) -> Properties {
         let (mut bits, mut i) = (0, 0);
         while i < list.len() {

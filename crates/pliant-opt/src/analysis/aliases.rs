@@ -202,7 +202,8 @@ impl MemoryAliases {
         memory
     }
 
-    /// Same as [`of`](Self::of), but counts returned values as written to, because the caller may write to them.
+    /// Computes which variables of a function may share memory, like [`of`](Self::of), but counts returned values as written to,
+    /// because the caller may write to them.
     pub fn of_with_results_written(f: &Function, uses: &ParamUses) -> Self {
         let mut memory = MemoryAliases::of(f, uses);
         let mut pending = Vec::new();

@@ -42,7 +42,7 @@ pub fn loop_closures(func: &Function) -> FxHashMap<Var, LoopClosure> {
     out
 }
 
-/// The closure that a binding creates, if its function is known.
+/// The closure that a binding creates, if it is known which function the closure calls.
 fn created_closure(func: &Function, binding: &Binding) -> Option<LoopClosure> {
     let (target, captured) = closure_operands(func, binding.value)?;
     match func.expr(target) {

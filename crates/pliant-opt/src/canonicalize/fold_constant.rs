@@ -71,7 +71,8 @@ pub const MAX_ELEMENTS: u64 = 1 << 24;
 /// integers to wider floats. A constant with at most as many bytes as its operands is folded at any size.
 const MAX_WIDENED: u64 = 1 << 27;
 
-/// Same as [`MAX_ELEMENTS`], if only the reference interpreter is available.
+/// Default limit on the number of elements of a constant if only the reference interpreter is available. With a compiler, the
+/// default limit is [`MAX_ELEMENTS`].
 const MAX_INTERPRETED: u64 = 1 << 20;
 
 /// The setting that overrides [`MAX_ELEMENTS`].
@@ -476,7 +477,7 @@ impl Evaluator<'_> {
         values
     }
 
-    /// Interprets a function of only these bindings. Returns the values of the variables in `outside_read`.
+    /// Interprets a function that consists of only the given bindings. Returns the values of the variables in `outside_read`.
     fn interpret(
         &self,
         func: &Function,
@@ -492,7 +493,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// A module with one function that consists of only these bindings and returns the variables in `outside_read`.
+    /// A module with one function that consists of only the given bindings and returns the variables in `outside_read`.
     fn evaluation_module(
         &self,
         func: &Function,

@@ -267,7 +267,7 @@ impl<'a> Site<'a> {
         Ok(self.with_bias(product, offloaded))
     }
 
-    /// Same as [`Self::offload_product`], but calls a library kernel.
+    /// Replaces a matmul by a call of a library kernel that computes only the product. The bias becomes an addition.
     pub fn call_product_kernel(
         &mut self,
         product: &MatrixProduct,

@@ -163,7 +163,7 @@ impl LocalFuncs {
     }
 }
 
-/// Brings the symbols that values of these types define into scope.
+/// Brings the symbols that values of the given types define into scope.
 fn enter_symbols(
     func: &Function,
     tys: &[Type],

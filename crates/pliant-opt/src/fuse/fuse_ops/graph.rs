@@ -47,8 +47,8 @@ pub(super) struct Graph {
     pub calls: Vec<bool>,
     /// The node of each variable.
     pub index: FxHashMap<Var, u32>,
-    /// The number of impure calls before each node. A group may not contain nodes on both sides of such a call, because it is
-    /// computed at the position of its last node.
+    /// The number of impure calls before each node. A group may not contain nodes on both sides of such a call, because all of a
+    /// group is computed at the position of the last node of the group.
     pub epochs: Vec<u32>,
 }
 
@@ -102,7 +102,8 @@ impl Graph {
         self.index.insert(binding.var, node);
     }
 
-    /// The call and its pattern, if its loop function can be fused and its sizes provably fit.
+    /// The call of a loop function that a binding is, and the pattern of the function, if the function can be fused and the sizes
+    /// of the call provably fit.
     fn fusible_call(
         &self,
         func: &mut Function,

@@ -16,7 +16,7 @@ use crate::analysis::tir_call::TirCall;
 pub(super) struct Outlined {
     /// The function. It is private and has the attribute [`PRIMITIVE`].
     pub func: Function,
-    /// The arguments for its tensor parameters, in the caller.
+    /// The arguments that the caller passes for the tensor parameters of the function.
     pub args: Vec<Expr>,
     /// The values, in the caller, of the symbols that no tensor defines. They are passed as one shape after the tensors.
     pub sizes: Vec<Sym>,

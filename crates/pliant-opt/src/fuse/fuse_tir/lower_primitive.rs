@@ -16,7 +16,7 @@ use crate::analysis::tir_call::{PrimFuncSizes, TirCall};
 pub(super) struct MergedParam {
     /// Whether the parameter is a tensor. Otherwise it is a shape that passes sizes.
     pub is_tensor: bool,
-    /// For each dim, its symbol if the dim is a single symbol.
+    /// For each dim of the parameter, the symbol that it is; `None` for dims that are not single symbols.
     pub dims: Vec<Option<SymVar>>,
 }
 
@@ -156,8 +156,8 @@ impl Lowering {
         Some(buffer)
     }
 
-    /// Creates the buffers of the results. The keys are the tensors as their calls write them: bindings that only read a field are
-    /// resolved.
+    /// Creates the buffers of the results, by the tensor that a call writes. A result that is bound to a field of a call's tuple is
+    /// stored under this field. `None` if two results are the same tensor.
     fn add_outputs(
         &mut self,
         func: &Function,

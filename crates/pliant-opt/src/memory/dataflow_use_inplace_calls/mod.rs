@@ -339,7 +339,7 @@ impl UnaliasedTensors {
         unaliased
     }
 
-    /// Whether the binding at index `at`, which reads the variable, may reuse its memory for the result.
+    /// Whether the binding at index `at`, which reads the variable, may store its result in the memory of the variable.
     fn can_reuse(&self, v: Var, at: usize) -> bool {
         self.vars.contains(&v) && self.last_reads.get(&v) == Some(&at)
     }

@@ -13,7 +13,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 pub struct Outlined {
     /// The function, which is private.
     pub func: Function,
-    /// The arguments for its parameters, in the caller.
+    /// The arguments that the caller passes for the parameters of the function.
     pub args: Vec<Expr>,
 }
 

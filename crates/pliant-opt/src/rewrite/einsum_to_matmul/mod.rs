@@ -144,7 +144,7 @@ impl Einsum {
         }
     }
 
-    /// Emits the matmul with the transposes and reshapes around it.
+    /// Emits the matmul of a plan, with the transposes and reshapes of its operands and of its result.
     fn emit(&self, cx: &mut RewriteCx<'_>, plan: &Plan) -> Result<Expr, PassError> {
         let [a, b] = self.operands;
         let [left, right] = if plan.swapped { [b, a] } else { [a, b] };

@@ -245,7 +245,7 @@ fn checked_ramp(cx: &mut RewriteCx<'_>, e: Expr, depth: u32) -> Option<Ramp> {
     Ramp { is_32_bit: is_32_bit || ramp.is_32_bit, ..ramp }.without_wraparound(cx)
 }
 
-/// Same as [`checked_ramp`], but the result may wrap around.
+/// The ramp that an integer tensor is, like [`checked_ramp`], but the integers may wrap around.
 fn unchecked_ramp(cx: &mut RewriteCx<'_>, e: Expr, depth: u32) -> Option<Ramp> {
     let none = [None, None];
     let (op, args) = match *cx.func.expr(cx.value(e)) {
