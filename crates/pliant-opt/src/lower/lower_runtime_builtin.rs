@@ -62,7 +62,7 @@ pub const BUILTIN_OPS: &[(Op, &str)] = &[
 ];
 use crate::common::purity::allow_hidden_effects;
 
-/// Operators whose second operand is a tuple of operands.
+/// Operators on closures, whose second operand is a tuple of captured values or arguments.
 const CLOSURE_OPS: [Op; 3] = [MAKE_CLOSURE, INVOKE_CLOSURE, INVOKE_PURE_CLOSURE];
 
 /// The pass that lowers memory operators to operators and builtins of the virtual machine. The documentation of the module
@@ -124,7 +124,10 @@ fn lower_op(
             MEMORY_ALLOC_STORAGE | MEMORY_ALLOC_TENSOR | MEMORY_KILL_STORAGE | MEMORY_KILL_TENSOR,
             _,
         ) => {
-            return Err(PassError::internal(format!("{op} with {} operands", args.len())));
+            return Err(PassError::internal(format!(
+                "a call of {op} has {} operands, which is a wrong number",
+                args.len()
+            )));
         }
         _ => match BUILTIN_OPS.iter().find(|(builtin_op, _)| *builtin_op == op) {
             Some((_, builtin)) => {
@@ -166,7 +169,10 @@ fn expand_closure_operands(
     out: &mut Vec<Binding>,
 ) -> Result<(), PassError> {
     let [_, operands] = args else {
-        return Err(PassError::internal(format!("{op} with {} operands", args.len())));
+        return Err(PassError::internal(format!(
+            "a call of {op} has {} operands, which is a wrong number",
+            args.len()
+        )));
     };
     if func.tuple_fields(*operands).is_some() {
         return Ok(());
