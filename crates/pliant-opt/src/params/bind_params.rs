@@ -70,7 +70,7 @@ pub enum ParamValue {
     Shape(Vec<i64>),
     /// A string.
     Str(Arc<str>),
-    /// One value per field.
+    /// A tuple, as one value per field.
     Tuple(Vec<ParamValue>),
     /// Several values. They become a shape if the type is a shape, or if the type is neither shape nor tuple and all values are
     /// integers. Otherwise they become a tuple.
@@ -123,9 +123,9 @@ impl ParamValue {
 /// The pass that replaces parameters of a function by constants. The documentation of the module describes it.
 #[derive(Clone, Debug)]
 pub struct BindParams {
-    /// The name of the function.
+    /// The name of the function whose parameters are bound.
     pub func_name: Arc<str>,
-    /// The parameters with their values.
+    /// The parameters to bind, with their values.
     pub params: Vec<(ParamKey, ParamValue)>,
 }
 

@@ -70,7 +70,7 @@ impl From<i64> for SizeTerm {
 pub struct BindSymbolicVars {
     /// The sizes by name, with their replacements.
     pub binding_map: Vec<(Arc<str>, SizeTerm)>,
-    /// The name of the function; `None` for all functions.
+    /// The name of the function whose sizes are replaced; `None` for all functions.
     pub func_name: Option<Arc<str>>,
 }
 

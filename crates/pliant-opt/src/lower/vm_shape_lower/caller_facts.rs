@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 
 use crate::analysis::loop_closures::{LoopClosure, loop_closures, loop_operands};
 
-/// What all callers of a function pass.
+/// Facts about the arguments that all callers of a function pass.
 #[derive(Clone, Debug)]
 pub(super) struct CallerFacts {
     /// For each parameter, whether all arguments have the right kind: rank, data type, number of fields.
@@ -24,7 +24,7 @@ pub(super) struct CallerFacts {
 /// The facts about each function whose call sites are all known.
 pub(super) type CallerFactsByName = FxHashMap<Arc<str>, CallerFacts>;
 
-/// Examines all call sites of the private functions.
+/// The facts about the arguments of each private function whose call sites are all known.
 pub(super) fn caller_facts(module: &IRModule) -> CallerFactsByName {
     let private = module.relax_funcs().filter(|(_, f)| f.private);
     let facts = private.map(|(name, f)| {

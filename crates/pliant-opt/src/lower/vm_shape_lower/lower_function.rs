@@ -24,7 +24,7 @@ use crate::common::lowered_ops::{
 /// Maximum number of terms that one generated loop function computes.
 const MAX_TERMS_PER_FUNCTION: usize = 256;
 
-/// Lowers a function. Returns the loop functions that it now calls.
+/// Lowers a function. Returns the generated loop functions that the lowered function calls.
 pub(super) fn lower_function(
     name: &str,
     func: &mut Function,
@@ -79,7 +79,7 @@ impl PendingShapeFunc {
 
 /// The state of lowering one function.
 pub(super) struct FunctionLowering<'a> {
-    /// The name of the function. Messages begin with it.
+    /// The name of the function that is lowered. Messages begin with it.
     pub name: Arc<str>,
     pub namer: Namer,
     pub heap: ShapeHeap,

@@ -26,9 +26,9 @@ const ASSERT_LOAD: i64 = 3;
 /// A value whose dims are matched with expected dims.
 struct DimMatch {
     value: Expr,
-    /// The expected dims.
+    /// The dims that the value is expected to have.
     dims: Box<[Sym]>,
-    /// For each dim, whether it is already proved.
+    /// For each dim, whether it is already proved to have the expected size.
     proved: Vec<bool>,
     /// The description of the value in messages, such as `'x'`.
     subject: String,

@@ -61,7 +61,7 @@ impl SizeOrder {
     }
 }
 
-/// The storages of one sequence.
+/// The storages that tensors of one sequence occupy or may reuse.
 #[derive(Clone, Default)]
 pub(super) struct StoragePool {
     /// The free storages by their size, for non-constant sizes.

@@ -246,7 +246,7 @@ fn retain_common(functions: &mut [SharingFunction]) {
 /// An output of the transformation.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum TransformOutput {
-    /// An unchanged parameter, by its index.
+    /// A parameter that the transformation returns unchanged, by its index.
     Param(usize),
     /// A lifted value, by its value number.
     Value(Var),

@@ -165,11 +165,11 @@ impl Einsum {
 /// The run-time cost, or the benefit, of replacing an einsum by a matmul, in coarse steps.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Cost {
-    /// Nothing at run time, or only transposes that later passes remove.
+    /// No cost at run time, except for transposes that later passes remove.
     Free,
-    /// A result that cannot be fused with its bias, or copies of whole rows.
+    /// The cost of copies of whole rows, or of a result that cannot be fused with its bias.
     Rows,
-    /// Copies of single elements.
+    /// The cost of copies of single elements.
     Elementwise,
 }
 

@@ -8,7 +8,7 @@ use crate::offload::dequantized::to_i32_integers;
 /// The operands of a packed right operand.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PackedOperands {
-    /// The int8 panels `[panels, quads, width, 4]`.
+    /// The packed integers, as int8 panels `[panels, quads, width, 4]`.
     pub quads: Expr,
     /// The int32 sums of the columns.
     pub sums: Expr,
@@ -19,7 +19,7 @@ pub(super) struct PackedOperands {
 /// A constant matrix, packed into quads of four adjacent rows.
 #[derive(Clone, Debug)]
 pub(crate) struct PackedWeights {
-    /// The int8 panels `[panels, quads, width, 4]`.
+    /// The packed integers, as int8 panels `[panels, quads, width, 4]`.
     pub quads: Tensor,
     /// The int32 sums of the columns.
     pub sums: Tensor,
@@ -28,7 +28,7 @@ pub(crate) struct PackedWeights {
 }
 
 impl PackedWeights {
-    /// The constants as operands.
+    /// The packed constants as operands of the kernel call.
     pub(super) fn operands(&self, func: &mut Function) -> PackedOperands {
         let mut constant = |tensor: &Tensor| func.constant(tensor.clone());
         PackedOperands {

@@ -23,7 +23,7 @@ const INITIAL_OUTPUT: usize = 5;
 const INITIAL_CELL: usize = 6;
 const PEEPHOLES: usize = 7;
 
-/// Weights, biases or peepholes.
+/// The weights, biases or peepholes of a recurrent layer.
 #[derive(Clone, Debug)]
 pub(super) enum Weights {
     /// A constant, which the compiler packs.
