@@ -142,18 +142,6 @@ passes! {
         gate: Gate::OptLevel(1),
         make: EliminateCommonSubexpr::default(),
     }
-    "MultiplyQuantized" in Offload: "Rewrite matmuls and convolutions of dequantized operands as integer ones" {
-        requires: [Operators, KnownSizes, Dequantized],
-        invalidates: INVALIDATED_BY_OPERATOR [NoDeadCode, ConstantsFolded, NoDeadReaders, NormalBlocks],
-        gate: Gate::Kernels,
-        make: MultiplyQuantized,
-    }
-    "OffloadDequantized" in Offload: "Replace matmuls by dequantized constants with kernel calls" {
-        requires: [Operators, KnownSizes, Dequantized],
-        invalidates: INVALIDATED_BY_CALL_TIR [Dequantized, NoDeadCode, NoDeadReaders, NormalBlocks],
-        gate: Gate::Kernels,
-        make: OffloadKernels::of(Stage::Dequantized),
-    }
     "DeadCodeElimination" in Canonicalize: "Remove unused bindings and unreachable functions" {
         ensures: [NoDeadCode, NoUnreachableFunctions, NoDeadReaders],
         invalidates: [NormalBlocks],

@@ -1,4 +1,4 @@
-# test opt --passes=MultiplyQuantized
+# test opt --passes=OffloadDequantized
 # Matmuls of dequantized operands with per-tensor, per-row and per-column scales become integer matmuls.
 
 from pliant.script import ir as I, relax as R, tir as T

@@ -1,4 +1,4 @@
-# test opt --passes=WidenProducts
+# test opt --passes=OffloadDequantized
 # Matmuls, linear layers and convolutions of 16-bit floats are computed in float32 and rounded once.
 
 from pliant.script import ir as I, relax as R, tir as T

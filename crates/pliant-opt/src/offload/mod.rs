@@ -17,7 +17,6 @@
 //! | `rules` | the offload rules, and the table of all rules |
 //! | `run_codegen` | run external code generators |
 //! | `weight_packing` | loop functions that pack non-constant weights |
-//! | `widen_products` | compute products of 16-bit floats in float32 |
 
 pub(crate) mod activations;
 pub mod byoc;
@@ -33,4 +32,3 @@ pub mod rule;
 pub mod rules;
 pub mod run_codegen;
 pub(crate) mod weight_packing;
-pub mod widen_products;

@@ -165,10 +165,10 @@ def call_builtin_with_ctx(func: Operand, args: Operand) -> Expr:
     """Calls a builtin that takes the context of the VM."""
 
 def call_inplace_packed(func: Operand, *args: Operand, inplace_indices: Any) -> Expr:
-    """Calls a packed function that overwrites inputs: `inplace_indices` has the input for each output, or -1 for a new value."""
+    """Calls a packed function that overwrites inputs: `inplace_indices` has, for each output, the index of the input that it overwrites, or -1 for a new value."""
 
 def call_tir_inplace(gvar: Operand, args: Operand, tir_vars: Operand | None = None, *, inplace_indices: Any) -> Expr:
-    """Calls a loop function whose outputs overwrite inputs: `inplace_indices` has the input for each output, or -1 for a new tensor."""
+    """Calls a loop function whose outputs overwrite inputs: `inplace_indices` has, for each output, the index of the input that it overwrites, or -1 for a new tensor."""
 
 def ceil(x: Operand) -> Expr:
     """Rounds towards plus infinity.

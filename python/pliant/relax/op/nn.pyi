@@ -90,7 +90,7 @@ def conv3d_transpose(data: Operand, weight: Operand, strides: int | Sequence[int
     Implements ONNX ConvTranspose."""
 
 def cross_entropy_with_logits(predictions: Operand, labels: Operand) -> Expr:
-    """Minus the sum of the products of log-probabilities and labels, divided by the first size if there are 2 or more dims."""
+    """Minus the sum of the products of log-probabilities and labels. If there are 2 or more dims, the sum is divided by the size of the first dim (the batch)."""
 
 def dropout(data: Operand, rate: float = 0.5) -> Expr:
     """Dropout in inference: the unchanged data, and a mask of ones.

@@ -4,13 +4,11 @@ use pliant_ir::relax::Expr;
 use pliant_ir::{AttrValue, DType};
 use pliant_tensor::{Tensor, TensorError};
 
-use super::right_operand::ColumnRange;
-use super::{CAST, DEQUANTIZE, MULTIPLY};
 use crate::offload::dequantized::{
     MAX_ZERO_POINT, OperandMatcher, RESHAPES, to_f64_numbers, to_i32_integers,
 };
 use crate::offload::integer_epilogue::CAST;
-use crate::offload::rules::integer_matmul::right::ColumnRange;
+use crate::offload::rules::integer_matmul::right_operand::ColumnRange;
 use crate::offload::rules::integer_matmul::{DEQUANTIZE, MULTIPLY};
 
 /// Integer weights with per-filter scales.

@@ -56,7 +56,7 @@ use pliant_pass::pattern::RewriteCx;
 use pliant_tensor::{Tensor, TensorError};
 
 use super::conv::matcher::data_layout;
-use super::integer_matmul::left::{QuantizedLeft, ZeroPoint};
+use super::integer_matmul::left_operand::{QuantizedLeft, ZeroPoint};
 use super::integer_matmul::{
     MULTIPLY, NO_EXACT_SUMS, cast, may_dequantize, subtract_zero_point, to_pass_error,
 };

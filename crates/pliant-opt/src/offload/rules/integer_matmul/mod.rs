@@ -48,14 +48,12 @@
 //! - All products if kernels are disabled.
 //!
 //! # Never
-//! Rounds the sums, which are exact. Sums times the left scale must be in the range of float32. If a non-constant scale is near the
-//! end of that range, results may be infinite that would be finite in loops. If such a scale is infinite or NaN, results may be
-//! infinite instead of NaN.
+//! Keeps the rounding of the sums, which are exact. Sums times the left scale must be in the range of float32. If a non-constant
+//! scale is near the end of that range, results may be infinite that would be finite in loops. If such a scale is infinite or NaN,
+//! results may be infinite instead of NaN.
 
-mod convolution;
-mod filters;
-mod left_operand;
-mod right_operand;
+pub(super) mod left_operand;
+pub(super) mod right_operand;
 
 use pliant_ir::relax::{Expr, Function};
 use pliant_ir::{AttrValue, Attrs, DType, Op};
@@ -67,7 +65,7 @@ use pliant_tensor::TensorError;
 use crate::common::products::{ADD, LINEAR, MATMUL, MatrixProduct, call_operands};
 use crate::offload::dequantized::{DequantizedWeights, OperandMatcher};
 use crate::offload::integer_epilogue::{CAST, SUBTRACT};
-use convolution::QuantizedConvolution;
+use crate::offload::rule::{Decision, KeepReason, Offloaded, Rule, RuleInfo, Site, Stage};
 use left_operand::{QuantizedLeft, ZeroPoint};
 use right_operand::QuantizedRight;
 
@@ -75,9 +73,16 @@ pub(super) const MULTIPLY: Op = Op::new("relax.multiply");
 pub(super) const DEQUANTIZE: Op = Op::new("relax.dequantize");
 const EXPAND: Op = Op::new("relax.expand_dims");
 
-/// The pass that rewrites matmuls and convolutions of dequantized operands as integer ones. The documentation of the module
-/// describes it.
-pub struct MultiplyQuantized;
+/// The entry in the table of rules.
+pub(super) fn info() -> RuleInfo {
+    RuleInfo::rewriting(
+        "integer_matmul",
+        "float32 matmuls of two dequantized operands, as int8 matmuls",
+        Stage::Dequantized,
+        &[MATMUL, LINEAR],
+        |_| Ok(Box::new(IntegerMatmul::default())),
+    )
+}
 
 #[derive(Default)]
 struct IntegerMatmul {

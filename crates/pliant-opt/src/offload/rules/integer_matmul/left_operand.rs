@@ -15,7 +15,7 @@ pub(in crate::offload::rules) struct QuantizedLeft {
     pub x: Expr,
     /// The zero point, unless it is 0.
     pub zero: Option<ZeroPoint>,
-    /// The float32 scale, by which the integers minus the zero point are multiplied.
+    /// The float32 scale.
     pub scale: Expr,
     /// Whether a scale or zero point of rank 1 has one element for each row.
     pub has_row_vectors: bool,
@@ -23,15 +23,15 @@ pub(in crate::offload::rules) struct QuantizedLeft {
     pub max_magnitude: i64,
 }
 
-/// A zero point of a left operand, which is subtracted from the integers.
-pub(super) enum ZeroPoint {
+/// A zero point.
+pub(in crate::offload::rules) enum ZeroPoint {
     /// An int32 constant.
     Constant(Tensor),
     /// A non-constant tensor of 8-bit integers.
     NonConstant(Expr),
 }
 
-/// The smallest and the largest value of an 8-bit type; `None` for other types.
+/// The minimum and the maximum of an 8-bit type.
 fn byte_range(dtype: Option<DType>) -> Option<(i64, i64)> {
     match dtype? {
         DType::Int8 => Some((-128, 127)),

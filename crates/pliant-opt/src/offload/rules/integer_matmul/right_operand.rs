@@ -53,10 +53,10 @@ impl QuantizedRight {
 
 /// The range and the total magnitude of the integers of a column or filter.
 #[derive(Clone, Default)]
-pub(super) struct ColumnRange {
-    /// The minimum and the maximum of the integers; `None` if there are none.
+pub(in crate::offload::rules) struct ColumnRange {
+    /// The minimum and the maximum; `None` without integers.
     range: Option<(i64, i64)>,
-    /// The sum of the magnitudes of the integers.
+    /// The sum of the magnitudes.
     total_magnitude: i64,
 }
 
