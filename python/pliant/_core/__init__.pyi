@@ -1,4 +1,5 @@
-"""The extension module: the Rust part of the package. A test compares this file with the module."""
+"""The extension module: the part of the package that is written in Rust. A test compares this file
+with the module."""
 
 from collections.abc import Callable, Iterator, Sequence
 from os import PathLike
@@ -16,7 +17,15 @@ DTypeLike: TypeAlias = Any
 PrimExprLike: TypeAlias = PrimExpr | SupportsIndex | SupportsFloat
 
 class PrimExpr:
-    """A scalar expression: a size, an index or an element."""
+    """A scalar expression: a size, an index or an element of a tensor. Immutable.
+
+    Arithmetic, comparison and bitwise operators create new expressions. `//` and `%` round towards
+    minus infinity. `==` and `!=` create expressions whose `bool()` compares the structure of the
+    operands. `bool()` of any other non-constant expression raises `ValueError`, `/` on two integers
+    raises `TypeError`, and a division by the integer constant 0 raises `ZeroDivisionError`.
+
+    A property that this kind of expression does not have raises `AttributeError`.
+    """
     def __copy__(self) -> Self: ...
     def __deepcopy__(self, _memo: Any) -> Self: ...
     def __abs__(self) -> PrimExpr: ...
@@ -59,70 +68,121 @@ class PrimExpr:
     def __sub__(self, value: Any, /) -> PrimExpr: ...
     def __truediv__(self, value: Any, /) -> PrimExpr: ...
     @property
-    def _node_id(self) -> int: ...
+    def _node_id(self) -> int:
+        """The identity of the node while it is alive. All nodes of a variable have the same
+        identity."""
     @property
-    def a(self) -> PrimExpr: ...
+    def a(self) -> PrimExpr:
+        """The first operand of a binary operator, or the operand of `Not`."""
     @property
-    def args(self) -> tuple[PrimExpr, ...]: ...
-    def astype(self, dtype: DTypeLike, span: Any = None) -> PrimExpr: ...
+    def args(self) -> tuple[PrimExpr, ...]:
+        """The arguments of a call."""
+    def astype(self, dtype: DTypeLike, span: Any = None) -> PrimExpr:
+        """Converts the expression to another data type. Raises `DTypeError` for an unknown data
+        type. `span` is ignored."""
     @property
-    def b(self) -> PrimExpr: ...
+    def b(self) -> PrimExpr:
+        """The second operand of a binary operator."""
     @property
-    def buffer(self) -> Any: ...
+    def buffer(self) -> Any:
+        """The `tir.Buffer` that a `ProducerLoad` reads."""
     @property
-    def condition(self) -> PrimExpr: ...
+    def condition(self) -> PrimExpr:
+        """The condition of a `Select`."""
     @property
-    def dtype(self) -> str: ...
-    def equal(self, other: Any) -> PrimExpr: ...
+    def dtype(self) -> str:
+        """The data type as a string, such as `"int64"` or `"float32x4"`. `"handle"` for an
+        address."""
+    def equal(self, other: Any) -> PrimExpr:
+        """Creates the expression `self == other`."""
     @property
-    def indices(self) -> tuple[PrimExpr, ...]: ...
+    def indices(self) -> tuple[PrimExpr, ...]:
+        """The indices of a `ProducerLoad`."""
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """The name of a variable."""
     @property
-    def name_hint(self) -> str: ...
+    def name_hint(self) -> str:
+        """The name of a variable, under TVM's other name for it."""
     @property
-    def op(self) -> Op: ...
-    def same_as(self, other: Any) -> bool: ...
+    def op(self) -> Op:
+        """The intrinsic that a `Call` calls."""
+    def same_as(self, other: Any) -> bool:
+        """Whether both are the same node, or nodes of the same variable."""
     @property
-    def value(self) -> Any: ...
+    def value(self) -> Any:
+        """The value of a constant or string, or the operand of a `Cast` or `Broadcast`."""
 
 class Add(PrimExpr):
-    """A sum."""
+    """The sum of two values."""
     def __new__(cls, a: Any, b: Any, span: Any = None) -> Self: ...
 
 class Analyzer:
-    """Simplifies and proves facts about integer expressions."""
+    """Simplifies integer expressions and proves facts about them.
+
+    All methods except `simplify` raise `TypeError` for other expressions, such as those that
+    contain floats, elements of tensors or bit operations.
+    """
     def __new__(cls) -> Self: ...
-    def bind(self, var: PrimExpr, expr: Any, allow_override: bool = False) -> None: ...
-    def can_prove(self, cond: Any, strength: int = 0) -> bool: ...
-    def can_prove_equal(self, lhs: Any, rhs: Any) -> bool: ...
-    def can_prove_greater_equal(self, expr: Any, lower_bound: Any) -> bool: ...
-    def can_prove_less(self, expr: Any, upper_bound: Any) -> bool: ...
-    def canonical_simplify(self, expr: Any) -> PrimExpr: ...
-    def clone(self) -> Analyzer: ...
-    def const_int_bound(self, expr: Any, dom_map: Any = None) -> ConstIntBound: ...
-    def constraint_scope(self, constraint: Any) -> ConstraintScope: ...
-    def modular_set(self, expr: Any) -> ModularSet: ...
-    def rewrite_simplify(self, expr: Any) -> PrimExpr: ...
-    def simplify(self, expr: Any, steps: int = 2) -> PrimExpr: ...
-    def update(self, var: PrimExpr, info: Any, override_info: bool = False) -> None: ...
+    def bind(self, var: PrimExpr, expr: Any, allow_override: bool = False) -> None:
+        """Declares that `var` is equal to an expression or lies in a range: a `Range` or a pair
+        `(begin, end)`.
+
+        Raises `ValueError` if the variable is already bound to an expression, unless
+        `allow_override` is set, or if the expression contains the variable.
+        """
+    def can_prove(self, cond: Any, strength: int = 0) -> bool:
+        """Whether `cond` provably always holds. `False` means that it is not proved, not that it is
+        false. `strength` is ignored."""
+    def can_prove_equal(self, lhs: Any, rhs: Any) -> bool:
+        """Whether `lhs == rhs` provably always holds."""
+    def can_prove_greater_equal(self, expr: Any, lower_bound: Any) -> bool:
+        """Whether `expr >= lower_bound` provably always holds."""
+    def can_prove_less(self, expr: Any, upper_bound: Any) -> bool:
+        """Whether `expr < upper_bound` provably always holds."""
+    def canonical_simplify(self, expr: Any) -> PrimExpr:
+        """The same as `simplify`, under one of TVM's names."""
+    def clone(self) -> Analyzer:
+        """A copy of the analyzer with the same facts, without the open constraint scopes."""
+    def const_int_bound(self, expr: Any, dom_map: Any = None) -> ConstIntBound:
+        """Constant bounds on the values of `expr`. They may be wider than the exact range. Raises
+        `UnsupportedError` if `dom_map` is given."""
+    def constraint_scope(self, constraint: Any) -> ConstraintScope:
+        """A context manager in whose block `constraint` is assumed to hold."""
+    def modular_set(self, expr: Any) -> ModularSet:
+        """A set `coeff * k + base` that contains all values of `expr`. It may contain further
+        integers."""
+    def rewrite_simplify(self, expr: Any) -> PrimExpr:
+        """The same as `simplify`, under one of TVM's names."""
+    def simplify(self, expr: Any, steps: int = 2) -> PrimExpr:
+        """Simplifies an expression of any type. Integer expressions are simplified under the known
+        facts. `steps` is ignored."""
+    def update(self, var: PrimExpr, info: Any, override_info: bool = False) -> None:
+        """Adds a fact about a variable: bounds (`ConstIntBound`) or residues (`ModularSet`).
+        Earlier facts stay valid; `override_info` is ignored. Raises `TypeError` for other facts."""
 
 class And(PrimExpr):
-    """Logical and."""
+    """The logical and of two conditions."""
     def __new__(cls, a: Any, b: Any, span: Any = None) -> Self: ...
 
 class Broadcast(PrimExpr):
-    """A vector with the same scalar in every lane."""
+    """A vector with the same scalar in every lane. Raises `ValueError` for fewer than two lanes."""
     def __new__(cls, value: Any, lanes: int) -> Self: ...
     @property
-    def lanes(self) -> int: ...
+    def lanes(self) -> int:
+        """The number of lanes."""
 
 class Call(PrimExpr):
-    """A call of an intrinsic."""
+    """A call of an intrinsic. `op` is its name, with or without the prefix `tir.`, and `dtype` is
+    the type of the result.
+
+    Raises `ValueError` for an unknown intrinsic, and `TypeError` for a wrong number of arguments or
+    a `dtype` other than that of the result.
+    """
     def __new__(cls, dtype: DTypeLike, op: str, args: Sequence[Any], span: Any = None) -> Self: ...
 
 class Cast(PrimExpr):
-    """A conversion."""
+    """A conversion of a value to another data type."""
     def __new__(cls, dtype: DTypeLike, value: Any, span: Any = None) -> Self: ...
 
 class ConstIntBound:
@@ -130,7 +190,9 @@ class ConstIntBound:
     `POS_INF`."""
     def __new__(cls, min_value: int, max_value: int) -> Self: ...
     NEG_INF: int
+    """The lower bound of an expression without a known minimum."""
     POS_INF: int
+    """The upper bound of an expression without a known maximum."""
     def __eq__(self, other: object, /) -> bool: ...
     def __ge__(self, value: Any, /) -> Any: ...
     def __gt__(self, value: Any, /) -> Any: ...
@@ -140,17 +202,20 @@ class ConstIntBound:
     def __ne__(self, other: object, /) -> bool: ...
     def __repr__(self) -> str: ...
     @property
-    def max_value(self) -> int: ...
+    def max_value(self) -> int:
+        """The largest value, or `POS_INF`."""
     @property
-    def min_value(self) -> int: ...
+    def min_value(self) -> int:
+        """The smallest value, or `NEG_INF`."""
 
 class ConstraintScope:
-    """A condition that is assumed inside a `with` block."""
+    """A context manager that assumes a condition inside its `with` block. Entering the block raises
+    `TypeError` if the condition is not one over integers."""
     def __enter__(self) -> None: ...
     def __exit__(self, *exc: Any) -> None: ...
 
 class Device:
-    """A device: `pliant.cpu(0)`."""
+    """A device. The CPU, `pliant.cpu()`, is the only one."""
     def __eq__(self, other: object, /) -> bool: ...
     def __ge__(self, value: Any, /) -> Any: ...
     def __gt__(self, value: Any, /) -> Any: ...
@@ -160,63 +225,100 @@ class Device:
     def __ne__(self, other: object, /) -> bool: ...
     def __repr__(self) -> str: ...
     @property
-    def device_id(self) -> int: ...
+    def device_id(self) -> int:
+        """The index of the device, which is always 0."""
     @property
-    def device_type(self) -> int: ...
+    def device_type(self) -> int:
+        """DLPack's code for the CPU."""
     @property
-    def exist(self) -> bool: ...
-    def sync(self) -> None: ...
+    def exist(self) -> bool:
+        """Always `True`."""
+    def sync(self) -> None:
+        """Does nothing, because calls return only after their work is done."""
 
 class Div(PrimExpr):
-    """A quotient, rounded towards zero for integers."""
+    """The quotient of two values, rounded towards zero for integers."""
     def __new__(cls, a: Any, b: Any, span: Any = None) -> Self: ...
 
 class EQ(PrimExpr):
-    """Whether two values are equal."""
+    """The comparison `a == b`."""
     def __new__(cls, a: Any, b: Any, span: Any = None) -> Self: ...
 
 class ExecBuilder:
-    """Builds an executable by hand. `r(i)`, `imm(v)`, `c(i)` and `f(name)` create operands."""
+    """Builds an executable instruction by instruction. After `get`, most methods raise
+    `ValueError`."""
     def __new__(cls) -> Self: ...
     def _begin_function(self, name: str, num_inputs: int, param_names: list[str] | None) -> None: ...
     def _end_function(self) -> None: ...
-    def c(self, index: int) -> Operand: ...
-    def convert_constant(self, value: Any) -> Operand: ...
-    def emit_call(self, name: str, args: Any = ..., dst: Operand | None = None) -> None: ...
-    def emit_goto(self, pc_offset: int) -> None: ...
-    def emit_if(self, cond: Any, false_offset: int) -> None: ...
-    def emit_ret(self, result: Operand) -> None: ...
-    def f(self, name: str) -> Operand: ...
-    def get(self) -> Executable: ...
-    def imm(self, value: Any) -> Operand: ...
-    def r(self, index: int) -> Operand: ...
-    def void_arg(self) -> int: ...
+    def c(self, index: int) -> Operand:
+        """The operand for the constant with this index (see `convert_constant`)."""
+    def convert_constant(self, value: Any) -> Operand:
+        """Adds a constant and returns its operand. The value is an array, shape, number, string,
+        data type or `None`. Raises `TypeError` for other values."""
+    def emit_call(self, name: str, args: Any = ..., dst: Operand | None = None) -> None:
+        """Emits a call of the function `name`. Arguments that are not operands become constants.
+        The result is written to the register `dst`, or discarded for `None`."""
+    def emit_goto(self, pc_offset: int) -> None:
+        """Emits a jump. `pc_offset` is the distance from this instruction to the target, in
+        instructions."""
+    def emit_if(self, cond: Any, false_offset: int) -> None:
+        """Emits a branch. If the register `cond` holds a true value, execution continues with the
+        next instruction, otherwise with the one at distance `false_offset`."""
+    def emit_ret(self, result: Operand) -> None:
+        """Emits the return of the value in the register `result`."""
+    def f(self, name: str) -> Operand:
+        """The operand for a function as a value."""
+    def get(self) -> Executable:
+        """Finishes the executable, validates it and returns it. Raises `ExecutableError` if the
+        bytecode is invalid."""
+    def imm(self, value: Any) -> Operand:
+        """The operand for an integer."""
+    def r(self, index: int) -> Operand:
+        """The operand for the register with this index."""
+    def void_arg(self) -> int:
+        """The number of the register that discards results."""
 
 class Executable:
     """A compiled program: bytecode, constants and machine code."""
     def __repr__(self) -> str: ...
-    def as_python(self) -> str: ...
-    def as_text(self) -> str: ...
-    def export_library(self, file_name: str | PathLike[str]) -> None: ...
+    def as_python(self) -> str:
+        """The bytecode as the text of a Python program that uses `ExecBuilder`."""
+    def as_text(self) -> str:
+        """The bytecode as readable text."""
+    def export_library(self, file_name: str | PathLike[str]) -> None:
+        """Saves the program to a file, which `pliant.runtime.load_module` and `pliant.load` read.
+        Raises `OSError` if the file cannot be written."""
     @staticmethod
-    def from_bytes(data: bytes) -> Executable: ...
+    def from_bytes(data: bytes) -> Executable:
+        """Reads a program from the bytes that `to_bytes` returned. Raises `ExecutableError` if they
+        are damaged, invalid or written by another version."""
     @property
-    def function_names(self) -> list[str]: ...
+    def function_names(self) -> list[str]:
+        """The names of the bytecode functions."""
     @staticmethod
-    def load(path: str | PathLike[str]) -> Executable: ...
+    def load(path: str | PathLike[str]) -> Executable:
+        """Reads a program from a file that `export_library` wrote. Raises `OSError` if the file
+        cannot be read, and `ExecutableError` if it is damaged, invalid or written by another
+        version."""
     @property
-    def module(self) -> IRModule | None: ...
-    def save(self, path: str | PathLike[str]) -> None: ...
-    def stats(self) -> str: ...
-    def timing(self) -> str: ...
-    def to_bytes(self) -> bytes: ...
+    def module(self) -> IRModule | None:
+        """The module after the last compiler pass. `None` for a program that was loaded from a file
+        or built by hand."""
+    def save(self, path: str | PathLike[str]) -> None:
+        """The same as `export_library`."""
+    def stats(self) -> str:
+        """A text with the numbers of functions, constants and registers."""
+    def timing(self) -> str:
+        """A table with the duration of each compilation phase."""
+    def to_bytes(self) -> bytes:
+        """The program as bytes, in the format of a saved file."""
 
 class FloatImm(PrimExpr):
     """A float constant."""
     def __new__(cls, dtype: DTypeLike, value: Any, span: Any = None) -> Self: ...
 
 class FloorDiv(PrimExpr):
-    """A quotient rounded towards minus infinity."""
+    """The quotient of two values, rounded towards minus infinity."""
     def __new__(cls, a: Any, b: Any, span: Any = None) -> Self: ...
 
 class FloorMod(PrimExpr):
@@ -224,16 +326,21 @@ class FloorMod(PrimExpr):
     def __new__(cls, a: Any, b: Any, span: Any = None) -> Self: ...
 
 class GE(PrimExpr):
-    """Whether the first value is greater than or equal to the second."""
+    """The comparison `a >= b`."""
     def __new__(cls, a: Any, b: Any, span: Any = None) -> Self: ...
 
 class GT(PrimExpr):
-    """Whether the first value is greater than the second."""
+    """The comparison `a > b`."""
     def __new__(cls, a: Any, b: Any, span: Any = None) -> Self: ...
 
 class IRModule:
-    """A module: functions by global name. Functions are shared and immutable; the table is
-    mutable."""
+    """A module: a mutable table from global names to functions. The functions are immutable, and
+    several modules may share them.
+
+    `functions` is a dict from names or `GlobalVar`s to graph functions and loop functions. Names of
+    functions are accepted as strings or `GlobalVar`s; other objects raise `TypeError`. `mod[name]`
+    raises `KeyError` if there is no such function.
+    """
     def __new__(cls, functions: Any = None, attrs: Any = None) -> Self: ...
     def __contains__(self, key: Any, /) -> bool: ...
     def __copy__(self) -> IRModule: ...
@@ -246,73 +353,125 @@ class IRModule:
     def __setitem__(self, key: Any, value: Any, /) -> None: ...
     def __str__(self) -> str: ...
     @property
-    def attrs(self) -> Attrs: ...
-    def clone(self) -> IRModule: ...
+    def attrs(self) -> Attrs:
+        """The attributes of the module."""
+    def clone(self) -> IRModule:
+        """A new module with the same functions and attributes."""
     @staticmethod
-    def from_expr(func: Any) -> IRModule: ...
+    def from_expr(func: Any) -> IRModule:
+        """Creates a module with one function. The name of the function is its global symbol, or
+        else the name under which it was parsed, or `main`."""
     @property
-    def functions(self) -> dict[GlobalVar, Any]: ...
-    def functions_items(self) -> list[tuple[GlobalVar, Any]]: ...
-    def get(self, name: Any, default: Any = None) -> Any: ...
-    def get_attr(self, attr_key: str) -> Any: ...
-    def get_attrs(self) -> Attrs: ...
-    def get_global_var(self, name: str) -> GlobalVar: ...
-    def get_global_vars(self) -> list[GlobalVar]: ...
+    def functions(self) -> dict[GlobalVar, Any]:
+        """A new dict from global variables to functions."""
+    def functions_items(self) -> list[tuple[GlobalVar, Any]]:
+        """The pairs of global variable and function, in order."""
+    def get(self, name: Any, default: Any = None) -> Any:
+        """The function with this name, or `default` if there is none."""
+    def get_attr(self, attr_key: str) -> Any:
+        """The value of an attribute, or `None` if the module does not have it."""
+    def get_attrs(self) -> Attrs:
+        """The attributes of the module, as for the property `attrs`."""
+    def get_global_var(self, name: str) -> GlobalVar:
+        """The global variable with this name. Raises `KeyError` if there is no such function."""
+    def get_global_vars(self) -> list[GlobalVar]:
+        """The global variables, in order."""
     @property
-    def global_infos(self) -> dict[str, Any]: ...
-    def items(self) -> list[tuple[GlobalVar, Any]]: ...
-    def keys(self) -> list[GlobalVar]: ...
-    def replace_global_vars(self, replacements: dict[Any, Any]) -> IRModule: ...
-    def script(self, *, name: str | None = None, show_meta: bool = False) -> str: ...
-    def show(self, style: str | None = None, black_format: bool | None = None) -> None: ...
-    def update(self, other: Any) -> None: ...
-    def update_func(self, var: Any, func: Any) -> None: ...
-    def values(self) -> list[Any]: ...
-    def with_attr(self, attr_key: Any, attr_value: Any = None) -> IRModule: ...
-    def with_attrs(self, attr_map: dict[str, Any]) -> IRModule: ...
-    def without_attr(self, attr_key: str) -> IRModule: ...
+    def global_infos(self) -> dict[str, Any]:
+        """Always an empty dict. Programs written for TVM read lists of devices here."""
+    def items(self) -> list[tuple[GlobalVar, Any]]:
+        """The same as `functions_items`."""
+    def keys(self) -> list[GlobalVar]:
+        """The same as `get_global_vars`."""
+    def replace_global_vars(self, replacements: dict[Any, Any]) -> IRModule:
+        """A module in which functions have new names, also in all calls of them. `replacements`
+        maps names or `GlobalVar`s to new ones.
+
+        Raises `KeyError` for an unknown function, and `CompileError` if two functions would have
+        the same name.
+        """
+    def script(self, *, name: str | None = None, show_meta: bool = False) -> str:
+        """The module as script text. `name` is the name of the class in the text. Large constants
+        are included, so that the text parses back, only with `show_meta`."""
+    def show(self, style: str | None = None, black_format: bool | None = None) -> None:
+        """Prints the script, with colours on a terminal. The style `"none"` disables colours, and
+        `black_format` is ignored."""
+    def update(self, other: Any) -> None:
+        """Adds the functions of another module or of a dict. Functions with the same names are
+        replaced. Raises `TypeError` for other objects."""
+    def update_func(self, var: Any, func: Any) -> None:
+        """Adds a function, or replaces the function with this name."""
+    def values(self) -> list[Any]:
+        """The functions, in order."""
+    def with_attr(self, attr_key: Any, attr_value: Any = None) -> IRModule:
+        """A copy of the module with one more attribute, or with all attributes of a dict. Functions
+        are shared. Raises `TypeError` for a value that cannot be an attribute."""
+    def with_attrs(self, attr_map: dict[str, Any]) -> IRModule:
+        """A copy of the module with all attributes of a dict added."""
+    def without_attr(self, attr_key: str) -> IRModule:
+        """A copy of the module without an attribute."""
 
 class InputInfo:
-    """An input or output of a function."""
+    """The type of an input or output of a model."""
     def __repr__(self) -> str: ...
     @property
-    def dtype(self) -> str | None: ...
+    def dtype(self) -> str | None:
+        """The data type, or `None` if it is not known at compile time."""
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """The name. Empty for an output without a name."""
     @property
-    def shape(self) -> tuple[int | str, ...] | None: ...
+    def shape(self) -> tuple[int | str, ...] | None:
+        """The dims: an int for a constant size, and the expression as a string for a symbolic size.
+        `None` if the dims are not known at compile time."""
     @property
-    def struct_info(self) -> str: ...
+    def struct_info(self) -> str:
+        """The type in script syntax, such as `R.Tensor(("n", 4), dtype="float32")`."""
 
 class IntImm(PrimExpr):
-    """An integer constant."""
+    """An integer constant. Raises `ValueError` if the data type cannot represent the value."""
     def __new__(cls, dtype: DTypeLike, value: Any, span: Any = None) -> Self: ...
 
 class IterVar(PrimExpr):
-    """An axis: a variable and its range."""
+    """An axis of a stage or block: a variable and the range of its values. An axis can be used like
+    its variable in expressions.
+
+    `dom` is a `Range` or a pair `(begin, end)`, and `var` is a variable or the name of a new one.
+    Raises `UnsupportedError` for a `thread_tag`, and `ValueError` for an unknown `iter_type`.
+    """
     def __new__(cls, dom: Any, var: Any, iter_type: int = 0, thread_tag: str = '', span: Any = None) -> Self: ...
     CommReduce: int
+    """An axis of a block that is reduced."""
     DataPar: int
+    """An axis of a block with independent iterations."""
     Opaque: int
+    """An axis of a block without any guarantees."""
     Ordered: int
+    """An axis of a block whose iterations are executed in order."""
     def __repr__(self) -> str: ...
     @property
-    def dom(self) -> Range: ...
+    def dom(self) -> Range:
+        """The range of the axis."""
     @property
-    def iter_type(self) -> int: ...
+    def iter_type(self) -> int:
+        """The kind of the axis: `DataPar`, `CommReduce` or `Opaque`. An axis that was created as
+        `Ordered` is `Opaque`."""
     @property
-    def kind(self) -> str: ...
+    def kind(self) -> str:
+        """The kind of the axis as a letter: `"S"` (spatial), `"R"` (reduced) or `"O"` (opaque)."""
     @property
-    def thread_tag(self) -> str: ...
+    def thread_tag(self) -> str:
+        """Always empty, because axes are not bound to threads."""
     @property
-    def var(self) -> Var: ...
+    def var(self) -> Var:
+        """The variable of the axis."""
 
 class LE(PrimExpr):
-    """Whether the first value is less than or equal to the second."""
+    """The comparison `a <= b`."""
     def __new__(cls, a: Any, b: Any, span: Any = None) -> Self: ...
 
 class LT(PrimExpr):
-    """Whether the first value is less than the second."""
+    """The comparison `a < b`."""
     def __new__(cls, a: Any, b: Any, span: Any = None) -> Self: ...
 
 class Max(PrimExpr):
@@ -328,50 +487,94 @@ class Mod(PrimExpr):
     def __new__(cls, a: Any, b: Any, span: Any = None) -> Self: ...
 
 class Model:
-    """A compiled model. Calling it runs the model, with inputs of any valid shape."""
+    """A compiled model. `model(x)` runs its entry function with inputs of any valid shape: the
+    function `main`, or the only graph function.
+
+    Inputs are passed by position or by name. `model(x, timeout=0.5)` stops a run that takes longer
+    than 0.5 seconds with a `TimeLimitError`. `model[name]` is another function of the model. A call
+    raises `CallError`, `ShapeError` or `DTypeError` for invalid inputs, and `TypeError` for unknown
+    names of inputs and for a model without an entry function.
+    """
     def __contains__(self, key: Any, /) -> Any: ...
     def __new__(cls, executable: Executable, shapes: str | None = None) -> Self: ...
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
     def __getitem__(self, key: Any, /) -> Any: ...
     def __repr__(self) -> str: ...
     @property
-    def executable(self) -> Executable: ...
+    def executable(self) -> Executable:
+        """The executable of the model."""
     @property
-    def function_names(self) -> list[str]: ...
+    def function_names(self) -> list[str]:
+        """The names of the graph functions."""
     @property
-    def inputs(self) -> list[InputInfo]: ...
+    def inputs(self) -> list[InputInfo]:
+        """The inputs of the entry function, in order."""
     @property
-    def input_names(self) -> list[str]: ...
+    def input_names(self) -> list[str]:
+        """The names of the inputs: those in the model file for an imported model, otherwise the
+        names of the parameters."""
     @property
-    def output(self) -> InputInfo | None: ...
+    def output(self) -> InputInfo | None:
+        """The output of the entry function, or `None` if the model has no entry function."""
     @property
-    def output_names(self) -> list[str]: ...
-    def explain(self) -> str: ...
-    def explain_shapes(self) -> None: ...
-    def profile(self, *args: Any, runs: int = 10, timeout: float | None = None, **kwargs: Any) -> Profile: ...
-    def export_library(self, file_name: str | PathLike[str]) -> None: ...
-    def run(self, output_names: list[str] | None, feeds: dict[str, Any], *, timeout: float | None = None) -> list[Any]: ...
-    def save(self, path: str | PathLike[str]) -> None: ...
-    def stats(self) -> ModelStats: ...
+    def output_names(self) -> list[str]:
+        """The names of the outputs in the model file. Empty for a model that was not imported."""
+    def explain(self) -> str:
+        """A text that states which operators run in library kernels, which run in generated loops
+        and why, and which loops are slow. A model that was loaded from a file cannot be explained,
+        and the text says so."""
+    def explain_shapes(self) -> None:
+        """Prints the symbols of the inputs and the dims in which they occur. For an imported model,
+        prints the importer's report: the ranges of the symbols and the nodes that constrain
+        them."""
+    def profile(self, *args: Any, runs: int = 10, timeout: float | None = None, **kwargs: Any) -> Profile:
+        """Measures which functions take the time. Runs the model once to warm up and `runs` times
+        for the measurement, with the given inputs.
+
+        `timeout` is the time limit of each run in seconds. During a profile, runs on other threads
+        are slower. Raises `ValueError` if `runs` is 0.
+        """
+    def export_library(self, file_name: str | PathLike[str]) -> None:
+        """The same as `save`, under TVM's name."""
+    def run(self, output_names: list[str] | None, feeds: dict[str, Any], *, timeout: float | None = None) -> list[Any]:
+        """Runs the model on inputs by name and returns a list of NumPy arrays. The method is
+        compatible with `run` of an ONNX Runtime session.
+
+        `output_names` selects the outputs; `None` selects all. A sequence is returned as a list of
+        arrays. A run that takes longer than `timeout` seconds raises `TimeLimitError`. Raises
+        `ValueError` for missing inputs and for unknown inputs or outputs.
+        """
+    def save(self, path: str | PathLike[str]) -> None:
+        """Saves the model to a file, which `pliant.load` reads. Raises `OSError` if the file cannot
+        be written."""
+    def stats(self) -> ModelStats:
+        """Statistics of the model: compilations, runs and compile time."""
 
 class ModelStats:
     """Statistics of a model."""
     def __repr__(self) -> str: ...
     @property
-    def compilations(self) -> int: ...
+    def compilations(self) -> int:
+        """The number of compilations. It is always 1, whatever the shapes of the inputs."""
     @property
-    def compile_seconds(self) -> float: ...
+    def compile_seconds(self) -> float:
+        """The duration of the compilation in seconds."""
     @property
-    def functions(self) -> int: ...
+    def functions(self) -> int:
+        """The number of graph functions."""
     @property
-    def kernels(self) -> int: ...
+    def kernels(self) -> int:
+        """The number of loop functions that were compiled to machine code."""
     @property
-    def phases(self) -> list[tuple[str, float]]: ...
+    def phases(self) -> list[tuple[str, float]]:
+        """The name of each compilation phase and its duration in seconds."""
     @property
-    def runs(self) -> int: ...
+    def runs(self) -> int:
+        """The number of runs of the model's functions."""
 
 class ModularSet:
-    """The integers `coeff * k + base`. If `coeff` is 0, this is the single integer `base`."""
+    """The set of the integers `coeff * k + base` for all integers `k`. If `coeff` is 0, the set
+    contains only `base`."""
     def __new__(cls, coeff: int, base: int) -> Self: ...
     def __eq__(self, other: object, /) -> bool: ...
     def __ge__(self, value: Any, /) -> Any: ...
@@ -382,16 +585,22 @@ class ModularSet:
     def __ne__(self, other: object, /) -> bool: ...
     def __repr__(self) -> str: ...
     @property
-    def base(self) -> int: ...
+    def base(self) -> int:
+        """The smallest non-negative element, or the only element if `coeff` is 0."""
     @property
-    def coeff(self) -> int: ...
+    def coeff(self) -> int:
+        """The distance between neighbouring elements."""
 
 class Mul(PrimExpr):
-    """A product."""
+    """The product of two values."""
     def __new__(cls, a: Any, b: Any, span: Any = None) -> Self: ...
 
 class NDArray:
-    """A tensor in host memory."""
+    """A tensor in host memory.
+
+    NumPy and other libraries access the memory through the buffer protocol or DLPack without a
+    copy. Indexing returns and accepts NumPy arrays.
+    """
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> Any: ...
     def __bool__(self) -> bool: ...
     def __delitem__(self, key: Any, /) -> None: ...
@@ -403,94 +612,132 @@ class NDArray:
     def __len__(self) -> int: ...
     def __repr__(self) -> str: ...
     def __setitem__(self, key: Any, value: Any, /) -> None: ...
-    def asnumpy(self) -> numpy.ndarray[Any, Any]: ...
-    def copy(self) -> NDArray: ...
-    def copyfrom(self, source: Any) -> NDArray: ...
-    def copyto(self, target: Any) -> Any: ...
+    def asnumpy(self) -> numpy.ndarray[Any, Any]:
+        """The same as `numpy`, under an older name of TVM."""
+    def copy(self) -> NDArray:
+        """A copy with separate memory."""
+    def copyfrom(self, source: Any) -> NDArray:
+        """Copies elements into this array and returns it. `source` is an array-like object that
+        broadcasts to the shape of this array, as in a NumPy assignment. Raises `ValueError` if this
+        array is read-only."""
+    def copyto(self, target: Any) -> Any:
+        """Copies the elements into `target` and returns it. If `target` is not an `NDArray`, such
+        as a device, returns a new array. Raises `ValueError` if `target` is read-only."""
     @property
-    def device(self) -> Device: ...
+    def device(self) -> Device:
+        """The device, which is the CPU."""
     @property
-    def dtype(self) -> str: ...
-    def item(self) -> Any: ...
+    def dtype(self) -> str:
+        """The data type of the elements as a string."""
+    def item(self) -> Any:
+        """The element of an array with one element, as a Python number. Raises `ValueError` for
+        other arrays."""
     @property
-    def nbytes(self) -> int: ...
+    def nbytes(self) -> int:
+        """The size of the elements in bytes."""
     @property
-    def ndim(self) -> int: ...
-    def numpy(self) -> numpy.ndarray[Any, Any]: ...
+    def ndim(self) -> int:
+        """The rank."""
+    def numpy(self) -> numpy.ndarray[Any, Any]:
+        """A NumPy array that shares the memory. It is read-only if this array is. Raises
+        `UnsupportedError` for bfloat16 elements if the package `ml_dtypes` is not installed."""
     @property
-    def read_only(self) -> bool: ...
+    def read_only(self) -> bool:
+        """Whether the elements cannot be changed. Constants and memory-mapped weights are
+        read-only."""
     @property
-    def shape(self) -> tuple[int, ...]: ...
+    def shape(self) -> tuple[int, ...]:
+        """The dims."""
     @property
-    def size(self) -> int: ...
+    def size(self) -> int:
+        """The number of elements."""
     @property
-    def strides(self) -> tuple[int, ...]: ...
-    def to(self, device: Any) -> NDArray: ...
+    def strides(self) -> tuple[int, ...]:
+        """The strides of the dims in elements."""
+    def to(self, device: Any) -> NDArray:
+        """Returns the array itself, because all memory is host memory. `device` is ignored."""
 
 class NE(PrimExpr):
-    """Whether two values differ."""
+    """The comparison `a != b`."""
     def __new__(cls, a: Any, b: Any, span: Any = None) -> Self: ...
 
 class Not(PrimExpr):
-    """Logical negation."""
+    """The logical negation of a condition."""
     def __new__(cls, a: Any, span: Any = None) -> Self: ...
 
 class Object:
-    """A VM value that Python code can only pass on."""
+    """A VM value without a Python representation. Python code can only pass it on."""
     def __repr__(self) -> str: ...
 
 class Operand:
-    """An operand of an instruction."""
+    """An operand of an instruction of `ExecBuilder`: a register, an integer, a constant or a
+    function."""
 
 class Operation:
     """The operation that produces a tensor: a placeholder or a stage."""
     def __repr__(self) -> str: ...
     @property
-    def axis(self) -> list[IterVar]: ...
+    def axis(self) -> list[IterVar]:
+        """The axes of the output of a `ComputeOp`. Empty for other operations."""
     @property
-    def body(self) -> list[PrimExpr]: ...
+    def body(self) -> list[PrimExpr]:
+        """The formula of a `ComputeOp`, in a list. Empty for other operations."""
     @property
-    def input_tensors(self) -> list[Tensor]: ...
+    def input_tensors(self) -> list[Tensor]:
+        """The tensors that a stage reads."""
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """The name of the operation."""
     @property
-    def num_outputs(self) -> int: ...
-    def output(self, index: int) -> Tensor: ...
+    def num_outputs(self) -> int:
+        """The number of tensors that the operation produces."""
+    def output(self, index: int) -> Tensor:
+        """The tensor with this index. Raises `IndexError` if there is none."""
     @property
-    def reduce_axis(self) -> list[IterVar]: ...
+    def reduce_axis(self) -> list[IterVar]:
+        """The axes over which a `ComputeOp` reduces. Empty for other operations."""
 
 class PlaceholderOp(Operation):
-    """A placeholder: the caller passes the tensor."""
+    """A placeholder, for a tensor that the caller passes."""
 
 class ComputeOp(Operation):
-    """A stage given by a formula."""
+    """A stage that computes each element by a formula."""
 
 class ExternOp(Operation):
-    """A stage given by statements or a call."""
+    """A stage that consists of statements or of a call."""
 
 class ScanOp(ExternOp):
-    """A scan: statements that compute the rows of states from earlier rows."""
+    """A scan: a stage that computes each row of its states from earlier rows."""
 
 class TupleReduction:
-    """The result of a reducer of several values. A field of it is the reduction of one of the
-    values."""
+    """The result of a reducer of several values. `reduction[i]` is the reduction of value `i`."""
     def __getitem__(self, key: int, /) -> TupleReduction: ...
     def __len__(self) -> int: ...
 
 class Or(PrimExpr):
-    """Logical or."""
+    """The logical or of two conditions."""
     def __new__(cls, a: Any, b: Any, span: Any = None) -> Self: ...
 
 class PackedFunction:
-    """A function as a Python callable: a registered function, a built-in function, or a function of
-    a program."""
+    """A function that Python code can call: a registered packed function, a built-in function of
+    the VM, or a function of a program.
+
+    `timeout` is the time limit of a function of a program in seconds. A run that exceeds it raises
+    `TimeLimitError`.
+    """
     def __call__(self, *args: Any, timeout: float | None = None) -> Any: ...
     def __repr__(self) -> str: ...
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """The name of the function."""
 
 class PrimFunc:
-    """A loop function."""
+    """A loop function. Immutable; two functions are equal only if they are the same object.
+
+    `params` are variables. A tensor parameter is a handle, and `buffer_map` maps it to its buffer.
+    `body` is a statement of `pliant.tir.stmt`, and `ret_type` is ignored. Raises `ValueError` if
+    the function is not well-formed.
+    """
     def __new__(cls, params: Any, body: Any, ret_type: Any = None, buffer_map: Any = None, attrs: Any = None) -> Self: ...
     def __copy__(self) -> Self: ...
     def __deepcopy__(self, _memo: Any) -> Self: ...
@@ -506,69 +753,103 @@ class PrimFunc:
     def __repr__(self) -> str: ...
     def __str__(self) -> str: ...
     @property
-    def attrs(self) -> Attrs: ...
+    def attrs(self) -> Attrs:
+        """The attributes. The attribute `global_symbol` is the name of a function that is not
+        private."""
     @property
-    def is_private(self) -> bool: ...
+    def is_private(self) -> bool:
+        """Whether the function is visible only in its module."""
     @property
-    def body(self) -> Any: ...
+    def body(self) -> Any:
+        """The body: a statement of `pliant.tir.stmt`."""
     @property
-    def buffer_map(self) -> Any: ...
-    def with_body(self, new_body: Any) -> PrimFunc: ...
+    def buffer_map(self) -> Any:
+        """A dict from the handles of the tensor parameters to their buffers."""
+    def with_body(self, new_body: Any) -> PrimFunc:
+        """A function with another body. Raises `ValueError` if it would not be well-formed,
+        `TypeError` if an object in the body is not a statement, and `UnsupportedError` for
+        unsupported kinds of loops and blocks."""
     @property
-    def params(self) -> Any: ...
+    def params(self) -> Any:
+        """The parameters."""
     @property
-    def ret_type(self) -> None: ...
-    def same_as(self, other: Any) -> bool: ...
-    def script(self, show_meta: bool = False, name: str | None = None) -> str: ...
-    def show(self, style: str | None = None, black_format: bool | None = None) -> None: ...
-    def with_attr(self, attr_key_or_dict: Any, attr_value: Any = None) -> PrimFunc: ...
-    def with_attrs(self, attr_map: dict[str, Any]) -> PrimFunc: ...
-    def without_attr(self, attr_key: str) -> PrimFunc: ...
+    def ret_type(self) -> None:
+        """Always `None`, because loop functions return nothing."""
+    def same_as(self, other: Any) -> bool:
+        """Whether both are the same function object."""
+    def script(self, show_meta: bool = False, name: str | None = None) -> str:
+        """The function as script text. `name` is its name in the text, by default its own name.
+        `show_meta` has no effect, because loop functions contain no large constants."""
+    def show(self, style: str | None = None, black_format: bool | None = None) -> None:
+        """Prints the script, with colours on a terminal. The style `"none"` disables colours, and
+        `black_format` is ignored."""
+    def with_attr(self, attr_key_or_dict: Any, attr_value: Any = None) -> PrimFunc:
+        """A function with one more attribute, or with all attributes of a dict. A private function
+        that gets a `global_symbol` becomes public. Raises `TypeError` for a value that cannot be an
+        attribute."""
+    def with_attrs(self, attr_map: dict[str, Any]) -> PrimFunc:
+        """A function with all attributes of a dict added."""
+    def without_attr(self, attr_key: str) -> PrimFunc:
+        """A function without an attribute. Without `global_symbol`, the function is private."""
 
 class PrimFuncBody:
-    """The body of a loop function, with the mapping of its objects to the function."""
+    """The body of a loop function as Python objects, and the mapping from these objects to the
+    variables and buffers of the function."""
     @property
-    def body(self) -> Any: ...
+    def body(self) -> Any:
+        """The body: a statement of `pliant.tir.stmt`."""
     @property
-    def buffer_map(self) -> Any: ...
+    def buffer_map(self) -> Any:
+        """A dict from the handles of the tensor parameters to their buffers."""
     @property
-    def params(self) -> Any: ...
+    def params(self) -> Any:
+        """The parameters."""
 
 class ProducerLoad(PrimExpr):
-    """An element of a tensor."""
+    """The element of a buffer or tensor at some indices. Raises `IndexError` if the number of
+    indices is not the rank, and `UnsupportedError` for a `predicate`."""
     def __new__(cls, buffer: Any, indices: Any, predicate: Any = None, span: Any = None) -> Self: ...
 
 class Ramp(PrimExpr):
-    """The vector `base, base + stride, ...`."""
+    """The vector `base, base + stride, ...` with `lanes` elements. Raises `ValueError` for fewer
+    than two lanes."""
     def __new__(cls, base: Any, stride: Any, lanes: int) -> Self: ...
     @property
-    def base(self) -> PrimExpr: ...
+    def base(self) -> PrimExpr:
+        """The value of the first lane."""
     @property
-    def lanes(self) -> int: ...
+    def lanes(self) -> int:
+        """The number of lanes."""
     @property
-    def stride(self) -> PrimExpr: ...
+    def stride(self) -> PrimExpr:
+        """The difference between neighbouring lanes."""
 
 class Range:
-    """A range of integers with `extent` values from `min` on. `Range(end)` and `Range(begin, end)`
-    are as in Python."""
+    """A range of integers. `Range(end)` and `Range(begin, end)` contain the same integers as
+    Python's `range`."""
     def __new__(cls, begin: Any, end: Any = None) -> Self: ...
     def __repr__(self) -> str: ...
     @property
-    def extent(self) -> PrimExpr: ...
+    def extent(self) -> PrimExpr:
+        """The number of integers."""
     @staticmethod
-    def from_min_extent(min_value: Any, extent: Any) -> Range: ...
+    def from_min_extent(min_value: Any, extent: Any) -> Range:
+        """The range of `extent` integers that starts at `min_value`."""
     @property
-    def min(self) -> PrimExpr: ...
+    def min(self) -> PrimExpr:
+        """The first integer."""
 
 class Reduce(PrimExpr):
-    """A reduction. `te.sum`, `te.max` and `te.comm_reducer` create reductions."""
+    """A reduction over axes. `te.sum`, `te.max` and the reducers of `te.comm_reducer` create
+    reductions."""
 
 class Select(PrimExpr):
-    """A choice between two values, both of which are evaluated."""
+    """One of two values, depending on a condition. Both values are evaluated."""
     def __new__(cls, condition: Any, true_value: Any, false_value: Any, span: Any = None) -> Self: ...
 
 class ShapeTuple:
-    """A shape as a run-time value: an immutable sequence of ints."""
+    """A shape as a run-time value: an immutable sequence of ints. It is equal to tuples and lists
+    with the same dims."""
     def __new__(cls, shape: Any) -> Self: ...
     def __eq__(self, other: object, /) -> bool: ...
     def __ge__(self, value: Any, /) -> Any: ...
@@ -582,26 +863,32 @@ class ShapeTuple:
     def __ne__(self, other: object, /) -> bool: ...
     def __repr__(self) -> str: ...
     @property
-    def shape(self) -> tuple[int, ...]: ...
+    def shape(self) -> tuple[int, ...]:
+        """The dims as a tuple."""
 
 class Var(PrimExpr):
-    """A variable."""
+    """A variable. `dtype` is int64 by default, `"handle"` for an address, or an `ir.PrimType` or
+    `ir.PointerType`."""
     def __new__(cls, name: str = 'tindex', dtype: Any = None, span: Any = None) -> Self: ...
 
 class SizeVar(Var):
-    """A size: a non-negative variable."""
+    """A variable that is a size: its value is not negative."""
     def __new__(cls, name: str = 'size', dtype: Any = None, span: Any = None) -> Self: ...
 
 class StringImm(PrimExpr):
-    """A string. Only calls take it as an argument."""
+    """A string constant, as an argument of a call."""
     def __new__(cls, value: str, span: Any = None) -> Self: ...
 
 class Sub(PrimExpr):
-    """A difference."""
+    """The difference of two values."""
     def __new__(cls, a: Any, b: Any, span: Any = None) -> Self: ...
 
 class Tensor:
-    """A tensor of the loop level: a placeholder or a stage."""
+    """A tensor of a tensor expression: a placeholder, or an output of a stage.
+
+    `A[i, j]` and `A(i, j)` are elements. Arithmetic operators create elementwise stages with
+    broadcasting.
+    """
     def __add__(self, value: Any, /) -> Any: ...
     def __bool__(self) -> bool: ...
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
@@ -625,248 +912,350 @@ class Tensor:
     def __sub__(self, value: Any, /) -> Any: ...
     def __truediv__(self, value: Any, /) -> Any: ...
     @property
-    def dtype(self) -> str: ...
+    def dtype(self) -> str:
+        """The data type of the elements as a string."""
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """The name of the tensor."""
     @property
-    def ndim(self) -> int: ...
+    def ndim(self) -> int:
+        """The rank."""
     @property
-    def op(self) -> Operation: ...
+    def op(self) -> Operation:
+        """The operation that produces the tensor."""
     @property
-    def shape(self) -> tuple[PrimExpr, ...]: ...
+    def shape(self) -> tuple[PrimExpr, ...]:
+        """The dims."""
     @property
-    def value_index(self) -> int: ...
+    def value_index(self) -> int:
+        """The index of the tensor among the outputs of its operation."""
 
 class VMFunction:
-    """One function of a VM. Calling it runs the function."""
+    """One function of a VM. Calling it runs the function.
+
+    A run that takes longer than `timeout` seconds raises `TimeLimitError`.
+    """
     def __call__(self, *args: Any, timeout: float | None = None) -> Any: ...
     @property
     def __name__(self) -> str: ...
     def __repr__(self) -> str: ...
     @property
-    def params(self) -> list[str]: ...
+    def params(self) -> list[str]:
+        """The names of the parameters."""
 
 class Profile:
-    """The time of some runs of a function, by the functions that they called. ``print`` shows it as a table."""
+    """The time of some runs of a function, split by the functions that they called. `print` shows
+    it as a table."""
     def __repr__(self) -> str: ...
     def __str__(self) -> str: ...
     @property
-    def calls(self) -> list[dict[str, Any]]: ...
+    def calls(self) -> list[dict[str, Any]]:
+        """One dict for each called function, the slowest first. Its keys are `name`, `calls`
+        (number of calls in all runs), `seconds` (their time), `gflops` (10^9 floating-point
+        operations of library kernels per second, 0 for generated loops) and `gigabytes` (10^9 bytes
+        of the tensors passed to loop functions per second, 0 for other functions)."""
     @property
-    def runs(self) -> int: ...
+    def runs(self) -> int:
+        """The number of measured runs."""
     @property
-    def seconds(self) -> float: ...
-    def table(self, top: int | None = None) -> str: ...
+    def seconds(self) -> float:
+        """The time of all measured runs in seconds, including the overhead of profiling."""
+    def table(self, top: int | None = None) -> str:
+        """The profile as a table of the `top` slowest functions. `None` selects all functions."""
 
 class VirtualMachine:
-    """Runs the functions of an executable for inputs of any valid shape, from any thread."""
+    """Runs the functions of an executable with inputs of any valid shape, from any thread.
+    `vm[name]` raises `KeyError` if there is no such function."""
     max_depth: int
+    """The maximum depth of calls between the program's functions. A new value applies from the next
+    call. A value below 1 raises `ValueError`."""
     def __new__(cls, rt_mod: Executable, device: Any = None, memory_cfg: Any = None, profile: bool = False, functions: Any = None, max_depth: int | None = None) -> Self: ...
     def __contains__(self, key: Any, /) -> bool: ...
     def __getitem__(self, key: Any, /) -> Any: ...
     def __repr__(self) -> str: ...
-    def _time(self, func_name: str, args: Any, number: int, repeat: int, min_repeat_ms: float) -> list[float]: ...
-    def _time_stateful(self, func_name: str, number: int, repeat: int, min_repeat_ms: float) -> list[float]: ...
+    def _time(self, func_name: str, args: Any, number: int, repeat: int, min_repeat_ms: float) -> list[float]:
+        """Measures `func_name(*args)` `repeat` times. Each result is the mean duration of `number`
+        runs in seconds, or of more runs if these take less than `min_repeat_ms`."""
+    def _time_stateful(self, func_name: str, number: int, repeat: int, min_repeat_ms: float) -> list[float]:
+        """Like `_time`, with the arguments that `set_input` stored."""
     @property
-    def function_names(self) -> list[str]: ...
-    def get_function_arity(self, func_name: str) -> int: ...
-    def get_function_param_name(self, func_name: str, index: int) -> str: ...
-    def get_outputs(self, func_name: str) -> Any: ...
-    def invoke_closure(self, closure: PackedFunction, *args: Any, timeout: float | None = None) -> Any: ...
-    def invoke_stateful(self, func_name: str, *, timeout: float | None = None) -> None: ...
-    def profile(self, func_name: str, *args: Any, runs: int = 1, timeout: float | None = None) -> Profile: ...
-    def set_input(self, func_name: str, *args: Any, **kwargs: Any) -> None: ...
-    def set_instrument(self, instrument: Callable[..., Any] | None) -> None: ...
+    def function_names(self) -> list[str]:
+        """The names of the functions."""
+    def get_function_arity(self, func_name: str) -> int:
+        """The number of parameters of a function. Raises `KeyError` if there is no such
+        function."""
+    def get_function_param_name(self, func_name: str, index: int) -> str:
+        """The name of a parameter of a function. Raises `KeyError` if there is no such function,
+        and `IndexError` if it has no such parameter."""
+    def get_outputs(self, func_name: str) -> Any:
+        """The result of the last `invoke_stateful` of a function. Raises `VMError` if there is
+        none."""
+    def invoke_closure(self, closure: PackedFunction, *args: Any, timeout: float | None = None) -> Any:
+        """Calls a closure that a function of this VM returned. A run that takes longer than
+        `timeout` seconds raises `TimeLimitError`."""
+    def invoke_stateful(self, func_name: str, *, timeout: float | None = None) -> None:
+        """Calls a function with the arguments that `set_input` stored, and stores the result for
+        `get_outputs`.
+
+        A run that takes longer than `timeout` seconds raises `TimeLimitError`. Raises `VMError` if
+        no arguments are stored.
+        """
+    def profile(self, func_name: str, *args: Any, runs: int = 1, timeout: float | None = None) -> Profile:
+        """Measures which functions take the time of `func_name(*args)`. Calls it once to warm up
+        and `runs` times for the measurement.
+
+        `timeout` is the time limit of each run in seconds. The instrument of the VM is removed.
+        Raises `ValueError` if `runs` is 0.
+        """
+    def set_input(self, func_name: str, *args: Any, **kwargs: Any) -> None:
+        """Stores arguments, by position or by name, for `invoke_stateful`. Raises `KeyError` for an
+        unknown function, `TypeError` for an unknown or missing parameter, and `CallError` for a
+        wrong number of arguments."""
+    def set_instrument(self, instrument: Callable[..., Any] | None) -> None:
+        """Sets a function that is called before and after each call inside the program. `None`
+        removes it.
+
+        The function is called as `instrument(function, callee, before, result,
+        *args)`. `function` and `callee` are the names of the calling and the called function.
+        `before` is true before the call and false after it. `result` is `None` before the call, and
+        after a call of a bytecode function. If the function returns
+        `VMInstrumentReturnKind.SKIP_RUN` before a call, the call is skipped. An exception in the
+        function is reported by `sys.unraisablehook`, and the run continues.
+        """
 
 def array(arr: Any, device: Any = None, dtype: DTypeLike | None = None) -> NDArray:
-    """A new array with a copy of the elements of an array-like object."""
+    """Creates an array with a copy of the elements of an array-like object. `dtype` is by default
+    that of the object; Python floats become float32 and ints int64. `device` is ignored.
+
+    Raises `TypeError` for an object that is not array-like, and `DTypeError` for an unsupported
+    data type.
+    """
 
 def set_memory_limit(bytes: int | None) -> None:
-    """Sets the maximum number of bytes that Pliant may hold at a time. With ``None``, the limit
-    follows the memory of the machine."""
+    """Sets the maximum number of bytes that Pliant's tensors may take at a time. With `None`, the
+    limit follows the available memory."""
 
 def memory_state() -> tuple[int | None, int]:
-    """The memory limit that was set, and the number of bytes held now."""
+    """Returns the memory limit that was set, or `None`, and the number of bytes held now."""
 
 def build_info() -> dict[str, Any]:
-    """The version and the build configuration of this extension."""
+    """Returns the version and the build configuration of this extension: `version`, `profile`,
+    `target`, `backends` and `rust`."""
 
 def cli_main(argv: list[str]) -> int:
-    """Runs the command `pliant`. The first argument is the name of the program. Returns the exit
-    status."""
+    """Runs the command `pliant` and returns its exit status. The first argument is the name of the
+    program."""
 
 def compile_module(module: IRModule, kwargs: Any) -> Executable:
-    """Compiles a module."""
+    """Compiles a module. `kwargs` are the options of `pliant.compile` and the pass context.
+
+    Raises `CompileError` if the module does not compile, and `TypeError` or `ValueError` for an
+    invalid option.
+    """
 
 def cpu(dev_id: int = 0) -> Device:
-    """The CPU."""
+    """Returns the CPU. Raises `ValueError` for an index other than 0."""
 
 def device(dev: str, dev_id: int = 0) -> Device:
-    """The device with this name: `"cpu"`, `"llvm"` or `"cpu:0"`."""
+    """Returns the device with this name: `"cpu"`, `"llvm"`, `"c"` or `"cpu:0"`. Raises
+    `UnsupportedError` for other kinds of devices, and `ValueError` for an index other than 0."""
 
 def empty(shape: Any, dtype: DTypeLike | None = None, device: Any = None) -> NDArray:
-    """An array of zeros."""
+    """Creates an array of zeros. The default data type is float32. `device` is ignored."""
 
 def from_dlpack(obj: Any) -> NDArray:
-    """An array that shares the memory of a DLPack capsule or of an object with `__dlpack__` or the
-    buffer protocol."""
+    """Creates an array that shares the memory of a DLPack capsule, or of an object with
+    `__dlpack__` or the buffer protocol.
+
+    Raises `TypeError` for other objects, `ValueError` for a capsule that was already consumed, and
+    `DTypeError` or `UnsupportedError` for unsupported elements, devices and layouts.
+    """
 
 def has_reshape_pattern(func: PrimFunc) -> bool:
-    """Whether a loop function only reshapes its input."""
+    """Whether a loop function provably only reshapes its input."""
 
 def highlight_script(text: str) -> str:
-    """Script text with terminal colours."""
+    """Adds terminal colours to script text."""
 
 def import_onnx(source: str | bytes, keep_params: bool = False, shapes: dict[str, list[int | str]] | None = None, dtypes: dict[str, Any] | None = None, limits: dict[str, Any] | None = None, facts: dict[str, Any] | None = None) -> tuple[IRModule, dict[str, NDArray], list[str], list[str], tuple[str, list[str]]]:
-    """Imports an ONNX model. Returns the module, its parameters by name, the names of inputs and
-    outputs, and a report on shapes: the symbols, and warnings."""
+    """Imports an ONNX model from a path or from bytes. Returns the module, its parameters by name,
+    the names of the inputs, the names of the outputs, and a report on shapes: a text on the
+    symbols, and warnings.
+
+    `shapes` and `dtypes` override the dims and element types of inputs. `facts` declares dims and
+    divisors. `pliant.frontend.onnx.from_onnx` describes these arguments. Raises `CompileError` for
+    a file that violates ONNX's rules or exceeds a limit, and `UnsupportedError` for unsupported
+    features.
+    """
 
 def check_onnx(source: str | bytes, reduce: str | PathLike[str] | None = None, limits: dict[str, Any] | None = None, allow_specialization: bool = False) -> tuple[list[tuple[str, str, str, str | None, list[str]]], dict[str, int], str, list[PathLike[str]]]:
     """Checks an ONNX model. Returns its findings, its operators with their counts, the report as
-    text, and the paths of the reduced models."""
+    text, and the paths of the reduced models, which are written into the directory `reduce`. Raises
+    `CompileError` if the file is not an ONNX model or exceeds a limit."""
 
 def onnx_operators() -> list[tuple[str, str]]:
-    """The operators that can be imported, as domain and name."""
+    """Returns the domain and name of each operator that can be imported."""
 
 def interpret(module: IRModule, func: str, *args: Any) -> Any:
-    """Runs a function of a module in the reference interpreter. Registered packed functions can be
-    called."""
+    """Runs a function of a module in the reference interpreter. The function may call registered
+    packed functions. Raises `VMError` if the run fails."""
 
 def source_texts() -> tuple[int, int]:
-    """The number of stored texts, and their size in bytes."""
+    """Returns the number of source texts that are stored for error messages, and their size in
+    bytes."""
 
 def check_script(module: IRModule) -> None:
-    """Raises an error for violations of the IR's rules in a script, with their source lines."""
+    """Raises `ScriptError`, with source lines, if a parsed module violates the rules of the IR."""
 
 def parse_script(text: str, file: str = '<str>', first_line: int = 1, dedent: int = 0, names: dict[str, Any] | None = None, globals: dict[str, Any] | None = None, macros: list[Any] | None = None) -> Any:
-    """Parses a text and returns a module, the name and module of a rewriter, or a single function.
-    `first_line` and `dedent` locate the text in the user's file. `macros` are the macros that the
-    text may use."""
+    """Parses a text. Returns a module, a single function, or the name and module of a rewriter.
+
+    `first_line` and `dedent` locate the text in the user's file. `names` and `globals` are the
+    Python names that the text may use, and `macros` its macros. Raises `ScriptError` with the
+    source location.
+    """
 
 def registry_get(name: str) -> PackedFunction | None:
-    """The function registered under this name."""
+    """Returns the packed function that is registered under a name, or `None`."""
 
 def registry_names() -> list[str]:
-    """The names of all registered functions."""
+    """Returns the names of all registered packed functions."""
 
 def registry_register(name: str, func: Any, replace: bool = False) -> None:
-    """Registers a Python function under a name, by which programs can call it."""
+    """Registers a Python function under a name, by which programs can call it. Raises `ValueError`
+    if the name is taken, unless `replace` is set."""
 
 def registry_remove(name: str) -> bool:
-    """Removes a function from the registry. Returns whether it was registered."""
+    """Removes a packed function from the registry. Returns whether it was registered."""
 
 def structural_difference(lhs: Any, rhs: Any) -> str | None:
-    """The first difference between two modules or functions other than names, or `None` if there is
-    none."""
+    """Describes the first difference between two modules or functions other than names. Returns
+    `None` if there is none."""
 
 def structural_hash(node: Any) -> int:
-    """A hash that is equal for structurally equal modules and functions."""
+    """Computes a hash that is equal for structurally equal modules and functions."""
 
 def has_te(op: Any) -> bool:
     """Whether an operator can be applied to tensors of `te`."""
 
 def te_checked(tensor: Tensor, shape: Any, check: Any, failed: str, message: str) -> Tensor:
-    """The stage with a run-time check. For all indices of `shape`, `check(*idx)` returns a
+    """Adds a run-time check to a stage. For all indices within `shape`, `check(*idx)` returns a
     condition that must hold, followed by the integers to show in the message. `failed` is the kind
     of error: `shape` or `index`."""
 
 def te_compute(shape: Any, fcompute: Callable[..., Any], name: str = 'compute', varargs_names: list[str] | None = None) -> Any:
-    """A tensor of the given shape whose element at `idx` is `fcompute(*idx)`. If `fcompute` returns
-    several values, the result is a list of tensors."""
+    """Creates a tensor whose element at `idx` is `fcompute(*idx)`. If `fcompute` returns several
+    values, the result is a list of tensors. Raises `ValueError` if `fcompute` takes another number
+    of indices than the shape has dims."""
 
 def te_create_prim_func(args: Any) -> PrimFunc:
-    """The loop function that computes the stages among `args` from the placeholders among them."""
+    """Creates the loop function that computes the stages among `args` from the placeholders among
+    them. Raises `CompileError` if the arguments do not determine it."""
 
 def te_extern(name: str, outs: list[Tensor], body: Any) -> list[Tensor]:
-    """The outputs of a stage that consists of a statement of `pliant.tir.stmt`, which stores to the
-    placeholders `outs`."""
+    """Creates a stage that consists of a statement of `pliant.tir.stmt`. The statement stores to
+    the placeholders `outs`. Returns the outputs of the stage."""
 
 def te_extern_primfunc(inputs: list[Tensor], func: PrimFunc) -> list[Tensor]:
-    """The outputs of a loop function applied to tensors. Its first buffers are the inputs, and the
-    others are the outputs."""
+    """Applies a loop function to tensors and returns its outputs. Its first buffers are the inputs,
+    and the others are the outputs.
+
+    Raises `ValueError` if no buffer is left for an output, and `TypeError` if an input has another
+    rank or data type than its buffer.
+    """
 
 def te_operator(op: Any, *args: Any, **kwargs: Any) -> Any:
-    """The tensors that an operator computes from tensors, numbers and shapes."""
+    """Applies an operator to tensors, numbers and shapes. Returns a tensor, or a list of tensors if
+    the operator returns a tuple."""
 
 def te_placeholder(shape: Any, dtype: DTypeLike | None = None, name: str = 'placeholder') -> Tensor:
-    """A tensor that the caller passes."""
+    """Creates a placeholder for a tensor that the caller passes. The default data type is
+    float32."""
 
 def te_reduce(name: str, expr: Any, axis: Any, cond: Any = None, init: Any = None) -> PrimExpr:
-    """A reduction by name: `sum`, `prod`, `max` or `min`. With `cond`, only elements for which it
-    holds are reduced."""
+    """Creates a reduction by name: `sum`, `prod`, `max` or `min`. With `cond`, only elements for
+    which it holds are reduced. `init` is the initial value."""
 
 def te_reduce_axis(dom: Any, name: str = 'rv') -> IterVar:
-    """An axis of a reduction."""
+    """Creates an axis of a reduction over a `Range` or a pair `(begin, end)`."""
 
 def te_reduce_several(combine: Any, identity: Any, exprs: Any, axis: Any, cond: Any = None, init: Any = None) -> TupleReduction:
-    """A reduction of several values, given by a function of two groups of values, the neutral
-    group, the values and the axes."""
+    """Creates a reduction of several values. `combine(x, y)` combines two tuples of values, and
+    `identity` is the neutral tuple."""
 
 def te_reduce_with(combine: Any, identity: Any, expr: Any, axis: Any, cond: Any = None, init: Any = None) -> PrimExpr:
-    """A reduction given by a function of two values and its neutral value."""
+    """Creates a reduction. `combine(x, y)` combines two values, and `identity` is the neutral
+    value."""
 
 def te_scan(name: str, init: list[Tensor], update: list[Tensor], state: list[Tensor]) -> list[Tensor]:
-    """The states of a scan after all steps."""
+    """Creates a scan and returns its states after all steps. Raises `CompileError` if the shapes or
+    data types do not match."""
 
 def tir_binary(name: str, a: PrimExprLike, b: PrimExprLike) -> PrimExpr:
-    """A binary operator by name (`add`, `floordiv`, `min`, `eq`, ...)."""
+    """Applies a binary operator by name (`add`, `floordiv`, `min`, `eq`, ...). Raises `ValueError`
+    for an unknown name, and `ZeroDivisionError` for a division by the integer constant 0."""
 
 def tir_call(name: str, *args: Any) -> PrimExpr:
-    """An intrinsic by name (`exp`, `sqrt`, `if_then_else`, ...)."""
+    """Calls an intrinsic by name (`exp`, `sqrt`, `if_then_else`, ...). Raises `ValueError` for an
+    unknown name, and `TypeError` for a wrong number of arguments."""
 
 def tir_call_extern(packed: bool, dtype: DTypeLike, name: str, *args: Any) -> PrimExpr:
-    """A call of a linked symbol, or of a registered packed function if `packed` is set."""
+    """Calls a linked symbol, or a registered packed function if `packed` is set. A buffer is passed
+    as its address."""
 
 def tir_call_typed(name: str, dtype: DTypeLike, arg: Any) -> PrimExpr:
-    """An intrinsic whose result type is explicit in the call."""
+    """Calls an intrinsic whose result type is stated in the call."""
 
 def tir_ceildiv(a: PrimExprLike, b: PrimExprLike) -> PrimExpr:
-    """`ceil(a / b)`. `b` must be constant or positive."""
+    """Computes `ceil(a / b)`. `b` must be constant or positive. Raises `ZeroDivisionError` for the
+    constant 0."""
 
 def tir_const(value: Any, dtype: DTypeLike | None = None) -> PrimExpr:
-    """A constant of a data type."""
+    """Creates a constant, or converts an expression if `dtype` is given. Raises `ValueError` if the
+    data type cannot represent an integer."""
 
 def tir_free_vars(expr: Any) -> list[PrimExpr]:
-    """The variables of an expression, in order of appearance."""
+    """Returns the variables of an expression, in order of appearance."""
 
 def tir_let(var: Any, value: Any, body: Any) -> PrimExpr:
-    """The body of a `Let` with the variable replaced by its value.
+    """Replaces a variable in `body` by its value.
 
-    Raises an error if the value calls a packed or extern function, because each use of the variable
-    would repeat the call.
+    Raises `UnsupportedError` if the value calls a packed or extern function, because each use of
+    the variable would repeat the call.
     """
 
 def tir_limit(dtype: DTypeLike, max: bool) -> PrimExpr:
-    """The largest value of a data type if `max` is set, otherwise the smallest one. For floats, the
-    value is finite."""
+    """Returns the largest value of a data type if `max` is set, otherwise the smallest one. For
+    floats, the value is finite."""
 
 def tir_not(a: PrimExprLike) -> PrimExpr:
-    """Logical negation."""
+    """Negates a condition."""
 
 def tir_select(cond: Any, a: PrimExprLike, b: PrimExprLike) -> PrimExpr:
-    """A choice between two values, both of which are evaluated."""
+    """Selects one of two values, both of which are evaluated."""
 
 def tir_substitute(expr: Any, pairs: list[tuple[PrimExpr, Any]]) -> PrimExpr:
-    """The expression with variables replaced. `pairs` are pairs of a variable and its
-    replacement."""
+    """Replaces variables in an expression. `pairs` are pairs of a variable and its replacement.
+    Raises `TypeError` if a key is not a variable."""
 
 def verify_module(module: IRModule) -> list[str]:
-    """The violations of the IR's rules in a module, one line each. Empty for a well-formed
-    module."""
+    """Returns the violations of the IR's rules in a module, one line each. The list is empty for a
+    well-formed module."""
 
 def recursive_groups(module: IRModule) -> list[list[str]]:
-    """The groups of graph functions that are mutually recursive, by name."""
+    """Returns the groups of graph functions that call each other recursively, by name."""
 
 def verify_function(func: Any) -> list[str]:
-    """The violations of the IR's rules in a function, one line each. Names of other functions in
-    the module are not checked."""
+    """Returns the violations of the IR's rules in a function, one line each. Names of other
+    functions of the module are not checked."""
 
 def tir_operands(expr: PrimExpr) -> list[PrimExpr]:
-    """The direct operands of a scalar expression."""
+    """Returns the direct operands of a scalar expression."""
 
 def tir_renew_defs(func: PrimFunc) -> PrimFunc:
-    """A copy of the function whose parameters, buffers and variables are not shared with other
+    """Copies a loop function. The copy shares no parameters, buffers and variables with other
     functions."""
 
 def tir_with_operands(expr: PrimExpr, operands: Sequence[PrimExpr]) -> PrimExpr:
-    """The same scalar expression with other operands."""
+    """Creates the same scalar expression with other operands. Raises `ValueError` for a wrong
+    number of operands."""
