@@ -4,9 +4,8 @@
 >>> model = pliant.compile(module)      # once, with symbolic shapes
 >>> model(x)                            # at any shape
 
-The names follow Apache TVM: ``pliant.script`` (``I``, ``R``, ``T``), ``pliant.relax``,
-``pliant.te``, ``pliant.tir``, ``pliant.arith``, ``pliant.runtime``. A submodule is imported on
-first use.
+Names follow Apache TVM: ``pliant.script`` (``I``, ``R``, ``T``), ``pliant.relax``, ``pliant.te``,
+``pliant.tir``, ``pliant.arith``, ``pliant.runtime``. Submodules are imported on first use.
 """
 
 from __future__ import annotations

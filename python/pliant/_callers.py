@@ -1,4 +1,4 @@
-"""Adds graph functions that call loop functions, to modules that contain only loop functions."""
+"""Adds graph functions that call loop functions to modules that contain only loop functions."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _relax = _core.relax
 
 
 def with_callers(mod: IRModule) -> IRModule:
-    """Adds callers to a module that contains only loop functions. For each loop function, it adds a
-    graph function of the same name that calls the loop function with the tensors of the caller,
-    including its outputs. Any other module is returned unchanged."""
+    """Adds callers to a module that contains only loop functions, and returns it. The caller of a
+    public loop function has its name and parameters, including the outputs, and passes them on. Any
+    other module is returned unchanged."""
     functions = mod.functions_items()
     if not functions or any(isinstance(func, _relax.Function) for _, func in functions):
         return mod

@@ -1,4 +1,4 @@
-"""The console script ``pliant``: the Rust command line as an entry point of the wheel."""
+"""The console script ``pliant``: the entry point of the wheel, which runs the Rust command line."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def main() -> int:
 
     # Python's handler only records Ctrl-C and would never run, because control stays in Rust.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    # The reference runtimes to compare a model with run in this Python interpreter.
+    # The command line starts this interpreter to run the runtimes that it compares a model with.
     os.environ.setdefault("PLIANT_PYTHON", sys.executable)
     return _core.cli_main(sys.argv)
 

@@ -1,4 +1,4 @@
-"""The simple interface: compile a module once, and call the model with inputs of any valid
+"""The simple interface: compile a module once, then call the model with inputs of any valid
 shape."""
 
 from __future__ import annotations
@@ -19,13 +19,17 @@ __all__ = ["Model", "build", "compile", "load"]
 
 
 class OnnxModel(Protocol):
-    """An ``onnx.ModelProto``."""
+    """The protocol of an ``onnx.ModelProto``."""
 
-    def SerializeToString(self) -> bytes: ...  # noqa: N802
+    def SerializeToString(self) -> bytes:  # noqa: N802
+        """Returns the model as bytes."""
 
 
 def as_module(mod: IRModule | Function | PrimFunc) -> IRModule:
-    """Converts an argument to a module. A single function becomes a module with one function."""
+    """Converts an argument to a module. A single function becomes a module with one function.
+
+    Raises ``TypeError`` for other objects.
+    """
     if isinstance(mod, IRModule):
         return mod
     if isinstance(mod, _core.relax.Function | PrimFunc):
@@ -38,29 +42,39 @@ def compile(
     target: str | Target | None = None,
     **options: Any,
 ) -> Model:
-    """Compiles a module, a function, a script file (``.py``) or an ONNX model (``.onnx``, its
-    bytes, or a ``ModelProto``) to a model, which can be called with inputs of any valid shape.
-    ``model(x, timeout=0.5)`` stops a run that takes longer than 0.5 seconds with a
-    ``TimeLimitError``.
+    """Compiles a program to a model, which can be called with inputs of any valid shape.
 
-    Options:
+    ``mod`` is a module, a function, the path of a script (``.py``) or of an ONNX model (``.onnx``),
+    the bytes of an ONNX model, or a ``ModelProto``. A public loop function of a module without
+    graph functions takes all its tensors as arguments, including outputs. ``target`` is
+    ``"cranelift"`` or one of TVM's names for the CPU. ``model(x, timeout=0.5)`` stops a run that
+    takes longer than 0.5 seconds with a ``TimeLimitError``.
 
-    - ``threads``, ``opt_level``, ``pipeline``, ``disabled_passes``, ``required_passes``,
-      ``verify``, ``dump_dir``, ``config``, ``instruments`` and ``exec_mode``.
+    Options, which override those of the current ``PassContext`` or are added to its lists:
+
+    - ``opt_level``: the optimisation level, 2 by default.
+    - ``pipeline``: the graph passes: a name, a pass or a list of passes.
+    - ``disabled_passes``, ``required_passes``: passes to skip, and passes to run at any level.
+    - ``config``: settings of single passes. ``{"winograd": "4x4"}`` uses larger tiles for 3 x 3
+      convolutions, which is faster but has about twenty times the rounding error.
+      ``{"winograd": "off"}`` disables the Winograd algorithm.
+    - ``instruments``: objects that observe the passes.
+    - ``verify``: whether to verify the module after every pass. ``dump_dir``: the directory to
+      which every stage is written.
+    - ``exec_mode``: ``"bytecode"`` (default), or ``"compiled"`` to compile graph functions to
+      machine code.
+    - ``threads``: the number of threads that compile and that run parallel loops.
     - ``kernels``: ``"off"`` replaces the library kernels by generated loops.
     - ``precision``: ``"bf16"`` rounds constant right operands of float32 matrix products to
-      bfloat16, which halves their size. On machines with tile registers, left operands with at
-      least five rows are rounded too. Sums stay float32. This option requires the library kernels.
+      bfloat16, which halves their size. On CPUs with tile registers, left operands with at least
+      five rows are rounded too. Sums stay float32. This option requires the library kernels.
     - ``seconds``: the time limit of the compilation.
-    - ``config={"winograd": "4x4"}`` uses larger tiles for 3 x 3 convolutions, which is faster but
-      has about twenty times the rounding error. ``"off"`` disables the Winograd algorithm.
+    - For ONNX models: ``dynamic_shapes``, ``divisible``, ``allow_specialization`` and ``limits``,
+      as for :func:`pliant.frontend.onnx.from_onnx`.
 
-    These options are added to the current ``PassContext``. ONNX models also accept
-    ``dynamic_shapes``, ``divisible``, ``allow_specialization`` and ``limits`` (see
-    :func:`pliant.frontend.onnx.from_onnx`).
-
-    A loop function that no graph function calls takes all its tensors as arguments, including
-    outputs.
+    Raises ``CompileError`` if the program does not compile or exceeds the time limit,
+    ``UnsupportedError`` for unsupported features and kinds of files, ``ScriptError`` for an invalid
+    script, and ``TypeError``, ``ValueError`` or ``CompileError`` for an invalid option.
     """
     program: Any = mod
     shapes: str | None = None
@@ -82,8 +96,9 @@ def compile(
 def build(
     mod: IRModule | Function | PrimFunc, target: str | Target | None = None, name: str | None = None, **options: Any
 ) -> Model:
-    """TVM's name for :func:`compile`, mostly used for loop functions: ``build(mod)["main"](a, b,
-    out)``. If ``mod`` is a single function, ``name`` is its name."""
+    """Compiles a program under TVM's name for :func:`compile`, mostly used for loop functions:
+    ``build(mod)["main"](a, b, out)``. If ``mod`` is a single function, ``name`` becomes its name.
+    ``target_host`` is ignored."""
     options.pop("target_host", None)
     if name is not None and not isinstance(mod, IRModule):
         mod = mod.with_attr("global_symbol", name)
@@ -93,7 +108,7 @@ def build(
 def compile_module(
     mod: IRModule | Function | PrimFunc, target: str | Target | None, options: dict[str, Any]
 ) -> _core.Executable:
-    """Compiles under the current pass context."""
+    """Compiles a module or function under the current pass context."""
     from pliant.relax.pipeline import as_pipeline
     from pliant.transform._context import compiling
 
@@ -125,5 +140,9 @@ def _read(path: str) -> Any:
 
 
 def load(path: str | os.PathLike[str]) -> Model:
-    """Loads a model from a file that ``Model.save`` or ``export_library`` wrote."""
+    """Loads a model from a file that ``Model.save`` or ``export_library`` wrote.
+
+    Raises ``OSError`` if the file cannot be read, and ``ExecutableError`` if it is damaged, invalid
+    or written by another version.
+    """
     return Model(_core.Executable.load(os.fspath(path)))

@@ -10,7 +10,8 @@ from pliant import _core
 
 
 def show(text: str, style: str | None = None, file: TextIO | None = None) -> None:
-    """Prints a script. The output has colours if it is a terminal and ``NO_COLOR`` is not set."""
+    """Prints a script. Colours are used if the output is a terminal, ``NO_COLOR`` is not set and
+    ``style`` is not ``"none"``."""
     out = file or sys.stdout
     colour = style != "none" and "NO_COLOR" not in os.environ and out.isatty()
     print(_core.highlight_script(text) if colour else text, file=out)

@@ -37,21 +37,22 @@ class ScriptError(PliantError, SyntaxError):
 
 
 class CompileError(PliantError):
-    """A module does not compile, or the operands of an operator cannot be valid."""
+    """A module does not compile, a call of an operator has invalid operands, or a model file is
+    invalid."""
 
 
 class UnsupportedError(PliantError, NotImplementedError):
-    """Pliant does not support a feature. The message names the feature."""
+    """Pliant does not support a feature, which the message names."""
 
 
 class VMError(PliantError, RuntimeError):
-    """A run-time error."""
+    """A run failed. The subclasses are more specific."""
 
 
 class TimeLimitError(VMError, TimeoutError):
     """A run exceeded the ``timeout`` of its call and was stopped. The message names the function
-    and the limit in seconds. If known, it also names the source lines or nodes that were running.
-    Ctrl-C raises ``KeyboardInterrupt`` instead."""
+    and the limit in seconds and, if known, the source lines or nodes that were running. Ctrl-C
+    raises ``KeyboardInterrupt`` instead."""
 
 
 class AssertionFailed(VMError, AssertionError):
@@ -59,7 +60,7 @@ class AssertionFailed(VMError, AssertionError):
 
 
 class DivisionError(VMError, ZeroDivisionError):
-    """A program divides an integer by zero."""
+    """A program divided an integer by zero."""
 
 
 class CallError(PliantError, TypeError):
@@ -77,7 +78,7 @@ class ShapeError(PliantError, ValueError):
 
 
 class BoundsError(ShapeError, IndexError):
-    """A program accesses an index that is out of bounds."""
+    """A program accessed an index that is out of bounds."""
 
 
 class DTypeError(PliantError, TypeError):
@@ -85,7 +86,7 @@ class DTypeError(PliantError, TypeError):
 
 
 class InternalError(PliantError):
-    """A bug in Pliant."""
+    """A bug in Pliant. Please report it."""
 
 
 TVMError = PliantError

@@ -1,4 +1,4 @@
-"""Arrays, under the module name of older TVM versions."""
+"""Arrays, under the module name of older versions of TVM."""
 
 from __future__ import annotations
 

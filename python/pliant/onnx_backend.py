@@ -1,5 +1,5 @@
-"""Pliant as a backend of the package ``onnx``. It implements ``onnx.backend.base.Backend`` for the
-test suite of ``onnx`` and for tools that use backends.
+"""Pliant as a backend of the package ``onnx``. This module implements ``onnx.backend.base.Backend``
+for the test suite of ``onnx`` and for tools that use backends.
 
 >>> import pliant.onnx_backend as backend
 >>> backend.prepare(onnx.load("model.onnx")).run([x])
@@ -27,16 +27,20 @@ _TEST_OPTIONS = ("rtol", "atol")
 
 
 class PliantBackendRep(BackendRep):
-    """A compiled model that takes and returns arrays."""
+    """A compiled model that takes and returns NumPy arrays."""
 
     def __init__(self, model: Model, graph: onnx.GraphProto) -> None:
         self.model = model
         self._outputs = list(graph.output)
 
     def run(self, inputs: Any, *, timeout: float | None = None, **kwargs: Any) -> tuple[Any, ...]:
-        """Runs the model on a sequence of inputs in order, or on a mapping of inputs by name. ONNX
-        sequences are lists of arrays, and an absent optional value is ``None``. ``timeout`` is the
-        time limit of the run in seconds; a run that exceeds it raises ``TimeLimitError``."""
+        """Runs the model and returns a tuple of outputs. ``inputs`` is a sequence in the order of
+        the model's inputs, or a mapping by name. ONNX sequences are lists of arrays, and an absent
+        optional value is ``None``.
+
+        A run that takes longer than ``timeout`` seconds raises ``TimeLimitError``. Raises
+        ``TypeError`` for other options, and ``ValueError`` for too many, missing or unknown inputs.
+        """
         if kwargs:
             raise TypeError(f"run takes no option other than timeout, got {', '.join(kwargs)}")
         names = self.model.input_names
@@ -56,7 +60,7 @@ class PliantBackend(Backend):
 
     @classmethod
     def is_compatible(cls, model: onnx.ModelProto, device: str = "CPU", **kwargs: Any) -> bool:
-        """Whether the whole model can be imported."""
+        """Whether the device is the CPU and the whole model can be imported."""
         from pliant.error import CompileError, UnsupportedError
         from pliant.frontend.onnx import from_onnx
 
@@ -72,9 +76,12 @@ class PliantBackend(Backend):
 
     @classmethod
     def prepare(cls, model: onnx.ModelProto, device: str = "CPU", **kwargs: Any) -> PliantBackendRep:
-        """Compiles the model. ``kwargs`` are options of ``pliant.compile``. Tools that use backends
-        run a model at its own sizes, so symbols may be replaced by fixed sizes unless
-        ``allow_specialization`` is set to ``False``."""
+        """Compiles a model. ``kwargs`` are options of ``pliant.compile``.
+
+        Tools that use backends run a model at its own sizes. Therefore symbols may be replaced by
+        fixed sizes unless ``allow_specialization`` is ``False``. Raises ``ValueError`` for a device
+        other than the CPU, and the errors of ``pliant.compile``.
+        """
         if not cls.supports_device(device):
             raise ValueError(f"the device '{device}' is not supported; Pliant runs on 'CPU'")
         options = {k: v for k, v in kwargs.items() if k not in _TEST_OPTIONS}
@@ -88,8 +95,11 @@ class PliantBackend(Backend):
     def run_node(
         cls, node: onnx.NodeProto, inputs: Any, device: str = "CPU", outputs_info: Any = None, **kwargs: Any
     ) -> tuple[Any, ...]:
-        """Runs a single node. ``opset_version`` is the version of the operator set; the default is
-        the newest version."""
+        """Runs a single node and returns a tuple of outputs. ``opset_version`` is the version of
+        the operator set, by default the newest one that defines the operator.
+
+        Raises ``ValueError`` for a wrong number of inputs.
+        """
         version = kwargs.pop("opset_version", None)
         names = [n for n in node.input if n]
         given = list(inputs) if isinstance(inputs, Sequence) else [inputs]
@@ -113,7 +123,8 @@ class PliantBackend(Backend):
 
 
 def _newest_version(node: onnx.NodeProto) -> int:
-    """The newest version of the operator set that contains the node's operator."""
+    """The version of the operator set that contains the latest definition of the node's operator,
+    or 1 for an unknown operator."""
     if onnx.defs.has(node.op_type, node.domain):
         version: int = onnx.defs.get_schema(node.op_type, domain=node.domain).since_version
         return version
@@ -121,9 +132,9 @@ def _newest_version(node: onnx.NodeProto) -> int:
 
 
 def _to_input(value: Any) -> Any:
-    """Converts an input to a value that the runtime accepts. Integers of less than 8 bits become
-    int8 or uint8, and floats of at most 8 bits become uint8 with the same bits. In NumPy, these
-    types come from ``ml_dtypes``."""
+    """Converts an input to a value that the runtime accepts. Integers of fewer than 8 bits become
+    int8 or uint8, and floats of at most 8 bits become uint8 with the same bits. In NumPy, the
+    package ``ml_dtypes`` provides these types."""
     if value is None:
         return None
     if isinstance(value, list | tuple):

@@ -26,12 +26,16 @@ def register_func(func_name: str, f: F, override: bool = False) -> F: ...
 @overload
 def register_func(func_name: F, f: None = None, override: bool = False) -> F: ...
 def register_func(func_name: Any, f: Any = None, override: bool = False) -> Any:
-    """Registers a function under a name, by which programs can call it. Also works as a decorator.
+    """Registers a function under a name, by which programs can call it. Also works as a decorator,
+    with or without a name.
 
-    Programs call the function with run-time values (tensors as ``NDArray``). Arrays that it returns
-    are shared and not copied. A function in destination-passing style writes into its last argument
-    and returns nothing. Names of the form ``relax.ext.backend`` are reserved for code generators of
-    backends: see ``relax.backend.register_codegen``.
+    Programs call the function with run-time values (tensors as ``NDArray``). Arrays that the
+    function returns are shared and not copied. A function in destination-passing style writes into
+    its last argument and returns nothing. Names of the form ``relax.ext.backend`` are reserved for
+    code generators of backends: see ``relax.backend.register_codegen``.
+
+    Raises ``TypeError`` if ``f`` is not callable, and ``ValueError`` if the name is taken, unless
+    ``override`` is set.
     """
     if callable(func_name):
         return register_func(func_name.__name__, func_name, override)
@@ -53,9 +57,9 @@ register_global_func = register_func
 
 
 def get_global_func(name: str, allow_missing: bool = False) -> PackedFunction | None:
-    """The function registered under a name.
+    """Returns the function that is registered under a name.
 
-    Raises ``ValueError`` if there is none, unless ``allow_missing`` is set; then returns ``None``.
+    Raises ``ValueError`` if there is none. With ``allow_missing``, returns ``None`` instead.
     """
     func = _core.registry_get(name)
     if func is None and not allow_missing:
@@ -73,5 +77,5 @@ def remove_global_func(name: str) -> None:
 
 
 def list_global_func_names() -> list[str]:
-    """The names of all registered functions."""
+    """Returns the names of all registered functions."""
     return _core.registry_names()

@@ -10,9 +10,9 @@ _KINDS = {"llvm": "cranelift", "c": "cranelift", "cpu": "cranelift", "cranelift"
 
 
 class Target:
-    """A target, given by its name: ``"cranelift"``, ``"llvm"``, ``"c"`` or ``"cpu"``. All names mean
-    the CPU and the code generator Cranelift; ``"llvm"`` and ``"c"`` are accepted for compatibility
-    with TVM. Options after the name are ignored.
+    """A target, given by its name: ``"cranelift"``, ``"llvm"``, ``"c"`` or ``"cpu"``. All names
+    mean the CPU and the code generator Cranelift; TVM's names are accepted for compatibility.
+    Options after the name and ``host`` are ignored.
 
     Raises ``UnsupportedError`` for other names.
     """

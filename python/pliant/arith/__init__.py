@@ -5,9 +5,9 @@
 >>> ana.can_prove((n * 4) // 4 == n)
 True
 
-A variable may have any integer value unless it is a ``SizeVar`` (not negative), is bound to a
-range, or is constrained by a ``constraint_scope``. "Not proved" does not mean "false": every proof
-is correct, but not every true fact can be proved.
+A variable may have any integer value unless it is a ``SizeVar`` (not negative), is bound to a range
+or expression, or is constrained by a ``constraint_scope``. "Not proved" does not mean "false":
+every proof is correct, but not every true fact can be proved.
 """
 
 from __future__ import annotations

@@ -30,9 +30,12 @@ Source = str | os.PathLike[str] | bytes | bytearray | memoryview
 
 @dataclass(frozen=True)
 class Limits:
-    """The resource limits of an import. A file that exceeds a limit is rejected. The defaults
-    accept every model that fits in memory. A service that accepts untrusted files should set
-    lower limits."""
+    """The resource limits of an import. A file that exceeds a limit is rejected with
+    ``CompileError``. The defaults accept every model that fits in memory. A service that accepts
+    untrusted files should set lower limits.
+
+    Raises ``TypeError`` for a limit that is not a number, and ``ValueError`` for a negative one.
+    """
 
     file_bytes: int | None = None
     """The maximum size of the model file in bytes, without external data."""
@@ -47,8 +50,8 @@ class Limits:
     depth: int | None = None
     """The maximum nesting depth of graphs and functions."""
     seconds: float | None = None
-    """The time limit of the import in seconds. In ``pliant.compile``, the following compilation is
-    included. The limit is checked between nodes, passes and functions."""
+    """The time limit of the import in seconds, checked between nodes. In ``pliant.compile``, the
+    limit includes the compilation and is also checked between passes and functions."""
 
     def __post_init__(self) -> None:
         for name, value in self.given().items():
@@ -58,7 +61,7 @@ class Limits:
                 raise ValueError(f"Limits: {name} must be from 0 to 2**63 - 1, got {value}")
 
     def given(self) -> dict[str, Any]:
-        """The limits that are set."""
+        """The limits that are set, by name."""
         return {name: value for name, value in asdict(self).items() if value is not None}
 
 
@@ -79,21 +82,25 @@ def from_onnx(
 
     Named dims become symbols, and none is replaced by a fixed size. ``shape_dict`` overrides the
     declared dims of inputs with numbers, names of symbols, or ``None`` for a symbol without a name.
-    ``dtype_dict`` gives the element types in which inputs are passed, one for all inputs or by
-    name. Inputs are converted to the types that the file declares. With ``keep_params_in_input``,
-    the initializers become parameters after the inputs, and ``detach_params`` returns them;
-    otherwise they are constants. ``limits`` should be set for untrusted files.
+    ``dtype_dict`` states the element types in which inputs are passed: one type for all inputs, or
+    types by name. The model converts inputs to the types that the file declares. With
+    ``keep_params_in_input``, the initializers become parameters after the inputs, and
+    ``detach_params`` returns them; otherwise they are constants. ``sanitize_input_names`` is
+    ignored, because names are always made valid.
 
     ``dynamic_shapes`` declares individual dims: ``{"x": {0: "batch", 1: ("seq", 1, 4096)}}``, or a
     list with an entry for each dim. An entry is a name, a name with a range, a size, a
     ``torch.export.Dim`` object, or ``None`` for the dim in the file. ``divisible`` maps symbols to
-    numbers that divide them. Ranges and divisors are checked when the model runs. If the model
-    requires a fixed size for a declared symbol, the import fails with the node, the path of the
-    symbol and the origin of the size. With ``allow_specialization=True``, this is only a warning.
-    Names of dims in the file (``dim_param``) also declare symbols.
+    numbers that divide them. Ranges and divisors are checked when the model runs.
 
-    Raises ``CompileError`` for a file that violates ONNX's rules and ``UnsupportedError`` for
-    unsupported features, with all affected nodes.
+    If the model requires a fixed size for a declared symbol, the import fails. The message names
+    the node, the path of the symbol and the origin of the size. With ``allow_specialization=True``,
+    this is only a warning. Names of dims in the file (``dim_param``) also declare symbols.
+
+    Raises ``CompileError`` for a file that violates ONNX's rules or exceeds a limit, and for
+    unknown names of inputs and symbols. Raises ``UnsupportedError`` for unsupported features, with
+    all affected nodes. Raises ``TypeError`` or ``ValueError`` for other invalid arguments, such as
+    any ``opset``.
     """
     if opset is not None:
         raise TypeError("opset is not supported: the model declares the operator set that it uses")
@@ -187,7 +194,11 @@ _MAX_SIZE = 2**63 - 1
 
 
 def declared_dims(name: str, dims: Any) -> list[tuple[int, str | None, int | None, int | None]]:
-    """The axis, symbol, minimum and maximum size of each declared dim."""
+    """Converts the declared dims of an input, from ``dynamic_shapes``, to tuples of axis, symbol,
+    minimum and maximum size.
+
+    Raises ``TypeError`` or ``ValueError`` for an invalid entry.
+    """
     if dims is not None and not isinstance(dims, Mapping | list | tuple):
         raise TypeError(f"dynamic_shapes of '{name}': expected a dict by axis or a list of dims, got {dims!r}")
     entries = dims.items() if isinstance(dims, Mapping) else enumerate(dims or ())
@@ -281,14 +292,14 @@ class Finding:
     message: str
     """The problem."""
     help: str | None
-    """A change that would solve the problem."""
+    """A change that would solve the problem, if one is known."""
     nodes: list[str]
     """The nodes, as ``op_type 'name'``."""
 
 
 @dataclass(frozen=True)
 class Report:
-    """The result of :func:`check`. As text, it is the output of ``pliant check``."""
+    """The result of :func:`check`. ``str(report)`` is the output of ``pliant check``."""
 
     findings: list[Finding]
     """The problems that prevent compilation. Empty if there are none."""
@@ -323,20 +334,24 @@ def check(
     for which the model requires a fixed size is a finding. With ``allow_specialization=True``, it
     is only a note in the text.
 
-    Raises ``CompileError`` if the file is not an ONNX model.
+    Raises ``CompileError`` if the file cannot be read, is not an ONNX model or exceeds a limit.
     """
     found, counts, text, files = _core.check_onnx(source_of(model), reduce, _limits(limits), allow_specialization)
     return Report([Finding(*f) for f in found], counts, text, [Path(f) for f in files])
 
 
 def operators() -> list[str]:
-    """The operators that can be imported. Operators outside ONNX's own domain are listed with their
-    domain. ``docs/reference/onnx-operators.md`` lists them with the supported versions."""
+    """Returns the operators that can be imported. Operators outside ONNX's own domain are listed
+    with their domain. ``docs/reference/onnx-operators.md`` lists them with the supported
+    versions."""
     return sorted(f"{domain}.{name}" if domain else name for domain, name in _core.onnx_operators())
 
 
 def source_of(model: Source | Any) -> str | bytes:
-    """Converts a model to the input of the importer: a path or bytes."""
+    """Converts a model to the input of the importer: a path or bytes.
+
+    Raises ``TypeError`` for other objects.
+    """
     if isinstance(model, bytes | bytearray | memoryview):
         return bytes(model)
     if isinstance(model, str | os.PathLike):

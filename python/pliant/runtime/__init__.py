@@ -30,12 +30,16 @@ __all__ = [
 
 def tensor(arr: Any, device: Device | None = None, dtype: str | None = None) -> NDArray:
     """Creates a tensor with a copy of the elements of an array-like object. ``dtype`` is by default
-    that of the object."""
+    that of the object; Python floats become float32 and ints int64. ``device`` is ignored.
+
+    Raises ``TypeError`` for an object that is not array-like, and ``DTypeError`` for an unsupported
+    data type.
+    """
     return _core.array(arr, device, dtype)
 
 
 def empty(shape: Any, dtype: str = "float32", device: Device | None = None) -> NDArray:
-    """Creates a tensor of zeros with this shape and data type."""
+    """Creates a tensor of zeros with this shape and data type. ``device`` is ignored."""
     return _core.empty(shape, dtype, device)
 
 
@@ -43,9 +47,9 @@ def set_memory_limit(bytes: int | None) -> None:
     """Sets the maximum number of bytes that Pliant's tensors may take at a time. A run that needs
     more fails with a ``VMError``.
 
-    By default, and with ``None``, the limit is dynamic: nine tenths of the memory that Pliant holds
-    plus the memory that is available at the time of an allocation. The available memory depends on
-    the machine, the control groups of the process and its own limits (``ulimit -v``).
+    By default, and with ``None``, the limit is dynamic: nine tenths of the sum of the memory that
+    Pliant holds and the memory that is available at the time of an allocation. The available memory
+    depends on the machine, the control groups of the process and its own limits (``ulimit -v``).
 
     The environment variable ``PLIANT_MEMORY_LIMIT`` sets the initial limit. Its value is a number
     of bytes, or a number followed by ``K``, ``M``, ``G`` or ``T`` for multiples of 1024 (``4G``).
@@ -64,16 +68,20 @@ def set_memory_limit(bytes: int | None) -> None:
 
 
 def memory_limit() -> int | None:
-    """The limit in bytes that was set, or ``None`` if the limit is dynamic."""
+    """Returns the memory limit that was set in bytes, or ``None`` if the limit is dynamic."""
     return _core.memory_state()[0]
 
 
 def held_bytes() -> int:
-    """The number of bytes that Pliant's tensors take now, including free blocks that are kept for
-    later runs."""
+    """Returns the number of bytes that Pliant's tensors take now, including free blocks that are
+    kept for later runs."""
     return _core.memory_state()[1]
 
 
 def load_module(path: str) -> Any:
-    """Loads an executable saved by ``export_library``. The file is validated and not trusted."""
+    """Loads an executable that ``export_library`` saved. The file is validated and not trusted.
+
+    Raises ``OSError`` if the file cannot be read, and ``ExecutableError`` if it is damaged, invalid
+    or written by another version.
+    """
     return _core.Executable.load(path)

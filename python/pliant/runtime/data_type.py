@@ -37,7 +37,7 @@ class DataType(str):
     >>> DataType("int8").bits
     8
 
-    Raises ``ValueError`` for a name that is not a data type.
+    Raises ``DTypeError`` for a name that is not a data type.
     """
 
     __slots__ = ("bits", "lanes", "type_code")
@@ -59,10 +59,10 @@ class DataType(str):
         return self.bits // 8
 
     def with_lanes(self, lanes: int) -> DataType:
-        """The type itself for one lane. Elements of tensors are not vectors, so there are no other
-        types.
+        """Returns the type itself for one lane. Elements of tensors are not vectors, so there are
+        no other types.
 
-        Raises ``ValueError`` for more than one lane.
+        Raises ``ValueError`` for another number of lanes.
         """
         if lanes != 1:
             raise ValueError(f"{self}x{lanes}: the elements of tensors have one lane")

@@ -14,16 +14,19 @@ __all__ = ["assert_allclose", "interpret", "main"]
 
 
 def assert_allclose(actual: Any, desired: Any, rtol: float = 1e-7, atol: float = 1e-7, verbose: bool = True) -> None:
-    """Raises ``AssertionError`` unless both have the same shape and their elements agree within the
-    tolerances."""
+    """Raises ``AssertionError`` unless both arrays have the same shape and their elements agree
+    within the tolerances."""
     left, right = np.asanyarray(actual), np.asanyarray(desired)
     np.testing.assert_allclose(left.shape, right.shape)
     np.testing.assert_allclose(left, right, rtol=rtol, atol=atol, verbose=verbose)
 
 
 def interpret(module: _core.IRModule, *args: Any, func: str = "main") -> Any:
-    """The result of a function in the reference interpreter, which is slow and strict and does not
-    compile the module."""
+    """Runs a function in the reference interpreter, without compiling the module, and returns its
+    result. The interpreter is slow and strict.
+
+    Raises ``VMError`` if the run fails.
+    """
     return _core.interpret(module, func, *args)
 
 
