@@ -31,21 +31,22 @@ if TYPE_CHECKING:
 
 
 class BaseFunc(ABC):
-    """The abstract base of functions of a module: graph functions and loop functions."""
+    """The abstract base of the functions of a module: graph functions and loop functions."""
 
 
 BaseFunc.register(_core.relax.Function)
 BaseFunc.register(_core.PrimFunc)
 
 class Array(ABC):
-    """The abstract base of sequences of IR: lists and tuples. ``Array(items)`` is a list."""
+    """The abstract base of lists and tuples, under TVM's name for sequences of IR. ``Array(items)``
+    is a list."""
 
     def __new__(cls, items: Sequence[Any] = ()) -> Any:
         return list(items)
 
 
 class Map(ABC):
-    """The abstract base of mappings of IR: dicts. ``Map(items)`` is a dict."""
+    """The abstract base of dicts, under TVM's name for mappings of IR. ``Map(items)`` is a dict."""
 
     def __new__(cls, items: Mapping[Any, Any] | None = None) -> Any:
         return dict(items or {})
@@ -66,13 +67,13 @@ class PrimType:
 
     @property
     def var_dtype(self) -> str:
-        """The type in which a ``tir.Var`` of this type is declared."""
+        """The data type of a ``tir.Var`` with this type."""
         return self.dtype
 
 
 class PointerType:
-    """The type of a variable that holds an address: ``tir.Var("p",
-    PointerType(PrimType("float32")))`` is a handle."""
+    """The type of a variable that holds an address:
+    ``tir.Var("p", PointerType(PrimType("float32")))`` is a handle."""
 
     __slots__ = ("element_type", "storage_scope")
 
@@ -82,7 +83,7 @@ class PointerType:
 
     @property
     def var_dtype(self) -> str:
-        """The type in which a ``tir.Var`` of this type is declared."""
+        """The data type of a ``tir.Var`` with this type, which is ``"handle"``."""
         return "handle"
 
 
@@ -128,14 +129,16 @@ def structural_equal(lhs: Comparable, rhs: Comparable, map_free_vars: bool = Fal
 
 def assert_structural_equal(lhs: Comparable, rhs: Comparable, map_free_vars: bool = False) -> None:
     """Raises ``ValueError`` if the two differ in more than names. The message describes the first
-    difference and shows both scripts there."""
+    difference and shows both scripts there. ``map_free_vars`` is as for
+    :func:`structural_equal`."""
     found = difference(lhs, rhs, map_free_vars)
     if found is not None:
         raise ValueError(f"StructuralEqual check failed: {found}{_both_sides(lhs, rhs)}")
 
 
 def structural_hash(node: Comparable, map_free_vars: bool = False) -> int:
-    """A hash that is equal for structurally equal nodes."""
+    """Computes a hash that is equal for structurally equal nodes. ``map_free_vars`` is as for
+    :func:`structural_equal`."""
     return _hash(node, map_free_vars)
 
 

@@ -16,7 +16,7 @@ _DEFINING_FIELDS = ("loop_var", "var")
 
 
 def difference(lhs: Any, rhs: Any, map_free_vars: bool) -> str | None:
-    """A description of the first difference, or ``None`` if there is none."""
+    """Describes the first difference between two parts, or returns ``None`` if they are equal."""
     return _Comparison(map_free_vars).of(lhs, rhs)
 
 
@@ -102,7 +102,7 @@ class _Comparison:
         return None
 
     def _define(self, a: Any, b: Any) -> bool:
-        """Maps a variable to another one from here on."""
+        """Maps a variable of the left side to one of the right side from here on."""
         if a.dtype != b.dtype or type(a) is not type(b):
             return False
         self._right[b._node_id], self._left[a._node_id] = a, b
@@ -162,7 +162,7 @@ class _Comparison:
 
 
 def structural_hash(node: Any, map_free_vars: bool) -> int:
-    """A hash that is equal for structurally equal nodes."""
+    """Computes a hash that is equal for structurally equal nodes."""
     if isinstance(node, _core.IRModule | _core.PrimFunc | _relax.Function):
         return _core.structural_hash(node)
     if _is_part(node):
@@ -223,7 +223,7 @@ def _is_part(obj: Any) -> bool:
 
 
 def _as_expr(part: Any) -> Any:
-    """A block or a binding as a sequence that contains only it."""
+    """Converts a block or a binding to a sequence that contains only it."""
     if isinstance(part, _relax.Binding):
         part = _relax.BindingBlock([part])
     return _relax.SeqExpr([part], _relax.Tuple([])) if isinstance(part, _relax.BindingBlock) else part

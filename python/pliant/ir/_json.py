@@ -1,4 +1,4 @@
-"""Modules and functions as JSON. The JSON contains the script, which can be parsed again."""
+"""Modules and functions as JSON. The JSON contains the script, which is parsed again on loading."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ _VERSION = 1
 
 
 def save_json(node: IRModule | PrimFunc | _core.relax.Function) -> str:
-    """A module or a function as JSON text, constants included, for :func:`load_json`."""
+    """Converts a module or a function to JSON text, constants included. :func:`load_json` reads it.
+
+    Raises ``TypeError`` for other objects.
+    """
     kinds = {IRModule: "module", _core.relax.Function: "function", PrimFunc: "prim_func"}
     kind = next((name for cls, name in kinds.items() if isinstance(node, cls)), None)
     if kind is None:
@@ -23,9 +26,10 @@ def save_json(node: IRModule | PrimFunc | _core.relax.Function) -> str:
 
 
 def load_json(json_str: str) -> Any:
-    """Loads text that :func:`save_json` wrote.
+    """Loads a module or function from text that :func:`save_json` wrote.
 
-    Raises ``ValueError`` for other text, and ``ScriptError`` if the contained script is not valid.
+    Raises ``ValueError`` for other text or another version of the format, and ``ScriptError`` if
+    the contained script is not valid.
     """
     try:
         data = json.loads(json_str)

@@ -21,8 +21,8 @@ def _refused(name: str) -> Callable[..., NoReturn]:
 
 
 class Attrs(dict[str, Any]):
-    """Attributes by name, in an immutable dict: ``call.attrs.axes``,
-    ``func.attrs["Composite"]``."""
+    """Attributes by name, in an immutable dict: ``call.attrs.axes``, ``func.attrs["Composite"]``.
+    Methods that would change the dict raise ``TypeError``."""
 
     __slots__ = ()
 
@@ -41,15 +41,18 @@ class Attrs(dict[str, Any]):
         return (Attrs, (dict(self),))
 
     def get_int(self, key: str) -> int:
-        """An attribute as an int."""
+        """The value of an attribute as an int. Raises ``AttributeError`` if there is no such
+        attribute."""
         return int(getattr(self, key))
 
     def get_str(self, key: str) -> str:
-        """An attribute as a string."""
+        """The value of an attribute as a string. Raises ``AttributeError`` if there is no such
+        attribute."""
         return str(getattr(self, key))
 
     def get_int_tuple(self, key: str) -> tuple[int, ...]:
-        """A list of ints as a tuple."""
+        """The value of an attribute, a list of ints, as a tuple. Raises ``AttributeError`` if there
+        is no such attribute."""
         return tuple(int(value) for value in getattr(self, key))
 
     __setitem__ = _refused("__setitem__")

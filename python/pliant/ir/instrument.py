@@ -30,24 +30,24 @@ __all__ = [
 
 
 class PassInstrument:
-    """The base of instruments, whose methods may be overridden. An instrument observes passes of
-    all kinds: alone, in sequences and in compilations."""
+    """The base class of instruments. Subclasses override the methods that they need. An instrument
+    observes passes of all kinds: alone, in sequences and in compilations."""
 
     def enter_pass_ctx(self) -> None:
-        """Called when the context is entered."""
+        """Called when the pass context is entered."""
 
     def exit_pass_ctx(self) -> None:
-        """Called when the context is exited."""
+        """Called when the pass context is exited."""
 
     def should_run(self, mod: IRModule, info: PassInfo) -> bool:
-        """Whether a pass should run. Not called for passes that the context requires."""
+        """Returns whether a pass should run. Not called for passes that the context requires."""
         return True
 
     def run_before_pass(self, mod: IRModule, info: PassInfo) -> None:
-        """Called with the input of a pass."""
+        """Called before a pass, with its input."""
 
     def run_after_pass(self, mod: IRModule, info: PassInfo) -> None:
-        """Called with the result of a pass."""
+        """Called after a pass, with its result."""
 
 
 def pass_instrument(pi_cls: Any = None) -> Any:
@@ -59,6 +59,9 @@ def pass_instrument(pi_cls: Any = None) -> Any:
     ...         self.passes = 0
     ...     def run_after_pass(self, mod, info):
     ...         self.passes += 1
+
+    Raises ``TypeError`` for a class that defines none of the methods, or a method with a similar
+    name.
     """
 
     def make(cls: Any) -> Any:
@@ -84,20 +87,22 @@ class PassTimingInstrument(PassInstrument):
         self._core = CoreInstrument.timing()
 
     def enter_pass_ctx(self) -> None:
+        """Clears the measurements."""
         self._core.reset()
 
     def render(self) -> str:
-        """The durations since the context was entered, as an indented table."""
+        """Returns the durations since the context was entered, as an indented table."""
         return self._core.render()
 
     def entries(self) -> list[tuple[str, int, float]]:
-        """The durations: name, nesting depth and seconds of each pass, in the order in which they
-        started."""
+        """Returns the name, nesting depth and duration in seconds of each pass, in the order in
+        which the passes started."""
         return self._core.entries()
 
 
 class DumpIR(PassInstrument):
-    """Writes the module after every pass into a directory, as ``NN_pass.py``."""
+    """Writes the module after every pass into a directory, as ``NN_pass.py``. With ``refresh``, the
+    contents of the directory are deleted first."""
 
     def __init__(self, dump_dir: str | os.PathLike[str], refresh: bool = False) -> None:
         if refresh and os.path.isdir(dump_dir):
@@ -106,7 +111,10 @@ class DumpIR(PassInstrument):
 
 
 class PassPrintingInstrument(PassInstrument):
-    """Prints the module before and after the passes with these names."""
+    """Prints the module before and after the passes with these names.
+
+    Raises ``TypeError`` for a string instead of a list of names.
+    """
 
     def __init__(
         self, print_before_pass_names: Sequence[str] = (), print_after_pass_names: Sequence[str] = ()
@@ -117,10 +125,12 @@ class PassPrintingInstrument(PassInstrument):
         self.before, self.after = set(print_before_pass_names), set(print_after_pass_names)
 
     def run_before_pass(self, mod: IRModule, info: PassInfo) -> None:
+        """Prints the input of a selected pass."""
         if info.name in self.before:
             _print("Before", mod, info)
 
     def run_after_pass(self, mod: IRModule, info: PassInfo) -> None:
+        """Prints the result of a selected pass."""
         if info.name in self.after:
             _print("After", mod, info)
 
@@ -129,6 +139,7 @@ class PrintBeforeAll(PassInstrument):
     """Prints the module before every pass."""
 
     def run_before_pass(self, mod: IRModule, info: PassInfo) -> None:
+        """Prints the input of the pass."""
         _print("Before", mod, info)
 
 
@@ -136,6 +147,7 @@ class PrintAfterAll(PassInstrument):
     """Prints the module after every pass."""
 
     def run_after_pass(self, mod: IRModule, info: PassInfo) -> None:
+        """Prints the result of the pass."""
         _print("After", mod, info)
 
 
@@ -144,16 +156,19 @@ def _print(when: str, mod: IRModule, info: PassInfo) -> None:
 
 
 class WellFormedInstrument(PassInstrument):
-    """Verifies the module before the first pass and after every pass. The error names the pass that
-    made the module invalid."""
+    """Verifies the module before and after every pass. Raises ``CompileError`` that names the pass
+    which made the module invalid. ``check_struct_info`` is accepted for compatibility with TVM;
+    types are always checked."""
 
     def __init__(self, check_struct_info: bool = True) -> None:
         self.check_struct_info = check_struct_info
 
     def run_before_pass(self, mod: IRModule, info: PassInfo) -> None:
+        """Raises ``CompileError`` if the input of the pass is not well-formed."""
         self._check(mod, f"before pass '{info.name}'")
 
     def run_after_pass(self, mod: IRModule, info: PassInfo) -> None:
+        """Raises ``CompileError`` if the result of the pass is not well-formed."""
         self._check(mod, f"after pass '{info.name}'")
 
     def _check(self, mod: IRModule, when: str) -> None:

@@ -1,5 +1,4 @@
-"""The names of :mod:`pliant.transform`, in a second place where code written for TVM expects
-them."""
+"""The names of :mod:`pliant.transform`, under the module name used by code written for TVM."""
 
 from __future__ import annotations
 

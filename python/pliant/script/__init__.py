@@ -7,8 +7,8 @@
 ...     def main(x: R.Tensor(("n", 4), "float32")) -> R.Tensor(("n", 4), "float32"):
 ...         return R.add(x, x)
 
-The decorators read the source of the decorated object. ``from_source`` reads a text. Names and
-expressions that are not part of the language are evaluated in the surrounding Python program.
+The decorators read the source of the decorated object. ``from_source`` reads a text. Python
+evaluates names and expressions that are not part of the language.
 """
 
 from __future__ import annotations
@@ -39,8 +39,9 @@ def from_source(
     """Parses a text, or the source of a class or function. Returns a module or a single function. A
     class decorated with ``@R.rewriter`` in the text yields the rewriter.
 
-    ``extra_vars`` are additional names for the text. Raises :class:`pliant.ScriptError` with the
-    line of the error.
+    ``extra_vars`` are additional names for the text, and ``file`` is its name in messages. With
+    ``check_well_formed=False``, the rules of the IR are not verified. Raises
+    :class:`pliant.ScriptError` with the line of the error.
     """
     if not isinstance(program, str):
         frame = inspect.currentframe()

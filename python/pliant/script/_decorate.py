@@ -1,5 +1,5 @@
-"""Converts decorated classes and functions to IR: reads their source and the surrounding Python
-names."""
+"""Converts decorated classes and functions to IR: reads their source and the Python names around
+them."""
 
 from __future__ import annotations
 
@@ -17,13 +17,18 @@ from pliant.error import ScriptError
 
 
 def in_class_body(frame: FrameType) -> bool:
-    """Whether the frame is the body of a class. In that case, the decorator of the class reads the
+    """Whether the frame is the body of a class. In that case, the decorator of the class parses the
     functions inside."""
     return "__qualname__" in frame.f_locals and "__module__" in frame.f_locals
 
 
 def parse(obj: type | FunctionType, frame: FrameType, check_well_formed: bool = True) -> Any:
-    """Parses the source of a class or function with the names that are visible in ``frame``."""
+    """Parses the source of a class or function. Names refer to the values that are visible in
+    ``frame``.
+
+    Raises ``ScriptError`` if the source cannot be read, does not parse, or violates the rules of
+    the IR (unless ``check_well_formed`` is false).
+    """
     lines, first = decorated_source(obj, frame) or source_of(obj)
     file = inspect.getsourcefile(obj) or "<unknown>"
     dedent = len(lines[0]) - len(lines[0].lstrip())
@@ -39,8 +44,7 @@ def parse(obj: type | FunctionType, frame: FrameType, check_well_formed: bool = 
 
 
 class Macro:
-    """Statements that scripts insert by the name of the macro. See
-    :func:`pliant.script.relax.macro`."""
+    """A macro: statements that scripts insert by a call. See :func:`pliant.script.relax.macro`."""
 
     def __init__(self, func: FunctionType, frame: FrameType, hygienic: bool) -> None:
         lines, first = source_of(func)
@@ -63,13 +67,13 @@ class Macro:
 
 
 def _identifiers(text: str) -> Iterable[str]:
-    """The identifiers in a text, each once, in order."""
+    """Returns the identifiers in a text, each once, in order."""
     return dict.fromkeys(re.findall(r"[^\W\d]\w*", text))
 
 
 def macros_used(text: str, scopes: list[dict[str, Any]]) -> list[Macro]:
-    """The macros that a text may refer to through the names of these scopes (innermost first), and
-    the macros that those refer to."""
+    """Returns the macros that a text may refer to through the names of these scopes (innermost
+    first), and the macros that those refer to."""
     found: list[Macro] = []
     work = [(text, scopes)]
     while work:
@@ -84,9 +88,12 @@ def macros_used(text: str, scopes: list[dict[str, Any]]) -> list[Macro]:
 
 
 def decorated_source(obj: type | FunctionType, frame: FrameType) -> tuple[list[str], int] | None:
-    """The source lines of a class whose decorator is being called in ``frame``, and the number of
-    the first line. Before Python 3.13, ``inspect`` finds only the first of several classes with the
-    same name in a scope."""
+    """Returns the source lines of a class whose decorator is being called in ``frame``, and the
+    number of the first line. ``None`` for other objects.
+
+    Before Python 3.13, ``inspect`` locates only the first of several classes with the same name in
+    a scope.
+    """
     if not isinstance(obj, type):
         return None
     # Like `inspect`: the file may have changed since it was cached.
@@ -100,8 +107,7 @@ def decorated_source(obj: type | FunctionType, frame: FrameType) -> tuple[list[s
 
 @functools.lru_cache(maxsize=8)
 def _decorated_classes(text: str) -> list[tuple[str, range, int]]:
-    """The decorated classes in a file: the name, the lines of the decorators, and the last line of
-    each."""
+    """Lists the decorated classes in a file: name, lines of the decorators, and last line."""
     try:
         nodes = ast.walk(ast.parse(text))
     except (SyntaxError, ValueError):
@@ -111,7 +117,10 @@ def _decorated_classes(text: str) -> list[tuple[str, range, int]]:
 
 
 def source_of(obj: type | FunctionType) -> tuple[list[str], int]:
-    """The source lines of a class or function, and the number of the first line."""
+    """Returns the source lines of a class or function, and the number of the first line.
+
+    Raises ``ScriptError`` if the source cannot be read.
+    """
     try:
         return inspect.getsourcelines(obj)
     except (OSError, TypeError) as error:
@@ -125,8 +134,8 @@ def _strip(line: str, dedent: int) -> str:
 
 
 def captured(obj: type | FunctionType, frame: FrameType) -> dict[str, Any]:
-    """The local names visible to a class or function: those of the frame, and those captured by its
-    functions."""
+    """Returns the local names that a class or function can refer to: those of the frame, and those
+    captured by its functions."""
     names = dict(frame.f_locals) if frame.f_locals is not frame.f_globals else {}
     functions = [obj] if isinstance(obj, FunctionType) else list(vars(obj).values())
     for function in functions:

@@ -10,7 +10,7 @@ from typing import Any
 
 
 class ScriptName:
-    """A name of the script language. Calls, subscripts and attributes of it yield further names."""
+    """A name of the script language. Its calls, subscripts and attributes yield further names."""
 
     __slots__ = ("__pliant_path__",)
 

@@ -1,4 +1,4 @@
-"""``I``: modules."""
+"""``I``: the decorators of modules."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ _PATH = "pliant.script.ir"
 
 def ir_module(mod: type | None = None, check_well_formed: bool = True, **options: Any) -> Any:
     """Makes a module from a class whose functions are decorated with ``R.function`` and
-    ``T.prim_func``."""
+    ``T.prim_func``. ``options`` are ignored.
+
+    Raises ``ScriptError`` if the class is not a valid script.
+    """
     frame = inspect.currentframe()
     caller = frame.f_back if frame else None
     if caller is None:

@@ -25,7 +25,10 @@ def function(
     f: FunctionType | None = None, pure: bool = True, private: bool = False, check_well_formed: bool = True
 ) -> Any:
     """Makes a graph function from the source of a Python function. Inside a class, the decorator of
-    the class reads the source."""
+    the class parses the function. The parser reads ``pure`` and ``private`` from the source.
+
+    Raises ``ScriptError`` if the function is not a valid script.
+    """
     frame = inspect.currentframe()
     caller = frame.f_back if frame else None
     if caller is None:
@@ -45,13 +48,15 @@ def macro(*args: Any, hygienic: bool = True) -> Any:
     statements.
 
     Names in a hygienic macro refer to the values at its definition. Names in other macros refer to
-    the values at the use. A ``return`` at the end gives the value of the call. Arguments may be
+    the values at the call. A ``return`` at the end states the value of the call. Arguments may be
     values of the graph and all values that scripts support, such as sizes, strings and data types.
 
     >>> @R.macro
     ... def scaled(x, factor):
     ...     y = R.multiply(x, R.const(factor, "float32"))
     ...     return y
+
+    Raises ``ScriptError`` if the source of the function cannot be read.
     """
     frame = inspect.currentframe()
     caller = frame.f_back if frame else None
@@ -75,7 +80,11 @@ macro.__pliant_path__ = f"{_PATH}.macro"  # type: ignore[attr-defined]
 
 
 def rewriter(cls: type) -> Any:
-    """Makes a rewriter from a class with the functions ``pattern`` and ``replacement``."""
+    """Makes a rewriter from a class with the functions ``pattern`` and ``replacement``.
+
+    Raises ``ScriptError`` if the class is not a valid script, and ``ValueError`` if a function is
+    missing.
+    """
     frame = inspect.currentframe()
     caller = frame.f_back if frame else None
     if caller is None:
@@ -84,7 +93,7 @@ def rewriter(cls: type) -> Any:
 
 
 def rewriter_of(module: IRModule, name: str) -> PatternMatchingRewriter:
-    """The rewriter with this name, given by the functions ``pattern`` and ``replacement`` of a
+    """Creates the rewriter with this name from the functions ``pattern`` and ``replacement`` of a
     module."""
     from pliant.relax.dpl.rewrite import PatternMatchingRewriter
     from pliant.transform import PassInfo
@@ -101,14 +110,14 @@ function.__pliant_path__ = f"{_PATH}.function"  # type: ignore[attr-defined]
 
 
 class _Deferred(ScriptName):
-    """A struct info with sizes that are meaningful only inside a script: ``R.Tensor(("n", 4))``
-    evaluated by Python."""
+    """A struct info with sizes that are meaningful only inside a script: the result of
+    ``R.Tensor(("n", 4))`` when Python evaluates it."""
 
     __slots__ = ()
 
 
 def _only_in_script(value: Any) -> bool:
-    """Whether a list contains strings as sizes, or struct infos with such sizes."""
+    """Whether a list contains sizes as strings, or struct infos with such sizes."""
     if isinstance(value, list | builtins.tuple):
         return any(isinstance(item, builtins.str) or _only_in_script(item) for item in value)
     return isinstance(value, ScriptName) and not isinstance(value, _Info)
@@ -167,37 +176,38 @@ Callable = _Info("Callable", lambda params=None, ret=None, purity=True: _relax.F
 
 
 def const(value: Any, dtype: Any = None) -> Any:
-    """A constant."""
+    """A constant from a number, a list or an array. The default data types are those of
+    ``relax.const``."""
     return _relax.relax_const(value, dtype)
 
 
 def shape(values: Any) -> Any:
-    """A shape."""
+    """A shape, given as a sequence of sizes."""
     return _relax.ShapeExpr(values)
 
 
 def prim_value(value: Any) -> Any:
-    """A scalar."""
+    """A scalar: an integer or a float."""
     return _relax.PrimValue(value)
 
 
 def str(value: Any) -> Any:
-    """A string."""
+    """A string as an expression."""
     return _relax.StringImm(value)
 
 
 def dtype(value: Any) -> Any:
-    """A data type as a value."""
+    """A data type as an expression."""
     return _relax.DataTypeImm(value)
 
 
 def tuple(*fields: Any) -> Any:
-    """A tuple."""
+    """A tuple of expressions."""
     return _relax.Tuple(fields)
 
 
 def ExternFunc(name: Any) -> Any:
-    """A packed function, given by its registered name."""
+    """A reference to a packed function by its registered name."""
     return _relax.ExternFunc(name)
 
 

@@ -22,7 +22,11 @@ def prim_func(
     f: FunctionType | None = None, private: bool = False, check_well_formed: bool = True, **options: Any
 ) -> Any:
     """Makes a loop function from the source of a Python function. Inside a class, the decorator of
-    the class reads the source."""
+    the class parses the function. The parser reads ``private`` from the source, and ``options`` are
+    ignored.
+
+    Raises ``ScriptError`` if the function is not a valid script.
+    """
     frame = inspect.currentframe()
     caller = frame.f_back if frame else None
     if caller is None:
@@ -42,7 +46,7 @@ prim_func.__pliant_path__ = f"{_PATH}.prim_func"  # type: ignore[attr-defined]
 
 
 class _DType(ScriptName):
-    """A data type: ``T.int64()`` is a new variable, ``T.int64(3)`` a constant."""
+    """A data type. ``T.int64()`` is a new variable, and ``T.int64(3)`` is a constant."""
 
     __slots__ = ("_dtype",)
 
