@@ -74,7 +74,8 @@ def compile(
 
     Raises ``CompileError`` if the program does not compile or exceeds the time limit,
     ``UnsupportedError`` for unsupported features and kinds of files, ``ScriptError`` for an invalid
-    script, and ``TypeError``, ``ValueError`` or ``CompileError`` for an invalid option.
+    script, ``VMError`` if the program calls packed functions that are not registered, and
+    ``TypeError``, ``ValueError`` or ``CompileError`` for an invalid option.
     """
     program: Any = mod
     shapes: str | None = None

@@ -691,8 +691,8 @@ def call_struct_info(func: Any, args: list[Any]) -> StructInfo:
     arguments do not match."""
 
 def erase_struct_info(info: Any, shape_var_map: list[tuple[Any, Any]]) -> StructInfo:
-    """Replaces size variables in a type. A dim with a variable that has no replacement becomes
-    unknown, and so does a shape variable. Raises `TypeError` if a key is not a variable."""
+    """Replaces size variables in a type. A shape that contains another variable keeps only its
+    rank, and a shape variable is dropped. Raises `TypeError` if a key is not a variable."""
 
 def find_vars(expr: Any, kind: str) -> list[Any]:
     """Returns variables or functions in an expression, each once, in order. `kind` selects `"all"`,
@@ -728,7 +728,8 @@ def symbolic_vars(func: Any, free: bool) -> list[TirVar]:
     define, or those that it uses without defining them if `free` is set."""
 
 def use_chains(block: BindingBlock) -> list[tuple[Var, list[Var]]]:
-    """Returns the variables of a block, each with the variables whose values use it, in order."""
+    """Returns the variables that a block uses or defines, in order, each with the variables whose
+    values use it."""
 
 def uses_around(expr: Expr) -> list[tuple[Var, list[Var], Expr | None]]:
     """Returns the variables of the function that contains an expression, parameters first. Each
