@@ -1,5 +1,4 @@
-"""A sequence of numbers that compares positions and inserts numbers without a scan of the whole
-sequence."""
+"""A list of distinct ints with fast insertion, removal and comparison of positions."""
 
 from __future__ import annotations
 
@@ -10,7 +9,7 @@ _MAX_CHUNK_LENGTH = 512
 
 
 class _Chunk:
-    """A contiguous part of the sequence."""
+    """A contiguous part of the list."""
 
     __slots__ = ("index", "items")
 
@@ -20,7 +19,8 @@ class _Chunk:
 
 
 class Order:
-    """A sequence of distinct numbers."""
+    """A list of distinct ints, stored in chunks, so that an operation does not scan the whole
+    list."""
 
     def __init__(self, items: Iterable[int] = ()) -> None:
         items = list(items)
@@ -33,12 +33,13 @@ class Order:
             yield from chunk.items
 
     def position(self, item: int) -> tuple[int, int]:
-        """The position of a number as a key that can be compared."""
+        """Returns a key for the position of an element. Keys can be compared."""
         chunk = self._chunk_of[item]
         return chunk.index, chunk.items.index(item)
 
     def insert_after(self, before: int | None, item: int) -> None:
-        """Inserts a new number after another one, or at the beginning."""
+        """Inserts ``item`` after the element ``before``, or at the beginning if ``before`` is
+        ``None``."""
         chunk = self._chunks[0] if before is None else self._chunk_of[before]
         chunk.items.insert(0 if before is None else chunk.items.index(before) + 1, item)
         self._chunk_of[item] = chunk
@@ -51,5 +52,5 @@ class Order:
                 later.index = index
 
     def remove(self, item: int) -> None:
-        """Removes a number."""
+        """Removes an element."""
         self._chunk_of.pop(item).items.remove(item)

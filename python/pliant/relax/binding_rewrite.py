@@ -1,4 +1,4 @@
-"""``DataflowBlockRewrite``: edits a dataflow block inside a function binding by binding."""
+"""``DataflowBlockRewrite``: edits a dataflow block of a function binding by binding."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _relax = _core.relax
 
 
 class _Replace(PyExprMutator):
-    """Replaces the bindings of one block, and the uses of replaced variables everywhere after
+    """Replaces the bindings of one block, and the uses of replaced variables in the block and after
     it."""
 
     def __init__(self, block: DataflowBlock, bindings: list[Binding], replaced: dict[Var, Var]) -> None:
@@ -42,6 +42,8 @@ class DataflowBlockRewrite:
     >>> rewrite = DataflowBlockRewrite(func.body.blocks[0], func)
     >>> rewrite.add(relax.op.add(x, x), "y", is_dfvar=True)
     >>> rewrite.mutated_root_fn()
+
+    Raises ``TypeError`` if ``dfb`` is not a dataflow block.
     """
 
     def __init__(self, dfb: DataflowBlock, root_fn: Function) -> None:
@@ -51,8 +53,8 @@ class DataflowBlockRewrite:
         self._dfb = dfb
         self._bindings: dict[int, Binding] = dict(enumerate(dfb.bindings))
         self._order = Order(self._bindings)
-        # The number of the binding of each variable in the block, and the number of variables with
-        # each name.
+        # The id of the binding of each variable in the block, and the number of variables with each
+        # name.
         self._numbers: dict[Var, int] = {b.var: number for number, b in self._bindings.items()}
         self._names: dict[str, int] = {}
         for var in self._numbers:
@@ -102,7 +104,10 @@ class DataflowBlockRewrite:
             self._counts[new] = self._counts.get(new, 0) + self._counts.pop(old_var, 0)
 
     def add_binding(self, binding: Binding) -> None:
-        """Adds a binding directly after the bindings that it uses."""
+        """Inserts a binding directly after the last of the bindings that it uses.
+
+        Raises ``ValueError`` if its variable is already bound in the block.
+        """
         var = binding.var
         if var in self._numbers:
             raise ValueError(f"{var.name_hint} is already bound in the block")
@@ -116,8 +121,8 @@ class DataflowBlockRewrite:
         self._changed = True
 
     def add(self, expr: Any, name: str | None = None, is_dfvar: bool = False) -> None:
-        """Adds a binding, or binds an expression to a new variable. The variable is visible after
-        the block unless ``is_dfvar`` is set."""
+        """Adds a binding, or binds an expression to a new variable. The default name of the
+        variable is unique. The variable is visible after the block unless ``is_dfvar`` is set."""
         if isinstance(expr, _relax.Binding):
             self.add_binding(expr)
             return
@@ -147,8 +152,8 @@ class DataflowBlockRewrite:
     def remove_unused(self, var: Var, allow_undef: bool = False) -> None:
         """Removes the binding of an unused variable.
 
-        Raises ``ValueError`` if the variable is used, is visible outside the block, or is not bound
-        in it (unless ``allow_undef``).
+        Raises ``ValueError`` if the variable is used, if it is visible outside the block, or if it
+        is not bound in the block (unless ``allow_undef`` is set).
         """
         number = self._numbers.get(var)
         if number is None:
@@ -181,15 +186,18 @@ class DataflowBlockRewrite:
         return root, mutator.found
 
     def mutated_dfb(self) -> BindingBlock:
-        """The current block."""
+        """Returns the current block. Raises ``ValueError`` if the block does not belong to the
+        function."""
         return self._mutated()[1]
 
     def mutated_root_fn(self) -> Function:
-        """The function with the current block."""
+        """Returns the function with the current block. Raises ``ValueError`` if the block does not
+        belong to the function."""
         return self._mutated()[0]
 
     def mutate_irmodule(self, irmodule: IRModule) -> IRModule:
-        """A copy of a module in which the function contains the current block."""
+        """Returns a copy of a module in which the function contains the current block. Raises
+        ``ValueError`` if the function does not belong to the module."""
         result = irmodule.clone()
         for var, func in irmodule.functions_items():
             if isinstance(func, _relax.Function) and func.same_as(self._root):

@@ -21,8 +21,13 @@ def _kinds() -> Any:
 
 
 class DFPattern:
-    """A pattern of expressions. The class determines the kind of pattern, and its ``__slots__`` are
-    the parameters."""
+    """A pattern of expressions. The class determines the kind of pattern, and its ``__slots__``
+    name the parameters.
+
+    ``a | b`` and ``a & b`` match if either or both match, ``~a`` if ``a`` does not match.
+    ``a >> b`` and ``a ^ b`` add constraints as :meth:`only_used_by` and :meth:`used_by`. Creating a
+    pattern that can never match raises ``ValueError``.
+    """
 
     __slots__ = ("__weakref__", "node")
 
@@ -31,8 +36,9 @@ class DFPattern:
         _live_patterns[node.id] = self
 
     def __call__(self, *args: DFPattern, varg_default_wildcard: bool = False, add_constraint: bool = True) -> DFPattern:
-        """A call of a callee that this pattern matches, with operands that match ``args``. With
-        ``varg_default_wildcard``, the call may have further operands."""
+        """The pattern of calls whose callee matches this pattern and whose arguments match
+        ``args``. With ``varg_default_wildcard``, the call may have further arguments. Inside a
+        pattern context, the call belongs to the context unless ``add_constraint`` is false."""
         call = _kinds().CallPattern(self, args, varg_default_wildcard)
         current = _context.PatternContext.current()
         if add_constraint and current is not None:
@@ -49,7 +55,7 @@ class DFPattern:
         return self.reject()
 
     def reject(self) -> DFPattern:
-        """A pattern for expressions that this pattern does not match."""
+        """The pattern of expressions that this pattern does not match."""
         return _kinds().NotPattern(self)
 
     def has_attr(self, attrs: Mapping[str, Any]) -> DFPattern:
@@ -75,36 +81,39 @@ class DFPattern:
     has_ty = has_struct_info
 
     def same_shape_as(self, *args: DFPattern) -> DFPattern:
-        """Adds a constraint to the current pattern context: the values must have provably the same
-        shape."""
+        """Adds a constraint to the current pattern context: the values provably have the same
+        shape. Raises ``ValueError`` outside of contexts."""
         _context.PatternContext.required("same_shape_as")._same_shape([self, *args])
         return self
 
     def optional(self, option_constructor: Callable[[DFPattern], DFPattern]) -> DFPattern:
-        """This pattern, or the pattern that the function builds around it."""
+        """The pattern that ``option_constructor`` builds around this pattern, or else this pattern
+        alone."""
         return option_constructor(self) | self
 
     def dup(self) -> DFPattern:
-        """A copy of the pattern, which may match another value than the original."""
+        """A copy of the pattern. In another pattern, it may match another value than the
+        original."""
         return _duplicates([self])[0]
 
     def match(self, expr: Any, var2val: Mapping[Any, Any] | None = None) -> bool:
-        """Whether an expression matches. With ``var2val``, the variables of its function are
-        replaced by their values."""
+        """Whether an expression matches. With ``var2val``, variables of its function are replaced
+        by their values."""
         return self.extract_matched_expr(expr, var2val) is not None
 
     def extract_matched_expr(self, expr: Any, var2val: Mapping[Any, Any] | None = None) -> dict[DFPattern, Expr] | None:
-        """The expression that each subpattern matches, or ``None`` if there is no match."""
+        """A dict from each subpattern to the expression that it matches, or ``None`` if there is no
+        match. ``var2val`` is as for :meth:`match`."""
         found = self.node.matches(expr, var2val is not None)
         return None if found is None else _matchings(found)
 
     def used_by(self, other: DFPattern | PatternSeq, index: int = -1) -> PatternSeq:
         """Adds a constraint to the current pattern context: ``other`` uses this pattern, as operand
-        ``index`` if that is given."""
+        ``index`` unless that is -1. Raises ``ValueError`` outside of contexts."""
         return PatternSeq([self]).used_by(other, index)
 
     def only_used_by(self, other: DFPattern | PatternSeq, index: int = -1) -> PatternSeq:
-        """Like :meth:`used_by`, but without other users of this pattern."""
+        """Like :meth:`used_by`, and no other value uses this pattern."""
         return PatternSeq([self]).only_used_by(other, index)
 
     def __rshift__(self, other: DFPattern | PatternSeq) -> PatternSeq:
@@ -114,7 +123,7 @@ class DFPattern:
         return self.used_by(other, -1)
 
     def fork_to(self, *args: DFPattern | PatternSeq) -> None:
-        """Adds constraints that each argument uses this pattern."""
+        """Adds constraints to the current pattern context: each argument uses this pattern."""
         for other in args:
             self.used_by(other)
 
@@ -129,7 +138,12 @@ class DFPattern:
 
 
 class PatternSeq:
-    """A sequence of patterns in which each pattern uses the previous one."""
+    """A sequence of patterns in which each pattern uses the previous one. With ``only_use``, no
+    other value uses the previous one.
+
+    Raises ``ValueError`` for an empty sequence, and for two or more patterns outside of pattern
+    contexts.
+    """
 
     __slots__ = ("patterns",)
 
@@ -149,11 +163,12 @@ class PatternSeq:
         return joined
 
     def used_by(self, other: DFPattern | PatternSeq, index: int = -1) -> PatternSeq:
-        """Adds a constraint that ``other`` uses the last pattern."""
+        """Adds a constraint: ``other`` uses the last pattern, as operand ``index`` unless that is
+        -1. Returns the joined sequence."""
         return self._join(other, index, False)
 
     def only_used_by(self, other: DFPattern | PatternSeq, index: int = -1) -> PatternSeq:
-        """Like :meth:`used_by`, but without other users of the last pattern."""
+        """Like :meth:`used_by`, and no other value uses the last pattern."""
         return self._join(other, index, True)
 
     def __rshift__(self, other: DFPattern | PatternSeq) -> PatternSeq:
@@ -187,7 +202,7 @@ def _pattern(one: Any) -> DFPattern:
 
 
 def _of_node(node: PatternNode) -> DFPattern:
-    """The pattern object of a node: the original object of the user while it is alive."""
+    """Returns the pattern object of a node: the user's own object while it is alive."""
     return _live_patterns.get(node.id) or DFPattern(node)
 
 
@@ -196,14 +211,14 @@ def _matchings(found: list[tuple[PatternNode, Expr]]) -> dict[DFPattern, Expr]:
 
 
 def _subpatterns(pattern: DFPattern) -> list[DFPattern]:
-    """The patterns directly inside a pattern, in its fields."""
+    """Returns the patterns in the fields of a pattern."""
     values = [getattr(pattern, name) for name in type(pattern).__slots__ if name not in DFPattern.__slots__]
     lists = [value if isinstance(value, list) else [value] for value in values]
     return [one for values in lists for one in values if isinstance(one, DFPattern)]
 
 
 def _duplicates(patterns: Sequence[DFPattern]) -> list[DFPattern]:
-    """Copies of patterns including their subpatterns. Subpatterns that are shared stay shared."""
+    """Copies patterns including their subpatterns. Subpatterns that are shared stay shared."""
     order: dict[DFPattern, None] = {}
     todo = list(patterns)
     while todo:

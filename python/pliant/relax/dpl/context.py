@@ -1,4 +1,4 @@
-"""Contexts of several patterns with use constraints between them."""
+"""Contexts: several patterns with constraints on which pattern uses which."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _local = threading.local()
 
 
 class PatternContext:
-    """A set of patterns with use constraints between them. Calls of patterns created inside ``with
-    PatternContext()`` belong to it. ``a >> b`` requires that only ``b`` uses ``a``, and ``a ^ b``
-    requires that ``b`` is one of its users.
+    """Several patterns, with constraints on which pattern uses which. Calls of patterns created
+    inside ``with PatternContext()`` belong to the context. ``a >> b`` requires that only ``b`` uses
+    ``a``, and ``a ^ b`` requires that ``b`` is one of the users of ``a``.
 
     With ``incremental``, the context starts with the patterns and constraints of the enclosing
     context.
@@ -37,19 +37,20 @@ class PatternContext:
 
     @staticmethod
     def current() -> PatternContext | None:
-        """The innermost context, or ``None`` outside of contexts."""
+        """Returns the innermost context of this thread, or ``None`` outside of contexts."""
         stack = getattr(_local, "stack", None)
         return stack[-1] if stack else None
 
     @staticmethod
     def get_current() -> PatternContext:
-        """The innermost context. Raises ``ValueError`` outside of contexts."""
+        """Returns the innermost context of this thread. Raises ``ValueError`` outside of
+        contexts."""
         return PatternContext.required("get_current")
 
     @staticmethod
     def required(what: str) -> PatternContext:
-        """The innermost context, which ``what`` requires. Raises ``ValueError`` outside of
-        contexts."""
+        """Returns the innermost context of this thread. Raises ``ValueError`` outside of contexts,
+        with ``what`` in the message."""
         current = PatternContext.current()
         if current is None:
             raise ValueError(f"{what} requires a PatternContext (help: write it inside `with PatternContext() as ctx:`)")
@@ -87,8 +88,11 @@ class PatternContext:
         return [p.node for p in self._patterns], edges, shapes
 
     def match_dfb(self, dfb: Any) -> dict[DFPattern, Expr] | None:
-        """Matches the patterns in a dataflow block. Returns the matched expressions, or ``None`` if
-        there is no match."""
+        """Matches all patterns of the context in a dataflow block. Returns a dict from each pattern
+        to the expression that it matches, or ``None`` if there is no match.
+
+        Raises ``ValueError`` if the block does not belong to a function.
+        """
         from pliant.relax.dpl._base import _matchings
 
         found = _core.relax.pattern_match_block(*self._parts(), dfb)

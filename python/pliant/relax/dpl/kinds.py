@@ -13,7 +13,7 @@ Node = _core.relax.PatternNode
 
 
 class WildcardPattern(DFPattern):
-    """Any expression."""
+    """Matches any expression."""
 
     __slots__ = ()
 
@@ -22,7 +22,7 @@ class WildcardPattern(DFPattern):
 
 
 class ConstantPattern(DFPattern):
-    """Any tensor constant."""
+    """Matches any tensor constant."""
 
     __slots__ = ()
 
@@ -31,8 +31,11 @@ class ConstantPattern(DFPattern):
 
 
 class ExprPattern(DFPattern):
-    """Matches exactly the expression ``expr``. An operator as expression matches the callee of a
-    call."""
+    """Matches exactly the constant, number, string, data type or function name ``expr``. An
+    operator matches as the callee of a call.
+
+    Raises ``TypeError`` for other expressions.
+    """
 
     __slots__ = ("expr",)
 
@@ -43,7 +46,8 @@ class ExprPattern(DFPattern):
 
     @property
     def op(self) -> Any:
-        """The operator, if the expression is one."""
+        """The operator that the pattern matches. Raises ``AttributeError`` if the pattern matches
+        no operator."""
         if not isinstance(self.expr, _core.relax.OpFunction):
             raise AttributeError(f"{self!r} is a pattern of an expression, not of an operator")
         return self.expr
@@ -100,8 +104,8 @@ class ExternFuncPattern(DFPattern):
 
 
 class CallPattern(DFPattern):
-    """Matches a call whose callee matches ``op`` and whose operands match ``args``. With
-    ``varg_default_wildcard``, the call may have further operands."""
+    """Matches a call whose callee matches ``op`` and whose arguments match ``args``. With
+    ``varg_default_wildcard``, the call may have further arguments."""
 
     __slots__ = ("args", "op", "varg_default_wildcard")
 
@@ -141,8 +145,8 @@ class UnorderedTuplePattern(TuplePattern):
 
 
 class TupleGetItemPattern(DFPattern):
-    """Matches a field access to a tuple that matches ``tuple``. An ``index`` restricts the match to
-    this field."""
+    """Matches an access to a field of a tuple that matches ``tuple``. An ``index`` restricts the
+    match to this field."""
 
     __slots__ = ("index", "tuple")
 
@@ -162,7 +166,7 @@ class AndPattern(DFPattern):
 
 
 class OrPattern(DFPattern):
-    """Matches if one of both patterns matches. The left one is tried first."""
+    """Matches if at least one of both patterns matches. The left one is tried first."""
 
     __slots__ = ("left", "right")
 
@@ -188,8 +192,8 @@ class _Wrapped(DFPattern):
 
 
 class AttrPattern(_Wrapped):
-    """Matches a call or function with these attributes. Default attributes of operators are
-    included."""
+    """Matches if ``pattern`` matches a call or function with these attributes. Default attributes
+    of operators are included."""
 
     __slots__ = ("attrs", "pattern")
 
@@ -198,7 +202,8 @@ class AttrPattern(_Wrapped):
         super().__init__(self.pattern.node.has_attr(self.attrs))
 
     def extract_matched_expr(self, expr: Any, var2val: Mapping[Any, Any] | None = None) -> dict[DFPattern, Any] | None:
-        """The expression that each subpattern matches, or ``None`` if there is no match."""
+        """A dict from each subpattern to the expression that it matches, or ``None`` if there is no
+        match."""
         if not isinstance(expr, _core.relax.Function):
             return super().extract_matched_expr(expr, var2val)
         have = expr.attrs
@@ -209,7 +214,7 @@ class AttrPattern(_Wrapped):
 
 
 class DataTypePattern(_Wrapped):
-    """Matches a value with this data type."""
+    """Matches if ``pattern`` matches a value with this data type."""
 
     __slots__ = ("dtype", "pattern")
 
@@ -219,8 +224,8 @@ class DataTypePattern(_Wrapped):
 
 
 class ShapePattern(_Wrapped):
-    """Matches a value with this shape. A size variable matches any size, but the same size in the
-    whole match."""
+    """Matches if ``pattern`` matches a value with this shape. A size variable matches any size, but
+    the same size in the whole match."""
 
     __slots__ = ("pattern", "shape")
 
@@ -230,8 +235,8 @@ class ShapePattern(_Wrapped):
 
 
 class StructInfoPattern(_Wrapped):
-    """Matches a value with this type. Unknown parts of the type match anything, and a size variable
-    matches any size, but the same size in the whole match."""
+    """Matches if ``pattern`` matches a value with this type. Unknown parts of the type match
+    anything. A size variable matches any size, but the same size in the whole match."""
 
     __slots__ = ("pattern", "struct_info")
 
@@ -261,7 +266,10 @@ class PrimArrPattern(DFPattern):
 
 
 class SameShapeConstraint:
-    """A constraint of the current pattern context: the values must have provably the same shape."""
+    """A constraint of the current pattern context: the values provably have the same shape.
+
+    Raises ``ValueError`` outside of contexts.
+    """
 
     __slots__ = ("args",)
 

@@ -1,5 +1,8 @@
 """Functions that create patterns. A pattern is equal only to itself. A pattern that occurs twice in
-another pattern must match the same value both times."""
+another pattern must match the same value both times.
+
+All functions raise ``ValueError`` for a pattern that can never match.
+"""
 
 from __future__ import annotations
 
@@ -44,24 +47,27 @@ def _op(name: str) -> Any:
 
 
 def is_op(op_name: str) -> DFPattern:
-    """Matches an operator, for use as the callee: ``is_op("relax.add")(wildcard(),
-    wildcard())``."""
+    """Matches an operator, for use as the callee: ``is_op("relax.add")(wildcard(), wildcard())``.
+
+    Raises ``ValueError`` for an unknown operator.
+    """
     return ExprPattern(_op(op_name))
 
 
 def is_var(name: str = "") -> DFPattern:
-    """Matches a variable, which must have the given name if that is not empty."""
+    """Matches a variable. A name that is not empty restricts the match to this name."""
     return VarPattern(name)
 
 
 def is_dfv(name: str = "") -> DFPattern:
-    """Matches a variable local to a dataflow block, which must have the given name if that is not
-    empty."""
+    """Matches a variable that is local to a dataflow block. A name that is not empty restricts the
+    match to this name."""
     return DataflowVarPattern(name)
 
 
 def is_gv(name: str = "") -> DFPattern:
-    """Matches a function of the module, which must have the given name if that is not empty."""
+    """Matches a function of the module. A name that is not empty restricts the match to this
+    name."""
     return GlobalVarPattern(name)
 
 
@@ -71,7 +77,10 @@ def is_const() -> DFPattern:
 
 
 def is_expr(expr: Any) -> DFPattern:
-    """Matches exactly this constant, number, string, data type or function name."""
+    """Matches exactly this constant, number, string, data type or function name.
+
+    Raises ``TypeError`` for other expressions.
+    """
     return ExprPattern(expr)
 
 
@@ -87,23 +96,23 @@ def is_tuple(fields: Sequence[DFPattern], unordered: bool = False) -> DFPattern:
 
 
 def is_tuple_get_item(tuple_value: DFPattern, index: int | None = None) -> DFPattern:
-    """Matches a field access to a tuple that matches ``tuple_value``. An ``index`` restricts the
-    match to this field."""
+    """Matches an access to a field of a tuple that matches ``tuple_value``. An ``index`` restricts
+    the match to this field."""
     return TupleGetItemPattern(tuple_value, index)
 
 
 def has_dtype(dtype: str, pattern: DFPattern | None = None) -> DFPattern:
-    """Matches a value with this data type."""
+    """Matches a value with this data type. ``pattern`` is a further restriction."""
     return (pattern or wildcard()).has_dtype(dtype)
 
 
 def has_shape(shape: Sequence[Any], pattern: DFPattern | None = None) -> DFPattern:
-    """Matches a value with this shape."""
+    """Matches a value with this shape. ``pattern`` is a further restriction."""
     return (pattern or wildcard()).has_shape(shape)
 
 
 def has_attr(attrs: Mapping[str, Any], pattern: DFPattern | None = None) -> DFPattern:
-    """Matches a call with these attributes."""
+    """Matches a call with these attributes. ``pattern`` is a further restriction."""
     return (pattern or wildcard()).has_attr(attrs)
 
 
@@ -115,7 +124,8 @@ def _is_call(op: str, func: DFPattern, args: Sequence[DFPattern] | DFPattern | N
 def is_call_tir(
     func_name: str, args: Sequence[DFPattern] | DFPattern | None = None, tir_vars: DFPattern | None = None
 ) -> DFPattern:
-    """Matches ``R.call_tir(func_name, args)``. Without ``args``, the arguments may be anything."""
+    """Matches ``R.call_tir(func_name, args)``. Without ``args``, the arguments may be anything.
+    ``tir_vars`` matches the additional sizes."""
     if tir_vars is None:
         return _is_call("relax.call_tir", is_gv(func_name), args)
     operands = wildcard() if args is None else args if isinstance(args, DFPattern) else is_tuple(args)
@@ -138,8 +148,9 @@ def is_call_packed(func_name: str, args: Sequence[DFPattern] | None = None) -> D
 def make_fused_bias_activation_pattern(
     op_name: str, with_bias: bool = False, activation: str | None = None, allow_reshape: bool = False
 ) -> DFPattern:
-    """Matches ``op(lhs, rhs)``, optionally followed by the addition of a bias and by an
-    activation."""
+    """Matches ``op(lhs, rhs)``, followed by the addition of a bias if ``with_bias`` is set, and by
+    the operator ``activation`` if there is one. With ``allow_reshape``, the bias may be
+    reshaped."""
     out = is_op(op_name)(wildcard(), wildcard())
     if with_bias:
         bias = wildcard()

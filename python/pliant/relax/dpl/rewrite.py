@@ -1,4 +1,4 @@
-"""Rewriting of functions with patterns."""
+"""Functions and passes that rewrite functions by patterns."""
 
 from __future__ import annotations
 
@@ -23,15 +23,14 @@ _PARTS = ("pattern", "replacement")
 
 def rewrite_call(pattern: DFPattern, rewriter: Callback, func: Function) -> Function:
     """Replaces matches of a pattern by the results of ``rewriter(expr, matchings)``, until no match
-    is replaced.
+    is replaced. A match stays if ``rewriter`` returns ``expr`` itself.
 
     A match never extends across a call that may overwrite a value that the match reads. Such a call
-    works in place, or it calls a graph function that may do so. A function that was taken from a
-    module (``mod["main"]``) knows these functions. For a function that belongs to no module, every
-    call of another graph function is assumed to be such a call.
+    works in place, or it calls a graph function that may do so. For a function that was taken from
+    a module (``mod["main"]``), the functions of the module determine which calls these are. For
+    other functions, every call of another graph function is assumed to be one.
 
-    If ``rewriter`` returns ``expr`` itself, the match is not replaced. Raises ``ValueError`` for a
-    rule that rewrites its own results forever.
+    Raises ``ValueError`` for a rule that rewrites its own results forever.
     """
     return PatternMatchingRewriter.from_pattern(pattern, rewriter)(func)
 
@@ -39,8 +38,13 @@ def rewrite_call(pattern: DFPattern, rewriter: Callback, func: Function) -> Func
 def rewrite_bindings(
     ctx: PatternContext, rewriter: Callable[[dict[DFPattern, Expr], dict[Expr, Expr]], Mapping[Any, Any]], func: Function
 ) -> Function:
-    """Replaces matches of a context in dataflow blocks. ``rewriter(matchings, bindings)`` returns a
-    dict from variables to their new values."""
+    """Replaces matches of a context in the dataflow blocks of a function.
+    ``rewriter(matchings, bindings)`` returns a dict from variables to their new values. An empty
+    dict or ``None`` leaves the match unchanged.
+
+    Raises ``TypeError`` if ``rewriter`` returns something else, and ``ValueError`` if it rewrites
+    its own results forever.
+    """
 
     def call(found: list[Any], bindings: dict[Any, Any]) -> Any:
         result = rewriter(_matchings(found), bindings)
@@ -71,8 +75,8 @@ class _Rule:
         return {name: func for name, func in named.items() if name not in _PARTS}
 
     def with_unique_names(self, lookup: Callable[[str], Any]) -> _Rule:
-        """The rule with functions renamed so that their names do not conflict with other functions.
-        ``lookup(name)`` returns the function that has a name."""
+        """Renames the functions of the rule's module whose names other functions have.
+        ``lookup(name)`` returns the function with a name, or ``None``."""
         new: dict[str, str] = {}
         for name, func in self.helpers().items():
             other = lookup(name)
@@ -86,10 +90,11 @@ class _Rule:
 
 
 class PatternMatchingRewriter(Pass):
-    """Rewrite rules as a pass. ``a | b`` tries the rules of ``a`` first. Call the pass with a
-    module or a function.
+    """Rewrite rules as a pass. Call the pass with a module or a function. ``a | b`` contains the
+    rules of both and tries those of ``a`` first.
 
-    Functions that a replacement calls in its own module are copied into the rewritten module.
+    Functions that a replacement calls in its own module are copied into the rewritten module. For a
+    single function, such a replacement raises ``ValueError``.
     """
 
     def __init__(self, rules: list[_Rule], name: str = "PatternMatchingRewriter") -> None:
@@ -98,13 +103,17 @@ class PatternMatchingRewriter(Pass):
 
     @staticmethod
     def from_pattern(pattern: DFPattern, func: Callback) -> PatternMatchingRewriter:
-        """A rule that replaces matches of a pattern by the results of ``func(expr, matchings)``."""
+        """Creates a rule that replaces matches of a pattern by the results of
+        ``func(expr, matchings)``."""
         return PatternMatchingRewriter([_Rule(_pattern(pattern), func)])
 
     @staticmethod
     def from_module(mod: IRModule) -> PatternMatchingRewriter:
-        """A rule given by the functions ``pattern`` and ``replacement`` of a module.
-        ``replacement`` may call other functions of the module."""
+        """Creates a rule from the functions ``pattern`` and ``replacement`` of a module.
+        ``replacement`` may call other functions of the module.
+
+        Raises ``ValueError`` if one of the two functions is missing.
+        """
         for name in _PARTS:
             if name not in mod:
                 raise ValueError(f"the module of a rewriter must have a function '{name}'")
@@ -131,7 +140,7 @@ class PatternMatchingRewriter(Pass):
         return result
 
     def transform_module(self, mod: IRModule, ctx: Any) -> IRModule:
-        """Rewrites the graph functions of a module."""
+        """Returns a module with rewritten graph functions."""
         rules: list[_Rule] = []
         helpers: dict[str, Any] = {}
         for rule in self._rules:
@@ -181,7 +190,7 @@ class PatternMatchingRewriter(Pass):
 
 
 def _called(func: Any, helpers: Mapping[str, Any]) -> dict[str, Any]:
-    """The helpers to which a function refers directly or indirectly."""
+    """Returns the helpers to which a function refers directly or indirectly."""
     found: dict[str, Any] = {}
     todo = [func]
     while todo:

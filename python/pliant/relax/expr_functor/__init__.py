@@ -7,7 +7,7 @@
 ...         if call.op == relax.op.add:
 ...             return relax.op.multiply(call.args[0], call.args[1])
 ...         return call
->>> new = ReplaceAdd(mod).visit_expr(mod["main"])    # the very same function when nothing changed
+>>> new = ReplaceAdd(mod).visit_expr(mod["main"])    # the same object if nothing changed
 
 Each kind of expression has a method whose name ends in an underscore. A subclass overrides it to
 change the handling of that kind. ``super()`` or ``visit_expr_post_order`` performs the default

@@ -1,4 +1,4 @@
-"""Dispatch to the method for the kind of an expression."""
+"""Dispatches an expression to the method for its kind."""
 
 from __future__ import annotations
 
@@ -54,7 +54,10 @@ _METHODS: dict[type, str] = {
 
 
 def method_of(expr: Any) -> str:
-    """The name of the method that visits an expression."""
+    """Returns the name of the method that visits an expression.
+
+    Raises ``TypeError`` for an object that is not an expression of the graph level.
+    """
     name = _METHODS.get(type(expr))
     if name is not None:
         return name
@@ -65,8 +68,8 @@ def method_of(expr: Any) -> str:
 
 
 class ExprFunctor:
-    """Dispatches to the method for the kind of an expression. A method that is not overridden
-    raises ``NotImplementedError``."""
+    """Dispatches an expression to the method for its kind. A method that is not overridden raises
+    ``NotImplementedError``."""
 
     def visit_expr(self, expr: Any) -> Any:
         """Visits an expression of any kind."""
@@ -76,51 +79,67 @@ class ExprFunctor:
         raise NotImplementedError(f"{type(self).__name__} has no {method}")
 
     def visit_constant_(self, op: Constant) -> Any:
+        """Visits a constant."""
         return self._missing("visit_constant_")
 
     def visit_tuple_(self, op: Tuple) -> Any:
+        """Visits a tuple."""
         return self._missing("visit_tuple_")
 
     def visit_dataflow_var_(self, op: DataflowVar) -> Any:
+        """Visits a use of a dataflow variable."""
         return self._missing("visit_dataflow_var_")
 
     def visit_var_(self, op: Var) -> Any:
+        """Visits a use of a variable."""
         return self._missing("visit_var_")
 
     def visit_shape_expr_(self, op: ShapeExpr) -> Any:
+        """Visits a shape."""
         return self._missing("visit_shape_expr_")
 
     def visit_extern_func_(self, op: ExternFunc) -> Any:
+        """Visits a reference to a packed function."""
         return self._missing("visit_extern_func_")
 
     def visit_global_var_(self, op: GlobalVar) -> Any:
+        """Visits a reference to a function of the module."""
         return self._missing("visit_global_var_")
 
     def visit_function_(self, op: Function) -> Any:
+        """Visits a function."""
         return self._missing("visit_function_")
 
     def visit_call_(self, op: Call) -> Any:
+        """Visits a call."""
         return self._missing("visit_call_")
 
     def visit_seq_expr_(self, op: SeqExpr) -> Any:
+        """Visits a sequence of blocks."""
         return self._missing("visit_seq_expr_")
 
     def visit_if_(self, op: If) -> Any:
+        """Visits a conditional."""
         return self._missing("visit_if_")
 
     def visit_op_(self, op: OpFunction) -> Any:
+        """Visits an operator."""
         return self._missing("visit_op_")
 
     def visit_tuple_getitem_(self, op: TupleGetItem) -> Any:
+        """Visits an access to a field of a tuple."""
         return self._missing("visit_tuple_getitem_")
 
     def visit_prim_value_(self, op: PrimValue) -> Any:
+        """Visits a scalar."""
         return self._missing("visit_prim_value_")
 
     def visit_string_imm_(self, op: StringImm) -> Any:
+        """Visits a string."""
         return self._missing("visit_string_imm_")
 
     def visit_data_type_imm_(self, op: DataTypeImm) -> Any:
+        """Visits a data type."""
         return self._missing("visit_data_type_imm_")
 
     def visit_binding(self, binding: Binding) -> None:
@@ -131,9 +150,11 @@ class ExprFunctor:
             self.visit_var_binding_(binding)  # type: ignore[arg-type]
 
     def visit_var_binding_(self, binding: VarBinding) -> None:
+        """Visits a binding of a variable to a value."""
         self._missing("visit_var_binding_")
 
     def visit_match_cast_(self, binding: MatchCast) -> None:
+        """Visits a ``match_cast`` binding."""
         self._missing("visit_match_cast_")
 
     def visit_binding_block(self, block: BindingBlock) -> Any:
@@ -143,9 +164,11 @@ class ExprFunctor:
         return self.visit_binding_block_(block)
 
     def visit_binding_block_(self, block: BindingBlock) -> Any:
+        """Visits a block that is not a dataflow block."""
         return self._missing("visit_binding_block_")
 
     def visit_dataflow_block_(self, block: DataflowBlock) -> Any:
+        """Visits a dataflow block."""
         return self._missing("visit_dataflow_block_")
 
     def visit_var_def(self, var: Var) -> Any:
@@ -155,7 +178,9 @@ class ExprFunctor:
         return self.visit_var_def_(var)
 
     def visit_var_def_(self, var: Var) -> Any:
+        """Visits the definition of a variable."""
         return self._missing("visit_var_def_")
 
     def visit_dataflow_var_def_(self, var: DataflowVar) -> Any:
+        """Visits the definition of a dataflow variable."""
         return self._missing("visit_dataflow_var_def_")

@@ -42,9 +42,11 @@ _Class = TypeVar("_Class", bound=type)
 
 
 class PyExprMutator(ExprFunctor):
-    """Rewrites a function binding by binding. ``builder_`` is positioned at the binding that is
-    being visited, so a method emits its bindings before that binding. Parts that do not change are
-    returned as the same objects."""
+    """Rewrites a function binding by binding. Methods return the new expression. Parts that do not
+    change are returned as the same objects.
+
+    While a binding is visited, ``builder_`` emits bindings before it.
+    """
 
     builder_: BlockBuilder
 
@@ -68,7 +70,8 @@ class PyExprMutator(ExprFunctor):
     # ---- expressions ----
 
     def visit_expr(self, expr: Any) -> Any:
-        """Visits an expression of any kind. A whole function is rewritten in a separate scope."""
+        """Visits an expression of any kind. A function of the module, and a function or sequence
+        that is passed to the mutator directly, is rewritten in a separate scope."""
         if isinstance(expr, _relax.Function) and (self._depth == 0 or expr._is_whole):
             if not expr._is_whole and _relax.find_vars(expr, "free"):
                 # A local function that captures variables cannot be separated from its function.
@@ -110,8 +113,8 @@ class PyExprMutator(ExprFunctor):
         return getattr(PyExprMutator, method_of(expr))(self, expr)
 
     def visit_with_new_scope(self, expr: Any, params: Sequence[Var] | None = None) -> Any:
-        """Visits an expression and collects the emitted bindings in a separate sequence. ``params``
-        is accepted for compatibility and not used."""
+        """Visits an expression and collects the bindings that are emitted meanwhile in a new
+        sequence. ``params`` is ignored."""
         if isinstance(expr, _relax.SeqExpr):
             return self.visit_expr(expr)
         self.builder_._begin_binding_block()
@@ -120,35 +123,43 @@ class PyExprMutator(ExprFunctor):
         return _relax.SeqExpr([block], body) if block.bindings else body
 
     def visit_constant_(self, op: Constant) -> Any:
+        """Returns the constant unchanged."""
         return op
 
     def visit_tuple_(self, op: Tuple) -> Any:
+        """Rebuilds a tuple from its visited fields."""
         old = op.fields
         new = [self.visit_expr(field) for field in old]
         return op if _unchanged(old, new) else _relax.Tuple(new)
 
     def visit_var_(self, op: Var) -> Any:
+        """Returns the replacement of a variable, or the variable itself."""
         return self._remap.get(op, op) if self._remap else op
 
     def visit_dataflow_var_(self, op: DataflowVar) -> Any:
+        """Returns the replacement of a dataflow variable, or the variable itself."""
         return self._remap.get(op, op) if self._remap else op
 
     def visit_shape_expr_(self, op: ShapeExpr) -> Any:
+        """Rebuilds a shape from its visited sizes."""
         old = op.values
         new = [self.visit_prim_expr(value) for value in old]
         return op if all(a is b for a, b in zip(old, new, strict=True)) else _relax.ShapeExpr(new)
 
     def visit_prim_expr(self, expr: Any) -> Any:
-        """Visits a size or a scalar."""
+        """Visits a size or a scalar. Returns it unchanged by default."""
         return expr
 
     def visit_extern_func_(self, op: ExternFunc) -> Any:
+        """Returns the reference to a packed function unchanged."""
         return op
 
     def visit_global_var_(self, op: GlobalVar) -> Any:
+        """Returns the reference to a function of the module unchanged."""
         return op
 
     def visit_function_(self, op: Function) -> Any:
+        """Rebuilds a function from its visited parameters and body."""
         own, self._own = self._own, None
         params = op.params
         new_params = [self._param(param) for param in params]
@@ -170,6 +181,7 @@ class PyExprMutator(ExprFunctor):
         return new
 
     def visit_call_(self, op: Call) -> Any:
+        """Rebuilds a call from its visited callee and arguments."""
         callee, args = op.op, op.args
         new_callee = self.visit_expr(callee)
         new_args = [self.visit_expr(arg) for arg in args]
@@ -178,6 +190,8 @@ class PyExprMutator(ExprFunctor):
         return op._rebuilt(new_callee, new_args)
 
     def visit_seq_expr_(self, op: SeqExpr) -> Any:
+        """Rebuilds a sequence from its visited blocks and result. Blocks that became empty are
+        removed."""
         blocks: list[BindingBlock] = []
         changed = False
         for block in op.blocks:
@@ -197,30 +211,37 @@ class PyExprMutator(ExprFunctor):
         return _relax.SeqExpr(blocks, new_body)
 
     def visit_if_(self, op: If) -> Any:
+        """Rebuilds a conditional from its visited condition and branches."""
         cond, yes, no = op.cond, op.true_branch, op.false_branch
         new = (self.visit_expr(cond), self.visit_with_new_scope(yes), self.visit_with_new_scope(no))
         return op if _unchanged((cond, yes, no), new) else _relax.If(*new)
 
     def visit_op_(self, op: OpFunction) -> Any:
+        """Returns the operator unchanged."""
         return op
 
     def visit_tuple_getitem_(self, op: TupleGetItem) -> Any:
+        """Rebuilds an access to a field from the visited tuple."""
         old = op.tuple_value
         new = self.visit_expr(old)
         return op if _same(old, new) else _relax.TupleGetItem(new, op.index)
 
     def visit_prim_value_(self, op: PrimValue) -> Any:
+        """Returns the scalar unchanged."""
         return op
 
     def visit_string_imm_(self, op: StringImm) -> Any:
+        """Returns the string unchanged."""
         return op
 
     def visit_data_type_imm_(self, op: DataTypeImm) -> Any:
+        """Returns the data type unchanged."""
         return op
 
     # ---- bindings ----
 
     def visit_var_binding_(self, binding: VarBinding) -> None:
+        """Emits a binding of a variable to its visited value."""
         old = binding.value
         self._own = binding.var if isinstance(old, _relax.Function) else None
         new = self.visit_expr(old)
@@ -228,12 +249,13 @@ class PyExprMutator(ExprFunctor):
         self.reemit_binding(binding, new, old)
 
     def visit_match_cast_(self, binding: MatchCast) -> None:
+        """Emits a ``match_cast`` of its visited value."""
         old = binding.value
         self.reemit_binding(binding, self.visit_expr(old), old)
 
     def reemit_binding(self, binding: Binding, new_value: Any, old_value: Any = None) -> None:
-        """Emits a binding with another value. If the type of the value differs, later uses refer to
-        a new variable."""
+        """Emits a binding with a new value. If the type of the value differs, later uses refer to a
+        new variable."""
         old_value = binding.value if old_value is None else old_value
         var = binding.var
         new_var = self._definition(var)
@@ -248,8 +270,8 @@ class PyExprMutator(ExprFunctor):
             self.set_var_remap(var, bound)
 
     def _retype_recursive_calls(self, var: Var, func: Function) -> tuple[Var, Function]:
-        """Adapts recursive calls of a local function to its new type. Returns the variable with
-        this type, and the function."""
+        """Adapts recursive calls of a local function to the new type of the function. Returns a
+        variable with this type, and the function."""
         # The result type may depend on the type of the recursive calls, so the adaptation is
         # repeated.
         for _ in range(3):
@@ -263,11 +285,13 @@ class PyExprMutator(ExprFunctor):
         return var, func
 
     def visit_binding_block_(self, block: BindingBlock) -> Any:
+        """Rebuilds a block from its visited bindings."""
         self.builder_._begin_binding_block()
         self._visit_bindings(block)
         return self.builder_._end_block(block)
 
     def visit_dataflow_block_(self, block: DataflowBlock) -> Any:
+        """Rebuilds a dataflow block from its visited bindings."""
         self.builder_._begin_dataflow_block()
         self._visit_bindings(block)
         return self.builder_._end_block(block)
@@ -283,12 +307,12 @@ class PyExprMutator(ExprFunctor):
         for binding in bindings[done:]:
             self.visit_binding(binding)
 
-    # ---- local functions that see each other ----
+    # ---- mutually recursive local functions ----
 
     def _visit_group(self, members: list[Binding]) -> None:
         """Visits consecutive local functions. An earlier function may call a later one, whose
-        variable and type are final only after it has been visited. The calls are adapted
-        afterwards."""
+        variable and type are final only after the later one has been visited. Such calls are
+        adapted afterwards."""
         first = {member.var: self._declare(member) for member in members}
         if self.builder_.current_block_is_dataflow():
             self.builder_._begin_dataflow_block()
@@ -325,7 +349,8 @@ class PyExprMutator(ExprFunctor):
 
     def _declare(self, member: Binding) -> Any:
         """Defines the parameters and the variable of a local function before any function of its
-        group is visited. Returns the variable by which the others refer to it meanwhile."""
+        group is visited. Returns the variable by which the other functions refer to it
+        meanwhile."""
         var = member.var
         func: Any = member.value
         params = func.params
@@ -343,43 +368,46 @@ class PyExprMutator(ExprFunctor):
         return new
 
     def _definition(self, var: Var) -> Any:
-        """The new definition of a variable."""
+        """Returns the new definition of a variable."""
         if self._declared and var in self._declared:
             return self._declared.pop(var)
         return self.visit_var_def(var)
 
     def visit_var_def_(self, var: Var) -> Any:
+        """Returns the variable that replaces a defined variable. By default, the same one."""
         return var
 
     def visit_dataflow_var_def_(self, var: DataflowVar) -> Any:
+        """Returns the variable that replaces a defined dataflow variable. By default, the same
+        one."""
         return var
 
     # ---- variables ----
 
     def set_var_remap(self, vid: Var, var: Expr) -> None:
-        """Replaces every later use of ``vid`` by ``var``. ``vid`` is a variable or its ``vid``."""
+        """Replaces every later use of ``vid``, a variable or its ``vid``, by ``var``."""
         self._remap[vid] = var
 
     def get_var_remap(self, vid: Var) -> Expr:
-        """The replacement of a variable.
+        """Returns the replacement of a variable.
 
         Raises ``KeyError`` if there is none.
         """
         return self._remap[vid]
 
     def lookup_binding(self, var: Var) -> Expr | None:
-        """The value that an emitted binding binds to a variable, or ``None``."""
+        """Returns the value that an emitted binding binds to a variable, or ``None``."""
         return self.builder_.lookup_binding(var)
 
     def with_struct_info(self, var: Var, struct_info: StructInfo) -> Var:
-        """The variable itself if it has this type, otherwise a new variable with the same name and
-        this type."""
+        """Returns the variable itself if it has this type, otherwise a new variable with the same
+        name and this type."""
         if var.struct_info_ is not None and var.struct_info_ == struct_info:
             return var
         return type(var)(var.name_hint, struct_info)
 
     def visit_span(self, span: Any) -> Any:
-        """Visits a source location."""
+        """Returns a source location unchanged."""
         return span
 
 
@@ -399,7 +427,10 @@ ExprMutatorBase = PyExprMutator
 
 
 def mutator(cls: _Class) -> _Class:
-    """Marks a subclass of ``PyExprMutator``. Code written for TVM uses this decorator."""
+    """Marks a subclass of ``PyExprMutator``. Code written for TVM uses this decorator.
+
+    Raises ``TypeError`` for other classes.
+    """
     if not issubclass(cls, PyExprMutator):
         raise TypeError(f"@mutator requires a subclass of PyExprMutator, but {cls.__name__} is not one")
     return cls

@@ -45,10 +45,10 @@ def visits_types(cls: type, base: type) -> bool:
 
 
 class PyExprVisitor(ExprFunctor):
-    """Visits everything inside an expression in textual order. Returns nothing.
+    """Visits everything inside an expression in textual order. Methods return nothing.
 
-    The shapes inside types are visited if the class overrides ``visit_shape_expr_`` or one of the
-    methods for types.
+    The shapes inside types are visited only if the class overrides ``visit_shape_expr_`` or one of
+    the methods for types.
     """
 
     _types = False
@@ -62,10 +62,10 @@ class PyExprVisitor(ExprFunctor):
         getattr(self, method_of(expr))(expr)
 
     def visit_span(self, span: Any) -> None:
-        """Visits a source location."""
+        """Does nothing, because expressions have no source locations."""
 
     def visit_prim_expr(self, expr: Any) -> None:
-        """Visits a size or a scalar."""
+        """Visits a size or a scalar. Does nothing by default."""
 
     def visit_struct_info(self, struct_info: StructInfo) -> None:
         """Visits a type."""
@@ -87,34 +87,38 @@ class PyExprVisitor(ExprFunctor):
                 self.visit_expr_dep_struct_info_field(field)
 
     def visit_constant_(self, op: Constant) -> None:
-        pass
+        """Visits a constant, which has no parts."""
 
     def visit_tuple_(self, op: Tuple) -> None:
+        """Visits a tuple: its fields."""
         for field in op.fields:
             self.visit_expr(field)
 
     def visit_dataflow_var_(self, op: DataflowVar) -> None:
-        pass
+        """Visits a use of a dataflow variable, which has no parts."""
 
     def visit_var_(self, op: Var) -> None:
-        pass
+        """Visits a use of a variable, which has no parts."""
 
     def visit_shape_expr_(self, op: ShapeExpr) -> None:
+        """Visits a shape: its sizes."""
         for value in op.values:
             self.visit_prim_expr(value)
 
     def visit_extern_func_(self, op: ExternFunc) -> None:
-        pass
+        """Visits a reference to a packed function, which has no parts."""
 
     def visit_global_var_(self, op: GlobalVar) -> None:
-        pass
+        """Visits a reference to a function of the module, which has no parts."""
 
     def visit_function_(self, op: Function) -> None:
+        """Visits a function: its parameters, then its body."""
         for param in op.params:
             self.visit_var_def(param)
         self.visit_expr(op.body)
 
     def visit_call_(self, op: Call) -> None:
+        """Visits a call: its callee, its explicit types and its arguments."""
         self.visit_expr(op.op)
         if self._types:
             for info in op.sinfo_args:
@@ -123,54 +127,64 @@ class PyExprVisitor(ExprFunctor):
             self.visit_expr(arg)
 
     def visit_seq_expr_(self, op: SeqExpr) -> None:
+        """Visits a sequence: its blocks, then its result."""
         for block in op.blocks:
             self.visit_binding_block(block)
         self.visit_expr(op.body)
 
     def visit_if_(self, op: If) -> None:
+        """Visits a conditional: its condition, then both branches."""
         self.visit_expr(op.cond)
         self.visit_expr(op.true_branch)
         self.visit_expr(op.false_branch)
 
     def visit_op_(self, op: OpFunction) -> None:
-        pass
+        """Visits an operator, which has no parts."""
 
     def visit_tuple_getitem_(self, op: TupleGetItem) -> None:
+        """Visits an access to a field of a tuple: the tuple."""
         self.visit_expr(op.tuple_value)
 
     def visit_prim_value_(self, op: PrimValue) -> None:
+        """Visits a scalar: its value, if the class visits types."""
         if self._types:
             self.visit_prim_expr(op.value)
 
     def visit_string_imm_(self, op: StringImm) -> None:
-        pass
+        """Visits a string, which has no parts."""
 
     def visit_data_type_imm_(self, op: DataTypeImm) -> None:
-        pass
+        """Visits a data type, which has no parts."""
 
     def visit_var_binding_(self, binding: VarBinding) -> None:
+        """Visits a binding of a variable: the value, then the variable."""
         self.visit_expr(binding.value)
         self.visit_var_def(binding.var)
 
     def visit_match_cast_(self, binding: MatchCast) -> None:
+        """Visits a ``match_cast``: the value, the type, then the variable."""
         self.visit_expr(binding.value)
         if self._types:
             self.visit_expr_dep_struct_info_field(binding.struct_info)
         self.visit_var_def(binding.var)
 
     def visit_binding_block_(self, block: BindingBlock) -> None:
+        """Visits the bindings of a block in order."""
         for binding in block.bindings:
             self.visit_binding(binding)
 
     def visit_dataflow_block_(self, block: DataflowBlock) -> None:
+        """Visits the bindings of a dataflow block in order."""
         for binding in block.bindings:
             self.visit_binding(binding)
 
     def visit_var_def_(self, var: Var) -> None:
+        """Visits the definition of a variable: its type, if the class visits types."""
         if self._types and var.struct_info_ is not None:
             self.visit_expr_dep_struct_info_field(var.struct_info_)
 
     def visit_dataflow_var_def_(self, var: DataflowVar) -> None:
+        """Visits the definition of a dataflow variable: its type, if the class visits types."""
         if self._types and var.struct_info_ is not None:
             self.visit_expr_dep_struct_info_field(var.struct_info_)
 
@@ -179,7 +193,10 @@ ExprVisitor = PyExprVisitor
 
 
 def visitor(cls: _Class) -> _Class:
-    """Marks a subclass of ``PyExprVisitor``. Code written for TVM uses this decorator."""
+    """Marks a subclass of ``PyExprVisitor``. Code written for TVM uses this decorator.
+
+    Raises ``TypeError`` for other classes.
+    """
     if not issubclass(cls, PyExprVisitor):
         raise TypeError(f"@visitor requires a subclass of PyExprVisitor, but {cls.__name__} is not one")
     return cls
