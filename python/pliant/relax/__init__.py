@@ -1,5 +1,5 @@
-"""The graph level: expressions, struct infos, the block builder, and functions to build and run
-programs."""
+"""The graph level (Relax): expressions, struct infos, the block builder, and functions to build and
+run programs."""
 
 from __future__ import annotations
 
@@ -165,20 +165,23 @@ __all__ = [
 
 
 def const(value: Any, dtype: str | None = None) -> Constant:
-    """A constant from a number, a list or an array. By default, Python ints become int32 and floats
-    float32."""
+    """Creates a constant from a number, a list or an array. By default, a Python int becomes int32,
+    a Python float and a list of floats float32, and a list of ints int64.
+
+    Raises ``DTypeError`` for an unsupported data type.
+    """
     return _relax.relax_const(value, dtype)
 
 
 def get_shape_of(expr: Any) -> Expr:
-    """The shape of a tensor: the shape in its type if known, otherwise a call that computes it at
-    run time."""
+    """Returns the shape of a tensor: the shape in its type if that is known, otherwise a call that
+    computes it at run time."""
     shape = getattr(expr.struct_info, "shape", None)
     return _relax.OpFunction.get("relax.shape_of")(expr) if shape is None else shape
 
 
 def extern(name: str) -> ExternFunc:
-    """A packed function, given by its registered name."""
+    """Returns a reference to a packed function by its registered name."""
     return _relax.ExternFunc(name)
 
 

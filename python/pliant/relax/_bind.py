@@ -1,6 +1,6 @@
 """Binding of parameters and sizes, for the methods of ``relax.Function``.
 
-``origin`` is the module from which a function was taken and the name of the function there. The
+``origin`` is the module from which a function was taken, and the name of the function there. This
 module contains the functions that the function calls.
 """
 
@@ -15,19 +15,19 @@ _Origin = tuple[Any, str]
 
 
 def bind_params(func: Any, binding_map: Mapping[Any, Any], origin: _Origin | None = None) -> Any:
-    """The function with parameters bound to constants."""
+    """Returns the function with parameters bound to constants."""
     module, name = _containing_module(func, origin)
     return transform.BindParams(name, dict(binding_map))(module)[name]
 
 
 def bind_symbolic_vars(func: Any, binding_map: Mapping[Any, Any], origin: _Origin | None = None) -> Any:
-    """The function with symbolic sizes replaced by numbers or expressions over sizes."""
+    """Returns the function with symbolic sizes replaced by numbers or expressions over sizes."""
     module, name = _containing_module(func, origin)
     return transform.BindSymbolicVars(dict(binding_map), name)(module)[name]
 
 
 def _containing_module(func: Any, origin: _Origin | None) -> tuple[Any, str]:
-    """A module that contains the function, and the name of the function there."""
+    """Returns a module that contains the function, and the name of the function there."""
     if origin is None:
         return _core.IRModule({"main": func}), "main"
     module, name = origin

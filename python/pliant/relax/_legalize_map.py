@@ -1,4 +1,4 @@
-"""Lowering of operators by user-defined functions."""
+"""Lowering of operators by functions of the user."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from pliant.relax.expr_functor import PyExprMutator, mutator
 
 def legalize_by_map(mod: IRModule, rules: Mapping[str, Callable[..., Any]], skip: set[str]) -> IRModule:
     """Replaces calls of operators by the results of the user's functions. ``rules`` maps names of
-    operators to functions. Operators in ``skip`` are not replaced."""
+    operators to functions. Operators in ``skip`` are not replaced.
+
+    Raises ``TypeError`` if a function does not return an expression.
+    """
 
     @mutator
     class Legalizer(PyExprMutator):

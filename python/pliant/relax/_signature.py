@@ -9,7 +9,7 @@ _KINDS = inspect._ParameterKind
 
 
 def of(op: Any) -> inspect.Signature:
-    """The signature of an operator, from its declaration."""
+    """Builds the signature of an operator from its declaration."""
     params = []
     variadic = False
     for name, kind, default in op.parameters:

@@ -25,7 +25,8 @@ def _stack() -> list[BlockBuilder]:
 
 
 class FunctionScope:
-    """``with bb.function(name, params):`` begins a function and ends it."""
+    """The context manager of ``with bb.function(name, params):``, which begins a function and ends
+    it."""
 
     def __init__(self, builder: BlockBuilder, *args: Any) -> None:
         self._builder = builder
@@ -42,7 +43,7 @@ class FunctionScope:
 
 
 class DataflowScope:
-    """``with bb.dataflow():`` begins a dataflow block and ends it."""
+    """The context manager of ``with bb.dataflow():``, which begins a dataflow block and ends it."""
 
     def __init__(self, builder: BlockBuilder) -> None:
         self._builder = builder
@@ -56,8 +57,8 @@ class DataflowScope:
 
 
 class BlockBuilder(_relax.BlockRewriter):
-    """Builds the functions of a module binding by binding, in A-normal form, with type inference
-    for each binding.
+    """Builds the functions of a module binding by binding, in A-normal form. The type of each
+    binding is inferred.
 
     >>> bb = BlockBuilder()
     >>> n = tir.Var("n", "int64")
@@ -72,7 +73,7 @@ class BlockBuilder(_relax.BlockRewriter):
 
     @staticmethod
     def current() -> BlockBuilder | None:
-        """The builder with the innermost open function in this thread."""
+        """Returns the builder with the innermost open function in this thread, or ``None``."""
         stack = _stack()
         return stack[-1] if stack else None
 
@@ -84,20 +85,28 @@ class BlockBuilder(_relax.BlockRewriter):
         private: bool = False,
         pure: bool | None = None,
     ) -> FunctionScope:
-        """Begins a function. Without ``params``, free variables become parameters when they appear,
-        or the parameters are given to ``emit_func_output``. By default, the function is pure if its
-        calls have no side effects."""
+        """Returns a context manager that begins a function and ends it. Without ``params``, either
+        ``emit_func_output`` gets the parameters, or free variables become parameters in the order
+        of their first use. By default, the function is pure if its calls have no side effects.
+
+        Leaving the block raises ``ValueError`` if ``emit_func_output`` was not called.
+        """
         return FunctionScope(self, name, params, attrs, pure, private)
 
     def dataflow(self) -> DataflowScope:
-        """Begins a dataflow block."""
+        """Returns a context manager that begins a dataflow block and ends it."""
         return DataflowScope(self)
 
     def call_te(
         self, func: Callable[..., Any], *args: Any, te_attrs: dict[str, Any] | None = None, **kwargs: Any
     ) -> Expr:
-        """A call of the loop function that ``func(*args)`` defines. Tensors in ``args`` (also
-        inside lists, tuples and dicts) are replaced by ``te`` placeholders."""
+        """Creates a call of the loop function that ``func(*args, **kwargs)`` defines. Tensors in
+        the arguments, also inside lists, tuples and dicts, are replaced by ``te`` placeholders.
+        ``primfunc_name_hint`` is the name of the loop function. ``te_attrs`` and ``primfunc_attrs``
+        are ignored.
+
+        Raises ``TypeError`` if ``func`` does not return a tensor or a list of tensors.
+        """
         hint = kwargs.pop("primfunc_name_hint", None) or getattr(func, "__name__", "te_func")
         kwargs.pop("primfunc_attrs", None)
         if not str(hint).isidentifier():
@@ -141,13 +150,18 @@ class BlockBuilder(_relax.BlockRewriter):
         return tensor
 
     def emit_te(self, func: Callable[..., Any], *args: Any, **kwargs: Any) -> Var:
-        """Emits a call of the loop function that ``func(*args)`` defines (see :meth:`call_te`)."""
+        """Emits a call of the loop function that ``func(*args, **kwargs)`` defines (see
+        :meth:`call_te`), and returns its variable. ``name_hint`` is the name of the variable."""
         name_hint = kwargs.pop("name_hint", "")
         return self.emit(self.call_te(func, *args, **kwargs), name_hint)
 
 
 def te_tensor(expr: Expr, name: str = "rxplaceholder") -> Tensor:
-    """The ``te`` placeholder for an expression of known shape in the current function."""
+    """Creates the ``te`` placeholder of an expression of known shape in the current function.
+    ``name`` is ignored.
+
+    Raises ``ValueError`` if no function is open.
+    """
     builder = BlockBuilder.current()
     if builder is None:
         raise ValueError("te_tensor requires an open function: call it inside 'with bb.function(...)'")

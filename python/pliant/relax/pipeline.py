@@ -1,4 +1,4 @@
-"""Named sequences of passes: the pipelines of Pliant, and pipelines that the user registers."""
+"""Named sequences of passes: the pipelines of Pliant, and those that the user registers."""
 
 from __future__ import annotations
 
@@ -23,17 +23,20 @@ def _own_names() -> list[str]:
 
 
 def list_pipelines() -> list[str]:
-    """The names of all pipelines."""
+    """Returns the names of all pipelines."""
     return [*_own_names(), *_registered]
 
 
 def register_pipeline(name: str) -> Callable[[F], F]:
-    """Registers a pipeline under a name for :func:`get_pipeline`, ``relax.build`` and
-    ``pliant.compile``.
+    """Registers a function that returns a pass as a pipeline, for :func:`get_pipeline`,
+    ``relax.build`` and ``pliant.compile``.
 
     >>> @relax.register_pipeline("mine")
     ... def mine():
     ...     return Sequential([MyPass(), relax.get_pipeline("default")])
+
+    Raises ``ValueError`` if a pipeline with this name exists, and ``TypeError`` if the decorator
+    has no name or decorates something that is not callable.
     """
     if not isinstance(name, str):
         raise TypeError('register_pipeline expects a name: write @register_pipeline("name")')
@@ -51,8 +54,12 @@ def register_pipeline(name: str) -> Callable[[F], F]:
 
 
 def get_pipeline(name: str = "zero", **kwargs: Any) -> Pass:
-    """The pipeline with this name: ``zero`` (graph level only), ``minimum`` (lowering only),
-    ``default`` (both), or a registered pipeline, which is created with the arguments."""
+    """Returns the pipeline with this name: ``zero`` (graph level only), ``minimum`` (lowering
+    only), ``default`` (both), or a registered pipeline, whose function is called with ``kwargs``.
+
+    Raises ``ValueError`` for an unknown name. Raises ``TypeError`` for arguments to a pipeline of
+    Pliant, and if the function of a registered pipeline does not return a pass.
+    """
     make = _registered.get(name)
     if make is not None:
         result = make(**kwargs)
@@ -71,7 +78,11 @@ def get_pipeline(name: str = "zero", **kwargs: Any) -> Pass:
 
 def as_pipeline(pipeline: Any) -> Any:
     """Converts a pipeline argument of a compilation. The name of one of Pliant's pipelines is kept,
-    and anything else becomes a pass."""
+    and the name of a registered one becomes a pass. A pass, a list of passes and ``None`` are
+    returned unchanged.
+
+    Raises ``TypeError`` for other objects.
+    """
     if isinstance(pipeline, str):
         return pipeline if pipeline in _own_names() else get_pipeline(pipeline)
     if pipeline is None or callable(pipeline) or isinstance(pipeline, list | tuple):

@@ -29,7 +29,7 @@ __all__ += ["FusionPattern", "PatternCheckContext", *(name for name in dir(trans
 
 
 class DataflowBlockPass(ModulePass):
-    """A pass over each dataflow block, created by :func:`dataflowblock_pass`."""
+    """A pass over each dataflow block. :func:`dataflowblock_pass` creates such passes."""
 
 
 def _on_blocks(transform: Callable[..., Any], name: str, mod: IRModule, ctx: PassContext) -> IRModule:
@@ -64,7 +64,7 @@ def dataflowblock_pass(
 ) -> Any:
     """Makes a pass from a function ``(block, mod, ctx) -> block`` over dataflow blocks, or from a
     class with ``transform_dataflowblock(self, block, mod, ctx)``. The output variables of the block
-    are preserved."""
+    are preserved. The other arguments are those of :func:`module_pass`."""
     return _BLOCK.decorate(pass_func, opt_level, name, required, traceable)
 
 
@@ -77,10 +77,12 @@ def LegalizeOps(
 
     ``customize_legalize_map`` maps names of operators to functions that lower their calls instead.
     ``f(bb, call)`` returns the expression that replaces the call. It can be built with
-    ``bb.call_te``, ``bb.emit_te`` or operators, which are lowered in turn. If ``f`` returns the
-    call unchanged, the library lowers it. Operators in ``skip_ops`` are not lowered.
+    ``bb.call_te``, ``bb.emit_te`` or other operators, which are then lowered too. If ``f`` returns
+    the call unchanged, the library lowers it. Operators in ``skip_ops`` are not lowered.
+    ``enable_warning`` is ignored.
 
-    Raises ``ValueError`` for names that are not operators.
+    Raises ``ValueError`` for names that are not operators, and ``TypeError`` if ``skip_ops`` is not
+    a list of names.
     """
     if isinstance(skip_ops, str) or not isinstance(skip_ops, Sequence | set | frozenset | None):
         raise TypeError(f"LegalizeOps: skip_ops must be a list of operator names, got {type(skip_ops).__name__}")
@@ -102,7 +104,7 @@ def LegalizeOps(
 
 
 def UpdateParamType(type_func: Callable[[Any], Any]) -> Pass:
-    """The newer name of ``UpdateParamStructInfo``."""
+    """The name of ``UpdateParamStructInfo`` in later versions of TVM."""
     result: Pass = transform.UpdateParamStructInfo(type_func)
     return result
 

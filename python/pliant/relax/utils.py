@@ -15,13 +15,17 @@ _relax = _core.relax
 
 
 def copy_with_new_vars(func: Function) -> Function:
-    """A copy of the function with fresh parameters, variables and size variables."""
+    """Copies a function. The parameters, variables and size variables of the copy are new."""
     return func._copied()
 
 
 def convert_to_expr(value: Any) -> Any:
-    """Converts a Python value to an expression: numbers to scalars, strings, tuples and lists of
-    these to the corresponding expressions, and sizes to shapes."""
+    """Converts a Python value to an expression: a number or scalar expression to a scalar, a string
+    to a string constant, and a tuple or list to a tuple of converted items. Expressions are
+    returned unchanged.
+
+    Raises ``TypeError`` for other objects.
+    """
     if isinstance(value, _relax.Expr | _relax.OpFunction):
         return value
     if isinstance(value, bool | int | float | _core.PrimExpr):
@@ -36,9 +40,9 @@ def convert_to_expr(value: Any) -> Any:
 def gen_call_tir_inputs(
     func: Callable[..., Any], *args: Any, **kwargs: Any
 ) -> tuple[PrimFunc, Tuple, list[StructInfo], ShapeExpr | None]:
-    """The loop function that ``func(*args)`` defines by tensor expressions, and the arguments for
-    an ``R.call_tir`` of it: the tuple of its inputs, the types of its outputs, and the additional
-    sizes, if any."""
+    """Returns the loop function that ``func(*args, **kwargs)`` defines by tensor expressions, and
+    the arguments for an ``R.call_tir`` of it: the tuple of its inputs, the types of its outputs,
+    and the additional sizes or ``None``."""
     from pliant.relax.block_builder import BlockBuilder
 
     builder = BlockBuilder.current()

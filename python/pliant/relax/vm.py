@@ -42,12 +42,17 @@ def build(
     exec_mode: str = "bytecode",
     **options: Any,
 ) -> Executable:
-    """Builds a module at any stage of lowering into an executable.
+    """Builds a module, at any stage of lowering, into an executable.
 
     ``relax_pipeline`` is the pipeline for the graph: a name (``"default"``, ``"zero"``,
     ``"minimum"``, or one registered with ``relax.register_pipeline``), a pass or a list of passes.
-    After a user-defined pipeline, the lowering passes run; they do not change code that is already
-    lowered. The current ``PassContext`` and its instruments apply to all passes.
+    ``None`` means ``"minimum"``. After a user-defined pipeline, the lowering passes run; they do
+    not change code that is already lowered. ``exec_mode`` is ``"bytecode"``, or ``"compiled"`` to
+    compile graph functions to machine code. The current ``PassContext`` and its instruments apply
+    to all passes. Other options are those of ``pliant.compile``.
+
+    Raises ``UnsupportedError`` for ``params`` and for another ``tir_pipeline``, and the errors of
+    ``pliant.compile``.
     """
     if params:
         raise UnsupportedError("params is not supported; bind the parameters as constants of the module (relax.transform.BindParams)")
@@ -62,9 +67,11 @@ def build(
 
 @dataclass(frozen=True)
 class BenchmarkResult:
-    """Measured times in seconds."""
+    """Measured durations in seconds, and their statistics. ``std`` is the standard deviation of the
+    population."""
 
     results: list[float]
+    """The result of each measurement."""
     mean: float = field(init=False)
     median: float = field(init=False)
     min: float = field(init=False)
@@ -84,10 +91,12 @@ class BenchmarkResult:
 
 
 class VMInstrumentReturnKind(IntEnum):
-    """The possible results of an instrument before a call."""
+    """The values that an instrument of a VM may return before a call."""
 
     NO_OP = 0
+    """The call is executed."""
     SKIP_RUN = 1
+    """The call is skipped."""
 
 
 class VirtualMachine(_core.VirtualMachine):
@@ -97,9 +106,14 @@ class VirtualMachine(_core.VirtualMachine):
     ``vm["main"](x, timeout=0.5)`` stops a run that takes longer than 0.5 seconds with a
     ``TimeLimitError``. ``invoke_stateful`` and ``invoke_closure`` also accept ``timeout``.
 
-    ``functions`` are packed functions for this VM only. ``max_depth`` is the maximum depth of calls
-    between the program's functions, 100,000 by default. A deeper recursion fails with a
-    ``VMError``. Tail calls do not increase the depth. ``vm.max_depth = n`` changes the limit.
+    ``functions`` are packed functions for this VM only, which take precedence over registered ones.
+    ``max_depth`` is the maximum depth of calls between the program's functions, 100,000 by default.
+    A deeper recursion fails with a ``VMError``. Tail calls do not increase the depth.
+    ``vm.max_depth = n`` changes the limit. ``memory_cfg`` and ``profile`` are ignored.
+
+    Raises ``VMError`` if the program calls packed functions that are not registered,
+    ``UnsupportedError`` for a device other than the CPU, and ``ValueError`` for a ``max_depth``
+    below 1.
     """
 
     # With slots, setting a misspelt attribute is an error.
@@ -134,7 +148,12 @@ class VirtualMachine(_core.VirtualMachine):
         self, func_name: str, saved_name: str, *args: Any, include_return: bool = True, **kwargs: Any
     ) -> None:
         """Stores a function together with its arguments under another name. The stored function
-        takes no arguments except a ``timeout`` in seconds."""
+        takes no arguments except a ``timeout`` in seconds. With ``include_return=False``, it
+        returns ``None``.
+
+        Raises ``KeyError`` if there is no such function, or if an argument is missing among
+        ``kwargs``.
+        """
         func = super().__getitem__(func_name)
         if kwargs:
             names = func.params[len(args) :]
@@ -155,9 +174,15 @@ class VirtualMachine(_core.VirtualMachine):
         min_repeat_ms: float = 0,
         **options: Any,
     ) -> Callable[..., BenchmarkResult]:
-        """Returns a function that measures ``func_name(*args)``. It takes ``repeat`` measurements,
-        each the mean of ``number`` runs. For ``"invoke_stateful"``, its argument is the name of a
-        function with inputs stored by ``set_input``."""
+        """Returns a function that measures ``func_name(*args)`` and returns a
+        :class:`BenchmarkResult`. It takes ``repeat`` measurements, each the mean of ``number``
+        runs, or of more runs if these take less than ``min_repeat_ms``. ``dev`` and ``options`` are
+        ignored.
+
+        For ``"invoke_stateful"``, the argument of the returned function is the name of a function
+        with inputs stored by ``set_input``. The returned function raises ``ValueError`` if
+        ``number`` or ``repeat`` is 0.
+        """
 
         def measure(*args: Any) -> BenchmarkResult:
             if func_name == "invoke_stateful" and func_name not in self:
@@ -194,11 +219,16 @@ class ExecBuilder(_core.ExecBuilder):
     def function(
         self, func_name: str, num_inputs: int = 0, param_names: list[str] | None = None
     ) -> _FunctionScope:
-        """Begins a function. Its inputs are in the first registers."""
+        """Returns a context manager that begins a function and ends it. The inputs are in the first
+        registers. Their names are by default ``arg0``, ``arg1`` and so on.
+
+        Entering the block raises ``ValueError`` if the number of names is not ``num_inputs``.
+        """
         return _FunctionScope(self, func_name, num_inputs, param_names)
 
     def emit_call(
         self, name: str, args: Sequence[Operand | Any] | None = None, dst: Operand | None = None
     ) -> None:
-        """Calls a function. Arguments that are not operands become constants."""
+        """Emits a call of the function ``name``. Arguments that are not operands become constants.
+        The result is written to the register ``dst``, or discarded for ``None``."""
         super().emit_call(name, list(args or ()), dst)

@@ -28,7 +28,7 @@ _relax = _core.relax
 
 
 class BaseCheckResult(IntEnum):
-    """The result of a subtype check."""
+    """The result of a subtype check, for all values that the types allow."""
 
     FAIL_L0 = 0
     """No value has both types."""
@@ -44,7 +44,7 @@ class BaseCheckResult(IntEnum):
 
 
 def get_static_type(sinfo: StructInfo) -> StructInfo:
-    """The type without sizes. Kinds, data types and ranks are kept."""
+    """Returns the type without sizes. Kinds, data types and ranks are kept."""
     return _relax.static_struct_info(sinfo)
 
 
@@ -53,38 +53,45 @@ def erase_to_well_defined(
     shape_var_map: Mapping[TirVar, Any] | None = None,
     var_map: Mapping[Var, Expr] | None = None,
 ) -> StructInfo:
-    """The type with size variables replaced according to ``shape_var_map``. Dims with other
-    variables are dropped."""
+    """Replaces size variables in a type according to ``shape_var_map``. A shape that contains
+    another variable keeps only its rank. ``var_map`` is ignored.
+
+    Raises ``TypeError`` if a key is not a variable.
+    """
     return _relax.erase_struct_info(sinfo, list((shape_var_map or {}).items()))
 
 
 def struct_info_base_check(base: StructInfo, derived: StructInfo) -> BaseCheckResult:
-    """Whether every value of type ``derived`` is of type ``base``."""
+    """Checks whether every value of type ``derived`` has type ``base``."""
     return BaseCheckResult(_relax.struct_info_check(base, derived))
 
 
 def struct_info_lca(lhs: StructInfo, rhs: StructInfo) -> StructInfo:
-    """The least common supertype of both types."""
+    """Returns the least common supertype of two types."""
     return _relax.struct_info_lca(lhs, rhs)
 
 
 def derive_call_ret_struct_info(func_sinfo: FuncStructInfo, call: Call, ctx: Any = None) -> StructInfo:
-    """The result type of a call of a function with the given type."""
+    """Infers the result type of a call of a function with type ``func_sinfo``. ``ctx`` is ignored.
+
+    Raises ``TypeError`` if ``func_sinfo`` is not the type of a function, and ``CompileError`` if
+    the arguments do not match.
+    """
     return _relax.call_struct_info(func_sinfo, [arg.struct_info for arg in call.args])
 
 
 def tir_vars_in_struct_info(sinfo: StructInfo) -> list[TirVar]:
-    """The size variables in a type, each once, in order."""
+    """Returns the size variables in a type, each once, in order."""
     return _relax.struct_info_vars(sinfo, False)
 
 
 def definable_tir_vars_in_struct_info(sinfo: StructInfo) -> list[TirVar]:
-    """The size variables that a value of the type defines: those that are a dim by themselves."""
+    """Returns the size variables that a value of the type defines: those that are a whole dim."""
     return _relax.struct_info_vars(sinfo, True)
 
 
 def collect_non_negative_expressions(sinfo: StructInfo) -> list[PrimExpr]:
-    """The non-constant sizes in a type, which are never negative, each once."""
+    """Returns the non-constant sizes in a type, each once. They are never negative."""
     return _relax.struct_info_dims(sinfo)
 
 
@@ -99,54 +106,56 @@ definable_tir_vars_in_type = definable_tir_vars_in_struct_info
 
 
 def shape_vars(expr: Any) -> list[TirVar]:
-    """The size variables in a size, a shape or a list of sizes, each once, in order."""
+    """Returns the size variables in a size, a shape or a list of sizes, each once, in order."""
     dims = expr.values if isinstance(expr, _relax.ShapeExpr) else expr if isinstance(expr, list | tuple) else [expr]
     return _relax.struct_info_vars(_relax.ShapeStructInfo(list(dims)), False)
 
 
 def defined_symbolic_vars(func: Function) -> list[TirVar]:
-    """The size variables that a function's parameters and ``match_cast`` bindings define."""
+    """Returns the size variables that a function's parameters and ``match_cast`` bindings
+    define."""
     return _relax.symbolic_vars(func, False)
 
 
 def free_symbolic_vars(func: Function) -> list[TirVar]:
-    """The size variables that a function uses without defining them."""
+    """Returns the size variables that a function uses without defining them."""
     return _relax.symbolic_vars(func, True)
 
 
 def bound_vars(expr: Expr) -> list[Var]:
-    """The variables that an expression defines: parameters and bindings, each once, in order."""
+    """Returns the variables that an expression defines: parameters and bindings, each once, in
+    order."""
     return _relax.find_vars(expr, "bound")
 
 
 def free_vars(expr: Expr) -> list[Var]:
-    """The variables that an expression uses without defining them, each once, in order."""
+    """Returns the variables that an expression uses without defining them, each once, in order."""
     return _relax.find_vars(expr, "free")
 
 
 def all_vars(expr: Expr) -> list[Var]:
-    """The variables that an expression defines or uses, each once, in order."""
+    """Returns the variables that an expression defines or uses, each once, in order."""
     return _relax.find_vars(expr, "all")
 
 
 def used_vars(expr: Expr) -> list[Var]:
-    """The variables that an expression uses, each once, in order."""
+    """Returns the variables that an expression uses, each once, in order."""
     return _relax.find_vars(expr, "used")
 
 
 def all_global_vars(expr: Expr) -> list[GlobalVar]:
-    """The functions of the module to which an expression refers, each once, in order."""
+    """Returns the functions of the module to which an expression refers, each once, in order."""
     return _relax.find_vars(expr, "global")
 
 
 def called_global_vars(expr: Expr) -> list[GlobalVar]:
-    """The functions of the module that an expression calls, each once, in order."""
+    """Returns the functions of the module that an expression calls, each once, in order."""
     return _relax.find_vars(expr, "called")
 
 
 def post_order_visit(expr: Expr, fvisit: Callable[[Any], Any]) -> None:
-    """Calls ``fvisit`` with every subexpression, and finally with the expression itself. Operands
-    come before their users."""
+    """Calls ``fvisit`` with every subexpression of an expression, and finally with the expression
+    itself. Operands precede their users."""
     for node in _relax.post_order(expr):
         fvisit(node)
 
@@ -155,17 +164,18 @@ def post_order_visit(expr: Expr, fvisit: Callable[[Any], Any]) -> None:
 
 
 def get_var2val(func: Function) -> dict[Var, Expr]:
-    """A dict from each variable to the value that is bound to it."""
+    """Returns a dict from each variable to the value that is bound to it."""
     return {b.var: b.value for b in _relax.all_bindings(func)}
 
 
 def udchain(dfb: BindingBlock) -> dict[Var, list[Var]]:
-    """The variables of a block, each with the variables whose values use it."""
+    """Returns a dict from each variable that a block uses or defines to the variables whose values
+    use it."""
     return dict(_relax.use_chains(dfb))
 
 
 def name_to_binding(func: Function) -> dict[str, list[Binding]]:
-    """The bindings, grouped by the names of their variables."""
+    """Groups the bindings of a function by the names of their variables."""
     result: dict[str, list[Binding]] = {}
     for binding in _relax.all_bindings(func):
         result.setdefault(binding.var.name_hint, []).append(binding)
@@ -179,17 +189,20 @@ def contains_impure_call(expr: Expr, own_name: Var | GlobalVar | None = None) ->
 
 
 def remove_all_unused(func: Function) -> Function:
-    """Removes bindings that are not used and have no side effects. Returns the function itself if
-    there are none."""
+    """Removes unused bindings without side effects. Returns the function itself if there are
+    none."""
     from pliant.relax.analysis._unused import remove_all_unused as remove
 
     return remove(func)
 
 
 def computable_at_compile_time(func: Function) -> list[Var]:
-    """The variables whose values are known before the inputs: the parameters after the first
-    ``num_input`` ones, and all variables that depend only on these and on sizes that these define.
-    ``num_input`` is an attribute of the function. Without it, all parameters are inputs."""
+    """Returns the variables whose values do not depend on the inputs, such as transformed weights.
+
+    These are the parameters after the first ``num_input`` ones, and all variables that are computed
+    without side effects from them and from sizes that they define. ``num_input`` is an attribute of
+    the function. Without it, all parameters are inputs.
+    """
     count = func.attrs.get("num_input", len(func.params))
     found: dict[Var, None] = {}
     sizes: set[PrimExpr] = set()
@@ -231,8 +244,7 @@ def _symbols_in(value: Expr) -> set[PrimExpr]:
 
 
 def has_reshape_pattern(func: PrimFunc) -> bool:
-    """Whether a loop function with one input and one output only reshapes its input. The index
-    arithmetic must prove this."""
+    """Whether a loop function with one input and one output provably only reshapes its input."""
     return _core.has_reshape_pattern(func)
 
 
@@ -240,14 +252,15 @@ def has_reshape_pattern(func: PrimFunc) -> bool:
 
 
 def well_formed(obj: IRModule | Function, check_struct_info: bool = True) -> bool:
-    """Whether a module or function complies with the rules of the IR. A function that cannot be
-    built, because it uses an undefined variable or defines a variable twice, is not well-formed. A
-    module cannot contain such a function."""
+    """Whether a module or function follows the rules of the IR. A function that cannot be built,
+    because it uses an undefined variable or defines a variable twice, is not well-formed.
+    ``check_struct_info`` is accepted for compatibility with TVM; types are always checked."""
     return not _problems(obj)
 
 
 def check_well_formed(obj: IRModule | Function, check_struct_info: bool = True) -> None:
-    """Raises ``ValueError`` with all violations of the rules of the IR."""
+    """Raises ``ValueError`` with all violations of the rules of the IR. The arguments are those of
+    :func:`well_formed`."""
     problems = _problems(obj)
     if problems:
         raise ValueError("the module is not well-formed:\n" + "\n".join(problems))
@@ -264,14 +277,14 @@ def _problems(obj: IRModule | Function) -> list[str]:
 
 
 def detect_recursion(mod: IRModule) -> list[list[GlobalVar]]:
-    """The groups of mutually recursive functions, each sorted by name. A function that calls itself
-    is a group."""
+    """Returns the groups of mutually recursive functions, each sorted by name. A function that
+    calls itself is a group."""
     return [[_relax.GlobalVar(name) for name in group] for group in _core.recursive_groups(mod)]
 
 
 def estimate_memory_usage(mod: IRModule | Function) -> str:
-    """A report on the memory that the functions of a module allocate: the size of each tensor, and
-    after memory planning (``StaticPlanBlockMemory``) also the shared storage."""
+    """Returns a report on the memory that the functions of a module allocate: the total size of the
+    tensors, and after memory planning (``StaticPlanBlockMemory``) also of the shared storage."""
     from pliant.relax.analysis._memory import estimate_memory_usage as estimate
 
     return estimate(mod)

@@ -32,6 +32,8 @@ def _size_of(shape: Any, dtype: str) -> int | None:
 
 
 class _Total:
+    """The number and the total size of allocations."""
+
     def __init__(self) -> None:
         self.count = 0
         self.bytes = 0
@@ -50,7 +52,7 @@ class _Total:
 
 
 def _estimate(func: Function) -> tuple[_Total, _Total]:
-    """The totals of the allocated tensors and of the storage that they share."""
+    """Returns the totals of the allocated tensors and of the storage that they share."""
     tensors, storages = _Total(), _Total()
     for binding in _relax.all_bindings(func):
         call = binding.value
@@ -68,8 +70,8 @@ def _estimate(func: Function) -> tuple[_Total, _Total]:
 
 
 def estimate_memory_usage(mod: IRModule | Function) -> str:
-    """A report on the memory that the functions of a module allocate: the size of each tensor, and
-    after memory planning (``StaticPlanBlockMemory``) also the shared storage."""
+    """Returns a report on the memory that the functions of a module allocate: the total size of the
+    tensors, and after memory planning (``StaticPlanBlockMemory``) also of the shared storage."""
     pairs = [(f"{mod.__name__}", mod)] if isinstance(mod, _relax.Function) else mod.functions_items()
     lines = ["Memory usage estimation:"]
     for var, func in pairs:

@@ -15,7 +15,8 @@ _relax = _core.relax
 
 
 class _RemoveUnused(PyExprMutator):
-    """Processes each sequence from its end, so that whole chains are removed in one pass."""
+    """Removes unused bindings. Bindings are examined from the last to the first, so that a chain of
+    unused bindings is removed in one pass."""
 
     def __init__(self, func: Function) -> None:
         super().__init__()
@@ -52,7 +53,7 @@ class _RemoveUnused(PyExprMutator):
 
 
 def remove_all_unused(func: Function) -> Function:
-    """Removes bindings that are not used and have no side effects."""
+    """Removes unused bindings without side effects."""
     result: Function = _RemoveUnused(func).visit_expr(func)
     return result
 

@@ -1,4 +1,4 @@
-"""Backends: named patterns, code generators, offload rules, and the backend ``gemm`` of the library."""
+"""Backends: named patterns, code generators, offload rules, and the built-in backend ``gemm``."""
 
 from __future__ import annotations
 

@@ -11,8 +11,8 @@ from pliant.relax.dpl import DFPattern
 
 
 class OffloadRule(NamedTuple):
-    """An offload rule: its name, the pass that applies it, the kernel that it calls, and its
-    description."""
+    """An offload rule: its name, the pass that applies it, the kernel or packed function that it
+    calls, and its description."""
 
     name: str
     pass_name: str
@@ -39,7 +39,9 @@ def register_offload_rule(
     The pass ``OffloadKernels`` applies the rules. Rules that are registered later are tried first,
     and all of them are tried before the rules of Pliant. A rule with the same name is replaced.
 
-    Raises ``ValueError`` if Pliant has a rule with this name, or if an input is not a subpattern.
+    Raises ``ValueError`` if Pliant has a rule with this name, or if an input is not a subpattern or
+    is a call that the pattern matches. Raises ``TypeError`` if ``kernel`` is neither callable nor a
+    name.
     """
     parts = {f"input{i}": part for i, part in enumerate(inputs)}
     row = fusion_row((name, pattern, parts, check))
@@ -52,5 +54,5 @@ def remove_offload_rule(name: str) -> bool:
 
 
 def offload_rules() -> list[OffloadRule]:
-    """All rules, in the order in which they are tried."""
+    """Returns all rules, in the order in which they are tried."""
     return [OffloadRule(*row) for row in _core.transform.offload_rules()]

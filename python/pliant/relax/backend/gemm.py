@@ -1,4 +1,4 @@
-"""The backend ``gemm``: matrix products by library kernels, with bias and activation in the
+"""The backend ``gemm``: matrix products in library kernels, with bias and activation in the
 epilogue."""
 
 from __future__ import annotations
@@ -9,8 +9,9 @@ from pliant.relax.backend.pattern_registry import get_patterns_with_prefix
 
 
 def partition_for_gemm(mod: IRModule, annotate_codegen: bool = True) -> IRModule:
-    """Finds the matrix products that the library supports and moves them to functions. Without
-    ``annotate_codegen``, these are only composite functions."""
+    """Moves each matrix product that the library supports, with its epilogue, to a composite
+    function. With ``annotate_codegen``, each composite function is wrapped in a function with the
+    attribute ``Codegen``, which ``RunCodegen`` compiles."""
     patterns = get_patterns_with_prefix("gemm.")
     return transform.FuseOpsByPattern(patterns, bind_constants=False, annotate_codegen=annotate_codegen)(mod)
 

@@ -15,7 +15,7 @@ from pliant.relax.dpl import DFPattern
 
 
 class PatternCheckContext:
-    """The details of a match for the check of a pattern: the matched value, its named
+    """The details of a match, for the check of a pattern: the matched value, its named
     subexpressions, and the bindings that would move to the composite function."""
 
     def __init__(self, matched_expr: Any, annotated_expr: dict[str, Any], matched_bindings: dict[Any, Any]) -> None:
@@ -29,12 +29,12 @@ class PatternCheckContext:
 
     @cached_property
     def var_usages(self) -> dict[Any, list[Any]]:
-        """The variables of the function, each with the variables whose values use it."""
+        """A dict from each variable of the function to the variables whose values use it."""
         return {var: users for var, users, _ in self._uses}
 
     @cached_property
     def value_to_bound_var(self) -> dict[Any, Any]:
-        """A dict from the values of the function's variables to the variables."""
+        """A dict from each bound value of the function to its variable."""
         return {value: var for var, _, value in self._uses if value is not None}
 
 
@@ -49,8 +49,11 @@ class FusionPattern(NamedTuple):
 
 
 def fusion_row(pattern: Any) -> Any:
-    """Converts a pattern ``(name, pattern[, annotation_patterns[, check]])`` to the form of the
-    extension module. A name is returned unchanged."""
+    """Converts a pattern ``(name, pattern[, annotation_patterns[, check]])`` to the form that the
+    extension module expects. A name is returned unchanged.
+
+    Raises ``TypeError`` if the pattern is not a ``DFPattern``.
+    """
     if isinstance(pattern, str):
         return pattern
     if hasattr(pattern, "pattern") and hasattr(pattern, "name"):
@@ -68,8 +71,7 @@ def fusion_row(pattern: Any) -> Any:
         raise TypeError(f"pattern '{name}' must be a DFPattern, got {what!r}")
 
     def call(matched: Any, annotated: dict[str, Any], inside: dict[Any, Any]) -> bool:
-        # A subexpression that the match computes is given as its value, and one from outside as a
-        # variable.
+        # A subexpression inside the match is passed as its value, and one outside as a variable.
         parts = {name: inside.get(expr, expr) for name, expr in annotated.items()}
         return bool(check(PatternCheckContext(matched, parts, inside)))
 
@@ -78,30 +80,36 @@ def fusion_row(pattern: Any) -> Any:
 
 def register_patterns(patterns: Sequence[Any]) -> None:
     """Adds patterns ``(name, pattern[, annotation_patterns[, check]])`` to the registry. Patterns
-    that are registered later are tried first."""
+    that are registered later are tried first.
+
+    Raises ``TypeError`` if a pattern is not a ``DFPattern``.
+    """
     _core.transform.register_backend_patterns([fusion_row(p) for p in patterns])
 
 
 def get_patterns_with_prefix(prefix: str) -> list[str]:
-    """The names of the registered patterns that start with ``prefix``, in the order in which they
-    are tried. ``FuseOpsByPattern`` accepts this list."""
+    """Returns the names of the registered patterns that start with ``prefix``, in the order in
+    which they are tried. ``FuseOpsByPattern`` accepts this list."""
     return _core.transform.backend_patterns(prefix)
 
 
 def get_pattern(name: str) -> str | None:
-    """The name of a registered pattern, or ``None`` if it is not registered."""
+    """Returns the name of a registered pattern, or ``None`` if it is not registered."""
     return name if name in _core.transform.backend_patterns(name) else None
 
 
 def register_codegen(name: str, generate: Callable[..., Any] | None = None) -> Any:
-    """Registers the code generator of a backend. Also works as a decorator.
+    """Registers the code generator of a backend. Also works as a decorator. A generator with the
+    same name is replaced.
 
-    ``generate(functions, options, mod)`` is called once per module. The arguments are the functions
-    whose attribute ``Codegen`` is the backend's name, the backend's ``target_options``, and the
-    module. The composite functions are local functions inside these functions, with the attribute
-    ``Composite``. ``generate`` may declare fewer parameters. For each function, it returns a
-    callable in destination-passing style (inputs, then outputs) or the name of a registered packed
-    function, as a list or as a dict by name.
+    ``generate(functions, options, mod)`` is called once per module. ``functions`` are the functions
+    whose attribute ``Codegen`` is the backend's name, and ``options`` are the backend's
+    ``target_options``. The composite functions are local functions inside them, with the attribute
+    ``Composite``. ``generate`` may declare fewer parameters.
+
+    For each function, ``generate`` returns a callable in destination-passing style (inputs, then
+    outputs) or the name of a registered packed function, as a list or as a dict by name. Another
+    result raises ``TypeError`` when the module is compiled.
     """
 
     def register(generate: Callable[..., Any]) -> Callable[..., Any]:
@@ -126,8 +134,8 @@ def register_codegen(name: str, generate: Callable[..., Any] | None = None) -> A
 
 
 def _writer(backend: str, function: Any) -> Any:
-    """Checks the result of a code generator for one function. Rejects values that cannot write the
-    outputs."""
+    """Checks the result of a code generator for one function: rejects graph functions, and
+    callables that return a new tensor instead of writing the outputs."""
     if isinstance(function, _core.relax.Expr):
         raise TypeError(
             f"the code generator of '{backend}' returned a graph function (help: return a "
@@ -168,5 +176,5 @@ def _positional(function: Callable[..., Any]) -> int:
 
 
 def get_codegens() -> list[str]:
-    """The names of the backends with code generators."""
+    """Returns the names of the backends with code generators."""
     return _core.transform.backend_codegens()

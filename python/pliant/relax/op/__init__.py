@@ -1,7 +1,9 @@
 """The operators: ``relax.op.add(x, y)``, ``relax.op.nn.relu(x)``.
 
-Each operator gets its signature and documentation from its declaration (``help(relax.op.matmul)``).
-Python numbers take the data type of the tensor operands, and sequences of sizes are shapes.
+The signature and documentation of an operator come from its declaration
+(``help(relax.op.matmul)``). Python numbers get the data type of the tensor operands, and sequences
+of sizes are shapes. A call raises ``TypeError`` for arguments that do not match the signature, and
+``CompileError`` for operands of invalid types.
 """
 
 from __future__ import annotations

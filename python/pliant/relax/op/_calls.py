@@ -21,14 +21,17 @@ def register_op(name: str | None = None) -> Callable[[Callable[..., Any]], Any]:
     returns the operator.
 
     The positional parameters are the operands, and the keyword-only parameters are the attributes.
-    An operand with the default ``None`` is optional, and ``*xs`` stands for any number of operands.
-    The type of a call follows from the shape and data type of the function's result, also for
-    symbolic sizes, so no type rule is needed.
+    An operand with the default ``None`` is optional, and ``*xs`` means any number of operands. The
+    type of a call follows from the shape and data type of the function's result, also for symbolic
+    sizes, so no type rule is needed.
 
     >>> @relax.op.register_op("my.scaled_sum")
     ... def scaled_sum(x, y, *, scale=1.0):
     ...     return te.compute(x.shape, lambda *i: (x(*i) + y(*i)) * scale)
     >>> relax.op.my.scaled_sum(a, b, scale=2.0)       # R.my.scaled_sum in a script
+
+    Raises ``ValueError`` for a name that is taken or cannot be written in a script, and
+    ``TypeError`` for a signature that does not follow these rules.
     """
     if callable(name):
         return register_op()(name)  # type: ignore[no-any-return]
@@ -61,7 +64,8 @@ def register_op(name: str | None = None) -> Callable[[Callable[..., Any]], Any]:
 
 
 def _check_name(name: str) -> None:
-    """Rejects names that cannot be written in a script or that have another meaning there."""
+    """Raises ``ValueError`` for a name that cannot be written in a script or that has another
+    meaning there."""
     from pliant.script import relax as script
 
     path = name.removeprefix("relax.")
@@ -78,14 +82,16 @@ def call_tir(
     out_sinfo: StructInfo | Sequence[StructInfo],
     tir_vars: Any = None,
 ) -> Expr:
-    """Calls a loop function that writes to new tensors with the types ``out_sinfo``."""
+    """Creates a call of a loop function that writes to new tensors with the types ``out_sinfo``.
+    ``tir_vars`` is a shape with the values of additional size parameters."""
     return _relax.call_dps(False, gvar, args, out_sinfo, tir_vars)
 
 
 def call_dps_packed(
     func: str | Expr, args: Expr | Sequence[Expr], out_sinfo: StructInfo | Sequence[StructInfo]
 ) -> Expr:
-    """Calls a packed function that writes to new tensors with the types ``out_sinfo``."""
+    """Creates a call of a packed function that writes to new tensors with the types
+    ``out_sinfo``."""
     return _relax.call_dps(True, func, args, out_sinfo)
 
 
@@ -96,34 +102,41 @@ def call_kernel(
     axes: dict[str, Sequence[int]] | None = None,
     **arguments: Any,
 ) -> Expr:
-    """Calls a library kernel (see docs/reference/kernels.md), which writes to new tensors with the types
-    ``out_sinfo``: the operands that it writes, in the order of its declaration.
+    """Creates a call of a library kernel (see docs/reference/kernels.md), which writes to new
+    tensors. ``out_sinfo`` are the types of the operands that the kernel writes, in the order of its
+    declaration.
 
-    The operands that the kernel reads and its attributes are keyword arguments. ``axes``
-    permutes the dims of an operand or a result: for each dim of the kernel, it gives the dim of the
-    tensor, or -1 for a dim of size 1.
+    The operands that the kernel reads and its attributes are keyword arguments. ``axes`` permutes
+    the dims of an operand or a result: for each dim of the kernel, it gives the dim of the tensor,
+    or -1 for a dim of size 1.
 
     >>> relax.op.call_kernel("transpose", x=x, axes={"x": [1, 0]}, out_sinfo=R.Tensor((m, n), "float32"))
+
+    Raises ``ValueError`` for an unknown kernel, and ``CompileError`` for arguments that do not
+    match its declaration.
     """
     return _relax.call_kernel(kernel, arguments, axes, out_sinfo)
 
 
 def call_pure_packed(func: str | Expr, *args: Any, sinfo_args: Any = None) -> Expr:
-    """Calls a packed function without side effects."""
+    """Creates a call of a packed function without side effects. ``sinfo_args`` is the type of the
+    result, by default that of any value."""
     return _relax.call_packed(True, func, *args, sinfo_args=sinfo_args)
 
 
 def call_py_func(
     func_name: str | Expr, args: Expr | Sequence[Expr], out_sinfo: StructInfo | Sequence[StructInfo]
 ) -> Expr:
-    """Calls a registered Python function that returns its result and has no side effects."""
+    """Creates a call of a registered Python function that returns its result, with the types
+    ``out_sinfo``, and has no side effects."""
     fields = args.fields if isinstance(args, _relax.Tuple) else [args] if isinstance(args, _relax.Expr) else args
     infos = list(out_sinfo) if isinstance(out_sinfo, list | tuple) else [out_sinfo]
     return _relax.call_packed(True, func_name, *fields, sinfo_args=infos)
 
 
 def call_packed(func: str | Expr, *args: Any, sinfo_args: Any = None) -> Expr:
-    """Calls a packed function."""
+    """Creates a call of a packed function, which may have side effects. ``sinfo_args`` is the type
+    of the result, by default that of any value."""
     return _relax.call_packed(False, func, *args, sinfo_args=sinfo_args)
 
 

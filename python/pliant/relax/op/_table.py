@@ -1,4 +1,4 @@
-"""The operators of the library and of the user by name."""
+"""Looks up the operators of the library and of the user by name."""
 
 from __future__ import annotations
 
@@ -29,13 +29,16 @@ class Group(ModuleType):
 
 
 def names(prefix: str) -> list[str]:
-    """The operators and groups whose names start with the prefix, without the prefix."""
+    """Returns the operators and groups whose names start with the prefix, without the prefix."""
     start = "relax." + prefix
     return sorted({n[len(start) :].split(".")[0] for n in _relax.op_names() if n.startswith(start)})
 
 
 def find(path: str) -> Any:
-    """The operator or group with this name."""
+    """Returns the operator or group with this name.
+
+    Raises ``AttributeError`` if there is none.
+    """
     if path in _cache:
         return _cache[path]
     try:
@@ -51,7 +54,7 @@ def find(path: str) -> Any:
 
 
 def forget(path: str) -> None:
-    """Removes a name from the cache, so that it is looked up again."""
+    """Removes a name from the cache, so that the next use looks it up again."""
     _cache.pop(path, None)
 
 
