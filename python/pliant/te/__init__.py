@@ -1,4 +1,4 @@
-"""Tensor expressions: the computation of an operator as a function from output indices to a scalar.
+"""Tensor expressions: each stage is a function from the indices of an element to its value.
 
 >>> n = te.size_var("n")
 >>> A = te.placeholder((n, 4), name="A")
@@ -63,19 +63,22 @@ __all__ = [
 
 
 def var(name: str = "tindex", dtype: str = "int64") -> Var:
-    """A new variable. Sizes and indices are int64."""
+    """Creates a variable. Sizes and indices are int64."""
     return _core.Var(name, dtype)
 
 
 def size_var(name: str = "size", dtype: str = "int64") -> Var:
-    """A new size variable, which is not negative."""
+    """Creates a size variable, which is not negative."""
     return _core.SizeVar(name, dtype)
 
 
 def placeholder(
     shape: Sequence[PrimExprLike] | PrimExprLike, dtype: str = "float32", name: str = "placeholder"
 ) -> Tensor:
-    """A tensor that the caller passes."""
+    """Creates a placeholder for a tensor that the caller passes.
+
+    Raises ``ShapeError`` for an invalid size, and ``DTypeError`` for an unknown data type.
+    """
     return _core.te_placeholder(shape, dtype, name)
 
 
@@ -87,46 +90,59 @@ def compute(
     attrs: dict[str, object] | None = None,
     varargs_names: Sequence[str] | None = None,
 ) -> Any:
-    """A tensor with the given shape whose element at ``idx`` is ``fcompute(*idx)``.
+    """Creates a tensor with the given shape whose element at ``idx`` is ``fcompute(*idx)``.
 
     If ``fcompute`` returns a tuple or list of values, or a reduction of several values
-    (:func:`comm_reducer`), the result is a list of tensors. The axes are named after the parameters
-    of ``fcompute``. ``tag`` and ``attrs`` are accepted and have no effect.
+    (:func:`comm_reducer`), the result is a list of tensors. The axes have the names
+    ``varargs_names``, or those of the parameters of ``fcompute``. ``tag`` and ``attrs`` are
+    ignored.
+
+    Raises ``ValueError`` if ``fcompute`` takes another number of indices than the shape has dims,
+    and ``ShapeError`` for an invalid size.
     """
     return _core.te_compute(shape, fcompute, name, list(varargs_names) if varargs_names else None)
 
 
 def tag_scope(tag: str) -> AbstractContextManager[None]:
-    """Accepted for programs that tag their stages. Tags have no effect."""
+    """Does nothing. Programs written for TVM tag their stages with it."""
     return nullcontext()
 
 
 def reduce_axis(dom: Range | tuple[PrimExprLike, PrimExprLike], name: str = "rv") -> IterVar:
-    """An axis of a reduction over the range ``dom``: a ``Range`` or ``(begin, end)``."""
+    """Creates an axis of a reduction over the range ``dom``: a ``Range`` or a pair
+    ``(begin, end)``."""
     return _core.te_reduce_axis(dom, name)
 
 
 def sum(expr: PrimExprLike, axis: Axis, where: Any = None, init: Any = None) -> PrimExpr:
     """The sum over the axes, or 0 if they are empty. Only elements for which ``where`` holds are
-    added. ``init`` is the initial value."""
+    added. ``init`` is the initial value.
+
+    Raises ``TypeError`` for bools.
+    """
     return _core.te_reduce("sum", expr, axis, where, init)
 
 
 def prod(expr: PrimExprLike, axis: Axis, where: Any = None, init: Any = None) -> PrimExpr:
     """The product over the axes, or 1 if they are empty. Only elements for which ``where`` holds
-    are multiplied. ``init`` is the initial value."""
+    are multiplied. ``init`` is the initial value.
+
+    Raises ``TypeError`` for bools.
+    """
     return _core.te_reduce("prod", expr, axis, where, init)
 
 
 def max(expr: PrimExprLike, axis: Any, where: Any = None, init: Any = None) -> PrimExpr:
-    """The maximum over the axes. With two scalars, the larger of them."""
+    """The maximum over the axes, or with two scalars the larger of them. Only elements for which
+    ``where`` holds are reduced. ``init`` is the initial value."""
     if _is_axis(axis):
         return _core.te_reduce("max", expr, axis, where, init)
     return _core.tir_binary("max", expr, axis)
 
 
 def min(expr: PrimExprLike, axis: Any, where: Any = None, init: Any = None) -> PrimExpr:
-    """The minimum over the axes. With two scalars, the smaller of them."""
+    """The minimum over the axes, or with two scalars the smaller of them. Only elements for which
+    ``where`` holds are reduced. ``init`` is the initial value."""
     if _is_axis(axis):
         return _core.te_reduce("min", expr, axis, where, init)
     return _core.tir_binary("min", expr, axis)
@@ -141,7 +157,8 @@ def _is_axis(axis: object) -> bool:
 def comm_reducer(
     fcombine: Callable[..., Any], fidentity: Callable[..., Any], name: str = "reduce"
 ) -> Callable[..., Any]:
-    """A reduction given by a commutative and associative function.
+    """Creates a reducer from a commutative and associative function:
+    ``reducer(expr, axis, where, init)`` is a reduction.
 
     For one value, ``fcombine(x, y)`` combines two values, and ``fidentity(dtype)`` returns the
     neutral value. For several values at once, ``fcombine`` takes two tuples and returns one, and
@@ -172,17 +189,19 @@ def scan(
     tag: str = "",
     attrs: dict[str, object] | None = None,
 ) -> Any:
-    """The states after all steps of a scan. The first dim counts the steps. There may be any number
-    of states.
+    """Creates a scan and returns its state after all steps, or a list for several states. The first
+    dim of a state counts the steps.
 
-    The first rows are those of ``init``. Each later row is the row of ``update`` at the same index,
-    which reads earlier rows of the placeholder. ``inputs``, ``tag`` and ``attrs`` are accepted and
-    have no effect.
+    The first rows are those of ``init``. Each later row is the row of ``update`` at the same index.
+    ``update`` reads earlier rows through ``state_placeholder``. ``inputs``, ``tag`` and ``attrs``
+    are ignored.
 
     >>> s = te.placeholder((n, 4))
     >>> first = te.compute((1, 4), lambda _, i: X[0, i])
     >>> step = te.compute((n, 4), lambda t, i: s[t - 1, i] + X[t, i])
     >>> sums = te.scan(first, step, s)
+
+    Raises ``CompileError`` if the shapes or data types do not match.
     """
     groups = [[g] if isinstance(g, Tensor) else list(g) for g in (init, update, state_placeholder)]
     states = _core.te_scan(name, *groups)
@@ -200,14 +219,18 @@ def extern(
     tag: str = "",
     attrs: dict[str, object] | None = None,
 ) -> Any:
-    """Tensors that are written by statements or by a packed function. ``fcompute(ins, outs)``
-    returns the statement (see :mod:`pliant.tir.ir_builder`) or the call
+    """Creates tensors that statements or a packed function write. ``fcompute(ins, outs)`` gets
+    buffers and returns the statement (see :mod:`pliant.tir.ir_builder`) or the call
     (:func:`pliant.tir.call_packed`).
 
-    ``shape`` is one shape, or a list of shapes for several outputs. ``dtype`` is that of the inputs
-    by default. ``tag`` and ``attrs`` are accepted and have no effect.
+    ``shape`` is one shape, or a list of shapes for several outputs. ``dtype`` is by default that of
+    the inputs. ``tag`` and ``attrs`` are ignored.
 
     >>> te.extern((n,), [A], lambda ins, outs: tir.call_packed("my.sort", ins[0], outs[0]), dtype="float32")
+
+    Raises ``ValueError`` if ``dtype`` is missing or does not match the shapes, ``TypeError`` if
+    ``fcompute`` returns something else, and ``NotImplementedError`` for ``in_buffers`` and
+    ``out_buffers``.
     """
     one = not shape or not isinstance(shape[0], list | tuple)
     shapes = [shape] if one else list(shape)
@@ -233,19 +256,22 @@ def extern(
 
 
 def extern_primfunc(input_tensors: Sequence[Tensor], primfunc: PrimFunc) -> Any:
-    """The outputs of a loop function applied to tensors. Its first buffers are the inputs, and the
-    others are its outputs.
+    """Applies a loop function to tensors and returns its output, or a list of several outputs. Its
+    first buffers are the inputs, and the others are the outputs.
 
     The sizes of the function are bound to those of the inputs. The function becomes one opaque
-    stage, which is not scheduled.
+    stage, which is not scheduled. Raises ``ValueError`` if no buffer is left for an output, and
+    ``TypeError`` if an input has another rank or data type than its buffer.
     """
     result = _core.te_extern_primfunc(list(input_tensors), primfunc)
     return result[0] if len(result) == 1 else result
 
 
 def create_prim_func(ops: Sequence[Tensor | PrimExpr]) -> PrimFunc:
-    """The loop function that computes the stages among ``ops`` from the placeholders among them.
+    """Creates the loop function that computes the stages among ``ops`` from the placeholders among
+    them.
 
-    A size variable that no buffer defines as a lone dim becomes an extra parameter.
+    A size variable that no buffer defines as a lone dim becomes an extra parameter. Raises
+    ``CompileError`` if a stage reads a placeholder that is not among ``ops``.
     """
     return _core.te_create_prim_func(list(ops))

@@ -1,4 +1,4 @@
-"""Scalar expressions and loop functions.
+"""Scalar expressions and loop functions (TIR).
 
 A :class:`PrimExpr` is a size, an index or an element. Python operators on it create new
 expressions. ``//`` and ``%`` round towards minus infinity, as for Python's ints. The functions of
@@ -145,5 +145,5 @@ def __getattr__(name: str) -> Any:
 
 
 def var(name: str, dtype: str = "int64") -> Var:
-    """A new variable, under its name in older TVM versions. Sizes and indices are int64."""
+    """Creates a variable, under its name in older versions of TVM. Sizes and indices are int64."""
     return Var(name, dtype)

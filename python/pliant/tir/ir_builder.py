@@ -1,4 +1,4 @@
-"""A builder that appends statements one by one. ``ib = tir.ir_builder.create()`` creates it, and
+"""A builder that appends statements one by one. ``tir.ir_builder.create()`` creates it, and
 ``ib.get()`` returns the resulting statement.
 
 >>> ib = tir.ir_builder.create()
@@ -37,8 +37,11 @@ _Item = Stmt | Callable[[Stmt], Stmt]
 
 
 class BufferVar:
-    """A buffer whose elements are accessed by subscripts: with one index for each dim, or with one
-    flat index."""
+    """A buffer whose elements are accessed by subscripts, with one index for each dim or with one
+    flat index. ``buf[i] = value`` appends a statement to the builder.
+
+    Another number of indices raises ``IndexError``.
+    """
 
     def __init__(self, builder: IRBuilder, buffer: Buffer) -> None:
         self._builder = builder
@@ -86,8 +89,9 @@ class IRBuilder:
         self._open: list[list[_Item]] = [[]]
 
     def emit(self, stmt: Stmt | PrimExpr | Callable[[Stmt], Stmt]) -> None:
-        """Appends a statement, or a call that is evaluated for its side effects. A function
-        receives the statement that follows and returns a statement that contains it."""
+        """Appends a statement, or a call that is evaluated for its side effects. A function is
+        called with the statements that follow in its scope, combined into one, and returns a
+        statement that contains them."""
         self._open[-1].append(Evaluate(stmt) if isinstance(stmt, PrimExpr) else stmt)
 
     def _close(self) -> Stmt:
@@ -100,7 +104,10 @@ class IRBuilder:
         return _sequence(done)
 
     def get(self) -> Stmt:
-        """All statements, combined into one."""
+        """Returns all statements, combined into one, and clears the builder.
+
+        Raises ``ValueError`` if a scope is still open.
+        """
         if len(self._open) != 1:
             raise ValueError("a scope of the builder is still open")
         stmt = self._close()
@@ -111,7 +118,11 @@ class IRBuilder:
     def for_range(
         self, begin: Any, end: Any, name: str = "i", dtype: str | None = None, kind: str = "serial"
     ) -> Iterator[Var]:
-        """A loop over ``begin .. end``. ``kind`` is serial, parallel, vectorized or unrolled."""
+        """A scope that is a loop over ``begin .. end``. Yields the loop variable, which is int64 by
+        default. ``kind`` is ``"serial"``, ``"parallel"``, ``"vectorized"`` or ``"unrolled"``.
+
+        Raises ``ValueError`` for another kind.
+        """
         names = {k.name.lower(): k for k in ForKind} | {"vectorize": ForKind.VECTORIZED, "unroll": ForKind.UNROLLED}
         if kind not in names:
             raise ValueError(f"kind must be one of {', '.join(names)}, got '{kind}'")
@@ -123,22 +134,24 @@ class IRBuilder:
 
     @contextmanager
     def while_loop(self, condition: Any) -> Iterator[None]:
-        """Repeats while the condition holds."""
+        """A scope that repeats while the condition holds."""
         self._open.append([])
         yield
         self.emit(While(condition, self._close()))
 
     @contextmanager
     def if_scope(self, cond: Any) -> Iterator[None]:
-        """Executes the statements inside if the condition holds."""
+        """A scope that executes if the condition holds."""
         self._open.append([])
         yield
         self.emit(IfThenElse(cond, self._close()))
 
     @contextmanager
     def else_scope(self) -> Iterator[None]:
-        """Executes the statements inside if the condition of the preceding ``if_scope`` does not
-        hold."""
+        """A scope that executes if the condition of the preceding ``if_scope`` does not hold.
+
+        Raises ``ValueError`` if there is no such ``if_scope``.
+        """
         last = self._open[-1][-1] if self._open[-1] else None
         if not isinstance(last, IfThenElse) or last.else_case is not None:
             raise ValueError("else_scope must follow an if_scope")
@@ -148,24 +161,26 @@ class IRBuilder:
         self._open[-1][-1] = IfThenElse(last.condition, last.then_case, other)
 
     def let(self, var_name: str, value: Any) -> Var:
-        """Computes a value once, at this point, and names it."""
+        """Computes a value once, at this point, and returns a variable for it."""
         value = _core.tir_const(value)
         var = _core.Var(var_name, value.dtype)
         self.emit(lambda body: LetStmt(var, value, body))
         return var
 
     def assert_(self, condition: Any, message: str) -> None:
-        """Fails at run time with the message if the condition does not hold."""
+        """Appends an assertion. A run in which the condition does not hold fails with the
+        message."""
         self.emit(lambda body: AssertStmt(condition, message, body))
 
     def allocate(self, dtype: str, shape: Any, name: str = "buf", axis_separators: Any = None, scope: str = "") -> BufferVar:
-        """A scratch buffer with undefined contents, for the statements that follow."""
+        """Allocates a scratch buffer with undefined contents for the statements that follow.
+        ``axis_separators`` and ``scope`` are ignored."""
         buffer = decl_buffer(shape if isinstance(shape, list | tuple) else [shape], dtype, name)
         self.emit(lambda body: Allocate(buffer, body))
         return BufferVar(self, buffer)
 
     def buffer_ptr(self, buf: Buffer | Tensor, shape: Sequence[Any] | None = None) -> BufferVar:
-        """A buffer whose elements are accessed by subscripts."""
+        """Returns a buffer whose elements are accessed by subscripts. ``shape`` is ignored."""
         return BufferVar(self, buf if isinstance(buf, Buffer) else Buffer(buf))
 
     def likely(self, expr: Any) -> PrimExpr:
@@ -178,7 +193,7 @@ def _sequence(reverse: list[Stmt]) -> Stmt:
 
 
 def create() -> IRBuilder:
-    """A new builder."""
+    """Creates a builder."""
     return IRBuilder()
 
 

@@ -1,4 +1,5 @@
-"""Functions on scalar expressions. Numbers are accepted wherever expressions are."""
+"""Functions that create scalar expressions. They accept numbers wherever they accept
+expressions."""
 
 from __future__ import annotations
 
@@ -93,18 +94,19 @@ __all__ = [
 
 
 class Op(str):
-    """The name of an intrinsic, such as ``"tir.exp"``. ``call.op`` has this type."""
+    """The name of an intrinsic, such as ``"tir.exp"``. The property ``op`` of a call has this
+    type."""
 
     __slots__ = ()
 
     @property
     def name(self) -> str:
-        """The name."""
+        """The name as a plain string."""
         return str(self)
 
     @staticmethod
     def get(op_name: str) -> Op:
-        """The intrinsic with this name."""
+        """Returns the intrinsic with this name. The name is not checked."""
         return Op(op_name)
 
     def same_as(self, other: object) -> bool:
@@ -126,7 +128,11 @@ class Let:
 
 
 def call_intrin(dtype: str, func_name: str, *args: PrimExprLike | str) -> PrimExpr:
-    """A call of an intrinsic by name. ``dtype`` is the type of the result. See ``tir.Call``."""
+    """Calls an intrinsic by name. ``dtype`` is the type of the result.
+
+    Raises ``ValueError`` for an unknown intrinsic, and ``TypeError`` for a wrong number of
+    arguments or another type of the result.
+    """
     return _core.Call(dtype, func_name, list(args))
 
 
@@ -147,7 +153,10 @@ def exp10(x: PrimExprLike) -> PrimExpr:
 
 
 def hypot(x1: PrimExprLike, x2: PrimExprLike) -> PrimExpr:
-    """``sqrt(x1^2 + x2^2)``, without intermediate overflow. NaN if one operand is NaN."""
+    """``sqrt(x1^2 + x2^2)`` of floats, without intermediate overflow. NaN if one operand is NaN.
+
+    Raises ``TypeError`` for integers.
+    """
     a, b = abs(_core.tir_const(x1)), abs(_core.tir_const(x2))
     large, small = max(a, b), min(a, b)
     zero, one = const(0, large.dtype), const(1, large.dtype)
@@ -158,7 +167,10 @@ def hypot(x1: PrimExprLike, x2: PrimExprLike) -> PrimExpr:
 
 
 def copysign(x1: PrimExprLike, x2: PrimExprLike) -> PrimExpr:
-    """``x1`` with the sign of ``x2``. Both are floats of the same type."""
+    """``x1`` with the sign of ``x2``, for floats. ``x2`` is converted to the type of ``x1``.
+
+    Raises ``TypeError`` if ``x1`` is not a float.
+    """
     a, b = _core.tir_const(x1), _core.tir_const(x2)
     bits = _bits_of(a.dtype)
     sign = const(-(1 << (int(bits[3:]) - 1)), bits)
@@ -170,8 +182,11 @@ def copysign(x1: PrimExprLike, x2: PrimExprLike) -> PrimExpr:
 
 
 def nextafter(x1: PrimExprLike, x2: PrimExprLike) -> PrimExpr:
-    """The float next to ``x1`` in the direction of ``x2``. It is ``x2`` if both are equal, and NaN
-    if one of them is NaN."""
+    """The float after ``x1`` in the direction of ``x2``. It is ``x2`` if both are equal, and NaN if
+    one of them is NaN.
+
+    Raises ``TypeError`` if ``x1`` is not a float.
+    """
     a = _core.tir_const(x1)
     b = _core.tir_const(x2).astype(a.dtype)
     bits = _bits_of(a.dtype)
@@ -348,12 +363,12 @@ def isfinite(x: PrimExprLike) -> PrimExpr:
 
 
 def popcount(x: PrimExprLike) -> PrimExpr:
-    """The number of one bits."""
+    """The number of one bits of an integer."""
     return _core.tir_call("popcount", x)
 
 
 def clz(x: PrimExprLike) -> PrimExpr:
-    """The number of leading zero bits."""
+    """The number of leading zero bits of an integer."""
     return _core.tir_call("clz", x)
 
 
@@ -383,27 +398,31 @@ def multiply(lhs: PrimExprLike, rhs: PrimExprLike) -> PrimExpr:
 
 
 def floordiv(a: PrimExprLike, b: PrimExprLike) -> PrimExpr:
-    """``a // b``, rounded towards minus infinity."""
+    """``a // b``, rounded towards minus infinity. Raises ``ZeroDivisionError`` if ``b`` is the
+    integer constant 0."""
     return _core.tir_binary("floordiv", a, b)
 
 
 def floormod(a: PrimExprLike, b: PrimExprLike) -> PrimExpr:
-    """``a % b``, with the sign of ``b``."""
+    """``a % b``, with the sign of ``b``. Raises ``ZeroDivisionError`` if ``b`` is the integer
+    constant 0."""
     return _core.tir_binary("floormod", a, b)
 
 
 def truncdiv(a: PrimExprLike, b: PrimExprLike) -> PrimExpr:
-    """The integer quotient rounded towards zero."""
+    """The integer quotient, rounded towards zero. Raises ``ZeroDivisionError`` if ``b`` is the
+    constant 0."""
     return _core.tir_binary("truncdiv", a, b)
 
 
 def truncmod(a: PrimExprLike, b: PrimExprLike) -> PrimExpr:
-    """The integer remainder with the sign of ``a``."""
+    """The integer remainder with the sign of ``a``. Raises ``ZeroDivisionError`` if ``b`` is the
+    constant 0."""
     return _core.tir_binary("truncmod", a, b)
 
 
 def atan2(a: PrimExprLike, b: PrimExprLike) -> PrimExpr:
-    """The angle of the point ``(b, a)``."""
+    """The angle of the point with the coordinates ``(b, a)``, in radians."""
     return _core.tir_call("atan2", a, b)
 
 
@@ -442,12 +461,14 @@ indexmod = floormod
 
 
 def ceildiv(lhs: PrimExprLike, rhs: PrimExprLike) -> PrimExpr:
-    """``ceil(lhs / rhs)`` for a positive ``rhs``."""
+    """``ceil(lhs / rhs)``. ``rhs`` must be constant or positive. Raises ``ZeroDivisionError`` for
+    the constant 0."""
     return _core.tir_ceildiv(lhs, rhs)
 
 
 def div(a: PrimExprLike, b: PrimExprLike) -> PrimExpr:
-    """The quotient. For integers, it is rounded towards zero."""
+    """The quotient, rounded towards zero for integers. Raises ``ZeroDivisionError`` if ``b`` is the
+    integer constant 0."""
     return _core.tir_binary("div", a, b)
 
 
@@ -501,7 +522,10 @@ def any(*args: PrimExprLike) -> PrimExpr:
 
 
 def const(value: builtins.int | builtins.float | builtins.bool, dtype: str | None = None) -> PrimExpr:
-    """A constant. ``dtype`` is the type of the Python value by default."""
+    """Creates a constant. By default, ints are int64, floats float32 and bools bool.
+
+    Raises ``ValueError`` if the data type cannot represent an int.
+    """
     return _core.tir_const(value, dtype)
 
 
@@ -517,17 +541,18 @@ def min_value(dtype: str) -> PrimExpr:
 
 
 def infinity(dtype: str) -> PrimExpr:
-    """Infinity of a float type."""
+    """Positive infinity of a float type."""
     return _core.tir_const(float("inf"), dtype)
 
 
 def reinterpret(dtype: str, value: PrimExprLike) -> PrimExpr:
-    """The bits of a value reinterpreted as another type of the same size."""
+    """The bits of a value, interpreted as another type of the same size."""
     return _core.tir_call_typed("reinterpret", dtype, value)
 
 
 def call_extern(dtype: str, func_name: str, *args: PrimExprLike | str) -> PrimExpr:
-    """A call of a symbol linked into the program."""
+    """Calls a symbol that is linked into the program. Buffers are passed as addresses. ``dtype`` is
+    the type of the result."""
     return _core.tir_call_extern(False, dtype, func_name, *args)
 
 
@@ -535,15 +560,19 @@ call_pure_extern = call_extern
 
 
 def call_packed(func_name: str, *args: PrimExprLike | str) -> PrimExpr:
-    """A call of a registered packed function."""
+    """Calls a registered packed function. Buffers are passed as addresses. The result has the type
+    int64."""
     return _core.tir_call_extern(True, "int64", func_name, *args)
 
 
 def substitute(expr: PrimExpr, vmap: Mapping[PrimExpr, PrimExprLike]) -> PrimExpr:
-    """The expression with variables replaced."""
+    """Replaces variables in an expression.
+
+    Raises ``TypeError`` if a key is not a variable.
+    """
     return _core.tir_substitute(expr, [(k, v) for k, v in vmap.items()])
 
 
 def undefined_vars(expr: PrimExpr) -> list[PrimExpr]:
-    """The variables of an expression, in order of appearance."""
+    """Returns the variables of an expression, in order of appearance."""
     return _core.tir_free_vars(expr)

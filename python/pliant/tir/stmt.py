@@ -24,8 +24,8 @@ class ForKind(IntEnum):
 
 
 class Buffer:
-    """A buffer: memory with a shape and a data type. Two buffers are equal if they are the same
-    memory."""
+    """A buffer: memory with a shape and a data type. Two buffers are equal only if they are the
+    same memory. ``buf[i, j]`` is an element."""
 
     __slots__ = ("tensor",)
 
@@ -55,15 +55,15 @@ class Buffer:
         return self.tensor[indices]
 
     def vload(self, begin: Any, dtype: str | None = None) -> PrimExpr:
-        """The element at these indices.
+        """The element at these indices, given as a sequence or as one index.
 
-        Raises ``TypeError`` if ``dtype`` is given and is not the data type of the buffer.
+        Raises ``TypeError`` if ``dtype`` is not the data type of the buffer.
         """
         self._check_dtype("vload", dtype)
         return ProducerLoad(self, begin)
 
     def vstore(self, begin: Any, value: Any) -> BufferStore:
-        """A statement that writes one element, or the elements at a ramp of indices."""
+        """Creates a statement that writes one element, or the elements at a ramp of indices."""
         return BufferStore(self, value, begin if isinstance(begin, list | tuple) else [begin])
 
     def _check_dtype(self, what: str, dtype: str | None) -> None:
@@ -88,8 +88,11 @@ class Buffer:
 
 
 def decl_buffer(shape: Sequence[Any], dtype: str = "float32", name: str = "buffer", *, scope: str = "") -> Buffer:
-    """Creates a buffer. There is one kind of memory, so ``scope`` must be ``""`` or ``"global"``;
-    otherwise raises ``ValueError``."""
+    """Creates a buffer. There is one kind of memory, so ``scope`` must be ``""`` or ``"global"``.
+
+    Raises ``ValueError`` for another ``scope``, ``ShapeError`` for an invalid size, and
+    ``DTypeError`` for an unknown data type.
+    """
     if scope not in ("", "global"):
         raise ValueError(f"decl_buffer: scope must be '' or 'global', got {scope!r}")
     return Buffer(_core.te_placeholder(list(shape), dtype, name))
@@ -102,7 +105,7 @@ class Unstated(list[Any]):
 
 
 class BufferRegion:
-    """A part of a buffer, given by a range for each dim."""
+    """A part of a buffer: a range for each dim."""
 
     __slots__ = ("buffer", "region")
 
@@ -141,7 +144,10 @@ class SeqStmt(Stmt):
 
 
 class For(Stmt):
-    """A loop over ``min .. min + extent``."""
+    """A loop over ``min .. min + extent``. ``thread_binding`` is ignored.
+
+    Raises ``ValueError`` for an unknown kind.
+    """
 
     __slots__ = _fields = ("loop_var", "min", "extent", "kind", "body", "thread_binding", "annotations")
 
@@ -175,7 +181,8 @@ class While(Stmt):
 
 
 class IfThenElse(Stmt):
-    """Executes one of two statements, depending on the condition. ``else_case`` may be ``None``."""
+    """Executes ``then_case`` if the condition holds, otherwise ``else_case`` unless it is
+    ``None``."""
 
     __slots__ = _fields = ("condition", "then_case", "else_case")
 
@@ -227,7 +234,7 @@ class Evaluate(Stmt):
 
 
 class AssertStmt(Stmt):
-    """Fails at run time with the message if the condition is false."""
+    """Executes the body if the condition holds. Otherwise the run fails with the message."""
 
     __slots__ = _fields = ("condition", "message", "body")
 
@@ -239,7 +246,12 @@ class AssertStmt(Stmt):
 
 class Block(Stmt):
     """A block, the unit of scheduling. Its body refers only to its own axes and not to the
-    enclosing loops."""
+    enclosing loops.
+
+    ``reads`` and ``writes`` are the accessed regions, or ``None`` if they are not stated. ``init``
+    initialises the result of a reduction. ``match_buffers`` must be empty when the block becomes
+    part of a function.
+    """
 
     __slots__ = _fields = (
         "iter_vars",
@@ -288,7 +300,7 @@ class BlockRealize(Stmt):
 
 
 def range_of(start: PrimExpr, extent: PrimExpr) -> Range:
-    """The range of ``extent`` values from ``start`` on."""
+    """Creates the range of ``extent`` integers that starts at ``start``."""
     return Range.from_min_extent(start, extent)
 
 

@@ -1,6 +1,6 @@
-"""Traversal and rewriting of statements of loop functions.
+"""Visits and rewrites the statements of loop functions.
 
-Nested loops and blocks are traversed recursively. Expressions are traversed with an explicit stack.
+Nested loops and blocks are rewritten recursively. Expressions are rewritten with an explicit stack.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def _parts(node: _Node) -> list[_Node]:
 
 def post_order_visit(stmt: Stmt | PrimExpr | PrimFunc, fvisit: Callable[[_Node], Any]) -> None:
     """Calls ``fvisit`` with every statement and expression inside a node, and finally with the node
-    itself. Children come before their parents. A shared expression is visited once."""
+    itself. Children precede their parents. A shared expression is visited once."""
     seen: set[Any] = set()
     stack: list[tuple[_Node, bool]] = [(_root(stmt), False)]
     while stack:
@@ -60,7 +60,8 @@ def post_order_visit(stmt: Stmt | PrimExpr | PrimFunc, fvisit: Callable[[_Node],
 
 
 def pre_order_visit(stmt: Stmt | PrimExpr | PrimFunc, fvisit: Callable[[_Node], bool]) -> None:
-    """Calls ``fvisit`` with a node, and with everything inside it if the call returns true."""
+    """Calls ``fvisit`` with a node, and with everything inside it if the call returns true. Parents
+    precede their children."""
     stack: list[_Node] = [_root(stmt)]
     while stack:
         node = stack.pop()
@@ -69,7 +70,7 @@ def pre_order_visit(stmt: Stmt | PrimExpr | PrimFunc, fvisit: Callable[[_Node], 
 
 
 def _check_replacement(result: _Node, old: _Node) -> _Node:
-    """Checks the result of a callback that replaces a node: a statement must be replaced by a
+    """Checks the result of a callback that replaces a node. A statement must be replaced by a
     statement, and an expression by an expression."""
     kind = PrimExpr if isinstance(old, PrimExpr) else Stmt
     if not isinstance(result, kind):
@@ -182,10 +183,16 @@ def ir_transform(
     postorder: Callable[[_Node], _Node | None] | None,
     only_enable: Sequence[str] | None = None,
 ) -> Any:
-    """Rewrites a statement or the body of a function. ``preorder`` may return a replacement for a
-    node; the replacement is not traversed. ``postorder`` receives each node after its parts have
-    been rewritten, and may return a replacement. ``only_enable`` restricts the callbacks to kinds
-    of nodes (``"tir.For"``). If nothing changes, the same object is returned."""
+    """Rewrites a statement or the body of a function, and returns the result. If nothing changes,
+    the same object is returned.
+
+    ``preorder`` may return a replacement for a node. The replacement is not traversed.
+    ``postorder`` receives each node after its parts have been rewritten, and may return a
+    replacement. ``only_enable`` restricts the callbacks to kinds of nodes (``"tir.For"``).
+
+    Raises ``TypeError`` if a statement is not replaced by a statement or an expression by an
+    expression, and ``ValueError`` for an unknown kind of node.
+    """
     from pliant import tir
 
     only = None if only_enable is None else frozenset(only_enable)
@@ -201,8 +208,8 @@ def ir_transform(
 
 
 def substitute(node: Any, vmap: Mapping[PrimExpr, Any] | Callable[[PrimExpr], Any]) -> Any:
-    """A statement, an expression or a function with variables replaced. Variables that loops and
-    blocks define are not replaced.
+    """Replaces variables in a statement, an expression or a function, and returns the result.
+    Variables that loops and blocks define are not replaced.
 
     ``vmap`` is a dict, or a function that returns the replacement of a variable, or ``None`` to
     keep the variable.
@@ -222,8 +229,8 @@ def substitute(node: Any, vmap: Mapping[PrimExpr, Any] | Callable[[PrimExpr], An
 
 
 def renew_defs(func: PrimFunc) -> PrimFunc:
-    """A copy of the function with fresh parameters, buffers and variables, which are not shared
-    with other functions."""
+    """Copies a function. The copy shares no parameters, buffers and variables with other
+    functions."""
     return _core.tir_renew_defs(func)
 
 
