@@ -9,8 +9,12 @@ the operator are lowered.
 If TVM's ``topi`` uses another name or order of arguments than ``relax.op``, the function is defined
 in :mod:`pliant.topi.names`, :mod:`pliant.topi.nn`, :mod:`pliant.topi.image` or
 :mod:`pliant.topi.vision`. Functions of TVM's ``topi`` that are not operators are defined in
-:mod:`pliant.topi.transform`. The modules ``topi.math``, ``broadcast``, ``reduction`` and ``tensor``
-have the same names as ``topi`` itself.
+:mod:`pliant.topi.transform`. The modules ``topi.math``, ``topi.broadcast``, ``topi.reduction`` and
+``topi.tensor`` have the same names as ``topi`` itself.
+
+Invalid arguments raise ``ValueError``, or ``CompileError`` if the operator's type rule rejects
+them. A requirement on symbolic sizes is checked at run time and raises ``ShapeError`` or
+``BoundsError``.
 """
 
 from __future__ import annotations

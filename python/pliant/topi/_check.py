@@ -1,5 +1,5 @@
-"""Requirements on sizes and indices. A violation that is known when the expression is built raises
-an exception. Other requirements are checked at run time, before the stage runs."""
+"""Checks of sizes and indices. A violation that is known when the expression is built raises
+``ValueError``. Other checks run before the stage runs."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ __all__ = ["require_condition", "require_equal_sizes", "require_indices_within"]
 
 
 def require_condition(stage: Tensor, condition: Any, message: str, *sizes: Any) -> Tensor:
-    """Returns ``stage`` with the requirement that ``condition`` holds. ``sizes`` replace the
-    placeholders ``{0}``, ``{1}`` and so on in the error message.
+    """Returns ``stage`` with a check that ``condition`` holds. ``sizes`` replace the placeholders
+    ``{0}``, ``{1}`` and so on in the error message.
 
     Raises ``ValueError`` if the condition is known not to hold.
     """
@@ -27,8 +27,8 @@ def require_condition(stage: Tensor, condition: Any, message: str, *sizes: Any) 
 
 
 def require_equal_sizes(stage: Tensor, name: str, *pairs: tuple[str, Any, Any]) -> Tensor:
-    """Returns ``stage`` with the requirement that sizes are equal. Each of ``pairs`` is a
-    description, the size, and the expected size.
+    """Returns ``stage`` with a check that sizes are equal. Each of ``pairs`` is a description, the
+    size, and the expected size.
 
     Raises ``ValueError`` if the sizes are known to differ.
     """
@@ -39,8 +39,8 @@ def require_equal_sizes(stage: Tensor, name: str, *pairs: tuple[str, Any, Any]) 
 
 
 def require_indices_within(stage: Tensor, indices: Tensor, name: str, axis: int, size: Any) -> Tensor:
-    """Returns ``stage`` with the requirement that all elements of ``indices`` are in
-    ``0 .. size - 1``. The operator ``name`` uses them as indices of axis ``axis``."""
+    """Returns ``stage`` with a run-time check that all elements of ``indices`` are in
+    ``0 .. size - 1``. ``name`` is the operator that uses them as indices of axis ``axis``."""
 
     def within(*i: Any) -> Any:
         index = indices(*i).astype("int64")

@@ -1,4 +1,9 @@
-"""Convolutions under names that contain the layout."""
+"""Convolutions under TVM's names, which contain the layout of the data.
+
+``padding`` is ``"SAME"``, ``"VALID"``, one number, one number for each spatial dim, or all leading
+paddings followed by all trailing ones. Other strings raise ``ValueError``. The filter is not
+flipped.
+"""
 
 from __future__ import annotations
 
@@ -37,8 +42,11 @@ def _list(value: Any, n: int) -> list[Any]:
 
 
 def _padding(padding: Any, kernel: Sequence[Any], dilation: Any) -> Any:
-    """The padding before and after each dim. ``"VALID"`` means no padding, and ``"SAME"`` means the
-    padding that preserves the size at stride 1. Other values are returned unchanged."""
+    """Computes the padding before and after each spatial dim. ``"VALID"`` means no padding, and
+    ``"SAME"`` the padding that preserves the size at stride 1. Numbers are returned unchanged.
+
+    Raises ``ValueError`` for other strings.
+    """
     if not isinstance(padding, str):
         return padding
     if padding == "VALID":
@@ -75,9 +83,12 @@ def _convolve(
 
 
 def conv2d(data: Tensor, weight: Tensor, *positional: Any, **options: Any) -> Tensor:
-    """``relax.op.nn.conv2d``. If the sixth argument is a layout instead of a number of groups, the
-    arguments are those of TVM's ``topi``: strides, padding, dilation, ``data_layout``,
-    ``kernel_layout`` (derived from ``data_layout`` by default), ``out_dtype``."""
+    """Calls ``relax.op.nn.conv2d``. If the sixth argument is a layout instead of a number of
+    groups, the arguments are those of TVM's ``topi``: strides, padding, dilation, ``data_layout``,
+    ``kernel_layout`` (derived from ``data_layout`` by default), ``out_dtype``.
+
+    Raises ``TypeError`` for other arguments after a layout.
+    """
     if len(positional) < 4 or not isinstance(positional[3], str):
         return find("nn.conv2d")(data, weight, *positional, **options)
     strides, padding, dilation, layout, *rest = positional
@@ -92,7 +103,8 @@ def conv2d(data: Tensor, weight: Tensor, *positional: Any, **options: Any) -> Te
 
 
 def unpack_NCHWc_to_nchw(packed_out: Tensor, out_dtype: str) -> Tensor:  # noqa: N802 (TVM's name)
-    """Converts images with blocked channels (NCHWc) to the layout NCHW."""
+    """Converts images with blocked channels (NCHWc) to the layout NCHW and to the data type
+    ``out_dtype``."""
     n, chunks, height, width, block = packed_out.shape
 
     def element(i: Any, c: Any, h: Any, w: Any) -> Any:
@@ -111,8 +123,11 @@ def conv2d_NCHWc(  # noqa: N802 (TVM's name)
     out_layout: str,
     out_dtype: str = "float32",
 ) -> Tensor:
-    """``conv2d`` of images with blocked channels and filters of layout OIHWio. The result has the
-    channel blocks of the filter."""
+    """2-d convolution of images with blocked channels (NCHWc) and filters of layout OIHWio. The
+    result has the channel blocks of the filter.
+
+    Raises ``ValueError`` for other ranks, and for layouts that are not ``NCHW<block size>c``.
+    """
     if data.ndim != 5 or kernel.ndim != 6:
         raise ValueError(f"conv2d_NCHWc: data and kernel must have 5 and 6 dims, got {data.ndim} and {kernel.ndim}")
     for name, given in (("layout", layout), ("out_layout", out_layout)):
@@ -141,7 +156,7 @@ def conv1d_ncw(
     dilation: Any = 1,
     out_dtype: str | None = None,
 ) -> Tensor:
-    """``conv1d`` in layout NCW."""
+    """1-d convolution in layout NCW, with filters of layout OIW."""
     return _convolve(data, kernel, strides, padding, dilation, 1, out_dtype, "NCW", "OIW")
 
 
@@ -153,7 +168,7 @@ def conv1d_nwc(
     dilation: Any = 1,
     out_dtype: str | None = None,
 ) -> Tensor:
-    """``conv1d`` in layout NWC, with filters of layout WIO."""
+    """1-d convolution in layout NWC, with filters of layout WIO."""
     return _convolve(data, kernel, strides, padding, dilation, 1, out_dtype, "NWC", "WIO")
 
 
@@ -165,7 +180,7 @@ def conv2d_nchw(
     dilation: Any = 1,
     out_dtype: str | None = None,
 ) -> Tensor:
-    """``conv2d`` in layout NCHW."""
+    """2-d convolution in layout NCHW, with filters of layout OIHW."""
     return _convolve(Input, Filter, stride, padding, dilation, 1, out_dtype, "NCHW", "OIHW")
 
 
@@ -177,7 +192,7 @@ def conv2d_nhwc(
     dilation: Any = 1,
     out_dtype: str | None = None,
 ) -> Tensor:
-    """``conv2d`` in layout NHWC, with filters of layout HWIO."""
+    """2-d convolution in layout NHWC, with filters of layout HWIO."""
     return _convolve(Input, Filter, stride, padding, dilation, 1, out_dtype, "NHWC", "HWIO")
 
 
@@ -189,7 +204,7 @@ def conv2d_hwcn(
     dilation: Any = 1,
     out_dtype: str | None = None,
 ) -> Tensor:
-    """``conv2d`` in layout HWCN, with filters of layout HWIO."""
+    """2-d convolution in layout HWCN, with filters of layout HWIO."""
     return _convolve(Input, Filter, stride, padding, dilation, 1, out_dtype, "HWCN", "HWIO")
 
 
@@ -202,7 +217,7 @@ def conv3d_ncdhw(
     groups: int = 1,
     out_dtype: str | None = None,
 ) -> Tensor:
-    """``conv3d`` in layout NCDHW."""
+    """3-d convolution in layout NCDHW, with filters of layout OIDHW."""
     return _convolve(Input, Filter, stride, padding, dilation, groups, out_dtype, "NCDHW", "OIDHW")
 
 
@@ -215,7 +230,7 @@ def conv3d_ndhwc(
     groups: int = 1,
     out_dtype: str | None = None,
 ) -> Tensor:
-    """``conv3d`` in layout NDHWC, with filters of layout DHWIO."""
+    """3-d convolution in layout NDHWC, with filters of layout DHWIO."""
     return _convolve(Input, Filter, stride, padding, dilation, groups, out_dtype, "NDHWC", "DHWIO")
 
 
@@ -228,7 +243,7 @@ def group_conv2d_nchw(
     groups: int = 1,
     out_dtype: str | None = None,
 ) -> Tensor:
-    """Grouped ``conv2d`` in layout NCHW."""
+    """Grouped 2-d convolution in layout NCHW, with filters of layout OIHW."""
     return _convolve(Input, Filter, stride, padding, dilation, groups, out_dtype, "NCHW", "OIHW")
 
 
@@ -241,7 +256,7 @@ def group_conv2d_nhwc(
     groups: int = 1,
     out_dtype: str | None = None,
 ) -> Tensor:
-    """Grouped ``conv2d`` in layout NHWC, with filters of layout HWIO."""
+    """Grouped 2-d convolution in layout NHWC, with filters of layout HWIO."""
     return _convolve(Input, Filter, stride, padding, dilation, groups, out_dtype, "NHWC", "HWIO")
 
 
@@ -253,8 +268,11 @@ def depthwise_conv2d_nchw(
     dilation: Any = 1,
     out_dtype: str | None = None,
 ) -> Tensor:
-    """Depthwise ``conv2d`` in layout NCHW. The filter has the shape (channels, multiplier, height,
-    width)."""
+    """Depthwise 2-d convolution in layout NCHW. The filter has the shape (channels, multiplier,
+    height, width).
+
+    Raises ``ValueError`` if the number of channels is not constant.
+    """
     channels, multiplier, *window = Filter.shape
     kernel = find("reshape")(Filter, [channels * multiplier, 1, *window])
     return group_conv2d_nchw(Input, kernel, stride, padding, dilation, get_const_int(channels), out_dtype)
@@ -268,8 +286,11 @@ def depthwise_conv2d_nhwc(
     dilation: Any = 1,
     out_dtype: str | None = None,
 ) -> Tensor:
-    """Depthwise ``conv2d`` in layout NHWC. The filter has the shape (height, width, channels,
-    multiplier)."""
+    """Depthwise 2-d convolution in layout NHWC. The filter has the shape (height, width, channels,
+    multiplier).
+
+    Raises ``ValueError`` if the number of channels is not constant.
+    """
     *window, channels, multiplier = Filter.shape
     kernel = find("reshape")(Filter, [*window, 1, channels * multiplier])
     return group_conv2d_nhwc(Input, kernel, stride, padding, dilation, get_const_int(channels), out_dtype)
@@ -297,7 +318,7 @@ def conv1d_transpose_ncw(
     out_dtype: str | None = None,
     output_padding: Any = 0,
 ) -> Tensor:
-    """``conv1d_transpose`` in layout NCW."""
+    """Transposed 1-d convolution in layout NCW, with filters of layout IOW."""
     return _convolve_transposed(data, kernel, stride, padding, out_dtype, output_padding)
 
 
@@ -309,7 +330,7 @@ def conv2d_transpose_nchw(
     out_dtype: str | None = None,
     output_padding: Any = 0,
 ) -> Tensor:
-    """``conv2d_transpose`` in layout NCHW."""
+    """Transposed 2-d convolution in layout NCHW, with filters of layout IOHW."""
     return _convolve_transposed(Input, Filter, strides, padding, out_dtype, output_padding)
 
 
@@ -321,5 +342,5 @@ def conv3d_transpose_ncdhw(
     out_dtype: str | None = None,
     output_padding: Any = 0,
 ) -> Tensor:
-    """``conv3d_transpose`` in layout NCDHW."""
+    """Transposed 3-d convolution in layout NCDHW, with filters of layout IODHW."""
     return _convolve_transposed(Input, Filter, strides, padding, out_dtype, output_padding)

@@ -14,8 +14,8 @@ _relax = _core.relax
 
 
 class TeOperator:
-    """An operator on ``te`` tensors. Its signature and documentation are those of the operator in
-    ``relax.op``."""
+    """An operator that is applied to ``te`` tensors. Its signature and documentation are those of
+    the operator in ``relax.op``."""
 
     def __init__(self, op: Any) -> None:
         self._op = op
@@ -24,7 +24,7 @@ class TeOperator:
         self.__doc__ = op.__doc__
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """The computed tensor, or a list of tensors if the operator returns a tuple."""
+        """Returns the computed tensor, or a list of tensors if the operator returns a tuple."""
         return _core.te_operator(self._op, *args, **kwargs)
 
     @property
@@ -36,17 +36,17 @@ class TeOperator:
 
 
 def names(prefix: str = "") -> list[str]:
-    """The operators that have a tensor expression and whose names start with the prefix, without
-    the prefix."""
+    """Returns the operators that have a tensor expression and whose names start with the prefix,
+    without the prefix."""
     start = f"relax.{prefix}"
     found = (n for n in _relax.op_names() if n.startswith(start))
     return sorted({n[len(start) :] for n in found if _core.has_te(_relax.get_op(n))})
 
 
 def find(path: str) -> Any:
-    """The operator or the group of operators with this name.
+    """Returns the operator or the group of operators with this name.
 
-    Raises :class:`AttributeError` if there is none, or if it has no tensor expression.
+    Raises ``AttributeError`` if there is none, or if it has no tensor expression.
     """
     try:
         op = _relax.get_op(path)
@@ -60,13 +60,13 @@ def find(path: str) -> Any:
 
 
 def accumulator(dtype: str) -> str:
-    """The type in which elements of a type are summed up. Floats of 16 bits lose too much
-    precision."""
+    """Returns the data type for sums of elements of type ``dtype``: float32 for 16-bit floats,
+    which would lose too much precision, otherwise ``dtype`` itself."""
     return "float32" if dtype in ("float16", "bfloat16") else dtype
 
 
 def axis_of(axis: int, ndim: int) -> int:
-    """The axis counted from the first one.
+    """Converts an axis that may be negative to a non-negative one.
 
     Raises ``ValueError`` if there is no such axis.
     """
@@ -92,7 +92,11 @@ class Group(ModuleType):
 
 
 def names_of_topi(name: str) -> Any:
-    """A name of ``topi``, for one of TVM's submodules of ``topi``."""
+    """Looks up a name of a TVM-compatible submodule, such as ``topi.math``. These submodules have
+    all names of ``topi``.
+
+    Raises ``AttributeError`` if ``topi`` has no such name.
+    """
     if name.startswith("__"):
         raise AttributeError(name)
     return getattr(importlib.import_module("pliant.topi"), name)

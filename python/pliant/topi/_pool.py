@@ -1,4 +1,5 @@
-"""Pooling under the names of TVM's ``topi``."""
+"""Pooling under the names of TVM's ``topi``. ``pool_type`` is ``"max"`` or ``"avg"``; other values
+raise ``ValueError``."""
 
 from __future__ import annotations
 
@@ -39,7 +40,8 @@ def pool1d(
     layout: str = "NCW",
     count_include_pad: bool = True,
 ) -> Tensor:
-    """``max_pool1d`` or ``avg_pool1d``, depending on ``pool_type``."""
+    """1-d pooling: ``relax.op.nn.max_pool1d`` or ``avg_pool1d``, depending on ``pool_type``.
+    ``kernel`` is the size of the window."""
     return _pool(1, data, kernel, stride, dilation, padding, pool_type, ceil_mode, layout, count_include_pad)
 
 
@@ -54,7 +56,8 @@ def pool2d(
     layout: str = "NCHW",
     count_include_pad: bool = True,
 ) -> Tensor:
-    """``max_pool2d`` or ``avg_pool2d``, depending on ``pool_type``."""
+    """2-d pooling: ``relax.op.nn.max_pool2d`` or ``avg_pool2d``, depending on ``pool_type``.
+    ``kernel`` is the size of the window."""
     return _pool(2, data, kernel, stride, dilation, padding, pool_type, ceil_mode, layout, count_include_pad)
 
 
@@ -69,12 +72,13 @@ def pool3d(
     layout: str = "NCDHW",
     count_include_pad: bool = True,
 ) -> Tensor:
-    """``max_pool3d`` or ``avg_pool3d``, depending on ``pool_type``."""
+    """3-d pooling: ``relax.op.nn.max_pool3d`` or ``avg_pool3d``, depending on ``pool_type``.
+    ``kernel`` is the size of the window."""
     return _pool(3, data, kernel, stride, dilation, padding, pool_type, ceil_mode, layout, count_include_pad)
 
 
 def global_pool(data: Tensor, pool_type: str, layout: str = "NCHW") -> Tensor:
-    """The maximum or the mean over height and width."""
+    """The maximum or the mean over height and width, whose dims become 1."""
     axes = [i for i, c in enumerate(layout) if c in "HW"]
     if pool_type not in ("max", "avg"):
         raise ValueError(f"pool_type must be 'max' or 'avg', got '{pool_type}'")
@@ -110,15 +114,18 @@ def _adaptive(data: Tensor, output_size: Any, pool_type: str, layout: str) -> Te
 
 
 def adaptive_pool1d(data: Tensor, output_size: Any, pool_type: str, layout: str = "NCW") -> Tensor:
-    """The maximum or the mean of ``output_size`` nearly equal parts of one dim."""
+    """Divides the width into ``output_size`` windows of nearly equal size, and returns the maximum
+    or the mean of each."""
     return _adaptive(data, output_size, pool_type, layout)
 
 
 def adaptive_pool(data: Tensor, output_size: Any, pool_type: str, layout: str = "NCHW") -> Tensor:
-    """The maximum or the mean of ``output_size`` nearly equal parts of height and width."""
+    """Divides height and width into ``output_size`` windows of nearly equal size, and returns the
+    maximum or the mean of each."""
     return _adaptive(data, output_size, pool_type, layout)
 
 
 def adaptive_pool3d(data: Tensor, output_size: Any, pool_type: str, layout: str = "NCDHW") -> Tensor:
-    """The maximum or the mean of ``output_size`` nearly equal parts of three dims."""
+    """Divides depth, height and width into ``output_size`` windows of nearly equal size, and
+    returns the maximum or the mean of each."""
     return _adaptive(data, output_size, pool_type, layout)

@@ -1,4 +1,4 @@
-"""Functions that pad, dilate or rearrange the positions of images, under the names of TVM's
+"""Functions that pad, dilate, resize or rearrange the pixels of images, under the names of TVM's
 ``topi``."""
 
 from __future__ import annotations
@@ -27,8 +27,9 @@ __all__ = [
 def pad(
     data: Tensor, pad_before: Sequence[int], pad_after: Sequence[int] | None = None, pad_value: float = 0.0, name: str = "PadInput"
 ) -> Tensor:
-    """``data`` with ``pad_value`` added before and after the elements along each axis.
-    ``pad_after`` is equal to ``pad_before`` by default."""
+    """Adds ``pad_before[k]`` elements before axis ``k`` and ``pad_after[k]`` elements after it,
+    with the value ``pad_value``. ``pad_after`` is equal to ``pad_before`` by default. ``name`` is
+    ignored."""
     after = pad_before if pad_after is None else pad_after
     width = [w for pair in zip(pad_before, after, strict=True) for w in pair]
     return find("nn.pad")(data, pad_width=width, pad_value=pad_value)
@@ -41,9 +42,12 @@ def mirror_pad(
     mode: str = "SYMMETRIC",
     name: str = "MirrorPadInput",
 ) -> Tensor:
-    """``data`` extended by its mirror images along each axis: with the edge (``"SYMMETRIC"``) or
-    without it (``"REFLECT"``). The padding must not exceed the number of elements that can be
-    mirrored."""
+    """Extends ``data`` by its mirror images along each axis, with the edge element
+    (``"SYMMETRIC"``) or without it (``"REFLECT"``).
+
+    Raises ``ValueError`` for another ``mode`` or a wrong number of paddings. The padding must not
+    exceed the number of elements that can be mirrored.
+    """
     after = pad_before if pad_after is None else pad_after
     if mode not in ("SYMMETRIC", "REFLECT") or not len(pad_before) == len(after) == data.ndim:
         raise ValueError(f"mirror_pad: mode '{mode}', {len(pad_before)} and {len(after)} widths for {data.ndim} dims")
@@ -67,8 +71,11 @@ def mirror_pad(
 
 
 def dilate(data: Tensor, strides: Sequence[int], dilation_value: float = 0.0, name: str = "DilatedInput") -> Tensor:
-    """``data`` with ``dilation_value`` inserted between its elements, which become ``strides``
-    apart along each axis."""
+    """Inserts elements with the value ``dilation_value`` between the elements of ``data``, which
+    become ``strides`` apart along each axis. An empty axis stays empty.
+
+    Raises ``ValueError`` unless there is one positive stride for each axis.
+    """
     if len(strides) != data.ndim or any(s < 1 for s in strides):
         raise ValueError(f"dilate: strides must be {data.ndim} positive numbers, got {list(strides)}")
     between = tir.const(dilation_value, data.dtype)
@@ -95,7 +102,8 @@ def upsampling(
     align_corners: bool = False,
     output_shape: Sequence[Any] | None = None,
 ) -> Tensor:
-    """Images scaled in height and width by ``resize2d``."""
+    """Scales images in height and width by ``relax.op.image.resize2d``. ``output_shape`` is the new
+    height and width, by default the old ones times the scales."""
     mode = "align_corners" if align_corners else "asymmetric"
     return _resize("resize2d", data, [scale_h, scale_w], layout, method, mode, output_shape)
 
@@ -110,7 +118,8 @@ def upsampling3d(
     coordinate_transformation_mode: str = "half_pixel",
     output_shape: Sequence[Any] | None = None,
 ) -> Tensor:
-    """Volumes scaled in depth, height and width by ``resize3d``."""
+    """Scales volumes in depth, height and width by ``relax.op.image.resize3d``. ``output_shape``
+    contains the new sizes, by default the old ones times the scales."""
     scales = [scale_d, scale_h, scale_w]
     return _resize("resize3d", data, scales, layout, method, coordinate_transformation_mode, output_shape)
 
@@ -134,7 +143,7 @@ def _resize(
 
 
 def _scaled_size(dim: Any, scale: float) -> Any:
-    """A size multiplied by a scale and rounded."""
+    """Multiplies a size by a scale and rounds the result to the nearest integer, halves upwards."""
     if float(scale).is_integer():
         return dim * int(scale)
     above, below = float(scale).as_integer_ratio()
@@ -142,7 +151,8 @@ def _scaled_size(dim: Any, scale: float) -> Any:
 
 
 def _blocks(layout: str, block_size: int) -> tuple[int, int, int]:
-    """The axes of the channels, rows and columns."""
+    """Returns the axes of the channels, rows and columns. Raises ``ValueError`` for an invalid
+    layout or block size."""
     if block_size < 1:
         raise ValueError(f"block_size must be positive, got {block_size}")
     if layout not in ("NCHW", "NHWC"):
@@ -151,14 +161,19 @@ def _blocks(layout: str, block_size: int) -> tuple[int, int, int]:
 
 
 def _require_multiple(result: Tensor, name: str, axis: int, dim: Any, part: int) -> Tensor:
-    """``result`` with the requirement that the axis of size ``dim`` is a multiple of ``part``."""
+    """Returns ``result`` with a check that the size ``dim`` of an axis is a multiple of
+    ``part``."""
     message = f"topi.nn.{name}: axis {axis} of size {{0}} is not a multiple of {part}"
     return require_condition(result, tir.floormod(dim, part) == 0, message, dim)
 
 
 def depth_to_space(data: Tensor, block_size: int, layout: str = "NCHW", mode: str = "DCR") -> Tensor:
-    """Moves channels to blocks of positions. The position in the block is the outer part of the
-    channel index (``"DCR"``) or the inner part (``"CRD"``)."""
+    """Moves channels to blocks of ``block_size`` x ``block_size`` pixels. The position in the block
+    is the outer part of the channel index (``"DCR"``) or the inner part (``"CRD"``).
+
+    Raises ``ValueError`` for another ``mode``, ``layout`` or ``block_size``. The number of channels
+    must be a multiple of the block.
+    """
     c, h, w = _blocks(layout, block_size)
     if mode not in ("DCR", "CRD"):
         raise ValueError(f"mode must be 'DCR' or 'CRD', got '{mode}'")
@@ -178,8 +193,12 @@ def depth_to_space(data: Tensor, block_size: int, layout: str = "NCHW", mode: st
 
 
 def space_to_depth(data: Tensor, block_size: int, layout: str = "NCHW") -> Tensor:
-    """Moves blocks of positions to channels. The position in the block is the outer part of the
-    channel index."""
+    """Moves blocks of ``block_size`` x ``block_size`` pixels to channels. The position in the block
+    is the outer part of the channel index.
+
+    Raises ``ValueError`` for an invalid ``layout`` or ``block_size``. Height and width must be
+    multiples of the block size.
+    """
     c, h, w = _blocks(layout, block_size)
     depth = data.shape[c]
     shape = list(data.shape)
@@ -212,8 +231,12 @@ def space_to_batch_nd(
     pad_after: Sequence[int],
     pad_value: float = 0.0,
 ) -> Tensor:
-    """Pads the dims after the first one and moves the positions inside their blocks to the first
-    dim, the batch."""
+    """Pads the dims after the batch dim, divides them into blocks, and moves the position in the
+    block to the batch dim.
+
+    Raises ``ValueError`` if a block size is not positive. The padded dims must be multiples of the
+    block sizes.
+    """
     _check_block_shape("space_to_batch_nd", block_shape)
     n = len(block_shape)
     rest = [0] * (data.ndim - 1 - n)
@@ -241,8 +264,12 @@ def space_to_batch_nd(
 def batch_to_space_nd(
     data: Tensor, block_shape: Sequence[int], crop_begin_list: Sequence[int], crop_end_list: Sequence[int]
 ) -> Tensor:
-    """Moves positions inside blocks from the first dim, the batch, to the dims after it, and crops
-    these dims at both ends."""
+    """Moves positions in blocks from the batch dim to the dims after it, and crops these dims at
+    both ends. This is the inverse of :func:`space_to_batch_nd`.
+
+    Raises ``ValueError`` if a block size is not positive. The batch dim must be a multiple of the
+    number of positions in a block.
+    """
     _check_block_shape("batch_to_space_nd", block_shape)
     n, count = len(block_shape), 1
     for b in block_shape:

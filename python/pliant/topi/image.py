@@ -1,5 +1,5 @@
-"""Image operators as tensor expressions. They have the order of arguments of TVM's ``topi`` and use
-the operators of ``relax.op.image``."""
+"""Image operators as tensor expressions: those of ``relax.op.image``, with the order of arguments
+of TVM's ``topi``."""
 
 from __future__ import annotations
 
@@ -71,8 +71,11 @@ def resize1d(
     out_dtype: str | None = None,
     output_shape: None = None,
 ) -> Tensor:
-    """Resizes the width of 1-d data with ``resize2d``. ``roi`` is empty, or the region to which the
-    result is restricted."""
+    """Resizes the width of 1-d data with ``relax.op.image.resize2d``. ``roi`` is the start and the
+    end of the region for the mode ``"tf_crop_and_resize"``, or empty.
+
+    Raises ``NotImplementedError`` for ``output_shape``.
+    """
     at = layout.index("W")
     tall = find("expand_dims")(data, [at])
     width = size[0] if isinstance(size, Sequence) else size
@@ -99,8 +102,11 @@ def resize2d(
     out_dtype: str | None = None,
     output_shape: None = None,
 ) -> Tensor:
-    """Resizes images with ``relax.op.image.resize2d``. ``roi`` is empty, or the region to which the
-    result is restricted."""
+    """Resizes images with ``relax.op.image.resize2d``. ``roi`` is the region for the mode
+    ``"tf_crop_and_resize"`` (the start of each dim, then the end of each dim), or empty.
+
+    Raises ``NotImplementedError`` for ``output_shape``.
+    """
     return _resize(
         "resize2d", data, roi, size, layout, method, coordinate_transformation_mode, rounding_method, bicubic_alpha,
         bicubic_exclude, extrapolation_value, out_dtype, output_shape,
@@ -121,8 +127,11 @@ def resize3d(
     out_dtype: str | None = None,
     output_shape: None = None,
 ) -> Tensor:
-    """Resizes volumes with ``relax.op.image.resize3d``. ``roi`` is empty, or the region to which
-    the result is restricted."""
+    """Resizes volumes with ``relax.op.image.resize3d``. ``roi`` is the region for the mode
+    ``"tf_crop_and_resize"`` (the start of each dim, then the end of each dim), or empty.
+
+    Raises ``NotImplementedError`` for ``output_shape``.
+    """
     return _resize(
         "resize3d", data, roi, size, layout, method, coordinate_transformation_mode, rounding_method, bicubic_alpha,
         bicubic_exclude, extrapolation_value, out_dtype, output_shape,
@@ -137,16 +146,17 @@ def grid_sample(
     padding_mode: str = "zeros",
     align_corners: bool = True,
 ) -> Tensor:
-    """Samples images at the positions of a grid with ``relax.op.image.grid_sample``. Corners are
-    aligned by default."""
+    """Samples images at the coordinates in a grid, with ``relax.op.image.grid_sample``. By default,
+    the coordinates -1 and 1 are the centres of the outermost pixels."""
     return find("image.grid_sample")(
         data, grid, method=method, layout=layout, padding_mode=padding_mode, align_corners=align_corners
     )
 
 
 def affine_grid(data: Tensor, target_shape: Sequence[Any]) -> Tensor:
-    """The positions to which affine maps send each pixel: ``relax.op.image.affine_grid`` with
-    aligned corners."""
+    """Applies affine maps to the coordinates of each pixel, with ``relax.op.image.affine_grid``.
+    The coordinates -1 and 1 are the centres of the outermost pixels. ``target_shape`` is the size
+    of the images."""
     return find("image.affine_grid")(data, list(target_shape), align_corners=True)
 
 
@@ -160,9 +170,13 @@ def crop_and_resize(
     extrapolation_value: float | None = None,
     out_dtype: str | None = None,
 ) -> Tensor:
-    """Crops boxes from images and resizes them to one size. ``boxes`` are rows ``y1, x1, y2, x2``
-    between 0 and 1, and ``box_indices`` are the indices of their images. Pixels outside an image
-    have the value ``extrapolation_value``, 0 by default."""
+    """Crops boxes from images and resizes them to ``crop_size`` (height, width). ``boxes`` has rows
+    ``y1, x1, y2, x2`` between 0 and 1, and ``box_indices`` has the index of the image of each box.
+    Pixels outside of an image have the value ``extrapolation_value``, 0 by default.
+
+    Raises ``ValueError`` for an unsupported ``layout`` or ``method``. An index out of range is a
+    run-time error.
+    """
     if layout not in ("NCHW", "NHWC") or method not in ("bilinear", "nearest_neighbor"):
         raise ValueError(f"crop_and_resize: layout '{layout}' or method '{method}' is not supported")
     rows, columns, channels = (layout.index(c) for c in "HWC")

@@ -1,7 +1,4 @@
-"""Operators for which TVM's ``topi`` uses another name or order of arguments than ``relax.op``.
-
-Each function only calls the operator of the library.
-"""
+"""Operators for which TVM's ``topi`` uses another name or order of arguments than ``relax.op``."""
 
 from __future__ import annotations
 
@@ -56,16 +53,16 @@ __all__ = [
 
 
 def identity(x: Tensor) -> Tensor:
-    """A copy of ``x`` as a new stage."""
+    """Copies ``x`` in a new stage."""
     return te.compute(x.shape, lambda *i: x(*i), name="identity")
 
 
 def squeeze(a: Tensor, axis: int | Sequence[int] | None = None) -> Tensor:
-    """``a`` without dims of size 1: without those at ``axis``, or by default without all dims whose
-    size is known to be 1.
+    """Removes dims of size 1: those at ``axis``, or by default all dims whose size is known to be
+    1.
 
-    If a dim at ``axis`` has another size, ``ValueError`` is raised if the size is known; otherwise
-    the error occurs at run time.
+    A known other size of a dim at ``axis`` raises ``ValueError``. A symbolic size is checked at run
+    time.
     """
     dims = list(a.shape)
     sizes = [d if isinstance(d, int) else getattr(d, "value", None) for d in dims]
@@ -84,22 +81,23 @@ def squeeze(a: Tensor, axis: int | Sequence[int] | None = None) -> Tensor:
 
 
 def cast(x: Tensor, dtype: str) -> Tensor:
-    """The elements converted to another data type: ``astype``."""
+    """Converts the elements to another data type: ``relax.op.astype``."""
     return find("astype")(x, dtype=dtype)
 
 
 def log2(x: Tensor) -> Tensor:
-    """The logarithm to base 2."""
+    """The elementwise logarithm to base 2."""
     return te.compute(x.shape, lambda *i: tir.log2(x(*i)), name="T_log2")
 
 
 def log10(x: Tensor) -> Tensor:
-    """The logarithm to base 10."""
+    """The elementwise logarithm to base 10."""
     return te.compute(x.shape, lambda *i: tir.log10(x(*i)), name="T_log10")
 
 
 def ceil_log2(x: Tensor) -> Tensor:
-    """The logarithm to base 2, rounded up. It is exact for positive integers."""
+    """The elementwise logarithm to base 2, rounded up. The result is exact for positive
+    integers."""
     if not x.dtype.startswith(("int", "uint")):
         return te.compute(x.shape, lambda *i: tir.ceil(tir.log2(x(*i))), name="T_ceil_log2")
     return te.compute(
@@ -108,38 +106,38 @@ def ceil_log2(x: Tensor) -> Tensor:
 
 
 def fast_exp(x: Tensor) -> Tensor:
-    """``exp``. It is always vectorised, so there is no separate fast version."""
+    """The same as ``exp``, which is vectorised already."""
     return find("exp")(x)
 
 
 def fast_tanh(x: Tensor) -> Tensor:
-    """``tanh``. It is always vectorised, so there is no separate fast version."""
+    """The same as ``tanh``, which is vectorised already."""
     return find("tanh")(x)
 
 
 def fast_erf(x: Tensor) -> Tensor:
-    """``erf``. It is always vectorised, so there is no separate fast version."""
+    """The same as ``erf``, which is vectorised already."""
     return find("erf")(x)
 
 
 def relu(x: Tensor) -> Tensor:
-    """``max(x, 0)``: ``nn.relu``."""
+    """``max(x, 0)``: ``relax.op.nn.relu``."""
     return find("nn.relu")(x)
 
 
 def full(shape: Sequence[Any], dtype: str, fill_value: Any) -> Tensor:
-    """A tensor filled with one value."""
+    """Creates a tensor that is filled with one value."""
     return find("full")(shape, fill_value, dtype=dtype)
 
 
 def arange(start: Any, stop: Any = None, step: Any = 1, dtype: str = "float32") -> Tensor:
-    """The numbers from ``start`` (inclusive) to ``stop`` (exclusive) in steps. Without ``stop``,
-    the numbers from 0 to ``start``."""
+    """The values from ``start`` (inclusive) to ``stop`` (exclusive) at a distance of ``step``.
+    Without ``stop``, the values from 0 to ``start``."""
     return find("arange")(*((0, start) if stop is None else (start, stop)), step, dtype=dtype)
 
 
 def elemwise_sum(xs: Sequence[Tensor]) -> Tensor:
-    """The elementwise sum of tensors."""
+    """The elementwise sum of tensors. Raises ``ValueError`` if there are none."""
     if not xs:
         raise ValueError("elemwise_sum: xs must not be empty")
     add = find("add")
@@ -153,30 +151,30 @@ def elemwise_sum(xs: Sequence[Tensor]) -> Tensor:
 
 
 def all(data: Tensor, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """Whether all elements over the axes are non-zero."""
+    """Whether all elements along the axes are non-zero. By default, all axes."""
     return cast(find("min")(cast(cast(data, "bool"), "uint8"), axis, keepdims), "bool")
 
 
 def any(data: Tensor, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """Whether any element over the axes is non-zero."""
+    """Whether any element along the axes is non-zero. By default, all axes."""
     return cast(find("max")(cast(cast(data, "bool"), "uint8"), axis, keepdims), "bool")
 
 
 def collapse_sum(data: Tensor, target_shape: Sequence[Any]) -> Tensor:
-    """The sum over the dims that broadcasting to ``target_shape`` would add:
-    ``collapse_sum_to``."""
+    """Sums over the dims that broadcasting ``target_shape`` to the shape of ``data`` would add or
+    stretch: ``relax.op.collapse_sum_to``."""
     return find("collapse_sum_to")(data, target_shape)
 
 
 def argmax(data: Tensor, axis: int | None = None, keepdims: bool = False, select_last_index: bool = False) -> Tensor:
-    """The index of the largest element along an axis as int32: the first such index, or the last
-    one if ``select_last_index`` is set."""
+    """The index of the largest element along an axis, or of the flattened tensor by default, as
+    int32. Of several indices, this is the first, or the last if ``select_last_index`` is set."""
     return _arg_extremum("argmax", data, axis, keepdims, select_last_index)
 
 
 def argmin(data: Tensor, axis: int | None = None, keepdims: bool = False, select_last_index: bool = False) -> Tensor:
-    """The index of the smallest element along an axis as int32: the first such index, or the last
-    one if ``select_last_index`` is set."""
+    """The index of the smallest element along an axis, or of the flattened tensor by default, as
+    int32. Of several indices, this is the first, or the last if ``select_last_index`` is set."""
     return _arg_extremum("argmin", data, axis, keepdims, select_last_index)
 
 
@@ -192,7 +190,7 @@ def _arg_extremum(name: str, data: Tensor, axis: int | None, keepdims: bool, las
 
 
 def _reverse(data: Tensor) -> Tensor:
-    """The elements in reverse order."""
+    """Reverses the order of the elements of the flattened tensor."""
     return te.compute(data.shape, lambda *i: data(*(d - 1 - k for d, k in zip(data.shape, i, strict=True))))
 
 
@@ -203,7 +201,10 @@ def matmul(
     a: Tensor, b: Tensor, transp_a: bool = False, transp_b: bool = False, out_dtype: str | None = None
 ) -> Tensor:
     """The matrix product over the last two dims, with broadcast batch dims. ``transp_a`` and
-    ``transp_b`` transpose the operands. Sums are computed in ``out_dtype``."""
+    ``transp_b`` transpose the operands. Sums are computed in ``out_dtype``.
+
+    Raises ``ValueError`` for a transposed operand of rank 0 or 1.
+    """
     return find("matmul")(_transpose_matrix(a) if transp_a else a, _transpose_matrix(b) if transp_b else b, out_dtype=out_dtype)
 
 
@@ -228,15 +229,15 @@ def tensordot(a: Tensor, b: Tensor, axes: Any = 2) -> Tensor:
 
 
 def einsum(subscripts: str, *operand: Tensor) -> Tensor:
-    """Sums of products over labelled dims."""
+    """Sums of products over labelled dims: ``relax.op.einsum`` with TVM's order of arguments."""
     return find("einsum")(list(operand), subscripts)
 
 
-# ---- shapes and places ----
+# ---- shapes and indices ----
 
 
 def shape(array: Tensor, dtype: str = "int32") -> Tensor:
-    """The sizes as a vector."""
+    """The sizes of a tensor as a vector."""
     sizes = array.shape
 
     def size(i: Any) -> Any:
@@ -249,7 +250,7 @@ def shape(array: Tensor, dtype: str = "int32") -> Tensor:
 
 
 def ndarray_size(array: Tensor, dtype: str = "int32") -> Tensor:
-    """The number of elements as a tensor of rank 0."""
+    """The number of elements of a tensor, as a tensor of rank 0."""
     count = tir.const(1, "int64")
     for dim in array.shape:
         count = count * dim
@@ -257,8 +258,8 @@ def ndarray_size(array: Tensor, dtype: str = "int32") -> Tensor:
 
 
 def expand_dims(a: Tensor, axis: int | Sequence[int], num_newaxis: int = 1) -> Tensor:
-    """``a`` with new dims of size 1: ``num_newaxis`` dims from ``axis`` on, or one dim at each axis
-    of a list."""
+    """Inserts dims of size 1: ``num_newaxis`` dims from ``axis`` on, or one dim at each axis of a
+    list."""
     if not isinstance(axis, int):
         return find("expand_dims")(a, list(axis))
     first = axis_of(axis, a.ndim + 1)
@@ -266,17 +267,17 @@ def expand_dims(a: Tensor, axis: int | Sequence[int], num_newaxis: int = 1) -> T
 
 
 def transpose(a: Tensor, axes: Sequence[int] | None = None) -> Tensor:
-    """The axes in another order, reversed by default: ``permute_dims``."""
+    """Transposes the dims: ``relax.op.permute_dims``. By default, the order is reversed."""
     return find("permute_dims")(a, axes)
 
 
 def concatenate(a_tuple: Sequence[Tensor], axis: int = 0) -> Tensor:
-    """Tensors concatenated along an axis: ``concat``."""
+    """Concatenates tensors along an axis: ``relax.op.concat``."""
     return find("concat")(list(a_tuple), axis=axis)
 
 
 def tile(a: Tensor, reps: Any) -> Tensor:
-    """The tensor repeated along each axis."""
+    """Repeats the whole tensor ``reps[k]`` times along each axis ``k``."""
     return find("tile")(a, reps)
 
 
@@ -288,8 +289,12 @@ def strided_slice(
     axes: Sequence[int] | None = None,
     slice_mode: str = "end",
 ) -> Tensor:
-    """A slice along axes, by default the first ones. With ``slice_mode="size"``, ``end`` contains
-    sizes."""
+    """A slice along ``axes``, by default the first ones. With ``slice_mode="size"``, ``end``
+    contains sizes, of which a negative one means all elements of the axis, and ``strides`` is
+    ignored.
+
+    Raises ``ValueError`` for another ``slice_mode``.
+    """
     axes = list(range(len(begin))) if axes is None else list(axes)
     if slice_mode == "size":
         begins = [_core.tir_const(b) for b in begin]
@@ -302,13 +307,16 @@ def strided_slice(
 
 
 def trilu(data: Tensor, k: int, upper: bool) -> Tensor:
-    """The upper or lower triangle of matrices."""
+    """The upper or lower triangle of matrices, bounded by diagonal ``k``."""
     return find("triu" if upper else "tril")(data, k)
 
 
 def take(a: Tensor, indices: Any, axis: int | None = None, batch_dims: int = 0, mode: str = "fast") -> Tensor:
-    """The elements at ``indices`` along an axis, or of the flattened tensor by default. Indices out
-    of range are an error unless ``mode`` is ``"clip"`` or ``"wrap"``."""
+    """The elements at ``indices`` along an axis, or of the flattened tensor by default. An index
+    out of range is a run-time error, unless ``mode`` is ``"clip"``, ``"wrap"`` or ``"nan"``.
+
+    Raises ``NotImplementedError`` for ``batch_dims``.
+    """
     if batch_dims != 0:
         raise NotImplementedError("topi.take does not support batch_dims; use gather_nd")
     if axis is None:
@@ -317,19 +325,19 @@ def take(a: Tensor, indices: Any, axis: int | None = None, batch_dims: int = 0, 
 
 
 def gather(data: Tensor, axis: int, indices: Tensor) -> Tensor:
-    """The elements along an axis at the positions given by ``indices``: ``gather_elements``."""
+    """The elements at ``indices`` along an axis: ``relax.op.gather_elements``."""
     return find("gather_elements")(data, indices, axis=axis)
 
 
 def gather_nd(a: Tensor, indices: Tensor) -> Tensor:
-    """The slices at index tuples. The tuples are stored along the first dim of ``indices``; in
-    ``relax.op``, they are stored along the last dim."""
+    """The slices of ``a`` at index tuples. The tuples are stored along the first dim of
+    ``indices``; in ``relax.op``, they are stored along the last dim."""
     return find("gather_nd")(a, _move_first_dim_last(indices))
 
 
 def scatter_nd(data: Tensor, indices: Tensor, updates: Tensor, mode: str = "update") -> Tensor:
     """``data`` with slices updated at index tuples. The tuples are stored along the first dim of
-    ``indices``; in ``relax.op``, they are stored along the last dim."""
+    ``indices``; in ``relax.op``, they are stored along the last dim. ``mode`` is the reduction."""
     return find("scatter_nd")(data, _move_first_dim_last(indices), updates, reduction=mode)
 
 
@@ -338,7 +346,8 @@ def _move_first_dim_last(indices: Tensor) -> Tensor:
 
 
 def one_hot(indices: Tensor, on_value: Any, off_value: Any, depth: int, axis: int, dtype: str) -> Tensor:
-    """``on_value`` at the given indices along a new axis, and ``off_value`` elsewhere."""
+    """``on_value`` at each index along a new axis of size ``depth``, and ``off_value``
+    elsewhere."""
     on, off = (tir.const(v, dtype) for v in (on_value, off_value))
     return find("one_hot")(indices, on, off, depth=depth, axis=axis)
 
@@ -347,14 +356,15 @@ def one_hot(indices: Tensor, on_value: Any, off_value: Any, depth: int, axis: in
 
 
 def sort(data: Tensor, axis: int = -1, is_ascend: bool = True) -> Tensor:
-    """The elements sorted along an axis."""
+    """Sorts the elements along an axis."""
     return find("sort")(data, axis=axis, descending=not is_ascend)
 
 
 def argsort(
     data: Tensor, valid_count: None = None, axis: int = -1, is_ascend: bool = True, dtype: str = "float32"
 ) -> Tensor:
-    """The indices that sort the elements along an axis."""
+    """The indices that sort the elements along an axis. Raises ``NotImplementedError`` for
+    ``valid_count``."""
     if valid_count is not None:
         raise NotImplementedError("topi.argsort does not support valid_count")
     return cast(find("argsort")(data, axis=axis, descending=not is_ascend, dtype="int64"), dtype)
@@ -363,13 +373,14 @@ def argsort(
 def topk(
     data: Tensor, k: int = 1, axis: int = -1, ret_type: str = "both", is_ascend: bool = False, dtype: str = "int64"
 ) -> Any:
-    """The ``k`` largest elements along an axis (or the smallest ones if ``is_ascend`` is set),
-    their indices, or both."""
+    """The ``k`` largest elements along an axis, or the smallest ones if ``is_ascend`` is set, their
+    indices, or both (``ret_type`` ``"values"``, ``"indices"`` or ``"both"``)."""
     return find("topk")(data, k=k, axis=axis, ret_type=ret_type, largest=not is_ascend, dtype=dtype)
 
 
 def searchsorted(sorted_sequence: Tensor, values: Tensor, right: bool = False, dtype: str = "int64") -> Tensor:
-    """The insertion index of each value in a sorted sequence: ``bucketize``."""
+    """The insertion index of each value in a sorted vector: ``relax.op.bucketize``. With ``right``,
+    values are inserted after equal elements."""
     return cast(find("bucketize")(values, sorted_sequence, right=right), dtype)
 
 

@@ -1,5 +1,5 @@
-"""Functions of TVM's ``topi`` that move elements and are not operators of the library. Each is a
-tensor expression."""
+"""Functions of TVM's ``topi`` that move elements and are not operators of ``relax.op``, as tensor
+expressions."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ __all__ = [
 
 
 def reinterpret(x: Tensor, dtype: str) -> Tensor:
-    """The bits of the elements reinterpreted as another data type of the same width."""
+    """The bits of the elements, interpreted as another data type of the same width."""
     return te.compute(x.shape, lambda *i: tir.reinterpret(dtype, x(*i)), name="T_reinterpret")
 
 
 def expand_like(a: Tensor, shape_like: Tensor, axis: int | Sequence[int]) -> Tensor:
-    """``a`` repeated along new axes at ``axis``, so that its shape is that of ``shape_like``.
+    """Repeats ``a`` along new axes at ``axis``, so that its shape becomes that of ``shape_like``.
 
-    Raises ``ValueError`` if the ranks do not match.
+    Raises ``ValueError`` if the ranks do not match. Sizes that differ are an error.
     """
     ndim = shape_like.ndim
     new = {axis_of(k, ndim) for k in ([axis] if isinstance(axis, int) else axis)}
@@ -51,11 +51,11 @@ def expand_like(a: Tensor, shape_like: Tensor, axis: int | Sequence[int]) -> Ten
 
 
 def unravel_index(indices: Tensor, shape: Sequence[Any] | Tensor) -> Tensor:
-    """The coordinates of flat indices into a tensor of the given shape, with one row for each of
-    its dims.
+    """Converts flat indices into a tensor of the given shape to coordinates. The result has one row
+    for each dim of the shape.
 
-    The shape may be a vector with a known number of sizes. Raises ``ValueError`` if that number is
-    not known.
+    The shape may be a vector with a constant number of sizes. Raises ``ValueError`` if that number
+    is not constant.
     """
     dims = [shape(k).astype("int64") for k in range(get_const_int(shape.shape[0]))] if isinstance(shape, Tensor) else list(shape)
 
@@ -72,7 +72,8 @@ def unravel_index(indices: Tensor, shape: Sequence[Any] | Tensor) -> Tensor:
 
 
 def adv_index(data: Tensor, indices: Sequence[Tensor]) -> Tensor:
-    """The elements at tensors of indices, which broadcast with each other: ``index_tensor``."""
+    """The elements at index tensors, which are broadcast with each other:
+    ``relax.op.index_tensor``."""
     return find("index_tensor")(data, list(indices))
 
 
@@ -83,10 +84,11 @@ def invert_permutation(data: Tensor) -> Tensor:
 
 
 def sequence_mask(data: Tensor, valid_length: Tensor, mask_value: float = 0, axis: int = 0) -> Tensor:
-    """``data`` with ``mask_value`` after the valid steps of each sequence.
+    """Replaces the elements after the valid steps of each sequence by ``mask_value``.
+    ``valid_length`` is the vector of the numbers of valid steps.
 
     The steps are stored along ``axis``, which is 0 or 1, and the sequences along the other of the
-    two axes. ``valid_length`` is a vector.
+    two axes. Raises ``ValueError`` for another axis or rank.
     """
     if axis not in (0, 1) or data.ndim < 2 or valid_length.ndim != 1:
         raise ValueError(
@@ -106,10 +108,10 @@ def sequence_mask(data: Tensor, valid_length: Tensor, mask_value: float = 0, axi
 def strided_set(
     a: Tensor, v: Tensor, begin: Sequence[int], end: Sequence[int], strides: Sequence[int] | None = None
 ) -> Tensor:
-    """``a`` with ``v`` at the positions of a slice along the first axes: ``a[begin:end:strides] =
-    v``.
+    """Writes ``v`` to a slice along the first axes of ``a``, and returns the result:
+    ``a[begin:end:strides] = v``. Negative positions count from the end.
 
-    Negative positions count from the end. Strides must be positive.
+    Raises ``ValueError`` if a stride is not positive, or for a wrong number of positions or dims.
     """
     steps = [1] * len(begin) if strides is None else list(strides)
     if not len(begin) == len(end) == len(steps) <= a.ndim or v.ndim != a.ndim or any(s < 1 for s in steps):
@@ -140,10 +142,10 @@ def strided_set(
 def dynamic_strided_slice(
     a: Tensor, begin: Tensor, end: Tensor, strides: Tensor, output_shape: Sequence[Any]
 ) -> Tensor:
-    """The slice from ``begin`` on in steps of ``strides``, which have one element for each axis.
-    The caller gives its shape.
+    """The slice of ``output_shape`` that starts at ``begin``, in steps of ``strides``. Both vectors
+    have one element for each axis.
 
-    ``end`` is not used, because ``output_shape`` determines the slice.
+    ``end`` is ignored, because ``output_shape`` determines the slice.
     ``relax.op.dynamic_strided_slice`` computes the shape itself.
     """
     starts = [tir.max(tir.min(begin(k).astype("int64"), a.shape[k]), 0) for k in range(a.ndim)]
@@ -155,8 +157,12 @@ def dynamic_strided_slice(
 
 
 def sliding_window(data: Tensor, axis: int, window_shape: Sequence[int], strides: Sequence[int]) -> Tensor:
-    """All windows over the axes from ``axis`` on. The dims of the result are first the positions of
-    the windows and then the elements in them."""
+    """All windows over the axes from ``axis`` on. The result has the dims before ``axis``, then the
+    positions of the windows, and then the elements in them.
+
+    Raises ``ValueError`` unless there is one positive window size and stride for each of these
+    axes.
+    """
     axis = axis_of(axis, data.ndim)
     n = data.ndim - axis
     if len(window_shape) != n or len(strides) != n:
@@ -177,7 +183,7 @@ def sliding_window(data: Tensor, axis: int, window_shape: Sequence[int], strides
 def sparse_to_dense(
     sparse_indices: Tensor, output_shape: Sequence[Any], sparse_values: Tensor, default_value: float = 0
 ) -> Tensor:
-    """A tensor of ``default_value`` with ``sparse_values`` at ``sparse_indices``, which is one
+    """Creates a tensor of ``default_value`` with ``sparse_values`` at ``sparse_indices``: one
     index, a vector of indices, or a matrix with one index tuple in each row."""
     shape = list(output_shape)
     count = 1 if sparse_indices.ndim == 0 else sparse_indices.shape[0]
@@ -188,12 +194,13 @@ def sparse_to_dense(
 
 
 def matrix_set_diag(data: Tensor, diagonal: Tensor, k: int | tuple[int, int] = 0, align: str = "RIGHT_LEFT") -> Tensor:
-    """Matrices with replaced diagonals: the diagonal ``k`` (0 is the main diagonal, positive ones
-    are above it), or all diagonals of a range.
+    """Replaces diagonals of matrices: the diagonal ``k`` (0 is the main diagonal, positive ones are
+    above it), or all diagonals of a range ``(low, high)``.
 
     Several diagonals are stored along the second to last dim of ``diagonal``, the highest one
-    first. ``align`` gives the alignment of shorter diagonals in their rows (left or right), first
-    for the diagonals above the main one and then for those below.
+    first. ``align`` states the alignment of shorter diagonals in their rows (left or right), first
+    for the diagonals above the main one and then for those below. Raises ``ValueError`` for an
+    invalid ``k``, ``align`` or rank of ``diagonal``.
     """
     low, high = (k, k) if isinstance(k, int) else k
     sides = align.split("_")
@@ -223,11 +230,12 @@ def matrix_set_diag(data: Tensor, diagonal: Tensor, k: int | tuple[int, int] = 0
 
 
 def layout_transform(array: Tensor, src_layout: Any, dst_layout: str | None = None, **options: Any) -> Tensor:
-    """The elements in another layout, such as from ``"NCHW"`` to ``"NCHW4c"``. A lower-case letter
-    is a block of its axis with the number of elements before it. With one argument, this is
-    ``relax.op.layout_transform`` with an index map.
+    """Moves the elements to another layout, such as from ``"NCHW"`` to ``"NCHW4c"``. A lower-case
+    letter is a block of its axis with the number of elements before it. With one layout argument,
+    this is ``relax.op.layout_transform`` with an index map.
 
-    Raises ``ValueError`` if the layouts have different axes. Sizes must be multiples of the blocks.
+    Raises ``ValueError`` for an invalid layout, and if the layouts have different axes. Sizes must
+    be multiples of the blocks.
     """
     if dst_layout is None:
         return find("layout_transform")(array, src_layout, **options)
@@ -283,7 +291,7 @@ def _step_size(layout: Layout, k: int) -> int:
 
 
 def _block_index(index: Any, layout: Layout, k: int) -> Any:
-    """The index along position ``k`` of a layout, computed from the index along the axis."""
+    """Computes the index along position ``k`` of a layout from the index along the axis."""
     size, step = layout[k][1], _step_size(layout, k)
     index = tir.floordiv(index, step) if step != 1 else index
     return tir.floormod(index, size) if size else index

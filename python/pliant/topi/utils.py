@@ -1,4 +1,4 @@
-"""Helper functions on sizes and indices, as in TVM's ``topi.utils``."""
+"""Helper functions for sizes and indices, as in TVM's ``topi.utils``."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ __all__ = [
 
 
 def simplify(expr: Any) -> Any:
-    """The simplified expression. Numbers are returned unchanged."""
+    """Simplifies an expression. Other objects are returned unchanged."""
     return arith.Analyzer().simplify(expr) if isinstance(expr, PrimExpr) else expr
 
 
 def get_const_int(expr: Any) -> int:
-    """The integer value of an expression.
+    """Returns the integer value of an expression.
 
-    Raises ``ValueError`` if the value is known only at run time.
+    Raises ``ValueError`` if the expression is not constant.
     """
     value = simplify(expr)
     number = value if isinstance(value, int) else getattr(value, "value", None)
@@ -47,19 +47,20 @@ def get_const_int(expr: Any) -> int:
 
 
 def get_const_tuple(in_tuple: Sequence[Any]) -> tuple[Any, ...]:
-    """The sizes, as integers if they are known."""
+    """Returns the sizes as a tuple: integers if they are constant, otherwise simplified
+    expressions."""
     values = [simplify(v) for v in in_tuple]
     return tuple(v if isinstance(v, int) else getattr(v, "value", v) for v in values)
 
 
 def equal_const_int(expr: Any, value: int) -> bool:
-    """Whether an expression is known to be equal to an integer."""
+    """Whether an expression is constant and equal to an integer."""
     known = simplify(expr)
     return (known if isinstance(known, int) else getattr(known, "value", None)) == value
 
 
 def prod(x: Sequence[Any]) -> Any:
-    """The product of the elements, or 1 if there are none."""
+    """The product of the items, or 1 if there are none."""
     result: Any = 1
     for factor in x:
         result = result * factor
@@ -67,31 +68,31 @@ def prod(x: Sequence[Any]) -> Any:
 
 
 def ceil_div(a: Any, b: Any) -> Any:
-    """The quotient rounded up."""
+    """The quotient, rounded up."""
     return tir.ceildiv(a, b)
 
 
 def is_empty_shape(shape: Sequence[Any]) -> bool:
-    """Whether some size is known to be 0."""
+    """Whether some size is the constant 0."""
     return any(equal_const_int(dim, 0) for dim in shape)
 
 
 def is_dynamic_shape(shape: Sequence[Any]) -> bool:
-    """Whether some size is known only at run time."""
+    """Whether some size is not constant."""
     return not all(isinstance(dim, int) for dim in get_const_tuple(shape))
 
 
 def swap(arr: Sequence[Any], axis: int) -> list[Any]:
-    """The sizes with the last one and the one at ``axis`` exchanged."""
+    """Returns the items as a list, with the last one and the one at ``axis`` exchanged."""
     out = list(arr)
     out[axis], out[-1] = out[-1], out[axis]
     return out
 
 
 def get_max_power2_factor(n: int, max_value: int | None = None) -> int:
-    """The largest power of 2 that divides a positive number and is at most ``max_value``.
+    """The largest power of 2 that divides ``n`` and is at most ``max_value``.
 
-    Raises ``ValueError`` if the number is not positive.
+    Raises ``ValueError`` if ``n`` is not positive.
     """
     if n < 1:
         raise ValueError(f"{n} is not positive")
@@ -105,7 +106,7 @@ def get_max_power2_factor(n: int, max_value: int | None = None) -> int:
 
 
 def ravel_index(indices: Sequence[Any], shape: Sequence[Any]) -> Any:
-    """The flat index of an element in a tensor of the given shape."""
+    """Converts the indices of an element to its flat index in a tensor of the given shape."""
     flat: Any = 0
     for index, dim in zip(indices, shape, strict=True):
         flat = flat * dim + index
@@ -113,7 +114,7 @@ def ravel_index(indices: Sequence[Any], shape: Sequence[Any]) -> Any:
 
 
 def unravel_index(idx: Any, shape: Sequence[Any]) -> list[Any]:
-    """The indices of the element at a flat index in a tensor of the given shape."""
+    """Converts the flat index of an element to its indices in a tensor of the given shape."""
     indices = []
     for dim in reversed(shape):
         indices.append(tir.floormod(idx, dim))
@@ -133,12 +134,14 @@ def within_index(b: Any, e: Any, s: Any, i: Any) -> Any:
 
 
 def const_vector(vector: Any, name: str = "const_vector") -> Tensor:
-    """A vector of numbers as constants in the formula. It should be short."""
+    """Creates a vector from numbers, which become constants in the tensor expression. It should be
+    short. Raises ``ValueError`` for another rank."""
     return _constants(np.asarray(vector), 1, name)
 
 
 def const_matrix(matrix: Any, name: str = "const_matrix") -> Tensor:
-    """A matrix of numbers as constants in the formula. It should be small."""
+    """Creates a matrix from numbers, which become constants in the tensor expression. It should be
+    small. Raises ``ValueError`` for another rank."""
     return _constants(np.asarray(matrix), 2, name)
 
 

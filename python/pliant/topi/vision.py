@@ -1,5 +1,5 @@
-"""Detection operators as tensor expressions: those of ``relax.op.vision``, and other names for them
-from TVM's ``topi``."""
+"""Detection operators as tensor expressions: those of ``relax.op.vision``, and functions under
+other names of TVM's ``topi``."""
 
 from __future__ import annotations
 
@@ -35,17 +35,19 @@ def _align(layout: str, data: Tensor, rois: Tensor, pooled_size: Any, scale: flo
 def roi_align_nchw(
     data: Tensor, rois: Tensor, pooled_size: int | Sequence[int], spatial_scale: float, mode: Any, sample_ratio: int = -1
 ) -> Tensor:
-    """``roi_align`` in layout NCHW. ``mode`` is ``"avg"`` (0) or ``"max"`` (1)."""
+    """RoI align in layout NCHW: ``relax.op.vision.roi_align``. ``mode`` is ``"avg"`` (0) or
+    ``"max"`` (1); other values raise ``ValueError``."""
     return _align("NCHW", data, rois, pooled_size, spatial_scale, mode, sample_ratio)
 
 
 def roi_align_nhwc(
     data: Tensor, rois: Tensor, pooled_size: int | Sequence[int], spatial_scale: float, mode: Any, sample_ratio: int = -1
 ) -> Tensor:
-    """``roi_align`` in layout NHWC. ``mode`` is ``"avg"`` (0) or ``"max"`` (1)."""
+    """RoI align in layout NHWC: ``relax.op.vision.roi_align``. ``mode`` is ``"avg"`` (0) or
+    ``"max"`` (1); other values raise ``ValueError``."""
     return _align("NHWC", data, rois, pooled_size, spatial_scale, mode, sample_ratio)
 
 
 def roi_pool_nchw(data: Tensor, rois: Tensor, pooled_size: int | Sequence[int], spatial_scale: float) -> Tensor:
-    """``roi_pool`` in layout NCHW."""
+    """RoI max pooling in layout NCHW: ``relax.op.vision.roi_pool``."""
     return find("vision.roi_pool")(data, rois, pooled_size=pooled_size, spatial_scale=spatial_scale)

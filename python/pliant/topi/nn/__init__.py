@@ -1,5 +1,5 @@
-"""Neural-network operators as tensor expressions: those of ``relax.op.nn``, and other names for
-them from TVM's ``topi``."""
+"""Neural-network operators as tensor expressions: those of ``relax.op.nn``, and functions under
+other names of TVM's ``topi``."""
 
 from __future__ import annotations
 
@@ -51,12 +51,12 @@ def __dir__() -> list[str]:
 
 
 def leaky_relu(t: Tensor, alpha: float = 0.01) -> Tensor:
-    """``t`` if it is positive, otherwise ``t * alpha``: ``leakyrelu``."""
+    """``t`` if it is positive, otherwise ``t * alpha``: ``relax.op.nn.leakyrelu``."""
     return find("nn.leakyrelu")(t, alpha=alpha)
 
 
 def flatten(data: Tensor) -> Tensor:
-    """All dims after the first one combined into one: ``batch_flatten``."""
+    """Combines all dims after the first one: ``relax.op.nn.batch_flatten``."""
     return find("nn.batch_flatten")(data)
 
 
@@ -82,8 +82,8 @@ def batch_matmul(
     transpose_a: bool = False,
     transpose_b: bool = True,
 ) -> Tensor:
-    """The product of each matrix of ``tensor_a`` with one of ``tensor_b``, which is transposed by
-    default."""
+    """The batched matrix product of ``tensor_a`` and ``tensor_b``. By default, the matrices of
+    ``tensor_b`` are transposed. ``oshape`` is ignored."""
     return matmul(tensor_a, tensor_b, None, out_dtype, transpose_a, transpose_b)
 
 
@@ -93,13 +93,14 @@ def dense(data: Tensor, weight: Tensor, bias: Tensor | None = None, out_dtype: s
 
 
 def bias_add(data: Tensor, bias: Tensor, axis: int = 1) -> Tensor:
-    """The sum of ``data`` and a vector along an axis."""
+    """Adds a vector along an axis of ``data``."""
     after = data.ndim - 1 - axis_of(axis, data.ndim)
     return find("add")(data, find("expand_dims")(bias, list(range(1, after + 1))) if after else bias)
 
 
 def scale_shift_nchw(Input: Tensor, Scale: Tensor, Shift: Tensor) -> Tensor:  # noqa: N803 (TVM's names)
-    """``Input * Scale + Shift``, with one scale and shift for each channel."""
+    """``Input * Scale + Shift``, with one scale and shift for each channel. The channels are dim
+    1."""
     wide = [find("expand_dims")(t, [1, 2]) for t in (Scale, Shift)]
     return find("add")(find("multiply")(Input, wide[0]), wide[1])
 
@@ -112,7 +113,7 @@ def scale_shift_nhwc(Input: Tensor, Scale: Tensor, Shift: Tensor) -> Tensor:  # 
 
 def scale_shift_nchwc(Input: Tensor, Scale: Tensor, Shift: Tensor) -> Tensor:  # noqa: N803 (TVM's names)
     """``Input * Scale + Shift``, with one scale and shift for each channel. The channels are
-    blocked, and the blocks are the last dim."""
+    blocked: ``Input`` has the layout NCHWc, ``Scale`` and ``Shift`` the layout Cc."""
     wide = [find("expand_dims")(t, [1, 2]) for t in (Scale, Shift)]
     return find("add")(find("multiply")(Input, wide[0]), wide[1])
 
@@ -120,12 +121,13 @@ def scale_shift_nchwc(Input: Tensor, Scale: Tensor, Shift: Tensor) -> Tensor:  #
 def layer_norm(
     data: Tensor, gamma: Tensor, beta: Tensor, axis: Any = None, epsilon: float = 1e-5, **options: Any
 ) -> Tensor:
-    """``relax.op.nn.layer_norm``. Its ``axes`` may also be given as ``axis``."""
+    """Layer normalisation: ``relax.op.nn.layer_norm``. ``axis`` is TVM's name for ``axes``."""
     return find("nn.layer_norm")(data, gamma, beta, epsilon=epsilon, **_axes(axis, options))
 
 
 def rms_norm(data: Tensor, weight: Tensor, axis: Any = None, epsilon: float = 1e-5, **options: Any) -> Tensor:
-    """``relax.op.nn.rms_norm``. Its ``axes`` may also be given as ``axis``."""
+    """Root mean square normalisation: ``relax.op.nn.rms_norm``. ``axis`` is TVM's name for
+    ``axes``."""
     return find("nn.rms_norm")(data, weight, epsilon=epsilon, **_axes(axis, options))
 
 
@@ -146,8 +148,8 @@ def batch_norm(
     training: bool | None = None,
     momentum: float | None = None,
 ) -> Any:
-    """``batch_norm``. Returns the result, the mean and the variance. By default, ``axis`` is 1 and
-    the operator is not in training mode."""
+    """Batch normalisation: ``relax.op.nn.batch_norm``. Returns the result, the mean and the
+    variance. By default, ``axis`` is 1 and the moving statistics are used (no training)."""
     return find("nn.batch_norm")(
         data,
         gamma,
@@ -167,7 +169,10 @@ def lrn(
     data: Tensor, size: int, axis: int = 1, alpha: float = 0.0001, beta: float = 0.75, bias: float = 2.0
 ) -> Tensor:
     """Local response normalisation (Krizhevsky 2012): ``data / (bias + alpha / size * s) ** beta``,
-    where ``s`` is the sum of the squares of ``size`` neighbours along an axis."""
+    where ``s`` is the sum of the squares of ``size`` neighbours along an axis.
+
+    Raises ``ValueError`` if ``size`` is not odd and positive.
+    """
     if size < 1 or size % 2 == 0:
         raise ValueError(f"lrn: size must be odd and positive, got {size}")
     axis, dim = axis_of(axis, data.ndim), data.shape[axis]

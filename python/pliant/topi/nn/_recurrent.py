@@ -1,4 +1,4 @@
-"""TVM's LSTM over the steps of one direction."""
+"""TVM's ``topi.nn.lstm``: an LSTM in one direction."""
 
 from __future__ import annotations
 
@@ -32,14 +32,17 @@ def lstm(  # noqa: PLR0913 (TVM's parameters)
     weight_layout: str = "IFGO",
     **operator: Any,
 ) -> Any:
-    """All hidden states and all cell states of an LSTM over ``Xs`` with the shape (steps, batch,
-    inputs).
+    """Computes all hidden states and all cell states of an LSTM over ``Xs`` with the shape (steps,
+    batch, inputs). Returns both as a tuple.
 
     ``Wi``, ``Wh``, ``Bi`` and ``Bh`` have a row for each gate and unit, in the order of
     ``weight_layout``. ``proj`` projects the output of each step. ``p_i``, ``p_f`` and ``p_o`` of
     the shape (batch, units) are peephole weights from the cell to the gates. With ``reverse``, the
-    steps are processed from the last input to the first. If the weights have three dims, the
-    arguments are those of ``relax.op.nn.lstm``.
+    steps are processed from the last input to the first.
+
+    If the weights have three dims, the arguments are those of ``relax.op.nn.lstm``. Then arguments
+    that this operator does not accept raise ``TypeError``. An invalid ``weight_layout`` raises
+    ``ValueError``.
     """
     if Wi.ndim == 3 or operator:
         left_out = {name: given is None for name, given in (("p_i", p_i), ("p_f", p_f), ("p_o", p_o))}
@@ -102,8 +105,8 @@ def lstm(  # noqa: PLR0913 (TVM's parameters)
 
 
 def _times(x: Tensor, weight: Tensor, name: str, before: int = 0) -> Tensor:
-    """The product of the rows of ``x`` with each row of the weights. ``before`` is the offset to
-    earlier rows of ``x``."""
+    """Multiplies the rows of ``x`` by each row of the weights. The product at step ``t`` reads step
+    ``t - before`` of ``x``."""
     k = te.reduce_axis((0, weight.shape[1]), "k")
     shape = [x.shape[0], x.shape[1], weight.shape[0]]
     wide = accumulator(x.dtype)
@@ -116,6 +119,6 @@ def _times(x: Tensor, weight: Tensor, name: str, before: int = 0) -> Tensor:
 
 
 def _first(init: Tensor | None, state: Tensor) -> Tensor:
-    """The initial value of a state, with the shape (batch, units). The default is 0."""
+    """The initial value of a state, with the shape (1, batch, units). The default is 0."""
     zero = tir.const(0, state.dtype)
     return te.compute((1, *state.shape[1:]), lambda _, b, j: zero if init is None else init(b, j), name="init")

@@ -9,7 +9,11 @@ __all__ = ["get_pad_tuple", "get_pad_tuple1d", "get_pad_tuple3d"]
 
 
 def _pads(padding: Any, kernel: Sequence[Any], n: int) -> tuple[Any, ...]:
-    """The padding before each of ``n`` dims, followed by the padding after each."""
+    """Returns the padding before each of ``n`` dims, followed by the padding after each.
+
+    Raises ``ValueError`` unless ``padding`` is ``"SAME"``, ``"VALID"``, one number, ``n`` or
+    ``2 * n`` numbers.
+    """
     if isinstance(padding, (tuple, list)):
         if len(padding) == 2 * n:
             return tuple(padding)
@@ -29,8 +33,8 @@ def _pads(padding: Any, kernel: Sequence[Any], n: int) -> tuple[Any, ...]:
 
 
 def get_pad_tuple(padding: Any, kernel: Sequence[Any]) -> tuple[Any, ...]:
-    """The padding at the top, left, bottom and right. For ``"SAME"``, the padding before is one
-    larger than after if the sum is odd.
+    """Returns the padding at the top, left, bottom and right. For ``"SAME"``, the padding before a
+    dim is one larger than after it if their sum is odd.
 
     Raises ``ValueError`` unless ``padding`` is ``"SAME"``, ``"VALID"``, one number, two or four
     numbers.
@@ -39,10 +43,11 @@ def get_pad_tuple(padding: Any, kernel: Sequence[Any]) -> tuple[Any, ...]:
 
 
 def get_pad_tuple1d(padding: Any, kernel: Sequence[Any]) -> tuple[Any, ...]:
-    """:func:`get_pad_tuple` for one dim: left and right."""
+    """Returns the padding at the left and right, as :func:`get_pad_tuple`."""
     return _pads(padding, kernel, 1)
 
 
 def get_pad_tuple3d(padding: Any, kernel: Sequence[Any]) -> tuple[Any, ...]:
-    """:func:`get_pad_tuple` for three dims: front, top, left, back, bottom and right."""
+    """Returns the padding at the front, top, left, back, bottom and right, as
+    :func:`get_pad_tuple`."""
     return _pads(padding, kernel, 3)
