@@ -1,4 +1,4 @@
-"""The passes on loop functions by name, and the decorators for user-defined passes."""
+"""The loop passes by name, and the decorators for user-defined passes."""
 
 from __future__ import annotations
 

@@ -4,6 +4,8 @@
 >>> seq = Sequential([relax.transform.ToNonDataflow(), my_pass, relax.transform.CallTIRRewrite()])
 >>> with PassContext(opt_level=3, instruments=[PassTimingInstrument()]):
 ...     mod = seq(mod)
+
+``transform.<name>`` is the constructor of the built-in pass with this name.
 """
 
 from __future__ import annotations
@@ -50,7 +52,10 @@ __all__ = [
 
 
 def get_pass(name: str) -> Pass:
-    """The pass or pipeline with this name, with its default parameters."""
+    """Returns the pass or pipeline with this name or alias, with its default parameters.
+
+    Raises ``ValueError`` for an unknown name, and for a pass that requires parameters.
+    """
     try:
         return CoreBackedPass(CorePass(name))
     except ValueError:
@@ -63,12 +68,13 @@ def get_pass(name: str) -> Pass:
 
 
 def list_passes() -> list[tuple[str, str]]:
-    """The built-in passes, each with its name and description."""
+    """Returns the name and description of each built-in pass."""
     return [(name, doc) for name, _, doc, level in _core.transform.pass_table() if level != "pipeline"]
 
 
 def _with_option(name: str, error: TypeError) -> str:
-    """The error message for an invalid option, with the names of the pass and the option."""
+    """Returns the error message for an invalid option, with the names of the pass and the
+    option."""
     text = str(error)
     options = re.findall(r"while processing '(\w+)'", " ".join(getattr(error, "__notes__", ())))
     place = "".join(f"{option}: " for option in options[:1])
@@ -76,8 +82,8 @@ def _with_option(name: str, error: TypeError) -> str:
 
 
 def _constructor(name: str) -> Any:
-    """The constructor of a pass. A pass with parameters has a constructor in the extension
-    module."""
+    """Returns the constructor of a pass, or ``None`` for an unknown name. A pass with parameters
+    has a constructor in the extension module."""
     result = getattr(_core.transform, name, None)
     if name[:1].isupper() and result is not None and not inspect.isclass(result):
 

@@ -10,13 +10,18 @@ from pliant.transform._pass import CoreBackedPass
 
 
 class FuseOpsByPattern(CoreBackedPass):
-    """Makes a function from the code that each pattern matches. The function gets the attribute
+    """Moves the code that each pattern matches to a function. The function gets the attribute
     ``Composite`` with the name of the pattern. With ``annotate_codegen``, it becomes a local
-    function inside a function with the attribute ``Codegen``.
+    function inside a function with the attribute ``Codegen``. With ``bind_constants``, the function
+    contains the constants that it uses; otherwise they are arguments.
 
     A pattern is ``(name, pattern[, annotation_patterns[, check]])`` or the name of a registered
-    pattern. The patterns are tried in order. ``check(context)`` may reject matches; it can inspect
-    ``context.matched_expr``, ``annotated_expr`` and ``matched_bindings``.
+    pattern. Without ``patterns``, all registered patterns are used. The patterns are tried in
+    order. ``check(context)`` may reject matches; it can inspect ``context.matched_expr``,
+    ``annotated_expr`` and ``matched_bindings``.
+
+    Raises ``ValueError`` for an unknown name, and ``TypeError`` if a pattern is not a
+    ``DFPattern``.
     """
 
     def __init__(
@@ -30,7 +35,12 @@ class FuseOpsByPattern(CoreBackedPass):
 
 class RunCodegen(CoreBackedPass):
     """Compiles the functions with the attribute ``Codegen`` by the code generators of their
-    backends."""
+    backends. ``target_options`` are options for each backend by name. ``entry_functions`` are the
+    names of the functions to keep, with everything that they reach; by default, these are the
+    public functions.
+
+    Raises ``TypeError`` if the options of a backend are not a mapping.
+    """
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""``PassContext``: the settings of passes."""
+"""``PassContext``: the settings for passes."""
 
 from __future__ import annotations
 
@@ -48,13 +48,14 @@ _USER_PASS_NAMES: set[str] = set()
 
 
 def register_user_pass(name: str) -> None:
-    """Records the name of a user-defined pass, so that contexts can refer to it without a warning."""
+    """Records the name of a user-defined pass, so that contexts accept the name without a
+    warning."""
     _USER_PASS_NAMES.add(name)
 
 
 def _passes(value: Any, what: str) -> list[str]:
-    """Checks names of passes. Warns about unknown names, which are probably misspelt and would have no
-    effect."""
+    """Checks names of passes. Warns about unknown names, which would have no effect and are
+    probably misspelt."""
     names = _names(value, what)
     for name in names:
         problem = None if name in _USER_PASS_NAMES else _core.transform.unknown_pass(name)
@@ -64,7 +65,8 @@ def _passes(value: Any, what: str) -> list[str]:
 
 
 def _user_stack_level() -> int:
-    """The number of frames between the caller and the first frame outside this package."""
+    """Returns the ``stacklevel`` of warnings that refer to the first frame outside of this
+    package."""
     level, frame = 1, inspect.currentframe()
     frame = frame.f_back if frame else None
     while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] in ("pliant", "contextlib"):
@@ -74,13 +76,16 @@ def _user_stack_level() -> int:
 
 class PassContext:
     """The settings for passes in a ``with`` block: the optimisation level, disabled and required
-    passes, configuration and instruments. Unknown pass names cause a warning; names of user-defined
-    passes are known after the passes are created.
+    passes, configuration and instruments.
 
-    Each thread has its own stack of contexts, and only the innermost context is used. Instruments
-    are objects with any of the methods of :class:`pliant.ir.instrument.PassInstrument`.
-    ``PassContext.list_configs()`` lists the configuration options. User-defined passes can add
-    options with :func:`register_config_option`.
+    Each thread has its own stack of contexts, and only the innermost context is used. An unknown
+    name of a pass causes a warning; the name of a user-defined pass is known once the pass has been
+    created. Instruments are objects with any of the methods of
+    :class:`pliant.ir.instrument.PassInstrument`. ``PassContext.list_configs()`` lists the
+    configuration options. User-defined passes can add options with :func:`register_config_option`.
+
+    Raises ``TypeError`` or ``ValueError`` for invalid settings, and ``TypeError`` for a ``trace``.
+    Leaving a context other than the innermost one raises ``RuntimeError``.
     """
 
     def __init__(
@@ -106,7 +111,7 @@ class PassContext:
 
     @staticmethod
     def current() -> PassContext:
-        """The innermost context of this thread, or the default context of the thread."""
+        """Returns the innermost context of this thread, or the default context of the thread."""
         stack = _stack()
         if stack:
             return stack[-1]
@@ -117,7 +122,7 @@ class PassContext:
 
     @staticmethod
     def list_configs() -> dict[str, dict[str, str]]:
-        """The configuration options with their types and descriptions."""
+        """Returns the type and description of each configuration option, by name."""
         return {name: {"type": kind, "doc": doc} for name, kind, doc in _core.transform.config_table()}
 
     def __enter__(self) -> PassContext:
@@ -133,9 +138,11 @@ class PassContext:
         _exit_all(self.instruments)
 
     def override_instruments(self, instruments: Sequence[Any] | None) -> None:
-        """Replaces the instruments of this context. If the context is active, as the default
-        context of a thread always is, the old instruments are exited and the new ones are
-        entered."""
+        """Replaces the instruments of this context. If the context is active, the old instruments
+        are exited and the new ones are entered. The default context of a thread is always active.
+
+        Raises ``TypeError`` if an object is not an instrument.
+        """
         new = _instruments(instruments)
         if self not in _stack() and self is not getattr(_local, "default", None):
             self.instruments = new
@@ -179,8 +186,7 @@ def _enter_all(instruments: Sequence[Any]) -> None:
 
 
 def _exit_all(instruments: Sequence[Any]) -> None:
-    """Exits all instruments, even if some raise an exception. The first exception is raised at the
-    end."""
+    """Exits all instruments, even if some raise an exception. Then raises the first exception."""
     first: BaseException | None = None
     for one in instruments:
         try:
@@ -195,9 +201,9 @@ def _exit_all(instruments: Sequence[Any]) -> None:
 
 @contextlib.contextmanager
 def compiling(options: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """The options of a compilation, combined with the current context. Options of the compilation
-    override those of the context, and lists are joined. Inside the block, the combined context is
-    the current one."""
+    """Yields the options of a compilation, combined with the current context. Options of the
+    compilation override those of the context, and lists are joined. The combined context is the
+    current one inside the block."""
     outer = PassContext.current()
     own = _instruments(options.pop("instruments", None))
     level = options.pop("opt_level", None)
@@ -220,9 +226,10 @@ def compiling(options: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 def register_config_option(key: str, value_type: type | str = "any", doc: str = "") -> None:
     """Adds a configuration option for user-defined passes, which read it as
-    ``ctx.config.get(key)``.
+    ``ctx.config.get(key)``. An option that was added before is replaced.
 
-    ``value_type`` is ``bool``, ``int``, ``str`` or ``"any"``.
+    ``value_type`` is ``bool``, ``int``, ``str`` or ``"any"``. Raises ``ValueError`` for another
+    type, and for the name of one of Pliant's options.
     """
     kind = value_type.__name__ if isinstance(value_type, type) else value_type
     _core.transform.register_config(key, kind, doc)

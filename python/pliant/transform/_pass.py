@@ -1,4 +1,5 @@
-"""``Pass``, sequences, and the decorators that create passes from functions and classes."""
+"""``Pass``, sequences of passes, and the decorators that create passes from functions and
+classes."""
 
 from __future__ import annotations
 
@@ -14,8 +15,11 @@ from pliant.transform._context import PassContext, _level, register_user_pass
 
 
 class PassInfo:
-    """Information on a pass: its name, the lowest optimisation level at which it runs, and the
-    passes (or their names) that a sequence runs before it."""
+    """Information on a pass: its name, the lowest optimisation level at which a sequence runs it,
+    and the passes (or their names) that a sequence runs before it.
+
+    Raises ``TypeError`` or ``ValueError`` for an invalid name, level or list.
+    """
 
     def __init__(
         self, name: str, opt_level: int = 0, required: Sequence[Any] | None = None, traceable: bool = False
@@ -36,7 +40,7 @@ class PassInfo:
 
 
 class Pass:
-    """A pass. Call it with a module to get the transformed module. It runs under
+    """A pass. Calling it with a module returns the transformed module. The pass runs under
     ``PassContext.current()``."""
 
     info: PassInfo
@@ -49,7 +53,7 @@ class Pass:
 
 
 class CoreBackedPass(Pass):
-    """A pass written in Rust."""
+    """A pass that is written in Rust."""
 
     def __init__(self, core: CorePass) -> None:
         self._core_pass = core
@@ -58,7 +62,12 @@ class CoreBackedPass(Pass):
 
 class Sequential(Pass):
     """A pass that runs other passes in order. Every callable from module to module is accepted as a
-    pass."""
+    pass.
+
+    A sequence skips passes that the context disables or whose level is above that of the context,
+    unless the context requires them. Raises ``TypeError`` if an item is not a pass, such as a
+    constructor that was not called.
+    """
 
     def __init__(
         self,
@@ -79,28 +88,28 @@ class Sequential(Pass):
 
 
 def _is_pass_constructor(one: Any) -> bool:
-    """Whether a callable is a constructor of a pass that the user forgot to call. Functions of the
+    """Whether a callable is a constructor of a pass that the user did not call. Functions of the
     extension module have the module name ``_core.transform``."""
     own = not isinstance(one, Pass) and str(getattr(one, "__module__", "")).startswith(("pliant.", "_core."))
     return own and _core.transform.unknown_pass(getattr(one, "__name__", "")) is None
 
 
 class ModulePass(Pass):
-    """A pass over a whole module, created by :func:`module_pass`."""
+    """A pass over a whole module. :func:`module_pass` creates such passes."""
 
     def transform_module(self, mod: IRModule, ctx: PassContext) -> IRModule:
-        """Returns the transformed module."""
+        """Returns the transformed module. Subclasses implement this method."""
         raise NotImplementedError
 
 
 class FunctionPass(ModulePass):
-    """A pass over each function of one level, created by :func:`function_pass` or
-    :func:`prim_func_pass`."""
+    """A pass over each function of one level. :func:`function_pass` and :func:`prim_func_pass`
+    create such passes."""
 
 
 class Kind:
-    """A kind of user-defined pass: its decorator, the method that a class must have, the arguments of
-    the method, the base class, and the function that applies it to a module."""
+    """A kind of user-defined pass: its decorator, the method that a class must have, the arguments
+    of the method, the base class, and the function that applies the pass to a module."""
 
     def __init__(
         self,
@@ -113,7 +122,7 @@ class Kind:
         self.decorator, self.method, self.args, self.base, self.run = decorator, method, args, base, run
 
     def check(self, func: Callable[..., Any], what: str) -> None:
-        """Rejects a callable that does not accept the arguments."""
+        """Raises ``TypeError`` for a callable that does not accept the arguments."""
         try:
             signature = inspect.signature(func)
         except ValueError:
@@ -125,8 +134,11 @@ class Kind:
             raise TypeError(f"{self.decorator}: {what} must take ({', '.join(self.args)}), but it takes ({has})") from None
 
     def decorate(self, target: Any, opt_level: Any, name: Any, required: Any, traceable: Any) -> Any:
-        """Implements the decorators: decorates the target if it is given, otherwise returns a
-        decorator."""
+        """Implements the decorator: decorates ``target``, or returns a decorator if ``target`` is
+        ``None``.
+
+        Raises ``TypeError`` for a target that is not callable.
+        """
 
         def make(target: Any) -> Any:
             if not callable(target):
@@ -138,6 +150,7 @@ class Kind:
         return make if target is None else make(target)
 
     def of_function(self, func: Callable[..., Any], info: PassInfo) -> Pass:
+        """Creates a pass from a function."""
         self.check(func, f"the function '{info.name}'")
         run = self.run
 
@@ -152,6 +165,8 @@ class Kind:
         return backed_pass
 
     def of_class(self, cls: type, info: PassInfo) -> type[Pass]:
+        """Creates a class of passes from a class with the method of this kind. Raises ``TypeError``
+        if the class does not have the method."""
         kind = self
         method = getattr(cls, self.method, None)
         if method is None:
@@ -230,10 +245,16 @@ def module_pass(
     """Makes a pass from a function ``(mod, ctx) -> mod``, or from a class with
     ``transform_module(self, mod, ctx)``.
 
+    ``opt_level`` is the lowest level at which a sequence runs the pass, 0 by default. ``name`` is
+    by default that of the function or class. ``required`` are passes that a sequence runs before
+    it. ``traceable`` has no effect.
+
     >>> @transform.module_pass(opt_level=0)
     ... def keep_main(mod, ctx):
     ...     return IRModule({"main": mod["main"]})
     >>> keep_main(mod)
+
+    Raises ``TypeError`` if the function or class does not have this form.
     """
     return _MODULE.decorate(pass_func, opt_level, name, required, traceable)
 
@@ -246,8 +267,11 @@ def function_pass(
     traceable: bool = False,
 ) -> Any:
     """Makes a pass from a function ``(func, mod, ctx) -> func`` over graph functions, or from a
-    class with ``transform_function(self, func, mod, ctx)``. ``mod`` is the module before the
-    pass."""
+    class with ``transform_function(self, func, mod, ctx)``. ``mod`` is the module before the pass.
+    The other arguments are those of :func:`module_pass`.
+
+    Raises ``TypeError`` if the function or class does not have this form.
+    """
     return _FUNCTION.decorate(pass_func, opt_level, name, required, traceable)
 
 
@@ -258,12 +282,12 @@ def prim_func_pass(
     required: Sequence[Any] | None = None,
     traceable: bool = False,
 ) -> Any:
-    """Like :func:`function_pass`, for loop functions."""
+    """Makes a pass over loop functions, like :func:`function_pass`."""
     return _PRIM_FUNC.decorate(pass_func, opt_level, name, required, traceable)
 
 
 class PrintIR(Pass):
-    """Prints the module, after a header if one is given, and returns it unchanged. With
+    """A pass that prints the module, after a header if one is given, and returns it unchanged. With
     ``show_meta_data``, large constants are printed in full."""
 
     def __init__(self, header: str = "", show_meta_data: bool = False) -> None:
@@ -271,7 +295,7 @@ class PrintIR(Pass):
         self.info = PassInfo("PrintIR")
 
     def transform_module(self, mod: IRModule, ctx: PassContext) -> IRModule:
-        """Prints the module."""
+        """Prints the module and returns it."""
         header = [f"# PrintIR({self.header})"] if self.header else []
         print("\n".join([*header, mod.script(show_meta=self.show_meta_data)]))
         return mod
