@@ -14,9 +14,10 @@ _relax = _core.relax
 
 
 def with_callers(mod: IRModule) -> IRModule:
-    """Adds callers to a module that contains only loop functions, and returns it. The caller of a
-    public loop function has its name and parameters, including the outputs, and passes them on. Any
-    other module is returned unchanged."""
+    """Returns a module that also has a graph function for each public loop function, if ``mod``
+    contains only loop functions. The graph function has the name and parameters of the loop
+    function, including the outputs, and calls it with them. Any other module is returned
+    unchanged."""
     functions = mod.functions_items()
     if not functions or any(isinstance(func, _relax.Function) for _, func in functions):
         return mod

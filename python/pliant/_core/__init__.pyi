@@ -126,7 +126,7 @@ class Analyzer:
     def __new__(cls) -> Self: ...
     def bind(self, var: PrimExpr, expr: Any, allow_override: bool = False) -> None:
         """Declares that `var` is equal to an expression or lies in a range: a `Range` or a pair
-        `(begin, end)`.
+        `(begin, end)`. A further range narrows the earlier ones, also with `allow_override`.
 
         Raises `ValueError` if the variable is already bound to an expression, unless
         `allow_override` is set, or if the expression contains the variable.
@@ -143,7 +143,8 @@ class Analyzer:
     def canonical_simplify(self, expr: Any) -> PrimExpr:
         """The same as `simplify`, under one of TVM's names."""
     def clone(self) -> Analyzer:
-        """A copy of the analyzer with the same facts, without the open constraint scopes."""
+        """A copy of the analyzer with the current facts. Constraints of open scopes stay assumed in
+        the copy after the scopes end."""
     def const_int_bound(self, expr: Any, dom_map: Any = None) -> ConstIntBound:
         """Constant bounds on the values of `expr`. They may be wider than the exact range. Raises
         `UnsupportedError` if `dom_map` is given."""
@@ -159,7 +160,7 @@ class Analyzer:
         facts. `steps` is ignored."""
     def update(self, var: PrimExpr, info: Any, override_info: bool = False) -> None:
         """Adds a fact about a variable: bounds (`ConstIntBound`) or residues (`ModularSet`).
-        Earlier facts stay valid; `override_info` is ignored. Raises `TypeError` for other facts."""
+        Earlier facts remain, and `override_info` is ignored. Raises `TypeError` for other facts."""
 
 class And(PrimExpr):
     """The logical and of two conditions."""
@@ -1130,10 +1131,11 @@ def registry_remove(name: str) -> bool:
 
 def structural_difference(lhs: Any, rhs: Any) -> str | None:
     """Describes the first difference between two modules or functions other than names. Returns
-    `None` if there is none."""
+    `None` if there is none. Raises `TypeError` for other objects."""
 
 def structural_hash(node: Any) -> int:
-    """Computes a hash that is equal for structurally equal modules and functions."""
+    """Computes a hash that is equal for structurally equal modules and functions. Raises
+    `TypeError` for other objects."""
 
 def has_te(op: Any) -> bool:
     """Whether an operator can be applied to tensors of `te`."""

@@ -271,7 +271,7 @@ def create_prim_func(ops: Sequence[Tensor | PrimExpr]) -> PrimFunc:
     """Creates the loop function that computes the stages among ``ops`` from the placeholders among
     them.
 
-    A size variable that no buffer defines as a lone dim becomes an extra parameter. Raises
+    A size variable that is not a whole dim of any buffer becomes an extra parameter. Raises
     ``CompileError`` if a stage reads a placeholder that is not among ``ops``.
     """
     return _core.te_create_prim_func(list(ops))

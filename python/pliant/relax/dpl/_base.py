@@ -1,4 +1,5 @@
-"""The base class of patterns, and sequences of patterns in which each pattern uses the previous one."""
+"""The base class of patterns, and sequences of patterns in which each pattern uses the previous
+one."""
 
 from __future__ import annotations
 
@@ -24,9 +25,9 @@ class DFPattern:
     """A pattern of expressions. The class determines the kind of pattern, and its ``__slots__``
     name the parameters.
 
-    ``a | b`` and ``a & b`` match if either or both match, ``~a`` if ``a`` does not match.
-    ``a >> b`` and ``a ^ b`` add constraints as :meth:`only_used_by` and :meth:`used_by`. Creating a
-    pattern that can never match raises ``ValueError``.
+    ``a | b`` matches if ``a`` or ``b`` matches, ``a & b`` if both match, and ``~a`` if ``a`` does
+    not. ``a >> b`` is ``a.only_used_by(b)``, and ``a ^ b`` is ``a.used_by(b)``. Creating a pattern
+    that can never match raises ``ValueError``.
     """
 
     __slots__ = ("__weakref__", "node")
@@ -68,13 +69,14 @@ class DFPattern:
         return _kinds().DataTypePattern(self, dtype)
 
     def has_shape(self, shape: Sequence[Any]) -> DFPattern:
-        """This pattern, restricted to values with this shape. A size variable matches any size, but
-        the same size in the whole match."""
+        """This pattern, restricted to values with this shape. A size variable matches any size; all
+        its occurrences in a match must have the same size."""
         return _kinds().ShapePattern(self, shape)
 
     def has_struct_info(self, struct_info: Any) -> DFPattern:
         """This pattern, restricted to values with this type. Unknown parts of the type match
-        anything, and a size variable matches any size, but the same size in the whole match."""
+        anything. A size variable matches any size; all its occurrences in a match must have the
+        same size."""
         return _kinds().StructInfoPattern(self, struct_info)
 
     has_type = has_struct_info
@@ -113,7 +115,8 @@ class DFPattern:
         return PatternSeq([self]).used_by(other, index)
 
     def only_used_by(self, other: DFPattern | PatternSeq, index: int = -1) -> PatternSeq:
-        """Like :meth:`used_by`, and no other value uses this pattern."""
+        """Like :meth:`used_by`, with the further constraint that no other value uses this
+        pattern."""
         return PatternSeq([self]).only_used_by(other, index)
 
     def __rshift__(self, other: DFPattern | PatternSeq) -> PatternSeq:
@@ -168,7 +171,8 @@ class PatternSeq:
         return self._join(other, index, False)
 
     def only_used_by(self, other: DFPattern | PatternSeq, index: int = -1) -> PatternSeq:
-        """Like :meth:`used_by`, and no other value uses the last pattern."""
+        """Like :meth:`used_by`, with the further constraint that no other value uses the last
+        pattern."""
         return self._join(other, index, True)
 
     def __rshift__(self, other: DFPattern | PatternSeq) -> PatternSeq:

@@ -156,7 +156,7 @@ class TupleGetItemPattern(DFPattern):
 
 
 class AndPattern(DFPattern):
-    """Matches if both patterns match."""
+    """Matches if both patterns match the same value."""
 
     __slots__ = ("left", "right")
 
@@ -224,8 +224,8 @@ class DataTypePattern(_Wrapped):
 
 
 class ShapePattern(_Wrapped):
-    """Matches if ``pattern`` matches a value with this shape. A size variable matches any size, but
-    the same size in the whole match."""
+    """Matches if ``pattern`` matches a value with this shape. A size variable matches any size; all
+    its occurrences in a match must have the same size."""
 
     __slots__ = ("pattern", "shape")
 
@@ -236,7 +236,8 @@ class ShapePattern(_Wrapped):
 
 class StructInfoPattern(_Wrapped):
     """Matches if ``pattern`` matches a value with this type. Unknown parts of the type match
-    anything. A size variable matches any size, but the same size in the whole match."""
+    anything. A size variable matches any size; all its occurrences in a match must have the same
+    size."""
 
     __slots__ = ("pattern", "struct_info")
 
@@ -246,8 +247,8 @@ class StructInfoPattern(_Wrapped):
 
 
 class PrimArrPattern(DFPattern):
-    """Matches a shape value with these sizes. A size variable matches any size, but the same size
-    in the whole match."""
+    """Matches a shape value with these sizes. A size variable matches any size; all its occurrences
+    in a match must have the same size."""
 
     __slots__ = ("array",)
 

@@ -85,8 +85,8 @@ def is_expr(expr: Any) -> DFPattern:
 
 
 def is_shape(shape: Sequence[Any]) -> DFPattern:
-    """Matches a shape value with these sizes. A size variable matches any size, but the same size
-    in the whole match."""
+    """Matches a shape value with these sizes. A size variable matches any size; all its occurrences
+    in a match must have the same size."""
     return PrimArrPattern(shape)
 
 

@@ -23,7 +23,7 @@ _PARTS = ("pattern", "replacement")
 
 def rewrite_call(pattern: DFPattern, rewriter: Callback, func: Function) -> Function:
     """Replaces matches of a pattern by the results of ``rewriter(expr, matchings)``, until no match
-    is replaced. A match stays if ``rewriter`` returns ``expr`` itself.
+    is replaced. If ``rewriter`` returns ``expr`` itself, the match is not replaced.
 
     A match never extends across a call that may overwrite a value that the match reads. Such a call
     works in place, or it calls a graph function that may do so. For a function that was taken from
@@ -75,8 +75,9 @@ class _Rule:
         return {name: func for name, func in named.items() if name not in _PARTS}
 
     def with_unique_names(self, lookup: Callable[[str], Any]) -> _Rule:
-        """Renames the functions of the rule's module whose names other functions have.
-        ``lookup(name)`` returns the function with a name, or ``None``."""
+        """Returns the rule with new names for those functions of its module whose names conflict
+        with other functions. ``lookup(name)`` returns the other function with a name, or
+        ``None``."""
         new: dict[str, str] = {}
         for name, func in self.helpers().items():
             other = lookup(name)
