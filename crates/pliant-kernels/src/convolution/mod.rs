@@ -7,7 +7,7 @@
 //! last; otherwise it is read in place. A 1 x 1 filter is a plain product over all pixels.
 //!
 //! Other implementations cover special cases. Depthwise convolutions use vectors of channels (`depthwise`). Groups of few filters
-//! (`grouped`), and one to four filters in total (`few_filters`), keep their sums in registers over all taps. 3 x 3 filters that
+//! (`grouped`), and one to four filters in total (`few_filters`, `planar`), keep their sums in registers over all taps. 3 x 3 filters that
 //! the compiler transformed take 16 multiplications instead of 36, or 36 instead of 144 (`winograd`).
 //!
 //! The arguments and [`crate::rules::convolution`] decide which of these runs. Measured: "Convolution" in
@@ -23,6 +23,7 @@
 //! | `sweep` | the inner part of a line of a depthwise convolution, with weights in registers |
 //! | `grouped` | groups of few filters |
 //! | `few_filters` | one to four filters in total |
+//! | `planar` | few channels and one to four filters |
 //! | `winograd` | 3 x 3 filters with fewer multiplications |
 //! | `call` | the declared kernel |
 
@@ -33,6 +34,7 @@ mod grouped;
 mod implicit;
 mod line;
 mod padding;
+mod planar;
 pub(crate) mod shape;
 mod sweep;
 mod winograd;
@@ -141,6 +143,10 @@ pub unsafe fn run(isa: Isa, runtime: &KernelRuntime, c: &Convolution) -> i64 {
     let (s, first_pixel) = s.without_padding_taps();
     let data = c.x.data.wrapping_offset(c.x.offset(0, first_pixel));
     let c = &Convolution { x: Image { data, ..c.x }, ..*c };
+    if planar::applies(c, &s) {
+        // SAFETY: guaranteed by the caller.
+        return unsafe { planar::run(isa, runtime, c, &s) };
+    }
     if few_filters::applies(c, &s) {
         // SAFETY: guaranteed by the caller.
         return unsafe { few_filters::run(isa, runtime, c, &s) };
