@@ -112,7 +112,7 @@ properties! {
     NoDeadCode: "No binding without effects is unused.",
     NoDeadReaders: "No unused binding reads the result of a matmul or convolution, so that its readers can become an epilogue.",
     NoUnreachableFunctions: "Public functions reach every private function.",
-    ConstantsFolded: "No pure operator has only constant operands.",
+    ConstantsFolded: "No pure operator on tensors has only constant operands, within the limits of FoldConstant.",
     ChannelsLast: "Channels of convolutions that kernels can take come last.",
     CompositesOutlined: "Matches of backend patterns are functions with the attribute `Composite`.",
     RegionsOutlined: "Regions of a backend are functions with the attribute `Codegen`.",

@@ -151,7 +151,7 @@ passes! {
     "FoldConstant" in Canonicalize: "Evaluate pure operators of constants" {
         requires: [InPlaceMarked, NoDeadCode],
         ensures: [ConstantsFolded],
-        invalidates: [Dequantized, NormalBlocks, NoUnreachableFunctions],
+        invalidates: [Dequantized, NoDeadCode, NormalBlocks, NoUnreachableFunctions],
         gate: Gate::OptLevel(2),
         make: FoldConstant::default(),
     }
