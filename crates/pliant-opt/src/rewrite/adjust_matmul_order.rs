@@ -31,13 +31,12 @@
 //! Known sizes of the three operands. The second operand has two dims, the third one or two.
 //!
 //! # Keeps
-//! The order if neither is provably cheaper, or if a product has an `out_dtype`. A product with another reader is still computed
-//! for that reader.
+//! The order if neither is provably cheaper, if a product has an `out_dtype`, or if the first product has another reader.
 //!
 //! # Never
 //! Keeps the rounding of the products.
 
-use pliant_ir::relax::{Expr, Function, Var};
+use pliant_ir::relax::{Expr, ExprData, Function, Var};
 use pliant_ir::{Attrs, IRModule, Sym};
 use pliant_pass::pass::update_each_relax;
 use pliant_pass::pattern::{Match, Pattern, RewriteCx, rewrite_call, wildcard};
@@ -48,6 +47,7 @@ use crate::common::products::{
     MATMUL, defining_attrs, dims, input_independent_vars, is_input_independent, matmul_pattern,
     provably_cheaper,
 };
+use crate::offload::epilogue::Readers;
 
 /// The pass that chooses the cheaper order of two chained matmuls. The documentation of the module describes it.
 pub struct AdjustMatmulOrder;
@@ -62,9 +62,10 @@ impl ModulePass for AdjustMatmulOrder {
         update_each_relax(&mut module, ctx, |_, func| {
             let chain = MatmulChain::new();
             let independent = input_independent_vars(func);
+            let readers = Readers::of(func);
             let either = chain.left.clone() | chain.right.clone();
             let count = rewrite_call(func, &either, ctx.ops, Some(&writers), |cx, matches| {
-                chain.reorder(cx, matches, &independent)
+                chain.reorder(cx, matches, &independent, &readers)
             })?;
             Ok(count > 0)
         })?;
@@ -93,6 +94,7 @@ impl MatmulChain {
         cx: &mut RewriteCx<'_>,
         matches: &Match,
         independent: &FxHashSet<Var>,
+        readers: &Readers,
     ) -> Result<Option<Expr>, PassError> {
         let [Some(a), Some(b), Some(c)] = self.operands.each_ref().map(|p| matches.get(p)) else {
             return Ok(None);
@@ -100,6 +102,14 @@ impl MatmulChain {
         let is_left = matches.get(&self.left).is_some();
         let products =
             if is_left { [&self.inner[0], &self.left] } else { [&self.inner[1], &self.right] };
+        // Another reader needs the inner product anyway, so the other order would add a product.
+        let has_other_readers = |e: Expr| match cx.func.expr(e) {
+            ExprData::Var(v) => readers.only_reader(cx.func, *v).is_none(),
+            _ => false,
+        };
+        if matches.get(products[0]).is_some_and(has_other_readers) {
+            return Ok(None);
+        }
         let has_default_dtype = |p: &Pattern| {
             let attrs = matches.get(p).and_then(|e| defining_attrs(cx, e));
             attrs.is_some_and(|a| a.get("out_dtype").is_none_or(|d| d.is_none()))
