@@ -1,4 +1,4 @@
-//! The state shared by all functions of one parse: source, environment, imported names, errors.
+//! The state that the parsers of all functions of one script share: source text, environment, imported names, errors.
 
 use std::cell::{Cell, RefCell};
 
@@ -11,7 +11,7 @@ use crate::env::{HostEnv, HostValue};
 use crate::errors::{ErrorKind, Errors, Reported, Res, ScriptError};
 use crate::python::ast::{Expr, ExprKind, Range};
 
-/// The shared state of the parse of one text.
+/// The state that the parsers of all functions of one source text share.
 pub(crate) struct ParseContext<'s> {
     pub text: &'s str,
     env: Cell<&'s dyn HostEnv>,
@@ -23,17 +23,17 @@ pub(crate) struct ParseContext<'s> {
     pub class_name: Option<&'s str>,
     /// The large constants that `metadata[...]` refers to.
     pub metadata: Vec<Tensor>,
-    /// Cache: the path that each name of the source refers to in the script language.
+    /// Cache: the path in the script language to which each name of the source resolves; `None` for other names.
     paths: RefCell<FxHashMap<&'s str, Option<String>>>,
     /// Cache: the values of captured names. The host is queried once per name.
     captured: RefCell<FxHashMap<&'s str, Option<HostValue>>>,
 }
 
-/// A resolved name of the language.
+/// A name of the script language, resolved to a namespace, such as `matmul` in the namespace of graph functions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Path {
     pub ns: Namespace,
-    /// The name in the namespace; empty for the module itself.
+    /// The name within the namespace `ns`; empty if the path denotes the module itself, such as `R`.
     pub name: String,
 }
 
@@ -85,12 +85,12 @@ impl<'s> ParseContext<'s> {
         self.errors.report(ScriptError::new(kind, range, message).maybe_help(help))
     }
 
-    /// The text of a range.
+    /// The source text in a byte range.
     pub fn slice(&self, range: Range) -> &'s str {
         self.text.get(range.start as usize..range.end as usize).unwrap_or("")
     }
 
-    /// Calls `work` in the environment where a macro is defined.
+    /// Calls `work` with `env`, the environment in which a macro is defined, in place of the current environment.
     pub fn in_env<T>(&self, env: &'s dyn HostEnv, work: impl FnOnce() -> T) -> T {
         let outer = self.env.replace(env);
         let (paths, captured) = (self.paths.take(), self.captured.take());
@@ -111,7 +111,7 @@ impl<'s> ParseContext<'s> {
         value
     }
 
-    /// Evaluates a host expression.
+    /// Evaluates the source text in a range as an expression of the host language. Reports an error if the host cannot evaluate it.
     pub fn eval(&self, range: Range) -> Res<HostValue> {
         let text = self.slice(range);
         self.env.get().eval(text).map_err(|message| {
@@ -123,7 +123,7 @@ impl<'s> ParseContext<'s> {
         })
     }
 
-    /// The path of the module or member of the script language that a name refers to; `None` for other names.
+    /// The path of the module or module member of the script language to which a name refers; `None` for other names.
     fn root_path(&self, name: &'s str) -> Option<String> {
         if let Some(path) = self.paths.borrow().get(name) {
             return path.clone();
@@ -140,8 +140,8 @@ impl<'s> ParseContext<'s> {
         path
     }
 
-    /// The name of the script language that a dotted expression refers to; `None` if there is none. The caller checks local
-    /// variables first.
+    /// The name of the script language to which a dotted expression such as `R.add` refers; `None` for other expressions. The
+    /// caller must first check that the expression does not start with a local variable.
     pub fn path(&self, e: &Expr<'s>) -> Option<Path> {
         let parts = e.dotted()?;
         let mut path = self.root_path(parts[0])?;
@@ -211,7 +211,7 @@ impl<'s> ParseContext<'s> {
     }
 }
 
-/// Parses the name of a data type, including short forms (`f32`).
+/// Parses the name of a data type, including short forms such as `f32`.
 pub(crate) fn parse_dtype(name: &str) -> Option<DType> {
     if let Ok(d) = name.parse() {
         return Some(d);
@@ -234,7 +234,7 @@ pub(crate) fn parse_dtype(name: &str) -> Option<DType> {
     })
 }
 
-/// The first line of a text, shortened for error messages.
+/// The first line of a text, shortened so that it fits into an error message.
 pub(crate) fn first_line(text: &str) -> String {
     let line = text.lines().next().unwrap_or("");
     let short: String = line.chars().take(60).collect();

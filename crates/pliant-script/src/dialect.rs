@@ -1,4 +1,4 @@
-//! The table of spellings: what every name means in every dialect.
+//! The tables of spellings: the meaning of every name of the script language in every dialect.
 //!
 //! Three dialects are supported: that of the RFC of 2022, the `struct_info` dialect of TVM 0.13 to 0.22 (which the printer
 //! produces), and that of TVM 0.26. To support another spelling, add a row here.
@@ -6,19 +6,19 @@
 /// A namespace of the script language.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Namespace {
-    /// Modules: `I`.
+    /// The namespace of module constructs, with the prefix `I` as in `I.ir_module`.
     Ir,
-    /// Graph functions: `R`.
+    /// The namespace of graph functions, with the prefix `R` as in `R.function`.
     Relax,
-    /// Loop functions: `T`.
+    /// The namespace of loop functions, with the prefix `T` as in `T.prim_func`.
     Tir,
-    /// Tensor expressions. Scripts use only their variables.
+    /// The namespace of tensor expressions, `te`. Scripts use only the variables in it, as in `te.var("n")`.
     Te,
-    /// Parent modules of the above (`tvm`, `tvm.script`).
+    /// The root modules `tvm` and `tvm.script`, which contain the modules of the other namespaces.
     Root,
 }
 
-/// Names that refer to a module unless the script defines them.
+/// Names that refer to a module unless the script defines them, with the path of the module.
 pub(crate) const DEFAULT_NAMES: &[(&str, &str)] = &[
     ("R", "tvm.script.relax"),
     ("T", "tvm.script.tir"),
@@ -80,7 +80,7 @@ pub(crate) fn split(path: &str) -> Option<(Namespace, &str)> {
     None
 }
 
-/// Names of the root modules that belong to another namespace.
+/// Names in the root modules that denote a name of another namespace: `tvm.ir_module` is `I.ir_module`.
 const ROOT_NAMES: &[(&str, Namespace, &str)] = &[
     ("ir_module", Namespace::Ir, "ir_module"),
     ("ir", Namespace::Ir, ""),
@@ -125,7 +125,7 @@ pub(crate) enum RelaxName {
     CallableTy,
 }
 
-/// The spellings of constructs of graph functions.
+/// The spellings of the constructs of graph functions, in all dialects.
 const RELAX_NAMES: &[(&str, RelaxName)] = &[
     ("function", RelaxName::Function),
     ("func", RelaxName::Function),
@@ -172,7 +172,7 @@ pub(crate) fn relax_name(name: &str) -> Option<RelaxName> {
     RELAX_NAMES.iter().find(|row| row.0 == name).map(|row| row.1)
 }
 
-/// Alternative spellings of operators, without the prefix `relax.`.
+/// Alternative spellings of operators, with the declared names. Both omit the prefix `relax.`.
 const OP_ALIASES: &[(&str, &str)] = &[
     ("dot", "matmul"),
     ("sub", "subtract"),
@@ -213,23 +213,23 @@ const OP_ALIASES: &[(&str, &str)] = &[
     ("vm.builtin.store_shape", "vm.store_shape"),
 ];
 
-/// The declared name for an alternative spelling of an operator.
+/// The declared name of the operator with this alternative spelling.
 pub(crate) fn op_alias(name: &str) -> Option<&'static str> {
     OP_ALIASES.iter().find(|row| row.0 == name).map(|row| row.1)
 }
 
-/// Indices of two operands whose order is swapped in this spelling, the smaller index first.
+/// The indices of two operands that this spelling of an operator takes in swapped order, the smaller index first.
 pub(crate) fn swapped_operands(name: &str) -> Option<(usize, usize)> {
     // In the RFC the shape precedes the offset.
     (name == "runtime.builtin.alloc_tensor").then_some((1, 2))
 }
 
-/// All spellings of constructs and operators, for suggestions.
+/// All spellings of constructs and operators, from which error messages suggest corrections.
 pub(crate) fn relax_spellings() -> impl Iterator<Item = &'static str> {
     RELAX_NAMES.iter().map(|row| row.0).chain(OP_ALIASES.iter().map(|row| row.0))
 }
 
-/// The operator on tensors for a Python operator.
+/// The name of the tensor operator that a Python operator such as `+` calls.
 pub(crate) fn python_op(symbol: &str) -> Option<&'static str> {
     const TABLE: &[(&str, &str)] = &[
         ("+", "add"),
@@ -255,17 +255,18 @@ pub(crate) fn python_op(symbol: &str) -> Option<&'static str> {
     TABLE.iter().find(|row| row.0 == symbol).map(|row| row.1)
 }
 
-/// The keywords for the result type of a call in all dialects.
+/// The keyword arguments, in all dialects, that state the result type of a call.
 pub(crate) const TYPE_KEYWORDS: &[&str] =
     &["sinfo_args", "ty_args", "type_args", "out_sinfo", "out_ty", "out_struct_info"];
 
-/// Keywords of the RFC's memory builtins that are ignored, because there is only CPU memory.
+/// Keyword arguments of calls, such as those of the memory builtins in TVM's RFC of Relax (2022), that are ignored, because there
+/// is only CPU memory.
 pub(crate) const IGNORED_KEYWORDS: &[&str] = &["device", "vdevice"];
 
 /// The default value of an operand that the dialect of 2022 omits.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum OperandDefault {
-    /// A scalar.
+    /// An integer scalar.
     Int(i64),
     /// A string.
     Str(&'static str),

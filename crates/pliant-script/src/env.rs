@@ -4,10 +4,10 @@ use pliant_diag::FileId;
 use pliant_ir::BaseFunc;
 use pliant_tensor::{DType, Tensor};
 
-/// The host program, from which a script can read values. Script files have no host: [`NoHost`].
+/// The host program whose values a script can read. Script files have no host and use [`NoHost`].
 pub trait HostEnv {
-    /// The value of a captured name; `None` if it is undefined. Called for plain names only. [`eval`](Self::eval) evaluates
-    /// attributes of host objects.
+    /// The value of a name that the script captures; `None` if the host does not define the name. The parser calls this method for
+    /// plain names only, and [`eval`](Self::eval) for attributes of host objects.
     fn lookup(&self, name: &str) -> Option<HostValue>;
 
     /// Evaluates an expression of the host language.
@@ -17,15 +17,15 @@ pub trait HostEnv {
     fn eval(&self, text: &str) -> Result<HostValue, String>;
 }
 
-/// A macro of the host program. Its source is appended to that of the script.
+/// A macro that the host program defines. Its source text is appended to that of the script.
 pub struct HostMacro<'a> {
-    /// The byte offset at which its source starts.
+    /// The byte offset, in the combined source text, at which the macro's source starts.
     pub start: u32,
-    /// The file of its source. Locations are relative to the start of the macro's source.
+    /// The file that contains the macro. Source locations are relative to the start of the macro's source.
     pub file: FileId,
-    /// Whether names in it are resolved where it is defined. If not, where it is used.
+    /// Whether names in the macro are resolved where the macro is defined (hygienic) or where it is used.
     pub hygienic: bool,
-    /// The environment in which it is defined.
+    /// The environment in which the macro is defined.
     pub env: &'a dyn HostEnv,
 }
 
@@ -67,14 +67,14 @@ pub enum HostValue {
     Tensor(Tensor),
     /// A symbolic integer over variables of the host program.
     Sym(HostSym),
-    /// A module, function or operator of the script language, as a dotted path:
-    /// `pliant.script.relax`, `tvm.tir.grid`, `relax.add`.
+    /// A module, function or operator of the script language, as a dotted path such as `pliant.script.relax`, `tvm.tir.grid` or
+    /// `relax.add`.
     Path(String),
     /// A macro, as an index into the macros passed to the parser.
     Macro(u32),
-    /// A named function, which is added to the module being parsed.
+    /// A function of the host program, with its name. The parser adds it to the module.
     Func(String, BaseFunc),
-    /// Any other value, represented by the name of its type. Only expressions that the host evaluates can use it.
+    /// Any other value, represented by the name of its type. It can occur only in expressions that the host evaluates.
     Other(String),
 }
 

@@ -10,11 +10,11 @@ use crate::python::ast::Range;
 /// Maximum number of errors reported by one parse.
 const MAX_ERRORS: usize = 25;
 
-/// An error has been reported. The caller continues with the next statement.
+/// A marker that an error has been reported. The caller continues with the next statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Reported;
 
-/// The result of an operation that reports its own errors.
+/// The result of an operation that reports its own errors, so the error value [`Reported`] has no contents.
 pub(crate) type Res<T> = Result<T, Reported>;
 
 /// The kinds of script errors. Each has its own error code.
@@ -72,7 +72,7 @@ pub(crate) struct ScriptError {
     range: Range,
     message: String,
     help: Option<String>,
-    /// The uses of macros that contain the error, innermost first.
+    /// The macro uses that contain the location of the error, innermost first.
     uses: Vec<(Range, String)>,
 }
 
@@ -94,7 +94,7 @@ impl ScriptError {
 
 /// The errors of one parse.
 pub(crate) struct Errors {
-    /// The files of the source, with the offset at which each starts.
+    /// The files that make up the source, with the offset at which each file starts.
     files: Vec<(u32, FileId)>,
     list: RefCell<Vec<ScriptError>>,
 }
@@ -104,7 +104,7 @@ impl Errors {
         Errors { files: vec![(0, file)], list: RefCell::new(Vec::new()) }
     }
 
-    /// Declares that the source from `start` on belongs to another file.
+    /// Declares that the source text from offset `start` on comes from another file.
     pub(crate) fn add_file(&mut self, start: u32, file: FileId) {
         self.files.push((start, file));
     }
@@ -118,14 +118,14 @@ impl Errors {
         Reported
     }
 
-    /// Marks the errors from index `from` on as located in a use of the macro `name`.
+    /// Records that the errors from index `from` on occurred while the macro `name` was expanded at `range`.
     pub(crate) fn mark_macro_use(&self, from: usize, range: Range, name: &str) {
         for error in self.list.borrow_mut().iter_mut().skip(from) {
             error.uses.push((range, format!("macro '{name}' is used here")));
         }
     }
 
-    /// The number of errors so far.
+    /// The number of errors reported so far.
     pub(crate) fn count(&self) -> usize {
         self.list.borrow().len()
     }
@@ -145,7 +145,7 @@ impl Errors {
         Span { file, start: range.start - start, end: range.end.saturating_sub(start) }
     }
 
-    /// The diagnostics, ordered by location.
+    /// Converts the errors to diagnostics, ordered by source location.
     pub(crate) fn finish(self) -> Vec<Diagnostic> {
         let mut list = self.list.take();
         list.sort_by_key(|e| e.range.start);

@@ -41,14 +41,14 @@ use crate::errors::{ErrorKind, Errors, ScriptError};
 pub enum Parsed {
     /// A module.
     Module(IRModule),
-    /// The rules of a rewriter, with its name.
+    /// The rules of a rewriter (a class decorated with `@R.rewriter`): the name of the class, and the rules as a module.
     Rewriter(Arc<str>, IRModule),
     /// A single function, with its name.
     Function(Arc<str>, BaseFunc),
 }
 
 impl Parsed {
-    /// The module. A single function becomes a module with one function.
+    /// Converts the result to a module. A single function becomes a module with one function.
     pub fn into_module(self) -> IRModule {
         match self {
             Parsed::Module(module) | Parsed::Rewriter(_, module) => module,
@@ -61,8 +61,8 @@ impl Parsed {
     }
 }
 
-/// Parses a source text. Spans refer to `file`, `env` is the host program, and `ops` contains the operators. If there is no result,
-/// there is at least one error.
+/// Parses a source text. `file` is the file that source spans refer to, `env` is the host program, and `ops` is the registry of
+/// operators. If there is no result, there is at least one error.
 pub fn parse(
     text: &str,
     file: FileId,
@@ -72,7 +72,7 @@ pub fn parse(
     parse_with_macros(text, file, &[], env, ops)
 }
 
-/// As [`parse`], for a text to which the macros of the host program are appended in order.
+/// Parses a source text like [`parse`], where the sources of the host program's `macros` follow the script in the text.
 pub fn parse_with_macros(
     text: &str,
     file: FileId,

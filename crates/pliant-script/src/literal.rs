@@ -1,4 +1,4 @@
-//! Constants: numbers and nested lists as tensors, and the `metadata` table.
+//! Literals: numbers, nested lists as tensors, attribute values, and the `metadata` table of large constants.
 
 use pliant_ir::AttrValue;
 use pliant_tensor::{DType, Tensor};
@@ -8,11 +8,11 @@ use crate::env::HostValue;
 use crate::errors::{ErrorKind, Res};
 use crate::python::ast::{BinOp, Expr, ExprKind, UnaryOp};
 
-/// A numeric element of a constant.
+/// A numeric element of a constant, as a float and as an integer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Number {
     pub float: f64,
-    /// Wide enough for all integer types and for the result of one operation on them.
+    /// The integer value. 128 bits can represent all integer types and the result of one operation on them.
     pub int: i128,
     pub kind: LiteralKind,
 }
@@ -40,7 +40,7 @@ impl Number {
     }
 }
 
-/// The default data type: bool if all items are bools, float32 if one is a float, else int32.
+/// The data type of a constant for which none is stated: bool if all items are bools, float32 if one is a float, else int32.
 pub(crate) fn default_dtype(items: &[Number]) -> DType {
     match items.iter().map(|n| n.kind).max() {
         Some(LiteralKind::Float) => DType::Float32,
@@ -49,7 +49,8 @@ pub(crate) fn default_dtype(items: &[Number]) -> DType {
     }
 }
 
-/// Creates a tensor. `None` if the number of items does not match the shape, or if `dtype` cannot represent an item.
+/// Creates a tensor from its elements in row-major order. `None` if their number does not match the shape, or if `dtype` cannot
+/// represent one of them.
 pub(crate) fn tensor(items: &[Number], shape: &[i64], dtype: DType) -> Option<Tensor> {
     let mut bytes = Vec::with_capacity(items.len().checked_mul(dtype.size())?);
     for n in items {
@@ -81,8 +82,8 @@ fn push_element(out: &mut Vec<u8>, n: Number, dtype: DType) -> Option<()> {
     Some(())
 }
 
-/// Appends the elements of a number or nested list in row-major order. Returns the shape, or `None` for other expressions and
-/// ragged lists.
+/// Appends the elements of a number or nested list to `items` in row-major order. Returns the shape, or `None` for other
+/// expressions and ragged lists.
 pub(crate) fn nested(e: &Expr<'_>, items: &mut Vec<Number>) -> Option<Vec<i64>> {
     if let Some(n) = number(e) {
         items.push(n);
@@ -101,7 +102,7 @@ pub(crate) fn nested(e: &Expr<'_>, items: &mut Vec<Number>) -> Option<Vec<i64>> 
     Some(shape)
 }
 
-/// A number with an optional sign, or a call such as `float("inf")`.
+/// Parses a number with an optional sign, or a call such as `float("inf")`.
 pub(crate) fn number(e: &Expr<'_>) -> Option<Number> {
     match &e.kind {
         ExprKind::Int(v) => Some(Number::of_int(*v)),
@@ -128,7 +129,7 @@ pub(crate) fn number(e: &Expr<'_>) -> Option<Number> {
     }
 }
 
-/// Evaluates a short expression of integer literals. `None` for other expressions and if the result does not fit 64 bits.
+/// Evaluates a short expression of integer literals. `None` for other expressions, and if the result does not fit 64 bits.
 pub(crate) fn integer_of(e: &Expr<'_>) -> Option<i64> {
     // Limit the depth, because each level visits all levels below it.
     const DEPTH: u16 = 8;
@@ -136,7 +137,7 @@ pub(crate) fn integer_of(e: &Expr<'_>) -> Option<i64> {
     (n.kind == LiteralKind::Int).then_some(n.int)?.try_into().ok()
 }
 
-/// Integer arithmetic with Python's semantics. `None` on overflow of 128 bits and if the result is not an integer.
+/// Computes an integer operation with Python's semantics. `None` if the result overflows 128 bits or is not an integer.
 fn integer(op: BinOp, a: i128, b: i128) -> Option<i128> {
     match op {
         BinOp::Add => a.checked_add(b),
@@ -149,7 +150,7 @@ fn integer(op: BinOp, a: i128, b: i128) -> Option<i128> {
     }
 }
 
-/// Parses `inf`, `-inf`, `nan`, `-nan`.
+/// Parses the names of special floats: `inf`, `-inf`, `nan`, `-nan`.
 pub(crate) fn named_float(text: &str) -> Option<f64> {
     match text {
         "inf" | "+inf" | "infinity" => Some(f64::INFINITY),
@@ -160,8 +161,8 @@ pub(crate) fn named_float(text: &str) -> Option<f64> {
     }
 }
 
-/// Parses the tensors of
-/// `metadata = {"relax.expr.Constant": [I.tensor(shape, dtype, base64), ...]}`.
+/// Parses the tensors of `metadata = {"relax.expr.Constant": [I.tensor(shape, dtype, base64), ...]}`, to which the script refers by
+/// index.
 pub(crate) fn metadata<'s>(cx: &ParseContext<'s>, e: &Expr<'s>) -> Res<Vec<Tensor>> {
     let bad =
         |e: &Expr<'_>, what: &str| cx.error(ErrorKind::Value, e.range, format!("metadata: {what}"));
@@ -229,7 +230,7 @@ fn from_base64(text: &str) -> Option<Vec<u8>> {
     Some(out)
 }
 
-/// A literal as an attribute value; `None` if it is not a constant.
+/// Converts a literal to an attribute value; `None` if the expression is not a literal.
 pub(crate) fn attr(e: &Expr<'_>) -> Option<AttrValue> {
     Some(match &e.kind {
         ExprKind::None => AttrValue::None,
@@ -255,7 +256,7 @@ pub(crate) fn attr(e: &Expr<'_>) -> Option<AttrValue> {
     })
 }
 
-/// Converts a constant to the data type with the given name.
+/// Converts an attribute value to the data type with the given name, as in `T.int64(1)`.
 fn typed_attr(dtype: &str, value: AttrValue) -> Option<AttrValue> {
     let dtype = parse_dtype(dtype)?;
     Some(match value {
@@ -272,7 +273,7 @@ fn typed_attr(dtype: &str, value: AttrValue) -> Option<AttrValue> {
     })
 }
 
-/// A host value as an attribute value; `None` if it has no equivalent.
+/// Converts a value of the host program to an attribute value; `None` if it has no equivalent.
 pub(crate) fn host_attr(value: &HostValue) -> Option<AttrValue> {
     Some(match value {
         HostValue::None => AttrValue::None,

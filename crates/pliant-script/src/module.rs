@@ -11,7 +11,7 @@ use crate::python::ast::{Call, ClassDef, Expr, ExprKind, FunctionDef, Stmt, Stmt
 use crate::relax::{Callees, Def, Flags, MacroDef, parse_function};
 use crate::{Parsed, literal, name_visitor, tir};
 
-/// What a decorator declares.
+/// The kind of definition that a decorator declares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Decorator {
     Module,
@@ -114,7 +114,7 @@ fn macros<'p, 's>(
     Some(out)
 }
 
-/// Reads the imports and the metadata, which everything else may refer to.
+/// Reads the imports and the metadata. They come first, because everything else may refer to them.
 fn read_imports_and_metadata<'s>(cx: &mut ParseContext<'s>, stmts: &[Stmt<'s>]) {
     for stmt in stmts {
         match &stmt.kind {
@@ -150,7 +150,7 @@ fn defines_module(decorator: Option<Decorator>) -> bool {
     matches!(decorator, Some(Decorator::Module | Decorator::Rewriter))
 }
 
-/// What the decorators declare; `None` if they are unknown.
+/// The kind of definition that a list of decorators declares; `None` if the decorators are unknown.
 fn decorator<'s>(cx: &ParseContext<'s>, decorators: &[Expr<'s>]) -> Option<Decorator> {
     decorators.iter().find_map(|e| {
         let path = cx.path(e.as_call().map_or(e, |c| &c.func))?;
@@ -166,7 +166,7 @@ fn decorator<'s>(cx: &ParseContext<'s>, decorators: &[Expr<'s>]) -> Option<Decor
     })
 }
 
-/// The flags in the decorator of a graph function.
+/// Reads the flags in the decorator of a graph function, such as `pure=False`.
 pub(crate) fn relax_flags<'s>(cx: &ParseContext<'s>, def: &FunctionDef<'s>) -> Res<Flags> {
     let mut flags = Flags::default();
     for call in def.decorators.iter().filter_map(Expr::as_call) {
@@ -181,7 +181,7 @@ pub(crate) fn relax_flags<'s>(cx: &ParseContext<'s>, def: &FunctionDef<'s>) -> R
     Ok(flags)
 }
 
-/// The Boolean keyword arguments of a decorator.
+/// Reads the Boolean keyword arguments of a decorator.
 pub(crate) fn bool_keywords<'s>(
     cx: &ParseContext<'s>,
     call: &Call<'s>,
@@ -270,7 +270,7 @@ fn module_attrs<'s>(cx: &ParseContext<'s>, call: &Call<'s>) -> Vec<(String, Attr
     out
 }
 
-/// Parses functions that may call each other: first loop functions, then graph functions, callees before callers.
+/// Parses functions that may call each other: first the loop functions, then the graph functions, callees before callers.
 fn parse_funcs<'s>(
     cx: &ParseContext<'s>,
     funcs: &[&FunctionDef<'s>],

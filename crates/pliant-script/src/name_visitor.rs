@@ -1,8 +1,8 @@
-//! Visits the names in the syntax tree.
+//! Visits the names in the syntax tree of a script.
 
 use crate::python::ast::{Expr, ExprKind, Stmt, StmtKind};
 
-/// Calls `visit` with every name that the statements read, and its offset.
+/// Calls `visit` with every name that the statements read, and the byte offset of the name.
 pub(crate) fn names_read<'s>(stmts: &[Stmt<'s>], visit: &mut impl FnMut(&'s str, u32)) {
     for stmt in stmts {
         match &stmt.kind {
@@ -59,7 +59,7 @@ pub(crate) fn names_read<'s>(stmts: &[Stmt<'s>], visit: &mut impl FnMut(&'s str,
     }
 }
 
-/// A target that is a plain name is not read, but `A[i]` reads `A` and `i`.
+/// Visits the names that the target of an assignment reads. The target `A[i]` reads `A` and `i`; a plain name is only written.
 fn names_in_target<'s>(e: &Expr<'s>, visit: &mut impl FnMut(&'s str, u32)) {
     match &e.kind {
         ExprKind::Name(_) => {}
@@ -70,7 +70,7 @@ fn names_in_target<'s>(e: &Expr<'s>, visit: &mut impl FnMut(&'s str, u32)) {
     }
 }
 
-/// Calls `visit` with every name in an expression, including attribute names.
+/// Calls `visit` with every name in an expression, including attribute names, and the byte offset of the name.
 pub(crate) fn names_in<'s>(e: &Expr<'s>, visit: &mut impl FnMut(&'s str, u32)) {
     match &e.kind {
         ExprKind::Name(name) => visit(name, e.range.start),

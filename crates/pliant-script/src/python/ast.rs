@@ -1,18 +1,18 @@
-//! The syntax tree. Names and strings without escapes borrow from the source text.
+//! The syntax tree of Python code. Names and strings without escapes borrow from the source text.
 
 use std::borrow::Cow;
 
 /// A byte range of the source text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Range {
-    /// The first byte.
+    /// The offset of the first byte.
     pub start: u32,
-    /// One past the last byte.
+    /// The offset after the last byte.
     pub end: u32,
 }
 
 impl Range {
-    /// The smallest range that contains both.
+    /// The smallest range that contains both ranges.
     pub fn join(self, other: Range) -> Range {
         Range { start: self.start.min(other.start), end: self.end.max(other.end) }
     }
@@ -61,7 +61,7 @@ pub enum BinOp {
 }
 
 impl BinOp {
-    /// The operator as written.
+    /// The operator as it is written in Python.
     pub fn symbol(self) -> &'static str {
         match self {
             BinOp::Add => "+",
@@ -113,7 +113,7 @@ pub enum UnaryOp {
     Not,
 }
 
-/// An expression.
+/// The kinds of expressions, with their operands.
 #[derive(Debug)]
 pub enum ExprKind<'a> {
     /// A name.
@@ -196,7 +196,7 @@ pub struct Keyword<'a> {
 }
 
 impl<'a> Expr<'a> {
-    /// The name; `None` for other expressions.
+    /// The identifier, if the expression is a name; `None` for other expressions.
     pub fn as_name(&self) -> Option<&'a str> {
         match self.kind {
             ExprKind::Name(n) => Some(n),
@@ -204,7 +204,7 @@ impl<'a> Expr<'a> {
         }
     }
 
-    /// The text of a string; `None` for other expressions.
+    /// The text, if the expression is a string; `None` for other expressions.
     pub fn as_str(&self) -> Option<&str> {
         match &self.kind {
             ExprKind::Str(s) => Some(s),
@@ -212,7 +212,7 @@ impl<'a> Expr<'a> {
         }
     }
 
-    /// The items of a tuple or a list; `None` for other expressions.
+    /// The items, if the expression is a tuple or a list; `None` for other expressions.
     pub fn as_sequence(&self) -> Option<&[Expr<'a>]> {
         match &self.kind {
             ExprKind::Tuple(items) | ExprKind::List(items) => Some(items),
@@ -220,7 +220,7 @@ impl<'a> Expr<'a> {
         }
     }
 
-    /// The call; `None` for other expressions.
+    /// The call, if the expression is one; `None` for other expressions.
     pub fn as_call(&self) -> Option<&Call<'a>> {
         match &self.kind {
             ExprKind::Call(call) => Some(call),
@@ -258,30 +258,30 @@ pub struct Stmt<'a> {
     pub range: Range,
 }
 
-/// A statement.
+/// The kinds of statements, with their parts.
 #[derive(Debug)]
 pub enum StmtKind<'a> {
-    /// An expression.
+    /// An expression statement.
     Expr(Expr<'a>),
     /// `a = b = value`.
     Assign(Vec<Expr<'a>>, Expr<'a>),
     /// `target: annotation = value`.
     AnnAssign(Expr<'a>, Expr<'a>, Option<Expr<'a>>),
-    /// `target += value`.
+    /// `target += value`, or another augmented assignment.
     AugAssign(Expr<'a>, BinOp, Expr<'a>),
     /// `return value`.
     Return(Option<Expr<'a>>),
-    /// `if`: condition, then, otherwise. An `elif` is a nested `if` in the last field.
+    /// `if cond: ... else: ...`, as the condition and both branches. An `elif` is an `if` nested in the else branch.
     If(Expr<'a>, Vec<Stmt<'a>>, Vec<Stmt<'a>>),
-    /// `for target in iter`.
+    /// `for target in iter: body`.
     For(Expr<'a>, Expr<'a>, Vec<Stmt<'a>>),
-    /// `while`.
+    /// `while cond: body`.
     While(Expr<'a>, Vec<Stmt<'a>>),
-    /// `with item as target, ...`.
+    /// `with item as target, ...: body`.
     With(Vec<(Expr<'a>, Option<Expr<'a>>)>, Vec<Stmt<'a>>),
-    /// `def`.
+    /// A function definition, `def`.
     FunctionDef(Box<FunctionDef<'a>>),
-    /// `class`.
+    /// A class definition, `class`.
     ClassDef(Box<ClassDef<'a>>),
     /// `assert cond, message`.
     Assert(Expr<'a>, Option<Expr<'a>>),
@@ -291,7 +291,7 @@ pub enum StmtKind<'a> {
     Import(Vec<(String, &'a str)>),
     /// `from a.b import c as d`: the full path `a.b.c` and the bound name.
     ImportFrom(Vec<(String, &'a str)>),
-    /// An unsupported statement, as its keyword.
+    /// An unsupported statement, represented by its keyword.
     Other(&'static str),
 }
 
@@ -306,7 +306,7 @@ pub struct FunctionDef<'a> {
     pub params: Vec<Param<'a>>,
     /// The type parameters of `def f[N](...)`.
     pub type_params: Vec<&'a str>,
-    /// The annotation of the result.
+    /// The annotation of the result type.
     pub returns: Option<Expr<'a>>,
     /// The decorators.
     pub decorators: Vec<Expr<'a>>,
@@ -324,7 +324,7 @@ pub struct Param<'a> {
     pub name: &'a str,
     /// The range of the name.
     pub range: Range,
-    /// The annotation.
+    /// The type annotation.
     pub annotation: Option<Expr<'a>>,
 }
 

@@ -1,4 +1,4 @@
-//! The expression parser, which uses precedence climbing.
+//! The parser of Python expressions, which uses precedence climbing.
 
 use super::ast::*;
 use super::lexer::{Tok, op_code};
@@ -6,12 +6,12 @@ use super::parser::{Parser, Result, SyntaxError, is_keyword};
 use super::strings::{Literal, Number, number_value, string_value};
 use super::{MAX_EXPR_DEPTH, with_stack_segment};
 
-/// The precedence of comparisons. `or`, `and` and `not` bind less tightly.
+/// The precedence of comparisons. It is higher than those of `or`, `and` and `not`.
 const COMPARE: u8 = 4;
-/// The lowest precedence above comparisons. Targets of `for` are parsed with it.
+/// The lowest precedence above comparisons. Targets of `for` are parsed with this precedence, so that they end before `in`.
 const BIT_OR: u8 = 5;
 
-/// Left-associative operators with their precedences.
+/// The left-associative operators, with their precedences.
 const BINARY: &[(u32, u8, BinOp)] = &[
     (op_code("|"), BIT_OR, BinOp::BitOr),
     (op_code("^"), 6, BinOp::BitXor),
@@ -33,7 +33,7 @@ impl<'a> Parser<'a> {
         SyntaxError::fatal(range, message).with_help("bind parts of it to variables first")
     }
 
-    /// Creates an expression. `operands` is the depth of its deepest operand.
+    /// Creates an expression node. `operands` is the depth of its deepest operand.
     fn node(&mut self, kind: ExprKind<'a>, range: Range, operands: u16) -> Result<Expr<'a>> {
         if operands >= MAX_EXPR_DEPTH {
             return Err(self.too_deep(range));
@@ -56,13 +56,13 @@ impl<'a> Parser<'a> {
         Range { start, end: self.last_end.max(start) }
     }
 
-    /// One or more expressions separated by commas. Several form a tuple.
+    /// Parses one or more expressions separated by commas. Several expressions form a tuple.
     pub(super) fn expression_list(&mut self) -> Result<Expr<'a>> {
         let first = self.starred_or_expression()?;
         self.rest_of_tuple(first, Self::starred_or_expression)
     }
 
-    /// One or more targets of `for` or `with`, up to `in`. Several form a tuple.
+    /// Parses the targets of `for` or `with`, separated by commas, up to `in`. Several targets form a tuple.
     pub(super) fn target_list(&mut self) -> Result<Expr<'a>> {
         let target = |p: &mut Self| p.nested(|p| p.binary(BIT_OR));
         let first = target(self)?;
@@ -112,7 +112,7 @@ impl<'a> Parser<'a> {
         self.expression()
     }
 
-    /// A single expression.
+    /// Parses a single expression.
     pub(super) fn expression(&mut self) -> Result<Expr<'a>> {
         self.nested(|p| {
             if p.at_word("lambda") {
@@ -162,7 +162,7 @@ impl<'a> Parser<'a> {
         self.node(kind, self.from(start), depth)
     }
 
-    /// A chain of binary operators of at least precedence `min`.
+    /// Parses a chain of binary operators whose precedence is at least `min`.
     fn binary(&mut self, min: u8) -> Result<Expr<'a>> {
         let mut left = self.unary(min)?;
         loop {
@@ -528,7 +528,8 @@ impl<'a> Parser<'a> {
         self.node(kind, self.from(start), depth)
     }
 
-    /// Parses `for target in iter ...` after the element of a comprehension. If there is none, returns the element.
+    /// Parses the clauses `for target in iter ...` that make `element` the element of a comprehension. Without such clauses, returns
+    /// `element` itself.
     fn maybe_comprehension(&mut self, element: Expr<'a>, _start: u32) -> Result<Expr<'a>> {
         if !self.at_word("for") {
             return Ok(element);

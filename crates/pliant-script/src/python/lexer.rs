@@ -30,7 +30,7 @@ pub(super) enum Tok {
 pub(super) struct Token {
     pub kind: Tok,
     pub range: Range,
-    /// The [`op_code`] of an operator; 0 for other tokens.
+    /// The code of an operator, as computed by [`op_code`]; 0 for other tokens.
     pub op: u32,
 }
 
@@ -58,7 +58,7 @@ pub(super) const fn op_code(op: &str) -> u32 {
     code
 }
 
-/// The length of the operator at the start of these bytes; 0 if there is none.
+/// The length in bytes of the operator at the start of the three bytes; 0 if there is none.
 fn operator_len(a: u8, b: u8, c: u8) -> usize {
     match (a, b, c) {
         (b'*', b'*', b'=') | (b'/', b'/', b'=') | (b'<', b'<', b'=') | (b'>', b'>', b'=') => 3,
@@ -315,7 +315,7 @@ impl<'a> Lexer<'a> {
         Ok(self.token(Tok::Number, start))
     }
 
-    /// A string literal, if there is one at the current position.
+    /// Reads the string literal at the current position, if there is one.
     fn string(&mut self) -> Result<Option<Token>, SyntaxError> {
         let mut at = 0;
         while at < 2 && matches!(self.peek(at) | 0x20, b'r' | b'b' | b'u' | b'f') {

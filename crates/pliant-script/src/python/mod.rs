@@ -13,21 +13,22 @@ mod strings;
 pub use parser::{File, SyntaxError, parse_expression, parse_file};
 use pliant_ir::tir;
 
-/// Maximum nesting depth of expressions: brackets, operators and chains of operators. One level of a verified loop function prints
-/// as at most three levels (an operator, its brackets, a subscript). The rest is for the context of the expression.
+/// Maximum nesting depth of expressions: brackets, operators and chains of operators. Printed loop functions must be accepted: one
+/// level of a valid expression prints as at most three levels (an operator, its brackets, a subscript). The remaining levels are
+/// for the code around the expression.
 pub const MAX_EXPR_DEPTH: u16 = 3 * (tir::verify::MAX_EXPR_DEPTH as u16) + 200;
-/// Maximum nesting depth of blocks: that of the verifier, plus the enclosing function, class and dataflow block.
+/// Maximum nesting depth of blocks: the maximum for valid loop functions, plus the enclosing function, class and dataflow block.
 pub const MAX_INDENT: usize = tir::verify::MAX_DEPTH + 8;
-/// Parsing stops after this number of syntax errors.
+/// Maximum number of syntax errors, after which parsing stops.
 pub const MAX_SYNTAX_ERRORS: usize = 20;
 
-/// Maximum stack use per level of a tree in bytes: several frames of an unoptimised build.
+/// Maximum stack use per level of a tree, in bytes: several stack frames of an unoptimised build.
 const STACK_PER_LEVEL: usize = 16 << 10;
-/// Trees up to this depth fit on the stack of any thread.
+/// Maximum depth of trees that fit on the stack of any thread, so that no stack segment has to be allocated.
 const SHALLOW_DEPTH: usize = 40;
 
-/// Runs `walk` with enough stack for a tree of this depth. Deep trees must also be dropped inside `walk`, because dropping
-/// recurses.
+/// Runs `walk` with enough stack to recurse over a tree of the given depth. Deep trees must also be dropped inside `walk`, because
+/// dropping recurses too.
 pub(crate) fn with_stack_for_depth<T>(depth: usize, walk: impl FnOnce() -> T) -> T {
     if depth <= SHALLOW_DEPTH {
         return walk();

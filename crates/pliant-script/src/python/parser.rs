@@ -1,13 +1,13 @@
-//! The statement parser. After an error it continues with the next statement, so that one parse reports several errors.
+//! The parser of Python statements. After an error it continues with the next statement, so that one parse reports several errors.
 
 use super::ast::*;
 use super::lexer::{Lexer, Tok, Token, op_code};
 use super::{MAX_INDENT, MAX_SYNTAX_ERRORS, with_stack_segment};
 
-/// A syntax error.
+/// A syntax error, with its location and message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SyntaxError {
-    /// The source range.
+    /// The location of the error.
     pub range: Range,
     /// What is wrong.
     pub message: String,
@@ -40,7 +40,7 @@ pub(super) struct Parser<'a> {
     pub(super) cur: Token,
     pub(super) last_end: u32,
     pub(super) depth: u16,
-    /// The maximum depth of all expressions parsed so far.
+    /// The maximum nesting depth of all expressions parsed so far.
     pub(super) max_expr_depth: u16,
     blocks: usize,
     /// The maximum number of blocks that were open at the same time.
@@ -155,7 +155,7 @@ impl<'a> Parser<'a> {
         if self.eat_op(op)? { Ok(()) } else { Err(self.unexpected(&format!("'{op}'"))) }
     }
 
-    /// A name that is not a keyword.
+    /// Parses a name that is not a keyword.
     pub(super) fn identifier(&mut self) -> Result<(&'a str, Range)> {
         if self.cur.kind != Tok::Name || is_keyword(self.cur_text()) {
             return Err(self.unexpected("a name"));
@@ -183,7 +183,7 @@ impl<'a> Parser<'a> {
         self.errors.push(error);
     }
 
-    /// Calls `step` until it succeeds. Reports its errors.
+    /// Calls `step` again and again until it succeeds, and reports the error of each failed call.
     fn recovering(&mut self, mut step: impl FnMut(&mut Self) -> Result<()>) {
         while !self.stopped {
             match step(self) {
@@ -405,7 +405,7 @@ impl<'a> Parser<'a> {
         Ok(StmtKind::ImportFrom(names))
     }
 
-    /// Skips an unsupported Python statement and its block.
+    /// Skips an unsupported Python statement and its block. Returns the kind of the statement and its end offset.
     fn other_stmt(&mut self) -> (StmtKind<'a>, u32) {
         let keyword = other_keyword(self.cur_text());
         let end = self.cur.range.end;
@@ -509,7 +509,7 @@ impl<'a> Parser<'a> {
         Ok((StmtKind::With(items, body), end))
     }
 
-    /// The target of `with`. `as i, j:` is not valid Python, but scripts of 2022 contain it.
+    /// Parses the target of `with`. `as i, j:` is not valid Python, but scripts of 2022 contain it.
     fn with_target(&mut self) -> Result<Expr<'a>> {
         self.target_list()
     }

@@ -12,7 +12,7 @@ use crate::errors::{ErrorKind, Reported, Res};
 use crate::python::ast::{Call, Expr, ExprKind, Keyword, Range};
 use crate::python::{parse_expression, with_stack_for_depth};
 
-/// The arguments of a type, in parentheses or brackets.
+/// The arguments of a type constructor, written in parentheses or brackets.
 #[derive(Clone, Copy)]
 struct Args<'e, 's> {
     positional: &'e [Expr<'s>],
@@ -21,7 +21,7 @@ struct Args<'e, 's> {
 }
 
 impl<'s> FuncParser<'_, 's> {
-    /// The type constructor that an expression refers to.
+    /// The type constructor, such as `R.Tensor`, to which an expression refers; `None` for other expressions.
     pub(super) fn type_name(&self, e: &Expr<'s>) -> Option<RelaxName> {
         use RelaxName::*;
         if self.is_local(e) {
@@ -36,7 +36,7 @@ impl<'s> FuncParser<'_, 's> {
         name.filter(|n| matches!(n, TensorTy | ShapeTy | TupleTy | ObjectTy | PrimTy | CallableTy))
     }
 
-    /// Whether an expression is a type, according to its callee or subscripted value.
+    /// Whether an expression is a type annotation, according to its callee or subscripted value.
     pub(super) fn is_type(&self, e: &Expr<'s>) -> bool {
         match &e.kind {
             ExprKind::Call(call) => self.type_name(&call.func).is_some(),
@@ -84,7 +84,8 @@ impl<'s> FuncParser<'_, 's> {
         }
     }
 
-    /// Handles annotations such as `x: T.int64`, captured data types, and errors.
+    /// Evaluates annotations that are not calls of a type constructor, such as `x: T.int64` and captured data types, and reports
+    /// errors.
     fn other_annotation(&mut self, e: &Expr<'s>, call: Option<&Call<'s>>) -> Res<Type> {
         if call.is_none()
             && !self.is_local(e)
@@ -177,7 +178,7 @@ impl<'s> FuncParser<'_, 's> {
         Ok(self.intern(TypeData::Tensor { shape, dtype }))
     }
 
-    /// Evaluates `ndim=2`. -1 means that the rank is unknown.
+    /// Evaluates the value of `ndim=2`. The value -1 means that the rank is unknown.
     fn rank(&mut self, e: &Expr<'s>) -> Res<Option<u32>> {
         let val = self.value(e)?;
         let value = self.as_sym(&val).and_then(|s| self.b.func().syms.as_int(s));
@@ -200,7 +201,7 @@ impl<'s> FuncParser<'_, 's> {
         self.shape_of_value(val, e.range)
     }
 
-    /// The shape that a value of the graph denotes.
+    /// Converts a value of the graph, such as a tuple of dims or a variable of shape type, to a tensor shape.
     pub(super) fn shape_of_value(&mut self, val: Val, range: Range) -> Res<TensorShape> {
         if let Some(dims) = self.as_dims(&val) {
             return Ok(TensorShape::Dims(dims.into()));

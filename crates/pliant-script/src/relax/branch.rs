@@ -18,17 +18,19 @@ use crate::errors::{ErrorKind, Res};
 use crate::python::ast::{Expr, Range, Stmt, StmtKind};
 use crate::python::with_stack_segment;
 
-/// Maximum number of `if`s on any path that duplicate the statements after them.
+/// Maximum number of `if`s in a function that duplicate the statements after them into both branches. An `if` inside duplicated
+/// statements counts once for every copy.
 const MAX_COPIES: u32 = 256;
 
-/// Maximum nesting of `if`s with early returns. Each of them contains the statements that follow it.
+/// Maximum nesting depth of `if`s with early returns. Successive `if`s of this kind count as nested, because each of them contains
+/// the statements that follow it.
 const MAX_EARLY: u32 = 180;
 
 /// A branch whose statements have been parsed.
 pub(super) struct Branch<'s> {
-    /// The names that it defines, with their meanings at its end.
+    /// The names that the branch defines, with their meanings at the end of the branch.
     defined: Vec<(&'s str, Local)>,
-    /// The bindings and the result.
+    /// The bindings of the branch and its result.
     seq: Seq,
     ty: Type,
     returned: bool,
@@ -81,7 +83,7 @@ impl<'s> FuncParser<'_, 's> {
         Ok(Flow::Open)
     }
 
-    /// Parses an `if` with an early return in one branch, after which execution may continue.
+    /// Parses an `if` that may return from the function in one branch but may continue after the `if` in the other.
     pub(super) fn returning_if(
         &mut self,
         stmt: &Stmt<'s>,
@@ -110,7 +112,8 @@ impl<'s> FuncParser<'_, 's> {
         })
     }
 
-    /// Parses the branches of an `if`. One of them may return early.
+    /// Calls `read`, which parses the branches of an `if` with an early return. Reports an error if such `if`s are nested too
+    /// deeply.
     pub(super) fn early_return(
         &mut self,
         range: Range,
@@ -130,7 +133,7 @@ impl<'s> FuncParser<'_, 's> {
         flow
     }
 
-    /// Creates the result of an `if` in which both branches return.
+    /// Creates an `if` expression from two branches that both return. Its value is the result of the function.
     pub(super) fn choice(
         &mut self,
         stmt: &Stmt<'s>,
@@ -164,8 +167,8 @@ impl<'s> FuncParser<'_, 's> {
         Ok(Cond::Expr(e))
     }
 
-    /// The most specific type that covers both branches. If the types of the branches are unrelated, this is an error unless the
-    /// annotation states a covering type.
+    /// The most specific type that covers the results of both branches. If these types are unrelated, this is an error unless an
+    /// annotation states a type that covers both.
     fn joined_type(
         &mut self,
         stmt: &Stmt<'s>,
@@ -279,7 +282,8 @@ impl<'s> FuncParser<'_, 's> {
         Ok(last)
     }
 
-    /// Whether a branch ends with `_: R.Tuple = R.tuple()`, as the printer prints an `if` without a name.
+    /// Whether the last statement of a branch is `_: R.Tuple = R.tuple()`. The printer ends the branches this way if the `if` has
+    /// no name.
     fn is_discarded(&self, branch: &[Stmt<'s>]) -> bool {
         let annotated = branch.last().filter(|last| annotation_of(last).is_some());
         annotated.and_then(plain_assignment).is_some_and(|(target, value)| {
@@ -300,7 +304,7 @@ impl<'s> FuncParser<'_, 's> {
         })
     }
 
-    /// Parses a branch. `read` parses its statements.
+    /// Parses a branch as a sequence of bindings with its own scope. `read` parses the statements of the branch.
     pub(super) fn branch_of(
         &mut self,
         read: impl FnOnce(&mut Self) -> Res<BranchEnd>,
@@ -320,7 +324,8 @@ impl<'s> FuncParser<'_, 's> {
         ended.map(|_| Branch { defined, seq, ty, returned })
     }
 
-    /// Parses the statements of a branch. If the last statement only names the result, its value is the result.
+    /// Parses the statements of a branch. If the last statement assigns the name that holds the result, its right-hand side becomes
+    /// the result of the branch.
     fn branch_body(
         &mut self,
         body: &[Stmt<'s>],
@@ -371,7 +376,7 @@ impl<'s> FuncParser<'_, 's> {
         })
     }
 
-    /// The type with which both branches annotate their results; `None` if it differs.
+    /// The annotated type of the name that both branches assign last; `None` if an annotation is missing or the two differ.
     fn annotated_type(
         &mut self,
         joined: &[&'s str],
@@ -425,7 +430,7 @@ impl<'s> FuncParser<'_, 's> {
         }
     }
 
-    /// Checks the result of a function against its annotation, like that of a binding.
+    /// Checks the result of a function against the annotated result type, in the same way as a binding with an annotation.
     pub(super) fn check_result(&mut self, result: IrExpr, want: Type, range: Range) -> Res<IrExpr> {
         let have = self.b.func().expr_ty(result);
         match type_lattice::is_subtype(self.b.func_mut(), have, want) {
@@ -449,15 +454,15 @@ impl<'s> FuncParser<'_, 's> {
     }
 }
 
-/// A condition.
+/// The evaluated condition of an `if`.
 pub(super) enum Cond {
-    /// Known at parse time.
+    /// A condition that is known at parse time.
     Known(bool),
-    /// A Boolean scalar of the graph.
+    /// A Boolean scalar that is computed at run time.
     Expr(IrExpr),
 }
 
-/// How a branch ends.
+/// How a branch ends: with a `return`, with a value, or only with definitions of names.
 pub(super) enum BranchEnd {
     Return(IrExpr),
     Value(IrExpr),
@@ -482,7 +487,7 @@ fn annotation_of<'e, 's>(stmt: &'e Stmt<'s>) -> Option<&'e Expr<'s>> {
     }
 }
 
-/// Appends the names that are defined on every path through the statements, in order.
+/// Appends to `out` the names that are defined on every path through the statements, in order.
 fn assigned<'s>(stmts: &[Stmt<'s>], out: &mut Vec<&'s str>) {
     for stmt in stmts {
         match &stmt.kind {
@@ -502,8 +507,8 @@ fn assigned<'s>(stmts: &[Stmt<'s>], out: &mut Vec<&'s str>) {
     }
 }
 
-/// Appends the names that may be defined anywhere in the statements, including nested branches and loops. Lists each name once, in
-/// order.
+/// Appends to `out` the names that may be defined anywhere in the statements, including nested branches and loops. Lists each name
+/// once, in order.
 pub(super) fn assigned_anywhere<'s>(stmts: &[Stmt<'s>], out: &mut Vec<&'s str>) {
     let mut names = Vec::new();
     for stmt in stmts {
@@ -530,7 +535,7 @@ fn target_names<'s>(target: &Expr<'s>, out: &mut Vec<&'s str>) {
     }
 }
 
-/// The end offset of a list of statements.
+/// The byte offset at which a list of statements ends.
 fn end_of(stmts: &[Stmt<'_>]) -> u32 {
     let Some(last) = stmts.last() else { return 0 };
     let inner = match &last.kind {

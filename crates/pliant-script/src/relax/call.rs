@@ -124,7 +124,7 @@ impl<'s> FuncParser<'_, 's> {
 
     // ---- operators ----
 
-    /// The operator with this spelling, without the prefix `relax.`.
+    /// The operator with the given spelling, which omits the prefix `relax.`.
     pub(super) fn find_op(&self, name: &str) -> Option<Op> {
         let ops = self.cx.ops;
         let full = format!("relax.{name}");
@@ -179,7 +179,7 @@ impl<'s> FuncParser<'_, 's> {
         self.emit_op(op, &args, bound.attrs, &ty_args, e.range)
     }
 
-    /// How an operand determines the data type of number literals among the other operands.
+    /// Classifies an argument by how it affects the data type of number literals among the other operands.
     fn written(&self, val: &Val) -> ArgumentForm {
         match val {
             Val::Expr(x) => match self.ty_of(*x) {
@@ -195,7 +195,7 @@ impl<'s> FuncParser<'_, 's> {
         }
     }
 
-    /// Whether a value consists of integers and some of them are unknown at parse time.
+    /// Whether a value consists of integers of which at least one is unknown at parse time.
     fn is_symbolic(&self, val: &Val) -> bool {
         let open = |s: &Sym| self.b.func().syms.as_int(*s).is_none();
         match val {
@@ -212,7 +212,7 @@ impl<'s> FuncParser<'_, 's> {
         }
     }
 
-    /// Sorts arguments into operands and attributes.
+    /// Sorts the arguments of an operator call into operands and attributes.
     fn sort_args(
         &mut self,
         op: Op,
@@ -293,7 +293,7 @@ impl<'s> FuncParser<'_, 's> {
         Ok(SortedArgs { operands, attrs: out })
     }
 
-    /// Reports a tensor that is passed as attribute `i`, because it exceeds the operands.
+    /// Reports an error if the argument at index `i`, which is an attribute according to its position, is a tensor.
     fn no_tensor(
         &self,
         op: Op,
@@ -317,8 +317,8 @@ impl<'s> FuncParser<'_, 's> {
         Err(self.error(ErrorKind::Arguments, range, message))
     }
 
-    /// The value of attribute `i`. If the attribute accepts symbols and the value contains some, returns `None` and the value as an
-    /// operand.
+    /// Evaluates the attribute at index `i`. If the attribute accepts symbols and the value contains some, returns the attribute
+    /// value `None` and stores the value in `by_symbols`, to be passed as an operand.
     fn attr_or_symbols(
         &self,
         sig: &OpSignature,
@@ -372,7 +372,7 @@ impl<'s> FuncParser<'_, 's> {
         Ok(given.into_iter().map(|g| g.unwrap_or((Val::None, range))).collect())
     }
 
-    /// Calls the operator with this full name. For calls that the parser generates.
+    /// Emits a call of the operator with the given full name, for calls that the parser itself generates.
     pub(super) fn op_by_name(&mut self, name: &str, args: &[IrExpr], range: Range) -> Res<IrExpr> {
         let Some(op) = self.find_op(name.strip_prefix("relax.").unwrap_or(name)) else {
             let message = format!("operator {name} is not declared");
@@ -389,7 +389,8 @@ impl<'s> FuncParser<'_, 's> {
         self.emit_op(op, args, attrs, &[], range)
     }
 
-    /// Emits a call with its inferred type. Checks that the call is allowed here.
+    /// Emits a call of an operator with its inferred type. Checks that the call is allowed at this point, because dataflow blocks
+    /// and pure functions allow no side effects.
     pub(super) fn emit_op(
         &mut self,
         op: Op,
@@ -407,7 +408,7 @@ impl<'s> FuncParser<'_, 's> {
         })
     }
 
-    /// Records a call with side effects. Dataflow blocks do not allow them.
+    /// Records a call with side effects. Reports an error if it is inside a dataflow block or a function that is declared pure.
     pub(super) fn effect(&mut self, what: &str, range: Range) -> Res<()> {
         if self.b.in_dataflow() {
             return Err(self.error_help(
@@ -429,14 +430,14 @@ impl<'s> FuncParser<'_, 's> {
         Ok(())
     }
 
-    /// Whether the function ignores side effects: `R.func_attr({"relax.force_pure": True})`.
+    /// Whether the function contains `R.func_attr({"relax.force_pure": True})`, so side effects in it are ignored.
     pub(super) fn forced_pure(&self) -> bool {
         is_forced_pure(&self.b.func().attrs)
     }
 
     // ---- functions ----
 
-    /// A function of the module as an expression.
+    /// Creates a reference to a function of the module.
     pub(super) fn global(&mut self, name: &'s str, range: Range) -> Res<IrExpr> {
         if !self.callees.contains(name) {
             let help = crate::errors::did_you_mean(name, self.callees.names());
@@ -452,14 +453,14 @@ impl<'s> FuncParser<'_, 's> {
         Ok(self.b.func_mut().global(name, ty))
     }
 
-    /// Adds a function of the host program to the module.
+    /// Adds a function of the host program to the module. Returns a reference to it.
     pub(super) fn captured_func(&mut self, name: &str, func: BaseFunc) -> IrExpr {
         let ty = self.base_func_type(&func);
         let name = self.callees.add_captured(name, func);
         self.b.func_mut().global(&name, ty)
     }
 
-    /// A call of a global function, a packed function, or a variable that contains a function.
+    /// Creates a call of a global function, a packed function, or a variable that contains a function.
     fn func_call(&mut self, callee: IrExpr, e: &Expr<'s>, call: &Call<'s>) -> Res<IrExpr> {
         let (mut args, mut ty_args) = (Vec::with_capacity(call.args.len()), Vec::new());
         for arg in &call.args {
@@ -491,7 +492,7 @@ impl<'s> FuncParser<'_, 's> {
         Ok(self.b.call_func(callee, &args, &ty_args, ty))
     }
 
-    /// The result type of a call of a function value.
+    /// The result type of a call, derived from the type of the called function value.
     pub(super) fn call_type(
         &mut self,
         callee: IrExpr,
@@ -524,7 +525,7 @@ impl<'s> FuncParser<'_, 's> {
         })
     }
 
-    /// The name of a function value and the names of its parameters, for error messages, as far as they are known.
+    /// The name of a function value and the names of its parameters for error messages, as far as they are known.
     fn callee_names(&self, callee: IrExpr) -> (String, Vec<String>) {
         let func = self.b.func();
         let ExprData::Var(v) = *func.expr(callee) else { return (String::new(), Vec::new()) };
@@ -536,7 +537,7 @@ impl<'s> FuncParser<'_, 's> {
         (format!("the call of '{}': ", func.var(v).name), params)
     }
 
-    /// The stated result type of a call: one type, or several as a tuple.
+    /// Combines the stated result types of a call: one type, or several as a tuple; `None` if no type is stated.
     pub(super) fn stated_type(&mut self, ty_args: &[Type]) -> Option<Type> {
         match ty_args {
             [] => None,
@@ -545,7 +546,7 @@ impl<'s> FuncParser<'_, 's> {
         }
     }
 
-    /// `(T1, T2)`, `[T1]` or one type.
+    /// Parses a list of types: `(T1, T2)`, `[T1]` or a single type.
     pub(super) fn type_list(&mut self, e: &Expr<'s>) -> Res<Vec<Type>> {
         match e.as_sequence() {
             Some(items) => items.iter().map(|e| self.annotation(e)).collect(),
@@ -573,12 +574,12 @@ struct SortedArgs {
     attrs: Attrs,
 }
 
-/// Whether two keywords mean the same parameter: `axis` and `axes` are interchangeable.
+/// Whether a declared and a written keyword mean the same parameter: `axis` and `axes` are interchangeable.
 fn same_keyword(declared: &str, written: &str) -> bool {
     declared == written || matches!((declared, written), ("axis", "axes") | ("axes", "axis"))
 }
 
-/// Converts a string to a data type if the declaration expects a data type.
+/// Converts a string to a data type if the declaration of the attribute expects a data type.
 fn typed_attr(name: &str, value: AttrValue, default: Option<&AttrValue>) -> AttrValue {
     let wants = name.ends_with("dtype") || matches!(default, Some(AttrValue::DType(_)));
     match (&value, wants) {

@@ -1,5 +1,5 @@
-//! Constructs that are expressions: mainly calls of loop functions, packed functions and builtins (`call_tir`, `call_packed` and
-//! similar), in all dialects.
+//! Calls of constructs that are expressions: mainly calls of loop functions, packed functions and builtins (`call_tir`,
+//! `call_packed` and similar), in all dialects.
 
 use pliant_ir::op::{CALL_BUILTIN_WITH_CTX, CALL_DPS_PACKED, CALL_PURE_PACKED, CALL_TIR};
 use pliant_ir::relax::{Expr as IrExpr, ExprData, TensorShape, Type, TypeData};
@@ -12,7 +12,7 @@ use crate::errors::{ErrorKind, Res};
 use crate::python::ast::{Call, Expr, ExprKind, Keyword, Range};
 
 impl<'s> FuncParser<'_, 's> {
-    /// Evaluates a call of a construct that is an expression.
+    /// Evaluates a call of a construct that is an expression, such as `R.call_tir(...)`.
     pub(super) fn construct_call(
         &mut self,
         name: RelaxName,
@@ -78,7 +78,7 @@ impl<'s> FuncParser<'_, 's> {
         }
     }
 
-    /// The integers of the argument `tir_vars`; none if it is absent.
+    /// Evaluates the argument `tir_vars` to a list of integers; empty if the argument is absent.
     pub(super) fn tir_vars(&mut self, arg: Option<&Expr<'s>>) -> Res<Vec<Sym>> {
         let Some(e) = arg else { return Ok(Vec::new()) };
         let val = self.value(e)?;
@@ -86,7 +86,7 @@ impl<'s> FuncParser<'_, 's> {
         self.as_dims(&val).ok_or_else(|| self.error(ErrorKind::Value, e.range, text))
     }
 
-    /// `R.TupleGetItem(tuple, index)`
+    /// Parses `R.TupleGetItem(tuple, index)`.
     fn tuple_get_item(&mut self, e: &Expr<'s>, call: &Call<'s>) -> Res<Val> {
         let [tuple, index] = call.args.as_slice() else {
             let text = "R.TupleGetItem takes a tuple and an index";
@@ -213,7 +213,7 @@ impl<'s> FuncParser<'_, 's> {
         self.special(CALL_DPS_PACKED, &[callee, tuple], &[out_ty], e.range)
     }
 
-    /// Whether an expression can be the callee of `call_tir`, as opposed to a shape.
+    /// Whether an argument of `call_tir` can be the callee, as opposed to a shape.
     fn is_callee(&mut self, e: &Expr<'s>) -> bool {
         match &e.kind {
             ExprKind::Str(_) => true,
@@ -246,9 +246,9 @@ impl<'s> FuncParser<'_, 's> {
         }
     }
 
-    /// The arguments of a destination-passing call: tensors, followed by scalars. The dialect of 2026 writes scalars at the end of
-    /// the tuple, although in the call they follow the outputs. If the loop function has a scalar parameter at the position of the
-    /// argument, the argument stays there.
+    /// Evaluates the arguments of a destination-passing call: tensors, followed by scalars. The dialect of 2026 writes scalars at
+    /// the end of the tuple, although the call passes them after the outputs. A scalar stays in its position if the loop function
+    /// has a scalar parameter there.
     pub(super) fn call_args(
         &mut self,
         e: &Expr<'s>,
@@ -292,7 +292,7 @@ impl<'s> FuncParser<'_, 's> {
         Ok((fields, vars))
     }
 
-    /// Whether the parameter of the loop function at this position is a scalar.
+    /// Whether the loop function `callee` has a scalar parameter at position `index`.
     fn takes_scalar(&self, callee: Option<IrExpr>, index: usize) -> bool {
         let Some(ExprData::Global(name)) = callee.map(|e| self.b.func().expr(e)) else {
             return false;
@@ -315,7 +315,7 @@ impl<'s> FuncParser<'_, 's> {
         if tensor { None } else { self.as_sym(val) }
     }
 
-    /// The fields of a tuple as operands.
+    /// Splits a tuple into its fields, which become operands of a call.
     fn tuple_operands(&mut self, tuple: IrExpr) -> Vec<IrExpr> {
         let tuple = self.b.operand(tuple);
         if let Some(fields) = self.b.func().tuple_fields(tuple) {
@@ -333,7 +333,7 @@ impl<'s> FuncParser<'_, 's> {
             .collect()
     }
 
-    /// The result type of a destination-passing call, stated as types or as a shape and a data type.
+    /// The stated result type of a destination-passing call, written as types or as a shape and a data type.
     pub(super) fn out_type(
         &mut self,
         what: &str,
@@ -400,7 +400,7 @@ impl<'s> FuncParser<'_, 's> {
         Ok(self.intern(TypeData::Tensor { shape, dtype }))
     }
 
-    /// A call of an operator that is built into the IR.
+    /// Creates a call of an operator that is built into the IR.
     fn special(&mut self, op: Op, args: &[IrExpr], ty_args: &[Type], range: Range) -> Res<IrExpr> {
         if self.cx.ops.lookup(op.name()).is_some() {
             let mut attrs = Attrs::default();
@@ -503,7 +503,7 @@ impl<'s> FuncParser<'_, 's> {
         self.special(CALL_PURE_PACKED, &operands, &ty_args, e.range)
     }
 
-    /// Parses `R.call_py_func("name", (args...), out_sinfo)`: a packed function that returns its result.
+    /// Parses `R.call_py_func("name", (args...), out_sinfo)`, a call of a packed function that returns its result.
     fn call_py_func(&mut self, e: &Expr<'s>, call: &Call<'s>) -> Res<IrExpr> {
         const WHAT: &str = "R.call_py_func";
         self.check_keywords(WHAT, call, &[TYPE_KEYWORDS, &["func_name", "args"]].concat())?;

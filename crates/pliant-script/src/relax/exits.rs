@@ -15,17 +15,17 @@ use super::{FuncParser, Local};
 use crate::errors::{ErrorKind, Reported, Res};
 use crate::python::ast::{Expr, ExprKind, Range, Stmt, StmtKind};
 
-/// How an iteration ends.
+/// How an iteration of a loop ends.
 pub(super) enum Exit {
-    /// Continues with the next iteration.
+    /// `continue`, or the end of the body: the loop continues with the next iteration.
     Continue,
-    /// Continues after the loop.
+    /// `break`: execution continues after the loop.
     Break,
-    /// Returns the given value from the function.
+    /// `return`: the function returns the given value.
     Return(IrExpr),
 }
 
-/// Which exits a loop body contains.
+/// The kinds of early exits that a loop body contains.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Exits {
     pub breaks: bool,
@@ -33,13 +33,13 @@ pub(super) struct Exits {
 }
 
 impl Exits {
-    /// Finds the exits in the body of a loop.
+    /// Finds the early exits in the body of a loop.
     pub fn of(body: &[Stmt<'_>]) -> Exits {
         Exits { breaks: may_break(body), returns: may_return(body) }
     }
 }
 
-/// The counter of a `for` loop.
+/// The counter of a `for` loop: its current value, its step, and its end value.
 #[derive(Clone, Copy)]
 pub(super) struct Counter {
     pub value: Sym,
@@ -47,21 +47,21 @@ pub(super) struct Counter {
     pub end: Sym,
 }
 
-/// The loop iteration that is being parsed.
+/// The loop iteration that is being parsed, and what its state contains.
 #[derive(Clone)]
 pub(super) struct Iteration<'s> {
-    /// The names in the state. The counter is first.
+    /// The names of the values in the loop state. The counter is first.
     pub names: Vec<&'s str>,
-    /// The parameters.
+    /// The parameters of the function that the loop body becomes: the state before the iteration.
     pub params: Vec<IrExpr>,
     pub counter: Option<Counter>,
     /// The value of the loop variable, if it differs from the counter.
     pub loop_var: Option<Sym>,
-    /// Whether the state contains a flag for whether the loop continues.
+    /// Whether the loop state contains a flag that says whether the loop continues.
     pub flagged: bool,
-    /// Whether the state contains a flag and a value for the result of the function.
+    /// Whether the loop state contains the result of the function, and a flag that says whether it is set.
     pub returns: bool,
-    /// The types of the returned values.
+    /// The types of the values that the parsed `return` statements of the body return.
     pub returned: Vec<Type>,
 }
 
@@ -92,7 +92,8 @@ impl<'s> FuncParser<'_, 's> {
         self.exit_value(exit, range).map(Flow::Returned)
     }
 
-    /// The value with which the innermost function returns, for a `return` or for the end of an iteration.
+    /// The value that the innermost function of the IR returns for a `return` statement or at the end of an iteration. Inside a
+    /// loop, this is the new loop state.
     pub(super) fn exit_value(&mut self, exit: Exit, range: Range) -> Res<IrExpr> {
         let Some(iteration) = self.iterations.last().cloned() else {
             return match exit {
@@ -140,7 +141,7 @@ impl<'s> FuncParser<'_, 's> {
         })
     }
 
-    /// The value of a state name at the end of an iteration.
+    /// The value of a name of the loop state at the end of an iteration.
     fn carried_value(&mut self, name: &str, range: Range) -> Res<IrExpr> {
         match self.scope.get(name) {
             Some(Local::Var(e)) => Ok(*e),
@@ -201,7 +202,7 @@ impl<'s> FuncParser<'_, 's> {
         Ok(joined.unwrap_or_else(|| self.intern(TypeData::Any)))
     }
 
-    /// Parses a loop that may return, and the statements after it, which run if the loop has not returned.
+    /// Parses a loop that may return from the function, and the statements after it, which run if the loop did not return.
     pub(super) fn returning_loop(&mut self, stmt: &Stmt<'s>, rest: &Rest<'_, 's>) -> Res<Flow> {
         let Some(result) = self.loop_stmt(stmt)? else {
             return self.stmts_then(rest.stmts, rest.next);
@@ -225,7 +226,7 @@ impl<'s> FuncParser<'_, 's> {
         })
     }
 
-    /// The condition of a loop that a flag can end: the flag is true and so is `cond`.
+    /// The condition of a loop with a flag: the loop continues while both `flag` and `cond` are true.
     pub(super) fn flagged_condition(&mut self, flag: IrExpr, cond: &Expr<'s>) -> Res<IrExpr> {
         if matches!(cond.kind, ExprKind::Bool(true)) {
             return Ok(flag);
@@ -256,7 +257,8 @@ impl<'s> FuncParser<'_, 's> {
     }
 }
 
-/// Whether an `if` with these branches exits the list of statements in one branch but may continue in the other.
+/// Whether, for an `if` with these two branches, some path leaves the enclosing list of statements early and another continues
+/// after the `if`.
 pub(super) fn exits_early(a: &[Stmt<'_>], b: &[Stmt<'_>]) -> bool {
     (may_exit(a) || may_exit(b)) && !(always_exits(a) && always_exits(b))
 }
@@ -298,7 +300,7 @@ fn may_break(stmts: &[Stmt<'_>]) -> bool {
     })
 }
 
-/// Whether every path through the statements exits.
+/// Whether every path through the statements ends with `return`, `break` or `continue`.
 pub(super) fn always_exits(stmts: &[Stmt<'_>]) -> bool {
     match stmts.last().map(|s| (&s.kind, is_jump(s))) {
         Some((StmtKind::Return(_), _) | (_, true)) => true,

@@ -1,4 +1,4 @@
-//! Expressions of graph functions.
+//! Parsing of expressions in graph functions.
 
 use pliant_ir::relax::{Expr as IrExpr, ExprData, TypeData};
 use pliant_ir::{DType, Sym};
@@ -24,7 +24,7 @@ impl<'s> FuncParser<'_, 's> {
         }
     }
 
-    /// Binds a call to a variable. Returns other expressions unchanged.
+    /// Binds an expression to a variable if it is a call. Returns other expressions unchanged.
     fn computed(&mut self, x: IrExpr) -> IrExpr {
         match self.b.func().expr(x) {
             ExprData::Call { .. } => self.b.operand(x),
@@ -32,7 +32,8 @@ impl<'s> FuncParser<'_, 's> {
         }
     }
 
-    /// Evaluates an expression at the nesting level of the enclosing expression.
+    /// Evaluates an expression like [`value`](Self::value), but without counting it as nested in the enclosing expression, so its
+    /// outermost call is not bound to a variable.
     pub(super) fn value_of(&mut self, e: &Expr<'s>) -> Res<Val> {
         match &e.kind {
             ExprKind::Name(name) => self.name(name, e),
@@ -172,12 +173,12 @@ impl<'s> FuncParser<'_, 's> {
         Err(self.unknown_name(name, e.range))
     }
 
-    /// The value of a name in the host program; `None` inside quoted dims.
+    /// The value of a name in the host program; `None` inside quoted dims, which cannot refer to the host program.
     pub(super) fn lookup(&self, name: &'s str) -> Option<HostValue> {
         if self.at.is_some() { None } else { self.cx.lookup(name) }
     }
 
-    /// Reports why a defined name cannot be used here.
+    /// Reports why a defined name cannot be used at this point.
     fn unusable(&self, name: &str, local: &Local, range: Range) -> crate::errors::Reported {
         let (kind, message, help) = match local {
             Local::Hidden => (
@@ -405,7 +406,7 @@ impl<'s> FuncParser<'_, 's> {
         self.tensor_binary(op.symbol(), a, b, range)
     }
 
-    /// Replaces scalars of the graph by symbols if both operands can be symbolic integers.
+    /// Replaces run-time integer scalars by symbols if both operands can be symbolic integers.
     fn scalars_as_symbols(&mut self, a: Val, b: Val) -> (Val, Val) {
         let unnamed = [&a, &b].map(|val| self.unnamed_scalar(val));
         let fits = [&a, &b].map(|val| self.as_sym(val).is_some());
@@ -432,7 +433,7 @@ impl<'s> FuncParser<'_, 's> {
         (a, b)
     }
 
-    /// A variable of type `R.Prim("int64")` that has no symbol yet.
+    /// The value as an expression, if it is a variable of type `R.Prim("int64")` to which no symbol is bound yet.
     fn unnamed_scalar(&self, val: &Val) -> Option<IrExpr> {
         let Val::Expr(e) = *val else { return None };
         let unnamed = matches!(self.ty_of(e), TypeData::Prim { dtype: DType::Int64, value: None });

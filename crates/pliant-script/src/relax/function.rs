@@ -1,4 +1,4 @@
-//! Graph functions: signatures, bodies, local functions, and the types of other functions.
+//! Parsing of graph functions: signatures, bodies, local functions, and the types of other functions.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::errors::{ErrorKind, Reported, Res};
 use crate::name_visitor;
 use crate::python::ast::{FunctionDef, Range, Stmt, StmtKind};
 
-/// A function of the module before parsing.
+/// A function of the module that is not parsed yet.
 #[derive(Clone, Copy)]
 pub(crate) enum Def<'p, 's> {
     /// A graph function.
@@ -30,12 +30,12 @@ pub(crate) enum Def<'p, 's> {
 /// The functions that a graph function can call.
 #[derive(Default)]
 pub(crate) struct Callees<'p, 's> {
-    /// The macros. Those of the host program come first, in the order in which the host passes them.
+    /// The macros that the function can use. Those of the host program come first, in the order in which the host passes them.
     pub macros: &'p [MacroDef<'p, 's>],
     defs: FxHashMap<&'s str, Def<'p, 's>>,
-    /// The parsed functions; `None` for those with errors.
+    /// The functions that have been parsed; `None` for those with errors.
     done: RefCell<FxHashMap<&'s str, Option<BaseFunc>>>,
-    /// The called functions of the host program.
+    /// The functions of the host program that are called, with their names in the module.
     captured: RefCell<Vec<(Arc<str>, BaseFunc)>>,
 }
 
@@ -60,7 +60,7 @@ impl<'p, 's> Callees<'p, 's> {
         self.done.borrow().get(name).cloned().flatten()
     }
 
-    /// Adds a function of the host program. Returns its name in the module.
+    /// Adds a function of the host program to the module, unless it has been added before. Returns its name in the module.
     pub fn add_captured(&self, name: &str, func: BaseFunc) -> Arc<str> {
         let mut captured = self.captured.borrow_mut();
         let same = |a: &BaseFunc, b: &BaseFunc| match (a, b) {
@@ -130,10 +130,10 @@ pub(crate) fn parse_function<'p, 's>(
 /// A local function whose signature is parsed, but not its body.
 struct OpenFunction<'s> {
     open: SuspendedFunc,
-    /// The names defined by the signature.
+    /// The names defined by the signature, with their meanings.
     names: Vec<(&'s str, Local)>,
     want: Option<Type>,
-    /// The variable, declared in advance if the result type is annotated.
+    /// The variable that will contain the function. It exists before the body is parsed if the result type is annotated.
     var: Option<Var>,
     flags: Flags,
 }
@@ -185,7 +185,7 @@ impl<'p, 's> FuncParser<'p, 's> {
         }
     }
 
-    /// Adds the parameters. Returns the annotated result type.
+    /// Parses the signature: adds the parameters and returns the annotated result type.
     fn signature(&mut self, def: &FunctionDef<'s>) -> Res<Option<Type>> {
         if let Some(range) = def.unsupported {
             let message = "parameters have neither defaults nor '*'";
@@ -238,7 +238,7 @@ impl<'p, 's> FuncParser<'p, 's> {
         self.define(name, Local::Var(e));
     }
 
-    /// Defines a symbol for a scalar parameter that is used as a dim.
+    /// Gives the scalar parameter `e` a symbol for its value, because it is used as a dim.
     pub(super) fn scalar_as_symbol(&mut self, name: &str, e: IrExpr) {
         let ExprData::Var(var) = *self.b.func().expr(e) else { return };
         let TypeData::Prim { dtype, value: None } = *self.b.func().var_ty(var) else { return };
@@ -267,7 +267,7 @@ impl<'p, 's> FuncParser<'p, 's> {
         }
     }
 
-    /// The result type as visible to callers: without symbols that are only defined in the body.
+    /// The inferred result type as visible to callers: it does not contain symbols that are only defined in the body.
     fn inferred_return(&mut self, result: IrExpr) -> Type {
         let func = self.b.func();
         let mut known = FxHashSet::default();
@@ -280,7 +280,7 @@ impl<'p, 's> FuncParser<'p, 's> {
 
     // ---- local functions ----
 
-    /// Parses adjacent local functions. Each of them can refer to the others.
+    /// Parses adjacent local functions. Each of them can refer to all others.
     pub(super) fn local_functions(&mut self, run: &[Stmt<'s>]) -> Res<()> {
         let defs = run.iter().filter_map(|stmt| match &stmt.kind {
             StmtKind::FunctionDef(def) => Some(&**def),
@@ -372,7 +372,7 @@ impl<'p, 's> FuncParser<'p, 's> {
         Ok(())
     }
 
-    /// Whether the annotation `-> R.Tuple` accepts the result, a tuple with any fields.
+    /// Whether the annotation is `-> R.Tuple` without fields and the result is a tuple with fields, which this annotation accepts.
     fn is_any_tuple(&self, def: &FunctionDef<'s>, want: Type, result: IrExpr) -> bool {
         let bare = def.returns.as_ref().is_some_and(|e| e.as_call().is_none());
         let fields = |ty: &TypeData| match ty {
@@ -389,7 +389,7 @@ impl<'p, 's> FuncParser<'p, 's> {
 
     // ---- the types of other functions ----
 
-    /// The type of a function of the module.
+    /// The type of the function `name` of the module.
     pub(super) fn callee_type(&mut self, name: &'s str, range: Range) -> Res<Type> {
         if let Some(&ty) = self.callee_types.get(name) {
             return Ok(ty);
@@ -422,7 +422,8 @@ impl<'p, 's> FuncParser<'p, 's> {
         self.intern(TypeData::Callable { params: Some(params.into()), ret, pure: func.is_pure() })
     }
 
-    /// The type of a function according to its annotations. Used if the function calls this one and therefore is not parsed yet.
+    /// The type of a function according to its annotations. It is needed if that function and the current one call each other,
+    /// because then that function is not parsed yet.
     fn declared_type(&mut self, def: &FunctionDef<'s>, range: Range) -> Res<Type> {
         if self.declaring.contains(&def.name) {
             let message = format!("the signature of '{}' refers to itself", def.name);
@@ -467,7 +468,7 @@ impl<'p, 's> FuncParser<'p, 's> {
         Ok(self.intern(data))
     }
 
-    /// The parsed function that a reference to a global function denotes.
+    /// The parsed function to which a global reference refers; `None` if it is not parsed yet.
     pub(super) fn parsed_callee(&self, callee: IrExpr) -> Option<Arc<Function>> {
         let ExprData::Global(name) = self.b.func().expr(callee) else { return None };
         let func = self.callees.result(self.b.func().str(*name))?;

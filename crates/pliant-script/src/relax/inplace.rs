@@ -1,4 +1,4 @@
-//! Calls that overwrite some of their arguments: `call_tir_inplace`, `call_inplace_packed`.
+//! Parsing of calls that overwrite some of their arguments: `call_tir_inplace`, `call_inplace_packed`.
 
 use pliant_ir::attr_names::INPLACE_INDICES;
 use pliant_ir::relax::Expr as IrExpr;

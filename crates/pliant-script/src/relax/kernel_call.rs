@@ -1,4 +1,4 @@
-//! `R.call_kernel("name", operand=tensor, ..., attribute=value, ..., out_sinfo=...)`.
+//! Parsing of kernel calls: `R.call_kernel("name", operand=tensor, ..., attribute=value, ..., out_sinfo=...)`.
 
 use pliant_ir::op::CALL_KERNEL;
 use pliant_ir::relax::Expr as IrExpr;
@@ -13,7 +13,8 @@ use crate::python::ast::{Call, Expr, ExprKind};
 const WHAT: &str = "R.call_kernel";
 
 impl<'s> FuncParser<'_, 's> {
-    /// Parses a call of a library kernel. Operands may also be a tuple after the name, in the order of the declaration.
+    /// Parses a call of a library kernel. Operands may also be written as a tuple after the name, in the order of the kernel's
+    /// declaration.
     pub(super) fn kernel_call(&mut self, e: &Expr<'s>, call: &Call<'s>) -> Res<IrExpr> {
         let Some(name) = call.args.first().and_then(Expr::as_str) else {
             let message = "R.call_kernel takes the name of a kernel, then operands and attributes as keyword arguments";

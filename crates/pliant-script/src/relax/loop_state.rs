@@ -16,22 +16,22 @@ use crate::errors::{ErrorKind, Reported, Res};
 use crate::python::ast::Range;
 use crate::python::with_stack_segment;
 
-/// Maximum number of times that loop bodies are parsed again in one function. Inner loops are parsed again for every attempt at an
-/// outer loop.
+/// Maximum number of times that the loop bodies of one function are parsed again. Inner loops are parsed again each time their
+/// outer loop is.
 const MAX_REPARSES: u32 = 2000;
 
-/// The state of a loop.
+/// The state of a loop: its names, initial values and types.
 pub(super) struct State<'s> {
     pub names: Vec<&'s str>,
-    /// The initial values.
+    /// The initial values of the state, before the first iteration.
     pub inits: Vec<IrExpr>,
     pub types: Vec<Type>,
-    /// The symbols that the body defines.
+    /// The symbols that the loop body defines, as opposed to symbols of the enclosing function.
     pub own: FxHashSet<SymVar>,
 }
 
 impl<'s> FuncParser<'_, 's> {
-    /// Parses the body as a function, repeatedly until the types of the state are stable.
+    /// Parses the loop body as a function, repeatedly with wider types until the types of the state are stable.
     pub(super) fn body_with_stable_types(
         &mut self,
         state: &mut State<'s>,
@@ -64,7 +64,7 @@ impl<'s> FuncParser<'_, 's> {
         }
     }
 
-    /// The types of the state after an iteration of the body.
+    /// The types of the state values that the body function returns, that is, after an iteration. `count` is the number of values.
     fn results(&mut self, body: IrExpr, count: usize, range: Range) -> Res<Vec<Type>> {
         let TypeData::Callable { ret, .. } = *self.ty_of(body) else { return Err(Reported) };
         match self.b.func().types.get(ret) {
@@ -81,12 +81,12 @@ impl<'s> FuncParser<'_, 's> {
         }
     }
 
-    /// The types of the state with fresh names for the symbols of the body, and the renaming.
+    /// The types of the state in which the symbols of the body have fresh names, and the map from old to new symbols.
     pub(super) fn renamed(&mut self, state: &State<'s>) -> (Vec<Type>, FxHashMap<SymVar, Sym>) {
         self.renamed_types(&state.types, &state.own)
     }
 
-    /// Types with fresh names for the symbols in `own`, and the renaming.
+    /// The given types in which the symbols in `own` have fresh names, and the map from old to new symbols.
     pub(super) fn renamed_types(
         &mut self,
         types: &[Type],

@@ -1,4 +1,4 @@
-//! `for` and `while` statements, which become calls of `R.while_loop`.
+//! Parsing of `for` and `while` statements, which become calls of `R.while_loop`.
 //!
 //! The body of a loop becomes a local function over the loop state: the names that the body assigns and that have a value before
 //! the loop. The module `loop_state` infers the types of the state, and `while_loop` emits the call.
@@ -17,7 +17,8 @@ use crate::errors::{ErrorKind, Res};
 use crate::python::ast::{Expr, ExprKind, Range, Stmt, StmtKind};
 
 impl<'s> FuncParser<'_, 's> {
-    /// Parses a loop. If it may return, the result describes where the loop state contains the function's result.
+    /// Parses a loop. If the loop may return from the function, the result describes where the loop state contains the function's
+    /// result.
     pub(super) fn loop_stmt(&mut self, stmt: &Stmt<'s>) -> Res<Option<LoopResult>> {
         self.no_loop_in_dataflow(stmt.range)?;
         match &stmt.kind {
@@ -100,7 +101,7 @@ impl<'s> FuncParser<'_, 's> {
         self.after_loop(&iteration, loop_e, outer_syms, stmt.range, body)
     }
 
-    /// Describes an iteration of a loop with this state. Adds flags and a value to the state for early exits.
+    /// Describes the iteration of a loop with the given state. For early exits, adds flags and the function's result to the state.
     fn iteration(
         &mut self,
         state: &mut State<'s>,
@@ -128,7 +129,8 @@ impl<'s> FuncParser<'_, 's> {
         Iteration { names, params, counter, loop_var: None, flagged, returns, returned }
     }
 
-    /// Parses the body as a function. Afterwards `iteration` contains the types of the returned values.
+    /// Parses the loop body as a function. Afterwards `iteration` contains the types of the values that the body returns from the
+    /// enclosing function.
     fn parse_iteration(
         &mut self,
         state: &mut State<'s>,
@@ -163,7 +165,7 @@ impl<'s> FuncParser<'_, 's> {
         (value, self.intern(TypeData::Prim { dtype: DType::Int64, value: Some(value) }))
     }
 
-    /// The names that the body assigns and that have a value before the loop, with their values.
+    /// The initial loop state: the names that the body assigns and that have a value before the loop, with these values.
     fn carried_state(&mut self, body: &[Stmt<'s>], counter: Option<&str>) -> State<'s> {
         let mut assigned = Vec::new();
         assigned_anywhere(body, &mut assigned);
@@ -196,7 +198,7 @@ impl<'s> FuncParser<'_, 's> {
         }
     }
 
-    /// Parses the statements of the body. Returns the state at the end of the iteration.
+    /// Parses the statements of a loop body. Returns the loop state at the end of the iteration.
     fn loop_body(&mut self, body: &[Stmt<'s>], range: Range) -> Res<IrExpr> {
         let mut assigned = Vec::new();
         assigned_anywhere(body, &mut assigned);
@@ -221,7 +223,8 @@ impl<'s> FuncParser<'_, 's> {
         }
     }
 
-    /// Defines names after the loop: names in the state have their last values, and names that only the body defines are undefined.
+    /// Defines the names that are visible after the loop: names in the state have their last values, and names that only the body
+    /// defines are undefined.
     fn after_loop(
         &mut self,
         iteration: &Iteration<'s>,

@@ -1,7 +1,7 @@
-//! Macros. The statements of a macro are parsed at every use, as if they were written there.
+//! Expansion of macros. The statements of a macro are parsed at every use, as if they were written there.
 //!
-//! A hygienic macro sees its arguments and the environment of its definition. Other macros also see the names at the place of use.
-//! Names defined in a macro are local to it. If its last statement is a `return`, its value is the value of the macro call.
+//! A hygienic macro sees its arguments and the environment of its definition. Other macros also see the names at the point of use.
+//! Names defined in a macro are local to the macro. If the last statement is a `return`, its value is the value of the macro call.
 
 use super::stmt::Flow;
 use super::value::Val;
@@ -13,21 +13,21 @@ use crate::name_visitor;
 use crate::python::ast::{Call, Expr, FunctionDef, Range, StmtKind};
 use pliant_ir::DType;
 
-/// A macro.
+/// A macro, defined by the script or by the host program.
 #[derive(Clone, Copy)]
 pub(crate) struct MacroDef<'p, 's> {
-    /// The definition.
+    /// The function definition that the macro consists of.
     pub def: &'p FunctionDef<'s>,
-    /// Whether names are resolved where the macro is defined.
+    /// Whether names in the macro are resolved where the macro is defined (hygienic) or where it is used.
     pub hygienic: bool,
-    /// The environment of the definition; `None` for macros of the script itself.
+    /// The environment in which the macro is defined; `None` for macros of the script itself.
     pub env: Option<&'s dyn HostEnv>,
     /// Whether the macro is defined in the script itself.
     pub own: bool,
 }
 
 impl<'p, 's> Callees<'p, 's> {
-    /// The macro that a name refers to, if any.
+    /// The macro to which a name refers, if any.
     pub fn macro_named(&self, cx: &ParseContext<'s>, name: &'s str) -> Option<MacroDef<'p, 's>> {
         if self.macros.is_empty() {
             return None;
@@ -108,7 +108,7 @@ impl<'p, 's> FuncParser<'p, 's> {
         self.error_help(ErrorKind::Structure, range, message, help)
     }
 
-    /// Parses the statements of a macro. Returns the value of the last one.
+    /// Parses the statements of a macro. Returns the value of its final `return`, or `Val::None` if there is none.
     fn macro_body(&mut self, def: &FunctionDef<'s>) -> Res<Val> {
         let (result, stmts) = match def.body.split_last() {
             Some((last, before)) => match &last.kind {
@@ -126,7 +126,7 @@ impl<'p, 's> FuncParser<'p, 's> {
         }
     }
 
-    /// Maps the parameter names to the arguments.
+    /// Maps the parameter names of a macro to the arguments of its use.
     fn macro_args(
         &mut self,
         def: &FunctionDef<'s>,
@@ -172,7 +172,7 @@ impl<'p, 's> FuncParser<'p, 's> {
         Ok(out)
     }
 
-    /// Binds the computations in a value to variables, so that they run once.
+    /// Binds the calls in a macro argument to variables, so that each runs once even if the macro uses the argument several times.
     fn bound(&mut self, val: Val) -> Val {
         match val {
             Val::Expr(e) => Val::Expr(self.b.operand(e)),

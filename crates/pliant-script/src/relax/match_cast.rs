@@ -1,4 +1,4 @@
-//! `match_cast`, `match_shape`, and bindings with annotations.
+//! Parsing of `match_cast`, `match_shape`, and bindings with annotations.
 
 use pliant_ir::relax::{Expr as IrExpr, TensorShape, Type, TypeData, Var, type_lattice};
 use pliant_ir::{DType, Sym};
@@ -25,8 +25,8 @@ impl<'s> FuncParser<'_, 's> {
         matches!(name, RelaxName::MatchCast | RelaxName::MatchShape).then_some((name, call))
     }
 
-    /// The value of a match and the type to match. `targets` are the names on the left of `n, m = R.match_shape(x.shape)`; they
-    /// form the pattern.
+    /// Evaluates the arguments of a `match_cast` or `match_shape`: the value, and the type that it is matched with. In
+    /// `n, m = R.match_shape(x.shape)`, the names on the left (`targets`) form the pattern.
     pub(super) fn match_parts(
         &mut self,
         name: RelaxName,
@@ -102,14 +102,14 @@ impl<'s> FuncParser<'_, 's> {
         Err(self.error(ErrorKind::Type, range, message))
     }
 
-    /// Binds a match to a variable.
+    /// Binds the result of a match of `value` with type `ty` to a new variable.
     pub(super) fn bind_match(&mut self, value: IrExpr, ty: Type, hint: &str, range: Range) -> Var {
         self.b.set_span(self.cx.span(range));
         self.b.match_cast(value, ty, hint)
     }
 
-    /// Binds a value with an annotation. If the value provably has the annotated type, it is bound directly. If it provably does
-    /// not, this is an error. Otherwise the type is checked at run time.
+    /// Binds a value whose target has a type annotation. If the value provably has the annotated type, it is bound directly. If it
+    /// provably does not, this is an error. Otherwise the type is checked at run time.
     pub(super) fn bind_annotated(
         &mut self,
         value: IrExpr,
@@ -143,8 +143,8 @@ impl<'s> FuncParser<'_, 's> {
         }
     }
 
-    /// Whether a value of type `have` has type `want`. Ignores parameter and result types of functions, which cannot be checked at
-    /// run time.
+    /// Whether a value of type `have` has type `want` if the parameter and result types of functions are ignored. Those cannot be
+    /// checked at run time.
     pub(super) fn same_but_for_functions(&mut self, have: Type, want: Type) -> bool {
         let (have, want) = (self.without_functions(have), self.without_functions(want));
         type_lattice::is_subtype(self.b.func_mut(), have, want) == Proof::Yes
@@ -200,7 +200,8 @@ impl<'s> FuncParser<'_, 's> {
         }
     }
 
-    /// Parses `n = T.int64()`: the symbol of that name in the signature, or a new one.
+    /// Parses `n = T.int64()`, which refers to the symbol `n` of the signature if there is one, and otherwise declares a new
+    /// symbol.
     pub(super) fn declare_symbol(&mut self, target: &Expr<'s>) -> Res<()> {
         let Some(name) = target.as_name() else {
             return Err(self.error(ErrorKind::Structure, target.range, "a symbol needs a name"));
@@ -218,7 +219,8 @@ impl<'s> FuncParser<'_, 's> {
         Ok(())
     }
 
-    /// The type without its symbolic shape variable: only the rank remains. For joins.
+    /// Replaces the shape variable of a tensor type, if there is one, by its rank. Types that have been treated
+    /// this way can be joined: those of the branches of an `if`, or of the iterations of a loop.
     pub(super) fn erase_shape(&mut self, ty: Type) -> Type {
         match self.b.func().types.get(ty) {
             TypeData::Tensor { shape: TensorShape::Var(_), dtype } => {

@@ -1,4 +1,4 @@
-//! Graph functions: translates syntax to IR.
+//! The parser of graph functions, which translates syntax trees to IR.
 //!
 //! | file | contents |
 //! |---|---|
@@ -53,18 +53,18 @@ use crate::context::ParseContext;
 use crate::errors::{ErrorKind, Reported};
 use crate::python::ast::{Expr, Range};
 
-/// What a name means inside a function.
+/// The meaning of a name inside a graph function.
 #[derive(Clone, Debug)]
 pub(crate) enum Local {
     /// A variable.
     Var(IrExpr),
-    /// A symbol.
+    /// A symbolic integer.
     Sym(Sym),
     /// A macro argument that is not a value of the graph, such as a string or a data type.
     Value(value::Val),
-    /// The module: `cls`.
+    /// The module that contains the function, as in `cls.f`.
     Module,
-    /// A name whose definition has an error. Uses of it are not reported.
+    /// A name whose definition has an error. Its uses report no further errors.
     Broken,
     /// A variable of a dataflow block that is not one of its outputs.
     Hidden,
@@ -82,43 +82,44 @@ pub(crate) struct FuncParser<'p, 's> {
     pub callees: &'p Callees<'p, 's>,
     pub b: FunctionBuilder<'p>,
     scope: FxHashMap<&'s str, Local>,
-    /// The previous meanings of names, which closing a scope restores.
+    /// The previous meanings of redefined names, which are restored when a scope is closed.
     undo: Vec<(&'s str, Option<Local>)>,
     host_syms: FxHashMap<u64, SymVar>,
     /// Whether undefined names in dims define symbols, as in signatures and patterns of `match_shape`.
     implicit: bool,
-    /// Whether scalar parameters stand for their values, as in dims.
+    /// Whether an integer scalar denotes its value, as in dims.
     in_dim: bool,
-    /// The types of other functions, imported into this one.
+    /// The types of the other functions of the module, with their symbols imported into this function.
     callee_types: FxHashMap<&'s str, Type>,
-    /// The functions whose signatures are being parsed to get their types.
+    /// The functions whose types are being derived from their signatures, to detect cycles.
     declaring: Vec<&'s str>,
-    /// The range of the quoted dim that is being parsed.
+    /// The range of the quoted dim that is being parsed. Errors inside the quotes are reported for this range.
     at: Option<Range>,
-    /// The offset of the last use of each name.
+    /// The byte offset of the last use of each name.
     last_use: FxHashMap<&'s str, u32>,
-    /// The first call with side effects.
+    /// The source range of the first call with side effects.
     impure: Option<Range>,
     /// Whether the current call is a statement whose result is not used.
     discarded: bool,
-    /// The number of expressions of the statement that enclose the current one.
+    /// The number of expressions in the current statement that enclose the current expression.
     nesting: u32,
-    /// The purity stated in the decorator.
+    /// The purity stated in the decorator of the function.
     stated_pure: Option<bool>,
     /// For the variable of each local function, the number of symbols defined before it. Symbols with smaller indices belong to the
     /// enclosing functions.
     outer_syms: FxHashMap<Var, usize>,
     /// Whether the innermost function is declared to return `R.Object`.
     result_is_any: bool,
-    /// The names in the states of the enclosing loops. The next iteration reads the values assigned to them.
+    /// The names in the states of the enclosing loops, whose values the next iteration reads. The number counts the loops that
+    /// carry the name.
     carried: FxHashMap<&'s str, u32>,
     /// The iterations of the enclosing loops in the innermost function, innermost last.
     iterations: Vec<exits::Iteration<'s>>,
-    /// The current nesting depth of `if`s with early returns. `copies` counts how often the statements after an `if` were
-    /// duplicated.
+    /// The current nesting depth of `if`s with early returns.
     early: u32,
+    /// The number of `if`s that duplicate the statements after them into both branches.
     copies: u32,
-    /// How often a loop body was parsed again with wider types.
+    /// The number of times that a loop body was parsed again with wider types.
     reparses: u32,
     /// The names of the macros being expanded, innermost last.
     expanding: Vec<&'s str>,
@@ -150,12 +151,12 @@ impl<'p, 's> FuncParser<'p, 's> {
         self.undo.push((name, before));
     }
 
-    /// Opens a scope. Returns a mark for [`close_scope`](Self::close_scope).
+    /// Opens a scope. Returns a mark that [`close_scope`](Self::close_scope) takes.
     fn open_scope(&self) -> usize {
         self.undo.len()
     }
 
-    /// Closes a scope, restoring the previous meanings of names. Returns the names that it defined.
+    /// Closes a scope and restores the previous meanings of names. Returns the names that the scope defined, with their meanings.
     fn close_scope(&mut self, mark: usize) -> Vec<(&'s str, Local)> {
         let mut defined = Vec::new();
         while self.undo.len() > mark {

@@ -1,4 +1,4 @@
-//! `R.range(start, stop, step)`: the range of a `for` loop.
+//! Parsing of `R.range(start, stop, step)`, the range of a `for` loop.
 
 use pliant_ir::relax::{Expr as IrExpr, TypeData};
 use pliant_ir::{Attrs, DType, Op, Sym};
@@ -11,17 +11,18 @@ use crate::python::ast::{Expr, Range};
 const ITEM: Op = Op::new("relax.item");
 const TRIP_COUNT: Op = Op::new("relax.trip_count");
 
-/// The range of a `for` loop, as a trip count.
+/// The range of the counter of a `for` loop. If the step of the loop variable is not constant, the counter counts the iterations
+/// instead.
 pub(super) struct LoopRange {
     pub lo: Sym,
     pub hi: Sym,
     pub step: i64,
-    /// The first value and the step of the loop variable, if it differs from the counter.
+    /// The first value and the step of the loop variable, if the loop variable differs from the counter.
     pub loop_var: Option<(Sym, Sym)>,
 }
 
 impl<'s> FuncParser<'_, 's> {
-    /// Parses `R.range(hi)`, `R.range(lo, hi)`, `R.range(lo, hi, step)`.
+    /// Parses the arguments of `R.range(hi)`, `R.range(lo, hi)` or `R.range(lo, hi, step)`.
     pub(super) fn range_args(&mut self, iter: &Expr<'s>) -> Res<LoopRange> {
         let call = iter.as_call().filter(|call| match self.cx.path(&call.func) {
             Some(path) => path.ns == Namespace::Relax && path.name == "range",
@@ -67,14 +68,15 @@ impl<'s> FuncParser<'_, 's> {
         }
     }
 
-    /// The trip count of a range with a non-constant step. A step of 0 is a run-time error.
+    /// The number of iterations for the range `[lo, hi, step]` with a non-constant step. A step of 0 is a run-time error.
     fn trip_count(&mut self, range: [Sym; 3], at: Range) -> Res<Sym> {
         let operands = range.map(|sym| self.b.func_mut().int_value(sym, DType::Int64));
         let iterations = self.emit_op(TRIP_COUNT, &operands, Attrs::default(), &[], at)?;
         self.matched(iterations, DType::Int64, at)
     }
 
-    /// An integer scalar as a symbolic integer. If its value is not known at parse time, a new symbol is bound to it with a match.
+    /// Evaluates an integer scalar to a symbolic integer. If its value is not known at parse time, a `match_cast` binds it to a new
+    /// symbol.
     fn integer(&mut self, e: &Expr<'s>) -> Res<Sym> {
         let val = self.value(e)?;
         if let Some(s) = self.as_sym(&val) {
@@ -101,7 +103,7 @@ impl<'s> FuncParser<'_, 's> {
         }
     }
 
-    /// Creates a symbol and binds it to an integer scalar with a match.
+    /// Creates a new symbol whose value is the integer scalar, by means of a `match_cast`.
     fn matched(&mut self, scalar: IrExpr, dtype: DType, at: Range) -> Res<Sym> {
         let scalar = self.b.operand(scalar);
         let func = self.b.func_mut();

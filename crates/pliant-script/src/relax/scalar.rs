@@ -1,4 +1,4 @@
-//! Constants, scalars and shapes.
+//! Parsing of constants, scalars and shapes in graph functions.
 
 use pliant_ir::relax::{Expr as IrExpr, TypeData};
 use pliant_ir::{DType, Sym};
@@ -116,7 +116,7 @@ impl<'s> FuncParser<'_, 's> {
         Ok(self.b.func_mut().shape(&dims))
     }
 
-    /// Parses scalar expressions of the loop level in dims and scalars: `T.min(n, 4)`, `T.int64(3)`.
+    /// Evaluates expressions of the namespace `T` that graph functions use in dims and scalars: `T.min(n, 4)`, `T.int64(3)`.
     pub(super) fn scalar_call(&mut self, path: &Path, e: &Expr<'s>, call: &Call<'s>) -> Res<Val> {
         if let Some(dtype) = crate::context::parse_dtype(&path.name) {
             return self.typed_scalar(dtype, e, call);

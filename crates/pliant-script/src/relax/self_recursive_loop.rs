@@ -26,7 +26,7 @@ use crate::errors::Res;
 use crate::python::ast::Range;
 
 impl FuncParser<'_, '_> {
-    /// The function that a loop with this state calls: the function itself, or a wrapper.
+    /// The body function for a loop with the given state: the enclosing function itself, or a wrapper that calls it.
     pub(super) fn self_recursive_body(
         &mut self,
         f: IrExpr,

@@ -1,4 +1,4 @@
-//! Statements of graph functions.
+//! Parsing of statements in graph functions.
 
 use pliant_ir::AttrValue;
 use pliant_ir::attr_names::UPPER_BOUND;
@@ -12,7 +12,7 @@ use crate::dialect::{Namespace, RelaxName, relax_name};
 use crate::errors::{ErrorKind, Reported, Res};
 use crate::python::ast::{Call, Expr, ExprKind, Range, Stmt, StmtKind};
 
-/// How a list of statements ends.
+/// How a list of statements ends: open, or with a `return`.
 #[derive(Debug)]
 pub(super) enum Flow {
     /// Execution reaches the end of the list.
@@ -21,16 +21,17 @@ pub(super) enum Flow {
     Returned(IrExpr),
 }
 
-/// The statements after a list of statements, up to the end of the function.
+/// The remaining statements of a function after a nested list of statements, as a linked list from the inside out.
 pub(super) struct Rest<'a, 's> {
-    /// The statements directly after the list.
+    /// The statements directly after the list, at the same level.
     pub stmts: &'a [Stmt<'s>],
-    /// The statements after `stmts`.
+    /// The remaining statements after `stmts`, at the enclosing level.
     pub next: Option<&'a Rest<'a, 's>>,
 }
 
 impl<'s> FuncParser<'_, 's> {
-    /// Parses statements in order. After an error in a statement, only the names that it defines are unusable.
+    /// Parses statements in order. If a statement has an error, the names that it would define become unusable, and parsing
+    /// continues with the next statement.
     pub(super) fn stmts(&mut self, stmts: &[Stmt<'s>]) -> Res<Flow> {
         // The statements of a macro are nested in the expression that uses it.
         let around = std::mem::take(&mut self.nesting);
@@ -39,7 +40,7 @@ impl<'s> FuncParser<'_, 's> {
         flow
     }
 
-    /// Parses statements, followed by the rest of the function.
+    /// Parses a list of statements and then `rest`, the statements that follow the list up to the end of the function.
     pub(super) fn stmts_then(
         &mut self,
         stmts: &[Stmt<'s>],
@@ -99,7 +100,7 @@ impl<'s> FuncParser<'_, 's> {
         }
     }
 
-    /// Marks the names that a statement would have defined as broken.
+    /// Marks the names that a statement would have defined as broken, so that uses of them report no further errors.
     fn mark_broken(&mut self, stmt: &Stmt<'s>) {
         let mut stack: Vec<&Expr<'s>> = match &stmt.kind {
             StmtKind::Assign(targets, _) => targets.iter().collect(),
@@ -126,7 +127,8 @@ impl<'s> FuncParser<'_, 's> {
         }
     }
 
-    /// As [`mark_broken`](Self::mark_broken), for names that are still undefined.
+    /// Marks the names that a statement would have defined as broken, like [`mark_broken`](Self::mark_broken), unless they are
+    /// already defined.
     fn mark_undefined_broken(&mut self, stmt: &Stmt<'s>) {
         let mark = self.open_scope();
         self.mark_broken(stmt);
@@ -266,7 +268,7 @@ impl<'s> FuncParser<'_, 's> {
         Ok(self.b.emit_named(value, name))
     }
 
-    /// Binds the operands of a tuple to variables, because a tuple of calls is not in A-normal form.
+    /// Binds the calls among the operands of a tuple to variables, because A-normal form does not allow calls as operands.
     fn normal(&mut self, value: IrExpr) -> IrExpr {
         match self.b.func().expr(value) {
             ExprData::Tuple(_) => self.b.operand(value),
@@ -312,7 +314,7 @@ impl<'s> FuncParser<'_, 's> {
         Ok(())
     }
 
-    /// `a, b = value`.
+    /// Binds the targets of `a, b = value` to the fields of the value.
     fn unpack(&mut self, target: &Expr<'s>, val: Val, range: Range) -> Res<()> {
         let Some(names) = target.as_sequence() else {
             return Err(self.error_help(
@@ -438,7 +440,7 @@ impl<'s> FuncParser<'_, 's> {
         Ok(())
     }
 
-    /// Parses `tir_var_upper_bound`, which sets maximum values for sizes in the signature.
+    /// Checks the value of the attribute `tir_var_upper_bound`, which sets maximum values for sizes in the signature.
     fn check_bounds(&self, value: &AttrValue, range: Range) -> Res<()> {
         let refuse = |message: String| {
             let help = "write: R.func_attr({\"tir_var_upper_bound\": {\"n\": 1024}})";
@@ -529,7 +531,7 @@ impl<'s> FuncParser<'_, 's> {
         flow.map(|_| ())
     }
 
-    /// `R.output(x, y)`.
+    /// Parses `R.output(x, y)`, which lists the outputs of a dataflow block.
     fn output(&mut self, e: &Expr<'s>, call: &Call<'s>) -> Res<()> {
         if !self.b.in_dataflow() {
             return Err(self.error(

@@ -14,7 +14,7 @@ use crate::python::ast::Range;
 /// attribute.
 #[derive(Clone, Debug)]
 pub(crate) enum Val {
-    /// An expression of the graph that is not bound yet.
+    /// An expression of the graph that is not bound to a variable yet.
     Expr(IrExpr),
     /// A constant or symbolic integer, with its data type if stated.
     Sym(Sym, Option<DType>),
@@ -24,7 +24,7 @@ pub(crate) enum Val {
     Bool(bool),
     /// A string.
     Str(String),
-    /// The source of an index function, for attributes only.
+    /// An index function, represented by its source text. It can only be an attribute.
     Lambda(String),
     /// `None`.
     None,
@@ -36,16 +36,16 @@ pub(crate) enum Val {
     Map(Vec<(String, Val)>),
     /// A captured tensor.
     Tensor(Tensor),
-    /// A name of the script language.
+    /// A name of the script language that is not called, such as `R.add`.
     Path(Path),
-    /// The module.
+    /// The module that contains the function, as in `cls.f`.
     Module,
-    /// A host value that scripts cannot represent, as the name of its type.
+    /// A host value that scripts cannot represent, given by the name of its type.
     Other(String),
 }
 
 impl Val {
-    /// Describes the value for messages.
+    /// Describes the value for error messages.
     pub fn describe(&self) -> String {
         match self {
             Val::Expr(_) => "a value of the graph".into(),
@@ -67,7 +67,7 @@ impl Val {
 }
 
 impl<'s> FuncParser<'_, 's> {
-    /// The value of a captured object.
+    /// Converts a value of the host program.
     pub(super) fn host_value(&mut self, value: HostValue) -> Val {
         match value {
             HostValue::None => Val::None,
@@ -121,7 +121,7 @@ impl<'s> FuncParser<'_, 's> {
         }
     }
 
-    /// The value as a symbolic integer: a symbol, or a scalar whose value is known. `None` for other values.
+    /// Converts the value to a symbolic integer if it is a symbol, or a scalar whose value is known; `None` for other values.
     pub(super) fn as_sym(&self, val: &Val) -> Option<Sym> {
         match val {
             Val::Sym(s, _) => Some(*s),
@@ -136,7 +136,7 @@ impl<'s> FuncParser<'_, 's> {
         }
     }
 
-    /// The value as a list of dims; `None` if it is not one.
+    /// Converts the value to a list of dims; `None` for other values.
     pub(super) fn as_dims(&self, val: &Val) -> Option<Vec<Sym>> {
         match val {
             Val::Seq(items) => items.iter().map(|v| self.as_sym(v)).collect(),
@@ -151,14 +151,14 @@ impl<'s> FuncParser<'_, 's> {
         }
     }
 
-    /// The value as an operand. A tuple of integers becomes a shape; other tuples stay tuples. A number becomes a scalar, or a
-    /// constant of the data type `like` if that is set.
+    /// Converts the value to an operand. A tuple of integers becomes a shape; other tuples stay tuples. A number becomes a scalar,
+    /// or a constant of the data type `like` if that is set.
     pub(super) fn operand(&mut self, val: Val, like: Option<DType>, range: Range) -> Res<IrExpr> {
         let e = self.expr_of(val, like, range)?;
         Ok(self.b.operand(e))
     }
 
-    /// The value as an expression, which may not be bound yet.
+    /// Converts the value to an expression like [`operand`](Self::operand), but a call stays unbound.
     pub(super) fn expr_of(&mut self, val: Val, like: Option<DType>, range: Range) -> Res<IrExpr> {
         let val = match (like, &val) {
             (Some(d), Val::Sym(s, None)) => match self.b.func().syms.as_int(*s) {
@@ -213,7 +213,7 @@ impl<'s> FuncParser<'_, 's> {
         self.error(ErrorKind::Value, range, format!("expected a value of the graph, found {what}"))
     }
 
-    /// A scalar constant of the given type.
+    /// Creates a scalar constant of the given data type: from `float` for float types, else from `int`.
     fn number(&mut self, float: f64, int: i64, dtype: DType, range: Range) -> Res<IrExpr> {
         let number = crate::literal::Number::of_float(float);
         let text = crate::literal::Number { int: int.into(), ..number };
@@ -223,7 +223,7 @@ impl<'s> FuncParser<'_, 's> {
         Ok(self.b.func_mut().constant(tensor))
     }
 
-    /// The value as an attribute.
+    /// Converts the value to an attribute value.
     pub(super) fn attr(&self, val: &Val, range: Range) -> Res<AttrValue> {
         Ok(match val {
             Val::None => AttrValue::None,

@@ -1,4 +1,4 @@
-//! `R.while_loop(cond, body, *state)` and its condition and body functions.
+//! Parsing of `R.while_loop(cond, body, *state)` and of its condition and body functions.
 
 use pliant_ir::relax::type_lattice::type_syms;
 use pliant_ir::relax::{Expr as IrExpr, Type, TypeData};
@@ -11,7 +11,8 @@ use super::value::Val;
 use crate::errors::{ErrorKind, Res};
 use crate::python::ast::{Call, Expr, ExprKind, Lambda, Range};
 
-/// A callback that parses the body of a function with these parameters. Returns an operand.
+/// A callback that parses the body of a function. It takes the parser and the parameters of the function, and returns the result as
+/// an operand.
 pub(super) type ParseBody<'f, P> = &'f mut dyn FnMut(&mut P, &[IrExpr]) -> Res<IrExpr>;
 
 impl<'s> FuncParser<'_, 's> {
@@ -79,7 +80,7 @@ impl<'s> FuncParser<'_, 's> {
         self.operand(val, None, e.range)
     }
 
-    /// Sets the types of the state to those of the body's parameters where these are known.
+    /// Sets the types of the loop state to those of the parameters of the body function, where these are known.
     fn state_of(&mut self, body: IrExpr, state: &mut State<'s>) {
         let params = match self.ty_of(body) {
             TypeData::Callable { params: Some(params), .. } => params.to_vec(),
@@ -123,7 +124,7 @@ impl<'s> FuncParser<'_, 's> {
         self.operand(val, None, lambda.body.range)
     }
 
-    /// Binds functions without a name to variables, and emits the call.
+    /// Emits the call of `R.while_loop`. Functions without a name are first bound to variables.
     pub(super) fn emit_loop(
         &mut self,
         cond: IrExpr,
@@ -147,7 +148,7 @@ impl<'s> FuncParser<'_, 's> {
         self.emit_op(pliant_ir::op::WHILE_LOOP, &operands, Attrs::default(), &[], range)
     }
 
-    /// Creates a local function with parameters of these types.
+    /// Creates a local function with parameters of the given names and types. `read` parses its body.
     pub(super) fn loop_function(
         &mut self,
         names: &[&'s str],

@@ -1,4 +1,4 @@
-//! Blocks and their axes.
+//! Parsing of blocks and their axes in loop functions.
 
 use pliant_ir::tir::visit::for_each_expr;
 use pliant_ir::tir::{
@@ -14,7 +14,7 @@ use crate::env::HostValue;
 use crate::errors::{ErrorKind, Reported, Res};
 use crate::python::ast::{Call, Expr, Range, Stmt};
 
-/// An axis of a block. In `with T.block([128]) as [i]` its binding is still missing.
+/// An axis of a block. In `with T.block([128]) as [i]`, the binding of the axis to a loop follows later in the block or is missing.
 struct Axis {
     var: Var,
     min: IrExpr,
@@ -23,7 +23,7 @@ struct Axis {
     binding: Option<IrExpr>,
 }
 
-/// A block being parsed.
+/// A block that is being parsed.
 #[derive(Default)]
 pub(super) struct OpenBlock {
     axes: Vec<Axis>,
@@ -121,7 +121,7 @@ impl<'s> PrimParser<'_, 's> {
         Ok(())
     }
 
-    /// Finishes a block. Axes without a binding get their own loops around the block.
+    /// Creates the block after its body has been parsed. Axes without a binding get their own loops around the block.
     fn close_block(&mut self, open: OpenBlock, name: Option<String>, body: IrStmt) -> Res<IrStmt> {
         let mut nest = Vec::new();
         let mut iters = Vec::with_capacity(open.axes.len());
@@ -163,8 +163,8 @@ impl<'s> PrimParser<'_, 's> {
         Ok(self.nest(nest, block))
     }
 
-    /// Derives the regions that a body of plain stores reads and writes, in order of appearance. Ignores reads of the element
-    /// that the store updates.
+    /// Derives the regions that a block reads and writes if its body consists of plain stores, in order of appearance. Reads of the
+    /// updated buffers are ignored if the block has an initial value.
     fn complete_regions(&mut self, open: &mut OpenBlock, body: IrStmt) {
         let stores = match self.f.stmt(body) {
             StmtData::Seq(items) => items.clone(),
@@ -199,7 +199,7 @@ impl<'s> PrimParser<'_, 's> {
         regions.filter(|r| seen.insert(r.clone())).collect()
     }
 
-    /// The name of the first buffer that a statement writes. It names a block without a name.
+    /// The name of the first buffer that a statement writes, which becomes the name of an unnamed block.
     fn written_name(&self, stmt: IrStmt) -> String {
         let mut stack = vec![stmt];
         while let Some(s) = stack.pop() {
@@ -314,7 +314,7 @@ impl<'s> PrimParser<'_, 's> {
         Ok(())
     }
 
-    /// Parses `T.bind(vi, i)`, with which scripts of 2021 bind axes. Returns false if the first argument is not an axis.
+    /// Parses `T.bind(vi, i)`, by which scripts of 2021 bind axes. Returns false if the first argument is not an axis.
     pub(super) fn bind_axis(&mut self, open: &mut OpenBlock, call: &Call<'s>) -> Res<bool> {
         let [target, value] = call.args.as_slice() else { return Ok(false) };
         let var = match target.as_name().and_then(|n| self.scope.get(n)) {
@@ -331,7 +331,7 @@ impl<'s> PrimParser<'_, 's> {
         Ok(true)
     }
 
-    /// Parses a statement that describes the block. Returns false for other statements.
+    /// Parses a statement that describes its block, such as `T.reads(...)`. Returns false for other statements.
     pub(super) fn block_description(
         &mut self,
         open: &mut OpenBlock,

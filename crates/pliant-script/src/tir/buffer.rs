@@ -1,4 +1,4 @@
-//! Buffer types, `match_buffer`, allocations, slices and regions.
+//! Parsing of buffer types, `match_buffer`, allocations, slices and regions.
 
 use pliant_ir::tir::{BinOp, Buffer, BufferData, BufferRegion, Expr as IrExpr, ExprData, Scope};
 use pliant_tensor::DType;
@@ -7,17 +7,17 @@ use super::{Local, PrimParser};
 use crate::errors::{ErrorKind, Res};
 use crate::python::ast::{Expr, ExprKind, Keyword, Range};
 
-/// The arguments of a buffer type, in parentheses or brackets.
+/// The arguments of a buffer type, written in parentheses or brackets.
 pub(super) struct BufferArgs<'e, 's> {
     positional: &'e [Expr<'s>],
     keywords: &'e [Keyword<'s>],
     range: Range,
 }
 
-/// Parameters that do not affect the semantics. They are ignored.
+/// Parameters of a buffer that are ignored, because they do not affect the semantics.
 const IGNORED_PARAMETERS: &[&str] = &["align", "offset_factor"];
 
-/// Parameters that change the semantics of a buffer, with the reason why values other than the default are rejected.
+/// Parameters that change the semantics of a buffer, with the reasons why only their default values are accepted.
 const UNSUPPORTED_PARAMETERS: &[(&str, &str)] = &[
     ("data", "a buffer in the memory of another one; index that buffer instead"),
     ("buffer_type", "a broadcasting buffer; only \"default\" buffers are supported"),
@@ -58,7 +58,7 @@ impl<'s> PrimParser<'_, 's> {
         }
     }
 
-    /// The properties of the buffer `name`.
+    /// Evaluates the arguments of a buffer type to the properties of the buffer `name`.
     pub(super) fn buffer_type(&mut self, args: &BufferArgs<'_, 's>, name: &str) -> Res<BufferData> {
         let mut shape = args.positional.first();
         let mut dtype = args.positional.get(1);
@@ -122,8 +122,7 @@ impl<'s> PrimParser<'_, 's> {
         Ok(BufferData { name: name.into(), dtype, shape, strides, elem_offset, scope })
     }
 
-    /// Rejects a parameter that changes the semantics of the buffer, unless it has the default
-    /// value.
+    /// Reports an error for a parameter that changes the semantics of the buffer, unless it has the default value.
     fn refuse_parameter(&self, k: &Keyword<'s>) -> Res<()> {
         let default = match &k.value.kind {
             ExprKind::None => true,
@@ -138,7 +137,7 @@ impl<'s> PrimParser<'_, 's> {
         Err(self.error(ErrorKind::Unsupported, k.range, message))
     }
 
-    /// The dims that an expression denotes. A single value is one dim.
+    /// Evaluates the dims that an expression denotes. A single value is one dim.
     fn exprs(&mut self, e: &Expr<'s>) -> Res<Vec<IrExpr>> {
         match e.as_sequence() {
             Some(items) => items.iter().map(|e| self.dim(e)).collect(),
@@ -151,7 +150,7 @@ impl<'s> PrimParser<'_, 's> {
         }
     }
 
-    /// Evaluates a dim. A plain name in quotes is the same as the name.
+    /// Evaluates a dim. A name in quotes means the same as without quotes.
     fn dim(&mut self, e: &Expr<'s>) -> Res<IrExpr> {
         if let ExprKind::Str(std::borrow::Cow::Borrowed(name)) = e.kind
             && !name.is_empty()
@@ -171,7 +170,7 @@ impl<'s> PrimParser<'_, 's> {
         self.index(e)
     }
 
-    /// `A = T.match_buffer(a, (n, 4), "float32")`.
+    /// Parses `A = T.match_buffer(a, (n, 4), "float32")`, which declares the buffer of a handle parameter.
     pub(super) fn match_buffer(&mut self, target: &Expr<'s>, value: &Expr<'s>) -> Res<()> {
         let (Some(name), Some(call)) = (target.as_name(), value.as_call()) else {
             return Err(self.error(ErrorKind::Structure, target.range, "a buffer needs a name"));
@@ -225,7 +224,7 @@ impl<'s> PrimParser<'_, 's> {
         Ok(())
     }
 
-    /// Creates a buffer from the arguments of an allocation.
+    /// Creates a buffer from the arguments of an allocation such as `T.alloc_buffer((n, 4), "float32")`.
     pub(super) fn allocation(&mut self, name: &'s str, value: &Expr<'s>) -> Res<Buffer> {
         let Some(call) = value.as_call() else {
             return Err(self.error(ErrorKind::Arguments, value.range, "a buffer needs a shape"));
@@ -248,7 +247,7 @@ impl<'s> PrimParser<'_, 's> {
 
     // ---- ranges ----
 
-    /// The extent of a range. Inverts how ranges are printed.
+    /// The extent of the range from `start` to `end`. If `end` is `start + n`, as the printer writes ranges, the extent is `n`.
     pub(super) fn extent(&mut self, start: IrExpr, end: IrExpr) -> IrExpr {
         if let (Some(a), Some(b)) = (self.f.as_int(start), self.f.as_int(end))
             && let Some(n) = b.checked_sub(a)
@@ -266,7 +265,8 @@ impl<'s> PrimParser<'_, 's> {
         self.f.binary(BinOp::Sub, end, start)
     }
 
-    /// The start and extent of a slice. Missing ends are those of the dim.
+    /// Evaluates a slice or an index to its start and extent in dimension `dim` of buffer `b`. A missing start is 0; a missing end
+    /// is the size of the dimension.
     pub(super) fn slice(&mut self, e: &Expr<'s>, b: Buffer, dim: usize) -> Res<(IrExpr, IrExpr)> {
         let ExprKind::Slice(lower, upper, step) = &e.kind else {
             let start = self.index(e)?;
@@ -332,7 +332,7 @@ fn keyword<'e, 's>(keywords: &'e [Keyword<'s>], name: &str) -> Option<&'e Expr<'
     keywords.iter().find(|k| k.name == name).map(|k| &k.value)
 }
 
-/// The keyword arguments after a leading `param=`.
+/// The keyword arguments without a leading `param=`.
 fn after_param<'e, 's>(keywords: &'e [Keyword<'s>]) -> &'e [Keyword<'s>] {
     match keywords.split_first() {
         Some((first, rest)) if first.name == "param" => rest,

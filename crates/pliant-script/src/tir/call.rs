@@ -1,4 +1,4 @@
-//! Calls: typed literals, conversions, intrinsics.
+//! Parsing of calls in loop functions: typed literals, conversions, intrinsics.
 
 use pliant_ir::tir::intrin::IntrinResult;
 use pliant_ir::tir::{BinOp, Expr as IrExpr, ExprData, Intrin, Ty};
@@ -9,7 +9,7 @@ use super::expr::{Val, fits};
 use crate::errors::{ErrorKind, Res};
 use crate::python::ast::{Call, Expr, ExprKind, Range};
 
-/// Functions that are equivalent to a binary operator.
+/// Functions that are equivalent to a binary operator, with this operator.
 const BINARY: &[(&str, BinOp)] = &[
     ("min", BinOp::Min),
     ("max", BinOp::Max),
@@ -39,11 +39,11 @@ const BINARY: &[(&str, BinOp)] = &[
     ("Or", BinOp::Or),
 ];
 
-/// Functions that printed programs also use without a module prefix.
+/// Functions that TVM also prints without a module prefix.
 const BARE_NAMES: &[&str] =
     &["min", "max", "floordiv", "floormod", "truncdiv", "truncmod", "indexdiv", "indexmod"];
 
-/// Alternative spellings of intrinsics.
+/// Alternative spellings of intrinsics, with the intrinsic.
 const INTRINSICS: &[(&str, Intrin)] = &[
     ("fabs", Intrin::Abs),
     ("power", Intrin::Pow),
@@ -210,7 +210,7 @@ impl<'s> PrimParser<'_, 's> {
 
     // ---- literals and conversions ----
 
-    /// `T.float32(0.5)`, `T.int32(x)`, `T.bool(True)`.
+    /// Parses `T.float32(0.5)`, `T.int32(x)`, `T.bool(True)`: a literal of the given type, or a conversion to it.
     fn typed_literal(&mut self, ty: Ty, e: &Expr<'s>, call: &Call<'s>) -> Res<Val> {
         let [arg] = call.args.as_slice() else {
             let help = format!("declare a size by a separate statement: n = T.{ty}()");
@@ -256,7 +256,7 @@ impl<'s> PrimParser<'_, 's> {
         }
     }
 
-    /// `a / b` rounded towards plus infinity, for a constant or positive `b`.
+    /// Creates the division of `a` by `b` rounded towards plus infinity, for a constant or positive `b`.
     fn ceildiv(&mut self, a: Val, b: Val, range: Range) -> Res<Val> {
         let (a, b) = self.unify(a, b, range)?;
         let ty = self.f.expr_ty(a);
@@ -305,7 +305,7 @@ impl<'s> PrimParser<'_, 's> {
         }
     }
 
-    /// The type that an expression denotes: `"float32x4"`, `T.int64`.
+    /// Evaluates an expression that denotes a type: `"float32x4"`, `T.int64`.
     pub(super) fn ty(&mut self, e: &Expr<'s>) -> Res<Ty> {
         if let Some(name) = e.as_str()
             && let Some(ty) = parse_ty(name)
@@ -326,7 +326,8 @@ impl<'s> PrimParser<'_, 's> {
         }
     }
 
-    /// The type that `A.dtype`, `A[i].dtype` or `v.dtype` denotes for local names of the function.
+    /// Evaluates `A.dtype`, `A[i].dtype` or `v.dtype`, where the name is local to the function, to the type that it denotes; `None`
+    /// for other expressions.
     pub(super) fn ty_of_local(&mut self, e: &Expr<'s>) -> Res<Option<Ty>> {
         let ExprKind::Attribute(base, "dtype", _) = &e.kind else { return Ok(None) };
         let root = match &base.kind {
@@ -503,7 +504,7 @@ fn is_integral(intrin: Intrin) -> bool {
     )
 }
 
-/// Parses `float32` and `float32x4`.
+/// Parses the name of a scalar or vector type, such as `float32` or `float32x4`.
 pub(super) fn parse_ty(name: &str) -> Option<Ty> {
     if let Ok(d) = name.parse::<DType>() {
         return Some(Ty::scalar(d));

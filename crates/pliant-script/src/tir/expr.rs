@@ -1,5 +1,5 @@
-//! Expressions of loop functions. Untyped literals get the type of the other operand. If two types differ, the operand of the
-//! narrower type is converted.
+//! Parsing of expressions in loop functions. Untyped literals get the type of the other operand. If two types differ, the operand
+//! of the narrower type is converted.
 
 use pliant_ir::tir::bind_calls::contains_calls;
 use pliant_ir::tir::{BinOp, Buffer, Expr as IrExpr, ExprData, Intrin, Ty};
@@ -10,7 +10,7 @@ use crate::env::{HostSym, HostSymOp, HostValue};
 use crate::errors::{ErrorKind, Reported, Res};
 use crate::python::ast::{self, CmpOp, Expr, ExprKind, Range, UnaryOp};
 
-/// The value of an expression.
+/// The value of an expression before its context is known.
 #[derive(Clone, Debug)]
 pub(super) enum Val {
     /// A typed expression.
@@ -50,7 +50,7 @@ const FLOAT: Ty = Ty::scalar(DType::Float32);
 impl<'s> PrimParser<'_, 's> {
     // ---- conversions ----
 
-    /// Evaluates a scalar. A literal gets the type `like` if that is possible.
+    /// Evaluates a scalar. An untyped literal gets the type `like`, if that can represent it.
     pub(super) fn scalar(&mut self, e: &Expr<'s>, like: Option<Ty>) -> Res<IrExpr> {
         let val = self.val(e)?;
         self.typed(val, like, e.range)
@@ -93,7 +93,7 @@ impl<'s> PrimParser<'_, 's> {
         if lanes == 1 { e } else { self.f.add_expr(ExprData::Broadcast(e, lanes)) }
     }
 
-    /// An integer literal of the given type.
+    /// Creates an integer constant of the given type. Reports an error if the type cannot represent the value.
     pub(super) fn int_const(&mut self, v: i64, ty: Ty, range: Range) -> Res<IrExpr> {
         let scalar = Ty::scalar(ty.dtype);
         if ty.dtype.is_float() {
@@ -109,7 +109,7 @@ impl<'s> PrimParser<'_, 's> {
         Ok(self.lanes(ExprData::Int(v, scalar), ty.lanes))
     }
 
-    /// Evaluates an index or size as int64.
+    /// Evaluates an index or a size, converted to int64.
     pub(super) fn index(&mut self, e: &Expr<'s>) -> Res<IrExpr> {
         let val = self.val(e)?;
         self.index_of(val, e.range)
@@ -137,7 +137,7 @@ impl<'s> PrimParser<'_, 's> {
         Ok(self.f.cast(e, Ty::I64.with_lanes(ty.lanes)))
     }
 
-    /// Evaluates a condition as bool.
+    /// Evaluates a condition, converted to bool.
     pub(super) fn cond(&mut self, e: &Expr<'s>) -> Res<IrExpr> {
         let x = self.scalar(e, Some(Ty::BOOL))?;
         self.bool_condition(x, e.range)
@@ -158,7 +158,8 @@ impl<'s> PrimParser<'_, 's> {
         }
     }
 
-    /// Converts a value to a type. Only lossless conversions are implicit; others must be written explicitly.
+    /// Converts a value to a type. Only lossless conversions are implicit; scripts must write others explicitly. `what` names the
+    /// value in errors.
     pub(super) fn convert(&mut self, val: Val, to: Ty, what: &str, range: Range) -> Res<IrExpr> {
         if let (Val::Float(v), false) = (&val, to.dtype.is_float()) {
             let message = format!("{v:?} is a float, but {what} is {}", to.dtype);
@@ -421,8 +422,8 @@ impl<'s> PrimParser<'_, 's> {
         }
     }
 
-    /// The indices of an access: one per dim, or a single linear index in functions with linear accesses. A slice of constant
-    /// extent is a vector.
+    /// Evaluates the indices of a buffer access: one per dim, or a single linear index in functions with linear accesses. A slice
+    /// of constant extent becomes a vector.
     pub(super) fn indices(
         &mut self,
         b: Buffer,
@@ -625,7 +626,7 @@ impl<'s> PrimParser<'_, 's> {
     }
 }
 
-/// The value of an untyped literal.
+/// The numeric value of an untyped literal; `None` for other values.
 fn literal(val: &Val) -> Option<f64> {
     match val {
         Val::Int(v) => Some(*v as f64),
@@ -634,7 +635,7 @@ fn literal(val: &Val) -> Option<f64> {
     }
 }
 
-/// Whether an integer is representable in the given type.
+/// Whether an integer is representable in the given data type.
 pub(super) fn fits(v: i64, dtype: DType) -> bool {
     let bits = u32::from(dtype.bits());
     match dtype.kind() {

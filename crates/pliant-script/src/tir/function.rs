@@ -1,4 +1,4 @@
-//! Signatures of loop functions, and the declarations of sizes.
+//! Parsing of the signatures of loop functions, and of the declarations of sizes.
 
 use pliant_ir::tir::bind_calls::bind_calls;
 use pliant_ir::tir::{PrimFunc, Ty, VarTy};
@@ -77,7 +77,7 @@ impl<'s> PrimParser<'_, 's> {
         if ok { Ok(()) } else { Err(Reported) }
     }
 
-    /// The type of a scalar parameter; `None` for buffers and handles.
+    /// The type of a scalar parameter; `None` for buffer and handle parameters.
     fn scalar_param(&self, param: &Param<'s>) -> Option<Ty> {
         let e = param.annotation.as_ref()?;
         match &e.kind {
@@ -130,7 +130,7 @@ impl<'s> PrimParser<'_, 's> {
         }
     }
 
-    /// Parses `n = T.int64()`. Sizes are always int64, even if the declaration says otherwise.
+    /// Parses the size declaration `n = T.int64()`. Sizes are always int64, even if the declaration names another type.
     pub(super) fn declare_size(&mut self, target: &Expr<'s>) -> Res<()> {
         let Some(name) = target.as_name() else {
             return Err(self.error(ErrorKind::Structure, target.range, "a size needs a name"));

@@ -1,4 +1,4 @@
-//! `T.call_kernel("name", operand=buffer, ..., attribute=value, ...)`.
+//! Parsing of kernel calls in loop functions: `T.call_kernel("name", operand=buffer, ..., attribute=value, ...)`.
 
 use pliant_ir::relax::kernel_call::{find_kernel, unknown_keyword};
 use pliant_ir::tir::{Expr as IrExpr, ExprData, Intrin, Ty, WHOLE_BUFFER};
@@ -10,9 +10,9 @@ use super::expr::Val;
 use crate::errors::{ErrorKind, Res};
 use crate::python::ast::{Call, Expr, ExprKind, Keyword, Range};
 
-/// The arguments of a call in the order of the kernel's declaration.
+/// The arguments of a kernel call in the order of the kernel's declaration.
 struct Args {
-    /// The arguments of each operand; `None` for absent operands.
+    /// For each operand, the expressions that describe it (address, rank, offset, dims, strides); `None` for absent operands.
     operands: Vec<Option<Vec<IrExpr>>>,
     numbers: Vec<Option<IrExpr>>,
 }
@@ -84,7 +84,7 @@ impl<'s> PrimParser<'_, 's> {
         Ok(())
     }
 
-    /// The arguments of an operand: a buffer or `T.view(buffer, dims, strides=..., offset=...)`.
+    /// Parses an operand, a buffer or `T.view(buffer, dims, strides=..., offset=...)`, to the expressions that describe it.
     fn kernel_operand(
         &mut self,
         kernel: &'static Kernel,
@@ -132,7 +132,7 @@ impl<'s> PrimParser<'_, 's> {
         Ok(arguments)
     }
 
-    /// A list of integers.
+    /// Evaluates a list of integers.
     fn integers(&mut self, list: &Expr<'s>) -> Res<Vec<IrExpr>> {
         let (ExprKind::List(items) | ExprKind::Tuple(items)) = &list.kind else {
             let message = "the dims and strides of a view are lists of integers";
@@ -141,7 +141,7 @@ impl<'s> PrimParser<'_, 's> {
         items.iter().map(|e| self.scalar(e, Some(Ty::I64))).collect()
     }
 
-    /// The value of an attribute that is not a list.
+    /// Evaluates the value of an attribute that is not a list.
     fn kernel_attribute(&mut self, attr: &Attr, value: &Expr<'s>) -> Res<IrExpr> {
         let name = attr.name;
         match (attr.ty, &value.kind) {
@@ -167,7 +167,7 @@ impl<'s> PrimParser<'_, 's> {
         }
     }
 
-    /// Creates the call. Omitted arguments get their defaults.
+    /// Creates the kernel call. Omitted arguments get their default values.
     fn finish_kernel_call(
         &mut self,
         kernel: &'static Kernel,

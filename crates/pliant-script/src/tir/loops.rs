@@ -1,4 +1,4 @@
-//! Loops: `for`, `T.grid` and similar.
+//! Parsing of loops: `for`, `T.grid` and similar.
 
 use std::sync::Arc;
 
@@ -14,20 +14,20 @@ use crate::python::ast::{Call, Expr, ExprKind, Range, Stmt};
 /// The annotations of a loop or block.
 pub(super) type Annotations = Vec<(Arc<str>, AttrValue)>;
 
-/// The range of a loop. Loops of the IR have step 1. For other steps, the loop variable of the script is computed from that of the
-/// IR.
+/// The range of a loop. Loops of the IR have step 1. For other steps, the loop variable of the script is computed from the loop
+/// variable of the IR.
 struct LoopRange {
     min: IrExpr,
     extent: IrExpr,
     kind: ForKind,
     annotations: Annotations,
-    /// The first value and the step of the script's loop variable, if the step is not 1.
+    /// The first value and the step of the loop variable in the script; `None` if the step is 1.
     strided: Option<(IrExpr, i64)>,
-    /// Values that are computed once, before the loop.
+    /// The values that are computed once, before the loop, and the variables that hold them.
     once: Vec<(Var, IrExpr)>,
 }
 
-/// A loop of a loop nest.
+/// A loop of a loop nest, without its body.
 pub(super) struct Loop {
     pub var: Var,
     pub min: IrExpr,
@@ -86,7 +86,7 @@ impl<'s> PrimParser<'_, 's> {
         Ok(self.with_evaluated_once(before, nest))
     }
 
-    /// Creates a loop nest around a body. The first loop is the outermost.
+    /// Wraps a body in a loop nest. The first loop of the list is the outermost.
     pub(super) fn nest(&mut self, nest: Vec<Loop>, mut body: IrStmt) -> IrStmt {
         for Loop { var, min, extent, kind, annotations } in nest.into_iter().rev() {
             body = self.f.add_stmt(StmtData::For { var, min, extent, kind, body, annotations });
@@ -215,7 +215,7 @@ impl<'s> PrimParser<'_, 's> {
         Ok(LoopRange { min, extent, kind, annotations, strided: None, once })
     }
 
-    /// The step of a range: a nonzero constant.
+    /// Evaluates the step of a range, which must be a nonzero constant.
     fn step(&mut self, e: &Expr<'s>) -> Res<i64> {
         let step = self.index(e)?;
         match self.f.as_int(step) {
@@ -229,7 +229,7 @@ impl<'s> PrimParser<'_, 's> {
         }
     }
 
-    /// The trip count of a range from `start` to `end`, at least 0.
+    /// The number of iterations of a range from `start` to `end`.
     fn trip_count(&mut self, start: IrExpr, end: IrExpr, step: i64) -> IrExpr {
         let (low, high) = if step > 0 { (start, end) } else { (end, start) };
         let size = step.abs();
@@ -246,7 +246,7 @@ impl<'s> PrimParser<'_, 's> {
         self.f.binary(BinOp::FloorDiv, raised, size)
     }
 
-    /// Parses a domain: an extent or `(first, end)`.
+    /// Evaluates the domain of a loop or axis, an extent or `(first, end)`, to the first value and the extent.
     pub(super) fn domain(&mut self, e: &Expr<'s>) -> Res<(IrExpr, IrExpr)> {
         let pair = match (e.as_sequence(), self.tir_call(e)) {
             (Some([a, b]), _) => Some((a, b)),
@@ -274,7 +274,7 @@ impl<'s> PrimParser<'_, 's> {
         }
     }
 
-    /// Evaluates a dict of annotations. If it is not constant in the script, the host evaluates it.
+    /// Evaluates a dict of annotations. Values that are not literals are evaluated by the host.
     pub(super) fn annotations(&mut self, e: &Expr<'s>) -> Res<Annotations> {
         match (&e.kind, crate::literal::attr(e)) {
             (_, Some(AttrValue::Map(items))) => Ok(items),

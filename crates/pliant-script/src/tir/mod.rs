@@ -1,4 +1,4 @@
-//! Loop functions: translates syntax to IR.
+//! The parser of loop functions, which translates syntax trees to IR.
 //!
 //! | file | contents |
 //! |---|---|
@@ -29,18 +29,18 @@ use crate::dialect::Namespace;
 use crate::errors::{ErrorKind, Reported};
 use crate::python::ast::{Call, Expr, Range};
 
-/// What a name means inside a loop function.
+/// The meaning of a name inside a loop function.
 #[derive(Clone, Debug)]
 enum Local {
     /// A scalar variable.
     Var(Var),
-    /// A handle parameter without a buffer so far.
+    /// A handle parameter that is not matched with a buffer yet.
     Handle(Var),
     /// A buffer.
     Buffer(Buffer),
-    /// A constant that the parser evaluates: `k = 4`.
+    /// A constant that the parser evaluates, such as that of `k = 4`.
     Const(expr::Val),
-    /// A name whose definition has an error.
+    /// A name whose definition has an error. Its uses report no further errors.
     Broken,
 }
 
@@ -50,10 +50,10 @@ struct PrimParser<'p, 's> {
     f: PrimFunc,
     scope: FxHashMap<&'s str, Local>,
     undo: Vec<(&'s str, Option<Local>)>,
-    /// The first value and the extent of each enclosing loop.
+    /// The first value and the extent of each enclosing loop, by loop variable.
     loops: FxHashMap<Var, (IrExpr, IrExpr)>,
     host_vars: FxHashMap<u64, Var>,
-    /// Whether undefined names define sizes, as in the shapes of buffer parameters.
+    /// Whether undefined names define new sizes, as in the shapes of buffer parameters.
     implicit: bool,
     /// Calls of packed functions whose result type is not stated. The context determines it.
     untyped_calls: FxHashSet<IrExpr>,
@@ -97,7 +97,7 @@ impl<'s> PrimParser<'_, 's> {
         e.dotted().is_some_and(|parts| self.scope.contains_key(parts[0]))
     }
 
-    /// The name of the loop language that an expression refers to; `None` if there is none.
+    /// The name in the namespace `T` to which an expression refers; `None` for other expressions.
     fn tir_name(&self, e: &Expr<'s>) -> Option<String> {
         if self.is_local(e) {
             return None;
@@ -108,7 +108,8 @@ impl<'s> PrimParser<'_, 's> {
         }
     }
 
-    /// The call of a name of the loop language; `None` for other expressions.
+    /// The call, and the name of the called construct, if the expression calls a construct of the namespace `T`; `None` for other
+    /// expressions.
     fn tir_call<'e>(&self, e: &'e Expr<'s>) -> Option<(String, &'e Call<'s>)> {
         let call = e.as_call()?;
         Some((self.tir_name(&call.func)?, call))
@@ -133,7 +134,7 @@ impl<'s> PrimParser<'_, 's> {
     }
 }
 
-/// TVM constructs that loop functions do not support, with the reason and the alternative.
+/// TVM constructs that loop functions do not support, with the reason and an alternative.
 const UNSUPPORTED_CONSTRUCTS: &[(&str, &str, &str)] = &[
     ("ret", "a loop function cannot return a value", "write the result to a buffer parameter"),
     (
@@ -157,7 +158,7 @@ const UNSUPPORTED_CONSTRUCTS: &[(&str, &str, &str)] = &[
 const PACKED_ARGS_REASON: &str =
     "T.call_packed creates the arguments itself from buffers and scalars";
 
-/// Constructs of loop functions other than intrinsics, to suggest corrections.
+/// Constructs of loop functions other than intrinsics, from which error messages suggest corrections.
 const CONSTRUCTS: &[&str] = &[
     "prim_func",
     "Buffer",
@@ -204,7 +205,7 @@ const CONSTRUCTS: &[&str] = &[
     "max_value",
 ];
 
-/// All spellings of the loop language, to suggest corrections.
+/// All spellings of constructs and intrinsics of loop functions, from which error messages suggest corrections.
 pub(crate) fn spellings() -> impl Iterator<Item = &'static str> {
     CONSTRUCTS.iter().copied().chain(Intrin::ALL.iter().map(|i| i.name()))
 }

@@ -1,4 +1,4 @@
-//! Statements of loop functions.
+//! Parsing of statements in loop functions.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use super::{Local, PrimParser};
 use crate::errors::{ErrorKind, Reported, Res};
 use crate::python::ast::{BinOp, Call, Expr, ExprKind, Range, Stmt, StmtKind};
 
-/// An element of a list of statements. `let`s and allocations apply to the rest of the list and end with it.
+/// An element of a list of statements. The scope of a `let` or an allocation is the rest of the list.
 enum Item {
     Stmt(IrStmt),
     Let(Var, IrExpr),
@@ -166,7 +166,7 @@ impl<'s> PrimParser<'_, 's> {
         }
     }
 
-    /// Parses a list of statements in its own scope.
+    /// Parses a nested list of statements, with its own scope.
     fn nested(&mut self, body: &[Stmt<'s>]) -> Res<IrStmt> {
         let mark = self.open_scope();
         let s = self.stmts(body, None);
@@ -254,7 +254,7 @@ impl<'s> PrimParser<'_, 's> {
         self.plain_let(target, value, out)
     }
 
-    /// Parses `x = value`: a constant that the parser evaluates, or a variable for the rest of the list.
+    /// Parses `x = value`, which defines a constant that the parser evaluates, or a variable whose scope is the rest of the list.
     fn plain_let(&mut self, target: &Expr<'s>, value: &Expr<'s>, out: &mut Vec<Item>) -> Res<()> {
         let val = self.val(value)?;
         let Some(name) = target.as_name() else {
@@ -299,7 +299,7 @@ impl<'s> PrimParser<'_, 's> {
         Ok(())
     }
 
-    /// Parses `x: T.int64 = value` and `x: T.let[T.int32] = value`.
+    /// Parses `x: T.int64 = value` and `x: T.let[T.int32] = value`, which define a variable.
     fn annotated_let(
         &mut self,
         target: &Expr<'s>,
@@ -348,7 +348,7 @@ impl<'s> PrimParser<'_, 's> {
         Ok(())
     }
 
-    /// The buffer and the indices of `A[i, j]`.
+    /// Evaluates an element access `A[i, j]` to the buffer and the indices.
     fn element(
         &mut self,
         head: &Expr<'s>,
@@ -380,7 +380,7 @@ impl<'s> PrimParser<'_, 's> {
         Ok(self.f.store(b, &indices, value))
     }
 
-    /// Parses `A[i] += value`.
+    /// Parses `A[i] += value` and other augmented assignments.
     fn update(
         &mut self,
         target: &Expr<'s>,
@@ -412,7 +412,8 @@ impl<'s> PrimParser<'_, 's> {
         Ok(self.with_evaluated_once(once, store))
     }
 
-    /// A variable for a value that may change if it is evaluated again. Other expressions are returned unchanged.
+    /// Prepares a value to be used several times. If repeated evaluation could give different results, the value is stored in a
+    /// variable, which is added to `once` and returned. Other expressions are returned unchanged.
     pub(super) fn evaluate_once(&mut self, e: IrExpr, once: &mut Vec<(Var, IrExpr)>) -> IrExpr {
         if !may_change(&self.f, e) {
             return e;
@@ -497,7 +498,7 @@ impl<'s> PrimParser<'_, 's> {
         }
     }
 
-    /// The only argument of a call. `message` is the error if there is not exactly one.
+    /// The only argument of a call. Reports the error `message` if there is not exactly one.
     fn only_argument<'c>(
         &self,
         call: &'c Call<'s>,
@@ -521,7 +522,7 @@ impl<'s> PrimParser<'_, 's> {
         )
     }
 
-    /// Parses `T.bind(value, var=x)`: a variable for the rest of the list.
+    /// Parses `T.bind(value, var=x)`, which defines a variable whose scope is the rest of the list.
     fn bind(&mut self, call: &Call<'s>, range: Range, out: &mut Vec<Item>) -> Res<()> {
         let var =
             call.keywords.iter().find(|k| k.name == "var").map(|k| &k.value).or(call.args.get(1));
@@ -540,7 +541,7 @@ impl<'s> PrimParser<'_, 's> {
         Ok(())
     }
 
-    /// A `let` for a name that `x = T.int32()` may have declared.
+    /// Defines the variable `name` with the given value. `x = T.int32()` may have declared the name before.
     fn bind_name(&mut self, name: &'s str, value: IrExpr, out: &mut Vec<Item>) {
         let ty = self.f.expr_ty(value);
         let var = self.f.add_var(name, VarTy::Value(ty));

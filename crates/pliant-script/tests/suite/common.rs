@@ -4,7 +4,7 @@ use pliant_diag::{Diagnostic, SourceFile, SourceMap};
 use pliant_ir::IRModule;
 use pliant_ir::print::{PrintOptions, print_module};
 
-/// Parses a text, which must be valid and well-formed.
+/// Parses a source text, which must be valid, and verifies the module.
 #[allow(dead_code, reason = "each test file uses some of these")]
 pub fn module(text: &str) -> IRModule {
     match pliant_script::parse_module(text, pliant_ops::registry()) {
@@ -27,7 +27,7 @@ pub fn print(module: &IRModule) -> String {
     )
 }
 
-/// Parses a text. Checks that its printed form parses to the same program and prints identically. Returns the printed form.
+/// Checks that the printed form of a text parses to the same program and prints identically. Returns the printed form.
 #[allow(dead_code, reason = "each test file uses some of these")]
 pub fn fixed_point(text: &str) -> String {
     let first = module(text);
@@ -63,7 +63,7 @@ pub fn report(text: &str, errors: &[Diagnostic]) -> String {
     lines.join("\n")
 }
 
-/// The report for an invalid text. Panics if the text is valid.
+/// Formats the errors of an invalid text. Panics if the text is valid.
 #[allow(dead_code, reason = "each test file uses some of these")]
 pub fn errors(text: &str) -> String {
     match pliant_script::parse_module(text, pliant_ops::registry()) {

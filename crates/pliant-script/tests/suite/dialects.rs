@@ -2,7 +2,7 @@
 
 use crate::common::{errors, fixed_point};
 
-/// Example R1 of the RFC.
+/// Example R1 of TVM's RFC of Relax (2022).
 const RFC: &str = include_str!("programs/rfc.py");
 
 #[test]
@@ -189,7 +189,7 @@ def main(x: R.Tensor[(n, m), "float32"]):
     assert!(out.contains("e: R.Tensor((m * n,), dtype=\"float32\") = R.add(a, b)"), "{out}");
 }
 
-/// R11 of the RFC.
+/// Tests example R11 of the RFC: shapes.
 #[test]
 fn the_shape_example_of_the_rfc_parses() {
     let out = fixed_point(
@@ -384,7 +384,7 @@ def main(x: R.Tensor((4,), "float32")):
     );
 }
 
-/// R18 of the RFC, with its brackets corrected: explicit memory.
+/// Tests example R18 of the RFC, with its brackets corrected: explicit memory.
 #[test]
 fn the_explicit_memory_example_of_the_rfc_parses() {
     let out = fixed_point(
@@ -412,8 +412,7 @@ def relax_function(x: R.Tensor(ndim=2, dtype="float32")):
     );
 }
 
-/// R9 of the RFC, with its product corrected: sizes shadowed by axes, unnamed blocks, calls of all
-/// kinds.
+/// Tests example R9 of the RFC, with its product corrected: sizes shadowed by axes, unnamed blocks, calls of all kinds.
 #[test]
 fn the_cross_level_program_of_the_rfc_parses() {
     let out = fixed_point(
@@ -456,8 +455,8 @@ class MyIRModule:
     }
 }
 
-/// R17 of the RFC, with its parameters corrected: a size by name, a block over loops, a packed
-/// function called by name.
+/// Tests example R17 of the RFC, with its parameters corrected: a size by name, a block over loops, a packed function called by
+/// name.
 #[test]
 fn the_running_example_of_the_rfc_parses() {
     let out = fixed_point(
@@ -484,7 +483,7 @@ class MyIRModule:
     assert!(out.contains("R.call_dps_packed(\"flatten\", (lv0,)"), "{out}");
 }
 
-/// E4 and A4: sizes as extra arguments, the shape first, untyped parameters.
+/// Tests examples E4 and A4 of the TE document: sizes as extra arguments, the shape first, untyped parameters.
 #[test]
 fn the_extra_size_arguments_of_the_te_document_parse() {
     let out = fixed_point(
@@ -508,8 +507,7 @@ class Module:
     assert!(out.contains("A = T.match_buffer(a, (n, 2 * (m // 2)), \"float32\")"), "{out}");
 }
 
-/// R19 of the RFC, with its brackets corrected: explicit shapes. The order of operands differs from
-/// the current one.
+/// Tests example R19 of the RFC, with its brackets corrected: explicit shapes. The order of operands differs from the current one.
 #[test]
 fn the_explicit_shapes_example_of_the_rfc_parses() {
     let out = fixed_point(

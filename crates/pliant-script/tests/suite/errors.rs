@@ -2,13 +2,13 @@
 
 use crate::common::errors;
 
-/// The errors of a graph function with these lines; `x` is a float32 tensor of shape (n, 4).
+/// Reports the errors of a graph function with the given body lines; `x` is a float32 tensor of shape (n, 4).
 fn relax(body: &str) -> String {
     let lines: String = body.lines().map(|l| format!("    {l}\n")).collect();
     errors(&format!("@R.function\ndef main(x: R.Tensor((\"n\", 4), \"float32\")):\n{lines}"))
 }
 
-/// The errors of a loop function with these lines.
+/// Reports the errors of a loop function with the given body lines.
 fn tir(body: &str) -> String {
     let lines: String = body.lines().map(|l| format!("    {l}\n")).collect();
     errors(&format!(

@@ -9,7 +9,7 @@ use pliant_ir::{BaseFunc, DType};
 use pliant_script::{HostEnv, HostSym, HostSymOp, HostValue, Parsed, parse};
 use pliant_tensor::Tensor;
 
-/// A host that defines some names and evaluates some expressions.
+/// A host program that defines some names and evaluates some expressions.
 struct Host {
     names: HashMap<&'static str, HostValue>,
     exprs: HashMap<&'static str, HostValue>,

@@ -4,12 +4,12 @@ use proptest::prelude::*;
 
 use crate::common::{errors, module};
 
-/// Parses the text and ignores the result.
+/// Parses the text and ignores the result, to check that the parser does not panic.
 fn read(text: &str) {
     let _ = pliant_script::parse_module(text, pliant_ops::registry());
 }
 
-/// Runs a function on a thread with a small stack to detect deep recursion.
+/// Runs a function on a thread with a small stack, on which deep recursion overflows.
 fn small_stack(run: impl FnOnce() + Send + 'static) {
     std::thread::Builder::new().stack_size(1 << 20).spawn(run).unwrap().join().unwrap();
 }
@@ -89,7 +89,7 @@ fn long_programs_parse_in_linear_time() {
     module(&program(40_000));
 }
 
-/// Complete programs of both levels, which tests mutate.
+/// Complete graph and loop programs, which the tests mutate.
 const SEEDS: [&str; 3] = [
     include_str!("programs/canonical.py"),
     include_str!("programs/rfc.py"),
@@ -103,7 +103,7 @@ fn the_seed_programs_parse() {
     }
 }
 
-/// Texts that mutations insert.
+/// Fragments of source text that mutations insert into a program.
 const PIECES: [&str; 40] = [
     "(",
     ")",

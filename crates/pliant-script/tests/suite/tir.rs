@@ -173,7 +173,7 @@ class Module:
     assert_eq!(print(&module(text)), text);
 }
 
-/// Example E1 of the TE document: tensor expressions generate the block form of 2022.
+/// Tests example E1 of the TE document: tensor expressions generate the block form of 2022.
 #[test]
 fn blocks_of_2022_equal_those_of_tensor_expressions() {
     use pliant_ops::te;
