@@ -1,47 +1,49 @@
-//! The names of attributes that the compiler interprets. Attributes with other names are free for users.
+//! The names of function, module and call attributes that the compiler interprets. Users can use all other names freely.
 
-/// Declares the constants and [`ALL`].
+/// Declares a constant for each attribute name, and the list [`ALL`] of all names.
 macro_rules! names {
     ($($(#[$doc:meta])* $name:ident = $text:literal;)*) => {
         $($(#[$doc])* pub const $name: &str = $text;)*
 
-        /// All names of this module.
+        /// All attribute names that this module declares.
         pub const ALL: &[&str] = &[$($name),*];
     };
 }
 
 names! {
-    /// Of a function of a module: its external name. A function with this attribute is public.
+    /// Attribute of a function in a module: the external name. A function with this attribute is public.
     GLOBAL_SYMBOL = "global_symbol";
-    /// Of a graph function: its side effects, and those of its local functions, are ignored.
+    /// Attribute of a graph function: the compiler ignores the side effects of the function and of its local functions.
     FORCE_PURE = "relax.force_pure";
     /// The old name of [`FORCE_PURE`].
     FORCE_PURE_OLD = "force_pure";
-    /// Of a model's function: the number of parameters that are inputs. The others are weights.
+    /// Attribute of the main function of a model: the number of leading parameters that are inputs. The other parameters are
+    /// weights.
     NUM_INPUT = "num_input";
-    /// Of an imported model's function: the names of its inputs.
+    /// Attribute of the function of an imported model: the names of the model's inputs.
     INPUT_NAMES = "input_names";
-    /// Of an imported model's function: the model inputs that the import replaced by constants.
+    /// Attribute of the function of an imported model: the names of the model inputs that the import replaced by constants.
     DEFAULT_INPUTS = "default_inputs";
-    /// Of an imported model's function: the names of its outputs.
+    /// Attribute of the function of an imported model: the names of the model's outputs.
     OUTPUT_NAMES = "output_names";
-    /// Of a graph function: the upper bounds of its symbols, as in `{"n": 1024}`.
+    /// Attribute of a graph function: upper bounds of symbolic sizes, as in `{"n": 1024}`.
     UPPER_BOUND = "tir_var_upper_bound";
-    /// Of a graph function that only contains calls of loop functions, which `FuseTIR` fuses into one.
+    /// Attribute of a graph function that consists of calls of loop functions: `FuseTIR` fuses them into one loop function.
     PRIMITIVE = "Primitive";
-    /// Of a graph function that matched a pattern of a backend: the name of the pattern.
+    /// Attribute of a graph function that matched a pattern of a backend: the name of the pattern.
     COMPOSITE = "Composite";
-    /// Of a graph function that a code generator compiles: the name of the backend.
+    /// Attribute of a graph function that an external code generator compiles: the name of the backend.
     CODEGEN = "Codegen";
-    /// Of a lifted local function: the number of trailing parameters that are captured variables.
+    /// Attribute of a local function that has been lifted to the module: the number of trailing parameters that are captured
+    /// variables.
     NUM_CAPTURED = "num_captured";
-    /// Of a loop function: its fusion pattern, such as elementwise or reduction.
+    /// Attribute of a loop function: the fusion pattern of the computation, such as elementwise or reduction.
     OP_PATTERN = "op_pattern";
-    /// Of a loop function: its buffers do not overlap.
+    /// Attribute of a loop function: its buffer parameters do not overlap in memory.
     NOALIAS = "tir.noalias";
-    /// Of a loop function: whether its matrix products and similar computations may be replaced by library kernels.
+    /// Attribute of a loop function: whether its matrix products and similar computations may be replaced by library kernels.
     KERNELS = "tir.kernels";
-    /// Of an in-place call: for each output, the index of the input that it overwrites, or -1.
+    /// Attribute of an in-place call: for each output, the index of the input that the output overwrites, or -1.
     INPLACE_INDICES = "inplace_indices";
 }
 

@@ -7,7 +7,7 @@ use pliant_tensor::DType;
 
 use crate::attr_names::{FORCE_PURE, FORCE_PURE_OLD};
 
-/// An attribute value. Floats are compared by their bits, so that values can be hash-consed.
+/// The value of an attribute. Floats are compared by their bits, so that values can be hash-consed.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum AttrValue {
     /// `None` in a script.
@@ -29,17 +29,17 @@ pub enum AttrValue {
 }
 
 impl AttrValue {
-    /// Creates a float attribute.
+    /// Creates a float attribute value.
     pub fn float(value: f64) -> Self {
         AttrValue::Float(value.to_bits())
     }
 
-    /// Creates a string attribute.
+    /// Creates a string attribute value.
     pub fn str(value: &str) -> Self {
         AttrValue::Str(value.into())
     }
 
-    /// Creates a list of integers.
+    /// Creates an attribute value that is a list of integers.
     pub fn ints(values: impl IntoIterator<Item = i64>) -> Self {
         AttrValue::List(values.into_iter().map(AttrValue::Int).collect())
     }
@@ -71,7 +71,7 @@ impl AttrValue {
         }
     }
 
-    /// The string; `None` for other values.
+    /// The text of a string; `None` for other values.
     pub fn as_str(&self) -> Option<&str> {
         match self {
             AttrValue::Str(s) => Some(s),
@@ -79,7 +79,7 @@ impl AttrValue {
         }
     }
 
-    /// The data type, or the one that a string names; `None` for other values.
+    /// The value of a data type, or the data type that a string names; `None` for other values.
     pub fn as_dtype(&self) -> Option<DType> {
         match self {
             AttrValue::DType(d) => Some(*d),
@@ -103,7 +103,7 @@ impl AttrValue {
         }
     }
 
-    /// Whether this is `None`.
+    /// Whether the value is [`AttrValue::None`].
     pub fn is_none(&self) -> bool {
         matches!(self, AttrValue::None)
     }
@@ -119,7 +119,7 @@ impl Attrs {
         self.0.iter().find(|(k, _)| &**k == key).map(|(_, v)| v)
     }
 
-    /// Adds or replaces a value.
+    /// Sets the value of `key`: adds the attribute, or replaces the existing value.
     pub fn set(&mut self, key: &str, value: AttrValue) {
         match self.0.iter_mut().find(|(k, _)| &**k == key) {
             Some(slot) => slot.1 = value,
@@ -127,7 +127,7 @@ impl Attrs {
         }
     }
 
-    /// Returns the attributes with a value added or replaced.
+    /// Returns these attributes with the value of `key` set; see [`set`](Self::set).
     pub fn with(mut self, key: &str, value: AttrValue) -> Self {
         self.set(key, value);
         self

@@ -21,9 +21,9 @@ use crate::module::{BaseFunc, IRModule};
 /// The first difference between two modules or functions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
-    /// The location of the difference: `main / binding 3 (lv2) / argument 0`.
+    /// The location of the difference, such as `main / binding 3 (lv2) / argument 0`.
     pub path: String,
-    /// A description of both sides.
+    /// A description of the two sides at this location.
     pub what: String,
 }
 
@@ -36,7 +36,7 @@ impl Difference {
         Self::new(format!("{what}: {a} on the left, {b} on the right"))
     }
 
-    /// Prepends a component to the path.
+    /// Prepends a component to the path, while the comparison returns to the enclosing node.
     fn at(mut self, component: impl fmt::Display) -> Self {
         self.path = if self.path.is_empty() {
             component.to_string()
@@ -59,14 +59,14 @@ impl fmt::Display for Difference {
 
 impl std::error::Error for Difference {}
 
-/// The result of a comparison; the error is the first difference.
+/// The result of a comparison: the error is the first difference.
 type Comparison = Result<(), Difference>;
 
 fn same<T: PartialEq + fmt::Display>(what: &str, a: T, b: T) -> Comparison {
     if a == b { Ok(()) } else { Err(Difference::sides(what, a, b)) }
 }
 
-/// Attributes that do not affect what a function computes. Comparisons ignore them.
+/// Attributes that comparisons ignore, because they do not affect what a function computes.
 const HINTS: &[&str] = &[NOALIAS, NUM_CAPTURED];
 
 fn same_attrs(a: &FuncAttrs, b: &FuncAttrs) -> Comparison {
@@ -81,7 +81,7 @@ fn same_attrs(a: &FuncAttrs, b: &FuncAttrs) -> Comparison {
     }
 }
 
-/// Compares two modules up to renaming inside their functions.
+/// Compares two modules. Names of variables, symbols and buffers inside their functions may differ.
 ///
 /// # Errors
 /// The first difference.
@@ -114,7 +114,7 @@ fn equal_base(a: &BaseFunc, b: &BaseFunc) -> Comparison {
     }
 }
 
-/// Compares two graph functions up to renaming.
+/// Compares two graph functions. Names of variables and symbols may differ.
 ///
 /// # Errors
 /// The first difference.
@@ -125,7 +125,7 @@ pub fn equal_functions(
     relax::Matcher::new(a, b).functions()
 }
 
-/// Compares two loop functions up to renaming.
+/// Compares two loop functions. Names of variables and buffers may differ.
 ///
 /// # Errors
 /// The first difference.
@@ -136,7 +136,7 @@ pub fn equal_prim_funcs(
     tir::Matcher::new(a, b).functions()
 }
 
-/// A hash that is the same for equal modules.
+/// Hashes a module. Modules that [`structural_equal`] considers equal have the same hash.
 pub fn structural_hash(module: &IRModule) -> u64 {
     let mut names: Vec<_> = module.functions.iter().collect();
     names.sort_by_key(|(name, _)| (*name).clone());
@@ -152,12 +152,12 @@ pub fn structural_hash(module: &IRModule) -> u64 {
     h.finish()
 }
 
-/// A hash that is the same for equal graph functions.
+/// Hashes a graph function. Functions that [`equal_functions`] considers equal have the same hash.
 pub fn hash_function(f: &crate::relax::Function) -> u64 {
     relax::hash(f)
 }
 
-/// A hash that is the same for equal loop functions.
+/// Hashes a loop function. Functions that [`equal_prim_funcs`] considers equal have the same hash.
 pub fn hash_prim_func(f: &crate::tir::PrimFunc) -> u64 {
     tir::hash(f)
 }

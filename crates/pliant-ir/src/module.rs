@@ -7,7 +7,7 @@ use indexmap::IndexMap;
 use crate::attrs::FuncAttrs;
 use crate::{relax, tir};
 
-/// A function of either level. It is shared and copied on write.
+/// A function of a module: a graph function or a loop function. It is shared and copied on write.
 #[derive(Clone, Debug)]
 pub enum BaseFunc {
     /// A graph function.
@@ -33,7 +33,7 @@ impl BaseFunc {
         }
     }
 
-    /// The function's attributes.
+    /// The attributes of the function.
     pub fn attrs(&self) -> &FuncAttrs {
         match self {
             BaseFunc::Relax(f) => &f.attrs,
@@ -54,12 +54,12 @@ impl From<tir::PrimFunc> for BaseFunc {
     }
 }
 
-/// A module: functions by global name, in the order of their definition. Clones share the functions.
+/// A module: functions by their global names, in the order of their definition. Clones share the functions.
 #[derive(Clone, Debug, Default)]
 pub struct IRModule {
-    /// The functions.
+    /// The functions of the module, by name.
     pub functions: IndexMap<Arc<str>, BaseFunc>,
-    /// Attributes of the whole module.
+    /// The attributes of the whole module.
     pub attrs: FuncAttrs,
 }
 
@@ -79,7 +79,7 @@ impl IRModule {
         self.functions.insert(name.into(), func.into());
     }
 
-    /// Removes a function and returns it. The order of the others does not change.
+    /// Removes a function and returns it. The order of the other functions does not change.
     pub fn remove(&mut self, name: &str) -> Option<BaseFunc> {
         self.functions.shift_remove(name)
     }
@@ -96,7 +96,7 @@ impl IRModule {
             .into()
     }
 
-    /// The graph functions in order.
+    /// The graph functions of the module, in the order of definition.
     pub fn relax_funcs(&self) -> impl Iterator<Item = (&Arc<str>, &Arc<relax::Function>)> {
         self.functions.iter().filter_map(|(n, f)| f.as_relax().map(|f| (n, f)))
     }
@@ -106,7 +106,7 @@ impl IRModule {
         self.relax_funcs().any(|(_, f)| relax::visit::has_inplace_calls(f))
     }
 
-    /// The loop functions in order.
+    /// The loop functions of the module, in the order of definition.
     pub fn prim_funcs(&self) -> impl Iterator<Item = (&Arc<str>, &Arc<tir::PrimFunc>)> {
         self.functions.iter().filter_map(|(n, f)| f.as_prim().map(|f| (n, f)))
     }

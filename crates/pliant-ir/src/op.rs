@@ -12,9 +12,9 @@ use pliant_tensor::DType;
 use crate::attrs::{AttrValue, Attrs};
 use crate::relax::{Expr, Function, Type};
 
-/// An operator. Its id is a hash of its full name (`relax.add`), so any crate can define it as a constant. A test checks that the
-/// operators of the library have different ids. The registry rejects a user operator whose id is taken. Names have static lifetime:
-/// those of the library are constants, and the name of a user operator is leaked once on registration.
+/// An operator. Its id is a hash of its full name (`relax.add`), so any crate can define an operator as a constant. A test checks
+/// that the operators of the library have different ids, and the registry rejects a user operator whose id is taken. Names have
+/// static lifetime: those of the library are constants, and the name of a user operator is leaked once on registration.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Op {
     id: u64,
@@ -22,33 +22,33 @@ pub struct Op {
 }
 
 impl Op {
-    /// The operator with the given full name.
+    /// Creates the operator with the given full name.
     pub const fn new(name: &'static str) -> Op {
         Op { id: op_id(name), name }
     }
 
-    /// The id: a hash of the full name ([`op_id`]).
+    /// The id of the operator: a hash of its full name ([`op_id`]).
     pub const fn id(self) -> u64 {
         self.id
     }
 
-    /// The full name.
+    /// The full name of the operator.
     pub const fn name(self) -> &'static str {
         self.name
     }
 
-    /// The name without its first component: `add` for `relax.add`.
+    /// The name without its first component, such as `add` for `relax.add`.
     pub fn short_name(self) -> &'static str {
         self.name.strip_prefix("relax.").unwrap_or(self.name)
     }
 
-    /// Whether calls may write to their operands although the type system treats them as pure.
+    /// Whether calls of the operator may write to their operands although the type system treats the calls as pure.
     pub fn writes_operands(self) -> bool {
         matches!(self, CALL_TIR_INPLACE | CALL_INPLACE_PACKED)
     }
 }
 
-/// The id of the operator with the given full name: its FNV-1a hash.
+/// Computes the id of the operator with the given full name: its FNV-1a hash.
 pub const fn op_id(name: &str) -> u64 {
     let (bytes, mut hash, mut i) = (name.as_bytes(), 0xcbf2_9ce4_8422_2325u64, 0);
     while i < bytes.len() {
@@ -71,7 +71,7 @@ impl PartialOrd for Op {
 }
 
 impl Ord for Op {
-    /// Operators are ordered by name.
+    /// Compares operators by name.
     fn cmp(&self, other: &Op) -> Ordering {
         self.name.cmp(other.name)
     }
@@ -118,20 +118,20 @@ pub const NULL_VALUE: Op = Op::new("relax.null_value");
 /// The signature of an operator: its operands, then its attributes with their defaults.
 #[derive(Clone, Debug, Default)]
 pub struct OpSignature {
-    /// Names of the operands, in order.
+    /// The operands, in order.
     pub operands: Vec<OperandSpec>,
-    /// Names and defaults of the attributes, in order; `None` marks a required attribute.
+    /// The names and defaults of the attributes, in order; `None` marks a required attribute.
     pub attrs: Vec<(&'static str, Option<AttrValue>)>,
-    /// The attribute that may contain symbols, if any. If its value contains symbols, a call passes it as an additional operand (a
-    /// shape or an integer), and the attribute is `None`.
+    /// The name of the attribute that may contain symbols, if any. If its value contains symbols, a call passes the value as an
+    /// additional operand (a shape or an integer), and the attribute is `None`.
     pub symbolic: Option<&'static str>,
-    /// Names and lengths of the attributes that are lists. A single number is repeated to that length, and a list of half the
-    /// length is repeated once.
+    /// The names and lengths of the attributes that are lists. A single number is repeated to the declared length, and a list of
+    /// half that length is repeated once.
     pub lists: &'static [(&'static str, usize)],
 }
 
 impl OpSignature {
-    /// Maximum number of operands of a call; `None` if unlimited.
+    /// The maximum number of operands of a call; `None` if unlimited.
     pub fn max_operands(&self) -> Option<usize> {
         let variadic = self.operands.iter().any(|o| o.variadic);
         (!variadic).then_some(self.operands.len() + usize::from(self.symbolic.is_some()))
@@ -146,9 +146,10 @@ impl OpSignature {
         }
     }
 
-    /// For each operand of a call, the dtype to which a number is converted if it is passed there; `None` if it remains a scalar. A
-    /// number among [`OperandKind::Elements`] gets the dtype of the first tensor with a known dtype. If no such operand is a tensor
-    /// and one is a float, all numbers become float32. An [`OperandKind::Fill`] number gets the dtype `stated` for the result.
+    /// For each operand of a call, the dtype to which a number is converted if it is passed for this operand; `None` if it remains
+    /// a scalar. A number among [`OperandKind::Elements`] gets the dtype of the first tensor with a known dtype. If no such operand
+    /// is a tensor and one is a float, all numbers become float32. An [`OperandKind::Fill`] number gets the dtype `stated` for the
+    /// result.
     pub fn number_dtypes(
         &self,
         args: &[ArgumentForm],
@@ -180,7 +181,8 @@ impl OpSignature {
             .collect()
     }
 
-    /// The normal form of an attribute value: a list of the declared length if [`lists`](Self::lists) contains the attribute.
+    /// Converts an attribute value to its normal form: a list of the declared length if [`lists`](Self::lists) contains the
+    /// attribute.
     pub fn normalize_attr(&self, key: &str, value: AttrValue) -> AttrValue {
         let Some(&(_, count)) = self.lists.iter().find(|(name, _)| *name == key) else {
             return value;
@@ -194,8 +196,8 @@ impl OpSignature {
         }
     }
 
-    /// The attributes in the order of the declaration, with defaults added and values in normal form. Calls that only differ in the
-    /// spelling of attributes get equal attributes.
+    /// Puts attributes in the order of the declaration, adds the defaults, and converts the values to their normal form. Calls that
+    /// only differ in the spelling of attributes get equal attributes.
     pub fn complete(&self, attrs: Attrs) -> Attrs {
         let mut attrs = self.in_order(attrs);
         for (key, value) in &mut attrs.0 {
@@ -224,23 +226,23 @@ impl OpSignature {
     }
 }
 
-/// An operand of an operator.
+/// The declaration of an operand of an operator.
 #[derive(Clone, Debug)]
 pub struct OperandSpec {
-    /// The keyword.
+    /// The name of the operand, which is its keyword in calls.
     pub name: &'static str,
-    /// Whether it may be omitted; only trailing operands may.
+    /// Whether the operand may be omitted. Only trailing operands may be optional.
     pub optional: bool,
-    /// Whether it accepts all remaining positional arguments.
+    /// Whether the operand accepts all remaining positional arguments.
     pub variadic: bool,
-    /// The kind of the operand.
+    /// The kind of the operand, which determines how numbers are converted.
     pub kind: OperandKind,
 }
 
-/// The kind of an operand. It determines how a number passed for it is converted.
+/// The kind of an operand. It determines how a number is converted that is passed for this operand.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OperandKind {
-    /// Elements of a common dtype: a number gets the dtype of another operand that is a tensor.
+    /// Elements that share a dtype with other operands: a number gets the dtype of an operand that is a tensor.
     #[default]
     Elements,
     /// The value that fills the result: a number gets the dtype stated for the result.
@@ -256,7 +258,8 @@ pub enum OperandKind {
 }
 
 impl OperandKind {
-    /// The operand kind for a keyword of an operator declaration, such as `index` in `indices: index`; `None` for other words.
+    /// The operand kind that a keyword of an operator declaration denotes, such as `index` in `indices: index`; `None` for other
+    /// words.
     pub fn from_keyword(word: &str) -> Option<OperandKind> {
         Some(match word {
             "fill" => OperandKind::Fill,
@@ -269,14 +272,14 @@ impl OperandKind {
     }
 }
 
-/// The form of an argument. It determines how numbers among the other arguments are converted.
+/// The form of an argument of an operator call. It determines how numbers among the other arguments are converted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ArgumentForm {
     /// A tensor of the given dtype; `None` if the dtype is unknown or the value may be something else.
     Tensor(Option<DType>),
-    /// An integer.
+    /// An integer without a stated dtype.
     Int,
-    /// A float.
+    /// A float without a stated dtype.
     Float,
     /// A Boolean.
     Bool,
@@ -285,7 +288,7 @@ pub enum ArgumentForm {
 }
 
 impl ArgumentForm {
-    /// The default dtype of a number; `None` for other arguments.
+    /// The dtype of a number if no other argument determines it; `None` for arguments that are not numbers.
     fn default_dtype(self) -> Option<DType> {
         match self {
             ArgumentForm::Int => Some(DType::Int64),
@@ -296,14 +299,14 @@ impl ArgumentForm {
     }
 }
 
-/// A type inference error. The text is for users; the caller adds the location.
+/// A type inference error. Its message is shown to users; the caller adds the source location.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InferError {
-    /// Describes the problem, naming operands, dims and types.
+    /// The description of the problem, which names operands, dims and types.
     pub message: String,
     /// How to fix the problem, if known.
     pub help: Option<String>,
-    /// The attribute whose value is invalid for any operands, if that is the problem.
+    /// The attribute whose value alone causes the error, whatever the operands are; `None` for other errors.
     pub attr: Option<Box<str>>,
 }
 
@@ -319,7 +322,7 @@ impl InferError {
         self
     }
 
-    /// Marks the error as caused by the value of an attribute alone.
+    /// Marks the error as caused by the value of attribute `key` alone.
     pub fn of_attr(mut self, key: &str) -> Self {
         self.attr = Some(key.into());
         self
@@ -334,31 +337,31 @@ impl fmt::Display for InferError {
 
 impl std::error::Error for InferError {}
 
-/// How an operator refers to the dims of its operands, for passes that permute dims.
+/// The way in which an operator refers to the dims of its operands, for passes that permute dims.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DimTrait {
-    /// Unknown: dims cannot be permuted.
+    /// Unknown: the dims cannot be permuted.
     #[default]
     Opaque,
     /// Each element of the result only depends on the operand elements at the same indices, after broadcasting. All operands and
     /// the result can be permuted alike.
     Elementwise,
-    /// The dims of operand 0, which may be a tuple, and of the results correspond. These attributes refer to dims by index. Each
-    /// other operand is a vector along such a dim.
+    /// The dims of operand 0, which may be a tuple, correspond to those of the results. The listed attributes refer to dims by
+    /// index. Each other operand is a vector along such a dim.
     Named(&'static [&'static str]),
-    /// A reduction over the dims in the attribute `axis`. With the attribute `keepdims`, as [`DimTrait::Named`] by `axis`.
-    /// Otherwise the result does not have these dims.
+    /// A reduction over the dims that the attribute `axis` lists. With the attribute `keepdims`, the operator behaves like
+    /// [`DimTrait::Named`] with `axis`. Otherwise the result does not have these dims.
     Reduced,
-    /// As [`DimTrait::Named`], but the list operand with this index refers to the dims.
+    /// Like [`DimTrait::Named`], but the operand with this index, a list, refers to the dims.
     NamedByOperand(usize),
-    /// As [`DimTrait::Named`], but this attribute is a list with two numbers for each dim.
+    /// Like [`DimTrait::Named`], but the attribute with this name is a list with two numbers for each dim.
     Paired(&'static str),
-    /// As [`DimTrait::Named`], but this attribute is the image layout of operand 0, such as `NCHW`. The attribute `out_layout`, if
-    /// the operator has it, is the layout of the result.
+    /// Like [`DimTrait::Named`], but the attribute with this name is the image layout of operand 0, such as `NCHW`. The attribute
+    /// `out_layout`, if the operator has it, is the layout of the result.
     Layout(&'static str),
 }
 
-/// The interface of the operator library.
+/// The interface through which the IR looks up operators in the operator library.
 pub trait OpRegistry: Send + Sync {
     /// The operator with the given full name (`relax.add`); `None` if there is none.
     fn lookup(&self, name: &str) -> Option<Op>;
@@ -366,7 +369,7 @@ pub trait OpRegistry: Send + Sync {
     /// The signature of an operator; `None` if it is unknown.
     fn signature(&self, op: Op) -> Option<&OpSignature>;
 
-    /// The full names of all operators, for suggestions.
+    /// The full names of all operators, from which error messages suggest corrections.
     fn names(&self) -> Vec<&'static str> {
         Vec::new()
     }
@@ -379,7 +382,7 @@ pub trait OpRegistry: Send + Sync {
         }
     }
 
-    /// Whether a call has no side effects.
+    /// Whether calls of an operator have no side effects.
     fn is_pure(&self, op: Op) -> bool;
 
     /// Whether the two operands of an operator can be exchanged.
@@ -387,18 +390,18 @@ pub trait OpRegistry: Send + Sync {
         false
     }
 
-    /// Whether a type inferred from operands of unknown types is only one of several possible types, and known operand types may
-    /// lead to another one.
+    /// Whether the type inferred from operands of unknown types is only an example: it is one of several possible types, and known
+    /// operand types may lead to another one.
     fn infers_example_type(&self, _op: Op) -> bool {
         false
     }
 
-    /// How an operator refers to the dims of its operands.
+    /// The way in which an operator refers to the dims of its operands.
     fn dim_trait(&self, _op: Op) -> DimTrait {
         DimTrait::Opaque
     }
 
-    /// Infers the type of `op(args, attrs)` in the arenas of `func`.
+    /// Infers the result type of the call `op(args, attrs)`. The type is added to the arenas of `func`.
     ///
     /// # Errors
     /// If the operands are incompatible: a rank, dtype or shape is provably wrong.

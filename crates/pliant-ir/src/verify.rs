@@ -11,10 +11,11 @@ use crate::attr_names::GLOBAL_SYMBOL;
 use crate::module::{BaseFunc, IRModule};
 use crate::op::OpRegistry;
 
-/// Maximum number of violations reported per function.
+/// Maximum number of violations that are reported for one function.
 pub(crate) const MAX_PER_FUNCTION: usize = 200;
 
-/// All violations in a module, in the order of the text. Empty if the module is well-formed.
+/// Finds all violations of the specification in a module, in the order of the text. The result is empty if the module is
+/// well-formed.
 pub fn verify_module(module: &IRModule, ops: &dyn OpRegistry) -> Vec<Diagnostic> {
     let mut out = Vec::new();
     let mut symbols: FxHashMap<&str, &str> = FxHashMap::default();

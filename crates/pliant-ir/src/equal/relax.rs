@@ -13,7 +13,7 @@ use crate::relax::{
     Binding, Callee, Expr, ExprData, FuncId, Function, Seq, TensorShape, Type, TypeData, Var,
 };
 
-/// Compares two graph functions in lockstep.
+/// Compares two graph functions in lockstep, and records which variables and symbols of the two correspond.
 pub(super) struct Matcher<'a> {
     a: &'a Function,
     b: &'a Function,
@@ -25,13 +25,13 @@ pub(super) struct Matcher<'a> {
     equal_syms: FxHashSet<(Sym, Sym)>,
 }
 
-/// An element of the stack of pending comparisons.
+/// An element of the stack of comparisons that remain to be made.
 enum Pending {
     Func(FuncId, FuncId),
     Bindings(Vec<Step>, Vec<Step>, usize, Seq, Seq),
 }
 
-/// A binding, or the start or end of a dataflow block.
+/// A step of a sequence of bindings: a binding, or the start or end of a dataflow block.
 #[derive(Clone, Copy)]
 enum Step {
     Begin,
@@ -252,8 +252,8 @@ impl<'a> Matcher<'a> {
         x.len() == y.len() && x.iter().zip(y).all(|(&x, &y)| self.sym(x, y))
     }
 
-    /// Pairs symbols that occur as whole dims in two types. This happens before any composite dims are compared, because these do
-    /// not determine the pairing.
+    /// Pairs the symbols that occur as whole dims at the same positions of two types. This happens before any composite dims, such
+    /// as `n * m`, are compared, because composite dims do not determine which symbols correspond.
     fn pair_symbols(&mut self, x: Type, y: Type) {
         let mut stack = vec![(x, y)];
         while let Some((x, y)) = stack.pop() {
@@ -273,7 +273,7 @@ impl<'a> Matcher<'a> {
         }
     }
 
-    /// Pairs new symbols that are dims at the same position. Whether all dims are equal is checked later.
+    /// Pairs the symbols that are whole dims at the same position, if they are new. Whether all dims are equal is checked later.
     fn pair_dims(&mut self, x: &[Sym], y: &[Sym]) {
         for (&x, &y) in x.iter().zip(y) {
             if let (SymKind::Var(v), SymKind::Var(w)) = (self.a.syms.kind(x), self.b.syms.kind(y)) {
@@ -322,7 +322,7 @@ impl<'a> Matcher<'a> {
         vars
     }
 
-    /// Whether two terms are equal if the new symbols of both sides are paired in order.
+    /// Whether two terms are equal, assuming that the new symbols of the left term correspond to those of the right term in order.
     fn equal_if_paired(&self, x: Sym, y: Sym, new_left: &[SymVar], new_right: &[SymVar]) -> bool {
         let mut arena = pliant_sym::SymArena::new();
         let mut imported: FxHashMap<SymVar, Sym> = FxHashMap::default();
@@ -453,7 +453,7 @@ fn steps(f: &Function, seq: Seq) -> Vec<Step> {
     out
 }
 
-/// Whether two tensors are bitwise equal.
+/// Whether two tensors have the same data type, shape and bits.
 pub(super) fn same_tensor(a: &Tensor, b: &Tensor) -> bool {
     if a.same(b) {
         return true;

@@ -11,7 +11,7 @@ use crate::tir::{
     BlockData, Buffer, BufferRegion, Expr, ExprData, PrimFunc, Stmt, StmtData, Var, VarTy,
 };
 
-/// Compares two loop functions in lockstep.
+/// Compares two loop functions in lockstep, and records which variables and buffers of the two correspond.
 pub(super) struct Matcher<'a> {
     a: &'a PrimFunc,
     b: &'a PrimFunc,
@@ -19,11 +19,11 @@ pub(super) struct Matcher<'a> {
     vars_back: FxHashMap<Var, Var>,
     buffers: FxHashMap<Buffer, Buffer>,
     buffers_back: FxHashMap<Buffer, Buffer>,
-    /// Pairs of equal expressions. A pair stays equal because its variables are paired only once.
+    /// Cache: pairs of expressions that have been found equal. They stay equal, because a pairing of variables never changes.
     equal: FxHashSet<(Expr, Expr)>,
 }
 
-/// Two statements to compare, and their location in the parent.
+/// Two statements to compare, and their location in the parent statement.
 type Pair = (Stmt, Stmt, String);
 
 impl<'a> Matcher<'a> {
@@ -144,12 +144,12 @@ impl<'a> Matcher<'a> {
         Ok(())
     }
 
-    /// Compares two expressions; `component` is their location for the path.
+    /// Compares two expressions; `component` is their location, which becomes part of the path of a difference.
     fn expr_at(&mut self, x: Expr, y: Expr, component: &str) -> Comparison {
         self.expr(x, y).map_err(|d| d.at(component))
     }
 
-    /// Compares two statements except for their nested statements, and returns the pairs of these.
+    /// Compares two statements except for the statements nested in them, which are returned in pairs.
     fn stmt(&mut self, x: Stmt, y: Stmt) -> Result<Vec<Pair>, Difference> {
         let (a, b) = (self.a, self.b);
         let one = |x: &Stmt, y: &Stmt, at: &str| vec![(*x, *y, at.to_string())];
@@ -293,7 +293,7 @@ fn flatten(f: &PrimFunc, s: Stmt) -> Vec<Stmt> {
     out
 }
 
-/// An expression without its operands, variables and buffers.
+/// The expression with operands, variables and buffers replaced by placeholders: the part that renaming preserves.
 fn head(e: &ExprData) -> ExprData {
     let zero = Expr::from_u32(0);
     let mut e = crate::tir::visit::map_operands(e, |_| zero);

@@ -1,4 +1,4 @@
-//! Colours for printed script in terminals.
+//! Syntax highlighting of printed scripts in terminals.
 
 use std::fmt::Write;
 
@@ -35,7 +35,7 @@ pub fn highlight(script: &str) -> String {
     out
 }
 
-/// The end and the colour of the token that starts at `i`. The end is a character boundary.
+/// The end index and the colour of the token that starts at byte `i`. The end is a character boundary.
 fn token(bytes: &[u8], i: usize) -> (usize, Option<&'static str>) {
     let run = |mut j: usize, f: fn(u8) -> bool| {
         while j < bytes.len() && f(bytes[j]) {

@@ -1,4 +1,4 @@
-//! Prints calls of library kernels with named operands and attributes.
+//! Prints calls of library kernels in loop functions, with named operands and attributes.
 
 use pliant_kernel_api::{Attr, AttrDefault, AttrType};
 
@@ -8,7 +8,7 @@ use super::tir_expr::Tok;
 use crate::tir::{Expr, ExprData, KernelCall};
 
 impl TirPrinter<'_> {
-    /// Prints a call. Absent operands and attributes with default values are omitted.
+    /// Prints a kernel call. Absent operands and attributes with default values are omitted.
     pub(super) fn kernel_call(&mut self, call: &KernelCall<'_>, out: &mut Vec<Tok>) {
         let kernel = call.kernel;
         out.push(Tok::Text(format!("T.call_kernel({}", py_str(kernel.name))));
@@ -65,7 +65,7 @@ impl TirPrinter<'_> {
     }
 }
 
-/// A list of numbers.
+/// Appends a list of numbers, such as `[1, n]`, to the output.
 fn list(numbers: &[Expr], out: &mut Vec<Tok>) {
     out.push(Tok::Lit("["));
     for (i, &e) in numbers.iter().enumerate() {

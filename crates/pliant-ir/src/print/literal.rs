@@ -1,4 +1,4 @@
-//! Literals in scripts: strings, numbers, attribute values, small tensors.
+//! Formats literals of scripts: strings, numbers, attribute values, small tensors.
 
 use std::fmt::Write;
 
@@ -6,7 +6,7 @@ use pliant_tensor::{DType, Tensor};
 
 use crate::attrs::{AttrValue, FuncAttrs};
 
-/// A string literal.
+/// Formats a text as a Python string literal.
 pub(crate) fn py_str(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     out.push('"');
@@ -27,7 +27,7 @@ pub(crate) fn py_str(text: &str) -> String {
     out
 }
 
-/// A float literal that parses to the same `f64`.
+/// Formats a float as a literal that parses to the same `f64`.
 pub(crate) fn py_float(value: f64) -> String {
     if value.is_nan() {
         format!("float(\"{}\")", nan_text(value))
@@ -38,18 +38,18 @@ pub(crate) fn py_float(value: f64) -> String {
     }
 }
 
-/// The text of NaN with its sign.
+/// The text of NaN, including the sign of `value`.
 fn nan_text(value: f64) -> &'static str {
     if value.is_sign_negative() { "-nan" } else { "nan" }
 }
 
-/// A finite float, always with a decimal point or an exponent.
+/// Formats a finite float, always with a decimal point or an exponent.
 fn finite_float(value: f64) -> String {
     // `Debug` of f64 prints the shortest text that parses to the same value, in Python's syntax.
     format!("{value:?}")
 }
 
-/// The shortest text that parses to the same element of the given type.
+/// The shortest text that parses to the same element of the data type `dtype`.
 pub(crate) fn float_digits(value: f64, dtype: DType) -> String {
     if dtype != DType::Float64 {
         let short = format!("{:?}", value as f32);
@@ -62,7 +62,7 @@ pub(crate) fn float_digits(value: f64, dtype: DType) -> String {
     finite_float(value)
 }
 
-/// Rounds `value` to a float type.
+/// Rounds `value` to the nearest value of a float data type.
 pub(crate) fn round_to(value: f64, dtype: DType) -> f64 {
     match dtype {
         DType::Float16 => pliant_tensor::round_to_f16(value).to_f64(),
@@ -72,7 +72,7 @@ pub(crate) fn round_to(value: f64, dtype: DType) -> f64 {
     }
 }
 
-/// `T.float32(1.5)`, `T.float32("inf")`.
+/// Formats a float constant with its type, such as `T.float32(1.5)` or `T.float32("inf")`.
 pub(crate) fn typed_float(value: f64, dtype: DType) -> String {
     if value.is_finite() {
         return format!("T.{dtype}({})", float_digits(value, dtype));
@@ -85,7 +85,7 @@ pub(crate) fn typed_float(value: f64, dtype: DType) -> String {
     format!("T.{dtype}(\"{text}\")")
 }
 
-/// An attribute value.
+/// Appends the script text of an attribute value to `out`.
 pub(crate) fn attr_value(out: &mut String, value: &AttrValue) {
     match value {
         AttrValue::None => out.push_str("None"),
@@ -113,7 +113,7 @@ pub(crate) fn attr_value(out: &mut String, value: &AttrValue) {
     }
 }
 
-/// A dictionary of attributes.
+/// Appends attributes to `out` as a Python dictionary.
 pub(crate) fn attr_map<'a>(
     out: &mut String,
     items: impl Iterator<Item = (&'a str, &'a AttrValue)>,
@@ -130,14 +130,14 @@ pub(crate) fn attr_map<'a>(
     out.push('}');
 }
 
-/// The attributes of a function or module as a dictionary.
+/// Formats the attributes of a function or module as a Python dictionary.
 pub(crate) fn func_attrs(attrs: &FuncAttrs) -> String {
     let mut out = String::new();
     attr_map(&mut out, attrs.iter().map(|(k, v)| (&**k, v)));
     out
 }
 
-/// A small tensor as a number or nested lists; `None` for a tensor that is stored in the metadata.
+/// Formats a small tensor as a number or nested lists; `None` for a large tensor, which is stored in the metadata.
 pub(crate) fn small_tensor(tensor: &Tensor) -> Option<String> {
     const LIMIT: usize = 16;
     if tensor.numel() == 0 || tensor.numel() > LIMIT || tensor.ndim() > 4 {
@@ -168,7 +168,7 @@ fn nested_lists(shape: &[i64], items: &[String]) -> String {
     format!("[{}]", rows.join(", "))
 }
 
-/// The little-endian bytes of the elements in base64.
+/// Encodes the elements of a tensor, as little-endian bytes, in base64. `None` if they cannot be read.
 pub(crate) fn base64(tensor: &Tensor) -> Option<String> {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let tensor = tensor.to_contiguous().ok()?;

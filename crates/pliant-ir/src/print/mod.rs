@@ -50,7 +50,7 @@ use crate::op::OpRegistry;
 use crate::{relax as graph, tir as loops};
 pub use highlight::highlight;
 
-/// The variable name for a value that is not used.
+/// The name that the printer gives to variables whose values are not used.
 pub const DISCARDED: &str = "_";
 
 /// The first line of every printed script.
@@ -59,11 +59,11 @@ pub const HEADER: &str = "from pliant.script import ir as I, relax as R, tir as 
 /// Options of the printer.
 #[derive(Clone, Debug)]
 pub struct PrintOptions {
-    /// Whether large constants are included, so that the text is complete.
+    /// Whether large constants are included in the script. Without them, the text cannot be parsed again.
     pub show_meta: bool,
     /// Whether the script starts with the import line.
     pub header: bool,
-    /// The name of the module's class.
+    /// The name of the class that represents the module in the script.
     pub module_name: Arc<str>,
 }
 
@@ -74,20 +74,21 @@ impl Default for PrintOptions {
 }
 
 impl PrintOptions {
-    /// Options for a text that contains the whole module.
+    /// Options for a script that contains the whole module, including large constants.
     pub fn complete() -> Self {
         PrintOptions { show_meta: true, ..Self::default() }
     }
 }
 
-/// The state shared by the functions of one printed module.
+/// The state that the printers of all functions of a module share.
 struct ModulePrinter<'a> {
     ops: &'a dyn OpRegistry,
     options: &'a PrintOptions,
-    /// The printed names of global functions.
+    /// The printed names of global functions, by their names in the module.
     globals: FxHashMap<Arc<str>, String>,
-    /// The large constants. `constant_ids` maps the address of a tensor object to its index.
+    /// The large constants, which are printed in the metadata.
     constants: Vec<Tensor>,
+    /// The index in `constants` of each large constant, by the address of the tensor object.
     constant_ids: FxHashMap<usize, usize>,
 }
 
@@ -97,7 +98,7 @@ impl<'a> ModulePrinter<'a> {
         ModulePrinter { ops, options, globals, constants, constant_ids: FxHashMap::default() }
     }
 
-    /// The index of a large constant in the metadata.
+    /// The index of a large constant in the metadata, to which the constant is added if it is new.
     fn constant(&mut self, tensor: &Tensor) -> usize {
         let address = std::ptr::from_ref(tensor.dl()) as usize;
         let next = self.constants.len();
@@ -144,7 +145,7 @@ impl<'a> ModulePrinter<'a> {
     }
 }
 
-/// Formats the parts as a Python tuple.
+/// Formats the parts as a Python tuple, such as `(a, b)` or `(a,)`.
 pub(crate) fn tuple(parts: &[String]) -> String {
     match parts {
         [one] => format!("({one},)"),
@@ -208,21 +209,21 @@ pub fn print_prim_func(name: &str, func: &loops::PrimFunc, options: &PrintOption
     out
 }
 
-/// Prints an expression of a graph function for messages. Variables have their own names.
+/// Prints an expression of a graph function for error messages. Variables keep their own names.
 pub fn expr_text(func: &graph::Function, expr: graph::Expr, ops: &dyn OpRegistry) -> String {
     let options = PrintOptions::default();
     let mut printer = ModulePrinter::new(ops, &options);
     relax::FuncPrinter::for_messages(&mut printer, func).expr(expr)
 }
 
-/// Prints a type of a graph function for messages. Variables and symbols have their own names.
+/// Prints a type of a graph function for error messages. Variables and symbols keep their own names.
 pub fn type_text(func: &graph::Function, ty: graph::Type) -> String {
     let options = PrintOptions::default();
     let mut printer = ModulePrinter::new(&crate::op::NoOps, &options);
     relax::FuncPrinter::for_messages(&mut printer, func).ty(ty).to_string()
 }
 
-/// Prints an expression of a loop function for messages. Variables and buffers have their own names.
+/// Prints an expression of a loop function for error messages. Variables and buffers keep their own names.
 pub fn tir_expr_text(func: &loops::PrimFunc, expr: loops::Expr) -> String {
     tir::TirPrinter::for_messages(func).expr(expr)
 }

@@ -1,8 +1,8 @@
-//! Names in printed scripts: valid Python identifiers, unique among all visible names.
+//! Chooses names for printed scripts: valid Python identifiers that are unique among all visible names.
 
 use rustc_hash::FxHashMap;
 
-/// Names that variables must not have: Python keywords, and names with a meaning in scripts.
+/// Names that variables must not have: Python keywords, and names with a special meaning in scripts.
 const RESERVED: &[&str] = &[
     "False", "None", "True", "and", "as", "assert", "async", "await", "break", "class", "continue",
     "def", "del", "elif", "else", "except", "finally", "for", "from", "global", "if", "import",
@@ -10,12 +10,12 @@ const RESERVED: &[&str] = &[
     "with", "yield", "R", "T", "I", "cls", "metadata", "range", "float",
 ];
 
-/// The names in use.
+/// The set of names that are in use.
 #[derive(Default)]
 pub(crate) struct Names {
-    /// For each name in use, the hint and the number from which it was built.
+    /// For each name in use, the hint and the number that it consists of; `None` if it has no number.
     used: FxHashMap<String, Option<(String, u32)>>,
-    /// The next number to try for a hint.
+    /// The next number to append to a hint.
     next: FxHashMap<String, u32>,
 }
 
@@ -29,7 +29,7 @@ impl Names {
         names
     }
 
-    /// Reserves a name that starts with `hint`: `hint` itself if it is available and valid.
+    /// Reserves and returns a name: `hint` itself if it is valid and available, otherwise a variant of it with a number.
     pub fn take(&mut self, hint: &str) -> String {
         let base = sanitize(hint);
         if !self.used.contains_key(&base) {
@@ -50,7 +50,7 @@ impl Names {
         }
     }
 
-    /// Releases a name that is not visible any more.
+    /// Makes a name available again after it is no longer visible.
     pub fn release(&mut self, name: &str) {
         if let Some(Some((base, n))) = self.used.remove(name)
             && let Some(next) = self.next.get_mut(&base)
@@ -60,7 +60,7 @@ impl Names {
     }
 }
 
-/// Converts a text to an identifier. Letters of all scripts are kept.
+/// Converts a text to a valid identifier. Letters of all scripts are kept.
 pub(crate) fn sanitize(hint: &str) -> String {
     let keep = |c: char| c == '_' || c.is_ascii_digit() || c.is_alphabetic();
     let mut out: String = hint.chars().map(|c| if keep(c) { c } else { '_' }).collect();

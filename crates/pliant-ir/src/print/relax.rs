@@ -14,17 +14,17 @@ use crate::relax::{
     Binding, Block, Callee, Expr, ExprData, FuncId, Function, Seq, TensorShape, Type, TypeData, Var,
 };
 
-/// The printer of a graph function.
+/// The printer of one graph function.
 pub(super) struct FuncPrinter<'a, 'm> {
     pub f: &'a Function,
     pub cx: &'a mut ModulePrinter<'m>,
     pub ty_memo: FxHashMap<Type, Rc<str>>,
     names: Names,
     vars: FxHashMap<Var, String>,
-    /// Variables that are named [`DISCARDED`] but used. They must be renamed.
+    /// The variables that are named [`DISCARDED`] but used. They are printed with other names.
     used_discards: FxHashSet<Var>,
     syms: SymTable,
-    /// The function that introduces each symbol.
+    /// For each symbol, the function whose signature or body introduces it.
     owners: FxHashMap<SymVar, FuncId>,
     /// The function whose signature is being printed.
     signature_of: Option<FuncId>,
@@ -43,9 +43,9 @@ pub(super) fn print(
     printer.function(out, name, f.root(), indent);
 }
 
-/// An element of the stack of pending output.
+/// An element of the stack of output that remains to be printed.
 enum Pending {
-    /// The bindings of a block, starting at an index.
+    /// The bindings of a block from the given index on, and their indentation level.
     Bindings(Block, usize, usize),
     Block(Block, usize),
     Output(Block, usize),
@@ -55,7 +55,7 @@ enum Pending {
     Func(String, FuncId, usize),
 }
 
-/// The statement that ends a sequence.
+/// The statement that ends a printed sequence: `return result`, or an assignment of the result.
 #[derive(Clone, Copy)]
 enum SeqEnd {
     Return,
@@ -77,14 +77,14 @@ impl<'a, 'm> FuncPrinter<'a, 'm> {
         }
     }
 
-    /// A printer for messages. Variables and symbols are named at their first occurrence.
+    /// Creates a printer for error messages. It names variables and symbols at their first occurrence.
     pub(super) fn for_messages(cx: &'a mut ModulePrinter<'m>, f: &'a Function) -> Self {
         Self::new(cx, f)
     }
 
     // ---- symbols and names ----
 
-    /// Names the symbols in the order in which the text introduces them, and determines where each one is introduced.
+    /// Names the symbols in the order in which the text introduces them, and determines which function introduces each of them.
     fn assign_symbol_names(&mut self) {
         let mut visited = Visited::default();
         let mut funcs = vec![self.f.root()];
@@ -201,7 +201,7 @@ impl<'a, 'm> FuncPrinter<'a, 'm> {
         }
     }
 
-    /// A symbolic integer.
+    /// Prints a symbolic integer.
     pub(super) fn sym(&mut self, sym: Sym) -> String {
         for var in self.syms.unknown(&self.f.syms, sym) {
             let name = self.names.take(self.f.syms.name(var));
@@ -210,7 +210,7 @@ impl<'a, 'm> FuncPrinter<'a, 'm> {
         self.syms.text(&self.f.syms, sym).to_string()
     }
 
-    /// Whether a term contains a symbol that the current signature introduces.
+    /// Whether a term contains a symbol that the signature being printed introduces.
     pub(super) fn introduces(&self, sym: Sym) -> bool {
         let syms = self.f.syms.free_vars(sym);
         syms.iter().any(|v| self.owners.get(v).copied() == self.signature_of)
@@ -369,7 +369,7 @@ impl<'a, 'm> FuncPrinter<'a, 'm> {
     }
 }
 
-/// The types and terms visited by [`FuncPrinter::assign_symbol_names`].
+/// The types and terms that [`FuncPrinter::assign_symbol_names`] has visited.
 #[derive(Default)]
 struct Visited {
     types: FxHashSet<Type>,

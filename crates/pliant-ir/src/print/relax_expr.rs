@@ -1,4 +1,4 @@
-//! Prints types and expressions of graph functions without recursion.
+//! Prints types and expressions of graph functions, without recursion.
 
 use std::rc::Rc;
 
@@ -11,27 +11,27 @@ use crate::relax::kernel_call::{ATTRIBUTES, AXES, KERNEL, OPERANDS};
 use crate::relax::{Callee, Expr, ExprData, TensorShape, Type, TypeData};
 use crate::{AttrValue, Attrs, DType};
 
-/// An element of the stack of pending output.
+/// An element of the stack of output that remains to be printed.
 pub(super) enum Tok {
     Lit(&'static str),
     Text(String),
     Ty(Type),
     Expr(Expr),
-    /// An expression that is printed as a string if it names a packed function.
+    /// An operand that is printed as a quoted string if it is the name of a packed function.
     Name(Expr),
 }
 
-/// How symbolic integers are printed.
+/// The style in which symbolic integers are printed.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum SymStyle {
-    /// Unquoted.
+    /// Without quotes.
     Plain,
-    /// Quoted if they contain a symbol that the current signature introduces.
+    /// In quotes if they contain a symbol that the signature being printed introduces.
     Signature,
 }
 
 impl FuncPrinter<'_, '_> {
-    /// Prints a type in the body of a function.
+    /// Prints a type that occurs in the body of a function.
     pub(super) fn ty(&mut self, ty: Type) -> Rc<str> {
         if let Some(text) = self.ty_memo.get(&ty) {
             return text.clone();
@@ -41,7 +41,7 @@ impl FuncPrinter<'_, '_> {
         text
     }
 
-    /// Prints a type in a signature.
+    /// Prints a type that occurs in a signature, where new symbols are quoted.
     pub(super) fn sig_ty(&mut self, ty: Type) -> String {
         self.expand(Tok::Ty(ty), SymStyle::Signature)
     }
@@ -311,7 +311,7 @@ impl FuncPrinter<'_, '_> {
     }
 }
 
-/// The arguments of `R.call_kernel`: the name of the kernel, the named operands, the axes and the attributes.
+/// The printed arguments of `R.call_kernel`: the name of the kernel, the named operands, the axes and the attributes.
 fn kernel_items(args: &[Expr], attrs: &Attrs) -> Vec<Vec<Tok>> {
     let text =
         |value: Option<&AttrValue>| value.and_then(AttrValue::as_str).unwrap_or("?").to_string();

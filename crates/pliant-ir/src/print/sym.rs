@@ -1,7 +1,7 @@
-//! The symbols of a function: their printed names and the order in which they are introduced.
+//! The symbols of a function: their printed names and the order in which the text introduces them.
 //!
-//! `pliant-sym` orders the operands of a term by name. So the text does not depend on the order of creation, and parsing and
-//! printing it again reproduces it.
+//! `pliant-sym` orders the operands of a term by name. Therefore the text does not depend on the order in which terms were created,
+//! and parsing and printing it again reproduces it.
 
 use std::borrow::Cow;
 use std::rc::Rc;
@@ -9,7 +9,7 @@ use std::rc::Rc;
 use pliant_sym::{Sym, SymArena, SymKind, SymVar};
 use rustc_hash::FxHashMap;
 
-/// The names and the order of a function's symbols.
+/// The printed names of a function's symbols, and the order in which they are introduced.
 #[derive(Default)]
 pub(crate) struct SymTable {
     names: FxHashMap<SymVar, String>,
@@ -28,8 +28,8 @@ impl SymTable {
         self.names.get(&var).map_or("_", String::as_str)
     }
 
-    /// The symbols of a term that have not been introduced, ordered by name: the order of creation is not reproducible from the
-    /// text.
+    /// The symbols of a term that have not been introduced yet, ordered by name. The order of creation would not survive printing
+    /// and parsing.
     pub fn unknown(&self, arena: &SymArena, sym: Sym) -> Vec<SymVar> {
         if let SymKind::Int(_) = arena.kind(sym) {
             return Vec::new();
@@ -40,13 +40,13 @@ impl SymTable {
         fresh
     }
 
-    /// Introduces a symbol with the given name.
+    /// Records that a symbol is introduced, with the given printed name.
     pub fn introduce(&mut self, var: SymVar, name: String) {
         self.names.insert(var, name);
         self.order.push(var);
     }
 
-    /// The text of a term whose symbols have all been introduced.
+    /// The printed text of a term whose symbols have all been introduced.
     pub fn text(&mut self, arena: &SymArena, sym: Sym) -> Rc<str> {
         if let Some(text) = self.memo.get(&sym) {
             return text.clone();

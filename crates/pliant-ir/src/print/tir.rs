@@ -1,4 +1,4 @@
-//! Prints loop functions: signatures and statements. Blocks are in `tir_block`, expressions in `tir_expr`.
+//! Prints loop functions: signatures and statements. The module `tir_block` prints blocks, and `tir_expr` prints expressions.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -9,34 +9,35 @@ use crate::tir::{
     BinOp, Buffer, Expr, ExprData, ForKind, PrimFunc, Scope, Stmt, StmtData, Var, VarTy,
 };
 
-/// The printer of a loop function.
+/// The printer of one loop function.
 pub(super) struct TirPrinter<'a> {
     pub f: &'a PrimFunc,
     names: Names,
     vars: FxHashMap<Var, String>,
     buffers: FxHashMap<Buffer, String>,
-    /// The names assigned in each open scope.
+    /// The variables and buffers that were named in each open scope.
     scopes: Vec<Vec<Named>>,
-    /// The minimum and the extent of visible loops, for `T.axis.remap`.
+    /// The first value and the extent of each visible loop, from which `T.axis.remap` is printed.
     pub loops: FxHashMap<Var, (Expr, Expr)>,
 }
 
-/// A name that is released at the end of its scope.
+/// A variable or buffer whose name is released at the end of its scope.
 enum Named {
     Var(Var),
     Buffer(Buffer),
 }
 
-/// An element of the stack of pending output.
+/// An element of the stack of output that remains to be printed.
 pub(super) enum Pending {
-    /// A list of statements: the flattened form of one statement. `in_block` is set if the list is directly in a block.
+    /// The statements that one statement consists of after nested sequences are flattened. `in_block` is set if they are directly
+    /// in a block.
     Body {
         stmt: Stmt,
         indent: usize,
         in_block: bool,
     },
-    /// A statement of a list. If it is the last one, a `let`, an allocation or an assertion is printed in the form that applies to
-    /// the rest of the list.
+    /// A statement of a list. `last` is set for the last statement of the list. In that position, a `let`, an allocation or an
+    /// assertion can be printed as a plain statement that applies to the rest of the list.
     Item {
         stmt: Stmt,
         indent: usize,
@@ -44,9 +45,9 @@ pub(super) enum Pending {
         last: bool,
     },
     Line(usize, String),
-    /// Opens a scope of names.
+    /// The start of a scope of names.
     Enter,
-    /// Closes a scope of names.
+    /// The end of a scope of names.
     Leave,
 }
 
@@ -64,7 +65,7 @@ pub(super) fn line(out: &mut String, indent: usize, text: &str) {
 }
 
 impl<'a> TirPrinter<'a> {
-    /// A printer that names variables at their first occurrence.
+    /// Creates a printer for error messages. It names variables at their first occurrence.
     pub(super) fn for_messages(f: &'a PrimFunc) -> Self {
         TirPrinter {
             f,
@@ -160,7 +161,7 @@ impl<'a> TirPrinter<'a> {
         self.statements(out, f.body, indent);
     }
 
-    /// The name of a handle parameter, which must differ from that of its buffer.
+    /// The printed name of a handle parameter, which must differ from the name of its buffer.
     fn handle_name(&mut self, p: Var, buffer: Option<Buffer>) -> String {
         let (own, buffer) = (&self.f.var(p).name, buffer.map(|b| &self.f.buffer(b).name));
         if buffer == Some(own) {
@@ -171,7 +172,8 @@ impl<'a> TirPrinter<'a> {
         self.var_name(p)
     }
 
-    /// Whether a buffer parameter can be printed with the buffer's type as annotation.
+    /// Whether a buffer parameter can be printed with the type of the buffer as its annotation, without a separate
+    /// `T.match_buffer`.
     fn is_plain(&self, b: Buffer) -> bool {
         let data = self.f.buffer(b);
         data.strides.is_empty()
@@ -184,7 +186,8 @@ impl<'a> TirPrinter<'a> {
         format!("T.Buffer({})", self.buffer_args(b))
     }
 
-    /// The shape, the dtype, and all properties that differ from a compact buffer in global memory.
+    /// The printed arguments of a buffer type: shape, dtype, and all properties that differ from those of a compact buffer in
+    /// global memory.
     pub(super) fn buffer_args(&mut self, b: Buffer) -> String {
         let data = self.f.buffer(b);
         let mut out = format!("{}, \"{}\"", self.expr_tuple(&data.shape), data.dtype);
@@ -205,7 +208,7 @@ impl<'a> TirPrinter<'a> {
         super::tuple(&items)
     }
 
-    /// The variables that buffer parameters define, in the order of their occurrence.
+    /// The size variables that the buffers of parameters define, in the order of their occurrence.
     fn size_vars(&self) -> Vec<Var> {
         let mut seen: FxHashSet<Var> = self.f.params.iter().copied().collect();
         let mut vars = Vec::new();
@@ -269,7 +272,7 @@ impl<'a> TirPrinter<'a> {
         out
     }
 
-    /// Queues the rest of a list after a statement that applies to it.
+    /// Queues the rest of a list of statements after a statement, such as a `let`, whose scope is this rest.
     fn rest(&self, body: Stmt, indent: usize, in_block: bool, stack: &mut Vec<Pending>) {
         if !self.flatten(body).is_empty() {
             stack.push(Pending::Body { stmt: body, indent, in_block });
@@ -359,7 +362,7 @@ impl<'a> TirPrinter<'a> {
         }
     }
 
-    /// Queues a body at the next indentation level, in its own scope.
+    /// Queues a body for printing at the next indentation level, in its own scope.
     pub(super) fn nested(&mut self, body: Stmt, indent: usize, stack: &mut Vec<Pending>) {
         stack.push(Pending::Leave);
         stack.push(Pending::Body { stmt: body, indent: indent + 1, in_block: false });
@@ -428,7 +431,7 @@ impl<'a> TirPrinter<'a> {
         nest
     }
 
-    /// `extent`, or `min, end`.
+    /// The printed arguments of a loop range: `extent`, or `min, end` if the range does not start at 0.
     pub(super) fn range(&mut self, min: Expr, extent: Expr) -> Vec<String> {
         if self.f.as_int(min) == Some(0) {
             return vec![self.expr(extent)];
@@ -436,7 +439,8 @@ impl<'a> TirPrinter<'a> {
         vec![self.expr(min), self.end(min, extent)]
     }
 
-    /// The end of a range. The parser restores the extent from the text; see the format in the module documentation of [`super`].
+    /// The printed end of a range, from which the parser restores the extent; see the format in the module documentation of
+    /// [`super`].
     pub(super) fn end(&mut self, min: Expr, extent: Expr) -> String {
         let f = self.f;
         if let (Some(a), Some(n)) = (f.as_int(min), f.as_int(extent))
@@ -453,7 +457,7 @@ impl<'a> TirPrinter<'a> {
         format!("{} + {}", self.addend(min), self.addend(extent))
     }
 
-    /// `A[i, j]`.
+    /// Prints an element access such as `A[i, j]`.
     pub(super) fn element_text(&mut self, buffer: Buffer, indices: &[Expr]) -> String {
         let name = self.buffer_name(buffer);
         if indices.is_empty() {

@@ -5,7 +5,7 @@ use super::tir::{Pending, TirPrinter, line};
 use crate::tir::{BlockData, BufferRegion, ExprData, IterKind, IterVar};
 
 impl TirPrinter<'_> {
-    /// Prints the head of a block, and pushes its body on the stack.
+    /// Prints the head of a block, and queues its body for printing.
     pub(super) fn block(
         &mut self,
         out: &mut String,
@@ -70,7 +70,7 @@ impl TirPrinter<'_> {
         }
     }
 
-    /// Whether an axis has the same range as the loop to which it is bound.
+    /// Whether an axis has the same range as the loop to which it is bound, so that it can be printed as `T.axis.remap`.
     fn can_remap(&self, it: &IterVar) -> bool {
         match self.f.expr(it.binding) {
             ExprData::Var(v) => {

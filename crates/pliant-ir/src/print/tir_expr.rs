@@ -1,11 +1,11 @@
-//! Prints expressions of loop functions without recursion.
+//! Prints expressions of loop functions, without recursion.
 
 use super::literal::{py_str, typed_float};
 use super::tir::TirPrinter;
 use crate::DType;
 use crate::tir::{BinOp, Buffer, Expr, ExprData, Intrin, KernelCall, Ty};
 
-/// The precedences of the Python operators in use.
+/// The precedences of the Python operators that the printer uses.
 mod prec {
     pub const OR: u8 = 1;
     pub const AND: u8 = 2;
@@ -16,21 +16,21 @@ mod prec {
     pub const ATOM: u8 = 8;
 }
 
-/// An element of the stack of pending output.
+/// An element of the stack of output that remains to be printed.
 pub(super) enum Tok {
     Lit(&'static str),
     Text(String),
-    /// An expression, and the minimum precedence at which it needs no parentheses.
+    /// An expression, and the minimum precedence that it needs to be printed without parentheses.
     Expr(Expr, u8),
 }
 
 impl TirPrinter<'_> {
-    /// Prints an expression.
+    /// Prints an expression without enclosing parentheses.
     pub(super) fn expr(&mut self, e: Expr) -> String {
         self.expr_at(e, 0)
     }
 
-    /// Prints an expression as the operand of a sum.
+    /// Prints an expression as the operand of a sum, in parentheses if its precedence requires them.
     pub(super) fn addend(&mut self, e: Expr) -> String {
         self.expr_at(e, prec::ADD + 1)
     }
@@ -56,7 +56,7 @@ impl TirPrinter<'_> {
         out
     }
 
-    /// Appends the parts of an expression, and returns its precedence.
+    /// Appends the printed parts of an expression to `out`, and returns the precedence of the expression.
     fn parts(&mut self, e: Expr, out: &mut Vec<Tok>) -> u8 {
         let f = self.f;
         match f.expr(e) {
@@ -175,7 +175,7 @@ fn call(out: &mut Vec<Tok>, name: &'static str, args: &[Expr]) {
     out.push(Tok::Lit(")"));
 }
 
-/// Prints a binary operation in call syntax, and returns its precedence.
+/// Prints a binary operation as a call, such as `T.min(a, b)`, and returns the precedence of a call.
 fn binary_call(out: &mut Vec<Tok>, name: &'static str, a: Expr, b: Expr) -> u8 {
     call(out, name, &[a, b]);
     prec::ATOM

@@ -14,15 +14,15 @@ use super::types::{Type, TypeData};
 use crate::attrs::{Attrs, FuncAttrs};
 use crate::op::{InferError, NULL_VALUE, Op, OpRegistry};
 
-/// Builds a function. Blocks are created as needed: [`begin_dataflow`](Self::begin_dataflow) and
+/// A builder of a graph function. Blocks are created as needed: [`begin_dataflow`](Self::begin_dataflow) and
 /// [`end_dataflow`](Self::end_dataflow) delimit dataflow blocks, and bindings outside of them are collected in plain blocks.
 pub struct FunctionBuilder<'r> {
     func: Function,
     ops: &'r dyn OpRegistry,
     frames: Vec<Frame>,
-    /// The names in use, each with the last number that was appended to it to make a unique name.
+    /// The variable names in use, each with the last number that was appended to it to make another name unique.
     names: FxHashMap<Arc<str>, u32>,
-    /// The log of changes to `names`, with the previous counts, so that names can be released.
+    /// The log of changes to `names`, with the previous numbers, so that names can be released.
     taken: Vec<(Arc<str>, Option<u32>)>,
     values: SecondaryMap<Var, PackedOption<Expr>>,
     span: Span,
@@ -32,23 +32,23 @@ pub struct FunctionBuilder<'r> {
 pub struct SuspendedFunc(Frame);
 
 impl SuspendedFunc {
-    /// The parameters added so far.
+    /// The parameters that have been added so far.
     pub fn params(&self) -> &[Var] {
         self.0.func.as_ref().map_or(&[], |f| &f.1)
     }
 }
 
-/// A position in the log of names; see [`FunctionBuilder::release_names`].
+/// A position in the log of taken names; see [`FunctionBuilder::release_names`].
 #[derive(Clone, Copy)]
 pub struct NameMark(usize);
 
-/// A sequence or a list of blocks under construction.
+/// A sequence under construction: the body of a function, a branch, or a separate list of blocks.
 #[derive(Default)]
 struct Frame {
     blocks: Vec<Block>,
-    /// The block to which bindings are added. Without one, the next binding opens a plain block.
+    /// The block to which bindings are added. If it is `None`, the next binding opens a plain block.
     open_block: Option<Block>,
-    /// The local function whose body this is, with its parameters.
+    /// If the sequence is the body of a local function: the function and its parameters.
     func: Option<(FuncId, Vec<Var>)>,
 }
 
@@ -66,8 +66,8 @@ impl<'r> FunctionBuilder<'r> {
         }
     }
 
-    /// Creates a builder that adds to the arenas of an existing function. New expressions can refer to existing ones. New variable
-    /// names differ from those of all existing variables.
+    /// Creates a builder that adds to the arenas of an existing function. New expressions can refer to existing ones. The names of
+    /// new variables differ from those of all existing variables.
     pub fn resume(func: Function, ops: &'r dyn OpRegistry) -> Self {
         let mut builder = FunctionBuilder { func, ..FunctionBuilder::new(ops) };
         for v in builder.func.var_ids() {
@@ -81,12 +81,12 @@ impl<'r> FunctionBuilder<'r> {
         self.func
     }
 
-    /// The function in its current state.
+    /// The function under construction, in its current state.
     pub fn func(&self) -> &Function {
         &self.func
     }
 
-    /// The function's arenas, for creating operands, types and symbols.
+    /// Mutable access to the arenas of the function, for creating operands, types and symbols.
     pub fn func_mut(&mut self) -> &mut Function {
         &mut self.func
     }
@@ -101,7 +101,7 @@ impl<'r> FunctionBuilder<'r> {
         self.span = span;
     }
 
-    /// A variable name that is unique in this function.
+    /// Creates a variable name, starting with `hint`, that is unique in this function.
     pub fn unique_name(&mut self, hint: &str) -> Arc<str> {
         let Some(&count) = self.names.get(hint) else {
             return self.take_name(hint.into(), 0);
@@ -124,12 +124,12 @@ impl<'r> FunctionBuilder<'r> {
         name
     }
 
-    /// Marks the names taken so far.
+    /// Marks the current position in the log of taken names.
     pub fn mark_names(&self) -> NameMark {
         NameMark(self.taken.len())
     }
 
-    /// Releases the names taken since the mark. No binding may define a variable with such a name.
+    /// Releases the names that were taken since the mark. No binding may define a variable with such a name.
     pub fn release_names(&mut self, mark: NameMark) {
         while self.taken.len() > mark.0 {
             let Some((name, before)) = self.taken.pop() else { break };
@@ -161,7 +161,7 @@ impl<'r> FunctionBuilder<'r> {
 
     // ---- blocks ----
 
-    /// Opens a dataflow block.
+    /// Opens a dataflow block, which contains the following bindings.
     ///
     /// # Errors
     /// If one is open already, because dataflow blocks cannot be nested.
@@ -178,7 +178,7 @@ impl<'r> FunctionBuilder<'r> {
         Ok(())
     }
 
-    /// Closes the dataflow block.
+    /// Closes the open dataflow block.
     pub fn end_dataflow(&mut self) {
         self.frame().open_block = None;
     }
@@ -208,13 +208,14 @@ impl<'r> FunctionBuilder<'r> {
         self.func.block_mut(block).bindings.push(binding);
     }
 
-    /// Opens a separate list of blocks for the following bindings, until [`end_blocks`](Self::end_blocks).
+    /// Opens a separate list of blocks, which receives the following bindings until [`end_blocks`](Self::end_blocks). It starts
+    /// with a block of the given kind.
     pub fn begin_block(&mut self, dataflow: bool) {
         let block = self.func.add_block(BlockData { dataflow, bindings: Vec::new() });
         self.frames.push(Frame { blocks: vec![block], open_block: Some(block), func: None });
     }
 
-    /// Closes the list of blocks that was opened last and returns its blocks. Empty if none is open.
+    /// Closes the list of blocks that was opened last and returns its blocks. Returns an empty list if none is open.
     pub fn end_blocks(&mut self) -> Vec<Block> {
         match self.frames.len() {
             0 | 1 => Vec::new(),
@@ -222,7 +223,7 @@ impl<'r> FunctionBuilder<'r> {
         }
     }
 
-    /// Adds an existing block of this function's arenas to the current sequence.
+    /// Adds an existing block from the arenas of this function to the current sequence.
     pub fn push_block(&mut self, block: Block) {
         let frame = self.frame();
         frame.blocks.push(block);
@@ -236,7 +237,7 @@ impl<'r> FunctionBuilder<'r> {
         self.push_binding(binding);
     }
 
-    /// The value to which this builder has bound a variable.
+    /// The value to which this builder has bound a variable; `None` if it has not bound the variable.
     pub fn value_of(&self, var: Var) -> Option<Expr> {
         self.values[var].expand()
     }
@@ -253,7 +254,7 @@ impl<'r> FunctionBuilder<'r> {
         self.emit_typed(value, hint, ty)
     }
 
-    /// Binds a value to a new variable with the given type, which must be correct.
+    /// Binds a value to a new variable of the given type. The caller guarantees that the type is correct.
     pub fn emit_typed(&mut self, value: Expr, hint: &str, ty: Type) -> Var {
         let name = self.unique_name(hint);
         let dataflow = self.in_dataflow();
@@ -267,7 +268,7 @@ impl<'r> FunctionBuilder<'r> {
         self.emit_output_named(value, "gv")
     }
 
-    /// As [`emit_output`](Self::emit_output), for a variable whose name starts with `hint`.
+    /// Binds a value to a new variable like [`emit_output`](Self::emit_output), with a name that starts with `hint`.
     pub fn emit_output_named(&mut self, value: Expr, hint: &str) -> Var {
         let var = self.emit_named(value, hint);
         self.func.var_mut(var).dataflow = false;
@@ -288,7 +289,8 @@ impl<'r> FunctionBuilder<'r> {
         var
     }
 
-    /// Converts an expression to an operand: leaves and tuples of leaves are unchanged; other expressions are bound to a variable.
+    /// Converts an expression to an operand. Leaves and tuples of leaves are returned unchanged; other expressions are bound to a
+    /// variable.
     pub fn operand(&mut self, e: Expr) -> Expr {
         match self.func.expr(e) {
             ExprData::TupleGetItem(..)
@@ -326,8 +328,8 @@ impl<'r> FunctionBuilder<'r> {
         Ok(self.func.call(Callee::Op(op), &args, attrs, ty_args, ty))
     }
 
-    /// The `R.null_value()` to which an operand is bound, or else the operand itself. Type inference recognises absent operands by
-    /// this call.
+    /// Replaces a variable that is bound to `R.null_value()` by that call, by which type inference recognises absent operands.
+    /// Returns other operands unchanged.
     pub fn resolve_absent(&self, arg: Expr) -> Expr {
         let ExprData::Var(v) = *self.func.expr(arg) else { return arg };
         let value = self.value_of(v).filter(|&value| {
@@ -336,7 +338,7 @@ impl<'r> FunctionBuilder<'r> {
         value.unwrap_or(arg)
     }
 
-    /// Creates a call of a function value, a global function or a packed function with the given result type.
+    /// Creates a call of a function value, a global function or a packed function, with the given result type.
     pub fn call_func(&mut self, callee: Expr, args: &[Expr], ty_args: &[Type], ty: Type) -> Expr {
         let callee = self.operand(callee);
         let args: Vec<Expr> = args.iter().map(|&a| self.operand(a)).collect();
@@ -345,7 +347,7 @@ impl<'r> FunctionBuilder<'r> {
 
     // ---- nested sequences and functions ----
 
-    /// Opens a nested sequence: a branch of an `If`.
+    /// Opens a nested sequence, such as a branch of an `If`.
     pub fn begin_seq(&mut self) {
         self.frames.push(Frame::default());
     }
@@ -389,8 +391,8 @@ impl<'r> FunctionBuilder<'r> {
         }
     }
 
-    /// Suspends the construction of the innermost local function, which must be the innermost open sequence. Its variable can be
-    /// declared, and other functions can be built, before construction is resumed.
+    /// Suspends the construction of the innermost local function, whose body must be the innermost open sequence. Until it is
+    /// resumed, the caller can declare its variable and build other functions.
     pub fn suspend_func(&mut self) -> SuspendedFunc {
         SuspendedFunc(self.frames.pop().expect("begin_func precedes suspend_func"))
     }

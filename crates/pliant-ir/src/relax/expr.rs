@@ -11,42 +11,42 @@ use super::types::Type;
 use crate::attrs::FuncAttrs;
 use crate::op::Op;
 
-/// A variable: a parameter, or the variable of a binding.
+/// The id of a variable: a parameter, or the variable of a binding.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Var(u32);
 entity_impl!(Var, "var");
 
-/// An expression.
+/// The id of an expression.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Expr(u32);
 entity_impl!(Expr, "expr");
 
-/// A binding block.
+/// The id of a binding block.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Block(u32);
 entity_impl!(Block, "block");
 
-/// A sequence: binding blocks, then a result.
+/// The id of a sequence: binding blocks, followed by a result.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Seq(u32);
 entity_impl!(Seq, "seq");
 
-/// A tensor constant.
+/// The id of a tensor constant.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Const(u32);
 entity_impl!(Const, "const");
 
-/// An interned string: the name of a global or packed function, or a string value.
+/// The id of an interned string: the name of a global or packed function, or a string value.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Str(u32);
 entity_impl!(Str, "str");
 
-/// Interned attributes of a call.
+/// The id of the interned attributes of a call.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct AttrsId(u32);
 entity_impl!(AttrsId, "attrs");
 
-/// A function expression: the root function, or a local function, which shares the root's arenas.
+/// The id of a function expression: the root function, or a local function, which shares the arenas of the root.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FuncId(u32);
 entity_impl!(FuncId, "func");
@@ -54,13 +54,13 @@ entity_impl!(FuncId, "func");
 /// The properties of a variable.
 #[derive(Clone, Debug)]
 pub struct VarData {
-    /// The name, unique among the visible names.
+    /// The name of the variable, unique among the visible names.
     pub name: Arc<str>,
-    /// The type.
+    /// The type of the variable.
     pub ty: Type,
-    /// Whether it is local to its dataflow block.
+    /// Whether the variable is only visible in the dataflow block that defines it.
     pub dataflow: bool,
-    /// The source location.
+    /// The source location of the definition.
     pub span: Span,
 }
 
@@ -81,7 +81,7 @@ pub enum ExprData {
     Var(Var),
     /// A function of the module, by its name.
     Global(Str),
-    /// A packed function, by its registered name: `R.ExternFunc`.
+    /// A packed function, by its registered name; `R.ExternFunc` in scripts.
     Extern(Str),
     /// A tensor constant.
     Constant(Const),
@@ -101,22 +101,22 @@ pub enum ExprData {
     TupleGetItem(Expr, u32),
     /// A call.
     Call {
-        /// The target.
+        /// The called operator or function.
         callee: Callee,
-        /// The operands.
+        /// The operands of the call.
         args: EntityList<Expr>,
-        /// The attributes.
+        /// The attributes of the call.
         attrs: AttrsId,
-        /// The result types, if they do not follow from the callee: `sinfo_args`, `out_sinfo`.
+        /// The stated result types, if they do not follow from the callee; `sinfo_args` or `out_sinfo` in scripts.
         ty_args: EntityList<Type>,
     },
     /// A conditional on a scalar bool.
     If {
         /// The condition.
         cond: Expr,
-        /// Evaluated if the condition is true.
+        /// The sequence that is evaluated if the condition is true.
         then_seq: Seq,
-        /// Evaluated if the condition is false.
+        /// The sequence that is evaluated if the condition is false.
         else_seq: Seq,
     },
     /// A local function.
@@ -126,9 +126,9 @@ pub enum ExprData {
 /// A binding: `var = value`, or `var = match_cast(value, cast)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Binding {
-    /// The variable that it defines.
+    /// The variable that the binding defines.
     pub var: Var,
-    /// The value.
+    /// The bound value.
     pub value: Expr,
     /// For a `match_cast`, the type against which the value is checked at run time. The binding defines the new symbols in this
     /// type.
@@ -136,12 +136,12 @@ pub struct Binding {
 }
 
 impl Binding {
-    /// `var = value`.
+    /// Creates the binding `var = value`.
     pub fn bind(var: Var, value: Expr) -> Self {
         Binding { var, value, cast: None.into() }
     }
 
-    /// `var = match_cast(value, cast)`.
+    /// Creates the binding `var = match_cast(value, cast)`.
     pub fn match_cast(var: Var, value: Expr, cast: Type) -> Self {
         Binding { var, value, cast: Some(cast).into() }
     }
@@ -150,7 +150,7 @@ impl Binding {
 /// A binding block. A dataflow block is pure and has no control flow, and its dataflow variables are only visible inside.
 #[derive(Clone, Debug, Default)]
 pub struct BlockData {
-    /// Whether it is a dataflow block.
+    /// Whether the block is a dataflow block.
     pub dataflow: bool,
     /// The bindings, in order.
     pub bindings: Vec<Binding>,
@@ -159,22 +159,22 @@ pub struct BlockData {
 /// A sequence of blocks with a result, which is a leaf or a tuple of leaves.
 #[derive(Clone, Debug)]
 pub struct SeqData {
-    /// The blocks, in order.
+    /// The binding blocks, in order.
     pub blocks: Vec<Block>,
-    /// The result.
+    /// The result, an operand.
     pub result: Expr,
 }
 
-/// A function expression.
+/// The properties of a function expression.
 #[derive(Clone, Debug)]
 pub struct FuncData {
-    /// The parameters.
+    /// The parameters of the function.
     pub params: Vec<Var>,
-    /// The body.
+    /// The body of the function.
     pub body: Seq,
-    /// The type of the result.
+    /// The type of the function's result.
     pub ret_ty: Type,
-    /// Whether calls have no side effects.
+    /// Whether calls of the function have no side effects.
     pub pure: bool,
     /// The attributes of a local function. Those of the root are [`Function::attrs`](super::Function::attrs).
     pub attrs: FuncAttrs,

@@ -1,4 +1,4 @@
-//! [`Function`]: a graph function with its arenas, and their accessors.
+//! [`Function`]: a graph function with its arenas, and accessors to their contents.
 
 use std::sync::Arc;
 
@@ -13,14 +13,14 @@ use super::types::{TensorShape, Type, TypeArena, TypeData};
 use crate::attrs::{Attrs, FuncAttrs};
 use crate::op::DESTINATION_PASSING;
 
-/// A graph function with everything it owns. Ids are only valid in their own function.
+/// A graph function, and the arenas with everything that it consists of. Ids are only valid in their own function.
 #[derive(Clone, Debug)]
 pub struct Function {
-    /// Symbolic integers.
+    /// The arena of symbolic integers.
     pub syms: SymArena,
-    /// Types.
+    /// The arena of types.
     pub types: TypeArena,
-    /// Attributes of the function (`global_symbol`, ...).
+    /// The attributes of the function (`global_symbol`, ...).
     pub attrs: FuncAttrs,
     /// Whether the function is only called from its own module.
     pub private: bool,
@@ -42,7 +42,7 @@ pub struct Function {
 }
 
 impl Function {
-    /// A function without parameters that returns the empty tuple.
+    /// Creates a function without parameters that returns the empty tuple.
     pub fn empty() -> Self {
         let mut f = Function {
             syms: SymArena::default(),
@@ -82,49 +82,49 @@ impl Function {
 
     // ---- the root function ----
 
-    /// The root function expression.
+    /// The function expression of the function itself, which contains all local functions.
     pub fn root(&self) -> FuncId {
         self.root
     }
 
-    /// The parameters.
+    /// The parameters of the function.
     pub fn params(&self) -> &[Var] {
         &self.funcs[self.root].params
     }
 
-    /// The body.
+    /// The body of the function.
     pub fn body(&self) -> Seq {
         self.funcs[self.root].body
     }
 
-    /// The type of the result.
+    /// The type of the function's result.
     pub fn ret_ty(&self) -> Type {
         self.funcs[self.root].ret_ty
     }
 
-    /// Whether calls have no side effects.
+    /// Whether calls of the function have no side effects.
     pub fn is_pure(&self) -> bool {
         self.funcs[self.root].pure
     }
 
-    /// A function expression.
+    /// The properties of the function expression `id`: the root, or a local function.
     pub fn func(&self, id: FuncId) -> &FuncData {
         &self.funcs[id]
     }
 
-    /// Mutable access to a function expression.
+    /// Mutable access to the properties of the function expression `id`.
     pub fn func_mut(&mut self, id: FuncId) -> &mut FuncData {
         &mut self.funcs[id]
     }
 
-    /// Adds a local function's data.
+    /// Adds a local function, and returns its id.
     pub fn add_func(&mut self, data: FuncData) -> FuncId {
         self.funcs.push(data)
     }
 
     // ---- variables ----
 
-    /// Adds a variable, and the expression that refers to it.
+    /// Adds a variable, and the expression that refers to it. Returns the variable.
     pub fn add_var(
         &mut self,
         name: impl Into<Arc<str>>,
@@ -143,7 +143,7 @@ impl Function {
         &self.vars[var]
     }
 
-    /// Mutable access to the properties of a variable. Changing the type also changes that of the variable's expression.
+    /// Mutable access to the properties of a variable. A changed type also applies to the expression that refers to the variable.
     pub fn var_mut(&mut self, var: Var) -> &mut VarData {
         &mut self.vars[var]
     }
@@ -165,14 +165,14 @@ impl Function {
 
     // ---- expressions ----
 
-    /// Adds an expression with its type. Prefer the constructors below.
+    /// Adds an expression with its type. Where possible, use a specific constructor such as [`tuple`](Self::tuple) instead.
     pub fn add_expr(&mut self, data: ExprData, ty: Type) -> Expr {
         let e = self.exprs.push(data);
         self.expr_types[e] = Some(ty).into();
         e
     }
 
-    /// An expression.
+    /// The contents of the expression with the given id.
     pub fn expr(&self, e: Expr) -> &ExprData {
         &self.exprs[e]
     }
@@ -185,7 +185,7 @@ impl Function {
         }
     }
 
-    /// The type of an expression, as [`TypeData`].
+    /// The contents of the type of an expression.
     pub fn ty(&self, e: Expr) -> &TypeData {
         self.types.get(self.expr_ty(e))
     }
@@ -210,13 +210,13 @@ impl Function {
         self.var_exprs.get(var).copied()
     }
 
-    /// A reference to a function of the module with the given type.
+    /// Creates a reference to a function of the module, which has the given type.
     pub fn global(&mut self, name: &str, ty: Type) -> Expr {
         let s = self.str_id(name);
         self.add_expr(ExprData::Global(s), ty)
     }
 
-    /// A reference to a packed function by its registered name.
+    /// Creates a reference to a packed function by its registered name.
     pub fn extern_func(&mut self, name: &str) -> Expr {
         let s = self.str_id(name);
         let any = self.types.intern(TypeData::Any);
@@ -224,12 +224,12 @@ impl Function {
         self.add_expr(ExprData::Extern(s), ty)
     }
 
-    /// Whether the arena contains tensor constants, including dead ones.
+    /// Whether the arena contains tensor constants, including unused ones.
     pub fn has_constants(&self) -> bool {
         !self.consts.is_empty()
     }
 
-    /// A tensor constant.
+    /// Creates an expression for a tensor constant.
     pub fn constant(&mut self, tensor: Tensor) -> Expr {
         let dims: Vec<Sym> = tensor.shape().iter().map(|&d| self.syms.int(d)).collect();
         let ty = self.types.intern(TypeData::tensor(dims, tensor.dtype()));
@@ -237,38 +237,38 @@ impl Function {
         self.add_expr(ExprData::Constant(c), ty)
     }
 
-    /// A shape value.
+    /// Creates an expression for a shape value.
     pub fn shape(&mut self, dims: &[Sym]) -> Expr {
         let ty = self.types.intern(TypeData::shape(dims));
         self.add_expr(ExprData::Shape(dims.into()), ty)
     }
 
-    /// An integer scalar.
+    /// Creates an expression for an integer scalar.
     pub fn int_value(&mut self, value: Sym, dtype: DType) -> Expr {
         let ty = self.types.intern(TypeData::Prim { dtype, value: Some(value) });
         self.add_expr(ExprData::Int(value, dtype), ty)
     }
 
-    /// A float scalar.
+    /// Creates an expression for a float scalar.
     pub fn float_value(&mut self, value: f64, dtype: DType) -> Expr {
         let ty = self.types.intern(TypeData::Prim { dtype, value: None });
         self.add_expr(ExprData::Float(value.to_bits(), dtype), ty)
     }
 
-    /// A string value.
+    /// Creates an expression for a string value.
     pub fn str_value(&mut self, value: &str) -> Expr {
         let s = self.str_id(value);
         let ty = self.types.intern(TypeData::Any);
         self.add_expr(ExprData::Str(s), ty)
     }
 
-    /// A data type as a value.
+    /// Creates an expression for a data type as a value.
     pub fn dtype_value(&mut self, dtype: DType) -> Expr {
         let ty = self.types.intern(TypeData::Any);
         self.add_expr(ExprData::DType(dtype), ty)
     }
 
-    /// A tuple of operands.
+    /// Creates a tuple of operands.
     pub fn tuple(&mut self, fields: &[Expr]) -> Expr {
         let tys: Vec<Type> = fields.iter().map(|&e| self.expr_ty(e)).collect();
         let ty = self.types.intern(TypeData::Tuple(tys.into()));
@@ -276,7 +276,7 @@ impl Function {
         self.add_expr(ExprData::Tuple(list), ty)
     }
 
-    /// A field of a tuple. Its type is unknown if that of the tuple is.
+    /// Creates an expression for a field of a tuple. Its type is `Any` if the type of the tuple does not state it.
     pub fn tuple_get_item(&mut self, tuple: Expr, index: u32) -> Expr {
         let ty = match self.ty(tuple) {
             TypeData::Tuple(fields) => fields.get(index as usize).copied(),
@@ -286,7 +286,7 @@ impl Function {
         self.add_expr(ExprData::TupleGetItem(tuple, index), ty)
     }
 
-    /// A call with the given result type.
+    /// Creates a call with the given result type.
     pub fn call(
         &mut self,
         callee: Callee,
@@ -306,12 +306,12 @@ impl Function {
         self.add_expr(ExprData::Call { callee, args, attrs, ty_args }, ty)
     }
 
-    /// The expressions of a list.
+    /// The expressions of a list in the arena.
     pub fn list(&self, list: EntityList<Expr>) -> &[Expr] {
         list.as_slice(&self.expr_lists)
     }
 
-    /// The types of a list.
+    /// The types of a list in the arena.
     pub fn type_list(&self, list: EntityList<Type>) -> &[Type] {
         list.as_slice(&self.type_lists)
     }
@@ -326,7 +326,7 @@ impl Function {
 
     // ---- interned strings, attributes, constants ----
 
-    /// The id of a string.
+    /// Interns a string, and returns its id.
     pub fn str_id(&mut self, s: &str) -> Str {
         if let Some(&id) = self.str_ids.get(s) {
             return id;
@@ -342,7 +342,7 @@ impl Function {
         &self.strs[id]
     }
 
-    /// The id of the given attributes.
+    /// Interns the attributes of a call, and returns their id.
     pub fn attrs_id(&mut self, attrs: Attrs) -> AttrsId {
         if let Some(&id) = self.call_attr_ids.get(&attrs) {
             return id;
@@ -357,56 +357,56 @@ impl Function {
         &self.call_attrs[id]
     }
 
-    /// A tensor constant.
+    /// The tensor of a constant.
     pub fn const_tensor(&self, c: Const) -> &Tensor {
         &self.consts[c]
     }
 
     // ---- blocks and sequences ----
 
-    /// Adds a block.
+    /// Adds a block, and returns its id.
     pub fn add_block(&mut self, data: BlockData) -> Block {
         self.blocks.push(data)
     }
 
-    /// A block.
+    /// The contents of a block.
     pub fn block(&self, b: Block) -> &BlockData {
         &self.blocks[b]
     }
 
-    /// Mutable access to a block.
+    /// Mutable access to the contents of a block.
     pub fn block_mut(&mut self, b: Block) -> &mut BlockData {
         &mut self.blocks[b]
     }
 
-    /// Adds a sequence.
+    /// Adds a sequence, and returns its id.
     pub fn add_seq(&mut self, data: SeqData) -> Seq {
         self.seqs.push(data)
     }
 
-    /// A sequence.
+    /// The contents of a sequence.
     pub fn seq(&self, s: Seq) -> &SeqData {
         &self.seqs[s]
     }
 
-    /// Mutable access to a sequence.
+    /// Mutable access to the contents of a sequence.
     pub fn seq_mut(&mut self, s: Seq) -> &mut SeqData {
         &mut self.seqs[s]
     }
 
     // ---- types and symbols ----
 
-    /// The id of a type, which is stored if it is new.
+    /// Stores a type unless it is already in the arena, and returns its id.
     pub fn intern(&mut self, ty: TypeData) -> Type {
         self.types.intern(ty)
     }
 
-    /// Creates a symbol.
+    /// Creates a new symbol with the given name.
     pub fn fresh_sym(&mut self, name: &str) -> SymVar {
         self.syms.fresh_var(name)
     }
 
-    /// The function type of a function expression.
+    /// The type of the function expression `id`, as a function value.
     pub fn signature(&mut self, id: FuncId) -> Type {
         let data = &self.funcs[id];
         let (ret, pure) = (data.ret_ty, data.pure);
@@ -414,7 +414,7 @@ impl Function {
         self.types.intern(TypeData::Callable { params: Some(params), ret, pure })
     }
 
-    /// The rank of a tensor or shape type; `None` if unknown.
+    /// The rank of a tensor or shape type; `None` if it is unknown.
     pub fn rank_of(&self, ty: Type) -> Option<u32> {
         match self.types.get(ty) {
             TypeData::Tensor { shape: TensorShape::Dims(d), .. } => Some(d.len() as u32),

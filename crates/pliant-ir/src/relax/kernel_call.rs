@@ -24,19 +24,19 @@ use super::types::{Type, TypeData};
 use crate::op::{CALL_KERNEL, InferError, OpRegistry};
 use crate::{AttrValue, Attrs};
 
-/// The attribute with the name of the kernel.
+/// The name of the call attribute that contains the name of the kernel.
 pub const KERNEL: &str = "kernel";
-/// The attribute with the names of the operands.
+/// The name of the call attribute that contains the names of the operands.
 pub const OPERANDS: &str = "operands";
-/// The attribute with the axes of operands and results; see the module documentation.
+/// The name of the call attribute that contains the axes of operands and results; see the module documentation.
 pub const AXES: &str = "axes";
-/// The attribute with the attributes of the kernel.
+/// The name of the call attribute that contains the attributes of the kernel.
 pub const ATTRIBUTES: &str = "attributes";
 
-/// The entry of `axes` for a dim of size 1 that the tensor does not have.
+/// The entry in `axes` for a dim of size 1 that the kernel declares but the tensor does not have.
 pub const NEW_AXIS: i64 = -1;
 
-/// The kernel with the given name.
+/// Looks up a library kernel by name.
 ///
 /// # Errors
 /// If there is none: a message and a help text.
@@ -47,7 +47,7 @@ pub fn find_kernel(name: &str) -> Result<&'static Kernel, (String, String)> {
     })
 }
 
-/// The error for a keyword that is neither an operand nor an attribute of a kernel: a message and a help text.
+/// Creates the error for a keyword that is neither an operand nor an attribute of a kernel: a message and a help text.
 pub fn unknown_keyword(kernel: &Kernel, name: &str) -> (String, String) {
     let operands = kernel.operands.iter().map(|o| o.name);
     let known: Vec<&str> = operands.chain(kernel.attrs.iter().map(|a| a.name)).collect();
@@ -55,7 +55,7 @@ pub fn unknown_keyword(kernel: &Kernel, name: &str) -> (String, String) {
     (message, format!("it has: {}", known.join(", ")))
 }
 
-/// A call under construction.
+/// A kernel call under construction.
 #[derive(Debug)]
 pub struct NewKernelCall {
     kernel: &'static Kernel,
@@ -65,7 +65,7 @@ pub struct NewKernelCall {
 }
 
 impl NewKernelCall {
-    /// A call without operands.
+    /// Starts a call of `kernel`, without operands.
     pub fn new(kernel: &'static Kernel) -> Self {
         let (operands, axes, attributes) = (Vec::new(), Vec::new(), Vec::new());
         NewKernelCall { kernel, operands, axes, attributes }
@@ -91,7 +91,7 @@ impl NewKernelCall {
         self
     }
 
-    /// Sets an attribute.
+    /// Sets an attribute of the kernel.
     pub fn attribute(mut self, name: &str, value: AttrValue) -> Self {
         self.attributes.push((name.into(), value));
         self
@@ -104,7 +104,7 @@ impl NewKernelCall {
         (self.operands.into_iter().map(|(_, tensor)| tensor).collect(), attrs)
     }
 
-    /// Adds the call to a function, with results of the given types.
+    /// Adds the call to a function under construction, with results of the given types.
     ///
     /// # Errors
     /// Those of the type inference of [`CALL_KERNEL`].
@@ -124,8 +124,8 @@ impl NewKernelCall {
     }
 }
 
-/// The attributes of a call in normal form: entries in the order of the declaration, without defaults, and with values of the
-/// declared types.
+/// Creates the attributes of a kernel call in normal form: entries in the order of the declaration, without defaults, and with
+/// values of the declared types.
 pub fn kernel_attrs(
     kernel: &'static Kernel,
     operands: Vec<AttrValue>,
@@ -157,7 +157,7 @@ fn is_default(attr: &Attr, numbers: &[i64]) -> bool {
     }
 }
 
-/// The value of an attribute, decoded from numbers. Inverse of [`encode_attr`].
+/// Decodes the value of an attribute from integers; the inverse of [`encode_attr`].
 fn decode_attr(attr: &Attr, numbers: &[i64]) -> AttrValue {
     match attr.ty {
         AttrType::Int(..) => AttrValue::Int(numbers[0]),
@@ -168,14 +168,14 @@ fn decode_attr(attr: &Attr, numbers: &[i64]) -> AttrValue {
     }
 }
 
-/// A decoded call.
+/// A decoded kernel call of a graph function.
 #[derive(Debug)]
 pub struct KernelCall {
-    /// The kernel.
+    /// The called kernel.
     pub kernel: &'static Kernel,
-    /// For each argument, the index of its operand in the declaration.
+    /// For each argument of the call, the index of its operand in the kernel's declaration.
     pub operands: Vec<usize>,
-    /// The axes of each declared operand; `None` if its dims are those of the tensor, in order.
+    /// The axes of each declared operand; `None` if the declared dims are those of the tensor, in the same order.
     pub axes: Vec<Option<Vec<i64>>>,
     /// The encoded values of all attributes, in the order of the declaration; see [`encode_attr`].
     pub numbers: Vec<i64>,
@@ -202,8 +202,8 @@ impl KernelCall {
         Ok(KernelCall { kernel, operands, axes, numbers })
     }
 
-    /// For a call with `count` results, the declaration index of the operand that each result is. Only optional results at the end
-    /// may be omitted; `None` if `count` does not fit.
+    /// For each result of a call with `count` results, the index of the declared operand that the kernel writes. Only optional
+    /// results at the end may be omitted; `None` if `count` does not fit.
     pub fn results(&self, count: usize) -> Option<Vec<usize>> {
         let all = self.kernel.operands.iter().enumerate();
         let written: Vec<_> = all.filter(|(_, operand)| operand.role.is_written()).collect();
@@ -213,7 +213,7 @@ impl KernelCall {
     }
 }
 
-/// The declaration index of each argument's operand.
+/// For each argument of a call, the index of its operand in the kernel's declaration.
 fn operands(kernel: &'static Kernel, attrs: &Attrs, count: usize) -> Result<Vec<usize>, String> {
     let Some(AttrValue::List(names)) = attrs.get(OPERANDS) else {
         return Err("the names of the operands are missing".to_string());
@@ -242,7 +242,7 @@ fn operands(kernel: &'static Kernel, attrs: &Attrs, count: usize) -> Result<Vec<
     Ok(indices)
 }
 
-/// The axes of each operand of the declaration.
+/// The axes of each declared operand of the kernel.
 fn axes(kernel: &'static Kernel, attrs: &Attrs) -> Result<Vec<Option<Vec<i64>>>, String> {
     let mut axes = vec![None; kernel.operands.len()];
     let map = match attrs.get(AXES) {
@@ -267,7 +267,7 @@ fn axes(kernel: &'static Kernel, attrs: &Attrs) -> Result<Vec<Option<Vec<i64>>>,
     Ok(axes)
 }
 
-/// The encoded values of all attributes.
+/// The encoded values of all attributes of the kernel, in the order of the declaration.
 fn numbers(kernel: &'static Kernel, attrs: &Attrs) -> Result<Vec<i64>, String> {
     let map = match attrs.get(ATTRIBUTES) {
         Some(AttrValue::Map(map)) => &map[..],

@@ -5,11 +5,11 @@ use pliant_sym::{Sym, SymArena, SymVar};
 use crate::AttrValue;
 use crate::relax::Function;
 
-/// The function attribute that lists the symbols for quotients of sizes with a declared divisor. It is a flat list of strings:
-/// quotient symbol, size symbol and divisor of each.
+/// The name of the function attribute that lists the sizes with a declared divisor. It is a flat list of strings, with three for
+/// each such size: the symbol for the quotient, the symbol for the size, and the divisor.
 pub const DIVISIBLE: &str = "divisible";
 
-/// The sizes with declared divisors. If the user declares that 4 divides `n`, the program represents `n` as `n_over_4 * 4`. This
+/// The sizes with a declared divisor. If the user declares that 4 divides `n`, the program represents `n` as `n_over_4 * 4`. This
 /// table converts such terms back for messages. Its entries are (quotient symbol, size symbol, divisor).
 #[derive(Clone, Debug, Default)]
 pub struct DivisibleSizes(Vec<(String, String, String)>);
@@ -60,18 +60,18 @@ impl DivisibleSizes {
         DivisibleSizes::new(&texts)
     }
 
-    /// Creates the table from a flat list: quotient symbol, size symbol and divisor of each entry.
+    /// Creates the table from a flat list of strings: the quotient symbol, size symbol and divisor of each entry.
     pub fn new(texts: &[String]) -> DivisibleSizes {
         let triple = |t: &[String]| (t[0].clone(), t[1].clone(), t[2].clone());
         DivisibleSizes(texts.chunks_exact(3).map(triple).collect())
     }
 
-    /// The text of a term with quotient symbols replaced by the user's size symbols.
+    /// Replaces the quotient symbols in the text of a term by the size symbols that the user declared.
     pub fn in_user_symbols(&self, term: &str) -> String {
         self.0.iter().fold(term.to_owned(), |text, entry| replace_quotient(&text, entry))
     }
 
-    /// Explains the value of a quotient symbol; `None` for other symbols.
+    /// Describes how the value of a quotient symbol is computed; `None` for other symbols.
     fn explain(&self, quotient: &str) -> Option<String> {
         let (_, size, divisor) = self.0.iter().find(|entry| entry.0 == quotient)?;
         Some(format!("divisible: {divisor} divides {size}, and this is the multiple below"))

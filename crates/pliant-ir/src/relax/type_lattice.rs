@@ -1,4 +1,4 @@
-//! Operations on the type lattice: subtyping, least common supertypes, transfer of types between functions, and result types of
+//! Operations on the type lattice: subtyping, least common supertypes, import of types from other functions, and result types of
 //! calls.
 //!
 //! The symbolic prover compares dims. If it can neither prove nor disprove that they are equal, they are checked at run time, and
@@ -13,10 +13,10 @@ use super::types::{TensorShape, Type, TypeData};
 use crate::op::InferError;
 use crate::print::type_text;
 
-/// Maps symbols of one function to terms of another.
+/// A map from the symbols of one function to terms of another function.
 pub type SymMap = FxHashMap<SymVar, Sym>;
 
-/// The conjunction of two proofs: no if either is no, yes if both are yes.
+/// The proof that two statements both hold: no if either is disproved, yes if both are proved.
 pub fn conjunction(a: Proof, b: Proof) -> Proof {
     match (a, b) {
         (Proof::No, _) | (_, Proof::No) => Proof::No,
@@ -25,7 +25,7 @@ pub fn conjunction(a: Proof, b: Proof) -> Proof {
     }
 }
 
-/// Proves whether two dims are equal for all sizes.
+/// Proves whether two dims are equal for all values of their symbols.
 pub fn prove_dims_equal(func: &mut Function, a: Sym, b: Sym) -> Proof {
     if a == b {
         return Proof::Yes;
@@ -54,7 +54,7 @@ fn prove_shapes_equal(func: &mut Function, a: &[Sym], b: &[Sym]) -> Proof {
     dims.fold(Proof::Yes, |acc, (&x, &y)| conjunction(acc, prove_dims_equal(func, x, y)))
 }
 
-/// Proves whether every value of type `a` is of type `b`. [`Proof::Unknown`] if that depends on the values.
+/// Proves whether every value of type `a` is of type `b`. The result is [`Proof::Unknown`] if that depends on run-time values.
 pub fn is_subtype(func: &mut Function, a: Type, b: Type) -> Proof {
     if a == b {
         return Proof::Yes;
@@ -106,7 +106,7 @@ fn rank_fits(have: Option<u32>, need: Option<u32>) -> Proof {
     }
 }
 
-/// The dims of a tensor shape, including those of a shape variable.
+/// The dims of a tensor shape; for a shape variable, the dims that its type states. `None` if they are unknown.
 fn shape_dims(func: &Function, shape: &TensorShape) -> Option<Box<[Sym]>> {
     match shape {
         TensorShape::Dims(d) => Some(d.clone()),
@@ -163,8 +163,8 @@ fn callable_fits(func: &mut Function, a: Signature<'_>, b: Signature<'_>) -> Pro
     }
 }
 
-/// The least common supertype of two types, or a larger type if the least one cannot be determined. Lca: "least common ancestor" in
-/// the lattice.
+/// The least common supertype of two types, or a larger type if the least one cannot be determined. The name stands for "least
+/// common ancestor" in the lattice.
 pub fn lca(func: &mut Function, a: Type, b: Type) -> Type {
     if a == b {
         return a;
@@ -210,8 +210,8 @@ fn shape_lca(func: &mut Function, a: TensorShape, b: &TensorShape) -> TensorShap
     }
 }
 
-/// Replaces the symbols of a type by `sym` and its shape variables by `var`. Where a mapping returns `None`, the dims or the shape
-/// variable are replaced by the information that remains, such as the rank.
+/// Replaces the symbols of a type by `sym` and its shape variables by `var`. Where a mapping returns `None`, only the remaining
+/// information, such as the rank, is kept in the type.
 pub fn erase_to_well_defined(
     func: &mut Function,
     ty: Type,
@@ -257,8 +257,8 @@ pub fn import_sym(
     })
 }
 
-/// Transfers types into `dst`, and replaces their symbols and shape variables on the way. The source is `src`, or `dst` itself if
-/// there is none.
+/// Copies types into the arenas of `dst`, and replaces their symbols and shape variables by `sym` and `var`. The types come from
+/// `src`, or from `dst` itself if `src` is `None`.
 struct TypeTransfer<'a> {
     src: Option<&'a Function>,
     dst: &'a mut Function,
@@ -356,8 +356,8 @@ pub fn derive_call_ty(
     )
 }
 
-/// The type of a call of a value of type `callable`; see [`derive_call_ty`]. If the parameter types are unknown, this is the
-/// callable's declared result type.
+/// The type of a call of a value of type `callable`; see [`derive_call_ty`]. If the parameter types are unknown, the result is the
+/// declared result type of the callable.
 ///
 /// # Errors
 /// As [`derive_call_ty`], and if the type is not callable.
@@ -369,9 +369,9 @@ pub fn derive_callable_ty(
     derive_callable_ty_within(func, callable, args, &[], &|_| false)
 }
 
-/// As [`derive_callable_ty`], for a callable whose type may refer to symbols of the enclosing function. The symbols for which
-/// `outer` returns true are not bound by the arguments: they have the same meaning in the type as at the call. `names` are the
-/// names of the parameters for messages, if known.
+/// The type of a call as in [`derive_callable_ty`], for a callable whose type may refer to symbols of the enclosing function. The
+/// symbols for which `outer` returns true are not bound by the arguments: they mean the same in the callable's type as at the call.
+/// `names` are the names of the parameters for messages, if known.
 ///
 /// # Errors
 /// As [`derive_callable_ty`].
@@ -407,13 +407,13 @@ pub fn derive_callable_ty_within(
     }
 }
 
-/// Binds the symbols of parameters to the dims of arguments.
+/// Matches the arguments of a call with the parameters, and binds the symbols of parameters to the dims of arguments.
 struct ArgumentMatcher<'a> {
     src: Option<&'a Function>,
     dst: &'a mut Function,
     bound: SymMap,
-    /// The dims to compare after all symbols have been bound: index and name of the parameter, index of the dim, the parameter's
-    /// dim and the argument's dim.
+    /// The dims to compare after all symbols have been bound: the index and the name of the parameter, the index of the dim, the
+    /// dim of the parameter, and the dim of the argument.
     deferred: Vec<(usize, String, usize, Sym, Sym)>,
 }
 
@@ -460,7 +460,8 @@ impl ArgumentMatcher<'_> {
         Ok(TypeTransfer { src: self.src, dst: self.dst, sym: &mut sym, var: &|_| None }.ty(ret))
     }
 
-    /// The parameter's dim with its symbols replaced by the dims to which they are bound; `None` if a symbol is unbound.
+    /// The dim of a parameter in which all symbols are replaced by the dims to which they are bound; `None` if a symbol is not
+    /// bound.
     fn substitute_bound(&mut self, dim: Sym) -> Option<Sym> {
         let vars = self.source().syms.free_vars(dim);
         if !vars.iter().all(|v| self.bound.contains_key(v)) {
@@ -526,7 +527,7 @@ impl ArgumentMatcher<'_> {
         }
     }
 
-    /// Binds a new symbol, or defers the comparison of the dims.
+    /// Binds the parameter's dim to the argument's dim if it is a new symbol. Otherwise, defers the comparison of the two dims.
     fn dim(&mut self, i: usize, name: &str, axis: usize, param: Sym, arg: Sym) {
         match self.source().syms.as_var(param) {
             Some(v) if !self.bound.contains_key(&v) => {
@@ -542,7 +543,7 @@ impl ArgumentMatcher<'_> {
     }
 }
 
-/// Describes an argument for messages.
+/// Describes an argument for messages, by its index and, if known, the name of its parameter.
 fn argument(i: usize, name: &str) -> String {
     if name.is_empty() {
         format!("argument {i}")
@@ -551,7 +552,7 @@ fn argument(i: usize, name: &str) -> String {
     }
 }
 
-/// All symbols of a type without duplicates, in the order of the text.
+/// The symbols of a type, without duplicates, in the order of the printed text.
 pub fn type_syms(func: &Function, ty: Type) -> Vec<SymVar> {
     let mut out = Vec::new();
     visit_dims(func, ty, true, &mut |dim| {

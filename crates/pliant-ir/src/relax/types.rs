@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap;
 use super::expr::Var;
 use cranelift_entity::{PrimaryMap, entity_impl};
 
-/// A type in a function's type arena.
+/// The id of a type in a function's type arena.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Type(u32);
 entity_impl!(Type, "type");
@@ -21,77 +21,77 @@ entity_impl!(Type, "type");
 pub enum TensorShape {
     /// All dims, as symbolic integers.
     Dims(Box<[Sym]>),
-    /// The shape is the value of a variable of shape type. Its rank is known if the variable's type states it.
+    /// The value of a variable of shape type. The rank is known if the type of the variable states it.
     Var(Var),
-    /// Only the rank.
+    /// Only the rank is known.
     Rank(u32),
-    /// Unknown.
+    /// Not even the rank is known.
     Unknown,
 }
 
-/// A type.
+/// A type of the graph level.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum TypeData {
-    /// Any value: opaque objects, strings, data types; `R.Object` in scripts.
+    /// The type of all values, including opaque objects, strings and data types; `R.Object` in scripts.
     Any,
-    /// A scalar, with its value if that is a known symbolic integer; `R.Prim`.
+    /// A scalar, with its value if that is a known symbolic integer; `R.Prim` in scripts.
     Prim {
         /// The data type.
         dtype: DType,
-        /// The value of an integer.
+        /// The value of an integer scalar, if known.
         value: Option<Sym>,
     },
-    /// A shape value, with its dims if known; `R.Shape`.
+    /// A shape value, with its dims if known; `R.Shape` in scripts.
     Shape {
-        /// The dims.
+        /// The dims, if known.
         dims: Option<Box<[Sym]>>,
-        /// The rank; equal to the length of `dims` if these are known.
+        /// The rank, if known. If `dims` are known, it is their number.
         ndim: Option<u32>,
     },
-    /// A tensor; `R.Tensor`.
+    /// A tensor; `R.Tensor` in scripts.
     Tensor {
         /// The statically known part of the shape.
         shape: TensorShape,
         /// The data type, if known.
         dtype: Option<DType>,
     },
-    /// A tuple; `R.Tuple`.
+    /// A tuple, with the types of its fields; `R.Tuple` in scripts.
     Tuple(Box<[Type]>),
-    /// A function; `R.Callable`. `params` is `None` if the parameters are unknown.
+    /// A function; `R.Callable` in scripts. `params` is `None` if the parameters are unknown.
     Callable {
         /// The parameter types, if known.
         params: Option<Box<[Type]>>,
         /// The result type.
         ret: Type,
-        /// Whether calls have no side effects.
+        /// Whether calls of the function have no side effects.
         pure: bool,
     },
 }
 
 impl TypeData {
-    /// A tensor type with known dims.
+    /// Creates a tensor type with known dims.
     pub fn tensor(dims: impl Into<Box<[Sym]>>, dtype: impl Into<Option<DType>>) -> Self {
         TypeData::Tensor { shape: TensorShape::Dims(dims.into()), dtype: dtype.into() }
     }
 
-    /// A tensor type with known rank.
+    /// Creates a tensor type with known rank.
     pub fn tensor_rank(ndim: u32, dtype: impl Into<Option<DType>>) -> Self {
         TypeData::Tensor { shape: TensorShape::Rank(ndim), dtype: dtype.into() }
     }
 
-    /// A tensor type with unknown rank.
+    /// Creates a tensor type with unknown rank.
     pub fn tensor_unknown(dtype: impl Into<Option<DType>>) -> Self {
         TypeData::Tensor { shape: TensorShape::Unknown, dtype: dtype.into() }
     }
 
-    /// A shape type with known dims.
+    /// Creates a shape type with known dims.
     pub fn shape(dims: impl Into<Box<[Sym]>>) -> Self {
         let dims = dims.into();
         let ndim = Some(dims.len() as u32);
         TypeData::Shape { dims: Some(dims), ndim }
     }
 
-    /// The empty tuple, the type of calls that return nothing.
+    /// The type of the empty tuple, which calls without a result have.
     pub fn unit() -> Self {
         TypeData::Tuple(Box::default())
     }
@@ -114,13 +114,13 @@ impl TypeData {
         }
     }
 
-    /// Whether this is a tensor type.
+    /// Whether the type is a tensor type.
     pub fn is_tensor(&self) -> bool {
         matches!(self, TypeData::Tensor { .. })
     }
 }
 
-/// The types of one function, without duplicates.
+/// The types of one function, stored without duplicates.
 #[derive(Clone, Debug, Default)]
 pub struct TypeArena {
     types: PrimaryMap<Type, TypeData>,
@@ -128,7 +128,7 @@ pub struct TypeArena {
 }
 
 impl TypeArena {
-    /// The id of a type, which is stored if it is new.
+    /// Stores a type unless it is already in the arena, and returns its id.
     pub fn intern(&mut self, data: TypeData) -> Type {
         if let Some(&id) = self.ids.get(&data) {
             return id;
@@ -143,12 +143,12 @@ impl TypeArena {
         &self.types[id]
     }
 
-    /// The number of types.
+    /// The number of types in the arena.
     pub fn len(&self) -> usize {
         self.types.len()
     }
 
-    /// Whether there are no types.
+    /// Whether the arena is empty.
     pub fn is_empty(&self) -> bool {
         self.types.is_empty()
     }

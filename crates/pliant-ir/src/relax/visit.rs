@@ -11,7 +11,7 @@ use super::function::Function;
 use super::type_lattice::{SymMap, definable_syms, visit_dims};
 use super::types::{TensorShape, Type, TypeData};
 
-/// Calls `visit` with each operand of an expression, in order: callee, arguments, fields, condition.
+/// Calls `visit` with each operand of an expression, in order. Callees, arguments, fields and conditions are operands.
 pub fn for_each_operand(f: &Function, e: Expr, mut visit: impl FnMut(Expr)) {
     match f.expr(e) {
         ExprData::Tuple(list) => f.list(*list).iter().copied().for_each(visit),
@@ -27,7 +27,7 @@ pub fn for_each_operand(f: &Function, e: Expr, mut visit: impl FnMut(Expr)) {
     }
 }
 
-/// Calls `visit` with an expression and all nested ones in post-order, except those in branches and local functions.
+/// Calls `visit` with an expression and all expressions nested in it, in post-order, except those in branches and local functions.
 pub fn for_each_expr(f: &Function, e: Expr, mut visit: impl FnMut(Expr)) {
     let mut stack = vec![(e, false)];
     let mut operands = Vec::new();
@@ -42,14 +42,14 @@ pub fn for_each_expr(f: &Function, e: Expr, mut visit: impl FnMut(Expr)) {
     }
 }
 
-/// The location of a binding.
+/// The location of a binding in a function.
 #[derive(Clone, Copy, Debug)]
 pub struct BindingLocation {
-    /// The enclosing function expression.
+    /// The function expression that contains the binding.
     pub func: FuncId,
-    /// The enclosing sequence.
+    /// The sequence that contains the binding.
     pub seq: Seq,
-    /// The enclosing block.
+    /// The block that contains the binding.
     pub block: Block,
     /// The index of the binding in the block.
     pub index: usize,
@@ -102,7 +102,8 @@ pub fn walk(f: &Function, id: FuncId, visit: impl FnMut(Event)) {
     run_walk(f, vec![Pending::Func(id)], visit);
 }
 
-/// Traverses the bodies inside the value of a binding: the branches of an `If`, or a local function. Other values have none.
+/// Traverses the sequences inside the value of a binding: the branches of an `If`, or the body of a local function. Other values
+/// contain none.
 pub fn walk_value(f: &Function, value: Expr, visit: impl FnMut(Event)) {
     let stack = match f.expr(value) {
         ExprData::If { then_seq, else_seq, .. } => {
@@ -164,7 +165,7 @@ fn run_walk(f: &Function, mut stack: Vec<Pending>, mut visit: impl FnMut(Event))
     }
 }
 
-/// All bindings below the root, in the order of the text. An `If` precedes the bindings in its branches.
+/// All bindings of a function, including nested ones, in the order of the text. An `If` precedes the bindings in its branches.
 pub fn bindings(f: &Function) -> Vec<(BindingLocation, Binding)> {
     let mut out = Vec::new();
     walk(f, f.root(), |e| {
@@ -214,8 +215,8 @@ pub fn operand_vars(f: &Function, e: Expr) -> Vec<Var> {
     out
 }
 
-/// The run of consecutive bindings of local functions that starts at `start`. The variables of a run are visible in all of its
-/// function bodies. Empty if the binding at `start` does not bind a local function or is not the first one of its run.
+/// The run of consecutive bindings of local functions that starts at index `start`. The variables of a run are visible in the
+/// bodies of all its functions. Empty if the binding at `start` does not bind a local function or is not the first one of its run.
 pub fn func_run<'b>(f: &Function, bindings: &'b [Binding], start: usize) -> &'b [Binding] {
     let is_func = |b: &Binding| b.cast.is_none() && matches!(f.expr(b.value), ExprData::Func(_));
     if start.checked_sub(1).and_then(|i| bindings.get(i)).is_some_and(is_func) {
@@ -226,7 +227,7 @@ pub fn func_run<'b>(f: &Function, bindings: &'b [Binding], start: usize) -> &'b 
     &rest[..end]
 }
 
-/// The number of uses of each variable, as an operand or as the result of a sequence, and its users.
+/// For each variable, the number of uses as an operand or as the result of a sequence, and the variables whose values use it.
 #[derive(Clone, Debug, Default)]
 pub struct Uses {
     counts: FxHashMap<Var, usize>,
@@ -234,7 +235,7 @@ pub struct Uses {
 }
 
 impl Uses {
-    /// Counts the uses in everything reachable from the root.
+    /// Counts the uses in everything that is reachable from the root of a function.
     pub fn of(f: &Function) -> Self {
         let mut uses = Uses::default();
         walk(f, f.root(), |event| match event {
@@ -325,7 +326,7 @@ pub fn value_free_vars(f: &Function, value: Expr) -> Vec<Var> {
     out
 }
 
-/// The symbols that the function expression `id` defines: by its parameters and by `match_cast`.
+/// The symbols that the function expression `id` defines by its parameters and by `match_cast`.
 pub fn defined_syms(f: &Function, id: FuncId) -> Vec<SymVar> {
     let mut seen = FxHashSet::default();
     let mut out = Vec::new();
@@ -398,7 +399,7 @@ pub fn free_syms(f: &Function, id: FuncId) -> Vec<SymVar> {
     out
 }
 
-/// The names of the module's functions that the root refers to, without duplicates, in order.
+/// The names of the module's functions to which a function refers, without duplicates, in order.
 pub fn called_globals(f: &Function) -> Vec<std::sync::Arc<str>> {
     let mut seen = FxHashSet::default();
     let mut out = Vec::new();
@@ -421,18 +422,18 @@ pub struct Importer<'a> {
     pub dst: &'a mut Function,
     /// Maps variables of `src` to operands of `dst`.
     pub vars: FxHashMap<Var, Expr>,
-    /// Maps symbols of `src`.
+    /// Maps symbols of `src` to terms of `dst`.
     pub syms: SymMap,
-    /// Maps terms of `src`, which are replaced as a whole.
+    /// Maps terms of `src`, which are replaced as a whole, to terms of `dst`.
     pub terms: FxHashMap<Sym, Sym>,
-    /// Cache of imported types of `src`.
+    /// Cache: the imported types, by type of `src`.
     pub types: FxHashMap<Type, Type>,
-    /// The variables of `src` that were copied, in order.
+    /// The variables of `src` that have been copied, in order.
     pub defined: Vec<Var>,
 }
 
 impl<'a> Importer<'a> {
-    /// Creates an importer without substitutions.
+    /// Creates an importer that makes no substitutions.
     pub fn new(src: &'a Function, dst: &'a mut Function) -> Self {
         let (vars, syms) = (FxHashMap::default(), SymMap::default());
         let terms = FxHashMap::default();
@@ -444,7 +445,7 @@ impl<'a> Importer<'a> {
         super::type_lattice::import_sym(self.dst, self.src, s, &mut self.syms, &self.terms)
     }
 
-    /// Imports a type. A shape variable that is not mapped to a variable is dropped.
+    /// Imports a type. A shape variable that is not mapped to a variable is replaced by its rank.
     pub fn ty(&mut self, ty: Type) -> Type {
         if let Some(&t) = self.types.get(&ty) {
             return t;
@@ -550,7 +551,7 @@ impl<'a> Importer<'a> {
         self.dst.add_expr(data, ty)
     }
 
-    /// Imports a binding with its variable.
+    /// Imports a binding, including its variable.
     pub fn binding(&mut self, b: Binding) -> Binding {
         // A local function may call itself, so its variable is defined before its body.
         let recursive = matches!(self.src.expr(b.value), ExprData::Func(_));
@@ -615,7 +616,7 @@ pub fn copy_function_with(src: &Function, prepare: impl FnOnce(&mut Importer<'_>
     dst
 }
 
-/// Converts a local function without captured variables to a private global function.
+/// Converts a local function without captured variables to a private function that can be added to a module.
 pub fn copy_local_function(src: &Function, id: FuncId) -> Function {
     let mut dst = Function::empty();
     dst.attrs = src.func(id).attrs.clone();
@@ -624,7 +625,7 @@ pub fn copy_local_function(src: &Function, id: FuncId) -> Function {
     dst
 }
 
-/// Copies a function expression as the root of `dst`. Its attributes are not copied: those of a root are in [`Function::attrs`].
+/// Copies the function expression `id` as the root of `dst`, without its attributes: those of a root are in [`Function::attrs`].
 fn copy_root(
     src: &Function,
     id: FuncId,

@@ -22,7 +22,7 @@ use super::types::{Type, TypeData};
 use crate::op::{InferError, Op, OpRegistry, WHILE_LOOP};
 use crate::print::type_text;
 
-/// The type of `while_loop(cond, body, states...)` for the types of its operands.
+/// The result type of `while_loop(cond, body, states...)`, derived from the types of its operands.
 ///
 /// # Errors
 /// If `cond` or `body` is not a function, if the number or the types of its parameters provably do not fit the state, if the result
@@ -79,7 +79,7 @@ pub fn op_call_is_pure(func: &Function, ops: &dyn OpRegistry, op: Op, args: &[Ex
     args.iter().take(2).all(pure)
 }
 
-/// Whether values of the type can be conditions: bool scalars and bool tensors of rank 0.
+/// Whether values of a type can be conditions: bool scalars and bool tensors of rank 0.
 pub fn is_condition(func: &Function, ty: Type) -> bool {
     match func.types.get(ty) {
         TypeData::Any => true,
@@ -91,7 +91,7 @@ pub fn is_condition(func: &Function, ty: Type) -> bool {
     }
 }
 
-/// The type of the whole state: that of its single value, or a tuple.
+/// The type of the whole state: the type of its single value, or a tuple type for several values.
 fn state_ty(func: &mut Function, states: &[Type]) -> Type {
     match states {
         [one] => *one,
@@ -104,7 +104,7 @@ fn unknown_state(func: &mut Function, count: usize) -> Type {
     state_ty(func, &vec![any; count])
 }
 
-/// Checks that `cond` or `body` is a function of the state. `what` names it in messages.
+/// Checks that the condition or the body of a loop is a function of the state. `what` is "condition" or "body", for messages.
 fn check_function(
     func: &mut Function,
     what: &str,
@@ -140,7 +140,7 @@ fn check_function(
     Ok(())
 }
 
-/// The types of the state after an iteration; `None` if the body's result type does not determine them.
+/// The types of the state values after an iteration; `None` if the result type of the body does not determine them.
 fn next_state_types(
     func: &mut Function,
     ret: Type,
@@ -159,7 +159,7 @@ fn next_state_types(
     }
 }
 
-/// Checks that the result of the body can be the state of the next iteration.
+/// Checks that the result of the body fits as the state of the next iteration.
 fn check_iteration(
     func: &mut Function,
     cond: Type,

@@ -1,4 +1,4 @@
-//! [`bind_calls`]: binds calls inside expressions of loop functions to variables, in Python's evaluation order.
+//! [`bind_calls`]: binds calls inside the expressions of loop functions to variables, in Python's evaluation order.
 //!
 //! Expressions are hash-consed and may be evaluated several times, in any order, or not at all. But calls of packed and extern
 //! functions and of kernels must be evaluated exactly once. The pass handles these cases:
@@ -16,7 +16,7 @@ use super::intrin::Intrin;
 use super::stmt::{Stmt, StmtData};
 use super::visit::{for_each_expr, for_each_operand, map_operands};
 
-/// Binds the calls inside expressions.
+/// Binds the calls inside the expressions of a loop function to variables.
 ///
 /// # Errors
 /// If the predicate or an axis range of a block, or an alternative of a lane-wise select, contains a call, or an expression
@@ -30,16 +30,16 @@ pub fn bind_calls(f: &mut PrimFunc) -> Result<(), String> {
 
 struct CallBinder<'a> {
     f: &'a mut PrimFunc,
-    /// The number of calls in each expression. A shared call counts once per occurrence.
+    /// Cache: the number of calls in each expression. A shared call counts once per occurrence.
     counts: FxHashMap<Expr, u32>,
-    /// The first error.
+    /// The first error, if any.
     error: Option<String>,
 }
 
 /// Maximum number of calls in an expression. Shared subexpressions can multiply their number.
 pub const MAX_CALLS: u32 = 500;
 
-/// A step that is prepended to a statement.
+/// A step that is executed before a statement: a binding of a variable, an allocation, or another statement.
 enum Prefix {
     Let(Var, Expr),
     Alloc(Buffer),
@@ -108,7 +108,7 @@ impl CallBinder<'_> {
         self.prepend(before, stmt)
     }
 
-    /// A `while` loop whose condition contains calls.
+    /// Creates a `while` loop whose condition contains calls. They are evaluated before the loop and at the end of every iteration.
     fn while_with_calls(&mut self, cond: Expr, body: Stmt) -> Stmt {
         let (flag, zero) = (self.temporary("again", Ty::BOOL), self.f.int(0));
         let mut evaluate_condition = || {
@@ -125,7 +125,7 @@ impl CallBinder<'_> {
         self.f.add_stmt(StmtData::Alloc(flag, all))
     }
 
-    /// A local buffer for one value of the given type.
+    /// Creates a local buffer for one value of the given type.
     fn temporary(&mut self, name: &str, ty: Ty) -> Buffer {
         let lanes = self.f.int(i64::from(ty.lanes));
         self.f.add_buffer(BufferData {
@@ -142,7 +142,7 @@ impl CallBinder<'_> {
         self.error.get_or_insert(reason);
     }
 
-    /// Prepends steps to a statement.
+    /// Prepends the steps to a statement, so that they are executed before it.
     fn prepend(&mut self, before: Vec<Prefix>, s: Stmt) -> Stmt {
         before.into_iter().rev().fold(s, |s, step| match step {
             Prefix::Let(var, value) => self.f.add_stmt(StmtData::Let(var, value, s)),
@@ -167,7 +167,8 @@ impl CallBinder<'_> {
         self.f.add_expr(data)
     }
 
-    /// Binds the calls in expressions that are evaluated in order, and the values that are read from memory before a call.
+    /// Binds the calls in expressions that are evaluated one after another. Also binds the values that an expression reads from
+    /// memory before a later call.
     fn bind_in_order(&mut self, exprs: &[Expr], before: &mut Vec<Prefix>) -> Vec<Expr> {
         let last = exprs.iter().rposition(|&e| self.has_calls(e));
         let mut out = Vec::with_capacity(exprs.len());
@@ -187,7 +188,7 @@ impl CallBinder<'_> {
         self.f.var_expr(var)
     }
 
-    /// Binds the expression if it is a call, and the calls inside it.
+    /// Binds the calls inside an expression, and the expression itself if it is a call.
     fn bind(&mut self, e: Expr, before: &mut Vec<Prefix>) -> Expr {
         let e = self.bind_operands(e, before);
         if !is_call(self.f, e) {
@@ -196,7 +197,8 @@ impl CallBinder<'_> {
         self.new_variable("call", e, before)
     }
 
-    /// The condition and the alternatives, if the expression is conditional and an alternative contains calls.
+    /// Decomposes a conditional expression into the condition and its two alternatives. `None` unless an alternative contains
+    /// calls.
     fn as_conditional(&mut self, e: Expr) -> Option<(Expr, Expr, Expr)> {
         let truth = |f: &mut PrimFunc, v| f.add_expr(ExprData::Int(v, Ty::BOOL));
         match self.f.expr(e).clone() {
@@ -215,7 +217,8 @@ impl CallBinder<'_> {
         }
     }
 
-    /// Converts a conditional expression to an `if` that stores the value in a local buffer, and a load from it.
+    /// Converts a conditional expression to an `if` statement that stores the value in a local buffer. Returns a load from this
+    /// buffer.
     fn bind_conditional(
         &mut self,
         e: Expr,
@@ -247,7 +250,7 @@ impl CallBinder<'_> {
         self.f.load(result, &[index])
     }
 
-    /// Whether an expression contains calls. Records an error and returns false if there are more than [`MAX_CALLS`].
+    /// Whether an expression contains calls. Records an error and returns false if there are more than [`MAX_CALLS`] of them.
     fn has_calls(&mut self, root: Expr) -> bool {
         let mut stack = vec![(root, false)];
         while let Some((e, ready)) = stack.pop() {
@@ -294,7 +297,7 @@ pub fn contains_calls(f: &PrimFunc, e: Expr) -> bool {
     contains
 }
 
-/// Whether an expression reads memory. Taking an address does not read memory, but its indices may.
+/// Whether an expression reads memory. Taking the address of an element does not read memory, but computing its indices may.
 fn reads(f: &PrimFunc, root: Expr) -> bool {
     let (mut stack, mut seen) = (vec![root], FxHashSet::default());
     while let Some(e) = stack.pop() {

@@ -7,7 +7,7 @@ use pliant_tensor::DType;
 
 use super::expr::Expr;
 
-/// A buffer of a loop function.
+/// The id of a buffer of a loop function.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Buffer(u32);
 entity_impl!(Buffer, "buf");
@@ -23,7 +23,7 @@ pub enum Scope {
 }
 
 impl Scope {
-    /// The name in scripts.
+    /// The name of the scope in scripts.
     pub fn name(self) -> &'static str {
         match self {
             Scope::Global => "global",
@@ -44,15 +44,15 @@ impl Scope {
 /// The properties of a buffer.
 #[derive(Clone, Debug)]
 pub struct BufferData {
-    /// The name. Names are made unique when printed.
+    /// The name of the buffer. The printer makes names unique.
     pub name: Arc<str>,
     /// The element type.
     pub dtype: DType,
-    /// The dims in elements.
+    /// The dims, in elements.
     pub shape: Vec<Expr>,
-    /// The strides in elements; empty for a compact row-major buffer.
+    /// The strides, in elements; empty for a compact row-major buffer.
     pub strides: Vec<Expr>,
-    /// The offset of the first element in elements.
+    /// The offset of the buffer's first element from the start of its memory, in elements; `None` if it is 0.
     pub elem_offset: Option<Expr>,
     /// The memory scope.
     pub scope: Scope,
@@ -63,6 +63,6 @@ pub struct BufferData {
 pub struct BufferRegion {
     /// The buffer.
     pub buffer: Buffer,
-    /// `(start, extent)` for each dim.
+    /// The start and the extent of the region in each dim.
     pub region: Vec<(Expr, Expr)>,
 }

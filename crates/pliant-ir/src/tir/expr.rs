@@ -9,12 +9,12 @@ use pliant_tensor::DType;
 use super::buffer::Buffer;
 use super::intrin::Intrin;
 
-/// A variable: a scalar parameter, a size, a loop variable, or the variable of a `let`.
+/// The id of a variable: a scalar parameter, a size, a loop variable, or the variable of a `let`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Var(u32);
 entity_impl!(Var, "tvar");
 
-/// An expression, hash-consed within its function.
+/// The id of an expression. Expressions are hash-consed within their function.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Expr(u32);
 entity_impl!(Expr, "texpr");
@@ -29,17 +29,17 @@ pub struct Ty {
 }
 
 impl Ty {
-    /// A scalar type.
+    /// Creates a scalar type.
     pub const fn scalar(dtype: DType) -> Self {
         Ty { dtype, lanes: 1 }
     }
 
-    /// 64-bit integers, the type of sizes and indices.
+    /// The type of 64-bit integers, which sizes and indices have.
     pub const I64: Ty = Ty::scalar(DType::Int64);
-    /// Booleans.
+    /// The type of Booleans.
     pub const BOOL: Ty = Ty::scalar(DType::Bool);
 
-    /// The same element type with the given number of lanes.
+    /// The vector type with the same element type and the given number of lanes.
     pub const fn with_lanes(self, lanes: u16) -> Self {
         Ty { dtype: self.dtype, lanes }
     }
@@ -73,9 +73,9 @@ pub enum VarTy {
 /// The properties of a variable.
 #[derive(Clone, Debug)]
 pub struct VarData {
-    /// The name. Names are made unique when printed.
+    /// The name of the variable. The printer makes names unique.
     pub name: Arc<str>,
-    /// The type.
+    /// The type of the variable.
     pub ty: VarTy,
 }
 
@@ -119,21 +119,21 @@ pub enum BinOp {
 }
 
 impl BinOp {
-    /// Whether the result is bool for all operand types.
+    /// Whether the operator returns bool for all operand types.
     pub fn is_predicate(self) -> bool {
         use BinOp::*;
         matches!(self, Eq | Ne | Lt | Le | Gt | Ge | And | Or)
     }
 }
 
-/// An expression.
+/// An expression of the loop level.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum ExprData {
     /// An integer or bool constant.
     Int(i64, Ty),
     /// A float constant, represented by its bits as f64.
     Float(u64, Ty),
-    /// A string; only as an argument of calls.
+    /// A string, which can only be an argument of a call.
     Str(Arc<str>),
     /// A variable.
     Var(Var),
@@ -143,7 +143,7 @@ pub enum ExprData {
     Binary(BinOp, Expr, Expr),
     /// Logical negation.
     Not(Expr),
-    /// `c ? a : b`; both alternatives are evaluated.
+    /// `c ? a : b`, where both alternatives are evaluated.
     Select(Expr, Expr, Expr),
     /// A load from a buffer, with one index per dim or, in flat functions ([`FLAT`](super::func::FLAT)), a single linear index
     /// relative to the first element. If the last index is an [`ExprData::Ramp`], a vector is loaded.

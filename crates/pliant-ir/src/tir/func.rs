@@ -1,4 +1,4 @@
-//! [`PrimFunc`]: a loop function with its arenas, and their accessors.
+//! [`PrimFunc`]: a loop function with its arenas, and accessors to their contents.
 
 use std::sync::Arc;
 
@@ -14,13 +14,14 @@ use super::intrin::{Intrin, IntrinResult};
 use super::stmt::{Stmt, StmtData};
 use crate::attrs::{AttrValue, FuncAttrs};
 
-/// The attribute of functions in which every access has a single linear index, relative to the buffer's first element.
+/// The name of the attribute that marks flat functions: in these, every access to a buffer has a single linear index, relative to
+/// the first element of the buffer.
 pub const FLAT: &str = "tir.flat";
 
-/// A parameter: a handle, which [`PrimFunc::buffer_map`] maps to a buffer, or a scalar.
+/// A parameter: a handle, which [`PrimFunc::buffer_map`] maps to a buffer, or a scalar variable.
 pub type Param = Var;
 
-/// A loop function with everything it owns. Ids are only valid in their own function.
+/// A loop function, and the arenas with everything that it consists of. Ids are only valid in their own function.
 ///
 /// A buffer parameter defines the size variables that are whole dims of its shape (`n` in `(n, 4)`). The other dims are checked on
 /// entry. Scalar parameters define the sizes that are not a whole dim of any buffer.
@@ -30,13 +31,13 @@ pub struct PrimFunc {
     pub params: Vec<Param>,
     /// The buffer of each handle parameter.
     pub buffer_map: IndexMap<Var, Buffer>,
-    /// The body.
+    /// The body of the function.
     pub body: Stmt,
-    /// Attributes of the function (`global_symbol`, `tir.noalias`, ...).
+    /// The attributes of the function (`global_symbol`, `tir.noalias`, ...).
     pub attrs: FuncAttrs,
     /// Whether the function is only called from its own module.
     pub private: bool,
-    /// The source location.
+    /// The source location of the function.
     pub span: Span,
     vars: PrimaryMap<Var, VarData>,
     buffers: PrimaryMap<Buffer, BufferData>,
@@ -73,14 +74,14 @@ impl PrimFunc {
         }
     }
 
-    /// Whether every access has a single linear index, independent of the rank of the buffer ([`FLAT`]).
+    /// Whether every access to a buffer has a single linear index, whatever the rank of the buffer; see [`FLAT`].
     pub fn is_flat(&self) -> bool {
         matches!(self.attrs.get(FLAT), Some(AttrValue::Bool(true)))
     }
 
     // ---- variables and parameters ----
 
-    /// Adds a variable.
+    /// Adds a variable, and returns its id.
     pub fn add_var(&mut self, name: impl Into<Arc<str>>, ty: VarTy) -> Var {
         self.vars.push(VarData { name: name.into(), ty })
     }
@@ -95,7 +96,7 @@ impl PrimFunc {
         &self.vars[v]
     }
 
-    /// All variables created so far.
+    /// The ids of all variables created so far.
     pub fn var_ids(&self) -> impl Iterator<Item = Var> + use<> {
         self.vars.keys()
     }
@@ -110,7 +111,7 @@ impl PrimFunc {
 
     // ---- buffers ----
 
-    /// Adds a buffer.
+    /// Adds a buffer, and returns its id.
     pub fn add_buffer(&mut self, data: BufferData) -> Buffer {
         self.buffers.push(data)
     }
@@ -142,14 +143,14 @@ impl PrimFunc {
         &mut self.buffers[b]
     }
 
-    /// All buffers created so far.
+    /// The ids of all buffers created so far.
     pub fn buffer_ids(&self) -> impl Iterator<Item = Buffer> + use<> {
         self.buffers.keys()
     }
 
     // ---- expressions ----
 
-    /// The id of an expression, which is stored if it is new.
+    /// Stores an expression unless it is already in the arena, and returns its id.
     pub fn add_expr(&mut self, data: ExprData) -> Expr {
         let data = canonical(data);
         if let Some(&e) = self.expr_ids.get(&data) {
@@ -162,7 +163,7 @@ impl PrimFunc {
         e
     }
 
-    /// An expression.
+    /// The contents of the expression with the given id.
     pub fn expr(&self, e: Expr) -> &ExprData {
         &self.exprs[e]
     }
@@ -206,22 +207,22 @@ impl PrimFunc {
         }
     }
 
-    /// The number of expressions.
+    /// The number of expressions in the arena.
     pub fn num_exprs(&self) -> usize {
         self.exprs.len()
     }
 
-    /// The expression that refers to a variable.
+    /// Creates the expression that refers to a variable.
     pub fn var_expr(&mut self, v: Var) -> Expr {
         self.add_expr(ExprData::Var(v))
     }
 
-    /// An int64 constant.
+    /// Creates an int64 constant.
     pub fn int(&mut self, value: i64) -> Expr {
         self.add_expr(ExprData::Int(value, Ty::I64))
     }
 
-    /// A scalar constant of the given dtype. Integer dtypes round the value towards zero.
+    /// Creates a scalar constant of the given dtype. For integer dtypes, the value is rounded towards zero.
     pub fn const_of(&mut self, value: f64, dtype: DType) -> Expr {
         let data = if dtype.is_float() {
             ExprData::Float(value.to_bits(), Ty::scalar(dtype))
@@ -239,49 +240,49 @@ impl PrimFunc {
         }
     }
 
-    /// A binary operation. Both operands must have the same type; the verifier checks this.
+    /// Creates a binary operation. Both operands must have the same type; the verifier checks this.
     pub fn binary(&mut self, op: BinOp, a: Expr, b: Expr) -> Expr {
         self.add_expr(ExprData::Binary(op, a, b))
     }
 
-    /// A sum.
+    /// Creates the sum of two expressions.
     pub fn add(&mut self, a: Expr, b: Expr) -> Expr {
         self.binary(BinOp::Add, a, b)
     }
 
-    /// A product.
+    /// Creates the product of two expressions.
     pub fn mul(&mut self, a: Expr, b: Expr) -> Expr {
         self.binary(BinOp::Mul, a, b)
     }
 
-    /// A type conversion. Returns `e` if it already has the type.
+    /// Creates a type conversion. Returns `e` if it already has the type.
     pub fn cast(&mut self, e: Expr, ty: Ty) -> Expr {
         if self.expr_ty(e) == ty { e } else { self.add_expr(ExprData::Cast(ty, e)) }
     }
 
-    /// An element of a buffer.
+    /// Creates a load of a buffer element.
     pub fn load(&mut self, buffer: Buffer, indices: &[Expr]) -> Expr {
         self.add_expr(ExprData::Load(buffer, indices.into()))
     }
 
-    /// A call of an intrinsic whose result type is inferred from its operands.
+    /// Creates a call of an intrinsic whose result type follows from its operands.
     pub fn call(&mut self, intrin: Intrin, args: &[Expr]) -> Expr {
         self.add_expr(ExprData::Call(intrin, args.into(), Ty::I64))
     }
 
     // ---- statements ----
 
-    /// Adds a statement.
+    /// Adds a statement, and returns its id.
     pub fn add_stmt(&mut self, data: StmtData) -> Stmt {
         self.stmts.push(data)
     }
 
-    /// A statement.
+    /// The contents of the statement with the given id.
     pub fn stmt(&self, s: Stmt) -> &StmtData {
         &self.stmts[s]
     }
 
-    /// A sequence of statements. A single statement is returned unchanged.
+    /// Creates a sequence of statements. A single statement is returned unchanged.
     pub fn seq(&mut self, mut stmts: Vec<Stmt>) -> Stmt {
         if stmts.len() == 1 {
             return stmts.remove(0);
@@ -289,14 +290,14 @@ impl PrimFunc {
         self.add_stmt(StmtData::Seq(stmts))
     }
 
-    /// A store of one element.
+    /// Creates a store of one element.
     pub fn store(&mut self, buffer: Buffer, indices: &[Expr], value: Expr) -> Stmt {
         self.add_stmt(StmtData::Store { buffer, indices: indices.into(), value })
     }
 }
 
-/// The canonical form of an expression with several representations: float constants are rounded to their type, and the explicit
-/// type of a call with an inferred type is replaced by int64.
+/// Converts an expression to its canonical form, so that equal expressions are stored once: float constants are rounded to their
+/// type, and a type stated for a call whose type is inferred is replaced by int64.
 fn canonical(data: ExprData) -> ExprData {
     match data {
         ExprData::Float(bits, ty) => {

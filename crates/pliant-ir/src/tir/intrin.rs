@@ -2,22 +2,22 @@
 
 use std::fmt;
 
-/// How the result type of an intrinsic is determined.
+/// The rule that determines the result type of an intrinsic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IntrinResult {
     /// The type of the first operand.
     Same,
     /// The type of the second operand (`if_then_else`).
     Second,
-    /// Bool.
+    /// The type bool.
     Bool,
-    /// Stated by the call (`reinterpret`, `call_extern`).
+    /// The type that the call states (`reinterpret`, `call_extern`).
     Explicit,
 }
 
 macro_rules! intrinsics {
     ($($(#[$doc:meta])* $variant:ident = $name:literal, $arity:expr, $result:ident;)*) => {
-        /// An intrinsic.
+        /// An intrinsic: a function of the loop level that code generators implement.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub enum Intrin { $($(#[$doc])* $variant,)* }
 
@@ -25,7 +25,7 @@ macro_rules! intrinsics {
             /// All intrinsics.
             pub const ALL: &'static [Intrin] = &[$(Intrin::$variant,)*];
 
-            /// The name in scripts, without the prefix `T.`.
+            /// The name of the intrinsic in scripts, without the prefix `T.`.
             pub fn name(self) -> &'static str {
                 match self { $(Intrin::$variant => $name,)* }
             }
@@ -35,7 +35,7 @@ macro_rules! intrinsics {
                 match self { $(Intrin::$variant => $arity,)* }
             }
 
-            /// How the result type is determined.
+            /// The rule that determines the result type of the intrinsic.
             pub fn result(self) -> IntrinResult {
                 match self { $(Intrin::$variant => IntrinResult::$result,)* }
             }
@@ -115,11 +115,11 @@ intrinsics! {
     Fma = "fma", Some(3), Same;
     /// Float remainder with the sign of the dividend.
     Fmod = "fmod", Some(2), Same;
-    /// Whether NaN.
+    /// Whether the operand is NaN.
     IsNan = "isnan", Some(1), Bool;
-    /// Whether infinite.
+    /// Whether the operand is infinite.
     IsInf = "isinf", Some(1), Bool;
-    /// Whether neither NaN nor infinite.
+    /// Whether the operand is neither NaN nor infinite.
     IsFinite = "isfinite", Some(1), Bool;
     /// Number of one bits.
     Popcount = "popcount", Some(1), Same;

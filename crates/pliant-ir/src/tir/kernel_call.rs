@@ -1,4 +1,4 @@
-//! Calls of library kernels: `T.call_kernel("name", operand=buffer, ..., attribute=value, ...)`.
+//! Calls of library kernels in loop functions: `T.call_kernel("name", operand=buffer, ..., attribute=value, ...)`.
 //!
 //! The arguments of such a call are, in this order:
 //! - the name of the kernel;
@@ -18,17 +18,17 @@ use super::intrin::Intrin;
 use super::visit::for_each_expr;
 use crate::DType;
 
-/// The rank that marks an operand as the whole buffer instead of a view.
+/// The value that stands in place of a view's rank if an operand is a whole buffer.
 pub const WHOLE_BUFFER: i64 = -1;
 
 /// A view of the elements of a buffer. Offsets and strides are in elements.
 #[derive(Clone, Copy, Debug)]
 pub struct BufferView<'f> {
-    /// The offset of the view's first element from that of the buffer.
+    /// The offset of the view's first element from the buffer's first element.
     pub offset: Expr,
-    /// The sizes of the dims.
+    /// The sizes of the view's dims.
     pub dims: &'f [Expr],
-    /// The strides of the dims.
+    /// The strides of the view's dims.
     pub strides: &'f [Expr],
 }
 
@@ -37,30 +37,30 @@ pub struct BufferView<'f> {
 pub struct KernelOperand<'f> {
     /// The buffer that the kernel accesses.
     pub buffer: Buffer,
-    /// The view of the buffer; `None` for the whole buffer.
+    /// The view through which the kernel accesses the buffer; `None` for the whole buffer.
     pub view: Option<BufferView<'f>>,
 }
 
-/// An operand for [`PrimFunc::call_kernel`].
+/// An operand for a new kernel call, [`PrimFunc::call_kernel`].
 #[derive(Clone, Debug)]
 pub enum NewOperand {
-    /// The whole buffer.
+    /// The operand is a whole buffer.
     Whole(Buffer),
-    /// A view of a buffer.
+    /// The operand is a view of a buffer.
     View {
-        /// The buffer, which has no strides.
+        /// The buffer, which must not have strides itself.
         buffer: Buffer,
-        /// The offset of the view's first element in elements, an int64.
+        /// The offset of the view's first element from the buffer's first element, in elements, as an int64.
         offset: Expr,
-        /// The sizes of the dims, int64.
+        /// The sizes of the view's dims, as int64.
         dims: Vec<Expr>,
-        /// The strides of the dims in elements, int64.
+        /// The strides of the view's dims in elements, as int64.
         strides: Vec<Expr>,
     },
 }
 
 impl PrimFunc {
-    /// The address of the first element of a buffer.
+    /// Creates the expression for the address of a buffer's first element.
     pub fn address_of_start(&mut self, buffer: Buffer) -> Expr {
         let rank = if self.is_flat() { 1 } else { self.buffer(buffer).shape.len() };
         let zeros = vec![self.int(0); rank];
@@ -68,8 +68,8 @@ impl PrimFunc {
         self.call(Intrin::AddressOf, &[first])
     }
 
-    /// A call of a kernel, for its side effect. `operands` has an entry for each operand of the declaration; `None` omits an
-    /// optional one. `numbers` are the values of the attributes.
+    /// Creates the expression that calls a kernel for its side effect. `operands` has an entry for each operand of the kernel's
+    /// declaration; `None` omits an optional operand. `numbers` are the values of the attributes.
     pub fn call_kernel(
         &mut self,
         kernel: &'static Kernel,
@@ -100,19 +100,19 @@ impl PrimFunc {
     }
 }
 
-/// A decoded kernel call.
+/// A decoded kernel call of a loop function.
 #[derive(Clone, Debug)]
 pub struct KernelCall<'f> {
-    /// The kernel.
+    /// The called kernel.
     pub kernel: &'static Kernel,
-    /// The operands in the order of the declaration; `None` for absent ones.
+    /// The operands in the order of the kernel's declaration; `None` for absent operands.
     pub operands: SmallVec<[Option<KernelOperand<'f>>; MAX_OPERANDS]>,
-    /// The values of the attributes; an attribute that is a list has several.
+    /// The values of the attributes. An attribute that is a list has several values.
     pub numbers: &'f [Expr],
 }
 
 impl<'f> KernelCall<'f> {
-    /// Decodes a kernel call; `None` for other expressions and for invalid calls.
+    /// Decodes the expression `e` as a kernel call; `None` for other expressions and for invalid calls.
     pub fn of(f: &'f PrimFunc, e: Expr) -> Option<KernelCall<'f>> {
         match f.expr(e) {
             ExprData::Call(Intrin::CallKernel, args, _) => KernelCall::of_args(f, args).ok(),
@@ -120,7 +120,7 @@ impl<'f> KernelCall<'f> {
         }
     }
 
-    /// Decodes the arguments of [`Intrin::CallKernel`].
+    /// Decodes the arguments of the intrinsic [`Intrin::CallKernel`].
     ///
     /// # Errors
     /// Describes an invalid argument.
@@ -203,7 +203,7 @@ impl<'f> KernelCall<'f> {
         f.as_int(*self.numbers.get(first)?)
     }
 
-    /// The present operands with their declarations.
+    /// The operands that are present, with their declarations.
     fn present_operands(&self) -> impl Iterator<Item = (&'static Operand, KernelOperand<'f>)> + '_ {
         let operands = self.kernel.operands.iter().zip(&self.operands);
         operands.filter_map(|(declared, operand)| Some((declared, (*operand)?)))
@@ -269,7 +269,7 @@ impl BufferView<'_> {
     }
 }
 
-/// A product modulo 2^64: a constant, and the sorted factors that are neither constants nor products.
+/// A product of integers modulo 2^64: a constant, and the sorted factors that are neither constants nor products.
 #[derive(PartialEq, Eq)]
 struct Product {
     constant: i64,
@@ -329,7 +329,7 @@ fn operand<'f>(f: &'f PrimFunc, args: &mut &'f [Expr]) -> Result<KernelOperand<'
     Ok(KernelOperand { buffer, view: Some(BufferView { offset: view[0], dims, strides }) })
 }
 
-/// The buffer, if `e` is the address of its first element.
+/// The buffer whose first element has the address `e`; `None` for other expressions.
 fn buffer_at_address(f: &PrimFunc, e: Expr) -> Option<Buffer> {
     let ExprData::Call(Intrin::AddressOf, element, _) = f.expr(e) else { return None };
     match f.expr(*element.first()?) {

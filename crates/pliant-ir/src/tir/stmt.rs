@@ -9,26 +9,26 @@ use super::expr::{Expr, Var};
 use super::func::PrimFunc;
 use crate::attrs::AttrValue;
 
-/// A statement of a loop function.
+/// The id of a statement of a loop function.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Stmt(u32);
 entity_impl!(Stmt, "stmt");
 
-/// How the iterations of a loop are executed.
+/// The way in which the iterations of a loop are executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ForKind {
-    /// One after another.
+    /// One iteration after another.
     Serial,
-    /// Distributed to worker threads; the iterations must be independent.
+    /// Distributed to worker threads. The iterations must be independent.
     Parallel,
-    /// As the lanes of a vector; the extent is constant.
+    /// As the lanes of a vector. The extent must be constant.
     Vectorized,
-    /// Unrolled; the extent is constant.
+    /// Unrolled. The extent must be constant.
     Unrolled,
 }
 
 impl ForKind {
-    /// The name in scripts, without the prefix `T.`.
+    /// The name of the loop kind in scripts, without the prefix `T.`.
     pub fn name(self) -> &'static str {
         match self {
             ForKind::Serial => "serial",
@@ -44,7 +44,7 @@ impl ForKind {
 pub enum IterKind {
     /// A spatial axis: different values of the axis write different parts of the output. `S` in scripts.
     Spatial,
-    /// A reduction axis. `R` in scripts.
+    /// A reduction axis: different values of the axis contribute to the same part of the output. `R` in scripts.
     Reduce,
     /// An axis whose iterations must be executed in order. `O` in scripts.
     Opaque,
@@ -53,32 +53,32 @@ pub enum IterKind {
 /// An axis of a block, bound to an expression of the enclosing loops.
 #[derive(Clone, Debug)]
 pub struct IterVar {
-    /// The variable inside the block.
+    /// The variable that represents the axis inside the block.
     pub var: Var,
-    /// The first value.
+    /// The first value of the axis.
     pub min: Expr,
-    /// The number of values.
+    /// The number of values of the axis.
     pub extent: Expr,
-    /// The kind.
+    /// The kind of the axis.
     pub kind: IterKind,
-    /// The value, computed from the enclosing loop variables.
+    /// The value of the axis in an iteration, computed from the enclosing loop variables.
     pub binding: Expr,
 }
 
 /// A block, the unit of scheduling. Its body only uses the block's axes, not the enclosing loop variables.
 #[derive(Clone, Debug)]
 pub struct BlockData {
-    /// The name.
+    /// The name of the block.
     pub name: Arc<str>,
-    /// The axes.
+    /// The axes of the block.
     pub iters: Vec<IterVar>,
-    /// The block is only executed if this condition holds.
+    /// The condition under which the block is executed in an iteration; `None` for always.
     pub predicate: Option<Expr>,
     /// The regions that the block reads; `None` if not declared.
     pub reads: Option<Vec<BufferRegion>>,
     /// The regions that the block writes; `None` if not declared.
     pub writes: Option<Vec<BufferRegion>>,
-    /// Buffers allocated for the block.
+    /// The buffers that exist during one execution of the block.
     pub allocs: Vec<Buffer>,
     /// The initialisation of a reduction. It is executed before the body in the iterations in which all reduction axes have their
     /// first values. If a reduction axis is empty, it is executed once for each value of the spatial axes, so that the result of an
@@ -91,7 +91,7 @@ pub struct BlockData {
 }
 
 impl BlockData {
-    /// Moves the init of a block without reduction axes to the start of its body, where it is executed in every iteration. Only
+    /// Moves the init of a block without reduction axes to the start of the body, where it is executed in every iteration. Only
     /// blocks with reduction axes may have an init.
     #[must_use]
     pub fn with_init_for_reductions_only(mut self, f: &mut PrimFunc) -> Self {
@@ -104,7 +104,7 @@ impl BlockData {
     }
 }
 
-/// A statement.
+/// A statement of the loop level.
 #[derive(Clone, Debug)]
 pub enum StmtData {
     /// Statements executed in order. The empty sequence does nothing.
@@ -117,7 +117,7 @@ pub enum StmtData {
         min: Expr,
         /// The number of iterations; a negative number counts as 0.
         extent: Expr,
-        /// How the iterations are executed.
+        /// The way in which the iterations are executed.
         kind: ForKind,
         /// The body.
         body: Stmt,
@@ -126,20 +126,20 @@ pub enum StmtData {
     },
     /// Repeats the body while the condition holds.
     While(Expr, Stmt),
-    /// A conditional.
+    /// A conditional: the condition, and the statements for true and false.
     If(Expr, Stmt, Option<Stmt>),
-    /// Defines a variable in the body.
+    /// Defines a variable whose scope is the given statement.
     Let(Var, Expr, Stmt),
     /// Stores an element, or a vector if the last index is a ramp.
     Store {
         /// The buffer.
         buffer: Buffer,
-        /// One index per dim, or a single linear index.
+        /// One index per dim, or a single linear index in flat functions.
         indices: Box<[Expr]>,
-        /// The value.
+        /// The stored value.
         value: Expr,
     },
-    /// A buffer that exists during the body.
+    /// Creates a buffer that exists during the execution of the given statement.
     Alloc(Buffer, Stmt),
     /// Evaluates an expression for its side effect.
     Evaluate(Expr),

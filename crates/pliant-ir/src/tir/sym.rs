@@ -8,7 +8,7 @@ use super::func::PrimFunc;
 use super::intrin::Intrin;
 use super::visit::for_each_operand;
 
-/// A mapping between the variables of a loop function and the symbols of an arena.
+/// A mapping between the variables of a loop function and the symbols of a symbol arena.
 ///
 /// Symbolic integers are unbounded, but run-time integers wrap around. They agree only if no subexpression overflows, which the
 /// bridge does not check. Code that draws conclusions about run-time values must first prove that nothing overflows.
@@ -16,12 +16,12 @@ use super::visit::for_each_operand;
 pub struct SymBridge {
     to_sym: FxHashMap<Var, SymVar>,
     to_var: FxHashMap<SymVar, Var>,
-    /// Expressions that are not integer arithmetic, and the symbols that represent them.
+    /// The expressions that are not integer arithmetic, with the symbols that represent them.
     opaque: FxHashMap<Expr, SymVar>,
     from_opaque: FxHashMap<SymVar, Expr>,
-    /// Cache of the converted expressions; `None` if an expression is not integer arithmetic.
+    /// Cache: the symbolic integers for converted expressions; `None` if an expression is not integer arithmetic.
     memo: FxHashMap<Expr, Option<Sym>>,
-    /// Cache of the expressions built for symbolic integers.
+    /// Cache: the expressions built for symbolic integers.
     built: FxHashMap<Sym, Expr>,
 }
 
@@ -39,7 +39,7 @@ impl SymBridge {
         }
     }
 
-    /// The symbol of a variable. It is created if there is none.
+    /// The symbol for a variable. It is created if there is none yet.
     pub fn sym_var(&mut self, f: &PrimFunc, arena: &mut SymArena, var: Var) -> SymVar {
         if let Some(&s) = self.to_sym.get(&var) {
             return s;
@@ -49,12 +49,12 @@ impl SymBridge {
         s
     }
 
-    /// The symbol of a variable; `None` if there is none.
+    /// The symbol for a variable; `None` if there is none.
     pub fn known_sym(&self, var: Var) -> Option<SymVar> {
         self.to_sym.get(&var).copied()
     }
 
-    /// The variable of a symbol; `None` if there is none.
+    /// The variable for a symbol; `None` if there is none.
     pub fn var_of(&self, sym: SymVar) -> Option<Var> {
         self.to_var.get(&sym).copied()
     }
@@ -82,7 +82,7 @@ impl SymBridge {
         self.memo[&e].expect("every part was converted")
     }
 
-    /// The subexpressions that are not converted yet, operands before their users.
+    /// The subexpressions of an expression that have not been converted yet, operands before their users.
     fn unconverted(
         &self,
         f: &PrimFunc,
@@ -165,7 +165,8 @@ impl SymBridge {
         result
     }
 
-    /// As [`Self::to_expr`], but always int64: a predicate is converted to 0 or 1.
+    /// Converts a symbolic integer to an expression like [`Self::to_expr`], but always of type int64: a predicate is converted to 0
+    /// or 1.
     pub fn to_size(&mut self, arena: &SymArena, f: &mut PrimFunc, sym: Sym) -> Expr {
         let e = self.to_expr(arena, f, sym);
         f.cast(e, Ty::I64)
@@ -251,7 +252,8 @@ fn fold(
     acc
 }
 
-/// The sum of `coefficient * term` and a constant. Positive terms come first, to minimise the number of operations.
+/// Creates the sum of the products `coefficient * term` and a constant. Positive terms come first, to minimise the number of
+/// operations.
 fn sum(f: &mut PrimFunc, terms: &[(i64, Sym)], constant: i64, done: &FxHashMap<Sym, Expr>) -> Expr {
     let mut acc: Option<Expr> = None;
     let positive = terms.iter().filter(|t| t.0 > 0);

@@ -40,10 +40,10 @@ use crate::verify::MAX_PER_FUNCTION;
 pub const MAX_DEPTH: usize = 1000;
 /// Maximum nesting depth of expressions.
 pub const MAX_EXPR_DEPTH: u32 = 2000;
-/// Maximum number of visited statements of a function. Shared statements count every time.
+/// Maximum number of statements that the verifier visits in a function. Shared statements count once per visit.
 const MAX_STMTS: usize = 20_000_000;
 
-/// All violations in a loop function, in the order of the text.
+/// Finds all violations of the specification in a loop function, in the order of the text.
 pub fn verify_prim_func(f: &PrimFunc) -> Vec<Diagnostic> {
     let mut v = Verifier {
         f,
@@ -62,18 +62,18 @@ pub fn verify_prim_func(f: &PrimFunc) -> Vec<Diagnostic> {
 struct Verifier<'a> {
     f: &'a PrimFunc,
     out: Vec<Diagnostic>,
-    /// The visible variables.
+    /// The variables that are visible at the current point.
     vars: FxHashSet<Var>,
     /// The variables of the enclosing loops, outermost first.
     loop_vars: Vec<Var>,
-    /// Loop variables that the enclosing blocks hide.
+    /// The loop variables that the bodies of the enclosing blocks cannot use.
     hidden: FxHashSet<Var>,
     buffers: FxHashSet<Buffer>,
     /// The nesting depths of the expressions whose types have been checked.
     checked_depths: FxHashMap<Expr, u32>,
 }
 
-/// An element of the stack of pending checks and scope changes.
+/// An element of the stack of checks and scope changes that remain.
 enum Pending {
     Stmt(Stmt, usize),
     LeaveVar(Var),
@@ -398,7 +398,7 @@ impl Verifier<'_> {
         }
     }
 
-    /// Checks that an expression is a scalar integer, and returns its type. `what` names it in the message.
+    /// Checks that an expression is a scalar integer, and returns its type. `what` describes the expression in the message.
     fn check_scalar_int(&mut self, e: Expr, what: &str) -> Ty {
         let ty = self.check_expr(e);
         if !ty.dtype.is_integer() || ty.lanes != 1 {
@@ -414,7 +414,7 @@ impl Verifier<'_> {
         }
     }
 
-    /// Checks the buffer and the indices of an access, and returns its number of lanes.
+    /// Checks the buffer and the indices of an access. Returns the number of lanes of the accessed value.
     fn check_access(&mut self, b: Buffer, indices: &[Expr]) -> u16 {
         self.use_buffer(b);
         for &i in indices {
@@ -423,7 +423,7 @@ impl Verifier<'_> {
         self.check_index_types(b, indices)
     }
 
-    /// Checks the number and the types of the indices of an access, and returns its number of lanes.
+    /// Checks the number and the types of the indices of an access. Returns the number of lanes of the accessed value.
     fn check_index_types(&mut self, b: Buffer, indices: &[Expr]) -> u16 {
         let f = self.f;
         let (name, rank) = (f.buffer(b).name.clone(), f.buffer(b).shape.len());
@@ -453,7 +453,7 @@ impl Verifier<'_> {
         lanes
     }
 
-    /// Checks an expression in a statement. Scopes are checked every time, types once per expression.
+    /// Checks an expression that occurs in a statement. Scopes are checked at every occurrence, types once per expression.
     fn check_expr(&mut self, e: Expr) -> Ty {
         let f = self.f;
         let mut list = Vec::new();
@@ -644,7 +644,7 @@ impl Verifier<'_> {
     }
 }
 
-/// The expressions in a buffer's shape, strides and offset.
+/// The expressions that occur in the shape, strides and offset of a buffer.
 fn buffer_exprs(f: &PrimFunc, b: Buffer) -> Vec<Expr> {
     let data = f.buffer(b);
     data.shape.iter().chain(&data.strides).chain(&data.elem_offset).copied().collect()

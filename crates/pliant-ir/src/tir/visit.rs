@@ -30,7 +30,7 @@ pub fn for_each_operand(data: &ExprData, mut visit: impl FnMut(Expr)) {
     }
 }
 
-/// The expression with its operands mapped.
+/// Applies `map` to each operand of an expression, and returns the resulting expression.
 pub fn map_operands(data: &ExprData, mut map: impl FnMut(Expr) -> Expr) -> ExprData {
     match data {
         ExprData::Int(..) | ExprData::Float(..) | ExprData::Str(_) | ExprData::Var(_) => {
@@ -84,8 +84,8 @@ pub fn for_each_child(data: &StmtData, mut visit: impl FnMut(Stmt)) {
     }
 }
 
-/// Calls `visit` with each expression that is directly in a statement, in order. The shapes, strides and offsets of buffers that it
-/// allocates are not visited.
+/// Calls `visit` with each expression that is directly in a statement, in order. The shapes, strides and offsets of buffers that
+/// the statement allocates are not visited.
 pub fn for_each_stmt_expr(data: &StmtData, mut visit: impl FnMut(Expr)) {
     match data {
         StmtData::Seq(_) | StmtData::Alloc(..) => {}
@@ -119,7 +119,7 @@ pub fn for_each_stmt_expr(data: &StmtData, mut visit: impl FnMut(Expr)) {
     }
 }
 
-/// Calls `visit` with a statement and all nested ones in pre-order.
+/// Calls `visit` with a statement and all statements nested in it, in pre-order.
 pub fn for_each_stmt(f: &PrimFunc, s: Stmt, mut visit: impl FnMut(Stmt)) {
     let mut stack = vec![s];
     let mut children = Vec::new();
@@ -169,14 +169,14 @@ pub fn free_vars(f: &PrimFunc, s: Stmt) -> Vec<Var> {
     out
 }
 
-/// A transformation of a function's statements and expressions. The default methods change nothing.
+/// A transformation of the statements and expressions of a loop function. The default methods change nothing.
 pub trait Rewriter {
     /// Returns the replacement for an expression whose operands have already been rewritten.
     fn expr(&mut self, _f: &mut PrimFunc, e: Expr) -> Expr {
         e
     }
 
-    /// Called before the parts of a statement are rewritten. If it returns a statement, this replaces the original one, and the
+    /// Processes a statement before its parts are rewritten. If the result is a statement, it replaces the original one, and the
     /// parts are not rewritten.
     fn enter(&mut self, _f: &mut PrimFunc, _s: Stmt) -> Option<Stmt> {
         None
@@ -188,7 +188,7 @@ pub trait Rewriter {
     }
 }
 
-/// Rewrites an expression.
+/// Rewrites an expression and its subexpressions with `rw`.
 pub fn rewrite_expr(f: &mut PrimFunc, e: Expr, rw: &mut dyn Rewriter) -> Expr {
     let mut list = Vec::new();
     for_each_expr(f, e, |e| list.push(e));
@@ -204,8 +204,8 @@ pub fn rewrite_expr(f: &mut PrimFunc, e: Expr, rw: &mut dyn Rewriter) -> Expr {
     done[&e]
 }
 
-/// Rewrites a statement. Returns the same id if nothing in it has changed, unless it contains blocks, which are always copied. The
-/// shapes of allocated buffers are rewritten in place.
+/// Rewrites a statement and its parts with `rw`. Returns the same id if nothing has changed, unless the statement contains blocks,
+/// which are always copied. The shapes of allocated buffers are rewritten in place.
 pub fn rewrite_stmt(f: &mut PrimFunc, s: Stmt, rw: &mut dyn Rewriter) -> Stmt {
     if let Some(new) = rw.enter(f, s) {
         return new;
@@ -311,7 +311,7 @@ fn map_block_exprs(b: &BlockData, map: &mut dyn FnMut(Expr) -> Expr) -> BlockDat
     }
 }
 
-/// Substitutes expressions for variables.
+/// A rewriter that substitutes expressions for variables.
 struct Substitute<'a>(&'a FxHashMap<Var, Expr>);
 
 impl Rewriter for Substitute<'_> {
@@ -328,7 +328,7 @@ pub fn substitute_expr(f: &mut PrimFunc, e: Expr, map: &FxHashMap<Var, Expr>) ->
     rewrite_expr(f, e, &mut Substitute(map))
 }
 
-/// Substitutes expressions for variables in a statement. Definitions of these variables inside the statement are kept.
+/// Substitutes expressions for variables in a statement. Definitions of these variables inside the statement are not affected.
 pub fn substitute(f: &mut PrimFunc, s: Stmt, map: &FxHashMap<Var, Expr>) -> Stmt {
     rewrite_stmt(f, s, &mut Substitute(map))
 }
@@ -342,17 +342,17 @@ pub struct TirImporter<'a> {
     pub dst: &'a mut PrimFunc,
     /// Maps variables of `src` to expressions of `dst`.
     pub vars: FxHashMap<Var, Expr>,
-    /// Maps buffers of `src`.
+    /// Maps buffers of `src` to buffers of `dst`.
     pub buffers: FxHashMap<Buffer, Buffer>,
 }
 
 impl<'a> TirImporter<'a> {
-    /// Creates an importer without substitutions.
+    /// Creates an importer that makes no substitutions.
     pub fn new(src: &'a PrimFunc, dst: &'a mut PrimFunc) -> Self {
         TirImporter { src, dst, vars: FxHashMap::default(), buffers: FxHashMap::default() }
     }
 
-    /// Copies a variable and adds it to [`vars`](Self::vars).
+    /// Copies a variable to `dst` and adds it to [`vars`](Self::vars).
     pub fn define(&mut self, v: Var) -> Var {
         let data = self.src.var(v);
         let new = self.dst.add_var(data.name.clone(), data.ty);
@@ -390,7 +390,7 @@ impl<'a> TirImporter<'a> {
         done[&e]
     }
 
-    /// Imports a buffer. It is copied at its first use.
+    /// Imports a buffer. A buffer that is not mapped yet is copied at its first use.
     pub fn buffer(&mut self, b: Buffer) -> Buffer {
         if let Some(&new) = self.buffers.get(&b) {
             return new;
@@ -477,7 +477,7 @@ impl<'a> TirImporter<'a> {
     }
 }
 
-/// Copies the parts of a function that are reachable from its parameters and body.
+/// Copies a loop function, without everything that is unreachable from its parameters and body.
 pub fn copy_prim_func(src: &PrimFunc) -> PrimFunc {
     let mut dst = PrimFunc::new();
     dst.attrs = src.attrs.clone();

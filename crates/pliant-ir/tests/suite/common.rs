@@ -9,7 +9,7 @@ use pliant_ir::relax::{Expr, Function, Type};
 use pliant_ir::tir::{self, BlockData, ForKind, IterKind, IterVar, PrimFunc, StmtData};
 use pliant_ir::{AttrValue, Attrs, DType};
 
-/// A registry with a few operators. Except for `call_tir`, the result has the type of the first operand.
+/// An operator registry with a few operators. Except for `call_tir`, the result has the type of the first operand.
 pub struct TestOps;
 
 type Table = Vec<(Op, OpSignature, bool)>;
@@ -73,7 +73,7 @@ impl OpRegistry for TestOps {
     }
 }
 
-/// `C[m, n] = A[m, k] * B[k, n]` with constant k.
+/// Creates a loop function for `C[m, n] = A[m, k] * B[k, n]`, a matrix product, with constant `k`.
 pub fn matmul() -> PrimFunc {
     let mut f = PrimFunc::new();
     let (m, n) = (f.size_var("m"), f.size_var("n"));

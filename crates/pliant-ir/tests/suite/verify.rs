@@ -1,4 +1,4 @@
-//! For each rule of the verifier, a program that violates it and one that does not.
+//! Tests each rule of the verifier with a program that violates it and one that does not.
 
 use crate::common::{TestOps, matmul};
 use pliant_diag::{Diagnostic, codes};
@@ -15,7 +15,7 @@ fn codes(list: &[Diagnostic]) -> Vec<&str> {
     list.iter().map(|d| d.code).collect()
 }
 
-/// A builder of `f(x: R.Tensor((n, 4)))`.
+/// A graph function `f(x: R.Tensor((n, 4)))` under construction.
 struct Fixture {
     b: FunctionBuilder<'static>,
     x: Expr,
@@ -301,7 +301,7 @@ fn tir_codes(f: PrimFunc) -> Vec<&'static str> {
     tir::verify::verify_prim_func(&f).iter().map(|d| d.code).collect()
 }
 
-/// `f(n, A: (4,) float32)` with a body.
+/// Creates the loop function `f(n, A: (4,) float32)` with the body that a callback creates.
 fn with_body(
     body: impl FnOnce(&mut PrimFunc, tir::Expr, tir::Buffer) -> tir::Stmt,
 ) -> Vec<&'static str> {
@@ -444,7 +444,7 @@ fn deeply_nested_statements_are_rejected_without_a_crash() {
     assert_eq!(deep, [codes::PL0312]);
 }
 
-/// A local function with parameters of the given types; `result` creates its result from them.
+/// Creates a local function with parameters of the given types; `result` creates its result from them.
 fn local(
     t: &mut Fixture,
     params: &[Type],
@@ -458,7 +458,7 @@ fn local(
     t.emit(func)
 }
 
-/// The verifier's errors for a loop over `x` that was built without the parser.
+/// The error codes that the verifier reports for a loop over `x` with the given operands.
 fn loop_codes(operands: impl FnOnce(&mut Fixture, [Expr; 2]) -> Vec<Expr>) -> Vec<String> {
     let mut t = Fixture::new();
     let ty = t.ty;

@@ -1,4 +1,4 @@
-//! Checks calls: their side effects, the signatures of operators, arguments, and destination-passing calls.
+//! Verifies calls: their side effects, the signatures of operators, arguments, and destination-passing calls.
 
 use pliant_diag::codes;
 
@@ -14,7 +14,7 @@ use crate::relax::while_loop::{op_call_is_pure, while_loop_ty};
 use crate::tir::{PrimFunc, VarTy};
 
 impl Verifier<'_> {
-    /// Checks a call.
+    /// Checks a call expression against the rules for its callee.
     pub(super) fn check_call(&mut self, e: Expr) {
         let f = self.f;
         let ExprData::Call { callee, args, .. } = f.expr(e) else { return };
@@ -174,7 +174,7 @@ impl Verifier<'_> {
         self.report_mismatch("a function value", derived, args.len(), count);
     }
 
-    /// Reports an error of type derivation: PL0211 for a wrong number of arguments, else PL0212.
+    /// Reports a type error of a call: PL0211 if the number of arguments is wrong, else PL0212.
     fn report_mismatch(
         &mut self,
         what: &str,
@@ -188,8 +188,8 @@ impl Verifier<'_> {
         }
     }
 
-    /// Checks the number of arguments of a direct call of a loop function. It passes inputs, outputs and sizes separately, or the
-    /// sizes as one shape.
+    /// Checks the number of arguments of a direct call of a loop function. Such a call passes inputs, outputs and sizes as separate
+    /// arguments, or the sizes as one shape.
     fn check_direct_call(&mut self, name: &str, callee: &PrimFunc, args: &[Expr]) {
         let f = self.f;
         let mut count = 0;
@@ -278,7 +278,7 @@ impl Verifier<'_> {
         }
     }
 
-    /// Checks an input or output of a `call_tir` against parameter `i`.
+    /// Checks the type of an input or output of a `call_tir` against parameter `i` of the loop function.
     fn check_buffer_param(&mut self, name: &str, prim: &PrimFunc, i: usize, ty: Type) {
         let f = self.f;
         let p = prim.params[i];

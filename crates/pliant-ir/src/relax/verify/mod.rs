@@ -61,7 +61,8 @@ use crate::verify::MAX_PER_FUNCTION;
 /// Maximum nesting depth of branches, local functions and tuples.
 pub const MAX_DEPTH: usize = 200;
 
-/// All violations in a graph function, in the order of the text. Without a module, names of globals are not checked.
+/// Finds all violations of the specification in a graph function, in the order of the text. Without a module, the names of global
+/// functions are not checked.
 pub fn verify_function(
     f: &Function,
     module: Option<&IRModule>,
@@ -79,24 +80,24 @@ struct Verifier<'a> {
     module: Option<&'a IRModule>,
     ops: &'a dyn OpRegistry,
     out: Vec<Diagnostic>,
-    /// A copy of the function for proofs, which add to its arenas. Created on demand.
+    /// A copy of the function, created on demand. Proofs about types use it, because they add to the arenas of the function.
     proof_copy: Option<Function>,
     force_pure: bool,
-    /// The variables defined so far.
+    /// The variables that have been defined so far.
     defined: FxHashSet<Var>,
-    /// The visible variables.
+    /// The variables that are visible at the current point.
     visible: FxHashSet<Var>,
-    /// The visible symbols.
+    /// The symbols that are visible at the current point.
     syms: FxHashSet<SymVar>,
     /// The definitions that become invisible at the end of each open scope.
     scopes: Vec<Scope>,
     funcs: Vec<FuncId>,
-    /// The enclosing local functions, outermost first: their variables, and the symbols that their parameters define.
+    /// The enclosing local functions, outermost first: the variable of each, and the symbols that its parameters define.
     enclosing_funcs: Vec<(Var, Vec<SymVar>)>,
-    /// The variables of the current dataflow block.
+    /// The variables of the current dataflow block; `None` outside of dataflow blocks.
     dataflow: Option<Vec<Var>>,
     span: Span,
-    /// Cache of the symbols in types.
+    /// Cache: the symbols in each type.
     type_syms: FxHashMap<Type, Rc<[SymVar]>>,
 }
 
@@ -330,8 +331,8 @@ impl<'a> Verifier<'a> {
 
     // ---- expressions ----
 
-    /// Whether an expression is an operand: a leaf or a tuple of operands. Reports an error if it is not. `what` names it in the
-    /// message.
+    /// Whether an expression is an operand: a leaf or a tuple of operands. Reports an error if it is not. `what` describes the
+    /// expression in the message.
     fn operand(&mut self, e: Expr, what: &str) -> bool {
         let f = self.f;
         let mut stack = vec![(e, 0)];
@@ -361,7 +362,7 @@ impl<'a> Verifier<'a> {
         true
     }
 
-    /// Checks an expression and its operands.
+    /// Checks an expression and its operands against the specification.
     fn expr(&mut self, e: Expr) {
         let f = self.f;
         let ok = match f.expr(e) {
@@ -422,7 +423,7 @@ impl<'a> Verifier<'a> {
         }
     }
 
-    /// Checks the symbols and shape variables of a type.
+    /// Checks that the symbols and shape variables of a type are visible.
     fn check_ty(&mut self, ty: Type) {
         for v in type_vars(self.f, ty) {
             self.use_var(v);

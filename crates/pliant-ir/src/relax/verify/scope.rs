@@ -1,4 +1,4 @@
-//! Checks the structure of functions and the scopes of variables and symbols.
+//! Verifies the structure of graph functions and the scopes of variables and symbols.
 
 use pliant_diag::codes;
 use pliant_sym::{Sym, SymVar};
@@ -64,7 +64,7 @@ impl Verifier<'_> {
         }
     }
 
-    /// Makes a variable visible.
+    /// Makes a variable visible until the end of the current scope. Reports an error if it is already defined.
     pub(super) fn define(&mut self, v: Var) {
         let name = self.name(v);
         if !self.defined.insert(v) {
