@@ -191,7 +191,7 @@ pub(crate) fn bool_keywords<'s>(
     for k in &call.keywords {
         let Some(name) = known.iter().find(|n| **n == k.name) else {
             let help = crate::errors::did_you_mean(k.name, known.iter().copied())
-                .unwrap_or_else(|| format!("it takes: {}", known.join(", ")));
+                .unwrap_or_else(|| format!("the parameters are: {}", known.join(", ")));
             let message = format!("the decorator has no parameter '{}'", k.name);
             return Err(cx.error_help(ErrorKind::Arguments, k.range, message, help));
         };
@@ -199,7 +199,7 @@ pub(crate) fn bool_keywords<'s>(
             return Err(cx.error(
                 ErrorKind::Value,
                 k.value.range,
-                format!("'{name}' is True or False"),
+                format!("'{name}' must be True or False"),
             ));
         };
         out.push((*name, value));
@@ -238,11 +238,15 @@ fn parse_class<'s>(
                 }
                 Some((Some(p), _)) if p.ns == Namespace::Ir && p.name == "module_global_infos" => {}
                 _ => {
-                    cx.error(ErrorKind::Structure, stmt.range, "a module contains functions only");
+                    cx.error(
+                        ErrorKind::Structure,
+                        stmt.range,
+                        "a module can only contain functions",
+                    );
                 }
             },
             _ => {
-                cx.error(ErrorKind::Structure, stmt.range, "a module contains functions only");
+                cx.error(ErrorKind::Structure, stmt.range, "a module can only contain functions");
             }
         }
     }

@@ -18,7 +18,7 @@ class Module:
     @R.function
     def few(x: R.Tensor((2,), "float32")) -> R.Object:
         cls = Module
-        return cls.inner(x)  # error: PL0107 1 arguments for 2 parameters (a, b)
+        return cls.inner(x)  # error: PL0107 the number of arguments is 1, but there are 2 parameters (a, b)
 
     @R.function
     def types(x: R.Tensor((2,), "float32")) -> R.Object:
@@ -28,4 +28,4 @@ class Module:
     @R.function
     def sizes(x: R.Tensor((3,), "float32"), y: R.Tensor((1,), "int64")) -> R.Object:
         cls = Module
-        return cls.inner(x, y)  # error: PL0107 argument 0 (parameter 'a'): dim 0 is 3, the parameter's is 2
+        return cls.inner(x, y)  # error: PL0107 argument 0 (parameter 'a'): dim 0 is 3, but the parameter's is 2

@@ -11,7 +11,7 @@ class Module:
         def inner(a: R.Tensor(ndim=1, dtype="float32"), b: R.Tensor(ndim=1, dtype="float32")) -> R.Tensor(ndim=1, dtype="float32"):
             return R.add(a, b)
 
-        return inner(x)  # error: PL0107 1 arguments for 2 parameters
+        return inner(x)  # error: PL0107 the number of arguments is 1, but there are 2 parameters
 
     @R.function
     def wrong_type(x: R.Tensor(("n",), "float32"), f: R.Callable((R.Tensor((), "int64"),), R.Tensor)) -> R.Tensor:

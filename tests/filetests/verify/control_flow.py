@@ -112,7 +112,7 @@ class Module:
 
     @R.function
     def steps_nowhere(x: R.Tensor((), "int64")) -> R.Tensor((), "int64"):
-        for i in R.range(0, 10, 0):  # error: PL0106 the step of R.range is not 0
+        for i in R.range(0, 10, 0):  # error: PL0106 the step of R.range must not be 0
             x = R.add(x, x)
         return x
 

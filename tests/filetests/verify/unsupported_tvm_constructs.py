@@ -27,7 +27,7 @@ class Module:
         for i in range(2):
             with T.block("b"):
                 v = T.axis.spatial(2, i)
-                B = T.match_buffer(A[v : v + 2], (2,), "float32")  # error: PL0102 T.match_buffer of a region
+                B = T.match_buffer(A[v : v + 2], (2,), "float32")  # error: PL0102 T.match_buffer of a region is not supported
                 B[0] = T.float32(0)
 
     @T.prim_func

@@ -434,7 +434,7 @@ impl ArgumentMatcher<'_> {
             let names =
                 if names.is_empty() { String::new() } else { format!(" ({})", names.join(", ")) };
             return Err(InferError::new(format!(
-                "{} arguments for {} parameters{names}",
+                "the number of arguments is {}, but there are {} parameters{names}",
                 args.len(),
                 params.len(),
             )));
@@ -451,7 +451,7 @@ impl ArgumentMatcher<'_> {
                 let value = if expected == dim { String::new() } else { format!(" = {expected}") };
                 let argument = argument(i, &name);
                 return Err(InferError::new(format!(
-                    "{argument}: dim {axis} is {actual}, the parameter's is {dim}{value}"
+                    "{argument}: dim {axis} is {actual}, but the parameter's is {dim}{value}"
                 )));
             }
         }

@@ -130,7 +130,7 @@ fn check_function(
             states.len()
         );
         return Err(InferError::new(message)
-            .with_help("write R.while_loop(cond, body, *state): both take the whole state"));
+            .with_help("write R.while_loop(cond, body, *state), where cond and body each take all state values"));
     }
     derive_callable_ty_within(func, ty, states, &[], &|v| outer_syms.contains(&v)).map_err(
         |e| {

@@ -271,7 +271,7 @@ impl CallBinder<'_> {
         let count = self.counts[&root];
         if count > MAX_CALLS {
             self.reject(format!(
-                "an expression contains {count} calls, more than {MAX_CALLS} (help: bind parts of it to variables)"
+                "an expression contains {count} calls, more than {MAX_CALLS} (help: bind parts of the expression to variables)"
             ));
         }
         (1..=MAX_CALLS).contains(&count)

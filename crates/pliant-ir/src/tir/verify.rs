@@ -246,7 +246,7 @@ impl Verifier<'_> {
                 let ty = self.check_expr(*value);
                 if f.var(*v).ty != VarTy::Value(ty) {
                     let name = self.name(*v).to_string();
-                    self.error(codes::PL0313, format!("'{name}' is bound to a value of type {ty}"));
+                    self.error(codes::PL0313, format!("'{name}' is bound to a value of type {ty}, which is not its declared type"));
                 }
                 self.define(*v);
                 stack.extend([Pending::LeaveVar(*v), Pending::Stmt(*body, depth)]);
@@ -487,7 +487,7 @@ impl Verifier<'_> {
             }
         }
         if matches!(f.expr(e), ExprData::Str(_)) || is_address(f, e) {
-            self.error(codes::PL0315, "a string or an address is not an argument of call_extern, call_packed or call_kernel");
+            self.error(codes::PL0315, "a string or an address can only be an argument of call_extern, call_packed or call_kernel");
         }
         list.sort();
         for e in list {
@@ -519,7 +519,7 @@ impl Verifier<'_> {
             misplaced |= !call && (matches!(f.expr(a), ExprData::Str(_)) || is_address(f, a));
         });
         if misplaced {
-            self.error(codes::PL0315, "a string or an address is not an argument of call_extern, call_packed or call_kernel");
+            self.error(codes::PL0315, "a string or an address can only be an argument of call_extern, call_packed or call_kernel");
         }
         match f.expr(e) {
             ExprData::Int(v, ty) => {
@@ -563,7 +563,7 @@ impl Verifier<'_> {
                 if a != b || a.lanes != 1 || !a.dtype.is_integer() || *lanes < 2 {
                     self.error(
                         codes::PL0306,
-                        format!("invalid ramp: base {a}, stride {b}, {lanes} lanes"),
+                        format!("invalid ramp of {lanes} lanes: base {a} and stride {b} must be scalars of the same integer type, with at least 2 lanes"),
                     );
                 }
             }
@@ -572,7 +572,7 @@ impl Verifier<'_> {
                 if ty.lanes != 1 || *lanes < 2 {
                     self.error(
                         codes::PL0306,
-                        format!("invalid broadcast of {ty} to {lanes} lanes"),
+                        format!("invalid broadcast of {ty} to {lanes} lanes: the operand must be a scalar, and there must be at least 2 lanes"),
                     );
                 }
             }
@@ -598,7 +598,7 @@ impl Verifier<'_> {
         if !c.dtype.is_bool() || a != b || (c.lanes != 1 && c.lanes != a.lanes) {
             self.error(
                 codes::PL0306,
-                format!("invalid select: condition {c}, alternatives {a} and {b}"),
+                format!("invalid select: the condition has type {c}, and the alternatives have types {a} and {b}"),
             );
         }
     }
@@ -607,7 +607,7 @@ impl Verifier<'_> {
         let f = self.f;
         if let Some(arity) = intrin.arity().filter(|&n| n != args.len()) {
             let n = args.len();
-            self.error(codes::PL0308, format!("{intrin} has {n} operands, expected {arity}"));
+            self.error(codes::PL0308, format!("{intrin} takes {arity} operands, but has {n}"));
             return;
         }
         let tys: Vec<Ty> = args.iter().map(|&a| f.expr_ty(a)).collect();

@@ -30,7 +30,8 @@ const BINARY: &[(u32, u8, BinOp)] = &[
 impl<'a> Parser<'a> {
     fn too_deep(&self, range: Range) -> SyntaxError {
         let message = format!("expression is nested too deeply: at most {MAX_EXPR_DEPTH} levels");
-        SyntaxError::fatal(range, message).with_help("bind parts of it to variables first")
+        SyntaxError::fatal(range, message)
+            .with_help("bind parts of the expression to variables first")
     }
 
     /// Creates an expression node. `operands` is the depth of its deepest operand.

@@ -227,7 +227,7 @@ impl<'s> FuncParser<'_, 's> {
                 return Err(self.error(
                     ErrorKind::Type,
                     e.range,
-                    "a symbolic dim in quotes has no escapes",
+                    "a symbolic dim in quotes cannot contain escape sequences",
                 ));
             };
             return self.quoted_dim(text, e.range);

@@ -49,7 +49,7 @@ impl<'s> FuncParser<'_, 's> {
                 ErrorKind::Dataflow,
                 stmt.range,
                 "'if' is not allowed in a dataflow block",
-                "end the block before it",
+                "end the dataflow block before the 'if'",
             ));
         }
         let cond_e = match self.condition(cond)? {
@@ -63,7 +63,7 @@ impl<'s> FuncParser<'_, 's> {
             return Err(self.error(
                 ErrorKind::Structure,
                 stmt.range,
-                "either both branches return or none does",
+                "one branch of this 'if' returns a value, but the other does not",
             ));
         }
         let ty = self.annotated_type(&joined, then, otherwise)?;

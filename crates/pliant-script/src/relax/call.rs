@@ -334,7 +334,7 @@ impl<'s> FuncParser<'_, 's> {
     }
 
     fn given_twice(&self, name: &str, range: Range) -> crate::errors::Reported {
-        self.error(ErrorKind::Arguments, range, format!("'{name}' is given twice"))
+        self.error(ErrorKind::Arguments, range, format!("argument '{name}' is passed twice"))
     }
 
     fn check_operands(
@@ -414,7 +414,7 @@ impl<'s> FuncParser<'_, 's> {
             return Err(self.error_help(
                 ErrorKind::Purity,
                 range,
-                format!("{what} has effects: it cannot be called in a dataflow block"),
+                format!("{what} has side effects, so it cannot be called in a dataflow block"),
                 "move the call out of the block, or use R.call_pure_packed if it has none",
             ));
         }
@@ -422,7 +422,7 @@ impl<'s> FuncParser<'_, 's> {
             return Err(self.error_help(
                 ErrorKind::Purity,
                 range,
-                format!("{what} has effects, but the function is declared pure"),
+                format!("{what} has side effects, but the function is declared pure"),
                 "declare it with @R.function(pure=False)",
             ));
         }

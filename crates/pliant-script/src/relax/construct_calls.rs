@@ -67,7 +67,7 @@ impl<'s> FuncParser<'_, 's> {
             TensorTy | ShapeTy | TupleTy | ObjectTy | PrimTy | CallableTy => Err(self.error_help(
                 ErrorKind::Value,
                 e.range,
-                "a type cannot be a value",
+                "a type cannot be used as a value",
                 "write a shape as R.shape([n, 4]) and a tuple as (x, y)",
             )),
             Function | Dataflow | Output | FuncAttr => Err(self.error(
@@ -95,7 +95,11 @@ impl<'s> FuncParser<'_, 's> {
         let (tuple, index) = (self.value(tuple)?, self.value(index)?);
         let at = self.as_sym(&index).and_then(|s| self.b.func().syms.as_int(s));
         let Some(at) = at.and_then(|i| u32::try_from(i).ok()) else {
-            return Err(self.error(ErrorKind::Value, e.range, "the index must be a constant"));
+            return Err(self.error(
+                ErrorKind::Value,
+                e.range,
+                "the index of R.TupleGetItem must be a constant that is not negative",
+            ));
         };
         let tuple = self.operand(tuple, None, e.range)?;
         Ok(Val::Expr(self.b.func_mut().tuple_get_item(tuple, at)))
@@ -369,7 +373,11 @@ impl<'s> FuncParser<'_, 's> {
             && let Some(shapes) = shape.as_sequence()
         {
             if dtypes.len() != shapes.len() {
-                let message = format!("{} shapes, but {} data types", shapes.len(), dtypes.len());
+                let message = format!(
+                    "the results have {} shapes, but {} data types",
+                    shapes.len(),
+                    dtypes.len()
+                );
                 return Err(self.error(ErrorKind::Arguments, e.range, message));
             }
             let mut types = Vec::with_capacity(dtypes.len());

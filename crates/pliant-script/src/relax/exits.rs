@@ -85,7 +85,7 @@ impl<'s> FuncParser<'_, 's> {
                 ErrorKind::Dataflow,
                 range,
                 message,
-                "end the block before it",
+                format!("end the dataflow block before the '{word}'"),
             ));
         }
         let exit = if word == "break" { Exit::Break } else { Exit::Continue };

@@ -81,7 +81,7 @@ impl<'s> FuncParser<'_, 's> {
                             _ => Err(self.error_help(
                                 ErrorKind::Unsupported,
                                 e.range,
-                                "a conditional expression chooses between integers",
+                                "a conditional expression can only choose between integers",
                                 "write an if statement, or R.where",
                             )),
                         }
@@ -91,7 +91,7 @@ impl<'s> FuncParser<'_, 's> {
             ExprKind::Starred(_) | ExprKind::Slice(..) => Err(self.error(
                 ErrorKind::Unsupported,
                 e.range,
-                "not an expression of a graph function",
+                "graph functions do not support this expression",
             )),
             // A lambda is an index function. Operators take it as text.
             ExprKind::Lambda(_) => Ok(Val::Lambda(self.cx.slice(self.range(e.range)).to_string())),
@@ -254,15 +254,21 @@ impl<'s> FuncParser<'_, 's> {
             }
             (Val::Expr(x), "dtype") => match self.ty_of(*x).dtype() {
                 Some(d) => Ok(Val::DType(d)),
-                None => {
-                    Err(self.error(ErrorKind::Type, e.range, "the data type is not known here"))
-                }
+                None => Err(self.error(
+                    ErrorKind::Type,
+                    e.range,
+                    "the data type of this value is not known at parse time",
+                )),
             },
             (Val::Expr(x), "ndim") => {
                 let ty = self.b.func().expr_ty(*x);
                 match self.b.func().rank_of(ty) {
                     Some(n) => Ok(Val::Sym(self.int(i64::from(n)), None)),
-                    None => Err(self.error(ErrorKind::Type, e.range, "the rank is not known here")),
+                    None => Err(self.error(
+                        ErrorKind::Type,
+                        e.range,
+                        "the rank of this value is not known at parse time",
+                    )),
                 }
             }
             _ => {
@@ -289,7 +295,7 @@ impl<'s> FuncParser<'_, 's> {
             return Err(self.error_help(
                 ErrorKind::Unsupported,
                 e.range,
-                "only tuples and shapes can be indexed, with a constant",
+                "only tuples and shapes can be indexed, and the index must be a constant",
                 "use R.strided_slice to slice tensors, R.take to select elements",
             ));
         };
@@ -396,7 +402,13 @@ impl<'s> FuncParser<'_, 's> {
                 BinOp::FloorDiv => (x / y).floor(),
                 BinOp::Mod => x - (x / y).floor() * y,
                 BinOp::Pow => x.powf(y),
-                _ => return Err(self.error(ErrorKind::Value, range, "operator needs integers")),
+                _ => {
+                    return Err(self.error(
+                        ErrorKind::Value,
+                        range,
+                        "this operator is only defined for integers",
+                    ));
+                }
             };
             return Ok(Val::Float(value, dtype));
         }

@@ -157,7 +157,12 @@ impl<'s> FuncParser<'_, 's> {
             return Ok(());
         }
         let message = "loops are not allowed in a dataflow block";
-        Err(self.error_help(ErrorKind::Dataflow, range, message, "end the block before it"))
+        Err(self.error_help(
+            ErrorKind::Dataflow,
+            range,
+            message,
+            "end the dataflow block before the loop",
+        ))
     }
 
     fn counter_type(&mut self, var: SymVar) -> (Sym, Type) {

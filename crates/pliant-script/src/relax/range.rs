@@ -52,7 +52,7 @@ impl<'s> FuncParser<'_, 's> {
         let Some(step) = step else { return Ok(LoopRange { lo, hi, step: 1, loop_var: None }) };
         match self.b.func().syms.as_int(step) {
             Some(0) => {
-                let message = "the step of R.range is not 0";
+                let message = "the step of R.range must not be 0";
                 Err(self.error(ErrorKind::Value, iter.range, message))
             }
             Some(step) => Ok(LoopRange { lo, hi, step, loop_var: None }),

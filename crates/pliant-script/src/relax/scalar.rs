@@ -128,7 +128,11 @@ impl<'s> FuncParser<'_, 's> {
                 let val = self.value(&call.args[1])?;
                 match (self.as_sym(&val), dtype) {
                     (Some(s), Some(d)) => Ok(Val::Sym(s, Some(d))),
-                    _ => Err(self.error(ErrorKind::Value, e.range, "only integers are cast here")),
+                    _ => Err(self.error(
+                        ErrorKind::Value,
+                        e.range,
+                        "in a dim or scalar of a graph function, only integers can be cast",
+                    )),
                 }
             }
             ("And" | "Or", 2) => {
@@ -169,7 +173,7 @@ impl<'s> FuncParser<'_, 's> {
             ("var" | "size_var" | "Var" | "SizeVar", _) => Err(self.error_help(
                 ErrorKind::Structure,
                 e.range,
-                "a symbol is declared by a separate statement",
+                "a symbol must be declared in a separate statement",
                 "write: n = T.int64()",
             )),
             _ => self.unknown_construct(path, call.func.range),
@@ -181,7 +185,7 @@ impl<'s> FuncParser<'_, 's> {
             return Err(self.error_help(
                 ErrorKind::Structure,
                 e.range,
-                "a symbol is declared by a separate statement",
+                "a symbol must be declared in a separate statement",
                 format!("write: n = T.{dtype}()"),
             ));
         };
@@ -202,7 +206,7 @@ impl<'s> FuncParser<'_, 's> {
                     None => Err(self.error(
                         ErrorKind::Value,
                         arg.range,
-                        "a symbol cannot be a float here",
+                        "a symbolic integer cannot be converted to a float",
                     )),
                 },
                 None => {

@@ -380,7 +380,11 @@ impl<'s> FuncParser<'_, 's> {
     }
 
     fn wrong_count(&self, names: usize, values: usize, range: Range) -> Reported {
-        self.error(ErrorKind::Value, range, format!("{names} names for {values} values"))
+        self.error(
+            ErrorKind::Value,
+            range,
+            format!("{names} names cannot be assigned {values} values"),
+        )
     }
 
     // ---- expression statements ----

@@ -113,7 +113,7 @@ impl<'s> PrimParser<'_, 's> {
         binding: Option<IrExpr>,
     ) -> Res<()> {
         let Some(name) = target.as_name() else {
-            return Err(self.error(ErrorKind::Structure, target.range, "an axis is a name"));
+            return Err(self.error(ErrorKind::Structure, target.range, "an axis must be a name"));
         };
         let var = self.f.size_var(name);
         self.define(name, Local::Var(var));

@@ -193,7 +193,7 @@ impl<'s> PrimParser<'_, 's> {
                 return Err(self.error_help(
                     ErrorKind::Unsupported,
                     param.range,
-                    "T.match_buffer of a region: a buffer over a part of another one",
+                    "T.match_buffer of a region is not supported",
                     "index the other buffer instead",
                 ));
             }
@@ -236,8 +236,8 @@ impl<'s> PrimParser<'_, 's> {
             return Err(self.error_help(
                 ErrorKind::Unsupported,
                 value.range,
-                "an allocated buffer is row-major and starts at the beginning of its memory",
-                "strides and elem_offset are only for buffers of parameters",
+                "an allocated buffer cannot have strides or an element offset",
+                "remove strides and elem_offset, which are only for buffers of parameters",
             ));
         }
         let b = self.f.add_buffer(data);
@@ -275,7 +275,7 @@ impl<'s> PrimParser<'_, 's> {
         if let Some(step) = step
             && !matches!(step.kind, ExprKind::Int(1))
         {
-            return Err(self.error(ErrorKind::Unsupported, step.range, "slices have step 1"));
+            return Err(self.error(ErrorKind::Unsupported, step.range, "a slice must have step 1"));
         }
         let start = match lower {
             Some(e) => self.index(e)?,
@@ -304,7 +304,7 @@ impl<'s> PrimParser<'_, 's> {
                 return Err(self.error(
                     ErrorKind::Value,
                     e.range,
-                    "expected a region of a buffer: A[0:n, i]",
+                    "expected a region of a buffer, such as A[0:n, i]",
                 ));
             }
         };

@@ -110,7 +110,7 @@ impl<'s> PrimParser<'_, 's> {
             "var" | "Var" | "SizeVar" | "size_var" => Err(self.error_help(
                 ErrorKind::Structure,
                 e.range,
-                "a size is declared by a separate statement",
+                "a size must be declared in a separate statement",
                 "write: n = T.int64()",
             )),
             _ => {

@@ -269,7 +269,11 @@ impl<'s> PrimParser<'_, 's> {
                 self.host_val(value, e.range)
             }
             ExprKind::None | ExprKind::Dict(_) | ExprKind::Slice(..) | ExprKind::Starred(_) => {
-                Err(self.error(ErrorKind::Value, e.range, "not an expression of a loop function"))
+                Err(self.error(
+                    ErrorKind::Value,
+                    e.range,
+                    "loop functions do not support this expression",
+                ))
             }
         }
     }
@@ -371,7 +375,7 @@ impl<'s> PrimParser<'_, 's> {
             return Err(self.error(
                 ErrorKind::UnknownName,
                 range,
-                format!("no attribute '{name}' here"),
+                format!("this value has no attribute '{name}' in a loop function"),
             ));
         };
         let b = *b;
@@ -410,7 +414,9 @@ impl<'s> PrimParser<'_, 's> {
                 };
                 match at {
                     Some(i) if i < items.len() => Ok(items.swap_remove(i)),
-                    _ => Err(self.error(ErrorKind::Value, index.range, "index is out of range")),
+                    _ => {
+                        Err(self.error(ErrorKind::Value, index.range, "the index is out of range"))
+                    }
                 }
             }
             other => {
@@ -529,7 +535,13 @@ impl<'s> PrimParser<'_, 's> {
                 Py::Pow => x.powf(y),
                 Py::FloorDiv => (x / y).floor(),
                 Py::Mod => x - (x / y).floor() * y,
-                _ => return Err(self.error(ErrorKind::Value, range, "operator needs integers")),
+                _ => {
+                    return Err(self.error(
+                        ErrorKind::Value,
+                        range,
+                        "this operator is only defined for integers",
+                    ));
+                }
             };
             return Ok(Val::Float(folded));
         }
@@ -608,7 +620,7 @@ impl<'s> PrimParser<'_, 's> {
                     return Err(self.error(
                         ErrorKind::Unsupported,
                         range,
-                        "not a comparison of numbers",
+                        "only comparisons of numbers are supported",
                     ));
                 }
             };

@@ -28,7 +28,7 @@ impl<'s> PrimParser<'_, 's> {
         let mut seen: Vec<&str> = Vec::new();
         for keyword in &call.keywords {
             if seen.contains(&keyword.name) {
-                let message = format!("'{}' is given twice", keyword.name);
+                let message = format!("argument '{}' is passed twice", keyword.name);
                 return Err(self.error(ErrorKind::Arguments, keyword.range, message));
             }
             seen.push(keyword.name);

@@ -51,7 +51,7 @@ impl<'s> PrimParser<'_, 's> {
         };
         if targets.len() != ranges.len() {
             let (n, m) = (targets.len(), ranges.len());
-            let message = format!("{n} loop variables for {m} ranges");
+            let message = format!("there are {n} loop variables, but {m} ranges");
             return Err(self.error(ErrorKind::Arguments, target.range, message));
         }
         let mark = self.open_scope();
@@ -64,7 +64,7 @@ impl<'s> PrimParser<'_, 's> {
                 return Err(self.error(
                     ErrorKind::Structure,
                     target.range,
-                    "a loop variable is a name",
+                    "a loop variable must be a name",
                 ));
             };
             let var = self.f.size_var(name);
@@ -99,7 +99,7 @@ impl<'s> PrimParser<'_, 's> {
             p.error_help(
                 ErrorKind::Unsupported,
                 iter.range,
-                "a loop runs over a range",
+                "a loop can only iterate over a range",
                 "write: for i in range(n), for i, j in T.grid(n, m), for i in T.parallel(n)",
             )
         };
@@ -258,7 +258,11 @@ impl<'s> PrimParser<'_, 's> {
                 }
             }
             (Some(_), _) => {
-                return Err(self.error(ErrorKind::Arguments, e.range, "a domain is (first, end)"));
+                return Err(self.error(
+                    ErrorKind::Arguments,
+                    e.range,
+                    "a domain must be an extent or a pair (first, end)",
+                ));
             }
             _ => None,
         };

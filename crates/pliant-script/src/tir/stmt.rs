@@ -230,7 +230,8 @@ impl<'s> PrimParser<'_, 's> {
         }
         if let (Some(names), Some(values)) = (target.as_sequence(), value.as_sequence()) {
             if names.len() != values.len() {
-                let message = format!("{} names for {} values", names.len(), values.len());
+                let message =
+                    format!("{} names cannot be assigned {} values", names.len(), values.len());
                 return Err(self.error(ErrorKind::Arguments, target.range, message));
             }
             for (name, value) in names.iter().zip(values) {
@@ -266,7 +267,8 @@ impl<'s> PrimParser<'_, 's> {
                 ));
             };
             if names.len() != items.len() {
-                let message = format!("{} names for {} values", names.len(), items.len());
+                let message =
+                    format!("{} names cannot be assigned {} values", names.len(), items.len());
                 return Err(self.error(ErrorKind::Arguments, target.range, message));
             }
             for (name, item) in names.iter().zip(items) {
@@ -366,7 +368,7 @@ impl<'s> PrimParser<'_, 's> {
             _ => Err(self.error(
                 ErrorKind::Type,
                 head.range,
-                "only elements of buffers are assigned",
+                "only elements of buffers can be assigned",
             )),
         }
     }
@@ -568,7 +570,7 @@ impl<'s> PrimParser<'_, 's> {
             return Err(self.error(
                 ErrorKind::Unsupported,
                 stmt.range,
-                "a with statement opens one context",
+                "a 'with' statement can only open one context",
             ));
         }
         let target = target.as_ref();

@@ -378,8 +378,8 @@ def main(x: R.Tensor((4,), "float32")):
     );
     assert_eq!(
         out,
-        "6:9 `R.call_packed(\"effect\", a)` PL0110: R.call_packed has effects: it cannot be called in a dataflow block (move the call out of the block, or use R.call_pure_packed if it has none)\n\
-         7:13 `R.print(a)` PL0110: R.print has effects: it cannot be called in a dataflow block (move the call out of the block, or use R.call_pure_packed if it has none)\n\
+        "6:9 `R.call_packed(\"effect\", a)` PL0110: R.call_packed has side effects, so it cannot be called in a dataflow block (move the call out of the block, or use R.call_pure_packed if it has none)\n\
+         7:13 `R.print(a)` PL0110: R.print has side effects, so it cannot be called in a dataflow block (move the call out of the block, or use R.call_pure_packed if it has none)\n\
          12:12 `c` PL0109: 'c' is local to its dataflow block (make it an output of the block: R.output(c))"
     );
 }

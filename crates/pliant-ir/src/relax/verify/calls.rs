@@ -90,7 +90,7 @@ impl Verifier<'_> {
             let names = names.join(", ");
             self.error(
                 codes::PL0219,
-                format!("'{op}' takes the operands ({names}), but the call passes {args}"),
+                format!("'{op}' takes the operands ({names}), but the call passes {args} of them"),
             );
         }
     }

@@ -242,7 +242,7 @@ impl<'a> Verifier<'a> {
                     let name = self.name(b.var);
                     self.error(
                         codes::PL0206,
-                        format!("'{name}' is bound to an if inside a dataflow block"),
+                        format!("'{name}' is bound to an 'if' in a dataflow block, which cannot contain one"),
                     );
                 }
                 if self.operand(*cond, "a condition") {
@@ -255,7 +255,7 @@ impl<'a> Verifier<'a> {
                     let name = self.name(b.var);
                     self.error(
                         codes::PL0206,
-                        format!("'{name}' is bound to a function inside a dataflow block"),
+                        format!("'{name}' is bound to a local function in a dataflow block, which cannot contain one"),
                     );
                 }
                 for other in func_run(f, &f.block(location.block).bindings, location.index) {
@@ -351,7 +351,7 @@ impl<'a> Verifier<'a> {
                 | ExprData::Func(_) => {
                     self.error_help(
                         codes::PL0202,
-                        format!("{what} is not an operand: a leaf or a tuple of leaves"),
+                        format!("{what} must be an operand: a leaf or a tuple of leaves"),
                         "bind the value to a variable first",
                     );
                     return false;
