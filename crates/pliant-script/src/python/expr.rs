@@ -2,8 +2,8 @@
 
 use super::ast::*;
 use super::lexer::{Tok, op_code};
+use super::literals::{Literal, Number, number_value, string_value};
 use super::parser::{Parser, Result, SyntaxError, is_keyword};
-use super::strings::{Literal, Number, number_value, string_value};
 use super::{MAX_EXPR_DEPTH, with_stack_segment};
 
 /// The precedence of comparisons. It is higher than those of `or`, `and` and `not`.

@@ -7,8 +7,8 @@
 pub mod ast;
 mod expr;
 mod lexer;
+mod literals;
 mod parser;
-mod strings;
 
 pub use parser::{File, SyntaxError, parse_expression, parse_file};
 use pliant_ir::tir;

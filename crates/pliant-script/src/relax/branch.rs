@@ -10,7 +10,7 @@ use pliant_ir::relax::{Expr as IrExpr, ExprData, Seq, Type, TypeData, type_latti
 use pliant_sym::Proof;
 use rustc_hash::FxHashSet;
 
-use super::exits::always_exits;
+use super::jump_statements::always_exits;
 use super::stmt::{Flow, Rest};
 use super::value::Val;
 use super::{FuncParser, Local};

@@ -8,7 +8,7 @@ use pliant_ir::{DType, Sym, SymVar};
 use rustc_hash::FxHashSet;
 
 use super::branch::{Cond, assigned_anywhere};
-use super::exits::{Counter, Exit, Exits, Iteration, LoopResult, may_exit};
+use super::jump_statements::{Counter, Exit, Exits, Iteration, LoopResult, may_exit};
 use super::loop_state::State;
 use super::range::LoopRange;
 use super::stmt::{Flow, Rest};

@@ -19,17 +19,17 @@
 //! | `loop_state` | the loop state and its types |
 //! | `while_loop` | `R.while_loop` and its functions |
 //! | `self_recursive_loop` | loops whose body is the enclosing function |
-//! | `exits` | `return`, `break` and `continue`, and how they exit loops |
+//! | `jump_statements` | `return`, `break` and `continue`, and how they exit loops |
 //! | `function` | signatures, bodies, local functions |
 
 mod annotation;
 mod branch;
 mod call;
 mod construct_calls;
-mod exits;
 mod expr;
 mod function;
 mod inplace;
+mod jump_statements;
 mod kernel_call;
 mod loop_state;
 mod loops;
@@ -114,7 +114,7 @@ pub(crate) struct FuncParser<'p, 's> {
     /// carry the name.
     carried: FxHashMap<&'s str, u32>,
     /// The iterations of the enclosing loops in the innermost function, innermost last.
-    iterations: Vec<exits::Iteration<'s>>,
+    iterations: Vec<jump_statements::Iteration<'s>>,
     /// The current nesting depth of `if`s with early returns.
     early: u32,
     /// The number of `if`s that duplicate the statements after them into both branches.

@@ -5,7 +5,7 @@ use pliant_ir::attr_names::UPPER_BOUND;
 use pliant_ir::relax::type_lattice::type_syms;
 use pliant_ir::relax::{Expr as IrExpr, ExprData, TypeData, Var};
 
-use super::exits::{Exit, exits_early, is_returning_loop};
+use super::jump_statements::{Exit, exits_early, is_returning_loop};
 use super::value::Val;
 use super::{FuncParser, Local};
 use crate::dialect::{Namespace, RelaxName, relax_name};

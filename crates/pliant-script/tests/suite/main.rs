@@ -4,5 +4,5 @@ mod common;
 mod dialects;
 mod errors;
 mod host;
-mod robust;
+mod robustness;
 mod tir;
