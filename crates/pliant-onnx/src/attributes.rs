@@ -6,7 +6,7 @@ use crate::error::Problem;
 use crate::proto::attribute_proto::AttributeType;
 use crate::proto::{AttributeProto, GraphProto, NodeProto, TensorProto};
 
-/// The attributes of a node.
+/// A reader of the attributes of the given node.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AttrReader<'a>(pub &'a NodeProto);
 
@@ -31,28 +31,28 @@ impl<'a> AttrReader<'a> {
         Ok(Some(attr))
     }
 
-    /// Whether the attribute is present.
+    /// Whether the node has the attribute.
     pub fn has(&self, name: &str) -> bool {
         self.0.attribute.iter().any(|a| a.name() == name)
     }
 
-    /// An integer attribute, if present.
+    /// Reads an integer attribute; `None` if it is absent.
     pub fn int(&self, name: &str) -> AttrResult<Option<i64>> {
         Ok(self.find(name, &[AttributeType::Int])?.map(AttributeProto::i))
     }
 
-    /// A float attribute, if present.
+    /// Reads a float attribute; `None` if it is absent.
     pub fn float(&self, name: &str) -> AttrResult<Option<f64>> {
         Ok(self.find(name, &[AttributeType::Float])?.map(|a| f64::from(a.f())))
     }
 
-    /// A string attribute, if present.
+    /// Reads a string attribute; `None` if it is absent.
     pub fn str(&self, name: &str) -> AttrResult<Option<&'a str>> {
         let Some(attr) = self.find(name, &[AttributeType::String])? else { return Ok(None) };
         utf8(name, attr.s.as_deref().unwrap_or_default()).map(Some)
     }
 
-    /// A string attribute that must be one of `choices`. Default: the first choice.
+    /// Reads a string attribute that must be one of `choices`. An absent attribute has the first choice as value.
     pub fn choice<'c>(&self, name: &str, choices: &[&'c str]) -> AttrResult<&'c str> {
         let Some(value) = self.str(name)? else { return Ok(choices[0]) };
         choices.iter().find(|c| **c == value).copied().ok_or_else(|| {
@@ -62,28 +62,28 @@ impl<'a> AttrReader<'a> {
         })
     }
 
-    /// A list of integers, if present.
+    /// Reads an attribute that is a list of integers; `None` if it is absent.
     pub fn ints(&self, name: &str) -> AttrResult<Option<&'a [i64]>> {
         Ok(self.find(name, &[AttributeType::Ints])?.map(|a| a.ints.as_slice()))
     }
 
-    /// A list of floats, if present.
+    /// Reads an attribute that is a list of floats; `None` if it is absent.
     pub fn floats(&self, name: &str) -> AttrResult<Option<&'a [f32]>> {
         Ok(self.find(name, &[AttributeType::Floats])?.map(|a| a.floats.as_slice()))
     }
 
-    /// A list of strings, if present.
+    /// Reads an attribute that is a list of strings; `None` if it is absent.
     pub fn strings(&self, name: &str) -> AttrResult<Option<Vec<&'a str>>> {
         let Some(attr) = self.find(name, &[AttributeType::Strings])? else { return Ok(None) };
         attr.strings.iter().map(|s| utf8(name, s)).collect::<AttrResult<Vec<_>>>().map(Some)
     }
 
-    /// A tensor attribute, if present.
+    /// Reads a tensor attribute; `None` if it is absent.
     pub fn tensor(&self, name: &str) -> AttrResult<Option<&'a TensorProto>> {
         Ok(self.find(name, &[AttributeType::Tensor])?.and_then(|a| a.t.as_ref()))
     }
 
-    /// A graph attribute, which must be present.
+    /// Reads a graph attribute, which must be present.
     pub fn graph(&self, name: &str) -> AttrResult<&'a GraphProto> {
         let attr = self.find(name, &[AttributeType::Graph])?;
         attr.and_then(|a| a.g.as_ref()).ok_or_else(|| {

@@ -1,4 +1,4 @@
-//! Estimates the memory that a model file takes once it is decoded, before decoding it.
+//! Estimates, before a model file is decoded, how much memory the decoded messages will take.
 //!
 //! A hostile file can be small and still need much memory: two bytes encode an empty message, which takes hundreds of bytes once
 //! decoded. Nested messages also use native stack. The scan reads the protobuf wire format without allocating and adds up the
@@ -14,7 +14,7 @@ use crate::proto::{
 /// Maximum nesting depth of messages. The decoder has the same limit.
 const MAX_DEPTH: usize = 100;
 
-/// The kinds of messages and fields in a model.
+/// The kinds of protobuf messages and fields in a model file.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum FieldKind {
     Model,
@@ -25,9 +25,9 @@ enum FieldKind {
     SparseTensor,
     ValueInfo,
     Type,
-    /// A type that contains another one: a sequence, an optional, a map.
+    /// A type that contains another type: a sequence, an optional, or a map.
     Holder,
-    /// A shape, or a type that contains one.
+    /// A shape, or a type that contains a shape.
     Shape,
     Function,
     Entry,
@@ -43,7 +43,7 @@ enum FieldKind {
 }
 
 impl FieldKind {
-    /// The kind of the length-delimited field `number` of this message.
+    /// The kind of the length-delimited field with the given number in a message of this kind.
     fn field(self, number: u64) -> FieldKind {
         match (self, number) {
             (FieldKind::Model, 7) => FieldKind::Graph,
@@ -77,8 +77,8 @@ impl FieldKind {
         }
     }
 
-    /// The decoded size of one message or field, including the list slot that holds it. Lists double when they grow, so a slot
-    /// counts twice.
+    /// The decoded size in bytes of a message or field with the encoded content `body`, including the list slot that holds it.
+    /// Lists double when they grow, so a slot counts twice.
     fn cost(self, body: &[u8]) -> u64 {
         let len = body.len() as u64;
         let list_item = |size: usize| 2 * size as u64;
@@ -116,7 +116,7 @@ impl FieldKind {
     }
 }
 
-/// The decoded size of a file in bytes, without the file itself. Counting stops once it exceeds `max`.
+/// Estimates the decoded size of a file in bytes, without the file itself. Counting stops as soon as the size exceeds `max`.
 ///
 /// # Errors
 /// If messages are nested too deeply. Malformed messages are not an error here: the decoder reports them.
@@ -126,7 +126,7 @@ pub(crate) fn decoded_size(file: &[u8], max: u64) -> Result<u64, String> {
     Ok(scan.total)
 }
 
-/// The state of the scan.
+/// The state of the scan that adds up decoded sizes.
 struct DecodedSizeScan {
     total: u64,
     max: u64,
@@ -169,14 +169,14 @@ impl DecodedSizeScan {
         Ok(())
     }
 
-    /// Skips a list item of fixed size and counts it.
+    /// Skips a list item whose encoding has a fixed size, and adds its decoded size.
     fn fixed(&mut self, rest: &mut &[u8], bytes: u64) -> Option<()> {
         self.total = self.total.saturating_add(2 * bytes);
         take(rest, bytes).map(|_| ())
     }
 }
 
-/// Reads a base-128 varint.
+/// Reads a base-128 varint and advances past it; `None` if it is malformed.
 fn varint(rest: &mut &[u8]) -> Option<u64> {
     let mut value = 0u64;
     for shift in (0..64).step_by(7) {
@@ -190,7 +190,7 @@ fn varint(rest: &mut &[u8]) -> Option<u64> {
     None
 }
 
-/// Takes `len` bytes from the front.
+/// Splits `len` bytes off the front of `rest`; `None` if there are fewer.
 fn take<'a>(rest: &mut &'a [u8], len: u64) -> Option<&'a [u8]> {
     let (head, tail) = rest.split_at_checked(usize::try_from(len).ok()?)?;
     *rest = tail;

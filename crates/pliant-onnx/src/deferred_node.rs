@@ -6,8 +6,8 @@
 //! and small integer values.
 //! | module | owns |
 //! |---|---|
-//! | `call` | emits the call for such a node |
-//! | `trial` | infers the result types of such a node by importing it for several ranks |
+//! | `emit_call` | emits the call for such a node |
+//! | `infer_results` | infers the result types of such a node by importing it for several ranks |
 
 mod emit_call;
 mod infer_results;
@@ -25,18 +25,19 @@ use crate::proto::type_proto::{Tensor as TensorType, Value as TypeValue};
 use crate::proto::{ModelProto, TensorProto, TensorShapeProto, TypeProto, ValueInfoProto};
 use crate::tensor;
 
-/// Maximum number of elements of an integer operand whose values may be specialised. Such operands are axes, sizes or pads.
+/// Maximum number of elements of an integer operand whose values are fixed when a node is specialised. Larger operands are unlikely
+/// to be axes, sizes or pads.
 const MAX_SPECIALIZED_VALUES: usize = 64;
 
-/// Which properties of the operands a node is specialised for.
+/// The properties of the operands that are fixed when a node is specialised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Specialization {
-    /// Ranks and element types.
+    /// The ranks and element types of all operands.
     Ranks,
-    /// As `Ranks`, plus the sizes of all operands but the first. The values of these operands are also fixed if they are few
-    /// integers.
+    /// The properties of `Ranks`, and the sizes of all operands but the first. The values of these operands are also fixed if they
+    /// are few integers.
     Parameters,
-    /// As `Parameters`, but for all operands.
+    /// The properties of `Parameters`, but for all operands including the first.
     All,
 }
 
@@ -45,7 +46,7 @@ impl Specialization {
     pub const ALL: [Specialization; 3] =
         [Specialization::Ranks, Specialization::Parameters, Specialization::All];
 
-    /// Whether the sizes of operand `i` are fixed, and also its values if they are few integers.
+    /// Whether the sizes of operand `i` are fixed. If so, its values are also fixed if they are few integers.
     fn fixes_sizes(self, i: usize) -> bool {
         match self {
             Specialization::Ranks => false,
@@ -55,17 +56,17 @@ impl Specialization {
     }
 }
 
-/// The properties of one operand that a node is specialised for.
+/// The properties of an operand for which a node is specialised.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct OperandSpec {
     dtype: DType,
     dims: Vec<Option<i64>>,
-    /// The elements, if they are fixed.
+    /// The elements of the operand, if they are fixed.
     values: Option<Vec<i64>>,
 }
 
 impl OperandSpec {
-    /// The properties of operand `i` that the given specialisation fixes.
+    /// Reads from a tensor, which is operand `i`, the properties that the given specialisation fixes.
     pub fn from_tensor(value: &Tensor, i: usize, specialization: Specialization) -> OperandSpec {
         let (dtype, fixed) = (value.dtype(), specialization.fixes_sizes(i));
         let few = fixed && is_plain_int(dtype) && value.numel() <= MAX_SPECIALIZED_VALUES;
@@ -80,12 +81,12 @@ impl OperandSpec {
     }
 }
 
-/// Whether the dtype is that of axes, sizes or flags.
+/// Whether the dtype is one that axes, sizes and flags have.
 fn is_plain_int(dtype: DType) -> bool {
     matches!(dtype, DType::Int64 | DType::Int32 | DType::Bool)
 }
 
-/// A model that consists of one node. Its inputs are the node's operands, without types.
+/// A node in the form of a model that consists of this node alone. The inputs of the model are the node's operands, without types.
 #[derive(Clone, Debug)]
 pub struct DeferredNode {
     proto: ModelProto,
@@ -111,7 +112,7 @@ impl DeferredNode {
         self.proto.encode_to_vec().iter().map(|b| format!("{b:02x}")).collect()
     }
 
-    /// The label of the node for messages.
+    /// The label that identifies the node in messages.
     pub fn label(&self) -> String {
         let node = self.proto.graph.as_ref().and_then(|g| g.node.first());
         node.map_or_else(String::new, crate::node::label)
@@ -129,7 +130,7 @@ impl DeferredNode {
         }
     }
 
-    /// The model with the operands' types as input types. Operands with fixed values become initializers.
+    /// The model of the node, in which the inputs have the types of the operands. Operands with fixed values become initializers.
     fn model(&self, operands: &[OperandSpec]) -> Result<Model, Problem> {
         let mut proto = self.proto.clone();
         let wrong =
@@ -186,7 +187,7 @@ fn declared_shape(info: &ValueInfoProto) -> Option<&TensorShapeProto> {
     }
 }
 
-/// Encodes a constant as an initializer.
+/// Encodes a constant as an initializer with the given name; `None` if its elements cannot be read.
 pub(crate) fn constant_initializer(name: &str, tensor: &Tensor) -> Option<TensorProto> {
     let raw = tensor.to_contiguous().ok()?;
     Some(TensorProto {

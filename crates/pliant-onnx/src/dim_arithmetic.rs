@@ -3,8 +3,8 @@
 
 use rustc_hash::FxHashSet;
 
-/// Evaluates the text of a dim. `size` looks up the value of a name and is called for every name. Returns `None` if a name has no
-/// value, the text is not arithmetic, or the result is not an integer.
+/// Evaluates the text of a dim, such as `2*seq + 1`. `size` looks up the value of a name and is called for every name. Returns
+/// `None` if a name has no value, the text is not arithmetic, or the result is not an integer.
 pub fn evaluate_dim(text: &str, size: &mut dyn FnMut(&str) -> Option<i64>) -> Option<i64> {
     evaluate(&DimParser::parse(text)?, size)
 }
@@ -33,20 +33,20 @@ fn evaluate(tree: &DimExpr, size: &mut dyn FnMut(&str) -> Option<i64>) -> Option
 
 // Operator codes of functions with two arguments. Other operators are represented by their characters.
 
-/// A quotient rounded down: `floor(a / b)` or `a // b`.
+/// The operator for a quotient rounded down: `floor(a / b)` or `a // b`.
 pub(crate) const FLOOR: u8 = b'f';
-/// A quotient rounded up.
+/// The operator for a quotient rounded up: `ceil(a / b)`.
 pub(crate) const CEIL: u8 = b'c';
 pub(crate) const MAX: u8 = b'M';
 pub(crate) const MIN: u8 = b'm';
 
-/// Maximum exponent of a power that is expanded.
+/// Maximum exponent of a power that is expanded to a product.
 const MAX_EXPONENT: u32 = 8;
-/// Maximum number of nodes of an expanded power, and of summands of an expanded product. Without a limit, nested powers and
-/// products of sums grow exponentially with the length of the text.
+/// Maximum number of nodes of an expanded power, and of summands of an expanded product. Without this limit, nested powers and
+/// products of sums would grow exponentially with the length of the text.
 const MAX_NODES: usize = 256;
 
-/// A parsed arithmetic expression.
+/// The syntax tree of a dim text that is arithmetic.
 #[derive(Clone)]
 pub(crate) enum DimExpr {
     Int(i64),
@@ -55,7 +55,8 @@ pub(crate) enum DimExpr {
 }
 
 impl DimExpr {
-    /// Appends every occurrence of a name that is not in `defined`. Returns whether these names occur only in sums and products.
+    /// Appends to `undefined` every occurrence of a name that is not in `defined`. Returns whether these names occur only in sums and
+    /// products.
     pub fn undefined_names(
         &self,
         defined: &FxHashSet<String>,
@@ -80,7 +81,7 @@ impl DimExpr {
 }
 
 impl DimExpr {
-    /// The number of nodes of the tree.
+    /// The number of nodes of the syntax tree.
     fn node_count(&self) -> usize {
         match self {
             DimExpr::Int(_) | DimExpr::Name(_) => 1,
@@ -88,7 +89,7 @@ impl DimExpr {
         }
     }
 
-    /// Upper bound of the number of summands once all products are expanded.
+    /// An upper bound of the number of summands after all products are expanded.
     fn max_summands(&self) -> usize {
         let DimExpr::Op(op, operands) = self else { return 1 };
         let (a, b) = (operands.0.max_summands(), operands.1.max_summands());
@@ -98,7 +99,7 @@ impl DimExpr {
         }
     }
 
-    /// Whether it contains `/`, whose result may be fractional.
+    /// Whether the expression contains the operator `/`, whose result may be fractional.
     fn has_division(&self) -> bool {
         match self {
             DimExpr::Int(_) | DimExpr::Name(_) => false,
@@ -108,8 +109,8 @@ impl DimExpr {
         }
     }
 
-    /// Whether rounding its only quotient down gives the same result as rounding the whole expression down. This holds if only
-    /// integers are added to the quotient or subtracted from it.
+    /// Whether the whole expression can be rounded down by rounding its only quotient down. This holds if only integers are added
+    /// to the quotient or subtracted from it.
     fn floors_as_whole(&self) -> bool {
         match self {
             DimExpr::Op(b'/', operands) => !operands.0.has_division() && !operands.1.has_division(),
@@ -128,14 +129,14 @@ impl DimExpr {
     }
 }
 
-/// A recursive-descent parser of the arithmetic that exporters write.
+/// A recursive-descent parser of the arithmetic in dim texts that exporters write.
 pub(crate) struct DimParser<'a> {
     rest: &'a str,
     depth: u32,
 }
 
 impl<'a> DimParser<'a> {
-    /// Parses the complete text. `None` if it is not arithmetic.
+    /// Parses the complete text of a dim. `None` if it is not arithmetic.
     pub fn parse(text: &'a str) -> Option<DimExpr> {
         // Limits the depth of the tree. Real dims are shorter.
         if text.len() > 256 {
@@ -204,7 +205,7 @@ impl<'a> DimParser<'a> {
         Some((1..times).fold(base.clone(), product))
     }
 
-    /// Parses the arguments of a function. `None` if the function is unknown.
+    /// Parses the arguments of the function `name`. `None` if the function is unknown.
     fn function(&mut self, name: &str) -> Option<DimExpr> {
         self.take_char(b"(")?;
         self.depth += 1;

@@ -17,25 +17,26 @@ use crate::proto::TensorShapeProto;
 use crate::proto::tensor_shape_proto::dimension;
 use crate::shape_contract::DynamicDim;
 
-/// The symbols of a model, keyed by their names in the file.
+/// The symbols of a model, by their names in the file.
 #[derive(Debug, Default)]
 pub(crate) struct DimSymbols {
     by_name: IndexMap<String, Sym>,
-    /// The unique names of the symbols in the program.
+    /// The names of the symbols in the program, which are unique.
     program_names: FxHashSet<String>,
-    /// The names of input dims in the file, and the program names derived from them. Generated names must differ from both.
+    /// The names of input dims in the file, and the program names derived from them. Generated names must differ from all of these.
     file_names: FxHashSet<String>,
     file_program_names: FxHashSet<String>,
-    /// Declared divisors of symbols, by name. A symbol is created when its name first occurs.
+    /// The declared divisors of sizes, by the name of the size. The symbol of a size is created when the name first occurs.
     divisible: IndexMap<String, i64>,
-    /// For each size with a declared divisor, the program name of the symbol that represents the quotient.
+    /// For each size with a declared divisor, the program name of the symbol for the quotient.
     quotients: IndexMap<String, String>,
-    /// Dim texts with symbols that no input dim defines. They are treated as names.
+    /// The dim texts that contain symbols which no input dim defines. They are treated as names.
     undefined: FxHashSet<String>,
 }
 
 impl DimSymbols {
-    /// The dims of a declared shape. A dim without a name or value becomes a new symbol, named after `owner` and the axis.
+    /// Converts the dims of a declared shape to terms. A dim without a name or value becomes a new symbol, named after `owner` and
+    /// the axis.
     ///
     /// # Errors
     /// If a dim is negative.
@@ -62,7 +63,7 @@ impl DimSymbols {
         Ok(dims)
     }
 
-    /// Declares divisors of sizes. A size with divisor `d` is represented as `d` times a symbol for the quotient.
+    /// Declares the divisors of sizes. A size with divisor `d` is represented as `d` times a symbol for the quotient.
     ///
     /// # Errors
     /// If a divisor is below 1.
@@ -77,8 +78,8 @@ impl DimSymbols {
         Ok(())
     }
 
-    /// For each size with a divisor: the program name of the quotient, the name of the size, and the divisor. [`DivisibleSizes`]
-    /// expects this format.
+    /// For each size with a divisor: the program name of the quotient symbol, the name of the size, and the divisor, as a flat list
+    /// in the format of [`DivisibleSizes`].
     pub(crate) fn divisible_triples(&self) -> Vec<String> {
         let triple = |(name, part): (&String, &String)| {
             [part.clone(), name.clone(), self.divisor(name).to_string()]
@@ -86,23 +87,23 @@ impl DimSymbols {
         self.quotients.iter().flat_map(triple).collect()
     }
 
-    /// The text of a term with the user's names in place of the quotient symbols.
+    /// The text of a term in which the quotient symbols are replaced by the sizes that the user declared.
     pub(crate) fn display_text(&self, term: &str) -> String {
         DivisibleSizes::new(&self.divisible_triples()).in_user_symbols(term)
     }
 
-    /// The name of the size and its divisor, for the program name of a quotient symbol.
+    /// The name and the divisor of the size whose quotient symbol has the given program name.
     pub(crate) fn divisible_size(&self, program_name: &str) -> Option<(&str, i64)> {
         let (name, _) = self.quotients.iter().find(|(_, part)| *part == program_name)?;
         Some((name, self.divisor(name)))
     }
 
-    /// The declared divisor of a size. Default: 1.
+    /// The declared divisor of a size; 1 if none is declared.
     fn divisor(&self, name: &str) -> i64 {
         self.divisible.get(name).copied().unwrap_or(1)
     }
 
-    /// Checks that a size exists in the range that the user declares for a dim.
+    /// Checks that the range that the user declares for a dim contains a size.
     ///
     /// # Errors
     /// Describes the empty range.
@@ -117,7 +118,7 @@ impl DimSymbols {
         Err(format!("has no size from {min} to {max}{divisor}"))
     }
 
-    /// The problem that a divisor is declared for a name that no dim has.
+    /// Reports a divisor that is declared for a name that no dim has.
     pub(crate) fn undeclared_divisible(&self) -> Option<Problem> {
         let name = self.divisible.keys().find(|name| !self.by_name.contains_key(*name))?;
         let known: Vec<&str> = self.by_name.keys().map(String::as_str).collect();
@@ -126,7 +127,7 @@ impl DimSymbols {
         Some(problem.with_help(format!("its symbols are {}", known.join(", "))))
     }
 
-    /// The term for the size with the given name.
+    /// The term for the size with the given name. A symbol is created if the name is new.
     pub(crate) fn symbol(&mut self, func: &mut Function, name: &str) -> Sym {
         if let Some(&sym) = self.by_name.get(name) {
             return sym;
@@ -144,7 +145,7 @@ impl DimSymbols {
         sym
     }
 
-    /// A symbol for a dim without a name. The generated name differs from the names of all other dims.
+    /// Creates a symbol for a dim without a name. The generated name differs from the names of all other dims.
     pub(crate) fn unnamed_symbol(&mut self, func: &mut Function, owner: &str, axis: usize) -> Sym {
         let mut name = format!("{owner}_{axis}");
         while self.file_names.contains(&name) {
@@ -166,8 +167,8 @@ impl DimSymbols {
         program_name
     }
 
-    /// Finds out which symbols the texts of the input dims define. A plain name defines its symbol. An equation defines a symbol if
-    /// all its other symbols are defined.
+    /// Finds out which symbols the texts of the input dims define. `file` are the texts in the file, and `user` those of the user.
+    /// A plain name defines its symbol. An arithmetic text defines a symbol if all other symbols in it are defined.
     pub(crate) fn analyze_dims(&mut self, file: &[&str], user: &[&str]) {
         let (mut defined, mut equations) = (FxHashSet::default(), Vec::new());
         for (&text, from_file) in
@@ -214,7 +215,8 @@ impl DimSymbols {
         self.undefined.contains(text)
     }
 
-    /// Parses a dim text as arithmetic over symbols, or else as a name. Arithmetic over undefined symbols is a name, too.
+    /// Parses a dim text as arithmetic over symbols. A text that is not arithmetic, or contains undefined symbols, is treated as a
+    /// name.
     pub(crate) fn parse_dim(&mut self, func: &mut Function, text: &str) -> Sym {
         match DimParser::parse(text).filter(|_| !self.undefined.contains(text)) {
             Some(tree) => self.build_term(func, &tree),
@@ -222,7 +224,7 @@ impl DimSymbols {
         }
     }
 
-    /// Converts parsed arithmetic to a term.
+    /// Converts the syntax tree of a dim text to a term.
     fn build_term(&mut self, func: &mut Function, tree: &DimExpr) -> Sym {
         let (op, a, b) = match tree {
             DimExpr::Int(v) => return func.syms.int(*v),
@@ -245,12 +247,12 @@ impl DimSymbols {
     }
 }
 
-/// Whether the text of a dim contains a name. Exporters write `?` for any unknown size.
+/// Whether the text of a dim denotes a specific dim. Exporters write `?` for any unknown size.
 pub(crate) fn has_name(text: &str) -> bool {
     text.chars().any(|c| c.is_alphanumeric() || c == '_')
 }
 
-/// The program name of the symbol for `size / divisor`.
+/// The program name of the symbol for the size `name` divided by `divisor`.
 fn quotient_name(name: &str, divisor: i64) -> String {
     match divisor {
         1 => identifier(name),

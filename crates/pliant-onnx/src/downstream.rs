@@ -1,5 +1,5 @@
-//! Checks nodes downstream of a failed node, whose input types are therefore unknown: their operators, their attributes, and the
-//! nodes of their subgraphs and functions. Other checks are only possible once the upstream problem is fixed.
+//! Checks the nodes downstream of a failed node. Their input types are unknown, so only their operators, their attributes, and the
+//! nodes of their subgraphs and functions are checked. Other checks are only possible once the upstream problem is fixed.
 
 use pliant_ir::relax::{TensorShape, TypeData};
 
@@ -12,7 +12,7 @@ use crate::proto::{FunctionProto, NodeProto};
 use crate::schema;
 use crate::value::Value;
 
-/// Looks up the opset version that a graph or a function imports for a domain.
+/// A function that looks up the opset version that a graph or a model function imports for a domain.
 type OpsetLookup<'a> = &'a dyn Fn(&str) -> Option<i64>;
 
 impl Importer<'_> {
@@ -69,7 +69,7 @@ impl Importer<'_> {
         }
     }
 
-    /// Checks the nodes of a function with its own opset imports.
+    /// Checks the nodes of a model function with the opset versions that the function imports.
     fn check_function_without_inputs(&self, function: &FunctionProto, problems: &mut Vec<Problem>) {
         let opset = |domain: &str| {
             let mut imports = function.opset_import.iter();
@@ -78,8 +78,8 @@ impl Importer<'_> {
         self.check_nodes_without_inputs(&function.node, &opset, problems);
     }
 
-    /// The first problem with an attribute of a node. Converts the node with tensors of unknown type as inputs, and discards the
-    /// result.
+    /// The first problem with an attribute of a node. To find it, the node is converted with tensors of unknown type as inputs, and
+    /// the result is discarded.
     fn attribute_problem(&mut self, node: &NodeProto, inputs: &[Value]) -> Option<Problem> {
         let domain = normalized_domain(node.domain());
         let entry = ops::find(domain, node.op_type())?;
@@ -100,7 +100,7 @@ impl Importer<'_> {
         Some(problem.at_node(&label(node), &operator_name(node)))
     }
 
-    /// A tensor of unknown type.
+    /// Creates a tensor of unknown type.
     fn unknown_tensor(&mut self) -> Value {
         let func = self.builder.func_mut();
         let ty = func.intern(TypeData::Tensor { shape: TensorShape::Unknown, dtype: None });

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// Maximum number of problems in the text of an error.
+/// Maximum number of problems that the text of an error lists.
 const MAX_SHOWN: usize = 50;
 
 /// The kind of a problem.
@@ -25,18 +25,18 @@ pub struct Problem {
     pub node: String,
     /// The operator, prefixed with its domain unless that is ONNX's own; empty if there is no node.
     pub operator: String,
-    /// What is wrong.
+    /// The description of the problem.
     pub message: String,
     /// How to fix the problem.
     pub help: Option<String>,
-    /// Whether the only cause is that a property of the operands is unknown before run time.
+    /// Whether the problem is only that a property of the operands is unknown before run time.
     pub needs_run_time: bool,
-    /// Whether the cause is an attribute alone, whatever the inputs are.
+    /// Whether an attribute alone causes the problem, whatever the inputs are.
     pub in_attribute: bool,
 }
 
 impl Problem {
-    /// A violation of the ONNX specification, without a node.
+    /// Creates a problem for a violation of the ONNX specification, without a node.
     pub fn invalid(message: impl Into<String>) -> Self {
         Problem {
             kind: ProblemKind::Invalid,
@@ -49,23 +49,24 @@ impl Problem {
         }
     }
 
-    /// A wrong attribute: the problem does not depend on the inputs.
+    /// Creates a problem with an attribute, which does not depend on the inputs of the node.
     pub fn attribute(message: impl Into<String>) -> Self {
         Problem { in_attribute: true, ..Problem::invalid(message) }
     }
 
-    /// An unsupported feature, without a node.
+    /// Creates a problem for an unsupported feature, without a node.
     pub fn unsupported(message: impl Into<String>) -> Self {
         Problem { kind: ProblemKind::Unsupported, ..Problem::invalid(message) }
     }
 
-    /// The converter needs a property that is unknown before run time. `what` is the subject of the message.
+    /// Creates a problem for a property that the converter needs but that is unknown before run time. `what` is the property, the
+    /// subject of the message.
     pub fn known_only_at_run_time(what: &str) -> Self {
         let message = format!("{what} is known only at run time");
         Problem { needs_run_time: true, ..Problem::unsupported(message) }
     }
 
-    /// A bug in the importer, in the component `part`.
+    /// Creates a problem for a bug in the component `part` of the importer.
     pub fn internal(part: &str, message: impl fmt::Display) -> Self {
         let message = format!("internal error in {part}: {message} (this is a bug in Pliant)");
         Problem { kind: ProblemKind::Internal, ..Problem::invalid(message) }
@@ -110,7 +111,7 @@ pub struct ImportError {
 }
 
 impl ImportError {
-    /// Whether the file violates the ONNX specification.
+    /// Whether one of the problems is that the file violates the ONNX specification.
     pub fn is_invalid(&self) -> bool {
         self.problems.iter().any(|p| p.kind == ProblemKind::Invalid)
     }

@@ -15,7 +15,7 @@ use rustix::fs::{Mode, OFlags, ResolveFlags, openat, openat2};
 
 use crate::model::SharedMap;
 
-/// The external files of one import. Each file is mapped once.
+/// The external data files of one import. Each file is mapped once.
 #[derive(Debug)]
 pub(crate) struct ExternalData {
     folder: Option<PathBuf>,
@@ -24,12 +24,12 @@ pub(crate) struct ExternalData {
 }
 
 impl ExternalData {
-    /// The external data of a model in `folder`. Without a folder, there is no external data.
+    /// Creates the external data of a model in `folder`. Without a folder, the model has no external data.
     pub(crate) fn new(folder: Option<PathBuf>) -> Self {
         ExternalData { folder, handle: None, maps: FxHashMap::default() }
     }
 
-    /// Maps the file at `location`.
+    /// Maps the external data file at `location`, a path relative to the model's folder.
     ///
     /// # Errors
     /// Describes the problem. The text continues a sentence that starts with the location.
@@ -67,7 +67,7 @@ impl ExternalData {
     }
 }
 
-/// The location as a relative path of plain names.
+/// Converts a location to a relative path of plain names, without `..`.
 fn relative_path(location: &str) -> Result<PathBuf, String> {
     let path = Path::new(location);
     let mut out = PathBuf::new();
@@ -99,7 +99,7 @@ fn open_beneath(folder: &OwnedFd, path: &Path) -> Result<OwnedFd, String> {
     }
 }
 
-/// Opens the path component by component. Used on systems and in sandboxes without `openat2`.
+/// Opens a path below `folder` component by component, for systems and sandboxes without `openat2`.
 fn open_by_component(folder: &OwnedFd, path: &Path, flags: OFlags) -> Result<OwnedFd, String> {
     let mut current: Option<OwnedFd> = None;
     let mut parts = path.components().peekable();
@@ -112,7 +112,7 @@ fn open_by_component(folder: &OwnedFd, path: &Path, flags: OFlags) -> Result<Own
     current.ok_or_else(|| "names no file".into())
 }
 
-/// Describes why a file could not be opened.
+/// Describes an error of the operating system on opening a file.
 fn open_error(e: rustix::io::Errno) -> String {
     match e {
         rustix::io::Errno::LOOP => "is a symbolic link, which is not followed".into(),
@@ -125,7 +125,7 @@ fn open_error(e: rustix::io::Errno) -> String {
 }
 
 /// Rejects everything but ordinary files: devices, pipes and folders. Hard links are rejected, too, because they may refer to any
-/// file of the disk.
+/// file on the disk.
 fn check_regular_file(file: &File) -> Result<(), String> {
     use std::os::unix::fs::MetadataExt;
     let meta = file.metadata().map_err(|e| format!("cannot be read: {e}"))?;

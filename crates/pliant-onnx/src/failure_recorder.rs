@@ -22,17 +22,18 @@ use crate::value::Value;
 /// Maximum number of elements of a constant in a reduced model. Larger constants become inputs.
 const MAX_EMBEDDED_ELEMENTS: usize = 4096;
 
-/// The failed nodes, and what is needed to continue after them and to report them.
+/// A recorder of failed nodes, with the information that is needed to report them and to continue after them.
 #[derive(Debug)]
 pub(crate) struct FailureRecorder<'m> {
     ir_version: Option<i64>,
     functions: &'m [FunctionProto],
-    /// The types that the file declares for intermediate values.
+    /// The types that the file declares for intermediate values and outputs, by name.
     declared: FxHashMap<&'m str, &'m ValueInfoProto>,
     pub(crate) failures: Vec<FailedNode>,
 }
 
-/// A failed node. `node_model` is a model with this node alone; `None` if the model format cannot express one of its inputs.
+/// A node that cannot be converted. `node_model` is a model with this node alone; `None` if the model format cannot express one of
+/// its inputs.
 #[derive(Debug)]
 pub(crate) struct FailedNode {
     pub(crate) problem: Problem,
@@ -77,7 +78,7 @@ impl Importer<'_> {
             .collect()
     }
 
-    /// A new parameter of the declared type, if that is a float type.
+    /// Creates a placeholder for a value: a new parameter of the declared type if that is a float type, else a failed value.
     fn placeholder(&mut self, info: &ValueInfoProto) -> Value {
         let Some(TypeValue::TensorType(declared)) =
             info.r#type.as_ref().and_then(|t| t.value.as_ref())
@@ -98,7 +99,8 @@ impl Importer<'_> {
         Value::Expr(self.builder.func_mut().var_expr(var))
     }
 
-    /// A model with this node alone. Its inputs become graph inputs, and small constants become initializers.
+    /// Creates a model with the given node alone. Its inputs become graph inputs, and small constants become initializers. `None`
+    /// if the model format cannot express one of its inputs.
     fn single_node_model(&mut self, node: &NodeProto, inputs: &[Value]) -> Option<ModelProto> {
         let mut graph = GraphProto { name: Some("reduced".into()), ..GraphProto::default() };
         let mut added = FxHashSet::default();
@@ -127,7 +129,7 @@ impl Importer<'_> {
         })
     }
 
-    /// The declaration of a value, or its name alone if the file declares no type.
+    /// The declaration of a value in the file, or a declaration without a type if the file has none.
     fn declared_info(&self, name: &str) -> ValueInfoProto {
         let declared = self.recorder.as_ref().and_then(|r| r.declared.get(name));
         declared.map_or_else(
@@ -136,7 +138,7 @@ impl Importer<'_> {
         )
     }
 
-    /// Adds a value to a reduced model, as an initializer or an input. `None` if the model format cannot express it.
+    /// Adds a value to a reduced model, as an initializer or an input. `None` if the model format cannot express the value.
     fn add_value(&mut self, name: &str, value: &Value, graph: &mut GraphProto) -> Option<()> {
         let constant = match value {
             Value::Absent => return Some(()),
@@ -188,7 +190,7 @@ impl Importer<'_> {
         Some(())
     }
 
-    /// The tensor of symbolic terms, if all terms are constant.
+    /// Converts symbolic terms to a tensor; `None` unless all terms are constant.
     fn constant_of(&mut self, syms: &crate::value::SymTensor) -> Option<pliant_tensor::Tensor> {
         let identity = NodeProto::default();
         let values = vec![Value::Symbolic(syms.clone())];
@@ -200,7 +202,7 @@ fn dim_values(shape: &[i64]) -> Vec<dimension::Value> {
     shape.iter().map(|&d| dimension::Value::DimValue(d)).collect()
 }
 
-/// An input of a graph with the given type.
+/// Creates the declaration of a graph input with the given type.
 fn value_info(name: &str, dims: Option<Vec<dimension::Value>>, dtype: DType) -> ValueInfoProto {
     let dim = |value| Dimension { value: Some(value), ..Dimension::default() };
     let shape = dims.map(|d| TensorShapeProto { dim: d.into_iter().map(dim).collect() });
@@ -213,7 +215,7 @@ fn value_info(name: &str, dims: Option<Vec<dimension::Value>>, dtype: DType) -> 
     }
 }
 
-/// The names of outer values that the subgraphs of a node use.
+/// The names of values of the enclosing graphs that the subgraphs of a node use.
 pub(crate) fn captured_names(attributes: &[AttributeProto]) -> Vec<String> {
     let mut names = Vec::new();
     for graph in attributes.iter().flat_map(|a| a.g.iter().chain(&a.graphs)) {

@@ -47,7 +47,7 @@ pub use options::{DimSpec, ImportOptions, Imported};
 use size_symbols::SizeSymbols;
 use source_spans::SourceSpans;
 
-/// Imports a model.
+/// Imports a model as a module with the function `main`.
 ///
 /// # Errors
 /// All problems that prevent the import, in the order of the nodes.
@@ -70,8 +70,8 @@ pub fn import(model: &Model, options: &ImportOptions) -> Result<Imported, Import
     })
 }
 
-/// Imports a model with one node at run time, when its operand types are known. Its own nodes are never deferred, so such imports
-/// do not nest. Only the first problem is reported.
+/// Imports a model with one node at run time, when the types of the operands are known. The node is never deferred again, so such
+/// imports do not nest. Only the first problem is reported.
 pub(crate) fn import_single_node(model: &Model) -> Result<Imported, ImportError> {
     let checked = graph_checker::check(&model.proto, &model.limits);
     if !checked.problems.is_empty() || !checked.within_limits {
@@ -88,15 +88,16 @@ fn graph_of(model: &Model) -> Result<&GraphProto, Problem> {
     model.proto.graph.as_ref().ok_or_else(|| Problem::invalid("there is no graph"))
 }
 
-/// All problems that prevent the conversion of nodes. Nodes downstream of a failed node are checked as far as the file declares
-/// their input types.
+/// Finds all problems that prevent the conversion of nodes. Nodes downstream of a failed node are checked as far as the file
+/// declares their input types.
 fn all_problems(model: &Model, graph: &GraphProto, options: &ImportOptions) -> Vec<Problem> {
     let mut importer = Importer::recording(model);
     importer.convert_model(graph, options);
     importer.into_problems_and_failures().0
 }
 
-/// As [`import`]. Also adds the nodes to `sources`, so that run-time errors of the program name the node that they come from.
+/// Imports a model like [`import`], and adds the nodes to `sources`, so that run-time errors of the program name the node from
+/// which they come.
 ///
 /// # Errors
 /// As [`import`].
@@ -111,7 +112,7 @@ pub fn import_with(
     Ok(imported)
 }
 
-/// Puts the module's bindings into dataflow blocks. Passes fuse and reorder only inside these.
+/// Puts the module's bindings into dataflow blocks, because passes fuse and reorder only inside these blocks.
 fn convert_to_dataflow(module: IRModule) -> Result<IRModule, ImportError> {
     let converted = ConvertToDataflow::default().apply(module, &PassContext::new(registry()));
     converted.map_err(|e| Problem::internal("ConvertToDataflow", e).into())
@@ -128,24 +129,24 @@ pub(crate) struct Importer<'m> {
     opsets: FxHashMap<&'m str, i64>,
     functions: FxHashMap<FunctionKey<'m>, &'m FunctionProto>,
     pub(crate) known_elements: KnownElements,
-    /// The constants created so far, keyed by data address and shape.
+    /// The constants created so far, by data address and shape.
     constants: FxHashMap<(usize, Vec<i64>), Expr>,
     pub(crate) problems: Vec<Problem>,
     params: IndexMap<String, Tensor>,
     pub(crate) deadline: ImportDeadline,
-    /// Records failed nodes for a report. Without it, only the problems are collected.
+    /// The recorder of failed nodes for a report. Without it, only the problems are collected.
     pub(crate) recorder: Option<FailureRecorder<'m>>,
     pub(crate) symbol_constraints: SymbolConstraints,
     pub(crate) origins: Origins,
-    /// The origin of the values being created.
+    /// The origin of the values that are being created.
     pub(crate) origin: Origin,
-    /// Whether this import runs for a deferred node. A node that cannot be converted is then an error and is not deferred again.
+    /// Whether this import runs for a deferred node. If so, a node that cannot be converted is an error and is not deferred again.
     pub(crate) is_deferred_import: bool,
     spans: SourceSpans,
     size_symbols: SizeSymbols,
     /// The types that the file declares for intermediate values and outputs of the graph.
     declared: FxHashMap<&'m str, &'m ValueInfoProto>,
-    /// Whether the sizes in `declared` are valid. They are not if the user overrides sizes of inputs.
+    /// Whether the sizes in `declared` are valid. They are invalid if the user overrides sizes of inputs.
     declared_sizes: bool,
     /// Whether the function being built has no side effects. Run-time checks are side effects.
     pure: bool,
@@ -154,7 +155,7 @@ pub(crate) struct Importer<'m> {
 /// The converted main graph.
 pub(crate) struct ConvertedGraph {
     inputs: Vec<String>,
-    /// Graph inputs that become constants, because the file has values for them.
+    /// The graph inputs that become constants, because the file has values for them.
     defaults: Vec<String>,
     outputs: Vec<String>,
     result: Expr,
@@ -192,13 +193,13 @@ impl<'m> Importer<'m> {
         }
     }
 
-    /// An importer that records failed nodes and continues after them.
+    /// Creates an importer that records failed nodes and continues after them.
     pub(crate) fn recording(model: &'m Model) -> Self {
         let recorder = model.proto.graph.as_ref().map(|g| FailureRecorder::new(&model.proto, g));
         Importer { recorder, ..Importer::new(model) }
     }
 
-    /// An importer for the model of a deferred node.
+    /// Creates an importer for the model of a deferred node.
     fn for_deferred_node(model: &'m Model) -> Self {
         Importer { is_deferred_import: true, ..Importer::new(model) }
     }
@@ -220,7 +221,7 @@ impl<'m> Importer<'m> {
         Ok(imported)
     }
 
-    /// All problems in the order of the nodes, and the recorder of failed nodes.
+    /// The problems of the import in the order of the nodes, and the recorder of failed nodes.
     pub(crate) fn into_problems_and_failures(self) -> (Vec<Problem>, Option<FailureRecorder<'m>>) {
         (self.problems, self.recorder)
     }
@@ -242,12 +243,13 @@ impl<'m> Importer<'m> {
         (parts, notes)
     }
 
-    /// The version of the opset that the model imports for a domain. Default: the newest known version.
+    /// The version of the opset that the model imports for a domain; the newest known version if it imports none.
     pub(crate) fn opset_of(&self, domain: &str) -> i64 {
         self.opsets.get(domain).copied().unwrap_or_else(|| schema::newest_opset(domain))
     }
 
-    /// The opset imports for a model that contains only this node: all domains of the file, of the node and of its subgraphs.
+    /// The opset imports for a model that contains only the given node. They cover all domains of the file, of the node and of its
+    /// subgraphs.
     pub(crate) fn opset_imports_for(&self, node: &NodeProto) -> Vec<OperatorSetIdProto> {
         let mut domains: Vec<&str> = self.opsets.keys().copied().collect();
         schema::domains_of(std::slice::from_ref(node), &mut domains);
@@ -275,7 +277,7 @@ impl<'m> Importer<'m> {
         self.symbol_constraints.record(self.builder.func(), cond, self.origin);
     }
 
-    /// Converts the main graph. `None` if an output cannot be created.
+    /// Converts the main graph and its outputs. `None` if an output cannot be created.
     fn convert_main_graph(
         &mut self,
         graph: &'m GraphProto,
@@ -358,7 +360,7 @@ impl<'m> Importer<'m> {
         self.pure = false;
     }
 
-    /// Starts a nested function. Returns a value that [`end_nested_function`](Self::end_nested_function) takes.
+    /// Starts a nested function. Returns a value that the caller passes to [`end_nested_function`](Self::end_nested_function).
     pub(crate) fn begin_nested_function(&mut self) -> bool {
         std::mem::replace(&mut self.pure, true)
     }
@@ -370,16 +372,16 @@ impl<'m> Importer<'m> {
         pure
     }
 
-    /// The number of problems so far.
+    /// The number of problems found so far.
     pub(crate) fn problem_count(&self) -> usize {
         self.problems.len()
     }
 }
 
-/// The key of a model's function: domain, name and overload.
+/// The key by which a function of the model is identified: domain, name and overload.
 pub(crate) type FunctionKey<'m> = (&'m str, &'m str, &'m str);
 
-/// The key of a function.
+/// The key that identifies a function of the model.
 pub(crate) fn function_key(function: &FunctionProto) -> FunctionKey<'_> {
     (normalized_domain(function.domain()), function.name(), function.overload())
 }
@@ -389,7 +391,7 @@ pub(crate) fn normalized_domain(domain: &str) -> &str {
     if domain == "ai.onnx" { "" } else { domain }
 }
 
-/// Converts a text to a script identifier. Uses `otherwise` if no valid character remains.
+/// Converts a text to a script identifier. Returns `default` if no valid character remains.
 pub(crate) fn identifier(text: &str, default: &str) -> Arc<str> {
     let keep = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c } else { '_' };
     let name: String = text.chars().map(keep).collect();

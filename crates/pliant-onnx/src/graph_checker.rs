@@ -12,11 +12,11 @@ use crate::node_count;
 use crate::proto::{FunctionProto, GraphProto, ModelProto, NodeProto};
 use crate::schema;
 
-/// The result of the check.
+/// The result of checking whether a graph is well-formed.
 pub(crate) struct GraphCheck {
     /// All violations in the graph, its subgraphs and its functions.
     pub problems: Vec<Problem>,
-    /// Whether the model is within the limits. If not, it must not be traversed.
+    /// Whether the model is within the limits. A model that exceeds them must not be traversed.
     pub within_limits: bool,
 }
 
@@ -51,15 +51,15 @@ pub(crate) fn check(model: &ModelProto, limits: &Limits) -> GraphCheck {
     GraphCheck { problems: checker.problems, within_limits: checker.within_limits }
 }
 
-/// The state of the check.
+/// The state of the traversal that checks a model.
 struct GraphChecker<'m> {
     limits: &'m Limits,
     problems: Vec<Problem>,
     within_limits: bool,
-    /// The names defined so far, in the current graph and the enclosing graphs.
+    /// The names that have been defined so far, in the current graph and the enclosing graphs.
     scopes: Vec<FxHashSet<&'m str>>,
     functions: FxHashMap<FunctionKey<'m>, &'m FunctionProto>,
-    /// The function being checked; `None` for the main graph.
+    /// The function that is being checked; `None` for the main graph.
     function: Option<&'m FunctionProto>,
 }
 
@@ -139,7 +139,8 @@ impl<'m> GraphChecker<'m> {
         }
     }
 
-    /// Checks the inputs, outputs and attributes of a call against the function's signature. A call may omit trailing ones.
+    /// Checks the inputs, outputs and attributes of a node that calls a function against the function's signature. The node may
+    /// omit trailing inputs and outputs.
     fn check_call(&mut self, node: &NodeProto) {
         let key = (normalized_domain(node.domain()), node.op_type(), node.overload());
         let Some(&function) = self.functions.get(&key) else { return };
@@ -170,7 +171,7 @@ impl<'m> GraphChecker<'m> {
         }
     }
 
-    /// Checks that attribute references are in a function and refer to one of its attributes.
+    /// Checks that references to attributes occur only inside a function and refer to one of its attributes.
     fn check_attribute_references(&mut self, node: &NodeProto) {
         for attr in node.attribute.iter().filter(|a| !a.ref_attr_name().is_empty()) {
             let (name, to) = (attr.name(), attr.ref_attr_name());
@@ -195,7 +196,7 @@ impl<'m> GraphChecker<'m> {
         self.scopes.last_mut().is_some_and(|s| s.insert(name))
     }
 
-    /// Whether the current graph or an enclosing one defines a name.
+    /// Whether the current graph or an enclosing graph defines a name.
     fn is_defined(&self, name: &str) -> bool {
         self.scopes.iter().rev().any(|s| s.contains(name))
     }
@@ -205,7 +206,7 @@ impl<'m> GraphChecker<'m> {
     }
 
     /// Reports that a node reads a name before its definition. `definition` is the node that defines the name, if any, and whether
-    /// that is the reading node itself.
+    /// this is the reading node itself.
     fn report_undefined(
         &mut self,
         node: &NodeProto,
@@ -236,7 +237,7 @@ impl<'m> GraphChecker<'m> {
     }
 }
 
-/// The name of a function for messages.
+/// The name of a function in messages.
 fn function_label(function: &FunctionProto) -> String {
     let (domain, name, overload) = function_key(function);
     let domain_text = if domain.is_empty() { String::new() } else { format!(" of {domain}") };

@@ -1,8 +1,8 @@
-//! Names of the host functions that imported programs call. They implement sequences and optionals, whose length or presence may be
-//! non-constant.
+//! The names of the host functions that imported programs call. They implement sequences and optionals, whose length or presence
+//! may be non-constant.
 //!
-//! The facade implements and registers them (`pliant/src/host`). A dynamic sequence is a tuple. A chain is the list of values that
-//! the iterations of a loop collect; appending to it does not copy the existing items.
+//! The crate `pliant` implements and registers these functions (`pliant/src/host`). A dynamic sequence is a tuple. A chain is the
+//! list of values that the iterations of a loop collect; appending to it does not copy the existing items.
 
 /// `(items...)`: creates a sequence.
 pub const SEQUENCE: &str = "pliant.sequence";
@@ -18,7 +18,7 @@ pub const SEQUENCE_LENGTH: &str = "pliant.sequence.length";
 pub const SEQUENCE_CONCAT: &str = "pliant.sequence.concat";
 /// `(tensor, lengths or none, axis, whether parts of length 1 keep the axis)`: splits a tensor into a sequence.
 pub const SEQUENCE_SPLIT: &str = "pliant.sequence.split";
-/// `(value or none)`: returns whether the optional has a value, as a bool scalar tensor.
+/// `(value or none)`: returns a bool scalar tensor that is true if the optional has a value.
 pub const OPTIONAL_HAS: &str = "pliant.optional.has";
 /// `(value or none)`: returns the value of the optional. It is an error if there is none.
 pub const OPTIONAL_GET: &str = "pliant.optional.get";
@@ -31,15 +31,16 @@ pub const CHAIN_STACK: &str = "pliant.chain.stack";
 pub const CHAIN_SEQUENCE: &str = "pliant.chain.sequence";
 /// `(tensor, element type)`: reinterprets the bits of the elements as another type of the same width.
 pub const BITCAST: &str = "pliant.bitcast";
-/// `(tensor)`: computes the determinants of its matrices.
+/// `(tensor)`: computes the determinants of the matrices in the last two dims of the tensor.
 pub const DET: &str = "pliant.det";
 /// `(value, name, type)`: checks that the input `name` has the given type, such as `sequence(float32[2, ?])` or `optional(int64)`,
 /// and returns it.
 pub const INPUT: &str = "pliant.onnx.input";
-/// `(node, operands...)`: imports a node for the types of the operands, runs it and returns its results ([`crate::DeferredNode`]).
+/// `(node, operands...)`: imports a node for the types of the operands, runs the node and returns its results
+/// ([`crate::DeferredNode`]).
 pub const NODE: &str = "pliant.onnx.node";
 
-/// All host functions.
+/// The names of all host functions.
 pub const ALL: &[&str] = &[
     SEQUENCE,
     SEQUENCE_INSERT,

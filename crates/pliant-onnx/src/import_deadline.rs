@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use crate::error::Problem;
 use crate::limits::Limits;
 
-/// The deadline of an import. It is checked before each node.
+/// The deadline of an import, which is checked before each node.
 #[derive(Debug)]
 pub(crate) struct ImportDeadline {
     deadline: Option<(Instant, Duration)>,
@@ -18,7 +18,7 @@ impl ImportDeadline {
         ImportDeadline { deadline, expired: false }
     }
 
-    /// Whether there is time to convert another node.
+    /// Whether there is time left to convert another node.
     ///
     /// # Errors
     /// If the deadline has just passed. Later calls return `false`.

@@ -1,7 +1,7 @@
-//! [`KnownElements`]: the known elements of integer vectors that are otherwise non-constant.
+//! [`KnownElements`]: integer vectors that are non-constant as a whole, but of which some elements are known during the import.
 //!
-//! Exporters concatenate known and unknown sizes, such as `Concat(k, Shape(x)[1])`. The result is a run-time tensor. If it is used
-//! as a shape, the known sizes are still known statically.
+//! Exporters concatenate known and unknown sizes, such as `Concat(k, Shape(x)[1])`. The result is a run-time tensor. If this tensor
+//! is used as a shape, the known sizes are still known statically.
 
 use pliant_ir::DType;
 use pliant_ir::relax::Expr;
@@ -11,22 +11,22 @@ use rustc_hash::FxHashMap;
 use crate::node::Node;
 use crate::value::Value;
 
-/// The vectors with known elements.
+/// The vectors of which some elements are known.
 #[derive(Debug, Default)]
 pub(crate) struct KnownElements {
     by_vector: FxHashMap<Expr, Vec<Option<Sym>>>,
 }
 
 impl Node<'_, '_> {
-    /// Records the known elements of a vector.
+    /// Records the elements of a vector; `None` stands for an unknown element.
     pub fn record_known_elements(&mut self, vector: Expr, elements: Vec<Option<Sym>>) {
         if elements.iter().any(Option::is_some) {
             self.importer.known_elements.by_vector.insert(vector, elements);
         }
     }
 
-    /// The elements of an integer vector of limited length, where `None` is an unknown element. `None` if the length is not
-    /// constant or too large.
+    /// The elements of an integer vector of limited length, where `None` is an unknown element. The result is `None` if the length
+    /// of the vector is not constant or too large.
     pub fn known_elements(&mut self, value: &Value) -> Option<Vec<Option<Sym>>> {
         let limit = self.importer.limits.shape_elements;
         match value {

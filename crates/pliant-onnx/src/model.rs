@@ -19,18 +19,18 @@ use crate::proto::tensor_shape_proto::{Dimension, dimension};
 use crate::proto::type_proto::Value as TypeValue;
 use crate::proto::{ModelProto, TensorProto, ValueInfoProto};
 
-/// A decoded model file. Its weights are borrowed from the mapped file.
+/// A decoded model file, whose weights are borrowed from the mapped file.
 #[derive(Debug)]
 pub struct Model {
     pub(crate) proto: ModelProto,
-    /// The folder of external data; `None` for a model that was decoded from memory.
+    /// The folder in which external data files are searched; `None` for a model that was decoded from memory.
     pub(crate) folder: Option<PathBuf>,
     pub(crate) limits: Limits,
 }
 
 impl Model {
-    /// Maps and decodes a file. External data is only read from the file's folder. The file must not be modified while the model,
-    /// or anything created from it, exists.
+    /// Maps and decodes a model file. External data is only read from the file's folder. The file must not be modified while the
+    /// model, or anything created from it, exists.
     ///
     /// # Errors
     /// If the file cannot be read, exceeds the limits, or is not an ONNX model.
@@ -90,7 +90,7 @@ impl Model {
         format!("{} {}", self.proto.producer_name(), self.proto.producer_version()).trim().into()
     }
 
-    /// The nodes of the graph in order. Each item is the node's label and the names of its outputs.
+    /// The nodes of the main graph in order. Each item is the label of the node and the names of its outputs.
     pub fn nodes(&self) -> impl Iterator<Item = (String, Vec<String>)> + '_ {
         let nodes = self.proto.graph.iter().flat_map(|g| &g.node);
         nodes.map(|n| (label(n), n.output.iter().filter(|o| !o.is_empty()).cloned().collect()))
@@ -119,13 +119,13 @@ impl Model {
         .collect()
     }
 
-    /// Whether weights are stored in other files.
+    /// Whether some weights are stored in other files.
     pub fn has_external_data(&self) -> bool {
         let external = |t: &TensorProto| t.data_location() == DataLocation::External;
         self.proto.graph.iter().flat_map(|g| &g.initializer).any(external)
     }
 
-    /// The encoded model, in which the outputs of all nodes are also graph outputs. Used to compare runtimes node by node.
+    /// Encodes a variant of the model in which the outputs of all nodes are also graph outputs, to compare runtimes node by node.
     pub fn with_all_outputs(&self) -> Vec<u8> {
         let mut proto = self.proto.clone();
         if let Some(graph) = &mut proto.graph {

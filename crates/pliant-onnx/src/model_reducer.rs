@@ -1,7 +1,7 @@
-//! Reduced models: for each finding of a report, a small model file that reproduces it.
+//! Writes reduced models: for each finding of a report, a small model file that reproduces it.
 //!
-//! A failed node becomes a model of its own if the model format can express its inputs. For other problems, parts of the model are
-//! removed as long as the problem persists.
+//! A failed node becomes a model with this node alone if the model format can express its inputs. For other problems, parts of the
+//! model are removed as long as the problem persists.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -17,13 +17,13 @@ use crate::proto::type_proto::{Tensor as TensorType, Value as TypeValue};
 use crate::proto::{ModelProto, TensorShapeProto, TypeProto};
 use crate::report::{Finding, check};
 
-/// Time limit of the search for removable parts.
+/// The time limit of the search for parts that can be removed.
 const SEARCH_TIME_LIMIT: Duration = Duration::from_secs(2);
 
-/// The ranks to try for values without a declared type.
+/// The ranks that are tried for values without a declared type, in this order.
 const TRIED_RANKS: [usize; 6] = [2, 3, 4, 1, 0, 5];
 
-/// Writes a reduced model for each finding that it reproduces, and returns the paths.
+/// Writes a reduced model for each finding that a reduced model reproduces. Returns the paths of the files.
 ///
 /// # Errors
 /// If the directory or a file cannot be written.
@@ -52,7 +52,7 @@ pub(crate) fn write(
     Ok(files)
 }
 
-/// Whether a check of the model reports the finding, and no findings that the original model does not have.
+/// Whether a check of `model` reports the finding, and no findings other than those of the original model.
 fn reproduces(model: &ModelProto, finding: &Finding, all: &[Finding]) -> bool {
     let model = Model { proto: model.clone(), folder: None, limits: Limits::default() };
     let problems = check(&model, &ImportOptions::default()).findings;
@@ -63,7 +63,7 @@ fn reproduces(model: &ModelProto, finding: &Finding, all: &[Finding]) -> bool {
         && problems.iter().all(|f| all.iter().any(|a| same(f, a)))
 }
 
-/// The model with float tensor types of the given rank for inputs and outputs without a declared type.
+/// Copies a model, and declares float tensors of the given rank for all inputs and outputs without a declared type.
 fn with_float_types(model: &ModelProto, rank: usize) -> ModelProto {
     let mut model = model.clone();
     let Some(graph) = &mut model.graph else { return model };
@@ -92,7 +92,8 @@ fn with_float_types(model: &ModelProto, rank: usize) -> ModelProto {
     model
 }
 
-/// Removes the parts of the model that are not needed to reproduce the finding. `None` if the model does not reproduce it.
+/// Removes all parts of the model that are not needed to reproduce the finding. `None` if the model as a whole does not reproduce
+/// it.
 fn minimal_model(whole: &ModelProto, finding: &Finding, all: &[Finding]) -> Option<ModelProto> {
     let deadline = Instant::now() + SEARCH_TIME_LIMIT;
     let count = part_count(whole);
@@ -117,7 +118,7 @@ fn minimal_model(whole: &ModelProto, finding: &Finding, all: &[Finding]) -> Opti
     best.or_else(|| Some(with_parts(whole, &kept)).filter(|model| reproduces(model, finding, all)))
 }
 
-/// The number of removable parts: nodes, outputs, declarations, initializers, inputs and functions.
+/// The number of removable parts of a model: nodes, outputs, declarations, initializers, inputs and functions.
 fn part_count(model: &ModelProto) -> usize {
     let graph = model.graph.as_ref();
     let of = graph.map_or(0, |g| {
@@ -126,7 +127,7 @@ fn part_count(model: &ModelProto) -> usize {
     of + model.functions.len()
 }
 
-/// The model with the parts for which `kept` is true.
+/// Copies a model with only the parts for which `kept` is true.
 fn with_parts(whole: &ModelProto, kept: &[bool]) -> ModelProto {
     fn keep<T: Clone>(list: &[T], kept: &mut std::slice::Iter<'_, bool>) -> Vec<T> {
         let chosen = list.iter().zip(kept).filter(|(_, keep)| **keep);

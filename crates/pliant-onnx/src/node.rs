@@ -33,11 +33,11 @@ pub(crate) fn label(node: &NodeProto) -> String {
     format!("{} '{name}'", node.op_type())
 }
 
-/// A node being converted.
+/// A node that is being converted.
 pub struct Node<'n, 'm> {
     pub(crate) importer: &'n mut Importer<'m>,
     pub(crate) proto: &'n NodeProto,
-    /// The version of the operator set of the node's domain.
+    /// The version of the operator set for the node's domain.
     pub opset: i64,
     inputs: Vec<Value>,
 }
@@ -52,12 +52,12 @@ impl<'n, 'm> Node<'n, 'm> {
         Node { importer, proto, opset, inputs }
     }
 
-    /// The node's attributes.
+    /// A reader of the node's attributes.
     pub(crate) fn attrs(&self) -> AttrReader<'n> {
         AttrReader(self.proto)
     }
 
-    /// The function being built.
+    /// The function that is being built.
     pub fn func(&mut self) -> &mut Function {
         self.importer.builder.func_mut()
     }
@@ -69,7 +69,7 @@ impl<'n, 'm> Node<'n, 'm> {
         self.inputs.len()
     }
 
-    /// Whether input `i` is present.
+    /// Whether the node has input `i`.
     pub fn has_input(&self, i: usize) -> bool {
         !matches!(self.inputs.get(i), None | Some(Value::Absent))
     }
@@ -85,7 +85,7 @@ impl<'n, 'm> Node<'n, 'm> {
         }
     }
 
-    /// The value of input `i`; [`Value::Absent`] if it is not present.
+    /// The value of input `i`; [`Value::Absent`] if the node does not have it.
     pub fn input(&self, i: usize) -> Value {
         self.inputs.get(i).cloned().unwrap_or(Value::Absent)
     }
@@ -99,7 +99,7 @@ impl<'n, 'm> Node<'n, 'm> {
         self.materialize(&value)
     }
 
-    /// If input `i` has a narrow element type, that type and the storage tensor; else `None`.
+    /// The narrow element type of input `i`, and the tensor that stores its elements; `None` if the element type is not narrow.
     ///
     /// # Errors
     /// If type inference fails.
@@ -113,7 +113,7 @@ impl<'n, 'm> Node<'n, 'm> {
         }
     }
 
-    /// Input `i` as a tensor expression; `None` if it is absent.
+    /// Input `i` as a tensor expression; `None` if the node does not have it.
     ///
     /// # Errors
     /// If it cannot be converted to a tensor.
@@ -121,7 +121,7 @@ impl<'n, 'm> Node<'n, 'm> {
         if self.has_input(i) { self.tensor(i).map(Some) } else { Ok(None) }
     }
 
-    /// All inputs as tensor expressions.
+    /// All inputs of the node as tensor expressions.
     ///
     /// # Errors
     /// If one is absent.
@@ -129,7 +129,7 @@ impl<'n, 'm> Node<'n, 'm> {
         (0..self.len()).map(|i| self.tensor(i)).collect()
     }
 
-    /// Input `i` as symbolic terms; `None` if it is neither a shape computation nor a small constant.
+    /// The elements of input `i` as symbolic terms; `None` if the input is neither a shape computation nor a small constant.
     pub fn symbolic(&mut self, i: usize) -> Option<SymTensor> {
         let limit = self.importer.limits.shape_elements;
         match self.inputs.get(i)? {
@@ -139,7 +139,8 @@ impl<'n, 'm> Node<'n, 'm> {
         }
     }
 
-    /// Whether the elements of input `i` are known symbolically: it is a shape computation or a small integer constant.
+    /// Whether the elements of input `i` are known as symbolic terms, because it is a shape computation or a small integer
+    /// constant.
     pub fn is_symbolic(&self, i: usize) -> bool {
         let limit = self.importer.limits.shape_elements;
         match self.inputs.get(i) {
@@ -171,12 +172,12 @@ impl<'n, 'm> Node<'n, 'm> {
         }
     }
 
-    /// The elements of input `i` as integers, if it is constant.
+    /// The elements of input `i` as integers; `None` if the input is not constant.
     pub fn const_ints(&self, i: usize) -> Option<Vec<i64>> {
         self.constant(i).and_then(|t| t.to_i64_vec().ok())
     }
 
-    /// The elements of input `i` as floats, if it is constant.
+    /// The elements of input `i` as floats; `None` if the input is not constant.
     pub fn const_floats(&self, i: usize) -> Option<Vec<f64>> {
         self.constant(i).and_then(|t| t.to_f64_vec().ok())
     }
@@ -225,7 +226,7 @@ impl<'n, 'm> Node<'n, 'm> {
         self.reshape(typed, &dims)
     }
 
-    /// A vector whose elements may be negative. A shape value could only hold sizes.
+    /// Creates a vector of terms that may be negative. Shape values cannot contain such terms, because they are sizes.
     fn stack_values(&mut self, elems: &[Sym]) -> ExprResult {
         let mut parts = Vec::with_capacity(elems.len());
         for &elem in elems {
@@ -247,7 +248,7 @@ impl<'n, 'm> Node<'n, 'm> {
 
     // ---- types ----
 
-    /// The rank that the file declares for output `i`.
+    /// The rank that the file declares for output `i` of the node.
     pub fn declared_rank(&self, i: usize) -> Option<usize> {
         self.importer.declared_rank(self.proto.output.get(i)?)
     }
@@ -276,7 +277,7 @@ impl<'n, 'm> Node<'n, 'm> {
         Err(Problem::invalid(format!("an input has {rank} dims, but must have at least {min}")))
     }
 
-    /// Replaces the known dims in a tensor's type. They are checked at run time.
+    /// Replaces the dims of a tensor's type by the known ones among `known`. These are checked at run time.
     ///
     /// # Errors
     /// If its rank is unknown.
@@ -325,15 +326,15 @@ impl<'n, 'm> Node<'n, 'm> {
     }
 }
 
-/// The problem that a converter needs a rank that is only known at run time. The user sees it if the node cannot be deferred
-/// either.
+/// Creates the problem that a converter needs a rank that is only known at run time. The user sees this problem only if the node
+/// cannot be deferred.
 fn unknown_rank_problem() -> Problem {
     Problem::known_only_at_run_time("the rank of its input").with_help(
         "declare it in the file: add a value_info entry for that input, with symbols for its dims",
     )
 }
 
-/// A tensor with the given integer or bool elements.
+/// Creates a tensor with the given integer or bool elements.
 fn integers(shape: &[i64], values: &[i64], dtype: DType) -> Result<Tensor, Problem> {
     let result = match dtype {
         DType::Int64 => Tensor::from_slice(shape, values),

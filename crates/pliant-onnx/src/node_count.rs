@@ -1,4 +1,4 @@
-//! Counts the nodes of a model with all functions inlined, and their nesting depth.
+//! Counts the nodes of a model as if all functions were inlined, and determines the nesting depth.
 
 use rustc_hash::FxHashMap;
 
@@ -8,8 +8,8 @@ use crate::limits::Limits;
 use crate::node::label;
 use crate::proto::{FunctionProto, ModelProto, NodeProto};
 
-/// Rejects a model with too many nodes or too deep nesting. A few functions that call each other repeatedly can expand to an
-/// exponential number of nodes.
+/// Rejects a model with too many nodes or too deep nesting. A file with a few functions that call each other repeatedly can expand
+/// to an exponential number of nodes.
 pub(crate) fn check(model: &ModelProto, limits: &Limits) -> Result<(), Problem> {
     let Some(graph) = &model.graph else { return Ok(()) };
     let functions = model.functions.iter().map(|f| (function_key(f), f)).collect();
@@ -24,16 +24,16 @@ pub(crate) fn check(model: &ModelProto, limits: &Limits) -> Result<(), Problem> 
     Err(Problem::invalid(message))
 }
 
-/// The state of the count.
+/// The state of the traversal that counts nodes.
 struct NodeCounter<'m> {
     depth: usize,
     functions: FxHashMap<FunctionKey<'m>, &'m FunctionProto>,
-    /// The node count and the nesting depth of each function counted so far.
+    /// Cache: the node count and the nesting depth of each function.
     counted: FxHashMap<FunctionKey<'m>, (usize, usize)>,
 }
 
 impl<'m> NodeCounter<'m> {
-    /// The number of nodes with functions inlined, and their nesting depth.
+    /// Counts the nodes with functions inlined, and determines their nesting depth.
     fn count(
         &mut self,
         nodes: &'m [NodeProto],

@@ -1,4 +1,4 @@
-//! Helpers for non-constant values: sizes in tensors, axes that are inputs, and branches.
+//! Helpers with which converters handle non-constant sizes, axes and conditions.
 
 use pliant_ir::relax::{Expr, ExprData, Seq, TypeData, type_lattice};
 use pliant_ir::{AttrValue, Attrs, DType};
@@ -12,7 +12,8 @@ use crate::value::{SymTensor, Value};
 impl Node<'_, '_> {
     // ---- sizes ----
 
-    /// The elements of a non-constant integer vector as terms. Each unknown element becomes a new symbol.
+    /// The elements of a non-constant integer vector as terms. Each unknown element becomes a new symbol, which is bound at run
+    /// time.
     ///
     /// # Errors
     /// If type inference fails.
@@ -46,7 +47,7 @@ impl Node<'_, '_> {
         Ok(self.func().syms.as_int(length).and_then(|v| usize::try_from(v).ok()))
     }
 
-    /// Converts a non-constant integer vector to a shape. The rank is unknown if the length of the vector is.
+    /// Converts a non-constant integer vector to a shape value. The rank is unknown if the length of the vector is unknown.
     ///
     /// # Errors
     /// If type inference fails.
@@ -59,7 +60,7 @@ impl Node<'_, '_> {
         self.op("relax.tensor_to_shape", &[vector])
     }
 
-    /// Reshapes a tensor to the shape in an integer vector.
+    /// Reshapes a tensor to a shape that is contained in an integer vector.
     ///
     /// # Errors
     /// If type inference fails.
@@ -68,7 +69,7 @@ impl Node<'_, '_> {
         self.op("relax.reshape", &[x, shape])
     }
 
-    /// Input `i`, one non-negative integer, as a size.
+    /// Input `i`, a tensor with one non-negative integer, as a size.
     ///
     /// # Errors
     /// If it is absent.
@@ -110,7 +111,7 @@ impl Node<'_, '_> {
         self.elements_as_symbols(vector, length)
     }
 
-    /// Checks at run time that the sizes in input `i` are not negative.
+    /// Emits a run-time check that the sizes in input `i` are not negative.
     fn require_non_negative(&mut self, sizes: Expr, i: usize) -> Result<(), Problem> {
         let known = self.known_elements(&Value::Expr(sizes)).unwrap_or_default();
         if !known.is_empty()
@@ -140,7 +141,7 @@ impl Node<'_, '_> {
         self.materialize(&SymTensor::scalar(size).into())
     }
 
-    /// A constant int64 vector.
+    /// Creates a constant int64 vector.
     ///
     /// # Errors
     /// If the tensor cannot be created.
@@ -150,7 +151,7 @@ impl Node<'_, '_> {
         Ok(self.importer.constant(&tensor))
     }
 
-    /// A tensor of the given shape, filled with a scalar.
+    /// Creates a tensor of the given shape in which all elements are `value`.
     ///
     /// # Errors
     /// If type inference fails.
@@ -161,7 +162,7 @@ impl Node<'_, '_> {
         self.op_with("relax.full", &[shape, value], attrs)
     }
 
-    /// The int64 vector `0 .. count`.
+    /// Creates the int64 vector `0 .. count`.
     ///
     /// # Errors
     /// If type inference fails.
@@ -214,7 +215,7 @@ impl Node<'_, '_> {
         self.op("relax.strided_slice", &[x, axes, begin, end, strides])
     }
 
-    /// Gathers slices along an axis.
+    /// Gathers the slices at `indices` along an axis.
     ///
     /// # Errors
     /// If type inference fails.
@@ -222,7 +223,7 @@ impl Node<'_, '_> {
         self.op_with("relax.take", &[x, indices], ints_attr("axis", axis as i64))
     }
 
-    /// The fields of a tuple.
+    /// Creates accesses to the first `count` fields of a tuple.
     pub fn tuple_fields(&mut self, tuple: Expr, count: usize) -> Vec<Expr> {
         let field = |i: usize| {
             let part = self.func().tuple_get_item(tuple, i as u32);
@@ -233,7 +234,8 @@ impl Node<'_, '_> {
 
     // ---- axes that are inputs ----
 
-    /// A bool vector of length `rank`: whether the vector `axes` contains each axis. Fails at run time if an axis occurs twice.
+    /// Computes a bool vector of length `rank` that says for each axis whether the vector `axes` contains it. Fails at run time if
+    /// an axis occurs twice.
     ///
     /// # Errors
     /// If type inference fails.
@@ -254,7 +256,7 @@ impl Node<'_, '_> {
         self.op("relax.greater", &[hits, zero])
     }
 
-    /// Normalises non-constant axes, so that none is negative. Fails at run time if one is out of range.
+    /// Normalises a vector of non-constant axes, so that none is negative. Fails at run time if an axis is out of range.
     ///
     /// # Errors
     /// If type inference fails.
@@ -271,7 +273,7 @@ impl Node<'_, '_> {
         Ok(normal)
     }
 
-    /// Removes the axes that a mask selects, whose dims must be 1. `count` is the number of removed axes, if known.
+    /// Removes the axes that `mask` selects, whose dims must be 1. `count` is the number of removed axes, if known.
     ///
     /// # Errors
     /// If type inference fails.
@@ -293,8 +295,8 @@ impl Node<'_, '_> {
         self.reshape_to_tensor(x, sizes)
     }
 
-    /// Emits a branch for each possible axis, and selects the branch at run time by input `i`. `count` is the number of axes that
-    /// are allowed, out of `rank`.
+    /// Emits a computation for each possible value of an axis, and branches that select among them by input `i` at run time. The
+    /// axis must be one of the first `count` axes of a tensor of rank `rank`.
     ///
     /// # Errors
     /// If the axis is out of range. Also the errors of `build`.
@@ -325,8 +327,8 @@ impl Node<'_, '_> {
         self.select_by_value(axis, 0, count, build)
     }
 
-    /// Selects the result of `build(k)` where `value == k`, for `k` from `index` to `count - 1`. The last result is also used for
-    /// all other values.
+    /// Emits branches that select the result of `build(k)` for the `k` that equals `value`, where `k` is from `index` to
+    /// `count - 1`. All other values select the last result.
     ///
     /// # Errors
     /// The errors of `build`.
@@ -350,7 +352,7 @@ impl Node<'_, '_> {
 
     // ---- branches ----
 
-    /// Input `i` as a branch condition.
+    /// Input `i` of the node as a branch condition. `what` is the subject of error messages.
     ///
     /// # Errors
     /// If it is not a bool tensor with one element. `what` is the subject of the message.
@@ -359,7 +361,7 @@ impl Node<'_, '_> {
         self.branch_condition(cond, what)
     }
 
-    /// Converts a tensor to a branch condition.
+    /// Converts a tensor to a branch condition. `what` is the subject of error messages.
     ///
     /// # Errors
     /// If it is not a bool tensor with one element.
@@ -371,7 +373,7 @@ impl Node<'_, '_> {
         self.reshape_to_scalar(cond)
     }
 
-    /// Emits a branch. Only one of the two values is computed.
+    /// Emits a conditional expression. Only the value of the chosen branch is computed.
     ///
     /// # Errors
     /// The errors of both blocks.
@@ -387,7 +389,7 @@ impl Node<'_, '_> {
         Ok(self.emit_if(cond, then_block, else_block))
     }
 
-    /// Emits the bindings of a block of their own. Returns the block and its result.
+    /// Emits the bindings that `build` creates into a separate block. Returns the block and its result.
     ///
     /// # Errors
     /// The errors of `build`.
@@ -409,7 +411,7 @@ impl Node<'_, '_> {
         Ok((seq, result))
     }
 
-    /// Emits a branch between two blocks and returns its result.
+    /// Emits a conditional expression with two existing blocks as branches, and returns its result.
     pub fn emit_if(
         &mut self,
         cond: Expr,
@@ -424,7 +426,7 @@ impl Node<'_, '_> {
         self.importer.bind(value, self.proto)
     }
 
-    /// The null value, which stands for an absent operand.
+    /// Creates the null value, which stands for an absent operand.
     ///
     /// # Errors
     /// If type inference fails.

@@ -1,4 +1,4 @@
-//! [`ObjectType`]: the ONNX type of a dynamically typed value, such as a sequence or an optional.
+//! [`ObjectType`]: the ONNX type of a value whose type is not a tensor type of the program, such as a sequence or an optional.
 //!
 //! Sequences of known length and optionals of known presence are eliminated during the import. If the length or the presence is
 //! non-constant, the value is an opaque object of the program ([`crate::host`]). Its object type describes what it contains.
@@ -21,20 +21,20 @@ use crate::value::Value;
 /// The ONNX type of a dynamically typed value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ObjectType {
-    /// The item type of an empty sequence or optional.
+    /// An unknown type: that of the items of an empty sequence or of the content of an empty optional.
     Unknown,
     /// A tensor.
     Tensor {
-        /// The dtype, or the dtype of the storage if the element type is narrow.
+        /// The dtype of the elements, or the dtype in which narrow elements are stored.
         dtype: DType,
-        /// The narrow element type (an integer of 2 or 4 bits, a float of 4 or 8 bits), if it is one.
+        /// The narrow element type (an integer of 2 or 4 bits, or a float of 4 or 8 bits); `None` for other element types.
         narrow: Option<DataType>,
         /// The dims, where `None` is an unknown dim; `None` if the rank is unknown.
         dims: Option<Vec<Option<Sym>>>,
     },
-    /// A sequence of items of this type.
+    /// A sequence of items of the given type.
     Sequence(Box<ObjectType>),
-    /// A value of this type, or none.
+    /// A value of the given type, or none.
     Optional(Box<ObjectType>),
     /// A value that only the importer uses, such as a chain.
     Internal,
@@ -78,8 +78,8 @@ impl ObjectType {
         })
     }
 
-    /// Uses the declared rank for the result of a branch whose two sides have different ranks. The dims are those of the side with
-    /// that rank, and are checked at run time.
+    /// Sets the rank of a result whose two branches have different ranks to the rank that the file declares. The dims are those of
+    /// the branch with this rank, and are checked at run time.
     pub fn with_declared_rank(self, rank: Option<usize>, branches: [&ObjectType; 2]) -> ObjectType {
         let ObjectType::Tensor { dtype, narrow, dims: None } = self else { return self };
         let problems = branches.into_iter().find_map(|branch| match branch {
@@ -91,7 +91,8 @@ impl ObjectType {
         ObjectType::Tensor { dtype, narrow, dims: problems }
     }
 
-    /// The type as it is known outside a branch or a loop body. Dims with symbols that are defined inside become unknown.
+    /// The part of the type that is known outside a branch or a loop body: dims with symbols that are defined inside become
+    /// unknown.
     pub fn erase_inner_symbols(self, syms: &SymArena, outer: OuterSymbols) -> ObjectType {
         match self {
             ObjectType::Tensor { dtype, narrow, dims } => {
@@ -109,7 +110,7 @@ impl ObjectType {
         }
     }
 
-    /// The text that [`host::INPUT`] parses.
+    /// The type in the text format that the host function [`host::INPUT`] parses.
     pub fn text(&self, syms: &SymArena) -> String {
         match self {
             ObjectType::Tensor { dtype, dims, .. } => {
@@ -128,7 +129,7 @@ impl ObjectType {
         }
     }
 
-    /// A description for messages, such as `a tensor`.
+    /// A description of the type for messages, such as `a tensor`.
     pub fn name(&self) -> &'static str {
         match self {
             ObjectType::Unknown => "nothing",
@@ -185,24 +186,24 @@ impl ObjectType {
     }
 }
 
-/// The symbols that were defined before a branch or a loop body. They are valid after it, too.
+/// The set of symbols that were defined before a branch or a loop body. Only these are valid after it.
 #[derive(Clone, Copy, Debug)]
 pub struct OuterSymbols(Option<SymVar>);
 
 impl OuterSymbols {
-    /// The symbols defined so far.
+    /// The set of all symbols that have been defined so far.
     pub fn current(syms: &SymArena) -> OuterSymbols {
         OuterSymbols(syms.vars().last())
     }
 
-    /// Whether all symbols in a term are among these.
+    /// Whether all symbols in a term belong to the set.
     pub fn contains(self, syms: &SymArena, term: Sym) -> bool {
         syms.free_vars(term).into_iter().all(|v| Some(v) <= self.0)
     }
 }
 
 impl Node<'_, '_> {
-    /// Calls a host function. The type of its result is unknown.
+    /// Emits a call of a host function. The type of its result is unknown.
     ///
     /// # Errors
     /// If type inference fails.
@@ -217,13 +218,13 @@ impl Node<'_, '_> {
         Ok(self.importer.bind(call, self.proto))
     }
 
-    /// An integer operand of a host function.
+    /// Creates an integer operand for a host function.
     pub fn int_operand(&mut self, value: i64) -> Expr {
         let value = self.func().syms.int(value);
         self.func().int_value(value, DType::Int64)
     }
 
-    /// Casts an object to a tensor type, which is checked at run time. Without `dims`, the rank is unknown.
+    /// Emits a cast of an object to a tensor type, which is checked at run time. Without `dims`, the rank is unknown.
     pub fn object_to_tensor(&mut self, object: Expr, dims: Option<&[Sym]>, dtype: DType) -> Expr {
         let shape = match dims {
             Some(dims) => TensorShape::Dims(dims.into()),
@@ -235,7 +236,8 @@ impl Node<'_, '_> {
         self.func().var_expr(var)
     }
 
-    /// Converts a value to an expression and its object type. [`value_of_object`](Self::value_of_object) is the inverse.
+    /// Converts a value to an expression and its object type. The method [`value_of_object`](Self::value_of_object) does the
+    /// opposite.
     ///
     /// # Errors
     /// If the value is that of a failed node.

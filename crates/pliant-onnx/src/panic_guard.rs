@@ -6,7 +6,8 @@ use crate::error::Problem;
 use crate::node::{ConvertResult, Node};
 use crate::ops::OnnxOp;
 
-/// Runs the converter of a node. A panic may leave the importer in an inconsistent state, but the import fails anyway.
+/// Runs the converter of a node, and converts a panic into a problem. A panic may leave the importer in an inconsistent state, but
+/// the import fails anyway.
 pub(crate) fn convert(op: &OnnxOp, node: &mut Node<'_, '_>) -> ConvertResult {
     let outcome = catch_unwind(AssertUnwindSafe(|| (op.convert)(node)));
     outcome.unwrap_or_else(|panic| {

@@ -1,4 +1,4 @@
-//! The messages of an ONNX file, generated from the schema by `xtask/onnx-proto`.
+//! The protobuf messages of an ONNX file, generated from the schema by `xtask/onnx-proto`.
 //!
 //! Byte fields are slices of the decoded buffer, so weights in a mapped file are not copied.
 

@@ -15,7 +15,7 @@ use crate::node::{ExprResult, Node};
 use crate::shape_folding::{self, FoldOp};
 use crate::value::{SymTensor, Value, broadcast_shape};
 
-/// Maximum numerator of a constant. Larger constants may need more bits than a float has.
+/// Maximum numerator of a constant. Larger constants may need more bits than the mantissa of a float has.
 const MAX_NUMERATOR: f64 = 4096.0;
 
 /// A small float tensor whose elements are quotients of two terms.
@@ -23,13 +23,13 @@ const MAX_NUMERATOR: f64 = 4096.0;
 pub struct RationalTensor {
     /// The numerators. Their shape is that of the tensor.
     pub numerators: SymTensor,
-    /// The denominators. They are powers of two if floats represent the quotients exactly.
+    /// The numerators. They have the shape of the tensor.
     pub denominators: SymTensor,
     /// The float type.
     pub dtype: DType,
 }
 
-/// Whether folding is exact for this dtype.
+/// Whether folding computations of this dtype is exact.
 pub(crate) fn is_foldable_float(dtype: DType) -> bool {
     matches!(dtype, DType::Float32 | DType::Float64)
 }
@@ -47,7 +47,7 @@ impl RationalTensor {
         RationalTensor { numerators, denominators, dtype }
     }
 
-    /// Converts a constant to quotients; `None` if an element needs too many bits.
+    /// Converts a constant tensor to quotients; `None` if an element needs too many bits.
     fn from_constant(tensor: &Tensor, func: &mut Function, limit: usize) -> Option<RationalTensor> {
         if !is_foldable_float(tensor.dtype()) || tensor.numel() > limit {
             return None;
@@ -75,7 +75,7 @@ impl RationalTensor {
         })
     }
 
-    /// The value of a quotient, if it is constant. Sizes may cancel.
+    /// The value of a quotient; `None` if it is not constant. Sizes that occur in both terms may cancel.
     pub(crate) fn constant_quotient(
         func: &mut Function,
         (numerator, denominator): (Sym, Sym),
@@ -86,7 +86,7 @@ impl RationalTensor {
         (denominator != 0).then(|| numerator as f64 / denominator as f64)
     }
 
-    /// The tensor, if all its elements are constant.
+    /// Converts the quotients to a constant tensor; `None` unless all of them are constant.
     pub(crate) fn constant(&self, syms: &SymArena) -> Option<Tensor> {
         let (numerators, denominators) =
             (self.numerators.constants(syms)?, self.denominators.constants(syms)?);
@@ -105,23 +105,23 @@ impl RationalTensor {
         result.ok()
     }
 
-    /// Pairs of numerator and denominator.
+    /// The quotients, as pairs of numerator and denominator.
     pub(crate) fn quotients(&self) -> impl Iterator<Item = (Sym, Sym)> + '_ {
         self.numerators.elems.iter().copied().zip(self.denominators.elems.iter().copied())
     }
 
-    /// Whether floats represent all quotients exactly.
+    /// Whether floats represent all quotients of the tensor exactly.
     fn is_exact(&self, func: &Function) -> bool {
         self.denominators.elems.iter().all(|&e| power_of_two(func, e).is_some())
     }
 }
 
-/// The value of a term that is a constant power of two.
+/// The value of a term that is a constant power of two; `None` for other terms.
 fn power_of_two(func: &Function, e: Sym) -> Option<i64> {
     func.syms.as_int(e).filter(|&v| v > 0 && v.count_ones() == 1)
 }
 
-/// Reduces the quotient if one term is a multiple of the other.
+/// Reduces a quotient if one of its terms is a constant multiple of the other.
 fn cancel(func: &mut Function, numerator: Sym, denominator: Sym) -> (Sym, Sym) {
     let one = func.syms.int(1);
     if func.syms.as_int(numerator).is_some() && func.syms.as_int(denominator).is_some() {
@@ -147,7 +147,7 @@ fn cancel(func: &mut Function, numerator: Sym, denominator: Sym) -> (Sym, Sym) {
 }
 
 impl Node<'_, '_> {
-    /// Input `i` as quotients: a rational tensor, or a constant operand of a rational computation.
+    /// The elements of input `i` as quotients, if it is a rational tensor or a constant operand of a rational computation.
     pub(crate) fn rational(&mut self, i: usize) -> Option<RationalTensor> {
         let limit = self.importer.limits.shape_elements;
         match self.input(i) {
@@ -178,7 +178,7 @@ impl Node<'_, '_> {
         self.op("relax.divide", &[numerators, denominators])
     }
 
-    /// Rounds the quotients to integers. `None` if a denominator may be 0.
+    /// Rounds the quotients of a tensor to integers. `None` if a denominator may be 0.
     pub(crate) fn round_rational(
         &mut self,
         r: &RationalTensor,
@@ -200,7 +200,8 @@ impl Node<'_, '_> {
         Some(SymTensor { elems, ..r.numerators.clone() })
     }
 
-    /// Adds, subtracts, multiplies or divides inputs 0 and 1. `None` if the floating-point result would be rounded more than once.
+    /// Folds an addition, subtraction, multiplication or division of inputs 0 and 1. `None` if the floating-point result would be
+    /// rounded more than once.
     pub(crate) fn fold_rational(&mut self, fold: FoldOp) -> Option<Value> {
         if !self.is_rational(0) && !self.is_rational(1) {
             return None;
@@ -234,7 +235,7 @@ impl Node<'_, '_> {
     }
 }
 
-/// How a quotient is rounded to an integer.
+/// The way in which a quotient is rounded to an integer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Rounding {
     Down,
@@ -242,7 +243,7 @@ pub(crate) enum Rounding {
     Zero,
 }
 
-/// Combines two quotients. `exact` states for each one whether floats represent it exactly.
+/// Combines two quotients by an arithmetic operation. `exact` states for each of them whether floats represent it exactly.
 fn combine(
     func: &mut Function,
     fold: FoldOp,
@@ -282,7 +283,7 @@ fn combine(
     })
 }
 
-/// How many leading inputs a data movement operator moves. `None` for other operators.
+/// The number of leading inputs that a data movement operator moves. `None` for other operators.
 pub(crate) fn moved_input_count(operator: &str, count: usize) -> Option<usize> {
     match operator {
         "Concat" => Some(count),
@@ -291,8 +292,8 @@ pub(crate) fn moved_input_count(operator: &str, count: usize) -> Option<usize> {
     }
 }
 
-/// Splits the moved inputs into numerators and denominators, so that the operator can be applied to both. `None` if no input is
-/// rational, or if an input cannot be converted to quotients.
+/// Splits the inputs that an operator moves into numerators and denominators, so that the operator can be applied to both. `None`
+/// if no input is rational, or if an input cannot be converted to quotients.
 pub(crate) fn split_quotients(
     importer: &mut Importer<'_>,
     operator: &str,
@@ -322,7 +323,7 @@ pub(crate) fn split_quotients(
     Some((operands, dtype))
 }
 
-/// Joins the results for numerators and denominators to rational tensors.
+/// Joins the results for numerators and denominators into rational tensors.
 pub(crate) fn join_quotients(
     numerators: Vec<Value>,
     denominators: Vec<Value>,

@@ -16,16 +16,16 @@ use crate::schema;
 /// Maximum number of nodes that the text of a finding lists.
 const MAX_LISTED_NODES: usize = 8;
 
-/// The result of [`check`].
+/// The result of [`check`]: facts about a model, and the problems that prevent its compilation.
 #[derive(Clone, Debug)]
 pub struct Report {
-    /// The exporter, as the file states it.
+    /// The name and version of the exporter, as the file states them.
     pub producer: String,
-    /// The version of ONNX's own opset.
+    /// The version of ONNX's own opset that the model imports.
     pub opset: Option<i64>,
     /// The number of nodes, including those of subgraphs.
     pub nodes: usize,
-    /// How often each operator occurs, in the order of the first occurrences.
+    /// The number of occurrences of each operator, in the order of the first occurrences.
     pub operators: IndexMap<String, usize>,
     /// The problems that prevent compilation; empty if there are none.
     pub findings: Vec<Finding>,
@@ -35,7 +35,7 @@ pub struct Report {
     model: Option<ModelProto>,
 }
 
-/// Findings, keyed by kind, operator, message and help.
+/// The findings, by kind, operator, message and help.
 type Findings = IndexMap<(ProblemKind, String, String, Option<String>), Finding>;
 
 /// A problem that prevents compilation, and all nodes that have it.
@@ -45,13 +45,13 @@ pub struct Finding {
     pub kind: ProblemKind,
     /// The operator, with its domain unless that is ONNX's own; empty if the problem concerns the file or the graph.
     pub operator: String,
-    /// What is wrong.
+    /// The description of the problem.
     pub message: String,
     /// How to fix the problem.
     pub help: Option<String>,
     /// The nodes as `op_type 'name'`; empty if the problem concerns the file or the graph.
     pub nodes: Vec<String>,
-    /// A model that contains only the first of the nodes.
+    /// A model that contains only the first of the nodes, if the model format can express it.
     pub(crate) node_model: Option<ModelProto>,
 }
 
@@ -83,7 +83,7 @@ pub fn check(model: &Model, options: &ImportOptions) -> Report {
     report
 }
 
-/// Adds the problems of the conversion. Returns the warnings.
+/// Adds the problems of converting the model to `findings`. Returns the warnings.
 fn conversion_problems<'m>(
     model: &'m Model,
     graph: &'m GraphProto,
@@ -120,8 +120,8 @@ impl Report {
         self.findings.is_empty()
     }
 
-    /// Writes a reduced model for each finding that it reproduces, as `1-Operator.onnx`, and returns the paths. Problems outside of
-    /// the file, such as invalid external data, cannot be reproduced.
+    /// Writes a small model for each finding that such a model reproduces, as `1-Operator.onnx`, and returns the paths. Problems
+    /// outside of the file, such as invalid external data, cannot be reproduced.
     ///
     /// # Errors
     /// If the directory or a file cannot be written.

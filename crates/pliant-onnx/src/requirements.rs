@@ -1,4 +1,4 @@
-//! Requirements of nodes on sizes and values. They are decided during the import if possible, else checked at run time.
+//! Requirements of nodes on sizes and values. They are checked during the import if possible, else at run time.
 
 use pliant_ir::relax::Expr;
 use pliant_ir::{AttrValue, Attrs, DType};
@@ -9,7 +9,7 @@ use crate::node::{ExprResult, Node};
 use crate::value::SymTensor;
 
 impl Node<'_, '_> {
-    /// Requires two sizes to be equal. The two `{}` in `text` stand for the sizes.
+    /// Requires two sizes to be equal. In the message `text`, two `{}` stand for the sizes.
     ///
     /// # Errors
     /// If they are provably different.
@@ -24,8 +24,8 @@ impl Node<'_, '_> {
         self.require_comparison("relax.equal", a, b, text)
     }
 
-    /// Requires a dim of a tensor to have the given size. If that is not provable, it is checked at run time. If the dim provably
-    /// has another size, the tensor is returned unchanged, and type inference of the operator reports the error.
+    /// Requires dim `axis` of a tensor to have the given size. If that is not provable, it is checked at run time. If the dim
+    /// provably has another size, the tensor is returned unchanged, and type inference of the operator reports the error.
     ///
     /// # Errors
     /// If the rank is unknown or too low.
@@ -44,7 +44,7 @@ impl Node<'_, '_> {
         self.with_dims(x, &known)
     }
 
-    /// Requires `a <= b`. The two `{}` in `text` stand for the sizes.
+    /// Requires `a <= b`. In the message `text`, two `{}` stand for the sizes.
     ///
     /// # Errors
     /// If `a` is provably greater.
@@ -60,7 +60,7 @@ impl Node<'_, '_> {
         }
     }
 
-    /// Requires a size to be 1 or the size that it is broadcast to. `what` is the subject of the message.
+    /// Requires a size to be 1 or the size to which it is broadcast. `what` is the subject of the message.
     ///
     /// # Errors
     /// If it is provably neither.
@@ -109,8 +109,8 @@ impl Node<'_, '_> {
         self.with_dims(y, &known)
     }
 
-    /// Applies the range of int32 to a shape computation. Constants that overflow wrap, as in ONNX Runtime. Other elements are
-    /// checked for overflow at run time.
+    /// Applies the range of int32 to the elements of a shape computation. Constants that overflow wrap, as in ONNX Runtime. Other
+    /// elements are checked for overflow at run time.
     ///
     /// # Errors
     /// If type inference fails.
@@ -162,14 +162,14 @@ impl Node<'_, '_> {
         )
     }
 
-    /// Checks a comparison of two sizes at run time.
+    /// Emits a run-time check of a comparison of two sizes.
     fn require_comparison(&mut self, op: &str, a: Sym, b: Sym, text: &str) -> Result<(), Problem> {
         let operands = [self.size_scalar(a)?, self.size_scalar(b)?];
         let holds = self.op(op, &operands)?;
         self.require(holds, text, &operands)
     }
 
-    /// The problem that a requirement is violated, with the sizes in place of the `{}` in `text`.
+    /// Creates the problem that a requirement is violated, with the sizes in place of the `{}` in `text`.
     fn requirement_error(&mut self, text: &str, a: Sym, b: Sym) -> Problem {
         let func = self.func();
         let mut parts = text.splitn(3, "{}");
@@ -181,7 +181,7 @@ impl Node<'_, '_> {
         Problem::invalid(message)
     }
 
-    /// Checks at run time that all elements of a condition hold. The `{}` in `text` stand for `values`.
+    /// Emits a run-time check that all elements of a condition hold. In the message `text`, the `{}` stand for `values`.
     ///
     /// # Errors
     /// If type inference fails.

@@ -12,19 +12,19 @@ use crate::model::Model;
 use crate::proto::tensor_proto::DataType;
 use crate::proto::{FunctionProto, ModelProto, NodeProto};
 
-/// The oldest version of ONNX's own opset that is tested with models.
+/// The oldest version of ONNX's own opset for which models are tested.
 const OLDEST_TESTED: i64 = 7;
 
-/// The schema of an operator, valid from one opset version on.
+/// The schema of an operator, which is valid from opset version `since` on.
 struct Schema {
     since: i64,
-    /// `None` if the operator was removed in this version.
+    /// The signature of the operator; `None` if the operator was removed in this version.
     signature: Option<Signature>,
 }
 
 /// The inputs, outputs and attributes of an operator in one version.
 struct Signature {
-    /// Minimum number of inputs. It includes optional inputs before the last required one.
+    /// Minimum number of inputs. Optional inputs before the last required one are included.
     min_inputs: usize,
     /// Maximum number of inputs; `None` if there is no limit.
     max_inputs: Option<usize>,
@@ -36,11 +36,11 @@ struct Signature {
 
 /// The element types that an input accepts.
 struct InputTypes {
-    /// Name of the type variable: inputs with the same name must have the same type.
+    /// The name of the type variable. Inputs with the same type variable must have the same type.
     name: &'static str,
-    /// One letter per accepted type, in the order of [`DataType`]; empty if all types are accepted.
+    /// The accepted types, with one letter per type in the order of [`DataType`]; empty if all types are accepted.
     letters: &'static str,
-    /// Whether it also applies to all following inputs.
+    /// Whether these types also apply to all following inputs.
     many: bool,
     /// Whether the input is optional.
     optional: bool,
@@ -126,7 +126,7 @@ fn schemas_of(node: &NodeProto) -> Option<&[Schema]> {
     table().schemas.get(&(normalized_domain(node.domain()), node.op_type())).map(Vec::as_slice)
 }
 
-/// The schema that is valid in an opset version.
+/// The schema that is valid in the given opset version; `None` if there is none.
 fn schema_at(all: &[Schema], version: i64) -> Option<&Schema> {
     all.iter().rev().find(|s| s.since <= version)
 }
@@ -185,7 +185,7 @@ fn input_types(types: &[InputTypes], i: usize) -> Option<&InputTypes> {
     types.get(i).or_else(|| types.last().filter(|last| last.many))
 }
 
-/// The name of an element type in messages.
+/// The name of an element type, for messages.
 fn type_name(ty: DataType) -> String {
     match crate::tensor::program_dtype(ty as i32) {
         Ok(dtype) if crate::subbyte_types::narrow_type(ty as i64).is_none() => dtype.to_string(),
@@ -297,7 +297,7 @@ pub(crate) fn check_opsets(model: &ModelProto) -> Vec<Problem> {
     problems
 }
 
-/// A note about a model whose opset is older than the tested ones.
+/// Creates a note about a model whose opset is older than the tested ones.
 pub(crate) fn old_opset_note(model: &Model) -> Option<Problem> {
     let version = model.opset().filter(|version| (1..OLDEST_TESTED).contains(version))?;
     let message =
@@ -309,7 +309,7 @@ fn function_label(function: &FunctionProto) -> String {
     format!("function '{}'", function.name())
 }
 
-/// Reports known domains that are used without an opset import. Domains of user-registered operators have no versions.
+/// Reports the known domains that nodes use without an opset import. Domains of user-registered operators have no versions.
 fn report_unimported_domains(
     used: &[&str],
     declared: &FxHashSet<&str>,
@@ -328,7 +328,7 @@ fn report_unimported_domains(
     }
 }
 
-/// Adds the domains of nodes, including those of their subgraphs, without duplicates.
+/// Adds the domains of nodes, including those of their subgraphs, to `used`, without duplicates.
 pub(crate) fn domains_of<'m>(nodes: &'m [NodeProto], used: &mut Vec<&'m str>) {
     let mut pending = vec![nodes];
     while let Some(nodes) = pending.pop() {

@@ -8,7 +8,7 @@ use crate::value_origins::Origin;
 /// The user's declaration of one dim of an input.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DynamicDim {
-    /// The name of a symbol, or arithmetic over symbols. `None`: a new symbol.
+    /// The name of a symbol, or arithmetic over symbols. `None` stands for a new symbol.
     pub name: Option<String>,
     /// The minimum size.
     pub min: Option<i64>,
@@ -16,29 +16,29 @@ pub struct DynamicDim {
     pub max: Option<i64>,
 }
 
-/// Who declares that a dim is a symbol.
+/// The party that declares a dim to be a symbol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum DeclaredBy {
-    /// Nobody: the dim has no name.
+    /// No one: the dim has no name.
     Nobody,
-    /// The file names the dim.
+    /// The model file, which names the dim.
     File,
-    /// The user names the dim or declares a property of it.
+    /// The user, who names the dim or declares a property of it.
     User,
 }
 
 /// A symbol of a model, as listed by `explain_shapes`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SymbolInfo {
-    /// The name.
+    /// The name of the symbol.
     pub name: String,
-    /// The minimum and maximum size declared by the user.
+    /// The minimum and the maximum size that the user declares.
     pub range: (Option<i64>, Option<i64>),
     /// The declared divisor.
     pub divisor: Option<i64>,
     /// The inputs and axes whose dims contain the symbol.
     pub occurrences: Vec<(String, usize)>,
-    /// Who declares the symbol.
+    /// The party that declares the symbol.
     pub declared: DeclaredBy,
 }
 
@@ -51,12 +51,12 @@ pub struct Constraint {
     pub symbols: Vec<String>,
     /// The declared symbols that the constraint restricts to few sizes in every run.
     pub fixes: Vec<String>,
-    /// The declared symbols that the constraint restricts to few sizes in the runs that take a certain branch. The branch does not
-    /// depend on sizes alone.
+    /// The declared symbols that the constraint restricts to few sizes only in the runs that take a certain branch, where the
+    /// branch does not depend on sizes alone.
     pub may_fix: Vec<String>,
-    /// The label of the node.
+    /// The label of the node that imposes the constraint.
     pub node: String,
-    /// How the first symbol reaches the node: the input, then the nodes on the way.
+    /// The way by which the first symbol reaches the node: the input, then the nodes on the way.
     pub path: Vec<String>,
     /// The nodes that computed the required size, nearest first.
     pub chain: Vec<String>,
@@ -66,7 +66,7 @@ pub struct Constraint {
 }
 
 impl Constraint {
-    /// Whether both constrain the same term of the same node, and this one allows fewer values.
+    /// Whether both constraints apply to the same term of the same node, and this constraint allows fewer values.
     pub(crate) fn is_stricter_than(&self, other: &Constraint) -> bool {
         let (SizeRelation::OneOf(term, values), SizeRelation::OneOf(same, more)) =
             (&self.relation, &other.relation)
@@ -81,7 +81,7 @@ impl Constraint {
 /// The control flow that contains the node of a constraint.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ControlContext {
-    /// Whether the node may not run: it is in a loop body or a branch.
+    /// Whether the node may not run, because it is in a loop body or a branch.
     pub conditional: bool,
     /// The enclosing `If` branches, outermost first.
     pub branches: Vec<Branch>,
@@ -91,10 +91,10 @@ pub(crate) struct ControlContext {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Branch {
     pub node: Origin,
-    /// The label of the node.
+    /// The label of the `If` node.
     pub label: String,
     pub then: bool,
-    /// Whether the condition depends on sizes alone. The branch is then never taken for other sizes.
+    /// Whether the condition of the branch depends on sizes alone. If so, the branch is never taken for other sizes.
     pub by_sizes: bool,
 }
 
@@ -105,7 +105,7 @@ impl Branch {
 }
 
 impl Constraint {
-    /// The constraint as a sentence without the node.
+    /// The constraint as a sentence that does not name the node.
     pub(crate) fn text(&self) -> String {
         let chain_text =
             match self.chain.is_empty() || !matches!(self.relation, SizeRelation::OneOf(..)) {
@@ -171,12 +171,13 @@ impl SymbolInfo {
         self.declared > DeclaredBy::Nobody && !one
     }
 
-    /// The range of the program's symbol. It is unknown if that symbol is the quotient of a declared size and its divisor.
+    /// The range of the program's symbol. It is unknown if this symbol represents the quotient of a declared size and its divisor.
     pub(crate) fn own_range(&self) -> (Option<i64>, Option<i64>) {
         if self.divisor.is_some_and(|by| by != 1) { (None, None) } else { self.range }
     }
 
-    /// The problem that no size in the declared range is possible. `c` is the constraint that rules out the last size, if any.
+    /// Creates the problem that no size in the declared range is possible. `c` is the constraint that rules out the last size, if
+    /// any.
     pub(crate) fn unsatisfiable_problem(&self, c: Option<&Constraint>) -> Problem {
         let range = match self.range {
             (None, None) => String::new(),

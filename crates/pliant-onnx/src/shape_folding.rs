@@ -1,4 +1,4 @@
-//! Constant folding of shape computations. Their elements are symbolic terms.
+//! Constant folding of shape computations, whose elements are symbolic terms.
 
 use pliant_ir::DType;
 use pliant_ir::relax::Function;
@@ -6,7 +6,7 @@ use pliant_sym::Sym;
 
 use crate::value::{SymTensor, broadcast_shape};
 
-/// A binary operator that can be folded.
+/// A binary operator on shape computations that can be folded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FoldOp {
     Add,
@@ -28,7 +28,7 @@ pub(crate) enum FoldOp {
 }
 
 impl FoldOp {
-    /// Folds the operator for two elements. `None` if the result cannot be expressed symbolically.
+    /// Applies the operator to two elements. `None` if the result cannot be expressed symbolically.
     pub(crate) fn apply(self, func: &mut Function, a: Sym, b: Sym) -> Option<Sym> {
         if let FoldOp::Div | FoldOp::Mod = self {
             return self.divide(func, a, b);
@@ -54,7 +54,8 @@ impl FoldOp {
         })
     }
 
-    /// The result of a comparison that is the same for all sizes: a size is never -1, for example.
+    /// The result of a comparison that is the same for all sizes; `None` if it depends on sizes. For example, a size never equals
+    /// -1.
     fn decide_comparison(self, func: &mut Function, a: Sym, b: Sym) -> Option<bool> {
         let mut at_most = |x: Sym, more: i64, y: Sym| {
             let more = func.syms.int(more);
@@ -77,7 +78,7 @@ impl FoldOp {
         }
     }
 
-    /// Folds a division or remainder. `None` unless the divisor is provably positive.
+    /// Folds an integer division or its remainder. `None` unless the divisor is provably positive.
     fn divide(self, func: &mut Function, a: Sym, b: Sym) -> Option<Sym> {
         let one = func.syms.int(1);
         let positive = pliant_ops::size_proofs::at_most(func, one, b) == Some(true);
@@ -103,7 +104,7 @@ impl FoldOp {
         Some(func.syms.select(below, up, down))
     }
 
-    /// Whether the result is bool.
+    /// Whether the operator returns bool.
     fn is_predicate(self) -> bool {
         !matches!(
             self,
@@ -118,7 +119,8 @@ impl FoldOp {
     }
 }
 
-/// Folds the operator elementwise, with broadcasting. `None` if an element cannot be expressed symbolically.
+/// Applies the operator elementwise to two shape computations, with broadcasting. `None` if an element cannot be expressed
+/// symbolically.
 pub(crate) fn binary(
     func: &mut Function,
     op: FoldOp,
@@ -133,13 +135,13 @@ pub(crate) fn binary(
     Some(SymTensor { shape, elems: elems?, dtype })
 }
 
-/// Applies a function to each element.
+/// Applies a function to each element of a shape computation.
 pub(crate) fn map(t: &SymTensor, dtype: DType, mut f: impl FnMut(Sym) -> Sym) -> SymTensor {
     let elems = t.elems.iter().map(|&e| f(e)).collect();
     SymTensor { shape: t.shape.clone(), elems, dtype }
 }
 
-/// Selects elements of `a` where the condition holds, else of `b`, with broadcasting.
+/// Selects elements of `a` where the condition holds, and of `b` elsewhere, with broadcasting.
 pub(crate) fn select(
     func: &mut Function,
     c: &SymTensor,

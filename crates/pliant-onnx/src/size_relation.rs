@@ -1,15 +1,15 @@
-//! [`SizeRelation`]: what a condition on sizes means for the symbols in it.
+//! [`SizeRelation`]: a condition on sizes, in a form from which the possible sizes of its symbols are determined.
 
 use pliant_sym::{CmpOp, Sym, SymArena, SymKind, SymVar};
 
-/// Sample sizes to test whether a condition holds for large sizes. They are divisible by all small numbers. The first one is far
-/// above the sizes in models. The others are for products of several sizes, which overflow 64 bits at the first one.
+/// Sample sizes with which conditions are tested for large sizes. They are divisible by all small numbers. The first one is far
+/// above the sizes in models. The others are for products of several sizes, which would overflow 64 bits at the first one.
 const LARGE_SIZES: [i64; 4] = [(1 << 20) * 243 * 125 * 49 * 11 * 13, 720_720, 55_440, 5_040];
 
-/// How many sizes are tested, starting at the minimum.
+/// The number of sizes that are tested, starting at the minimum.
 const TESTED_SIZES: i64 = 1024;
 
-/// At most this many possible sizes count as few. A condition on a size divided by a stride or window may leave that many.
+/// Maximum number of possible sizes that counts as few. A condition on a size divided by a stride or window may leave that many.
 const MAX_FEW_SIZES: usize = 64;
 
 /// A conjunct of a condition on sizes.
@@ -24,7 +24,7 @@ pub(crate) enum SizeRelation {
 }
 
 impl SizeRelation {
-    /// The symbols in the relation.
+    /// The symbols that occur in the relation.
     pub fn symbols(&self, syms: &SymArena) -> Vec<SymVar> {
         let mut vars = Vec::new();
         let terms = match self {
@@ -101,7 +101,7 @@ impl SizeRelation {
         })
     }
 
-    /// If the relation compares a symbol with a constant: the symbol, and the minimum and maximum that it allows.
+    /// If the relation compares a symbol with a constant: the symbol, and the minimum and the maximum that the relation allows.
     pub fn symbol_bounds(&self, syms: &mut SymArena) -> Option<(SymVar, Option<i64>, Option<i64>)> {
         let SizeRelation::Predicate(cond) = *self else { return None };
         let SymKind::Cmp(op, a, b) = syms.kind(cond) else { return None };
@@ -141,7 +141,7 @@ pub(crate) fn is_monotone(syms: &SymArena, term: Sym) -> bool {
     }
 }
 
-/// Splits a condition into its conjuncts.
+/// Splits a condition into its conjuncts, as relations.
 pub(crate) fn split_condition(syms: &mut SymArena, cond: Sym) -> Vec<SizeRelation> {
     let mut list = Vec::new();
     let mut pending = vec![cond];
@@ -164,7 +164,8 @@ pub(crate) fn split_condition(syms: &mut SymArena, cond: Sym) -> Vec<SizeRelatio
     list
 }
 
-/// Merges alternatives that all give values of the same term.
+/// Merges the alternatives of a disjunction into one relation if each of them states a value of the same term. `None` for other
+/// disjunctions.
 fn merge_alternatives(syms: &mut SymArena, parts: &[Sym]) -> Option<SizeRelation> {
     let mut all: Option<(Sym, Vec<i64>)> = None;
     for &part in parts {
@@ -184,7 +185,8 @@ fn merge_alternatives(syms: &mut SymArena, parts: &[Sym]) -> Option<SizeRelation
     Some(SizeRelation::OneOf(term, values))
 }
 
-/// The relation for `a == b`, after cancelling common summands and factors.
+/// The relation for `a == b`, after cancelling common summands and factors. `None` if the equation does not restrict
+/// any symbol, or its coefficients are too large.
 fn simplified_equation(syms: &mut SymArena, a: Sym, b: Sym) -> Option<SizeRelation> {
     let difference = syms.sub(a, b);
     let (terms, constant) = match syms.kind(difference) {

@@ -23,7 +23,7 @@ struct FloatFormat {
     no_minus_zero: bool,
 }
 
-/// The format of a narrow float type that has a sign.
+/// The format of a narrow float type with a sign; `None` for other types.
 fn float_format(ty: DataType) -> Option<FloatFormat> {
     let of = |bits, mantissa, bias, largest, nan, no_minus_zero| {
         Some(FloatFormat { bits, mantissa, bias, largest, nan, no_minus_zero })
@@ -44,7 +44,7 @@ pub(crate) fn narrow_type(code: i64) -> Option<DataType> {
     (integer_bits(ty).is_some() || is_narrow_float(ty)).then_some(ty)
 }
 
-/// For a narrow integer type: its number of bits, and whether it is signed.
+/// The number of bits of a narrow integer type, and whether it is signed; `None` for other types.
 pub(crate) fn integer_bits(ty: DataType) -> Option<(u32, bool)> {
     match ty {
         DataType::Int4 => Some((4, true)),
@@ -55,7 +55,7 @@ pub(crate) fn integer_bits(ty: DataType) -> Option<(u32, bool)> {
     }
 }
 
-/// Whether the type is a narrow float type.
+/// Whether a type is a narrow float type.
 pub(crate) fn is_narrow_float(ty: DataType) -> bool {
     ty == DataType::Float8e8m0 || float_format(ty).is_some()
 }
@@ -112,8 +112,8 @@ impl FloatFormat {
         if negative { -number } else { number }
     }
 
-    /// Rounding thresholds: the bit pattern of a positive number is the number of thresholds below it. A threshold is the midpoint
-    /// between two adjacent numbers; ties round to the even bit pattern.
+    /// The thresholds for rounding: the bit pattern of a positive number is the number of thresholds below it. A threshold is the
+    /// midpoint between two adjacent numbers; ties round to the even bit pattern.
     fn thresholds(&self, saturate: bool) -> Vec<f32> {
         let last = if saturate { self.largest - 1 } else { self.largest };
         let last_step = |code: u8| {
@@ -136,7 +136,7 @@ fn float_vector(n: &mut Node<'_, '_>, values: &[f32]) -> ExprResult {
     Ok(n.importer.constant(&tensor))
 }
 
-/// Converts the bit patterns of a narrow float type to float32.
+/// Emits the conversion of bit patterns of a narrow float type to float32.
 pub(crate) fn decode_floats(n: &mut Node<'_, '_>, ty: DataType, codes: Expr) -> ExprResult {
     let values: Vec<f32> = match float_format(ty) {
         Some(format) => (0..=u8::MAX >> (8 - format.bits)).map(|c| format.decode(c)).collect(),
@@ -149,7 +149,7 @@ pub(crate) fn decode_floats(n: &mut Node<'_, '_>, ty: DataType, codes: Expr) -> 
     n.take(table, codes, 0)
 }
 
-/// Converts numbers to the storage of a narrow type. `saturate` applies to float types.
+/// Emits the conversion of numbers to the storage of a narrow type. `saturate` applies to float types.
 pub(crate) fn encode(n: &mut Node<'_, '_>, ty: DataType, x: Expr, saturate: bool) -> ExprResult {
     if let Some((bits, signed)) = integer_bits(ty) {
         return wrap_integers(n, x, bits, signed);
@@ -161,7 +161,7 @@ pub(crate) fn encode(n: &mut Node<'_, '_>, ty: DataType, x: Expr, saturate: bool
     }
 }
 
-/// Keeps the lowest `bits` bits of integers.
+/// Emits integers with only the lowest `bits` bits, interpreted as signed or unsigned.
 fn wrap_integers(n: &mut Node<'_, '_>, x: Expr, bits: u32, signed: bool) -> ExprResult {
     let to = if signed { DType::Int8 } else { DType::UInt8 };
     let x = n.cast(x, DType::Int32)?;
@@ -173,7 +173,7 @@ fn wrap_integers(n: &mut Node<'_, '_>, x: Expr, bits: u32, signed: bool) -> Expr
     n.cast(y, to)
 }
 
-/// For each element, the number of thresholds below it, as int32. With `right`, thresholds that equal the element count, too.
+/// Emits for each element the number of thresholds below it, as int32. With `right`, thresholds that equal the element count, too.
 fn count_thresholds(n: &mut Node<'_, '_>, x: Expr, thresholds: &[f32], right: bool) -> ExprResult {
     let thresholds = float_vector(n, thresholds)?;
     let attrs = Attrs::default()
@@ -182,7 +182,7 @@ fn count_thresholds(n: &mut Node<'_, '_>, x: Expr, thresholds: &[f32], right: bo
     n.op_with("relax.bucketize", &[x, thresholds], attrs)
 }
 
-/// Rounds float32 numbers to the bit patterns of a format.
+/// Emits the rounding of float32 numbers to the bit patterns of a format.
 fn encode_floats(
     n: &mut Node<'_, '_>,
     format: &FloatFormat,
@@ -220,7 +220,7 @@ fn encode_floats(
     n.cast(code, DType::UInt8)
 }
 
-/// Converts to float8e8m0, which has only an exponent. The attribute `round_mode` determines the rounding.
+/// Emits the conversion to float8e8m0, which has only an exponent. The attribute `round_mode` determines the rounding.
 fn encode_exponents(n: &mut Node<'_, '_>, x: Expr) -> ExprResult {
     let mode = n.attrs().choice("round_mode", &["up", "down", "nearest"])?;
     let power = |c: i32, factor: f64| (2f64.powi(c - 127) * factor) as f32;

@@ -19,25 +19,25 @@ use crate::shape_contract::{
 use crate::size_relation::{SizeRelation, split_condition};
 use crate::value_origins::{Origin, Origins};
 
-/// The tracked symbols and the conditions collected so far.
+/// The tracked symbols, and the conditions on them that have been collected so far.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SymbolConstraints {
     symbols: FxHashMap<SymVar, usize>,
     pub(crate) report: ShapeReport,
-    /// The conditions that the program will check, with their nodes and control flow.
+    /// The conditions that the program checks, each with the node that imposes it and the control flow around the node.
     conditions: Vec<(Sym, Origin, ControlContext)>,
-    /// The number of enclosing subgraphs.
+    /// The number of subgraphs that enclose the current node.
     pub(crate) graph_depth: usize,
-    /// The enclosing `If` branches, outermost first.
+    /// The `If` branches that enclose the current node, outermost first.
     pub(crate) branches: Vec<Branch>,
     recorded: FxHashSet<(Sym, Origin)>,
-    /// Dims with a range that the user declares. The range is checked at run time.
+    /// The dims for which the user declares a range. The range is checked at run time.
     pub(crate) ranges: Vec<(Sym, DynamicDim)>,
 }
 
 impl SymbolConstraints {
-    /// Starts to track the symbols in a dim of an input. `dynamic_dim` is the user's declaration of the dim, and `declared_by`
-    /// states who names it.
+    /// Starts to track the symbols in a dim of an input. `dynamic_dim` is the user's declaration of the dim, and `declared_by` says
+    /// who names the dim.
     pub(crate) fn track_input(
         &mut self,
         func: &Function,
@@ -93,7 +93,7 @@ impl SymbolConstraints {
         !self.symbols.is_empty() && args.iter().any(has_tracked_symbol)
     }
 
-    /// Records the size checks of an operator call.
+    /// Records the conditions on sizes that an operator call imposes.
     pub(crate) fn record_call(
         &mut self,
         func: &mut Function,
@@ -105,7 +105,7 @@ impl SymbolConstraints {
         }
     }
 
-    /// Records a condition on sizes that a node imposes.
+    /// Records a condition on sizes that a node imposes, if all symbols in the condition are tracked.
     pub(crate) fn record(&mut self, func: &Function, cond: Sym, node: Origin) {
         let vars = func.syms.free_vars(cond);
         // Other symbols are computed at run time and may have any value.
@@ -125,7 +125,7 @@ impl SymbolConstraints {
             .map_or_else(String::new, |&index| self.report.symbols[index].name.clone())
     }
 
-    /// Turns the recorded conditions into constraints, and finds the symbols that they fix.
+    /// Converts the recorded conditions into constraints, and finds the symbols that these restrict to few sizes.
     pub(crate) fn analyze(&mut self, func: &mut Function, origins: &Origins, symbols: &DimSymbols) {
         let mut reported: FxHashSet<(String, String)> = FxHashSet::default();
         for (cond, node, control) in std::mem::take(&mut self.conditions) {

@@ -1,5 +1,5 @@
-//! Reads initializers and attribute tensors. The tensors are views of the file if possible. Also converts between ONNX element
-//! types and dtypes.
+//! Reads initializers and attribute tensors, which are views of the file if possible. Also converts between ONNX element types and
+//! dtypes.
 
 use bytes::Bytes;
 use half::{bf16, f16};
@@ -12,7 +12,7 @@ use crate::limits::Limits;
 use crate::proto::TensorProto;
 use crate::proto::tensor_proto::{DataLocation, DataType};
 
-/// The dtype for an ONNX element type code. For a narrow type, the dtype of the storage.
+/// The dtype that represents an ONNX element type in the program. For a narrow type, it is the dtype of the storage.
 ///
 /// # Errors
 /// If the type is unknown or not supported.
@@ -39,7 +39,8 @@ pub(crate) fn program_dtype(code: i32) -> Result<DType, String> {
     })
 }
 
-/// As [`program_dtype`], for a code in an attribute or a declaration. The problem includes help.
+/// The dtype for the code of an element type in an attribute or a declaration, like [`program_dtype`]. The problem includes a help
+/// text.
 ///
 /// # Errors
 /// If the number is invalid, or the type is not supported.
@@ -57,7 +58,7 @@ pub(crate) fn checked_dtype(code: i64) -> Result<DType, Problem> {
     program_dtype(code).map_err(|e| Problem { in_attribute: true, ..problem(e) })
 }
 
-/// The ONNX element type for a dtype.
+/// The ONNX element type that corresponds to a dtype.
 pub(crate) fn data_type(dtype: DType) -> DataType {
     match dtype {
         DType::Bool => DataType::Bool,
@@ -76,7 +77,7 @@ pub(crate) fn data_type(dtype: DType) -> DataType {
     }
 }
 
-/// Checks that a rank is within the limits.
+/// Checks that the rank of a tensor is within the limits.
 ///
 /// # Errors
 /// Describes the problem. The text continues a sentence that starts with the tensor.
@@ -87,7 +88,7 @@ pub(crate) fn check_rank(rank: usize, limits: &Limits) -> Result<(), String> {
     Err(format!("has {rank} dims, but the limit is {}", limits.rank))
 }
 
-/// Reads a tensor of the file or of its external data.
+/// Reads a tensor from the file or from its external data.
 ///
 /// # Errors
 /// Describes the problem, without the tensor's name.
@@ -109,7 +110,7 @@ pub(crate) fn read_tensor(
     })
 }
 
-/// The size of a tensor's elements in bytes. Checks the shape and the limits.
+/// The size of a tensor's elements in bytes. Also checks the shape against the limits.
 fn checked_byte_size(shape: &[i64], dtype: DType, limits: &Limits) -> Result<usize, String> {
     if let Some(&d) = shape.iter().find(|&&d| d < 0) {
         return Err(format!("its shape {shape:?} has the negative dim {d}"));
@@ -122,7 +123,7 @@ fn checked_byte_size(shape: &[i64], dtype: DType, limits: &Limits) -> Result<usi
     Ok(nbytes)
 }
 
-/// Reads the elements from the field or the file that holds them.
+/// Reads the elements of a tensor from the field or the external file that holds them.
 fn read_elements(
     proto: &TensorProto,
     dtype: DType,
@@ -166,7 +167,8 @@ fn read_elements(
     read_fields(proto, shape, dtype, packed)
 }
 
-/// The error if a tensor has elements in more than one field, because ONNX does not define which field is valid.
+/// The error message for a tensor with elements in more than one field, because ONNX does not define which field is valid; `None`
+/// for other tensors.
 fn duplicate_data(proto: &TensorProto) -> Option<String> {
     let fields = [
         ("raw_data", proto.raw_data.as_ref().is_some_and(|raw| !raw.is_empty())),
@@ -181,7 +183,7 @@ fn duplicate_data(proto: &TensorProto) -> Option<String> {
     (present.len() > 1).then(|| format!("it has elements in {}", present.join(" and in ")))
 }
 
-/// A tensor that borrows bytes of the file. The bytes are copied if they are not aligned for the dtype.
+/// Creates a tensor that borrows bytes of the file. The bytes are copied if they are not aligned for the dtype.
 fn view_bytes(raw: Bytes, shape: &[i64], dtype: DType) -> Result<Tensor, String> {
     let problem = |e: pliant_tensor::TensorError| e.to_string();
     let misaligned = !(raw.as_ptr() as usize).is_multiple_of(dtype.size());
@@ -194,7 +196,7 @@ fn view_bytes(raw: Bytes, shape: &[i64], dtype: DType) -> Result<Tensor, String>
     Tensor::from_storage(storage, 0, shape, dtype).map_err(problem)
 }
 
-/// A tensor with a copy of little-endian bytes. For bool, every nonzero byte is true.
+/// Creates a tensor with a copy of little-endian bytes. For bool, every nonzero byte is true.
 fn copy_bytes(raw: &[u8], shape: &[i64], dtype: DType) -> Result<Tensor, String> {
     let problem = |e: pliant_tensor::TensorError| e.to_string();
     if dtype == DType::Bool {
@@ -209,7 +211,7 @@ fn copy_bytes(raw: &[u8], shape: &[i64], dtype: DType) -> Result<Tensor, String>
     Tensor::from_bytes(shape, dtype, raw).map_err(problem)
 }
 
-/// The bytes of a tensor's external data, whose length must be `nbytes`.
+/// Maps the bytes of a tensor's external data, whose length must be `nbytes`.
 fn external_bytes(
     proto: &TensorProto,
     external: &mut ExternalData,
@@ -248,7 +250,7 @@ fn external_bytes(
     Ok(Bytes::from_owner(MappedBytes(map)).slice(start..end as usize))
 }
 
-/// A mapped file as an owner of bytes.
+/// A mapped file in the role of an owner of bytes, from which tensors borrow.
 struct MappedBytes(crate::model::SharedMap);
 
 impl AsRef<[u8]> for MappedBytes {
@@ -257,7 +259,7 @@ impl AsRef<[u8]> for MappedBytes {
     }
 }
 
-/// Unpacks elements of 2 or 4 bits, lowest bits first.
+/// Unpacks elements of 2 or 4 bits to one element of the dtype each, lowest bits first.
 fn unpack(raw: &[u8], shape: &[i64], dtype: DType, bits: usize) -> Result<Tensor, String> {
     let numel = checked_numel(shape, dtype).map_err(|e| e.to_string())?;
     let each = 8 / bits;
@@ -278,7 +280,7 @@ fn unpack(raw: &[u8], shape: &[i64], dtype: DType, bits: usize) -> Result<Tensor
     Tensor::from_bytes(shape, dtype, &bytes).map_err(|e| e.to_string())
 }
 
-/// Reads a tensor whose elements are in the typed fields of the message.
+/// Reads a tensor whose elements are in the typed fields of the message, such as `float_data`.
 fn read_fields(
     proto: &TensorProto,
     shape: &[i64],

@@ -4,32 +4,32 @@
 use crate::error::Problem;
 use crate::node::Node;
 
-/// The unsupported features that a node uses.
+/// The list of unsupported features that a node uses.
 #[derive(Debug, Default)]
 pub(crate) struct UnsupportedFeatures(Vec<String>);
 
 impl UnsupportedFeatures {
-    /// Adds a feature.
+    /// Adds a feature, described by `what`.
     #[must_use]
     pub fn add(mut self, what: impl Into<String>) -> Self {
         self.0.push(what.into());
         self
     }
 
-    /// Adds input `i`, if it is present.
+    /// Adds input `i` as a feature, if it is present.
     #[must_use]
     pub fn input(self, n: &Node<'_, '_>, i: usize, name: &str) -> Self {
         if n.has_input(i) { self.add(format!("{name} (input {i})")) } else { self }
     }
 
-    /// Adds output `i`, if it is used.
+    /// Adds output `i` as a feature, if it is used.
     #[must_use]
     pub fn output(self, n: &Node<'_, '_>, i: usize, name: &str) -> Self {
         let named = n.proto.output.get(i).is_some_and(|o| !o.is_empty());
         if named { self.add(format!("{name} (output {i})")) } else { self }
     }
 
-    /// Adds an integer attribute, unless its value is supported.
+    /// Adds an integer attribute as a feature, unless its value is supported.
     ///
     /// # Errors
     /// If the attribute is not an integer.
@@ -41,7 +41,7 @@ impl UnsupportedFeatures {
         })
     }
 
-    /// Adds a string attribute, unless its value is supported.
+    /// Adds a string attribute as a feature, unless its value is supported.
     ///
     /// # Errors
     /// If the attribute is not a string.
@@ -53,7 +53,7 @@ impl UnsupportedFeatures {
         })
     }
 
-    /// Reports the features. `supported` states in one sentence, without a period, what is supported.
+    /// Reports the collected features as a problem. `supported` states in one sentence, without a period, what is supported.
     ///
     /// # Errors
     /// If there is at least one feature.

@@ -9,7 +9,8 @@ use crate::object_type::ObjectType;
 use crate::proto::tensor_proto::DataType;
 use crate::rational_dims::RationalTensor;
 
-/// The value of an ONNX name. Constants and shape computations become tensor expressions of the program only if a node needs that.
+/// The value of an ONNX name during the import. Constants and shape computations are converted to tensor expressions of the program
+/// only if a node needs that.
 #[derive(Clone, Debug)]
 pub enum Value {
     /// An expression of the program: a tensor, a tuple or an object.
@@ -20,7 +21,7 @@ pub enum Value {
     Symbolic(SymTensor),
     /// A small float tensor that is computed from sizes.
     Rational(RationalTensor),
-    /// A tensor of a narrow element type, with the value that stores it.
+    /// A tensor of a narrow element type, with the value in which its elements are stored.
     Narrow(DataType, Box<Value>),
     /// An absent optional input, or an optional without a value.
     Absent,
@@ -28,7 +29,7 @@ pub enum Value {
     Sequence(Vec<Value>),
     /// An opaque object: a sequence of unknown length, an optional that may be empty, or a value that only the importer uses.
     Object(Expr, ObjectType),
-    /// The result of a node that could not be converted. Problems of its consumers are not reported.
+    /// The result of a node that could not be converted. Nodes that use it report no further problems.
     Failed,
 }
 
@@ -47,26 +48,26 @@ impl From<SymTensor> for Value {
 /// A small row-major tensor of symbolic terms with a constant shape. The terms of a bool tensor are predicates.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SymTensor {
-    /// The shape.
+    /// The constant shape of the tensor.
     pub shape: Vec<usize>,
-    /// The elements.
+    /// The elements, in row-major order.
     pub elems: Vec<Sym>,
-    /// The element type.
+    /// The element type of the tensor.
     pub dtype: DType,
 }
 
 impl SymTensor {
-    /// An int64 vector, as computed by `Shape`.
+    /// Creates an int64 vector, which is what `Shape` computes.
     pub fn vector(elems: Vec<Sym>) -> Self {
         SymTensor { shape: vec![elems.len()], elems, dtype: DType::Int64 }
     }
 
-    /// An int64 scalar.
+    /// Creates an int64 scalar.
     pub fn scalar(elem: Sym) -> Self {
         SymTensor { shape: Vec::new(), elems: vec![elem], dtype: DType::Int64 }
     }
 
-    /// The elements of a constant. `None` if it has more than `limit` elements, or if it is neither integer nor bool.
+    /// Converts a constant tensor. `None` if it has more than `limit` elements, or if it is neither integer nor bool.
     pub fn from_constant(tensor: &Tensor, syms: &mut SymArena, limit: usize) -> Option<Self> {
         let dtype = tensor.dtype();
         let whole = matches!(dtype, DType::Int64 | DType::Int32 | DType::Bool);
@@ -78,12 +79,12 @@ impl SymTensor {
         Some(SymTensor { shape, elems, dtype })
     }
 
-    /// The elements, if all of them are constant.
+    /// The elements as numbers; `None` unless all of them are constant.
     pub fn constants(&self, syms: &SymArena) -> Option<Vec<i64>> {
         self.elems.iter().map(|&e| syms.as_int(e)).collect()
     }
 
-    /// The same elements in another shape; `None` if the number of elements differs.
+    /// Reshapes the tensor; `None` if the number of elements differs.
     pub fn reshape(&self, shape: Vec<usize>) -> Option<Self> {
         let same = element_count(&shape) == Some(self.elems.len());
         same.then(|| SymTensor { shape, elems: self.elems.clone(), dtype: self.dtype })
@@ -124,12 +125,12 @@ pub fn broadcast_shape(a: &[usize], b: &[usize]) -> Option<Vec<usize>> {
         .collect()
 }
 
-/// The row-major offset of an index.
+/// The offset of the element at `index` in a row-major tensor of the given shape.
 fn linear_index(shape: &[usize], index: &[usize]) -> usize {
     shape.iter().zip(index).fold(0, |linear, (&d, &i)| linear * d + i)
 }
 
-/// Advances an index in row-major order.
+/// Advances a multi-dimensional index to the next element in row-major order.
 fn next_index(index: &mut [usize], shape: &[usize]) {
     for (i, &d) in index.iter_mut().zip(shape).rev() {
         *i += 1;

@@ -10,30 +10,30 @@ use crate::node::label;
 use crate::proto::NodeProto;
 use crate::value::Value;
 
-/// Maximum number of nodes in the chain of a message.
+/// Maximum number of nodes in the chain that a message lists.
 const MAX_STEPS: usize = 8;
 
 /// The origin of a value, as an index into [`Origins`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Origin(u32);
 
-/// An input, an initializer or a node, as the source of values.
+/// The source of a value: an input, an initializer or a node.
 #[derive(Debug, Default)]
 pub(crate) struct ValueSource {
-    /// The label in messages.
+    /// The label of the source in messages.
     pub label: String,
-    /// The operator with its domain; empty for inputs and initializers.
+    /// The operator of a node, with its domain; empty for inputs and initializers.
     pub operator: String,
     inputs: Vec<Origin>,
-    /// The symbols that occur in the shapes or elements of the values.
+    /// The symbols that occur in the shapes or elements of the values from this source.
     symbols: Vec<SymVar>,
-    /// The constant sizes in the shapes of the values.
+    /// The constant sizes in the shapes of the values from this source.
     sizes: Vec<i64>,
     /// Whether the node's second input alone determines the shape of its result.
     shape_last: bool,
 }
 
-/// All origins. Index 0 stands for values without an origin.
+/// The sources of all values. Index 0 stands for values without an origin.
 #[derive(Debug)]
 pub(crate) struct Origins {
     list: Vec<ValueSource>,
@@ -51,7 +51,7 @@ impl Origins {
         Origin(self.list.len() as u32 - 1)
     }
 
-    /// Adds an input or an initializer.
+    /// Adds an input or an initializer. Returns the origin of its value.
     pub fn add_named(&mut self, name: &str) -> Origin {
         self.add(ValueSource { label: format!("'{name}'"), ..ValueSource::default() })
     }
@@ -67,7 +67,7 @@ impl Origins {
         &self.list[current.0 as usize]
     }
 
-    /// The origin of input `i` of a node. If there is no such input, the node itself.
+    /// The origin of input `i` of a node; the node itself if it has no such input.
     pub fn input_of(&self, node: Origin, i: usize) -> Origin {
         self.get(node).inputs.get(i).copied().unwrap_or(node)
     }
@@ -80,7 +80,7 @@ impl Origins {
         }
     }
 
-    /// Records the symbols and sizes of a value with the given origin.
+    /// Records the symbols and sizes of a value that comes from the given origin.
     pub fn record_properties(&mut self, current: Origin, func: &Function, value: &Value) {
         let source = &mut self.list[current.0 as usize];
         match value {
@@ -111,7 +111,7 @@ impl Origins {
         }
     }
 
-    /// How a symbol reaches a node: the label of the input, then the labels of the nodes on the way.
+    /// The way by which a symbol reaches a node: the label of the input, then the labels of the nodes on the way.
     pub fn symbol_path(&self, node: Origin, symbol: SymVar) -> Vec<String> {
         let (mut current, mut path) = (node, vec![node]);
         loop {

@@ -1,4 +1,4 @@
-//! Emits the call of [`host::NODE`] for a node that is imported at run time.
+//! Emits calls of the host function [`host::NODE`] for nodes that are imported at run time.
 
 use pliant_ir::DType;
 use pliant_ir::relax::{Expr, TensorShape, TypeData};
@@ -19,12 +19,13 @@ use crate::proto::{
 };
 use crate::value::Value;
 
-/// Constants with at most this many elements are embedded in the node's model. Larger constants are operands.
+/// Maximum number of elements of a constant that is embedded in the model of a deferred node. Larger constants are operands of the
+/// call.
 const MAX_EMBEDDED_ELEMENTS: usize = 4096;
 
 impl Importer<'_> {
-    /// Emits a call that imports the node at run time. Used if the converter fails because too little is known about the operands.
-    /// Returns `problem` if the node cannot be converted for any operands.
+    /// Emits a call that imports the node at run time. This is the fallback if the converter fails because too little is known
+    /// about the operands. Returns `problem` if the node cannot be converted for any operands.
     pub(crate) fn defer_node(
         &mut self,
         node: &NodeProto,
@@ -52,7 +53,7 @@ impl Importer<'_> {
         self.emit_deferred_call(node, &deferred, &operands, &results, all_typed)
     }
 
-    /// Emits the call of the host function, and casts its results to their inferred types.
+    /// Emits the call of the host function that imports and runs the node, and casts the results to their inferred types.
     fn emit_deferred_call(
         &mut self,
         node: &NodeProto,
@@ -87,7 +88,8 @@ impl Importer<'_> {
         Ok(outputs)
     }
 
-    /// The node as a model of its own, and the operands of the call. `None` if an operand is not a tensor.
+    /// Converts the node to a model with this node alone. Returns the model, and the values that the call passes as operands.
+    /// `None` if one of them is not a tensor.
     fn node_as_model(
         &mut self,
         node: &NodeProto,
@@ -148,7 +150,7 @@ impl Importer<'_> {
         Some((DeferredNode { proto }, operands))
     }
 
-    /// What is statically known about the type of a value.
+    /// The statically known part of a value's type.
     fn partial_type(&self, value: &Value) -> PartialType {
         let numbers = |shape: &mut dyn Iterator<Item = i64>| Some(shape.map(Some).collect());
         match value {
@@ -179,7 +181,7 @@ impl Importer<'_> {
 }
 
 impl Node<'_, '_> {
-    /// The fields of a tuple whose type is not known statically.
+    /// Emits accesses to the fields of a tuple whose type is not known statically.
     fn dynamic_tuple_fields(&mut self, tuple: Expr, count: usize) -> Vec<Expr> {
         let func = self.func();
         let any = func.intern(TypeData::Any);
@@ -189,7 +191,8 @@ impl Node<'_, '_> {
         self.tuple_fields(tuple, count)
     }
 
-    /// Converts an object to a tensor of the given rank and dtype; `None` means unknown. Rank and dtype are checked at run time.
+    /// Emits a cast of an object to a tensor of the given rank and dtype, where `None` means unknown. Rank and dtype are checked at
+    /// run time.
     fn object_to_partial_tensor(
         &mut self,
         object: Expr,

@@ -1,5 +1,5 @@
-//! Infers the result types of a node that is imported at run time. The node is imported for several ranks of its operands, and the
-//! properties that all results share are kept.
+//! Infers the result types of a node that is imported at run time. The node is tentatively imported for several ranks of its
+//! operands, and the properties that all results have in common are kept.
 
 use pliant_ir::DType;
 use pliant_ir::relax::{Type, TypeData};
@@ -7,10 +7,10 @@ use pliant_ir::relax::{Type, TypeData};
 use super::{DeferredNode, MAX_SPECIALIZED_VALUES, OperandSpec, Specialization, is_plain_int};
 use crate::error::{Problem, ProblemKind};
 
-/// Minimum number of ranks of the first operand for which the import must succeed. It applies if several operands have unknown
-/// ranks, because only some combinations of ranks are tried. With fewer successes, the result ranks count as unknown.
+/// Minimum number of ranks of the first operand for which the tentative import must succeed. The limit applies if several operands
+/// have unknown ranks, because only some combinations of ranks are tried. With fewer successes, the result ranks count as unknown.
 const MIN_SUCCESSFUL_RANKS: usize = 3;
-/// The ranks to try.
+/// The ranks that are tried for an operand of unknown rank.
 const TRIED_RANKS: std::ops::RangeInclusive<usize> = 0..=6;
 
 /// The statically known dtype and dims of an operand or a result.
@@ -20,7 +20,7 @@ pub(super) struct PartialType {
 }
 
 impl PartialType {
-    /// The properties that both types share.
+    /// The properties that two types have in common.
     fn common(self, other: &PartialType) -> PartialType {
         let alike = |d: &Vec<Option<i64>>| other.dims.as_ref().is_some_and(|o| o.len() == d.len());
         PartialType {
@@ -29,7 +29,7 @@ impl PartialType {
         }
     }
 
-    /// An operand with the known properties. Unknown ranks and sizes are replaced by `rank` and `size`.
+    /// Describes an operand for a tentative import. Unknown ranks and sizes are replaced by `rank` and `size`.
     fn operand_spec(
         &self,
         i: usize,
@@ -51,7 +51,7 @@ impl PartialType {
 }
 
 impl DeferredNode {
-    /// The types of the results for the given operands.
+    /// Imports the node for the given operands, and returns the types of the results.
     fn result_types(&self, operands: &[OperandSpec]) -> Result<Vec<PartialType>, Problem> {
         let module = self.import(operands)?;
         let missing_main = || Problem::internal("a node at run time", "there is no function");
@@ -68,8 +68,8 @@ impl DeferredNode {
     }
 }
 
-/// Infers the result types of a node from what is known about its operands. If the attempts fail for different reasons, nothing is
-/// known about the results, because untried operands may still succeed.
+/// Infers the result types of a node from what is known about its operands. If tentative imports fail for different reasons,
+/// nothing is known about the results, because operands that have not been tried may still succeed.
 ///
 /// # Errors
 /// The problem, if the node is unsupported or invalid for all operands. `None` if every attempt failed only because too little is
@@ -141,8 +141,8 @@ pub(super) fn infer_result_types(
     Ok((0..count).map(|_| PartialType { dtype: None, dims: None }).collect())
 }
 
-/// The combinations of ranks to try. The first number is the rank of the first operand of unknown rank, the second that of all
-/// other such operands.
+/// The combinations of ranks that are tried. The first number is the rank of the first operand of unknown rank, the second number
+/// is the rank of all other such operands.
 fn rank_combinations(unknown_rank: usize) -> impl Iterator<Item = (usize, usize)> {
     let first = if unknown_rank == 0 { 0..=0 } else { TRIED_RANKS };
     first.flat_map(move |rank| {

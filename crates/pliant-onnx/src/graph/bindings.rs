@@ -12,7 +12,7 @@ use crate::proto::{GraphProto, NodeProto, ValueInfoProto};
 use crate::value::Value;
 
 impl Importer<'_> {
-    /// The constant for a tensor. Equal data creates one constant only.
+    /// Creates a constant for a tensor. Only one constant is created for tensors that share the same data and shape.
     pub(crate) fn constant(&mut self, tensor: &Tensor) -> Expr {
         let key = (tensor.data_ptr() as usize, tensor.shape().to_vec());
         if tensor.numel() == 0 {
@@ -22,8 +22,8 @@ impl Importer<'_> {
         *self.constants.entry(key).or_insert_with(|| builder.func_mut().constant(tensor.clone()))
     }
 
-    /// Binds an expression to a variable that is named after the node's first output. Unknown dims, and dims with large terms, are
-    /// replaced by new symbols.
+    /// Binds an expression to a variable that is named after the node's first output. In its type, unknown dims and dims with large
+    /// terms are replaced by new symbols.
     pub(crate) fn bind(&mut self, value: Expr, node: &NodeProto) -> Expr {
         let hint = identifier(node.output.first().map_or("", String::as_str), "lv");
         let var = self.builder.emit_named(value, &hint);
@@ -37,7 +37,7 @@ impl Importer<'_> {
         self.builder.func_mut().var_expr(var)
     }
 
-    /// Converts a graph output to an expression.
+    /// Converts the value of a graph output to an expression.
     pub(super) fn output_expr(&mut self, value: &Value, output: &ValueInfoProto) -> ExprResult {
         let name = output.name();
         let identity = NodeProto { output: vec![name.into()], ..NodeProto::default() };
@@ -61,7 +61,7 @@ impl Importer<'_> {
             .map_err(|p| Problem { message: format!("output '{name}': {}", p.message), ..p })
     }
 
-    /// Adds the tensors that the nodes compute to the outputs.
+    /// Adds the tensors that the nodes compute to the outputs of the function.
     pub(super) fn add_intermediate_outputs(
         &mut self,
         graph: &GraphProto,
@@ -85,7 +85,7 @@ impl Importer<'_> {
     }
 }
 
-/// Whether a value is declared as optional.
+/// Whether the file declares a value as optional.
 fn is_optional(info: &ValueInfoProto) -> bool {
     let value = info.r#type.as_ref().and_then(|t| t.value.as_ref());
     matches!(value, Some(TypeValue::OptionalType(_)))

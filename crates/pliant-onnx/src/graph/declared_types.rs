@@ -13,12 +13,12 @@ use crate::proto::{NodeProto, TensorShapeProto};
 use crate::tensor;
 use crate::value::Value;
 
-/// The element type of a tensor as an ONNX code, and its dims; `None` for unknown ones.
+/// The inferred element type of a tensor, as an ONNX code, and its inferred dims; `None` where unknown.
 type InferredType = (Option<i32>, Option<Vec<Option<i64>>>);
 
 impl Importer<'_> {
-    /// Checks a node's output against its declaration. A contradiction is a problem. If the inferred rank is unknown, the result is
-    /// cast to the declared rank.
+    /// Checks the inferred type of a node's output against the type that the file declares. A contradiction is reported as a
+    /// problem. If the inferred rank is unknown, the result is cast to the declared rank. Returns the output.
     pub(super) fn check_declared_type(
         &mut self,
         node: &NodeProto,
@@ -72,7 +72,7 @@ impl Importer<'_> {
         }
     }
 
-    /// Describes the contradiction between a value and its declaration, if any.
+    /// Describes the contradiction between the inferred and the declared type of a value; `None` if there is none.
     pub(super) fn contradiction(&self, value: &Value, declared: &TensorType) -> Option<String> {
         let (code, dims) = self.type_of(value)?;
         let text = |code: i32| {
@@ -104,7 +104,7 @@ impl Importer<'_> {
         })
     }
 
-    /// The inferred type of a tensor; `None` for values that are not tensors.
+    /// The inferred type of a value that is a tensor; `None` for other values.
     fn type_of(&self, value: &Value) -> Option<InferredType> {
         let numbers = |shape: &[i64]| Some(shape.iter().map(|&d| Some(d)).collect());
         Some(match value {

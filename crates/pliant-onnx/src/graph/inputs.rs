@@ -23,7 +23,7 @@ use crate::subbyte_types::narrow_type;
 use crate::tensor;
 use crate::value::Value;
 
-/// The dim texts of all inputs: first those of the file that the user does not override, second those of the user.
+/// The texts of all input dims: first the texts in the file that the user does not override, then the texts of the user.
 fn dim_texts<'t>(
     inputs: &[&'t ValueInfoProto],
     options: &'t ImportOptions,
@@ -50,8 +50,9 @@ fn dim_texts<'t>(
 }
 
 impl<'m> Importer<'m> {
-    /// Creates the parameters. Returns the inputs that become parameters, and the names of the inputs that become constants. An
-    /// input with an initializer becomes a constant unless the user declares its shape, dtype or dims.
+    /// Creates the parameters of `main` for the graph inputs. Returns the inputs that become parameters, and the names of the
+    /// inputs that become constants. An input with an initializer becomes a constant unless the user declares its shape, dtype or
+    /// dims.
     pub(super) fn create_params(
         &mut self,
         graph: &'m GraphProto,
@@ -83,7 +84,7 @@ impl<'m> Importer<'m> {
         (inputs, defaults.into_iter().map(|i| i.name().to_owned()).collect())
     }
 
-    /// Creates the parameter for an input and defines its name.
+    /// Creates the parameter for a graph input and defines the name of the input.
     fn create_param(&mut self, info: &ValueInfoProto, options: &ImportOptions) {
         if let Some(ty) = info.r#type.as_ref()
             && !matches!(ty.value, Some(TypeValue::TensorType(_)) | None)
@@ -194,7 +195,7 @@ impl<'m> Importer<'m> {
         Ok(self.builder.func_mut().intern(data))
     }
 
-    /// The dims of an input: those of the user's `shapes` option, else those of the file.
+    /// The dims of an input: those in the user's `shapes` option if present, else those in the file.
     fn input_dims(
         &mut self,
         name: &str,
@@ -230,7 +231,7 @@ impl<'m> Importer<'m> {
         })
     }
 
-    /// Replaces dims of an input by those of the user's `dynamic` option.
+    /// Replaces dims of an input by the dims in the user's `dynamic` option.
     fn apply_dynamic_dims(
         &mut self,
         name: &str,
@@ -283,7 +284,7 @@ impl<'m> Importer<'m> {
         Ok(())
     }
 
-    /// Starts to track the symbols in the dims of an input.
+    /// Starts to track the symbols in the dims of an input, in order to find constraints that nodes impose on them.
     fn track_input_symbols(
         &mut self,
         info: &ValueInfoProto,
@@ -318,7 +319,8 @@ impl<'m> Importer<'m> {
         }
     }
 
-    /// Converts the initializers to constants, or to parameters if `keep` is set. Initializers that are inputs are skipped.
+    /// Converts the initializers to constants, or to parameters if `keep` is set. Initializers of inputs that are parameters
+    /// are skipped.
     pub(super) fn convert_initializers(
         &mut self,
         graph: &'m GraphProto,
@@ -373,7 +375,7 @@ impl<'m> Importer<'m> {
     }
 }
 
-/// Combines equal problems of several initializers, such as a missing data file, into one problem.
+/// Combines equal problems of several initializers, such as a missing data file, into one problem that names the initializers.
 fn combine_problems(problem: Problem, names: &[&str]) -> Problem {
     const MAX_LISTED: usize = 3;
     let (s, some) = (if names.len() == 1 { "" } else { "s" }, names.iter().take(MAX_LISTED));
@@ -386,7 +388,7 @@ fn combine_problems(problem: Problem, names: &[&str]) -> Problem {
     Problem { message, ..problem }
 }
 
-/// The constant value for a tensor of the file. Its element type may be narrow.
+/// Converts a tensor of the file to a constant value. Its element type may be a narrow type.
 pub(crate) fn constant_value(proto: &TensorProto, tensor: Tensor) -> Value {
     let value = Value::Const(tensor);
     match narrow_type(i64::from(proto.data_type())) {

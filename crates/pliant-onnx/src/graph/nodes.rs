@@ -1,4 +1,5 @@
-//! Converts nodes in order. A node either calls an operator, which has a converter, or a function of the model, which is inlined.
+//! Converts the nodes of a graph in order. A node either calls an operator, which has a converter, or a function of the model,
+//! which is inlined.
 
 use rustc_hash::FxHashMap;
 
@@ -17,24 +18,24 @@ use crate::tensor;
 use crate::value::Value;
 
 impl<'m> Importer<'m> {
-    /// The function of the model with the given key.
+    /// The function of the model with the given key; `None` if there is none.
     pub(crate) fn model_function(&self, key: &FunctionKey<'_>) -> Option<&'m FunctionProto> {
         self.functions.get(key).copied()
     }
 
-    /// All functions of the model, because a node's subgraphs may call any of them.
+    /// Copies of all functions of the model, because the subgraphs of a node may call any of them.
     pub(crate) fn all_functions(&self) -> Vec<FunctionProto> {
         self.functions.values().map(|f| (*f).clone()).collect()
     }
 
-    /// Converts nodes in order in the innermost scope.
+    /// Converts nodes in order, in the innermost scope.
     pub(crate) fn convert_nodes(&mut self, nodes: &[NodeProto]) {
         for node in nodes {
             self.convert_node_with_span(node);
         }
     }
 
-    /// Converts a node. All its bindings get its source location.
+    /// Converts a node, and gives all its bindings the source location of the node.
     fn convert_node_with_span(&mut self, node: &NodeProto) {
         let enclosing = self.spans.current;
         self.spans.current = self.spans.node_span(node);
@@ -44,7 +45,8 @@ impl<'m> Importer<'m> {
         self.builder.set_span(enclosing);
     }
 
-    /// Converts a node and defines its outputs. If it fails, its outputs are placeholders or failed values.
+    /// Converts a node and defines the names of its outputs. If the conversion fails, the outputs are placeholders or failed
+    /// values.
     fn convert_node(&mut self, node: &NodeProto) {
         let time_left = self.deadline.has_time().unwrap_or_else(|problem| {
             self.problems.push(problem);
@@ -108,7 +110,8 @@ impl<'m> Importer<'m> {
         self.origin = enclosing;
     }
 
-    /// The outputs of a node. Inlines its function or calls its converter; if the converter fails, the node may be deferred.
+    /// Computes the values of a node's outputs: inlines the function that the node calls, or calls the converter of its operator.
+    /// If the converter fails, the node may be deferred to run time.
     fn node_outputs(
         &mut self,
         node: &NodeProto,
@@ -183,7 +186,8 @@ impl<'m> Importer<'m> {
         dtype.map(tensor::data_type)
     }
 
-    /// Applies a data movement operator to rational sizes: separately to the numerators and the denominators.
+    /// Applies a data movement operator to tensors of rational sizes, by applying it to the numerators and the denominators
+    /// separately. `None` if no input is a tensor of rational sizes.
     fn move_rational(
         &mut self,
         entry: &ops::OnnxOp,
@@ -197,7 +201,7 @@ impl<'m> Importer<'m> {
         rational_dims::join_quotients(over, under, dtype)
     }
 
-    /// Inlines a function of the model.
+    /// Inlines the body of a model function in place of the node that calls it.
     fn inline_function(
         &mut self,
         function: &'m FunctionProto,
@@ -229,7 +233,7 @@ impl<'m> Importer<'m> {
         Ok(outputs)
     }
 
-    /// Converts a subgraph in the innermost scope and returns its outputs.
+    /// Converts a subgraph in the innermost scope and returns the values of its outputs.
     pub(crate) fn convert_subgraph(&mut self, graph: &GraphProto) -> Result<Vec<Value>, Problem> {
         for proto in &graph.initializer {
             let read = tensor::read_tensor(proto, &mut self.external, &self.limits);
@@ -246,7 +250,7 @@ impl<'m> Importer<'m> {
     }
 }
 
-/// The operator name in messages: `Conv`, `com.microsoft.Attention`.
+/// The name of a node's operator in messages, such as `Conv` or `com.microsoft.Attention`.
 pub(crate) fn operator_name(node: &NodeProto) -> String {
     match normalized_domain(node.domain()) {
         "" => node.op_type().into(),
@@ -254,7 +258,7 @@ pub(crate) fn operator_name(node: &NodeProto) -> String {
     }
 }
 
-/// The problem that an operator is not supported.
+/// Creates the problem that a node's operator is not supported.
 pub(crate) fn unknown_operator(node: &NodeProto) -> Problem {
     let operator = operator_name(node);
     let problem = Problem::unsupported(format!("operator {operator} is not supported"));
@@ -270,7 +274,7 @@ pub(crate) fn unknown_operator(node: &NodeProto) -> Problem {
     ))
 }
 
-/// A node of a function body, in which references to the function's attributes are replaced by their values.
+/// Copies a node of a function body, and replaces references to the function's attributes by their values.
 fn with_call_attributes(
     inner: &NodeProto,
     attributes: &FxHashMap<&str, &AttributeProto>,

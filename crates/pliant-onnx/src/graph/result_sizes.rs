@@ -1,4 +1,4 @@
-//! Checks that the shape of a result is possible. Impossible shapes are reported during the import rather than at run time.
+//! Checks the shapes of results during the import, so that impossible shapes are not reported only at run time.
 
 use pliant_ir::relax::{Function, TensorShape, TypeData};
 use pliant_sym::{EvalError, Sym};
@@ -37,8 +37,8 @@ impl Importer<'_> {
     }
 }
 
-/// Checks the dims, and the size in bytes if all symbols are 1. If a symbol is 0, the tensor is empty; if it is larger than 1, the
-/// tensor is usually larger.
+/// Checks that no dim is negative, and that the size in bytes fits in 64 bits if all symbols are 1. If a symbol is 0, the tensor is
+/// empty; if it is larger than 1, the tensor is usually larger.
 fn check_byte_count(func: &Function, dims: &[Sym], width: i64) -> Result<(), String> {
     let shown = || {
         let all: Vec<String> = dims.iter().map(|&d| func.syms.display(d).to_string()).collect();

@@ -1,4 +1,4 @@
-//! Replaces large size expressions by new symbols. Otherwise, each node of a chain would repeat the size computations of all
+//! Replaces large size expressions by new symbols. Without this, each node of a chain would repeat the size computations of all
 //! previous nodes.
 
 use pliant_ir::DType;
@@ -9,13 +9,13 @@ use rustc_hash::FxHashMap;
 use super::Importer;
 use crate::value::Value;
 
-/// Terms with at least this many nodes are replaced by a symbol.
+/// Minimum number of nodes of a term that is replaced by a symbol.
 const MAX_TERM_NODES: usize = 128;
 
-/// The symbols introduced so far.
+/// The symbols that have been introduced in place of large terms.
 #[derive(Debug, Default)]
 pub(super) struct SizeSymbols {
-    /// The symbol for each term, and the number of open blocks at the time of its creation.
+    /// For each replaced term, the symbol and the number of blocks that were open when it was created.
     symbols: FxHashMap<Sym, (Sym, usize)>,
     blocks: usize,
 }
@@ -43,7 +43,7 @@ impl Importer<'_> {
         self.size_symbols.symbols.retain(|_, (_, at)| *at <= open);
     }
 
-    /// Whether a term is so large that a symbol replaces it.
+    /// Whether a term is so large that it is replaced by a symbol.
     fn is_large(&self, sym: Sym) -> bool {
         self.builder.func().syms.tree_size(sym, MAX_TERM_NODES) >= MAX_TERM_NODES
     }
@@ -85,7 +85,7 @@ impl Importer<'_> {
         func.syms.var(name)
     }
 
-    /// Replaces the large terms in a shape computation by symbols.
+    /// Replaces the large terms in a shape computation by symbols. Returns other values unchanged.
     pub(super) fn with_size_symbols(&mut self, value: Value, hint: &str) -> Value {
         let Value::Symbolic(mut t) = value else { return value };
         for elem in &mut t.elems {
@@ -99,8 +99,8 @@ impl Importer<'_> {
         Value::Symbolic(t)
     }
 
-    /// Represents a number that may be negative as the difference of two symbols, its positive and its negative part. Symbols
-    /// themselves are never negative.
+    /// Represents a number that may be negative as the difference of two new symbols, its positive and its negative part, because
+    /// symbols themselves are never negative.
     fn signed_size_symbol(&mut self, number: Sym, hint: &str) -> Sym {
         let syms = &mut self.builder.func_mut().syms;
         let (zero, negated) = (syms.int(0), syms.neg(number));

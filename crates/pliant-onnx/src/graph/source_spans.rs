@@ -6,20 +6,21 @@ use rustc_hash::FxHashMap;
 use crate::node::label;
 use crate::proto::NodeProto;
 
-/// The nodes so far. A node that is converted repeatedly, in a loop body or a function, keeps its span.
+/// The text with the labels of the nodes converted so far. A node that is converted repeatedly, in a loop body or a function, keeps
+/// its span.
 #[derive(Debug, Default)]
 pub(super) struct SourceSpans {
-    /// The file that spans refer to. `None`: no source locations.
+    /// The file to which spans refer. If it is `None`, bindings have no source locations.
     pub file: Option<FileId>,
     /// The labels of the nodes, one per line.
     pub text: String,
-    /// The location of the current node.
+    /// The span of the current node's label.
     pub current: Span,
     spans: FxHashMap<String, Span>,
 }
 
 impl SourceSpans {
-    /// An empty span, for bindings that are created for inputs. Messages about these bindings name the input.
+    /// Creates an empty span for bindings that are created for inputs. Messages about these bindings name the input instead.
     pub fn input_span(&mut self) -> Span {
         let Some(file) = self.file else { return Span::NONE };
         if self.text.is_empty() {
@@ -29,7 +30,7 @@ impl SourceSpans {
         Span { file, start: 0, end: 0 }
     }
 
-    /// The span of a node's label in the text.
+    /// The span of a node's label. The label is appended to the text if the node is new.
     pub fn node_span(&mut self, node: &NodeProto) -> Span {
         let Some(file) = self.file else { return Span::NONE };
         let name = label(node).replace(|c: char| c.is_control(), " ");

@@ -1,4 +1,4 @@
-//! Emits calls of Pliant's operators. Each result is bound to a variable.
+//! Emits calls of Pliant's operators. The result of each call is bound to a variable.
 
 use pliant_ir::op::InferError;
 use pliant_ir::relax::Expr;
@@ -12,7 +12,7 @@ use crate::error::Problem;
 use crate::value::Value;
 
 impl Node<'_, '_> {
-    /// Calls an operator without attributes.
+    /// Emits a call of an operator with default attributes.
     ///
     /// # Errors
     /// If type inference fails.
@@ -20,7 +20,7 @@ impl Node<'_, '_> {
         self.op_with(name, args, Attrs::default())
     }
 
-    /// Calls an operator.
+    /// Emits a call of an operator with the given attributes.
     ///
     /// # Errors
     /// If type inference fails.
@@ -43,13 +43,13 @@ impl Node<'_, '_> {
         Ok(self.importer.bind(call, self.proto))
     }
 
-    /// A scalar constant.
+    /// Creates a scalar constant.
     pub fn scalar<T: Element>(&mut self, value: T) -> ExprResult {
         let tensor = Tensor::scalar(value).map_err(|e| Problem::invalid(e.to_string()))?;
         Ok(self.importer.constant(&tensor))
     }
 
-    /// A scalar constant, converted to the given dtype.
+    /// Creates a scalar constant of the given dtype, to which the value is converted.
     ///
     /// # Errors
     /// If the tensor cannot be created.
@@ -58,7 +58,7 @@ impl Node<'_, '_> {
         Ok(self.importer.constant(&tensor))
     }
 
-    /// Casts a tensor to another element type.
+    /// Emits a cast of a tensor to another element type.
     ///
     /// # Errors
     /// If type inference fails.
@@ -76,7 +76,8 @@ impl Node<'_, '_> {
         Ok(result)
     }
 
-    /// Computes in float32 if `x` is a 16-bit float, whose squares may overflow. The result is cast back.
+    /// Emits a computation that runs in float32 if `x` is a 16-bit float, because the squares of 16-bit floats may overflow. The
+    /// result is cast back.
     pub fn in_wide_float(
         &mut self,
         x: Expr,
@@ -88,7 +89,7 @@ impl Node<'_, '_> {
         self.cast(y, dtype)
     }
 
-    /// Reshapes a tensor.
+    /// Emits a reshape of a tensor to the given dims.
     ///
     /// # Errors
     /// If type inference fails.
@@ -100,7 +101,7 @@ impl Node<'_, '_> {
         self.op("relax.reshape", &[x, shape])
     }
 
-    /// Concatenates tensors along an axis.
+    /// Emits a concatenation of tensors along an axis.
     ///
     /// # Errors
     /// If type inference fails.
@@ -112,7 +113,7 @@ impl Node<'_, '_> {
         self.op_with("relax.concat", &[tuple], ints_attr("axis", axis))
     }
 
-    /// Transposes a tensor.
+    /// Emits a transpose of a tensor.
     ///
     /// # Errors
     /// If type inference fails.
@@ -125,7 +126,7 @@ impl Node<'_, '_> {
     }
 }
 
-/// Operator attributes that consist of one integer.
+/// Creates operator attributes that consist of one integer.
 pub fn ints_attr(key: &str, value: i64) -> Attrs {
     Attrs::default().with(key, AttrValue::Int(value))
 }

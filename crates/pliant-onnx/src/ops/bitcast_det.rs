@@ -1,4 +1,4 @@
-//! `BitCast` and `Det`. Both are implemented by host functions.
+//! Converters of `BitCast` and `Det`. Both operators are implemented by host functions.
 
 use pliant_ir::DType;
 use pliant_ir::relax::Expr;
@@ -51,7 +51,7 @@ fn cast_bits(n: &mut Node<'_, '_>, x: Expr, to: DType) -> ExprResult {
     Ok(n.object_to_tensor(y, Some(&dims), to))
 }
 
-/// Computes the determinants of the matrices in the last two dims.
+/// Converts `Det`: computes the determinants of the matrices in the last two dims.
 fn det(n: &mut Node<'_, '_>) -> ConvertResult {
     let x = n.tensor(0)?;
     let (dims, dtype) = (n.dims(x)?, n.dtype(x)?);

@@ -1,4 +1,4 @@
-//! `Clip`, and the clipping of fused activations.
+//! Converter of `Clip`, and the clipping of fused activations.
 
 use pliant_ir::relax::Expr;
 
@@ -10,7 +10,7 @@ use crate::value::Value;
 
 pub(super) static OPS: &[OnnxOp] = &[op("Clip", clip)];
 
-/// The bounds are attributes before opset 11, and inputs since then.
+/// Converts `Clip`. The bounds are attributes before opset 11, and inputs since then.
 fn clip(n: &mut Node<'_, '_>) -> ConvertResult {
     if let Some(result) = clip_symbolic(n) {
         return Ok(vec![result]);
@@ -44,7 +44,7 @@ pub(super) fn clip_to_bounds(
     Ok(y)
 }
 
-/// A constant bound in the dtype of `x`. `None` for NaN, which ONNX Runtime ignores.
+/// Creates a constant bound in the dtype of `x`. `None` for NaN, which ONNX Runtime ignores.
 pub(super) fn constant_bound(
     n: &mut Node<'_, '_>,
     x: Expr,
@@ -57,7 +57,8 @@ pub(super) fn constant_bound(
     n.scalar_as(value, dtype).map(Some)
 }
 
-/// Input `i` as a bound; `None` if it is absent. NaN elements are replaced by `open`, the bound without effect, as in ONNX Runtime.
+/// Reads input `i` as a bound; `None` if it is absent. As in ONNX Runtime, NaN elements have no effect: they are replaced by
+/// `neutral`.
 fn bound_input(n: &mut Node<'_, '_>, i: usize, neutral: f64) -> Result<Option<Expr>, Problem> {
     let Some(bound) = n.optional_tensor(i)? else { return Ok(None) };
     let dtype = n.dtype(bound)?;

@@ -1,4 +1,4 @@
-//! `Concat`, `Split`, `DepthToSpace` and `SpaceToDepth`.
+//! Converters of `Concat`, `Split`, `DepthToSpace` and `SpaceToDepth`.
 
 use pliant_ir::relax::Expr;
 use pliant_sym::Sym;
@@ -45,7 +45,8 @@ fn concat(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![result.into()])
 }
 
-/// `Split`: into parts of the given lengths, or into equal parts. Since opset 18, the last of the equal parts may be smaller.
+/// Converts `Split`: splits a tensor into parts of the given lengths, or into equal parts. Since opset 18, the last of the equal
+/// parts may be smaller.
 fn split(n: &mut Node<'_, '_>) -> ConvertResult {
     let x = n.tensor(0)?;
     let dims = n.dims(x)?;
@@ -77,7 +78,7 @@ fn split(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(outputs)
 }
 
-/// Checks that there is one length per output, and that the lengths add up to the size of the axis.
+/// Checks that there is one length per output, and that the lengths add up to the size of the split axis.
 fn check_part_lengths(n: &mut Node<'_, '_>, lengths: &[Sym], dim: Sym) -> Result<(), Problem> {
     let output_count = n.proto.output.len();
     if lengths.len() != output_count {
@@ -102,7 +103,7 @@ fn check_part_lengths(n: &mut Node<'_, '_>, lengths: &[Sym], dim: Sym) -> Result
     n.require_equal(sum, dim, "its parts have {} elements together, but the axis has {}")
 }
 
-/// The lengths of `count` equal parts. The last part may be smaller.
+/// The lengths of the parts if an axis of size `dim` is split into `count` equal parts. The last part may be smaller.
 fn equal_parts(n: &mut Node<'_, '_>, dim: Sym, count: i64) -> Result<Vec<Sym>, Problem> {
     if count <= 0 {
         return Err(Problem::invalid("it must split into at least one part"));
@@ -151,7 +152,7 @@ fn space_to_depth(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![n.reshape(y, &[b, deep, rows, narrow])?.into()])
 }
 
-/// Input 0, its four dims, and the attribute `blocksize`.
+/// Reads the inputs of `DepthToSpace` and `SpaceToDepth`: the tensor, its four dims, and the attribute `blocksize`.
 fn block_inputs(n: &mut Node<'_, '_>) -> Result<(Expr, [Sym; 4], Sym), Problem> {
     let size = n.attrs().int("blocksize")?.unwrap_or(0);
     if size <= 0 {

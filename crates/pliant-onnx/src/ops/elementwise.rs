@@ -1,4 +1,4 @@
-//! Elementwise operators and casts.
+//! Converters of elementwise operators and casts.
 
 use pliant_ir::DType;
 use pliant_ir::relax::Expr;
@@ -75,7 +75,7 @@ fn unary(n: &mut Node<'_, '_>, op: &str) -> ConvertResult {
     Ok(vec![n.op(op, &[x])?.into()])
 }
 
-/// `Floor` and `Ceil`. Rational sizes are rounded symbolically.
+/// Converts `Floor` and `Ceil`. Rational sizes are rounded symbolically.
 fn round_op(n: &mut Node<'_, '_>, op: &str, how: Rounding) -> ConvertResult {
     if let Value::Rational(r) = n.input(0)
         && let Some(product) = n.round_rational(&r, how)
@@ -89,7 +89,7 @@ fn round_op(n: &mut Node<'_, '_>, op: &str, how: Rounding) -> ConvertResult {
     unary(n, op)
 }
 
-/// A binary operator with broadcasting. Shape computations are folded.
+/// Converts a binary operator with broadcasting. Shape computations are folded.
 fn binary(n: &mut Node<'_, '_>, op: &str, fold: Option<FoldOp>) -> ConvertResult {
     if let Some(fold) = fold
         && let Some(folded) = fold_inputs(n, fold)?
@@ -100,7 +100,7 @@ fn binary(n: &mut Node<'_, '_>, op: &str, fold: Option<FoldOp>) -> ConvertResult
     Ok(vec![n.op(op, &[a, b])?.into()])
 }
 
-/// Folds a binary operator on shape computations; `None` if it cannot be folded.
+/// Folds a binary operator whose inputs are shape computations; `None` if it cannot be folded.
 fn fold_inputs(n: &mut Node<'_, '_>, fold: FoldOp) -> Result<Option<Value>, Problem> {
     if let Some(result) = n.fold_rational(fold) {
         return Ok(Some(result));
@@ -112,14 +112,14 @@ fn fold_inputs(n: &mut Node<'_, '_>, fold: FoldOp) -> Result<Option<Value>, Prob
     }
 }
 
-/// Folds an operator over any number of shape computations; `None` if it cannot be folded.
+/// Folds an operator whose inputs, of any number, are shape computations; `None` if it cannot be folded.
 fn fold_all_inputs(n: &mut Node<'_, '_>, fold: FoldOp) -> Option<SymTensor> {
     let mut all = (0..n.len()).map(|i| n.symbolic(i)).collect::<Option<Vec<_>>>()?.into_iter();
     let first = all.next()?;
     all.try_fold(first, |a, b| shape_folding::binary(n.func(), fold, &a, &b))
 }
 
-/// An operator with any number of inputs, applied from left to right.
+/// Converts an operator with any number of inputs, which is applied from left to right.
 fn variadic(n: &mut Node<'_, '_>, op: &str, fold: Option<FoldOp>) -> ConvertResult {
     if n.len() == 2 {
         return binary(n, op, fold);
@@ -130,7 +130,7 @@ fn variadic(n: &mut Node<'_, '_>, op: &str, fold: Option<FoldOp>) -> ConvertResu
     Ok(vec![accumulate(n, op)?.into()])
 }
 
-/// Applies a binary operator to all inputs, from left to right.
+/// Emits calls of a binary operator that combine all inputs, from left to right.
 fn accumulate(n: &mut Node<'_, '_>, op: &str) -> ExprResult {
     let mut inputs = n.tensors()?.into_iter();
     let first = inputs.next().ok_or_else(|| Problem::invalid("it has no inputs"))?;
@@ -152,7 +152,7 @@ fn mean(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![n.cast(y, input_dtype)?.into()])
 }
 
-/// Integer division rounds towards zero.
+/// Converts `Div`. Integer division rounds towards zero.
 fn divide(n: &mut Node<'_, '_>) -> ConvertResult {
     if let Some(folded) = fold_inputs(n, FoldOp::Div)? {
         return Ok(vec![folded]);
@@ -161,7 +161,7 @@ fn divide(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![n.op("relax.divide", &[a, b])?.into()])
 }
 
-/// `Mod`: with `fmod = 1`, the remainder has the sign of the dividend, else that of the divisor.
+/// Converts `Mod`. With `fmod = 1`, the remainder has the sign of the dividend, else that of the divisor.
 fn modulo(n: &mut Node<'_, '_>) -> ConvertResult {
     let truncated = n.attrs().int("fmod")?.unwrap_or(0) != 0;
     if !truncated && let Some(folded) = fold_inputs(n, FoldOp::Mod)? {
@@ -180,8 +180,8 @@ fn modulo(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![n.op("relax.subtract", &[a, product])?.into()])
 }
 
-/// The remainder of floats, with the sign of the dividend. It is computed from the absolute values: their remainder is exact,
-/// because it needs no correction of the sign.
+/// Computes the remainder of floats, with the sign of the dividend. The remainder of the absolute values is computed first: it is
+/// exact, because it needs no correction of the sign.
 fn float_remainder(n: &mut Node<'_, '_>, a: Expr, b: Expr) -> ExprResult {
     let dtype = n.dtype(a)?;
     let (dividend, divisor) = (n.op("relax.abs", &[a])?, n.op("relax.abs", &[b])?);
@@ -226,7 +226,7 @@ fn power(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![n.op("relax.power", &[x, y])?.into()])
 }
 
-/// Folds a small integer power of a shape computation.
+/// Folds a small integer power of a shape computation; `None` if it cannot be folded.
 fn fold_power(n: &mut Node<'_, '_>) -> Option<SymTensor> {
     if !n.is_symbolic(0) {
         return None;
@@ -300,7 +300,7 @@ fn cast_like(n: &mut Node<'_, '_>) -> ConvertResult {
     cast_to(n, to)
 }
 
-/// Casts input 0. The cast of a shape computation is folded.
+/// Casts input 0 of the node to a dtype. The cast of a shape computation is folded.
 fn cast_to(n: &mut Node<'_, '_>, to: DType) -> ConvertResult {
     if n.is_symbolic(0)
         && let Some(t) = n.symbolic(0)
@@ -316,7 +316,8 @@ fn cast_to(n: &mut Node<'_, '_>, to: DType) -> ConvertResult {
     Ok(vec![n.cast(x, to)?.into()])
 }
 
-/// Folds a cast between sizes and floats: integers to a rational tensor, or a rational tensor to integers.
+/// Folds a cast of sizes to floats, which gives a tensor of quotients, or a cast of such a tensor to integers. `None` for other
+/// casts.
 fn cast_symbolic(n: &mut Node<'_, '_>, to: DType) -> Option<Value> {
     match n.input(0) {
         Value::Symbolic(t) if t.dtype != DType::Bool && rational_dims::is_foldable_float(to) => {
@@ -331,7 +332,7 @@ fn cast_symbolic(n: &mut Node<'_, '_>, to: DType) -> Option<Value> {
     }
 }
 
-/// Input 0 as a tensor. Narrow floats are decoded.
+/// Input 0 of the node as a tensor. Narrow floats are converted to float32.
 fn decoded_input(n: &mut Node<'_, '_>) -> ExprResult {
     match n.narrow_tensor(0)? {
         Some((ty, codes)) if subbyte_types::is_narrow_float(ty) => {
@@ -341,7 +342,7 @@ fn decoded_input(n: &mut Node<'_, '_>) -> ExprResult {
     }
 }
 
-/// Casts to a narrow element type.
+/// Casts input 0 of the node to a narrow element type.
 fn cast_to_narrow(n: &mut Node<'_, '_>, to: DataType) -> ConvertResult {
     let saturate = n.attrs().int("saturate")?.unwrap_or(1) != 0;
     let x = decoded_input(n)?;

@@ -1,4 +1,4 @@
-//! Operators that gather and scatter elements, including `Compress`.
+//! Converters of operators that gather and scatter elements, including `Compress`.
 
 use pliant_ir::{AttrValue, Attrs, DType};
 
@@ -30,7 +30,7 @@ fn gather(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![n.take(x, indices, axis)?.into()])
 }
 
-/// Folds a gather from a shape computation. `None` if an index is non-constant.
+/// Folds a gather whose input is a shape computation. `None` if an index is non-constant.
 fn gather_symbolic(n: &mut Node<'_, '_>, axis: i64) -> Result<Option<Value>, Problem> {
     if !n.is_symbolic(0) {
         return Ok(None);
@@ -97,7 +97,7 @@ fn gather_nd(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![y.into()])
 }
 
-/// Folds a scatter into a shape computation.
+/// Folds a scatter whose input is a shape computation; `None` if it cannot be folded.
 fn scatter_symbolic(n: &mut Node<'_, '_>) -> Option<SymTensor> {
     let (mut t, positions, updates) = (n.symbolic(0)?, n.const_ints(1)?, n.symbolic(2)?);
     let plain = t.shape.len() == 1 && n.attrs().str("reduction").ok()?.is_none_or(|r| r == "none");
@@ -145,13 +145,13 @@ fn scatter_nd(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![n.op_with("relax.scatter_nd", &[x, indices, updates], attrs)?.into()])
 }
 
-/// The attribute `reduction`, translated to Relax's names.
+/// Reads the attribute `reduction`, translated to the names that Relax uses.
 fn reduction(n: &Node<'_, '_>) -> Result<AttrValue, Problem> {
     let kind = n.attrs().choice("reduction", &["none", "add", "mul", "min", "max"])?;
     Ok(AttrValue::str(if kind == "none" { "update" } else { kind }))
 }
 
-/// `Compress`: selects the slices along an axis, or the elements, for which a condition holds.
+/// Converts `Compress`: selects the slices along an axis, or the elements, for which a condition holds.
 fn compress(n: &mut Node<'_, '_>) -> ConvertResult {
     let (mut x, cond) = (n.tensor(0)?, n.tensor(1)?);
     let dims = n.dims(x)?;
@@ -176,7 +176,7 @@ fn compress(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![n.take(x, positions, axis)?.into()])
 }
 
-/// `TensorScatter`: writes updates to a cache along an axis, starting at a position per batch element.
+/// Converts `TensorScatter`: writes updates to a cache along an axis, starting at a separate position for each batch element.
 fn tensor_scatter(n: &mut Node<'_, '_>) -> ConvertResult {
     let circular = n.attrs().choice("mode", &["linear", "circular"])? == "circular";
     let (cache, update) = (n.tensor(0)?, n.tensor(1)?);

@@ -1,4 +1,4 @@
-//! The operator `If`.
+//! Converter of the operator `If`.
 
 use pliant_ir::relax::{Expr, Seq};
 
@@ -11,7 +11,8 @@ use crate::shape_contract::Branch;
 
 pub(super) static OPS: &[OnnxOp] = &[op("If", if_node)];
 
-/// Converts both branches. They see the names of the enclosing graphs. The types of their outputs are joined.
+/// Converts `If` with both branches, which can use the names of the enclosing graphs. The result types cover the types of both
+/// branches.
 fn if_node(n: &mut Node<'_, '_>) -> ConvertResult {
     let (then, other) = (n.attrs().graph("then_branch")?, n.attrs().graph("else_branch")?);
     let count = n.proto.output.len();
@@ -48,7 +49,8 @@ fn if_node(n: &mut Node<'_, '_>) -> ConvertResult {
         .collect()
 }
 
-/// Converts a branch. Constraints on sizes that it imposes are recorded with the branch, because they do not hold in every run.
+/// Converts one branch of an `If`. Constraints on sizes that the branch imposes are recorded together with the branch, because they
+/// do not hold in every run.
 fn convert_in_branch<T>(
     n: &mut Node<'_, '_>,
     then: bool,
@@ -89,7 +91,7 @@ fn branch_block(
     Ok((result, object_types))
 }
 
-/// Converts a graph in a new scope, without a block of its own, and returns its outputs.
+/// Converts a graph in a new scope, but without a separate block, and returns its outputs.
 fn convert_subgraph(n: &mut Node<'_, '_>, graph: &GraphProto) -> ConvertResult {
     let before = n.importer.problem_count();
     n.importer.enter_scope();

@@ -1,4 +1,4 @@
-//! Matrix products: `MatMul`, `Gemm` and `Einsum`.
+//! Converters of matrix products: `MatMul`, `Gemm` and `Einsum`.
 
 use pliant_ir::{AttrValue, Attrs, DType};
 use pliant_ops::shared_rules::wide_float;
@@ -14,7 +14,7 @@ fn matmul(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![n.op("relax.matmul", &args)?.into()])
 }
 
-/// `alpha * A' * B' + beta * C`, where `A'` and `B'` are optionally transposed.
+/// Converts `Gemm`: `alpha * A' * B' + beta * C`, where `A'` and `B'` are optionally transposed.
 pub(super) fn gemm(n: &mut Node<'_, '_>) -> ConvertResult {
     let attrs = n.attrs();
     let (alpha, beta) = (attrs.float("alpha")?.unwrap_or(1.0), attrs.float("beta")?.unwrap_or(1.0));

@@ -1,4 +1,4 @@
-//! Numeric operators of the domain `ai.onnx.ml`.
+//! Converters of numeric operators of the domain `ai.onnx.ml`.
 
 use pliant_ir::DType;
 
@@ -12,7 +12,7 @@ pub(super) static OPS: &[OnnxOp] = &[
     OnnxOp { domain: DOMAIN, name: "Binarizer", convert: binarize },
 ];
 
-/// `ArrayFeatureExtractor`: selects columns by index.
+/// Converts `ArrayFeatureExtractor`, which selects columns by index.
 fn array_feature_extractor(n: &mut Node<'_, '_>) -> ConvertResult {
     let (x, positions) = (n.tensor(0)?, n.tensor(1)?);
     let (rank, dims) = (n.rank(x)?, n.dims(positions)?);
@@ -26,7 +26,7 @@ fn array_feature_extractor(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![n.reshape(y, &[one, count])?.into()])
 }
 
-/// `Binarizer`: 1 for elements above a threshold, else 0.
+/// Converts `Binarizer`: the result is 1 for elements above a threshold, else 0.
 fn binarize(n: &mut Node<'_, '_>) -> ConvertResult {
     let threshold = n.attrs().float("threshold")?.unwrap_or(0.0);
     let x = n.tensor(0)?;

@@ -33,20 +33,20 @@ use crate::node::{ConvertResult, Node};
 /// An operator that the importer supports.
 #[derive(Clone, Copy)]
 pub struct OnnxOp {
-    /// The domain; empty for ONNX's own.
+    /// The domain of the operator; empty for ONNX's own domain.
     pub domain: &'static str,
-    /// The operator name.
+    /// The name of the operator.
     pub name: &'static str,
     /// Converts a node: emits its computation and returns its outputs.
     pub convert: fn(&mut Node<'_, '_>) -> ConvertResult,
 }
 
-/// The table entry for an operator of ONNX's own domain.
+/// Creates the table entry for an operator of ONNX's own domain.
 const fn op(name: &'static str, convert: fn(&mut Node<'_, '_>) -> ConvertResult) -> OnnxOp {
     OnnxOp { domain: "", name, convert }
 }
 
-/// The operators by group.
+/// The tables of operators, one for each group.
 const GROUPS: &[&[OnnxOp]] = &[
     bitcast_det::OPS,
     clip::OPS,
@@ -76,12 +76,12 @@ pub fn all() -> impl Iterator<Item = &'static OnnxOp> {
     GROUPS.iter().chain(nn::GROUPS).chain(microsoft::GROUPS).flat_map(|group| group.iter())
 }
 
-/// The entry for an operator; `None` if it is not supported.
+/// The table entry for an operator; `None` if it is not supported.
 pub fn find(domain: &str, name: &str) -> Option<&'static OnnxOp> {
     all().find(|o| o.domain == domain && o.name == name)
 }
 
-/// A help text with the supported operator whose name is most similar.
+/// A help text that suggests the supported operator with the most similar name; `None` if no name is similar.
 pub(crate) fn closest_operator_help(domain: &str, name: &str) -> Option<String> {
     let names = all().filter(|o| o.domain == domain).map(|o| o.name);
     closest_name(name, names).map(|c| format!("the similar operator {c} is supported"))

@@ -1,4 +1,4 @@
-//! Quantisation, dequantisation, and matrix products of quantised tensors.
+//! Converters of quantisation, dequantisation, and matrix products of quantised tensors.
 
 use pliant_ir::relax::Expr;
 use pliant_ir::{AttrValue, DType};
@@ -20,7 +20,7 @@ pub(super) static OPS: &[OnnxOp] = &[
     op("QuantizeLinear", quantize),
 ];
 
-/// The smallest and the largest number of an integer dtype.
+/// The smallest and the largest number that an integer dtype can represent, as floats.
 pub(super) fn integer_range(dtype: DType) -> Result<(f64, f64), Problem> {
     Ok(match dtype {
         DType::Int8 => (-128.0, 127.0),
@@ -57,7 +57,8 @@ pub(super) fn round_and_saturate(
     n.cast(y, dtype)
 }
 
-/// Broadcasts a scale or zero point to `x`. It is per tensor, per channel along `axis`, or per block of `block` elements.
+/// Broadcasts a scale or zero point to the shape of `x`. The parameter is per tensor, per channel along `axis`, or per block of
+/// `block` elements.
 pub(super) fn broadcast_quant_param(
     n: &mut Node<'_, '_>,
     param: Expr,
@@ -126,7 +127,7 @@ enum QuantizedType {
     Narrow(DataType),
 }
 
-/// The element type of the result: that of the zero point, else that of an attribute, else uint8.
+/// The element type of the result of a quantisation: the type of the zero point, else the type in an attribute, else uint8.
 fn quantized_type(n: &mut Node<'_, '_>) -> Result<QuantizedType, Problem> {
     if let Some((narrow, _)) = n.narrow_tensor(2)? {
         return Ok(QuantizedType::Narrow(narrow));
@@ -184,7 +185,7 @@ pub(super) fn quantize(n: &mut Node<'_, '_>) -> ConvertResult {
     }
 }
 
-/// `DequantizeLinear`: the result has the dtype in `output_dtype`, else that of the scale.
+/// Converts `DequantizeLinear`. The result has the dtype in `output_dtype`, else the dtype of the scale.
 pub(super) fn dequantize(n: &mut Node<'_, '_>) -> ConvertResult {
     let y = dequantize_wide(n)?;
     let dtype = match n.attrs().int("output_dtype")?.filter(|&code| code != 0) {
@@ -197,7 +198,7 @@ pub(super) fn dequantize(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![n.cast(y, dtype)?.into()])
 }
 
-/// The input minus the zero point, times the scale. The product is computed at least in float32, because a 16-bit integer may
+/// Emits the input minus the zero point, times the scale. The product is computed at least in float32, because a 16-bit integer may
 /// overflow float16.
 fn dequantize_wide(n: &mut Node<'_, '_>) -> ExprResult {
     let axis = n.attrs().int("axis")?.unwrap_or(1);
@@ -225,8 +226,8 @@ fn dequantize_wide(n: &mut Node<'_, '_>) -> ExprResult {
     n.op("relax.multiply", &[y, scale])
 }
 
-/// `DynamicQuantizeLinear`: computes the scale and zero point for uint8 from the range of the elements, which is extended to
-/// include 0.
+/// Converts `DynamicQuantizeLinear`: computes the scale and zero point for uint8 from the range of the elements, which is extended
+/// to include 0.
 pub(super) fn dynamic_quantize(n: &mut Node<'_, '_>) -> ConvertResult {
     let x = n.tensor(0)?;
     let (zero, max) = (n.scalar_as(0.0, DType::Float32)?, n.scalar_as(255.0, DType::Float32)?);
@@ -244,7 +245,8 @@ pub(super) fn dynamic_quantize(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![y.into(), divisor.into(), zero_point.into()])
 }
 
-/// Subtracts the zero point of an operand, in int32. The zero point is a scalar, or a vector with one element per row or column.
+/// Subtracts the zero point from an operand of a product, in int32. The zero point is a scalar, or a vector with one element per
+/// row or column.
 pub(super) fn subtract_zero_point(
     n: &mut Node<'_, '_>,
     x: Expr,
@@ -265,7 +267,7 @@ fn matmul_integer(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![n.op("relax.matmul", &[a, b])?.into()])
 }
 
-/// The requantisation factor of a product: the two input scales divided by the output scale, as float32.
+/// The factor that requantises a product: the product of the two input scales divided by the output scale, as float32.
 fn requantization_factor(n: &mut Node<'_, '_>, scales: [Expr; 3]) -> ExprResult {
     let mut wide = Vec::with_capacity(3);
     for scale in scales {
@@ -323,7 +325,7 @@ pub(super) fn requantize_conv(
     round_and_saturate(n, y, Some(zero), dtype, bounds)
 }
 
-/// Repeats each element along an axis and keeps the first `end` elements: `0 0 1 1 2`.
+/// Repeats each element `count` times along an axis and keeps the first `end` elements of the result: `0 0 1 1 2`.
 pub(super) fn repeat_and_truncate(
     n: &mut Node<'_, '_>,
     x: Expr,
@@ -339,7 +341,7 @@ pub(super) fn repeat_and_truncate(
     n.slice_axis(y, axis, zero, end)
 }
 
-/// Repeats each element along an axis: `0 0 1 1 2 2`.
+/// Repeats each element `count` times along an axis: `0 0 1 1 2 2`.
 pub(super) fn repeat_along(n: &mut Node<'_, '_>, x: Expr, count: Sym, axis: usize) -> ExprResult {
     if let Some(count) = n.func().syms.as_int(count) {
         let attrs = ints_attr("repeats", count).with("axis", AttrValue::Int(axis as i64));

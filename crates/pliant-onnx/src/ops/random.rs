@@ -1,5 +1,5 @@
-//! Random numbers. They are a hash of the element's index and a seed, so every run produces the same numbers. The seed is an
-//! attribute. Default: a hash of the output's name.
+//! Converters of operators that generate random numbers. Each number is a hash of the element's index and a seed, so every run
+//! produces the same numbers. The seed is an attribute. Default: a hash of the output's name.
 
 use pliant_ir::DType;
 use pliant_sym::Sym;
@@ -19,7 +19,7 @@ pub(super) static OPS: &[OnnxOp] = &[
 
 type Distribution = fn(&mut Node<'_, '_>, &[Sym]) -> ExprResult;
 
-/// The seed of the node.
+/// The seed of a node: an attribute, or a hash of the name of its output.
 fn seed(n: &Node<'_, '_>) -> Result<u32, Problem> {
     // The seed of `Dropout` is an integer, that of other operators is a float.
     if let Ok(Some(seed)) = n.attrs().int("seed") {
@@ -33,7 +33,7 @@ fn seed(n: &Node<'_, '_>) -> Result<u32, Problem> {
     Ok(name.bytes().fold(0x811c_9dc5, |h: u32, b| (h ^ u32::from(b)).wrapping_mul(0x0100_0193)))
 }
 
-/// Uniform numbers in `0 .. 1` as float32, from the upper bits of the hash.
+/// Emits uniform random numbers in `0 .. 1` as float32, from the upper bits of the hash.
 fn uniform_unit(n: &mut Node<'_, '_>, dims: &[Sym], seed: u32) -> ExprResult {
     let count = n.func().syms.product(dims.iter().copied());
     let index = n.iota(count)?;
@@ -56,7 +56,7 @@ fn uniform_unit(n: &mut Node<'_, '_>, dims: &[Sym], seed: u32) -> ExprResult {
     n.reshape(x, dims)
 }
 
-/// Uniform numbers from the attribute `low` to the attribute `high`.
+/// Emits uniform random numbers between the attributes `low` and `high`.
 fn uniform(n: &mut Node<'_, '_>, dims: &[Sym]) -> ExprResult {
     let low = n.attrs().float("low")?.unwrap_or(0.0);
     let high = n.attrs().float("high")?.unwrap_or(1.0);
@@ -67,7 +67,7 @@ fn uniform(n: &mut Node<'_, '_>, dims: &[Sym]) -> ExprResult {
     n.op("relax.add", &[x, low])
 }
 
-/// Normally distributed numbers (Box-Muller transform).
+/// Emits normally distributed random numbers (Box-Muller transform).
 fn normal(n: &mut Node<'_, '_>, dims: &[Sym]) -> ExprResult {
     let mean = n.attrs().float("mean")?.unwrap_or(0.0);
     let scale = n.attrs().float("scale")?.unwrap_or(1.0);
@@ -88,7 +88,7 @@ fn normal(n: &mut Node<'_, '_>, dims: &[Sym]) -> ExprResult {
     n.op("relax.add", &[y, mean])
 }
 
-/// The dtype in the attribute `dtype`, else the default.
+/// The dtype in the attribute `dtype`, or `default` if it is absent.
 fn output_dtype(n: &Node<'_, '_>, default: DType) -> Result<DType, Problem> {
     match n.attrs().int("dtype")? {
         Some(code) => crate::tensor::checked_dtype(code),
@@ -96,7 +96,7 @@ fn output_dtype(n: &Node<'_, '_>, default: DType) -> Result<DType, Problem> {
     }
 }
 
-/// Random numbers whose shape is an attribute.
+/// Converts an operator that generates random numbers in a shape that is an attribute.
 fn random_of_shape(n: &mut Node<'_, '_>, source: Distribution) -> ConvertResult {
     let shape = n.attrs().ints("shape")?.unwrap_or_default().to_vec();
     let dims: Vec<Sym> = shape.iter().map(|&d| n.func().syms.int(d)).collect();
@@ -105,7 +105,7 @@ fn random_of_shape(n: &mut Node<'_, '_>, source: Distribution) -> ConvertResult 
     Ok(vec![n.cast(x, dtype)?.into()])
 }
 
-/// Random numbers in the shape of the input.
+/// Converts an operator that generates random numbers in the shape of the input.
 fn random_like(n: &mut Node<'_, '_>, source: Distribution) -> ConvertResult {
     let x = n.tensor(0)?;
     let (dims, input_dtype) = (n.dims(x)?, n.dtype(x)?);
@@ -114,7 +114,7 @@ fn random_like(n: &mut Node<'_, '_>, source: Distribution) -> ConvertResult {
     Ok(vec![n.cast(y, dtype)?.into()])
 }
 
-/// `Bernoulli`: 1 with the given probability, else 0.
+/// Converts `Bernoulli`: 1 with the probability that the input states, else 0.
 fn bernoulli(n: &mut Node<'_, '_>) -> ConvertResult {
     let probability = n.tensor(0)?;
     let (dims, input_dtype) = (n.dims(probability)?, n.dtype(probability)?);
@@ -126,7 +126,7 @@ fn bernoulli(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![n.cast(is_one, dtype)?.into()])
 }
 
-/// `Dropout`: elements are only dropped in training mode, which is an input since opset 12.
+/// Converts `Dropout`. Elements are only dropped in training mode, which is an input since opset 12.
 fn dropout(n: &mut Node<'_, '_>) -> ConvertResult {
     let x = n.value(0)?;
     let wants_mask = n.proto.output.get(1).is_some_and(|o| !o.is_empty());

@@ -1,4 +1,4 @@
-//! Reduction operators.
+//! Converters of reduction operators.
 
 use pliant_ir::relax::Expr;
 use pliant_ir::{AttrValue, Attrs, DType};
@@ -23,7 +23,7 @@ pub(super) static OPS: &[OnnxOp] = &[
     op("ReduceSumSquare", |n| reduce_with(n, PreOp::Square, "relax.sum", PostOp::Identity)),
 ];
 
-/// The elementwise operation before a reduction.
+/// The elementwise operation that is applied before a reduction.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum PreOp {
     Identity,
@@ -31,7 +31,7 @@ enum PreOp {
     Square,
 }
 
-/// The elementwise operation after a reduction.
+/// The elementwise operation that is applied after a reduction.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum PostOp {
     Identity,
@@ -47,7 +47,7 @@ struct Reduction {
 
 /// The axes of a reduction.
 enum Axes {
-    /// There are no axes and `noop_with_empty_axes` is set: the tensor is unchanged.
+    /// No reduction: there are no axes and `noop_with_empty_axes` is set, so the tensor is unchanged.
     NoOp,
     /// Constant axes; `None` for all axes.
     Known(Option<Vec<i64>>),
@@ -56,7 +56,7 @@ enum Axes {
 }
 
 impl Reduction {
-    /// Reads the attributes and the axes. `rank` computes the rank of the reduced tensor.
+    /// Reads the attributes and the axes of a reduction node. `rank` computes the rank of the reduced tensor.
     fn read(
         n: &mut Node<'_, '_>,
         rank: impl FnOnce(&mut Node<'_, '_>) -> Result<usize, Problem>,
@@ -94,7 +94,8 @@ impl Reduction {
         Ok(Reduction { axes, keep })
     }
 
-    /// Emits the reduction. Non-constant axes are reduced one by one, each in a branch. That is equivalent for all reductions.
+    /// Emits the reduction with operator `op`. Non-constant axes are reduced one after another, each in a branch, which is
+    /// equivalent for all reductions.
     fn apply(&self, n: &mut Node<'_, '_>, op: &str, x: Expr, keep: bool) -> ExprResult {
         match &self.axes {
             Axes::NoOp => Ok(x),
@@ -122,7 +123,7 @@ impl Reduction {
     }
 }
 
-/// Folds the reduction of a shape computation to a scalar, such as the number of elements or the longest side. Other inputs are
+/// Folds a reduction of a shape computation to a scalar, such as the number of elements or the longest side. Other inputs are
 /// reduced as tensors.
 fn fold_or_reduce(n: &mut Node<'_, '_>, op: &str, fold: Option<FoldOp>) -> ConvertResult {
     if n.is_symbolic(0)
@@ -152,14 +153,14 @@ fn fold_or_reduce(n: &mut Node<'_, '_>, op: &str, fold: Option<FoldOp>) -> Conve
     reduce_with(n, PreOp::Identity, op, PostOp::Identity)
 }
 
-/// `ReduceMean`: for integers, the mean is rounded towards 0.
+/// Converts `ReduceMean`. For integers, the mean is rounded towards 0.
 fn mean(n: &mut Node<'_, '_>) -> ConvertResult {
     let x = n.tensor(0)?;
     let reduction = Reduction::read(n, |n| n.rank(x))?;
     in_wide_float_type(n, x, |n, x| reduction.apply(n, "relax.mean", x, reduction.keep))
 }
 
-/// Computes integers in float64 and 16-bit floats in float32, then casts back.
+/// Emits a computation that runs in float64 for integers and in float32 for 16-bit floats. The result is cast back.
 fn in_wide_float_type(
     n: &mut Node<'_, '_>,
     x: Expr,
@@ -210,7 +211,7 @@ fn map_reduce_map(
     }
 }
 
-/// `ReduceLogSumExp`: subtracts the maximum first, so that no exponential overflows.
+/// Converts `ReduceLogSumExp`. The maximum is subtracted first, so that no exponential overflows.
 fn log_sum_exp(n: &mut Node<'_, '_>) -> ConvertResult {
     let x = n.tensor(0)?;
     let reduction = Reduction::read(n, |n| n.rank(x))?;
@@ -228,7 +229,7 @@ fn log_sum_exp(n: &mut Node<'_, '_>) -> ConvertResult {
     })
 }
 
-/// The maxima, with 0 in place of non-finite ones. Subtracting infinity would give NaN.
+/// Emits the maxima along the reduced axes, with 0 in place of non-finite ones, because subtracting infinity would give NaN.
 fn finite_maximum(n: &mut Node<'_, '_>, reduction: &Reduction, x: Expr, keep: bool) -> ExprResult {
     let max = reduction.apply(n, "relax.max", x, keep)?;
     let finite = n.op("relax.isfinite", &[max])?;

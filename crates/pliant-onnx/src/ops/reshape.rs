@@ -1,4 +1,4 @@
-//! Operators that change the shape of a tensor, and `Transpose`.
+//! Converters of operators that change the shape of a tensor, and of `Transpose`.
 
 use pliant_ir::relax::Expr;
 use pliant_ir::{AttrValue, Attrs, DType};
@@ -20,7 +20,7 @@ pub(super) static OPS: &[OnnxOp] = &[
     op("Unsqueeze", unsqueeze),
 ];
 
-/// `Reshape`: a 0 in the new shape keeps the input's dim (unless `allowzero` is set), and -1 is inferred.
+/// Converts `Reshape`. A 0 in the new shape keeps the input's dim (unless `allowzero` is set), and -1 is inferred.
 fn reshape(n: &mut Node<'_, '_>) -> ConvertResult {
     let allow_zero = n.attrs().int("allowzero")?.unwrap_or(0) != 0;
     // Before opset 5, the new shape is an attribute.
@@ -49,13 +49,13 @@ fn reshape(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![n.reshape(x, &dims)?.into()])
 }
 
-/// The dims as numbers; `None` if one is symbolic.
+/// Converts dims to numbers; `None` if one of them is symbolic.
 pub(super) fn constant_dims(n: &mut Node<'_, '_>, dims: &[Sym]) -> Option<Vec<usize>> {
     dims.iter().map(|&d| n.func().syms.as_int(d).and_then(|d| usize::try_from(d).ok())).collect()
 }
 
-/// The dims of the input. If its rank is unknown and no dim is kept, a single dim: the number of elements. `None` if dims are kept
-/// but the rank is unknown.
+/// The dims of the input, as far as `Reshape` needs them. If the rank is unknown and the new shape keeps no dim, the result is a
+/// single dim, the number of elements. `None` if the new shape keeps dims but the rank is unknown.
 fn input_dims(
     n: &mut Node<'_, '_>,
     x: Expr,
@@ -127,8 +127,8 @@ fn resolve_target(
     Ok(dims)
 }
 
-/// If a symbolic size of the new shape is 0 at run time, it keeps the input's dim, according to the specification. Together with a
-/// -1, that would change the inferred size, so it is a run-time error.
+/// Checks a symbolic size of the new shape, which by the specification keeps the input's dim if it is 0 at run time. Together with
+/// a -1, that would change the inferred size, so it is a run-time error.
 fn check_zero_dim(n: &mut Node<'_, '_>, kept: Option<Sym>, dim: Sym) -> Result<(), Problem> {
     let Some(kept) = kept.filter(|&kept| kept != dim) else { return Ok(()) };
     let func = n.func();
@@ -152,7 +152,8 @@ fn check_zero_dim(n: &mut Node<'_, '_>, kept: Option<Sym>, dim: Sym) -> Result<(
     n.require(is_valid, text, &[size, kept])
 }
 
-/// The new shape of a Reshape if it is non-constant. 0 and -1 are resolved by arithmetic on the tensor.
+/// Emits the computation of the new shape of a `Reshape` whose shape input is non-constant. 0 and -1 are resolved by arithmetic on
+/// the shape tensor.
 fn non_constant_target(n: &mut Node<'_, '_>, input_dims: &[Sym], allow_zero: bool) -> ExprResult {
     let target = n.tensor(1)?;
     let target = n.cast(target, DType::Int64)?;
@@ -209,7 +210,7 @@ fn non_constant_target(n: &mut Node<'_, '_>, input_dims: &[Sym], allow_zero: boo
     Ok(sizes)
 }
 
-/// The dims of the input, with 1 in place of the dims that the new shape keeps. `keeps` is a mask over the new shape.
+/// Emits the dims of the input, with 1 in place of the dims that the new shape keeps. `keeps` is a mask over the new shape.
 fn mask_kept_dims(n: &mut Node<'_, '_>, input_dims: Expr, keeps: Expr, rank: usize) -> ExprResult {
     let rank = n.func().syms.int(rank as i64);
     let (one, off) = (n.scalar(1i64)?, n.scalar(false)?);
@@ -221,7 +222,7 @@ fn mask_kept_dims(n: &mut Node<'_, '_>, input_dims: Expr, keeps: Expr, rank: usi
     n.op("relax.where", &[mask, one, input_dims])
 }
 
-/// `Expand`: broadcasts bidirectionally, so a 1 in the new shape keeps the input's dim.
+/// Converts `Expand`. Broadcasting is bidirectional, so a 1 in the new shape keeps the input's dim.
 fn expand(n: &mut Node<'_, '_>) -> ConvertResult {
     let x = n.tensor(0)?;
     let input_dims = n.dims(x)?;
@@ -246,7 +247,7 @@ fn expand(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![n.op("relax.broadcast_to", &[x, shape])?.into()])
 }
 
-/// `Expand` to a shape of unknown length. Ones are prepended to the shorter shape.
+/// Converts `Expand` if the length of the new shape is unknown. Ones are prepended to the shorter shape.
 fn expand_to_tensor(
     n: &mut Node<'_, '_>,
     x: Expr,
@@ -272,7 +273,7 @@ fn expand_to_tensor(
     Ok(vec![n.op("relax.broadcast_to", &[x, shape])?.into()])
 }
 
-/// The dim that results from broadcasting two dims. If neither is known to be 1, it is selected at run time.
+/// The dim that results from broadcasting two dims. If neither dim is known to be 1, the result is selected at run time.
 fn broadcast_dim(n: &mut Node<'_, '_>, a: Sym, b: Sym) -> Result<Sym, Problem> {
     let syms = &mut n.func().syms;
     if a == b {
@@ -314,7 +315,7 @@ fn flatten(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![n.reshape(x, &[rows, columns])?.into()])
 }
 
-/// The axes, from an attribute or a constant input; `None` if they are non-constant or absent.
+/// Reads the axes from an attribute or a constant input; `None` if they are non-constant or absent.
 fn constant_axes(n: &mut Node<'_, '_>) -> Result<Option<Vec<i64>>, Problem> {
     Ok(match n.attrs().ints("axes")? {
         Some(axes) => Some(axes.to_vec()),
@@ -355,8 +356,8 @@ fn squeeze(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![n.op_with("relax.squeeze", &[x], Attrs::default().with("axis", axes))?.into()])
 }
 
-/// `Squeeze` without axes: removes the dims that are 1 at run time. `None` if these dims are known statically, from the sizes or
-/// from the declared rank of the result.
+/// Converts `Squeeze` without axes: removes the dims that are 1 at run time. `None` if these dims are known statically, from the
+/// sizes or from the declared rank of the result.
 fn squeeze_non_constant(n: &mut Node<'_, '_>, x: Expr) -> Result<Option<Expr>, Problem> {
     let dims = n.dims(x)?;
     let (one, two) = (n.func().syms.int(1), n.func().syms.int(2));
@@ -372,7 +373,7 @@ fn squeeze_non_constant(n: &mut Node<'_, '_>, x: Expr) -> Result<Option<Expr>, P
     n.drop_axes(x, mask, None).map(Some)
 }
 
-/// Normalises axes, so that none is negative.
+/// Normalises axes for a tensor of the given rank, so that none is negative.
 fn normalized_axes(
     n: &Node<'_, '_>,
     axes: Option<&[i64]>,
@@ -404,7 +405,7 @@ fn unsqueeze(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![n.op_with("relax.expand_dims", &[x], attrs)?.into()])
 }
 
-/// `Unsqueeze` with non-constant axes: an output dim is 1 on a new axis, else the next dim of the input.
+/// Converts `Unsqueeze` with non-constant axes. An output dim is 1 on a new axis, else the next dim of the input.
 fn unsqueeze_non_constant(n: &mut Node<'_, '_>) -> ConvertResult {
     let (x, axes) = (n.tensor(0)?, n.tensor(1)?);
     let input_dims = n.dims(x)?;

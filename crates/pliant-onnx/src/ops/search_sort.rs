@@ -1,4 +1,4 @@
-//! Searching, sorting, cumulative sums, and operators that depend on element positions.
+//! Converters of searching, sorting, cumulative sums, and operators that depend on element positions.
 
 use pliant_ir::relax::Expr;
 use pliant_ir::{AttrValue, Attrs, DType};
@@ -23,7 +23,7 @@ pub(super) static OPS: &[OnnxOp] = &[
     op("Unique", unique),
 ];
 
-/// `ArgMax` and `ArgMin`.
+/// Converts `ArgMax` and `ArgMin`.
 fn arg_extremum(n: &mut Node<'_, '_>, op: &str) -> ConvertResult {
     let attrs = n.attrs();
     let keep = attrs.int("keepdims")?.unwrap_or(1) != 0;
@@ -47,7 +47,7 @@ fn arg_extremum(n: &mut Node<'_, '_>, op: &str) -> ConvertResult {
     Ok(vec![n.op("relax.subtract", &[end, index])?.into()])
 }
 
-/// `NonZero`: ONNX and Relax use the same layout, one row of indices per axis.
+/// Converts `NonZero`. ONNX and Relax use the same layout, one row of indices per axis.
 fn non_zero(n: &mut Node<'_, '_>) -> ConvertResult {
     let x = n.tensor(0)?;
     let rank = n.rank(x)?;
@@ -144,7 +144,7 @@ fn top_k(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(topk.into_iter().map(Value::from).collect())
 }
 
-/// `CumSum` and `CumProd`, forward or backward.
+/// Converts `CumSum` and `CumProd`, forward or backward.
 fn cumulative(n: &mut Node<'_, '_>, op: &str) -> ConvertResult {
     let exclusive = n.attrs().int("exclusive")?.unwrap_or(0) != 0;
     let reverse = n.attrs().int("reverse")?.unwrap_or(0) != 0;
@@ -163,7 +163,7 @@ fn cumulative(n: &mut Node<'_, '_>, op: &str) -> ConvertResult {
     Ok(vec![y.into()])
 }
 
-/// `Trilu`: the upper or lower triangle of each matrix. The diagonal may be non-constant.
+/// Converts `Trilu`, the upper or lower triangle of each matrix. The diagonal may be non-constant.
 fn trilu(n: &mut Node<'_, '_>) -> ConvertResult {
     let upper = n.attrs().int("upper")?.unwrap_or(1) != 0;
     let x = n.tensor(0)?;
@@ -211,8 +211,8 @@ fn reverse_sequence(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![n.op_with("relax.reverse_sequence", &args, attrs)?.into()])
 }
 
-/// `Unique`: the distinct elements or slices, the index of their first occurrence, the index of each element's distinct value, and
-/// the counts.
+/// Converts `Unique`: the distinct elements or slices, the index of their first occurrence, the index of each element's distinct
+/// value, and the counts.
 fn unique(n: &mut Node<'_, '_>) -> ConvertResult {
     let sorted = n.attrs().int("sorted")?.unwrap_or(1) != 0;
     let x = n.tensor(0)?;

@@ -1,5 +1,5 @@
-//! Sequences and optionals. They are eliminated during the import if their length or presence is known, else they are opaque
-//! objects.
+//! Converters of operators on sequences and optionals. These values are eliminated during the import if their length or presence is
+//! known. Otherwise they are opaque objects.
 
 use pliant_ir::relax::Expr;
 use pliant_ir::{AttrValue, Attrs, DType};
@@ -58,10 +58,10 @@ fn optional_get_element(n: &mut Node<'_, '_>) -> ConvertResult {
 
 // ---- sequences ----
 
-/// Input 0, which must be a sequence.
+/// Input 0 of a node, which must be a sequence.
 enum Sequence {
     Known(Vec<Value>),
-    /// A dynamic sequence: the object and the type of its items.
+    /// A dynamic sequence: the object, and the type of its items.
     Dynamic(Expr, ObjectType),
 }
 
@@ -78,7 +78,7 @@ fn sequence_input(n: &Node<'_, '_>) -> Result<Sequence, Problem> {
     }
 }
 
-/// Input 0, which must be a sequence, as an object.
+/// Converts input 0, which must be a sequence, to an object.
 fn sequence_object(n: &mut Node<'_, '_>) -> Result<(Expr, ObjectType), Problem> {
     let value = n.value(0)?;
     match n.object_of_value(&value)? {
@@ -89,7 +89,7 @@ fn sequence_object(n: &mut Node<'_, '_>) -> Result<(Expr, ObjectType), Problem> 
     }
 }
 
-/// The position in input `i`, for a sequence of `count` items; `None` if it is non-constant. `default` is the position for an
+/// Reads the position in input `i`, for a sequence of `count` items; `None` if it is non-constant. `default` is the position for an
 /// absent input.
 fn constant_position(
     n: &Node<'_, '_>,
@@ -110,7 +110,7 @@ fn constant_position(
     })
 }
 
-/// Input `i`, a position, as an operand of a host function.
+/// Converts input `i`, a position, to an operand of a host function.
 fn position_operand(n: &mut Node<'_, '_>, i: usize) -> ExprResult {
     if n.has_input(i) { n.tensor(i) } else { n.null_value() }
 }
@@ -211,7 +211,7 @@ fn concat_from_sequence(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![n.op_with("relax.stack", &[tuple], attrs)?.into()])
 }
 
-/// `ConcatFromSequence` of a dynamic sequence.
+/// Converts `ConcatFromSequence` of a dynamic sequence.
 fn concat_dynamic(
     n: &mut Node<'_, '_>,
     items: Expr,
@@ -243,8 +243,8 @@ fn concat_dynamic(
     Ok(vec![n.value_of_object(joined, &object_type)?])
 }
 
-/// `SplitToSequence`: splits into parts of the given lengths, of one length, or of length 1. Parts of length 1 lose the axis unless
-/// `keepdims` is set.
+/// Converts `SplitToSequence`: splits a tensor into parts of the given lengths, of one length, or of length 1. Parts of length 1
+/// lose the axis unless `keepdims` is set.
 fn split_to_sequence(n: &mut Node<'_, '_>) -> ConvertResult {
     let keep = n.attrs().int("keepdims")?.unwrap_or(1) != 0;
     let x = n.tensor(0)?;
@@ -283,7 +283,7 @@ fn split_to_sequence(n: &mut Node<'_, '_>) -> ConvertResult {
 /// Maximum size of an axis that is split into slices during the import. Longer axes are split at run time.
 const MAX_UNROLLED_PARTS: i64 = 1024;
 
-/// The lengths of parts with `each` elements. The last part may be smaller.
+/// The lengths of the parts if an axis of the given size is split into parts of `each` elements. The last part may be smaller.
 fn equal_parts(size: i64, each: i64) -> Result<Vec<i64>, Problem> {
     if each < 1 {
         return Err(Problem::invalid(format!(
@@ -293,7 +293,7 @@ fn equal_parts(size: i64, each: i64) -> Result<Vec<i64>, Problem> {
     Ok((0..size).step_by(each as usize).map(|from| each.min(size - from)).collect())
 }
 
-/// `SplitToSequence` whose parts are only known at run time.
+/// Converts `SplitToSequence` if its parts are only known at run time.
 fn split_dynamic(
     n: &mut Node<'_, '_>,
     x: Expr,

@@ -1,4 +1,4 @@
-//! `Shape`, `Size`, `Range`, constants and `Identity`.
+//! Converters of `Shape`, `Size`, `Range`, constants and `Identity`.
 
 use pliant_ir::relax::Expr;
 use pliant_ir::{AttrValue, Attrs, DType};
@@ -56,7 +56,7 @@ fn constant(n: &mut Node<'_, '_>) -> ConvertResult {
     Err(problem.with_help("remove the string operators from the model and apply them before it"))
 }
 
-/// `Shape`, which can be limited to a range of axes since opset 15. The elements of the result are the symbolic dims.
+/// Converts `Shape`, which can be limited to a range of axes since opset 15. The elements of the result are the symbolic dims.
 fn shape(n: &mut Node<'_, '_>) -> ConvertResult {
     let attrs = n.attrs();
     let (start, end) = (attrs.int("start")?.unwrap_or(0), attrs.int("end")?);
@@ -131,7 +131,7 @@ fn check_bounds(n: &mut Node<'_, '_>, bounds: &[Sym]) -> Result<(), Problem> {
     }
 }
 
-/// `Range`: symbolic if the bounds are, else computed at run time.
+/// Converts `Range`. The result is symbolic if the bounds are, else it is computed at run time.
 fn range(n: &mut Node<'_, '_>) -> ConvertResult {
     let known: Option<Vec<Sym>> =
         (0..3).map(|i| n.symbolic(i).and_then(|t| t.elems.first().copied())).collect();
@@ -201,7 +201,7 @@ fn range(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![n.op("relax.add", &[scaled, start])?.into()])
 }
 
-/// The elements of a range, if there are few and their number is known. Such ranges are usually axes.
+/// The elements of a range, if there are few and their number is known. Such ranges are usually lists of axes.
 fn enumerate_range(n: &mut Node<'_, '_>, bounds: &[Sym]) -> Option<Vec<Sym>> {
     let limit = n.importer.limits.shape_elements as i64;
     let syms = &mut n.func().syms;
@@ -219,7 +219,7 @@ fn enumerate_range(n: &mut Node<'_, '_>, bounds: &[Sym]) -> Option<Vec<Sym>> {
     Some((0..count.max(0)).map(at).collect())
 }
 
-/// Whether the sign of a step is known. A step of 0 counts as known, and is reported elsewhere.
+/// Whether the sign of a step is known. A step of 0 counts as known, because it is reported separately.
 fn has_known_sign(n: &mut Node<'_, '_>, step: Sym) -> bool {
     let func = n.func();
     let (one, back) = (func.syms.int(1), func.syms.int(-1));

@@ -1,4 +1,4 @@
-//! Signal processing: Fourier transforms, windows and mel filters.
+//! Converters of signal processing operators: Fourier transforms, windows and mel filters.
 
 use pliant_ir::relax::Expr;
 use pliant_ir::{AttrValue, Attrs, DType};
@@ -17,7 +17,7 @@ pub(super) static OPS: &[OnnxOp] = &[
     op("STFT", stft),
 ];
 
-/// A cosine window: `c0 + c1 cos(2 pi i / size) + c2 cos(4 pi i / size)`.
+/// Converts a cosine window: `c0 + c1 cos(2 pi i / size) + c2 cos(4 pi i / size)`.
 fn cosine_window(n: &mut Node<'_, '_>, coefficients: &[f64]) -> ConvertResult {
     let periodic = n.attrs().int("periodic")?.unwrap_or(1) != 0;
     let dtype = output_dtype(n)?;
@@ -42,7 +42,7 @@ fn cosine_window(n: &mut Node<'_, '_>, coefficients: &[f64]) -> ConvertResult {
     Ok(vec![n.cast(y, dtype)?.into()])
 }
 
-/// The dtype in the attribute `output_datatype`. Default: float32.
+/// The dtype in the attribute `output_datatype`, or float32 if it is absent.
 fn output_dtype(n: &Node<'_, '_>) -> Result<DType, Problem> {
     match n.attrs().int("output_datatype")? {
         Some(code) => crate::tensor::checked_dtype(code),
@@ -55,7 +55,7 @@ fn size_operand(n: &mut Node<'_, '_>, size: Sym) -> Expr {
     n.func().int_value(size, DType::Int64)
 }
 
-/// `DFT`: the axis is an attribute before opset 20, and an input since then.
+/// Converts `DFT`. The axis is an attribute before opset 20, and an input since then.
 fn dft(n: &mut Node<'_, '_>) -> ConvertResult {
     let inverse = n.attrs().int("inverse")?.unwrap_or(0) != 0;
     let onesided = n.attrs().int("onesided")?.unwrap_or(0) != 0;
@@ -92,8 +92,8 @@ fn dft(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![y.into()])
 }
 
-/// `DFT` with `inverse` and `onesided`: transforms one half of a spectrum to a real signal. The other half is the complex
-/// conjugate.
+/// Converts `DFT` with `inverse` and `onesided`: transforms one half of a spectrum to a real signal. The other half is the complex
+/// conjugate of the first.
 fn real_inverse(n: &mut Node<'_, '_>, x: Expr) -> ConvertResult {
     let (dims, dtype) = (n.dims(x)?, n.dtype(x)?);
     let rank = dims.len();
@@ -161,7 +161,7 @@ fn stft(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![n.op_with("relax.signal.stft", &args, attrs)?.into()])
 }
 
-/// `MelWeightMatrix`: triangular filters over the spectrum. Their corners are evenly spaced on the mel scale.
+/// Converts `MelWeightMatrix`: triangular filters over the spectrum, whose corners are evenly spaced on the mel scale.
 fn mel_weights(n: &mut Node<'_, '_>) -> ConvertResult {
     let dtype = output_dtype(n)?;
     let (bins, length) = (n.size_input(0)?, n.size_input(1)?);

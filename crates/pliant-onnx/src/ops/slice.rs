@@ -1,4 +1,4 @@
-//! `Slice`.
+//! Converter of `Slice`.
 
 use pliant_ir::DType;
 use pliant_ir::relax::Expr;
@@ -46,7 +46,7 @@ fn slice(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![n.op("relax.strided_slice", &[x, args[0], args[1], args[2], args[3]])?.into()])
 }
 
-/// Clamps the start of a slice with a negative step to the first element, according to the specification. In NumPy, such a slice is
+/// Clamps the start of a slice with a negative step to the first element, as the specification requires. In NumPy, such a slice is
 /// empty.
 fn clamp_start(n: &mut Node<'_, '_>, start: Sym, step: i64, size: Sym) -> Sym {
     let syms = &mut n.func().syms;
@@ -58,7 +58,7 @@ fn clamp_start(n: &mut Node<'_, '_>, start: Sym, step: i64, size: Sym) -> Sym {
     syms.max(start, first)
 }
 
-/// `Slice` with non-constant bounds. The bounds for the given axes are scattered into those of complete axes.
+/// Converts `Slice` with non-constant bounds. The bounds for the given axes are scattered into lists of bounds for all axes.
 fn slice_non_constant(n: &mut Node<'_, '_>, rank: usize) -> ConvertResult {
     let x = n.tensor(0)?;
     let vector =
@@ -133,7 +133,7 @@ fn slice_non_constant(n: &mut Node<'_, '_>, rank: usize) -> ConvertResult {
     Ok(vec![n.with_dims(y, &kept)?.into()])
 }
 
-/// The bounds as terms; `None` if one of them is not known symbolically.
+/// Reads the bounds of a slice as terms; `None` if one of them is not known symbolically.
 fn slice_bounds(n: &mut Node<'_, '_>, rank: usize) -> Result<Option<Bounds>, Problem> {
     let values =
         |n: &mut Node<'_, '_>, attr: &str, input: usize| -> Result<Option<Vec<Sym>>, Problem> {
@@ -182,7 +182,7 @@ fn slice_bounds(n: &mut Node<'_, '_>, rank: usize) -> Result<Option<Bounds>, Pro
     Ok(Some(Bounds { starts, ends, axes, steps }))
 }
 
-/// Folds a slice of a shape computation with constant bounds.
+/// Folds a slice of a shape computation with constant bounds; `None` if it cannot be folded.
 fn slice_symbolic(n: &mut Node<'_, '_>, t: &SymTensor, b: &Bounds) -> Option<SymTensor> {
     let mut shape = t.shape.clone();
     let mut from = vec![0i64; shape.len()];

@@ -1,4 +1,4 @@
-//! `TfIdfVectorizer` over integers: counts how often each n-gram of a pool occurs in a row.
+//! Converter of `TfIdfVectorizer` over integers, which counts how often each n-gram of a pool occurs in a row.
 
 use pliant_ir::DType;
 use pliant_ir::relax::Expr;
@@ -11,12 +11,12 @@ use crate::node::{ConvertResult, ExprResult, Node, ints_attr};
 
 pub(super) static OPS: &[OnnxOp] = &[op("TfIdfVectorizer", tf_idf_vectorizer)];
 
-/// Maximum skip distance. Each skip distance is unrolled.
+/// Maximum skip distance. The limit exists because each skip distance is unrolled.
 const MAX_SKIPS: i64 = 64;
 /// Maximum length of n-grams.
 const MAX_GRAM_LENGTH: i64 = 64;
 
-/// The pool of n-grams in the attributes.
+/// The pool of n-grams that the attributes list.
 struct NgramPool<'a> {
     /// All n-grams, concatenated in the order of their lengths.
     items: &'a [i64],
@@ -27,7 +27,7 @@ struct NgramPool<'a> {
 }
 
 impl NgramPool<'_> {
-    /// The n-grams of the given length, concatenated.
+    /// The n-grams of the given length, one after another in a flat list.
     fn grams_of_length(&self, length: usize) -> Result<&[i64], Problem> {
         let index = |i: usize| match self.starts.get(i) {
             Some(&start) => usize::try_from(start).ok(),
@@ -102,7 +102,7 @@ fn tf_idf_vectorizer(n: &mut Node<'_, '_>) -> ConvertResult {
     }])
 }
 
-/// Zero counts for `columns` n-grams.
+/// Creates zero counts for `columns` n-grams in each row.
 fn zero_counts(n: &mut Node<'_, '_>, rows: Sym, columns: i64) -> ExprResult {
     let zero = n.scalar_as(0.0, DType::Float32)?;
     let columns = n.func().syms.int(columns);
@@ -156,7 +156,7 @@ fn count_ngrams(
     total.ok_or_else(|| Problem::invalid("an n-gram without elements"))
 }
 
-/// Permutes the counts to their output columns. The last column of `counts` is zero; it is used for output columns without an
+/// Permutes the counts to their output columns. The last column of `counts` is zero, and is used for output columns without an
 /// n-gram.
 fn counts_to_columns(n: &mut Node<'_, '_>, counts: Expr, columns: &[i64]) -> ExprResult {
     let known = n.dims(counts)?[1];

@@ -1,4 +1,4 @@
-//! Optimiser steps: the domain `ai.onnx.preview.training`.
+//! Converters of optimiser steps: operators of the domain `ai.onnx.preview.training`.
 
 use pliant_ir::DType;
 use pliant_ir::relax::Expr;
@@ -18,8 +18,8 @@ pub(super) static OPS: &[OnnxOp] = &[
 
 type OptimizerStep = fn(&mut Node<'_, '_>, Expr, Expr, &[Expr]) -> Result<Vec<Expr>, Problem>;
 
-/// Emits the step for each tensor. The inputs are the learning rate, the number of updates so far, then all tensors, all gradients
-/// and all optimiser states. The outputs are all new tensors, then all new states.
+/// Emits the optimiser step for each tensor. The inputs are the learning rate, the number of updates so far, then all tensors, all
+/// gradients and all optimiser states. The outputs are all new tensors, then all new states.
 fn optimizer_steps(
     n: &mut Node<'_, '_>,
     tensors_per_step: usize,
@@ -46,20 +46,20 @@ fn optimizer_steps(
     Ok(outputs)
 }
 
-/// A float attribute as a scalar.
+/// Creates a scalar from a float attribute.
 fn float_attr(n: &mut Node<'_, '_>, name: &str, default: f64) -> ExprResult {
     let value = n.attrs().float(name)?.unwrap_or(default);
     n.scalar_as(value, DType::Float32)
 }
 
-/// `gradient + norm_coefficient * x`.
+/// Emits `gradient + norm_coefficient * x`.
 fn regularized_gradient(n: &mut Node<'_, '_>, x: Expr, gradient: Expr) -> ExprResult {
     let norm = float_attr(n, "norm_coefficient", 0.0)?;
     let decay_term = n.op("relax.multiply", &[norm, x])?;
     n.op("relax.add", &[decay_term, gradient])
 }
 
-/// `a * x + b * y`.
+/// Emits `a * x + b * y`.
 fn weighted_sum(n: &mut Node<'_, '_>, (a, x): (Expr, Expr), (b, y): (Expr, Expr)) -> ExprResult {
     let (x, y) = (n.op("relax.multiply", &[a, x])?, n.op("relax.multiply", &[b, y])?);
     n.op("relax.add", &[x, y])

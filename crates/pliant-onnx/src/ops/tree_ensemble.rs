@@ -1,5 +1,5 @@
-//! `TreeEnsemble`: evaluates all trees together, one level per step. A position is the number of an inner node, or the number of
-//! inner nodes plus that of a leaf. The successor of a leaf is the leaf itself.
+//! Converter of `TreeEnsemble`, which evaluates all trees together, one level per step. A position is the number of an inner node,
+//! or the number of inner nodes plus the number of a leaf. The successor of a leaf is the leaf itself.
 
 use pliant_ir::relax::Expr;
 use pliant_ir::{AttrValue, Attrs, DType};
@@ -14,7 +14,7 @@ use crate::tensor;
 pub(super) static OPS: &[OnnxOp] =
     &[OnnxOp { domain: "ai.onnx.ml", name: "TreeEnsemble", convert: tree_ensemble }];
 
-/// The comparison operators by their number in the file. The number after the last one tests membership in a set.
+/// The comparison operators, by their number in the file. The number after the last one denotes a test of membership in a set.
 const COMPARISONS: &[&str] = &[
     "relax.less_equal",
     "relax.less",
@@ -24,33 +24,33 @@ const COMPARISONS: &[&str] = &[
     "relax.not_equal",
 ];
 const MEMBERSHIP: i64 = COMPARISONS.len() as i64;
-/// Maximum depth of the trees. Each level is unrolled.
+/// Maximum depth of the trees. The limit exists because each level is unrolled.
 const MAX_LEVELS: usize = 1000;
-/// Maximum number of set members in total, where each set is padded to the longest one.
+/// Maximum number of members of all sets together, where each set is padded to the length of the longest one.
 const MAX_MEMBERS: usize = 1 << 26;
 
-/// The trees, as lists that are indexed by position.
+/// The trees, as lists that are indexed by node position.
 struct TreeEnsemble {
     roots: Vec<i64>,
     inner: usize,
-    /// The next position if the comparison holds, and if it does not.
+    /// The next position for each position: first if the comparison holds, then if it does not.
     next: [Vec<i64>; 2],
     features: Vec<i64>,
     modes: Vec<i64>,
     splits: Vec<f64>,
-    /// Whether a missing value (NaN) continues as if the comparison held.
+    /// For each position, whether a missing value (NaN) continues as if the comparison held.
     missing: Vec<bool>,
-    /// The set of each position that tests membership, padded to the length of the longest set.
+    /// For each position that tests membership, the set, padded to the length of the longest set.
     members: Vec<Vec<f64>>,
     levels: usize,
 }
 
-/// The problem that the trees are invalid.
+/// Creates the problem that the trees are invalid.
 fn broken_trees(what: &str) -> Problem {
     Problem::invalid(format!("its trees are invalid: {what}"))
 }
 
-/// A list attribute, which must have `len` numbers if `len` is present.
+/// Reads a list attribute, which must have `len` numbers if `len` is present.
 fn int_list(attrs: AttrReader<'_>, name: &str, len: Option<usize>) -> Result<Vec<i64>, Problem> {
     let list = attrs.ints(name)?.unwrap_or_default().to_vec();
     match len {
@@ -61,7 +61,7 @@ fn int_list(attrs: AttrReader<'_>, name: &str, len: Option<usize>) -> Result<Vec
     }
 }
 
-/// The elements of a tensor attribute.
+/// Reads the elements of a tensor attribute.
 fn tensor_attribute(n: &mut Node<'_, '_>, name: &str) -> Result<Vec<f64>, Problem> {
     let Some(proto) = n.attrs().tensor(name)? else { return Ok(Vec::new()) };
     let limits = n.importer.limits;
@@ -70,7 +70,7 @@ fn tensor_attribute(n: &mut Node<'_, '_>, name: &str) -> Result<Vec<f64>, Proble
 }
 
 impl TreeEnsemble {
-    /// Reads and validates the attributes.
+    /// Reads the trees from the attributes of the node, and validates them.
     fn read(n: &mut Node<'_, '_>, leaves: usize) -> Result<TreeEnsemble, Problem> {
         let attrs = n.attrs();
         let features = int_list(attrs, "nodes_featureids", None)?;
@@ -137,7 +137,7 @@ impl TreeEnsemble {
         Err(broken_trees(&format!("a path has more than {MAX_LEVELS} nodes")))
     }
 
-    /// Adds the leaves as positions that lead to themselves.
+    /// Adds the leaves as positions whose next position is the leaf itself.
     fn add_leaves(&mut self, leaves: usize) {
         let whole = self.inner + leaves;
         for side in &mut self.next {
@@ -154,7 +154,7 @@ impl TreeEnsemble {
     }
 }
 
-/// The membership set of each position, padded with NaN, which equals no number. Empty if no position tests membership.
+/// The membership set of each position, padded with NaN, which equals no number. The list is empty if no position tests membership.
 fn membership_sets(modes: &[i64], values: &[f64]) -> Result<Vec<Vec<f64>>, Problem> {
     if modes.iter().any(|&m| !(0..=MEMBERSHIP).contains(&m)) {
         return Err(broken_trees("a comparison mode is not known"));
@@ -182,7 +182,7 @@ fn membership_sets(modes: &[i64], values: &[f64]) -> Result<Vec<Vec<f64>>, Probl
     Ok(sets)
 }
 
-/// A constant of the given type.
+/// Creates a constant tensor of the given dtype.
 fn constant(n: &mut Node<'_, '_>, shape: &[i64], values: &[f64], dtype: DType) -> ExprResult {
     let wide = Tensor::from_slice(shape, values).map_err(|e| Problem::invalid(e.to_string()))?;
     let wide = n.importer.constant(&wide);
@@ -210,7 +210,7 @@ fn tree_ensemble(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![apply_post_transform(n, y)?.into()])
 }
 
-/// The leaf positions that each row reaches, `(rows, trees)`.
+/// Emits the positions of the leaves that each row reaches, as `(rows, trees)`.
 fn leaf_positions(n: &mut Node<'_, '_>, trees: &TreeEnsemble, x: Expr) -> ExprResult {
     let (rows, dtype) = (n.dims(x)?[0], n.dtype(x)?);
     let roots = n.int_vector(&trees.roots)?;
@@ -242,7 +242,7 @@ fn leaf_positions(n: &mut Node<'_, '_>, trees: &TreeEnsemble, x: Expr) -> ExprRe
     Ok(position)
 }
 
-/// Whether the comparison at the current position of each row and tree holds.
+/// Emits whether the comparison at the current position of each row and tree holds.
 fn compare_values(
     n: &mut Node<'_, '_>,
     trees: &TreeEnsemble,
@@ -269,7 +269,7 @@ fn compare_values(
     accumulated.ok_or_else(|| broken_trees("there is no comparison"))
 }
 
-/// Whether each value is in the membership set of its position.
+/// Emits whether each value is in the membership set of its position.
 fn is_member(
     n: &mut Node<'_, '_>,
     trees: &TreeEnsemble,
@@ -291,7 +291,7 @@ fn is_member(
     n.op("relax.greater", &[match_count, missing_value])
 }
 
-/// Aggregates the scores of all trees for each target: `(rows, targets)`.
+/// Emits the scores of all trees, aggregated for each target: `(rows, targets)`.
 fn aggregate_scores(n: &mut Node<'_, '_>, scores: Expr, targets: Expr, trees: usize) -> ExprResult {
     let count = n.attrs().int("n_targets")?.unwrap_or(1);
     let dtype = n.dtype(scores)?;

@@ -9,7 +9,7 @@ use crate::node::{ConvertResult, Node};
 use crate::proto::AttributeProto;
 use crate::proto::attribute_proto::AttributeType;
 
-/// The user-registered operator for an ONNX operator, if any.
+/// The user-registered operator that implements an ONNX operator, if any.
 pub(crate) fn find(domain: &str, name: &str) -> Option<Op> {
     let full = match domain {
         "" => format!("relax.{name}"),
@@ -19,7 +19,7 @@ pub(crate) fn find(domain: &str, name: &str) -> Option<Op> {
     registry().decl(op).is_none().then_some(op)
 }
 
-/// Calls the user's operator with the node's inputs and attributes.
+/// Emits a call of the user's operator with the node's inputs and attributes.
 pub(crate) fn convert(n: &mut Node<'_, '_>, op: Op) -> ConvertResult {
     let input_count = (0..n.len()).rev().find(|&i| n.has_input(i)).map_or(0, |last| last + 1);
     let inputs: Vec<Expr> =
@@ -34,7 +34,7 @@ pub(crate) fn convert(n: &mut Node<'_, '_>, op: Op) -> ConvertResult {
     Ok((0..count).map(|i| n.func().tuple_get_item(result, i).into()).collect())
 }
 
-/// Converts an ONNX attribute to one of a Relax operator.
+/// Converts an ONNX attribute to an attribute value of a Relax operator.
 fn attr_value(attr: &AttributeProto) -> Result<AttrValue, Problem> {
     let text = |bytes: &[u8]| {
         std::str::from_utf8(bytes).map(AttrValue::str).map_err(|_| {

@@ -1,4 +1,4 @@
-//! Finds the symbols that the constraints restrict to few sizes, or to none.
+//! Finds the symbols that constraints restrict to few sizes, or to none.
 
 use pliant_ir::relax::Function;
 use pliant_sym::SymVar;
@@ -11,8 +11,8 @@ use crate::size_relation::SizeRelation;
 use crate::value_origins::Origin;
 
 impl SymbolConstraints {
-    /// Finds the declared symbols that each constraint restricts to few sizes. Symbols that must equal a restricted symbol are
-    /// restricted, too.
+    /// Finds for each constraint the declared symbols that it restricts to few sizes. Symbols that must equal a restricted symbol
+    /// are restricted, too.
     pub(super) fn find_fixed_symbols(&mut self, func: &Function) {
         let mut equal = EqualSymbols::default();
         for c in &self.report.constraints {
@@ -60,7 +60,7 @@ impl SymbolConstraints {
         }
     }
 
-    /// The symbols for which no size in the declared range satisfies all constraints, as problems. They are errors even if
+    /// Creates problems for the symbols for which no size in the declared range satisfies all constraints. They are errors even if
     /// specialisation is allowed.
     pub(crate) fn unsatisfiable_symbols(&self, func: &mut Function) -> Vec<Problem> {
         let mut vars: Vec<(usize, SymVar)> = self.symbols.iter().map(|(v, at)| (*at, *v)).collect();
@@ -105,8 +105,8 @@ impl SymbolConstraints {
         problems
     }
 
-    /// The constraints that fix declared symbols. Returns problems and warnings; if specialisation is `allowed`, all of them are
-    /// warnings.
+    /// Creates problems for the constraints that restrict declared symbols to few sizes. Returns problems and warnings; if
+    /// specialisation is `allowed`, all of them are warnings.
     pub(crate) fn specialization_problems(&self, allowed: bool) -> (Vec<Problem>, Vec<Problem>) {
         let (mut problems, mut warnings) = (Vec::new(), Vec::new());
         let all = &self.report.constraints;
@@ -129,7 +129,7 @@ impl SymbolConstraints {
         (problems, warnings)
     }
 
-    /// The problem or warning for a constraint that fixes declared symbols.
+    /// Creates the problem or warning for a constraint that restricts declared symbols to few sizes.
     fn violation(&self, c: &Constraint, by_user: bool, allowed: bool) -> Problem {
         let noun = if c.fixes.len() == 1 { "symbol" } else { "symbols" };
         let whose = if by_user { "declared" } else { "file's" };
@@ -176,20 +176,20 @@ impl BranchPaths {
         }
     }
 
-    /// Whether the symbol is restricted in every run.
+    /// Whether the combinations cover all runs, so that the symbol is restricted in every run.
     fn cover_all(&self) -> bool {
         self.paths.contains(&Vec::new())
     }
 }
 
-/// Sets of symbols that must be equal (union-find).
+/// Sets of symbols that must be equal, as a union-find structure.
 #[derive(Default)]
 struct EqualSymbols {
     parent: FxHashMap<SymVar, SymVar>,
 }
 
 impl EqualSymbols {
-    /// The representative of a symbol's set.
+    /// The symbol that represents the set of the given symbol.
     fn representative(&self, mut var: SymVar) -> SymVar {
         while let Some(&next) = self.parent.get(&var) {
             var = next;

@@ -1,4 +1,4 @@
-//! The state that a loop carries from iteration to iteration, and `relax.while_loop` over it.
+//! The state that a loop carries from iteration to iteration, and the `relax.while_loop` over this state.
 //!
 //! The state initially has the types of the initial values. If an iteration produces other types, the state's types are widened: a
 //! dim that changes becomes a symbol that the body defines. Then the body is converted again. Values that are not tensors are
@@ -19,25 +19,25 @@ use crate::node::{ExprResult, Node, infer_problem};
 use crate::object_type::{ObjectType, OuterSymbols};
 use crate::value::Value;
 
-/// Emits the body: computes the state after an iteration from the state before it.
+/// A callback that emits the body of a loop. It returns the state after an iteration for the state before it.
 type LoopBody<'t> = &'t mut dyn FnMut(&mut Node<'_, '_>, &[Value]) -> Result<Vec<Value>, Problem>;
 
-/// Emits the loop condition: whether there is another iteration.
+/// A callback that emits the condition of a loop. It returns whether there is another iteration.
 pub(super) type LoopCondition<'t> = &'t mut dyn FnMut(&mut Node<'_, '_>, &[Value]) -> ExprResult;
 
-/// The state of a loop.
+/// The state of a loop: names, values and types.
 pub(super) struct LoopState {
     names: Vec<String>,
     inits: Vec<Expr>,
     object_types: Vec<ObjectType>,
     types: Vec<Type>,
-    /// The symbols that the body defines.
+    /// The symbols that the loop body defines, as opposed to symbols of the enclosing function.
     body_symbols: FxHashSet<SymVar>,
     outer: OuterSymbols,
 }
 
 impl LoopState {
-    /// The state before the first iteration.
+    /// Creates the state before the first iteration from named values.
     ///
     /// # Errors
     /// If a value is that of a failed node.
@@ -73,7 +73,7 @@ impl LoopState {
             .collect()
     }
 
-    /// The types of the state with fresh symbols in place of those that the body defines.
+    /// The types of the state, in which fresh symbols replace those that the body defines.
     fn with_fresh_symbols(&self, n: &mut Node<'_, '_>) -> Vec<Type> {
         let func = n.func();
         let mut map: FxHashMap<SymVar, Sym> = FxHashMap::default();
@@ -255,7 +255,7 @@ pub(super) fn while_loop(
     state.to_values(n, &fields)
 }
 
-/// The types of the state after an iteration.
+/// The types of the state values that the body function returns, that is, after an iteration.
 fn result_types(n: &mut Node<'_, '_>, func: Expr, count: usize) -> Result<Vec<Type>, Problem> {
     let ret = match n.func().ty(func) {
         TypeData::Callable { ret, .. } => *ret,

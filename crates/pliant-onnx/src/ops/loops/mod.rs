@@ -1,4 +1,4 @@
-//! `Loop`, `Scan` and `SequenceMap`. Their body is a graph; the loop becomes a `relax.while_loop` over its state.
+//! Converters of `Loop`, `Scan` and `SequenceMap`, whose bodies are graphs. The loop becomes a `relax.while_loop` over its state.
 
 mod loop_state;
 mod scan;
@@ -18,7 +18,7 @@ use crate::value::Value;
 pub(super) static OPS: &[OnnxOp] =
     &[op("Loop", loop_node), op("Scan", scan::scan), op("SequenceMap", sequence_map::sequence_map)];
 
-/// Converts the body for the given inputs, in a new scope, and returns its outputs.
+/// Converts a body graph for the given inputs, in a new scope, and returns its outputs.
 pub(super) fn convert_body(
     n: &mut Node<'_, '_>,
     graph: &GraphProto,

@@ -1,4 +1,4 @@
-//! `Scan`: applies the body graph to the slices of tensors.
+//! Converter of `Scan`, which applies its body graph to the slices of tensors.
 
 use pliant_ir::relax::Expr;
 use pliant_sym::Sym;
@@ -10,7 +10,7 @@ use crate::node::{ConvertResult, Node, ints_attr};
 use crate::proto::GraphProto;
 use crate::value::Value;
 
-/// A tensor that is scanned along an axis.
+/// A tensor that is scanned slice by slice along an axis.
 #[derive(Clone, Copy)]
 struct ScanInput {
     x: Expr,
@@ -18,7 +18,7 @@ struct ScanInput {
     backward: bool,
 }
 
-/// A list attribute, which must have `len` numbers. Default: zeros.
+/// Reads a list attribute, which must have `len` numbers. An absent attribute counts as zeros.
 fn int_list(n: &Node<'_, '_>, name: &str, len: usize) -> Result<Vec<i64>, Problem> {
     let list = n.attrs().ints(name)?.map_or_else(|| vec![0; len], <[i64]>::to_vec);
     if list.len() == len {
@@ -28,7 +28,7 @@ fn int_list(n: &Node<'_, '_>, name: &str, len: usize) -> Result<Vec<i64>, Proble
     }
 }
 
-/// A list attribute of scan directions: 0 is forward, 1 is backward.
+/// Reads a list attribute of scan directions: 0 is forward, 1 is backward.
 fn directions(n: &Node<'_, '_>, name: &str, len: usize) -> Result<Vec<i64>, Problem> {
     let list = int_list(n, name, len)?;
     match list.iter().find(|d| !(0..=1).contains(*d)) {
@@ -58,7 +58,7 @@ pub(super) fn scan(n: &mut Node<'_, '_>) -> ConvertResult {
     }
 }
 
-/// `Scan` since opset 9.
+/// Converts `Scan` since opset 9.
 fn scan_slices(n: &mut Node<'_, '_>, graph: &GraphProto, carried: usize) -> ConvertResult {
     let count = graph.input.len() - carried;
     let axes = int_list(n, "scan_input_axes", count)?;
@@ -99,7 +99,7 @@ fn scan_slices(n: &mut Node<'_, '_>, graph: &GraphProto, carried: usize) -> Conv
     Ok(outputs)
 }
 
-/// `Scan` of opset 8: scans each batch element separately, along axis 0 of its slices.
+/// Converts `Scan` of opset 8, which scans each batch element separately, along axis 0 of the element's slices.
 fn scan_batches(n: &mut Node<'_, '_>, graph: &GraphProto, carried: usize) -> ConvertResult {
     if n.has_input(0) {
         return Err(Problem::unsupported(

@@ -1,5 +1,5 @@
-//! Scan outputs: the values that the iterations of a loop collect. They form a chain in the loop state, so an iteration appends its
-//! value without copying the previous ones.
+//! Scan outputs: the values that the iterations of a loop collect. They form a chain in the loop state, so that an iteration
+//! appends its value without copying the previous ones.
 
 use pliant_ir::DType;
 use pliant_ir::relax::Expr;
@@ -12,25 +12,25 @@ use crate::node::{ExprResult, Node};
 use crate::object_type::{ObjectType, OuterSymbols};
 use crate::value::Value;
 
-/// Emits the body: computes the state after an iteration, and the values that the iteration collects.
+/// A callback that emits the body of a loop. It returns the state after an iteration, and the values that the iteration collects.
 type CollectingBody<'t> =
     &'t mut dyn FnMut(&mut Node<'_, '_>, &[Value]) -> Result<(Vec<Value>, Vec<Value>), Problem>;
 
-/// The final state of a loop, and its scan outputs.
+/// The result of a loop: its final state, and its scan outputs.
 pub(in crate::ops) struct LoopResult {
     pub state: Vec<Value>,
     pub parts: Vec<ScanOutput>,
 }
 
-/// The values that the iterations collect for one output.
+/// A scan output: the values that the iterations collect for one output of the loop.
 pub(in crate::ops) struct ScanOutput {
     chain: Expr,
-    /// The type of each value, as it is known outside the body.
+    /// The type of each collected value, as far as it is known outside the loop body.
     object_type: ObjectType,
 }
 
 impl ScanOutput {
-    /// Stacks all values along a new first axis, whose size is `iterations`.
+    /// Stacks the collected values along a new first axis, whose size is `iterations`.
     ///
     /// # Errors
     /// If the values are not tensors.
@@ -52,7 +52,7 @@ impl ScanOutput {
         n.value_of_object(all, &ObjectType::Tensor { dtype: *dtype, narrow: *narrow, dims })
     }
 
-    /// Converts all values to a sequence.
+    /// Converts the collected values to a sequence.
     ///
     /// # Errors
     /// If type inference fails.
@@ -62,7 +62,7 @@ impl ScanOutput {
     }
 }
 
-/// Emits a loop whose iterations compute the next state and `count` scan outputs. `same_type` requires the values of an output to
+/// Emits a loop whose iterations compute the next state and `count` scan outputs. With `same_type`, the values of an output must
 /// have equal types, so that they can be stacked.
 pub(in crate::ops) fn collecting_loop(
     n: &mut Node<'_, '_>,
@@ -107,14 +107,14 @@ pub(in crate::ops) fn collecting_loop(
     Ok(LoopResult { state: all, parts })
 }
 
-/// `counter + 1`.
+/// Emits `counter + 1`.
 pub(in crate::ops) fn increment(n: &mut Node<'_, '_>, counter: &Value) -> Result<Value, Problem> {
     let counter = n.materialize(counter)?;
     let one = n.scalar(1i64)?;
     Ok(n.op("relax.add", &[counter, one])?.into())
 }
 
-/// `counter < size`.
+/// Emits the comparison `counter < size`.
 pub(in crate::ops) fn is_below(n: &mut Node<'_, '_>, counter: &Value, size: Expr) -> ExprResult {
     let counter = n.materialize(counter)?;
     let size = n.cast(size, DType::Int64)?;

@@ -1,4 +1,4 @@
-//! `SequenceMap`: applies the body graph to the items of sequences.
+//! Converter of `SequenceMap`, which applies its body graph to the items of sequences.
 
 use pliant_ir::DType;
 
@@ -26,7 +26,7 @@ pub(super) fn sequence_map(n: &mut Node<'_, '_>) -> ConvertResult {
     }
 }
 
-/// Whether all input sequences have known items and the length `count`.
+/// Whether all inputs that are sequences have known items, and `count` of them.
 fn all_static(inputs: &[Value], count: usize) -> bool {
     inputs.iter().all(|input| match input {
         Value::Sequence(items) => items.len() == count,
@@ -35,7 +35,7 @@ fn all_static(inputs: &[Value], count: usize) -> bool {
     })
 }
 
-/// Converts the body once for each item of the known sequences.
+/// Unrolls the loop: converts the body once for each item of the sequences, whose items are known.
 fn unroll(
     n: &mut Node<'_, '_>,
     graph: &GraphProto,
@@ -54,7 +54,7 @@ fn unroll(
     Ok(outputs.into_iter().map(Value::Sequence).collect())
 }
 
-/// Emits a loop over the items.
+/// Emits a loop that applies the body to the items of sequences at run time.
 fn map_in_loop(n: &mut Node<'_, '_>, graph: &GraphProto, inputs: &[Value]) -> ConvertResult {
     let mut all = Vec::with_capacity(inputs.len());
     for input in inputs {

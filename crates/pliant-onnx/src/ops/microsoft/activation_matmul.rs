@@ -1,4 +1,5 @@
-//! GELU variants, matrix products with fused operations, and matrix products with quantised weights.
+//! Converters of Microsoft's GELU variants, of matrix products with fused operations, and of matrix products with quantised
+//! weights.
 
 use pliant_ir::DType;
 use pliant_ir::relax::Expr;
@@ -20,7 +21,7 @@ pub(super) static OPS: &[OnnxOp] = &[
     op("TransposeMatMul", fused_matmul),
 ];
 
-/// GELU of the input plus an optional bias.
+/// Converts a GELU operator with an optional bias, which is added to the input.
 fn gelu(n: &mut Node<'_, '_>, name: &str) -> ConvertResult {
     let mut x = n.tensor(0)?;
     if let Some(bias) = n.optional_tensor(1)? {
@@ -39,7 +40,7 @@ fn quick_gelu(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![n.op("relax.multiply", &[x, gate])?.into()])
 }
 
-/// `FusedMatMul`: optionally transposes the operands, and scales the product by `alpha`.
+/// Converts `FusedMatMul`: optionally transposes the operands, and scales the product by `alpha`.
 fn fused_matmul(n: &mut Node<'_, '_>) -> ConvertResult {
     let alpha = n.attrs().float("alpha")?.unwrap_or(1.0);
     let mut operands = [n.tensor(0)?, n.tensor(1)?];
@@ -64,7 +65,8 @@ fn fused_matmul(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![n.op("relax.multiply", &[y, alpha])?.into()])
 }
 
-/// Unpacks fields of `bits` bits, lowest bits first. Converts bytes `(rows, count)` to int32 `(rows, count * 8 / bits)`.
+/// Emits the unpacking of fields of `bits` bits, lowest bits first. Converts bytes `(rows, count)` to int32
+/// `(rows, count * 8 / bits)`.
 fn unpack_fields(n: &mut Node<'_, '_>, bytes: Expr, bits: i64) -> ExprResult {
     let dims = n.dims_with_min_rank(bytes, 2)?;
     let wide = n.cast(bytes, DType::Int32)?;
@@ -84,7 +86,7 @@ fn unpack_fields(n: &mut Node<'_, '_>, bytes: Expr, bits: i64) -> ExprResult {
     n.reshape(low, &[dims[0], all])
 }
 
-/// Maximum size of a weight dim. The product of two sizes stays below 2^63.
+/// Maximum size of a dim of the weights, so that the product of two such sizes stays below 2^63.
 const MAX_WEIGHT_SIZE: i64 = 1 << 30;
 /// Unpacks fields of `bits` bits, lowest bits first, from constant bytes. Each of the `rows` rows holds `stored_count` fields, of
 /// which the first `count` are returned.
@@ -155,7 +157,8 @@ fn dequantized_constant_weights(
     n.op("relax.multiply", &[weights, scales]).map(Some)
 }
 
-/// `MatMulNBits`: `A * W^T` with quantised weights `(N, blocks, block_size)`. Each block has a scale and optionally a zero point.
+/// Converts `MatMulNBits`: `A * W^T` with quantised weights `(N, blocks, block_size)`. Each block has a scale and optionally a zero
+/// point.
 fn matmul_nbits(n: &mut Node<'_, '_>) -> ConvertResult {
     let attrs = n.attrs();
     let positive_attr = |name: &str| {
@@ -217,7 +220,7 @@ fn matmul_nbits(n: &mut Node<'_, '_>) -> ConvertResult {
     matmul_transposed(n, weights)
 }
 
-/// Multiplies the input by the transposed weights and adds an optional bias.
+/// Multiplies input 0 by the transposed weights, and adds the bias if the node has one.
 fn matmul_transposed(n: &mut Node<'_, '_>, weights: Expr) -> ConvertResult {
     let a = n.tensor(0)?;
     let weights = n.permute(weights, &[1, 0])?;

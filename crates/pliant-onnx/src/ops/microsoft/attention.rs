@@ -1,4 +1,4 @@
-//! `Attention`, `MultiHeadAttention` and `RotaryEmbedding`.
+//! Converters of Microsoft's `Attention`, `MultiHeadAttention` and `RotaryEmbedding`.
 
 use pliant_ir::DType;
 use pliant_ir::relax::Expr;
@@ -22,7 +22,7 @@ pub(super) static OPS: &[OnnxOp] = &[
     op("RotaryEmbedding", rotary_embedding),
 ];
 
-/// A number of heads, which is a required attribute.
+/// Reads a required attribute that is a number of heads.
 pub(super) fn head_count(n: &mut Node<'_, '_>, name: &str) -> Result<Sym, Problem> {
     let count = n.attrs().int(name)?.filter(|&h| h > 0);
     let count =
@@ -30,7 +30,8 @@ pub(super) fn head_count(n: &mut Node<'_, '_>, name: &str) -> Result<Sym, Proble
     Ok(n.func().syms.int(count))
 }
 
-/// Scaled dot-product attention. All operands are `(batch, heads, length, size)`; the result is `(batch, length, heads * size)`.
+/// Emits scaled dot-product attention. All operands are `(batch, heads, length, size)`; the result is
+/// `(batch, length, heads * size)`.
 pub(super) fn attention_product(
     n: &mut Node<'_, '_>,
     qkv: [Expr; 3],
@@ -54,9 +55,8 @@ pub(super) fn attention_product(
     merge_heads(n, y)
 }
 
-/// Adds a key mask to the score biases. The mask consists of zeros and ones, of end positions, or of end and start positions. The
-/// scores of masked keys are increased by a finite number, the attribute `mask_filter_value`. So a row without allowed keys keeps
-/// its relative weights.
+/// Adds a key mask to the score biases. The mask consists of zeros and ones, of end positions, or of end and start positions.
+/// Masked keys get a finite bias, the attribute `mask_filter_value`, so that a row without allowed keys keeps its relative weights.
 fn add_key_mask(
     n: &mut Node<'_, '_>,
     masks: &mut Masks,
@@ -108,7 +108,7 @@ fn add_key_mask(
     Ok(())
 }
 
-/// Past keys and values, if present. Both inputs must be present, or neither.
+/// Reads past keys and values. Either both inputs are present, or neither.
 pub(super) fn past_keys_values(
     n: &mut Node<'_, '_>,
     [k, v]: [usize; 2],
@@ -122,8 +122,8 @@ pub(super) fn past_keys_values(
     }
 }
 
-/// Adds a causal mask: a query sees the keys up to its own position. Query positions start after the `past` keys. Returns the
-/// distances of queries and keys.
+/// Adds a causal mask: a query attends only to the keys up to its own position. Query positions start after the `past` keys.
+/// Returns the differences between the positions of queries and keys.
 pub(super) fn causal_mask(
     n: &mut Node<'_, '_>,
     masks: &mut Masks,
@@ -141,7 +141,7 @@ pub(super) fn causal_mask(
     Ok(distance)
 }
 
-/// `Attention`: includes the projection of the input to queries, keys and values.
+/// Converts `Attention`, which includes the projection of the input to queries, keys and values.
 fn attention(n: &mut Node<'_, '_>) -> ConvertResult {
     let count = head_count(n, "num_heads")?;
     let (x, weights) = (n.tensor(0)?, n.tensor(1)?);
@@ -262,7 +262,7 @@ fn multi_head_attention(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![y.into(), k.into(), v.into()])
 }
 
-/// Adds the parts of a bias vector to queries, keys and values. Keys and values that are already split into heads need no bias.
+/// Adds the parts of a bias vector to queries, keys and values. Keys and values that are already split into heads get no bias.
 fn add_packed_bias(n: &mut Node<'_, '_>, bias: Expr, parts: [&mut Expr; 3]) -> Result<(), Problem> {
     let mut ends = vec![n.func().syms.int(0)];
     for part in &parts {

@@ -1,4 +1,4 @@
-//! `FusedConv` and `FusedGemm`: a convolution or matrix product with a fused activation.
+//! Converters of `FusedConv` and `FusedGemm`: a convolution or matrix product with a fused activation.
 
 use pliant_ir::relax::Expr;
 
@@ -30,7 +30,7 @@ pub(super) static OPS: &[OnnxOp] = &[
     }),
 ];
 
-/// The first output of the given converter.
+/// Runs the converter of another operator on the node, and returns its first output.
 fn first_output(
     n: &mut Node<'_, '_>,
     convert: fn(&mut Node<'_, '_>) -> ConvertResult,
@@ -40,7 +40,7 @@ fn first_output(
     n.materialize(first)
 }
 
-/// Applies the activation that the node names. `params` are the activation's parameters by position.
+/// Applies the activation function that the node names. `params` are the parameters of the function, by position.
 fn apply_activation(n: &mut Node<'_, '_>, y: Expr, params: &[Option<f64>]) -> ExprResult {
     let name = n.attrs().str("activation")?.unwrap_or("");
     let dtype = n.dtype(y)?;

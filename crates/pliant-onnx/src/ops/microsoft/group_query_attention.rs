@@ -1,4 +1,4 @@
-//! `GroupQueryAttention`, which language models use to generate token by token.
+//! Converter of `GroupQueryAttention`, the attention operator that language models use to generate token by token.
 
 use pliant_ir::DType;
 use pliant_ir::relax::Expr;
@@ -39,7 +39,7 @@ fn check_supported(n: &Node<'_, '_>) -> Result<(), Problem> {
 }
 
 /// The positions of the new tokens in their sequences. They come from an input or are computed from the length of the past. For a
-/// prompt, ONNX Runtime reads only the first element of the input.
+/// prompt, ONNX Runtime reads only the first element of that input.
 fn token_positions(n: &mut Node<'_, '_>, length: Sym, past: Option<Sym>) -> ExprResult {
     let zero = n.func().syms.int(0);
     let past = past.unwrap_or(zero);
@@ -68,8 +68,8 @@ fn token_positions(n: &mut Node<'_, '_>, length: Sym, past: Option<Sym>) -> Expr
     n.op("relax.where", &[prompt, consecutive, position_ids])
 }
 
-/// Checks that the sequences are as long as the cache. If there are past keys, every sequence must end at the last new key. A
-/// prompt may end earlier.
+/// Emits a check that the sequences are as long as the cache. If there are past keys, every sequence must end at the last new key.
+/// A prompt may end earlier.
 fn check_sequence_ends(
     n: &mut Node<'_, '_>,
     last_positions: Expr,
@@ -95,8 +95,8 @@ fn check_sequence_ends(
     n.require(holds, text, &[keys])
 }
 
-/// `GroupQueryAttention`: several query heads share a key and value head. Rotary positions are optional, and the cache grows by the
-/// new keys.
+/// Converts `GroupQueryAttention`, in which several query heads share a key and value head. Rotary positions are optional, and the
+/// cache grows by the new keys.
 fn group_query_attention(n: &mut Node<'_, '_>) -> ConvertResult {
     let (count, kv_count) = (head_count(n, "num_heads")?, head_count(n, "kv_num_heads")?);
     let attrs = n.attrs();
@@ -159,7 +159,7 @@ fn group_query_attention(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![y.into(), k.into(), v.into()])
 }
 
-/// Queries, keys and values. They are three inputs, or packed in the first input.
+/// Reads the queries, keys and values, which are three inputs, or packed in the first input.
 fn queries_keys_values(
     n: &mut Node<'_, '_>,
     count: Sym,

@@ -1,4 +1,4 @@
-//! Operators of the domain `com.microsoft`, which ONNX Runtime's exporters and optimisers generate.
+//! Converters of operators of the domain `com.microsoft`, which ONNX Runtime's exporters and optimisers generate.
 
 mod activation_matmul;
 mod attention;
@@ -10,7 +10,7 @@ mod quantized;
 use super::OnnxOp;
 use crate::node::{ConvertResult, Node};
 
-/// The operator tables of this module's files.
+/// The operator tables of the files of this module.
 pub(super) const GROUPS: &[&[OnnxOp]] = &[
     attention::OPS,
     activation_matmul::OPS,
@@ -20,7 +20,7 @@ pub(super) const GROUPS: &[&[OnnxOp]] = &[
     quantized::OPS,
 ];
 
-/// An operator of the domain.
+/// Creates the table entry for an operator of the domain `com.microsoft`.
 const fn op(name: &'static str, convert: fn(&mut Node<'_, '_>) -> ConvertResult) -> OnnxOp {
     OnnxOp { domain: "com.microsoft", name, convert }
 }

@@ -1,4 +1,5 @@
-//! Normalisations with fused operations before them: skip connections, biases and embeddings.
+//! Converters of Microsoft's normalisations that include operations before the normalisation: skip connections, biases and
+//! embeddings.
 
 use pliant_ir::DType;
 use pliant_ir::relax::Expr;
@@ -23,7 +24,7 @@ fn epsilon(n: &Node<'_, '_>, default: f64) -> Result<f64, Problem> {
     Ok(n.attrs().float("epsilon")?.unwrap_or(default))
 }
 
-/// Layer normalisation over the last axis, with an optional `beta`.
+/// Emits layer normalisation over the last axis, with an optional bias `beta`.
 fn layer_norm(
     n: &mut Node<'_, '_>,
     x: Expr,
@@ -70,7 +71,7 @@ fn skip_layer_norm(n: &mut Node<'_, '_>, simplified: bool) -> ConvertResult {
     Ok(vec![y.into(), Value::Absent, Value::Absent, sum.into()])
 }
 
-/// Rejects nodes whose mean or deviation is used. These outputs are for training, which is not supported.
+/// Rejects nodes whose outputs for the mean or the deviation are used. These outputs are for training, which is not supported.
 fn check_no_statistics(n: &Node<'_, '_>) -> Result<(), Problem> {
     match n.proto.output.iter().skip(1).take(2).any(|o| !o.is_empty()) {
         true => {
@@ -92,7 +93,7 @@ fn simplified_layer_norm(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![rms_norm(n, x, gamma, &axes, eps)?.into()])
 }
 
-/// Layer normalisation of the sum of word, position and segment embeddings.
+/// Converts `EmbedLayerNormalization`: layer normalisation of the sum of word, position and segment embeddings.
 fn embed_layer_norm(n: &mut Node<'_, '_>) -> ConvertResult {
     let eps = epsilon(n, 1e-12)?;
     let (ids, words, positions) = (n.tensor(0)?, n.tensor(2)?, n.tensor(3)?);

@@ -1,5 +1,5 @@
-//! Quantised operators of ONNX Runtime. They are converted to dequantisation, a float32 operator and requantisation. Later passes
-//! fuse these.
+//! Converters of ONNX Runtime's quantised operators. Each operator is converted to dequantisation, a float32 operator and
+//! requantisation, which later passes fuse.
 
 use pliant_ir::DType;
 use pliant_ir::relax::Expr;
@@ -38,7 +38,7 @@ pub(super) static OPS: &[OnnxOp] = &[
     op("QuantizeLinear", quantize),
 ];
 
-/// Dequantises input `i` to float32. The following two inputs are its scale and zero point.
+/// Dequantises input `i` to float32. The two inputs after it are its scale and zero point.
 fn dequantize_input(n: &mut Node<'_, '_>, i: usize) -> ExprResult {
     let (x, scale, zero) = (n.tensor(i)?, n.tensor(i + 1)?, n.optional_tensor(i + 2)?);
     let zero = match zero {
@@ -51,7 +51,7 @@ fn dequantize_input(n: &mut Node<'_, '_>, i: usize) -> ExprResult {
     n.op("relax.multiply", &[wide, scale])
 }
 
-/// Quantises a result. Input `i` is the scale, and the following input is the zero point.
+/// Quantises a result. Input `i` is the scale of the result, and the input after it is the zero point.
 fn quantize_result(n: &mut Node<'_, '_>, y: Expr, i: usize) -> ExprResult {
     let (scale, zero) = (n.tensor(i)?, n.optional_tensor(i + 1)?);
     let scale = n.reshape_to_scalar(scale)?;
@@ -64,7 +64,7 @@ fn quantize_result(n: &mut Node<'_, '_>, y: Expr, i: usize) -> ExprResult {
     round_and_saturate(n, y, zero, dtype, bounds)
 }
 
-/// Dequantises both operands, applies an operator and quantises the result.
+/// Converts a quantised binary operator: dequantises both operands, applies the operator `op`, and quantises the result.
 fn quantized_binary(n: &mut Node<'_, '_>, op: &str) -> ConvertResult {
     let (a, b) = (dequantize_input(n, 0)?, dequantize_input(n, 3)?);
     let y = n.op(op, &[a, b])?;
@@ -81,8 +81,8 @@ fn qlinear_leaky_relu(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![quantize_result(n, y, 3)?.into()])
 }
 
-/// `QLinearConcat`: the first two inputs are the scale and zero point of the result. Then come the parts, each with its scale and
-/// zero point.
+/// Converts `QLinearConcat`. Its first two inputs are the scale and zero point of the result. Then come the parts, each with its
+/// scale and zero point.
 fn qlinear_concat(n: &mut Node<'_, '_>) -> ConvertResult {
     let axis = n.attrs().int("axis")?;
     let axis = axis.ok_or_else(|| Problem::attribute("attribute 'axis' is missing"))?;
@@ -96,8 +96,8 @@ fn qlinear_concat(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![n.concat(&parts, axis)?.into()])
 }
 
-/// Converts input `i` to the scale at input `result` and the zero point that follows it. If both are those of the input, the
-/// integers do not change.
+/// Converts input `i` to the scale and zero point of the result, which are input `result` and the input after it. If these equal
+/// the scale and zero point of the input, the integers do not change.
 fn requantize_input(n: &mut Node<'_, '_>, i: usize, result: usize) -> ExprResult {
     let scale = |i: usize| n.const_floats(i).filter(|s| s.len() == 1).map(|s| s[0]);
     let (from, to) = (scale(i + 1), scale(result));
@@ -124,7 +124,7 @@ fn qlinear_global_average_pool(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![quantize_result(n, y, 3)?.into()])
 }
 
-/// The product of two quantised matrices, as float32.
+/// Emits the product of two quantised matrices, as float32.
 fn dequantized_matmul(
     n: &mut Node<'_, '_>,
     [a, b]: [Expr; 2],
@@ -161,7 +161,8 @@ fn dynamic_quantize_matmul(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![y.into()])
 }
 
-/// `QGemm`: the bias is int32 and scaled by the product of both scales. Without an output scale, the result is float32.
+/// Converts `QGemm`. Its bias is int32 and scaled by the product of both input scales. Without an output scale, the result is
+/// float32.
 fn qgemm(n: &mut Node<'_, '_>) -> ConvertResult {
     let alpha = n.attrs().float("alpha")?.unwrap_or(1.0);
     let mut operands = [n.tensor(0)?, n.tensor(3)?];

@@ -1,4 +1,4 @@
-//! Activations, including softmax.
+//! Converters of activations, including softmax.
 
 use pliant_ir::DType;
 use pliant_ir::relax::Expr;
@@ -43,13 +43,13 @@ fn relu(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![n.op("relax.nn.relu", &[x])?.into()])
 }
 
-/// A scalar constant in the dtype of another tensor.
+/// Creates a scalar constant in the dtype of another tensor.
 fn constant_like(n: &mut Node<'_, '_>, like: Expr, value: f64) -> ExprResult {
     let dtype = n.dtype(like)?;
     n.scalar_as(value, dtype)
 }
 
-/// `then` where `x` is positive, else `other`.
+/// Emits the selection of `then` where `x` is positive, and of `other` elsewhere.
 fn where_positive(n: &mut Node<'_, '_>, x: Expr, then: Expr, other: Expr) -> ExprResult {
     let zero = constant_like(n, x, 0.0)?;
     let positive = n.op("relax.greater", &[x, zero])?;
@@ -81,7 +81,7 @@ fn elu(n: &mut Node<'_, '_>, gamma: f64) -> ConvertResult {
     Ok(vec![scaled_exponential(n, x, alpha, gamma)?.into()])
 }
 
-/// `gamma * alpha * (exp(x) - 1)` for negative `x`, else `gamma * x`.
+/// Emits `gamma * alpha * (exp(x) - 1)` for negative `x`, and `gamma * x` for others.
 fn scaled_exponential(n: &mut Node<'_, '_>, x: Expr, alpha: f64, gamma: f64) -> ExprResult {
     let [one, alpha] = [constant_like(n, x, 1.0)?, constant_like(n, x, alpha)?];
     let power = n.op("relax.exp", &[x])?;
@@ -102,7 +102,7 @@ fn selu(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![scaled_exponential(n, x, alpha, gamma)?.into()])
 }
 
-/// `max(0, x) + min(0, alpha * (exp(x / alpha) - 1))`.
+/// Converts `Celu`: `max(0, x) + min(0, alpha * (exp(x / alpha) - 1))`.
 fn celu(n: &mut Node<'_, '_>) -> ConvertResult {
     let alpha = n.attrs().float("alpha")?.unwrap_or(1.0);
     let x = n.tensor(0)?;
@@ -120,7 +120,7 @@ fn gelu(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![n.op(if tanh { "relax.nn.gelu_tanh" } else { "relax.nn.gelu" }, &[x])?.into()])
 }
 
-/// A line clamped to `0 .. 1`: `max(0, min(1, alpha * x + beta))`.
+/// Emits a linear function clamped to `0 .. 1`: `max(0, min(1, alpha * x + beta))`.
 fn clamped_line(n: &mut Node<'_, '_>, x: Expr, alpha: f64, beta: f64) -> ExprResult {
     let [alpha, beta, zero, one] = [alpha, beta, 0.0, 1.0].map(|v| constant_like(n, x, v));
     let y = n.op("relax.multiply", &[x, alpha?])?;
@@ -142,7 +142,7 @@ fn hard_swish(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![n.op("relax.multiply", &[x, gate])?.into()])
 }
 
-/// `log(1 + exp(x))`. For `x` above 40, it equals `x` in float64.
+/// Emits `log(1 + exp(x))`. For `x` above 40, the result equals `x` in float64.
 fn softplus(n: &mut Node<'_, '_>, x: Expr) -> ExprResult {
     let attrs = pliant_ir::Attrs::default().with("threshold", pliant_ir::AttrValue::float(40.0));
     n.op_with("relax.nn.softplus", &[x], attrs)
@@ -163,7 +163,7 @@ fn softsign(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![n.op("relax.divide", &[x, below])?.into()])
 }
 
-/// `x * sigmoid(alpha * x)`.
+/// Emits `x * sigmoid(alpha * x)`.
 fn swish(n: &mut Node<'_, '_>, x: Expr) -> ExprResult {
     let alpha = n.attrs().float("alpha")?.unwrap_or(1.0);
     let alpha = constant_like(n, x, alpha)?;
@@ -180,7 +180,7 @@ fn thresholded_relu(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![n.op("relax.where", &[above, x, zero])?.into()])
 }
 
-/// `Shrink`: `x + bias` for `x < -lambd`, `x - bias` for `x > lambd`, else 0.
+/// Converts `Shrink`: `x + bias` for `x < -lambd`, `x - bias` for `x > lambd`, else 0.
 fn shrink(n: &mut Node<'_, '_>) -> ConvertResult {
     let lambd = n.attrs().float("lambd")?.unwrap_or(0.5);
     let bias = n.attrs().float("bias")?.unwrap_or(0.0);
@@ -201,7 +201,7 @@ fn softmax(n: &mut Node<'_, '_>, op: &str) -> ConvertResult {
     along_axis_or_flattened(n, &mut |n, x, axis| n.op_with(op, &[x], ints_attr("axis", axis)))
 }
 
-/// Applies a function along an axis. Before opset 13, all axes from `axis` on are flattened to one.
+/// Emits a function that works along one axis. Before opset 13, all axes from `axis` on are flattened to one.
 fn along_axis_or_flattened(
     n: &mut Node<'_, '_>,
     make: &mut dyn FnMut(&mut Node<'_, '_>, Expr, i64) -> ExprResult,
@@ -222,12 +222,12 @@ fn along_axis_or_flattened(
     Ok(vec![n.reshape(y, &dims)?.into()])
 }
 
-/// `Hardmax`: 1 at the first maximum along an axis, else 0.
+/// Converts `Hardmax`: 1 at the first maximum along an axis, else 0.
 fn hardmax(n: &mut Node<'_, '_>) -> ConvertResult {
     along_axis_or_flattened(n, &mut one_hot_maximum)
 }
 
-/// 1 at the first maximum along `axis`, else 0. The axis may be empty.
+/// Emits a tensor that is 1 at the first maximum along `axis`, else 0. The axis may be empty.
 fn one_hot_maximum(n: &mut Node<'_, '_>, x: Expr, axis: i64) -> ExprResult {
     let dims = n.dims(x)?;
     let axis = n.axis(axis, dims.len())?;
@@ -246,7 +246,7 @@ fn one_hot_maximum(n: &mut Node<'_, '_>, x: Expr, axis: i64) -> ExprResult {
     n.with_dims(result, &dims)
 }
 
-/// 1 at the first maximum along `axis`, else 0. The axis must not be empty.
+/// Emits a tensor that is 1 at the first maximum along `axis`, else 0. The axis must not be empty.
 fn one_hot_argmax(n: &mut Node<'_, '_>, x: Expr, axis: usize) -> ExprResult {
     let dims = n.dims(x)?;
     let attrs = ints_attr("axis", axis as i64).with("keepdims", pliant_ir::AttrValue::Bool(true));

@@ -1,4 +1,4 @@
-//! Attention and its parts: heads, masks, caches and rotary positions.
+//! Converters of attention operators, and the parts of attention: heads, masks, caches and rotary positions.
 
 use pliant_ir::relax::Expr;
 use pliant_ir::{AttrValue, Attrs, DType};
@@ -40,7 +40,7 @@ pub(in crate::ops) fn merge_heads(n: &mut Node<'_, '_>, x: Expr) -> ExprResult {
     n.reshape(y, &[dims[0], dims[2], hidden])
 }
 
-/// Repeats key or value heads so that there is one for each query head.
+/// Repeats the heads of keys or values, so that there is one for each query head.
 pub(in crate::ops) fn repeat_kv_heads(n: &mut Node<'_, '_>, x: Expr, heads: Sym) -> ExprResult {
     let kv_heads = n.dims_with_min_rank(x, 4)?[1];
     if kv_heads == heads {
@@ -50,7 +50,7 @@ pub(in crate::ops) fn repeat_kv_heads(n: &mut Node<'_, '_>, x: Expr, heads: Sym)
     repeat_along(n, x, count, 1)
 }
 
-/// The scale of the scores as a scalar. Default: `1 / sqrt(size)`.
+/// The factor for the attention scores, as a scalar. Default: `1 / sqrt(size)`.
 pub(in crate::ops) fn attention_scale(
     n: &mut Node<'_, '_>,
     mask: Option<f64>,
@@ -71,7 +71,7 @@ pub(in crate::ops) fn attention_scale(
 
 // ---- masks ----
 
-/// The masks of an attention: biases that are added to the scores, and which scores are allowed.
+/// The masks of an attention: biases that are added to the scores, and a mask of the scores that are allowed.
 #[derive(Default)]
 pub(in crate::ops) struct Masks {
     pub added: Option<Expr>,
@@ -79,7 +79,7 @@ pub(in crate::ops) struct Masks {
 }
 
 impl Masks {
-    /// Restricts the allowed scores further.
+    /// Restricts the allowed scores to those for which `allowed` is also true.
     pub fn allow(&mut self, n: &mut Node<'_, '_>, allowed: Expr) -> Result<(), Problem> {
         self.allowed = Some(match self.allowed {
             None => allowed,
@@ -88,7 +88,7 @@ impl Masks {
         Ok(())
     }
 
-    /// Combines the masks to one bias. It is minus infinity for scores that are not allowed.
+    /// Combines all masks into one bias, which is minus infinity for scores that are not allowed.
     pub fn bias(&self, n: &mut Node<'_, '_>, dtype: DType) -> Result<Option<Expr>, Problem> {
         let added = match self.added {
             Some(added) => Some(n.cast(added, dtype)?),
@@ -104,7 +104,8 @@ impl Masks {
     }
 }
 
-/// The positions of queries minus those of keys, as `(queries, keys)`. `first` is the position of the first query. Default: 0.
+/// Computes the positions of queries minus those of keys, as a matrix `(queries, keys)`. `first` is the position of the first
+/// query. Default: 0.
 pub(in crate::ops) fn query_key_distances(
     n: &mut Node<'_, '_>,
     queries: Sym,
@@ -120,7 +121,7 @@ pub(in crate::ops) fn query_key_distances(
     }
 }
 
-/// Reshapes one integer per batch element to `(batch, 1, 1, 1)`, as int64.
+/// Reshapes a tensor with one integer per batch element to `(batch, 1, 1, 1)`, as int64.
 pub(in crate::ops) fn reshape_per_batch(n: &mut Node<'_, '_>, x: Expr) -> ExprResult {
     let count = n.dims(x)?;
     let (batch, one) = (n.func().syms.product(count), n.func().syms.int(1));
@@ -128,7 +129,7 @@ pub(in crate::ops) fn reshape_per_batch(n: &mut Node<'_, '_>, x: Expr) -> ExprRe
     n.cast(x, DType::Int64)
 }
 
-/// Adds the mask input to `masks`. The input may be shorter than the keys; keys beyond its end are not allowed.
+/// Adds the mask input of the node to `masks`. This input may be shorter than the keys; the keys beyond its end are not allowed.
 fn add_mask_input(n: &mut Node<'_, '_>, masks: &mut Masks, keys: Sym) -> Result<(), Problem> {
     let Some(mut mask) = n.optional_tensor(3)? else { return Ok(()) };
     let dtype = n.dtype(mask)?;
@@ -163,7 +164,7 @@ fn add_mask_input(n: &mut Node<'_, '_>, masks: &mut Masks, keys: Sym) -> Result<
     }
 }
 
-/// Adds the causal mask, the sliding windows, and the mask of keys beyond the valid length to `masks`.
+/// Adds to `masks` the causal mask, the sliding windows, and the mask of keys beyond the valid length.
 fn add_window_masks(
     n: &mut Node<'_, '_>,
     masks: &mut Masks,
@@ -278,7 +279,7 @@ fn attention(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok([y, present.0, present.1, qk_output].map(Value::from).to_vec())
 }
 
-/// `cap * tanh(x / cap)`; `x` if there is no cap.
+/// Emits `cap * tanh(x / cap)`. Returns `x` if there is no cap.
 pub(in crate::ops) fn softcap(n: &mut Node<'_, '_>, x: Expr, cap: f64) -> ExprResult {
     if cap <= 0.0 {
         return Ok(x);
@@ -290,7 +291,8 @@ pub(in crate::ops) fn softcap(n: &mut Node<'_, '_>, x: Expr, cap: f64) -> ExprRe
     n.op("relax.multiply", &[y, cap])
 }
 
-/// The softmax of the scores, in the dtype that `softmax_precision` selects. The weights of a query without allowed keys are 0.
+/// Emits the softmax of the scores, in the dtype that `softmax_precision` selects. The weights of a query without allowed keys are
+/// 0.
 fn masked_softmax(n: &mut Node<'_, '_>, x: Expr, bias: Option<Expr>) -> ExprResult {
     let dtype = n.dtype(x)?;
     let precision = match n.attrs().int("softmax_precision")?.filter(|&code| code != 0) {
@@ -310,7 +312,7 @@ fn masked_softmax(n: &mut Node<'_, '_>, x: Expr, bias: Option<Expr>) -> ExprResu
     n.op("relax.where", &[none_allowed, zero, y])
 }
 
-/// `FlexAttention`: graphs in attributes modify the scores and the weights.
+/// Converts `FlexAttention`, in which graphs in attributes modify the scores and the weights.
 fn flex_attention(n: &mut Node<'_, '_>) -> ConvertResult {
     let scale = n.attrs().float("scale")?;
     let [q, k, v] = [n.tensor(0)?, n.tensor(1)?, n.tensor(2)?];
@@ -351,8 +353,8 @@ fn apply_modifier_graph(n: &mut Node<'_, '_>, name: &str, x: Expr) -> ExprResult
 
 // ---- rotary positions ----
 
-/// Rotary embedding: rotates the first `2 * half` elements of `(batch, length, heads, size)` by angles `(batch or 1, length, 1,
-/// half)`.
+/// Emits a rotary embedding: rotates the first `2 * half` elements of a tensor `(batch, length, heads, size)` by the angles
+/// `(batch or 1, length, 1, half)`.
 pub(in crate::ops) fn apply_rotary(
     n: &mut Node<'_, '_>,
     x: Expr,
@@ -395,7 +397,8 @@ pub(in crate::ops) fn apply_rotary(
     n.concat(&[y, rest], 3)
 }
 
-/// The rows of a cosine or sine cache at the given positions, with a new dim for the heads. Without positions, the whole cache.
+/// Gathers the rows of a cosine or sine cache at the given positions, with a new dim for the heads. Without positions, returns the
+/// whole cache.
 pub(in crate::ops) fn rotary_angles(
     n: &mut Node<'_, '_>,
     cache: Expr,

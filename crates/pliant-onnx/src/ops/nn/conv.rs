@@ -1,4 +1,4 @@
-//! Convolutions, including quantised and transposed ones.
+//! Converters of convolutions, including quantised and transposed ones.
 
 use pliant_ir::relax::Expr;
 use pliant_ir::{AttrValue, DType, Sym};
@@ -17,7 +17,7 @@ pub(super) static OPS: &[OnnxOp] = &[
     op("QLinearConv", qlinear_conv),
 ];
 
-/// The spatial dims of the filter, from the weight. The attribute `kernel_shape` must agree.
+/// The spatial dims of the filter, from the shape of the weight. If the attribute `kernel_shape` is present, it must be equal.
 fn filter_shape(n: &mut Node<'_, '_>, weight: Expr) -> Result<Vec<i64>, Problem> {
     let dims = n.dims(weight)?;
     if let Some(filter) = n.attrs().ints("kernel_shape")? {
@@ -40,7 +40,7 @@ fn filter_shape(n: &mut Node<'_, '_>, weight: Expr) -> Result<Vec<i64>, Problem>
     sizes.ok_or_else(|| Problem::known_only_at_run_time("the size of its kernel"))
 }
 
-/// The name of the operator for the number of spatial axes, such as `relax.nn.conv2d`.
+/// The name of the Relax operator for the number of spatial axes, such as `relax.nn.conv2d`.
 fn op_for_rank(what: &str, axes: usize, tail: &str) -> Result<String, Problem> {
     match axes {
         1..=3 => Ok(format!("relax.nn.{what}{axes}d{tail}")),
@@ -48,7 +48,8 @@ fn op_for_rank(what: &str, axes: usize, tail: &str) -> Result<String, Problem> {
     }
 }
 
-/// Requires the input to have `of_weight * groups` channels. If the number of channels is non-constant, it is checked at run time.
+/// Requires the input to have `of_weight * groups` channels, where `of_weight` is the number of channels per group in the weight.
+/// If the number of channels is non-constant, it is checked at run time.
 fn with_channels(n: &mut Node<'_, '_>, x: Expr, of_weight: Sym, groups: i64) -> ExprResult {
     let groups = n.func().syms.int(groups);
     let channels = n.func().syms.mul(of_weight, groups);
@@ -58,7 +59,7 @@ fn with_channels(n: &mut Node<'_, '_>, x: Expr, of_weight: Sym, groups: i64) -> 
     }
 }
 
-/// Convolves `x` with `weight`, using the node's attributes.
+/// Emits a convolution of `x` with `weight` that uses the node's attributes.
 fn convolve(n: &mut Node<'_, '_>, x: Expr, weight: Expr) -> ExprResult {
     let groups = n.attrs().int("group")?.unwrap_or(1);
     let of_weight = n.dims_with_min_rank(weight, 2)?[1];
@@ -77,7 +78,8 @@ pub(in crate::ops) fn conv(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![add_channel_bias(n, y, bias)?.into()])
 }
 
-/// `CausalConvWithState`: a depthwise convolution over a sequence and its past. The last elements become the past of the next call.
+/// Converts `CausalConvWithState`: a depthwise convolution over a sequence and its past. The last elements become the past for the
+/// next call.
 fn causal_conv(n: &mut Node<'_, '_>) -> ConvertResult {
     let activation = n.attrs().choice("activation", &["none", "silu", "swish"])?;
     let (x, weight) = (n.tensor(0)?, n.tensor(1)?);
@@ -113,7 +115,7 @@ fn causal_conv(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![y.into(), state.into()])
 }
 
-/// `ConvInteger`: subtracts the zero points and convolves in int32.
+/// Converts `ConvInteger`: subtracts the zero points and convolves in int32.
 fn conv_integer(n: &mut Node<'_, '_>) -> ConvertResult {
     let (x, weight) = (n.tensor(0)?, n.tensor(1)?);
     let (x_zero, w_zero) = (n.optional_tensor(2)?, n.optional_tensor(3)?);
@@ -134,7 +136,7 @@ fn qlinear_conv(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![requantize_conv(n, sum, [x_scale, w_scale, y_scale], y_zero)?.into()])
 }
 
-/// Adds a bias per channel, if present.
+/// Adds a bias with one element per channel, if present.
 fn add_channel_bias(n: &mut Node<'_, '_>, y: Expr, bias: Option<Expr>) -> ExprResult {
     let Some(bias) = bias else { return Ok(y) };
     let dims = n.dims_with_min_rank(y, 2)?;
@@ -215,7 +217,7 @@ fn conv_transpose(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![add_channel_bias(n, y, bias)?.into()])
 }
 
-/// How many elements to crop from an output of size `natural`, and how many to append, to get size `wanted`.
+/// The number of elements to crop from an output of size `natural`, and the number to append to it, to get the size `output_shape`.
 fn crop_and_extension(natural: i128, output_shape: i128) -> Result<(i64, i64), Problem> {
     let part = |size: i128| {
         let size =

@@ -1,4 +1,4 @@
-//! Image operators: grid sampling, regions of interest, non-maximum suppression, `Col2Im` and deformable convolution.
+//! Converters of image operators: grid sampling, regions of interest, non-maximum suppression, `Col2Im` and deformable convolution.
 
 use pliant_ir::relax::Expr;
 use pliant_ir::{AttrValue, Attrs, DType};
@@ -19,7 +19,8 @@ pub(super) static OPS: &[OnnxOp] = &[
     op("RoiAlign", roi_align),
 ];
 
-/// Moves the coordinates of a grid from the last dim, where ONNX has them, to the second dim, or back.
+/// Moves the coordinates of a sampling grid from the last dim, where ONNX has them, to the second dim, or with `back` in the
+/// opposite direction.
 fn move_coordinates(n: &mut Node<'_, '_>, grid: Expr, back: bool) -> ExprResult {
     let rank = n.dims_with_min_rank(grid, 2)?.len();
     let mut order: Vec<usize> = (0..rank).collect();
@@ -71,7 +72,7 @@ fn affine_grid(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![move_coordinates(n, grid, true)?.into()])
 }
 
-/// Prepends to each region the index of its image.
+/// Prepends to each region of interest the index of the image to which it belongs.
 fn prepend_image_index(n: &mut Node<'_, '_>, rois: Expr, images: Expr) -> ExprResult {
     let dtype = n.dtype(rois)?;
     let count = n.dims_with_min_rank(images, 1)?[0];
@@ -112,7 +113,7 @@ fn max_roi_pool(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![n.op_with("relax.vision.roi_pool", &args, attrs)?.into()])
 }
 
-/// `NonMaxSuppression`: the selected boxes of each class, as rows (image, class, box).
+/// Converts `NonMaxSuppression`. The result lists the selected boxes of each class, as rows (image, class, box).
 fn non_max_suppression(n: &mut Node<'_, '_>) -> ConvertResult {
     let centred = n.attrs().int("center_point_box")?.unwrap_or(0) != 0;
     let (mut boxes, scores) = (n.tensor(0)?, n.tensor(1)?);
@@ -136,7 +137,7 @@ fn non_max_suppression(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![n.slice_axis(rows, 0, zero, count)?.into()])
 }
 
-/// Converts boxes from centre and size to two corners.
+/// Converts boxes from centre and size to the coordinates of two corners.
 fn boxes_to_corners(n: &mut Node<'_, '_>, boxes: Expr) -> ExprResult {
     let dtype = n.dtype(boxes)?;
     let [zero, two, four] = [0, 2, 4].map(|v| n.func().syms.int(v));
@@ -148,7 +149,7 @@ fn boxes_to_corners(n: &mut Node<'_, '_>, boxes: Expr) -> ExprResult {
     n.concat(&[low, high], 2)
 }
 
-/// `Col2Im`: adds up patches, given as columns `(batch, channels * patch, positions)`, at their positions in the image.
+/// Converts `Col2Im`: adds up patches, which are columns `(batch, channels * patch, positions)`, at their positions in the image.
 fn col2im(n: &mut Node<'_, '_>) -> ConvertResult {
     let x = n.tensor(0)?;
     let dims = n.dims(x)?;
@@ -198,7 +199,7 @@ fn col2im(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![n.reshape(y, &full_shape)?.into()])
 }
 
-/// The number of patch positions along axis `k`.
+/// The number of positions of a patch along axis `k` of the image.
 fn patch_position_count(
     n: &mut Node<'_, '_>,
     image: Sym,
@@ -219,7 +220,7 @@ fn patch_position_count(
     syms.add(steps, one)
 }
 
-/// `DeformConv`: a convolution that reads the input at positions displaced by an offset input.
+/// Converts `DeformConv`: a convolution that reads the input at positions displaced by an offset input.
 fn deform_conv(n: &mut Node<'_, '_>) -> ConvertResult {
     let attrs = n.attrs();
     let (groups, offset_groups) =

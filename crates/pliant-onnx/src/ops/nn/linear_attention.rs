@@ -1,4 +1,4 @@
-//! `LinearAttention`: a recurrent attention with one state matrix per head. Each step updates the state and reads it.
+//! Converter of `LinearAttention`: a recurrent attention with one state matrix per head. Each step updates the state and reads it.
 
 use pliant_ir::DType;
 use pliant_ir::relax::Expr;
@@ -13,7 +13,7 @@ use crate::value::Value;
 
 pub(super) static OPS: &[OnnxOp] = &[op("LinearAttention", linear_attention)];
 
-/// The operands as `(batch, heads, steps, size)` in float32.
+/// The operands of the attention, as tensors `(batch, heads, steps, size)` in float32.
 struct Operands {
     query: Expr,
     key: Expr,
@@ -80,7 +80,7 @@ fn linear_attention(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![n.cast(y, dtype)?.into(), n.cast(state, state_dtype)?.into()])
 }
 
-/// The outputs of all steps as `(batch, heads, steps, size)`, and the final state.
+/// Emits all steps of the attention. Returns the outputs of the steps as `(batch, heads, steps, size)`, and the final state.
 fn attention_steps(
     n: &mut Node<'_, '_>,
     operands: &Operands,
@@ -102,7 +102,7 @@ fn attention_steps(
     Ok((n.permute(y, &[1, 2, 0, 3])?, n.materialize(&last.state[1])?))
 }
 
-/// The state after one step, and the output of the step.
+/// Emits one step of the attention. Returns the state after the step and the output of the step.
 fn attention_step(
     n: &mut Node<'_, '_>,
     operands: &Operands,

@@ -1,4 +1,4 @@
-//! Loss functions.
+//! Converters of loss functions.
 
 use pliant_ir::relax::Expr;
 use pliant_ir::{AttrValue, Attrs};
@@ -18,7 +18,7 @@ pub(super) static OPS: &[OnnxOp] = &[
     }),
 ];
 
-/// The weighted negative log-likelihood of the targets (input 1), with the node's reduction.
+/// Emits the weighted negative log-likelihood of the targets (input 1), reduced as the node's attribute `reduction` states.
 fn nll_loss(n: &mut Node<'_, '_>, x: Expr) -> ExprResult {
     let reduction = n.attrs().choice("reduction", &["mean", "sum", "none"])?;
     let mut args = vec![x, n.tensor(1)?];

@@ -1,4 +1,4 @@
-//! Operators of neural networks: convolutions, poolings, normalisations, activations, attention and images.
+//! Converters of neural network operators: convolutions, poolings, normalisations, activations, attention and images.
 
 mod activation;
 pub(super) mod attention;
@@ -15,7 +15,7 @@ mod window;
 
 use super::OnnxOp;
 
-/// The operator tables of this module's files.
+/// The operator tables of the files of this module.
 pub(super) const GROUPS: &[&[OnnxOp]] = &[
     activation::OPS,
     attention::OPS,

@@ -1,4 +1,4 @@
-//! Normalisations.
+//! Converters of normalisations.
 
 use std::cmp::Ordering;
 
@@ -27,7 +27,8 @@ fn epsilon(n: &Node<'_, '_>) -> Result<f64, Problem> {
     Ok(n.attrs().float("epsilon")?.unwrap_or(1e-5))
 }
 
-/// Checks that a parameter is a vector with one element per channel of a tensor of the given dims. Returns the number of channels.
+/// Checks that a parameter of a normalisation is a vector with one element per channel of a tensor with the given dims. Returns the
+/// number of channels.
 fn check_channels(n: &mut Node<'_, '_>, v: Expr, dims: &[Sym]) -> Result<Sym, Problem> {
     let [channel_count] = n.dims(v)?[..] else {
         return Err(Problem::invalid("scale, bias, mean and variance must be vectors"));
@@ -50,7 +51,7 @@ fn per_channel(n: &mut Node<'_, '_>, v: Expr, dims: &[Sym]) -> ExprResult {
     n.reshape(v, &shape)
 }
 
-/// `(x - mean) / sqrt(var + epsilon)`.
+/// Emits `(x - mean) / sqrt(var + epsilon)`.
 fn normalize(n: &mut Node<'_, '_>, x: Expr, mean: Expr, var: Expr, eps: f64) -> ExprResult {
     let dtype = n.dtype(var)?;
     let eps = n.scalar_as(eps, dtype)?;
@@ -60,7 +61,7 @@ fn normalize(n: &mut Node<'_, '_>, x: Expr, mean: Expr, var: Expr, eps: f64) -> 
     n.op("relax.divide", &[centred, scale])
 }
 
-/// `scale / sqrt(var + epsilon)`.
+/// Emits `scale / sqrt(var + epsilon)`.
 fn scale_per_deviation(n: &mut Node<'_, '_>, scale: Expr, var: Expr, eps: f64) -> ExprResult {
     let dtype = n.dtype(var)?;
     let eps = n.scalar_as(eps, dtype)?;
@@ -69,7 +70,7 @@ fn scale_per_deviation(n: &mut Node<'_, '_>, scale: Expr, var: Expr, eps: f64) -
     n.op("relax.divide", &[scale, deviation])
 }
 
-/// Mean and variance over axes. The reduced dims are kept as 1.
+/// Emits the mean and the variance over the given axes. The reduced dims are kept as 1.
 fn statistics(n: &mut Node<'_, '_>, x: Expr, axes: &[i64]) -> Result<(Expr, Expr), Problem> {
     let attrs = Attrs::default()
         .with("axis", AttrValue::ints(axes.iter().copied()))
@@ -161,7 +162,7 @@ fn instance_norm(n: &mut Node<'_, '_>) -> ConvertResult {
     channel_norm(n, "relax.nn.instance_norm", [x, scale, shift], attrs)
 }
 
-/// `GroupNormalization`: scale and bias are per group before opset 21, and per channel since then.
+/// Converts `GroupNormalization`. Its scale and bias are per group before opset 21, and per channel since then.
 fn group_norm(n: &mut Node<'_, '_>) -> ConvertResult {
     let groups = n.attrs().int("num_groups")?.unwrap_or(0);
     if groups < 1 {
@@ -196,7 +197,7 @@ fn group_norm(n: &mut Node<'_, '_>) -> ConvertResult {
     channel_norm(n, "relax.nn.group_norm", [x, factors[0], factors[1]], attrs)
 }
 
-/// A norm of an image with channels first over all pixels, with a scale and a bias for each channel.
+/// Emits a normalisation over all pixels of an image with channels first, with a scale and a bias for each channel.
 fn channel_norm(
     n: &mut Node<'_, '_>,
     op: &str,
@@ -213,7 +214,7 @@ fn channel_norm(
     Ok(vec![n.op_with(op, &[x, scale, shift], attrs)?.into()])
 }
 
-/// `LayerNormalization` over the axes from `axis` on. Mean and inverse deviation are optional outputs.
+/// Converts `LayerNormalization` over the axes from `axis` on. Mean and inverse deviation are optional outputs.
 fn layer_norm(n: &mut Node<'_, '_>) -> ConvertResult {
     let eps = epsilon(n)?;
     let x = n.tensor(0)?;
@@ -260,7 +261,7 @@ fn layer_norm(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![y.into(), mean.into(), inverse.into()])
 }
 
-/// Whether a parameter may be broadcast to the given dims.
+/// Whether a parameter may have a shape that is broadcast to the given dims.
 fn may_broadcast(n: &mut Node<'_, '_>, parameter: Expr, dims: &[Sym]) -> Result<bool, Problem> {
     let parameter_dims = n.dims(parameter)?;
     let syms = &n.func().syms;
@@ -310,7 +311,7 @@ fn mean_variance_norm(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![y.into()])
 }
 
-/// `LpNormalization`: divides by the norm along an axis. Where the norm is 0, the result is 0.
+/// Converts `LpNormalization`: divides by the norm along an axis. Where the norm is 0, the result is 0.
 fn lp_norm(n: &mut Node<'_, '_>) -> ConvertResult {
     let axis = n.attrs().int("axis")?.unwrap_or(-1);
     let p = n.attrs().int("p")?.unwrap_or(2);
@@ -334,7 +335,7 @@ fn lp_norm(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![y.into()])
 }
 
-/// `LRN`: divides by a power of the sum of squares over neighbouring channels.
+/// Converts `LRN`: divides by a power of the sum of squares over neighbouring channels.
 fn lrn(n: &mut Node<'_, '_>) -> ConvertResult {
     let attrs = n.attrs();
     let size = attrs.int("size")?.unwrap_or(0);
@@ -353,10 +354,10 @@ fn lrn(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![y.into()])
 }
 
-/// Maximum number of channels in a window of `LRN`. Each channel is a separate addition.
+/// Maximum number of channels in a window of `LRN`. The limit exists because each channel is a separate addition.
 const MAX_WINDOW_CHANNELS: i64 = 1024;
 
-/// `x / (bias + alpha / size * sum of squares) ** beta`, over a window of `size` channels.
+/// Emits `x / (bias + alpha / size * sum of squares) ** beta`, where the sum is over a window of `size` channels.
 fn local_response_norm(
     n: &mut Node<'_, '_>,
     x: Expr,

@@ -1,4 +1,4 @@
-//! `Pad` and `CenterCropPad`.
+//! Converters of `Pad` and `CenterCropPad`.
 
 use pliant_ir::relax::Expr;
 use pliant_ir::{AttrValue, Attrs, DType};
@@ -11,7 +11,7 @@ use crate::ops::{OnnxOp, op};
 
 pub(super) static OPS: &[OnnxOp] = &[op("CenterCropPad", center_crop_pad), op("Pad", pad)];
 
-/// Pads with zeros. `width` lists the amounts before and after axis 0, then those of axis 1, and so on.
+/// Emits a padding with zeros. `width` lists the amounts before and after axis 0, then those of axis 1, and so on.
 pub(super) fn pad_with_zeros(n: &mut Node<'_, '_>, x: Expr, width: &[i64]) -> ExprResult {
     let attrs = Attrs::default()
         .with("pad_width", AttrValue::ints(width.iter().copied()))
@@ -20,7 +20,7 @@ pub(super) fn pad_with_zeros(n: &mut Node<'_, '_>, x: Expr, width: &[i64]) -> Ex
     n.op_with("relax.nn.pad", &[x], attrs)
 }
 
-/// Pads one axis by symbolic amounts with a constant value.
+/// Emits a padding of one axis by symbolic amounts, with a constant value.
 pub(in crate::ops) fn pad_axis(
     n: &mut Node<'_, '_>,
     x: Expr,
@@ -43,14 +43,14 @@ pub(in crate::ops) fn pad_axis(
     n.concat(&parts, axis as i64)
 }
 
-/// How many elements to crop and to pad at each end of an axis.
+/// The numbers of elements to crop and to pad at each end of an axis.
 #[derive(Clone, Copy)]
 struct AxisPadding {
     crop: (Sym, Sym),
     pad: (Sym, Sym),
 }
 
-/// `Pad`: amounts and value are attributes before opset 11. A negative amount crops.
+/// Converts `Pad`. Its amounts and value are attributes before opset 11. A negative amount crops.
 fn pad(n: &mut Node<'_, '_>) -> ConvertResult {
     let mode = n.attrs().choice("mode", &["constant", "reflect", "edge", "wrap"])?;
     let x = n.tensor(0)?;
@@ -82,7 +82,7 @@ fn pad(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![y.into()])
 }
 
-/// The amounts before and after each axis, if all of them are constant.
+/// The amounts before and after each axis; `None` unless all of them are constant.
 fn constant_widths(n: &mut Node<'_, '_>, rank: usize) -> Result<Option<Vec<i64>>, Problem> {
     let pads = match n.attrs().ints("pads")? {
         Some(pads) => Some(pads.to_vec()),
@@ -112,7 +112,7 @@ fn wrong_pad_count(want: usize) -> Problem {
     Problem::invalid(format!("'pads' must have {want} numbers"))
 }
 
-/// Crops and pads by constant amounts with a constant value.
+/// Emits the cropping and padding by constant amounts, with a constant value.
 fn pad_constant_widths(
     n: &mut Node<'_, '_>,
     x: Expr,
@@ -137,8 +137,8 @@ fn pad_constant_widths(
     Ok(vec![n.op_with("relax.nn.pad", &[y], attrs)?.into()])
 }
 
-/// Crops the axes with negative amounts. Slice ends are relative to the end of the axis, so that no dim of the result contains a
-/// comparison.
+/// Emits the cropping of the axes with negative amounts. Slice ends are relative to the end of the axis, so that no dim of the
+/// result contains a comparison.
 fn crop_constant_widths(n: &mut Node<'_, '_>, x: Expr, width: &[i64]) -> ExprResult {
     let dims = n.dims(x)?;
     let [mut axes, mut begin, mut end] = [const { Vec::new() }; 3];
@@ -162,8 +162,8 @@ fn crop_constant_widths(n: &mut Node<'_, '_>, x: Expr, width: &[i64]) -> ExprRes
     n.op("relax.strided_slice", &[x, axes, begin, end, steps])
 }
 
-/// Checks that an axis has the elements that are cropped from it. Each end is checked separately first, because the sum may
-/// overflow.
+/// Checks that an axis has the elements that are cropped from it. Each end is checked separately first, because the sum of both
+/// amounts may overflow.
 fn check_crop(n: &mut Node<'_, '_>, before: Sym, after: Sym, size: Sym) -> Result<(), Problem> {
     let text = "it crops {} elements from an axis of {}";
     n.require_at_most(before, size, text)?;
@@ -172,7 +172,7 @@ fn check_crop(n: &mut Node<'_, '_>, before: Sym, after: Sym, size: Sym) -> Resul
     n.require_at_most(all, size, text)
 }
 
-/// The symbolic amounts to crop and to pad for each axis.
+/// The symbolic amounts to crop and to pad at the ends of each axis.
 fn axis_paddings(n: &mut Node<'_, '_>, rank: usize) -> Result<Vec<AxisPadding>, Problem> {
     let zero = n.func().syms.int(0);
     if !n.has_input(3)
@@ -250,7 +250,7 @@ fn axis_paddings(n: &mut Node<'_, '_>, rank: usize) -> Result<Vec<AxisPadding>, 
     Ok((0..rank).map(change).collect())
 }
 
-/// Crops and pads one axis by symbolic amounts.
+/// Emits the cropping and padding of one axis by symbolic amounts.
 fn crop_and_pad(
     n: &mut Node<'_, '_>,
     x: Expr,
@@ -277,7 +277,7 @@ fn crop_and_pad(
     n.take(y, indices, axis)
 }
 
-/// For each position of the padded axis, the index of the input element to copy.
+/// For each position of the padded axis, the index of the input element that is copied to this position.
 fn source_indices(
     n: &mut Node<'_, '_>,
     x: Expr,
@@ -313,7 +313,7 @@ fn source_indices(
     }
 }
 
-/// `CenterCropPad`: crops or pads axes to the sizes in an input, equally at both ends.
+/// Converts `CenterCropPad`: crops or pads axes to the sizes in an input, equally at both ends.
 fn center_crop_pad(n: &mut Node<'_, '_>) -> ConvertResult {
     let x = n.tensor(0)?;
     let (dims, dtype) = (n.dims(x)?, n.dtype(x)?);

@@ -1,4 +1,4 @@
-//! Pooling operators.
+//! Converters of pooling operators.
 
 use pliant_ir::relax::Expr;
 use pliant_ir::{AttrValue, Attrs};
@@ -18,7 +18,7 @@ pub(super) static OPS: &[OnnxOp] = &[
     op("MaxUnpool", max_unpool),
 ];
 
-/// The attribute `kernel_shape`, which is required.
+/// Reads the attribute `kernel_shape`, which is required.
 fn window_shape(n: &Node<'_, '_>) -> Result<Vec<i64>, Problem> {
     let window_dims = n.attrs().ints("kernel_shape")?;
     Ok(window_dims
@@ -26,7 +26,7 @@ fn window_shape(n: &Node<'_, '_>) -> Result<Vec<i64>, Problem> {
         .to_vec())
 }
 
-/// The name of the pooling operator for the number of spatial axes.
+/// The name of the Relax pooling operator for the number of spatial axes.
 fn op_for_rank(what: &str, axes: usize) -> Result<String, Problem> {
     match axes {
         1..=3 => Ok(format!("relax.nn.{what}{axes}d")),
@@ -54,11 +54,11 @@ fn max_pool(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![y.into(), maximum_indices(n, (x, padded), y, &window, min)?.into()])
 }
 
-/// Maximum number of window elements if the indices of the maxima are used. Each element needs a separate comparison.
+/// Maximum number of elements of a window if the indices of the maxima are used, because each element needs a separate comparison.
 const MAX_WINDOW_ELEMENTS: i64 = 1024;
 
-/// The flat index of each window's maximum in the input. Each window position is compared with the maximum, from the last to the
-/// first, so the first of equal elements wins. `padded` is the input with the explicit padding of `auto_pad`.
+/// Computes the flat index, in the input, of the maximum of each window. Each window position is compared with the maximum, from
+/// the last to the first, so that the first of equal elements wins. `padded` is the input with the explicit padding of `auto_pad`.
 fn maximum_indices(
     n: &mut Node<'_, '_>,
     (x, padded): (Expr, Expr),
@@ -138,7 +138,7 @@ fn maximum_indices(
     n.op("relax.add", &[indices, planes])
 }
 
-/// The elements at one position of every window.
+/// Gathers the elements at one position of every window.
 fn window_elements(
     n: &mut Node<'_, '_>,
     x: Expr,
@@ -160,7 +160,7 @@ fn window_elements(
     n.op("relax.strided_slice", &[x, lists[0], lists[1], lists[2], lists[3]])
 }
 
-/// `MaxUnpool`: writes the elements into zeros at the positions in the index input.
+/// Converts `MaxUnpool`: writes the elements into a tensor of zeros at the positions in the index input.
 fn max_unpool(n: &mut Node<'_, '_>) -> ConvertResult {
     let window_dims = window_shape(n)?;
     let axes = window_dims.len();
@@ -231,7 +231,7 @@ fn average_pool(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![n.op("relax.divide", &[y, fraction])?.into()])
 }
 
-/// The exponent `p` of the p-norm.
+/// Reads the exponent `p` of the p-norm.
 fn norm_exponent(n: &Node<'_, '_>) -> Result<i64, Problem> {
     match n.attrs().int("p")?.unwrap_or(2) {
         p if p > 0 => Ok(p),
@@ -239,7 +239,7 @@ fn norm_exponent(n: &Node<'_, '_>) -> Result<i64, Problem> {
     }
 }
 
-/// `LpPool`: the p-norm of each window. It is computed as the root of the mean of powers times the window size.
+/// Converts `LpPool`, the p-norm of each window. It is computed as the root of the mean of powers times the window size.
 fn lp_pool(n: &mut Node<'_, '_>) -> ConvertResult {
     let p = norm_exponent(n)?;
     let ceil = n.attrs().int("ceil_mode")?.unwrap_or(0) != 0;
@@ -250,7 +250,7 @@ fn lp_pool(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![y.into()])
 }
 
-/// The p-norm of each window.
+/// Emits the p-norm of each window.
 fn window_norms(
     n: &mut Node<'_, '_>,
     name: &str,
@@ -276,7 +276,7 @@ fn window_norms(
     n.op("relax.power", &[y, root])
 }
 
-/// The mean of each window with `ceil_mode`. The last windows may extend beyond the padding, where zeros are assumed.
+/// Emits the mean of each window with `ceil_mode`. The last windows may extend beyond the padding, where zeros are assumed.
 fn mean_of_extended_windows(
     n: &mut Node<'_, '_>,
     name: &str,
@@ -321,7 +321,7 @@ fn global_lp_pool(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![y.into()])
 }
 
-/// Reduces all spatial axes to size 1.
+/// Converts a global pooling, which reduces all spatial axes to size 1.
 fn global_pool(n: &mut Node<'_, '_>, op: &str) -> ConvertResult {
     let x: Expr = n.tensor(0)?;
     let rank = n.rank(x)? as i64;

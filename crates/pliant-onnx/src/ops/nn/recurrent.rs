@@ -1,4 +1,4 @@
-//! Recurrent layers. Relax's operators have the same operands as those of ONNX, in the same order.
+//! Converters of recurrent layers. The operators of Relax have the same operands as those of ONNX, in the same order.
 
 use pliant_ir::relax::Expr;
 use pliant_ir::{AttrValue, Attrs};

@@ -1,5 +1,5 @@
-//! `Resize` and `Upsample`. An image operator resizes the spatial axes together if it supports the attributes. Otherwise, each axis
-//! is interpolated separately from the input elements near each position.
+//! Converters of `Resize` and `Upsample`. An image operator resizes the spatial axes together if it supports the attributes.
+//! Otherwise, each axis is interpolated separately from the input elements near each position.
 //!
 //! Scales, sizes and regions may be non-constant. Positions are computed in float64, as the specification requires.
 
@@ -33,7 +33,7 @@ const TRANSFORMS: [&str; 7] = [
 
 const POLICIES: [&str; 3] = ["stretch", "not_larger", "not_smaller"];
 
-/// The attributes of the node.
+/// The attributes of a `Resize` node.
 struct ResizeAttrs {
     mode: &'static str,
     transform: &'static str,
@@ -44,29 +44,29 @@ struct ResizeAttrs {
     antialias: bool,
 }
 
-/// How one axis is resized.
+/// The input size, output size, scale and region for one axis.
 #[derive(Clone, Copy)]
 struct AxisResize {
     axis: usize,
     from: Sym,
     to: Sym,
     scale: Scale,
-    /// The start and end of the region, as fractions of the axis.
+    /// The start and end of the resized region, as fractions of the axis.
     region: Option<(Expr, Expr)>,
 }
 
-/// The ratio of the output size to the input size.
+/// The scale of an axis: the ratio of the output size to the input size.
 #[derive(Clone, Copy)]
 enum Scale {
     Known(f64),
-    /// A non-constant float64 scalar.
+    /// A scale that is a non-constant float64 scalar.
     NonConstant(Expr),
-    /// The quotient of output size and input size.
+    /// A scale that is the quotient of the output size and the input size.
     SizeRatio,
 }
 
 impl AxisResize {
-    /// Whether resizing copies every element of the axis unchanged. Regions are not considered.
+    /// Whether resizing copies every element of the axis unchanged, provided that there is no region.
     fn is_unchanged(&self, one: Sym) -> bool {
         let same = matches!(self.scale, Scale::Known(1.0) | Scale::SizeRatio) || self.from == one;
         self.from == self.to && same
@@ -87,7 +87,7 @@ impl Scale {
     }
 }
 
-/// A size as a float64 scalar.
+/// Converts a size to a float64 scalar.
 fn float_size(n: &mut Node<'_, '_>, size: Sym) -> ExprResult {
     let size = n.size_scalar(size)?;
     n.cast(size, DType::Float64)
@@ -141,7 +141,7 @@ fn resize(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![resize_axes(n, x, &resize_attrs, &list)?.into()])
 }
 
-/// `Upsample`: the scales are an attribute (opset 7) or an input (opset 9).
+/// Converts `Upsample`. Its scales are an attribute (opset 7) or an input (opset 9).
 fn upsample(n: &mut Node<'_, '_>) -> ConvertResult {
     let resize_attrs = ResizeAttrs {
         mode: n.attrs().choice("mode", &["nearest", "linear"])?,
@@ -161,7 +161,7 @@ fn upsample(n: &mut Node<'_, '_>) -> ConvertResult {
 
 // ---- sizes ----
 
-/// Reads the output sizes from input 3.
+/// Reads the output sizes of the axes from input 3.
 fn axes_from_sizes(
     n: &mut Node<'_, '_>,
     dims: &[Sym],
@@ -218,7 +218,7 @@ fn floor_to_size(n: &mut Node<'_, '_>, size: Expr) -> Result<Sym, Problem> {
     Ok(n.elements_as_symbols(size, 1)?[0])
 }
 
-/// Reads the scales from the attribute `scales` or from input `input`.
+/// Reads the scales of the axes from the attribute `scales` or from input `input`.
 fn axes_from_scales(
     n: &mut Node<'_, '_>,
     dims: &[Sym],
@@ -279,8 +279,8 @@ fn axes_from_scales(
     Ok(list)
 }
 
-/// Reads scales that the model computes from sizes. If a scale is the quotient of a size and the size of its axis, the output has
-/// exactly that size, whatever the rounding.
+/// Reads the scales of the axes if the model computes them from sizes. If a scale is the quotient of a size and the size of its
+/// axis, the output has exactly that size, whatever the rounding.
 fn axes_from_quotients(
     n: &mut Node<'_, '_>,
     dims: &[Sym],
@@ -313,7 +313,7 @@ fn axes_from_quotients(
     Ok(list)
 }
 
-/// A size times a non-constant scale, rounded down. The product is computed in float32, as in ONNX Runtime.
+/// Multiplies a size by a non-constant scale and rounds down. The product is computed in float32, as in ONNX Runtime.
 fn non_constant_size(n: &mut Node<'_, '_>, from: Sym, scale: Expr) -> Result<Sym, Problem> {
     let (from, scale) = (n.size_scalar(from)?, n.cast(scale, DType::Float32)?);
     let from = n.cast(from, DType::Float32)?;
@@ -321,7 +321,7 @@ fn non_constant_size(n: &mut Node<'_, '_>, from: Sym, scale: Expr) -> Result<Sym
     floor_to_size(n, size)
 }
 
-/// A size times a constant scale, rounded down. It remains symbolic if the scale is a simple fraction.
+/// Multiplies a size by a constant scale and rounds down. The result remains symbolic if the scale is a simple fraction.
 fn scaled_size(n: &mut Node<'_, '_>, size: Sym, scale: f64) -> Result<Sym, Problem> {
     if let Some(size) = n.func().syms.as_int(size) {
         return Ok(n.func().syms.int((size as f32 * scale as f32).floor() as i64));
@@ -339,7 +339,7 @@ fn scaled_size(n: &mut Node<'_, '_>, size: Sym, scale: f64) -> Result<Sym, Probl
 
 // ---- the result ----
 
-/// Resizes with the image operator if it supports the node, else axis by axis.
+/// Resizes a tensor with the image operator if that supports the node, else axis by axis.
 fn resize_axes(
     n: &mut Node<'_, '_>,
     x: Expr,
@@ -358,8 +358,8 @@ fn resize_axes(
     resize_by_axis(n, x, attrs, list)
 }
 
-/// Resizes an image whose requested sizes include batch and channels. These rarely change. If they do not at run time, the image
-/// operator is used, else each axis is resized separately.
+/// Resizes an image whose requested sizes include those of the batch and channel axes, which rarely change. If they do not change
+/// at run time, the image operator is used, else each axis is resized separately.
 fn resize_image_or_axes(
     n: &mut Node<'_, '_>,
     x: Expr,
@@ -468,7 +468,7 @@ fn image_scales(list: &[AxisResize], rank: usize) -> (Option<Vec<f64>>, bool) {
     (scales.into_iter().collect(), rounds)
 }
 
-/// Calls the image operator for all spatial axes.
+/// Emits a call of the image operator, which resizes all spatial axes.
 fn resize_image(
     n: &mut Node<'_, '_>,
     x: Expr,

@@ -8,26 +8,26 @@ use super::pad::pad_axis;
 use crate::error::Problem;
 use crate::node::{ExprResult, Node};
 
-/// Maximum filter dim, stride or dilation. Products of two of these stay below 2^63.
+/// Maximum filter dim, stride or dilation, so that products of two of these stay below 2^63.
 const MAX_WINDOW_SIZE: i64 = 1 << 30;
-/// Maximum amount of padding at one end of an axis, and of cropping.
+/// Maximum amount of padding, or of cropping, at one end of an axis.
 pub(super) const MAX_PAD: i64 = 1 << 40;
 
-/// The windows of a convolution or pooling node.
+/// The windows of a convolution or pooling node: filter dims, strides, dilations and padding.
 #[derive(Clone)]
 pub(super) struct Window {
     pub filter: Vec<i64>,
     pub strides: Vec<i64>,
     pub dilations: Vec<i64>,
-    /// The constant padding before each axis, then that after each axis. It is passed to the operator as an attribute.
+    /// The constant padding at the starts of all axes, followed by that at the ends. It is passed to the operator as an attribute.
     pub pads: Vec<i64>,
-    /// The padding before each axis. It is symbolic if `auto_pad` pads the input explicitly.
+    /// The padding at the start of each axis. It is symbolic if `auto_pad` pads the input explicitly.
     pub before: Vec<Sym>,
 }
 
 impl Window {
-    /// Reads the attributes. If `auto_pad` depends on symbolic sizes, the input is padded explicitly with `fill`, and `pads` is 0.
-    /// Returns the windows and the input.
+    /// Reads the windows from the attributes of a node. If `auto_pad` depends on symbolic sizes, the input is padded explicitly
+    /// with `fill`, and `pads` is 0. Returns the windows and the input, which may have been padded.
     pub fn read(
         n: &mut Node<'_, '_>,
         x: Expr,
@@ -67,7 +67,7 @@ impl Window {
         }
     }
 
-    /// Pads the input so that the output size is the input size divided by the stride, rounded up.
+    /// Pads the input, or sets the constant padding, so that the output size is the input size divided by the stride, rounded up.
     fn pad_same(&mut self, n: &mut Node<'_, '_>, x: Expr, lower: bool, fill: f64) -> ExprResult {
         let axes = self.filter.len();
         let dims = n.dims_with_min_rank(x, axes + 2)?;
@@ -112,7 +112,7 @@ impl Window {
         syms.max(missing, zero)
     }
 
-    /// The attributes that all convolution operators have.
+    /// The operator attributes that all convolution operators have.
     pub fn conv_attrs(&self) -> Attrs {
         Attrs::default()
             .with("strides", AttrValue::ints(self.strides.iter().copied()))
@@ -120,7 +120,7 @@ impl Window {
             .with("dilation", AttrValue::ints(self.dilations.iter().copied()))
     }
 
-    /// The attributes that all pooling operators have.
+    /// The operator attributes that all pooling operators have.
     pub fn pool_attrs(&self, ceil_mode: bool, count_include_pad: bool) -> Attrs {
         let ints = |v: &[i64]| AttrValue::ints(v.iter().copied());
         Attrs::default()
@@ -143,7 +143,7 @@ pub(super) fn check_sizes(sizes: [&[i64]; 3]) -> Result<(), Problem> {
     )))
 }
 
-/// Checks that padding is small enough to be added to sizes.
+/// Checks that amounts of padding are small enough to be added to sizes.
 pub(super) fn check_pads(pads: &[i64]) -> Result<(), Problem> {
     match pads.iter().find(|pad| !(-MAX_PAD..=MAX_PAD).contains(*pad)) {
         Some(pad) => Err(Problem::invalid(format!(

@@ -1,4 +1,4 @@
-//! Interpolates along one axis: source positions, weights and their sums.
+//! Interpolation along one axis: source positions, weights and weighted sums.
 
 use pliant_ir::relax::Expr;
 use pliant_ir::{AttrValue, Attrs, DType};
@@ -8,7 +8,7 @@ use super::{AxisResize, ResizeAttrs, float_size, floor_to_size};
 use crate::error::Problem;
 use crate::node::{ExprResult, Node};
 
-/// For each output element, its position in the input, in float64.
+/// Computes for each output element its position in the input, in float64.
 pub(super) fn source_positions(
     n: &mut Node<'_, '_>,
     attrs: &ResizeAttrs,
@@ -78,7 +78,7 @@ pub(super) fn source_positions(
     }
 }
 
-/// Rounds each position to an index, according to `nearest_mode`.
+/// Rounds each position to the index of an input element, according to `nearest_mode`.
 pub(super) fn nearest_index(
     n: &mut Node<'_, '_>,
     attrs: &ResizeAttrs,
@@ -100,7 +100,7 @@ pub(super) fn nearest_index(
     n.cast(near, DType::Int64)
 }
 
-/// Clamps indices to an axis of the given size.
+/// Clamps indices to the range of an axis of the given size.
 pub(super) fn clamp_index(n: &mut Node<'_, '_>, position: Expr, size: Sym) -> ExprResult {
     let one = n.func().syms.int(1);
     let last = n.func().syms.sub(size, one);
@@ -109,7 +109,7 @@ pub(super) fn clamp_index(n: &mut Node<'_, '_>, position: Expr, size: Sym) -> Ex
     n.op("relax.minimum", &[position, last])
 }
 
-/// Whether positions are outside of the input.
+/// Computes whether positions are outside of the input.
 pub(super) fn is_outside(n: &mut Node<'_, '_>, position: Expr, size: Sym) -> ExprResult {
     let one = n.func().syms.int(1);
     let last = n.func().syms.sub(size, one);
@@ -120,7 +120,7 @@ pub(super) fn is_outside(n: &mut Node<'_, '_>, position: Expr, size: Sym) -> Exp
     n.op("relax.logical_or", &[low, high])
 }
 
-/// The weight of an input element by its distance from the position, in float64.
+/// Computes the weight of an input element from its distance to the position, in float64.
 pub(super) fn interpolation_weight(
     n: &mut Node<'_, '_>,
     attrs: &ResizeAttrs,
@@ -154,7 +154,7 @@ pub(super) fn interpolation_weight(
     n.op("relax.where", &[is_near, near, far])
 }
 
-/// Sets the weights of indices outside of the axis to zero.
+/// Sets the weights to zero whose indices are outside of the axis.
 pub(super) fn zero_outside_weights(
     n: &mut Node<'_, '_>,
     weights: Expr,
@@ -171,7 +171,7 @@ pub(super) fn zero_outside_weights(
     n.op("relax.where", &[inside, weights, zero])
 }
 
-/// Interpolates each position from the 2 (linear) or 4 (cubic) elements around it.
+/// Interpolates at each position from the 2 (linear) or 4 (cubic) input elements around the position.
 pub(super) fn interpolate(
     n: &mut Node<'_, '_>,
     x: Expr,
@@ -216,8 +216,8 @@ pub(super) fn interpolate(
     y.ok_or_else(|| Problem::invalid("it has no weights"))
 }
 
-/// Resizes one axis with antialiasing: the filter is as wide as an output element. It is applied as a matrix product with the
-/// weights of all input elements.
+/// Resizes one axis with antialiasing, where the filter is as wide as an output element. The filter is applied as a matrix product
+/// with the weights of all input elements.
 pub(super) fn antialiased(
     n: &mut Node<'_, '_>,
     x: Expr,
