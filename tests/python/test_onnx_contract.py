@@ -28,8 +28,8 @@ def test_attributes_and_inputs_must_match_the_opset_version() -> None:
     x = {"x": ["n", 4]}
     refused(model_of([node("Softmax", "x", "y", axiss=1)], x, ["y"]), "no attribute 'axiss' in opset 18")
     assert "did you mean 'axis'" in str(check(model_of([node("Softmax", "x", "y", axiss=1)], x, ["y"])))
-    refused(model_of([node("Relu", "x x x", "y")], x, ["y"]), "it has 3 inputs, but opset 18 allows at most 1")
-    refused(model_of([node("Relu", "x", "y z")], x, ["y"]), "it has 2 outputs, but opset 18 allows at most 1")
+    refused(model_of([node("Relu", "x x x", "y")], x, ["y"]), "the node has 3 inputs, but opset 18 allows at most 1")
+    refused(model_of([node("Relu", "x", "y z")], x, ["y"]), "the node has 2 outputs, but opset 18 allows at most 1")
     refused(model_of([node("Gelu", "x", "y")], x, ["y"]), "opset 18, but the operator exists since opset 20")
     refused(model_of([node("Upsample", "x x", "y")], x, ["y"]), "removed in opset 10")
     refused(model_of([node("Concat", "x x", "y")], x, ["y"]), "'axis' is missing")
@@ -70,8 +70,8 @@ def test_function_calls_must_match_their_signature() -> None:
 
     own = {"domain": "mine"}
     assert check(calling(node("f", "x", "y", slope=0.5, **own), function("f", "slope"))).ok
-    refused(calling(node("f", "x x", "y", **own), function("f")), "it has 2 inputs, but the function 'f' of mine has 1")
-    refused(calling(node("f", "x", "y z", **own), function("f")), "it has 2 outputs, but the function 'f' of mine has 1")
+    refused(calling(node("f", "x x", "y", **own), function("f")), "the node has 2 inputs, but the function 'f' of mine has 1")
+    refused(calling(node("f", "x", "y z", **own), function("f")), "the node has 2 outputs, but the function 'f' of mine has 1")
     wrong = calling(node("f", "x", "y", slop=0.5, **own), function("f", "slope"))
     refused(wrong, "'f' of mine has no attribute 'slop'")
     assert "did you mean 'slope'?" in str(check(wrong))
@@ -277,13 +277,13 @@ def test_impossible_results_name_their_node() -> None:
     for op in ("Expand", "Reshape"):
         refused(model_of([node(op, "x to", "y")], x, ["y"], {"to": huge}), f"{op} 'y'")
     expanded = model_of([node("Expand", "x to", "y")], x, ["y"], {"to": huge})
-    refused(expanded, "its output 'y' has the shape [4611686018427387904, 4], whose size in bytes exceeds 64 bits")
+    refused(expanded, "output 'y' has the shape [4611686018427387904, 4], whose size in bytes exceeds 64 bits")
     refused(model_of([node("Expand", "x to", "y")], x, ["y"], {"to": np.array([-1])}), "the size -1 is negative")
     pads = node("Conv", "x w", "y", pads=[2**31] * 4)
     padded = model_of([pads], {"x": ["n", 1, "h", "v"]}, ["y"], {"w": np.ones((1, 1, 1, 1), np.float32)})
     refused(padded, "whose size in bytes exceeds 64 bits")
     many = model_of([node("Unsqueeze", "x axes", "y")], x, ["y"], {"axes": np.arange(64)})
-    refused(many, "its output 'y' has 65 dims, but the limit is 64")
+    refused(many, "output 'y' has 65 dims, but the limit is 64")
     with pytest.raises(CompileError, match="input 'x' has 2 dims, but the limit is 1"):
         pliant.frontend.onnx.from_onnx(model_of([node("Relu", "x", "y")], {"x": ["a", "b"]}, ["y"]), limits=Limits(rank=1))
 
@@ -422,7 +422,7 @@ def test_non_constant_splits_and_steps() -> None:
     compiled = pliant.compile(model_of(nodes, {"x": ["n"]}, ["y"], constants))
     for n in (1, 3, 10, 40):
         assert compiled.run(None, {"x": np.zeros(n, "float32")})[0].tolist() == list(range(0, 10, n))
-    with pytest.raises(pliant.VMError, match="its step must not be 0"):
+    with pytest.raises(pliant.VMError, match="the step must not be 0"):
         compiled.run(None, {"x": np.zeros(0, "float32")})
 
 

@@ -189,7 +189,7 @@ def test_input_shapes_with_cancelling_dims() -> None:
 @pytest.mark.parametrize(
     ("made", "words"),
     [
-        ([helper.make_node("Resize", ["x", "", "", "less"], ["y"], mode="nearest")], "its sizes must be at least 0, but one is -1"),
+        ([helper.make_node("Resize", ["x", "", "", "less"], ["y"], mode="nearest")], "the sizes must be at least 0, but one is -1"),
         ([node("Squeeze", "less", "k"), node("HannWindow", "k", "y")], "a size must be at least 0, but is -1"),
         ([node("ConstantOfShape", "less", "y")], "is negative"),
     ],
@@ -213,6 +213,6 @@ def test_sizes_beyond_int32_are_reported() -> None:
     ]
     model = pliant.compile(model_of(nodes, {"x": ["n"]}, ["y"], {"large": np.array([2**30], np.int32)}))
     assert result(model, ones(1)) == [2**30]
-    with pytest.raises(pliant.PliantError, match="its result 2147483648 does not fit in int32") as told:
+    with pytest.raises(pliant.PliantError, match="the result 2147483648 does not fit in int32") as told:
         result(model, ones(2))
     assert "Mul 'j'" in str(told.value)

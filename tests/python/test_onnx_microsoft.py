@@ -92,7 +92,7 @@ def test_grouped_attention_caches_end_with_new_keys() -> None:
     compiled(*cached(2, 3, 0, [2, 1]))  # Prompts may differ in length.
     compiled(*cached(0, 1, 4, []))
     for args in (cached(2, 1, 4, [4, 2]), cached(1, 1, 10, [4]), cached(1, 3, 0, [3])):
-        with pytest.raises(pliant.PliantError, match=r"its sequences end at different positions: seqlens_k \+ 1 must be"):
+        with pytest.raises(pliant.PliantError, match=r"the sequences end at different positions: seqlens_k \+ 1 must be"):
             compiled(*args)
 
 
@@ -174,9 +174,9 @@ def test_queries_without_key_positions_are_rejected() -> None:
 
 def test_attention_weights_and_biases_have_the_right_width() -> None:
     made = model("Attention", {"x": ["b", "s", 8], "w": [8, 26]}, ["y"], num_heads=2)
-    with pytest.raises(pliant.CompileError, match="its weights have 26 columns where queries, keys and values together have 24"):
+    with pytest.raises(pliant.CompileError, match="the weights have 26 columns where queries, keys and values together have 24"):
         pliant.compile(made)
-    with pytest.raises(pliant.CompileError, match="its bias has 40 numbers where queries, keys and values together have 24"):
+    with pytest.raises(pliant.CompileError, match="the bias has 40 numbers where queries, keys and values together have 24"):
         pliant.compile(multi_head(["y"], bias=(3, [40])))
 
 

@@ -43,7 +43,7 @@ def test_split_lengths_must_cover_the_axis(parts: list[int], constant: bool) -> 
     model = model_of([node("Split", "x c", "y z", name="cut")], {"x": ["n", 1], **inputs}, ["y", "z"], constants)
     error = failure(model, {"x": ones(4, 1), **feeds})
     assert isinstance(error, AssertionFailed), error
-    assert f"its parts have {sum(parts)} elements together, but the axis has 4\n  at Split 'cut'" in str(error)
+    assert f"the parts have {sum(parts)} elements together, but the axis has 4\n  at Split 'cut'" in str(error)
     fits = model_of([node("Split", "x c", "y z")], {"x": ["n", 1], **inputs}, ["y", "z"], constants)
     assert [p.shape for p in pliant.compile(fits, allow_specialization=True).run(None, {"x": ones(sum(parts), 1), **feeds})] == [(p, 1) for p in parts]
 
@@ -77,7 +77,7 @@ STATIC = {
         node("LSTM", "x w r", "y", hidden_size=7),
         {"x": ["t", 2, 3]},
         {"w": ones(1, 8, 3), "r": ones(1, 8, 2)},
-        "'hidden_size' is 7, but its recurrent weights are for 2",
+        "'hidden_size' is 7, but the recurrent weights are for 2",
     ),
     "gru": (
         node("GRU", "x w r", "y", hidden_size=7),
@@ -101,17 +101,17 @@ STATIC = {
         node("OneHot", "i d v", "y"),
         {"i": (INT64, ["n"])},
         {"d": np.array(3), "v": np.arange(3.0)},
-        "it has 3 values, but must have 2",
+        "the node has 3 values, but must have 2",
     ),
     "tile": (node("Tile", "x c", "y"), {"x": ["n", 2]}, {"c": np.array([2])}, "1 numbers for an input of rank 2"),
     "tile below 0": (node("Tile", "x c", "y"), {"x": ["n", 2]}, {"c": np.array([-1, 1])}, "one is -1"),
-    "pad": (node("Pad", "x c", "y"), {"x": [3, 2]}, {"c": np.array([-2, 0, -2, 0])}, "it crops 4 elements from an axis of 3"),
-    "top k": (node("TopK", "x c", "y z"), {"x": [3]}, {"c": np.array([5])}, "k is 5, but its axis has 3"),
+    "pad": (node("Pad", "x c", "y"), {"x": [3, 2]}, {"c": np.array([-2, 0, -2, 0])}, "the node crops 4 elements from an axis of 3"),
+    "top k": (node("TopK", "x c", "y z"), {"x": [3]}, {"c": np.array([5])}, "k is 5, but the axis has 3"),
     "range step": (
         node("Range", "a b c", "y"),
         {},
         {"a": np.array(0), "b": np.array(9), "c": np.array(0)},
-        "its step must not be 0",
+        "the step must not be 0",
     ),
     "range wraps": (
         node("Range", "a b c", "y"),
@@ -136,14 +136,14 @@ AT_RUN: dict[str, tuple[Any, dict[str, Any], dict[str, Any], dict[str, Any], str
         {"x": ["n", 2], "s": [2]},
         {},
         {"x": ones(2, 2), "s": np.array([0, 1], np.float32)},
-        "its scales must be positive",
+        "the scales must be positive",
     ),
     "resize scale nan": (
         helper.make_node("Resize", ["x", "", "s"], ["y"]),
         {"x": ["n", 2], "s": [2]},
         {},
         {"x": ones(2, 2), "s": np.array([np.nan, 1], np.float32)},
-        "its scales must be positive",
+        "the scales must be positive",
     ),
     "resize scales": (
         helper.make_node("Resize", ["x", "", "s"], ["y"]),
@@ -157,42 +157,42 @@ AT_RUN: dict[str, tuple[Any, dict[str, Any], dict[str, Any], dict[str, Any], str
         {"i": (INT64, ["n"]), "v": ["k"]},
         {"d": np.array(3)},
         {"i": np.array([1]), "v": ones(3)},
-        "it has 3 values",
+        "the node has 3 values",
     ),
     "pad": (
         node("Pad", "x c", "y"),
         {"x": ["n", 2], "c": (INT64, [4])},
         {},
         {"x": ones(3, 2), "c": np.array([-5, 0, 0, 0])},
-        "it crops 5 elements from an axis of 3",
+        "the node crops 5 elements from an axis of 3",
     ),
     "pad of known widths": (
         node("Pad", "x c", "y"),
         {"x": ["n", 2]},
         {"c": np.array([-5, 0, 0, 0])},
         {"x": ones(3, 2)},
-        "it crops 5 elements from an axis of 3",
+        "the node crops 5 elements from an axis of 3",
     ),
     "top k": (
         node("TopK", "x c", "y z"),
         {"x": ["n"], "c": (INT64, [1])},
         {},
         {"x": ones(3), "c": np.array([5])},
-        "k is 5, but its axis has 3",
+        "k is 5, but the axis has 3",
     ),
     "top known k": (
         node("TopK", "x c", "y z"),
         {"x": ["n"]},
         {"c": np.array([5])},
         {"x": ones(3)},
-        "k is 5, but its axis has 3",
+        "k is 5, but the axis has 3",
     ),
     "range step": (
         node("Range", "a b c", "y"),
         {k: (INT64, []) for k in "abc"},
         {},
         {"a": np.array(0), "b": np.array(9), "c": np.array(0)},
-        "its step must not be 0",
+        "the step must not be 0",
     ),
     "range wraps": (
         node("Range", "a b c", "y"),
@@ -389,9 +389,9 @@ def test_scan_inputs_must_have_equal_lengths() -> None:
     scan = helper.make_node("Scan", ["c0", "x", "k"], ["last", "y"], body=body, num_scan_inputs=2)
     model = pliant.compile(model_of([scan], {"x": ["n"], "k": ["m"]}, ["y"], {"c0": np.float32(0)}))
     np.testing.assert_array_equal(model.run(None, {"x": ones(3), "k": ones(3)})[0], [2, 4, 6])
-    with pytest.raises(pliant.PliantError, match="it scans inputs with 3 and 4 slices"):
+    with pytest.raises(pliant.PliantError, match="the node scans inputs with 3 and 4 slices"):
         model.run(None, {"x": ones(3), "k": ones(4)})
-    with pytest.raises(pliant.PliantError, match="it scans inputs with 3 and 4 slices"):
+    with pytest.raises(pliant.PliantError, match="the node scans inputs with 3 and 4 slices"):
         pliant.compile(model_of([scan], {"x": [3], "k": [4]}, ["y"], {"c0": np.float32(0)}))
 
 

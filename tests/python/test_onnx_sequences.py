@@ -196,7 +196,7 @@ def test_get_of_an_empty_optional_is_an_error() -> None:
     ("then", "other", "cond", "part"),
     [
         ("Identity", "Identity", FLOAT, "input 0 is of float32, but opset 18 accepts bool"),
-        ("Identity", "SequenceConstruct", BOOL, "its output 0: it is a tensor in one case and a sequence in another"),
+        ("Identity", "SequenceConstruct", BOOL, "output 0: the value is a tensor in one case and a sequence in another"),
         ("Identity", "Cast", BOOL, "elements are of float32 in one case and of int64 in another"),
     ],
 )
@@ -215,7 +215,7 @@ def test_branches_with_different_numbers_of_outputs_are_rejected() -> None:
     two = graph([node("Identity", "x", "a")], [], ["a", "a"])
     one = graph([node("Identity", "x", "b")], [], ["b"])
     own = helper.make_node("If", ["c"], ["y"], name="choice", then_branch=two, else_branch=one)
-    with pytest.raises(pliant.CompileError, match="If 'choice': its then-branch has 2 outputs, but the node has 1"):
+    with pytest.raises(pliant.CompileError, match="If 'choice': the then-branch has 2 outputs, but the node has 1"):
         pliant.compile(model_of([own], {"c": (BOOL, []), "x": ["n"]}, ["y"]))
 
 
@@ -269,7 +269,7 @@ def test_bits_and_determinants() -> None:
         np.testing.assert_allclose(d, np.linalg.det(x), rtol=1e-4, atol=1e-5)
         np.testing.assert_array_equal(bits, x.view(np.int32))
     wide = model_of([node("BitCast", "x", "y", to=TensorProto.INT64)], {"x": ["n"]}, ["y"], opset=26)
-    with pytest.raises(pliant.CompileError, match="it casts float32 to int64, whose elements have another number of bits"):
+    with pytest.raises(pliant.CompileError, match="the node casts float32 to int64, whose elements have another number of bits"):
         pliant.compile(wide)
 
 

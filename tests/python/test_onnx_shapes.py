@@ -37,7 +37,7 @@ def test_specialised_symbols_are_reported_with_their_derivation() -> None:
     with pytest.raises(pliant.CompileError) as e:
         pliant.compile(traced(), dynamic_shapes={"x": {1: "seq"}})
     text = str(e.value)
-    assert "Add 'y': the declared symbol seq would be fixed: it needs seq to be 1 or 8" in text
+    assert "Add 'y': the declared symbol seq would be fixed: the node needs seq to be 1 or 8" in text
     assert "the size comes from Identity 'p' of Slice 'places' of 'table'" in text
     assert "allow_specialization" in text
 
@@ -76,7 +76,7 @@ def test_shapes_are_explained(capsys: pytest.CaptureFixture[str]) -> None:
     text = capsys.readouterr().out
     assert "n: 0 .. any size  (of the file; x[0])" in text
     assert "seq: 2 .. 100  (declared; x[1])" in text
-    assert "  Add 'y': it needs seq to be 1 or 8" in text
+    assert "  Add 'y': the node needs seq to be 1 or 8" in text
     plain = pliant.compile(model_of([node("Relu", "x", "y")], {"x": ["n", 3]}, ["y"]))
     plain.explain_shapes()
     assert "n: 0 .. any size" in capsys.readouterr().out
@@ -160,7 +160,7 @@ def test_specialisation_is_traced_through_graphs_and_functions() -> None:
     model = model_of(nodes, {"x": ["a", "b"]}, ["y"], {"r": ones(14, 2)})
     with pytest.raises(pliant.CompileError) as told:
         pliant.compile(model, dynamic_shapes={"x": {1: "q"}})
-    way = "it needs q to be 7; the size comes from 'r'; q comes from 'x' through Concat 'cc', Relu 're'"
+    way = "the node needs q to be 7; the size comes from 'r'; q comes from 'x' through Concat 'cc', Relu 're'"
     assert way in str(told.value)
     inner = [node("Identity", "go", "on"), node("MatMul", "v r", "w")]
     infos = [helper.make_tensor_value_info(n, t, s) for n, t, s in (("i", 7, []), ("go", 9, []), ("v", 1, None))]
@@ -181,7 +181,7 @@ def test_symbols_equal_to_a_specialised_symbol_are_specialised() -> None:
     assert len(told) == 1
     with pytest.raises(pliant.CompileError, match="c to be 6"):
         pliant.compile(fixed)
-    with pytest.raises(pliant.CompileError, match="symbols? .*q.* would be fixed: it needs .* to be 6.*needs"):
+    with pytest.raises(pliant.CompileError, match="symbols? .*q.* would be fixed: the node needs .* to be 6.*needs"):
         pliant.compile(fixed, dynamic_shapes={"x": {1: "q"}})
     assert pliant.compile(model, dynamic_shapes={"x": {1: "q"}}) is not None
 
@@ -191,10 +191,10 @@ def test_bounds_and_equalities_are_explained(capsys: pytest.CaptureFixture[str])
         pliant.compile(model_of([made], {"x": ["s", "q"]}, ["y"], constants)).explain_shapes()
         return capsys.readouterr().out
 
-    assert "GatherElements 'y': it needs 3 <= q" in explained(node("GatherElements", "x i", "y"), {"i": PLACES.repeat(3, 1)})
-    assert "Det 'y': it needs s to be q" in explained(node("Det", "x", "y"), {})
+    assert "GatherElements 'y': the node needs 3 <= q" in explained(node("GatherElements", "x i", "y"), {"i": PLACES.repeat(3, 1)})
+    assert "Det 'y': the node needs s to be q" in explained(node("Det", "x", "y"), {})
     keeps = {"c": np.array([True, False, True, False])}
-    assert "Compress 'y': it needs 3 <= s" in explained(node("Compress", "x c", "y", axis=0), keeps)
+    assert "Compress 'y': the node needs 3 <= s" in explained(node("Compress", "x c", "y", axis=0), keeps)
 
 
 def test_empty_ranges_are_reported() -> None:

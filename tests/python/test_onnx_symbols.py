@@ -118,7 +118,7 @@ def test_non_constant_sizes_keep_other_symbols(case: str) -> None:
     nodes, inputs, constants, feeds = BESIDE[case]
     given: dict[str, Any] = {"x": ["a", "b"], **inputs}
     product = model_of([*nodes, node("MatMul", "u r", "y")], given, ["y"], {**constants, "r": ones(7, 2)})
-    with pytest.raises(pliant.CompileError, match="q would be fixed: it needs q to be 7"):
+    with pytest.raises(pliant.CompileError, match="q would be fixed: the node needs q to be 7"):
         pliant.compile(product, dynamic_shapes={"x": ["s", "q"]})
     plain = model_of(nodes, given, ["u"], constants)
     model, reference = pliant.compile(plain, dynamic_shapes={"x": ["s", "q"]}), ReferenceEvaluator(plain)
@@ -146,11 +146,11 @@ def test_branches_on_sizes_do_not_specialise(capsys: pytest.CaptureFixture[str])
     assert np.array_equal(model.run(None, {"x": ones(2, 7)})[0], np.full((2, 7), 7, np.float32))
     assert model.run(None, {"x": ones(2, 5)})[0].shape == (2, 5)
     model.explain_shapes()
-    assert "MatMul 'product': in the then-branch of If 'either' it needs q to be 7" in capsys.readouterr().out
+    assert "MatMul 'product': in the then-branch of If 'either' the node needs q to be 7" in capsys.readouterr().out
 
 
 def test_branches_on_values_may_specialise_symbols() -> None:
-    with pytest.warns(UserWarning, match="it leaves q no other size where it runs: in the then-branch of If 'either'"):
+    with pytest.warns(UserWarning, match="the node leaves q no other size in the runs that execute it: in the then-branch of If 'either'"):
         model = pliant.compile(branching([], [node("Relu", "x", "p")]), dynamic_shapes={"x": ["s", "q"]})
     assert model.run(None, {"x": ones(2, 5), "c": np.array(False)})[0].shape == (2, 5)
     with pytest.raises(pliant.ShapeError, match="must be 7"):

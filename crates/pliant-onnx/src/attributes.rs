@@ -57,7 +57,7 @@ impl<'a> AttrReader<'a> {
         let Some(value) = self.str(name)? else { return Ok(choices[0]) };
         choices.iter().find(|c| **c == value).copied().ok_or_else(|| {
             let problem = Problem::attribute(format!("attribute '{name}' cannot be '{value}'"));
-            let one_of = format!("it is one of {}", choices.join(", "));
+            let one_of = format!("the possible values are {}", choices.join(", "));
             problem.with_help(did_you_mean(value, choices.iter().copied()).unwrap_or(one_of))
         })
     }

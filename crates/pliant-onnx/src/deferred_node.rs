@@ -134,7 +134,7 @@ impl DeferredNode {
     fn model(&self, operands: &[OperandSpec]) -> Result<Model, Problem> {
         let mut proto = self.proto.clone();
         let wrong =
-            || Problem::invalid("the node is called with another number of operands than it has");
+            || Problem::invalid("the number of operands in the call differs from that of the node");
         let graph = proto.graph.as_mut().ok_or_else(wrong)?;
         if graph.input.len() != operands.len() {
             return Err(wrong());

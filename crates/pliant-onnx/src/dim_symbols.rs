@@ -124,7 +124,7 @@ impl DimSymbols {
         let known: Vec<&str> = self.by_name.keys().map(String::as_str).collect();
         let problem =
             Problem::invalid(format!("divisible: no dim of the model is called '{name}'"));
-        Some(problem.with_help(format!("its symbols are {}", known.join(", "))))
+        Some(problem.with_help(format!("the symbols of the model are {}", known.join(", "))))
     }
 
     /// The term for the size with the given name. A symbol is created if the name is new.

@@ -132,7 +132,7 @@ impl<'m> GraphChecker<'m> {
             }
             for output in node.output.iter().filter(|o| !o.is_empty()) {
                 if !self.define(output) {
-                    let message = format!("its output '{output}' has the name of another value");
+                    let message = format!("output '{output}' has the name of another value");
                     self.report(Problem::invalid(message).at_node(&label(node), node.op_type()));
                 }
             }
@@ -151,7 +151,8 @@ impl<'m> GraphChecker<'m> {
         for (actual, max, what) in operands {
             if actual > max {
                 let name = function_label(function);
-                let message = format!("it has {actual} {what}, but the function {name} has {max}");
+                let message =
+                    format!("the node has {actual} {what}, but the function {name} has {max}");
                 self.report(Problem::invalid(message).at_node(&label(node), node.op_type()));
             }
         }
@@ -177,11 +178,11 @@ impl<'m> GraphChecker<'m> {
             let (name, to) = (attr.name(), attr.ref_attr_name());
             let message = match self.function {
                 None => format!(
-                    "its attribute '{name}' refers to attribute '{to}' of a function, but the node is not in a function"
+                    "attribute '{name}' refers to attribute '{to}' of a function, but the node is not in a function"
                 ),
                 Some(function) if !function_attributes(function).any(|known| known == to) => {
                     format!(
-                        "its attribute '{name}' refers to '{to}', which the function {} does not have",
+                        "attribute '{name}' refers to '{to}', which the function {} does not have",
                         function_label(function)
                     )
                 }
@@ -216,17 +217,17 @@ impl<'m> GraphChecker<'m> {
         let (message, help) = match definition {
             None => (
                 format!(
-                    "it reads '{name}', which is neither an input, an initializer nor an output of a node"
+                    "the node reads '{name}', which is neither an input, an initializer nor an output of a node"
                 ),
                 "a part of the model is missing: export it again, or cut it with onnx.utils.extract_model",
             ),
             Some((true, _)) => (
-                format!("it reads its own output '{name}': the graph has a cycle"),
+                format!("the node reads its own output '{name}': the graph has a cycle"),
                 "pass loop-carried values through a Loop or Scan node",
             ),
             Some((false, definition)) => (
                 format!(
-                    "it reads '{name}' before {} computes it: nodes must be in topological order, without cycles",
+                    "the node reads '{name}' before {} computes it: nodes must be in topological order, without cycles",
                     label(definition)
                 ),
                 "sort the nodes topologically",

@@ -69,7 +69,7 @@ impl Model {
     fn decode(bytes: Bytes, limits: Limits) -> Result<Model, ImportError> {
         let describe = |e: String| {
             Problem::invalid(format!("this is not an ONNX model: {e}")).with_help(
-                "it is a file of another kind, or it was truncated while it was written or copied",
+                "the file is of another kind, or was truncated while it was written or copied",
             )
         };
         let size = decoded_size(&bytes, limits.decoded_bytes).map_err(describe)?;
@@ -80,7 +80,7 @@ impl Model {
         }
         let proto = ModelProto::decode(bytes).map_err(|e| describe(e.to_string()))?;
         if proto.graph.is_none() {
-            return Err(describe("it has no graph".into()).into());
+            return Err(describe("the file contains no graph".into()).into());
         }
         Ok(Model { proto, folder: None, limits })
     }

@@ -195,7 +195,7 @@ impl<'n, 'm> Node<'n, 'm> {
             Value::Narrow(ty, storage) if crate::subbyte_types::is_narrow_float(*ty) => {
                 let _ = storage;
                 Err(Problem::unsupported(format!(
-                    "it computes with elements of type {}, which is not supported",
+                    "the node computes with elements of type {}, which is not supported",
                     ty.as_str_name()
                 ))
                 .with_help("convert them with Cast or DequantizeLinear first"))
@@ -205,7 +205,9 @@ impl<'n, 'm> Node<'n, 'm> {
             Value::Object(_, kind) => {
                 Err(Problem::invalid(format!("{} is used as a tensor", kind.name())))
             }
-            Value::Absent | Value::Failed => Err(Problem::invalid("it reads an absent value")),
+            Value::Absent | Value::Failed => {
+                Err(Problem::invalid("the node reads an absent value"))
+            }
         }
     }
 
@@ -310,7 +312,7 @@ impl<'n, 'm> Node<'n, 'm> {
     /// If it is unknown.
     pub fn dtype(&mut self, e: Expr) -> Result<DType, Problem> {
         let dtype = self.func().ty(e).dtype();
-        dtype.ok_or_else(|| Problem::unsupported("the element type of its input is not known"))
+        dtype.ok_or_else(|| Problem::unsupported("the element type of the input is not known"))
     }
 
     /// Normalises an axis, which may be negative, to a number from 0 to `rank - 1`.
@@ -329,7 +331,7 @@ impl<'n, 'm> Node<'n, 'm> {
 /// Creates the problem that a converter needs a rank that is only known at run time. The user sees this problem only if the node
 /// cannot be deferred.
 fn unknown_rank_problem() -> Problem {
-    Problem::known_only_at_run_time("the rank of its input").with_help(
+    Problem::known_only_at_run_time("the rank of the input").with_help(
         "declare it in the file: add a value_info entry for that input, with symbols for its dims",
     )
 }

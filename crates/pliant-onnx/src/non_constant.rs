@@ -42,7 +42,7 @@ impl Node<'_, '_> {
     /// If it is not a vector.
     pub fn constant_length(&mut self, vector: Expr) -> Result<Option<usize>, Problem> {
         let [length] = self.dims(vector)?[..] else {
-            return Err(Problem::invalid("its sizes or axes must be a vector"));
+            return Err(Problem::invalid("the sizes or axes must be a vector"));
         };
         Ok(self.func().syms.as_int(length).and_then(|v| usize::try_from(v).ok()))
     }
@@ -103,7 +103,7 @@ impl Node<'_, '_> {
         let vector = self.tensor(i)?;
         let length = self.constant_length(vector)?.or(count);
         let length =
-            length.ok_or_else(|| Problem::known_only_at_run_time("the number of its sizes"))?;
+            length.ok_or_else(|| Problem::known_only_at_run_time("the number of sizes"))?;
         let (actual, expected) = (self.dims(vector)?[0], self.func().syms.int(length as i64));
         let text = format!("input {i} has {{}} sizes, but must have {{}}");
         self.require_equal(actual, expected, &text)?;
@@ -181,7 +181,7 @@ impl Node<'_, '_> {
         let size = self.dims(vector)?;
         let mut dims = vec![self.func().syms.int(1); rank];
         dims[axis] =
-            *size.first().ok_or_else(|| Problem::invalid("its operand must be a vector"))?;
+            *size.first().ok_or_else(|| Problem::invalid("the operand must be a vector"))?;
         self.reshape(vector, &dims)
     }
 
@@ -242,7 +242,7 @@ impl Node<'_, '_> {
     pub fn axes_mask(&mut self, axes: Expr, rank: Sym) -> ExprResult {
         let axes = self.normalize_axes(axes, rank)?;
         let [count] = self.dims(axes)?[..] else {
-            return Err(Problem::invalid("its axes must be a vector"));
+            return Err(Problem::invalid("the axes must be a vector"));
         };
         let one = self.func().syms.int(1);
         let column = self.reshape(axes, &[count, one])?;
@@ -252,7 +252,7 @@ impl Node<'_, '_> {
         let hits = self.op_with("relax.sum", &[hits], ints_attr("axis", 0))?;
         let (zero, once) = (self.scalar(0i64)?, self.scalar(1i64)?);
         let unique = self.op("relax.less_equal", &[hits, once])?;
-        self.require(unique, "its axes {} contain an axis twice", &[axes])?;
+        self.require(unique, "the axes {} contain an axis twice", &[axes])?;
         self.op("relax.greater", &[hits, zero])
     }
 
@@ -311,7 +311,7 @@ impl Node<'_, '_> {
             let axis = known
                 .first()
                 .copied()
-                .ok_or_else(|| Problem::invalid("its axis input is empty"))?;
+                .ok_or_else(|| Problem::invalid("the axis input is empty"))?;
             let axis = self.axis(axis, rank)?;
             return build(self, axis);
         }
@@ -322,7 +322,7 @@ impl Node<'_, '_> {
         if count < rank {
             let end = self.scalar(count as i64)?;
             let in_range = self.op("relax.less", &[axis, end])?;
-            self.require(in_range, "it cannot use axis {}", &[axis])?;
+            self.require(in_range, "the node cannot use axis {}", &[axis])?;
         }
         self.select_by_value(axis, 0, count, build)
     }

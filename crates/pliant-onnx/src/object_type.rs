@@ -71,8 +71,11 @@ impl ObjectType {
             (Optional(a), Optional(b)) => Optional(Box::new(a.join(b)?)),
             (Optional(a), b) | (b, Optional(a)) => Optional(Box::new(a.join(b)?)),
             _ => {
-                let text =
-                    format!("it is {} in one case and {} in another", self.name(), other.name());
+                let text = format!(
+                    "the value is {} in one case and {} in another",
+                    self.name(),
+                    other.name()
+                );
                 return Err(Problem::invalid(text));
             }
         })
@@ -296,7 +299,7 @@ impl Node<'_, '_> {
         let ObjectType::Tensor { dtype, narrow, dims } = object_type else {
             if *object_type == ObjectType::Unknown {
                 return Err(Problem::invalid(
-                    "it takes a value from a sequence or optional that is always empty",
+                    "the node takes a value from a sequence or optional that is always empty",
                 ));
             }
             return Ok(Value::Object(e, object_type.clone()));

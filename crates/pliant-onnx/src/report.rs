@@ -160,7 +160,7 @@ impl fmt::Display for Report {
             writeln!(f, "note: {note}")?;
         }
         if self.is_ok() {
-            return writeln!(f, "ok: all of it can be compiled");
+            return writeln!(f, "ok: the whole model can be compiled");
         }
         let n = self.findings.len();
         writeln!(f, "{n} problem{}:", if n == 1 { "" } else { "s" })?;

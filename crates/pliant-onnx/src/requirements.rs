@@ -134,7 +134,7 @@ impl Node<'_, '_> {
                     let operands = [self.size_scalar(a)?, self.size_scalar(b)?];
                     let holds = self.op("relax.less_equal", &operands)?;
                     let number = self.size_scalar(*elem)?;
-                    self.require(holds, "its result {} does not fit in int32", &[number])?;
+                    self.require(holds, "the result {} does not fit in int32", &[number])?;
                 }
             }
         }

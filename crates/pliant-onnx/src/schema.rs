@@ -224,7 +224,7 @@ pub(crate) fn check(node: &NodeProto, version: i64) -> Result<(), Problem> {
         let actual = names.iter().rposition(|n| !n.is_empty()).map_or(0, |last| last + 1);
         if let Some(max) = max.filter(|&max| actual > max) {
             let message =
-                format!("it has {actual} {what}, but opset {version} allows at most {max}");
+                format!("the node has {actual} {what}, but opset {version} allows at most {max}");
             return Err(Problem::invalid(message));
         }
     }
@@ -232,9 +232,13 @@ pub(crate) fn check(node: &NodeProto, version: i64) -> Result<(), Problem> {
     if let Some(attr) = node.attribute.iter().find(|a| !known().any(|k| k == a.name())) {
         let (name, all) = (attr.name(), known().collect::<Vec<_>>().join(", "));
         let problem = Problem::invalid(format!(
-            "it has no attribute '{name}' in opset {version}{domain_text}"
+            "the operator has no attribute '{name}' in opset {version}{domain_text}"
         ));
-        let has = if all.is_empty() { "it has none".into() } else { format!("it has {all}") };
+        let has = if all.is_empty() {
+            "the operator has no attributes".into()
+        } else {
+            format!("the attributes are {all}")
+        };
         return Err(problem.with_help(did_you_mean(name, known()).unwrap_or(has)));
     }
     let is_missing = |name: &str| !node.attribute.iter().any(|a| a.name() == name);
@@ -300,8 +304,9 @@ pub(crate) fn check_opsets(model: &ModelProto) -> Vec<Problem> {
 /// Creates a note about a model whose opset is older than the tested ones.
 pub(crate) fn old_opset_note(model: &Model) -> Option<Problem> {
     let version = model.opset().filter(|version| (1..OLDEST_TESTED).contains(version))?;
-    let message =
-        format!("opset {version} is older than {OLDEST_TESTED}: few of its models are tested");
+    let message = format!(
+        "opset {version} is older than {OLDEST_TESTED}: few models of this opset are tested"
+    );
     Some(Problem::unsupported(message).with_help(CONVERT_HELP))
 }
 

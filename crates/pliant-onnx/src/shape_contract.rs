@@ -121,7 +121,7 @@ impl Constraint {
         };
         let branches = &self.control.branches;
         let branch_text = branches.last().map_or_else(String::new, |b| format!("in {} ", b.text()));
-        format!("{branch_text}it needs {}{chain_text}{path_text}", self.needs)
+        format!("{branch_text}the node needs {}{chain_text}{path_text}", self.needs)
     }
 }
 

@@ -34,7 +34,7 @@ pub(crate) fn program_dtype(code: i32) -> Result<DType, String> {
         DataType::Bfloat16 => DType::BFloat16,
         DataType::Float => DType::Float32,
         DataType::Double => DType::Float64,
-        DataType::Undefined => return Err("it has no element type".into()),
+        DataType::Undefined => return Err("the tensor has no element type".into()),
         other => return Err(format!("element type {} is not supported", other.as_str_name())),
     })
 }
@@ -113,12 +113,15 @@ pub(crate) fn read_tensor(
 /// The size of a tensor's elements in bytes. Also checks the shape against the limits.
 fn checked_byte_size(shape: &[i64], dtype: DType, limits: &Limits) -> Result<usize, String> {
     if let Some(&d) = shape.iter().find(|&&d| d < 0) {
-        return Err(format!("its shape {shape:?} has the negative dim {d}"));
+        return Err(format!("the shape {shape:?} has the negative dim {d}"));
     }
-    check_rank(shape.len(), limits).map_err(|e| format!("it {e}"))?;
-    let nbytes = checked_nbytes(shape, dtype).map_err(|e| format!("its shape {shape:?}: {e}"))?;
+    check_rank(shape.len(), limits).map_err(|e| format!("the tensor {e}"))?;
+    let nbytes = checked_nbytes(shape, dtype).map_err(|e| format!("the shape {shape:?}: {e}"))?;
     if nbytes as u64 > limits.tensor_bytes {
-        return Err(format!("it has {nbytes} bytes, but the limit is {}", limits.tensor_bytes));
+        return Err(format!(
+            "the tensor has {nbytes} bytes, but the limit is {}",
+            limits.tensor_bytes
+        ));
     }
     Ok(nbytes)
 }
@@ -158,7 +161,7 @@ fn read_elements(
         }
         if raw.len() != nbytes {
             return Err(format!(
-                "its data has {} bytes, but shape {shape:?} of {dtype} needs {nbytes}",
+                "the data has {} bytes, but shape {shape:?} of {dtype} needs {nbytes}",
                 raw.len()
             ));
         }
@@ -180,7 +183,7 @@ fn duplicate_data(proto: &TensorProto) -> Option<String> {
         ("external_data", proto.data_location() == DataLocation::External),
     ];
     let present: Vec<&str> = fields.iter().filter(|(_, is)| *is).map(|(name, _)| *name).collect();
-    (present.len() > 1).then(|| format!("it has elements in {}", present.join(" and in ")))
+    (present.len() > 1).then(|| format!("the tensor has elements in {}", present.join(" and in ")))
 }
 
 /// Creates a tensor that borrows bytes of the file. The bytes are copied if they are not aligned for the dtype.
@@ -219,13 +222,13 @@ fn external_bytes(
     nbytes: usize,
 ) -> Result<Bytes, String> {
     let entry = |key: &str| proto.external_data.iter().find(|e| e.key() == key).map(|e| e.value());
-    let location = entry("location").ok_or("its external data has no location")?;
+    let location = entry("location").ok_or("the external data has no location")?;
     let number = |key: &str| match entry(key) {
         None => Ok(None),
         Some(text) => text
             .parse::<u64>()
             .map(Some)
-            .map_err(|_| format!("its external data: {key} '{text}' is not a number of bytes")),
+            .map_err(|_| format!("the external data: {key} '{text}' is not a number of bytes")),
     };
     let offset = number("offset")?.unwrap_or(0);
     if let Some(length) = number("length")?
@@ -233,17 +236,17 @@ fn external_bytes(
     {
         let shape = &proto.dims;
         return Err(format!(
-            "its external data has {length} bytes, but shape {shape:?} of {dtype} needs {nbytes}"
+            "the external data has {length} bytes, but shape {shape:?} of {dtype} needs {nbytes}"
         ));
     }
     if nbytes == 0 {
         return Ok(Bytes::new());
     }
-    let map = external.map(location).map_err(|e| format!("its external data '{location}' {e}"))?;
+    let map = external.map(location).map_err(|e| format!("the external data '{location}' {e}"))?;
     let end = offset.checked_add(nbytes as u64).filter(|&end| end <= map.len() as u64);
     let (Ok(start), Some(end)) = (usize::try_from(offset), end) else {
         return Err(format!(
-            "its external data '{location}' has {} bytes, but bytes {offset} to {offset} + {nbytes} are needed",
+            "the external data '{location}' has {} bytes, but bytes {offset} to {offset} + {nbytes} are needed",
             map.len()
         ));
     };
@@ -265,7 +268,7 @@ fn unpack(raw: &[u8], shape: &[i64], dtype: DType, bits: usize) -> Result<Tensor
     let each = 8 / bits;
     if raw.len() != numel.div_ceil(each) {
         return Err(format!(
-            "its data has {} bytes, but shape {shape:?} of {bits}-bit elements needs {}",
+            "the data has {} bytes, but shape {shape:?} of {bits}-bit elements needs {}",
             raw.len(),
             numel.div_ceil(each)
         ));
@@ -300,7 +303,7 @@ fn read_fields(
         _ => proto.int32_data.len(),
     };
     if count != numel {
-        return Err(format!("it has {count} elements, but shape {shape:?} needs {numel}"));
+        return Err(format!("the tensor has {count} elements, but shape {shape:?} needs {numel}"));
     }
     let ints = &proto.int32_data;
     let tensor = match dtype {

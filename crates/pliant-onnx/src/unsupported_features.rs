@@ -58,9 +58,12 @@ impl UnsupportedFeatures {
     /// # Errors
     /// If there is at least one feature.
     pub fn into_result(self, supported: &str) -> Result<(), Problem> {
-        match self.0.is_empty() {
-            true => Ok(()),
-            false => Err(Problem::unsupported(format!("{}: {supported}", self.0.join(", ")))),
-        }
+        let verb = match self.0.len() {
+            0 => return Ok(()),
+            1 => "is",
+            _ => "are",
+        };
+        let message = format!("{} {verb} not supported: {supported}", self.0.join(", "));
+        Err(Problem::unsupported(message))
     }
 }

@@ -89,7 +89,7 @@ def negative_dim_of_a_weight() -> ModelProto:
     return with_weight(lambda w: w.dims.__setitem__(0, -4))
 
 
-@attack("its shape [9223372036854775807, 4]")
+@attack("the shape [9223372036854775807, 4]")
 def huge_dims_of_a_weight() -> ModelProto:
     def change(w: TensorProto) -> None:
         w.dims[:] = [2**63 - 1, 4]
@@ -198,7 +198,7 @@ def an_unknown_attribute() -> ModelProto:
     return model([node("Softmax", "x", "y", axiss=1)])
 
 
-@attack("it has 3 inputs, but opset 18 allows at most 1")
+@attack("the node has 3 inputs, but opset 18 allows at most 1")
 def too_many_inputs() -> ModelProto:
     return model([node("Relu", "x x x", "y")])
 
@@ -231,7 +231,7 @@ def a_value_of_another_shape() -> ModelProto:
     return made
 
 
-@attack("its parts have 6 elements together, but the axis has 4")
+@attack("the parts have 6 elements together, but the axis has 4")
 def parts_beyond_the_axis() -> ModelProto:
     return model([node("Split", "x s", "y z", axis=1)], "y z", constants={"s": np.array([3, 3])})
 

@@ -33,7 +33,7 @@ def test_limits_can_be_set() -> None:
         (Limits(file_bytes=10), "but the limit is 10"),
         (Limits(decoded_bytes=100), "more than 100 bytes"),
         (Limits(nodes=2), "has 3 nodes"),
-        (Limits(tensor_bytes=3), "it has 4 bytes"),
+        (Limits(tensor_bytes=3), "the tensor has 4 bytes"),
         (Limits(seconds=0), "longer than 0 seconds"),
     ):
         with pytest.raises(pliant.CompileError, match=words):

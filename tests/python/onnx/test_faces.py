@@ -203,7 +203,7 @@ def test_compile_error_contains_all_problems() -> None:
     broken = model(nodes, "a b c", inputs={"x": ["n"]})
     with pytest.raises(pliant.CompileError) as told:
         pliant.compile(broken)
-    for words in ("it reads 'missing'", "operator Foo is not supported", "input 0 is of float32"):
+    for words in ("the node reads 'missing'", "operator Foo is not supported", "input 0 is of float32"):
         assert words in str(told.value) and words in str(check(broken))
 
 
@@ -214,13 +214,13 @@ def test_missing_data_file_is_one_problem(tmp_path: Path) -> None:
     onnx.save_model(made, tmp_path / "m.onnx", save_as_external_data=True, location="m.data", size_threshold=0)
     (tmp_path / "m.data").unlink()
     report = str(check(tmp_path / "m.onnx"))
-    assert "1 problem:" in report and "initializers 'w0', 'w1', 'w2' and 3 more: its external data 'm.data'" in report
+    assert "1 problem:" in report and "initializers 'w0', 'w1', 'w2' and 3 more: the external data 'm.data'" in report
 
 
 def test_tensor_elements_in_two_fields_are_rejected() -> None:
     made = model([node("Add", "x w", "y")], inputs={"x": [2]}, constants={"w": np.ones(2, np.float32)})
     made.graph.initializer[0].float_data.extend([3, 4])
-    with pytest.raises(pliant.CompileError, match="it has elements in raw_data and in float_data"):
+    with pytest.raises(pliant.CompileError, match="the tensor has elements in raw_data and in float_data"):
         pliant.compile(made)
 
 

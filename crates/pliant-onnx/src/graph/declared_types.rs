@@ -35,7 +35,7 @@ impl Importer<'_> {
             _ => return value,
         };
         if let Some(contradiction) = self.contradiction(&value, declared) {
-            let problem = Problem::invalid(format!("its output '{name}' {contradiction}"));
+            let problem = Problem::invalid(format!("output '{name}' {contradiction}"));
             let help = "the declaration in the file is wrong: infer the types again (onnx.shape_inference)";
             self.problems.push(problem.with_help(help).at_node(&label(node), &operator_name(node)));
             return value;

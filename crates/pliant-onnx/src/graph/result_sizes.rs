@@ -15,7 +15,7 @@ impl Importer<'_> {
     /// # Errors
     /// What is wrong with the shape.
     pub(super) fn check_result_size(&self, name: &str, value: &Value) -> Result<(), Problem> {
-        let describe = |what: String| Problem::invalid(format!("its output '{name}' {what}"));
+        let describe = |what: String| Problem::invalid(format!("output '{name}' {what}"));
         let func = self.builder.func();
         let rank = match value {
             Value::Expr(e) => match func.ty(*e) {

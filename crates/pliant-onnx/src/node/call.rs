@@ -27,7 +27,7 @@ impl Node<'_, '_> {
     pub fn op_with(&mut self, name: &str, args: &[Expr], attrs: Attrs) -> ExprResult {
         let op = registry().lookup(name).ok_or_else(|| {
             Problem::unsupported(format!(
-                "it needs the operator {name}, which this version of Pliant lacks"
+                "the node needs the operator {name}, which this version of Pliant lacks"
             ))
         })?;
         let call = self.importer.builder.call_op(op, args, attrs, &[]).map_err(infer_problem)?;

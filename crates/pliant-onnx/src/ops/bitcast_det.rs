@@ -30,7 +30,7 @@ fn bit_cast(n: &mut Node<'_, '_>) -> ConvertResult {
     let from = n.dtype(x)?;
     if from.size() != to.size() {
         let message =
-            format!("it casts {from} to {to}, whose elements have another number of bits");
+            format!("the node casts {from} to {to}, whose elements have another number of bits");
         return Err(Problem::invalid(message));
     }
     let y = if from == to { x } else { cast_bits(n, x, to)? };
@@ -56,7 +56,7 @@ fn det(n: &mut Node<'_, '_>) -> ConvertResult {
     let x = n.tensor(0)?;
     let (dims, dtype) = (n.dims(x)?, n.dtype(x)?);
     let [batch @ .., rows, columns] = dims.as_slice() else {
-        return Err(Problem::invalid("its input must have at least 2 dims"));
+        return Err(Problem::invalid("the input must have at least 2 dims"));
     };
     let square = n.func().syms.eq(*rows, *columns);
     n.importer.record_constraint(square);

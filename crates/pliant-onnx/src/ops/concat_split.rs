@@ -18,7 +18,7 @@ pub(super) static OPS: &[OnnxOp] = &[
 fn concat(n: &mut Node<'_, '_>) -> ConvertResult {
     let axis = n.attrs().int("axis")?.unwrap_or(1);
     if n.len() == 0 {
-        return Err(Problem::invalid("it has no inputs"));
+        return Err(Problem::invalid("the node has no inputs"));
     }
     // Shape vectors remain symbolic. Constants alone are concatenated as tensors.
     if (0..n.len()).any(|i| n.is_symbolic(i)) {
@@ -60,7 +60,7 @@ fn split(n: &mut Node<'_, '_>) -> ConvertResult {
     let count = n.attrs().int("num_outputs")?.unwrap_or(output_count);
     if count != output_count {
         let message =
-            format!("attribute 'num_outputs' is {count}, but it has {output_count} outputs");
+            format!("attribute 'num_outputs' is {count}, but the node has {output_count} outputs");
         return Err(Problem::invalid(message));
     }
     let lengths = match lengths {
@@ -82,8 +82,10 @@ fn split(n: &mut Node<'_, '_>) -> ConvertResult {
 fn check_part_lengths(n: &mut Node<'_, '_>, lengths: &[Sym], dim: Sym) -> Result<(), Problem> {
     let output_count = n.proto.output.len();
     if lengths.len() != output_count {
-        let message =
-            format!("it has {output_count} outputs, but the lengths of {} parts", lengths.len());
+        let message = format!(
+            "the node has {output_count} outputs, but the lengths of {} parts",
+            lengths.len()
+        );
         return Err(Problem::invalid(message));
     }
     let known = lengths.iter().filter_map(|&l| n.func().syms.as_int(l)).collect::<Vec<i64>>();
@@ -100,13 +102,13 @@ fn check_part_lengths(n: &mut Node<'_, '_>, lengths: &[Sym], dim: Sym) -> Result
         )?;
         sum = n.func().syms.add(sum, length);
     }
-    n.require_equal(sum, dim, "its parts have {} elements together, but the axis has {}")
+    n.require_equal(sum, dim, "the parts have {} elements together, but the axis has {}")
 }
 
 /// The lengths of the parts if an axis of size `dim` is split into `count` equal parts. The last part may be smaller.
 fn equal_parts(n: &mut Node<'_, '_>, dim: Sym, count: i64) -> Result<Vec<Sym>, Problem> {
     if count <= 0 {
-        return Err(Problem::invalid("it must split into at least one part"));
+        return Err(Problem::invalid("the input must be split into at least one part"));
     }
     let syms = &mut n.func().syms;
     let parts = syms.int(count);
@@ -115,7 +117,7 @@ fn equal_parts(n: &mut Node<'_, '_>, dim: Sym, count: i64) -> Result<Vec<Sym>, P
     let covered = syms.mul(whole, all_but_last);
     let last = syms.sub(dim, covered);
     if n.opset < 18 {
-        n.require_equal(last, whole, "its last part would have {} elements and the others {}")?;
+        n.require_equal(last, whole, "the last part would have {} elements and the others {}")?;
     }
     let mut lengths = vec![whole; count as usize - 1];
     lengths.push(last);
@@ -160,7 +162,7 @@ fn block_inputs(n: &mut Node<'_, '_>) -> Result<(Expr, [Sym; 4], Sym), Problem> 
     }
     let x = n.tensor(0)?;
     let dims: [Sym; 4] = n.dims(x)?.try_into().map_err(|d: Vec<Sym>| {
-        Problem::invalid(format!("its input must have 4 dims, but has {}", d.len()))
+        Problem::invalid(format!("the input must have 4 dims, but has {}", d.len()))
     })?;
     let size = n.func().syms.int(size);
     Ok((x, dims, size))

@@ -133,13 +133,13 @@ fn variadic(n: &mut Node<'_, '_>, op: &str, fold: Option<FoldOp>) -> ConvertResu
 /// Emits calls of a binary operator that combine all inputs, from left to right.
 fn accumulate(n: &mut Node<'_, '_>, op: &str) -> ExprResult {
     let mut inputs = n.tensors()?.into_iter();
-    let first = inputs.next().ok_or_else(|| Problem::invalid("it has no inputs"))?;
+    let first = inputs.next().ok_or_else(|| Problem::invalid("the node has no inputs"))?;
     inputs.try_fold(first, |sum, x| n.op(op, &[sum, x]))
 }
 
 fn mean(n: &mut Node<'_, '_>) -> ConvertResult {
     let mut inputs = n.tensors()?;
-    let first = *inputs.first().ok_or_else(|| Problem::invalid("it has no inputs"))?;
+    let first = *inputs.first().ok_or_else(|| Problem::invalid("the node has no inputs"))?;
     let input_dtype = n.dtype(first)?;
     let wide = wide_float(input_dtype);
     for input in &mut inputs {

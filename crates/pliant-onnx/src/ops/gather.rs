@@ -82,8 +82,8 @@ fn gather_nd(n: &mut Node<'_, '_>) -> ConvertResult {
     }
     // The last dim of the indices determines the rank of the result, so each possible size gets a branch of its own.
     let (one, all) = (n.func().syms.int(1), n.func().syms.int(max_value));
-    n.require_at_most(one, depth, "its indices must select at least {} axes, but select {}")?;
-    n.require_at_most(depth, all, "its indices select {} axes, but the tensor has {}")?;
+    n.require_at_most(one, depth, "the indices must select at least {} axes, but select {}")?;
+    n.require_at_most(depth, all, "the indices select {} axes, but the tensor has {}")?;
     let branch_index = n.func().syms.sub(depth, one);
     let branch_index = n.size_scalar(branch_index)?;
     let dtype = n.dtype(indices)?;
@@ -139,7 +139,7 @@ fn scatter_nd(n: &mut Node<'_, '_>) -> ConvertResult {
     if let Ok(dims) = n.dims(indices)
         && dims.last().is_some_and(|&last| n.func().syms.as_int(last).is_none())
     {
-        return Err(Problem::known_only_at_run_time("the number of axes that its indices select"));
+        return Err(Problem::known_only_at_run_time("the number of axes that the indices select"));
     }
     let attrs = Attrs::default().with("reduction", reduction(n)?);
     Ok(vec![n.op_with("relax.scatter_nd", &[x, indices, updates], attrs)?.into()])
@@ -186,7 +186,7 @@ fn tensor_scatter(n: &mut Node<'_, '_>) -> ConvertResult {
         return Err(Problem::attribute("attribute 'axis' must not be the batch axis"));
     }
     let length = n.dims_with_min_rank(update, dims.len())?[axis];
-    let text = "its update has {} positions, but its cache has {}";
+    let text = "the update has {} positions, but the cache has {}";
     n.require_at_most(length, dims[axis], text)?;
     let first = match n.optional_tensor(2)? {
         Some(first) => {

@@ -20,11 +20,11 @@ fn if_node(n: &mut Node<'_, '_>) -> ConvertResult {
         let output_count = graph.output.len();
         if output_count != count {
             let message =
-                format!("its {which}-branch has {output_count} outputs, but the node has {count}");
+                format!("the {which}-branch has {output_count} outputs, but the node has {count}");
             return Err(Problem::invalid(message));
         }
     }
-    let cond = n.condition_input(0, "its condition")?;
+    let cond = n.condition_input(0, "the condition")?;
     // If the condition is constant, only one graph is converted.
     if let Some([c]) = n.const_ints(0).as_deref() {
         return convert_subgraph(n, if *c != 0 { then } else { other });
@@ -35,7 +35,7 @@ fn if_node(n: &mut Node<'_, '_>) -> ConvertResult {
     let mut object_types = Vec::with_capacity(count);
     for (i, (a, b)) in then_types.iter().zip(&else_types).enumerate() {
         let with_context =
-            |p: Problem| Problem { message: format!("its output {i}: {}", p.message), ..p };
+            |p: Problem| Problem { message: format!("output {i}: {}", p.message), ..p };
         let object_type =
             a.join(b).map_err(with_context)?.with_declared_rank(n.declared_rank(i), [a, b]);
         object_types.push(object_type.erase_inner_symbols(&n.func().syms, outer));

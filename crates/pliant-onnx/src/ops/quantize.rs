@@ -280,7 +280,7 @@ fn requantization_factor(n: &mut Node<'_, '_>, scales: [Expr; 3]) -> ExprResult 
 fn qlinear_matmul(n: &mut Node<'_, '_>) -> ConvertResult {
     let inputs = n.tensors()?;
     let [a, a_scale, a_zero, b, b_scale, b_zero, y_scale, y_zero] = inputs.as_slice() else {
-        return Err(Problem::invalid("it must have 8 inputs"));
+        return Err(Problem::invalid("the node must have 8 inputs"));
     };
     let dtype = n.dtype(*y_zero)?;
     let left = subtract_zero_point(n, *a, Some(*a_zero), -2)?;

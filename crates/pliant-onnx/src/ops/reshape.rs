@@ -39,7 +39,9 @@ fn reshape(n: &mut Node<'_, '_>) -> ConvertResult {
     }
     let x = n.tensor(0)?;
     let Some(own_dims) = input_dims(n, x, allow_zero, target.as_deref())? else {
-        return Err(Problem::known_only_at_run_time("it keeps dims of its input, whose rank"));
+        return Err(Problem::known_only_at_run_time(
+            "the new shape keeps dims of the input, whose rank",
+        ));
     };
     let Some(target) = target else {
         let sizes = non_constant_target(n, &own_dims, allow_zero)?;
@@ -390,7 +392,7 @@ fn unsqueeze(n: &mut Node<'_, '_>) -> ConvertResult {
         let rank = t.shape.len() + axes.len();
         let new = normalized_axes(n, Some(&axes), rank)?.unwrap_or_default();
         if let Some(k) = (1..new.len()).find(|&k| new[..k].contains(&new[k])) {
-            return Err(Problem::invalid(format!("its axes contain axis {} twice", new[k])));
+            return Err(Problem::invalid(format!("the axes contain axis {} twice", new[k])));
         }
         let mut old_rank = t.shape.iter().copied();
         let shape: Vec<usize> = (0..rank)
@@ -466,7 +468,7 @@ fn tile(n: &mut Node<'_, '_>) -> ConvertResult {
     }
     let zero = n.func().syms.int(0);
     for &repeat in &repeats.elems {
-        n.require_at_most(zero, repeat, "its repeats must be at least {}, but one is {}")?;
+        n.require_at_most(zero, repeat, "the repeats must be at least {}, but one is {}")?;
     }
     if let Some(counts) = repeats.constants(&n.func().syms) {
         let attrs = Attrs::default().with("repeats", AttrValue::ints(counts));

@@ -62,7 +62,7 @@ fn one_hot(n: &mut Node<'_, '_>) -> ConvertResult {
     let axis = n.attrs().int("axis")?.unwrap_or(-1);
     let depth = n.size_input(1)?;
     let zero_scalar = n.func().syms.int(0);
-    n.require_at_most(zero_scalar, depth, "its depth must be at least {}, but is {}")?;
+    n.require_at_most(zero_scalar, depth, "the depth must be at least {}, but is {}")?;
     // Compare the indices with 0 .. depth along a new axis. That works for a non-constant depth, too.
     let indices = n.tensor(0)?;
     let indices = n.cast(indices, DType::Int64)?;
@@ -85,10 +85,10 @@ fn one_hot(n: &mut Node<'_, '_>) -> ConvertResult {
     let is_hit = n.op("relax.equal", &[indices, positions])?;
     let values = n.tensor(2)?;
     let [input] = n.dims(values)?[..] else {
-        return Err(Problem::invalid("its values must be a vector of two elements, off and on"));
+        return Err(Problem::invalid("the values must be a vector of two elements, off and on"));
     };
     let wanted = n.func().syms.int(2);
-    n.require_equal(input, wanted, "it has {} values, but must have {}: off and on")?;
+    n.require_equal(input, wanted, "the node has {} values, but must have {}: off and on")?;
     let scalar: [Sym; 0] = [];
     let [off, on] = {
         let two = n.func().syms.int(2);
@@ -113,7 +113,7 @@ fn top_k(n: &mut Node<'_, '_>) -> ConvertResult {
     };
     let zero = n.func().syms.int(0);
     n.require_at_most(zero, k, "k must be at least {}, but is {}")?;
-    n.require_at_most(k, dims[axis], "k is {}, but its axis has {} elements")?;
+    n.require_at_most(k, dims[axis], "k is {}, but the axis has {} elements")?;
     // ONNX orders NaN above all numbers, but `relax.topk` orders it last in both directions.
     let input = x;
     let nan_is_largest = largest && n.dtype(x)?.is_float();
@@ -175,7 +175,7 @@ fn trilu(n: &mut Node<'_, '_>) -> ConvertResult {
     }
     let dims = n.dims(x)?;
     let [.., rows, columns] = dims.as_slice() else {
-        return Err(Problem::invalid("its input must have at least 2 dims"));
+        return Err(Problem::invalid("the input must have at least 2 dims"));
     };
     let (rows, columns) = (n.iota(*rows)?, n.iota(*columns)?);
     let (rows, columns) = (n.reshape_along(rows, 0, 2)?, n.reshape_along(columns, 1, 2)?);

@@ -71,10 +71,11 @@ fn sequence_input(n: &Node<'_, '_>) -> Result<Sequence, Problem> {
         Value::Object(e, ObjectType::Sequence(object_type)) => {
             Ok(Sequence::Dynamic(e, *object_type))
         }
-        Value::Object(_, object_type) => {
-            Err(Problem::invalid(format!("it needs a sequence, but gets {}", object_type.name())))
-        }
-        _ => Err(Problem::invalid("it needs a sequence, but gets a tensor")),
+        Value::Object(_, object_type) => Err(Problem::invalid(format!(
+            "the node needs a sequence, but gets {}",
+            object_type.name()
+        ))),
+        _ => Err(Problem::invalid("the node needs a sequence, but gets a tensor")),
     }
 }
 
@@ -83,9 +84,10 @@ fn sequence_object(n: &mut Node<'_, '_>) -> Result<(Expr, ObjectType), Problem> 
     let value = n.value(0)?;
     match n.object_of_value(&value)? {
         (e, ObjectType::Sequence(object_type)) => Ok((e, *object_type)),
-        (_, object_type) => {
-            Err(Problem::invalid(format!("it needs a sequence, but gets {}", object_type.name())))
-        }
+        (_, object_type) => Err(Problem::invalid(format!(
+            "the node needs a sequence, but gets {}",
+            object_type.name()
+        ))),
     }
 }
 
@@ -130,7 +132,7 @@ fn sequence_at(n: &mut Node<'_, '_>) -> ConvertResult {
 fn sequence_erase(n: &mut Node<'_, '_>) -> ConvertResult {
     if let Sequence::Known(mut items) = sequence_input(n)? {
         if items.is_empty() {
-            return Err(Problem::invalid("it erases from an empty sequence"));
+            return Err(Problem::invalid("an item cannot be erased from an empty sequence"));
         }
         if let Some(position) = constant_position(n, 1, items.len(), Some(items.len() - 1))? {
             items.remove(position);
@@ -199,7 +201,7 @@ fn concat_from_sequence(n: &mut Node<'_, '_>) -> ConvertResult {
         parts.push(n.materialize(&item)?);
     }
     if parts.is_empty() {
-        return Err(Problem::invalid("it concatenates an empty sequence"));
+        return Err(Problem::invalid("an empty sequence cannot be concatenated"));
     }
     if !new {
         let rank = n.rank(parts[0])?;
@@ -221,7 +223,7 @@ fn concat_dynamic(
 ) -> ConvertResult {
     let ObjectType::Tensor { dtype, narrow, dims } = object_type else {
         return Err(Problem::invalid(format!(
-            "it concatenates items that must be tensors, but each is {}",
+            "the concatenated items must be tensors, but each is {}",
             object_type.name()
         )));
     };
@@ -258,9 +260,9 @@ fn split_to_sequence(n: &mut Node<'_, '_>) -> ConvertResult {
         _ => return split_dynamic(n, x, &dims, axis, keep),
     };
     let all = lengths.iter().try_fold(0i64, |sum, &length| sum.checked_add(length));
-    let all = all.ok_or_else(|| Problem::invalid("the sum of its lengths overflows"))?;
+    let all = all.ok_or_else(|| Problem::invalid("the sum of the part lengths overflows int64"))?;
     let all = n.func().syms.int(all);
-    n.require_equal(all, dims[axis], "its parts have {} elements together, but the axis has {}")?;
+    n.require_equal(all, dims[axis], "the parts have {} elements together, but the axis has {}")?;
     let drops = !n.has_input(1) && !keep;
     let mut items = Vec::with_capacity(lengths.len());
     let mut from = 0i64;
@@ -287,7 +289,7 @@ const MAX_UNROLLED_PARTS: i64 = 1024;
 fn equal_parts(size: i64, each: i64) -> Result<Vec<i64>, Problem> {
     if each < 1 {
         return Err(Problem::invalid(format!(
-            "the length of its parts must be positive, but is {each}"
+            "the length of the parts must be positive, but is {each}"
         )));
     }
     Ok((0..size).step_by(each as usize).map(|from| each.min(size - from)).collect())

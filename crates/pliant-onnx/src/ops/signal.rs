@@ -64,7 +64,7 @@ fn dft(n: &mut Node<'_, '_>) -> ConvertResult {
     let rank = dims.len();
     if n.func().syms.as_int(dims[rank - 1]).is_none() {
         // The last dim states whether the numbers are real (1) or complex (2).
-        return Err(Problem::known_only_at_run_time("the last dim of its input, 1 or 2,")
+        return Err(Problem::known_only_at_run_time("the last dim of the input, 1 or 2,")
             .with_help("declare the number in the file, or with dynamic_shapes"));
     }
     let mut args = vec![x];
@@ -172,7 +172,7 @@ fn mel_weights(n: &mut Node<'_, '_>) -> ConvertResult {
         scalars.push(n.cast(x, DType::Float64)?);
     }
     let [rate, low, high] = scalars[..] else {
-        return Err(Problem::invalid("it must have 5 inputs"));
+        return Err(Problem::invalid("the node must have 5 inputs"));
     };
     let mut number = |v: f64| n.scalar_as(v, DType::Float64);
     let (zero, one, ten) = (number(0.0)?, number(1.0)?, number(10.0)?);

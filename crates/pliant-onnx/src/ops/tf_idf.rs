@@ -75,7 +75,7 @@ fn tf_idf_vectorizer(n: &mut Node<'_, '_>) -> ConvertResult {
     let (rows, length) = match dims[..] {
         [length] => (one, length),
         [rows, length] => (rows, length),
-        _ => return Err(Problem::invalid("its input must have 1 or 2 dims")),
+        _ => return Err(Problem::invalid("the input must have 1 or 2 dims")),
     };
     let x = n.reshape(x, &[rows, length])?;
     let mut counts = Vec::new();
@@ -153,7 +153,7 @@ fn count_ngrams(
             None => matches,
         });
     }
-    total.ok_or_else(|| Problem::invalid("an n-gram without elements"))
+    total.ok_or_else(|| Problem::invalid("the n-gram pool contains an n-gram without elements"))
 }
 
 /// Permutes the counts to their output columns. The last column of `counts` is zero, and is used for output columns without an

@@ -47,7 +47,7 @@ struct TreeEnsemble {
 
 /// Creates the problem that the trees are invalid.
 fn broken_trees(what: &str) -> Problem {
-    Problem::invalid(format!("its trees are invalid: {what}"))
+    Problem::invalid(format!("the trees are invalid: {what}"))
 }
 
 /// Reads a list attribute, which must have `len` numbers if `len` is present.
@@ -194,7 +194,7 @@ fn tree_ensemble(n: &mut Node<'_, '_>) -> ConvertResult {
     let trees = TreeEnsemble::read(n, weights.len())?;
     let x = n.tensor(0)?;
     if n.rank(x)? != 2 {
-        return Err(Problem::invalid("its input must have 2 dims"));
+        return Err(Problem::invalid("the input must have 2 dims"));
     }
     let position = leaf_positions(n, &trees, x)?;
     let first = n.scalar(trees.inner as i64)?;

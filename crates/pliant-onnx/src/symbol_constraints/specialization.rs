@@ -121,7 +121,10 @@ impl SymbolConstraints {
         }
         for c in self.report.constraints.iter().filter(|c| !c.may_fix.is_empty()) {
             let names = c.may_fix.join(", ");
-            let message = format!("it leaves {names} no other size where it runs: {}", c.text());
+            let message = format!(
+                "the node leaves {names} no other size in the runs that execute it: {}",
+                c.text()
+            );
             let problem = Problem::invalid(message);
             let help = "a run that takes the other branch may have any size";
             warnings.push(problem.with_help(help).at_node(&c.node, &c.operator));

@@ -26,7 +26,7 @@ pub(super) fn convert_body(
 ) -> Result<Vec<Value>, Problem> {
     if graph.input.len() != inputs.len() {
         return Err(Problem::invalid(format!(
-            "its body takes {} inputs, but {} are given",
+            "the body takes {} inputs, but {} are given",
             graph.input.len(),
             inputs.len()
         )));
@@ -51,7 +51,7 @@ fn loop_node(n: &mut Node<'_, '_>) -> ConvertResult {
     let carried = graph.input.len().saturating_sub(2);
     if n.len() < 2 || n.len() != carried + 2 || graph.output.len() <= carried {
         return Err(Problem::invalid(
-            "the inputs and outputs of its body do not match the loop-carried values",
+            "the inputs and outputs of the body do not match the loop-carried values",
         ));
     }
     let max = match n.optional_tensor(0)? {
@@ -62,7 +62,7 @@ fn loop_node(n: &mut Node<'_, '_>) -> ConvertResult {
         None => None,
     };
     let condition =
-        if n.has_input(1) { n.condition_input(1, "its condition")? } else { n.scalar(true)? };
+        if n.has_input(1) { n.condition_input(1, "the condition")? } else { n.scalar(true)? };
     let mut first =
         vec![("i".to_owned(), n.scalar(0i64)?.into()), ("goes_on".to_owned(), condition.into())];
     for i in 0..carried {
@@ -71,7 +71,7 @@ fn loop_node(n: &mut Node<'_, '_>) -> ConvertResult {
     let mut iteration = |n: &mut Node<'_, '_>, state: &[Value]| {
         let outputs = convert_body(n, graph, state.to_vec())?;
         let condition = n.materialize(&outputs[0])?;
-        let condition = n.branch_condition(condition, "the condition that its body returns")?;
+        let condition = n.branch_condition(condition, "the condition that the body returns")?;
         let mut after = vec![increment(n, &state[0])?, condition.into()];
         after.extend_from_slice(&outputs[1..=carried]);
         Ok((after, outputs[carried + 1..].to_vec()))

@@ -45,11 +45,13 @@ pub(super) fn scan(n: &mut Node<'_, '_>) -> ConvertResult {
     let count = n.attrs().int("num_scan_inputs")?.unwrap_or(0);
     let count = usize::try_from(count).unwrap_or(0);
     if count == 0 || input_count < count || graph.input.len() != input_count {
-        return Err(Problem::attribute("attribute 'num_scan_inputs' does not match its inputs"));
+        return Err(Problem::attribute(
+            "attribute 'num_scan_inputs' does not match the inputs of the node",
+        ));
     }
     let carried = input_count - count;
     if graph.output.len() < carried {
-        return Err(Problem::invalid("its body does not return all loop-carried values"));
+        return Err(Problem::invalid("the body does not return all loop-carried values"));
     }
     if skipped_inputs > 0 {
         scan_batches(n, graph, carried)
@@ -75,7 +77,7 @@ fn scan_slices(n: &mut Node<'_, '_>, graph: &GraphProto, carried: usize) -> Conv
         n.require_equal(
             iterations,
             length,
-            "it scans inputs with {} and {} slices, but all must have the same number",
+            "the node scans inputs with {} and {} slices, but all must have the same number",
         )?;
     }
     let first = (0..carried).map(|i| n.input(i)).collect();
@@ -103,7 +105,7 @@ fn scan_slices(n: &mut Node<'_, '_>, graph: &GraphProto, carried: usize) -> Conv
 fn scan_batches(n: &mut Node<'_, '_>, graph: &GraphProto, carried: usize) -> ConvertResult {
     if n.has_input(0) {
         return Err(Problem::unsupported(
-            "sequences of unequal lengths (input 0 of opset 8) are not supported",
+            "sequence_lens (input 0 of opset 8) is not supported: all sequences must have the same length",
         )
         .with_help("convert the model to opset 9 or newer"));
     }
@@ -121,7 +123,7 @@ fn scan_batches(n: &mut Node<'_, '_>, graph: &GraphProto, carried: usize) -> Con
         n.require_equal(
             iterations,
             length,
-            "it scans inputs with {} and {} slices, but all must have the same number",
+            "the node scans inputs with {} and {} slices, but all must have the same number",
         )?;
     }
     let mut iteration = |n: &mut Node<'_, '_>, state: &[Value]| {

@@ -84,7 +84,7 @@ pub(in crate::ops) fn collecting_loop(
         let (mut next, parts) = iteration(n, state)?;
         if next.len() != carried || parts.len() != count {
             return Err(Problem::invalid(
-                "its body returns another number of loop-carried values than it takes",
+                "the body returns a different number of loop-carried values than it takes",
             ));
         }
         object_types.clear();

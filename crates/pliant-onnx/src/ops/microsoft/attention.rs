@@ -73,7 +73,7 @@ fn add_key_mask(
             let (zero, twice) = (n.func().syms.int(0), n.func().syms.add(batch, batch));
             let both = size_proofs::equal(n.func(), *count, twice) == Some(true);
             if !both {
-                n.require_equal(*count, batch, "its mask has {} numbers for {} sequences")?;
+                n.require_equal(*count, batch, "the mask has {} numbers for {} sequences")?;
             }
             let ends = n.slice_axis(mask, 0, zero, batch)?;
             let ends = reshape_per_batch(n, ends)?;
@@ -166,7 +166,7 @@ fn attention(n: &mut Node<'_, '_>) -> ConvertResult {
     };
     let sum = sizes.iter().copied().reduce(|a, b| n.func().syms.add(a, b));
     if let Some(sum) = sum {
-        let text = "its weights have {} columns where queries, keys and values together have {}";
+        let text = "the weights have {} columns where queries, keys and values together have {}";
         n.require_equal(whole, sum, text)?;
     }
     let mut qkv = Vec::with_capacity(3);
@@ -274,7 +274,7 @@ fn add_packed_bias(n: &mut Node<'_, '_>, bias: Expr, parts: [&mut Expr; 3]) -> R
         ends.push(n.func().syms.add(ends[ends.len() - 1], width));
     }
     let bias_part = n.dims_with_min_rank(bias, 1)?[0];
-    let text = "its bias has {} numbers where queries, keys and values together have {}";
+    let text = "the bias has {} numbers where queries, keys and values together have {}";
     n.require_equal(bias_part, ends[3], text)?;
     for (part, bounds) in parts.into_iter().zip(ends.windows(2)) {
         if n.rank(*part)? == 3 {
@@ -329,7 +329,7 @@ fn rotary_embedding(n: &mut Node<'_, '_>) -> ConvertResult {
             n.reshape(x, &[*b, *l, heads, size])?
         }
         [_, _, _, _] => n.permute(x, &[0, 2, 1, 3])?,
-        _ => return Err(Problem::invalid("its input must have 3 or 4 dims")),
+        _ => return Err(Problem::invalid("the input must have 3 or 4 dims")),
     };
     let y = apply_rotary(n, split, (cos, sin), interleaved)?;
     let y = if dims.len() == 3 { n.reshape(y, &dims)? } else { n.permute(y, &[0, 2, 1, 3])? };

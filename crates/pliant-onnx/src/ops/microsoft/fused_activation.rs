@@ -36,7 +36,7 @@ fn first_output(
     convert: fn(&mut Node<'_, '_>) -> ConvertResult,
 ) -> ExprResult {
     let outputs = convert(n)?;
-    let first = outputs.first().ok_or_else(|| Problem::invalid("it has no output"))?;
+    let first = outputs.first().ok_or_else(|| Problem::invalid("the node has no output"))?;
     n.materialize(first)
 }
 

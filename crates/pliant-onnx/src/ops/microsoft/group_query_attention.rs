@@ -90,7 +90,7 @@ fn check_sequence_ends(
         }
         holds = n.op("relax.logical_and", &[holds, full])?;
     }
-    let text = "its sequences end at different positions: seqlens_k + 1 must be {}, the number of past and new keys together, \
+    let text = "the sequences end at different positions: seqlens_k + 1 must be {}, the number of past and new keys together, \
                 for each sequence (only a prompt, without past keys, may be shorter)";
     n.require(holds, text, &[keys])
 }

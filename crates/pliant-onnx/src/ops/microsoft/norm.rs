@@ -75,7 +75,7 @@ fn skip_layer_norm(n: &mut Node<'_, '_>, simplified: bool) -> ConvertResult {
 fn check_no_statistics(n: &Node<'_, '_>) -> Result<(), Problem> {
     match n.proto.output.iter().skip(1).take(2).any(|o| !o.is_empty()) {
         true => {
-            Err(Problem::unsupported("its mean and deviation (outputs 1 and 2) are not supported"))
+            Err(Problem::unsupported("the mean and deviation (outputs 1 and 2) are not supported"))
         }
         false => Ok(()),
     }
@@ -88,7 +88,7 @@ fn simplified_layer_norm(n: &mut Node<'_, '_>) -> ConvertResult {
     let axis = n.axis(n.attrs().int("axis")?.unwrap_or(-1), rank)?;
     let axes: Vec<i64> = (axis as i64..rank as i64).collect();
     if n.proto.output.get(1).is_some_and(|o| !o.is_empty()) {
-        return Err(Problem::unsupported("its deviation (output 1) is not supported"));
+        return Err(Problem::unsupported("the deviation (output 1) is not supported"));
     }
     Ok(vec![rms_norm(n, x, gamma, &axes, eps)?.into()])
 }

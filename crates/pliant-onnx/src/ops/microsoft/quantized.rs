@@ -155,7 +155,7 @@ fn dynamic_quantize_matmul(n: &mut Node<'_, '_>) -> ConvertResult {
         result.push(n.materialize(part)?);
     }
     let [a, a_scale, a_zero] = result[..] else {
-        return Err(Problem::invalid("it cannot quantise its input"));
+        return Err(Problem::invalid("the quantisation of the input failed"));
     };
     let y = dequantized_matmul(n, [a, b], [a_scale, b_scale], [Some(a_zero), b_zero], bias)?;
     Ok(vec![y.into()])

@@ -37,14 +37,16 @@ fn filter_shape(n: &mut Node<'_, '_>, weight: Expr) -> Result<Vec<i64>, Problem>
         return Ok(filter.to_vec());
     }
     let sizes: Option<Vec<i64>> = dims.iter().skip(2).map(|&d| n.func().syms.as_int(d)).collect();
-    sizes.ok_or_else(|| Problem::known_only_at_run_time("the size of its kernel"))
+    sizes.ok_or_else(|| Problem::known_only_at_run_time("the size of the filter"))
 }
 
 /// The name of the Relax operator for the number of spatial axes, such as `relax.nn.conv2d`.
 fn op_for_rank(what: &str, axes: usize, tail: &str) -> Result<String, Problem> {
     match axes {
         1..=3 => Ok(format!("relax.nn.{what}{axes}d{tail}")),
-        _ => Err(Problem::unsupported(format!("{axes} spatial dims; 1 to 3 are supported"))),
+        _ => Err(Problem::unsupported(format!(
+            "inputs with {axes} spatial dims are not supported; 1 to 3 are"
+        ))),
     }
 }
 
@@ -88,7 +90,7 @@ fn causal_conv(n: &mut Node<'_, '_>) -> ConvertResult {
         w.first().and_then(|&c| n.func().syms.as_int(c)),
         w.get(2).and_then(|&k| n.func().syms.as_int(k)),
     ) else {
-        return Err(Problem::known_only_at_run_time("the size of its weight"));
+        return Err(Problem::known_only_at_run_time("the size of the weight"));
     };
     let before = n.func().syms.int(filter - 1);
     let past = match n.optional_tensor(3)? {
@@ -188,7 +190,7 @@ fn conv_transpose(n: &mut Node<'_, '_>) -> ConvertResult {
                     Some(output_shape) => {
                         let size = n.func().syms.as_int(dims[k + 2]).ok_or_else(|| {
                             Problem::known_only_at_run_time(
-                                "'output_shape' needs the size of its input, which",
+                                "'output_shape' needs the size of the input, which",
                             )
                         })?;
                         let steps = i128::from(size - 1) * i128::from(strides[k]);
@@ -221,7 +223,7 @@ fn conv_transpose(n: &mut Node<'_, '_>) -> ConvertResult {
 fn crop_and_extension(natural: i128, output_shape: i128) -> Result<(i64, i64), Problem> {
     let part = |size: i128| {
         let size =
-            i64::try_from(size.max(0)).map_err(|_| Problem::invalid("its output is too large"))?;
+            i64::try_from(size.max(0)).map_err(|_| Problem::invalid("the output is too large"))?;
         check_pads(&[size]).map(|()| size)
     };
     Ok((part(natural - output_shape)?, part(output_shape - natural)?))

@@ -48,7 +48,11 @@ fn grid_sample(n: &mut Node<'_, '_>) -> ConvertResult {
     let layout = match rank {
         4 => "NCHW",
         5 => "NCDHW",
-        _ => return Err(Problem::unsupported(format!("{rank} dims; 4 or 5 are supported"))),
+        _ => {
+            return Err(Problem::unsupported(format!(
+                "inputs with {rank} dims are not supported; 4 and 5 are"
+            )));
+        }
     };
     let grid = move_coordinates(n, grid, false)?;
     let attrs = Attrs::default()

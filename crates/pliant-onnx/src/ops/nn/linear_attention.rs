@@ -96,7 +96,7 @@ fn attention_steps(
         Ok((vec![increment(n, &state[0])?, new_state.into()], vec![y.into()]))
     };
     let last = collecting_loop(n, first, (1, true), &mut condition, &mut iteration)?;
-    let [parts] = &last.parts[..] else { return Err(Problem::invalid("it has no steps")) };
+    let [parts] = &last.parts[..] else { return Err(Problem::invalid("the node has no steps")) };
     let y = parts.stack(n, count)?;
     let y = n.materialize(&y)?;
     Ok((n.permute(y, &[1, 2, 0, 3])?, n.materialize(&last.state[1])?))

@@ -36,7 +36,11 @@ fn check_channels(n: &mut Node<'_, '_>, v: Expr, dims: &[Sym]) -> Result<Sym, Pr
     // A tensor without a channel axis has one channel.
     let one = n.func().syms.int(1);
     let channels = dims.get(1).copied().unwrap_or(one);
-    n.require_equal(channel_count, channels, "a parameter is of size {} for {} channels")?;
+    n.require_equal(
+        channel_count,
+        channels,
+        "a parameter has {} elements, but there are {} channels",
+    )?;
     Ok(channels)
 }
 
@@ -174,7 +178,7 @@ fn group_norm(n: &mut Node<'_, '_>) -> ConvertResult {
     let x = n.tensor(0)?;
     let dims = n.dims_with_min_rank(x, 2)?;
     if dims.len() < 2 {
-        return Err(Problem::invalid("its input must have at least 2 dims"));
+        return Err(Problem::invalid("the input must have at least 2 dims"));
     }
     let groups = n.func().syms.int(groups);
     let each = n.func().syms.floordiv(dims[1], groups);
@@ -347,7 +351,7 @@ fn lrn(n: &mut Node<'_, '_>) -> ConvertResult {
     let x = n.tensor(0)?;
     let dims = n.dims(x)?;
     if dims.len() < 2 {
-        return Err(Problem::invalid("its input must have at least 2 dims"));
+        return Err(Problem::invalid("the input must have at least 2 dims"));
     }
     let y =
         n.in_wide_float(x, |n, x| local_response_norm(n, x, &dims, size, [alpha, bias, beta]))?;

@@ -165,7 +165,7 @@ fn crop_constant_widths(n: &mut Node<'_, '_>, x: Expr, width: &[i64]) -> ExprRes
 /// Checks that an axis has the elements that are cropped from it. Each end is checked separately first, because the sum of both
 /// amounts may overflow.
 fn check_crop(n: &mut Node<'_, '_>, before: Sym, after: Sym, size: Sym) -> Result<(), Problem> {
-    let text = "it crops {} elements from an axis of {}";
+    let text = "the node crops {} elements from an axis of {}";
     n.require_at_most(before, size, text)?;
     n.require_at_most(after, size, text)?;
     let all = n.func().syms.add(before, after);

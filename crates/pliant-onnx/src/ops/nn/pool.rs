@@ -30,7 +30,9 @@ fn window_shape(n: &Node<'_, '_>) -> Result<Vec<i64>, Problem> {
 fn op_for_rank(what: &str, axes: usize) -> Result<String, Problem> {
     match axes {
         1..=3 => Ok(format!("relax.nn.{what}{axes}d")),
-        _ => Err(Problem::unsupported(format!("{axes} spatial dims; 1 to 3 are supported"))),
+        _ => Err(Problem::unsupported(format!(
+            "inputs with {axes} spatial dims are not supported; 1 to 3 are"
+        ))),
     }
 }
 
@@ -200,7 +202,7 @@ fn max_unpool(n: &mut Node<'_, '_>) -> ConvertResult {
         let wanted = n.sizes_input(2, Some(dims.len()))?;
         if wanted.len() != dims.len() {
             let (actual, rank) = (wanted.len(), dims.len());
-            let message = format!("its output has {actual} sizes for an input of rank {rank}");
+            let message = format!("the output has {actual} sizes for an input of rank {rank}");
             return Err(Problem::invalid(message));
         }
         for (axis, want) in wanted.into_iter().enumerate() {

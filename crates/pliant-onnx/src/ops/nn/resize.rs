@@ -174,7 +174,7 @@ fn axes_from_sizes(
     }
     let zero = n.func().syms.int(0);
     for &size in &sizes {
-        n.require_at_most(zero, size, "its sizes must be at least {}, but one is {}")?;
+        n.require_at_most(zero, size, "the sizes must be at least {}, but one is {}")?;
     }
     let plain = |(&axis, &to): (&usize, &Sym)| AxisResize {
         axis,
@@ -197,7 +197,7 @@ fn axes_from_sizes(
             Some(common) => n.op(pick, &[common, scale])?,
         });
     }
-    let common = common.ok_or_else(|| Problem::invalid("it has no axes to resize"))?;
+    let common = common.ok_or_else(|| Problem::invalid("the node has no axes to resize"))?;
     for axis in &mut list {
         let half = n.scalar_as(0.5, DType::Float64)?;
         let size = float_size(n, axis.from)?;
@@ -246,7 +246,7 @@ fn axes_from_scales(
         let (above, below) =
             (n.op("relax.greater", &[scales, zero])?, n.op("relax.less", &[scales, end])?);
         let positive = n.op("relax.logical_and", &[above, below])?;
-        n.require(positive, "its scales must be positive, but are {}", &[scales])?;
+        n.require(positive, "the scales must be positive, but are {}", &[scales])?;
         for (k, &axis) in axes.iter().enumerate() {
             let scale = n.vector_element(scales, k)?;
             let to = non_constant_size(n, dims[axis], scale)?;
@@ -303,7 +303,7 @@ fn axes_from_quotients(
             }
             None => {
                 let scale = n.vector_element(scale_tensor, k)?;
-                n.require_at_most(zero, over, "its scales must be at least {}, but one is of {}")?;
+                n.require_at_most(zero, over, "the scales must be at least {}, but one is of {}")?;
                 let to = if under == from { over } else { non_constant_size(n, from, scale)? };
                 (to, Scale::NonConstant(scale))
             }
