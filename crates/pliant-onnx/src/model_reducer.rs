@@ -11,11 +11,11 @@ use prost::Message;
 use crate::graph::ImportOptions;
 use crate::limits::Limits;
 use crate::model::Model;
+use crate::model_report::{Finding, check};
 use crate::proto::tensor_proto::DataType;
 use crate::proto::tensor_shape_proto::{Dimension, dimension};
 use crate::proto::type_proto::{Tensor as TensorType, Value as TypeValue};
 use crate::proto::{ModelProto, TensorShapeProto, TypeProto};
-use crate::report::{Finding, check};
 
 /// The time limit of the search for parts that can be removed.
 const SEARCH_TIME_LIMIT: Duration = Duration::from_secs(2);

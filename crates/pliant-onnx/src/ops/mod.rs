@@ -1,6 +1,7 @@
 //! The table of all supported ONNX operators, with one file per group. To add an operator, write its converter in the file of its
 //! group and add an entry to that file's `OPS`.
 
+mod ai_onnx_ml;
 mod bitcast_det;
 mod clip;
 mod concat_split;
@@ -10,7 +11,6 @@ mod if_node;
 mod loops;
 mod matmul;
 mod microsoft;
-mod ml;
 mod nn;
 mod quantize;
 mod random;
@@ -56,7 +56,7 @@ const GROUPS: &[&[OnnxOp]] = &[
     concat_split::OPS,
     matmul::OPS,
     loops::OPS,
-    ml::OPS,
+    ai_onnx_ml::OPS,
     tf_idf::OPS,
     quantize::OPS,
     random::OPS,

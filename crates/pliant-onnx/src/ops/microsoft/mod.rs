@@ -1,8 +1,8 @@
 //! Converters of operators of the domain `com.microsoft`, which ONNX Runtime's exporters and optimisers generate.
 
-mod activation_matmul;
 mod attention;
 mod fused_activation;
+mod gelu_and_matmul;
 mod group_query_attention;
 mod norm;
 mod quantized;
@@ -13,7 +13,7 @@ use crate::node::{ConvertResult, Node};
 /// The operator tables of the files of this module.
 pub(super) const GROUPS: &[&[OnnxOp]] = &[
     attention::OPS,
-    activation_matmul::OPS,
+    gelu_and_matmul::OPS,
     fused_activation::OPS,
     group_query_attention::OPS,
     norm::OPS,
