@@ -55,8 +55,8 @@ pub(crate) enum DimExpr {
 }
 
 impl DimExpr {
-    /// Appends to `undefined` every occurrence of a name that is not in `defined`. Returns whether these names occur only in sums and
-    /// products.
+    /// Appends to `undefined` every occurrence of a name that is not in `defined`. Returns whether these names occur only in sums
+    /// and products.
     pub fn undefined_names(
         &self,
         defined: &FxHashSet<String>,

@@ -4,40 +4,40 @@
 //! The crate `pliant` implements and registers these functions (`pliant/src/host`). A dynamic sequence is a tuple. A chain is the
 //! list of values that the iterations of a loop collect; appending to it does not copy the existing items.
 
-/// `(items...)`: creates a sequence.
+/// Creates a sequence. Arguments: `items...`.
 pub const SEQUENCE: &str = "pliant.sequence";
-/// `(sequence, item, position or none)`: inserts an item before the position, or at the end.
+/// Inserts an item into a sequence before a position, or at the end. Arguments: `sequence, item, position or none`.
 pub const SEQUENCE_INSERT: &str = "pliant.sequence.insert";
-/// `(sequence, position or none)`: removes the item at the position, or the last one.
+/// Removes the item at a position, or the last item, from a sequence. Arguments: `sequence, position or none`.
 pub const SEQUENCE_ERASE: &str = "pliant.sequence.erase";
-/// `(sequence, position)`: returns the item at the position.
+/// Returns the item at a position of a sequence. Arguments: `sequence, position`.
 pub const SEQUENCE_AT: &str = "pliant.sequence.at";
-/// `(sequence)`: returns the number of items as an int64 scalar tensor.
+/// Returns the number of items of a sequence as an int64 scalar tensor. Arguments: `sequence`.
 pub const SEQUENCE_LENGTH: &str = "pliant.sequence.length";
-/// `(sequence, axis, whether the axis is new)`: concatenates or stacks all items.
+/// Concatenates or stacks all items of a sequence. Arguments: `sequence, axis, whether the axis is new`.
 pub const SEQUENCE_CONCAT: &str = "pliant.sequence.concat";
-/// `(tensor, lengths or none, axis, whether parts of length 1 keep the axis)`: splits a tensor into a sequence.
+/// Splits a tensor into a sequence. Arguments: `tensor, lengths or none, axis, whether parts of length 1 keep the axis`.
 pub const SEQUENCE_SPLIT: &str = "pliant.sequence.split";
-/// `(value or none)`: returns a bool scalar tensor that is true if the optional has a value.
+/// Returns a bool scalar tensor that is true if an optional has a value. Arguments: `value or none`.
 pub const OPTIONAL_HAS: &str = "pliant.optional.has";
-/// `(value or none)`: returns the value of the optional. It is an error if there is none.
+/// Returns the value of an optional, or an error if it has none. Arguments: `value or none`.
 pub const OPTIONAL_GET: &str = "pliant.optional.get";
-/// `(chain or none, item, whether items must have equal types)`: appends an item to the chain.
+/// Appends an item to a chain. Arguments: `chain or none, item, whether items must have equal types`.
 pub const CHAIN_PUSH: &str = "pliant.chain.push";
-/// `(chain or none, shape of an item, element type)`: stacks all items along a new first axis. The shape is only used if there are
-/// no items.
+/// Stacks all items of a chain along a new first axis. Arguments: `chain or none, shape of an item, element type`. The shape is
+/// only used if there are no items.
 pub const CHAIN_STACK: &str = "pliant.chain.stack";
-/// `(chain or none)`: converts the chain to a sequence.
+/// Converts a chain to a sequence. Arguments: `chain or none`.
 pub const CHAIN_SEQUENCE: &str = "pliant.chain.sequence";
-/// `(tensor, element type)`: reinterprets the bits of the elements as another type of the same width.
+/// Reinterprets the bits of elements as another type of the same width. Arguments: `tensor, element type`.
 pub const BITCAST: &str = "pliant.bitcast";
-/// `(tensor)`: computes the determinants of the matrices in the last two dims of the tensor.
+/// Computes the determinants of the matrices in the last two dims of a tensor. Arguments: `tensor`.
 pub const DET: &str = "pliant.det";
-/// `(value, name, type)`: checks that the input `name` has the given type, such as `sequence(float32[2, ?])` or `optional(int64)`,
-/// and returns it.
+/// Checks that the input `name` has the given type, such as `sequence(float32[2, ?])` or `optional(int64)`, and returns its value.
+/// Arguments: `value, name, type`.
 pub const INPUT: &str = "pliant.onnx.input";
-/// `(node, operands...)`: imports a node for the types of the operands, runs the node and returns its results
-/// ([`crate::DeferredNode`]).
+/// Imports a node for the types of the operands, runs the node and returns its results ([`crate::DeferredNode`]). Arguments:
+/// `node, operands...`.
 pub const NODE: &str = "pliant.onnx.node";
 
 /// The names of all host functions.

@@ -185,8 +185,8 @@ fn merge_alternatives(syms: &mut SymArena, parts: &[Sym]) -> Option<SizeRelation
     Some(SizeRelation::OneOf(term, values))
 }
 
-/// The relation for `a == b`, after cancelling common summands and factors. `None` if the equation does not restrict
-/// any symbol, or its coefficients are too large.
+/// The relation for `a == b`, after cancelling common summands and factors. `None` if the equation does not restrict any symbol, or
+/// its coefficients are too large.
 fn simplified_equation(syms: &mut SymArena, a: Sym, b: Sym) -> Option<SizeRelation> {
     let difference = syms.sub(a, b);
     let (terms, constant) = match syms.kind(difference) {

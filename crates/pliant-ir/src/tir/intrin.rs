@@ -49,9 +49,9 @@ macro_rules! intrinsics {
 }
 
 intrinsics! {
-    /// `e^x`.
+    /// The exponential function `e^x`.
     Exp = "exp", Some(1), Same;
-    /// `2^x`.
+    /// The exponential function `2^x`.
     Exp2 = "exp2", Some(1), Same;
     /// Natural logarithm.
     Log = "log", Some(1), Same;
@@ -59,13 +59,13 @@ intrinsics! {
     Log2 = "log2", Some(1), Same;
     /// Logarithm to base 10.
     Log10 = "log10", Some(1), Same;
-    /// `log(1 + x)`.
+    /// The natural logarithm of `1 + x`.
     Log1p = "log1p", Some(1), Same;
     /// Square root.
     Sqrt = "sqrt", Some(1), Same;
-    /// `1 / sqrt(x)`.
+    /// The reciprocal square root `1 / sqrt(x)`.
     Rsqrt = "rsqrt", Some(1), Same;
-    /// `x^y`.
+    /// The power `x^y`.
     Pow = "pow", Some(2), Same;
     /// Sine.
     Sin = "sin", Some(1), Same;

@@ -17,13 +17,13 @@ entity_impl!(Stmt, "stmt");
 /// The way in which the iterations of a loop are executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ForKind {
-    /// One iteration after another.
+    /// The iterations run one after another.
     Serial,
-    /// Distributed to worker threads. The iterations must be independent.
+    /// The iterations are distributed to worker threads. They must be independent.
     Parallel,
-    /// As the lanes of a vector. The extent must be constant.
+    /// The iterations become the lanes of a vector. The extent must be constant.
     Vectorized,
-    /// Unrolled. The extent must be constant.
+    /// The loop is unrolled. The extent must be constant.
     Unrolled,
 }
 

@@ -319,8 +319,8 @@ impl<'m> Importer<'m> {
         }
     }
 
-    /// Converts the initializers to constants, or to parameters if `keep` is set. Initializers of inputs that are parameters
-    /// are skipped.
+    /// Converts the initializers to constants, or to parameters if `keep` is set. Initializers of inputs that are parameters are
+    /// skipped.
     pub(super) fn convert_initializers(
         &mut self,
         graph: &'m GraphProto,

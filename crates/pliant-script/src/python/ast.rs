@@ -32,31 +32,31 @@ pub struct Expr<'a> {
 /// Binary operators.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BinOp {
-    /// `+`
+    /// The operator `+`.
     Add,
-    /// `-`
+    /// The operator `-`.
     Sub,
-    /// `*`
+    /// The operator `*`.
     Mul,
-    /// `/`
+    /// The operator `/`.
     Div,
-    /// `//`
+    /// The operator `//`.
     FloorDiv,
-    /// `%`
+    /// The operator `%`.
     Mod,
-    /// `**`
+    /// The operator `**`.
     Pow,
-    /// `@`
+    /// The operator `@`.
     MatMul,
-    /// `<<`
+    /// The operator `<<`.
     Shl,
-    /// `>>`
+    /// The operator `>>`.
     Shr,
-    /// `&`
+    /// The operator `&`.
     BitAnd,
-    /// `|`
+    /// The operator `|`.
     BitOr,
-    /// `^`
+    /// The operator `^`.
     BitXor,
 }
 
@@ -84,17 +84,17 @@ impl BinOp {
 /// Comparison operators.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CmpOp {
-    /// `==`
+    /// The operator `==`.
     Eq,
-    /// `!=`
+    /// The operator `!=`.
     Ne,
-    /// `<`
+    /// The operator `<`.
     Lt,
-    /// `<=`
+    /// The operator `<=`.
     Le,
-    /// `>`
+    /// The operator `>`.
     Gt,
-    /// `>=`
+    /// The operator `>=`.
     Ge,
     /// `in`, `not in`, `is` or `is not`. Only the host can evaluate these.
     Host,
@@ -103,13 +103,13 @@ pub enum CmpOp {
 /// Unary operators.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UnaryOp {
-    /// `-`
+    /// The operator `-`.
     Neg,
-    /// `+`
+    /// The operator `+`.
     Pos,
-    /// `~`
+    /// The operator `~`.
     Invert,
-    /// `not`
+    /// The operator `not`.
     Not,
 }
 

@@ -529,8 +529,8 @@ impl<'a> Parser<'a> {
         self.node(kind, self.from(start), depth)
     }
 
-    /// Parses the clauses `for target in iter ...` that make `element` the element of a comprehension. Without such clauses, returns
-    /// `element` itself.
+    /// Parses the clauses `for target in iter ...` that make `element` the element of a comprehension. Without such clauses,
+    /// returns `element` itself.
     fn maybe_comprehension(&mut self, element: Expr<'a>, _start: u32) -> Result<Expr<'a>> {
         if !self.at_word("for") {
             return Ok(element);

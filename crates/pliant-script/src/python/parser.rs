@@ -9,7 +9,7 @@ use super::{MAX_INDENT, MAX_SYNTAX_ERRORS, with_stack_segment};
 pub struct SyntaxError {
     /// The location of the error.
     pub range: Range,
-    /// What is wrong.
+    /// The description of the error.
     pub message: String,
     /// How to fix the error, if known.
     pub help: Option<String>,

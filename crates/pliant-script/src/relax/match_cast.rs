@@ -219,8 +219,8 @@ impl<'s> FuncParser<'_, 's> {
         Ok(())
     }
 
-    /// Replaces the shape variable of a tensor type, if there is one, by its rank. Types that have been treated
-    /// this way can be joined: those of the branches of an `if`, or of the iterations of a loop.
+    /// Replaces the shape variable of a tensor type, if there is one, by its rank. Types that have been treated this way can be
+    /// joined: those of the branches of an `if`, or of the iterations of a loop.
     pub(super) fn erase_shape(&mut self, ty: Type) -> Type {
         match self.b.func().types.get(ty) {
             TypeData::Tensor { shape: TensorShape::Var(_), dtype } => {

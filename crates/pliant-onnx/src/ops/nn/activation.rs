@@ -74,7 +74,7 @@ fn prelu(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![n.op("relax.where", &[negative, scaled, x])?.into()])
 }
 
-/// `Elu`: `gamma * alpha * (exp(x) - 1)` for negative `x`.
+/// Converts `Elu`: `gamma * alpha * (exp(x) - 1)` for negative `x`.
 fn elu(n: &mut Node<'_, '_>, gamma: f64) -> ConvertResult {
     let alpha = n.attrs().float("alpha")?.unwrap_or(1.0);
     let x = n.tensor(0)?;
