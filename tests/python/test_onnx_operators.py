@@ -159,7 +159,7 @@ def test_8_bit_floats_are_moved_and_converted(saturate: int) -> None:
 
 def test_arithmetic_on_8_bit_floats_is_rejected() -> None:
     nodes = [node("Cast", "x", "c", to=TensorProto.FLOAT8E5M2), node("IsNaN", "c", "y")]
-    with pytest.raises(pliant.UnsupportedError, match="convert them with Cast or DequantizeLinear first"):
+    with pytest.raises(pliant.UnsupportedError, match="convert the elements with Cast or DequantizeLinear first"):
         pliant.compile(model_of(nodes, {"x": ["n"]}, ["y"], opset=21))
 
 

@@ -198,7 +198,7 @@ impl<'n, 'm> Node<'n, 'm> {
                     "the node computes with elements of type {}, which is not supported",
                     ty.as_str_name()
                 ))
-                .with_help("convert them with Cast or DequantizeLinear first"))
+                .with_help("convert the elements with Cast or DequantizeLinear first"))
             }
             Value::Narrow(_, storage) => self.materialize(storage),
             Value::Sequence(_) => Err(Problem::invalid("a sequence is used as a tensor")),
@@ -332,7 +332,7 @@ impl<'n, 'm> Node<'n, 'm> {
 /// cannot be deferred.
 fn unknown_rank_problem() -> Problem {
     Problem::known_only_at_run_time("the rank of the input").with_help(
-        "declare it in the file: add a value_info entry for that input, with symbols for its dims",
+        "declare the rank in the file: add a value_info entry for that input, with symbols for its dims",
     )
 }
 

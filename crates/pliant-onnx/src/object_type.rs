@@ -179,7 +179,7 @@ impl ObjectType {
                 Ok(ObjectType::Optional(inner(&optional.elem_type)?))
             }
             Some(TypeValue::MapType(_)) => Err(Problem::unsupported("is a map")
-                .with_help("convert it to a tensor before the model")),
+                .with_help("convert the value to a tensor before passing it to the model")),
             Some(TypeValue::SparseTensorType(_)) => Err(Problem::unsupported("is a sparse tensor")
                 .with_help("declare and pass a dense tensor")),
             Some(TypeValue::OpaqueType(_)) => Err(Problem::unsupported("is opaque")

@@ -175,7 +175,8 @@ impl<'m> Importer<'m> {
         let value = info.r#type.as_ref().and_then(|t| t.value.as_ref());
         let Some(TypeValue::TensorType(tensor)) = value else {
             let problem = Problem::invalid(describe("has no type"));
-            return Err(problem.with_help("declare its type: onnx.helper.make_tensor_value_info"));
+            return Err(problem
+                .with_help("declare the type of the input: onnx.helper.make_tensor_value_info"));
         };
         let dtype = tensor::checked_dtype(tensor.elem_type().into()).map_err(|p| Problem {
             message: describe(&format!("cannot be fed: {}", p.message)),
@@ -358,8 +359,9 @@ impl<'m> Importer<'m> {
         for sparse in &graph.sparse_initializer {
             let name = sparse.values.as_ref().map_or("", |v| v.name());
             let message = format!("initializer '{name}' is sparse");
-            self.problems
-                .push(Problem::unsupported(message).with_help("store it as a dense tensor"));
+            self.problems.push(
+                Problem::unsupported(message).with_help("store the initializer as a dense tensor"),
+            );
             self.define(name, Value::Failed);
         }
     }

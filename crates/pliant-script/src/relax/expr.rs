@@ -490,13 +490,14 @@ impl<'s> FuncParser<'_, 's> {
                     _ => Err(self.error_help(
                         ErrorKind::Value,
                         range,
-                        format!("'{}' is not defined on symbolic integers", op.symbol()),
+                        format!("operator '{}' is not defined on symbolic integers", op.symbol()),
                         "use // for division; sizes are integers",
                     )),
                 };
             }
             _ => {
-                let message = format!("'{}' is not defined on symbolic integers", op.symbol());
+                let message =
+                    format!("operator '{}' is not defined on symbolic integers", op.symbol());
                 return Err(self.error(ErrorKind::Value, range, message));
             }
         };

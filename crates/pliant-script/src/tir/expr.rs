@@ -131,7 +131,7 @@ impl<'s> PrimParser<'_, 's> {
                 ErrorKind::Type,
                 range,
                 message,
-                "convert it: T.Cast(\"int64\", x)",
+                "convert the value: T.Cast(\"int64\", x)",
             ));
         }
         Ok(self.f.cast(e, Ty::I64.with_lanes(ty.lanes)))
@@ -163,7 +163,7 @@ impl<'s> PrimParser<'_, 's> {
     pub(super) fn convert(&mut self, val: Val, to: Ty, what: &str, range: Range) -> Res<IrExpr> {
         if let (Val::Float(v), false) = (&val, to.dtype.is_float()) {
             let message = format!("{v:?} is a float, but {what} is {}", to.dtype);
-            let help = format!("convert it: T.Cast(\"{}\", ...)", to.dtype);
+            let help = format!("convert the value: T.Cast(\"{}\", ...)", to.dtype);
             return Err(self.error_help(ErrorKind::Type, range, message, help));
         }
         let e = self.typed(val, Some(to), range)?;
@@ -174,7 +174,7 @@ impl<'s> PrimParser<'_, 's> {
         }
         if from.dtype != to.dtype && from.dtype.promote(to.dtype) != to.dtype {
             let message = format!("a value of type {}, but {what} is {}", from.dtype, to.dtype);
-            let help = format!("convert it: T.Cast(\"{}\", ...)", to.dtype);
+            let help = format!("convert the value: T.Cast(\"{}\", ...)", to.dtype);
             return Err(self.error_help(ErrorKind::Type, range, message, help));
         }
         let e = self.f.cast(e, Ty::scalar(to.dtype).with_lanes(from.lanes));

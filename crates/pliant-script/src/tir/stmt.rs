@@ -220,7 +220,7 @@ impl<'s> PrimParser<'_, 's> {
                         ErrorKind::Structure,
                         value.range,
                         message,
-                        "with T.block(\"name\"): ...",
+                        "write: with T.block(\"name\"): ...",
                     ))
                 }
             };
@@ -463,7 +463,7 @@ impl<'s> PrimParser<'_, 's> {
                 ErrorKind::Structure,
                 e.range,
                 message,
-                "with T.block(\"name\"): ...",
+                "write: with T.block(\"name\"): ...",
             ));
         }
         match name.as_str() {

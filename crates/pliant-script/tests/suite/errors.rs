@@ -178,11 +178,11 @@ fn type_errors_in_graph_functions() {
 fn type_errors_in_loop_functions() {
     assert_eq!(
         tir("I[0] = A[0]"),
-        "3:12 `A[0]` PL0107: a value of type float32, but buffer 'I' is int32 (convert it: T.Cast(\"int32\", ...))"
+        "3:12 `A[0]` PL0107: a value of type float32, but buffer 'I' is int32 (convert the value: T.Cast(\"int32\", ...))"
     );
     assert_eq!(
         tir("I[0] = 1.5"),
-        "3:12 `1.5` PL0107: 1.5 is a float, but buffer 'I' is int32 (convert it: T.Cast(\"int32\", ...))"
+        "3:12 `1.5` PL0107: 1.5 is a float, but buffer 'I' is int32 (convert the value: T.Cast(\"int32\", ...))"
     );
     assert_eq!(
         tir("A[0, 1] = 0.0"),
@@ -190,7 +190,7 @@ fn type_errors_in_loop_functions() {
     );
     assert_eq!(
         tir("A[A[0]] = 0.0"),
-        "3:7 `A[0]` PL0107: indices and sizes are integers, found float32 (convert it: T.Cast(\"int64\", x))"
+        "3:7 `A[0]` PL0107: indices and sizes are integers, found float32 (convert the value: T.Cast(\"int64\", x))"
     );
     assert_eq!(
         tir("a[0] = 0.0"),
@@ -252,7 +252,7 @@ fn structural_errors() {
     );
     assert_eq!(
         tir("T.reads(A[0])"),
-        "3:5 `T.reads(A[0])` PL0111: T.reads belongs at the top of a block (with T.block(\"name\"): ...)"
+        "3:5 `T.reads(A[0])` PL0111: T.reads belongs at the top of a block (write: with T.block(\"name\"): ...)"
     );
 }
 

@@ -105,7 +105,7 @@ fn scan_slices(n: &mut Node<'_, '_>, graph: &GraphProto, carried: usize) -> Conv
 fn scan_batches(n: &mut Node<'_, '_>, graph: &GraphProto, carried: usize) -> ConvertResult {
     if n.has_input(0) {
         return Err(Problem::unsupported(
-            "sequence_lens (input 0 of opset 8) is not supported: all sequences must have the same length",
+            "sequence_lens (input 0 of Scan in opset 8) is not supported: all sequences must have the same length",
         )
         .with_help("convert the model to opset 9 or newer"));
     }
