@@ -29,7 +29,7 @@ class Module:
     def closure_arguments(x: R.Tensor(("n",), "float32")) -> R.Tensor:
         cls = Module
         f = R.make_closure(cls.scale, (R.const(1, "int64"),))
-        y = R.invoke_pure_closure(f, (x, x), sinfo_args=R.Tensor)  # error: PL0108 the closure 'f' gets 2 arguments for 1 parameters
+        y = R.invoke_pure_closure(f, (x, x), sinfo_args=R.Tensor)  # error: PL0108 the call of the closure 'f': the number of arguments is 2, but there are 1 parameters
         return y
 
     @R.function
@@ -44,22 +44,22 @@ class Module:
 
     @R.function(pure=True)
     def says_pure(x: R.Tensor(("n",), "float32")) -> R.Tensor:
-        R.call_packed("show", x)  # error: PL0110 R.call_packed has effects
+        R.call_packed("show", x)  # error: PL0110 R.call_packed has side effects
         return x
 
     @R.function(pure=True)
     def calls_impure(x: R.Tensor(("n",), "float32"), f: R.Callable((R.Tensor,), R.Tensor, purity=False)) -> R.Tensor:
-        return f(x)  # error: PL0110 'f' has effects
+        return f(x)  # error: PL0110 'f' has side effects
 
     @R.function(pure=True)
     def loops_impurely(x: R.Tensor(("n",), "float32")) -> R.Tensor:
         for i in R.range(3):
-            R.print(x)  # error: PL0110 R.print has effects
+            R.print(x)  # error: PL0110 R.print has side effects
         return x
 
     @R.function
     def in_dataflow(x: R.Tensor(("n",), "float32"), f: R.Callable((R.Tensor,), R.Tensor, purity=False)) -> R.Tensor:
         with R.dataflow():
-            y = f(x)  # error: PL0110 'f' has effects
+            y = f(x)  # error: PL0110 'f' has side effects
             R.output(y)
         return y

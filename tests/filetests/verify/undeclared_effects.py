@@ -7,7 +7,7 @@ from pliant.script import ir as I, relax as R, tir as T
 class Module:
     @R.function(pure=True)
     def effects(x: R.Tensor(("n",), "float32")) -> R.Object:
-        y = R.call_packed("f", x, sinfo_args=(R.Object,))  # error: PL0110 has effects
+        y = R.call_packed("f", x, sinfo_args=(R.Object,))  # error: PL0110 has side effects
         return y
 
     @R.function(pure=False)

@@ -297,7 +297,7 @@ fn infer_invoke(ctx: &mut InferCtx<'_>) -> InferResult {
             ExprData::Var(v) => ctx.func.var(*v).name.to_string(),
             _ => ctx.operand_name(0),
         };
-        ctx.error(format!("the closure '{name}' gets {}", e.message))
+        ctx.error(format!("the call of the closure '{name}': {}", e.message))
     })?;
     if ctx.ty_args.is_empty() { Ok(derived) } else { infer_explicit(ctx) }
 }
