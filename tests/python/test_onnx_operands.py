@@ -81,7 +81,7 @@ def test_channel_parameters_have_one_value_per_channel(made: Any) -> None:
         return model_of([made], {"x": ["n", 2, 4, 4], "s": [size]}, ["y"], {"w": ones(2, 2, 1, 1)}, opset=21)
 
     for size in (1, 3):
-        with pytest.raises(CompileError, match=f"is of size {size} for 2"):
+        with pytest.raises(CompileError, match=f"has {size} elements, but there are 2"):
             pliant.compile(model(size))
     assert pliant.compile(model(2))(ones(1, 2, 4, 4), ones(2)).shape == (1, 2, 4, 4)
 

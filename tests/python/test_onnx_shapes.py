@@ -51,7 +51,7 @@ def test_allow_specialization() -> None:
 
 def test_reshape_to_constants_specialises_a_symbol() -> None:
     model = model_of([node("Reshape", "x to", "y")], {"x": [2, 6]}, ["y"], {"to": np.array([2, 2, 3])})
-    told = r"Reshape 'y': .* it needs seq to be 6; the size comes from 'to'"
+    told = r"Reshape 'y': .* the node needs seq to be 6; the size comes from 'to'"
     with pytest.raises(pliant.CompileError, match=told):
         pliant.compile(model, dynamic_shapes={"x": {1: "seq"}})
 

@@ -145,7 +145,7 @@ fn add_channel_bias(n: &mut Node<'_, '_>, y: Expr, bias: Option<Expr>) -> ExprRe
     let [weight_size] = n.dims(bias)?[..] else {
         return Err(Problem::invalid("the bias must be a vector"));
     };
-    n.require_equal(weight_size, dims[1], "the bias is of size {} for {} filters")?;
+    n.require_equal(weight_size, dims[1], "the bias has {} elements, but there are {} filters")?;
     let bias = n.reshape_along(bias, 1, dims.len())?;
     n.op("relax.add", &[y, bias])
 }
