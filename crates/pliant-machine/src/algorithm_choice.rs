@@ -1,24 +1,25 @@
-//! The cost model for choosing between algorithms. Compile-time decisions use these methods, so they must hold for all shapes of a
-//! model.
+//! The cost model for choosing between algorithms. The compiler chooses without knowing symbolic sizes, so a choice must be good
+//! for every shape that the model can have at run time.
 
 use crate::Machine;
 
 /// Size of a float32 in bytes.
 const FLOAT: u64 = 4;
-/// Minimum number of channels and of filters for Winograd's algorithm.
+/// Minimum number of channels, and of filters, from which Winograd's algorithm is used.
 const WINOGRAD_CHANNELS: i64 = 64;
-/// Number of elements of a transformed 3 x 3 filter for F(2x2), for which the limits were measured.
-const WINOGRAD_NUMBERS: u64 = 16;
-/// Maximum ratio of the number of elements of a window to the sum of its sizes.
+/// The number of elements of a 3 x 3 filter after the filter transform of F(2x2), the variant of Winograd's algorithm for which the
+/// other limits were measured.
+const WINOGRAD_FILTER_ELEMENTS: u64 = 16;
+/// Maximum ratio of the number of elements of a pooling window to the sum of its sizes, up to which whole windows are reduced.
 const WINDOW_RATIO: i64 = 3;
-/// Minimum number of time steps of a recurrent layer with non-constant weights for packing to pay off.
+/// Minimum number of time steps of a recurrent layer from which packing its non-constant weights pays off.
 const RECURRENT_STEPS: i64 = 3;
-/// Minimum number of columns of a matrix for packing to pay off.
+/// Minimum number of columns of a matrix from which packing it pays off.
 const PACKED_COLUMNS: i64 = 8;
 
 impl Machine {
     /// Whether Winograd's algorithm is faster than direct convolution for 3 x 3 filters with this number of channels and filters,
-    /// for most image sizes. The weights are read for every image, so they must fit in a cache.
+    /// for most image sizes. The transformed weights are read for every image, so they must fit in a cache.
     ///
     /// Speedups on one thread of Emerald Rapids and Zen 5 (`cargo bench -p pliant-kernels --bench convolution`):
     /// - 64 by 64: 1.5x and 1.6x at 56 x 56.
@@ -29,7 +30,7 @@ impl Machine {
     pub fn winograd_is_faster(&self, channels: i64, filters: i64) -> bool {
         let bytes = (channels.unsigned_abs())
             .saturating_mul(filters.unsigned_abs())
-            .saturating_mul(WINOGRAD_NUMBERS * FLOAT);
+            .saturating_mul(WINOGRAD_FILTER_ELEMENTS * FLOAT);
         channels.min(filters) >= WINOGRAD_CHANNELS && bytes <= self.cached_weights() as u64
     }
 

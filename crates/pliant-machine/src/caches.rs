@@ -3,7 +3,8 @@
 use std::fmt;
 use std::sync::OnceLock;
 
-/// The environment variable that overrides the reported sizes, for virtual machines that report wrong ones.
+/// The name of the environment variable that overrides the cache sizes reported by the CPU. Some virtual machines report wrong
+/// sizes.
 pub const VARIABLE: &str = "PLIANT_CACHES";
 
 const KB: usize = 1 << 10;
@@ -32,7 +33,7 @@ impl Caches {
     }
 }
 
-/// `PLIANT_CACHES` is invalid. Contains its value.
+/// The error that `PLIANT_CACHES` is invalid. It contains the value of the variable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CachesError(String);
 
@@ -56,7 +57,7 @@ pub fn check() -> Result<(), CachesError> {
     from_variable().map(drop)
 }
 
-/// The sizes set by the variable; `None` if it is absent or empty.
+/// Reads the cache sizes from `PLIANT_CACHES`; `None` if the variable is absent or empty.
 fn from_variable() -> Result<Option<Caches>, CachesError> {
     match std::env::var_os(VARIABLE).filter(|text| !text.is_empty()) {
         Some(text) => parse(&text.to_string_lossy()).map(Some),
@@ -92,7 +93,7 @@ pub fn host() -> Caches {
     })
 }
 
-/// The sizes from a list of data caches, as (level, bytes).
+/// Collects the sizes from a list of data caches, given as (level, bytes). Returns `None` without a first or second level.
 fn by_level(listed: impl Iterator<Item = (u8, usize)>) -> Option<Caches> {
     let mut levels = [0; 3];
     for (level, bytes) in listed {

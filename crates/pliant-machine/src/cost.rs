@@ -10,15 +10,16 @@ use crate::Machine;
 
 /// Size of a float32 in bytes.
 const FLOAT: usize = 4;
-/// Slices are multiples of this many bytes, so that they contain whole rows of every panel width.
+/// The unit of the size of a slice, in bytes. Slices are multiples of it, so that they contain whole rows of every panel width.
 const SLICE_UNIT: usize = 4096;
 /// Maximum number of pieces that work is divided into.
 pub const MAX_PIECES: usize = 256;
-/// Maximum depth of a block of A in a packed product. A greater depth is divided into equal parts.
+/// Maximum depth (number of columns) of a block of A, the left operand, in a packed product. A greater depth is divided into equal
+/// parts.
 pub const BLOCK_DEPTH: usize = 1536;
-/// Maximum number of rows of a block of A in a packed product.
+/// Maximum number of rows of a block of A, the left operand, in a packed product.
 const MAX_BLOCK_ROWS: usize = 132;
-/// Minimum number of rows of a block of A in a packed product.
+/// Minimum number of rows of a block of A, the left operand, in a packed product.
 const MIN_BLOCK_ROWS: usize = 24;
 
 impl Machine {
@@ -28,19 +29,19 @@ impl Machine {
         (4 * self.cores).clamp(8, MAX_PIECES)
     }
 
-    /// Size in bytes of a slice of a panel that all rows of a block read: two thirds of the first-level cache.
+    /// The size in bytes of a slice, the part of a panel that all rows of a block read: two thirds of the first-level cache.
     pub fn slice_bytes(&self) -> usize {
         self.caches.l1 * 2 / 3 / SLICE_UNIT * SLICE_UNIT
     }
 
-    /// The number of float32 rows of A, of depth `depth`, that fit in three quarters of the second-level cache. A multiple of
-    /// `unit`.
+    /// The number of float32 rows of A, each with `depth` elements, that fit in three quarters of the second-level cache. The
+    /// result is a multiple of `unit`.
     pub fn block_rows(&self, depth: usize, unit: usize) -> usize {
         let rows = self.caches.l2 / 4 * 3 / (depth.max(1) * FLOAT);
         (rows / unit * unit).clamp(MIN_BLOCK_ROWS, MAX_BLOCK_ROWS)
     }
 
-    /// `numerator` sixteenths of the second-level cache, in bytes.
+    /// A fraction of the second-level cache in bytes: `numerator` sixteenths.
     pub fn l2_share(&self, numerator: usize) -> usize {
         self.caches.l2 / 16 * numerator
     }

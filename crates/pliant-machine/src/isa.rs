@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::OnceLock;
 
-/// The environment variable that selects an instruction set.
+/// The name of the environment variable that selects an instruction set.
 pub const VARIABLE: &str = "PLIANT_ISA";
 
 /// The instruction sets for which there are kernels, best first.
@@ -21,21 +21,21 @@ pub enum Isa {
     Portable,
 }
 
-/// The vectors of an instruction set. They select kernels that do not use tile registers.
+/// The kinds of vectors that instruction sets have. They select the kernels that do not use tile registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Vectors {
-    /// 512 bits (x86-64).
+    /// 512-bit vectors of x86-64.
     Avx512,
-    /// 256 bits (x86-64).
+    /// 256-bit vectors of x86-64.
     Avx2,
-    /// 128 bits (AArch64).
+    /// 128-bit vectors of AArch64.
     Neon,
-    /// Those that the compiler chooses for portable code.
+    /// The vectors that the compiler chooses for portable code.
     Portable,
 }
 
 impl Isa {
-    /// The vectors of this instruction set.
+    /// The kind of vectors of this instruction set.
     pub fn vectors(self) -> Vectors {
         match self {
             Isa::Amx | Isa::Avx512 => Vectors::Avx512,
@@ -45,7 +45,8 @@ impl Isa {
         }
     }
 
-    /// Number of float32 lanes of a vector. Portable code counts as two, because it has no fused multiply-add.
+    /// Number of float32 lanes of a vector of this instruction set. Portable code counts as two lanes, because it has
+    /// no fused multiply-add.
     pub fn float_lanes(self) -> usize {
         match self.vectors() {
             Vectors::Avx512 => 16,
@@ -58,7 +59,7 @@ impl Isa {
     /// All instruction sets, best first.
     pub const ALL: [Isa; 5] = [Isa::Amx, Isa::Avx512, Isa::Avx2, Isa::Neon, Isa::Portable];
 
-    /// The name in `PLIANT_ISA`.
+    /// The name of the instruction set, as written in `PLIANT_ISA`.
     pub fn name(self) -> &'static str {
         match self {
             Isa::Amx => "amx",
@@ -125,7 +126,8 @@ impl fmt::Display for IsaError {
 
 impl std::error::Error for IsaError {}
 
-/// The instruction set for the value `forced` of the variable. `None` selects the best one.
+/// Chooses the instruction set for the value `forced` of `PLIANT_ISA`. `None` chooses the best one that the CPU
+/// supports.
 ///
 /// # Errors
 /// If the name is unknown or the CPU does not support the instruction set.
@@ -140,7 +142,7 @@ pub fn choose(forced: Option<&str>) -> Result<Isa, IsaError> {
     if isa.is_available() { Ok(isa) } else { Err(IsaError::Missing(isa)) }
 }
 
-/// The instruction set of this process. The first call determines it.
+/// The instruction set that the kernels of this process use. The first call determines it.
 ///
 /// # Errors
 /// If `PLIANT_ISA` cannot be applied. Compiling and loading call this function first, so that kernels need not check.
@@ -149,7 +151,8 @@ pub fn selected() -> Result<Isa, IsaError> {
     CHOICE.get_or_init(|| choose(std::env::var(VARIABLE).ok().as_deref())).clone()
 }
 
-/// The instruction set of this process. If `PLIANT_ISA` cannot be applied, the best available one.
+/// The instruction set that the kernels of this process use. If `PLIANT_ISA` cannot be applied, this is the best one
+/// that the CPU supports.
 pub fn isa() -> Isa {
     static ISA: OnceLock<Isa> = OnceLock::new();
     *ISA.get_or_init(|| selected().or_else(|_| choose(None)).unwrap_or(Isa::Portable))

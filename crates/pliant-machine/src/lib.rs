@@ -5,7 +5,7 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | [`isa`] | the instruction sets with kernels, and `PLIANT_ISA` |
+//! | [`isa`] | the instruction sets for which there are kernels, and `PLIANT_ISA` |
 //! | [`caches`] | the sizes of the data caches, and `PLIANT_CACHES` |
 //! | [`cost`] | the cost model: block sizes and pieces of work |
 //! | `algorithm_choice` | the cost model: which of two algorithms is faster |
@@ -25,10 +25,10 @@ pub use caches::Caches;
 pub use isa::{Isa, Vectors};
 pub use measured_cpus::Rates;
 
-/// A CPU, as described to heuristics.
+/// The description of a CPU that heuristics use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Machine {
-    /// The microarchitecture. "unknown" if it is not in [`measured_cpus::CPUS`].
+    /// The name of the microarchitecture: "unknown" if it is not in [`measured_cpus::CPUS`].
     pub name: &'static str,
     /// The instruction set of the kernels.
     pub isa: Isa,
@@ -36,7 +36,7 @@ pub struct Machine {
     pub caches: Caches,
     /// The number of CPUs available to this process, considering its CPU affinity and container quota.
     pub cores: usize,
-    /// What a core computes in about a microsecond.
+    /// The computing rates of a core: amounts of work that take about a microsecond.
     pub rates: Rates,
 }
 
@@ -48,8 +48,8 @@ impl Machine {
         HOST.get_or_init(Machine::detect)
     }
 
-    /// Sets the description of the host. Returns false if it is set or detected already. Tests of printed schedules use this, so
-    /// that the schedules are the same on every machine.
+    /// Sets the description of the host CPU. Returns false if it is set or detected already. Tests that compare printed schedules
+    /// use this, so that the schedules are the same on every machine.
     pub fn set_host(self) -> bool {
         HOST.set(self).is_ok()
     }

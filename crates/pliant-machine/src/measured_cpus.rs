@@ -2,24 +2,25 @@
 
 use crate::isa::Isa;
 
-/// How much a core computes in about a microsecond. This is the least work for which another thread is worthwhile, and work is
-/// divided into pieces by these rates.
+/// The computing rates of a core: how much it computes in about a microsecond. A microsecond of work is the least for which another
+/// thread is worthwhile. Work is divided into pieces by these rates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rates {
-    /// Float32 multiply-adds in matrix products.
+    /// The number of float32 multiply-adds of a matrix product per microsecond.
     pub multiply_adds: usize,
-    /// Float32 multiply-adds in depthwise convolutions. The rate is lower because each loaded value is used only a few times.
+    /// The number of float32 multiply-adds of a depthwise convolution per microsecond. It is lower than for products, because each
+    /// loaded value is used only a few times.
     pub depthwise: usize,
-    /// Float32 elements copied from and to the second-level cache.
+    /// The number of float32 elements that are copied from and to the second-level cache per microsecond.
     pub copied: usize,
-    /// Operations of generated loops, about one per element and operator.
+    /// The number of operations of generated loops per microsecond. A loop has about one operation per element and operator.
     pub generated: usize,
 }
 
 impl Rates {
-    /// The rates of a core with 2 GHz that issues two vector multiply-adds per cycle. Work divided by these rates has pieces of one
-    /// to two microseconds on current cores. Depthwise convolutions reach half the rate of products, and copying an element takes
-    /// the time of 16 multiply-adds; these ratios were measured on Emerald Rapids.
+    /// Estimates the rates of a core that runs at 2 GHz and starts two vector multiply-adds per cycle. Work that is divided by
+    /// these rates has pieces of one to two microseconds on current cores. Depthwise convolutions reach half the rate of products,
+    /// and copying an element takes the time of 16 multiply-adds; these ratios were measured on Emerald Rapids.
     pub fn estimate(isa: Isa) -> Rates {
         let multiply_adds = 2 * isa.float_lanes() * 2048;
         Rates {
@@ -38,7 +39,7 @@ pub struct Cpu {
     pub name: &'static str,
     /// The vendor as reported by CPUID.
     pub vendor: &'static str,
-    /// The family, the first model and the last model.
+    /// The CPU family, and the first and the last model number of this microarchitecture, as reported by CPUID.
     pub family: (u8, u8, u8),
     /// The instruction set with which the rates were measured.
     pub isa: Isa,
@@ -79,7 +80,7 @@ pub const CPUS: &[Cpu] = &[
     },
 ];
 
-/// The entry for the host; `None` for other CPUs.
+/// The entry of [`CPUS`] that describes the host; `None` for other CPUs.
 pub(crate) fn host() -> Option<&'static Cpu> {
     identity().and_then(|(vendor, family, model)| find(&vendor, family, model))
 }
@@ -91,7 +92,7 @@ fn find(vendor: &str, family: u8, model: u8) -> Option<&'static Cpu> {
     })
 }
 
-/// The vendor, family and model of the host.
+/// The vendor, family and model of the host CPU, as reported by CPUID.
 #[cfg(target_arch = "x86_64")]
 fn identity() -> Option<(String, u8, u8)> {
     let cpuid = raw_cpuid::CpuId::new();
