@@ -17,7 +17,7 @@ pub struct View {
     rank: usize,
     shape: [i64; MAX_RANK],
     strides: [i64; MAX_RANK],
-    /// See [`span_of`].
+    /// The number of elements of memory that the view spans, computed by [`span_of`].
     span: Option<usize>,
 }
 
@@ -96,8 +96,8 @@ impl View {
         }) || self.shape().contains(&0)
     }
 
-    /// Whether no two elements have the same address. Sufficient condition: in the order of their strides, the stride
-    /// of each dim exceeds the span of the dims before it.
+    /// Whether no two elements have the same address. This is tested by a sufficient condition: if the dims are sorted
+    /// by stride, each stride exceeds the span of the dims before it.
     fn has_distinct_elements(&self) -> bool {
         let (shape, strides) = (self.shape(), self.strides());
         // Fast path: the strides of tensors and of their slices are descending.
@@ -119,7 +119,7 @@ impl View {
     }
 }
 
-/// Whether the stride of each dim exceeds the span of the dims before it. Dims are pairs of size and stride.
+/// Whether the stride of each dim exceeds the span of the dims before it. `dims` are pairs of size and stride.
 fn are_nested(dims: impl Iterator<Item = (i64, i64)>) -> bool {
     let mut last_offset = 0i64;
     for (dim, stride) in dims {
@@ -150,17 +150,17 @@ fn span_of(dims: &[i64], strides: &[i64]) -> Option<usize> {
     }
 }
 
-/// A call of a kernel.
+/// A call of a kernel: the kernel, its operands, and the numbers that represent its attributes.
 #[derive(Debug)]
 pub struct Call {
-    /// The kernel.
+    /// The kernel that is called.
     pub kernel: &'static Kernel,
     operands: [Option<View>; MAX_OPERANDS],
     numbers: [i64; MAX_NUMBERS],
 }
 
 impl Call {
-    /// Creates a call without operands. All numbers of attributes are 0.
+    /// Creates a call without operands, in which the numbers of all attributes are 0.
     pub fn new(kernel: &'static Kernel) -> Call {
         Call { kernel, operands: [None; MAX_OPERANDS], numbers: [0; MAX_NUMBERS] }
     }
@@ -171,12 +171,13 @@ impl Call {
         self.operands[index] = view;
     }
 
-    /// Sets the attribute number at an index. A float is set by its bits, a choice by its index.
+    /// Sets one of the numbers that represent the attributes, by its index. A float is represented by its bits, a
+    /// choice by its index.
     pub fn set_number(&mut self, index: usize, number: i64) {
         self.numbers[index] = number;
     }
 
-    /// Returns an operand; `None` if the call omits it.
+    /// Returns an operand by name; `None` if the call omits it.
     ///
     /// # Panics
     /// The kernel has no operand of this name.
@@ -184,7 +185,7 @@ impl Call {
         self.operands[self.index_of(name)].as_ref()
     }
 
-    /// Returns the index of an operand.
+    /// Returns the index of the operand with this name.
     ///
     /// # Panics
     /// As [`Self::operand`].
@@ -194,7 +195,8 @@ impl Call {
         at.expect("the kernel has an operand of this name")
     }
 
-    /// Returns the numbers of an attribute: one, or one per element of a list. A choice is its index, a float its bits.
+    /// Returns the numbers that represent an attribute: one, or one per element of a list. A choice is represented by
+    /// its index, a float by its bits.
     ///
     /// # Panics
     /// The kernel has no attribute of this name.
@@ -204,7 +206,7 @@ impl Call {
         &self.numbers[first..first + attr.ty.number_count()]
     }
 
-    /// Returns an attribute of type integer, bool or choice.
+    /// Returns the value of an attribute of type integer, bool or choice. A choice is its index.
     ///
     /// # Panics
     /// As [`Self::ints`].
@@ -212,7 +214,7 @@ impl Call {
         self.ints(name)[0]
     }
 
-    /// Returns an attribute of type float.
+    /// Returns the value of an attribute of type float.
     ///
     /// # Panics
     /// As [`Self::ints`].
@@ -220,7 +222,7 @@ impl Call {
         f64::from_bits(self.int(name) as u64)
     }
 
-    /// Checks the call against the declaration. Returns the sizes of the named dims.
+    /// Checks the call against the declaration of the kernel. Returns the sizes of the named dims.
     ///
     /// # Errors
     /// The error names the first invalid operand or attribute, and what was expected.
@@ -249,7 +251,7 @@ impl Call {
         KernelError { kernel: self.kernel.name, kind, message }
     }
 
-    /// Checks that attributes are in their ranges.
+    /// Checks that the values of all attributes are in their ranges.
     fn check_attrs(&self) -> Result<(), KernelError> {
         for attr in self.kernel.attrs {
             let (min, max) = match attr.ty {
@@ -338,7 +340,8 @@ impl Call {
         }
     }
 
-    /// Returns the sizes of the named dims. If operands have different sizes for a dim, returns the first one.
+    /// Returns the sizes of the named dims of a call, which need not be valid. If operands have different sizes for a
+    /// dim, returns the first one.
     pub fn named_sizes(&self) -> Sizes {
         let mut sizes = Sizes::new();
         for (operand, view) in self.kernel.operands.iter().zip(&self.operands) {
@@ -352,7 +355,7 @@ impl Call {
         sizes
     }
 
-    /// Checks the sizes of the derived dims.
+    /// Checks that the derived dims have the sizes that follow from the other sizes and the attributes.
     fn check_derived(&self, sizes: &Sizes) -> Result<(), KernelError> {
         for (dim, derive) in self.kernel.derived {
             let Some(actual) = sizes.find(dim) else { continue };
@@ -367,7 +370,7 @@ impl Call {
         Ok(())
     }
 
-    /// Returns the names of an operand's dims in this call.
+    /// Returns the names of an operand's dims in this call. They may depend on the attribute `layout`.
     pub fn dims(&self, operand: &Operand) -> &'static [&'static str] {
         match operand.dims {
             Dims::Fixed(dims) => dims,
@@ -400,7 +403,8 @@ impl Call {
     }
 }
 
-/// Returns the number of dims that the first name stands for; `None` if the names do not match the rank.
+/// Returns how many dims of an operand of rank `rank` the first of its declared dim names stands for. Returns `None` if
+/// the names `dims` do not match the rank.
 pub fn leading_dims(dims: &[&str], rank: usize) -> Option<usize> {
     match dims.first().is_some_and(|d| d.starts_with('*')) {
         true => (rank + 1).checked_sub(dims.len()),
@@ -408,10 +412,10 @@ pub fn leading_dims(dims: &[&str], rank: usize) -> Option<usize> {
     }
 }
 
-/// Adds the dims of an operand to `sizes`. The first name stands for the first `leading` dims. Returns the first name
-/// that has another size already, the new size and the known size.
+/// Adds the sizes `shape` of an operand, whose declared dims are `dims`, to `sizes`. The first name stands for the
+/// first `leading` dims. If a name has another size already, returns the name, the new size and the known size.
 ///
-/// The sizes are checked: the product of the leading ones does not overflow, unless another size is 0.
+/// The caller has checked the shape: the product of the leading sizes does not overflow, unless another size is 0.
 fn unify_dims(
     sizes: &mut Sizes,
     dims: &'static [&'static str],

@@ -9,19 +9,20 @@ use crate::reference;
 /// The declaration of a library kernel that computes a whole operator.
 #[derive(Debug)]
 pub struct Kernel {
-    /// The name, as in `T.call_kernel("name", ...)`.
+    /// The name of the kernel, as in `T.call_kernel("name", ...)`.
     pub name: &'static str,
-    /// What it computes, and the source of the definition. `docs/reference/kernels.md` prints this.
+    /// The description of the kernel in `docs/reference/kernels.md`: what it computes, and the source of the
+    /// definition.
     pub doc: &'static str,
     /// The operands: the inputs, then the results.
     pub operands: &'static [Operand],
-    /// The attributes.
+    /// The attributes of a call.
     pub attrs: &'static [Attr],
     /// The derived dims, whose sizes follow from other sizes and the attributes: the name, and the function that
     /// computes the size.
     pub derived: &'static [(&'static str, DeriveSize)],
-    /// Checks the other relations between operands, sizes and attributes, before the derived dims are checked. The
-    /// error names the operand or attribute, and what was expected.
+    /// Checks those relations between operands, sizes and attributes that dim names cannot express, before the derived
+    /// dims are checked. The error names the operand or attribute, and what was expected.
     pub relations: fn(&Call, &Sizes) -> Result<(), String>,
     /// Returns the number of arithmetic operations of a call. An addition and a multiplication count as two.
     pub flops: fn(&Call, &Sizes) -> f64,
@@ -29,7 +30,8 @@ pub struct Kernel {
     pub reference: fn(&mut reference::Args<'_>) -> reference::Result<()>,
 }
 
-/// Computes the size of a derived dim. Returns `None` if the size is undefined or overflows 64 bits.
+/// The function that computes the size of a derived dim. It returns `None` if the size is undefined or overflows 64
+/// bits.
 pub type DeriveSize = fn(&Call, &Sizes) -> Option<i64>;
 
 /// How a kernel accesses an operand.
@@ -51,31 +53,31 @@ impl Role {
     }
 }
 
-/// An operand of a kernel.
+/// The declaration of an operand of a kernel.
 #[derive(Debug)]
 pub struct Operand {
-    /// The name.
+    /// The name of the operand.
     pub name: &'static str,
-    /// The id of the name ([`name_id`]).
+    /// The id of the operand's name ([`name_id`]).
     pub(crate) id: u64,
-    /// How the kernel accesses it.
+    /// How the kernel accesses the operand.
     pub role: Role,
-    /// The data type of its elements.
+    /// The data type of the operand's elements.
     pub dtype: DType,
-    /// The other data types that it may have.
+    /// The other data types that the operand's elements may have.
     pub other_dtypes: &'static [DType],
-    /// The names of its dims.
+    /// The names of the operand's dims.
     pub dims: Dims,
-    /// The permitted orders of its elements in memory.
+    /// The permitted orders of the operand's elements in memory.
     pub order: Order,
-    /// Whether a call may omit it.
+    /// Whether a call may omit the operand.
     pub optional: bool,
-    /// The meaning. `docs/reference/kernels.md` prints this.
+    /// The description of the operand in `docs/reference/kernels.md`.
     pub doc: &'static str,
 }
 
 impl Operand {
-    /// Declares an operand that is read, in row-major order.
+    /// Declares an operand that the kernel reads, in row-major order.
     pub const fn input(name: &'static str, dtype: DType, dims: Dims, doc: &'static str) -> Self {
         Operand {
             name,
@@ -90,7 +92,7 @@ impl Operand {
         }
     }
 
-    /// Declares an operand that is written completely, in row-major order.
+    /// Declares an operand that the kernel writes completely, in row-major order.
     pub const fn output(name: &'static str, dtype: DType, dims: Dims, doc: &'static str) -> Self {
         Operand {
             name,
@@ -105,7 +107,8 @@ impl Operand {
         }
     }
 
-    /// Declares an operand that is written completely, and read if the call accumulates, in row-major order.
+    /// Declares an operand in row-major order that the kernel writes completely, and also reads if the call
+    /// accumulates.
     pub const fn accumulator(
         name: &'static str,
         dtype: DType,
@@ -125,12 +128,12 @@ impl Operand {
         std::iter::once(self.dtype).chain(self.other_dtypes.iter().copied())
     }
 
-    /// Permits any strides, except for the last dim.
+    /// Permits any strides of the operand, except for the last dim, whose elements must be adjacent.
     pub const fn strided_rows(self) -> Self {
         Operand { order: Order::StridedRows, ..self }
     }
 
-    /// Permits any strides.
+    /// Permits any strides of the operand.
     pub const fn strided(self) -> Self {
         Operand { order: Order::Strided, ..self }
     }
@@ -153,8 +156,8 @@ pub enum Order {
 }
 
 /// The names of an operand's dims. Dims of the same name have the same size in all operands of a call. A first name
-/// that begins with `*` stands for any number of dims, and its size is their product. It is the same name as without
-/// the `*`.
+/// that begins with `*` stands for any number of dims: its size is their product. For comparisons with other operands,
+/// the `*` is not part of the name.
 #[derive(Clone, Copy, Debug)]
 pub enum Dims {
     /// The same names in every call.
@@ -163,25 +166,25 @@ pub enum Dims {
     ByLayout(&'static [&'static [&'static str]]),
 }
 
-/// An attribute of a kernel.
+/// The declaration of an attribute of a kernel.
 #[derive(Debug)]
 pub struct Attr {
-    /// The name.
+    /// The name of the attribute.
     pub name: &'static str,
-    /// The type.
+    /// The type of the attribute.
     pub ty: AttrType,
-    /// The value in calls that omit it.
+    /// The value of the attribute in calls that omit it.
     pub default: AttrDefault,
-    /// The meaning. `docs/reference/kernels.md` prints this.
+    /// The description of the attribute in `docs/reference/kernels.md`.
     pub doc: &'static str,
 }
 
 /// The type of an attribute.
 #[derive(Clone, Copy, Debug)]
 pub enum AttrType {
-    /// An integer in the given range, limits included.
+    /// An integer in the given range; both limits are included.
     Int(i64, i64),
-    /// A list of integers.
+    /// A list of integers of fixed length.
     Ints {
         /// The length of the list.
         len: usize,
@@ -190,7 +193,7 @@ pub enum AttrType {
     },
     /// A float64 other than NaN.
     Float,
-    /// A bool.
+    /// A boolean.
     Bool,
     /// One of these strings.
     Choice(&'static [&'static str]),
@@ -206,33 +209,34 @@ impl AttrType {
     }
 }
 
-/// The default of an attribute.
+/// The default value of an attribute.
 #[derive(Clone, Copy, Debug)]
 pub enum AttrDefault {
     /// No default: every call must pass the attribute.
     Required,
-    /// An integer, a bool as 0 or 1, or the index of a choice. It is the default of each integer of a list.
+    /// The default of an attribute other than a float: an integer, a bool as 0 or 1, or the index of a choice. For a
+    /// list, it is the default of each element.
     Number(i64),
-    /// A float.
+    /// The default of a float attribute.
     Float(f64),
 }
 
-/// An argument position of a call.
+/// The meaning of one argument position of a call.
 #[derive(Clone, Copy, Debug)]
 pub enum Slot {
-    /// An operand.
+    /// The argument is this operand.
     Operand(&'static Operand),
-    /// A number of an attribute: the attribute, and the index in its list or 0.
+    /// The argument is a number of this attribute; the index is that of the number in a list, otherwise 0.
     Number(&'static Attr, usize),
 }
 
 impl Kernel {
-    /// Returns the index of an operand.
+    /// Returns the index of the operand with this name.
     pub fn operand(&self, name: &str) -> Option<usize> {
         self.operands.iter().position(|o| o.name == name)
     }
 
-    /// Returns an attribute, and the index of its first number among the numbers of a call.
+    /// Returns the attribute with this name, and the index of its first number among the numbers of a call.
     pub fn attr(&self, name: &str) -> Option<(&'static Attr, usize)> {
         let at = self.attrs.iter().position(|a| a.name == name)?;
         let first = self.attrs[..at].iter().map(|a| a.ty.number_count()).sum();

@@ -5,8 +5,9 @@ use crate::MAX_OPERANDS;
 /// Maximum number of distinct dim names of a kernel.
 const MAX_NAMES: usize = 2 * MAX_OPERANDS;
 
-/// Returns an id of a name, by which checks of calls compare names faster. It combines the length and the first 4 and
-/// last 4 bytes, without a leading `*`. The names of one kernel must have different ids, which a test checks.
+/// Returns an id of a dim or operand name. The checks of calls compare ids, which is faster than comparing names. An id
+/// combines the length and the first 4 and last 4 bytes of a name, without a leading `*`. The names of one kernel must
+/// have different ids, which a test checks.
 #[inline]
 pub(crate) const fn name_id(name: &str) -> u64 {
     let bytes = match name.as_bytes() {
@@ -34,7 +35,7 @@ pub struct Sizes {
 }
 
 impl Sizes {
-    /// Creates an empty table.
+    /// Creates a table without sizes.
     pub fn new() -> Self {
         Sizes { ids: [0; MAX_NAMES], sizes: [0; MAX_NAMES], len: 0 }
     }

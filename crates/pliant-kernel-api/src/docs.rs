@@ -1,4 +1,4 @@
-//! The reference page of the kernels, `docs/reference/kernels.md`.
+//! Generates the reference page of the kernels, `docs/reference/kernels.md`.
 
 use std::fmt::Write;
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// The kind of an error.
+/// The kinds of errors of kernel calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KernelErrorKind {
     /// An operand has a wrong data type, is missing, or is not a tensor.
@@ -20,7 +20,7 @@ pub struct KernelError {
     pub kernel: &'static str,
     /// The kind of the error.
     pub kind: KernelErrorKind,
-    /// The text: the operand or attribute, what it is, and what was expected.
+    /// The text of the error: the operand or attribute, its value or property, and what was expected.
     pub message: String,
 }
 

@@ -1,4 +1,5 @@
-//! The activation that convolutions and products apply to their results: its attributes and its reference.
+//! The activation function that convolutions and products apply to their results: its attributes and its reference
+//! implementation.
 
 use crate::{Attr, AttrDefault, AttrType, Call};
 
@@ -17,7 +18,7 @@ const NAMES: &[&str] = &[
     "leaky_relu",
 ];
 
-/// The attribute `activation`.
+/// The attribute `activation`, which selects the function.
 pub(super) const KIND: Attr = Attr {
     name: "activation",
     ty: AttrType::Choice(NAMES),
@@ -25,25 +26,25 @@ pub(super) const KIND: Attr = Attr {
     doc: "the function applied to the results; `clip` is `min(max(x, low), high)`, `hard_sigmoid` is the clip of \
           `slope * x + offset`, `hard_swish` is `x` times that, and `leaky_relu` multiplies negative values by `slope`",
 };
-/// The attribute `low`.
+/// The attribute `low`, the lower limit of functions that clip.
 pub(super) const LOW: Attr =
     float_attr("low", 0.0, "the lower limit of `clip`, `hard_sigmoid` and `hard_swish`");
-/// The attribute `high`.
+/// The attribute `high`, the upper limit of functions that clip.
 pub(super) const HIGH: Attr =
     float_attr("high", 0.0, "the upper limit of `clip`, `hard_sigmoid` and `hard_swish`");
-/// The attribute `slope`.
+/// The attribute `slope` of the functions with a slope.
 pub(super) const SLOPE: Attr =
     float_attr("slope", 1.0, "the slope of `hard_sigmoid`, `hard_swish` and `leaky_relu`");
-/// The attribute `offset`.
+/// The attribute `offset` of the functions with an offset.
 pub(super) const OFFSET: Attr =
     float_attr("offset", 0.0, "the offset of `hard_sigmoid` and `hard_swish`");
 
-/// Declares a float attribute.
+/// Declares an attribute of type float.
 const fn float_attr(name: &'static str, default: f64, doc: &'static str) -> Attr {
     Attr { name, ty: AttrType::Float, default: AttrDefault::Float(default), doc }
 }
 
-/// Applies the activation of a call to a result.
+/// Computes the activation function of a call for the value `x`.
 pub(super) fn apply(call: &Call, x: f64) -> f64 {
     let number = |name: &str| call.float(name);
     let clip = |x: f64| if x.is_nan() { x } else { x.max(number("low")).min(number("high")) };

@@ -1,4 +1,4 @@
-//! The position of the largest or smallest element of each row.
+//! The declaration of the kernel `arg_reduce`: the position of the largest or smallest element of each row.
 
 use pliant_tensor::DType::{Float32, Int64};
 
@@ -6,7 +6,7 @@ use super::transpose::OTHER_DTYPES;
 use crate::reference::{Args, Number, Result};
 use crate::{Attr, AttrDefault, AttrType, Dims, Kernel, Operand};
 
-/// The kernel `arg_reduce`.
+/// The declaration of the kernel `arg_reduce`.
 pub static KERNEL: Kernel = Kernel {
     name: "arg_reduce",
     doc: "The position of the first largest or smallest element of each row (ONNX `ArgMax` and `ArgMin`), or of its first NaN. Rows \

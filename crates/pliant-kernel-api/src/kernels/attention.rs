@@ -1,20 +1,21 @@
-//! Scaled dot-product attention.
+//! The declaration of the kernel `attention`: scaled dot-product attention.
 
 use pliant_tensor::DType::{Bool, Float32};
 
 use crate::reference::{Args, Result, indices};
 use crate::{Attr, AttrDefault, AttrType, Call, Dims, Kernel, Operand, Sizes};
 
-/// A choice of the attribute `fully_masked` of [`KERNEL`]: zeros for a query whose scores are all minus infinity.
+/// The value of the attribute `fully_masked` for which a query whose scores are all minus infinity gets zeros.
 pub const ZEROS: i64 = 0;
-/// A choice of `fully_masked`: NaN for a query whose scores are all minus infinity.
+/// The value of the attribute `fully_masked` for which a query whose scores are all minus infinity gets NaN.
 pub const NAN: i64 = 1;
-/// A choice of `fully_masked`: like [`ZEROS`], also for a query whose weights are NaN.
+/// The value of the attribute `fully_masked` for which a query gets zeros if its scores are all minus infinity, or if
+/// its weights are NaN.
 pub const ZEROS_FOR_NAN: i64 = 2;
 
 const SCORES: Dims = Dims::Fixed(&["batch", "heads", "queries", "keys"]);
 
-/// The kernel `attention`.
+/// The declaration of the kernel `attention`.
 pub static KERNEL: Kernel = Kernel {
     name: "attention",
     doc: "Attention (Vaswani et al., 2017; ONNX `Attention`): `softmax(cap(scale * q @ k^T) + bias) @ v`, where `cap(x)` is \
@@ -119,7 +120,7 @@ fn flops(_: &Call, sizes: &Sizes) -> f64 {
     2.0 * scores * (size("size") + size("value_size"))
 }
 
-/// The causal mask: the keys that a query sees because of its position.
+/// The causal mask: which keys a query sees because of their positions.
 struct CausalMask {
     enabled: bool,
     offset: i64,
@@ -171,7 +172,7 @@ fn reference(args: &mut Args<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Returns the score of a query and a key, without the causal mask.
+/// Returns the score of a query and a key, with scale, cap, bias and mask, but without the causal mask.
 fn score(args: &Args<'_>, [b, h, i, j]: [i64; 4], kv_head: i64) -> Result<f64> {
     let mut score = 0.0;
     for p in 0..args.sizes.get("size") {

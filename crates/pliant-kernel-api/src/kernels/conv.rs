@@ -1,4 +1,4 @@
-//! Convolution of float32.
+//! The declaration of the kernel `conv`: convolution of float32.
 
 use pliant_tensor::DType::Float32;
 use pliant_tensor::{Winograd, is_panel_width, may_share_panels, shared_panel_offset};
@@ -7,12 +7,12 @@ use super::activation;
 use crate::reference::{Args, Result, Windows, indices};
 use crate::{Attr, AttrDefault, AttrType, Call, Dims, Kernel, Operand, Sizes};
 
-/// Maximum of each number in the attributes of convolutions and pooling.
+/// The maximum value of each number in the attributes of convolutions and pooling.
 pub const MAX_ATTR_VALUE: i64 = 1 << 28;
 
 const RESULTS: Dims = Dims::Fixed(&["batch", "filters", "out_depth", "out_height", "out_width"]);
 
-/// The kernel `conv`.
+/// The declaration of the kernel `conv`.
 pub static KERNEL: Kernel = Kernel {
     name: "conv",
     doc: "Convolution (cross-correlation, ONNX `Conv`) in up to 3 dims, then `activation(conv + bias + residual)`. Images of \
@@ -97,7 +97,7 @@ const fn three_ints(name: &'static str, min: i64, doc: &'static str) -> Attr {
     Attr { name, ty, default: AttrDefault::Number(min), doc }
 }
 
-/// Checks that the number of groups divides the channels and the filters.
+/// Checks that the number of channels and the number of filters are multiples of the number of groups.
 pub(super) fn check_groups(call: &Call, sizes: &Sizes) -> Result<(), String> {
     let groups = call.int("groups");
     for (operand, dim) in [("x", "channels"), ("out", "filters")] {
@@ -119,8 +119,8 @@ pub(super) fn flops(call: &Call, sizes: &Sizes) -> f64 {
     2.0 * results.iter().product::<f64>() * taps * size("channels") / call.int("groups") as f64
 }
 
-/// Returns the input tile size of the Winograd algorithm minus 3, by which each dim of a transformed filter is larger;
-/// 0 for filters that are not transformed.
+/// Returns by how many elements the Winograd filter transform enlarges each dim of a filter, which is the input tile
+/// size minus 3. Returns 0 for filters that are not transformed.
 pub fn winograd_tile_minus_3(call: &Call) -> i64 {
     match call.int("winograd") {
         0 => 0,
@@ -129,7 +129,7 @@ pub fn winograd_tile_minus_3(call: &Call) -> i64 {
     }
 }
 
-/// Returns the number of elements of the packed weights.
+/// Returns the number of elements of the packed weights, including padding.
 fn packed_len(call: &Call, sizes: &Sizes) -> Option<i64> {
     let (groups, width, growth) =
         (call.int("groups"), call.int("panel_width"), winograd_tile_minus_3(call));
@@ -144,8 +144,8 @@ fn packed_len(call: &Call, sizes: &Sizes) -> Option<i64> {
     factors.into_iter().try_fold(groups, i64::checked_mul)
 }
 
-/// Returns the stride of the pixels of the residual. Returns `None` unless its channels are contiguous and its pixels
-/// have one uniform stride.
+/// Returns the distance in elements between adjacent pixels of the residual. Returns `None` unless the channels are
+/// contiguous and all pixels have one uniform stride.
 pub fn residual_row(call: &Call, sizes: &Sizes) -> Option<i64> {
     let view = call.operand("residual")?;
     let (shape, strides) = (view.shape(), view.strides());
@@ -179,7 +179,8 @@ pub fn shares_panels(call: &Call, sizes: &Sizes) -> bool {
         && may_share_panels(groups as usize, channels as usize, filters as usize)
 }
 
-/// Checks groups, panels, the residual, the Winograd algorithm and the layout of depthwise convolutions.
+/// Checks the relations of a call: groups, panels, the residual, the Winograd algorithm, and the layout of depthwise
+/// convolutions.
 fn relations(call: &Call, sizes: &Sizes) -> Result<(), String> {
     check_groups(call, sizes)?;
     let strides = |name: &str| call.operand(name).map_or(&[][..], |view| view.strides());
@@ -247,14 +248,14 @@ fn reference(args: &mut Args<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Returns the form of the Winograd algorithm for which the weights are transformed.
+/// Returns the variant of the Winograd algorithm for which the weights are transformed.
 fn winograd(call: &Call) -> Option<Winograd> {
     [None, Some(Winograd::Two), Some(Winograd::Four)][call.int("winograd") as usize]
 }
 
-/// Returns rows of a panel and their factors: the weight of a tap is the sum of the products. The first and the last
-/// number of a transformed line are, up to a factor, those of the filter. The difference of the second and the third
-/// is, up to a factor, the middle one.
+/// Returns how a weight of the filter is computed from the packed, possibly transformed weights: it is the sum of some
+/// rows of a panel, each multiplied by a factor. Up to a factor, the first and the last element of a transformed line
+/// are the outer elements of the filter's line, and the difference of the second and the third is the middle one.
 fn weight_rows(call: &Call, tap: i64) -> Vec<(i64, f64)> {
     let Some(form) = winograd(call) else { return vec![(tap, 1.0)] };
     let side = form.input_tile() as i64;
@@ -274,7 +275,8 @@ fn weight_rows(call: &Call, tap: i64) -> Vec<(i64, f64)> {
     pairs.collect()
 }
 
-/// Returns the index in the packed weights of a row, a channel of a group and a filter.
+/// Returns the index of a weight in the packed weights, by its row (the tap, or the element of a transformed filter),
+/// its channel within the group, and its filter.
 fn weight_index(args: &Args<'_>, w: &Windows, (row, channel, filter): (i64, i64, i64)) -> i64 {
     let (call, (channels, filters)) = (args.call, w.group);
     if is_depthwise(call, args.sizes) {

@@ -1,4 +1,4 @@
-//! Convolution of 8-bit integers.
+//! The declaration of the kernel `conv_int8`: convolution of 8-bit integers.
 
 use pliant_tensor::DType::{Float32, Int8, Int32, UInt8};
 
@@ -13,7 +13,7 @@ use crate::{Attr, AttrDefault, AttrType, Call, Dims, Kernel, Operand, Sizes};
 const SCALAR: Dims = Dims::Fixed(&["*one"]);
 const FILTERS: Dims = Dims::Fixed(&["*filters"]);
 
-/// The kernel `conv_int8`.
+/// The declaration of the kernel `conv_int8`.
 pub static KERNEL: Kernel = Kernel {
     name: "conv_int8",
     doc: "Convolution of 8-bit integers (ONNX `ConvInteger`, `QLinearConv`) in up to 3 dims. The sums are those of \
@@ -82,13 +82,13 @@ pub static KERNEL: Kernel = Kernel {
     reference,
 };
 
-/// Declares a float attribute, by default 0.
+/// Declares a float attribute for a limit of the results. The default is 0.
 const fn limit(name: &'static str, doc: &'static str) -> Attr {
     Attr { name, ty: AttrType::Float, default: AttrDefault::Float(0.0), doc }
 }
 
-/// Returns the number of elements of the packed weights: panels of quads of rows. In a depthwise convolution, panels
-/// have one column.
+/// Returns the number of elements of the packed weights. The weights of a group are panels of rows of quads. In a
+/// depthwise convolution, panels have one column.
 fn packed_len(call: &Call, sizes: &Sizes) -> Option<i64> {
     let (groups, width) = (call.int("groups"), call.int("panel_width"));
     if groups < 1 || width < 1 {
@@ -145,7 +145,7 @@ fn reference(args: &mut Args<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Returns the index in the packed weights of a tap, a channel of a group and a filter.
+/// Returns the index of a weight in the packed weights, by its tap, its channel within the group, and its filter.
 fn weight_index(args: &Args<'_>, w: &Windows, (tap, channel, filter): (i64, i64, i64)) -> i64 {
     if is_depthwise(args.call, args.sizes) {
         return tap * w.filters + filter;
@@ -158,7 +158,7 @@ fn weight_index(args: &Args<'_>, w: &Windows, (tap, channel, filter): (i64, i64,
     ((panel * quads + row / 4) * width + column % width) * 4 + row % 4
 }
 
-/// Returns the 8-bit result of a float. NaN becomes 0.
+/// Requantises a float to the 8-bit integer of the result. NaN becomes 0.
 fn requantize(args: &Args<'_>, x: f64) -> Result<Number> {
     let x = round_f32(x / args.get_or("out_scale", &[0], 1.0)?).round_ties_even();
     let x = round_f32(x + args.get_or("out_zero", &[0], 0.0)?);

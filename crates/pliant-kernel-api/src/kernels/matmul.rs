@@ -1,4 +1,4 @@
-//! Products of float matrices.
+//! The declarations of the kernels for products of float matrices.
 
 use pliant_tensor::DType::{Float32, Float64};
 
@@ -17,7 +17,7 @@ const ACCUMULATE: Attr = Attr {
     doc: "1 to add the product to the elements of `out`, 0 to overwrite them",
 };
 
-/// The kernel `matmul`: a batch of products.
+/// The declaration of the kernel `matmul`: a batch of products.
 pub static KERNEL: Kernel = Kernel {
     name: "matmul",
     doc: "A batch of matrix products (BLAS `gemm`): `out = x @ weight`. All operands have the same data type.",
@@ -49,7 +49,7 @@ pub static KERNEL: Kernel = Kernel {
     reference,
 };
 
-/// The kernel `matmul_packed`: a product whose right operand is packed in panels.
+/// The declaration of the kernel `matmul_packed`: a product whose right operand is packed in panels.
 pub static PACKED: Kernel = Kernel {
     name: "matmul_packed",
     doc: "A matrix product (BLAS `gemm`) whose right operand is packed in panels of columns: `out = x @ weight`. All operands \
@@ -87,7 +87,7 @@ pub static PACKED: Kernel = Kernel {
     reference,
 };
 
-/// Checks that all operands have the same data type.
+/// Checks that all operands of a call have the same data type.
 fn same_dtype(call: &Call) -> Result<(), String> {
     let dtype = |name| call.operand(name).map(|view| view.dtype);
     let (x, weight, out) = (dtype("x"), dtype("weight"), dtype("out"));

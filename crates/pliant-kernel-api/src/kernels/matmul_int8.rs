@@ -1,4 +1,4 @@
-//! Products of 8-bit integers.
+//! The declaration of the kernel `matmul_int8`: products of matrices of 8-bit integers.
 
 use pliant_tensor::DType::{Float32, Int8, Int32, UInt8};
 
@@ -9,7 +9,7 @@ use crate::{Call, Dims, Kernel, Operand, Sizes};
 const ROWS: Dims = Dims::Fixed(&["rows"]);
 const COLUMNS: Dims = Dims::Fixed(&["columns"]);
 
-/// The derived dims of a packed matrix.
+/// The dims of a packed matrix that derive from its numbers of rows and columns, and from the panel width.
 pub(super) const PANELS: &[(&str, crate::DeriveSize)] = &[
     ("panels", |_, s| {
         let width = s.get("width");
@@ -19,7 +19,7 @@ pub(super) const PANELS: &[(&str, crate::DeriveSize)] = &[
     ("quad", |_, _| Some(4)),
 ];
 
-/// The kernel `matmul_int8`.
+/// The declaration of the kernel `matmul_int8`.
 pub static KERNEL: Kernel = Kernel {
     name: "matmul_int8",
     doc: "The product of 8-bit integers (ONNX `MatMulInteger`): `(x - x_zeros) @ (weight - weight_zeros)`. A float32 result is \
@@ -65,7 +65,7 @@ fn relations(call: &Call, sizes: &Sizes) -> Result<(), String> {
     check_float_operands(call, &["row_scales", "column_scales", "bias"])
 }
 
-/// Checks the number of columns of a panel of an operand.
+/// Checks that the panels of an operand have 16, 32, 48 or 64 columns.
 pub(super) fn check_width(operand: &str, sizes: &Sizes) -> Result<(), String> {
     let width = sizes.get("width");
     match (1..=64).contains(&width) && width % 16 == 0 {
@@ -76,7 +76,8 @@ pub(super) fn check_width(operand: &str, sizes: &Sizes) -> Result<(), String> {
     }
 }
 
-/// Checks that a call with an int32 result omits these operands and the activation, which require another result type.
+/// Checks that a call with an int32 result omits the given operands and the activation. These require a result of
+/// another type.
 pub(super) fn check_float_operands(call: &Call, operands: &[&str]) -> Result<(), String> {
     let is_int32 = call.operand("out").is_some_and(|view| view.dtype == Int32);
     let passed = operands.iter().find(|name| call.operand(name).is_some());
@@ -117,8 +118,9 @@ fn reference(args: &mut Args<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Returns the float32 result of a sum of products. `factors` are the operands by which it is multiplied, and the
-/// indices of their elements. `column` is the index of the bias.
+/// Converts an int32 sum of products to the float32 result: multiplies it by scales, adds the bias, and applies the
+/// activation. `factors` names the operands with the scales, and the index of the element to use; `column` is the index
+/// of the bias.
 pub(super) fn scale(
     args: &Args<'_>,
     sum: i32,

@@ -41,7 +41,7 @@ pub static KERNELS: &[&Kernel] = &[
     &weight_only_matmul::BFLOAT16,
 ];
 
-/// Returns the kernel of a name.
+/// Returns the declaration of the kernel with this name.
 pub fn find(name: &str) -> Option<&'static Kernel> {
     KERNELS.iter().copied().find(|k| k.name == name)
 }

@@ -1,4 +1,4 @@
-//! Pooling.
+//! The declaration of the kernel `pool`: maximum and mean pooling of images.
 
 use pliant_tensor::DType::Float32;
 
@@ -6,25 +6,28 @@ use super::conv::{DILATIONS, KERNEL_SHAPE, PADDING, STRIDES};
 use crate::reference::{Args, Result, Windows, indices};
 use crate::{Attr, AttrDefault, AttrType, Call, Dims, Kernel, Operand, Sizes};
 
-/// Maximum number of elements of a window. The kernel polls for interrupts only between windows.
+/// Maximum number of elements of a window. It limits the time between polls of the interrupt flag, because the kernel
+/// polls only between windows.
 pub const MAX_WINDOW_ELEMENTS: i64 = 1 << 24;
 
-/// Maximum number of columns of a window if channels are not last.
+/// Maximum number of columns of a window, for layouts in which channels are not last.
 pub const MAX_WINDOW_COLUMNS: i64 = 512;
-/// Maximum distance between the first and the last column of a window if channels are not last.
+/// Maximum distance, in columns of the image, between the first and the last column of a window, for layouts in which
+/// channels are not last.
 pub const MAX_WINDOW_SPAN: i64 = 2047;
 
-/// Whether the kernel supports windows with this number of columns and this dilation if channels are not last.
+/// Whether the kernel supports windows with this number of columns and this dilation, for layouts in which channels are
+/// not last.
 pub fn supports_columns(columns: i64, dilation: i64) -> bool {
     columns <= MAX_WINDOW_COLUMNS && (columns - 1).saturating_mul(dilation) <= MAX_WINDOW_SPAN
 }
 
-/// The dim that is contiguous in both operands of a call.
+/// Which dim has adjacent elements in memory, in both operands of a call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ContiguousDim {
-    /// The channels.
+    /// Channels are contiguous: they are the last dim.
     Channels,
-    /// The columns.
+    /// Columns are contiguous.
     Columns,
 }
 
@@ -46,7 +49,7 @@ pub fn contiguous_dim(call: &Call, sizes: &Sizes) -> Option<ContiguousDim> {
     }
 }
 
-/// The kernel `pool`.
+/// The declaration of the kernel `pool`.
 pub static KERNEL: Kernel = Kernel {
     name: "pool",
     doc: "Pooling (ONNX `MaxPool`, and `AveragePool` that does not count padding) in up to 3 dims: the largest element of each window, \

@@ -1,4 +1,4 @@
-//! Recurrent layers.
+//! The declaration of the kernel `recurrent`: LSTM, GRU and plain recurrent layers.
 
 use pliant_tensor::DType::{Float32, Int64};
 use pliant_tensor::rnn_weight_layout::{Cell, INPUT_WIDTH, UNITS};
@@ -8,7 +8,7 @@ use crate::{Attr, AttrDefault, AttrType, Call, Dims, Kernel, Operand, Sizes};
 
 /// The names of the cells, in the order of [`Cell::number`].
 const CELLS: &[&str] = &["lstm", "gru", "linear_gru", "rnn"];
-/// The choices of the attribute `layout`: steps or sequences first.
+/// The choices of the attribute `layout`: whether the steps or the sequences are the first dim.
 pub const LAYOUTS: &[&str] = &["steps_first", "batch_first"];
 
 const X: Dims = Dims::ByLayout(&[&["steps", "batch", "input"], &["batch", "steps", "input"]]);
@@ -19,7 +19,7 @@ const Y: Dims = Dims::ByLayout(&[
 const STATE: Dims =
     Dims::ByLayout(&[&["directions", "batch", "hidden"], &["batch", "directions", "hidden"]]);
 
-/// The kernel `recurrent`.
+/// The declaration of the kernel `recurrent`.
 pub static KERNEL: Kernel = Kernel {
     name: "recurrent",
     doc: "An LSTM, GRU or plain recurrent layer, in one or both directions (ONNX `LSTM`, `GRU`, `RNN`). Weights are packed: \
@@ -103,13 +103,13 @@ pub fn cell_name(cell: Cell) -> &'static str {
     CELLS[cell.number() as usize]
 }
 
-/// Returns the cell of a call, whose attributes are checked.
+/// Returns the kind of cell of a call whose attributes are checked.
 pub fn cell(call: &Call) -> Cell {
     Cell::from_number(call.int("cell")).expect("the attribute is in range")
 }
 
-/// Returns the number of packed elements of all directions. A direction has `rows` rows of as many elements as
-/// `columns` returns for the cell and the number of hidden units.
+/// Returns the number of elements of a packed operand, for all directions. Each direction has `rows` rows; the length
+/// of a row is the result of `columns` for the kind of cell and the number of hidden units.
 fn packed_len(
     call: &Call,
     sizes: &Sizes,
@@ -150,33 +150,33 @@ fn sigmoid(x: f64) -> f64 {
     1.0 / (1.0 + (-x).exp())
 }
 
-/// Returns the position in packed weights of the weight of a gate of a unit for the input `k`. Panels have `width`
-/// columns and `rows` rows, one per input. The columns of a unit are those of `gates` gates.
+/// Returns the index of a weight in packed weights, by its hidden unit, its gate (one of `gates`) and its row `k` (one
+/// of `rows`). Panels have `width` columns.
 fn packed_position(unit: i64, (gate, gates): (i64, i64), (k, rows): (i64, i64), width: i64) -> i64 {
     let units = UNITS as i64;
     let column = (unit / units * gates + gate) * units + unit % units;
     (column / width * rows + k) * width + column % width
 }
 
-/// A recurrent layer whose reference is computed.
+/// A recurrent layer, as computed by the reference.
 struct Layer<'a, 'b> {
     args: &'a mut Args<'b>,
     cell: Cell,
-    /// The number of elements of an input.
+    /// The number of elements of the input of a step.
     input: i64,
     /// The number of hidden units.
     hidden: i64,
 }
 
 impl Layer<'_, '_> {
-    /// Reads an element of the packed weights of a direction, by its position.
+    /// Reads an element of the packed operand `name` by its index within the direction `d`.
     fn packed(&self, name: &str, d: i64, position: i64) -> Result<f64> {
         let len: i64 = self.args.view(name)?.shape().iter().product();
         let directions = self.args.sizes.get("directions");
         self.args.get_at(name, &[len / directions * d + position])
     }
 
-    /// Returns the product of an input with the weights of a gate of a unit, plus the bias.
+    /// Returns the product of an input and the input weights of one gate of one hidden unit, plus the bias.
     fn input_product(&self, d: i64, (gate, unit): (i64, i64), (t, b): (i64, i64)) -> Result<f64> {
         let (gates, biases) = (self.cell.gates() as i64, self.cell.biases() as i64);
         let mut sum = self.bias(d, gate, biases, unit)?;
@@ -188,12 +188,12 @@ impl Layer<'_, '_> {
         Ok(sum)
     }
 
-    /// Returns the bias of a gate of a unit.
+    /// Returns the bias of one gate of one hidden unit.
     fn bias(&self, d: i64, gate: i64, biases: i64, unit: i64) -> Result<f64> {
         self.packed("bias", d, packed_position(unit, (gate, biases), (0, 1), UNITS as i64))
     }
 
-    /// Returns the product of a state with the recurrence weights of a gate of a unit.
+    /// Returns the product of a state and the recurrence weights of one gate of one hidden unit.
     fn state_product(&self, d: i64, (gate, unit): (i64, i64), state: &[f64]) -> Result<f64> {
         let mut first_column = 0;
         for p in self.cell.state_products() {
@@ -213,13 +213,13 @@ impl Layer<'_, '_> {
         Err("no product computes the gate".into())
     }
 
-    /// Returns the peephole weight of a gate of a unit.
+    /// Returns the peephole weight of one gate of one hidden unit.
     fn peephole(&self, d: i64, gate: i64, unit: i64) -> Result<f64> {
         self.args.get_or("peepholes", &[d, gate * self.hidden + unit], 0.0)
     }
 
-    /// Computes one step of one sequence: updates the hidden state `h` and the cell state `c`. `at` is the step and the
-    /// sequence.
+    /// Computes one step of one sequence: updates the hidden state `h` and the cell state `c`. `at` contains the index
+    /// of the step and that of the sequence.
     fn step(&self, d: i64, at: (i64, i64), h: &mut [f64], c: &mut [f64]) -> Result<()> {
         let before = h.to_vec();
         let sum = |gate: i64, unit: i64| -> Result<f64> {
@@ -264,7 +264,7 @@ impl Layer<'_, '_> {
         Ok(())
     }
 
-    /// Returns the hidden or cell state of a sequence before the first step.
+    /// Returns the initial state of a sequence. `name` is the operand with the hidden or the cell states.
     fn initial_state(&self, name: &str, d: i64, b: i64) -> Result<Vec<f64>> {
         let at = |j: i64| [("directions", d), ("batch", b), ("hidden", j)];
         match self.args.has(name) {
@@ -273,7 +273,7 @@ impl Layer<'_, '_> {
         }
     }
 
-    /// Writes the hidden or cell state of a sequence after the last step.
+    /// Writes the final state of a sequence. `name` is the operand for the hidden or the cell states.
     fn set_last(&mut self, name: &str, (d, b): (i64, i64), state: &[f64]) -> Result<()> {
         for (j, &value) in (0..).zip(state) {
             let at = [("directions", d), ("batch", b), ("hidden", j)];
@@ -282,7 +282,7 @@ impl Layer<'_, '_> {
         Ok(())
     }
 
-    /// Returns the number of steps of a sequence.
+    /// Returns the number of steps of sequence `b`, which is at most `steps`.
     fn length(&self, b: i64, steps: i64) -> Result<i64> {
         let length = self.args.int_or("lengths", &[b], steps)?;
         let is_valid = (0..=steps).contains(&length);

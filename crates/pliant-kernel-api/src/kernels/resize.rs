@@ -1,4 +1,4 @@
-//! Resizing of images.
+//! The declaration of the kernel `resize`: resizing of images.
 
 use pliant_tensor::DType::{BFloat16, Float16, Float32, Int64};
 
@@ -6,13 +6,13 @@ use super::transpose::OTHER_DTYPES;
 use crate::reference::{Args, Number, Result, indices};
 use crate::{Dims, Kernel, Operand, View};
 
-/// Maximum number of neighbors of a result along an axis.
+/// Maximum number of neighbors from which a result is computed, along one axis.
 pub const MAX_TAPS: i64 = 16;
 
 /// Maximum number of columns of an image.
 pub const MAX_COLUMNS: i64 = 1 << 30;
 
-/// The kernel `resize`.
+/// The declaration of the kernel `resize`.
 pub static KERNEL: Kernel = Kernel {
     name: "resize",
     doc: "Resizes images (ONNX `Resize`): each result is a weighted sum of its neighbors, first along rows, then along columns. A \

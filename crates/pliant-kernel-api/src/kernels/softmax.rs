@@ -1,4 +1,4 @@
-//! Softmax.
+//! The declaration of the kernel `softmax`.
 
 use pliant_tensor::DType::Float32;
 
@@ -7,7 +7,7 @@ use crate::{Attr, AttrDefault, AttrType, Dims, Kernel, Operand};
 
 const ROWS: Dims = Dims::Fixed(&["*rows", "columns"]);
 
-/// The kernel `softmax`.
+/// The declaration of the kernel `softmax`.
 pub static KERNEL: Kernel = Kernel {
     name: "softmax",
     doc: "Softmax of each row (ONNX `Softmax`): `exp(x - max(x)) / sum(exp(x - max(x)))`, or its logarithm (ONNX `LogSoftmax`): \

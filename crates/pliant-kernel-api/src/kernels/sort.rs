@@ -1,4 +1,4 @@
-//! Sorting of rows.
+//! The declaration of the kernel `sort`: sorting of rows.
 
 use pliant_tensor::DType::{Float32, Int32, Int64};
 
@@ -8,7 +8,7 @@ use crate::{Attr, AttrDefault, AttrType, Dims, Kernel, Operand};
 
 const RESULTS: Dims = Dims::Fixed(&["*rows", "count"]);
 
-/// The kernel `sort`.
+/// The declaration of the kernel `sort`.
 pub static KERNEL: Kernel = Kernel {
     name: "sort",
     doc: "Sorts each row, and returns `count` elements from rank `first` on and their positions in the row: all, the first ones \

@@ -1,4 +1,4 @@
-//! Products of float32 by weights of 4, 8 or 16 bits.
+//! The declarations of the kernels for products of float32 by weights of 4, 8 or 16 bits.
 
 use pliant_tensor::DType::{self, BFloat16, Float32, Int8, UInt8};
 
@@ -15,7 +15,7 @@ const SCALES: Operand =
 const ZEROS: Operand =
     Operand::input("zeros", Float32, GROUPS, "the zero points; 0 if omitted").optional();
 
-/// Declares the weight, which is packed in panels of columns.
+/// Declares the operand `weight`, which is packed in panels of columns.
 const fn weight(dtype: DType, dims: Dims, doc: &'static str) -> Operand {
     Operand::input("weight", dtype, dims, doc)
 }
@@ -27,13 +27,13 @@ const GROUP: Attr = Attr {
     doc: "the number of rows of the weight that share a scale: an even number, or at least `inner`",
 };
 
-/// The derived dims of the packed weight and of the scales.
+/// The derived dim `panels` of the packed weight and of the scales: the number of panels.
 const PANELS: (&str, DeriveSize) = ("panels", |_, s| div_ceil(s.get("columns"), s.get("width")));
 const GROUP_COUNT: (&str, DeriveSize) = ("groups", |c, s| div_ceil(s.get("inner"), c.int("group")));
 const WHOLE_ROWS: (&str, DeriveSize) = ("weight_rows", |_, s| Some(s.get("inner")));
 const ROW_PAIRS: (&str, DeriveSize) = ("weight_rows", |_, s| div_ceil(s.get("inner"), 2));
 
-/// The kernel `matmul_int8_weight`.
+/// The declaration of the kernel `matmul_int8_weight`.
 pub static INT8: Kernel = Kernel {
     name: "matmul_int8_weight",
     doc: "The product of float32 by a dequantized int8 weight: `out = x @ ((weight - zeros) * scales)`.",
@@ -51,7 +51,7 @@ pub static INT8: Kernel = Kernel {
     reference,
 };
 
-/// The kernel `matmul_int4_weight`.
+/// The declaration of the kernel `matmul_int4_weight`.
 pub static INT4: Kernel = Kernel {
     name: "matmul_int4_weight",
     doc: "The product of float32 by a dequantized 4-bit weight, with elements from 0 to 15: `out = x @ ((weight - zeros) * scales)`.",
@@ -73,7 +73,7 @@ pub static INT4: Kernel = Kernel {
     reference,
 };
 
-/// The kernel `matmul_bfloat16_weight`.
+/// The declaration of the kernel `matmul_bfloat16_weight`.
 pub static BFLOAT16: Kernel = Kernel {
     name: "matmul_bfloat16_weight",
     doc: "The product of float32 by a bfloat16 weight, with sums in float32: `out = x @ weight`.",
@@ -93,12 +93,12 @@ pub static BFLOAT16: Kernel = Kernel {
     reference,
 };
 
-/// Divides and rounds up; `None` for a divisor of 0 or less.
+/// Returns the quotient of two integers, rounded up; `None` if the divisor is 0 or less.
 fn div_ceil(a: i64, b: i64) -> Option<i64> {
     if b < 1 { None } else { Some(a / b + i64::from(a % b != 0)) }
 }
 
-/// Checks the number of columns of a panel.
+/// Checks that the panels of the weight have 16, 32, 48 or 64 columns.
 fn check_panel_width(sizes: &Sizes) -> Result<(), String> {
     let width = sizes.get("width");
     match [16, 32, 48, 64].contains(&width) {
@@ -109,7 +109,7 @@ fn check_panel_width(sizes: &Sizes) -> Result<(), String> {
     }
 }
 
-/// Checks the attribute `group` and the number of columns of a panel.
+/// Checks that the attribute `group` is even or covers all rows, and that the panel width is supported.
 fn check_group(call: &Call, sizes: &Sizes) -> Result<(), String> {
     let (group, inner) = (call.int("group"), sizes.get("inner"));
     if group < inner && group % 2 != 0 {
@@ -149,7 +149,7 @@ fn reference(args: &mut Args<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Returns an element of the weight, before zero point and scale are applied.
+/// Returns an element of the packed weight as stored, before zero point and scale are applied.
 fn element(args: &Args<'_>, (panel, column): (i64, i64), row: i64) -> Result<f64> {
     let at = |row: i64| args.read_at("weight", &[panel, row, column]);
     match args.call.kernel.name {

@@ -1,7 +1,7 @@
-//! References: the definition of each kernel's results by loops over elements in float64. They are part of the
+//! The references of the kernels: they define the results by loops over elements in float64. They are part of the
 //! declarations, and the interpreter runs them.
 
-mod order;
+mod compare;
 mod window;
 
 use std::borrow::Cow;
@@ -10,10 +10,10 @@ use std::error::Error;
 use crate::{Call, Sizes, View};
 pub(crate) use window::Windows;
 
-/// The result of a reference. The error is a text or an error of the [`Memory`].
+/// The result of a reference function. The error is a text or an error of the [`Memory`].
 pub type Result<T, E = Box<dyn Error>> = std::result::Result<T, E>;
 
-/// The value of an element.
+/// The value of one element of a tensor.
 #[derive(Clone, Copy, Debug)]
 pub enum Number {
     /// An integer or bool. A uint64 is reinterpreted as an int64.
@@ -23,7 +23,7 @@ pub enum Number {
 }
 
 impl Number {
-    /// Returns the integer. A float is an error.
+    /// Returns the value if it is an integer, otherwise an error.
     pub(crate) fn int(self) -> Result<i64> {
         match self {
             Number::Int(v) => Ok(v),
@@ -31,7 +31,7 @@ impl Number {
         }
     }
 
-    /// Returns the float. An integer is an error.
+    /// Returns the value if it is a float, otherwise an error.
     pub(crate) fn float(self) -> Result<f64> {
         match self {
             Number::Float(v) => Ok(v),
@@ -46,8 +46,8 @@ impl From<f64> for Number {
     }
 }
 
-/// The memory of the operands, and the step budget of a run. `operand` is the index of the operand in the declaration.
-/// `indices` has one index per dim of the operand's tensor.
+/// The memory through which a reference accesses operands, and the step budget of the run. `operand` is the index of
+/// the operand in the declaration. `indices` has one index per dim of the operand's tensor.
 pub trait Memory {
     /// Reads an element.
     ///
@@ -61,14 +61,15 @@ pub trait Memory {
     /// As [`Self::read`], or the memory is read-only.
     fn write(&mut self, operand: usize, indices: &[i64], value: Number) -> Result<()>;
 
-    /// Consumes steps of the budget.
+    /// Consumes `count` steps of the run's budget.
     ///
     /// # Errors
     /// The budget is exhausted, or the run is cancelled.
     fn step(&mut self, count: u64) -> Result<()>;
 }
 
-/// Computes the results of a call. [`Call::check`] has accepted the call and returned `sizes`.
+/// Computes the results of a call by the kernel's reference. [`Call::check`] has accepted the call and returned
+/// `sizes`.
 ///
 /// # Errors
 /// An error of the memory, or a value of an operand that the kernel rejects.
@@ -76,10 +77,10 @@ pub fn run(call: &Call, sizes: &Sizes, memory: &mut dyn Memory) -> Result<()> {
     (call.kernel.reference)(&mut Args { call, sizes, memory })
 }
 
-/// The arguments of a reference. Elements are accessed by pairs of dim name and index, or by one index per declared
-/// dim.
+/// The arguments of a reference. Its methods access elements by pairs of dim name and index, or by one index per
+/// declared dim.
 pub struct Args<'a> {
-    /// The call.
+    /// The call whose results are computed.
     pub(crate) call: &'a Call,
     /// The sizes of the named dims.
     pub(crate) sizes: &'a Sizes,
@@ -87,12 +88,12 @@ pub struct Args<'a> {
 }
 
 impl<'a> Args<'a> {
-    /// Consumes steps of the budget. References consume about one per multiplication.
+    /// Consumes `count` steps of the run's budget. References consume about one step per multiplication.
     pub(crate) fn step(&mut self, count: u64) -> Result<()> {
         self.memory.step(count)
     }
 
-    /// Whether the call passes an operand.
+    /// Whether the call passes the operand with this name.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.call.operand(name).is_some()
     }
@@ -107,7 +108,7 @@ impl<'a> Args<'a> {
         self.read_at(name, &self.ordered(name, indices)?)
     }
 
-    /// Reads a float element, as [`Self::read`].
+    /// Reads a float element, as [`Self::read`] does.
     pub(crate) fn get(&self, name: &str, indices: &[(&str, i64)]) -> Result<f64> {
         self.read(name, indices)?.float()
     }
@@ -128,17 +129,17 @@ impl<'a> Args<'a> {
         self.memory.read(operand, &indices)
     }
 
-    /// Reads a float element, as [`Self::read_at`].
+    /// Reads a float element, as [`Self::read_at`] does.
     pub(crate) fn get_at(&self, name: &str, indices: &[i64]) -> Result<f64> {
         self.read_at(name, indices)?.float()
     }
 
-    /// Reads a float element, as [`Self::get_at`]. Returns the default if the call omits the operand.
+    /// Reads a float element, as [`Self::get_at`] does. Returns `default` if the call omits the operand.
     pub(crate) fn get_or(&self, name: &str, indices: &[i64], default: f64) -> Result<f64> {
         if self.has(name) { self.get_at(name, indices) } else { Ok(default) }
     }
 
-    /// Like [`Self::get_or`], for an integer.
+    /// Reads an integer element, as [`Self::read_at`] does. Returns `default` if the call omits the operand.
     pub(crate) fn int_or(&self, name: &str, indices: &[i64], default: i64) -> Result<i64> {
         if self.has(name) { self.read_at(name, indices)?.int() } else { Ok(default) }
     }
@@ -154,7 +155,7 @@ impl<'a> Args<'a> {
         self.memory.write(operand, &indices, value.into())
     }
 
-    /// Returns the indices in the order of the declared dims.
+    /// Converts pairs of dim name and index to indices in the order of the declared dims.
     fn ordered(&self, name: &str, indices: &[(&str, i64)]) -> Result<Vec<i64>> {
         let dims = self.call.dims(&self.call.kernel.operands[self.call.index_of(name)]);
         let index = |dim: &&str| indices.iter().find(|(name, _)| name == dim).map(|(_, i)| *i);
@@ -164,8 +165,8 @@ impl<'a> Args<'a> {
         dims.iter().map(index).collect()
     }
 
-    /// Returns the index of an operand, and one index per dim of its tensor. If the first name stands for several dims,
-    /// `indices` has one row-major index over them, which is split.
+    /// Returns the index of an operand, and one index per dim of its tensor. If the operand's first dim name stands for
+    /// several dims, the first element of `indices` is a row-major index over these dims, and is split.
     fn tensor_indices<'i>(
         &self,
         name: &str,
@@ -186,7 +187,7 @@ impl<'a> Args<'a> {
     }
 }
 
-/// Rounds to float32.
+/// Rounds to the precision of float32.
 pub(crate) fn round_f32(v: f64) -> f64 {
     f64::from(v as f32)
 }

@@ -1,8 +1,8 @@
-//! The windows of a convolution or pooling.
+//! The windows of a convolution or pooling: which elements of the input each result reads.
 
 use super::Args;
 
-/// The sizes of images, results and windows. Arrays have the sizes of the dims depth, height and width.
+/// The sizes of images, results and windows. Arrays contain one size for each of depth, height and width.
 pub(crate) struct Windows {
     pub batch: i64,
     pub input: [i64; 3],
@@ -11,10 +11,10 @@ pub(crate) struct Windows {
     pub kernel: [i64; 3],
     stride: [i64; 3],
     dilation: [i64; 3],
-    /// The padding before the input.
+    /// The number of padding elements before the input, in each dim.
     before: [i64; 3],
     pub filters: i64,
-    /// The number of channels and of filters of a group.
+    /// The numbers of channels and of filters of a group.
     pub group: (i64, i64),
 }
 
@@ -43,7 +43,8 @@ impl Windows {
         }
     }
 
-    /// Returns the position in the input of a tap of the window at `at`; `None` if it is in the padding.
+    /// Returns the position in the input that tap `tap` of the window of result `at` reads; `None` if it is in the
+    /// padding.
     pub fn position(&self, at: [i64; 3], tap: [i64; 3]) -> Option<[i64; 3]> {
         let position = [0, 1, 2].map(|d| {
             let window_start = at[d].saturating_mul(self.stride[d]);
@@ -53,7 +54,7 @@ impl Windows {
         (0..3).all(|d| (0..self.input[d]).contains(&position[d])).then_some(position)
     }
 
-    /// Returns the first channel of the group of a filter.
+    /// Returns the first channel of the group that contains a filter.
     pub fn first_channel(&self, filter: i64) -> i64 {
         filter / self.group.1.max(1) * self.group.0
     }

@@ -1,4 +1,4 @@
-//! Comparison of elements.
+//! Comparison of elements, by which the references find extremes and sort.
 
 use std::cmp::Ordering;
 
@@ -7,7 +7,7 @@ use pliant_tensor::DType;
 use super::Number;
 
 impl Number {
-    /// Whether it is NaN.
+    /// Whether the element is NaN.
     pub(crate) fn is_nan(self) -> bool {
         matches!(self, Number::Float(v) if v.is_nan())
     }
