@@ -10,7 +10,7 @@ use floor::{Cases, Work, thread_counts, values, vectors};
 use pliant_kernels::attention::{Attention, FullyMasked, Heads, run};
 use pliant_machine::isa::isa;
 
-/// Batch, heads, key heads, queries, keys, size of a head, whether causal.
+/// The shapes of the cases: batch, heads, key heads, queries, keys, size of a head, and whether the mask is causal.
 const SHAPES: [(usize, usize, usize, usize, usize, usize, bool); 20] = [
     (1, 12, 12, 7, 7, 32, false),
     (1, 12, 12, 16, 16, 32, false),

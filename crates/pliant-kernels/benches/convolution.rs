@@ -11,7 +11,8 @@ use pliant_kernels::convolution::{Convolution, Image, run};
 use pliant_machine::isa::isa;
 use pliant_tensor::{Tensor, Winograd, pack_panels};
 
-/// Height and width of the input, channels, filters, filter width, stride, dilation, groups.
+/// The shape of a convolution: height and width of the input, channels, filters, filter width, stride, dilation,
+/// groups.
 type Shape = (usize, usize, usize, usize, usize, usize, usize);
 
 const SHAPES: [Shape; 32] = [
@@ -130,7 +131,8 @@ fn convolution(c: &mut Criterion) {
     }
 }
 
-/// Height and width of the input, channels, filters, filter width, and stride.
+/// The shapes of the transposed convolutions: height and width of the input, channels, filters, filter width, and
+/// stride.
 const TRANSPOSED: [(usize, usize, usize, usize, usize); 5] = [
     (64, 64, 32, 4, 2),
     (16, 256, 128, 4, 2),
@@ -139,8 +141,8 @@ const TRANSPOSED: [(usize, usize, usize, usize, usize); 5] = [
     (32, 128, 64, 2, 2),
 ];
 
-/// Transposed convolutions as the compiler lowers them: the results that read the same taps are a separate convolution
-/// with strided results.
+/// Runs transposed convolutions as the compiler lowers them: one convolution with strided results for each set of
+/// results that read the same taps.
 fn transposed(c: &mut Criterion) {
     for threads in thread_counts() {
         let mut cases = Cases::new(c, "transposed", vectors(), threads);

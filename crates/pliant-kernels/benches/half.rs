@@ -1,6 +1,6 @@
-//! Products of float16 as in compiled programs. Operands are converted to float32 in memory and multiplied, and results
-//! are rounded to float16. A constant right operand is packed in float32 in advance; a non-constant one is converted in
-//! each call.
+//! Products of float16 matrices as in compiled programs. Operands are converted to float32 in memory and multiplied,
+//! and results are rounded to float16. A constant right operand is packed in float32 in advance; a non-constant one is
+//! converted in each call.
 //!
 //! The floor is that of the same product of float32, so percentages show the cost of the conversions.
 
@@ -19,7 +19,7 @@ use pliant_kernels::vector::half::{narrow, widen};
 use pliant_machine::isa::isa;
 use pliant_tensor::{Tensor, pack_panels};
 
-/// Rows, columns, inner, and whether the right operand is constant.
+/// The shapes of the products: rows, columns, inner size, and whether the right operand is constant.
 const SHAPES: [(usize, usize, usize, bool); 9] = [
     (1, 384, 384, true),
     (16, 384, 384, true),
@@ -32,12 +32,12 @@ const SHAPES: [(usize, usize, usize, bool); 9] = [
     (512, 512, 512, false),
 ];
 
-/// Number of elements that a thread converts at once, and number of elements that take about a microsecond, as in
-/// generated loops.
+/// Number of elements that a thread converts at once, as in generated loops.
 const TILE: usize = 512;
+/// Number of elements whose conversion takes about a microsecond, as in generated loops.
 const MICROSECOND: usize = 2688;
 
-/// A conversion of all elements, on the team.
+/// A parallel conversion of all elements of a slice between float16 and float32.
 struct Conversion<A, B> {
     function: unsafe extern "C" fn(*const KernelRuntime, *mut B, *const A, i64) -> i64,
     from: *const A,
@@ -46,6 +46,8 @@ struct Conversion<A, B> {
 }
 
 impl<A, B> Conversion<A, B> {
+    /// Runs the conversion on the worker team.
+    ///
     /// # Safety
     /// The runtime is valid. Source and destination have `count` elements.
     unsafe fn run(&self, runtime: &KernelRuntime) {

@@ -11,7 +11,7 @@ use pliant_kernels::product::PackedProduct;
 use pliant_machine::isa::isa;
 use pliant_tensor::{DType, Tensor, panel_width};
 
-/// Rows, columns, inner.
+/// The shapes of the products: rows, columns, inner size.
 const SHAPES: [(usize, usize, usize); 7] = [
     (1, 16384, 8192),
     (2, 16384, 8192),
@@ -22,10 +22,10 @@ const SHAPES: [(usize, usize, usize); 7] = [
     (512, 1024, 1024),
 ];
 
-/// Rows of weights that share a scale.
+/// Number of rows of the weights that share a scale.
 const GROUP: usize = 32;
 
-/// The formats: a name, the storage format, and the bits of an element.
+/// The formats of weights: a name, the storage format, and the number of bits of an element.
 const FORMATS: [(&str, Format, usize); 3] =
     [("int8", Format::Bytes, 8), ("int4", Format::Nibbles, 4), ("bf16", Format::BFloat16, 16)];
 

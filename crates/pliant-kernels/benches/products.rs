@@ -11,7 +11,7 @@ use pliant_kernels::gemm::{Gemm, Product, gemm_batch, packed as gemm_packed};
 use pliant_kernels::product::PackedProduct;
 use pliant_tensor::{Element, Tensor, pack_panels};
 
-/// Rows, columns, inner size.
+/// The shapes of products with packed operands: rows, columns, inner size.
 const PACKED: [(usize, usize, usize); 30] = [
     (1, 384, 384),
     (2, 384, 384),
@@ -45,7 +45,7 @@ const PACKED: [(usize, usize, usize); 30] = [
     (2048, 2048, 2048),
 ];
 
-/// The same for float64.
+/// The shapes of float64 products with packed operands: rows, columns, inner size.
 const PACKED_DOUBLE: [(usize, usize, usize); 7] = [
     (1, 384, 384),
     (4, 384, 384),
@@ -56,12 +56,13 @@ const PACKED_DOUBLE: [(usize, usize, usize); 7] = [
     (512, 512, 512),
 ];
 
-/// Batch, rows, columns, inner size, and whether the left and the right operand are transposed.
+/// The shape of a product of non-constant operands: batch, rows, columns, inner size, and whether the left and the
+/// right operand are transposed.
 type NonConstant = (usize, usize, usize, usize, [bool; 2]);
 
-/// Neither operand is transposed.
+/// Marks a product of which neither operand is transposed.
 const PLAIN: [bool; 2] = [false; 2];
-/// The right operand transposed.
+/// Marks a product of which the right operand is transposed.
 const TRANSPOSED: [bool; 2] = [false, true];
 
 const NON_CONSTANT: [NonConstant; 20] = [
@@ -95,7 +96,7 @@ const NON_CONSTANT_DOUBLE: [NonConstant; 5] = [
     (1, 512, 512, 512, TRANSPOSED),
 ];
 
-/// An element type of products.
+/// An element type of the products.
 trait Number: Element + Product + Copy + From<f32> {
     /// A suffix of the titles of tables.
     const KIND: &'static str;

@@ -12,7 +12,7 @@ use pliant_kernels::quantized::{QuantizedGemm, pack_vnni, run};
 use pliant_machine::isa::isa;
 use pliant_tensor::Tensor;
 
-/// Rows, columns, inner.
+/// The shapes of the products: rows, columns, inner size.
 const SHAPES: [(usize, usize, usize); 6] = [
     (512, 512, 512),
     (1024, 1024, 1024),
@@ -22,7 +22,7 @@ const SHAPES: [(usize, usize, usize); 6] = [
     (1, 1024, 1024),
 ];
 
-/// The zero point of all rows.
+/// The zero point of all rows of the left operand.
 static ZERO: i32 = 3;
 
 fn quantized(c: &mut Criterion) {
@@ -64,7 +64,8 @@ fn quantized(c: &mut Criterion) {
     }
 }
 
-/// Height and width of the input, channels, filters, filter width, stride, and whether the convolution is depthwise.
+/// The shapes of the convolutions: height and width of the input, channels, filters, filter width, stride, and whether
+/// the convolution is depthwise.
 const CONVOLUTIONS: [(usize, usize, usize, usize, usize, bool); 10] = [
     (56, 64, 64, 3, 1, false),
     (28, 128, 128, 3, 1, false),

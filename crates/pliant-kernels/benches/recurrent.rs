@@ -14,7 +14,7 @@ use pliant_tensor::{DType, Tensor};
 
 const STEPS: usize = 128;
 
-/// Cell, batch size, number of inputs and of units, directions.
+/// The layers: cell, batch size, number of inputs, number of units, and number of directions.
 const SHAPES: [(Cell, usize, usize, usize); 10] = [
     (Cell::Lstm, 1, 64, 1),
     (Cell::Lstm, 1, 256, 1),

@@ -17,10 +17,11 @@ use pliant_kernels::math::{self, MathOps, Real, scale_by_parts};
 use pliant_kernels::vector::{FUNCTIONS, Slices, half};
 use pliant_machine::isa::{Isa, isa};
 
-/// Number of elements, and the cache level that operands and results of float32 fit in.
+/// The sizes of the slices: number of elements, and the cache level in which float32 operands and results of this size
+/// fit.
 const SIZES: [(usize, &str); 3] = [(2048, "L1"), (64 << 10, "L2"), (16 << 20, "beyond")];
 
-/// Counts the operations of a sequence.
+/// Implements the operations of [`MathOps`] by counting them.
 struct Counter<T> {
     count: u32,
     isa: Isa,
@@ -79,7 +80,8 @@ impl<T> Counter<T> {
     }
 }
 
-/// The operations of a function per element; a vector processes one element per lane.
+/// The number of operations of a function per element. A vector operation processes one element per lane and counts as
+/// one.
 fn operations<T: Real>(name: &str) -> f64 {
     let b = &mut Counter::<T>::new();
     macro_rules! run {
@@ -95,20 +97,21 @@ fn operations<T: Real>(name: &str) -> f64 {
     f64::from(b.count)
 }
 
-/// The operations of `pow` of float32, with the float64 sequence for positive, finite operands.
+/// The number of float32 operations of `pow` per element, whose operands are positive and finite. Such operands use the
+/// float64 sequence.
 fn operations_of_pow() -> f64 {
     let b = &mut Counter::<f64>::new();
     math::pow_positive_finite(b, &(), &());
     f64::from(b.count)
 }
 
-/// Arguments inside the domains of the functions, on both sides of the points at which sequences switch algorithms.
+/// Arguments inside the domain of a function, on both sides of the points at which its sequence switches algorithms.
 fn arguments(name: &str, count: usize) -> impl Iterator<Item = f64> {
     let start = if name == "acosh" { 1.0 } else { 0.01 };
     (0..count).map(move |i| start + (i % 97) as f64 / 100.0)
 }
 
-/// Runs a case: one function on the elements of `x`. `flops` are the float32 operations per element.
+/// Measures one function on the elements of `x`. `flops` is the number of float32 operations per element.
 fn run<T: Copy>(cases: &mut Cases<'_>, name: &str, function: Slices<T>, x: &[T], flops: f64) {
     let (mut out, n) = (x.to_vec(), x.len() as i64);
     let arrays = if matches!(function, Slices::One(_)) { 2 } else { 3 };
@@ -148,7 +151,7 @@ fn functions(c: &mut Criterion) {
     }
 }
 
-/// Conversions from and to float16, one operation each.
+/// Measures the conversions from and to float16, which count as one operation per element.
 fn halves(cases: &mut Cases<'_>, count: usize) {
     let (mut wide, mut narrow) = (vec![1.5f32; count], vec![0u16; count]);
     let work = Work::elements(count as f64, 2.0 * count as f64, 6.0 * count as f64);

@@ -1,5 +1,5 @@
-//! Entry points of the declared kernels. Generated code calls them with tensors and numbers. They check each call
-//! against the declaration of the kernel ([`pliant_kernel_api`]).
+//! The entry points of the declared kernels. Generated code calls them with tensors and numbers. An entry point checks
+//! the call against the declaration of the kernel ([`pliant_kernel_api`]), and then runs the kernel.
 
 use pliant_exec::abi::{
     FAILED_SHAPE, FAILED_TYPE, FAILED_VALUE, KernelRuntime, PACKED_ABSENT, PACKED_FLOAT,
@@ -14,7 +14,7 @@ pub type Entry = unsafe extern "C" fn(*const KernelRuntime, *const PackedWord, u
 
 /// The implementation of a declared kernel.
 pub trait Implementation {
-    /// The declaration.
+    /// The declaration of the kernel.
     const KERNEL: &'static Kernel;
 
     /// Computes the results of a checked call. Returns a kernel status.
@@ -25,12 +25,12 @@ pub trait Implementation {
     unsafe fn run(runtime: &KernelRuntime, call: &Call, sizes: &Sizes) -> i64;
 }
 
-/// The name of a kernel and its entry point.
+/// Pairs the name of a kernel with its entry point.
 pub(crate) const fn named<I: Implementation>() -> (&'static str, Entry) {
     (I::KERNEL.name, entry::<I>)
 }
 
-/// The entry point of a kernel.
+/// The entry point of the kernel that `I` implements: decodes the arguments, checks the call, and runs the kernel.
 ///
 /// # Safety
 /// `runtime`, the `count` arguments and the tensors are valid. Memory as for [`Implementation::run`].
@@ -97,7 +97,7 @@ unsafe fn decode(call: &mut Call, args: &[PackedWord]) -> Result<(), KernelError
     Ok(())
 }
 
-/// Decodes an argument as an operand.
+/// Decodes one argument as an operand; `None` if the operand is omitted.
 ///
 /// # Safety
 /// As for [`decode`].

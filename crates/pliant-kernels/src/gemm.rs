@@ -14,7 +14,7 @@ use crate::rules::non_constant::{DOT_ROWS, MAX_DOT_RESULTS};
 use crate::rules::partition::{pieces as max_pieces, unit_work};
 use pliant_machine::isa::isa;
 
-/// One matrix product: `c[m, n] = (accumulate ? c : 0) + a[m, k] * b[k, n]`; strides in elements.
+/// One matrix product: `c[m, n] = (accumulate ? c : 0) + a[m, k] * b[k, n]`. Strides count elements.
 #[derive(Clone, Copy, Debug)]
 pub struct Gemm<T> {
     /// Rows of A and C.
@@ -33,25 +33,28 @@ pub struct Gemm<T> {
     pub accumulate: bool,
 }
 
-/// A library of matrix products. One implementation serves every backend.
+/// A library that computes matrix products. One implementation serves every code generation backend.
 pub trait LibraryGemm: Send + Sync {
-    /// One float32 product on the calling thread. Returns a kernel status.
+    /// Computes one float32 product on the calling thread. Returns a kernel status.
     ///
     /// # Safety
     /// All addressed elements are valid; C overlaps neither A nor B.
     unsafe fn sgemm(&self, g: &Gemm<f32>) -> i64;
 
-    /// One float64 product on the calling thread. Returns a kernel status.
+    /// Computes one float64 product on the calling thread. Returns a kernel status.
     ///
     /// # Safety
     /// As for [`LibraryGemm::sgemm`].
     unsafe fn dgemm(&self, g: &Gemm<f64>) -> i64;
 }
 
-/// The crate `gemm`: AVX-512, AVX2 or NEON kernels selected at run time, which are fast even for one row.
+/// Computes products with the crate `gemm`: AVX-512, AVX2 or NEON kernels that are selected at run time and are fast
+/// even for one row.
 #[derive(Debug, Default)]
 pub struct GemmCrate;
 
+/// Computes a product with the crate `gemm`.
+///
 /// # Safety
 /// As for [`LibraryGemm::sgemm`].
 unsafe fn gemm_crate<T: Product>(g: &Gemm<T>) -> i64 {
@@ -94,7 +97,7 @@ impl LibraryGemm for GemmCrate {
     }
 }
 
-/// The crate `matrixmultiply`, an independent reference for the tests.
+/// Computes products with the crate `matrixmultiply`, an independent reference for the tests.
 #[derive(Debug, Default)]
 pub struct MatrixMultiply;
 
@@ -124,10 +127,12 @@ impl LibraryGemm for MatrixMultiply {
     }
 }
 
-/// Pliant's own kernels for the layouts that they support, otherwise the crate `gemm`.
+/// Computes products with Pliant's own kernels if they support the layout, otherwise with the crate `gemm`.
 #[derive(Debug, Default)]
 pub struct OwnGemm;
 
+/// Computes a product with Pliant's own kernels, or with the crate `gemm`.
+///
 /// # Safety
 /// As for [`LibraryGemm::sgemm`].
 unsafe fn own_gemm<T: Product>(g: &Gemm<T>) -> i64 {
@@ -179,13 +184,13 @@ impl LibraryGemm for OwnGemm {
     }
 }
 
-/// The library that backends use.
+/// The library with which products of generated code are computed.
 pub fn library_gemm() -> &'static dyn LibraryGemm {
     static LIBRARY: OwnGemm = OwnGemm;
     &LIBRARY
 }
 
-/// An element type of products.
+/// An element type of matrix products: float32 or float64.
 pub trait Product: product::Element {
     /// The number one.
     const ONE: Self;
@@ -215,11 +220,11 @@ impl Product for f64 {
     }
 }
 
-/// Pieces of a product have a multiple of this many rows or columns.
+/// The units in which products are divided: pieces have a multiple of this many rows, or of this many columns.
 const ROW_UNIT: usize = 6;
 const COLUMN_UNIT: usize = 64;
 
-/// Piece `index` of `count` of a product, a range of its rows or columns.
+/// Returns piece `index` of a product that is divided into `count` pieces by its rows (`by_rows`) or its columns.
 ///
 /// # Safety
 /// The product's elements are valid.
@@ -243,7 +248,7 @@ unsafe fn piece<T: Copy>(g: &Gemm<T>, by_rows: bool, index: usize, count: usize)
 }
 
 /// Computes a product in parts of at most `max_work` multiplications, and polls the interrupt flag between them.
-/// Products with a large k are split along k, and the partial sums are added.
+/// Products with a large `k` are split along `k`, and the partial sums are added.
 ///
 /// # Safety
 /// As for [`LibraryGemm::sgemm`]; the runtime is valid.
@@ -275,7 +280,7 @@ unsafe fn run_in_parts<T: Product>(runtime: &KernelRuntime, g: &Gemm<T>, max_wor
     }
 }
 
-/// The product over the first half of k, or over the second half, which is added to the first.
+/// Returns one half of a product that is split along `k`. The second half (`index` 1) adds to the results of the first.
 ///
 /// # Safety
 /// The product's elements are valid.
@@ -293,8 +298,8 @@ unsafe fn half_of_sum<T: Copy>(g: &Gemm<T>, index: usize) -> Gemm<T> {
     second
 }
 
-/// Computes `batch` products on the worker team of the runtime. `strides` are the batch strides of A, B and C, in
-/// elements. Returns a kernel status.
+/// Computes `batch` products on the worker team of the runtime. `strides` are the distances between the matrices A, B
+/// and C of adjacent products, in elements. Returns a kernel status.
 ///
 /// # Safety
 /// The runtime is valid. All elements of the batch are valid; C overlaps neither A nor B.
@@ -347,8 +352,8 @@ pub unsafe fn gemm_batch<T: Product>(
     }
 }
 
-/// Computes a product by a packed operand on the worker team of the runtime. Returns a kernel status: bad arguments if
-/// the width of panels is not a multiple of 16, or exceeds the number of columns.
+/// Computes a product whose right operand is packed, on the worker team of the runtime. Returns a kernel status: bad
+/// arguments if the width of panels is not a multiple of 16, or exceeds the number of columns.
 ///
 /// # Safety
 /// The runtime is valid. All elements of the product are valid, including whole panels; C overlaps neither A nor B.
@@ -376,7 +381,7 @@ mod tests {
 
     use super::*;
 
-    /// Small integers, whose sums are exact in float32.
+    /// Test operands: small integers, whose sums are exact in float32.
     fn fill(len: usize, step: usize) -> Vec<f32> {
         (0..len).map(|i| ((i * step) % 13) as f32 - 6.0).collect()
     }

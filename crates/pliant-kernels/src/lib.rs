@@ -62,7 +62,7 @@ pub use registry::{ExternFn, ExternTy, SymbolError, extern_fn, extern_fns, regis
 
 use entry::named;
 
-/// The entry points of all kernels, by name.
+/// The names and the entry points of all kernels.
 static ENTRIES: &[(&str, Entry)] = &[
     named::<attention::ScaledDotProduct>(),
     named::<convolution::Conv>(),

@@ -1,4 +1,4 @@
-//! The declared kernels of float matrix products.
+//! The entry points of the declared kernels for products of float matrices.
 
 use pliant_exec::abi::{KernelRuntime, STATUS_BAD_ARGUMENTS};
 use pliant_kernel_api::kernels::matmul::{KERNEL, PACKED};
@@ -9,7 +9,7 @@ use crate::entry::Implementation;
 use crate::gemm::{Gemm, Product, gemm_batch, packed};
 use crate::product::PackedProduct;
 
-/// A batch of products.
+/// The implementation of the kernel for a batch of products.
 pub struct Matmul;
 
 impl Implementation for Matmul {
@@ -27,7 +27,7 @@ impl Implementation for Matmul {
     }
 }
 
-/// A product whose right operand is packed in panels.
+/// The implementation of the kernel for a product whose right operand is packed in panels.
 pub struct PackedMatmul;
 
 impl Implementation for PackedMatmul {
@@ -45,22 +45,24 @@ impl Implementation for PackedMatmul {
     }
 }
 
-/// The data type of the operands, and `x`, `weight` and `out`.
+/// The data type of a call's operands, and the operands `x`, `weight` and `out`; `None` if one is missing.
 fn operands(call: &Call) -> Option<(DType, [&View; 3])> {
     let views = [call.operand("x")?, call.operand("weight")?, call.operand("out")?];
     Some((views[0].dtype, views))
 }
 
-/// Rows, columns and inner size.
+/// The number of rows, the number of columns and the inner size of a product.
 fn dims(sizes: &Sizes) -> [usize; 3] {
     [sizes.get("rows") as usize, sizes.get("columns") as usize, sizes.get("inner") as usize]
 }
 
-/// The stride of a dim.
+/// The stride of an operand along a dim, in elements.
 fn stride(view: &View, dim: usize) -> isize {
     view.strides()[dim] as isize
 }
 
+/// Computes a batch of products of elements of type `T`.
+///
 /// # Safety
 /// The call was checked, and its operands have elements of type `T`.
 unsafe fn batch<T: Product>(
@@ -84,6 +86,8 @@ unsafe fn batch<T: Product>(
     unsafe { gemm_batch(runtime, sizes.get("batch"), g, strides) }
 }
 
+/// Computes a product of elements of type `T` whose right operand is packed.
+///
 /// # Safety
 /// As for [`batch`].
 unsafe fn packed_product<T: Product>(

@@ -14,20 +14,21 @@ use crate::lanes::{Lanes, for_isa};
 use crate::product::parallel::parallel_for;
 use crate::rules::convolution::copied_unit;
 
-/// Packs a matrix of 8-bit integers.
+/// The implementation of the kernel `pack_int8`.
 pub struct PackInt8;
 
 /// Maximum number of columns of a panel.
 const WIDEST: usize = 64;
 
-/// The operands.
+/// The matrix, its sizes and strides, and the destinations of the panels and the column sums.
 struct Matrix {
     x: *const u8,
     strides: [isize; 2],
     inner: usize,
     columns: usize,
     width: usize,
-    /// The bits that are flipped: the highest bit of uint8, which subtracts 128.
+    /// The bits that are flipped in each element: the highest bit of uint8, which is equivalent to subtracting 128;
+    /// otherwise none.
     flipped_bits: u8,
     packed: *mut u8,
     sums: *mut i32,
@@ -66,7 +67,7 @@ impl Implementation for PackInt8 {
     }
 }
 
-/// Packs a panel.
+/// Packs the panel with index `panel`, and stores the sums of its columns.
 ///
 /// # Safety
 /// The machine has the instructions of `L`. The operands are valid.
@@ -103,7 +104,7 @@ unsafe fn pack<L: Lanes>(m: &Matrix, panel: usize) {
     }
 }
 
-/// Copies adjacent elements of a row.
+/// Copies adjacent elements of a row of the matrix to `to`, and flips their highest bits if required.
 ///
 /// # Safety
 /// The elements are readable.
@@ -124,7 +125,7 @@ unsafe fn load(m: &Matrix, from: *const u8, to: &mut [u8]) {
     }
 }
 
-/// Interleaves four rows, and adds them to the column sums.
+/// Writes four rows as quads, and adds the rows to the column sums.
 ///
 /// # Safety
 /// `4 * width` elements are writable.

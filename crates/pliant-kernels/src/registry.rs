@@ -10,13 +10,13 @@ use pliant_machine::isa::isa;
 /// The type of an argument or result of a linked function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExternTy {
-    /// 32-bit integer.
+    /// A 32-bit integer.
     I32,
-    /// 64-bit integer.
+    /// A 64-bit integer.
     I64,
-    /// float32.
+    /// A float32.
     F32,
-    /// float64.
+    /// A float64.
     F64,
     /// An address.
     Ptr,
@@ -25,13 +25,13 @@ pub enum ExternTy {
 /// A function that generated code may call.
 #[derive(Clone, Debug)]
 pub struct ExternFn {
-    /// The name, as in `T.call_extern(..., "name", ...)`.
+    /// The name of the function, as in `T.call_extern(..., "name", ...)`.
     pub name: &'static str,
-    /// The address.
+    /// The address of the function.
     pub address: usize,
-    /// The parameters, without the runtime.
+    /// The types of the parameters, without the kernel runtime.
     pub params: &'static [ExternTy],
-    /// The result.
+    /// The type of the result.
     pub result: ExternTy,
     /// Whether the function takes the kernel runtime before its parameters, and returns a kernel status that the caller
     /// must propagate.
@@ -66,7 +66,7 @@ fn build() -> Vec<ExternFn> {
     table
 }
 
-/// Functions whose arguments are numbers or tensors to check.
+/// The registered functions whose arguments are numbers, or tensors to check.
 fn scalar_functions() -> Vec<ExternFn> {
     table! {
         "pliant_check_tensor" = tensor_arg::check_tensor: (Ptr, I64, I64, I64) -> I64;
@@ -132,7 +132,7 @@ pub fn extern_fns() -> &'static [ExternFn] {
     TABLE.get_or_init(build)
 }
 
-/// The function with this name.
+/// The registered function with this name.
 pub fn extern_fn(name: &str) -> Option<&'static ExternFn> {
     static INDEX: OnceLock<HashMap<&'static str, &'static ExternFn>> = OnceLock::new();
     let index = INDEX.get_or_init(|| extern_fns().iter().map(|f| (f.name, f)).collect());
@@ -149,10 +149,10 @@ pub fn extern_fn(name: &str) -> Option<&'static ExternFn> {
 /// The functions that the host registered. They are never removed, since machine code may contain their addresses.
 static HOST_SYMBOLS: RwLock<Vec<&'static ExternFn>> = RwLock::new(Vec::new());
 
-/// Why a symbol was not registered.
+/// The reason why a host function was not registered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SymbolError {
-    /// The name is taken.
+    /// Another function already has the name.
     Taken(String),
     /// A parameter or the result is an address, whose accesses cannot be checked.
     Address(String),

@@ -54,7 +54,7 @@ pub(crate) fn gelu(x: f64) -> f64 {
     x * 0.5 * (libm::erfc(argument) - correction)
 }
 
-/// GELU of arguments for which `erfc` is subnormal and has few digits: the first terms of its asymptotic series.
+/// GELU for arguments for which `erfc` is subnormal and has few digits: the first terms of its asymptotic series.
 fn gelu_tail(x: f64) -> f64 {
     let square = x * x;
     if square > 1600.0 {
@@ -85,22 +85,22 @@ binary! {
     fmod_f32 fmod_f64 = |x, y| x % y, x % y;
 }
 
-/// float16 bits to float32.
+/// Converts the bits of a float16 to float32.
 pub extern "C" fn f16_to_f32(bits: i32) -> f32 {
     f16::from_bits(bits as u16).to_f32()
 }
 
-/// float32 to float16 bits, rounded to nearest even.
+/// Converts a float32 to the bits of a float16, rounded to nearest, ties to even.
 pub extern "C" fn f32_to_f16(value: f32) -> i32 {
     i32::from(f16::from_f32(value).to_bits())
 }
 
-/// float32 rounded to float16 precision.
+/// Rounds a float32 to the precision of float16.
 pub extern "C" fn round_f16(value: f32) -> f32 {
     f16::from_f32(value).to_f32()
 }
 
-/// float64 rounded to float16 precision, as float32.
+/// Rounds a float64 to the precision of float16, and returns it as float32.
 pub extern "C" fn f64_round_f16(value: f64) -> f32 {
     round_to_f16(value).to_f32()
 }

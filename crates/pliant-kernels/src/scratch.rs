@@ -14,20 +14,20 @@ use pliant_tensor::poison;
 #[repr(C, align(64))]
 struct Line([u8; 64]);
 
-/// The scratch memory of all kernels and threads.
+/// The scratch memory of all kernels, for all threads.
 static CACHES: ThreadCaches<Vec<Line>> = ThreadCaches::new();
 
-/// The scratch memory of a kernel, which declares it as `thread_local!`.
+/// The scratch memory of one kernel. The kernel declares it as `thread_local!`.
 pub struct Scratch(OnceCell<ThreadCache<Vec<Line>>>);
 
 impl Scratch {
-    /// No memory yet.
+    /// Creates scratch memory without allocating any.
     pub const fn new() -> Scratch {
         Scratch(OnceCell::new())
     }
 
-    /// Calls `f` with memory for `len` elements, aligned to a cache line and with arbitrary contents. Returns the
-    /// kernel status of `f`, or out of memory.
+    /// Calls `f` with memory for `len` elements. The memory is aligned to a cache line and has arbitrary contents.
+    /// Returns the kernel status of `f`, or out of memory.
     pub fn with<T: Copy>(&self, len: usize, f: impl FnOnce(*mut T) -> i64) -> i64 {
         const { assert!(align_of::<T>() <= align_of::<Line>()) };
         let wanted = len.saturating_mul(size_of::<T>()).div_ceil(size_of::<Line>());

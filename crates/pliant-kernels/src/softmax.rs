@@ -1,4 +1,4 @@
-//! The declared kernel `softmax`.
+//! The implementation of the declared kernel `softmax`.
 //!
 //! Recipe: three passes over a row: the maximum, the exponentials and their sum, the division. The row is in a cache in
 //! the second and third pass. Rows that are shorter than a vector are computed side by side, one row per lane. Partial
@@ -17,15 +17,15 @@ use crate::product::parallel::parallel_for;
 use crate::rules::softmax::{piece, unit};
 use crate::vector::wide::Wide;
 
-/// Softmax of float32.
+/// The implementation of the kernel `softmax` for float32.
 pub struct Softmax;
 
-/// Lanes of the widest vector.
+/// Maximum number of float32 lanes of a vector.
 const WIDEST: usize = 16;
 /// Maximum number of elements that are summed in float32.
 const MAX_PARTIAL_SUM: usize = 4096;
 
-/// The rows of a piece.
+/// The rows that a thread computes as one piece.
 struct Rows {
     x: *const f32,
     out: *mut f32,
@@ -34,7 +34,7 @@ struct Rows {
     log: bool,
 }
 
-/// The addresses of the operands.
+/// The addresses of the input and of the result.
 struct Addresses(*const f32, *mut f32);
 
 // SAFETY: pieces access different rows of memory that is valid during the call.
@@ -76,6 +76,8 @@ impl Implementation for Softmax {
     }
 }
 
+/// Computes softmax, or log softmax, of the rows of a piece.
+///
 /// # Safety
 /// The machine has the instructions of `L`. The rows are valid and share no memory with the results.
 #[inline(always)]
@@ -92,7 +94,8 @@ unsafe fn softmax<L: MathLanes<Elem = f32> + Reduce>(r: &Rows) {
     }
 }
 
-/// Computes a row of at least one vector. The last vector overlaps the previous one, or is loaded in part.
+/// Computes a row that has at least as many elements as a vector. The last vector overlaps the previous one, or is
+/// loaded in part.
 ///
 /// # Safety
 /// As for [`softmax`].
@@ -127,7 +130,8 @@ unsafe fn long_row<L: MathLanes<Elem = f32> + Reduce>(
     }
 }
 
-/// Computes the exponentials of the differences to `base`, and stores them unless `log`. Returns their sum.
+/// Computes `exp(x - base)` for the elements `x` of a row, and stores these values unless `log` is true. Returns their
+/// sum.
 ///
 /// # Safety
 /// As for [`softmax`].
@@ -171,8 +175,8 @@ unsafe fn exponentials<L: MathLanes<Elem = f32> + Reduce>(
     total as f32
 }
 
-/// The exponential of a difference. This is not a closure: if the compiler did not inline a closure, its vector
-/// instructions would be calls.
+/// Returns `exp(x - base)`. This is not a closure: if the compiler did not inline a closure, its vector instructions
+/// would be calls.
 ///
 /// # Safety
 /// The machine has the instructions of `L`.
@@ -182,7 +186,7 @@ unsafe fn exponential<L: MathLanes<Elem = f32>>(x: L, base: L) -> L {
     unsafe { math::exp(&mut Wide::<L>::new(), &x.sub(base)) }
 }
 
-/// Divides the exponentials by their sum, or computes the logarithms if `log`.
+/// Computes the results of a row: divides the exponentials by their sum, or, if `log` is true, computes the logarithms.
 ///
 /// # Safety
 /// As for [`softmax`].
@@ -243,7 +247,7 @@ unsafe fn short_rows<L: MathLanes<Elem = f32>>(r: &Rows) {
     }
 }
 
-/// Softmax over `n` vectors, for each lane, in place.
+/// Computes softmax over `n` vectors in place. Each lane is a row.
 ///
 /// # Safety
 /// The machine has the instructions of `L`. The vectors are valid.

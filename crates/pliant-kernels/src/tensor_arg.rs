@@ -1,29 +1,30 @@
-//! The check of a tensor argument. Generated code calls it once per tensor, and then compares the dims itself.
+//! Checks a tensor argument of a generated function. Generated code calls the check once per tensor, and then compares
+//! the dims itself.
 
 use pliant_exec::abi::DLTensor;
 
-/// Why a tensor argument was rejected. The order is that of the messages of the code generator.
+/// The reason why a tensor argument was rejected. The order is that of the messages of the code generator.
 #[repr(i64)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TensorFault {
-    /// Wrong number of dimensions.
+    /// The tensor has the wrong number of dims.
     Rank = 1,
-    /// Wrong element type.
+    /// The tensor has the wrong element type.
     Dtype = 2,
-    /// The memory is missing or not row-major.
+    /// The memory of the tensor is missing or not row-major.
     Layout = 3,
 }
 
 /// The number of variants of [`TensorFault`].
 pub const TENSOR_FAULTS: usize = 3;
 
-/// An element type of one lane as a word: code, bits and lanes as in `DLDataType`.
+/// Packs an element type of one lane into a word: code, bits and lanes as in `DLDataType`.
 pub fn dtype_word(code: u8, bits: u8) -> i64 {
     i64::from(code) | i64::from(bits) << 8 | 1 << 16
 }
 
-/// Checks rank, element type and, if `compact` is not 0, that the elements are row-major without gaps. Returns 0 or a
-/// [`TensorFault`].
+/// Checks the rank and the element type of a tensor and, if `compact` is not 0, that its elements are row-major without
+/// gaps. Returns 0 or a [`TensorFault`].
 ///
 /// # Safety
 /// `tensor` is null or points to a `DLTensor` as described by the kernel ABI.

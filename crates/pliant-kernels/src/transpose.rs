@@ -1,4 +1,4 @@
-//! The declared kernel `transpose`: copies between tensors of any strides.
+//! The implementation of the declared kernel `transpose`: copies between tensors of any strides.
 //!
 //! Recipe: dims of size 1 are dropped, and adjacent dims that are contiguous in both tensors are merged. If the fastest
 //! dim of both is the same, rows are copied. Otherwise the two fastest dims span tiles whose cache lines stay in the L1
@@ -15,7 +15,7 @@ use crate::entry::Implementation;
 use crate::product::parallel::parallel_for;
 use crate::rules::transpose::{TILE, piece, unit};
 
-/// A copy between strides.
+/// The implementation of the kernel `transpose`.
 pub struct Transpose;
 
 impl Implementation for Transpose {
@@ -38,7 +38,7 @@ impl Implementation for Transpose {
     }
 }
 
-/// A dim: its size, and the strides of the source and of the destination.
+/// A dim of a copy: its size, and its strides in the source and in the destination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Dim {
     size: usize,
@@ -48,20 +48,20 @@ struct Dim {
 
 const UNIT_DIM: Dim = Dim { size: 1, from: 0, to: 0 };
 
-/// The loops of a copy.
+/// The loops by which a copy is computed: outer loops around tiles of two dims.
 #[derive(Debug)]
 struct Plan {
-    /// The dims around the tiles, outermost first, and their number.
+    /// The dims of the outer loops, outermost first, and the number of these dims.
     outer: [Dim; MAX_RANK],
     count: usize,
-    /// The fastest dim of the source.
+    /// The dim with the smallest stride in the source.
     read_dim: Dim,
-    /// The fastest dim of the destination; of size 1 if that is `read_dim`.
+    /// The dim with the smallest stride in the destination. It has size 1 if it would be the same dim as `read_dim`.
     write_dim: Dim,
 }
 
 impl Plan {
-    /// Plans a copy between two tensors of the same dims; `None` if they have no elements.
+    /// Plans a copy between two tensors with the same dims; `None` if they have no elements.
     fn of(x: &View, out: &View) -> Option<Plan> {
         let strides = x.strides().iter().zip(out.strides());
         let mut dims = [UNIT_DIM; MAX_RANK];
@@ -106,6 +106,8 @@ impl Plan {
         Some(Plan { outer: merged, count: merged_count, read_dim, write_dim })
     }
 
+    /// Copies all elements from `x` to `out` on the worker team.
+    ///
     /// # Safety
     /// Both tensors have elements of the size of `T` at all indices of the dims, and share no memory.
     unsafe fn run<T: Copy>(&self, runtime: &KernelRuntime, x: &View, out: &View) -> i64 {
@@ -138,7 +140,7 @@ impl Plan {
         unsafe { parallel_for(runtime, pieces, units, &run) }
     }
 
-    /// The offsets of an index of the outer dims in the source and the destination.
+    /// Converts an index over the outer dims to the offsets in the source and in the destination.
     fn offsets(&self, position: usize) -> (usize, usize) {
         let (mut rest, mut from, mut to) = (position, 0, 0);
         for d in self.outer[..self.count].iter().rev() {
@@ -149,7 +151,7 @@ impl Plan {
         (from, to)
     }
 
-    /// Copies a part of a plane: ranges of the fastest dims of the source and of the destination.
+    /// Copies a part of a plane. The plane consists of the dims `read_dim` and `write_dim`.
     ///
     /// # Safety
     /// The part lies in both tensors.
@@ -182,7 +184,7 @@ impl Plan {
     }
 }
 
-/// Ranges of the fastest dims of the source and of the destination.
+/// A part of a plane: a range of the fastest dim of the source, and a range of the fastest dim of the destination.
 type Part = (Range<usize>, Range<usize>);
 
 /// An address that may be sent to other threads.
@@ -191,7 +193,7 @@ struct Address<T>(*mut T);
 // SAFETY: pieces read the source and write different elements of the destination.
 unsafe impl<T> Sync for Address<T> {}
 
-/// Copies elements along one dim.
+/// Copies `count` elements along one dim.
 ///
 /// # Safety
 /// Both have `count` elements at these strides.
@@ -207,7 +209,8 @@ unsafe fn row<T: Copy>(x: *const T, out: *mut T, d: Dim, count: usize) {
     }
 }
 
-/// Copies a plane whose destination has `N` adjacent elements for each index of the fastest dim of the source.
+/// Copies a plane that has only `N` columns: `N` adjacent elements of the destination for each index of the fastest dim
+/// of the source.
 ///
 /// # Safety
 /// The plane lies in both tensors; `read_dim` has a stride of 1 in the source and `write_dim` in the destination.
@@ -225,7 +228,8 @@ unsafe fn few_columns<T: Copy, const N: usize>(
     }
 }
 
-/// Copies a plane whose source has `N` adjacent elements for each index of the fastest dim of the destination.
+/// Copies a plane that has only `N` rows: `N` adjacent elements of the source for each index of the fastest dim of the
+/// destination.
 ///
 /// # Safety
 /// As for [`few_columns`].
@@ -243,7 +247,7 @@ unsafe fn few_rows<T: Copy, const N: usize>(
     }
 }
 
-/// Copies a tile.
+/// Copies a tile, most of it in square blocks if both dims are contiguous.
 ///
 /// # Safety
 /// The tile lies in both tensors.
@@ -280,9 +284,9 @@ unsafe fn tile<T: Copy>(
 struct Blocks<T> {
     x: *const T,
     out: *mut T,
-    /// The stride between lines of the source.
+    /// The distance between lines of the source, in elements.
     from: usize,
-    /// The stride between lines of the destination.
+    /// The distance between lines of the destination, in elements.
     to: usize,
 }
 
@@ -316,6 +320,8 @@ impl<T: Copy> Blocks<T> {
         }
     }
 
+    /// Transposes the block of `N` by `N` elements at row `i` and column `k` of the tile.
+    ///
     /// # Safety
     /// As for [`Blocks::run`].
     #[inline(always)]
@@ -358,7 +364,7 @@ unsafe fn block<T: Copy, const N: usize>(x: *const T, out: *mut T, from: usize, 
     }
 }
 
-/// Interleaves two vectors of `N` elements: the low and the high half of the result.
+/// Interleaves the elements of two vectors of `N` elements. Returns the low and the high half of the result.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 fn interleaved<const N: usize>(
@@ -377,7 +383,7 @@ fn interleaved<const N: usize>(
     }
 }
 
-/// Transposes a block of `N` by `N` elements, one by one.
+/// Transposes a block of `N` by `N` elements, one element at a time.
 ///
 /// # Safety
 /// As on x86-64.
@@ -397,7 +403,7 @@ mod tests {
 
     use super::*;
 
-    /// Numbered elements, and the shape and strides of a view with permuted dims.
+    /// A test tensor with permuted dims: numbered elements, the shape and the strides.
     fn permuted(dims: &[i64], order: &[usize]) -> (Vec<u32>, Vec<i64>, Vec<i64>) {
         let count: i64 = dims.iter().product();
         let data = (0..count as u32).collect();
@@ -430,7 +436,7 @@ mod tests {
         }
     }
 
-    /// Checks a copy of numbered elements against an element-by-element copy.
+    /// Compares the kernel's copy of numbered elements with an element-by-element copy.
     fn check<T: Copy + Default + PartialEq + std::fmt::Debug>(
         dims: &[i64],
         order: &[usize],

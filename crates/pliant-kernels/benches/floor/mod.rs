@@ -1,5 +1,5 @@
-//! Measures times relative to the floor: the time that the machine needs at least for the multiply-adds and the memory
-//! reads.
+//! Measures times relative to the floor: the minimum time that the machine needs for the multiply-adds and the memory
+//! reads of a case.
 //!
 //! Each case runs under criterion. In addition to its statistics, the best batch of calls is kept, because other
 //! programs can only slow it down. The clock of a shared processor varies by a quarter within short times, so the peak
@@ -22,17 +22,17 @@ use pliant_pool::Team;
 /// compared with the time slices of other programs.
 const BATCH_DURATION: Duration = Duration::from_micros(100);
 
-/// The operations and the memory reads of a case.
+/// The amount of work of one benchmark case: operations and memory reads.
 #[derive(Clone, Copy)]
 pub struct Work {
-    /// Floating-point operations, in units of float32: one of float64 counts as two.
+    /// The number of floating-point operations, in units of float32: a float64 operation counts as two.
     flops: f64,
-    /// Bytes that must be read from memory.
+    /// The number of bytes that must be read from memory.
     bytes: f64,
     unit: Unit,
 }
 
-/// The unit of the rate of a case, if it is not memory-bound.
+/// The unit in which the rate of a case is printed, unless the case is memory-bound.
 #[derive(Clone, Copy)]
 enum Unit {
     Single,
@@ -42,22 +42,23 @@ enum Unit {
 
 #[allow(dead_code, reason = "each benchmark has its own copy of this module")]
 impl Work {
-    /// Operations of float32, and bytes that must be read.
+    /// The work of `flops` float32 operations that read `bytes` bytes.
     pub const fn single(flops: f64, bytes: f64) -> Work {
         Work { flops, bytes, unit: Unit::Single }
     }
 
-    /// Operations of float64, and bytes that must be read.
+    /// The work of `flops` float64 operations that read `bytes` bytes.
     pub const fn double(flops: f64, bytes: f64) -> Work {
         Work { flops: 2.0 * flops, bytes, unit: Unit::Double }
     }
 
-    /// Elements, with the total number of operations in units of float32.
+    /// The work on `count` elements, with `flops` operations in total, in units of float32, that read `bytes` bytes.
+    /// The rate is printed in elements.
     pub const fn elements(count: f64, flops: f64, bytes: f64) -> Work {
         Work { flops, bytes, unit: Unit::Elements(count) }
     }
 
-    /// The rate as text, given the time in seconds.
+    /// Formats the rate of this work if it takes `seconds` seconds.
     fn rate(self, seconds: f64) -> String {
         match self.unit {
             Unit::Single => format!("{:.0} GFLOP/s", self.flops / seconds / 1e9),
@@ -67,15 +68,16 @@ impl Work {
     }
 }
 
-/// Steps of the multiply-adds that measure the peak: about 50 microseconds.
+/// Number of steps of multiply-adds in one measurement of the peak; they take about 50 microseconds.
 const PEAK_STEPS: usize = 12_500;
-/// Number of rounds of a measurement of the floor. The best one counts, because a thread may be delayed in a round.
+/// Number of rounds in which the peak or the bandwidth is measured. The best round counts, because a thread may be
+/// delayed in a round.
 const ROUNDS: usize = 3;
 
-/// The floor of the machine with a number of threads.
+/// Measures the floor for a number of threads.
 struct Floor {
     team: Team,
-    /// All measured peaks.
+    /// All peaks that were measured, in operations per second.
     peaks: Vec<f64>,
     bandwidths: HashMap<u64, f64>,
 }
@@ -98,7 +100,8 @@ impl Floor {
         peak
     }
 
-    /// The minimum time in seconds at this peak, and whether it is memory-bound.
+    /// The floor of `work` in seconds if the peak is `peak` operations per second, and whether the work is
+    /// memory-bound.
     fn seconds(&mut self, work: Work, peak: f64) -> (f64, bool) {
         let threads = self.team.threads();
         let rate = *self.bandwidths.entry(work.bytes as u64).or_insert_with(|| {
@@ -110,19 +113,19 @@ impl Floor {
     }
 }
 
-/// The measurements of a case.
+/// The measured times of one benchmark case.
 struct Measurement {
     name: String,
     work: Work,
     steps: usize,
-    /// Seconds of the fastest call.
+    /// The duration of the fastest call in seconds.
     best: f64,
-    /// For each batch, the mean of the peaks before and after it, and the seconds per call.
+    /// For each batch of calls, the mean of the peaks before and after the batch, and the seconds per call.
     batches: Vec<(f64, f64)>,
 }
 
 impl Measurement {
-    /// The median over the batches of the ratio of the floor to the time.
+    /// The median, over all batches, of the floor divided by the measured time.
     fn floor_ratio(&self, floor: &mut Floor) -> f64 {
         let ratio = |&(peak, time): &(f64, f64)| {
             floor.seconds(self.work, peak).0 * self.steps as f64 / time
@@ -136,7 +139,7 @@ fn median(mut values: Vec<f64>) -> f64 {
     values[values.len() / 2]
 }
 
-/// A group of cases with one number of threads.
+/// A group of benchmark cases that run with the same number of threads.
 pub struct Cases<'a> {
     group: BenchmarkGroup<'a, WallTime>,
     floor: Floor,
@@ -145,8 +148,8 @@ pub struct Cases<'a> {
 }
 
 impl<'a> Cases<'a> {
-    /// Creates a group, and warms up the floor measurement. `isa_of_kernels` is part of the title. Exits in debug
-    /// builds, whose times are meaningless.
+    /// Creates a group, and warms up the measurement of the floor. `isa_of_kernels` is part of the title. Exits in
+    /// debug builds, in which times are meaningless.
     pub fn new(
         c: &'a mut Criterion,
         title: &str,
@@ -170,7 +173,7 @@ impl<'a> Cases<'a> {
         Cases { group, floor, title, rows: Vec::new() }
     }
 
-    /// The runtime that kernels are called with.
+    /// The runtime with which kernels are called.
     #[allow(dead_code, reason = "each benchmark has its own copy of this module")]
     pub fn runtime(&self) -> KernelRuntime {
         KernelRuntime {
@@ -180,13 +183,13 @@ impl<'a> Cases<'a> {
         }
     }
 
-    /// Runs one case.
+    /// Measures one case.
     #[allow(dead_code, reason = "each benchmark has its own copy of this module")]
     pub fn run(&mut self, name: &str, work: Work, body: impl FnMut()) {
         self.run_steps(name, work, 1, body);
     }
 
-    /// Runs one case of `steps` steps, each of which does `work`.
+    /// Measures one case of `steps` steps, each of which does `work`.
     pub fn run_steps(&mut self, name: &str, work: Work, steps: usize, mut body: impl FnMut()) {
         let (mut best, mut batches) = (f64::INFINITY, Vec::new());
         let floor = &mut self.floor;
@@ -217,7 +220,7 @@ impl<'a> Cases<'a> {
         self.rows.push(Measurement { name: name.to_string(), work, steps, best, batches });
     }
 
-    /// Prints the table.
+    /// Prints a table with the results of all cases.
     pub fn finish(mut self) {
         self.group.finish();
         if self.rows.is_empty() {
@@ -245,7 +248,7 @@ impl<'a> Cases<'a> {
     }
 }
 
-/// The instruction set of kernels without tile registers.
+/// The instruction set of this machine, but without tile registers.
 #[allow(dead_code, reason = "each benchmark has its own copy of this module")]
 pub fn vectors() -> Isa {
     match isa() {
@@ -254,14 +257,14 @@ pub fn vectors() -> Isa {
     }
 }
 
-/// The numbers of threads: one, and all.
+/// The numbers of threads with which benchmarks run: one, and all.
 #[allow(dead_code, reason = "each benchmark has its own copy of this module")]
 pub fn thread_counts() -> Vec<usize> {
     let all = pliant_pool::default_threads();
     if all > 1 { vec![1, all] } else { vec![1] }
 }
 
-/// Small numbers with a period of 13.
+/// `len` test operands: small numbers with a period of 13.
 #[allow(dead_code, reason = "each benchmark has its own copy of this module")]
 pub fn values(len: usize, step: usize) -> Vec<f32> {
     (0..len).map(|i| ((i * step) % 13) as f32 / 8.0 - 0.75).collect()

@@ -1,31 +1,32 @@
-//! Buffers for the edges of a block: incomplete rows of B, and the sums.
+//! Buffers for a block of a product at the edge of the matrices: the incomplete last step of B, and the sums.
 
 use super::{BLOCK_COLUMNS, LINE};
 use crate::product::rows::TILE_ROWS;
 
-/// Number of rows of words of B in a step.
+/// Number of rows of B that a step reads. A row consists of 32-bit words.
 const WORDS: usize = LINE / size_of::<u32>();
 
-/// A zero-padded copy of the incomplete last step of B, and the sums of a block. Rows have [`Edge::ROW`] bytes.
+/// The buffers of a block: a zero-padded copy of the incomplete last step of B, and the sums of the block. Rows of both
+/// have [`Edge::ROW`] bytes.
 #[repr(C, align(64))]
 pub struct Edge<T> {
     b: [u32; WORDS * BLOCK_COLUMNS],
-    /// The sums.
+    /// The sums of the block, which is a part of C.
     pub c: [T; TILE_ROWS * BLOCK_COLUMNS],
 }
 
 impl<T: Copy + Default> Edge<T> {
-    /// The row stride in bytes.
+    /// The distance between rows of the buffers in bytes.
     pub const ROW: usize = BLOCK_COLUMNS * size_of::<u32>();
 
-    /// Buffers of zeros.
+    /// Buffers filled with zeros.
     pub fn new() -> Edge<T> {
         const { assert!(size_of::<T>() == size_of::<u32>()) };
         Edge { b: [0; _], c: [T::default(); _] }
     }
 
-    /// Copies `rows` rows of `words` words of B, with a row stride of `b_row` bytes, and fills the rest with zeros. B
-    /// need not be aligned.
+    /// Copies `rows` rows of B with `words` words each, and fills the rest of the buffer with zeros. The rows of B are
+    /// `b_row` bytes apart, and need not be aligned.
     ///
     /// # Safety
     /// The words are readable.

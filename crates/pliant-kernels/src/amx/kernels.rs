@@ -1,11 +1,12 @@
-//! The instructions that multiply a block, for each number of registers along its rows and columns.
+//! The assembly kernels that multiply one block, for each number of tile registers along its rows and columns.
 
 use std::arch::asm;
 use std::mem::offset_of;
 
 use super::{Kind, LINE, ROWS};
 
-/// A range of steps of k, each of [`LINE`] bytes of every row of A.
+/// A range of the inner dimension (`k`) of a product, divided into steps. A step covers [`LINE`] bytes of every row of
+/// A.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct KRange {
@@ -16,13 +17,13 @@ pub struct KRange {
     a_low: *const u8,
     b: *const u8,
     b_row: usize,
-    /// The stride between steps of B.
+    /// The distance in bytes between the rows of B that consecutive steps read first.
     b_step: usize,
 }
 
 impl KRange {
-    /// A range of `steps` steps that starts at these addresses of A and B, with row strides in bytes. A row of B is a
-    /// row of words.
+    /// A range of `steps` steps. A step reads A and B from these addresses on, whose rows have these strides in bytes.
+    /// A row of B is a row of 32-bit words.
     pub const fn new(
         steps: usize,
         (a, a_row): (*const u8, isize),
@@ -33,7 +34,7 @@ impl KRange {
     }
 }
 
-/// A block of C, and its operands.
+/// The operands and the destination of the product of one block: the sums are a part of C.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Block {
@@ -45,18 +46,20 @@ pub struct Block {
 }
 
 impl Block {
-    /// A block of sums over two ranges of k. Sums are 32-bit words at `c` with a row stride of `c_row` bytes. With
-    /// `accumulate`, they are added to the contents of C.
+    /// A block whose products are summed over two ranges of `k`. The sums are 32-bit words at `c` with a row stride of
+    /// `c_row` bytes. With `accumulate`, they are added to the contents of C.
     pub fn new(k_ranges: [KRange; 2], c: *mut u8, c_row: isize, accumulate: bool) -> Block {
         let c_low = c.wrapping_offset(c_row.wrapping_mul(ROWS as isize));
         Block { k_ranges, c, c_row, c_low, accumulate: usize::from(accumulate) }
     }
 }
 
-/// Defines a kernel: the registers and addresses of the sums, then the instructions of a step, with A at `a` and
-/// `a_low`, and B at `b`.
+/// Defines a kernel by the tile registers of the sums with their addresses, and by the instructions of one step, in
+/// which `a` and `a_low` are the addresses of A, and `b` that of B.
 macro_rules! kernel {
     ($name:ident, [$($sum:literal at $at:literal),*], [$($step:expr),* $(,)?]) => {
+        /// Multiplies one block.
+        ///
         /// # Safety
         /// As for [`super::TileRegisters::multiply`].
         unsafe fn $name(block: &Block) {
@@ -128,11 +131,13 @@ macro_rules! kernel {
 
 type KernelFn = unsafe fn(&Block);
 
-/// The kernels of one kind.
+/// The kernels for one kind of operands.
 pub(super) struct Kernels {
-    /// Indexed by whether there are more than 16 rows, then by whether there are 16, 32 or 64 columns.
+    /// The kernels for blocks, indexed by whether the block has more than 16 rows, then by whether it has 16, 32 or 64
+    /// columns.
     pub table: [&'static [KernelFn]; 2],
-    /// Multiplies the contents of registers without memory accesses, four times per step.
+    /// Multiplies the contents of tile registers without memory accesses, with four multiplications per step, to
+    /// measure the peak rate.
     pub repeat: unsafe fn(usize),
 }
 
@@ -193,6 +198,8 @@ macro_rules! kernels {
                 concat!($multiply, " tmm3, tmm4, tmm5"),
             ]);
 
+            /// Multiplies the contents of tile registers, four times per step.
+            ///
             /// # Safety
             /// As for [`super::super::TileRegisters::repeat`].
             unsafe fn repeat(steps: usize) {
@@ -224,7 +231,7 @@ kernels!(bfloat16, "tdpbf16ps");
 kernels!(unsigned, "tdpbusd");
 kernels!(signed, "tdpbssd");
 
-/// The kernels of one kind.
+/// The kernels for one kind of operands.
 pub(super) fn kernels(kind: Kind) -> &'static Kernels {
     match kind {
         Kind::BFloat16 => &bfloat16::KERNELS,

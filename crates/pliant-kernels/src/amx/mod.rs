@@ -27,13 +27,14 @@ pub use edge::Edge;
 pub use kernels::{Block, KRange};
 pub use registers::TileRegisters;
 
-/// Bytes of a row of a register: one 32-bit word for each of 16 columns.
+/// Number of bytes of a row of a tile register, which holds one 32-bit word for each of 16 columns.
 pub const LINE: usize = 64;
-/// Rows of a register.
+/// Number of rows of a tile register.
 const ROWS: usize = TILE_ROWS / 2;
-/// Columns of a register.
+/// Number of columns of a tile register, in 32-bit words.
 pub const COLUMNS: usize = 16;
-/// Maximum number of columns of a block of at most 16 rows; larger blocks have half as many.
+/// Maximum number of columns of a block. Only blocks of at most 16 rows may have as many; larger blocks have half of
+/// it.
 pub const BLOCK_COLUMNS: usize = 4 * COLUMNS;
 
 /// Divides `columns` columns into strips for blocks of at most `rows` rows. Returns the first column and the width of
@@ -50,14 +51,14 @@ pub fn strips(columns: usize, rows: usize) -> impl Iterator<Item = (usize, usize
     })
 }
 
-/// The operand types.
+/// The element types of the operands of a product.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// bfloat16, with sums in float32. Subnormal operands and sums count as zeros.
     BFloat16,
-    /// uint8 by int8, with sums in int32.
+    /// uint8 multiplied by int8, with sums in int32.
     Unsigned,
-    /// int8 by int8, with sums in int32.
+    /// int8 multiplied by int8, with sums in int32.
     Signed,
 }
 

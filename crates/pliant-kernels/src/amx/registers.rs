@@ -6,7 +6,8 @@ use super::kernels::{Block, kernels};
 use super::{COLUMNS, Kind, LINE, ROWS};
 use crate::product::rows::TILE_ROWS;
 
-/// The operand of `ldtilecfg`: for each register, the number of rows and the bytes of a row.
+/// The memory operand of the instruction `ldtilecfg`: for each tile register, the number of rows and the number of
+/// bytes of a row.
 #[repr(C, align(64))]
 struct Configuration {
     palette: u8,
@@ -38,7 +39,7 @@ impl Configuration {
     }
 }
 
-/// The tile registers of this thread. Dropping this value releases them.
+/// Exclusive access to the tile registers of this thread. Dropping this value releases them.
 #[derive(Debug)]
 pub struct TileRegisters {
     rows: usize,
@@ -47,7 +48,7 @@ pub struct TileRegisters {
 }
 
 impl TileRegisters {
-    /// The registers of this thread, which are not configured yet.
+    /// Prepares the use of the tile registers of this thread, without configuring them yet.
     ///
     /// # Safety
     /// `Isa::Amx.is_available()` returned true. The thread has no other `TileRegisters`.
@@ -68,7 +69,8 @@ impl TileRegisters {
         unsafe { kernel(block) }
     }
 
-    /// Multiplies the contents of registers without memory accesses, with the instructions of a block of 32 x 32.
+    /// Multiplies the contents of tile registers without memory accesses, with the instructions for a block of 32 x 32,
+    /// to measure the peak rate.
     pub fn repeat(&mut self, kind: Kind, steps: usize) {
         self.configure(TILE_ROWS);
         // SAFETY: the registers are configured.

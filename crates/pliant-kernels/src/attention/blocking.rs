@@ -1,4 +1,4 @@
-//! Sizes of the blocks of rows and keys of a piece of attention, and its scratch memory.
+//! The sizes of the blocks of rows and keys in which attention is computed, and the scratch memory for a block.
 
 use std::ops::Range;
 
@@ -8,38 +8,38 @@ use crate::rules::attention::{block_size, packs_keys, packs_values};
 /// Padding between rows of scores, in elements. It avoids strides that are multiples of 4096 bytes, with which all rows
 /// would map to the same sets of the first-level cache.
 const ROW_PADDING: usize = 16;
-/// Elements of a cache line.
+/// Number of float32 elements of a cache line.
 const LINE: usize = 16;
 
-/// The scratch memory of a piece, and the range of keys that is packed in it.
+/// The scratch memory for a range of rows of attention, and the range of keys that is packed in it.
 pub(super) struct Scratch {
     pub scores: *mut f32,
-    /// The row stride of the scores, in elements.
+    /// The distance between rows of scores, in elements.
     pub stride: usize,
-    /// Panels of keys; unused if keys are not packed.
+    /// The panels of packed keys; unused if keys are read in place.
     pub keys: *mut f32,
-    /// Rows of values, padded to whole vectors; unused if values are not packed.
+    /// The rows of packed values, padded to whole vectors; unused if values are read in place.
     pub values: *mut f32,
-    /// The range of packed keys and values.
+    /// The range of keys whose keys and values are packed.
     pub packed: Range<usize>,
 }
 
-/// The blocking of a piece.
+/// How a range of rows of attention is divided into blocks.
 pub(super) struct Blocking {
-    /// The range of keys that any row sees. Its start is rounded down to the start of a panel.
+    /// The range of keys that at least one of the rows sees. Its start is rounded down to the start of a panel.
     pub span: Range<usize>,
-    /// Keys of a block.
+    /// The number of keys of a block.
     pub key_step: usize,
-    /// Rows of a block.
+    /// The number of rows of a block.
     pub rows: usize,
-    /// Whether keys are packed instead of read in place.
+    /// Whether keys are packed. Otherwise they are read in place.
     pub pack_keys: bool,
-    /// Whether values are packed.
+    /// Whether values are packed. Otherwise they are read in place.
     pub pack_values: bool,
 }
 
 impl Blocking {
-    /// Chooses the blocking for the range of keys that any row of a piece sees.
+    /// Chooses the blocking for the rows of a piece. `span` is the range of keys that at least one of the rows sees.
     pub fn new(p: &Piece<'_>, span: Range<usize>) -> Blocking {
         let panel = p.ops.kernels.columns();
         let span = span.start / panel * panel..span.end;
@@ -53,8 +53,8 @@ impl Blocking {
         Blocking { span, key_step, rows: max_rows.min(p.rows.len()), pack_keys, pack_values }
     }
 
-    /// The sizes of the scores, the packed keys and the packed values, and the row stride of the scores, in elements.
-    /// Sizes are whole cache lines. `None` on overflow.
+    /// The numbers of elements of the scores, the packed keys and the packed values, each rounded up to whole cache
+    /// lines, and the distance between rows of scores. `None` on overflow.
     pub fn sizes(&self, p: &Piece<'_>) -> Option<([usize; 3], usize)> {
         let (lanes, panel) = (p.ops.kernels.lanes, p.ops.kernels.columns());
         let key_columns = self.key_step.next_multiple_of(panel);
@@ -73,7 +73,7 @@ impl Blocking {
 }
 
 impl Scratch {
-    /// Divides the scratch memory at `block` into its parts. Nothing is packed yet.
+    /// Divides the scratch memory at `block` into scores, packed keys and packed values. No keys are packed yet.
     pub fn new(block: *mut f32, [scores, keys, _]: [usize; 3], stride: usize) -> Scratch {
         Scratch {
             scores: block,

@@ -1,4 +1,4 @@
-//! The declared kernel `attention`.
+//! The entry point of the declared kernel `attention`.
 
 use pliant_exec::abi::KernelRuntime;
 use pliant_kernel_api::kernels::attention::{KERNEL, NAN, ZEROS_FOR_NAN};
@@ -8,7 +8,7 @@ use super::{Attention, FullyMasked, Heads, Scores, run};
 use crate::entry::Implementation;
 use pliant_machine::isa::isa;
 
-/// Attention of float32.
+/// The implementation of the kernel `attention` for float32.
 pub struct ScaledDotProduct;
 
 impl Implementation for ScaledDotProduct {
@@ -54,7 +54,7 @@ impl Implementation for ScaledDotProduct {
     }
 }
 
-/// A required operand.
+/// Converts a required operand to a [`Heads`].
 fn heads(view: Option<&View>) -> Heads<*mut f32> {
     let view = view.expect("the operand is required");
     let strides = view.strides();
@@ -68,7 +68,7 @@ impl Heads<*mut f32> {
     }
 }
 
-/// An optional operand with one element per score.
+/// Converts an optional operand with one element per score to a [`Scores`].
 fn scores<T>(view: &View) -> Scores<T> {
     let strides = view.strides();
     Scores {

@@ -1,4 +1,4 @@
-//! Scores of a few rows, by dot products with the keys in place.
+//! Computes the scores of a few rows of queries by dot products with the keys, which are read in place.
 //!
 //! Packing a key takes longer than multiplying it by one or two rows, so few rows read it in place
 //! ([`crate::rules::attention`]). The sums of `N` keys, where `N` is the number of lanes, are transposed and added as
@@ -9,10 +9,10 @@ use std::mem::MaybeUninit;
 use crate::lanes::Lanes;
 use crate::lanes::transpose::Transpose;
 
-/// Elements of a block of as many vectors as lanes, on any machine.
+/// Maximum number of elements, on any machine, of a block of as many vectors as a vector has lanes.
 const BLOCK: usize = 256;
 
-/// The arguments of [`dots`]: scores of `rows` by `keys`. Strides count elements.
+/// The arguments of [`dots`], which computes the scores of `rows` queries with `keys` keys. Strides count elements.
 pub struct Dots {
     pub q: *const f32,
     pub q_row: isize,
@@ -20,13 +20,15 @@ pub struct Dots {
     pub k: *const f32,
     pub k_row: isize,
     pub keys: usize,
-    /// Elements of a query and of a key.
+    /// The number of elements of a query and of a key.
     pub size: usize,
-    /// The destination of the scores; rows have room for whole vectors.
+    /// The destination of the scores. Its rows have room for whole vectors.
     pub scores: *mut f32,
     pub stride: usize,
 }
 
+/// Computes the scores: the dot product of each query with each key.
+///
 /// # Safety
 /// The machine has the instructions, and the caller has enabled them. All elements are valid.
 #[inline(always)]
@@ -60,7 +62,7 @@ pub unsafe fn dots<L: Transpose + Lanes<Elem = f32>>(d: &Dots) {
     }
 }
 
-/// The products of two arrays, summed per lane.
+/// Multiplies two arrays element by element, and sums the products in each lane.
 ///
 /// # Safety
 /// As for [`dots`].

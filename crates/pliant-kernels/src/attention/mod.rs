@@ -48,39 +48,40 @@ use softmax::{ScoreBlock, finish_rows, softmax_rows};
 /// `fully_masked`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FullyMasked {
-    /// Zeros.
+    /// A query whose scores are all minus infinity gets zeros.
     Zeros,
-    /// NaN, as softmax returns; 0 (the empty sum) if there are no keys.
+    /// A query whose scores are all minus infinity gets NaN, as softmax returns. Without any keys, it gets 0, the empty sum.
     Nan,
-    /// Zeros, also for a query whose weights are NaN because a score is NaN or plus infinity.
+    /// A query gets zeros if its scores are all minus infinity, or if its weights are NaN because a score is NaN or plus
+    /// infinity.
     ZerosForNan,
 }
 
-/// A tensor `[batch, heads, rows, size]`. Strides count elements; the elements of a row are contiguous.
+/// The address and strides of a tensor `[batch, heads, rows, size]`. Strides count elements; the elements of a row are contiguous.
 #[derive(Clone, Copy, Debug)]
 pub struct Heads<P> {
-    /// The first element.
+    /// The address of the first element.
     pub data: P,
-    /// The batch stride.
+    /// The distance between batch elements.
     pub batch: i64,
-    /// The head stride.
+    /// The distance between heads.
     pub head: i64,
-    /// The row stride.
+    /// The distance between rows.
     pub row: i64,
 }
 
-/// A tensor `[batch, query heads, queries, keys]`. Strides count elements; a stride of 0 broadcasts.
+/// The address and strides of a tensor `[batch, query heads, queries, keys]`. Strides count elements; a stride of 0 broadcasts.
 #[derive(Clone, Copy, Debug)]
 pub struct Scores<T> {
-    /// The first element.
+    /// The address of the first element.
     pub data: *const T,
-    /// The batch stride.
+    /// The distance between batch elements.
     pub batch: i64,
-    /// The query head stride.
+    /// The distance between query heads.
     pub head: i64,
-    /// The query stride.
+    /// The distance between queries.
     pub row: i64,
-    /// The key stride.
+    /// The distance between keys.
     pub column: i64,
 }
 
@@ -103,9 +104,9 @@ pub struct Attention {
     pub queries: i64,
     /// Number of keys and values of a head.
     pub keys: i64,
-    /// Elements of a query and of a key.
+    /// The number of elements of a query and of a key.
     pub size: i64,
-    /// Elements of a value and of a result.
+    /// The number of elements of a value and of a result.
     pub value_size: i64,
     /// Queries.
     pub q: Heads<*const f32>,
@@ -115,13 +116,13 @@ pub struct Attention {
     pub v: Heads<*const f32>,
     /// Results. They must not overlap an operand.
     pub out: Heads<*mut f32>,
-    /// The scale of the products of queries and keys.
+    /// The factor by which the products of queries and keys are multiplied.
     pub scale: f64,
-    /// The soft cap of the scores; 0 for none.
+    /// The soft cap of the scores, which limits their magnitude; 0 for none.
     pub cap: f64,
     /// A term added to the scores.
     pub bias: Option<Scores<f32>>,
-    /// Whether a query sees a key: bytes, 0 if it does not.
+    /// For each query and key, a byte that is 0 if the mask hides the key from the query.
     pub mask: Option<Scores<u8>>,
     /// The score of a key that the mask hides, usually minus infinity.
     pub masked_score: f64,
@@ -137,7 +138,7 @@ pub struct Attention {
     pub fully_masked: FullyMasked,
 }
 
-/// The functions for one instruction set.
+/// The attention functions, compiled for one instruction set.
 struct Ops {
     kernels: &'static MicroKernels<f32>,
     softmax: unsafe fn(&mut ScoreBlock<'_>),
@@ -162,7 +163,7 @@ impl Ops {
     }
 }
 
-/// Checked sizes.
+/// The checked sizes of an attention call. A group consists of the query heads that share a key head.
 #[derive(Clone, Copy)]
 struct Sizes {
     batch: usize,
@@ -175,7 +176,7 @@ struct Sizes {
 }
 
 impl Sizes {
-    /// The sizes; `None` if the arguments are invalid.
+    /// Checks the sizes of the arguments; `None` if they are invalid.
     fn of(a: &Attention) -> Option<Sizes> {
         let to_usize = |d: i64| usize::try_from(d).ok();
         let (heads, kv_heads) = (to_usize(a.heads)?, to_usize(a.kv_heads)?);
@@ -198,7 +199,7 @@ impl Sizes {
         self.group.checked_mul(self.queries)
     }
 
-    /// The number of rows of a work item.
+    /// The number of rows of a work item: the queries of all query heads that share a key head.
     fn rows(&self) -> usize {
         self.group * self.queries
     }

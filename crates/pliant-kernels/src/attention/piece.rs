@@ -1,4 +1,5 @@
-//! A piece: rows of one work item. Loops over blocks of rows, and for each block of rows over blocks of keys.
+//! Computes a piece of attention, which is a range of rows of one work item: loops over blocks of rows, and for each of
+//! them over blocks of keys.
 //!
 //! Recipe: scores by the product kernel from packed keys, softmax in place, then weights times values. Several blocks
 //! of keys are processed as in FlashAttention (Dao et al., 2022). Measured as a whole: "Attention" in
@@ -19,14 +20,15 @@ use crate::product::rows::slivers;
 use crate::product::tile::{KSegment, Prefetch, Tile};
 use crate::rules::attention::MAX_ROWS;
 
-/// A range of rows of a work item.
+/// A range of rows of one work item, which one thread computes.
 pub struct Piece<'a> {
     pub a: &'a Attention,
     pub s: Sizes,
     pub ops: &'a Ops,
     pub batch: usize,
     pub kv_head: usize,
-    /// The rows: the queries of the first query head that shares the key head, then those of the next.
+    /// The range of rows. The rows of a work item are the queries of the first query head that shares the key head,
+    /// then those of the next.
     pub rows: Range<usize>,
 }
 
@@ -65,7 +67,7 @@ impl Piece<'_> {
         STATUS_OK
     }
 
-    /// Whether all rows of an item have a uniform stride, including rows of different heads.
+    /// Whether all rows of a work item have a uniform stride in memory, including rows of different heads.
     fn has_uniform_rows(&self) -> bool {
         let queries = self.s.queries as i64;
         let is_uniform = |head: i64, row: i64| queries.checked_mul(row) == Some(head);
@@ -74,20 +76,21 @@ impl Piece<'_> {
                 && is_uniform(self.a.out.head, self.a.out.row)
     }
 
-    /// The end of the block that starts at a row. A block stays within a head unless rows have a uniform stride.
+    /// The end of the block of at most `max_rows` rows that starts at `row`. A block stays within a head unless all
+    /// rows have a uniform stride.
     fn block_end(&self, row: usize, max_rows: usize) -> usize {
         let head_end = (row / self.s.queries + 1) * self.s.queries;
         let end = self.rows.end.min(row + max_rows);
         if self.has_uniform_rows() { end } else { end.min(head_end) }
     }
 
-    /// The query head and the query of a row.
+    /// The query head and the query to which a row belongs.
     fn head_and_query(&self, row: usize) -> (i64, i64) {
         let head = self.kv_head * self.s.group + row / self.s.queries;
         (head as i64, (row % self.s.queries) as i64)
     }
 
-    /// The keys that a row sees.
+    /// The range of keys that a row sees.
     fn visible(&self, row: usize) -> Range<usize> {
         let a = self.a;
         if !a.causal {
@@ -100,7 +103,7 @@ impl Piece<'_> {
         start as usize..end as usize
     }
 
-    /// The address of a row's result.
+    /// The address of the result of a row.
     fn out(&self, row: usize) -> *mut f32 {
         let (head, query) = self.head_and_query(row);
         let o = &self.a.out;
@@ -108,16 +111,18 @@ impl Piece<'_> {
         o.data.wrapping_offset(offset as isize)
     }
 
-    /// The row stride of a block.
+    /// The distance between the rows of a block: `row`, or `head` if each head has only one query.
     fn row_stride(&self, head: i64, row: i64) -> isize {
         (if self.s.queries == 1 { head } else { row }) as isize
     }
 
-    /// The result of a row that sees no key; without any keys, the empty sum 0.
+    /// The result of a row that sees no key. If there are no keys at all, it is the empty sum, 0.
     fn fully_masked(&self) -> f32 {
         if self.a.fully_masked == FullyMasked::Nan && self.s.keys > 0 { f32::NAN } else { 0.0 }
     }
 
+    /// Writes the results of rows that see no key.
+    ///
     /// # Safety
     /// As for [`Piece::run`].
     unsafe fn fill_fully_masked(&self, rows: Range<usize>) {
@@ -129,7 +134,7 @@ impl Piece<'_> {
         }
     }
 
-    /// Computes a block of rows.
+    /// Computes the results of a block of rows, one block of keys after the other.
     ///
     /// # Safety
     /// As for [`Piece::run`].
@@ -174,7 +179,7 @@ impl Piece<'_> {
         unsafe { (self.ops.finish)(&score_block, out.0, out.1, self.s.value_size, true) };
     }
 
-    /// The block of scores before the first block of keys.
+    /// The block of scores for these rows, in the state before the first block of keys.
     fn score_block<'r>(&self, scratch: &Scratch, rows: &'r mut [Row]) -> ScoreBlock<'r> {
         ScoreBlock {
             scores: scratch.scores,
@@ -193,7 +198,7 @@ impl Piece<'_> {
         }
     }
 
-    /// Sets the range of visible keys, the bias and the mask of each row, for a block of keys.
+    /// Sets the range of visible keys, the bias and the mask of each row to those for a block of keys.
     fn set_visible(&self, rows: Range<usize>, keys: &Range<usize>, block: &mut ScoreBlock<'_>) {
         block.width = keys.len().next_multiple_of(self.ops.kernels.lanes);
         for (row, to) in rows.zip(block.rows.iter_mut()) {
@@ -205,7 +210,7 @@ impl Piece<'_> {
         }
     }
 
-    /// The address of the element for a row and a key; null if the operand is absent.
+    /// The address of the element of a bias or mask for a row and a key; null if the operand is absent.
     fn score<T>(&self, s: Option<Scores<T>>, row: usize, key: usize) -> *const T {
         let Some(s) = s else { return null() };
         let (head, query) = self.head_and_query(row);
@@ -214,7 +219,7 @@ impl Piece<'_> {
         s.data.wrapping_offset(offset as isize)
     }
 
-    /// Packs keys, and values that cannot be read in place, unless they are already packed.
+    /// Packs a range of keys and their values, unless they are already packed or are read in place.
     ///
     /// # Safety
     /// As for [`Piece::run`].
@@ -331,7 +336,7 @@ impl Piece<'_> {
         }
     }
 
-    /// Multiplies the weights by the values.
+    /// Multiplies the softmax weights of a block by the values, and adds the products to the results.
     ///
     /// # Safety
     /// As for [`Piece::run`]; the values are packed if required.

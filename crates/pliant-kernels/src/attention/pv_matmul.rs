@@ -1,4 +1,4 @@
-//! The product of weights and values, for a block of rows and a block of keys.
+//! The product of the softmax weights (P) and the values (V), for a block of rows and a block of keys.
 //!
 //! A sliver of rows is one tile over the keys that any of its rows sees. Rows that do not see a key have weight 0 for
 //! it. But 0 times an infinity or NaN is NaN, so a hidden value could reach the result. Therefore, values that only
@@ -18,27 +18,27 @@ use crate::lanes::reduce::Reduce;
 use crate::product::rows::slivers;
 use crate::product::tile::{KSegment, Prefetch, Tile};
 
-/// The weights of a block of rows, the values of a block of keys, and the destination of the results.
+/// The arguments of the product: the weights of a block of rows, the values of a block of keys, and the destination of the results.
 pub struct Block<'a> {
     /// The visible keys of each row.
     pub rows: &'a [Row],
-    /// The first weight and the row stride; weights of keys that a row does not see are 0.
+    /// The address of the first weight, and the distance between rows. The weights of keys that a row does not see are 0.
     pub weights: *const f32,
     pub stride: isize,
-    /// The first value and the key stride.
+    /// The address of the first value, and the distance between the values of adjacent keys.
     pub values: *const f32,
     pub v_row: isize,
-    /// Elements of a value.
+    /// The number of elements of a value.
     pub size: usize,
-    /// The first result and the row stride.
+    /// The address of the first result, and the distance between rows.
     pub out: *mut f32,
     pub out_row: isize,
-    /// Whether to add to the contents of the results.
+    /// Whether the products are added to the contents of the results.
     pub accumulate: bool,
 }
 
 impl Block<'_> {
-    /// Computes the sums.
+    /// Computes the results of the block: sums of products of weights and values.
     ///
     /// # Safety
     /// The machine has the instructions of `ops`. The elements are valid, those of values up to whole vectors. The
@@ -75,7 +75,7 @@ impl Block<'_> {
         }
     }
 
-    /// Computes or accumulates the sums of a sliver of rows over some keys. Sums over no keys are 0.
+    /// Computes or accumulates the results of a sliver of rows over the values of some keys. Results over no keys are 0.
     ///
     /// # Safety
     /// As for [`Block::run`].
@@ -106,7 +106,7 @@ impl Block<'_> {
     }
 }
 
-/// The range of keys of a block that any row sees, and the range that all rows see.
+/// The keys of a block that rows of a sliver see: the range that at least one row sees, and the range that all rows see.
 struct VisibleKeys {
     any: Range<usize>,
     all: Range<usize>,
@@ -139,14 +139,14 @@ impl VisibleKeys {
     }
 }
 
-/// The arguments and the result of [`check_finite`]: rows of values.
+/// The arguments of [`check_finite`], which are rows of values, and its result.
 pub struct FiniteCheck {
-    /// The first element and the row stride.
+    /// The address of the first element, and the distance between rows.
     pub from: *const f32,
     pub row: isize,
     pub rows: usize,
     pub columns: usize,
-    /// Whether all values are finite: the result.
+    /// The result: whether all elements are finite.
     pub all_finite: bool,
 }
 

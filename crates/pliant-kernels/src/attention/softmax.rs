@@ -13,30 +13,30 @@ use crate::lanes::reduce::Reduce;
 use crate::math;
 use crate::vector::wide::Wide;
 
-/// Lanes of the widest vector.
+/// Number of float32 lanes of the widest vector.
 const WIDEST: usize = 16;
 
-/// One row of a block of scores.
+/// The state of one row of scores: its visible columns (keys), its bias and mask, and its running maximum and sum.
 #[derive(Clone, Copy)]
 pub struct Row {
     /// The first column that the row sees.
     pub low: usize,
-    /// One past the last column that it sees.
+    /// The end of the range of columns that the row sees.
     pub high: usize,
-    /// The bias of column 0, or null.
+    /// The address of the bias of column 0, or null.
     pub bias: *const f32,
-    /// The mask of column 0, or null.
+    /// The address of the mask of column 0, or null.
     pub mask: *const u8,
     /// The maximum score so far.
     pub largest: f32,
     /// The sum of the weights so far.
     pub sum: f32,
-    /// The factor for the results of earlier blocks.
+    /// The factor by which the results of earlier blocks are multiplied, because the maximum changed.
     pub factor: f32,
 }
 
 impl Row {
-    /// The initial state of a row.
+    /// The state of a row before the first block of keys.
     pub const NEW: Row = Row {
         low: 0,
         high: 0,
@@ -48,33 +48,33 @@ impl Row {
     };
 }
 
-/// The rows of a block of scores.
+/// A block of scores, and the parameters of softmax.
 pub struct ScoreBlock<'a> {
-    /// The first score; rows have room for whole vectors up to `width`.
+    /// The address of the first score. Rows have room for whole vectors up to `width`.
     pub scores: *mut f32,
-    /// The row stride.
+    /// The distance between rows of scores, in elements.
     pub stride: usize,
-    /// Columns of the block, a multiple of the lanes of a vector.
+    /// The number of columns of the block, a multiple of the lanes of a vector.
     pub width: usize,
-    /// The scale of the products of queries and keys.
+    /// The factor by which the products of queries and keys are multiplied.
     pub scale: f32,
-    /// The soft cap of the scores; 0 for none.
+    /// The soft cap of the scores, which limits their magnitude; 0 for none.
     pub cap: f32,
-    /// The column stride of the bias.
+    /// The distance between the biases of adjacent columns, in elements.
     pub bias_stride: isize,
-    /// Whether a bias of minus infinity also hides NaN scores.
+    /// Whether a bias of minus infinity hides a key even if its score is NaN.
     pub bias_hides: bool,
-    /// The column stride of the mask.
+    /// The distance between the mask elements of adjacent columns.
     pub mask_stride: isize,
-    /// The score of masked columns.
+    /// The score of the columns that the mask hides.
     pub masked_score: f32,
     /// Whether the bias is added after masking.
     pub mask_before_bias: bool,
     /// The result of rows whose weights are all 0.
     pub fully_masked: f32,
-    /// Whether rows with NaN weights get this result, too.
+    /// Whether rows whose weights are NaN get the result `fully_masked`, too.
     pub nan_is_fully_masked: bool,
-    /// The rows.
+    /// The states of the rows of the block.
     pub rows: &'a mut [Row],
 }
 
@@ -95,6 +95,8 @@ pub unsafe fn softmax_rows<L: MathLanes<Elem = f32> + Reduce>(block: &mut ScoreB
     }
 }
 
+/// Computes the weights of one row from its scores, in place, and updates its running maximum and sum.
+///
 /// # Safety
 /// As for [`softmax_rows`].
 #[inline(always)]
@@ -162,7 +164,7 @@ unsafe fn hide_lanes<L: MathLanes<Elem = f32>>(
     }
 }
 
-/// The lane indices.
+/// The index of each lane as a float, for comparisons.
 static LANE_INDICES: [f32; WIDEST] =
     [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 11.0, 12.0, 13.0, 14.0, 15.0];
 
@@ -170,7 +172,7 @@ static LANE_INDICES: [f32; WIDEST] =
 /// takes about a hundred cycles, and the weights of masked scores may be subnormal.
 const MIN_EXP_ARGUMENT: f32 = -87.0;
 
-/// Writes zeros to whole vectors.
+/// Writes zeros to the scores from column `from` to column `to`, which are multiples of the lanes of a vector.
 ///
 /// # Safety
 /// As for [`softmax_rows`].
@@ -182,7 +184,7 @@ unsafe fn zero_fill<L: MathLanes<Elem = f32>>(scores: *mut f32, from: usize, to:
     }
 }
 
-/// Applies scale, cap, bias and mask to the columns `from..high`.
+/// Applies scale, cap, bias and mask to the scores of the columns `from..high`.
 ///
 /// # Safety
 /// As for [`softmax_rows`].
@@ -227,7 +229,7 @@ unsafe fn transform_scores<L: MathLanes<Elem = f32>>(
     }
 }
 
-/// Applies the mask to `count` scores from column `at` on.
+/// Replaces the scores that the mask hides, in a vector of `count` scores that starts at column `at`.
 ///
 /// # Safety
 /// As for [`softmax_rows`].
@@ -261,7 +263,7 @@ unsafe fn masked<L: MathLanes<Elem = f32>>(
     }
 }
 
-/// Loads elements with a stride.
+/// Loads `count` elements, which are `step` elements apart, into a vector.
 ///
 /// # Safety
 /// `count` elements are readable at this stride.
@@ -304,7 +306,7 @@ unsafe fn largest<L: MathLanes<Elem = f32> + Reduce>(
     }
 }
 
-/// Computes `exp(scale * x - base)` in place. Returns the sum.
+/// Replaces each score `x` by `exp(scale * x - base)`. Returns the sum of the exponentials.
 ///
 /// # Safety
 /// As for [`softmax_rows`].
@@ -335,8 +337,8 @@ unsafe fn exponentials<L: MathLanes<Elem = f32> + Reduce>(
     }
 }
 
-/// Scales rows of results: by the reciprocals of the sums after the last block of keys (`last`), otherwise by the
-/// factors. A row whose sum is 0 sees no key.
+/// Scales rows of results. After the last block of keys (`last`), they are multiplied by the reciprocals of the sums of their
+/// weights, otherwise by the factors of the rows. A row whose sum is 0 sees no key.
 ///
 /// # Safety
 /// As for [`softmax_rows`]; `out` has the rows and columns of the results.

@@ -1,4 +1,4 @@
-//! The declared kernel `conv`.
+//! The entry point of the declared kernel `conv`.
 
 use std::ptr::null;
 
@@ -11,7 +11,7 @@ use crate::entry::Implementation;
 use crate::epilogue::{Epilogue, Residual};
 use pliant_machine::isa::isa;
 
-/// Convolution of float32.
+/// The implementation of the kernel `conv` for float32.
 pub struct Conv;
 
 impl Implementation for Conv {
@@ -48,7 +48,7 @@ fn three_dims(list: &[i64]) -> [i64; 3] {
     list.try_into().expect("the attribute has three numbers")
 }
 
-/// The epilogue of a call: bias, then residual, then activation.
+/// Converts the operands and attributes of a call to an epilogue: bias, then residual, then activation.
 fn epilogue(call: &Call, sizes: &Sizes) -> Epilogue {
     Epilogue {
         bias: call.operand("bias").map_or(null(), |view| view.data.cast_const().cast()),
@@ -61,8 +61,8 @@ fn epilogue(call: &Call, sizes: &Sizes) -> Epilogue {
     }
 }
 
-/// The images of an operand. A dim of size 1 gets the stride of an image without gaps, so that the kernel can treat the pixels as
-/// one line.
+/// Converts an operand to images. A dim of size 1 gets the stride of an image without gaps, so that the kernel can treat the pixels
+/// as one line.
 fn image(view: Option<&View>) -> Image<*mut f32> {
     let view = view.expect("the operand is required");
     let (shape, strides) = (view.shape(), view.strides());

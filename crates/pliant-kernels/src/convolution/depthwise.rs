@@ -21,7 +21,7 @@ use crate::product::parallel::parallel_for;
 use crate::rules::convolution::depthwise_unit;
 use pliant_machine::isa::Isa;
 
-/// Number of results that share each weight.
+/// Number of adjacent results that share each loaded weight.
 pub(super) const STEP: usize = 4;
 
 /// Computes a depthwise convolution, one line of results per piece. Input and results have channels last. Returns a kernel
@@ -50,25 +50,25 @@ pub(super) unsafe fn run(isa: Isa, runtime: &KernelRuntime, c: &Convolution, s: 
     unsafe { parallel_for(runtime, s.batch * lines, micros, &piece) }
 }
 
-/// The parameters of adjacent results along a line, which are shared by all vectors of channels.
+/// The parameters for some adjacent results along a line. All vectors of channels share them.
 struct Step {
-    /// The taps inside the input.
+    /// For each dim, the range of filter taps that are inside the input.
     taps: [Range<usize>; 3],
-    /// The address of the input of tap 0 of the first result, channel 0.
+    /// The address that tap 0 of the first result reads, for channel 0.
     input: *const f32,
-    /// For each dim, the distance between the inputs of adjacent taps.
+    /// For each dim, the distance in elements between the inputs that adjacent taps read.
     tap_stride: [isize; 3],
-    /// The distance between the inputs of adjacent results.
-    result_stride: isize,
-    /// The address of the first result, channel 0, and the stride between results.
+    /// The distance in elements between the inputs that adjacent results read for the same tap.
+    input_step: isize,
+    /// The address of the first result, for channel 0, and the distance between results in elements.
     out: (*mut f32, isize),
-    /// The position of the first result in the line.
+    /// The position of the first result within the line.
     first: usize,
-    /// The epilogue of the line, if it is applied to sums in registers.
+    /// The epilogue of the line, if it is applied to sums in registers; otherwise `None`.
     clip: Option<TileEpilogue>,
 }
 
-/// Computes a line of results. Applies the epilogue `clip` if it is present.
+/// Computes a line of results, and applies the epilogue `clip` if it is present.
 ///
 /// # Safety
 /// The machine has the instructions, and the caller has enabled them. All elements are valid.
@@ -100,7 +100,7 @@ unsafe fn compute_line<L: MathLanes<Elem = f32>>(l: &Line<'_>, clip: Option<Tile
             taps: [first.clone(), second.clone(), taps],
             input: c.x.data.wrapping_offset(line + l.input_offset(2, x)),
             tap_stride: [0, 1, 2].map(|d| l.tap_stride(d)),
-            result_stride: l.s.stride[2] as isize * c.x.pixel[2] as isize,
+            input_step: l.s.stride[2] as isize * c.x.pixel[2] as isize,
             out: (l.out(x), c.out.pixel[2] as isize),
             first: x,
             clip,
@@ -118,7 +118,8 @@ unsafe fn compute_line<L: MathLanes<Elem = f32>>(l: &Line<'_>, clip: Option<Tile
     }
 }
 
-/// Computes `P` adjacent results with the same taps, for the channels from `from` on, a multiple of the lanes of a vector.
+/// Computes `P` adjacent results that use the same taps, for the channels from `from` on. `from` is a multiple of the lanes of a
+/// vector.
 ///
 /// # Safety
 /// As for [`compute_line`].
@@ -146,8 +147,8 @@ unsafe fn compute_pixels<L: MathLanes<Elem = f32>, const P: usize>(
     }
 }
 
-/// Computes one vector of channels of `P` results. `TAPS` is the number of taps of a row if it is known at compile time,
-/// otherwise 0. `WHOLE` states that all lanes are channels; otherwise only the first `count` lanes are.
+/// Computes `P` results for one vector of channels. `TAPS` is the number of taps of a filter row if it is known at compile time,
+/// otherwise 0. With `WHOLE`, all lanes of the vector are channels; otherwise only the first `count` lanes are.
 ///
 /// # Safety
 /// As for [`compute_line`].
@@ -179,7 +180,7 @@ unsafe fn compute_vector<
                 for _ in 0..if TAPS > 0 { TAPS } else { third.len() } {
                     let weight = load::<L, WHOLE>(weights, count);
                     for (p, sum) in sums.iter_mut().enumerate() {
-                        let x = from.wrapping_offset(p as isize * step.result_stride);
+                        let x = from.wrapping_offset(p as isize * step.input_step);
                         *sum = load::<L, WHOLE>(x, count).mul_add(weight, *sum);
                     }
                     from = from.wrapping_offset(step.tap_stride[2]);

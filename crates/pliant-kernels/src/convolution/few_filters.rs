@@ -20,7 +20,7 @@ use crate::lanes::reduce::Reduce;
 use crate::product::parallel::{parallel_for, unit_work};
 use crate::rules::convolution::{FEW_FILTERS, few_filters_are_faster};
 
-/// Results along a line that share each vector of weights.
+/// Number of adjacent results along a line that share each loaded vector of weights.
 const PIXELS: usize = 4;
 
 /// Whether this implementation supports a convolution and is profitable for it.
@@ -30,17 +30,17 @@ pub(super) fn applies(c: &Convolution, s: &Sizes) -> bool {
         && few_filters_are_faster(s.filters, s.channels, s.kernel.iter().product())
 }
 
-/// A line of results and the weights.
+/// The arguments of [`compute_line`]: a line of results, and the weights.
 struct LineArgs<'a> {
     line: Line<'a>,
     /// The unpacked weights, `[filters, taps, channels]`.
     weights: *const f32,
 }
 
-/// Adjacent results along a line that have the same taps inside the input.
+/// Adjacent results along a line. The same filter taps are inside the input for all of them.
 struct Results<'a> {
     taps: [Range<usize>; 3],
-    /// The address that tap 0 of the first result reads, channel 0. It may be outside of the image.
+    /// The address that tap 0 of the first result reads, for channel 0. It may be outside of the image.
     input: *const f32,
     out: *mut f32,
     args: &'a LineArgs<'a>,
@@ -79,7 +79,7 @@ pub(super) unsafe fn run(isa: Isa, runtime: &KernelRuntime, c: &Convolution, s: 
     status
 }
 
-/// Copies the weights of the taps that are used from a panel to `to`, filter by filter.
+/// Copies the weights from a panel to `to`, filter by filter, without the taps that are not used.
 ///
 /// # Safety
 /// The panel is readable, and `to` has room for the weights.
@@ -136,7 +136,7 @@ unsafe fn compute_line<L: Reduce>(args: &LineArgs<'_>) {
 }
 
 impl Results<'_> {
-    /// Computes `P` results of all filters.
+    /// Computes `P` results for all filters.
     ///
     /// # Safety
     /// As for [`compute_line`].
@@ -154,7 +154,7 @@ impl Results<'_> {
         }
     }
 
-    /// Computes `P` results of `F` filters.
+    /// Computes `P` results for `F` filters, in registers.
     ///
     /// # Safety
     /// As for [`compute_line`].
@@ -162,7 +162,7 @@ impl Results<'_> {
     unsafe fn tile<L: Reduce, const P: usize, const F: usize>(&self) {
         let (l, s) = (&self.args.line, self.args.line.s);
         let filter_size = s.kernel.iter().product::<usize>() * s.channels;
-        let result_stride = l.result_stride();
+        let input_step = l.input_step();
         let [first, second, third] = &self.taps;
         // Taps of a row with adjacent inputs are one run.
         let adjacent = l.tap_stride(2) == s.channels as isize;
@@ -180,7 +180,7 @@ impl Results<'_> {
                         let input = self.input.wrapping_offset(l.tap_offset([z, y, x]));
                         let tap = (z * s.kernel[1] + y) * s.kernel[2] + x;
                         let weights = self.args.weights.wrapping_add(tap * s.channels);
-                        let (inputs, weights) = ((input, result_stride), (weights, filter_size));
+                        let (inputs, weights) = ((input, input_step), (weights, filter_size));
                         add_run::<L, P, F>(&mut sums, inputs, weights, length);
                     }
                 }
@@ -195,15 +195,15 @@ impl Results<'_> {
     }
 }
 
-/// Adds the products of a run of `length` adjacent inputs of each result and the adjacent weights of each filter. `result_stride`
-/// is the distance between the inputs of adjacent results, `filter_size` that between the weights of adjacent filters.
+/// Adds the products of a run of `length` adjacent inputs and the adjacent weights, for each result and each filter. `input_step`
+/// is the distance between the inputs of adjacent results, `filter_size` the distance between the weights of adjacent filters.
 ///
 /// # Safety
 /// As for [`compute_line`].
 #[inline(always)]
 unsafe fn add_run<L: Reduce, const P: usize, const F: usize>(
     sums: &mut [[L; F]; P],
-    (input, result_stride): (*const f32, isize),
+    (input, input_step): (*const f32, isize),
     (weights, filter_size): (*const f32, usize),
     length: usize,
 ) {
@@ -216,7 +216,7 @@ unsafe fn add_run<L: Reduce, const P: usize, const F: usize>(
                 w[f] = L::load(weights.add(f * filter_size + k));
             }
             for p in 0..P {
-                let x = L::load(input.offset(p as isize * result_stride).add(k));
+                let x = L::load(input.offset(p as isize * input_step).add(k));
                 for f in 0..F {
                     sums[p][f] = x.mul_add(w[f], sums[p][f]);
                 }
@@ -229,7 +229,7 @@ unsafe fn add_run<L: Reduce, const P: usize, const F: usize>(
                 w[f] = L::load_first(weights.add(f * filter_size + whole), rest);
             }
             for p in 0..P {
-                let x = L::load_first(input.offset(p as isize * result_stride).add(whole), rest);
+                let x = L::load_first(input.offset(p as isize * input_step).add(whole), rest);
                 for f in 0..F {
                     sums[p][f] = x.mul_add(w[f], sums[p][f]);
                 }

@@ -24,41 +24,41 @@ use crate::product::tile::{KSegment, MAX_K_SPLITS, MicroKernels, Prefetch, Tile}
 use crate::rules::convolution::{MAX_BLOCK_PIXELS, block_pixels, short_pieces};
 use pliant_machine::isa::Isa;
 
-/// The parameters that all pieces share.
+/// The parameters of the convolution that all pieces share.
 struct ImplicitGemm<'a> {
     c: &'a Convolution,
     s: &'a Sizes,
     x: &'a Image<*const f32>,
     isa: Isa,
     kernels: &'static MicroKernels<f32>,
-    /// Columns of a panel.
+    /// The number of columns of a panel of weights.
     width: usize,
-    /// Panels of a group.
+    /// The number of panels of a group.
     panels: usize,
-    /// The number of taps of a run: those of a row of the filter if their inputs are adjacent, otherwise 1.
+    /// The number of taps of a run: all taps of a filter row if their inputs are adjacent, otherwise 1.
     taps_per_run: usize,
-    /// The number of runs of the filter.
+    /// The number of runs of the whole filter.
     run_count: usize,
-    /// The number of blocks of a line; 1 if a block has room for a line.
+    /// The number of blocks into which a line of results is divided; 1 if a block has room for a whole line.
     blocks_per_line: usize,
-    /// The number of blocks of an image.
+    /// The number of blocks of results of an image.
     blocks: usize,
 }
 
-/// Some results along a line that have the same taps.
+/// Some adjacent results along a line. The same filter taps are inside the input for all of them.
 #[derive(Clone, Copy)]
 struct Sliver {
-    /// The address that tap 0 of the first result reads, channel 0. It may be outside of the image.
+    /// The address that tap 0 of the first result reads, for channel 0. It may be outside of the image.
     input: *const f32,
-    /// The address of the first result of filter 0.
+    /// The address of the first result, for filter 0.
     out: *mut f32,
-    /// The index of the first result among the pixels of the image.
+    /// The index of the first result among all pixels of the result image.
     row: usize,
-    /// The number of results.
+    /// The number of results of the sliver.
     height: usize,
-    /// For each dim, the range of taps inside the input: its start and its end.
+    /// For each dim, the range of filter taps that are inside the input, as its start and its end.
     taps: [(usize, usize); 3],
-    /// Whether an earlier slice has stored sums.
+    /// Whether an earlier slice of the weights has stored sums for these results, to which products are added.
     has_sums: bool,
 }
 
@@ -85,39 +85,40 @@ impl Slivers {
 /// Maximum number of runs of a slice.
 const MAX_SLICE_RUNS: usize = 32;
 
-/// A part of a run of adjacent inputs.
+/// A part of a run. A run consists of the adjacent inputs that one filter row reads for a result, or those that one tap reads.
 #[derive(Clone, Copy, Default)]
 struct RunPart {
     /// The first tap of the run.
     tap: [usize; 3],
-    /// The distance between the inputs of this tap and of tap 0.
+    /// The distance, in elements, from the inputs of tap 0 of the filter to those of the run.
     input_offset: isize,
-    /// The row of the weights of this tap.
+    /// The first row of the weights that are multiplied by the run.
     weight_row: usize,
-    /// The first element of the part, counted from the start of the run.
+    /// The index of the first element of the part within the run.
     start: usize,
-    /// The end of the part, counted in the same way.
+    /// The end of the part, as an index within the run.
     end: usize,
 }
 
-/// A slice of the weights: parts of consecutive runs.
+/// A slice of the weights: the rows for parts of consecutive runs.
 #[derive(Default)]
 struct Slice {
     parts: [RunPart; MAX_SLICE_RUNS],
     count: usize,
-    /// The number of weight rows of all parts.
+    /// The total number of weight rows of the parts.
     depth: usize,
 }
 
-/// The segments of k of a slice, for results with the same taps.
+/// The contiguous segments of the inner dimension (`k`) of a product into which a slice is divided, for results that read the same
+/// filter taps.
 struct SliceSegments {
     all: [KSegment; MAX_SLICE_RUNS],
     count: usize,
-    /// The taps that the segments were computed for; `None` if they are not valid for this slice.
+    /// The ranges of taps for which the segments were computed; `None` if they are not valid for the current slice.
     taps: Option<[(usize, usize); 3]>,
 }
 
-/// Results of a block, aligned to a cache line.
+/// Scratch memory for the results of a block, aligned to a cache line.
 #[repr(C, align(64))]
 struct Scratch([MaybeUninit<f32>; MAX_BLOCK_PIXELS * MAX_TILE_COLUMNS]);
 
@@ -217,14 +218,14 @@ impl ImplicitGemm<'_> {
         slivers
     }
 
-    /// The first tap of a run.
+    /// The first tap of the run with index `run`.
     fn first_tap(&self, run: usize) -> [usize; 3] {
         let [_, height, width] = self.s.kernel;
         let per_row = width / self.taps_per_run;
         [run / (per_row * height), run / per_row % height, run % per_row * self.taps_per_run]
     }
 
-    /// Computes a block of results of one panel of filters.
+    /// Computes the results of a block of pixels for the filters of one panel.
     ///
     /// # Safety
     /// As for [`run`].
@@ -297,9 +298,10 @@ impl ImplicitGemm<'_> {
         }
     }
 
-    /// Stores the next slice of the weights in `slice`. It starts at a run and an element of it, which are moved to the end of the
-    /// slice. Returns false at the end of the filter. Its depth depends on the columns of the `widest` panel, not on those of the
-    /// panel itself: sums of all filters are added in the same order, so that equal filters give equal results.
+    /// Stores the next slice of the weights in `slice`, and advances the position (a run, and an element of it) to the end of that
+    /// slice. Returns false at the end of the filter. The depth of a slice depends on the columns of the `widest` panel, not on
+    /// those of the current panel: the products of all filters are added in the same order, so that equal filters give equal
+    /// results.
     fn next_slice(
         &self,
         (run, element): &mut (usize, usize),
@@ -331,8 +333,8 @@ impl ImplicitGemm<'_> {
         true
     }
 
-    /// Stores the segments of k of a slice in `segments`, for results whose taps inside the input are `taps`. The segments
-    /// contain only these taps.
+    /// Computes the segments of `k` for a slice and for results whose taps inside the input are `taps`, and stores them in
+    /// `segments`. The segments contain only these taps.
     fn find_segments(
         &self,
         slice: &Slice,
@@ -360,7 +362,7 @@ impl ImplicitGemm<'_> {
         }
     }
 
-    /// The address that tap 0 of a result reads, channel 0. It may be outside of the image.
+    /// The address that tap 0 reads for the result `pixel`, for channel 0. It may be outside of the image.
     fn input_address(&self, batch: usize, pixel: [usize; 3]) -> *const f32 {
         let s = self.s;
         let dim_offset = |d: usize| {
@@ -372,14 +374,15 @@ impl ImplicitGemm<'_> {
         self.x.data.wrapping_offset(offset as isize)
     }
 
-    /// The distance between the inputs of a tap and of tap 0.
+    /// The distance, in elements, from the inputs of tap 0 to those of the tap `tap`.
     fn tap_offset(&self, tap: [usize; 3]) -> isize {
         let dim_offset =
             |d: usize| ((tap[d] * self.s.dilation[d]) as i64).wrapping_mul(self.x.pixel[d]);
         (0..3).map(dim_offset).fold(0, i64::wrapping_add) as isize
     }
 
-    /// Adds the products of some segments of k to a sliver of `rows` results, strip by strip of the panel.
+    /// Adds the products of some segments of `k` to a sliver of `rows` results. A panel that is wider than a tile is processed in
+    /// strips of columns.
     ///
     /// # Safety
     /// As for [`run`].

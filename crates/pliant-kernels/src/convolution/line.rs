@@ -11,51 +11,51 @@ use pliant_machine::isa::Isa;
 /// Maximum number of results of a part of a line, so that threads share long lines. A multiple of the results of a tile.
 pub(super) const PART: usize = 480;
 
-/// Adjacent results along a line. Dims with one element may have arbitrary strides, so addresses are computed with wrapping
-/// arithmetic.
+/// A line of results, or adjacent results of a line. Dims with one element may have arbitrary strides, so addresses are computed
+/// with wrapping arithmetic.
 pub(super) struct Line<'a> {
     pub c: &'a Convolution,
     pub s: &'a Sizes,
     pub batch: usize,
     pub z: usize,
     pub y: usize,
-    /// The positions of the results in the line.
+    /// The range of positions of the results in the line.
     pub xs: Range<usize>,
 }
 
-/// The number of parts of all lines.
+/// The number of parts into which the lines of all images are divided.
 pub(super) fn parts(s: &Sizes) -> usize {
     s.batch * s.output[0] * s.output[1] * s.output[2].div_ceil(PART)
 }
 
 impl<'a> Line<'a> {
-    /// The line with this index among the lines of all images.
+    /// The line with index `index` among the lines of all images.
     pub fn nth(c: &'a Convolution, s: &'a Sizes, index: usize) -> Line<'a> {
         let lines = s.output[0] * s.output[1];
         let (batch, line) = (index / lines, index % lines);
         Line { c, s, batch, z: line / s.output[1], y: line % s.output[1], xs: 0..s.output[2] }
     }
 
-    /// The part with this index among the parts of all lines ([`parts`]).
+    /// The part with index `index` among the parts of all lines ([`parts`]).
     pub fn nth_part(c: &'a Convolution, s: &'a Sizes, index: usize) -> Line<'a> {
         let count = s.output[2].div_ceil(PART);
         let xs = even_part(s.output[2], 1, index % count, count);
         Line { xs, ..Line::nth(c, s, index / count) }
     }
 
-    /// The address of a pixel's results.
+    /// The address of the result at position `x`, for filter 0.
     pub fn out(&self, x: usize) -> *mut f32 {
         let o = &self.c.out;
         o.data.wrapping_offset(o.offset(self.batch, [self.z, self.y, x]))
     }
 
-    /// The offset along a dim of the input of tap 0, for the result at this position. It may be outside of the input.
+    /// The offset, along dim `d`, of the input that tap 0 reads for the result at `position`. It may be outside of the input.
     pub fn input_offset(&self, d: usize, position: usize) -> isize {
         let input = position as i64 * self.s.stride[d] as i64 - self.s.before[d] as i64;
         input.wrapping_mul(self.c.x.pixel[d]) as isize
     }
 
-    /// The address of the input of tap 0 of result `x`, channel 0. It may be outside of the input.
+    /// The address that tap 0 reads for the result at position `x`, for channel 0. It may be outside of the input.
     pub fn input_address(&self, x: usize) -> *const f32 {
         let image = (self.batch as i64).wrapping_mul(self.c.x.batch) as isize;
         let dims =
@@ -63,36 +63,36 @@ impl<'a> Line<'a> {
         self.c.x.data.wrapping_offset(dims.into_iter().fold(image, isize::wrapping_add))
     }
 
-    /// The distance between the inputs of adjacent taps of a dim.
+    /// The distance, in elements, between the inputs that adjacent taps along dim `d` read.
     pub fn tap_stride(&self, d: usize) -> isize {
         (self.s.dilation[d] as i64).wrapping_mul(self.c.x.pixel[d]) as isize
     }
 
-    /// The distance between the inputs of a tap and of tap 0.
+    /// The distance, in elements, from the input of tap 0 to that of the tap `tap`.
     pub fn tap_offset(&self, tap: [usize; 3]) -> isize {
         let dims = (0..3).map(|d| (tap[d] as isize).wrapping_mul(self.tap_stride(d)));
         dims.fold(0, isize::wrapping_add)
     }
 
-    /// The distance between the inputs of adjacent results.
-    pub fn result_stride(&self) -> isize {
+    /// The distance, in elements of the input, between the inputs that adjacent results read for the same tap.
+    pub fn input_step(&self) -> isize {
         (self.s.stride[2] as isize).wrapping_mul(self.c.x.pixel[2] as isize)
     }
 
-    /// The epilogue of this line, if kernels can apply it to sums in registers.
+    /// The epilogue of this line, if it can be applied to sums in registers; otherwise `None`.
     pub fn clip(&self) -> Option<TileEpilogue> {
         let clip = self.c.epilogue.as_ref().and_then(ClipEpilogue::of);
         clip.map(|clip| clip.at(self.position()))
     }
 
-    /// The position of the first result.
+    /// The position of the first result, as epilogues count it.
     fn position(&self) -> Position {
         let s = self.s;
         let row = (self.z * s.output[1] + self.y) * s.output[2] + self.xs.start;
         Position { batch: self.batch, row, column: 0 }
     }
 
-    /// Applies the epilogue to the results of all filters.
+    /// Applies the epilogue of the convolution to the results of this line, for all filters.
     ///
     /// # Safety
     /// The machine has `isa`. The sums are complete, and no other thread accesses them. The operands of the epilogue are valid.

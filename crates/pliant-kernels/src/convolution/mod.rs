@@ -46,16 +46,16 @@ pub use call::Conv;
 use pliant_machine::isa::Isa;
 use shape::Sizes;
 
-/// A batch of images. Strides count elements.
+/// A batch of images: an address and strides, which count elements.
 #[derive(Clone, Copy, Debug)]
 pub struct Image<P> {
-    /// The first element.
+    /// The address of the first element.
     pub data: P,
-    /// The batch stride.
+    /// The distance between images.
     pub batch: i64,
-    /// The channel stride.
+    /// The distance between channels.
     pub channel: i64,
-    /// The pixel stride of each dim.
+    /// For each dim, the distance between adjacent pixels.
     pub pixel: [i64; 3],
 }
 
@@ -76,25 +76,25 @@ pub struct Convolution {
     pub batch: i64,
     /// Channels of the input.
     pub channels: i64,
-    /// Channels of the results.
+    /// Number of filters, which is the number of channels of the results.
     pub filters: i64,
-    /// Groups of channels and of filters.
+    /// Number of groups into which channels and filters are divided.
     pub groups: i64,
-    /// Size of the input.
+    /// The size of the input in each dim.
     pub input: [i64; 3],
-    /// Size of the results.
+    /// The size of the results in each dim.
     pub output: [i64; 3],
-    /// Size of the filter.
+    /// The size of the filter in each dim.
     pub kernel: [i64; 3],
-    /// Strides, in pixels of the input.
+    /// The stride in each dim, in pixels of the input.
     pub stride: [i64; 3],
-    /// Dilations.
+    /// The dilation in each dim.
     pub dilation: [i64; 3],
-    /// Padding before the input. The padding after it follows from the sizes.
+    /// The padding before the input, in each dim. The padding after the input follows from the sizes.
     pub before: [i64; 3],
-    /// Input.
+    /// The input images.
     pub x: Image<*const f32>,
-    /// Weights.
+    /// The address of the weights.
     pub weights: *const f32,
     /// Columns of a panel of weights, or filters of a group if groups share panels. Ignored if weights are not packed.
     pub width: i64,

@@ -34,7 +34,7 @@ pub(super) unsafe fn copy_padded(
     unsafe { parallel_for(runtime, s.batch * lines, micros, &line) }
 }
 
-/// Writes one padded line to `to`.
+/// Copies one line of an image to `to`, with padding.
 ///
 /// # Safety
 /// As for [`copy_padded`].

@@ -9,7 +9,7 @@ use crate::rules::convolution::may_share_panels;
 /// Maximum number of elements, so that addresses fit a signed word.
 const LIMIT: i64 = 1 << 46;
 
-/// The checked sizes of a convolution. See [`Counts`] for those without comment.
+/// The checked sizes of a convolution. The fields without comment are those of [`Counts`].
 #[derive(Clone, Copy, Debug)]
 pub struct Sizes {
     pub batch: usize,
@@ -22,13 +22,14 @@ pub struct Sizes {
     pub stride: [usize; 3],
     pub dilation: [usize; 3],
     pub before: [usize; 3],
-    /// The input size with padding, up to the last pixel that a tap reads.
+    /// The size of the input with padding in each dim, up to the last pixel that a tap reads.
     pub padded: [usize; 3],
     /// Whether groups share panels of weights.
     pub shared: bool,
-    /// The size of the filter in memory. The taps that are used are those from `first_tap` on, `kernel` in each dim.
+    /// The size of the filter in memory. The kernel uses only some of these taps: those from `first_tap` on, as many as `kernel` in
+    /// each dim.
     pub taps: [usize; 3],
-    /// The first tap that is used ([`Sizes::without_padding_taps`]).
+    /// The first tap that is used; earlier taps read only padding ([`Sizes::without_padding_taps`]).
     pub first_tap: [usize; 3],
 }
 
@@ -154,7 +155,7 @@ impl Sizes {
         (self, first_pixel)
     }
 
-    /// The row of the weights of a tap and its first channel.
+    /// The index of the weight row for a tap and its first channel.
     pub(super) fn weight_row(&self, tap: [usize; 3]) -> usize {
         let [z, y, x] = [0, 1, 2].map(|d| tap[d] + self.first_tap[d]);
         ((z * self.taps[1] + y) * self.taps[2] + x) * self.group_channels()
@@ -184,22 +185,22 @@ impl Sizes {
         self.output.iter().product()
     }
 
-    /// Input channels of a group.
+    /// Number of input channels of a group.
     pub fn group_channels(&self) -> usize {
         self.channels / self.groups
     }
 
-    /// Filters of a group.
+    /// Number of filters of a group.
     pub fn group_filters(&self) -> usize {
         self.filters / self.groups
     }
 
-    /// Whether each channel has its own filter.
+    /// Whether the convolution is depthwise: several groups, each with one channel and one filter.
     pub fn is_depthwise(&self) -> bool {
         self.groups > 1 && self.groups == self.channels && self.groups == self.filters
     }
 
-    /// The taps of a dim that are inside the input, for the result at this position.
+    /// The range of taps along dim `d` that are inside the input, for the result at `position`.
     pub(crate) fn taps(&self, d: usize, position: usize) -> Range<usize> {
         let first = position * self.stride[d];
         let low = self.before[d].saturating_sub(first).div_ceil(self.dilation[d]);
@@ -208,8 +209,8 @@ impl Sizes {
         low.min(high)..high
     }
 
-    /// The end of the results after `x` that have the same taps inside the input along a line. `taps` are those of result `x`. At
-    /// most `limit`, and at least `x + 1`.
+    /// The end of the range of results that starts at `x` along a line and in which all results have the same taps inside the
+    /// input. `taps` are those of result `x`. The end is at most `limit`, and at least `x + 1`.
     pub(super) fn same_taps_end(&self, x: usize, taps: &Range<usize>, limit: usize) -> usize {
         let mut end = x + 1;
         if *taps == (0..self.kernel[2]) {
@@ -237,7 +238,7 @@ impl Sizes {
         (count <= isize::MAX as usize / size_of::<f32>()).then_some(count)
     }
 
-    /// The padded images at this address, without gaps and with channels last.
+    /// The padded images in the memory at `data`, without gaps and with channels last.
     pub(super) fn padded(&self, data: *mut f32) -> Image<*const f32> {
         let [depth, height, width] = self.padded.map(|d| d as i64);
         let x = self.channels as i64;
@@ -247,7 +248,7 @@ impl Sizes {
 }
 
 impl<P> Image<P> {
-    /// The offset of a pixel's first channel.
+    /// The offset of a pixel's first channel from the start of the images, in elements.
     pub(super) fn offset(&self, batch: usize, pixel: [usize; 3]) -> isize {
         let dims: i64 = pixel.iter().zip(self.pixel).map(|(&p, stride)| p as i64 * stride).sum();
         (batch as i64 * self.batch + dims) as isize

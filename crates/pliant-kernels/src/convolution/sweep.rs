@@ -14,11 +14,11 @@ use crate::epilogue::TileEpilogue;
 use crate::lanes::{Lanes, MathLanes};
 use crate::rules::convolution::{SWEPT_TAPS as TAPS, sweeps};
 
-/// Number of inputs along a line that a step reads.
+/// Number of adjacent inputs along a line that a step reads.
 const INPUTS: usize = STEP - 1 + TAPS;
 
-/// The results of a line that [`run`] computes; empty if it does not support the filter. `first` and `second` are the taps of the
-/// outer dims that are inside the input.
+/// The range of results within a line that [`run`] can compute; empty if [`run`] does not support the filter. `first` and `second`
+/// are the ranges of filter taps, in the two outer dims, that are inside the input.
 #[inline(always)]
 pub(super) fn range(l: &Line<'_>, first: &Range<usize>, second: &Range<usize>) -> Range<usize> {
     let s = l.s;
@@ -34,8 +34,8 @@ pub(super) fn range(l: &Line<'_>, first: &Range<usize>, second: &Range<usize>) -
     if high >= low.saturating_add(STEP) { low..high } else { 0..0 }
 }
 
-/// Computes the results `xs` of all whole vectors of channels. `input` is the address that tap 0 of the first of them reads. The
-/// taps are `z` in the first dim and `rows` in the second.
+/// Computes the results at the positions `xs` of a line, for all whole vectors of channels. `input` is the address that tap 0 reads
+/// for the first of these results. `z` is the tap in the first dim, and `rows` is the range of taps in the second.
 ///
 /// # Safety
 /// The machine has the instructions, and the caller has enabled them. All elements are valid. `xs` is the result of [`range`].
@@ -57,7 +57,7 @@ pub(super) unsafe fn run<L: MathLanes<Elem = f32>>(
     }
 }
 
-/// Same as [`run`], with `ROWS` rows of taps from `y` on.
+/// Computes results as [`run`] does, for `ROWS` filter rows that start at row `y`.
 ///
 /// # Safety
 /// As for [`run`].
@@ -102,8 +102,8 @@ unsafe fn sweep_rows<L: MathLanes<Elem = f32>, const ROWS: usize>(
     }
 }
 
-/// Returns the sums of [`STEP`] results. `from` is the first input, `next_row` the distance between the inputs of adjacent rows
-/// of taps, and `pixel` that between adjacent pixels.
+/// Returns the sums of [`STEP`] adjacent results. `from` is the address of the first input, `next_row` the distance between the
+/// inputs of adjacent filter rows, and `pixel` the distance between adjacent pixels.
 ///
 /// # Safety
 /// As for [`run`].

@@ -12,12 +12,12 @@ use super::{Activation, Epilogue, EpilogueTile, Position, Residual};
 use crate::lanes::{MathLanes, for_isa, load};
 use pliant_machine::isa::Isa;
 
-/// `clip(x + bias[j] + residual[i, j], low, high)`; NaN propagates.
+/// The epilogue `clip(x + bias[j] + residual[i, j], low, high)`, in which NaN propagates.
 #[derive(Clone, Copy, Debug)]
 pub struct ClipEpilogue {
-    /// The bias of the first column, or null.
+    /// The address of the bias of the first column, or null.
     bias: *const f32,
-    /// The residual.
+    /// The residual, if there is one.
     residual: Option<Residual>,
     /// The clip bounds; infinite if there is no clip.
     bounds: (f32, f32),
@@ -36,7 +36,7 @@ impl ClipEpilogue {
         e.column_scale.is_null().then_some(ClipEpilogue { bias, residual, bounds })
     }
 
-    /// The epilogue of the tile that starts at a position.
+    /// The part of the epilogue for the tile of results that starts at `position`.
     pub fn at(&self, position: Position) -> TileEpilogue {
         let bias = match self.bias.is_null() {
             true => null(),
@@ -47,7 +47,7 @@ impl ClipEpilogue {
     }
 }
 
-/// The epilogue of the results of a tile.
+/// A [`ClipEpilogue`] for the results of one tile.
 #[derive(Clone, Copy, Debug)]
 pub struct TileEpilogue {
     bias: *const f32,
@@ -56,7 +56,7 @@ pub struct TileEpilogue {
 }
 
 impl TileEpilogue {
-    /// Completes sums in memory.
+    /// Applies the epilogue to sums in memory, in place.
     ///
     /// # Safety
     /// As for [`Epilogue::finish`].
@@ -66,7 +66,8 @@ impl TileEpilogue {
         unsafe { run(self, tile) }
     }
 
-    /// The results of the sums in some columns of a row: of a whole vector, or of its first `count` sums.
+    /// Applies the epilogue to a vector of sums in a register, and returns the results. `at` is the row and the first column
+    /// of the sums within the tile. With `WHOLE`, all lanes contain sums; otherwise only the first `count` lanes do.
     ///
     /// # Safety
     /// The machine has the instructions of `L`, and the caller has enabled them. The operands have these elements.
@@ -88,7 +89,7 @@ impl TileEpilogue {
         }
     }
 
-    /// As [`TileEpilogue::apply`], specialised by the operands that are present.
+    /// Applies the epilogue as [`TileEpilogue::apply`] does, compiled for each combination of bias and residual.
     ///
     /// # Safety
     /// As for [`TileEpilogue::apply`].
@@ -124,6 +125,8 @@ impl TileEpilogue {
     }
 }
 
+/// Applies the epilogue to the rows of a tile in memory, with the vectors `L`.
+///
 /// # Safety
 /// As for [`TileEpilogue::finish`], and the caller has enabled the instructions of `L`.
 #[inline(always)]
@@ -139,6 +142,8 @@ unsafe fn finish_rows<L: MathLanes<Elem = f32>>(e: &TileEpilogue, tile: &Epilogu
     }
 }
 
+/// Applies the epilogue to the rows of a tile in memory, compiled for each combination of bias and residual.
+///
 /// # Safety
 /// As for [`finish_rows`].
 #[inline(always)]

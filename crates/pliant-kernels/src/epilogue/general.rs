@@ -1,4 +1,4 @@
-//! The loop over the rows of a tile, for any operands and activation of an [`Epilogue`].
+//! The general epilogue: applies any operands and any activation of an [`Epilogue`] to a tile, row by row.
 //!
 //! `activation(x * column_scale[j] + bias[j] + residual[i, j])`, with the widest vectors; each value is loaded and
 //! stored once.
@@ -13,7 +13,7 @@ use crate::math::{self, MathOps};
 use crate::vector::wide::Wide;
 use pliant_machine::isa::Isa;
 
-/// Finishes a tile.
+/// Applies the epilogue to a tile in place.
 ///
 /// # Safety
 /// As for [`Epilogue::finish`].
@@ -32,11 +32,13 @@ pub(super) unsafe fn finish(isa: Isa, epilogue: &Epilogue, tile: &EpilogueTile) 
 
 /// Minimum number of rows for which [`finish_flattened`] is faster. Tiles of plain convolutions have fewer.
 const MIN_FLATTENED_ROWS: usize = 16;
-/// Elements of a buffer of [`finish_flattened`].
+/// Number of elements of each buffer of [`finish_flattened`].
 const BUFFER: usize = 256;
 
-/// Finishes a tile of few columns: copies several rows into one row of a buffer, in which the factors and terms of the
-/// columns repeat. Row by row, a costly activation would compute vectors that are mostly padding.
+/// Applies the epilogue to a tile of few columns. Several rows of the tile are copied into one row of a buffer, and the
+/// scales and biases of the columns are repeated to match. If such rows were processed one at a time, most lanes of
+/// each vector would be padding, on which a costly activation wastes time. `run` is the loop over rows for one
+/// instruction set.
 ///
 /// # Safety
 /// As for [`Epilogue::finish`]; there is no residual, and the machine has the instructions of `run`.
@@ -93,6 +95,8 @@ unsafe fn finish_flattened(
     }
 }
 
+/// Applies the epilogue to each row of a tile, with the vectors `L`.
+///
 /// # Safety
 /// As for [`Epilogue::finish`], and the caller has enabled the instructions.
 #[inline(always)]
@@ -117,6 +121,8 @@ unsafe fn finish_rows<L: MathLanes<Elem = f32>>(e: &Epilogue, tile: &EpilogueTil
     }
 }
 
+/// Applies the epilogue with the activation `A` to one row.
+///
 /// # Safety
 /// As for [`finish_rows`].
 #[inline(always)]
@@ -147,7 +153,8 @@ unsafe fn finish_row<L: MathLanes<Elem = f32>, A: ActivationFn>(
     }
 }
 
-/// The operands of one row: addresses at its first column, null for absent operands.
+/// The operands of the epilogue for one row: the addresses of their elements for the first column, or null if an
+/// operand is absent.
 struct RowOperands {
     params: ActivationParams,
     column_scale: *const f32,
@@ -156,7 +163,7 @@ struct RowOperands {
 }
 
 impl RowOperands {
-    /// The results of one vector of columns.
+    /// The results for one vector of columns: with `WHOLE` all lanes, otherwise the first `count`.
     ///
     /// # Safety
     /// As for [`finish_rows`].
@@ -183,7 +190,7 @@ impl RowOperands {
     }
 }
 
-/// The parameters of an activation.
+/// The parameters of an activation: its limits, slope and offset.
 struct ActivationParams {
     low: f64,
     high: f64,
@@ -191,12 +198,12 @@ struct ActivationParams {
     offset: f64,
 }
 
-/// An activation on the vectors of an instruction set.
+/// An activation function that is computed on vectors.
 trait ActivationFn {
     fn value<L: MathLanes<Elem = f32>>(b: &mut Wide<L>, x: &L, params: &ActivationParams) -> L;
 }
 
-/// `x` clipped to the limits; NaN propagates.
+/// Clips `x` to the two limits; NaN propagates.
 #[inline(always)]
 fn clip<L: MathLanes<Elem = f32>>(b: &mut Wide<L>, x: &L, params: &ActivationParams) -> L {
     let (low, high) = (b.f(params.low), b.f(params.high));
@@ -204,7 +211,7 @@ fn clip<L: MathLanes<Elem = f32>>(b: &mut Wide<L>, x: &L, params: &ActivationPar
     b.min2(&high, &y)
 }
 
-/// `clip(slope * x + offset)`. The product is rounded, like that of two separate operators.
+/// Returns `clip(slope * x + offset)`. The product is rounded before the addition, as by two separate operators.
 #[inline(always)]
 fn clipped_linear<L: MathLanes<Elem = f32>>(
     b: &mut Wide<L>,

@@ -33,13 +33,13 @@ pub const MAX_TILE_COLUMNS: usize = 64;
 /// The epilogue of float32 results: `activation(x * column_scale[j] + bias[j] + residual[i, j])`.
 #[derive(Clone, Copy, Debug)]
 pub struct Epilogue {
-    /// A factor for each column, or null.
+    /// The address of a factor for each column, or null.
     pub column_scale: *const f32,
-    /// A term for each column, or null.
+    /// The address of a bias for each column, or null.
     pub bias: *const f32,
-    /// A term for each result.
+    /// A tensor that is added to the results, element by element.
     pub residual: Option<Residual>,
-    /// The function applied to each value.
+    /// The function that is applied to each value at the end.
     pub activation: Activation,
     /// Lower limit of the activations that clip.
     pub low: f64,
@@ -52,7 +52,7 @@ pub struct Epilogue {
 }
 
 impl Default for Epilogue {
-    /// The identity.
+    /// The epilogue that leaves results unchanged.
     fn default() -> Epilogue {
         Epilogue {
             column_scale: null(),
@@ -68,7 +68,7 @@ impl Default for Epilogue {
 }
 
 impl Epilogue {
-    /// The activation of a checked call, without operands.
+    /// The epilogue with the activation of a checked call, and without operands.
     pub(crate) fn of_call(call: &Call) -> Epilogue {
         Epilogue {
             activation: Activation::ALL[call.int("activation") as usize],
@@ -88,7 +88,7 @@ impl Epilogue {
             && self.activation == Activation::None
     }
 
-    /// Finishes a tile in place.
+    /// Applies the epilogue to a tile in place.
     ///
     /// # Safety
     /// The machine has `isa`. The tile is readable and writable, and not accessed by others. The operands have its rows
@@ -160,19 +160,20 @@ impl Activation {
     }
 }
 
-/// A term for each result, with contiguous columns. Strides count elements; a stride of 0 broadcasts.
+/// A tensor that an epilogue adds to the results, with contiguous columns. Strides count elements; a stride of 0
+/// broadcasts.
 #[derive(Clone, Copy, Debug)]
 pub struct Residual {
-    /// The first element.
+    /// The address of the first element.
     pub data: *const f32,
-    /// The batch stride.
+    /// The distance between matrices of the batch.
     pub batch: i64,
-    /// The row stride.
+    /// The distance between rows.
     pub row: i64,
 }
 
 impl Residual {
-    /// The address of the element at a position.
+    /// The address of the element that is added to the result at `position`.
     fn at(&self, position: Position) -> *const f32 {
         let (batch, row) = (position.batch as i64, position.row as i64);
         let offset = batch.wrapping_mul(self.batch).wrapping_add(row.wrapping_mul(self.row));
@@ -183,20 +184,20 @@ impl Residual {
 /// A tile of results, with contiguous rows.
 #[derive(Clone, Copy, Debug)]
 pub struct EpilogueTile {
-    /// The first element.
+    /// The address of the first element.
     pub data: *mut f32,
-    /// The row stride, in elements.
+    /// The distance between rows, in elements.
     pub row_stride: isize,
     /// The number of rows.
     pub rows: usize,
     /// The number of columns.
     pub columns: usize,
-    /// The position of the first element.
+    /// The position of the tile's first element among all results.
     pub position: Position,
 }
 
 impl EpilogueTile {
-    /// The address of a row.
+    /// The address of the row with index `row`.
     pub(crate) fn row(&self, row: usize) -> *mut f32 {
         self.data.wrapping_offset(row as isize * self.row_stride)
     }
@@ -205,10 +206,10 @@ impl EpilogueTile {
 /// The position of a result in a batch of matrices.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Position {
-    /// The index of the matrix.
+    /// The index of the matrix in the batch.
     pub batch: usize,
-    /// The row.
+    /// The index of the row in the matrix.
     pub row: usize,
-    /// The column.
+    /// The index of the column in the matrix.
     pub column: usize,
 }

@@ -1,4 +1,4 @@
-//! Read bandwidth of memory, by the size of the data that is read repeatedly.
+//! Measures the read bandwidth of memory for data of a given size, which is read repeatedly.
 
 use std::hint::black_box;
 
@@ -10,11 +10,13 @@ use pliant_machine::isa::isa;
 pub const LEVELS: [(&str, usize); 4] =
     [("L1", 16 << 10), ("L2", 256 << 10), ("L3", 8 << 20), ("DRAM", 256 << 20)];
 
-/// Minimum number of bytes that are read in a round.
+/// Minimum number of bytes that all threads together read in a round of the measurement.
 const ROUND: usize = 256 << 20;
-/// Number of independent sums.
+/// Number of independent vector sums, which hide the latency of additions.
 const SUMS: usize = 8;
 
+/// Reads all elements by summing them.
+///
 /// # Safety
 /// The machine has the instructions.
 #[inline(always)]
@@ -35,8 +37,8 @@ unsafe fn sum<L: Lanes<Elem = f32>>(data: &[f32]) {
     }
 }
 
-/// The combined read bandwidth of `threads` threads in bytes per second. Each reads its own `bytes / threads`
-/// repeatedly.
+/// Measures the combined read bandwidth of `threads` threads, in bytes per second. Each thread repeatedly reads its own
+/// part of the data, `bytes / threads` bytes.
 pub fn read_bandwidth(bytes: usize, threads: usize) -> f64 {
     let threads = threads.max(1);
     let (run, lanes) = for_isa!(isa(), sum(data: &[f32]));

@@ -1,4 +1,4 @@
-//! Measures the peak performance of the machine, to compare kernels with it.
+//! Measures the peak performance of the machine. Benchmarks compare kernels with it.
 //!
 //! Each result is the best of a few short rounds, because other programs can only slow down a round.
 
@@ -16,15 +16,15 @@ const ROUNDS: usize = 7;
 /// The stack size of measuring threads, in bytes.
 const STACK: usize = 2 << 20;
 
-/// The best time of a measurement.
+/// The best round of a measurement.
 struct Best {
     time: Duration,
-    /// The number of threads that ran; fewer than requested if the system could not start more.
+    /// The number of threads that ran. It is lower than requested if the system could not start more threads.
     threads: usize,
 }
 
-/// The best time of `threads` threads that run concurrently, from a common start to the end of the last thread. Each
-/// thread first calls `prepare`, which is not timed, and then runs its result.
+/// Measures the best time of `threads` threads that run concurrently, from a common start to the end of the last
+/// thread. Each thread first calls `prepare`, which is not timed, and then the function that `prepare` returned.
 fn best_of<P: FnMut()>(threads: usize, prepare: impl Fn() -> P + Sync) -> Best {
     let all: Vec<Best> = (0..ROUNDS).map(|_| round(threads, &prepare)).collect();
     // Rounds with fewer threads are not compared.
@@ -33,7 +33,7 @@ fn best_of<P: FnMut()>(threads: usize, prepare: impl Fn() -> P + Sync) -> Best {
     Best { time: time.unwrap_or(Duration::MAX), threads }
 }
 
-/// One round of [`best_of`].
+/// Runs one round of [`best_of`].
 fn round<P: FnMut()>(threads: usize, prepare: &(impl Fn() -> P + Sync)) -> Best {
     let (ready, started) = (AtomicUsize::new(0), AtomicBool::new(false));
     let part = |wait: &dyn Fn()| {

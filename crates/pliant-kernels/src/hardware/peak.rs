@@ -1,4 +1,4 @@
-//! The peak rate of fused multiply-adds with operands in registers, and of products in tile registers.
+//! Measures the peak rate of fused multiply-adds with operands in registers, and that of products in tile registers.
 
 use std::hint::black_box;
 
@@ -10,15 +10,17 @@ use crate::lanes::{Lanes, for_isa};
 use crate::product::rows::TILE_ROWS;
 use pliant_machine::isa::Isa;
 
-/// Number of independent sums: at least the latency of a multiply-add times the throughput per cycle, and at most the
-/// number of registers.
+/// Number of independent sums in registers: at least the latency of a multiply-add times the number that start per
+/// cycle, and at most the number of registers.
 const SUMS: usize = 12;
-/// Steps of a round, about 10 ms.
+/// Number of steps of a round, which takes about 10 ms.
 const STEPS: usize = 2_000_000;
-/// Steps of a round in tile registers, of about the same duration.
+/// Number of steps of a round in tile registers, which takes about as long as the other rounds.
 #[cfg(target_arch = "x86_64")]
 const TILE_STEPS: usize = 400_000;
 
+/// Adds products to independent sums in registers, `steps` times each.
+///
 /// # Safety
 /// The machine has the instructions.
 #[inline(always)]
@@ -41,8 +43,8 @@ unsafe fn accumulate<L: Lanes<Elem = f32>>(steps: usize) {
     }
 }
 
-/// Accumulates products for `steps` steps on the calling thread, with the instructions of `isa`. Returns the number of
-/// floating-point operations, or `None` if the machine lacks the instructions.
+/// Adds products to sums in registers for `steps` steps on the calling thread, with the instructions of `isa`. Returns
+/// the number of floating-point operations, or `None` if the machine lacks the instructions.
 pub fn multiply_adds(isa: Isa, steps: usize) -> Option<f64> {
     if !isa.is_available() {
         return None;
@@ -53,8 +55,8 @@ pub fn multiply_adds(isa: Isa, steps: usize) -> Option<f64> {
     Some(2.0 * (lanes * SUMS * steps) as f64)
 }
 
-/// Floating-point operations per second of `threads` threads that accumulate products of float32 with the instructions
-/// of `isa`; `None` if the machine lacks them.
+/// Measures the peak rate of `threads` threads in floating-point operations per second: they add products of float32
+/// with the instructions of `isa`. `None` if the machine lacks the instructions.
 pub fn peak_flops(isa: Isa, threads: usize) -> Option<f64> {
     let operations = multiply_adds(isa, STEPS)?;
     let time = best_of(threads.max(1), || {
@@ -65,8 +67,8 @@ pub fn peak_flops(isa: Isa, threads: usize) -> Option<f64> {
     Some(operations * time.threads as f64 / time.time.as_secs_f64())
 }
 
-/// Operations per second of `threads` threads that multiply in tile registers: bfloat16, then bytes. `None` if the
-/// machine lacks the registers.
+/// Measures the peak rates of `threads` threads in tile registers, in operations per second: of bfloat16, then of
+/// bytes. `None` if the machine lacks tile registers.
 pub fn tile_peaks(threads: usize) -> Option<[f64; 2]> {
     #[cfg(target_arch = "x86_64")]
     if Isa::Amx.is_available() {

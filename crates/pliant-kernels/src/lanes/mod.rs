@@ -52,13 +52,13 @@ pub trait Lanes: Copy {
     /// The number of elements.
     const N: usize;
 
-    /// All zeros.
+    /// Returns a vector of zeros.
     ///
     /// # Safety
     /// The machine has the instructions; likewise below.
     unsafe fn zero() -> Self;
 
-    /// One value in every lane.
+    /// Returns a vector with the value `x` in every lane.
     ///
     /// # Safety
     /// As for [`Lanes::zero`].
@@ -88,20 +88,20 @@ pub trait Lanes: Copy {
     /// `count` elements are writable; `count` is at most `N`.
     unsafe fn store_first(self, to: *mut Self::Elem, count: usize);
 
-    /// `self * x + y`, fused if the machine has such an instruction.
+    /// Returns `self * x + y`, fused if the machine has such an instruction.
     ///
     /// # Safety
     /// As for [`Lanes::zero`].
     unsafe fn mul_add(self, x: Self, y: Self) -> Self;
 
-    /// `self + x`.
+    /// Returns `self + x`.
     ///
     /// # Safety
     /// As for [`Lanes::zero`].
     unsafe fn add(self, x: Self) -> Self;
 }
 
-/// Loads a whole vector if `WHOLE`, otherwise its first `count` elements.
+/// Loads a whole vector if `WHOLE` is true, otherwise only its first `count` elements, followed by zeros.
 ///
 /// # Safety
 /// The machine has the instructions of `L`, and the caller has enabled them. The elements are readable.
@@ -111,7 +111,8 @@ pub unsafe fn load<L: Lanes, const WHOLE: bool>(from: *const L::Elem, count: usi
     unsafe { if WHOLE { L::load(from) } else { L::load_first(from, count) } }
 }
 
-/// Operations of elementary functions. Integers as wide as a lane are in the same vectors.
+/// The vector operations from which elementary functions are built. Vectors of floats also hold integers that are as
+/// wide as a lane.
 ///
 /// # Safety of the methods
 /// The machine has the instructions.
@@ -120,9 +121,9 @@ pub unsafe fn load<L: Lanes, const WHOLE: bool>(from: *const L::Elem, count: usi
     reason = "the condition is the same for all methods and stated above"
 )]
 pub trait MathLanes: Lanes {
-    /// A constant, rounded to the element type.
+    /// Returns a vector with a constant, rounded to the element type, in every lane.
     unsafe fn constant(value: f64) -> Self;
-    /// An integer in every lane: the low bits of `bits`.
+    /// Returns a vector with an integer in every lane: the low bits of `bits`.
     unsafe fn pattern(bits: i64) -> Self;
     /// `self - x`.
     unsafe fn sub(self, x: Self) -> Self;
@@ -130,32 +131,33 @@ pub trait MathLanes: Lanes {
     unsafe fn mul(self, x: Self) -> Self;
     /// `self / x`.
     unsafe fn div(self, x: Self) -> Self;
-    /// Square root.
+    /// Returns the square root of each lane.
     unsafe fn sqrt(self) -> Self;
-    /// `self < x ? self : x`. Returns `x` if one of them is NaN.
+    /// Returns `self < x ? self : x` for each lane: `x` if one of them is NaN.
     unsafe fn min2(self, x: Self) -> Self;
-    /// `self > x ? self : x`. Returns `x` if one of them is NaN.
+    /// Returns `self > x ? self : x` for each lane: `x` if one of them is NaN.
     unsafe fn max2(self, x: Self) -> Self;
-    /// `a < b ? x : y`.
+    /// Returns `a < b ? x : y` for each lane.
     unsafe fn select_lt(a: Self, b: Self, x: Self, y: Self) -> Self;
-    /// `y`, but NaN in the lanes in which `x` is NaN.
+    /// Returns `y`, but NaN in the lanes in which `x` is NaN.
     unsafe fn keep_nan(x: Self, y: Self) -> Self;
     /// Whether `a < b` in any lane.
     unsafe fn any_lt(a: Self, b: Self) -> bool;
-    /// Integer sum.
+    /// Returns the sum of the lanes as integers.
     unsafe fn iadd(self, x: Self) -> Self;
-    /// Integer difference.
+    /// Returns the difference of the lanes as integers.
     unsafe fn isub(self, x: Self) -> Self;
-    /// Bitwise and.
+    /// Returns the bitwise and.
     unsafe fn iand(self, x: Self) -> Self;
-    /// Bitwise or.
+    /// Returns the bitwise or.
     unsafe fn ior(self, x: Self) -> Self;
-    /// Shift left.
+    /// Shifts the integer in each lane left by `by` bits.
     unsafe fn ishl(self, by: u8) -> Self;
-    /// Logical shift right.
+    /// Shifts the unsigned integer in each lane right by `by` bits.
     unsafe fn ishr(self, by: u8) -> Self;
 
-    /// `self * 2^n`, including overflow and subnormal results; `None` if the machine has no such instruction.
+    /// Returns `self * 2^n` for each lane, including overflow and subnormal results. Returns `None` if the machine has
+    /// no such instruction.
     #[inline(always)]
     unsafe fn scale(self, _n: Self) -> Option<Self> {
         None

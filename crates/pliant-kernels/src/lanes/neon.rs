@@ -1,4 +1,4 @@
-//! Vectors of AArch64: 128 bits with fused multiply-add.
+//! The vector types of AArch64: 128 bits, with fused multiply-add.
 
 use std::arch::aarch64::*;
 
@@ -75,10 +75,10 @@ macro_rules! lanes {
 }
 
 lanes!(
-    /// 4 float32 in 128 bits.
+    /// A vector of 4 float32 in 128 bits.
     F32x4 = float32x4_t, [f32; 4], vdupq_n_f32, vld1q_f32, vst1q_f32, vfmaq_f32, vaddq_f32
 );
 lanes!(
-    /// 2 float64 in 128 bits.
+    /// A vector of 2 float64 in 128 bits.
     F64x2 = float64x2_t, [f64; 2], vdupq_n_f64, vld1q_f64, vst1q_f64, vfmaq_f64, vaddq_f64
 );

@@ -1,4 +1,4 @@
-//! Operations of elementary functions, on the vectors of AArch64.
+//! The operations of elementary functions ([`super::MathLanes`]) on the vectors of AArch64.
 
 use std::arch::aarch64::*;
 
@@ -84,7 +84,7 @@ macro_rules! math {
     };
 }
 
-/// Nonzero if a lane is nonzero: there is no `vmaxvq` for 64 bits.
+/// Returns a nonzero number if a lane is nonzero. There is no instruction `vmaxvq` for lanes of 64 bits.
 #[inline(always)]
 unsafe fn any_lane(mask: uint64x2_t) -> u64 {
     // SAFETY: as above.

@@ -1,30 +1,30 @@
-//! Permutation of lanes, and gathering of elements.
+//! Permutation of the lanes of float32 vectors, and gathering of elements at given offsets.
 
 use super::Lanes;
 use super::portable::Array;
 
-/// Lanes of the widest vector: the length of the index arrays.
+/// Maximum number of float32 lanes of a vector, and the length of arrays with one index per lane.
 pub const MAX_LANES: usize = 16;
 
 /// Vectors whose lanes can be permuted.
 pub trait Permute: Lanes<Elem = f32> {
-    /// A permutation, in a register.
+    /// The type of a permutation that is loaded in a register.
     type Order: Copy;
 
-    /// The permutation that sets lane `i` to lane `from[i]`. The first `N` indices are below `N`; the others are not
-    /// read.
+    /// Loads the permutation that sets lane `i` to lane `from[i]`. The first `N` indices are below `N`; the others are
+    /// not read.
     ///
     /// # Safety
     /// The machine has the instructions; likewise below.
     unsafe fn order(from: &[u32; MAX_LANES]) -> Self::Order;
 
-    /// The permuted lanes of `self`.
+    /// Returns the lanes of `self` in permuted order.
     ///
     /// # Safety
     /// As for [`Permute::order`].
     unsafe fn permute(self, order: Self::Order) -> Self;
 
-    /// The elements at these offsets from an address.
+    /// Loads the elements at the given offsets from an address, one per lane.
     ///
     /// # Safety
     /// As for [`Permute::order`]; the first `N` offsets are below 2^31, and their elements are readable.
@@ -144,6 +144,8 @@ mod tests {
     use super::*;
     use pliant_machine::isa::available;
 
+    /// Permutes the elements of an array, as a test of [`Permute::permute`].
+    ///
     /// # Safety
     /// The machine has the instructions. Both arrays have [`MAX_LANES`] elements.
     #[inline(always)]
@@ -152,6 +154,8 @@ mod tests {
         unsafe { L::load(from).permute(L::order(order)).store(to) }
     }
 
+    /// Gathers elements of an array, as a test of [`Permute::gather`].
+    ///
     /// # Safety
     /// As for [`permuted`]; the offsets are inside the array.
     #[inline(always)]

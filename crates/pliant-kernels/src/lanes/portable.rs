@@ -1,8 +1,8 @@
-//! Vectors as arrays of 16 bytes, which the compiler maps to the vectors of the target.
+//! Portable vectors: arrays of 16 bytes, which the compiler maps to the vectors of the target.
 
 use super::Lanes;
 
-/// `N` elements.
+/// A portable vector of `N` elements.
 #[derive(Clone, Copy)]
 pub struct Array<T, const N: usize>(pub(super) [T; N]);
 

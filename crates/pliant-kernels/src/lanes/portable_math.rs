@@ -1,4 +1,4 @@
-//! Operations of elementary functions, on plain arrays.
+//! The operations of elementary functions ([`super::MathLanes`]) on portable vectors.
 
 use std::array::from_fn;
 

@@ -2,12 +2,12 @@
 
 use super::Lanes;
 
-/// Lanes of the widest vector.
+/// Maximum number of float32 lanes of a vector.
 const WIDEST: usize = 16;
 
-/// Horizontal reductions. The order of summation depends on the instruction set.
+/// Vectors whose lanes can be summed and compared. The order of summation depends on the instruction set.
 pub trait Reduce: Lanes<Elem = f32> {
-    /// The sum of the lanes.
+    /// Returns the sum of the lanes.
     ///
     /// # Safety
     /// The machine has the instructions; likewise below.
@@ -26,7 +26,7 @@ pub trait Reduce: Lanes<Elem = f32> {
         lanes[0]
     }
 
-    /// The maximum of the lanes; unspecified if a lane is NaN.
+    /// Returns the maximum of the lanes; unspecified if a lane is NaN.
     ///
     /// # Safety
     /// As for [`Reduce::sum_lanes`].
@@ -72,7 +72,7 @@ mod x86 {
         }
     }
 
-    /// Reduces the halves of a vector, then its quarters, then pairs.
+    /// Reduces the lanes of an x86-64 vector: combines the halves of the vector, then its quarters, then pairs.
     macro_rules! fold {
         ($vector:expr, $four:ident, $one:ident) => {{
             let half = $four(_mm256_castps256_ps128($vector), _mm256_extractf128_ps::<1>($vector));

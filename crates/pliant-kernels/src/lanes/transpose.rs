@@ -1,5 +1,5 @@
-//! Transposes blocks of a matrix in registers, for packing operands with contiguous rows instead of columns or vice
-//! versa.
+//! Transposes blocks of a matrix in registers. Operands are packed with it if their rows are contiguous and not their
+//! columns, or vice versa.
 
 use std::mem::MaybeUninit;
 
@@ -121,10 +121,10 @@ mod x86 {
     }
 }
 
-/// Elements of the largest block.
+/// Maximum number of elements of a block, on any machine.
 const BLOCK: usize = 256;
 
-/// As [`Transpose::transpose`], for a partial block of `rows` by `columns` elements.
+/// Transposes a partial block of `rows` by `columns` elements, as [`Transpose::transpose`] does for a whole block.
 ///
 /// # Safety
 /// As for [`Transpose::transpose`], and the caller has enabled the instructions. `rows` and `columns` are at most `N`.

@@ -3,7 +3,7 @@
 use super::portable::Array;
 use super::{Lanes, MathLanes};
 
-/// Loads and converts narrow elements.
+/// Loads 8-bit, 4-bit and bfloat16 elements, and converts them to vectors of float32.
 ///
 /// # Safety of the methods
 /// The machine has the instructions; the bytes are readable.
@@ -12,15 +12,15 @@ use super::{Lanes, MathLanes};
     reason = "the condition is the same for all methods and stated above"
 )]
 pub trait Widen: MathLanes<Elem = f32> {
-    /// `N` int8.
+    /// Loads and converts `N` int8 elements.
     unsafe fn bytes(from: *const u8) -> Self;
-    /// The lower and the upper four bits of `N` bytes, as uint4.
+    /// Loads `N` bytes, and converts their lower and their upper four bits, as uint4.
     unsafe fn nibbles(from: *const u8) -> [Self; 2];
-    /// The lower and the upper halves of `N` 32-bit words, as bfloat16.
+    /// Loads `N` 32-bit words, and converts their lower and their upper halves, as bfloat16.
     unsafe fn halves(from: *const u8) -> [Self; 2];
 }
 
-/// Implements [`Widen`] element by element; the compiler vectorises it.
+/// Implements [`Widen`] for a vector type element by element; the compiler vectorises the loops.
 macro_rules! plain {
     ($name:ty, $n:literal) => {
         impl Widen for $name {

@@ -1,4 +1,4 @@
-//! Vectors of x86-64: 512 bits with masks, 256 bits with fused multiply-add.
+//! The vector types of x86-64: 512 bits with masks, and 256 bits with fused multiply-add.
 
 use std::arch::x86_64::*;
 
@@ -76,7 +76,7 @@ macro_rules! lanes {
 }
 
 lanes!(
-    /// 16 float32 in 512 bits.
+    /// A vector of 16 float32 in 512 bits.
     F32x16 = __m512, [f32; 16], _mm512_setzero_ps, _mm512_set1_ps,
     _mm512_fmadd_ps, _mm512_add_ps,
     |count| ((1u32 << count) - 1) as __mmask16,
@@ -84,7 +84,7 @@ lanes!(
     |to, m, value| _mm512_mask_storeu_ps(to, m, value)
 );
 lanes!(
-    /// 8 float64 in 512 bits.
+    /// A vector of 8 float64 in 512 bits.
     F64x8 = __m512d, [f64; 8], _mm512_setzero_pd, _mm512_set1_pd,
     _mm512_fmadd_pd, _mm512_add_pd,
     |count| ((1u32 << count) - 1) as __mmask8,
@@ -92,7 +92,7 @@ lanes!(
     |to, m, value| _mm512_mask_storeu_pd(to, m, value)
 );
 lanes!(
-    /// 8 float32 in 256 bits.
+    /// A vector of 8 float32 in 256 bits.
     F32x8 = __m256, [f32; 8], _mm256_setzero_ps, _mm256_set1_ps,
     _mm256_fmadd_ps, _mm256_add_ps,
     |count| _mm256_cmpgt_epi32(
@@ -103,7 +103,7 @@ lanes!(
     |to, m, value| _mm256_maskstore_ps(to, m, value)
 );
 lanes!(
-    /// 4 float64 in 256 bits.
+    /// A vector of 4 float64 in 256 bits.
     F64x4 = __m256d, [f64; 4], _mm256_setzero_pd, _mm256_set1_pd,
     _mm256_fmadd_pd, _mm256_add_pd,
     |count| _mm256_cmpgt_epi64(_mm256_set1_epi64x(count as i64), _mm256_setr_epi64x(0, 1, 2, 3)),

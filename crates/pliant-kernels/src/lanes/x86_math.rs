@@ -1,4 +1,4 @@
-//! Operations of elementary functions, on the vectors of x86-64.
+//! The operations of elementary functions ([`super::MathLanes`]) on the vectors of x86-64.
 
 use std::arch::x86_64::*;
 

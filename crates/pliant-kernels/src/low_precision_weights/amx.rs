@@ -1,4 +1,5 @@
-//! Products of many rows by bfloat16 in tile registers ([`crate::amx`]). A is rounded to bfloat16, too.
+//! Products of many rows of float32 (A) by bfloat16 weights (B) in tile registers ([`crate::amx`]). A is rounded to
+//! bfloat16, too.
 //!
 //! Recipe: blocks of up to 256 rows and 512 of k of A are converted to bfloat16 once for all panels of a piece, in
 //! scratch memory that stays in the second-level cache. The same range of k of 32 columns of B takes 32 KB and stays in
@@ -18,18 +19,19 @@ use crate::product::rows::{TILE_ROWS, split_evenly};
 use crate::rules::low_precision_weights::{COPY_DEPTH, COPY_ROWS};
 use crate::scratch::Scratch;
 
-/// Rows of k that a step reads.
+/// Number of rows of B, along `k`, that a step reads.
 const STEP: usize = LINE / size_of::<u16>();
-/// Pairs of rows of k that a step reads.
+/// Number of pairs of rows of B, along `k`, that a step reads.
 const STEP_PAIRS: usize = STEP / 2;
-/// Row stride of the copies of A in bytes: an odd number of cache lines, so that adjacent rows start in different sets.
+/// Distance in bytes between the copied rows of A: an odd number of cache lines, so that adjacent rows start in
+/// different sets of the cache.
 const A_ROW_BYTES: usize = COPY_DEPTH * size_of::<u16>() + LINE;
 
 thread_local! {
     static ROWS: Scratch = const { Scratch::new() };
 }
 
-/// A strip of columns of a panel, and a range of k.
+/// The part of B that a tile multiplies: a strip of columns of a panel, over a range of `k`.
 struct Strip {
     panel: usize,
     /// The first column, within the panel.
@@ -39,7 +41,7 @@ struct Strip {
     k: Range<usize>,
 }
 
-/// Computes a range of rows of a range of panels. Returns a kernel status.
+/// Computes the results of a range of rows for a range of panels. Returns a kernel status.
 ///
 /// # Safety
 /// As for [`super::run`]; the machine has tile registers.
@@ -76,7 +78,7 @@ pub(super) unsafe fn many_rows(w: &CheckedGemm, rows: Range<usize>, panels: Rang
 }
 
 impl Strip {
-    /// Multiplies a range of rows, whose copies start at `a`.
+    /// Multiplies a range of rows of A by a strip of B. The bfloat16 copies of these rows start at `a`.
     ///
     /// # Safety
     /// As for [`many_rows`].
@@ -137,7 +139,8 @@ impl Strip {
     }
 }
 
-/// Converts a block of A to bfloat16, rounded to nearest, ties to even. Pads rows with zeros to a whole step.
+/// Converts a block of A to bfloat16, rounded to nearest, ties to even. The converted rows are padded with zeros to a
+/// whole step.
 ///
 /// # Safety
 /// The machine has the instructions; the elements of A are readable, and `to` has room for these rows.

@@ -1,4 +1,4 @@
-//! The declared kernels of products by low-precision weights.
+//! The entry points of the declared kernels for products by low-precision weights.
 
 use std::ptr::null;
 
@@ -62,16 +62,16 @@ macro_rules! implementation {
 }
 
 implementation! {
-        /// A product by int8 weights.
+        /// The implementation of the kernel for products by int8 weights.
     Int8Weight, INT8, Format::Bytes, |call| call.int("group")
 }
 
 implementation! {
-    /// A product by uint4 weights.
+    /// The implementation of the kernel for products by uint4 weights.
     Int4Weight, INT4, Format::Nibbles, |call| call.int("group")
 }
 
 implementation! {
-        /// A product by bfloat16 weights.
+        /// The implementation of the kernel for products by bfloat16 weights.
     BFloat16Weight, BFLOAT16, Format::BFloat16, |_| i64::MAX
 }

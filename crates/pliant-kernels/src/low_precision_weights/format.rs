@@ -2,19 +2,19 @@
 
 use crate::lanes::widen::Widen;
 
-/// A storage format.
+/// A storage format of low-precision weights.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// int8.
+    /// One int8 per byte.
     Bytes,
-    /// Unsigned 4-bit integers, two rows per byte.
+    /// Unsigned 4-bit integers: two rows in each byte.
     Nibbles,
-    /// bfloat16, two rows per word.
+    /// bfloat16: two rows in each 32-bit word.
     BFloat16,
 }
 
 impl Format {
-    /// Bytes of a panel of `k` rows.
+    /// The size in bytes of a panel of `k` rows and `width` columns.
     pub fn panel_bytes(self, k: usize, width: usize) -> usize {
         match self {
             Format::Bytes => k * width,
@@ -26,10 +26,11 @@ impl Format {
 
 /// A storage format as a type, for generic functions.
 pub(super) trait StorageFormat {
-    /// The offset in bytes of a column of the pair of rows that starts at row `k`, which is even.
+    /// The offset in bytes, within a panel, of a column in the pair of rows that starts at row `k`. `k` is even.
     fn offset(k: usize, column: usize, width: usize) -> usize;
 
-    /// Loads and converts a vector of each of two rows. If not `both`, the second vector is arbitrary.
+    /// Loads a vector from each of two adjacent rows, and converts both to float32. If `both` is false, only the first
+    /// row exists, and the second vector is arbitrary.
     ///
     /// # Safety
     /// The machine has the instructions. The bytes of the first row, and of the second if `both`, are readable.

@@ -44,7 +44,7 @@ pub use format::Format;
 use pliant_machine::isa::Isa;
 use tile::{Panel, few_rows, widen};
 
-/// The arguments of a product `c[m, n] = a[m, k] * b[k, n]`. Strides count elements.
+/// The arguments of a product `c[m, n] = a[m, k] * b[k, n]`, in which B has low precision. Strides count elements.
 #[derive(Clone, Copy, Debug)]
 pub struct LowPrecisionGemm {
     /// Rows of A and C.
@@ -53,33 +53,33 @@ pub struct LowPrecisionGemm {
     pub n: i64,
     /// Columns of A, rows of B.
     pub k: i64,
-    /// A, with contiguous rows.
+    /// The address of A, whose rows are contiguous.
     pub a: *const f32,
-    /// The row stride of A.
+    /// The distance between rows of A.
     pub a_row: i64,
     /// The storage format of B.
     pub format: Format,
-    /// The panels of B.
+    /// The address of the panels of B.
     pub b: *const u8,
-    /// Columns of a panel.
+    /// Number of columns of a panel of B.
     pub width: i64,
-    /// The number of rows of k that share a scale: an even number, or all of k.
+    /// Number of adjacent rows of B, along `k`, that share a scale: an even number, or all rows.
     pub group: i64,
-    /// Scales `[panels, groups, width]`; null if all are 1, as for bfloat16.
+    /// The scales `[panels, groups, width]`; null if all are 1, as for bfloat16.
     pub scales: *const f32,
-    /// Zero points with the same layout; null if all are 0, as for bfloat16.
+    /// The zero points, with the layout of the scales; null if all are 0, as for bfloat16.
     pub zeros: *const f32,
-    /// C, with contiguous rows.
+    /// The address of C, whose rows are contiguous.
     pub c: *mut f32,
-    /// The row stride of C.
+    /// The distance between rows of C.
     pub c_row: i64,
 }
 
-/// A slice of a panel, converted to float32.
+/// Memory for a slice of a panel that is converted to float32.
 #[repr(C, align(64))]
 struct Slice([MaybeUninit<f32>; MAX_DEPTH * MAX_TILE_COLUMNS]);
 
-/// A product with valid sizes.
+/// A product whose sizes are checked.
 struct CheckedGemm<'a> {
     g: &'a LowPrecisionGemm,
     isa: Isa,
@@ -171,7 +171,7 @@ impl CheckedGemm<'_> {
         }
     }
 
-    /// Computes few rows of one panel.
+    /// Computes the results of a few rows for one panel, without converting the panel in memory.
     ///
     /// # Safety
     /// As for [`run`].
@@ -182,7 +182,8 @@ impl CheckedGemm<'_> {
         unsafe { for_isa!(self.isa, few_rows(panel: &Panel, format: Format)).0(&panel, format) }
     }
 
-    /// Computes many rows of a range of panels: loops over blocks of rows, blocks of k, panels, and slices.
+    /// Computes the results of many rows for a range of panels: loops over blocks of rows, blocks of `k`, panels, and
+    /// slices.
     ///
     /// # Safety
     /// As for [`run`].
@@ -204,7 +205,7 @@ impl CheckedGemm<'_> {
         }
     }
 
-    /// Converts one slice of a panel to float32 and multiplies the rows by it.
+    /// Converts one slice of a panel to float32, and multiplies the rows by the slice.
     ///
     /// # Safety
     /// As for [`run`]; `slice` holds the rows of k.
@@ -238,8 +239,8 @@ impl CheckedGemm<'_> {
     }
 }
 
-/// Divides only panels if there are enough for every thread, because pieces of rows would convert panels repeatedly.
-/// Pieces differ by at most one panel.
+/// Changes a partition so that only panels are divided, if there are enough panels for every thread. Pieces of rows
+/// would convert the same panels repeatedly. The resulting pieces differ by at most one panel.
 fn partition_by_panels(partition: Partition, panels: usize) -> Partition {
     let wanted = partition.pieces();
     let Some(count) = panel_pieces(partition.row_blocks, wanted, panels) else { return partition };

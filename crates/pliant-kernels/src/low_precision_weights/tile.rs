@@ -13,27 +13,27 @@ use std::ops::Range;
 use super::format::{BFloat16, Bytes, Format, Nibbles, StorageFormat};
 use crate::lanes::widen::Widen;
 
-/// A range of rows by one panel.
+/// The arguments of a product of some rows of A by one panel of B.
 pub(super) struct Panel {
     pub rows: usize,
-    /// The number of columns that have results.
+    /// Number of columns of the panel that have results; the others are padding.
     pub columns: usize,
     pub k: usize,
     pub width: usize,
-    /// Rows of k that share a scale.
+    /// Number of adjacent rows of B, along `k`, that share a scale.
     pub group: usize,
     pub a: *const f32,
     pub a_row: isize,
     pub b: *const u8,
-    /// The scales of this panel, or null.
+    /// The address of the scales of this panel, or null.
     pub scales: *const f32,
-    /// The zero points of this panel, or null.
+    /// The address of the zero points of this panel, or null.
     pub zeros: *const f32,
     pub c: *mut f32,
     pub c_row: isize,
 }
 
-/// Loads a vector of scales or zero points of a group; `default` if `p` is null.
+/// Loads a vector of the scales or zero points of a group. Returns `default` in every lane if `p` is null.
 ///
 /// # Safety
 /// The machine has the instructions; if `p` is not null, the elements are readable.
@@ -43,7 +43,8 @@ unsafe fn load_group<L: Widen>(p: *const f32, at: usize, default: f32) -> L {
     unsafe { if p.is_null() { L::splat(default) } else { L::load(p.add(at)) } }
 }
 
-/// Computes a tile of `R` rows by `V` vectors at `row` and `column`, with zero points if `ZEROS`.
+/// Computes a tile of results: `R` rows from `row` on, by `V` vectors of columns from `column` on. Subtracts zero
+/// points if `ZEROS` is true.
 ///
 /// # Safety
 /// The machine has the instructions, and the caller has enabled them. All addressed elements are valid, including the
@@ -93,7 +94,8 @@ unsafe fn tile<L: Widen, S: StorageFormat, const ZEROS: bool, const R: usize, co
     }
 }
 
-/// Adds the products of one or two rows of k. Subtracts the zero points if `ZEROS`.
+/// Adds the products of one or two rows of B, along `k`, to the sums of a tile. Subtracts zero points if `ZEROS` is
+/// true.
 ///
 /// # Safety
 /// As for [`tile`].
@@ -126,7 +128,7 @@ unsafe fn pair<L: Widen, S: StorageFormat, const ZEROS: bool, const R: usize, co
     }
 }
 
-/// Computes all rows, two at a time, in tiles of four, two and one vectors.
+/// Computes the results of all rows of A for one panel: two rows at a time, in tiles of four, two and one vectors.
 ///
 /// # Safety
 /// As for [`tile`].
@@ -156,7 +158,8 @@ unsafe fn rows<L: Widen, S: StorageFormat, const ZEROS: bool>(p: &Panel) {
     }
 }
 
-/// Computes all rows of a panel.
+/// Computes the results of all rows of A for one panel. This is faster than converting the panel to float32 if A has
+/// few rows.
 ///
 /// # Safety
 /// As for [`tile`].
@@ -175,8 +178,8 @@ pub(super) unsafe fn few_rows<L: Widen>(p: &Panel, format: Format) {
     }
 }
 
-/// Converts a range of rows of k of a panel to float32. The range starts at an even row. Rows have the width of the
-/// panel.
+/// Converts a range of rows of a panel to float32. The range starts at an even row. The converted rows have as many
+/// columns as the panel.
 ///
 /// # Safety
 /// As for [`tile`]; the rows are writable.
@@ -193,7 +196,7 @@ pub(super) unsafe fn widen<L: Widen>(p: &Panel, format: Format, rows: Range<usiz
     }
 }
 
-/// [`widen`] for a format with scales and zero points.
+/// Converts rows as [`widen`] does, for a format with scales and zero points.
 ///
 /// # Safety
 /// As for [`widen`].
@@ -209,8 +212,8 @@ unsafe fn slice<L: Widen, S: StorageFormat>(p: &Panel, rows: Range<usize>, to: *
     }
 }
 
-/// [`slice`] with scales if `SCALES` and zero points if `ZEROS`: group by group, with the scale and zero point in
-/// registers.
+/// Converts rows as [`slice`] does, with scales if `SCALES` is true and zero points if `ZEROS` is true. Loops over
+/// groups, whose scale and zero point stay in registers.
 ///
 /// # Safety
 /// As for [`widen`].

@@ -2,7 +2,7 @@
 
 use super::{MathOps, Real, abs, horner, with_sign};
 
-/// `count * pi/2 - (part + rest)`.
+/// Returns `count * pi/2 - (part + rest)`, with few roundings.
 #[inline(always)]
 fn half_pis_minus<B: MathOps>(b: &mut B, count: f64, part: &B::V, rest: &B::V) -> B::V {
     let (high, low) = B::Real::HALF_PI;
@@ -57,7 +57,7 @@ pub fn acos<B: MathOps>(b: &mut B, x: &B::V) -> B::V {
     b.keep_nan(x, &y)
 }
 
-/// `atan(r) - r` for `r` from 0 to 1.
+/// Returns `atan(r) - r` for `r` from 0 to 1.
 #[inline(always)]
 fn atan_correction<B: MathOps>(b: &mut B, r: &B::V) -> B::V {
     let square = b.mul(r, r);

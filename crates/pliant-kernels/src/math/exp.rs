@@ -2,7 +2,7 @@
 
 use super::{MathOps, Real, abs, horner, negated, odd_polynomial, with_sign};
 
-/// `e^r - 1` of a small `r`, as the sum of `r` and `p * square`.
+/// The value `e^r - 1` for a small `r`, stored as three numbers: it is `r + p * square`.
 pub(super) struct ExpM1<V> {
     r: V,
     p: V,
@@ -10,13 +10,13 @@ pub(super) struct ExpM1<V> {
 }
 
 impl<V> ExpM1<V> {
-    /// `e^r - 1`, rounded once.
+    /// Returns `e^r - 1`, rounded once.
     #[inline(always)]
     fn value<B: MathOps<V = V>>(&self, b: &mut B) -> V {
         b.fma(&self.p, &self.square, &self.r)
     }
 
-    /// `e^r`, rounded once: the rounding error of `1 + r` is added to the low part.
+    /// Returns `e^r`, rounded once: the rounding error of `1 + r` is added to the low part.
     #[inline(always)]
     fn plus_one<B: MathOps<V = V>>(&self, b: &mut B) -> V {
         let one = b.f(1.0);
@@ -31,11 +31,11 @@ impl<V> ExpM1<V> {
 /// Computes a result from `e^r - 1`, before the result is scaled by a power of 2. This is not a closure: a closure that
 /// is not inlined lacks the instructions that its caller enables, so each operation would be a call.
 pub(super) trait FromExpM1<B: MathOps> {
-    /// The result for `e^r - 1`.
+    /// Computes the result from `e^r - 1`.
     fn compute(&self, b: &mut B, exp_m1: &ExpM1<B::V>) -> B::V;
 }
 
-/// `e^r`.
+/// Computes `e^r`.
 struct Exp;
 
 impl<B: MathOps> FromExpM1<B> for Exp {
@@ -45,7 +45,7 @@ impl<B: MathOps> FromExpM1<B> for Exp {
     }
 }
 
-/// `e^r / 2`.
+/// Computes `e^r / 2`.
 struct HalfExp;
 
 impl<B: MathOps> FromExpM1<B> for HalfExp {
@@ -57,7 +57,7 @@ impl<B: MathOps> FromExpM1<B> for HalfExp {
     }
 }
 
-/// `e^r`, rounded twice.
+/// Computes `e^r` with fewer operations and two roundings.
 struct ExpRoundedTwice;
 
 impl<B: MathOps> FromExpM1<B> for ExpRoundedTwice {
@@ -69,7 +69,7 @@ impl<B: MathOps> FromExpM1<B> for ExpRoundedTwice {
     }
 }
 
-/// `(m + rest) * e^r` for a small `rest`, rounded once.
+/// Computes `(m + rest) * e^r` for a small `rest`, rounded once.
 pub(super) struct ScaledExp<'a, V> {
     pub m: &'a V,
     pub rest: &'a V,
@@ -89,14 +89,15 @@ impl<B: MathOps> FromExpM1<B> for ScaledExp<'_, B::V> {
     }
 }
 
-/// `e^x`: range reduction with a two-part ln 2, a polynomial, and scaling that handles overflow and subnormal results.
+/// Returns `e^x`: range reduction with a two-part ln 2, a polynomial, and scaling that handles overflow and subnormal
+/// results.
 #[inline(always)]
 pub fn exp<B: MathOps>(b: &mut B, x: &B::V) -> B::V {
     times_exp(b, x, &Exp)
 }
 
-/// `m * e^x` for `m` near 1, with fewer roundings than the product of both: `result` computes the product of `m` and
-/// `e^r` for a small `r`.
+/// Returns `m * e^x` for a factor `m` near 1, with fewer roundings than a product of `m` and `exp(x)`: `result`
+/// computes `m * e^r` for the reduced argument `r`.
 #[inline(always)]
 pub(super) fn times_exp<B: MathOps>(b: &mut B, x: &B::V, result: &impl FromExpM1<B>) -> B::V {
     let (lo, hi) = B::Real::EXP_RANGE;
@@ -109,28 +110,29 @@ pub(super) fn times_exp<B: MathOps>(b: &mut B, x: &B::V, result: &impl FromExpM1
     b.select_lt(&x, &lo, &zero, &y)
 }
 
-/// `e^x` for arguments within [`Real::EXP_RANGE`], and NaN. The error is up to half an ulp larger than that of [`exp`],
-/// with three operations fewer.
+/// Returns `e^x` for arguments within [`Real::EXP_RANGE`], and NaN for NaN. The error is up to half an ulp larger than
+/// that of [`exp`], with three operations fewer.
 #[inline(always)]
 pub fn exp_within<B: MathOps>(b: &mut B, x: &B::V) -> B::V {
     times_exp_within(b, x, &ExpRoundedTwice)
 }
 
-/// `e^x` if it is a normal number, rounded twice. The result for NaN is unspecified.
+/// Returns `e^x` if that is a normal number, rounded twice. The result for NaN is unspecified.
 #[inline(always)]
 pub(super) fn exp_normal<B: MathOps>(b: &mut B, x: &B::V) -> B::V {
     let (y, n, t) = unscaled_exp(b, x, &ExpRoundedTwice);
     b.scale_normal(&y, &n, &t)
 }
 
-/// [`times_exp`] for arguments within [`Real::EXP_RANGE`], and NaN.
+/// Returns the same as [`times_exp`] for arguments within [`Real::EXP_RANGE`], and NaN for NaN.
 #[inline(always)]
 fn times_exp_within<B: MathOps>(b: &mut B, x: &B::V, result: &impl FromExpM1<B>) -> B::V {
     let (y, n, t) = unscaled_exp(b, x, result);
     b.scale(&y, &n, &t)
 }
 
-/// `m * e^x` before it is scaled: the mantissa, which is near `m`, and the operands `n` and `t` of [`MathOps::scale`].
+/// Returns `m * e^x` before it is scaled by a power of 2: the mantissa, which is near `m`, and the operands `n` and `t`
+/// of [`MathOps::scale`].
 #[inline(always)]
 fn unscaled_exp<B: MathOps>(b: &mut B, x: &B::V, result: &impl FromExpM1<B>) -> (B::V, B::V, B::V) {
     let (log2e, magic) = (b.f(std::f64::consts::LOG2_E), b.f(B::Real::ROUND));
@@ -145,8 +147,8 @@ fn unscaled_exp<B: MathOps>(b: &mut B, x: &B::V, result: &impl FromExpM1<B>) -> 
     (result.compute(b, &ExpM1 { r, p, square }), n, t)
 }
 
-/// `e^|x| / 2` and `e^-|x| / 2`. The first is halved before it is scaled, so that it overflows only if the hyperbolic
-/// functions do.
+/// Returns `e^|x| / 2` and `e^-|x| / 2`. The first is halved before it is scaled, so that it overflows only if the
+/// hyperbolic functions do.
 #[inline(always)]
 fn half_exps<B: MathOps>(b: &mut B, magnitude: &B::V) -> (B::V, B::V) {
     let quarter = b.f(0.25);

@@ -47,8 +47,8 @@ pub fn gelu<B: MathOps>(b: &mut B, x: &B::V) -> B::V {
     b.keep_nan(x, &y)
 }
 
-/// The rounding error of `square`, the rounded square of `a`, without a fused multiply-add: the products of the halves
-/// of `a` are exact.
+/// Returns the rounding error of `square`, the rounded square of `a`. No fused multiply-add is needed, because the
+/// products of the halves of `a` are exact.
 #[inline(always)]
 fn square_error<B: MathOps>(b: &mut B, a: &B::V, square: &B::V) -> B::V {
     let (bits, mask) = (b.bits(a), b.i(-1 << (B::Real::MANTISSA / 2 + 1)));

@@ -17,7 +17,7 @@ pub fn log<B: MathOps>(b: &mut B, x: &B::V) -> B::V {
     b.keep_nan(x, &y)
 }
 
-/// Replaces the logarithm `y` of special arguments: infinity for infinity, `-inf` for 0, NaN for negative numbers.
+/// Replaces the logarithm `y` for special arguments `x`: infinity for infinity, `-inf` for 0, NaN for negative numbers.
 #[inline(always)]
 fn special_cases<B: MathOps>(b: &mut B, x: &B::V, y: &B::V) -> B::V {
     let (inf, minus, nan) = (b.f(f64::INFINITY), b.f(f64::NEG_INFINITY), b.f(f64::NAN));
@@ -27,7 +27,8 @@ fn special_cases<B: MathOps>(b: &mut B, x: &B::V, y: &B::V) -> B::V {
     b.select_lt(x, &zero, &nan, &y)
 }
 
-/// `log(x + rest) + shift * ln 2` for a positive, normal and finite `x`, and a `rest` below the precision of `x`.
+/// Returns `log(x + rest) + shift * ln 2` for a positive, normal and finite `x`, and a `rest` below the precision of
+/// `x`.
 #[inline(always)]
 fn log_of<B: MathOps>(b: &mut B, x: &B::V, rest: Option<&B::V>, shift: Option<&B::V>) -> B::V {
     // x = 2^e * m with m in [sqrt(1/2), sqrt(2)).
@@ -74,7 +75,7 @@ fn log_of<B: MathOps>(b: &mut B, x: &B::V, rest: Option<&B::V>, shift: Option<&B
     b.fma(&ef, &high, &y)
 }
 
-/// `1 + x` and its rounding error, for any `x` (two-sum).
+/// Returns `1 + x` and its rounding error, for any `x` (two-sum).
 #[inline(always)]
 fn one_plus<B: MathOps>(b: &mut B, x: &B::V) -> (B::V, B::V) {
     let one = b.f(1.0);
@@ -98,7 +99,7 @@ pub fn log1p<B: MathOps>(b: &mut B, x: &B::V) -> B::V {
     b.keep_nan(x, &y)
 }
 
-/// From here on, 1 is negligible compared with the square, which may overflow.
+/// The argument from which 1 is negligible compared with the square of the argument, which may overflow.
 const HUGE: f64 = 1e9;
 
 /// Inverse hyperbolic sine.
@@ -122,7 +123,7 @@ pub fn asinh<B: MathOps>(b: &mut B, x: &B::V) -> B::V {
     b.keep_nan(x, &y)
 }
 
-/// `log(sum + rest)`, or `log(2 x)` for a huge `x`.
+/// Returns `log(sum + rest)`, or `log(2 x)` for a huge `x`.
 #[inline(always)]
 fn log_or_log_twice<B: MathOps>(b: &mut B, x: &B::V, sum: &B::V, rest: &B::V) -> B::V {
     let (huge, zero, one) = (b.f(HUGE), b.f(0.0), b.f(1.0));
@@ -132,7 +133,7 @@ fn log_or_log_twice<B: MathOps>(b: &mut B, x: &B::V, sum: &B::V, rest: &B::V) ->
     log_of(b, &arg, Some(&rest), Some(&shift))
 }
 
-/// `a + sqrt(t + low)` and its rounding error.
+/// Returns `a + sqrt(t + low)` and its rounding error.
 #[inline(always)]
 fn add_sqrt<B: MathOps>(b: &mut B, a: &B::V, t: &B::V, low: &B::V) -> (B::V, B::V) {
     let root = b.sqrt(t);

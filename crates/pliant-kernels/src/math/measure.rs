@@ -1,5 +1,5 @@
-//! Measures the errors of all sequences, over all exponents, and checks the table of `docs/reference/numerics.md`.
-//! `PLIANT_BLESS=1` writes the table.
+//! Tests that measure the errors of all elementary functions, over all exponents, and check the table of
+//! `docs/reference/numerics.md`. `PLIANT_BLESS=1` writes the table.
 
 mod hardest;
 mod normal;
@@ -8,10 +8,11 @@ use std::marker::PhantomData;
 
 use super::*;
 
-/// Executes the operations on scalars. Integers are stored as the bits of floats.
+/// A scalar implementation of [`MathOps`], with which the tests run the sequences of elementary functions. Integers are
+/// stored as the bit patterns of floats.
 struct Host<T>(PhantomData<T>);
 
-/// Fused multiply-add.
+/// A float type with a fused multiply-add.
 trait Fused: Copy {
     fn fused(a: Self, b: Self, c: Self) -> Self;
 }
@@ -107,8 +108,8 @@ macro_rules! host {
 host!(f32, u32);
 host!(f64, u64);
 
-/// A function of one argument: its sequences over both types, the reference, the float32 argument of the largest error
-/// that `errors_over_all_arguments` found, and whether it is limited to [`Real::TRIG_LIMIT`].
+/// A measured function of one argument: its sequences in float32 and float64, the reference, the float32 argument of
+/// the largest error that `errors_over_all_arguments` found, and whether arguments are limited to [`Real::TRIG_LIMIT`].
 struct MeasuredFn {
     name: &'static str,
     single: fn(f32) -> f32,
@@ -152,7 +153,7 @@ const FUNCTIONS: &[MeasuredFn] = rows! {
     gelu = crate::scalar::gelu, -0.67168385;
 };
 
-/// The logistic function, whose only intermediate rounding is that of the exponential.
+/// The logistic function as a reference. Its only intermediate rounding is that of the exponential.
 fn logistic(x: f64) -> f64 {
     let e = libm::exp(-x.abs());
     let d = 1.0 + e;
@@ -162,7 +163,7 @@ fn logistic(x: f64) -> f64 {
     y + (y.mul_add(-d, over) - y * error) / d
 }
 
-/// The error in float32 ulp; infinite if only one of the values is NaN or infinite.
+/// The error of `got` in float32 ulp; infinite if only one of the values is NaN or infinite.
 fn ulps(got: f32, expected: f64) -> f64 {
     let rounded = expected as f32;
     if got == rounded || (got.is_nan() && rounded.is_nan()) {
@@ -181,14 +182,15 @@ fn ulps(got: f32, expected: f64) -> f64 {
     (got - expected).abs() / unit(expected)
 }
 
-/// The float32 ulp at a value.
+/// The distance between adjacent float32 numbers (ulp) at the value `expected`.
 fn unit(expected: f64) -> f64 {
     let size = expected.abs().clamp(f64::from(f32::MIN_POSITIVE), f64::from(f32::MAX));
     let exponent = (size.to_bits() >> 52) as i32 - 1023;
     2f64.powi(exponent - 23)
 }
 
-/// Arguments of every exponent and both signs: `per` mantissas each, including the smallest and the largest.
+/// Float32 arguments of every exponent and both signs: `per` mantissas for each, including the smallest and the
+/// largest.
 fn arguments(per: u32) -> impl Iterator<Item = f32> {
     (0..=255u32).flat_map(move |exponent| {
         (0..per).flat_map(move |k| {
@@ -212,12 +214,12 @@ fn hard_angles() -> impl Iterator<Item = f32> {
     })
 }
 
-/// The largest error, and its argument.
+/// The largest error, and the argument for which it occurs.
 fn worst<X: Copy>(errors: impl Iterator<Item = (f64, X)>, zero: X) -> (f64, X) {
     errors.fold((0.0, zero), |a, b| if b.0 > a.0 { b } else { a })
 }
 
-/// The largest error of a function over float32.
+/// The largest error of a function in float32, and its argument.
 fn worst_single(row: &MeasuredFn, arguments: impl Iterator<Item = f32>) -> (f64, f32) {
     let used = |x: &f32| !row.limited || f64::from(x.abs()) <= f32::TRIG_LIMIT || x.is_nan();
     let errors =
@@ -225,7 +227,7 @@ fn worst_single(row: &MeasuredFn, arguments: impl Iterator<Item = f32>) -> (f64,
     worst(errors, 0.0)
 }
 
-/// The error in float64 ulp; 0 if both are NaN.
+/// The error of `got` in float64 ulp; 0 if both values are NaN.
 fn ulps_double(got: f64, expected: f64) -> f64 {
     if got == expected || (got.is_nan() && expected.is_nan()) {
         return 0.0;
@@ -236,8 +238,8 @@ fn ulps_double(got: f64, expected: f64) -> f64 {
     if error.is_nan() { f64::INFINITY } else { error }
 }
 
-/// The largest error of a function over float64 at its hardest arguments, whose values are known with twice the
-/// precision.
+/// The largest error of a function in float64 and its argument, among its hardest arguments. Their exact values are
+/// known with twice the precision.
 fn hardest_double(row: &MeasuredFn) -> (f64, f64) {
     let known = hardest::HARDEST.iter().find(|(name, _)| *name == row.name);
     let (_, known) = known.expect("hardest arguments of the row");
@@ -248,8 +250,8 @@ fn hardest_double(row: &MeasuredFn) -> (f64, f64) {
     worst(known.iter().map(|k| (error(k), k.0)), 0.0)
 }
 
-/// The largest error over float64 in ulp, relative to the crate `libm`, which is the same on every machine; for gelu,
-/// relative to listed values.
+/// The largest error of a function in float64 in ulp, and its argument. The reference is the crate `libm`, which is the
+/// same on every machine; for gelu, it is a list of values.
 fn worst_double(row: &MeasuredFn) -> (f64, f64) {
     if row.name == "gelu" {
         let errors = normal::GELU.iter().map(|&(x, y)| (ulps_double((row.double)(x), y), x));
@@ -285,7 +287,7 @@ fn pairs() -> impl Iterator<Item = (f32, f32)> {
     coarse.into_iter().chain(fine.step_by(3))
 }
 
-/// A function of two float32 numbers, and its reference.
+/// A function of two arguments: its name, the function in float32, and the reference in float64.
 type Pair = (&'static str, fn(f32, f32) -> f32, fn(f64, f64) -> f64);
 
 const PAIRS: [Pair; 2] = [
@@ -338,7 +340,7 @@ fn errors_match_the_documentation() {
     check_document(&table);
 }
 
-/// Compares the table of the page with the measurements, or writes it.
+/// Compares the table in the documentation with the measured errors, or writes it.
 fn check_document(table: &str) {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/numerics.md");
     let text = std::fs::read_to_string(path).expect("docs/reference/numerics.md");

@@ -40,78 +40,79 @@ pub use pow::{MAX_FINITE_BOUND, MIN_POSITIVE_BOUND, pow, pow_positive_finite};
 pub use table::Real;
 pub use trig::{cos, sin, tan};
 
-/// The operations of the sequences, on floats of one type and on integers with as many lanes and bits.
+/// The operations from which elementary functions are built. They work on floats of one type, and on integers with as many lanes
+/// and bits.
 pub trait MathOps {
     /// The type of the floats.
     type Real: Real;
     /// A float or integer value, scalar or vector.
     type V: Clone;
 
-    /// A float constant, rounded to the type.
+    /// Returns a float constant, rounded to the type.
     fn f(&mut self, value: f64) -> Self::V;
-    /// An integer constant: the low bits of `value`.
+    /// Returns an integer constant: the low bits of `value`.
     fn i(&mut self, value: i64) -> Self::V;
-    /// Float sum.
+    /// Returns the sum of two floats.
     fn add(&mut self, a: &Self::V, b: &Self::V) -> Self::V;
-    /// Float difference.
+    /// Returns the difference of two floats.
     fn sub(&mut self, a: &Self::V, b: &Self::V) -> Self::V;
-    /// Float product.
+    /// Returns the product of two floats.
     fn mul(&mut self, a: &Self::V, b: &Self::V) -> Self::V;
-    /// Float quotient.
+    /// Returns the quotient of two floats.
     fn div(&mut self, a: &Self::V, b: &Self::V) -> Self::V;
-    /// Square root.
+    /// Returns the square root of a float.
     fn sqrt(&mut self, a: &Self::V) -> Self::V;
-    /// `a * b + c`, fused if the machine has such an instruction.
+    /// Returns `a * b + c`, fused if the machine has such an instruction.
     fn fma(&mut self, a: &Self::V, b: &Self::V, c: &Self::V) -> Self::V;
-    /// `a < b ? x : y` over floats `a` and `b`.
+    /// Returns `a < b ? x : y` for floats `a` and `b`.
     fn select_lt(&mut self, a: &Self::V, b: &Self::V, x: &Self::V, y: &Self::V) -> Self::V;
-    /// `y`, but NaN if `x` is NaN.
+    /// Returns `y`, or NaN if `x` is NaN.
     fn keep_nan(&mut self, x: &Self::V, y: &Self::V) -> Self::V;
-    /// The bits of floats as integers.
+    /// Returns the bits of a float as an integer.
     fn bits(&mut self, a: &Self::V) -> Self::V;
-    /// The floats with these bits.
+    /// Returns the float whose bits are the integer `a`.
     fn float_of_bits(&mut self, a: &Self::V) -> Self::V;
-    /// Integer sum, wrapping.
+    /// Returns the sum of two integers, which wraps around.
     fn iadd(&mut self, a: &Self::V, b: &Self::V) -> Self::V;
-    /// Integer difference, wrapping.
+    /// Returns the difference of two integers, which wraps around.
     fn isub(&mut self, a: &Self::V, b: &Self::V) -> Self::V;
-    /// Bitwise and.
+    /// Returns the bitwise and.
     fn iand(&mut self, a: &Self::V, b: &Self::V) -> Self::V;
-    /// Bitwise or.
+    /// Returns the bitwise or.
     fn ior(&mut self, a: &Self::V, b: &Self::V) -> Self::V;
-    /// Shift left by a constant.
+    /// Shifts an integer left by a constant number of bits.
     fn ishl(&mut self, a: &Self::V, by: u8) -> Self::V;
-    /// Logical shift right by a constant.
+    /// Shifts an unsigned integer right by a constant number of bits.
     fn ishr(&mut self, a: &Self::V, by: u8) -> Self::V;
 
-    /// `a < b ? a : b`. Returns the second operand if one is NaN.
+    /// Returns `a < b ? a : b`: the second operand if one of them is NaN.
     #[inline(always)]
     fn min2(&mut self, a: &Self::V, b: &Self::V) -> Self::V {
         self.select_lt(a, b, a, b)
     }
 
-    /// `a > b ? a : b`. Returns the second operand if one is NaN.
+    /// Returns `a > b ? a : b`: the second operand if one of them is NaN.
     #[inline(always)]
     fn max2(&mut self, a: &Self::V, b: &Self::V) -> Self::V {
         self.select_lt(b, a, a, b)
     }
 
-    /// `y * 2^n` for `y` near 1, including overflow and subnormal results. `t` is `n + ROUND` ([`Real::ROUND`]), with
-    /// the integer in its low bits.
+    /// Returns `y * 2^n` for `y` near 1, including overflow and subnormal results. `t` is `n + ROUND` ([`Real::ROUND`]), with the
+    /// integer in its low bits.
     #[inline(always)]
     fn scale(&mut self, y: &Self::V, n: &Self::V, t: &Self::V) -> Self::V {
         scale_by_parts(self, y, n, t)
     }
 
-    /// [`MathOps::scale`] for a normal result. The result for NaN is unspecified.
+    /// Returns the same as [`MathOps::scale`] if the result is normal. The result for NaN is unspecified.
     #[inline(always)]
     fn scale_normal(&mut self, y: &Self::V, _n: &Self::V, t: &Self::V) -> Self::V {
         add_to_exponent(self, y, t)
     }
 }
 
-/// `y * 2^n` by an addition to the exponent, for a finite `y` and a normal result. `t` is `n + ROUND`
-/// ([`Real::ROUND`]); the shift drops the bits of this constant.
+/// Returns `y * 2^n` by adding `n` to the exponent, for a finite `y` and a normal result. `t` is `n + ROUND` ([`Real::ROUND`]); the
+/// shift drops the bits of this constant.
 #[inline(always)]
 pub fn add_to_exponent<B: MathOps + ?Sized>(b: &mut B, y: &B::V, t: &B::V) -> B::V {
     let (bits, n) = (b.bits(y), b.bits(t));
@@ -120,7 +121,7 @@ pub fn add_to_exponent<B: MathOps + ?Sized>(b: &mut B, y: &B::V, t: &B::V) -> B:
     b.float_of_bits(&bits)
 }
 
-/// [`MathOps::scale`] for machines without such an instruction.
+/// Implements [`MathOps::scale`] for machines without an instruction for it.
 #[inline(always)]
 pub fn scale_by_parts<B: MathOps + ?Sized>(b: &mut B, y: &B::V, n: &B::V, t: &B::V) -> B::V {
     // Scale by 2^(n/2) first, so that both factors are normal numbers.
@@ -140,7 +141,7 @@ pub fn scale_by_parts<B: MathOps + ?Sized>(b: &mut B, y: &B::V, n: &B::V, t: &B:
     y
 }
 
-/// The polynomial with these coefficients, highest power first, by Horner's method.
+/// Evaluates the polynomial with these coefficients, highest power first, by Horner's method.
 #[inline(always)]
 fn horner<B: MathOps>(b: &mut B, x: &B::V, coefficients: &[f64]) -> B::V {
     let mut acc = b.f(coefficients[0]);
@@ -151,7 +152,7 @@ fn horner<B: MathOps>(b: &mut B, x: &B::V, coefficients: &[f64]) -> B::V {
     acc
 }
 
-/// `x + x^3 * p(x^2)`: an odd function near 0.
+/// Returns `x + x^3 * p(x^2)`, where `p` is the polynomial with these coefficients. This approximates an odd function near 0.
 #[inline(always)]
 fn odd_polynomial<B: MathOps>(b: &mut B, x: &B::V, coefficients: &[f64]) -> B::V {
     let square = b.mul(x, x);
@@ -162,7 +163,7 @@ fn odd_polynomial<B: MathOps>(b: &mut B, x: &B::V, coefficients: &[f64]) -> B::V
     with_sign(b, &y, x)
 }
 
-/// The absolute value.
+/// Returns the absolute value of `x`.
 #[inline(always)]
 fn abs<B: MathOps>(b: &mut B, x: &B::V) -> B::V {
     let (bits, mask) = (b.bits(x), b.i(!B::Real::SIGN));
@@ -170,7 +171,7 @@ fn abs<B: MathOps>(b: &mut B, x: &B::V) -> B::V {
     b.float_of_bits(&bits)
 }
 
-/// `y` with the sign of `x`. `y` is not negative, or has the same sign.
+/// Returns `y` with the sign of `x`. `y` must be non-negative or have the sign of `x` already.
 #[inline(always)]
 fn with_sign<B: MathOps>(b: &mut B, y: &B::V, x: &B::V) -> B::V {
     let (bits, mask) = (b.bits(x), b.i(B::Real::SIGN));
@@ -180,7 +181,7 @@ fn with_sign<B: MathOps>(b: &mut B, y: &B::V, x: &B::V) -> B::V {
     b.float_of_bits(&y)
 }
 
-/// `-x`.
+/// Returns `-x`.
 #[inline(always)]
 fn negated<B: MathOps>(b: &mut B, x: &B::V) -> B::V {
     let (bits, sign) = (b.bits(x), b.i(B::Real::SIGN));

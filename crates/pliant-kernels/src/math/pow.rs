@@ -2,7 +2,8 @@
 
 use super::{MathOps, Real, abs, horner, with_sign};
 
-/// `(log(1 + f) - f + f^2 / 2) / f^3`, from `sqrt(1/2)` to `sqrt(2)`, with the precision that float32 powers need.
+/// Coefficients of `(log(1 + f) - f + f^2 / 2) / f^3`, for `1 + f` from `sqrt(1/2)` to `sqrt(2)`, with the precision
+/// that float32 powers need.
 const LOG: &[f64] = &[
     0.055_550_945_560_644_93,
     -0.097_276_593_897_608_98,
@@ -17,8 +18,8 @@ const LOG: &[f64] = &[
     0.333_333_333_848_037_54,
 ];
 
-/// `x^y` of float32 numbers, computed in float64 and to be rounded to float32. Special values are those of IEEE 754 and
-/// NumPy.
+/// Returns `x^y` for float32 numbers, computed in float64; the caller rounds it to float32. Special values are those of
+/// IEEE 754 and NumPy.
 #[inline(always)]
 pub fn pow<B: MathOps<Real = f64>>(b: &mut B, x: &B::V, y: &B::V) -> B::V {
     let (zero, one, big) = (b.f(0.0), b.f(1.0), b.f(1e300));
@@ -58,7 +59,7 @@ pub fn pow<B: MathOps<Real = f64>>(b: &mut B, x: &B::V, y: &B::V) -> B::V {
     b.select_lt(&exponent_magnitude, &epsilon, &one, &value)
 }
 
-/// The distance from the nearest integer, for numbers from 0 to 2^31.
+/// Returns the distance of `n`, a number from 0 to 2^31, from the nearest integer.
 #[inline(always)]
 fn fraction<B: MathOps<Real = f64>>(b: &mut B, n: &B::V) -> B::V {
     let magic = b.f(f64::ROUND);
@@ -68,8 +69,8 @@ fn fraction<B: MathOps<Real = f64>>(b: &mut B, n: &B::V) -> B::V {
     abs(b, &rest)
 }
 
-/// `x^y` for positive, finite `x` and finite `y`. Also returns a check value, which is between [`MIN_POSITIVE_BOUND`]
-/// and [`MAX_FINITE_BOUND`] for such operands, and only for them.
+/// Returns `x^y` for positive, finite `x` and finite `y`. Also returns a check value, which is between
+/// [`MIN_POSITIVE_BOUND`] and [`MAX_FINITE_BOUND`] for such operands, and only for them.
 #[inline(always)]
 pub fn pow_positive_finite<B: MathOps<Real = f64>>(b: &mut B, x: &B::V, y: &B::V) -> (B::V, B::V) {
     let log = log_of(b, x);
@@ -83,12 +84,12 @@ pub fn pow_positive_finite<B: MathOps<Real = f64>>(b: &mut B, x: &B::V, y: &B::V
     (exp_of(b, &power), check)
 }
 
-/// A lower bound of all positive float32.
+/// A lower bound of all positive float32 numbers.
 pub const MIN_POSITIVE_BOUND: f64 = 1e-46;
 /// The largest float32, an upper bound of all finite ones.
 pub const MAX_FINITE_BOUND: f64 = f32::MAX as f64;
 
-/// The logarithm of a positive, finite float32.
+/// Returns the logarithm of a positive, finite float32 number.
 #[inline(always)]
 fn log_of<B: MathOps<Real = f64>>(b: &mut B, x: &B::V) -> B::V {
     let bits = b.bits(x);
@@ -113,7 +114,7 @@ fn log_of<B: MathOps<Real = f64>>(b: &mut B, x: &B::V) -> B::V {
     b.fma(&e, &ln2, &p)
 }
 
-/// `e^x` with the precision that float32 needs.
+/// Returns `e^x` with the precision that float32 needs.
 #[inline(always)]
 fn exp_of<B: MathOps<Real = f64>>(b: &mut B, x: &B::V) -> B::V {
     let (lo, hi) = (b.f(-110.0), b.f(95.0));

@@ -1,80 +1,84 @@
-//! The constants of the sequences for each float type: properties of the format, and the coefficients of the
-//! polynomials, highest power first.
+//! The constants of elementary functions for float32 and float64: properties of the number format, and the coefficients
+//! of polynomials, highest power first.
 
-/// A float type: its format, and its coefficients.
+/// A float type: the properties of its format, and the coefficients of elementary functions.
 pub trait Real: Copy + Send + Sync + 'static {
-    /// Bits of the mantissa.
+    /// Number of bits of the mantissa.
     const MANTISSA: u8;
-    /// Total bits.
+    /// Total number of bits.
     const BITS: u8;
     /// The exponent bias.
     const BIAS: i64;
-    /// The bits of -0.
+    /// The bits of -0, of which only the sign bit is set.
     const SIGN: i64;
-    /// Adding and subtracting this rounds a small number to an integer. The sum has the integer in its low bits.
+    /// A constant that rounds a small number to an integer if it is added and subtracted. The sum has the integer in
+    /// its low bits.
     const ROUND: f64;
-    /// The bits of [`Real::ROUND`].
+    /// The bits of [`Real::ROUND`] as an integer.
     const ROUND_BITS: i64;
-    /// The bits of 1.
+    /// The bits of the number 1 as an integer.
     const ONE_BITS: i64;
-    /// The bits of `sqrt(1/2)`.
+    /// The bits of `sqrt(1/2)` as an integer.
     const SQRT_HALF_BITS: i64;
-    /// Minus the bits of a number, this gives the bits of its inverse with an error of at most an eighth.
+    /// A constant for an estimate of the inverse: this integer minus the bits of a number are the bits of its inverse,
+    /// with a relative error of at most an eighth.
     const INVERSE_BITS: i64;
     /// The smallest positive normal number.
     const MIN_POSITIVE: f64;
     /// The largest finite number.
     const MAX: f64;
-    /// ln 2 in two parts, the first of few bits.
+    /// The logarithm ln 2 as the sum of two parts, of which the first has few bits.
     const LN2: (f64, f64);
-    /// The argument below which the exponential is 0, and the one above which half of it is infinite.
+    /// The argument below which the exponential is 0, and the argument above which half of the exponential is infinite.
     const EXP_RANGE: (f64, f64);
-    /// pi/2 as the nearest number and its error.
+    /// pi/2 in two parts: the nearest number, and its error.
     const HALF_PI: (f64, f64);
-    /// -pi/2 as parts of few bits, and the remaining part.
+    /// -pi/2 as the sum of parts of few bits and a remainder.
     const MINUS_HALF_PI: [f64; 4];
-    /// The largest argument for which range reduction is accurate. Beyond, the function of the platform is called.
+    /// The largest argument for which range reduction is accurate. For larger ones, the function of the platform is
+    /// called.
     const TRIG_LIMIT: f64;
-    /// From here on, the error function rounds to 1.
+    /// The argument from which the error function rounds to 1.
     const ERF_ONE: f64;
-    /// From here on, the hyperbolic tangent rounds to 1.
+    /// The argument from which the hyperbolic tangent rounds to 1.
     const TANH_ONE: f64;
-    /// `(e^r - 1 - r) / r^2`, up to `ln(2) / 2`.
+    /// Coefficients of `(e^r - 1 - r) / r^2`, for `r` up to `ln(2) / 2`.
     const EXP: &'static [f64];
-    /// `(sinh(x) - x) / x^3`, a polynomial in `x^2`, up to 1.
+    /// Coefficients of `(sinh(x) - x) / x^3`, a polynomial in `x^2`, for `x` up to 1.
     const SINH: &'static [f64];
-    /// `(tanh(x) - x) / x^3`, a polynomial in `x^2`, up to 5/8.
+    /// Coefficients of `(tanh(x) - x) / x^3`, a polynomial in `x^2`, for `x` up to 5/8.
     const TANH: &'static [f64];
-    /// `(log(1 + f) - f + f^2 / 2) / f^3`, for `1 + f` from `sqrt(1/2)` to `sqrt(2)`.
+    /// Coefficients of `(log(1 + f) - f + f^2 / 2) / f^3`, for `1 + f` from `sqrt(1/2)` to `sqrt(2)`.
     const LOG: &'static [f64];
-    /// `(asinh(x) - x) / x^3`, a polynomial in `x^2`, up to 1/2.
+    /// Coefficients of `(asinh(x) - x) / x^3`, a polynomial in `x^2`, for `x` up to 1/2.
     const ASINH: &'static [f64];
-    /// `(atanh(x) - x) / x^3`, a polynomial in `x^2`, up to 1/2.
+    /// Coefficients of `(atanh(x) - x) / x^3`, a polynomial in `x^2`, for `x` up to 1/2.
     const ATANH: &'static [f64];
-    /// `(sin(x) - x) / x^3`, a polynomial in `x^2`, up to pi/4.
+    /// Coefficients of `(sin(x) - x) / x^3`, a polynomial in `x^2`, for `x` up to pi/4.
     const SIN: &'static [f64];
-    /// `(cos(x) - 1 + x^2 / 2) / x^4`, a polynomial in `x^2`, up to pi/4.
+    /// Coefficients of `(cos(x) - 1 + x^2 / 2) / x^4`, a polynomial in `x^2`, for `x` up to pi/4.
     const COS: &'static [f64];
-    /// `(tan(x) - x) / x^3`, a polynomial in `x^2`, up to pi/4.
+    /// Coefficients of `(tan(x) - x) / x^3`, a polynomial in `x^2`, for `x` up to pi/4.
     const TAN: &'static [f64];
-    /// `(asin(x) - x) / x^3`, a polynomial in `x^2`, up to 1/2.
+    /// Coefficients of `(asin(x) - x) / x^3`, a polynomial in `x^2`, for `x` up to 1/2.
     const ASIN: &'static [f64];
-    /// `(atan(x) - x) / x^3`, a polynomial in `x^2`, up to 1.
+    /// Coefficients of `(atan(x) - x) / x^3`, a polynomial in `x^2`, for `x` up to 1.
     const ATAN: &'static [f64];
-    /// `(erf(x) - x) / x`, a polynomial in `x^2`, up to 1.
+    /// Coefficients of `(erf(x) - x) / x`, a polynomial in `x^2`, for `x` up to 1.
     const ERF: &'static [f64];
-    /// `-log(1 - erf(x)) - x`, from 1 to [`Real::ERF_ONE`].
+    /// Coefficients of `-log(1 - erf(x)) - x`, for `x` from 1 to [`Real::ERF_ONE`].
     const ERFC: &'static [f64];
-    /// From here on, the tail of the normal distribution rounds to 0.
+    /// The argument from which the tail of the normal distribution rounds to 0.
     const GELU_ZERO: f64;
-    /// The centre `m` of the expansion of `GELU_TAIL`.
+    /// The centre `m` around which [`Real::GELU_TAIL`] is expanded.
     const GELU_MIDDLE: f64;
-    /// `(P(x) - 1/2) / x`, a polynomial in `x^2`, up to 3/4, where `P` is the normal distribution function.
+    /// Coefficients of `(P(x) - 1/2) / x`, a polynomial in `x^2`, for `x` up to 3/4, where `P` is the normal distribution function.
     const GELU_NEAR: &'static [f64];
-    /// `m * e^(m^2 / 2) * (1 - P(m))`, in two parts.
+    /// The value `m * e^(m^2 / 2) * (1 - P(m))`, in two parts, where `m` is [`Real::GELU_MIDDLE`] and `P` is the normal
+    /// distribution function.
     const GELU_CENTRE: (f64, f64);
-    /// `(x * e^(x^2 / 2) * (1 - P(x)) - GELU_CENTRE) / t` as a polynomial in `t = (x - m) / (x + m)`, from 3/4 to
-    /// [`Real::GELU_ZERO`].
+    /// Coefficients of `(x * e^(x^2 / 2) * (1 - P(x)) - GELU_CENTRE) / t` as a polynomial in `t = (x - m) / (x + m)`,
+    /// for `x` from 3/4 to [`Real::GELU_ZERO`].
     const GELU_TAIL: &'static [f64];
 }
 

@@ -2,8 +2,8 @@
 
 use super::{MathOps, Real, abs, horner, negated, with_sign};
 
-/// Range reduction: the multiple of pi/2 (an integer in the low bits), the reduced angle of at most pi/4, and its
-/// rounding error.
+/// Reduces an angle: returns the nearest multiple of pi/2 (an integer in the low bits), the reduced angle of at most
+/// pi/4, and its rounding error.
 #[inline(always)]
 fn reduce_angle<B: MathOps>(b: &mut B, x: &B::V) -> (B::V, B::V, B::V) {
     let (two_over_pi, magic) = (b.f(std::f64::consts::FRAC_2_PI), b.f(B::Real::ROUND));
@@ -27,7 +27,7 @@ fn reduce_angle<B: MathOps>(b: &mut B, x: &B::V) -> (B::V, B::V, B::V) {
     (b.isub(&tb, &mb), reduced, error)
 }
 
-/// `even` or `odd`, by the lowest bit of an integer.
+/// Returns `even` or `odd`, depending on the lowest bit of the integer `n`.
 #[inline(always)]
 fn by_parity<B: MathOps>(b: &mut B, n: &B::V, even: &B::V, odd: &B::V) -> B::V {
     let one = b.i(1);
@@ -38,7 +38,7 @@ fn by_parity<B: MathOps>(b: &mut B, n: &B::V, even: &B::V, odd: &B::V) -> B::V {
     b.select_lt(&half, &bit, odd, even)
 }
 
-/// The sine of the angle `n * pi/2 + r + error`.
+/// Returns the sine of the angle `n * pi/2 + r + error`.
 #[inline(always)]
 fn sine<B: MathOps>(b: &mut B, n: &B::V, r: &B::V, error: &B::V) -> B::V {
     let square = b.mul(r, r);
@@ -76,7 +76,8 @@ pub fn cos<B: MathOps>(b: &mut B, x: &B::V) -> B::V {
     sine(b, &n, &r, &error)
 }
 
-/// Tangent, for arguments up to [`Real::TRIG_LIMIT`]. The inverse is corrected for the rounding error of the sum.
+/// Tangent, for arguments up to [`Real::TRIG_LIMIT`]. The negated inverse that odd multiples of pi/2 require is
+/// corrected for the rounding error of the sum.
 #[inline(always)]
 pub fn tan<B: MathOps>(b: &mut B, x: &B::V) -> B::V {
     let (n, r, error) = reduce_angle(b, x);

@@ -36,6 +36,8 @@ pub(super) unsafe fn run(windows: &Windows<'_>, mean: bool) -> i64 {
     unsafe { parallel_for(windows.runtime, windows.batch * lines, units, &piece) }
 }
 
+/// Computes a line of results of maximum pooling.
+///
 /// # Safety
 /// The machine has the instructions, and the caller has enabled them. All elements are valid.
 #[inline(always)]
@@ -49,6 +51,8 @@ pub(super) unsafe fn max_line<L: MathLanes<Elem = f32>>(
     unsafe { line::<L, Max>(w, batch, z, y) }
 }
 
+/// Computes a line of results of mean pooling.
+///
 /// # Safety
 /// As for [`max_line`].
 #[inline(always)]
@@ -62,7 +66,7 @@ pub(super) unsafe fn mean_line<L: MathLanes<Elem = f32>>(
     unsafe { line::<L, Mean>(w, batch, z, y) }
 }
 
-/// Computes a line of results.
+/// Computes a line of results by the reduction `C`.
 ///
 /// # Safety
 /// As for [`max_line`].
@@ -91,7 +95,7 @@ unsafe fn line<L: MathLanes<Elem = f32>, C: Reduction<L>>(
     }
 }
 
-/// A window: the address of its first element, the counts and strides of its elements, and its result.
+/// One window: the address of its first element, the counts and strides of its elements, and the address of its result.
 struct Window {
     from: *const f32,
     counts: [usize; 3],
@@ -100,7 +104,7 @@ struct Window {
 }
 
 impl Window {
-    /// Computes all channels of the result.
+    /// Computes the result for all channels in the range.
     ///
     /// # Safety
     /// As for [`max_line`]; the elements are inside of the image.
@@ -123,7 +127,7 @@ impl Window {
         }
     }
 
-    /// Computes `V` vectors of channels.
+    /// Computes the result for `V` vectors of channels.
     ///
     /// # Safety
     /// As for [`Window::compute`].
@@ -152,7 +156,7 @@ impl Window {
         }
     }
 
-    /// Computes the last `count` channels, fewer than a vector has lanes.
+    /// Computes the result for the last `count` channels, which are fewer than a vector has lanes.
     ///
     /// # Safety
     /// As for [`Window::compute`].

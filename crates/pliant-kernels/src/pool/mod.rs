@@ -1,4 +1,4 @@
-//! The declared kernel `pool`, for images with channels last and for images with contiguous rows.
+//! The entry point of the declared kernel `pool`, and its parts that are independent of the layout.
 
 mod channels_last;
 mod rows;
@@ -10,10 +10,10 @@ use pliant_kernel_api::{Call, Kernel, Sizes, View};
 use crate::entry::Implementation;
 use crate::lanes::MathLanes;
 
-/// Lanes of the widest vector.
+/// Maximum number of float32 lanes of a vector.
 const WIDEST: usize = 16;
 
-/// Pooling of float32.
+/// The implementation of the kernel `pool` for float32.
 pub struct Pool;
 
 impl Implementation for Pool {
@@ -57,7 +57,7 @@ struct Windows<'a> {
     out: (*mut f32, Strides),
 }
 
-/// The strides of (batch, channel, depth, height, width). Strides of dims of size 1 are arbitrary.
+/// The strides of images in the order batch, channel, depth, height, width. Strides of dims of size 1 are arbitrary.
 #[derive(Clone, Copy)]
 struct Strides([isize; 5]);
 
@@ -71,7 +71,7 @@ impl Strides {
         self
     }
 
-    /// The offset of an element.
+    /// The offset of the element at the index `at`.
     #[inline(always)]
     fn of(&self, at: [usize; 5]) -> isize {
         let mut sum = 0isize;
@@ -116,8 +116,8 @@ impl<'a> Windows<'a> {
         }
     }
 
-    /// The same windows of images with one channel, whose columns are the columns and channels of these images. `None`
-    /// if direct windows take fewer reads, or if the columns are strided.
+    /// Converts the pooling to one of images with a single channel, by treating each pair of a column and a channel as
+    /// a column. Returns `None` if the direct computation reads fewer elements, or if columns are strided.
     fn with_channels_as_columns(&self) -> Option<Windows<'a>> {
         let columns = |size: usize| size.saturating_mul(self.channels);
         let is_contiguous =
@@ -142,8 +142,8 @@ impl<'a> Windows<'a> {
         })
     }
 
-    /// The elements of a window along a dim that are inside of the image: the first position, and the number of
-    /// elements.
+    /// The elements of a window along dim `d` that are inside of the image: the position of the first, and their
+    /// number.
     #[inline(always)]
     fn elements(&self, d: usize, at: usize) -> (usize, usize) {
         let (step, first) = (self.dilation[d], at.saturating_mul(self.stride[d]));
@@ -159,26 +159,26 @@ impl<'a> Windows<'a> {
     }
 }
 
-/// The reduction of the elements of a window.
+/// How the elements of a window are reduced to a result.
 trait Reduction<L> {
-    /// Whether a result depends on the number of elements.
+    /// Whether a result depends on the number of elements of its window.
     const COUNTS: bool;
 
-    /// The value before the first element.
+    /// Returns the value with which a reduction starts.
     ///
     /// # Safety
     /// The machine has the instructions of `L`. This holds for all methods.
     unsafe fn start() -> L;
-    /// The value after another element.
+    /// Adds an element to the value so far.
     unsafe fn add(so_far: L, element: L) -> L;
-    /// The result of a window of `count` elements.
+    /// Converts the value of a window of `count` elements to the result.
     unsafe fn finish(so_far: L, count: usize) -> L;
-    /// The results of adjacent windows of `rows` rows, each with its number of columns. `columns` is read only if
-    /// [`Self::COUNTS`].
+    /// Converts the values of adjacent windows to results. All windows have `rows` rows; `columns` points to the number
+    /// of columns of each, and is read only if [`Self::COUNTS`] is true.
     unsafe fn finish_each(so_far: L, rows: f32, columns: *const f32) -> L;
 }
 
-/// The maximum; NaN if an element is NaN.
+/// The maximum of the elements; NaN if an element is NaN.
 struct Max;
 
 impl<L: MathLanes<Elem = f32>> Reduction<L> for Max {
@@ -207,7 +207,7 @@ impl<L: MathLanes<Elem = f32>> Reduction<L> for Max {
     }
 }
 
-/// The mean; NaN if there are no elements.
+/// The mean of the elements; NaN if there are none.
 struct Mean;
 
 impl<L: MathLanes<Elem = f32>> Reduction<L> for Mean {

@@ -16,23 +16,25 @@ use crate::lanes::{MathLanes, for_isa};
 use crate::product::parallel::parallel_for;
 use crate::rules::convolution::copied_unit;
 
-/// Maximum number of columns of a strip with several results: 16 KB, and as many in phases.
+/// Maximum number of columns of a strip with several results: the strip then takes 16 KB, and its phases take another
+/// 16 KB.
 const STRIP_COLUMNS: usize = 4096;
-/// Maximum number of lines whose strips are reduced at a time.
+/// Maximum number of lines of results whose strips are processed together.
 const MAX_LINES: usize = 16;
 const _: () = assert!(2 * (MAX_WINDOW_SPAN as usize + 1) <= STRIP_COLUMNS);
 
-/// The division of lines into strips.
+/// The division of lines of results into strips.
 struct Strips {
     /// Maximum number of results of a strip.
     results: usize,
-    /// Maximum number of lines whose strips are reduced at a time.
+    /// Maximum number of lines whose strips are processed together.
     lines: usize,
-    /// The stride, which is the number of phases.
+    /// The stride of the windows along a line, which is also the number of phases.
     stride: usize,
     /// The number of columns of a strip in each phase.
     phase_columns: usize,
-    /// For each column of a window, the index in the phases of the element of the first result.
+    /// For each column of a window, where the element that the first result reads is stored: an index into the columns
+    /// after they are split into phases.
     taps: [u16; MAX_WINDOW_COLUMNS as usize],
 }
 
@@ -54,7 +56,7 @@ impl Strips {
     }
 }
 
-/// A range of lines of results, which are numbered in row-major order of (batch, channel, depth, height).
+/// A range of lines of results. Lines are numbered in row-major order of batch, channel, depth and height.
 struct Lines {
     first: usize,
     count: usize,
@@ -88,6 +90,8 @@ pub(super) unsafe fn run(w: &Windows<'_>, mean: bool) -> i64 {
     unsafe { parallel_for(w.runtime, lines.div_ceil(lines_per_piece), units, &piece) }
 }
 
+/// Computes a range of lines of maximum pooling.
+///
 /// # Safety
 /// The machine has the instructions, and the caller has enabled them. All elements are valid.
 #[inline(always)]
@@ -96,6 +100,8 @@ unsafe fn max_lines<L: MathLanes<Elem = f32>>(w: &Windows<'_>, strips: &Strips, 
     unsafe { compute::<L, Max>(w, strips, lines) }
 }
 
+/// Computes a range of lines of mean pooling.
+///
 /// # Safety
 /// As for [`max_lines`].
 #[inline(always)]
@@ -104,6 +110,8 @@ unsafe fn mean_lines<L: MathLanes<Elem = f32>>(w: &Windows<'_>, strips: &Strips,
     unsafe { compute::<L, Mean>(w, strips, lines) }
 }
 
+/// Computes a range of lines by the reduction `C`.
+///
 /// # Safety
 /// As for [`max_lines`].
 #[inline(always)]
@@ -146,7 +154,7 @@ unsafe fn compute<L: MathLanes<Elem = f32>, C: Reduction<L>>(
     }
 }
 
-/// A line of results.
+/// The indices (batch, channel, depth, height) of a line of results.
 struct Line {
     batch: usize,
     channel: usize,
@@ -161,7 +169,7 @@ impl Line {
         Line { batch: image / w.channels, channel: image % w.channels, z, y }
     }
 
-    /// Moves to the next line.
+    /// Advances to the next line.
     #[inline(always)]
     fn advance(&mut self, w: &Windows<'_>) {
         self.y += 1;
@@ -188,15 +196,15 @@ impl Line {
         }
     }
 
-    /// The address of result `first`.
+    /// The address of the result with index `first` in the line.
     #[inline(always)]
     fn results(&self, w: &Windows<'_>, first: usize) -> *mut f32 {
         w.out.0.wrapping_offset(w.out.1.of([self.batch, self.channel, self.z, self.y, first]))
     }
 }
 
-/// The input rows of the windows of a line: the address of the first row, and the counts and strides in both outer
-/// dims.
+/// The input rows that the windows of a line read: the address of the first row, and the counts and strides of rows in
+/// the dims depth and height.
 struct WindowRows {
     from: *const f32,
     counts: [usize; 2],
@@ -209,20 +217,20 @@ impl WindowRows {
     }
 }
 
-/// The strips of a group of lines, reduced over rows, and their phases.
+/// The memory in which a group of lines is processed: the strips after the reduction over rows, and their phases.
 struct Buffer<'a> {
     strips: &'a mut [f32],
-    /// The phases; empty if the stride is 1.
+    /// The strips, split into phases; empty if the stride is 1.
     phases: &'a mut [f32],
     /// The number of columns of each window that are inside of the image.
     counts: &'a mut [f32],
 }
 
-/// Maximum number of elements of a buffer.
+/// Maximum number of elements of the memory of a [`Buffer`].
 const BUFFER_ELEMENTS: usize = 2 * (2 * STRIP_COLUMNS + WIDEST) + STRIP_COLUMNS + WIDEST;
 
 impl<'a> Buffer<'a> {
-    /// A buffer of zeros. Only the memory that the strips need is initialised.
+    /// Creates a buffer filled with zeros in `memory`. Only as much memory as the strips need is initialised.
     #[inline(always)]
     fn new(memory: &'a mut [MaybeUninit<f32>; BUFFER_ELEMENTS], strips: &Strips) -> Buffer<'a> {
         let columns = strips.lines * strips.stride * strips.phase_columns + WIDEST;
@@ -238,7 +246,7 @@ impl<'a> Buffer<'a> {
         Buffer { strips, phases, counts }
     }
 
-    /// Reduces the rows of the strip of line `index` that starts at the window of result `first`.
+    /// Reduces the input rows for the strip of line `index` that starts at result `first`.
     ///
     /// # Safety
     /// As for [`max_lines`]; the rows are inside of the image.
@@ -270,7 +278,7 @@ impl<'a> Buffer<'a> {
         }
     }
 
-    /// Splits the strips of `lines` lines into phases, if there is a stride.
+    /// Splits the strips of `lines` lines into phases, if the stride is not 1.
     ///
     /// # Safety
     /// The strips are written.
@@ -288,7 +296,7 @@ impl<'a> Buffer<'a> {
         }
     }
 
-    /// [`Self::split_phases`] for `S` phases, or any number of phases if `S` is 0.
+    /// Implements [`Self::split_phases`] for `S` phases, or for any number of phases if `S` is 0.
     ///
     /// # Safety
     /// The strips are written.
@@ -307,7 +315,7 @@ impl<'a> Buffer<'a> {
         }
     }
 
-    /// Reduces the columns of `count` windows of line `index`, which have `rows` rows.
+    /// Reduces the columns of `count` windows of line `index`, and stores the results. The windows have `rows` rows.
     ///
     /// # Safety
     /// As for [`max_lines`]; the results exist.
@@ -349,7 +357,8 @@ impl<'a> Buffer<'a> {
     }
 }
 
-/// The results of windows at the given positions, which have `rows` rows. `counts` has the numbers of columns.
+/// Computes the results of windows at the given positions in the strip. The windows have `rows` rows, and `counts`
+/// points to their numbers of columns.
 ///
 /// # Safety
 /// As for [`max_lines`]; the columns are inside of the image.
@@ -375,7 +384,7 @@ unsafe fn window_results<L: MathLanes<Elem = f32>, C: Reduction<L>, const V: usi
     }
 }
 
-/// Reduces `count` columns of the rows of windows, starting at `column`.
+/// Reduces `count` columns, from `column` on, over the rows of windows.
 ///
 /// # Safety
 /// As for [`max_lines`]; the columns are inside of the image.
@@ -420,7 +429,8 @@ unsafe fn reduce<L: MathLanes<Elem = f32>, C: Reduction<L>>(
     }
 }
 
-/// Reduces vectors of the rows of windows, at the given positions relative to `column`.
+/// Reduces `V` vectors of columns over the rows of windows. The vectors are at the given positions relative to
+/// `column`.
 ///
 /// # Safety
 /// As for [`max_lines`]; the columns are inside of the image.

@@ -16,8 +16,8 @@ use crate::rules::non_constant::{depth, in_place_is_faster, transposing_is_faste
 use crate::scratch::Scratch;
 use pliant_machine::isa::Isa;
 
-/// Whether [`run`] supports a product: C has contiguous rows or columns, and B need not be transposed, or transposing
-/// it is profitable.
+/// Whether [`run`] supports a product: C has contiguous rows or columns, and B need not be transposed, or transposing B
+/// is profitable.
 pub fn applies<T>(g: &Gemm<T>) -> bool {
     if g.c.2 == 1 {
         g.b.2 == 1 || transposing_is_faster(g.m, g.k)
@@ -28,8 +28,8 @@ pub fn applies<T>(g: &Gemm<T>) -> bool {
 }
 
 thread_local! {
-    /// Memory for a packed panel. Its rows start at cache lines: loads that straddle cache lines halve the speed of a
-    /// product.
+    /// Memory for a packed panel. Its rows start at cache lines, because loads that straddle cache lines halve the
+    /// speed of a product.
     static PANEL: Scratch = const { Scratch::new() };
 }
 
@@ -51,12 +51,12 @@ pub unsafe fn run<T: Element>(isa: Isa, g: &Gemm<T>) -> i64 {
     PANEL.with(|memory| memory.with(panel_size, compute))
 }
 
-/// Whether panels of B that consist of whole vectors are read in place.
+/// Whether whole-vector panels of B are read in place. Other panels are packed.
 fn reads_in_place<T>(g: &Gemm<T>) -> bool {
     g.b.2 == 1 && in_place_is_faster(g.m, g.b.1.unsigned_abs().saturating_mul(size_of::<T>()))
 }
 
-/// The product of the transposed matrices, in reverse order, which computes the transpose of C.
+/// Swaps and transposes the operands, so that the product is the transpose of C.
 fn transposed<T: Copy>(g: &Gemm<T>) -> Gemm<T> {
     let transpose = |(p, row, col)| (p, col, row);
     Gemm {
@@ -70,7 +70,7 @@ fn transposed<T: Copy>(g: &Gemm<T>) -> Gemm<T> {
     }
 }
 
-/// Computes C block by block of k and panel by panel.
+/// Adds the products to C, block by block of `k` and panel by panel.
 ///
 /// # Safety
 /// As for [`run`], with contiguous rows of C. `packed` has room for the widest panel unless all of B is read in place.
@@ -96,7 +96,7 @@ unsafe fn add_blocks<T: Element>(kernels: &MicroKernels<T>, g: &Gemm<T>, packed:
     }
 }
 
-/// Adds the products of one block of k to all rows of one panel of C.
+/// Adds the products of one block of `k` to all rows of one panel of C.
 ///
 /// # Safety
 /// As for [`run`]; `b` has `depth` rows of whole vectors.

@@ -27,7 +27,7 @@ use crate::rules::packed::{
 };
 use pliant_machine::isa::Isa;
 
-/// Prefetch distance of a single sliver in bytes, if the panels are read from memory.
+/// How far ahead of the current position a single sliver prefetches panels, in bytes, if they are read from memory.
 const PREFETCH_DISTANCE: usize = 4096;
 
 /// A matrix product with packed B: `c[m, n] (+)= a[m, k] * b[k, n]`. Strides count elements.
@@ -39,28 +39,28 @@ pub struct PackedProduct<T> {
     pub n: usize,
     /// Columns of A, rows of B.
     pub k: usize,
-    /// First element of A, its row stride and its column stride.
+    /// The address of the first element of A, the distance between its rows, and the distance between its columns.
     pub a: (*const T, isize, isize),
-    /// The panels of B, padded to `width` columns.
+    /// The address of the panels of B, which are padded to `width` columns.
     pub b: *const T,
-    /// Columns of a panel.
+    /// Number of columns of a panel.
     pub width: usize,
     /// Whether the panels are expected in memory instead of a cache, because the weights have more than
-    /// [`prefetched_bytes`] bytes. Then they are prefetched.
+    /// [`prefetched_bytes`] bytes. Such panels are prefetched.
     pub b_in_memory: bool,
-    /// The first element of C, whose rows are contiguous, and its row stride.
+    /// The address of the first element of C, whose rows are contiguous, and the distance between its rows.
     pub c: (*mut T, isize),
-    /// Whether to add to the contents of C.
+    /// Whether the products are added to the contents of C.
     pub accumulate: bool,
 }
 
-/// The part of C that belongs to a block of rows and a panel: the first element and the row stride.
+/// The part of C for a block of rows and a panel: the address of the first element, and the distance between rows.
 type Output<T> = (*mut T, isize);
 
 impl<T: Element> PackedProduct<T> {
-    /// A product of an `m` by `k` and a `k` by `n` matrix that overwrites C. `a` is the first element of A, its row
-    /// stride and its column stride, `b` the panels, `width` their width, and `c` the first element of C and its row
-    /// stride.
+    /// A product of an `m` by `k` and a `k` by `n` matrix that overwrites C. `a` is the address of the first element of
+    /// A with its row stride and column stride, `b` the panels with `width` columns, and `c` the address of the first
+    /// element of C with its row stride.
     pub fn new(
         [m, n, k]: [usize; 3],
         a: (*const T, isize, isize),
@@ -82,8 +82,8 @@ impl<T: Element> PackedProduct<T> {
         self.width > 0 && self.width.is_multiple_of(16) && self.width <= most.max(MAX_TILE_COLUMNS)
     }
 
-    /// Computes a block of C, given by its rows and panels, on the calling thread. Returns a kernel status: copies of
-    /// rows ([`super::row_copies`]) may exhaust memory. A single panel needs no copies.
+    /// Computes the block of C for a range of rows and a range of panels, on the calling thread. Returns a kernel
+    /// status: copies of rows ([`super::row_copies`]) may exhaust memory. A single panel needs no copies.
     ///
     /// # Safety
     /// The machine has `isa`. [`PackedProduct::has_valid_panels`] is true. All addressed elements of A and C are valid,
@@ -106,7 +106,7 @@ impl<T: Element> PackedProduct<T> {
         STATUS_OK
     }
 
-    /// Adds the products of a block of k to some rows and panels of C.
+    /// Adds the products of a block of `k` to some rows and panels of C.
     ///
     /// # Safety
     /// As for [`PackedProduct::compute_block`].
@@ -129,8 +129,8 @@ impl<T: Element> PackedProduct<T> {
         }
     }
 
-    /// Adds the products of a block of k to some rows of one panel of C, slice by slice. `next_k` is the row of the
-    /// next panel that is read afterwards, if any.
+    /// Adds the products of a block of `k` to some rows of one panel of C, slice by slice. `next_k` is the row of the
+    /// next panel that is read after this block, if any.
     ///
     /// # Safety
     /// As for [`PackedProduct::compute_block`]. `output` has room for the rows.
@@ -159,7 +159,7 @@ impl<T: Element> PackedProduct<T> {
         }
     }
 
-    /// Adds the products of a slice of B to some rows of one panel of C. `next` is the memory to prefetch meanwhile.
+    /// Adds the products of a slice of B to some rows of one panel of C. Meanwhile, prefetches the memory `next`.
     ///
     /// # Safety
     /// As for [`PackedProduct::add_panel`].
@@ -216,8 +216,8 @@ impl<T: Element> PackedProduct<T> {
     }
 }
 
-/// Splits k into nearly equal blocks of about [`BLOCK_DEPTH`]. All blocks except the last consist of whole slices of
-/// `slice` rows.
+/// Splits the inner dimension `k` into nearly equal blocks of about [`BLOCK_DEPTH`]. All blocks except the last consist
+/// of whole slices of `slice` rows.
 fn k_blocks(k: usize, slice: usize) -> impl Iterator<Item = Range<usize>> {
     let size = k.div_ceil(k.div_ceil(BLOCK_DEPTH).max(1));
     split_range(0..k, size.next_multiple_of(slice))
@@ -232,8 +232,8 @@ fn row_blocks(rows: Range<usize>) -> impl Iterator<Item = Range<usize>> {
     })
 }
 
-/// The number of rows of a slice of B with `columns` columns. A multiple of the factor by which tiles split k, so that
-/// only the last slice has a remainder.
+/// The number of rows of a slice of B with `columns` columns. It is a multiple of the factor by which tiles split `k`,
+/// so that only the last slice has a remainder.
 ///
 /// Products of up to [`ROWS`] rows are not sliced, and tiles of fewer rows split k further, so the order of summation
 /// depends on the number of rows.

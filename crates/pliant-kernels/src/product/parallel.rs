@@ -63,13 +63,13 @@ pub unsafe fn parallel_for<F: Fn(usize) -> i64>(
 /// The partition of a product with a packed operand into pieces. A piece is a block of rows and a block of panels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Partition {
-    /// Number of blocks of rows.
+    /// Number of blocks into which rows are divided.
     pub row_blocks: usize,
-    /// Number of blocks of panels.
+    /// Number of blocks into which panels are divided.
     pub panel_blocks: usize,
-    /// Whether consecutive pieces are different rows of the same panels, instead of different panels of the same rows.
+    /// Whether consecutive pieces are different rows for the same panels, instead of different panels for the same rows.
     pub rows_first: bool,
-    /// Approximate microseconds per piece.
+    /// Approximate duration of a piece in microseconds.
     pub piece_micros: usize,
 }
 
@@ -79,15 +79,16 @@ impl Partition {
         self.row_blocks * self.panel_blocks
     }
 
-    /// Reduces the blocks of panels to as many as threads need. For kernels that prepare the rows of A in each piece.
+    /// Reduces the number of blocks of panels to as many as threads need. Kernels that prepare the rows of A in each piece use
+    /// this.
     pub fn coarsen_panels(self) -> Partition {
         let micros = self.panel_blocks * self.piece_micros;
         let panel_blocks = self.panel_blocks.min(pieces().max(micros / MIN_PIECE_UNITS));
         Partition { panel_blocks, piece_micros: micros / panel_blocks.max(1), ..self }
     }
 
-    /// The rows and panels of piece `index` of a product of `m` rows and `panels` panels. The number of rows of a piece is a
-    /// multiple of `unit`, except in the last block.
+    /// The ranges of rows and panels of piece `index`, for a product of `m` rows and `panels` panels. The number of rows of a piece
+    /// is a multiple of `unit`, except in the last block.
     pub fn piece(
         &self,
         index: usize,
@@ -102,8 +103,8 @@ impl Partition {
         (even_part(m, unit, row, self.row_blocks), even_part(panels, 1, panel, self.panel_blocks))
     }
 
-    /// The partition of a product of `m` rows, `n` columns and depth `k` with `panels` panels. The number of rows of a piece is a
-    /// multiple of `unit` ([`Partition::piece`]).
+    /// Chooses the partition for a product of `m` rows, `n` columns and depth `k` with `panels` panels. The number of rows of a
+    /// piece is a multiple of `unit` ([`Partition::piece`]).
     ///
     /// A product of few rows is divided by panels first, so that only one thread reads each part of B. A product of many rows is
     /// divided into equal blocks of rows, the same number for each thread, and then by panels. One or two rows take the time of
@@ -129,7 +130,7 @@ impl Partition {
     }
 }
 
-/// The largest number up to `max` that is 1, 2, 4 or a multiple of [`pieces`], so that threads get equally many blocks.
+/// The largest number up to `max` that is 1, 2, 4 or a multiple of [`pieces`], so that all threads get equally many blocks.
 fn balanced_blocks(max: usize) -> usize {
     match max {
         0..2 => 1,
@@ -139,8 +140,8 @@ fn balanced_blocks(max: usize) -> usize {
     }
 }
 
-/// Part `index` of `0..size`, which is divided into `count` parts of whole units of `unit` elements. The numbers of units differ
-/// by at most one. The last unit may be smaller.
+/// Part `index` of the range `0..size`, which is divided into `count` parts of whole units. A unit has `unit` elements; the last
+/// one may be smaller. The parts differ by at most one unit.
 pub fn even_part(size: usize, unit: usize, index: usize, count: usize) -> Range<usize> {
     let units = size.div_ceil(unit);
     let start = |i: usize| (i * (units / count) + i.min(units % count)) * unit;

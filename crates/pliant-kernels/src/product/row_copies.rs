@@ -1,4 +1,4 @@
-//! Copies rows of A to contiguous memory if they would conflict in the caches.
+//! Copies rows of A to contiguous memory, if the rows would evict each other from the caches.
 //!
 //! Rows with a stride that is a multiple of 4 KB map to the same set of the first-level cache and of the TLB, which has
 //! few ways. The rows and columns that a block reads in one pass over k are copied once for all panels of a piece.
@@ -18,9 +18,9 @@ thread_local! {
     static COPIES: Scratch = const { Scratch::new() };
 }
 
-/// Calls `f` with a product whose A is a copy of `rows` and `columns`, if that is profitable for `panels` panels;
-/// otherwise with the product itself. `f` must not read A outside of these rows and columns. Returns a kernel status:
-/// out of memory, or 0.
+/// Calls `f` with a product that reads a copy of the given rows and columns of A, if copying is profitable for `panels`
+/// panels; otherwise calls `f` with the product itself. `f` must not read A outside of these rows and columns. Returns
+/// a kernel status: out of memory, or 0.
 ///
 /// # Safety
 /// The elements of A in these rows and columns are readable.

@@ -2,16 +2,16 @@
 
 use super::tile::ROWS;
 
-/// Rows of A per block of AMX tile registers.
+/// Maximum number of rows of A in a block that is multiplied in AMX tile registers.
 pub const TILE_ROWS: usize = 32;
 
-/// The first row and the height of each sliver of `rows` rows. A sliver has at most [`ROWS`] rows.
+/// Divides `rows` rows into slivers of at most [`ROWS`] rows. Returns the first row and the height of each.
 pub fn slivers(rows: usize) -> impl Iterator<Item = (usize, usize)> {
     split_evenly(rows, ROWS)
 }
 
-/// The first row and the height of each part of `rows` rows. Parts have at most `max_height` rows, and as equal heights as
-/// possible.
+/// Divides `rows` rows into parts of at most `max_height` rows, whose heights are as equal as possible. Returns the first row and
+/// the height of each.
 #[inline]
 pub fn split_evenly(rows: usize, max_height: usize) -> impl Iterator<Item = (usize, usize)> {
     // Divisions take longer than the products of a few rows.

@@ -19,19 +19,19 @@ pub const ROWS: usize = 6;
 /// Maximum number of rows of any tile.
 pub const MAX_ROWS: usize = 12;
 
-/// A segment of k: adjacent columns of A and rows of B.
+/// A segment of the inner dimension `k` of a product: adjacent columns of A, and the corresponding rows of B.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct KSegment {
-    /// Offset of the first column from the start of A, in elements.
+    /// The offset of the segment's first column from the start of A, in elements.
     pub a_offset: isize,
-    /// Offset of the first row from the start of B, in elements.
+    /// The offset of the segment's first row from the start of B, in elements.
     pub b_offset: usize,
-    /// The number of columns of A and rows of B.
+    /// The number of columns of A and rows of B in the segment.
     pub k: usize,
 }
 
 impl KSegment {
-    /// The first `k` columns and rows.
+    /// The segment that consists of the first `k` columns of A and rows of B.
     pub const fn leading(k: usize) -> KSegment {
         KSegment { a_offset: 0, b_offset: 0, k }
     }
@@ -39,52 +39,52 @@ impl KSegment {
 
 /// The operands of one tile: `c[rows, columns] (+)= a[rows, k] * b[k, columns]`. Strides count elements.
 pub struct Tile<'a, T> {
-    /// The segments of k, in the order of summation. An empty segment must be the only one. Without segments, or with an empty
+    /// The segments of `k`, in the order of summation. An empty segment must be the only one. Without segments, or with an empty
     /// one, all sums are 0.
     pub segments: &'a [KSegment],
-    /// First element of A.
+    /// The address of the first element of A.
     pub a: *const T,
-    /// The row stride of A.
+    /// The distance between rows of A.
     pub a_row: isize,
-    /// The column stride of A.
+    /// The distance between columns of A.
     pub a_col: isize,
-    /// First element of B, whose rows are contiguous.
+    /// The address of the first element of B, whose rows are contiguous.
     pub b: *const T,
-    /// The row stride of B.
+    /// The distance between rows of B.
     pub b_row: isize,
-    /// First element of C, whose rows are contiguous.
+    /// The address of the first element of C, whose rows are contiguous.
     pub c: *mut T,
-    /// The row stride of C.
+    /// The distance between rows of C.
     pub c_row: isize,
-    /// Whether to add to the contents of C.
+    /// Whether the products are added to the contents of C.
     pub accumulate: bool,
     /// The number of elements of C in the last vector of a row. [`MicroKernels::run`] sets it.
     pub tail_lanes: usize,
-    /// Memory that the caller reads next.
+    /// The memory that the tile prefetches, because the caller reads it next.
     pub prefetch: Prefetch,
 }
 
-/// Memory that a tile prefetches into the second-level cache, a number of bytes per row of B.
+/// Memory that a tile prefetches into the second-level cache: some bytes for each row of B that it reads.
 #[derive(Clone, Copy, Debug)]
 pub struct Prefetch {
-    /// The start of the memory. It need not be readable.
+    /// The start of the memory, which need not be readable.
     pub address: *const u8,
-    /// Bytes per row of B; 0 to prefetch nothing.
+    /// Number of bytes to prefetch for each row of B; 0 to prefetch nothing.
     pub step_bytes: usize,
 }
 
-/// Bytes of a cache line.
+/// Number of bytes of a cache line.
 pub const LINE: usize = 64;
-/// Minimum number of tiles that together prefetch a slice. Each prefetch occupies one of about 16 fill buffers until the memory
-/// responds. The tile's own operands need them, too, so faster prefetching costs more than it gains.
+/// Minimum number of tiles that share the prefetching of a slice. Each prefetch occupies one of about 16 fill buffers until the
+/// memory responds. The tile's own operands need these buffers, too, so faster prefetching costs more than it gains.
 const MIN_PREFETCHING_TILES: usize = 2;
 
 impl Prefetch {
-    /// No prefetching.
+    /// No memory to prefetch.
     pub const NONE: Prefetch = Prefetch { address: std::ptr::null(), step_bytes: 0 };
 
-    /// The part that tile `index` of `count` prefetches of a slice with `depth` rows of `row_bytes` bytes. Each tile has `depth`
-    /// rows of B, and prefetches an equal part. Returns [`Prefetch::NONE`] if there are too few tiles.
+    /// The part of a slice that tile `index` of `count` tiles prefetches. The slice has `depth` rows of `row_bytes` bytes. Each
+    /// tile reads `depth` rows of B and prefetches an equal part. Returns [`Prefetch::NONE`] if there are too few tiles.
     pub fn nth_part(
         slice: *const u8,
         row_bytes: usize,
@@ -99,7 +99,7 @@ impl Prefetch {
         Prefetch { address: slice.wrapping_add(index * step_bytes * depth), step_bytes }
     }
 
-    /// Prefetches the bytes of one row of B.
+    /// Prefetches the bytes for one row of B.
     #[inline(always)]
     fn step(&mut self) {
         let mut offset = 0;
@@ -125,7 +125,7 @@ pub fn prefetch_line(address: *const u8) {
     let _ = address;
 }
 
-/// A micro-kernel for tiles of one size.
+/// A micro-kernel that computes tiles of one size.
 pub type TileFn<T> = unsafe fn(&Tile<'_, T>);
 
 /// Micro-kernels for all tile sizes, indexed by vectors minus one, then by rows minus one.
@@ -133,22 +133,22 @@ type Table<T> = &'static [&'static [TileFn<T>]];
 
 /// The micro-kernels of one instruction set.
 pub struct MicroKernels<T: 'static> {
-    /// Lanes of a vector.
+    /// Number of lanes of a vector.
     pub lanes: usize,
-    /// Micro-kernels that ignore [`Tile::prefetch`].
+    /// The micro-kernels that ignore [`Tile::prefetch`].
     table: Table<T>,
-    /// Micro-kernels that prefetch memory.
+    /// The micro-kernels that prefetch [`Tile::prefetch`].
     prefetching_table: Table<T>,
-    /// Transposes a matrix.
+    /// The function that transposes a matrix.
     transpose: TransposeFn<T>,
 }
 
-/// Writes element `(i, j)` of a matrix to `(j, i)` of another one. The parameters are the first element and the row stride of
-/// each matrix, and the numbers of rows and columns of the source.
+/// A function that writes element `(i, j)` of a matrix to `(j, i)` of another one. The parameters are the address of the first
+/// element and the row stride of each matrix, and the numbers of rows and columns of the source.
 type TransposeFn<T> = unsafe fn((*const T, isize), (*mut T, isize), usize, usize);
 
 impl<T> MicroKernels<T> {
-    /// Columns of the widest tile.
+    /// Number of columns of the widest tile.
     pub fn columns(&self) -> usize {
         self.lanes * self.table.len()
     }
@@ -202,16 +202,17 @@ pub trait Element: Copy + Send + Sync + 'static {
     /// The number zero.
     const ZERO: Self;
 
-    /// The micro-kernels of an instruction set. The machine need not have it.
+    /// The micro-kernels of an instruction set, which the machine need not have.
     fn kernels(isa: Isa) -> &'static MicroKernels<Self>;
 }
 
-/// Minimum number of independent sums: the latency of a multiply-add times the number that start per cycle.
+/// Minimum number of sums that are computed independently, so that multiply-adds do not wait for each other: the latency of a
+/// multiply-add times the number that start per cycle.
 const MIN_INDEPENDENT_SUMS: usize = 8;
-/// Maximum number of interleaved parts that k is split into.
+/// Maximum number of interleaved parts into which `k` is split.
 pub const MAX_K_SPLITS: usize = 4;
 
-/// The number of interleaved parts that k is split into in tiles of `rows` rows. `max_vectors` is the width of the widest tile.
+/// The number of interleaved parts into which `k` is split in tiles of `rows` rows. `max_vectors` is the width of the widest tile.
 /// Narrower tiles, at the right edge, add in the same order, so that equal columns of B give equal columns of C.
 const fn k_splits(rows: usize, max_vectors: usize) -> usize {
     if rows * max_vectors >= MIN_INDEPENDENT_SUMS {
@@ -223,8 +224,8 @@ const fn k_splits(rows: usize, max_vectors: usize) -> usize {
     }
 }
 
-/// The micro-kernel for `R` rows by `V` vectors; the widest tile has `W` vectors. Tiles that do not prefetch have separate
-/// instances (`PREFETCH`), since compilers keep sums in memory if one function contains both loops.
+/// Computes a tile of `R` rows by `V` vectors; the widest tile has `W` vectors. Tiles that do not prefetch have separate instances
+/// (`PREFETCH` is false), since compilers keep sums in memory if one function contains both loops.
 ///
 /// # Safety
 /// As for [`MicroKernels::run`].
@@ -287,7 +288,7 @@ unsafe fn tile<L: Lanes, const R: usize, const V: usize, const W: usize, const P
     }
 }
 
-/// Adds the products of one column of A and one row of B.
+/// Adds the products of one column of A and one row of B to the sums of a tile.
 ///
 /// # Safety
 /// As for [`MicroKernels::run`].
@@ -313,7 +314,7 @@ unsafe fn step<L: Lanes, const R: usize, const V: usize>(
     }
 }
 
-/// Writes one vector of C. The last one of a row may be partial.
+/// Writes one vector of sums to C. The last vector of a row may be partial.
 ///
 /// # Safety
 /// As for [`MicroKernels::run`].
@@ -331,7 +332,8 @@ unsafe fn write<L: Lanes>(sum: L, c: *mut L::Elem, t: &Tile<'_, L::Elem>, last: 
     }
 }
 
-/// The tables of micro-kernels for one vector type. Each entry states the number of vectors of a row, then the numbers of rows.
+/// Defines the tables of micro-kernels for one vector type. Each entry states the number of vectors of a row, then the numbers of
+/// rows.
 ///
 /// With 32 registers, at most 24 hold sums, with 16 at most 12. The others hold vectors of B and an element of A.
 macro_rules! kernels {

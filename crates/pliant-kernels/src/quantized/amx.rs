@@ -27,31 +27,32 @@ thread_local! {
     static ROWS: Scratch = const { Scratch::new() };
 }
 
-/// A strip of columns of a panel.
+/// A strip of columns of a panel of B that a tile multiplies.
 struct Strip {
-    /// The address of the first byte of B.
+    /// The address of the strip's first byte.
     b: *const u8,
-    /// The index of the first column.
+    /// The index of the strip's first column among all columns of B.
     first: usize,
-    /// Columns, rounded up to whole registers.
+    /// The number of columns, rounded up to whole tile registers.
     width: usize,
     /// The number of columns that have results.
     columns: usize,
 }
 
-/// Copies of a range of rows of A.
+/// A range of rows of A, and the memory for their copies.
 struct RowCopies {
-    /// The indices of the rows.
+    /// The range of rows.
     rows: Range<usize>,
-    /// The address of the first copy.
+    /// The address of the copy of the first row.
     copy: *mut u8,
-    /// The row stride: an odd number of cache lines, so that adjacent rows start in different sets.
+    /// The distance between copied rows in bytes: an odd number of cache lines, so that adjacent rows start in different sets of
+    /// the cache.
     row_stride: usize,
-    /// The sums of the rows; null if columns have no zero points.
+    /// The destination of the sum of each row; null if columns have no zero points.
     row_sums: *mut i32,
 }
 
-/// Computes a range of rows of a range of panels. Returns a kernel status.
+/// Computes the results of a range of rows for a range of panels. Returns a kernel status.
 ///
 /// # Safety
 /// As for [`super::run`]; the machine has tile registers, and `k` is at most `MAX_DEPTH`.
@@ -99,7 +100,7 @@ pub(super) unsafe fn block(w: &CheckedGemm, rows: Range<usize>, panels: Range<us
 }
 
 impl RowCopies {
-    /// Copies the rows, padded with zeros to whole steps. Computes the sum of each row if columns have zero points.
+    /// Copies the rows of A, padded with zeros to whole steps. If columns have zero points, also computes the sum of each row.
     ///
     /// # Safety
     /// The machine has the instructions; the bytes are readable, and the destinations have room for the copies and
@@ -124,10 +125,11 @@ impl RowCopies {
         }
     }
 
-    /// Copies the rows. `add` adds each cache line to a sum, and `write` stores the sum of each row.
+    /// Copies the rows of A cache line by cache line. `add` adds a cache line to a vector of sums, and `write` stores the sums of a
+    /// row.
     ///
     /// # Safety
-    /// As for [`Rows::copy`], whose instructions the caller has enabled.
+    /// As for [`RowCopies::copy`], whose instructions the caller has enabled.
     #[inline(always)]
     unsafe fn copy_and_sum(
         &self,
@@ -158,7 +160,7 @@ impl RowCopies {
         }
     }
 
-    /// Multiplies the rows by a range of panels.
+    /// Multiplies the copied rows by a range of panels.
     ///
     /// # Safety
     /// As for [`block`].
@@ -192,7 +194,7 @@ impl RowCopies {
 }
 
 impl Strip {
-    /// Copies the quads of the incomplete last step, if there is one.
+    /// Copies the quads that the incomplete last step reads to `edge`, if there is such a step.
     ///
     /// # Safety
     /// As for [`block`].
@@ -206,7 +208,7 @@ impl Strip {
         unsafe { edge.copy(b, w.k.div_ceil(4) - whole, self.width) };
     }
 
-    /// Multiplies up to [`TILE_ROWS`] rows.
+    /// Multiplies up to [`TILE_ROWS`] copied rows by a strip.
     ///
     /// # Safety
     /// As for [`block`].

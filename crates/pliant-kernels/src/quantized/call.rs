@@ -1,4 +1,4 @@
-//! The declared kernel `matmul_int8`.
+//! The entry point of the declared kernel `matmul_int8`.
 
 use std::ptr::null;
 
@@ -12,12 +12,13 @@ use crate::entry::Implementation;
 use crate::epilogue::Epilogue;
 use pliant_machine::isa::isa;
 
-/// The address of an operand's first element; null if it is absent.
+/// The address of the first element of the operand `name`; null if the call omits the operand.
 pub(super) fn data<T>(call: &Call, name: &str) -> *const T {
     call.operand(name).map_or(null(), |view| view.data.cast_const().cast())
 }
 
-/// The epilogue of float32 results: factors of columns, a bias and an activation.
+/// The epilogue of float32 results of a call: column scales, a bias and an activation. `scales` is the name of the
+/// operand with the scales.
 pub(super) fn float_epilogue(call: &Call, scales: &str) -> Epilogue {
     Epilogue {
         column_scale: data(call, scales),
@@ -26,7 +27,7 @@ pub(super) fn float_epilogue(call: &Call, scales: &str) -> Epilogue {
     }
 }
 
-/// Products of 8-bit integers.
+/// The implementation of the kernel `matmul_int8`.
 pub struct Int8Product;
 
 impl Implementation for Int8Product {

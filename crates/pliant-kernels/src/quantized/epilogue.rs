@@ -1,8 +1,8 @@
 //! The epilogue of 8-bit products and convolutions.
 //!
-//! It adds a term of the column to each sum, converts the sum to float32, multiplies it by a factor of the row, and
-//! applies the float32 [`Epilogue`]. The result may then be requantised to 8 bits: divided by a scale, rounded to even,
-//! shifted by a zero point, and clipped.
+//! The epilogue adds an integer term for the column to each sum, converts the sum to float32, multiplies it by a factor
+//! for the row, and applies the float32 [`Epilogue`]. The result may then be requantised to 8 bits: divided by a scale,
+//! rounded to nearest, ties to even, shifted by a zero point, and clipped.
 
 use std::ptr::null;
 use std::slice::{from_raw_parts, from_raw_parts_mut};
@@ -11,23 +11,23 @@ use crate::epilogue::{Epilogue, EpilogueTile};
 use crate::lanes::{Lanes, for_isa};
 use pliant_machine::isa::Isa;
 
-/// The epilogue of int32 sums. Results are float32, which replace the sums, or bytes.
+/// The epilogue of int32 sums. The results are float32, which replace the sums in memory, or bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct IntegerEpilogue {
-    /// Terms of the columns; null if there are none.
+    /// The address of an integer term for each column; null if there are none.
     pub terms: *const i32,
-    /// Factors of the rows; null if all are 1.
+    /// The address of a factor for each row; null if all are 1.
     pub row_scales: *const f32,
-    /// The stride of the factors: 0 if all rows share one.
+    /// The distance between the factors of adjacent rows: 0 if all rows share one.
     pub row_scales_stride: i64,
     /// The epilogue of the float32 results.
     pub float: Epilogue,
-    /// The conversion to bytes, if results are bytes.
+    /// The parameters for requantising results to bytes; `None` if the results are float32.
     pub requantization: Option<Requantization>,
 }
 
 impl Default for IntegerEpilogue {
-    /// Only the conversion to float32.
+    /// The epilogue that only converts sums to float32.
     fn default() -> IntegerEpilogue {
         IntegerEpilogue {
             terms: null(),
@@ -39,23 +39,23 @@ impl Default for IntegerEpilogue {
     }
 }
 
-/// The conversion of float32 results to bytes.
+/// The parameters for requantising float32 results to bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Requantization {
-    /// The divisor of results.
+    /// The number by which results are divided.
     pub divisor: f32,
-    /// The zero point, added after rounding.
+    /// The zero point, which is added after rounding.
     pub zero: f32,
-    /// The minimum and the maximum of results.
+    /// The minimum and the maximum of the bytes.
     pub limits: (f32, f32),
-    /// Whether bytes are signed.
+    /// Whether the bytes are signed.
     pub signed: bool,
-    /// The destination of the bytes, and their row stride.
+    /// The address to which the bytes are written, and the distance between rows.
     pub out: (*mut u8, i64),
 }
 
 impl IntegerEpilogue {
-    /// The epilogue for the results that start at a column.
+    /// The epilogue for results whose first column is `column`.
     pub(super) fn at_column(&self, column: usize) -> IntegerEpilogue {
         let mut epilogue = *self;
         let shift = |p: &mut *const f32| {
@@ -74,7 +74,7 @@ impl IntegerEpilogue {
         epilogue
     }
 
-    /// Finishes a tile of int32 sums, which become float32 in place.
+    /// Applies the epilogue to a tile of int32 sums, which become float32 in place.
     ///
     /// # Safety
     /// As for [`Epilogue::finish`], with elements of int32. The factors of the rows and the terms of the columns are
@@ -125,7 +125,7 @@ unsafe fn to_floats<L: Lanes<Elem = f32>>(e: &IntegerEpilogue, t: &EpilogueTile)
     }
 }
 
-/// Requantises a finished tile.
+/// Requantises a tile of float32 results to bytes.
 ///
 /// # Safety
 /// As for [`to_floats`].
@@ -150,7 +150,7 @@ unsafe fn to_bytes<L: Lanes<Elem = f32>>(b: &Requantization, t: &EpilogueTile) {
 }
 
 impl Requantization {
-    /// The byte of a result, as a float with an integer value.
+    /// Returns the byte for the result `x`, as a float with an integer value.
     #[inline(always)]
     fn value(&self, x: f32) -> f32 {
         let x = round_even(x / self.divisor) + self.zero;
@@ -159,7 +159,8 @@ impl Requantization {
     }
 }
 
-/// Clips and truncates a float to a byte; 0 for NaN. This vectorises, unlike the `as` conversion, which saturates.
+/// Clips a float to the limits, and truncates it to a byte; 0 for NaN. This vectorises, unlike the `as` conversion,
+/// which saturates.
 #[inline(always)]
 fn clip_to_byte(x: f32, (low, high): (f32, f32)) -> u8 {
     let x = if x < low { low } else { x };

@@ -48,7 +48,7 @@ pub use pliant_tensor::{VnniMatrix, pack_vnni};
 use tile::{Kernels, Tile, kernels};
 use zeros::{RawTile, subtract_zero_points, sum_rows};
 
-/// The arguments of a product. Strides count elements.
+/// The arguments of a product of 8-bit integers. Strides count elements.
 #[derive(Clone, Copy, Debug)]
 pub struct QuantizedGemm {
     /// Rows of A and C.
@@ -57,37 +57,37 @@ pub struct QuantizedGemm {
     pub n: i64,
     /// Columns of A, rows of B.
     pub k: i64,
-    /// A: bytes with contiguous rows.
+    /// The address of A: bytes with contiguous rows.
     pub a: *const u8,
-    /// The row stride of A.
+    /// The distance between rows of A.
     pub a_row: i64,
     /// Whether the bytes of A are signed.
     pub a_signed: bool,
-    /// Zero points of the rows of A; null if all are 0.
+    /// The zero points of the rows of A; null if all are 0.
     pub a_zeros: *const i32,
-    /// The stride of the zero points: 0 if all rows share one.
+    /// The distance between the zero points of adjacent rows: 0 if all rows share one.
     pub a_zeros_stride: i64,
-    /// B, as packed by [`pack_vnni`].
+    /// The address of B, as packed by [`pack_vnni`].
     pub b: *const i8,
-    /// Columns of a panel of B.
+    /// Number of columns of a panel of B.
     pub width: i64,
-    /// Sums of the columns of B.
+    /// The sums of the columns of B.
     pub sums: *const i32,
-    /// Zero points of the columns of B; null if all are 0.
+    /// The zero points of the columns of B; null if all are 0.
     pub b_zeros: *const i32,
-    /// C, with contiguous rows; null if the epilogue writes bytes instead.
+    /// The address of C, whose rows are contiguous; null if the epilogue writes bytes instead.
     pub c: *mut i32,
-    /// The row stride of C.
+    /// The distance between rows of C.
     pub c_row: i64,
-    /// The epilogue; `None` for int32 results.
+    /// The epilogue; `None` if the results are the int32 sums.
     pub epilogue: Option<IntegerEpilogue>,
 }
 
-/// The sums of a tile in scratch memory.
+/// Memory for the sums of a tile.
 #[repr(C, align(64))]
 struct Scratch([i32; MAX_TILE_ROWS * MAX_TILE_COLUMNS]);
 
-/// A product with checked sizes, and its implementation.
+/// A product whose sizes are checked, and the choice of its implementation.
 #[derive(Clone, Copy)]
 struct CheckedGemm<'a> {
     g: &'a QuantizedGemm,
@@ -95,8 +95,8 @@ struct CheckedGemm<'a> {
     kernels: &'static Kernels,
     /// Whether tile registers are used.
     uses_tile_registers: bool,
-    /// Whether the rows of A are already copies: they start at cache lines, are writable, and are padded to whole cache
-    /// lines.
+    /// Whether A already consists of copies of rows, which start at cache lines, are writable, and are padded to whole
+    /// cache lines.
     a_is_copied: bool,
     m: usize,
     n: usize,
@@ -163,13 +163,13 @@ impl<'a> CheckedGemm<'a> {
         })
     }
 
-    /// The throughput relative to float32.
+    /// The throughput of the product relative to float32, by which pieces are sized.
     fn speedup(&self) -> usize {
         if self.uses_tile_registers { TILE_SPEEDUP } else { VECTOR_SPEEDUP }
     }
 
-    /// Computes a range of rows of a range of panels. Returns a kernel status; copies for tile registers may exhaust
-    /// memory.
+    /// Computes the results of a range of rows for a range of panels. Returns a kernel status; copies for tile
+    /// registers may exhaust memory.
     ///
     /// # Safety
     /// As for [`run`].
@@ -188,7 +188,7 @@ impl<'a> CheckedGemm<'a> {
         STATUS_OK
     }
 
-    /// Computes one sliver of one panel, strip by strip.
+    /// Computes the results of one sliver of rows for one panel, strip by strip.
     ///
     /// # Safety
     /// As for [`run`].
@@ -234,12 +234,13 @@ impl<'a> CheckedGemm<'a> {
         }
     }
 
-    /// The value that flipping the highest bit adds to the bytes of A. Tile registers support signed bytes without it.
+    /// The number that flipping the highest bit adds to the bytes of A; 0 for tile registers, which support signed
+    /// bytes.
     fn a_offset(&self) -> i32 {
         if self.g.a_signed && !self.uses_tile_registers { 128 } else { 0 }
     }
 
-    /// Whether zero points must be subtracted from the sums.
+    /// Whether the product has zero points, which must be subtracted from the sums.
     fn has_zeros(&self) -> bool {
         self.a_offset() != 0 || !self.g.a_zeros.is_null() || !self.g.b_zeros.is_null()
     }

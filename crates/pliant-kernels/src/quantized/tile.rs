@@ -12,23 +12,23 @@
 use crate::product::tile::ROWS;
 use pliant_machine::isa::{Isa, Vectors};
 
-/// `c[rows, columns] = a[rows, k] * b[k, columns]`; strides in elements.
+/// The operands of one tile: `c[rows, columns] = a[rows, k] * b[k, columns]`. Strides count elements.
 pub struct Tile {
-    /// The number of products in each sum.
+    /// The number of multiplications for each sum.
     pub k: usize,
-    /// First byte of A, whose rows are contiguous.
+    /// The address of the first byte of A, whose rows are contiguous.
     pub a: *const u8,
-    /// The row stride of A.
+    /// The distance between rows of A.
     pub a_row: isize,
-    /// The bits that are flipped in each word of A.
+    /// The bits that are flipped in each 32-bit word of A.
     pub flip: u32,
-    /// First quad of B.
+    /// The address of the first quad of B.
     pub b: *const i8,
-    /// The stride between rows of quads of B, in bytes.
+    /// The distance between rows of quads of B, in bytes.
     pub b_row: usize,
-    /// First element of C, whose rows are contiguous.
+    /// The address of the first element of C, whose rows are contiguous.
     pub c: *mut i32,
-    /// The row stride of C.
+    /// The distance between rows of C.
     pub c_row: isize,
     /// The number of elements of C in the last vector of a row.
     pub last: usize,
@@ -36,15 +36,15 @@ pub struct Tile {
 
 type TileFn = unsafe fn(&Tile);
 
-/// The kernels of one instruction set.
+/// The micro-kernels of one instruction set.
 pub struct Kernels {
     lanes: usize,
-    /// Indexed by rows minus one, then by vectors minus one.
+    /// The micro-kernels for all tile sizes, indexed by rows minus one, then by vectors minus one.
     table: [&'static [TileFn]; ROWS],
 }
 
 impl Kernels {
-    /// Columns of the widest tile.
+    /// Number of columns of the widest tile.
     pub fn columns(&self) -> usize {
         self.lanes * self.table[0].len()
     }
@@ -62,30 +62,30 @@ impl Kernels {
     }
 }
 
-/// A vector of 32-bit sums.
+/// A vector of 32-bit sums, and the operations of the micro-kernel on it.
 ///
 /// # Safety of the methods
 /// The machine has the instructions; the bytes are readable, the elements writable.
 trait Sums: Copy {
-    /// The number of sums.
+    /// The number of sums in the vector.
     const N: usize;
     /// Four unsigned bytes of a row of A, prepared for [`Sums::dot`].
     type Word: Copy;
     /// Four signed bytes of B for each sum, prepared for [`Sums::dot`].
     type Quads: Copy;
-    /// All zeros.
+    /// Returns a vector of zeros.
     unsafe fn zero() -> Self;
-    /// Prepares a word of A.
+    /// Prepares a word of A, which consists of four bytes.
     unsafe fn word(bytes: u32) -> Self::Word;
     /// Loads and prepares a quad of B for each sum.
     unsafe fn quads(from: *const i8) -> Self::Quads;
-    /// Adds to each sum the four products of the bytes of a word and of the sum's quad.
+    /// Adds to each sum the four products of the bytes of the word and of the sum's quad.
     unsafe fn dot(self, word: Self::Word, quads: Self::Quads) -> Self;
     /// Writes the first `count` sums.
     unsafe fn store_first(self, to: *mut i32, count: usize);
 }
 
-/// Sums of scalar code.
+/// A vector of 8 sums, for machines without a vector implementation.
 #[derive(Clone, Copy)]
 struct Scalar([i32; 8]);
 
@@ -134,7 +134,7 @@ mod x86 {
 
     use super::Sums;
 
-    /// 16 sums in 512 bits.
+    /// A vector of 16 sums in 512 bits, for AVX-512 VNNI.
     #[derive(Clone, Copy)]
     pub struct Vnni(__m512i);
 
@@ -174,7 +174,7 @@ mod x86 {
         }
     }
 
-    /// 8 sums in 256 bits. Words and quads are split into their even and their odd bytes, as 16-bit integers.
+    /// A vector of 8 sums in 256 bits, for AVX2. Words and quads are split into their even and their odd bytes, as 16-bit integers.
     #[derive(Clone, Copy)]
     pub struct Avx2(__m256i);
 
@@ -230,7 +230,7 @@ mod x86 {
     }
 }
 
-/// `R` rows by `V` vectors.
+/// Computes a tile of `R` rows by `V` vectors.
 ///
 /// # Safety
 /// As for [`Kernels::run`].
@@ -260,7 +260,7 @@ unsafe fn tile<S: Sums, const R: usize, const V: usize>(t: &Tile) {
     }
 }
 
-/// Adds one row of quads, multiplied by each row's word of A, of which `COUNT` bytes exist.
+/// Adds the products of one row of quads of B and one word of each row of A, of which `COUNT` bytes exist.
 ///
 /// # Safety
 /// As for [`Kernels::run`].
@@ -295,7 +295,7 @@ unsafe fn step<S: Sums, const R: usize, const V: usize, const COUNT: usize>(
     }
 }
 
-/// The table of kernels for one vector type, up to the given number of vectors in a row.
+/// Defines the table of micro-kernels for one vector type, up to the given number of vectors in a row.
 macro_rules! kernels {
     ($sums:ty $(, $feature:literal)?; $($v:literal)*) => {{
         /// # Safety
@@ -320,7 +320,7 @@ macro_rules! kernels {
     }};
 }
 
-/// The kernels of an instruction set.
+/// The micro-kernels of an instruction set.
 pub fn kernels(isa: Isa) -> &'static Kernels {
     match isa.vectors() {
         #[cfg(target_arch = "x86_64")]

@@ -8,21 +8,21 @@ use crate::lanes::Lanes;
 
 /// A tile of sums before the subtraction of zero points.
 pub(super) struct RawTile {
-    /// Sums of the rows of A, without the offset of flipped bits; not read if columns have no zero points.
+    /// The sums of the rows of A, without the offset of flipped bits; not read if columns have no zero points.
     pub row_sums: *const i32,
-    /// The index of the first row.
+    /// The index of the tile's first row.
     pub row: usize,
-    /// The sums, with contiguous rows.
+    /// The address of the sums, whose rows are contiguous.
     pub c: *mut i32,
-    /// The row stride of the sums.
+    /// The distance between rows of sums.
     pub c_row: isize,
     /// The numbers of rows and columns.
     pub size: (usize, usize),
-    /// The index of the first column.
+    /// The index of the tile's first column.
     pub first: usize,
 }
 
-/// Sums each row of A. Rows have `k` bytes, signed or unsigned, and a row stride of `row_stride` bytes.
+/// Computes the sum of each row of A. Rows have `k` bytes, signed or unsigned, and are `row_stride` bytes apart.
 ///
 /// # Safety
 /// The machine has the instructions of `L`, and the caller has enabled them. The bytes are readable.
@@ -48,7 +48,7 @@ pub(super) unsafe fn sum_rows<L: Lanes<Elem = f32>>(
     }
 }
 
-/// Subtracts the zero points, and the offset of flipped bits, from the sums.
+/// Subtracts the zero points, and the offset of flipped bits, from the sums of a tile.
 ///
 /// # Safety
 /// The machine has the instructions of `L`, and the caller has enabled them; as for [`super::run`].

@@ -1,4 +1,4 @@
-//! The declared kernel `recurrent`.
+//! The entry point of the declared kernel `recurrent`.
 
 use std::ptr::{null, null_mut};
 
@@ -10,10 +10,10 @@ use super::layer::{Layer, run};
 use crate::entry::Implementation;
 use pliant_machine::isa::isa;
 
-/// A layer of float32 ([`pliant_kernel_api::kernels::recurrent`]).
+/// The implementation of the kernel `recurrent` for float32 ([`pliant_kernel_api::kernels::recurrent`]).
 pub struct Recurrent;
 
-/// The choice of the attribute `layout` for batch first.
+/// The value of the attribute `layout` with which the batch is the first dim.
 const BATCH_FIRST: i64 = 1;
 
 impl Implementation for Recurrent {

@@ -14,29 +14,30 @@ use crate::math;
 use crate::vector::wide::Wide;
 use pliant_machine::isa::Isa;
 
-/// The units of one panel for some sequences at one step. Addresses refer to the panel's first unit and the first
-/// sequence; strides count elements.
+/// The arguments for computing the next state: the hidden units of one panel, for some sequences at one step. Addresses
+/// refer to the panel's first unit and the first sequence; strides count elements.
 #[derive(Clone, Copy, Debug)]
 pub struct Units {
     /// The kind of cell.
     pub cell: Cell,
-    /// The index of the state product within the step.
+    /// The index of the product of state and weights that was computed, within the step. A step of a GRU has two such
+    /// products.
     pub phase: usize,
     /// The number of sequences.
     pub rows: usize,
-    /// The number of groups of 16 units.
+    /// The number of groups of 16 units in the panel.
     pub groups: usize,
-    /// The number of units without padding.
+    /// The number of units in the panel, without padding.
     pub units: usize,
-    /// The sums and their row stride.
+    /// The sums of the product of state and weights, and the distance between their rows.
     pub sums: (*const f32, usize),
-    /// The input gates and their row stride.
+    /// The products of input and weights for all gates, and the distance between their rows.
     pub gates: (*const f32, usize),
-    /// The biases.
+    /// The biases of all gates.
     pub bias: *const f32,
-    /// Peepholes of the input gate, and the stride between gates; null if there are none.
+    /// The peephole weights of the input gate, and the distance between gates; null if there are none.
     pub peepholes: (*const f32, usize),
-    /// The previous output state, and the row stride of all states.
+    /// The previous output state, and the distance between the rows of all states.
     pub before: (*const f32, usize),
     /// The next output state.
     pub after: *mut f32,
@@ -44,11 +45,11 @@ pub struct Units {
     pub c: *mut f32,
     /// The reset state of a GRU whose reset gate applies to the state.
     pub reset: *mut f32,
-    /// Results and their row stride.
+    /// The results of the step, and the distance between their rows.
     pub y: (*mut f32, isize),
-    /// Lengths of the sequences, or null if all include the step.
+    /// The lengths of the sequences; null if all sequences include the step.
     pub lengths: *const i64,
-    /// The step.
+    /// The index of the step.
     pub step: i64,
 }
 
@@ -68,20 +69,20 @@ impl Units {
     }
 }
 
-/// One vector of units of one sequence.
+/// One vector of hidden units of one sequence.
 struct UnitVector<'a> {
     u: &'a Units,
-    /// The addresses of the sums of the first gate, the input gates and the biases.
+    /// The addresses of three operands for these units, at their first gate: sums, input products, and biases.
     sums: *const f32,
     gates: *const f32,
     bias: *const f32,
-    /// The index of the first unit within a state, and within the panel.
+    /// The index of the first unit within a state, and its index within the panel.
     state: usize,
     unit: usize,
 }
 
 impl UnitVector<'_> {
-    /// The sum of a gate, with the input product and the bias.
+    /// Returns the argument of a gate: state product, input product and bias.
     ///
     /// # Safety
     /// As for [`finish`]; likewise below.
@@ -91,7 +92,7 @@ impl UnitVector<'_> {
         unsafe { self.sum::<L>(gate).add(self.input(gate)) }
     }
 
-    /// The sum of a gate, without the input product.
+    /// Returns the state product of a gate.
     #[inline(always)]
     unsafe fn sum<L: MathLanes<Elem = f32>>(&self, gate: usize) -> L {
         let index = gate - self.u.state_product().first;
@@ -99,14 +100,14 @@ impl UnitVector<'_> {
         unsafe { L::load(self.sums.add(index * UNITS)) }
     }
 
-    /// The input product of a gate plus the bias.
+    /// Returns the input product of a gate plus its bias.
     #[inline(always)]
     unsafe fn input<L: MathLanes<Elem = f32>>(&self, gate: usize) -> L {
         // SAFETY: as above.
         unsafe { L::load(self.gates.add(gate * UNITS)).add(L::load(self.bias.add(gate * UNITS))) }
     }
 
-    /// Adds `c` times the peephole of a gate, if there are peepholes.
+    /// Returns `x` plus `c` times the peephole weight of a gate, if there are peepholes.
     #[inline(always)]
     unsafe fn add_peephole<L: MathLanes<Elem = f32>>(&self, gate: usize, x: L, c: L) -> L {
         let (peepholes, stride) = self.u.peepholes;
@@ -119,7 +120,7 @@ impl UnitVector<'_> {
     }
 }
 
-/// The next output of an LSTM. Updates the cell state.
+/// Returns the next output of an LSTM, and updates the cell state.
 #[inline(always)]
 unsafe fn lstm<L: MathLanes<Elem = f32>>(v: &UnitVector<'_>) -> L {
     // SAFETY: guaranteed by the caller.
@@ -137,7 +138,7 @@ unsafe fn lstm<L: MathLanes<Elem = f32>>(v: &UnitVector<'_>) -> L {
     }
 }
 
-/// Interpolates between the hidden value and the previous state by the update gate.
+/// Returns the interpolation between `hidden` and the previous state, by the update gate.
 #[inline(always)]
 unsafe fn interpolate<L: MathLanes<Elem = f32>>(v: &UnitVector<'_>, update: L, hidden: L) -> L {
     // SAFETY: guaranteed by the caller.
@@ -148,7 +149,7 @@ unsafe fn interpolate<L: MathLanes<Elem = f32>>(v: &UnitVector<'_>, update: L, h
     }
 }
 
-/// The next output of a GRU whose reset gate applies to the product.
+/// Returns the next output of a GRU whose reset gate applies to the product of state and weights.
 #[inline(always)]
 unsafe fn linear_gru<L: MathLanes<Elem = f32>>(v: &UnitVector<'_>) -> L {
     // SAFETY: guaranteed by the caller.
@@ -162,7 +163,7 @@ unsafe fn linear_gru<L: MathLanes<Elem = f32>>(v: &UnitVector<'_>) -> L {
     }
 }
 
-/// The first product of a GRU: stores the update gate and the reset state.
+/// Computes the gates of a GRU after its first product: stores the update gate and the reset state.
 #[inline(always)]
 unsafe fn gru_gates<L: MathLanes<Elem = f32>>(v: &UnitVector<'_>) {
     // SAFETY: guaranteed by the caller.
@@ -175,7 +176,7 @@ unsafe fn gru_gates<L: MathLanes<Elem = f32>>(v: &UnitVector<'_>) {
     }
 }
 
-/// The second product of a GRU.
+/// Returns the next output of a GRU after its second product.
 #[inline(always)]
 unsafe fn gru<L: MathLanes<Elem = f32>>(v: &UnitVector<'_>) -> L {
     // SAFETY: guaranteed by the caller.
@@ -185,13 +186,15 @@ unsafe fn gru<L: MathLanes<Elem = f32>>(v: &UnitVector<'_>) -> L {
     }
 }
 
-/// What a panel computes, as constant parameters.
+/// The kinds of computation after a product, as constant parameters of functions.
 const LSTM: u8 = 0;
 const GRU_GATES: u8 = 1;
 const GRU: u8 = 2;
 const LINEAR_GRU: u8 = 3;
 const RNN: u8 = 4;
 
+/// Computes the next states of all units of the panel.
+///
 /// # Safety
 /// As for [`Units::finish`]; the caller has enabled the instructions.
 #[inline(always)]
@@ -208,7 +211,7 @@ unsafe fn finish<L: MathLanes<Elem = f32>>(u: &Units) {
     }
 }
 
-/// The next output of one vector of units; `None` if another product of the step follows.
+/// Returns the next output of one vector of units; `None` if another product of the step follows.
 #[inline(always)]
 unsafe fn next_output<L: MathLanes<Elem = f32>, const KIND: u8>(v: &UnitVector<'_>) -> Option<L> {
     // SAFETY: guaranteed by the caller.
@@ -226,7 +229,7 @@ unsafe fn next_output<L: MathLanes<Elem = f32>, const KIND: u8>(v: &UnitVector<'
     }
 }
 
-/// Computes all units, and writes the next outputs.
+/// Computes the next outputs of all units for all sequences, and writes them.
 #[inline(always)]
 unsafe fn finish_all<L: MathLanes<Elem = f32>, const KIND: u8>(u: &Units) {
     let group_sums = u.state_product().gates * UNITS;

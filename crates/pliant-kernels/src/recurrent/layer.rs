@@ -19,59 +19,60 @@ use crate::rules::partition::MEMORY_BOUND_ROWS;
 use crate::rules::recurrent::{INPUT_BLOCK_ROWS, MAX_PIECE_ROWS, piece_rows};
 use pliant_machine::isa::Isa;
 
-/// Columns of the widest panel of a step.
+/// Maximum number of columns of a panel of recurrent weights.
 const WIDTH: usize = 64;
 
-/// The arguments of a layer. Strides count elements. A row is `hidden` or `input` contiguous elements.
+/// The arguments of a recurrent layer. Strides count elements. A row is `hidden` or `input` contiguous elements.
 #[derive(Clone, Copy, Debug)]
 pub struct Layer {
     /// The kind of cell.
     pub cell: Cell,
-    /// Steps of the longest sequence.
+    /// The number of steps of the longest sequence.
     pub steps: usize,
     /// The number of sequences.
     pub batch: usize,
-    /// Elements of an input.
+    /// The number of elements of the input of a step.
     pub input: usize,
-    /// The number of units.
+    /// The number of hidden units.
     pub hidden: usize,
     /// The number of directions: 1 or 2. The second direction starts at the end of the sequences.
     pub directions: usize,
     /// Whether the first direction starts at the end of the sequences.
     pub reverse: bool,
-    /// Inputs, with the step and sequence strides.
+    /// The address of the inputs, the distance between steps, and the distance between sequences.
     pub x: (*const f32, usize, usize),
-    /// Input weights ([`pliant_tensor::rnn_weight_layout::pack_input`]). All weights are stored one direction after the
-    /// other.
+    /// The input weights ([`pliant_tensor::rnn_weight_layout::pack_input`]). All weights are stored one direction after
+    /// the other.
     pub w: *const f32,
-    /// Recurrent weights ([`pliant_tensor::rnn_weight_layout::pack_state`]).
+    /// The recurrent weights ([`pliant_tensor::rnn_weight_layout::pack_state`]).
     pub r: *const f32,
-    /// Biases ([`pliant_tensor::rnn_weight_layout::pack_bias`]).
+    /// The biases ([`pliant_tensor::rnn_weight_layout::pack_bias`]).
     pub bias: *const f32,
-    /// Peepholes `[3, hidden]` of the input, output and forget gates of an LSTM, or null.
+    /// The peephole weights `[3, hidden]` of the input, output and forget gates of an LSTM, or null.
     pub peepholes: *const f32,
     /// The number of steps of each sequence, at most `steps`, or null if all have `steps`.
     pub lengths: *const i64,
-    /// Results, with the step, direction and sequence strides. They are zero after the end of a sequence.
+    /// The address of the results, and the distances between steps, between directions, and between sequences. Results
+    /// after the end of a sequence are zero.
     pub y: (*mut f32, usize, usize, usize),
-    /// Initial output and cell states, or null for zeros.
+    /// The initial output and cell states; null for zeros.
     pub first: (*const f32, *const f32),
-    /// Final output and cell states; the latter only for an LSTM.
+    /// The destinations of the final output and cell states; the latter exist only for an LSTM.
     pub last: (*mut f32, *mut f32),
-    /// The direction and sequence strides of the initial and final states.
+    /// The distances between directions and between sequences, in the initial and final states.
     pub state: (usize, usize),
 }
 
-/// Sizes of the parts of scratch memory, in elements.
+/// The sizes of the parts of scratch memory, in elements.
 #[derive(Clone, Copy)]
 struct Sizes {
-    /// The row stride of the states, and the size of a state. Each direction has four states: the previous and next
-    /// output states, the cell state or update gate, the reset state.
+    /// The distance between the rows of a state, and the size of a state. Each direction has four states: the previous
+    /// output state, the next output state, the cell state or update gate, and the reset state.
     row: usize,
     state: usize,
-    /// The number of columns of the input gates, which is their row stride.
+    /// The number of columns of the input products of all gates, which is also the distance between their rows.
     columns: usize,
-    /// The number of steps of a range, and the size of its input gates.
+    /// The number of steps whose input products are computed together, and the size of these products.
     range_steps: usize,
     gates: usize,
 }
@@ -79,18 +80,18 @@ struct Sizes {
 /// The number of states of each direction.
 const STATES: usize = 4;
 
-/// Sums of a piece, aligned to cache lines.
+/// Memory for the sums of a piece, aligned to cache lines.
 #[repr(C, align(64))]
 struct Sums([MaybeUninit<f32>; MAX_PIECE_ROWS * WIDTH]);
 
-/// Scratch memory.
+/// Scratch memory: the states, and the input products of a range of steps.
 #[derive(Clone, Copy)]
 struct Scratch {
     states: *mut f32,
     gates: *mut f32,
 }
 
-/// A range of steps, and the total number of steps.
+/// A range of steps, and the number of all steps.
 #[derive(Clone, Copy)]
 struct StepRange {
     begin: usize,
@@ -99,7 +100,7 @@ struct StepRange {
 }
 
 impl Layer {
-    /// The sizes; `None` on overflow.
+    /// Computes the sizes of scratch memory; `None` on overflow.
     fn sizes(&self) -> Option<Sizes> {
         let row = self.hidden.checked_next_multiple_of(UNITS)?;
         let state = row.checked_mul(self.batch)?;
@@ -117,7 +118,7 @@ impl Layer {
         Some(Sizes { row, state, columns, range_steps, gates })
     }
 
-    /// The number of elements of scratch memory.
+    /// The total number of elements of scratch memory.
     fn scratch_elements(&self, s: &Sizes) -> Option<usize> {
         let elements =
             s.state.checked_mul(STATES)?.checked_add(s.gates)?.checked_mul(self.directions)?;
@@ -147,17 +148,18 @@ impl Layer {
         direction == 1 || self.reverse
     }
 
-    /// The position in the sequences that a direction processes in step `index`.
+    /// The position in the sequences of the step that a direction computes as number `index`. A backward direction
+    /// starts at the last position.
     fn position(&self, direction: usize, index: usize, steps: usize) -> usize {
         if self.is_backward(direction) { steps - 1 - index } else { index }
     }
 
-    /// The smallest position of a range of steps.
+    /// The smallest position in the sequences of a range of steps.
     fn first_position(&self, direction: usize, range: StepRange) -> usize {
         if self.is_backward(direction) { range.steps - range.end } else { range.begin }
     }
 
-    /// Computes the input products of a range of steps.
+    /// Computes the products of inputs and input weights for a range of steps.
     ///
     /// # Safety
     /// As for [`run`]; scratch memory has the computed sizes.
@@ -214,7 +216,7 @@ impl Layer {
         unsafe { parallel_for(runtime, pieces, work / unit_work(), &piece) }
     }
 
-    /// Computes a range of steps.
+    /// Computes the states and results of a range of steps.
     ///
     /// # Safety
     /// As for [`run`]; the input products of the range are computed.
@@ -252,7 +254,8 @@ impl Layer {
         unsafe { stages::run(runtime, range.end - range.begin, &counts, micros, &piece) }
     }
 
-    /// Computes one panel of one product of one step, for some sequences.
+    /// Computes the product of the states and one panel of recurrent weights, for some sequences at one step, and then
+    /// the next states of the panel's units.
     ///
     /// # Safety
     /// As for [`Layer::compute_steps`].
@@ -321,7 +324,7 @@ impl Layer {
         }
     }
 
-    /// The product of the states and one panel of recurrent weights.
+    /// Describes the product of the states and one panel of recurrent weights.
     ///
     /// # Safety
     /// As for [`Layer::panel`].
@@ -401,8 +404,8 @@ impl Layer {
         }
     }
 
-    /// Calls `f` for each direction and sequence with the offset of the state in the operand, its offset in scratch
-    /// memory, and the direction.
+    /// Calls `f` for each direction and sequence, with the offset of its state in the operand, the offset of its state
+    /// in scratch memory, and the direction.
     fn for_each_state(&self, s: &Sizes, f: impl Fn(usize, usize, usize)) {
         for direction in 0..self.directions {
             for b in 0..self.batch {

@@ -1,4 +1,5 @@
-//! Runs a job in stages ([`pliant_pool::Stages`]) on the worker team of a kernel's caller.
+//! Runs a job in stages ([`pliant_pool::Stages`]) on the worker team of a kernel's caller. Threads synchronise between
+//! stages.
 
 use std::ffi::c_void;
 
@@ -31,7 +32,7 @@ pub unsafe fn run<F: Fn(usize, usize)>(
             false => STATUS_CANCELLED,
         }
     }
-    /// The entry function for the type of a job, which contains closures and therefore cannot be named.
+    /// Selects the entry function for the type of a job. The type contains closures and therefore cannot be named.
     fn entry<F: Fn(usize, usize), S: Fn() -> bool>(
         _: &Stages<'_, F, S>,
     ) -> unsafe extern "C" fn(*mut c_void, i64, i64) -> i64 {

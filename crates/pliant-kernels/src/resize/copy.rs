@@ -1,7 +1,8 @@
 //! Nearest-neighbour resizing: results are copies of elements.
 //!
-//! If 16 bytes of results come from a window of 16 bytes of the image, one byte shuffle selects them from the window.
-//! This is so unless the image becomes smaller. The windows and selections are computed once for all rows.
+//! Results are copied in blocks of 16 bytes. If all bytes of a block come from a window of 16 bytes of the image, one
+//! byte shuffle selects them. This is so unless the image becomes smaller. The windows and selections are computed once
+//! for all rows.
 
 use std::ops::Range;
 
@@ -15,26 +16,26 @@ thread_local! {
     static BLOCKS: Scratch = const { Scratch::new() };
 }
 
-/// Bytes of a block of results.
+/// Number of bytes of a block of results.
 const BYTES: usize = super::MAX_LANES;
 
 /// The bytes of a block, aligned for any element.
 #[repr(align(16))]
 struct Bytes([u8; BYTES]);
 
-/// A block of results.
+/// How the elements of a block of results are copied.
 #[derive(Clone, Copy)]
 #[repr(C, align(16))]
 struct Block {
-    /// The index of each byte in the window.
+    /// For each byte of the block, the index of the byte in the window that it is copied from.
     selection: [u8; BYTES],
-    /// The first element of the window.
+    /// The index of the first element of the window in the row.
     first: u32,
-    /// Whether all elements are in the window.
+    /// Whether all elements of the block are in the window, so that they can be selected by a shuffle.
     uses_selection: bool,
 }
 
-/// Copies the elements of all results.
+/// Copies the elements for all results.
 ///
 /// # Safety
 /// The operands are valid, and have elements of type `T`. There are results.
@@ -75,7 +76,7 @@ pub unsafe fn run<T: Copy>(runtime: &KernelRuntime, images: &Images) -> i64 {
     })
 }
 
-/// The block of results that starts at column `first`.
+/// Computes how the block of results that starts at column `first` is copied.
 ///
 /// # Safety
 /// As for [`run`].
@@ -93,10 +94,10 @@ unsafe fn block<T>(images: &Images, first: usize) -> Block {
     Block { selection, first: window.first as u32, uses_selection: window.fits_vector }
 }
 
-/// Copies the elements of one row.
+/// A function that copies the elements of one row.
 type CopyRow<T> = unsafe fn(&Images, &[Block], *const T, *mut T);
 
-/// The function that copies a row with the vectors of an instruction set.
+/// Selects the function that copies a row, for an instruction set.
 fn row_copier<T: Copy>(isa: Isa) -> CopyRow<T> {
     match isa.vectors() {
         #[cfg(target_arch = "x86_64")]
@@ -113,6 +114,8 @@ mod x86 {
 
     use super::*;
 
+    /// Copies the elements of one row with AVX2.
+    ///
     /// # Safety
     /// The machine has AVX2; as for [`super::copy_row`].
     #[target_feature(enable = "avx2")]
@@ -134,6 +137,8 @@ mod neon {
 
     use super::*;
 
+    /// Copies the elements of one row with NEON.
+    ///
     /// # Safety
     /// As for [`super::copy_row`].
     pub unsafe fn copy_row<T: Copy>(images: &Images, blocks: &[Block], from: *const T, to: *mut T) {
@@ -147,6 +152,8 @@ mod neon {
     }
 }
 
+/// Copies the elements of one row without vector instructions.
+///
 /// # Safety
 /// As for [`copy_row`].
 unsafe fn copy_row_portable<T: Copy>(
@@ -209,7 +216,7 @@ unsafe fn copy_row<T: Copy>(
     }
 }
 
-/// Copies single elements of a row.
+/// Copies elements of a row one by one.
 ///
 /// # Safety
 /// As for [`copy_row`].

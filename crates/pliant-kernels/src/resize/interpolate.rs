@@ -1,8 +1,8 @@
 //! Interpolation: results are weighted sums of neighbors.
 //!
-//! If the neighbors of a vector of results are within one vector of the image, they are a permutation of it. This is so
-//! unless the image becomes smaller. Other neighbors are gathered. The permutations and offsets are computed once for
-//! all rows. Resized rows are kept while the following rows of results need them.
+//! If the neighbors of a vector of results are within one vector of the image, they are loaded and permuted. This is so
+//! unless the image becomes smaller. Otherwise, neighbors are gathered. The permutations and offsets are computed once
+//! for all rows. Resized rows are kept while the following rows of results need them.
 
 use std::ops::Range;
 use std::ptr::null;
@@ -26,7 +26,7 @@ thread_local! {
 struct RowResize<'a> {
     axis: &'a Axis,
     channels: usize,
-    /// The windows of each neighbor, for images of one channel.
+    /// The window of each neighbor for each vector of results, for images of one channel.
     windows: &'a [Window],
     from: *const f32,
     to: *mut f32,
@@ -34,17 +34,17 @@ struct RowResize<'a> {
 
 /// The arguments of [`add_rows`].
 struct WeightedSum<'a> {
-    /// The rows and their weights.
+    /// The addresses of the rows, and their weights.
     rows: &'a [(*const f32, f32)],
     to: *mut f32,
     len: usize,
 }
 
-/// The functions for one instruction set.
+/// The functions that resize and add rows, compiled for one instruction set.
 struct Functions {
     resize_row: unsafe fn(&RowResize<'_>),
     add_rows: unsafe fn(&WeightedSum<'_>),
-    /// Elements of a vector.
+    /// The number of elements of a vector.
     lanes: usize,
 }
 
@@ -55,7 +55,7 @@ impl Functions {
     }
 }
 
-/// The conversions of rows to and from float32.
+/// The functions that convert rows to and from float32.
 #[derive(Clone, Copy)]
 struct Conversion {
     widen: WidenFn,
@@ -72,7 +72,7 @@ impl Conversion {
     }
 }
 
-/// Computes all results.
+/// Computes all results by interpolation.
 ///
 /// # Safety
 /// The operands are valid, and images and results have elements of type `dtype`. There are results.
@@ -121,27 +121,27 @@ pub unsafe fn run(runtime: &KernelRuntime, images: &Images, dtype: DType) -> i64
     })
 }
 
-/// A range of rows of results.
+/// A range of rows of results, and the memory for computing it.
 struct Piece<'a> {
     images: &'a Images,
     functions: &'a Functions,
     conversion: Option<Conversion>,
     windows: &'a [Window],
-    /// Whether the rows of the image are added first and their sum is resized. This is faster if there are fewer rows
-    /// of results than of the image. Otherwise, the rows are resized first and then added.
+    /// The order of the two dims. If true, rows of the image are added first and their sum is resized, which is faster
+    /// if there are fewer rows of results than of the image. Otherwise, rows are resized first and then added.
     sums_first: bool,
-    /// Memory for the rows that are added.
+    /// Memory for the rows that are added, of which there is one for each neighbor.
     terms: *mut f32,
-    /// Memory for a row of an image.
+    /// Memory for a row of an image in float32.
     image_row: *mut f32,
-    /// Memory for a row of results.
+    /// Memory for a row of results in float32.
     result_row: *mut f32,
 }
 
-/// The index of an image, and of a row of it.
+/// The index of an image, and the index of a row in this image.
 type Source = (usize, usize);
 
-/// Maximum number of rows that are added.
+/// Maximum number of rows that are added for a row of results.
 const MAX_TAPS: usize = pliant_kernel_api::kernels::resize::MAX_TAPS as usize;
 
 impl Piece<'_> {
@@ -176,8 +176,8 @@ impl Piece<'_> {
         }
     }
 
-    /// The term of neighbor `tap`: a row of the image or a resized row. `term_sources` are the sources of the terms in
-    /// memory.
+    /// Returns the row that neighbor `tap` contributes to a row of results: a row of the image, or a resized row.
+    /// `term_sources` are the sources of the rows that are in memory already.
     ///
     /// # Safety
     /// As for [`Self::run`].
@@ -268,7 +268,7 @@ impl Piece<'_> {
     }
 }
 
-/// The weighted sum of rows.
+/// Computes the weighted sum of rows.
 ///
 /// # Safety
 /// The machine has the instructions of `L`. The rows are valid.
@@ -294,7 +294,7 @@ unsafe fn add_rows<L: Permute>(sum: &WeightedSum<'_>) {
     }
 }
 
-/// Resizes a row: the weighted sums of the neighbors.
+/// Resizes a row of an image with one channel: each result is the weighted sum of its neighbors.
 ///
 /// # Safety
 /// The machine has the instructions of `L`. The rows, positions and weights are valid.
@@ -318,7 +318,7 @@ unsafe fn resize_row<L: Permute>(row: &RowResize<'_>) {
     }
 }
 
-/// Computes a vector of results. Without `WHOLE`, it ends at the end of the row.
+/// Computes a vector of results. Without `WHOLE`, the vector ends at the end of the row.
 ///
 /// # Safety
 /// As for [`resize_row`].
@@ -360,7 +360,7 @@ unsafe fn resize_vector<L: Permute, const WHOLE: bool>(
     }
 }
 
-/// The weight of neighbor `tap` of a result.
+/// The weight of neighbor `tap` for a result.
 ///
 /// # Safety
 /// The weights are valid.
@@ -370,7 +370,7 @@ unsafe fn weight(axis: &Axis, tap: usize, result: usize) -> f32 {
     if axis.weights.is_null() { 1.0 } else { unsafe { *axis.weights.add(tap * axis.to + result) } }
 }
 
-/// [`resize_row`] for images of several channels.
+/// Resizes a row as [`resize_row`] does, for images of several channels.
 ///
 /// # Safety
 /// As for [`resize_row`].

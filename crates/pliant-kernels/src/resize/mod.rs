@@ -1,4 +1,4 @@
-//! The declared kernel `resize`.
+//! The entry point of the declared kernel `resize`, and the parts that copying and interpolation share.
 //!
 //! Recipe: a row of an image is resized once, and kept while the following rows of results need it. Without weights,
 //! results are copies of elements, 16 bytes at a time, and equal rows of results are copied as a whole (`copy`). With
@@ -16,7 +16,7 @@ use crate::entry::Implementation;
 use crate::product::parallel::parallel_for;
 use crate::rules::resize::{piece, unit};
 
-/// Resizes images.
+/// The implementation of the kernel `resize`.
 pub struct Resize;
 
 impl Implementation for Resize {
@@ -45,18 +45,18 @@ impl Implementation for Resize {
     }
 }
 
-/// One axis of a checked call.
+/// The sizes and neighbors of a checked call along one axis.
 #[derive(Clone, Copy)]
 struct Axis {
-    /// The size of the images.
+    /// The size of the images along the axis.
     from: usize,
-    /// The size of the results.
+    /// The size of the results along the axis.
     to: usize,
-    /// The number of neighbors of a result.
+    /// The number of neighbors of each result.
     taps: usize,
-    /// The positions of the neighbors `[taps, to]`, possibly outside of the image.
+    /// The positions `[taps, to]` of the neighbors, which may be outside of the image.
     positions: *const i64,
-    /// The weights of the neighbors `[taps, to]`, or null.
+    /// The weights `[taps, to]` of the neighbors, or null.
     weights: *const f32,
 }
 
@@ -73,24 +73,24 @@ impl Axis {
     }
 }
 
-/// Maximum number of results that are computed together.
+/// Maximum number of results of a vector or block that is computed at once.
 const MAX_LANES: usize = 16;
 
-/// The part of a row of an image that contains one neighbor of each of several adjacent results.
+/// The part of an image row that contains neighbor number `tap` of each of several adjacent results.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
 struct Window {
-    /// The first element.
+    /// The index of the window's first element in the row.
     first: usize,
-    /// The offsets of the neighbors from the first element.
+    /// For each result, the offset of its neighbor from the first element of the window.
     offsets: [u32; MAX_LANES],
-    /// Whether the window has at most as many elements as a vector.
+    /// Whether the window fits in a vector.
     fits_vector: bool,
 }
 
 impl Axis {
-    /// The window of neighbor `tap` of `lanes` results that start at `result`. Results after the end of the row repeat
-    /// the last one. A window that fits a vector is inside of the row.
+    /// Computes the window of neighbor `tap` for `lanes` results that start at `result`. Results after the end of the
+    /// row repeat the last one. A window that fits a vector is inside of the row.
     ///
     /// # Safety
     /// As for [`Self::position`]; there are results.
@@ -109,7 +109,7 @@ impl Axis {
     }
 }
 
-/// The operands of a checked call.
+/// The operands and sizes of a checked call.
 struct Images {
     x: *const u8,
     out: *mut u8,
@@ -153,7 +153,7 @@ impl Images {
         self.count * self.rows.to * self.columns.to * self.channels
     }
 
-    /// The elements of a row of an image, and of a row of results.
+    /// The number of elements of an image row, and the number of elements of a row of results.
     fn row_lengths(&self) -> (usize, usize) {
         (self.columns.from * self.channels, self.columns.to * self.channels)
     }
@@ -178,7 +178,7 @@ impl Images {
     }
 
     /// Calls `f` with ranges of rows of results, on the worker team. Rows of all images are numbered consecutively.
-    /// `cost` is the time of an element relative to copying it.
+    /// `cost` is the time that an element takes, relative to the time of copying an element.
     ///
     /// # Safety
     /// The runtime is valid, and `f` does not unwind.
@@ -205,7 +205,7 @@ mod tests {
 
     use super::*;
 
-    /// A test case: compares the kernel with the definition.
+    /// A test case, which compares the kernel with its reference.
     struct Case {
         count: usize,
         channels: usize,
@@ -214,7 +214,7 @@ mod tests {
         is_weighted: bool,
     }
 
-    /// The positions and weights of an axis. Some positions are outside of the image.
+    /// Test positions and weights for an axis. Some positions are outside of the image.
     fn axis((from, to, taps): (usize, usize, usize)) -> (Vec<i64>, Vec<f32>) {
         let position = |k: usize| ((k % to) * from / to) as i64 + (k / to) as i64 - 1;
         let weight = |k: usize| 0.25 + (k * 7 % 5) as f32 / 8.0;

@@ -1,4 +1,4 @@
-//! The declared kernel `arg_reduce`.
+//! The implementation of the declared kernel `arg_reduce`.
 //!
 //! Recipe: a contiguous row is read once, in blocks; only the block with the best element is searched again. Short rows
 //! and strided rows are computed side by side, one row per lane. If there are few long rows, they are divided into
@@ -17,7 +17,7 @@ use crate::entry::Implementation;
 use crate::product::parallel::{even_part, parallel_for};
 use crate::rules::arg_reduce::{MIN_ROW_AT_A_TIME_COLUMNS, parts, piece, unit};
 
-/// Argmax and argmin.
+/// The implementation of the kernel `arg_reduce`: argmax and argmin of rows.
 pub struct ArgReduce;
 
 impl Implementation for ArgReduce {
@@ -30,16 +30,16 @@ impl Implementation for ArgReduce {
     }
 }
 
-/// An element type.
+/// An element type of the operand.
 trait Element: Copy {
-    /// The type that is compared.
+    /// The type in which elements are compared.
     type Key: Key;
 
-    /// The key of an element.
+    /// Converts an element to a key, which has the same order.
     fn key(self) -> Self::Key;
 }
 
-/// A key: a number that is compared.
+/// A number by which elements are compared.
 trait Key: Copy + PartialOrd {
     /// Whether the key is NaN.
     #[inline(always)]
@@ -85,7 +85,8 @@ integers!(i8 i16 i32 i64 u8 u16 u32 u64);
 impl Element for f16 {
     type Key = f32;
 
-    /// The bits of the magnitude as a number, with the sign. This keeps the order.
+    /// Returns the bits of the magnitude as a number, with the sign of the element. This keeps the order of the
+    /// elements.
     #[inline(always)]
     fn key(self) -> f32 {
         let bits = self.to_bits();
@@ -105,7 +106,7 @@ impl Element for bf16 {
     }
 }
 
-/// Whether `a` is better than `b`. NaN is better than all numbers.
+/// Whether key `a` is better than key `b`: larger if `LARGEST`, otherwise smaller. NaN is better than all numbers.
 #[inline(always)]
 fn is_better_key<K: Key, const LARGEST: bool>(a: K, b: K) -> bool {
     (if LARGEST { a > b } else { a < b }) | (a.is_nan() & !b.is_nan())
@@ -113,13 +114,13 @@ fn is_better_key<K: Key, const LARGEST: bool>(a: K, b: K) -> bool {
 
 // ---- contiguous rows ----
 
-/// Elements of a block.
+/// Number of elements of a block of a contiguous row.
 const BLOCK: usize = 512;
-/// Number of elements that are compared in parallel.
+/// Number of elements of a block that are compared in parallel.
 const LANES: usize = 64;
 
-/// The best key of a block of at least [`LANES`] elements, and whether the block contains NaN. The last chunk may
-/// overlap the previous one.
+/// Returns the best key of a block of at least [`LANES`] elements, ignoring NaN, and whether the block contains NaN.
+/// The last chunk may overlap the previous one.
 #[inline(always)]
 fn best_of<T: Element, const LARGEST: bool>(block: &[T]) -> (T::Key, bool) {
     let mut best = [block[0].key(); LANES];
@@ -150,7 +151,7 @@ fn best_of<T: Element, const LARGEST: bool>(block: &[T]) -> (T::Key, bool) {
     (best[0], any)
 }
 
-/// The first index whose key satisfies a predicate; 0 if there is none.
+/// Returns the index of the first element whose key satisfies a predicate; 0 if there is none.
 #[inline(always)]
 fn first_index<T: Element>(row: &[T], predicate: impl Fn(T::Key) -> bool) -> usize {
     let (chunks, rest) = row.as_chunks::<LANES>();
@@ -163,7 +164,7 @@ fn first_index<T: Element>(row: &[T], predicate: impl Fn(T::Key) -> bool) -> usi
     rest.iter().position(|&v| predicate(v.key())).map_or(0, |i| chunks.len() * LANES + i)
 }
 
-/// The position of the best element of a row of at least [`LANES`] elements.
+/// Returns the position of the best element of a contiguous row of at least [`LANES`] elements.
 #[inline(always)]
 fn position<T: Element, const LARGEST: bool>(row: &[T]) -> usize {
     let (mut best, mut at) = (row[0].key(), 0);
@@ -184,7 +185,8 @@ fn position<T: Element, const LARGEST: bool>(row: &[T]) -> usize {
 
 // ---- rows side by side ----
 
-/// The positions of the best elements of `N` rows. `stride` is the row stride, `step` the element stride.
+/// Returns the positions of the best elements of `N` rows, which are computed together. `stride` is the distance
+/// between rows, `step` the distance between the elements of a row.
 ///
 /// # Safety
 /// The rows have `columns` elements, at least one.
@@ -209,22 +211,23 @@ unsafe fn side_by_side<T: Element, const LARGEST: bool, const N: usize>(
     positions
 }
 
-/// Whether rows of `columns` elements with stride `step` are computed one after the other.
+/// Whether rows are contiguous and so long that they are computed one at a time instead of side by side. `columns` is
+/// their length, `step` the distance between elements.
 fn is_long(columns: usize, step: usize) -> bool {
     step == 1 && columns >= LANES.max(MIN_ROW_AT_A_TIME_COLUMNS)
 }
 
-/// Number of rows that are computed side by side if the row stride is 1.
+/// Number of rows that are computed side by side if they are adjacent in memory.
 const ADJACENT_ROWS: usize = 64;
-/// Number of rows that are computed side by side with other row strides.
+/// Number of rows that are computed side by side if they are not adjacent in memory.
 const STRIDED_ROWS: usize = 16;
 
-/// Rows with a uniform stride, and their results.
+/// Some rows with a uniform stride, and the destination of their results.
 struct RowBlock<T> {
     x: *const T,
-    /// The row stride.
+    /// The distance between rows, in elements.
     stride: usize,
-    /// The element stride.
+    /// The distance between the elements of a row.
     step: usize,
     rows: usize,
     columns: usize,
@@ -234,6 +237,8 @@ struct RowBlock<T> {
 }
 
 impl<T: Element> RowBlock<T> {
+    /// Computes the results of all rows of the block.
+    ///
     /// # Safety
     /// The rows and the results are valid, and there are columns.
     #[inline(always)]
@@ -252,7 +257,7 @@ impl<T: Element> RowBlock<T> {
         }
     }
 
-    /// Computes one row after the other.
+    /// Computes the result of one row after the other by the function `position`.
     ///
     /// # Safety
     /// As for [`Self::reduce`]; rows are contiguous.
@@ -267,7 +272,7 @@ impl<T: Element> RowBlock<T> {
         }
     }
 
-    /// Computes the rows from `first` on, `N` at a time. Returns the end of the computed rows.
+    /// Computes the results of the rows from `first` on, `N` at a time. Returns the end of the rows that were computed.
     ///
     /// # Safety
     /// As for [`Self::reduce`].
@@ -305,7 +310,7 @@ impl<T: Element> Vectorized for &RowBlock<T> {
 
 // ---- calls ----
 
-/// A checked call.
+/// The rows, results and attributes of a checked call.
 struct Reduction<T> {
     x: Rows<T>,
     out: Rows<i64>,
@@ -314,6 +319,8 @@ struct Reduction<T> {
     largest: bool,
 }
 
+/// Computes a checked call: divides its rows, or the parts of its rows, among threads.
+///
 /// # Safety
 /// As for [`Implementation::run`]; the operand `x` has elements of type `T`.
 unsafe fn reduce<T: Element>(runtime: &KernelRuntime, call: &Call) -> i64 {
@@ -339,7 +346,7 @@ unsafe fn reduce<T: Element>(runtime: &KernelRuntime, call: &Call) -> i64 {
 }
 
 impl<T: Element> Reduction<T> {
-    /// Computes pieces of whole rows.
+    /// Computes the results in pieces of whole rows.
     ///
     /// # Safety
     /// The rows are valid, and there are some.
@@ -373,7 +380,7 @@ impl<T: Element> Reduction<T> {
         unsafe { parallel_for(runtime, rows.div_ceil(rows_per_piece), units.max(1), &run) }
     }
 
-    /// Computes rows that are divided into `parts` parts each.
+    /// Computes the results of rows that are divided into `parts` parts each, and combines the parts.
     ///
     /// # Safety
     /// As for [`Self::reduce_rows`].
@@ -433,7 +440,7 @@ mod tests {
     use super::*;
     use pliant_machine::isa::{Isa, available};
 
-    /// The positions in `rows`, which are stored contiguously or transposed.
+    /// Computes the positions of the best elements of test rows, which are stored contiguously or transposed.
     fn positions<T: Element>(
         isa: Isa,
         rows: &[Vec<T>],

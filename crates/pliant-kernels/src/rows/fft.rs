@@ -1,4 +1,4 @@
-//! The declared kernel `fft`, for any length, with the crate `rustfft`.
+//! The implementation of the declared kernel `fft`, for any length, with the crate `rustfft`.
 //!
 //! Rows are transformed in float64 and rounded once, so that sums that cancel are zero within the precision of narrower
 //! types.
@@ -21,7 +21,7 @@ use crate::entry::Implementation;
 use crate::product::parallel::parallel_for;
 use crate::rules::fft::{piece, row_operations, unit};
 
-/// Discrete Fourier transforms.
+/// The implementation of the kernel `fft`.
 pub struct Fft;
 
 impl Implementation for Fft {
@@ -41,7 +41,7 @@ impl Implementation for Fft {
     }
 }
 
-/// The type of real and imaginary parts.
+/// The data type of the real and imaginary parts.
 trait Component: Copy {
     fn to_f64(self) -> f64;
     fn from_f64(value: f64) -> Self;
@@ -72,22 +72,22 @@ components! {
 
 // ---- plans ----
 
-/// Maximum number of plans, by length and direction, that a thread keeps.
+/// Maximum number of FFT plans that a thread keeps. There is one plan for each length and direction.
 const MAX_CACHED_PLANS: usize = 64;
 
-/// The plans of a thread.
+/// The FFT plans of a thread, and its memory for a row.
 struct Plans {
     planner: FftPlanner<f64>,
     cached: HashMap<(usize, bool), Arc<dyn Plan<f64>>>,
     scratch: Vec<Complex<f64>>,
-    /// The row that is transformed.
+    /// The row that is transformed in place.
     row: Vec<Complex<f64>>,
 }
 
-/// The plans of all threads.
+/// The FFT plans of all threads.
 static CACHES: ThreadCaches<Option<Plans>> = ThreadCaches::new();
 
-/// Calls `f` with the plans of the thread, or with temporary plans while another thread drops those.
+/// Calls `f` with the FFT plans of the thread, or with temporary plans while another thread drops those.
 fn with_plans(f: impl FnOnce(&mut Plans) -> i64) -> i64 {
     let plans = PLANS.with(|plans| plans.enter());
     match plans {
@@ -154,10 +154,10 @@ thread_local! {
 
 // ---- calls ----
 
-/// A checked call.
+/// The operands and attributes of a checked call.
 struct Transform<T> {
     x: Rows<T>,
-    /// The strides of samples, and of their real and imaginary parts.
+    /// The distance between samples, and the distance between the real and the imaginary part of a sample.
     x_strides: [usize; 2],
     samples: usize,
     is_complex: bool,
@@ -169,11 +169,13 @@ struct Transform<T> {
     inverse: bool,
 }
 
-/// The strides of the last two dims.
+/// The strides of the last two dims of an operand.
 fn strides(view: &View) -> [usize; 2] {
     view.strides().last_chunk::<2>().map_or([0; 2], |strides| strides.map(|s| s as usize))
 }
 
+/// Computes the discrete Fourier transform of each row of a call, for elements of type `T`.
+///
 /// # Safety
 /// As for [`Implementation::run`]; the operands have elements of type `T`.
 unsafe fn transform<T: Component>(runtime: &KernelRuntime, call: &Call, sizes: &Sizes) -> i64 {
@@ -221,7 +223,7 @@ unsafe fn transform<T: Component>(runtime: &KernelRuntime, call: &Call, sizes: &
 }
 
 impl<T: Component> Transform<T> {
-    /// Reads the samples of a row.
+    /// Reads the samples of a row into `to`, multiplied by the window if there is one.
     ///
     /// # Safety
     /// The row is valid, and `to` has room for the length.
@@ -248,7 +250,7 @@ impl<T: Component> Transform<T> {
         to.resize(self.length.max(self.frequencies), Complex::ZERO);
     }
 
-    /// Writes the frequencies of a row.
+    /// Writes the frequencies of a row to the result.
     ///
     /// # Safety
     /// The row of the result is valid.
@@ -274,7 +276,7 @@ impl<T: Component> Transform<T> {
 mod tests {
     use super::*;
 
-    /// Transforms two equal rows, and returns the second result.
+    /// Transforms a test row twice, and returns the second result.
     fn transformed(row: &[f64], inverse: bool) -> Vec<f64> {
         let n = row.len() as i64 / 2;
         let (x, mut out) = ([row, row].concat(), vec![0.0; 2 * row.len()]);

@@ -1,4 +1,4 @@
-//! Kernels that compute each row of a tensor independently.
+//! Kernels that compute each row of a tensor independently of the others.
 //!
 //! | module | owns |
 //! |---|---|

@@ -1,13 +1,14 @@
-//! Compilation of loops for each instruction set.
+//! Compiles the loops of a computation for each instruction set, and selects one of them at run time.
 
 use pliant_machine::isa::{Isa, Vectors};
 
 /// A computation whose loops are compiled for each instruction set.
 pub(super) trait Vectorized {
-    /// The result.
+    /// The result of the computation.
     type Output;
 
-    /// Computes the result. Implementations are `#[inline(always)]`.
+    /// Computes the result. Implementations must be `#[inline(always)]`, so that they are compiled for the caller's
+    /// instructions.
     ///
     /// # Safety
     /// As the implementation requires.
@@ -31,6 +32,8 @@ pub(super) unsafe fn vectorized<V: Vectorized>(isa: Isa, computation: V) -> V::O
     }
 }
 
+/// Runs a computation that is compiled for AVX2.
+///
 /// # Safety
 /// As for [`vectorized`].
 #[cfg(target_arch = "x86_64")]
@@ -40,6 +43,8 @@ unsafe fn with_avx2<V: Vectorized>(computation: V) -> V::Output {
     unsafe { computation.run() }
 }
 
+/// Runs a computation that is compiled for AVX-512.
+///
 /// # Safety
 /// As for [`vectorized`].
 #[cfg(target_arch = "x86_64")]

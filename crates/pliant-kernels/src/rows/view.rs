@@ -1,11 +1,11 @@
-//! The rows of a strided view.
+//! The addresses of the rows of a strided tensor.
 
 use pliant_kernel_api::{MAX_RANK, View};
 
-/// The rows of a view. The leading dims are indices of rows, the others are the dims of a row.
+/// The rows of a tensor. The leading dims are the indices of a row, the other dims are those of its elements.
 pub(super) struct Rows<T> {
     data: *mut T,
-    /// Sizes and strides of the leading dims. Adjacent dims are merged if the row stride is uniform.
+    /// Sizes and strides of the leading dims. Adjacent dims are merged if rows are equally far apart across them.
     dims: [(usize, usize); MAX_RANK],
     rank: usize,
 }
@@ -17,7 +17,7 @@ unsafe impl<T> Sync for Rows<T> {}
 pub(super) struct UniformRows<T> {
     /// The address of the first row.
     pub address: *mut T,
-    /// The row stride, in elements.
+    /// The distance between rows, in elements.
     pub stride: usize,
     /// The number of rows.
     pub count: usize,
@@ -42,14 +42,14 @@ impl<T> Rows<T> {
         rows
     }
 
-    /// A row for each element of a slice.
+    /// The rows of a slice, each of which consists of one element.
     pub fn of_slice(elements: &mut [T]) -> Rows<T> {
         let mut dims = [(1, 0); MAX_RANK];
         dims[0] = (elements.len(), 1);
         Rows { data: elements.as_mut_ptr(), dims, rank: 1 }
     }
 
-    /// The longest range of rows with a uniform stride that starts at `row`, which must exist.
+    /// The longest range of rows with a uniform stride that starts at `row`. This row must exist.
     pub fn uniform_rows(&self, row: usize) -> UniformRows<T> {
         let Some((&(size, stride), outer)) = self.dims[..self.rank].split_last() else {
             return UniformRows { address: self.data, stride: 0, count: 1 };
@@ -64,7 +64,8 @@ impl<T> Rows<T> {
         UniformRows { address: self.data.wrapping_add(offset), stride, count: size - position }
     }
 
-    /// The addresses of `count` rows from `row` on. `count` is from 1 to `N`. The last address is repeated.
+    /// The addresses of `count` rows from `row` on. `count` is from 1 to `N`. Surplus elements of the array repeat the
+    /// last address.
     #[inline(always)]
     pub fn addresses<const N: usize>(&self, row: usize, count: usize) -> [*mut T; N] {
         let mut range = self.uniform_rows(row);
@@ -83,7 +84,7 @@ impl<T> Rows<T> {
 }
 
 impl Rows<u8> {
-    /// The rows as elements of another type. Strides count elements of this type.
+    /// The same rows, with elements of another type. Strides count elements of that type.
     pub fn of_type<T>(&self) -> &Rows<T> {
         // SAFETY: only the type of the address differs.
         unsafe { &*std::ptr::from_ref(self).cast() }

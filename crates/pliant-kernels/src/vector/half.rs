@@ -1,4 +1,4 @@
-//! Conversions between slices of float32 and of 16-bit floats, rounded to nearest even.
+//! Conversions between slices of float32 and of 16-bit floats. Results are rounded to nearest, ties to even.
 
 use half::{bf16, f16};
 use pliant_exec::abi::{KernelRuntime, STATUS_OK};
@@ -6,18 +6,20 @@ use pliant_exec::abi::{KernelRuntime, STATUS_OK};
 use crate::registry::{ExternFn, ExternTy};
 use pliant_machine::isa::{Isa, Vectors};
 
-/// A conversion of a slice to float32.
+/// A function that converts a slice of 16-bit floats to float32.
 pub type WidenFn = unsafe extern "C" fn(*const KernelRuntime, *mut f32, *const u16, i64) -> i64;
-/// A conversion of a slice from float32.
+/// A function that converts a slice of float32 to 16-bit floats.
 pub type NarrowFn = unsafe extern "C" fn(*const KernelRuntime, *mut u16, *const f32, i64) -> i64;
 
-/// Conversions with vector instructions.
+/// Conversions of float16 with vector instructions of x86-64.
 #[cfg(target_arch = "x86_64")]
 mod x86 {
     use std::arch::x86_64::*;
 
     use super::*;
 
+    /// Converts float16 to float32 with AVX-512.
+    ///
     /// # Safety
     /// The machine has the instructions; `n` elements are readable and writable; the slices do not overlap.
     #[target_feature(enable = "avx512f")]
@@ -37,6 +39,8 @@ mod x86 {
         STATUS_OK
     }
 
+    /// Converts float32 to float16 with AVX-512.
+    ///
     /// # Safety
     /// As above.
     #[target_feature(enable = "avx512f")]
@@ -56,6 +60,8 @@ mod x86 {
         STATUS_OK
     }
 
+    /// Converts float16 to float32 with F16C.
+    ///
     /// # Safety
     /// As above.
     #[target_feature(enable = "avx,f16c")]
@@ -74,6 +80,8 @@ mod x86 {
         STATUS_OK
     }
 
+    /// Converts float32 to float16 with F16C.
+    ///
     /// # Safety
     /// As above.
     #[target_feature(enable = "avx,f16c")]
@@ -94,7 +102,7 @@ mod x86 {
     }
 }
 
-/// Converts blocks of `N` elements. An incomplete last block is copied to arrays.
+/// Converts blocks of `N` elements by the function `block`. An incomplete last block is copied to arrays first.
 ///
 /// # Safety
 /// `n` elements are readable and writable. `block` reads and writes `N`.
@@ -147,7 +155,7 @@ scalar_conversions! {
     narrow_bf16: f32 => u16 = |x| bf16::from_f32(x).to_bits();
 }
 
-/// The conversion of float16 to float32.
+/// The function that converts float16 to float32, for an instruction set.
 pub fn widen(isa: Isa) -> WidenFn {
     match isa.vectors() {
         #[cfg(target_arch = "x86_64")]
@@ -158,7 +166,7 @@ pub fn widen(isa: Isa) -> WidenFn {
     }
 }
 
-/// The conversion of float32 to float16.
+/// The function that converts float32 to float16, for an instruction set.
 pub fn narrow(isa: Isa) -> NarrowFn {
     match isa.vectors() {
         #[cfg(target_arch = "x86_64")]
@@ -169,7 +177,7 @@ pub fn narrow(isa: Isa) -> NarrowFn {
     }
 }
 
-/// The conversions that generated code links.
+/// The conversions that generated code may call.
 pub(super) fn linked(isa: Isa) -> impl Iterator<Item = ExternFn> {
     let rows = [
         ("pliant_vec_f16_to_f32", widen(isa) as usize),

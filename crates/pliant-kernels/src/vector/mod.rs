@@ -23,18 +23,20 @@ use crate::registry::{ExternFn, ExternTy};
 use pliant_machine::isa::Isa;
 use run::{Binary, Unary};
 
-/// A function of one slice: the runtime, results, operand, count. Returns a kernel status.
+/// A function of one operand over slices. The arguments are the runtime, the results, the operand, and the number of
+/// elements. Returns a kernel status.
 pub type OneFn<T> = unsafe extern "C" fn(*const KernelRuntime, *mut T, *const T, i64) -> i64;
-/// A function of two slices.
+/// A function of two operands over slices. The arguments are the runtime, the results, the operands, and the number of
+/// elements. Returns a kernel status.
 pub type TwoFn<T> =
     unsafe extern "C" fn(*const KernelRuntime, *mut T, *const T, *const T, i64) -> i64;
 
 /// A slice function for one instruction set.
 #[derive(Clone, Copy)]
 pub enum Slices<T> {
-    /// A function of one operand.
+    /// The function has one operand.
     One(OneFn<T>),
-    /// A function of two operands.
+    /// The function has two operands.
     Two(TwoFn<T>),
 }
 
@@ -49,18 +51,18 @@ impl<T> Slices<T> {
     }
 }
 
-/// An elementary function, its symbols, and its slice functions by instruction set. The machine must have the
+/// An elementary function: its symbols, and its slice functions for each instruction set. The machine must have the
 /// instructions.
 pub struct VectorFn {
-    /// The name of the intrinsic.
+    /// The name of the intrinsic in programs.
     pub name: &'static str,
-    /// The symbol for float32.
+    /// The symbol of the slice function for float32.
     pub symbol32: &'static str,
-    /// The slice function for float32.
+    /// Returns the slice function for float32.
     pub single: fn(Isa) -> Slices<f32>,
-    /// The symbol for float64.
+    /// The symbol of the slice function for float64.
     pub symbol64: &'static str,
-    /// The slice function for float64, if there is one.
+    /// Returns the slice function for float64; `None` if there is none.
     pub double: Option<fn(Isa) -> Slices<f64>>,
 }
 
@@ -71,7 +73,7 @@ macro_rules! functions {
             functions!(@impl $kind $name $type $(, $platform)? $(, $fast)?);
         )*
 
-        /// All slice functions.
+        /// All elementary functions with slice functions.
         pub static FUNCTIONS: &[VectorFn] = &[$(VectorFn {
             name: stringify!($name),
             symbol32: concat!("pliant_vec_", stringify!($name), "_f32"),
@@ -145,7 +147,7 @@ functions! {
     in_double pow, Pow, fast pow_positive_finite;
 }
 
-/// The slice functions that generated code links, for an instruction set.
+/// The slice functions that generated code may call, for an instruction set.
 pub(crate) fn linked(isa: Isa) -> impl Iterator<Item = ExternFn> {
     let functions = FUNCTIONS.iter().flat_map(move |f| {
         let single = (f.single)(isa).linked(f.symbol32);

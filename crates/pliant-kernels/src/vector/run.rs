@@ -1,4 +1,4 @@
-//! The loops over slices: whole vectors, then a masked vector.
+//! The loops of slice functions: whole vectors, then a masked vector for the remaining elements.
 //!
 //! Recipe: one vector at a time, in registers, by the sequences of [`crate::math`]. Measured: "Elementary functions" in
 //! `docs/internals/measurements/functions.md`.
@@ -16,28 +16,29 @@ use crate::lanes::{FromSingle, MathLanes};
 use crate::math::{MathOps, Real};
 use pliant_machine::isa::{Isa, Vectors};
 
-/// A function of one number.
+/// An elementary function of one number.
 pub trait Unary {
-    /// The function of the platform for arguments beyond [`Real::TRIG_LIMIT`], if the sequence is limited to that.
+    /// The function of the platform, which is called for arguments beyond [`Real::TRIG_LIMIT`]; `None` if the sequence
+    /// supports all arguments.
     const PLATFORM: Option<fn(f64) -> f64> = None;
 
-    /// The sequence.
+    /// Computes the function by its sequence of operations.
     fn value<B: MathOps>(b: &mut B, x: &B::V) -> B::V;
 }
 
-/// A function of two numbers.
+/// An elementary function of two numbers.
 pub trait Binary {
-    /// The sequence.
+    /// Computes the function by its sequence of operations.
     fn value<B: MathOps>(b: &mut B, x: &B::V, y: &B::V) -> B::V;
 }
 
-/// A function of two float32 numbers, computed in float64.
+/// An elementary function of two float32 numbers that is computed in float64.
 pub trait InDouble {
-    /// The sequence.
+    /// Computes the function by its sequence of operations.
     fn value<B: MathOps<Real = f64>>(b: &mut B, x: &B::V, y: &B::V) -> B::V;
 
-    /// A shorter sequence that gives the same results for most operands. Also returns a check value, which is within
-    /// [`InDouble::FAST_RANGE`] for these operands.
+    /// Computes the function by a shorter sequence, whose results are the same for most operands. Also returns a check
+    /// value, which is within [`InDouble::FAST_RANGE`] for these operands.
     fn fast<B: MathOps<Real = f64>>(b: &mut B, x: &B::V, y: &B::V) -> (B::V, B::V);
 
     /// The range of check values for which the result of [`InDouble::fast`] is valid.
@@ -68,10 +69,10 @@ impl Number for f64 {
     }
 }
 
-/// Lanes of the widest vector.
+/// Maximum number of float32 lanes of a vector.
 const WIDEST: usize = 16;
 
-/// The results of one vector.
+/// Computes the function for one vector.
 ///
 /// # Safety
 /// As for [`one`].
@@ -92,8 +93,8 @@ unsafe fn value<L: MathLanes<Elem: Number>, F: Unary>(x: L) -> L {
     }
 }
 
-/// `y`, with the results of the platform in lanes whose argument is beyond the limit. So the result of a lane does not
-/// depend on the other lanes.
+/// Returns `y`, in which the lanes whose argument is beyond [`Real::TRIG_LIMIT`] are replaced by results of the
+/// platform's function. So the result of a lane does not depend on the other lanes.
 ///
 /// # Safety
 /// As for [`one`].
@@ -123,7 +124,7 @@ fn replace_large<T: Number>(xs: &[T], ys: &mut [T], platform: fn(f64) -> f64) {
     }
 }
 
-/// Applies a function to a slice.
+/// Applies a function of one operand to a slice.
 ///
 /// # Safety
 /// The machine has the instructions of `L`, and the caller has enabled them. `n` elements are readable and writable.
@@ -148,7 +149,7 @@ unsafe fn one<L: MathLanes<Elem: Number>, F: Unary>(
     }
 }
 
-/// Applies a function to two slices.
+/// Applies a function of two operands to slices.
 ///
 /// # Safety
 /// As for [`one`].
@@ -175,7 +176,7 @@ unsafe fn two<L: MathLanes<Elem: Number>, F: Binary>(
     }
 }
 
-/// The results of one vector of a function that is computed in float64.
+/// Computes a function in float64 for one vector of float32 operands.
 ///
 /// # Safety
 /// As for [`one`].
@@ -222,7 +223,7 @@ unsafe fn two_in_double<L: FromSingle, F: InDouble>(
     }
 }
 
-/// The C functions of one instruction set, generic over the mathematical function.
+/// Defines the C functions of one instruction set. They are generic over the elementary function.
 macro_rules! c_functions {
     ($module:ident, $single:ty, $double:ty $(, $feature:literal)?) => {
         mod $module {
@@ -236,6 +237,8 @@ macro_rules! c_functions {
         }
     };
     (@one $name:ident, $elem:ty, $lanes:ty $(, $feature:literal)?) => {
+        /// The C function for an elementary function of one operand.
+        ///
         /// # Safety
         /// As for [`one`].
         $(#[target_feature(enable = $feature)])?
@@ -251,6 +254,8 @@ macro_rules! c_functions {
         }
     };
     (@two $name:ident, $elem:ty, $bound:ident, $run:expr $(, $feature:literal)?) => {
+        /// The C function for an elementary function of two operands.
+        ///
         /// # Safety
         /// As for [`one`].
         $(#[target_feature(enable = $feature)])?
@@ -279,7 +284,7 @@ c_functions!(portable, Array<f32, 4>, Array<f64, 2>);
 macro_rules! choose {
     ($($name:ident: $bound:ident => $result:ty;)*) => {
         $(
-            /// The C function for an instruction set.
+            /// Selects the C function for an instruction set.
             pub fn $name<F: $bound>(isa: Isa) -> $result {
                 match isa.vectors() {
                     #[cfg(target_arch = "x86_64")]

@@ -1,4 +1,4 @@
-//! The operations of the sequences, on the vectors of an instruction set.
+//! Implements the operations of elementary functions ([`MathOps`]) with the vectors of an instruction set.
 
 use std::marker::PhantomData;
 
@@ -19,7 +19,7 @@ impl<L> Wide<L> {
     }
 }
 
-/// Methods that call a method of the vector.
+/// Implements methods of [`MathOps`] by calling the method of the same name of the vector type.
 macro_rules! delegate {
     ($($name:ident($($arg:ident),*) = $method:ident;)*) => {
         $(

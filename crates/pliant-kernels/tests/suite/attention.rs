@@ -12,7 +12,7 @@ use pliant_pool::Team;
 
 use crate::guard::Guarded;
 
-/// The sizes and features of a case.
+/// The sizes and features of a test case.
 #[derive(Clone, Copy, Debug)]
 struct Case {
     batch: usize,
@@ -22,9 +22,9 @@ struct Case {
     keys: usize,
     size: usize,
     value_size: usize,
-    /// Whether the rows of a head are adjacent, instead of the heads of a row.
+    /// Whether the rows of a head are adjacent in memory. Otherwise, the heads of a row are adjacent.
     by_head: bool,
-    /// Whether the bias varies along the batch, the heads, the queries and the keys.
+    /// Whether the bias varies along each of four dims: batch, heads, queries and keys. `None` for no bias.
     bias: Option<[bool; 4]>,
     mask: Option<[bool; 4]>,
     masked_score: f64,
@@ -58,7 +58,7 @@ const PLAIN: Case = Case {
     fully_masked: FullyMasked::Zeros,
 };
 
-/// Pseudo-random numbers between -1 and 1.
+/// `len` pseudo-random numbers between -1 and 1.
 fn noise(len: usize, seed: u64) -> Vec<f32> {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let mut next = || {
@@ -76,7 +76,7 @@ fn heads<P>(data: P, (heads, rows, size): (usize, usize, usize), by_head: bool) 
     Heads { data, batch: heads * rows * size, head, row }
 }
 
-/// The strides of the dims along which scores vary, and the number of elements.
+/// The strides of a bias or mask that varies along the dims `varies`, and the number of its elements.
 fn scores(c: &Case, varies: [bool; 4]) -> ([i64; 4], usize) {
     let dims = [c.batch, c.heads, c.queries, c.keys];
     let (mut strides, mut total) = ([0; 4], 1usize);
@@ -169,7 +169,7 @@ impl Operands {
         !c.causal || j <= i && (c.window == 0 || j > i - c.window)
     }
 
-    /// The expected result of a query, by definition.
+    /// The result of query `i` that the definition of attention gives.
     fn expected(&self, a: &Attention, batch: usize, head: usize, i: usize) -> Vec<f64> {
         let c = &self.case;
         let kv = head / (c.heads / c.kv_heads);

@@ -15,7 +15,7 @@ use pliant_tensor::{Tensor, Winograd, may_share_panels, pack_panels};
 use crate::guard::Guarded;
 use crate::packed::fill;
 
-/// The sizes and features of a case.
+/// The sizes and features of a test case.
 #[derive(Clone, Copy, Debug)]
 struct Case {
     batch: usize,
@@ -28,7 +28,7 @@ struct Case {
     dilation: [usize; 3],
     before: [usize; 3],
     after: [usize; 3],
-    /// Whether the channels of input and results are first.
+    /// Whether channels are the first dim: for the input, and for the results.
     first: [bool; 2],
     epilogue: bool,
     winograd: Option<Winograd>,
@@ -50,8 +50,8 @@ const PLAIN: Case = Case {
     winograd: None,
 };
 
-/// Panels of filters after the Winograd filter transform, and their width. `weight` returns the weight of a filter and
-/// a row of the matrix of weights.
+/// Applies the Winograd filter transform to filters, and packs the results. Returns the panels and their width.
+/// `weight` returns the weight of a filter for a row of the matrix of weights.
 fn transformed_panels(
     c: &Case,
     algorithm: Winograd,
@@ -71,7 +71,7 @@ fn transformed_panels(
     (panels.to_vec::<f32>().unwrap(), panels.shape()[2] as usize)
 }
 
-/// Images without gaps, with channels first or last.
+/// Describes images without gaps, with channels first or last.
 fn image<P>(data: P, channels: usize, size: [usize; 3], first: bool) -> Image<P> {
     let [depth, height, width] = size.map(|d| d as i64);
     let x = if first { 1 } else { channels as i64 };
@@ -84,11 +84,11 @@ struct Operands {
     case: Case,
     output: [usize; 3],
     x: Guarded<f32>,
-    /// `[filters, taps, channels / groups]`.
+    /// The weights `[filters, taps, channels / groups]`.
     weights: Vec<f32>,
     /// The weights in the layout of the kernel.
     packed: Guarded<f32>,
-    /// The panel width.
+    /// The number of columns of a panel.
     width: usize,
     out: Guarded<f32>,
     bias: Vec<f32>,
@@ -171,7 +171,7 @@ impl Operands {
         }
     }
 
-    /// The expected result of a filter at a pixel, by the definition of convolution.
+    /// The result of a filter at a pixel that the definition of convolution gives.
     fn expected(
         &self,
         x: &Image<*const f32>,
@@ -239,13 +239,13 @@ fn is_depthwise(c: &Case) -> bool {
     c.groups > 1 && c.groups == c.channels && c.groups == c.filters
 }
 
-/// Whether groups share panels.
+/// Whether the groups of a case share panels of weights.
 fn shares_panels(c: &Case) -> bool {
     let may_share = may_share_panels(c.groups, c.channels / c.groups, c.filters / c.groups);
     may_share && c.first == [false; 2]
 }
 
-/// Convolutions in groups of few filters.
+/// Test cases with groups of few filters.
 fn grouped() -> Vec<Case> {
     let groups = |groups: usize, channels: usize, filters: usize| Case {
         groups,
@@ -311,7 +311,8 @@ fn grouped() -> Vec<Case> {
     cases
 }
 
-/// Images of few channels. Their runs of adjacent inputs are short, so a slice of the weights has several runs.
+/// Test cases with few channels. Their runs of adjacent inputs are short, so that a slice of the weights has several
+/// runs.
 fn few_channels() -> Vec<Case> {
     let mut cases = Vec::new();
     for channels in [1, 2, 3, 4] {
@@ -352,33 +353,7 @@ fn few_channels() -> Vec<Case> {
     cases
 }
 
-/// Few channels and one to four filters, for which the kernel computes vectors of adjacent results.
-fn few_channels_and_filters() -> Vec<Case> {
-    let mut cases = Vec::new();
-    for (channels, filters) in [(1, 1), (2, 1), (3, 3), (4, 2), (3, 4), (8, 1), (19, 3)] {
-        let few = Case { channels, filters, input: [1, 9, 150], ..PLAIN };
-        cases.extend([
-            few,
-            Case { first: [true, filters == 1], ..few },
-            Case { epilogue: true, ..few },
-            Case { stride: [1, 2, 2], ..few },
-            Case { stride: [1, 1, 3], dilation: [1, 2, 2], kernel: [1, 2, 5], ..few },
-            Case { stride: [1, 3, 2], dilation: [1, 1, 3], before: [0, 2, 4], ..few },
-            Case { kernel: [1, 1, 1], before: [0; 3], after: [0; 3], ..few },
-            Case { kernel: [1, 7, 7], before: [0, 3, 3], after: [0, 3, 3], ..few },
-            Case { input: [4, 5, 33], kernel: [3, 2, 3], before: [1; 3], after: [1; 3], ..few },
-            // Lines of less than a vector.
-            Case { input: [1, 3, 2], ..few },
-            // Padding so wide that some results read nothing of the input.
-            Case { before: [0, 5, 5], after: [0, 5, 5], ..few },
-            Case { input: [1, 0, 9], before: [0, 2, 1], ..few },
-            Case { batch: 0, ..few },
-        ]);
-    }
-    cases
-}
-
-/// One to four filters, for which the kernel computes dot products of vectors of channels.
+/// Test cases with one to four filters, for which the kernel computes dot products over channels.
 fn few_filters() -> Vec<Case> {
     let one = Case { kernel: [1; 3], before: [0; 3], after: [0; 3], channels: 70, ..PLAIN };
     let mut cases = Vec::new();
@@ -615,7 +590,8 @@ fn nan_affects_only_results_that_read_it() {
     }
 }
 
-/// The last panel of filters may have fewer columns than the others, but adds in the same order.
+/// Equal filters give equal results even in the last panel, which may have fewer columns than the others: products are
+/// added in the same order.
 #[test]
 fn equal_filters_give_equal_results() {
     let one_tap = Case { kernel: [1; 3], before: [0; 3], after: [0; 3], filters: 104, ..PLAIN };

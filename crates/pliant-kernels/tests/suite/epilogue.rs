@@ -12,7 +12,7 @@ use crate::packed::fill;
 
 const STRIDE: usize = 11;
 
-/// The definition of the activations, with bounds -1 and 6, slope 0.25 and offset 0.5.
+/// Computes an activation by its definition, with bounds -1 and 6, slope 0.25 and offset 0.5.
 fn activated(x: f64, activation: Activation) -> f64 {
     match activation {
         Activation::None => x,
@@ -31,7 +31,7 @@ fn activated(x: f64, activation: Activation) -> f64 {
     }
 }
 
-/// An epilogue with only an activation.
+/// An epilogue with only an activation, with the parameters of [`activated`].
 fn activation_epilogue(activation: Activation) -> Epilogue {
     let (low, high, slope, offset) = (-1.0, 6.0, 0.25, 0.5);
     Epilogue { activation, low, high, slope, offset, ..Epilogue::default() }
@@ -103,7 +103,7 @@ fn activations_propagate_nan_and_infinity() {
     }
 }
 
-/// Finishes a tile with a row stride of `STRIDE`, and compares it with the definition.
+/// Applies the epilogue to a tile with a row stride of `STRIDE`, and compares the results with the definition.
 fn check(rows: usize, columns: usize, activation: Activation, has_terms: bool) {
     let value = |i: usize| (i as f32 * 0.37).sin() * 3.0;
     let (scale, bias) = ([1.5f32, -0.5, 2.0, 0.25, 1.0, 3.0, -1.0, 0.1], [0.3f32; 8]);

@@ -1,4 +1,4 @@
-//! Memory adjacent to guard pages: a kernel that accesses memory outside of its operand crashes.
+//! Memory adjacent to guard pages: a kernel that accesses memory outside of its operand crashes the test.
 
 use std::ffi::c_void;
 
@@ -11,18 +11,20 @@ pub struct Guarded<T> {
 }
 
 impl<T: Copy> Guarded<T> {
-    /// A copy of `values` that ends directly before a guard page, or starts directly after one.
+    /// Copies `values` to memory that ends directly before a guard page (`at_end`), or starts directly after one.
     pub fn new(values: &[T], at_end: bool) -> Guarded<T> {
         Guarded::at_offset(values, at_end, 0)
     }
 
-    /// As [`Guarded::new`], or one byte after a guard page: an odd address.
+    /// Copies `values` as [`Guarded::new`] does, except that memory that does not end at a guard page starts one byte
+    /// after one, at an odd address.
     pub fn bytes(values: &[T], at_end: bool) -> Guarded<T> {
         const { assert!(align_of::<T>() == 1) };
         Guarded::at_offset(values, at_end, 1)
     }
 
-    /// As [`Guarded::new`], or `offset` bytes after a guard page.
+    /// Copies `values` as [`Guarded::new`] does, except that memory that does not end at a guard page starts `offset`
+    /// bytes after one.
     fn at_offset(values: &[T], at_end: bool, offset: usize) -> Guarded<T> {
         // SAFETY: `sysconf` only returns a number.
         let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) } as usize;

@@ -12,7 +12,7 @@ use pliant_pool::Team;
 
 use crate::guard::Guarded;
 
-/// The sizes and features of a case.
+/// The sizes and features of a test case.
 #[derive(Clone, Copy, Debug)]
 struct Case {
     counts: [usize; 4],
@@ -34,7 +34,7 @@ const PLAIN: Case = Case {
     after: [0, 1, 1],
 };
 
-/// All cases. `counts` are images, channels, filters and groups.
+/// All test cases. `counts` are the numbers of images, channels, filters and groups.
 fn cases() -> Vec<Case> {
     let p = PLAIN;
     let one = Case { kernel: [1; 3], before: [0; 3], after: [0; 3], ..p };
@@ -73,7 +73,7 @@ struct Operands {
     signed: bool,
     output: [usize; 3],
     x: Guarded<u8>,
-    /// `[filter, tap, channel of a group]`.
+    /// The weights `[filter, tap, channel of a group]`.
     weights: Vec<i8>,
     packed: Guarded<i8>,
     width: usize,
@@ -163,7 +163,7 @@ impl Operands {
         }
     }
 
-    /// The expected results, by definition.
+    /// The results that the definition of convolution gives.
     fn expected(&self) -> Vec<i32> {
         let c = &self.case;
         let [batch, channels, filters, groups] = c.counts;
@@ -249,7 +249,8 @@ fn threads_cover_all_results() {
     }
 }
 
-/// The epilogue adds terms and a bias, multiplies by factors, and applies an activation. Results are float32 or bytes.
+/// The epilogue adds integer terms and a bias, multiplies by factors, and applies an activation. The results are
+/// float32 or bytes.
 #[test]
 fn epilogue_gives_float32_and_bytes() {
     for (case_index, case) in cases().into_iter().enumerate() {

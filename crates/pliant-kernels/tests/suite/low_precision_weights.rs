@@ -13,10 +13,10 @@ use pliant_tensor::{
 
 use crate::guard::Guarded;
 
-/// The initial contents of C.
+/// The value with which the memory of C is filled before a product.
 const BLANK: f32 = 1e30;
 
-/// The options of a test, except the sizes.
+/// The options of a test case, except the sizes.
 #[derive(Clone, Copy, Debug)]
 struct Variant {
     format: Format,
@@ -26,7 +26,7 @@ struct Variant {
 }
 
 impl Variant {
-    /// Padding between the rows of A and of C, in elements.
+    /// The padding between the rows of A, and between those of C, in elements.
     fn row_padding(self) -> usize {
         if self.at_end { 3 } else { 0 }
     }
@@ -35,13 +35,13 @@ impl Variant {
 struct Operands {
     size: (usize, usize, usize),
     variant: Variant,
-    /// The row strides of A and of C.
+    /// The distances between rows, of A and of C.
     rows: (usize, usize),
     a: Guarded<f32>,
     b: Guarded<u8>,
     scales: Guarded<f32>,
     zeros: Guarded<f32>,
-    /// The right operand, in row-major order.
+    /// The right operand as float64, in row-major order.
     values: Vec<f64>,
     c: Guarded<f32>,
 }

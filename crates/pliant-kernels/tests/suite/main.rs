@@ -1,4 +1,4 @@
-//! The tests of the kernels, as one program.
+//! The tests of the kernels, linked into one program.
 
 mod attention;
 mod convolution;

@@ -8,7 +8,7 @@ use pliant_tensor::{Tensor, pack_panels};
 
 use crate::guard::Guarded;
 
-/// An element type of the tests.
+/// An element type of products: float32 or float64.
 pub trait Real: Element + pliant_tensor::Element {
     fn of(x: f64) -> Self;
     fn to(self) -> f64;
@@ -32,12 +32,13 @@ impl Real for f64 {
     }
 }
 
-/// Small integers with a period of 13. Their sums are exact in both types.
+/// `len` small integers with a period of 13, whose sums are exact in both types.
 pub fn fill<T: Real>(len: usize, step: usize) -> Vec<T> {
     (0..len).map(|i| T::of(((i * step) % 13) as f64 - 6.0)).collect()
 }
 
-/// Computes a product in four blocks, with operands between guard pages. Returns the result and the expected result.
+/// Computes a product block by block, in four blocks, with operands between guard pages. Returns the result and the
+/// expected result.
 fn product<T: Real>(
     isa: Isa,
     (m, n, k): (usize, usize, usize),

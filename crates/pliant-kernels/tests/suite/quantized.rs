@@ -16,12 +16,12 @@ use pliant_tensor::DType;
 
 use crate::guard::Guarded;
 
-/// Pseudo-random bytes.
+/// `len` pseudo-random bytes.
 fn bytes(len: usize, step: usize) -> Vec<u8> {
     (0..len).map(|i| ((i * step + i / 7) % 256) as u8).collect()
 }
 
-/// Zero points of the left operand.
+/// The kind of zero points that the left operand has.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Zeros {
     None,
@@ -29,10 +29,10 @@ enum Zeros {
     Rows,
 }
 
-/// The initial contents of C.
+/// The value with which the memory of C is filled before a product.
 const BLANK: i32 = -77;
 
-/// The options of a test, except the sizes.
+/// The options of a test case, except the sizes.
 #[derive(Clone, Copy, Debug)]
 struct Variant {
     signed: bool,
@@ -42,7 +42,7 @@ struct Variant {
 }
 
 impl Variant {
-    /// Padding between the rows of A and of C, in elements.
+    /// The padding between the rows of A, and between those of C, in elements.
     fn row_padding(self) -> usize {
         if self.at_end { 3 } else { 0 }
     }
@@ -51,7 +51,7 @@ impl Variant {
 struct Operands {
     size: (usize, usize, usize),
     variant: Variant,
-    /// The row strides of A and of C.
+    /// The distances between rows, of A and of C.
     rows: (usize, usize),
     a: Guarded<u8>,
     b: Vec<i8>,
@@ -131,7 +131,7 @@ impl Operands {
         (0..m * n).map(|at| sum(at / n, at % n) as i32).collect()
     }
 
-    /// The expected contents of the memory of C: the results, and the initial contents between rows.
+    /// The expected contents of the memory of C: the results, and the initial value between the rows.
     fn expected_memory(&self, results: &[i32]) -> Vec<i32> {
         let (n, c_row) = (self.size.1, self.rows.1);
         let all = (0..self.c.values().len()).map(|at| (at / c_row * n, at % c_row));

@@ -10,21 +10,21 @@ use pliant_tensor::rnn_weight_layout::{pack_bias, pack_input, pack_state};
 
 use crate::guard::Guarded;
 
-/// Steps, sequences, inputs, units.
+/// The sizes of a test case: steps, sequences, inputs, hidden units.
 type Sizes = (usize, usize, usize, usize);
 
 fn noise(len: usize, seed: usize) -> Vec<f32> {
     (0..len).map(|i| ((i * 37 + seed * 101) % 257) as f32 / 257.0 - 0.5).collect()
 }
 
-/// A variant of a kernel call.
+/// The options of a test case, except the cell and the sizes.
 #[derive(Clone, Copy, Debug)]
 struct Variant {
     directions: usize,
     reverse: bool,
-    /// Whether the batch dim is before the steps.
+    /// Whether the batch is the first dim, before the steps.
     batch_first: bool,
-    /// Whether there are all optional operands: biases, peepholes, lengths and initial states.
+    /// Whether the call passes all optional operands: biases, peepholes, lengths and initial states.
     has_all_operands: bool,
 }
 
@@ -70,7 +70,7 @@ impl Operands {
         }
     }
 
-    /// The input product and the recurrent product of a gate of a unit, with their biases.
+    /// Returns the input product and the recurrent product for a gate of a hidden unit, each with its bias.
     fn sums(
         &self,
         d: usize,
@@ -91,7 +91,7 @@ impl Operands {
         (of_x + bias(row), of_state + bias(rows + row))
     }
 
-    /// Computes one step of one sequence.
+    /// Computes one step of one sequence by definition: updates the hidden state `h` and the cell state `c`.
     fn step(&self, d: usize, x: &[f32], h: &mut [f64], c: &mut [f64], has_all_operands: bool) {
         let hidden = self.sizes.3;
         let sigmoid = |x: f64| 1.0 / (1.0 + (-x).exp());
@@ -136,8 +136,8 @@ impl Operands {
         }
     }
 
-    /// The expected results `[steps, directions, batch, hidden]` in the layout of the variant, final output states and
-    /// final cell states.
+    /// Computes the expected results `[steps, directions, batch, hidden]` in the layout of the variant, the final
+    /// output states, and the final cell states.
     fn expected(&self, variant: Variant) -> [Vec<f64>; 3] {
         let (steps, batch, input, hidden) = self.sizes;
         let to_f64 = |v: &[f32]| v.iter().map(|&x| f64::from(x)).collect::<Vec<_>>();

@@ -10,7 +10,7 @@ use crate::guard::Guarded;
 
 const SIZES: [usize; 12] = [0, 1, 2, 3, 7, 8, 15, 16, 17, 63, 65, 200];
 
-/// Arguments inside and outside of the domains of the functions, with special values.
+/// `n` arguments inside and outside of the domains of the functions, including special values.
 fn arguments(n: usize, step: f64) -> Vec<f64> {
     let special =
         [0.0, -0.0, f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1.0, -1.0, 9000.5, 1e-40, 2e6];
@@ -21,7 +21,7 @@ fn arguments(n: usize, step: f64) -> Vec<f64> {
         .collect()
 }
 
-/// An element type of the slices.
+/// An element type of slices: float32 or float64.
 trait Real: Copy {
     fn of(x: f64) -> Self;
     fn to(self) -> f64;
@@ -52,7 +52,8 @@ impl Real for f64 {
     }
 }
 
-/// The results on slices adjacent to guard pages. If `in_place`, they overwrite the first operand.
+/// Computes a function on slices adjacent to guard pages, and returns the results. With `in_place`, the results
+/// overwrite the first operand.
 fn run<T: Real>(function: Slices<T>, x: &[T], y: &[T], at_end: bool, in_place: bool) -> Vec<f64> {
     let (left, right) = (Guarded::new(x, at_end), Guarded::new(y, at_end));
     let out = Guarded::new(&vec![T::of(7.0); x.len()], at_end);
@@ -68,7 +69,7 @@ fn run<T: Real>(function: Slices<T>, x: &[T], y: &[T], at_end: bool, in_place: b
     to.values().iter().map(|v| v.to()).collect()
 }
 
-/// The results of calls with one element each.
+/// Computes a function by calls with one element each, and returns the results.
 fn one_by_one<T: Real>(function: Slices<T>, x: &[T], y: &[T]) -> Vec<f64> {
     (0..x.len()).flat_map(|i| run(function, &x[i..=i], &y[i..=i], true, false)).collect()
 }

@@ -1,4 +1,4 @@
-//! Divides the filters of groups into blocks of one or two vectors.
+//! Divides the filters of a grouped convolution into blocks of one or two vectors.
 
 use pliant_tensor::SHARED_FILTERS;
 
@@ -8,17 +8,17 @@ use super::super::shape::Sizes;
 /// Adjacent filters of one panel of weights, whose results are computed together.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Block {
-    /// The first filter.
+    /// The index of the first filter.
     pub filter: usize,
-    /// The number of filters.
+    /// The number of filters of the block.
     pub filters: usize,
-    /// The number of vectors of filters: 1 or 2.
+    /// The number of vectors that the filters take: 1 or 2.
     pub vectors: usize,
-    /// The first channel that they read.
+    /// The index of the first input channel that the filters read.
     pub channel: usize,
-    /// The offset of their weights.
+    /// The offset of the filters' first weight, in elements.
     pub weights: usize,
-    /// The row stride of their weights.
+    /// The distance between rows of weights, in elements.
     pub weight_row_stride: usize,
 }
 
@@ -32,14 +32,14 @@ pub(super) struct FilterBlocks {
     filters: usize,
     /// The number of channels of a group.
     channels: usize,
-    /// The number of rows of a panel, which are taps and channels.
+    /// The number of rows of a panel: one for each tap and channel.
     rows: usize,
-    /// The columns of a panel that belongs to one group; `None` if groups share panels.
+    /// The number of columns of a panel that belongs to one group; `None` if groups share panels.
     width: Option<usize>,
 }
 
 impl FilterBlocks {
-    /// The blocks for vectors of `lanes` lanes.
+    /// Divides the filters of a convolution into blocks for vectors of `lanes` lanes.
     pub fn new(c: &Convolution, s: &Sizes, lanes: usize) -> FilterBlocks {
         FilterBlocks {
             lanes,
@@ -64,7 +64,7 @@ impl FilterBlocks {
         }
     }
 
-    /// The block with this index.
+    /// The block with index `index`.
     pub fn block(&self, index: usize) -> Block {
         match self.width {
             None => self.block_of_shared_panel(index),
@@ -72,7 +72,7 @@ impl FilterBlocks {
         }
     }
 
-    /// Maximum number of filters of a block.
+    /// Maximum number of filters of a block whose panel several groups share.
     fn max_filters(&self) -> usize {
         if self.filters >= 2 * self.lanes { 2 * self.lanes } else { self.lanes }
     }
@@ -109,7 +109,8 @@ impl FilterBlocks {
         }
     }
 
-    /// The number of blocks of a group, if groups share no panels. All panels of a group except the last are full.
+    /// The number of blocks of a group, for groups that share no panels. All panels of a group except the last are
+    /// full.
     fn blocks_per_group(&self) -> usize {
         let width = self.width.unwrap_or(SHARED_FILTERS);
         let full = (self.filters - 1) / width;

@@ -15,29 +15,29 @@ use crate::lanes::permute::{MAX_LANES, Permute};
 use crate::product::tile::prefetch_line;
 use crate::rules::convolution::line_elements;
 
-/// Number of channels of a pixel in one cell, if they are not spread over the lanes of a vector.
+/// Number of channels of a pixel in one cell, for cells that hold channels of only one group.
 pub(super) const CELL: usize = 16;
-/// Maximum number of channels of a group whose filters share a vector.
+/// Maximum number of channels of a group, for vectors that contain filters of several groups.
 const SPREAD: usize = 8;
 
 /// The layout of a line buffer.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LineBuffer {
-    /// Elements of a cell.
+    /// The number of elements of a cell.
     cell: usize,
     /// The number of cells of a pixel.
     pub planes: usize,
-    /// The number of phases of pixels modulo the stride.
+    /// The number of phases: classes of pixels with the same remainder modulo the stride.
     phases: usize,
-    /// The number of cells of each phase.
+    /// The number of cells of one phase in a row.
     pub phase_cells: usize,
-    /// The number of elements of the cells of one plane, over all pixels of a row.
+    /// The number of elements of a plane of a row. A plane contains one cell of each pixel.
     pub plane: usize,
-    /// The number of rows that the filter spans in its second dim, with dilation.
+    /// The number of input rows that the filter spans in its second dim, including dilation.
     pub rows: usize,
-    /// The number of channels that a vector of filters of several groups reads.
+    /// The number of channels that one vector reads if its filters belong to several groups.
     inputs: usize,
-    /// The channel of each lane, for each channel of a group.
+    /// For each channel of a group, the channel that each lane reads, relative to the first channel of the vector.
     order: [[u32; MAX_LANES]; SPREAD],
 }
 
@@ -45,16 +45,16 @@ pub(super) struct LineBuffer {
 #[derive(Clone, Copy)]
 struct Pixels {
     from: *const f32,
-    /// The distance between pixels.
+    /// The distance between these pixels, in elements.
     step: isize,
-    /// The distance to the row that replaces this one for the next line. That row is prefetched.
+    /// The distance, in elements, to the row that replaces this row when the next line is computed. That row is prefetched.
     next: isize,
     count: usize,
 }
 
 impl LineBuffer {
-    /// The layout for vectors of `lanes` lanes, and the number of parts that lines are divided into. Parts have at least
-    /// `min_results` results, if the line has as many. Returns `None` if a size overflows.
+    /// Computes the layout for vectors of `lanes` lanes, and the number of parts into which lines of results are divided. Parts
+    /// have at least `min_results` results, if the line has as many. Returns `None` if a size overflows.
     pub fn new(
         s: &Sizes,
         blocks: &FilterBlocks,
@@ -86,18 +86,18 @@ impl LineBuffer {
         Some((LineBuffer { cell, planes, phases, phase_cells, plane, rows, inputs, order }, parts))
     }
 
-    /// Elements of a row.
+    /// The number of elements of a row of the buffer.
     pub fn row_elements(&self) -> usize {
         self.planes * self.plane
     }
 
-    /// The number of elements of `depth` planes of rows.
+    /// The number of elements of a buffer for filters with `depth` taps in the first dim.
     pub fn elements(&self, depth: usize) -> Option<usize> {
         let all = [self.planes, self.plane, self.rows, depth];
         all.into_iter().try_fold(1usize, usize::checked_mul)
     }
 
-    /// Copies one input row to `to`, in the layout for the results from `x` on. `from` is the first pixel of the row.
+    /// Copies one row of the input to `to`, in the layout that the results from `x` on read. `from` is the first pixel of the row.
     ///
     /// # Safety
     /// The machine has the instructions, and the caller has enabled them. `to` has room for the
@@ -138,7 +138,7 @@ impl LineBuffer {
         }
     }
 
-    /// Writes zeros to these cells of all planes.
+    /// Writes zeros to a range of cells in all planes of a row.
     ///
     /// # Safety
     /// As for [`LineBuffer::fill_row`].
@@ -154,7 +154,8 @@ impl LineBuffer {
         }
     }
 
-    /// Writes the cells of pixels, one for each channel of a group. Each lane of a cell has the channel of its own group.
+    /// Writes cells for filters of several groups: one cell for each pixel and each channel of a group. Each lane of a cell gets
+    /// the channel of its own group.
     ///
     /// # Safety
     /// As for [`LineBuffer::fill_row`].
@@ -179,8 +180,8 @@ impl LineBuffer {
         }
     }
 
-    /// Writes `PLANES` planes of permuted pixels, or all planes if it is 0. `WHOLE` states that a pixel has a whole vector of
-    /// inputs.
+    /// Writes `PLANES` planes of permuted pixels, or all planes if `PLANES` is 0. With `WHOLE`, a pixel has at least a whole vector
+    /// of channels.
     ///
     /// # Safety
     /// As for [`LineBuffer::fill_row`]; `inputs` elements of each pixel are valid.
@@ -210,7 +211,7 @@ impl LineBuffer {
         }
     }
 
-    /// Copies the channels of pixels to cells in order. Reads nothing beyond the last channel.
+    /// Copies the channels of pixels to cells without permuting them. Reads nothing beyond the last channel.
     ///
     /// # Safety
     /// As for [`LineBuffer::fill_row`].

@@ -34,20 +34,20 @@ use line_buffer::LineBuffer;
 use pliant_machine::isa::Isa;
 use tile::{Line, max_results};
 
-/// The parameters that all pieces share.
+/// The parameters of a grouped convolution that all pieces share.
 struct GroupedConvolution<'a> {
     c: &'a Convolution,
     s: &'a Sizes,
     isa: Isa,
     filter_blocks: FilterBlocks,
     buffer: LineBuffer,
-    /// The number of parts of a line.
+    /// The number of parts into which each line of results is divided.
     parts: usize,
-    /// The number of bands of lines of an image.
+    /// The number of bands into which the lines of an image are divided.
     bands: usize,
 }
 
-/// The results of a block of filters in a band of lines and a part of each line.
+/// A piece of a grouped convolution: the results of a block of filters, in a band of lines and a part of each line.
 struct Piece<'a> {
     w: &'a GroupedConvolution<'a>,
     block: Block,
@@ -55,11 +55,11 @@ struct Piece<'a> {
     z: usize,
     ys: Range<usize>,
     xs: Range<usize>,
-    /// The memory of the line buffer.
+    /// The memory of this piece's line buffer.
     buffer: *mut f32,
-    /// The weights, in place or copied.
+    /// The weights of the block of filters: in place, or a padded copy.
     weights: *const f32,
-    /// The row stride of the weights.
+    /// The distance between rows of weights, in elements.
     weight_row_stride: usize,
 }
 
@@ -114,7 +114,7 @@ pub(super) unsafe fn run(isa: Isa, runtime: &KernelRuntime, c: &Convolution, s: 
 }
 
 impl GroupedConvolution<'_> {
-    /// The piece with this index. Consecutive pieces are different blocks of filters, whose inputs and results are adjacent.
+    /// The piece with index `index`. Consecutive pieces compute different blocks of filters, whose inputs and results are adjacent.
     fn piece(&self, index: usize, buffer: *mut f32) -> Piece<'_> {
         let (rest, block) =
             (index / self.filter_blocks.count(), index % self.filter_blocks.count());
@@ -137,8 +137,8 @@ impl GroupedConvolution<'_> {
 }
 
 impl Piece<'_> {
-    /// Copies the weights to `to`, padded to whole vectors with zeros, if groups share panels and the block does not fill a
-    /// vector.
+    /// Copies the weights to `to` with `lanes` columns, padded with zeros, if groups share panels and the block does not fill a
+    /// vector. Otherwise does nothing.
     ///
     /// # Safety
     /// `to` has room for `rows` vectors. The weights are valid.
@@ -158,7 +158,7 @@ impl Piece<'_> {
         (self.weights, self.weight_row_stride) = (to, lanes);
     }
 
-    /// Computes all lines, in order. Each uses the rows that earlier ones have copied into the line buffer.
+    /// Computes all lines of the piece in order. Each line also uses the rows that earlier lines have copied into the line buffer.
     ///
     /// # Safety
     /// As for [`run`]. `line` is [`compute_line`] with the instructions of the machine.
@@ -187,7 +187,7 @@ impl Piece<'_> {
         }
     }
 
-    /// The address of the first result of line `y`.
+    /// The address of the first result of line `y`, for the first filter of the block.
     fn out(&self, y: usize) -> *mut f32 {
         let out = &self.w.c.out;
         let offset = out.offset(self.batch, [self.z, y, self.xs.start]);
@@ -214,7 +214,7 @@ unsafe fn compute_line<L: Permute>(p: &Piece<'_>, y: usize, new: Range<usize>) {
     }
 }
 
-/// Same as [`compute_line`], for blocks of `V` vectors. `SPREAD` states that a vector contains filters of several groups.
+/// Computes a line as [`compute_line`] does, for blocks of `V` vectors. With `SPREAD`, a vector contains filters of several groups.
 ///
 /// # Safety
 /// As for [`compute_line`].

@@ -1,5 +1,5 @@
-//! Register tiles: adjacent results along a line by one or two vectors of filters, with sums in registers over all taps and
-//! channels.
+//! Register tiles of a grouped convolution: adjacent results along a line for one or two vectors of filters, with sums in registers
+//! over all taps and channels.
 //!
 //! Recipe: register tiles as for products, in a direct convolution. Measured as a whole: the cases in groups under "Convolution"
 //! in `docs/internals/measurements/convolution.md`.
@@ -10,37 +10,38 @@ use super::line_buffer::{CELL, LineBuffer};
 use crate::lanes::Lanes;
 use crate::rules::convolution::{SWEPT_TAPS as TAPS, sweeps};
 
-/// The parameters that the tiles of a line of results share.
+/// The parameters of a line of results, which all its tiles share.
 pub(super) struct Line<'a> {
     /// The layout of the line buffer.
     pub buffer: &'a LineBuffer,
-    /// The line buffer.
+    /// The address of the line buffer's contents.
     pub inputs: *const f32,
-    /// The row of the line buffer that the first tap reads.
+    /// The index of the row of the line buffer that the first filter row reads.
     pub first_row: usize,
-    /// The taps of the outer dims that are inside the input.
+    /// For each of the two outer dims, the range of filter taps that are inside the input.
     pub taps: [Range<usize>; 2],
-    /// The filter size.
+    /// The sizes of the filter.
     pub kernel: [usize; 3],
-    /// The dilations of the inner dims.
+    /// The dilations in the two inner dims.
     pub dilation: [usize; 2],
-    /// The stride along the line, in pixels of the input.
+    /// The stride of the convolution along the line, in pixels of the input.
     pub stride: usize,
-    /// Channels of a group.
+    /// The number of channels of a group.
     pub channels: usize,
     /// The weights of the first tap.
     pub weights: *const f32,
-    /// The row stride of the weights.
+    /// The distance between rows of weights, in elements.
     pub weight_row_stride: usize,
-    /// The first result.
+    /// The address of the first result.
     pub out: *mut f32,
-    /// The stride between results.
+    /// The distance between adjacent results, in elements.
     pub result_stride: isize,
     /// The number of filters.
     pub filters: usize,
 }
 
-/// Maximum number of results of a tile: their sums take all registers except those for weights and an input.
+/// Maximum number of results of a tile with `vectors` vectors of filters: their sums take all registers except those for weights
+/// and an input.
 pub(super) const fn max_results(lanes: usize, vectors: usize) -> usize {
     match (lanes, vectors) {
         (16, 1) => 14,
@@ -49,7 +50,7 @@ pub(super) const fn max_results(lanes: usize, vectors: usize) -> usize {
     }
 }
 
-/// Computes the `count` results of a line from `from` on, at most [`max_results`].
+/// Computes `count` results of a line, from result `from` on, in one tile. `count` is at most [`max_results`].
 ///
 /// # Safety
 /// The machine has the instructions, and the caller has enabled them. The line buffer contains the
@@ -75,7 +76,7 @@ pub(super) unsafe fn compute_tile<L: Lanes<Elem = f32>, const V: usize, const SP
     of!(1 2 3 4 5 6 7 8 9 10 11 12 13 14);
 }
 
-/// Computes `P` results of `V` vectors of filters.
+/// Computes `P` results for `V` vectors of filters.
 ///
 /// # Safety
 /// As for [`compute_tile`].
@@ -122,8 +123,7 @@ unsafe fn tile<L: Lanes<Elem = f32>, const P: usize, const V: usize, const SPREA
     }
 }
 
-/// Adds the products of a row of the filter with [`TAPS`] taps, for stride and dilation 1. Each input is loaded once for all
-/// taps.
+/// Adds the products of one filter row of [`TAPS`] taps, for stride and dilation 1. Each input is loaded once for all taps.
 ///
 /// # Safety
 /// As for [`compute_tile`].
@@ -180,7 +180,7 @@ unsafe fn add_swept_row<
     }
 }
 
-/// Adds the products of a row of the filter, tap by tap.
+/// Adds the products of one filter row, tap by tap.
 ///
 /// # Safety
 /// As for [`compute_tile`].
@@ -222,7 +222,8 @@ unsafe fn add_row<L: Lanes<Elem = f32>, const P: usize, const V: usize, const SP
     }
 }
 
-/// Loads the input of cell `at`, or broadcasts it if all lanes have filters of the same group.
+/// Loads the inputs of cell `at`, one per lane. Without `SPREAD`, all lanes have filters of the same group, and one input is
+/// broadcast to all lanes.
 ///
 /// # Safety
 /// As for [`compute_tile`].

@@ -42,26 +42,26 @@ use crate::rules::packed::prefetched_bytes;
 use crate::scratch::Scratch;
 use pliant_machine::isa::Isa;
 
-/// The parameters that all pieces share.
+/// The parameters of the convolution that all pieces share.
 struct WinogradConvolution<'a> {
     c: &'a Convolution,
     s: &'a Sizes,
     isa: Isa,
     algorithm: Winograd,
-    /// The number of tiles of an image, vertically and horizontally.
+    /// The numbers of tiles of an image, along its height and its width.
     tiles: [usize; 2],
-    /// Tiles of all images.
+    /// Number of tiles of all images.
     tile_count: usize,
-    /// Blocks of tiles of all images.
+    /// Number of blocks into which the tiles of all images are divided.
     blocks: usize,
-    /// Panels of filters.
+    /// Number of panels into which the filters are divided.
     panels: usize,
-    /// Columns of a panel.
+    /// Number of columns (filters) of a panel.
     width: usize,
 }
 
-/// The algorithm of a convolution with transformed weights. Returns `None` if the convolution is not supported: it must have 2
-/// dims, 3 x 3 taps with stride and dilation 1, one group, and channels last.
+/// The variant of the Winograd algorithm for which the weights are transformed. Returns `None` if the convolution is not supported:
+/// it must have 2 dims, 3 x 3 taps with stride and dilation 1, one group, and channels last.
 pub(super) fn algorithm(c: &Convolution, s: &Sizes) -> Option<Winograd> {
     let algorithms = [Winograd::Two, Winograd::Four];
     let algorithm = algorithms.into_iter().find(|a| a.input_tile() as i64 - 3 == c.winograd)?;
@@ -125,7 +125,7 @@ pub(super) unsafe fn run(
     unsafe { w.run_by_panels(runtime, micros) }
 }
 
-/// Elements of a cache line.
+/// Number of float32 elements of a cache line.
 const LINE: usize = 16;
 
 thread_local! {
@@ -133,17 +133,17 @@ thread_local! {
 }
 
 impl WinogradConvolution<'_> {
-    /// The tiles of a block.
+    /// The range of tiles of a block.
     fn block_tiles(&self, block: usize) -> Range<usize> {
         even_part(self.tile_count, 1, block, self.blocks)
     }
 
-    /// The number of elements of the transformed inputs of a tile.
+    /// The number of elements of the transformed inputs of a tile, over all channels.
     fn tile_inputs(&self) -> usize {
         self.algorithm.filter_elements() * self.s.channels
     }
 
-    /// The number of sums of a block and a panel.
+    /// The number of sums of products for one block of tiles and one panel of filters.
     fn block_sums(&self, block: usize) -> usize {
         self.algorithm.filter_elements() * self.block_tiles(block).len() * self.width
     }
@@ -242,7 +242,7 @@ impl WinogradConvolution<'_> {
         }
     }
 
-    /// Computes the results of some panels of filters of a block.
+    /// Computes the results of a block of tiles, for some panels of filters.
     ///
     /// # Safety
     /// As for [`run`]. `v` contains the transformed inputs of the block, and `m` has room for its sums.
@@ -280,7 +280,7 @@ impl WinogradConvolution<'_> {
         }
     }
 
-    /// Applies the output transform to the sums `m` of a panel, then the epilogue to the results.
+    /// Applies the output transform to the sums `m` of one panel, and then the epilogue to the results.
     ///
     /// # Safety
     /// As for [`run`]. `m` contains the sums of the block and the panel.

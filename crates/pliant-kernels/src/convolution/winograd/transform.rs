@@ -9,44 +9,44 @@ use pliant_machine::isa::Isa;
 
 /// The arguments of the input transform of a tile.
 pub(super) struct Inputs {
-    /// The address of the first channel of the first pixel, which may be outside of the input.
+    /// The address of the first channel of the tile's first pixel. It may be outside of the input.
     pub x: *const f32,
-    /// The pixel stride.
+    /// The distance between adjacent pixels of a line, in elements.
     pub pixel: isize,
-    /// The line stride.
+    /// The distance between lines, in elements.
     pub line: isize,
-    /// The lines of the tile that are inside the input.
+    /// The range of lines of the tile that are inside the input.
     pub lines: Range<usize>,
-    /// The pixels of a line of the tile that are inside the input.
+    /// The range of pixels in a line of the tile that are inside the input.
     pub pixels: Range<usize>,
     pub channels: usize,
-    /// The destination of the first element of the transformed tile.
+    /// The address to which the first element of the transformed tile is written.
     pub to: *mut f32,
-    /// The stride between elements of the transformed tile.
+    /// The distance between elements of the transformed tile, in floats.
     pub element_stride: usize,
 }
 
 /// The arguments of the output transform of a tile.
 pub(super) struct Outputs {
-    /// The address of the sums of the first element of the tile.
+    /// The address of the sums for the first element of the tile.
     pub from: *const f32,
-    /// The stride between elements of the tile.
+    /// The distance between elements of the tile, in floats.
     pub element_stride: usize,
     /// The number of filters.
     pub columns: usize,
     /// The address of the first result of the first filter.
     pub out: *mut f32,
-    /// The pixel stride of the results.
+    /// The distance between adjacent pixels of the results, in elements.
     pub pixel: isize,
-    /// The line stride of the results.
+    /// The distance between lines of the results, in elements.
     pub line: isize,
     /// The number of lines of the tile that are inside the output.
     pub lines: usize,
-    /// The number of pixels of a line of the tile that are inside the output.
+    /// The number of pixels in a line of the tile that are inside the output.
     pub pixels: usize,
 }
 
-/// The input transform of an algorithm, with the instructions of `isa`.
+/// Selects the input transform of an algorithm, compiled for the instructions of `isa`.
 pub(super) fn input_transform(isa: Isa, algorithm: Winograd) -> unsafe fn(&Inputs) {
     match algorithm {
         Winograd::Two => for_isa!(isa, inputs_2(t: &Inputs)).0,
@@ -54,7 +54,7 @@ pub(super) fn input_transform(isa: Isa, algorithm: Winograd) -> unsafe fn(&Input
     }
 }
 
-/// The output transform of an algorithm, with the instructions of `isa`.
+/// Selects the output transform of an algorithm, compiled for the instructions of `isa`.
 pub(super) fn output_transform(isa: Isa, algorithm: Winograd) -> unsafe fn(&Outputs) {
     match algorithm {
         Winograd::Two => for_isa!(isa, outputs_2(t: &Outputs)).0,
@@ -62,6 +62,8 @@ pub(super) fn output_transform(isa: Isa, algorithm: Winograd) -> unsafe fn(&Outp
     }
 }
 
+/// The input transform of F(2x2, 3x3).
+///
 /// # Safety
 /// As for [`transform_inputs`].
 #[inline(always)]
@@ -70,6 +72,8 @@ unsafe fn inputs_2<L: MathLanes<Elem = f32>>(t: &Inputs) {
     unsafe { transform_inputs::<L, Two, 4, 2>(t) }
 }
 
+/// The output transform of F(2x2, 3x3).
+///
 /// # Safety
 /// As for [`transform_outputs`].
 #[inline(always)]
@@ -78,6 +82,8 @@ unsafe fn outputs_2<L: MathLanes<Elem = f32>>(t: &Outputs) {
     unsafe { transform_outputs::<L, Two, 4, 2>(t) }
 }
 
+/// The input transform of F(4x4, 3x3).
+///
 /// # Safety
 /// As for [`transform_inputs`].
 #[inline(always)]
@@ -86,6 +92,8 @@ unsafe fn inputs_4<L: MathLanes<Elem = f32>>(t: &Inputs) {
     unsafe { transform_inputs::<L, Four, 6, 4>(t) }
 }
 
+/// The output transform of F(4x4, 3x3).
+///
 /// # Safety
 /// As for [`transform_outputs`].
 #[inline(always)]
@@ -94,34 +102,34 @@ unsafe fn outputs_4<L: MathLanes<Elem = f32>>(t: &Outputs) {
     unsafe { transform_outputs::<L, Four, 6, 4>(t) }
 }
 
-/// The one-dimensional transforms of an algorithm with `N` inputs and `M` results. They use no closures of array functions of the
-/// standard library, because closures would be compiled without the target features of the caller.
+/// The one-dimensional transforms of a Winograd algorithm with `N` inputs and `M` results per tile and dim. They use no closures of
+/// array functions of the standard library, because closures would be compiled without the target features of the caller.
 trait Transforms<const N: usize, const M: usize> {
-    /// The input transform `B^T d` of a line.
+    /// Applies the input transform `B^T d` to one line of a tile.
     ///
     /// # Safety
     /// The machine has the instructions.
     unsafe fn input<L: MathLanes>(d: [L; N]) -> [L; N];
 
-    /// The output transform `A^T m` of a line.
+    /// Applies the output transform `A^T m` to one line of a tile.
     ///
     /// # Safety
     /// The machine has the instructions.
     unsafe fn output<L: MathLanes>(m: [L; N]) -> [L; M];
 }
 
-/// F(2x2, 3x3).
+/// The transforms of F(2x2, 3x3).
 struct Two;
 
 impl Transforms<4, 2> for Two {
-    /// `d0 - d2, d1 + d2, d2 - d1, d1 - d3`.
+    /// Returns `d0 - d2, d1 + d2, d2 - d1, d1 - d3`.
     #[inline(always)]
     unsafe fn input<L: MathLanes>(d: [L; 4]) -> [L; 4] {
         // SAFETY: guaranteed by the caller.
         unsafe { [d[0].sub(d[2]), d[1].add(d[2]), d[2].sub(d[1]), d[1].sub(d[3])] }
     }
 
-    /// `m0 + m1 + m2, m1 - m2 - m3`.
+    /// Returns `m0 + m1 + m2, m1 - m2 - m3`.
     #[inline(always)]
     unsafe fn output<L: MathLanes>(m: [L; 4]) -> [L; 2] {
         // SAFETY: guaranteed by the caller.
@@ -129,12 +137,12 @@ impl Transforms<4, 2> for Two {
     }
 }
 
-/// F(4x4, 3x3).
+/// The transforms of F(4x4, 3x3).
 struct Four;
 
 impl Transforms<6, 4> for Four {
-    /// `4 d0 - 5 d2 + d4`, the sum and the difference of `d4 - 4 d2` and `d3 - 4 d1`, the sum and the difference of `d4 - d2` and
-    /// `2 (d3 - d1)`, and `4 d1 - 5 d3 + d5`.
+    /// Returns `4 d0 - 5 d2 + d4`, the sum and the difference of `d4 - 4 d2` and `d3 - 4 d1`, the sum and the difference of `d4 -
+    /// d2` and `2 (d3 - d1)`, and `4 d1 - 5 d3 + d5`.
     #[inline(always)]
     unsafe fn input<L: MathLanes>(d: [L; 6]) -> [L; 6] {
         // SAFETY: guaranteed by the caller.
@@ -154,7 +162,7 @@ impl Transforms<6, 4> for Four {
         }
     }
 
-    /// With `s = m1 + m2`, `d = m1 - m2`, `t = m3 + m4` and `e = m3 - m4`: `m0 + s + t, d + 2 e, s + 4 t, d + 8 e + m5`.
+    /// Returns `m0 + s + t, d + 2 e, s + 4 t, d + 8 e + m5`, where `s = m1 + m2`, `d = m1 - m2`, `t = m3 + m4` and `e = m3 - m4`.
     #[inline(always)]
     unsafe fn output<L: MathLanes>(m: [L; 6]) -> [L; 4] {
         // SAFETY: guaranteed by the caller.

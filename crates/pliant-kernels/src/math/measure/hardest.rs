@@ -2,7 +2,7 @@
 //! measured against 80-bit arithmetic (for `erf` and `gelu`, among a hundred thousand, measured against 60 digits). The
 //! exact values were computed with 60 digits (mpmath) and are sums of two numbers.
 
-/// An argument, the rounded value, and the rounding error of the value.
+/// An argument, the rounded value of a function for it, and the rounding error of that value.
 pub type Known = (f64, f64, f64);
 
 /// The name of each function, and its hardest arguments.

@@ -1,7 +1,7 @@
-//! `x` times the normal distribution function of `x`, computed with 60 digits (mpmath) and rounded to float64. Computed
-//! with `erfc` of `libm`, it would have errors of up to 3 ulp.
+//! Reference values of GELU, `x` times the normal distribution function of `x`, computed with 60 digits (mpmath) and
+//! rounded to float64. If they were computed with `erfc` of `libm`, they would have errors of up to 3 ulp.
 
-/// Arguments and values.
+/// Pairs of an argument and the value of GELU.
 pub const GELU: &[(f64, f64)] = &[
     (-37.0, -2.118_461_352_334_093_5e-298),
     (-36.166_666_666_666_664, -3.680_913_765_344_890_5e-285),

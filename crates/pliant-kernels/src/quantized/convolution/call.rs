@@ -1,4 +1,4 @@
-//! The declared kernel `conv_int8`.
+//! The entry point of the declared kernel `conv_int8`.
 
 use std::ptr::null_mut;
 
@@ -14,7 +14,7 @@ use crate::quantized::call::{data, float_epilogue};
 use crate::quantized::{IntegerEpilogue, Requantization};
 use pliant_machine::isa::isa;
 
-/// Convolutions of 8-bit integers.
+/// The implementation of the kernel `conv_int8`.
 pub struct Int8Conv;
 
 impl Implementation for Int8Conv {
@@ -66,7 +66,7 @@ fn counts(call: &Call, sizes: &Sizes) -> Counts {
     }
 }
 
-/// The conversion of results to bytes.
+/// The parameters by which a call requantises float32 results to bytes.
 ///
 /// # Safety
 /// The operands are readable.

@@ -16,24 +16,24 @@ use crate::product::parallel::parallel_for;
 use crate::rules::quantized::depthwise_unit;
 use pliant_machine::isa::Isa;
 
-/// Maximum number of results of a tile, which share each weight.
+/// Maximum number of results along a line in a tile. They share each loaded weight.
 const MAX_RESULTS: usize = 4;
 /// Maximum number of channels of a tile.
 const CHANNELS: usize = 16;
 
-/// A tile: adjacent results along a line, of adjacent channels.
+/// The arguments for a tile: adjacent results along a line, for adjacent channels.
 struct DepthwiseTile<'a> {
     c: &'a Convolution,
     s: &'a Sizes,
     zero: i32,
     batch: usize,
-    /// The position of the first result.
+    /// The position of the first result in the output.
     at: [usize; 3],
     /// The number of results, at most [`MAX_RESULTS`].
     results: usize,
     /// The first channel, and the number of channels, at most [`CHANNELS`].
     channels: (usize, usize),
-    /// The destination of the sums, and the stride between results.
+    /// The address to which the sums are written, and the distance between results.
     to: (*mut i32, usize),
 }
 
@@ -75,7 +75,8 @@ pub(super) unsafe fn run(
     unsafe { parallel_for(runtime, s.batch * lines, units, &piece) }
 }
 
-/// Computes the results of the line that contains `first`.
+/// Computes the results of a line, which starts with the tile `first`, by the function `sums`, and applies the
+/// epilogue.
 ///
 /// # Safety
 /// As for [`super::run`]; the machine has the instructions of `sums`.
@@ -117,7 +118,7 @@ unsafe fn compute_line(isa: Isa, first: &DepthwiseTile<'_>, sums: unsafe fn(&Dep
     }
 }
 
-/// The sums of int8 inputs.
+/// Computes the sums of a tile with int8 inputs.
 ///
 /// # Safety
 /// The machine has the instructions of `L`, and the caller has enabled them; as for [`super::run`].
@@ -127,7 +128,7 @@ unsafe fn signed<L: Lanes<Elem = f32>>(p: &DepthwiseTile<'_>) {
     unsafe { sums::<L>(p, |x| i32::from(x.cast_signed())) }
 }
 
-/// The sums of uint8 inputs.
+/// Computes the sums of a tile with uint8 inputs.
 ///
 /// # Safety
 /// As for [`signed`].
@@ -137,6 +138,8 @@ unsafe fn unsigned<L: Lanes<Elem = f32>>(p: &DepthwiseTile<'_>) {
     unsafe { sums::<L>(p, i32::from) }
 }
 
+/// Computes the sums of a tile. `value` converts an input byte to its integer.
+///
 /// # Safety
 /// As for [`signed`].
 #[expect(
@@ -159,9 +162,8 @@ unsafe fn sums<L: Lanes<Elem = f32>>(p: &DepthwiseTile<'_>, value: impl Fn(u8) -
     }
 }
 
-/// Computes the sums of a tile. `WHOLE` states that the tile has [`MAX_RESULTS`] results and [`CHANNELS`] channels, and
-/// that all taps along the line are inside of the input. Then the loops have no branches, and the sums stay in
-/// registers.
+/// Computes the sums of a tile. With `WHOLE`, the tile has [`MAX_RESULTS`] results and [`CHANNELS`] channels, and all
+/// taps along the line are inside of the input. Then the loops have no branches, and the sums stay in registers.
 ///
 /// # Safety
 /// As for [`signed`].
@@ -214,7 +216,7 @@ unsafe fn compute_sums<const WHOLE: bool>(p: &DepthwiseTile<'_>, value: impl Fn(
     }
 }
 
-/// Loads `count` bytes of adjacent channels, padded with zeros.
+/// Loads `count` bytes of adjacent channels, and pads them with zeros.
 ///
 /// # Safety
 /// `count` bytes are readable.

@@ -41,41 +41,42 @@ thread_local! {
 /// The arguments of a convolution. Input and results are dense, with channels last.
 #[derive(Clone, Copy, Debug)]
 pub struct Convolution {
-    /// The sizes.
+    /// The sizes of the convolution.
     pub counts: Counts,
-    /// The input.
+    /// The address of the input.
     pub x: *const u8,
     /// Whether the input is int8 instead of uint8.
     pub signed: bool,
-    /// The zero point of the input; null for 0.
+    /// The address of the zero point of the input; null for 0.
     pub x_zero: *const i32,
-    /// For each group, a packed matrix `[taps * channels of a group, filters of a group]` ([`super::VnniMatrix`]), one
-    /// after the other. For depthwise convolutions, `[taps, channels]` bytes, padded with zeros to a multiple of four
-    /// taps.
+    /// The weights: for each group, one packed matrix `[taps * channels of a group, filters of a group]`
+    /// ([`super::VnniMatrix`]). For depthwise convolutions, `[taps, channels]` bytes, padded with zeros to a multiple
+    /// of four taps.
     pub weights: *const i8,
-    /// Columns of a panel; ignored for depthwise convolutions.
+    /// Number of columns of a panel of weights; ignored for depthwise convolutions.
     pub width: i64,
     /// The sum of the weights of each filter.
     pub sums: *const i32,
-    /// Zero points of the filters; null if all are 0.
+    /// The zero points of the filters; null if all are 0.
     pub w_zeros: *const i32,
-    /// The results; null if the epilogue writes bytes instead.
+    /// The address of the results; null if the epilogue writes bytes instead.
     pub out: *mut i32,
-    /// The epilogue; `None` for int32 results.
+    /// The epilogue; `None` if the results are the int32 sums.
     pub epilogue: Option<IntegerEpilogue>,
 }
 
-/// A convolution as one product per group.
+/// A convolution that is computed as one matrix product per group.
 struct GroupedProducts<'a> {
     c: &'a Convolution,
     s: &'a Sizes,
     isa: Isa,
-    /// The number of results of all images, and the number of filters of a group.
+    /// The number of rows of each product, which are the results of all images, and its number of columns, which are
+    /// the filters of a group.
     rows: usize,
     columns: usize,
-    /// The number of products in a sum.
+    /// The number of multiplications for each sum.
     k: usize,
-    /// Whether rows are read in place.
+    /// Whether rows are read from the input in place, instead of from copies.
     in_place: bool,
 }
 
@@ -112,7 +113,7 @@ pub unsafe fn run(isa: Isa, runtime: &KernelRuntime, c: &Convolution) -> i64 {
 }
 
 impl GroupedProducts<'_> {
-    /// The product of a group.
+    /// The matrix product for a group.
     fn product(&self, group: usize) -> QuantizedGemm {
         let c = self.c;
         let first = group * self.columns;
@@ -170,7 +171,7 @@ impl GroupedProducts<'_> {
         unsafe { parallel_for(runtime, pieces, units / pieces, &piece) }
     }
 
-    /// Computes a range of rows of a range of panels. Panels of all groups are numbered consecutively.
+    /// Computes the results of a range of rows for a range of panels. Panels of all groups are numbered consecutively.
     ///
     /// # Safety
     /// As for [`run`].
@@ -207,7 +208,7 @@ impl GroupedProducts<'_> {
         STATUS_OK
     }
 
-    /// Computes a range of rows of a range of panels of a group, from copies of A.
+    /// Computes the results of a range of rows for a range of panels of one group, from copies of the rows.
     ///
     /// # Safety
     /// As for [`run`].

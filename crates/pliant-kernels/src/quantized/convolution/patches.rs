@@ -1,4 +1,4 @@
-//! im2col: copies the inputs under the filter, for one result after the other.
+//! im2col: copies the inputs under the filter (the patch) to a row of a matrix, for one result after the other.
 
 use std::ops::Range;
 
@@ -6,16 +6,16 @@ use crate::convolution::shape::Sizes;
 use crate::lanes::{Lanes, for_isa};
 use pliant_machine::isa::Isa;
 
-/// The source of the patches of a group.
+/// The input of a group, from which patches are copied.
 pub(super) struct Patches<'a> {
     s: &'a Sizes,
-    /// The first channel of the group at the first pixel.
+    /// The address of the group's first channel in the first pixel.
     x: *const u8,
-    /// The value of padding.
+    /// The byte that is stored for padding: the zero point of the input.
     zero: u8,
     /// The number of channels of the group.
     group_channels: usize,
-    /// Whether the inputs under a row of the filter are contiguous.
+    /// Whether the inputs under a filter row are contiguous in memory.
     rows_are_contiguous: bool,
 }
 
@@ -32,7 +32,7 @@ impl<'a> Patches<'a> {
         }
     }
 
-    /// Copies the patches of a range of results to rows with a stride of `row_stride` bytes. The results of all images
+    /// Copies the patches of a range of results to rows that are `row_stride` bytes apart. The results of all images
     /// are numbered consecutively.
     ///
     /// # Safety
@@ -49,7 +49,7 @@ impl<'a> Patches<'a> {
         unsafe { run.0(self, results, rows) }
     }
 
-    /// Copies the inputs under one row of the filter for a result at `x` of its line, from the input row `line`.
+    /// Copies the inputs under one filter row to `to`, for the result at `x` in its line. `line` is the input row.
     ///
     /// # Safety
     /// As for [`Patches::copy`].
@@ -92,7 +92,7 @@ impl<'a> Patches<'a> {
     }
 }
 
-/// [`Patches::copy`] with the instructions of `L`.
+/// Implements [`Patches::copy`] with the instructions of `L`.
 ///
 /// # Safety
 /// The machine has the instructions, and the caller has enabled them; as for [`Patches::copy`].

@@ -1,16 +1,16 @@
-//! Conversion of elements to integers with the required order, and records with positions.
+//! Sort keys: converts elements to integers with the required order, and combines them with positions to records.
 
 use half::{bf16, f16};
 
 /// An element type that can be sorted.
 pub(super) trait Key: Copy {
-    /// The type of ranks.
+    /// The integer type of ranks.
     type Rank: Copy + Ord + Into<u64>;
 
-    /// Whether a rank and a 32-bit position fit in 64 bits.
+    /// Whether a rank and a 32-bit position fit in a 64-bit record.
     const FITS_U64_RECORD: bool = size_of::<Self::Rank>() <= 4;
 
-    /// An integer in the order of the elements. NaN has the largest rank in both directions.
+    /// Returns an integer whose order is that of the elements. NaN has the largest rank in both directions.
     fn rank(self, descending: bool) -> Self::Rank;
 }
 
@@ -68,14 +68,14 @@ floats! {
 
 /// An element of a row: its rank and position, ordered by rank and then by position.
 pub(super) trait Record: Copy + Ord {
-    /// A record that is after all others.
+    /// A record that is ordered after all others.
     const LAST: Self;
 
     fn new(rank: u64, position: usize) -> Self;
     fn position(self) -> usize;
 }
 
-/// A rank and a position of 32 bits each.
+/// A record in 64 bits: a rank and a position of 32 bits each.
 impl Record for u64 {
     const LAST: u64 = u64::MAX;
 

@@ -1,4 +1,4 @@
-//! The declared kernel `sort`.
+//! The implementation of the declared kernel `sort`.
 //!
 //! The order is stable. NaN is after all numbers in both directions, and both zeros are equal. Each element is
 //! converted to an integer with the required order, with its position in the lower bits. These records are distinct, so
@@ -30,7 +30,7 @@ use crate::product::parallel::parallel_for;
 use crate::rules::sort::{Algorithm, MAX_NETWORK, algorithm, gathered_rows, piece, unit};
 use crate::scratch::Scratch;
 
-/// Sorted rows.
+/// The implementation of the kernel `sort`.
 pub struct Sort;
 
 impl Implementation for Sort {
@@ -78,7 +78,7 @@ thread_local! {
     static RECORDS: Scratch = const { Scratch::new() };
 }
 
-/// A checked call.
+/// The operands of a checked call, and the choice of the algorithm.
 struct Sorting<K> {
     x: Rows<K>,
     values: Option<(Rows<K>, usize)>,
@@ -86,10 +86,12 @@ struct Sorting<K> {
     columns: usize,
     step: usize,
     selection: Selection,
-    /// The comparators, if rows are sorted by a network.
+    /// The sorting network, if the algorithm is a network; otherwise a network without comparators.
     network: Network,
 }
 
+/// Computes a checked call, for elements of type `K`.
+///
 /// # Safety
 /// As for [`Implementation::run`]; the operands `x` and `values` have elements of type `K`.
 unsafe fn sort<K: Key>(runtime: &KernelRuntime, call: &Call, sizes: &Sizes) -> i64 {
@@ -125,6 +127,8 @@ unsafe fn sort<K: Key>(runtime: &KernelRuntime, call: &Call, sizes: &Sizes) -> i
 }
 
 impl<K: Key> Sorting<K> {
+    /// Sorts all rows on the worker team, with records of type `R`.
+    ///
     /// # Safety
     /// The rows and the results are valid, and there are some.
     unsafe fn run<R: Record>(&self, runtime: &KernelRuntime, rows: usize) -> i64 {
@@ -173,7 +177,8 @@ impl<K: Key> Sorting<K> {
         unsafe { parallel_for(runtime, rows.div_ceil(rows_per_piece), units.max(1), &run) }
     }
 
-    /// The number of rows that are sorted before their results are written: several if elements or results are strided.
+    /// The number of rows that are sorted before their results are written: several rows if elements or results are
+    /// strided, otherwise 1.
     fn block_rows(&self) -> usize {
         let steps = [self.values.as_ref().map(|v| v.1), self.positions.as_ref().map(|p| p.1)];
         let is_adjacent = |&step: &usize| step == 1;
@@ -183,8 +188,8 @@ impl<K: Key> Sorting<K> {
         }
     }
 
-    /// Writes the results of `lanes` rows that start at `row`. `position` maps a lane and a rank to a position, `key` a
-    /// lane and a position to an element.
+    /// Writes the results of `lanes` rows that start at `row`. `position` returns the position of the element with a
+    /// given rank in a given lane; `key` returns the element at a position of a lane.
     ///
     /// # Safety
     /// These rows of the results are valid.
@@ -217,7 +222,8 @@ impl<K: Key> Sorting<K> {
     }
 }
 
-/// Calls `f` with each row and rank, row by row if ranks are adjacent in memory.
+/// Calls `f` with each pair of row and rank: row by row if ranks are adjacent in memory (`step` is 1), otherwise rank
+/// by rank.
 #[inline(always)]
 fn for_each((rows, ranks): (usize, usize), step: usize, mut f: impl FnMut(usize, usize)) {
     if step == 1 {
@@ -235,16 +241,16 @@ fn for_each((rows, ranks): (usize, usize), step: usize, mut f: impl FnMut(usize,
     }
 }
 
-/// The rows of a piece, and memory for a block of rows.
+/// A range of rows that one thread sorts, and memory for a block of rows.
 struct Piece<'a, K, R> {
     sorting: &'a Sorting<K>,
     rows: Range<usize>,
     block: usize,
-    /// Memory for gathered elements, if rows are strided.
+    /// Memory for the elements of a block, which are gathered if rows are strided.
     keys: *mut K,
     /// Memory for the records of one row.
     records: &'a mut [R],
-    /// Memory for the requested records of a block.
+    /// Memory for the requested records of the rows of a block.
     ordered: &'a mut [R],
 }
 
@@ -343,7 +349,7 @@ mod tests {
 
     use super::*;
 
-    /// Sorts several rows with the elements of `row`, which are stored contiguously or transposed.
+    /// Sorts several copies of the test row `row` with the kernel. The copies are stored contiguously or transposed.
     fn sorted<K: Key>(
         row: &[K],
         (from, to, descending): (usize, usize, bool),
@@ -390,7 +396,7 @@ mod tests {
         (first.clone().map(|i| values[i]).collect(), first.map(|i| positions[i]).collect())
     }
 
-    /// Compares the kernel with a stable sort, for several ranges of ranks.
+    /// Compares the kernel with a stable sort of `row`, for several ranges of ranks.
     fn check<K: Key + Debug>(row: &[K], less: impl Fn(&K, &K) -> bool, descending: bool) {
         let mut want: Vec<usize> = (0..row.len()).collect();
         want.sort_by(|&a, &b| {
@@ -415,7 +421,7 @@ mod tests {
             }
         }
     }
-    /// Pseudo-random numbers with repetitions.
+    /// `n` pseudo-random numbers, some of them equal.
     fn pseudo_random(n: usize) -> Vec<i64> {
         (0..n as u64).map(|i| (i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 59) as i64 - 16).collect()
     }

@@ -1,8 +1,8 @@
-//! Sorting networks.
+//! Sorting networks, which sort the elements of several rows with the same comparisons.
 
 use std::ops::Range;
 
-/// Comparators of the network for [`crate::rules::sort::MAX_NETWORK`] elements.
+/// Maximum number of comparators: that of the network for [`crate::rules::sort::MAX_NETWORK`] elements.
 const MAX_COMPARATORS: usize = 543;
 
 /// Batcher's odd-even merge sort. Each comparator swaps the elements at its two positions if they are out of order.
@@ -12,7 +12,7 @@ pub(super) struct Network {
 }
 
 impl Network {
-    /// The network for `wires` elements, at most [`crate::rules::sort::MAX_NETWORK`].
+    /// Creates the network for `wires` elements, at most [`crate::rules::sort::MAX_NETWORK`].
     pub fn new(wires: usize) -> Network {
         let mut network = Network { comparators: [(0, 0); MAX_COMPARATORS], len: 0 };
         let mut sorted = 1;
@@ -53,7 +53,7 @@ impl Network {
         self.len -= first_kept;
     }
 
-    /// The comparators in order.
+    /// The comparators, in the order in which they are applied.
     pub fn comparators(&self) -> &[(u8, u8)] {
         &self.comparators[..self.len]
     }

@@ -1,4 +1,4 @@
-//! Sorting of one row.
+//! Sorts one row, completely or only the requested ranks.
 
 use super::key::{Key, Record, record};
 use super::network::Network;
@@ -6,19 +6,20 @@ use crate::rules::sort::Algorithm;
 
 /// Number of elements that are compared with the worst candidate at once.
 const BLOCK: usize = 32;
-/// Maximum number of elements from which the initial limit is computed.
+/// Maximum number of elements of a row from which the initial limit is computed.
 const SAMPLE: usize = 4096;
-/// Number of groups of these elements.
+/// Number of groups into which these elements are divided to compute the initial limit.
 const GROUPS: usize = 16;
 
-/// The limit of the ranks of candidates.
+/// The limit that the rank of an element must meet to become a candidate for the result.
 #[derive(Clone, Copy)]
 enum Limit<R> {
-    /// All ranks.
+    /// Elements of all ranks are candidates.
     None,
-    /// At most this rank.
+    /// Elements with at most this rank are candidates.
     AtMost(R),
-    /// Below this rank. Later elements of the same rank are after the worst candidate.
+    /// Elements below this rank are candidates. Later elements of the same rank would be sorted after the worst
+    /// candidate.
     Below(R),
 }
 
@@ -33,8 +34,9 @@ impl<R: Ord + Copy> Limit<R> {
     }
 }
 
-/// Calls `insert` for the elements that the limit admits; `insert` returns the next limit. In a long row, one
-/// comparison per block excludes most elements, which are worse than all candidates.
+/// Calls `insert` with each element that the limit admits, and its position. `insert` returns the limit for the
+/// following elements. In a long row, one comparison per block excludes most elements, which are worse than all
+/// candidates.
 #[inline(always)]
 fn for_each_admitted<K: Key>(
     keys: &[K],
@@ -61,8 +63,8 @@ fn for_each_admitted<K: Key>(
     }
 }
 
-/// An initial limit that admits at least `count` elements: the elements are divided into [`GROUPS`] groups, whose
-/// minimum ranks are compared.
+/// Computes an initial limit that admits at least `count` elements: divides the first elements of the row into
+/// [`GROUPS`] groups, and takes the rank that is not below the minima of `count` groups.
 #[inline(always)]
 fn bound<K: Key>(keys: &[K], count: usize, descending: bool) -> Limit<K::Rank> {
     let (groups, _) = keys[..keys.len().min(SAMPLE)].as_chunks::<GROUPS>();
@@ -85,7 +87,7 @@ fn bound<K: Key>(keys: &[K], count: usize, descending: bool) -> Limit<K::Rank> {
     bound.map_or(Limit::None, Limit::AtMost)
 }
 
-/// Fills `best` with the first records of the order.
+/// Fills `best` with the first records in sorted order, by insertion.
 #[inline(always)]
 fn insert_top<K: Key, R: Record>(keys: &[K], descending: bool, best: &mut [R]) {
     let (count, mut len) = (best.len(), 0);
@@ -106,8 +108,9 @@ fn insert_top<K: Key, R: Record>(keys: &[K], descending: bool, best: &mut [R]) {
     best[len.min(count)..].fill(R::new(0, 0));
 }
 
-/// Collects the first `count` records of the order, in any order, and possibly others. Returns the number of records.
-/// `best` has room for more than `count` records, and the row has more than `count` elements.
+/// Collects candidates for the first `count` records in sorted order: all of these, in any order, and possibly others.
+/// Returns the number of collected records. `best` has room for more than `count` records, and the row has more than
+/// `count` elements.
 #[inline(always)]
 fn collect_candidates<K: Key, R: Record>(
     keys: &[K],
@@ -145,7 +148,7 @@ fn sort_ranks<R: Ord>(records: &mut [R], from: usize, to: usize) {
     part.sort_unstable();
 }
 
-/// The requested ranks, and the algorithm.
+/// The range of ranks that a call requests, the direction, and the algorithm.
 #[derive(Clone, Copy)]
 pub(super) struct Selection {
     pub from: usize,
@@ -155,7 +158,7 @@ pub(super) struct Selection {
 }
 
 impl Selection {
-    /// The number of records that sorting a row of `columns` elements needs.
+    /// The number of records that are needed to sort a row of `columns` elements.
     pub fn records(&self, columns: usize) -> usize {
         match self.algorithm {
             Algorithm::Network => 0,
@@ -165,7 +168,7 @@ impl Selection {
         }
     }
 
-    /// The network that sorts rows of `columns` elements; without comparators for other algorithms.
+    /// The network that sorts rows of `columns` elements. For other algorithms, it has no comparators.
     pub fn network(&self, columns: usize) -> Network {
         let is_used = matches!(self.algorithm, Algorithm::Network);
         let mut network = Network::new(if is_used { columns } else { 0 });
@@ -175,7 +178,8 @@ impl Selection {
         network
     }
 
-    /// The requested records of a row, in order. `records` has the length [`Self::records`].
+    /// Returns the requested records of a row in sorted order. `records` is memory for as many records as
+    /// [`Self::records`] returns.
     #[inline(always)]
     pub fn order<'r, K: Key, R: Record>(&self, keys: &[K], records: &'r mut [R]) -> &'r [R] {
         let Selection { from, to, descending, .. } = *self;
