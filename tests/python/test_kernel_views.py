@@ -71,7 +71,7 @@ def test_views_read_and_write_heads_in_place(tmp_path: Path) -> None:
         ("strides=[n * 12, 2, 12, 1])", "strides=[n * 12, 2, -12, 1])", "operand q is a view"),
         ("strides=[n * 12, 2, 12, 1])", f"strides=[{2**62}, 2, 12, 1])", "operand q is a view"),
         ("[2, 2, n, 2], strides=[n * 4, 2, 4, 1]", "[2, 2, n, 2], strides=[n * 4, 2, 5, 1]", "operand out is a view"),
-        ("q=T.view(A, [2, 2, n, 2]", "q=T.view(A, [2, 1, n, 2]", "heads, which is 1 in another operand"),
+        ("q=T.view(A, [2, 2, n, 2]", "q=T.view(A, [2, 1, n, 2]", "in dim heads, but another operand has size 1"),
         ("q=T.view(A, [2, 2, n, 2]", f"q=T.view(A, [2, 2, {2**40}, 2]", "operand q is a view"),
         ("q=T.view(A, [2, 2, n, 2]", "q=T.view(A, [2, 2, 0 - n, 2]", "operand q is a view"),
         ("strides=[n * 12, 2, 12, 1])", "strides=[n * 12, 2, 4, 3])", "rows without gaps"),
@@ -185,7 +185,7 @@ def test_explicit_calls_stay_inside_their_buffers(kernel: str, tmp_path: Path) -
         ("conv_int8", "x=T.view(A", "x=T.view(Z", "operand x is int32, expected int8 or uint8"),
         ("matmul_int8", "[1, 1, 16, 4], strides=[64, 64, 4, 1]", "[1, 1, 8, 4], strides=[32, 32, 4, 1]", "panels of 8 columns"),
         ("matmul_int8", "out=T.view(O", 'activation="relu", out=T.view(O', "operand out is int32"),
-        ("matmul_int8", "x_zeros=T.view(Z, [5]", "x_zeros=T.view(Z, [4]", "operand x_zeros has 4 for rows, which is 5 in another operand"),
+        ("matmul_int8", "x_zeros=T.view(Z, [5]", "x_zeros=T.view(Z, [4]", "operand x_zeros has size 4 in dim rows, but another operand has size 5"),
     ],
 )
 def test_errors_name_the_expected_operand(tmp_path: Path, kernel: str, old: str, new: str, message: str) -> None:

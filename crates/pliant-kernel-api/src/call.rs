@@ -334,7 +334,9 @@ impl Call {
         match unify_dims(sizes, dims, view.shape(), leading) {
             None => Ok(()),
             Some((dim, size, known)) => {
-                let message = format!("has {size} for {dim}, which is {known} in another operand");
+                let dim = dim.trim_start_matches('*');
+                let message =
+                    format!("has size {size} in dim {dim}, but another operand has size {known}");
                 fail(KernelErrorKind::Shape, message)
             }
         }
@@ -363,7 +365,7 @@ impl Call {
             if expected != Some(actual) {
                 let expected =
                     expected.map_or("a size that fits in 64 bits".to_string(), |n| n.to_string());
-                let message = format!("{dim} is {actual}, expected {expected}");
+                let message = format!("dim {dim} is {actual}, expected {expected}");
                 return Err(self.error(KernelErrorKind::Shape, message));
             }
         }

@@ -74,7 +74,11 @@ unsafe fn decode(call: &mut Call, args: &[PackedWord]) -> Result<(), KernelError
     let type_error =
         |message: String| KernelError { kernel: kernel.name, kind: KernelErrorKind::Type, message };
     if args.len() != kernel.arity() {
-        return Err(type_error(format!("{} arguments, expected {}", args.len(), kernel.arity())));
+        return Err(type_error(format!(
+            "the call has {} arguments, expected {}",
+            args.len(),
+            kernel.arity()
+        )));
     }
     let (operands, numbers) = args.split_at(kernel.operands.len());
     for (i, word) in operands.iter().enumerate() {
@@ -90,7 +94,10 @@ unsafe fn decode(call: &mut Call, args: &[PackedWord]) -> Result<(), KernelError
     }
     for (i, word) in numbers.iter().enumerate() {
         if !matches!(word.kind, PACKED_INT | PACKED_FLOAT) {
-            return Err(type_error(format!("argument {} is not a number", operands.len() + i)));
+            return Err(type_error(format!(
+                "argument {} of the call is not a number",
+                operands.len() + i
+            )));
         }
         call.set_number(i, word.word as i64);
     }

@@ -104,7 +104,7 @@ pub(super) fn check_groups(call: &Call, sizes: &Sizes) -> Result<(), String> {
         let size = sizes.get(dim);
         if size % groups != 0 {
             return Err(format!(
-                "operand {operand} has {size} {dim}, expected a multiple of {groups}"
+                "operand {operand} has {size} {dim}, expected a multiple of {groups} (attribute groups)"
             ));
         }
     }
@@ -194,7 +194,8 @@ fn relations(call: &Call, sizes: &Sizes) -> Result<(), String> {
     let has_panels = is_panel_width(width as usize, Float32) || shares_panels(call, sizes);
     if !(has_panels || depthwise && width == 1) {
         return Err(format!(
-            "attribute panel_width is {width}, expected the panel width of packed weights"
+            "attribute panel_width is {width}, expected 16, 32, 48 or 64, the number of filters of a group if groups share panels, or \
+             1 for depthwise convolutions"
         ));
     }
     let all_ones = |name: &str| call.ints(name).iter().all(|&n| n == 1);
@@ -204,7 +205,7 @@ fn relations(call: &Call, sizes: &Sizes) -> Result<(), String> {
         && (groups, sizes.get("in_depth")) == (1, 1);
     if call.int("winograd") != 0 && !supports_winograd {
         return Err(
-            "attribute winograd requires 3 x 3 filters without groups, strides and dilations"
+            "attribute winograd is not 0, which requires two-dimensional 3 x 3 filters with one group, stride 1 and dilation 1"
                 .to_string(),
         );
     }

@@ -210,7 +210,7 @@ impl Layer<'_, '_> {
             let columns = (self.hidden as usize).next_multiple_of(UNITS) * p.gates;
             first_column += columns.next_multiple_of(p.width) as i64;
         }
-        Err("no product computes the gate".into())
+        Err("no product of state and weights computes this gate".into())
     }
 
     /// Returns the peephole weight of one gate of one hidden unit.

@@ -78,16 +78,16 @@ pub static KERNEL: Kernel = Kernel {
             let count = sizes.get(taps);
             if !(1..=MAX_TAPS).contains(&count) || count > 1 && !has_weights {
                 return Err(format!(
-                    "{taps} is {count}, expected 1 to {MAX_TAPS}, and 1 without {weights}"
+                    "dim {taps} is {count}, expected 1 to {MAX_TAPS}, and 1 without operand {weights}"
                 ));
             }
             if sizes.get(from) == 0 && sizes.get(to) > 0 {
-                return Err(format!("{from} is 0, but {to} is {}", sizes.get(to)));
+                return Err(format!("dim {from} is 0, but dim {to} is {}", sizes.get(to)));
             }
         }
         if sizes.get("in_columns") > MAX_COLUMNS {
             let columns = sizes.get("in_columns");
-            return Err(format!("in_columns is {columns}, expected at most {MAX_COLUMNS}"));
+            return Err(format!("dim in_columns is {columns}, expected at most {MAX_COLUMNS}"));
         }
         match dtype(x) {
             Float32 | Float16 | BFloat16 => Ok(()),

@@ -54,7 +54,9 @@ pub static KERNEL: Kernel = Kernel {
             && positions.dtype == Int32
             && columns > i64::from(i32::MAX)
         {
-            return Err(format!("operand positions is int32, but rows have {columns} elements"));
+            return Err(format!(
+                "operand positions is int32, which is too small for rows of {columns} elements"
+            ));
         }
         let Some(count) = sizes.find("count").filter(|_| sizes.get("rows") > 0) else {
             return Ok(());
@@ -62,7 +64,7 @@ pub static KERNEL: Kernel = Kernel {
         match first.checked_add(count).is_some_and(|end| end <= columns) {
             true => Ok(()),
             false => Err(format!(
-                "attribute first is {first} and operands have {count} results, but rows have {columns} elements"
+                "attribute first is {first} and rows of results have {count} elements, but rows of operand x have only {columns}"
             )),
         }
     },
