@@ -1,14 +1,14 @@
 //! Attention of encoders (12 heads of 32 and of 64), causal attention, grouped-query attention, and decoding with a KV
 //! cache.
 
-mod floor;
+mod roofline;
 
 use std::hint::black_box;
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use floor::{Cases, Work, thread_counts, values, vectors};
 use pliant_kernels::attention::{Attention, FullyMasked, Heads, run};
 use pliant_machine::isa::isa;
+use roofline::{Cases, Work, thread_counts, values, vectors};
 
 /// The shapes of the cases: batch, heads, key heads, queries, keys, size of a head, and whether the mask is causal.
 const SHAPES: [(usize, usize, usize, usize, usize, usize, bool); 20] = [

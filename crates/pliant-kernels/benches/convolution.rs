@@ -1,15 +1,15 @@
 //! Convolutions of residual and mobile networks with channels last (3 x 3, strided, 1 x 1, first layer, depthwise,
 //! groups of few channels, dilated), and transposed convolutions.
 
-mod floor;
+mod roofline;
 
 use std::hint::black_box;
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use floor::{Cases, Work, thread_counts, values, vectors};
 use pliant_kernels::convolution::{Convolution, Image, run};
 use pliant_machine::isa::isa;
 use pliant_tensor::{Tensor, Winograd, pack_panels};
+use roofline::{Cases, Work, thread_counts, values, vectors};
 
 /// The shape of a convolution: height and width of the input, channels, filters, filter width, stride, dilation,
 /// groups.

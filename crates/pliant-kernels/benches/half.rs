@@ -4,20 +4,20 @@
 //!
 //! The floor is that of the same product of float32, so percentages show the cost of the conversions.
 
-mod floor;
+mod roofline;
 
 use std::ffi::c_void;
 use std::hint::black_box;
 use std::ptr::null;
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use floor::{Cases, Work, thread_counts, values, vectors};
 use pliant_exec::abi::KernelRuntime;
 use pliant_kernels::gemm::{Gemm, gemm_batch, packed};
 use pliant_kernels::product::PackedProduct;
 use pliant_kernels::vector::half::{narrow, widen};
 use pliant_machine::isa::isa;
 use pliant_tensor::{Tensor, pack_panels};
+use roofline::{Cases, Work, thread_counts, values, vectors};
 
 /// The shapes of the products: rows, columns, inner size, and whether the right operand is constant.
 const SHAPES: [(usize, usize, usize, bool); 9] = [

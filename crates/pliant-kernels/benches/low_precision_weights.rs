@@ -1,15 +1,15 @@
 //! Products by low-precision weights, and float32 products of the same sizes for comparison.
 
-mod floor;
+mod roofline;
 
 use std::hint::black_box;
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use floor::{Cases, Work, thread_counts, values};
 use pliant_kernels::low_precision_weights::{Format, LowPrecisionGemm, run};
 use pliant_kernels::product::PackedProduct;
 use pliant_machine::isa::isa;
 use pliant_tensor::{DType, Tensor, panel_width};
+use roofline::{Cases, Work, thread_counts, values};
 
 /// The shapes of the products: rows, columns, inner size.
 const SHAPES: [(usize, usize, usize); 7] = [

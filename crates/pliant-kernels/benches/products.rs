@@ -1,15 +1,15 @@
 //! Matrix products with the shapes of encoders and classifiers, with a constant packed right operand and with two
 //! non-constant operands, in float32 and float64.
 
-mod floor;
+mod roofline;
 
 use std::hint::black_box;
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use floor::{Cases, Work, thread_counts, values, vectors};
 use pliant_kernels::gemm::{Gemm, Product, gemm_batch, packed as gemm_packed};
 use pliant_kernels::product::PackedProduct;
 use pliant_tensor::{Element, Tensor, pack_panels};
+use roofline::{Cases, Work, thread_counts, values, vectors};
 
 /// The shapes of products with packed operands: rows, columns, inner size.
 const PACKED: [(usize, usize, usize); 30] = [

@@ -1,16 +1,16 @@
 //! Products and convolutions of 8-bit integers, relative to the float32 peak. The peak of vector instructions for 8-bit
 //! integers is 4 times as high, that of tile registers 16 times.
 
-mod floor;
+mod roofline;
 
 use std::hint::black_box;
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use floor::{Cases, Work, thread_counts, values};
 use pliant_kernels::quantized::convolution::{self, Convolution, Counts};
 use pliant_kernels::quantized::{QuantizedGemm, pack_vnni, run};
 use pliant_machine::isa::isa;
 use pliant_tensor::Tensor;
+use roofline::{Cases, Work, thread_counts, values};
 
 /// The shapes of the products: rows, columns, inner size.
 const SHAPES: [(usize, usize, usize); 6] = [

@@ -1,16 +1,16 @@
 //! Recurrent layers of sequences of 128 steps: LSTM and GRU of 256 and 512 units, one sequence and several, both
 //! directions.
 
-mod floor;
+mod roofline;
 
 use std::hint::black_box;
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use floor::{Cases, Work, thread_counts, values, vectors};
 use pliant_kernels::recurrent::{Cell, Layer, run};
 use pliant_machine::isa::isa;
 use pliant_tensor::rnn_weight_layout::{pack_bias, pack_input, pack_state};
 use pliant_tensor::{DType, Tensor};
+use roofline::{Cases, Work, thread_counts, values, vectors};
 
 const STEPS: usize = 128;
 

@@ -5,17 +5,17 @@
 //! multiply-adds; [`Counter`] counts the operations. Every operation counts as one multiply-add, also quotients and
 //! roots, although these take many times as long. The second is the time to read the bytes of operands and results.
 
-mod floor;
+mod roofline;
 
 use std::hint::black_box;
 use std::marker::PhantomData;
 use std::ptr::null;
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use floor::{Cases, Work, vectors};
 use pliant_kernels::math::{self, MathOps, Real, scale_by_parts};
 use pliant_kernels::vector::{FUNCTIONS, Slices, half};
 use pliant_machine::isa::{Isa, isa};
+use roofline::{Cases, Work, vectors};
 
 /// The sizes of the slices: number of elements, and the cache level in which float32 operands and results of this size
 /// fit.

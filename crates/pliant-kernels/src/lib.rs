@@ -75,7 +75,7 @@ static ENTRIES: &[(&str, Entry)] = &[
     named::<pool::Pool>(),
     named::<quantized::Int8Conv>(),
     named::<quantized::Int8Product>(),
-    named::<recurrent::call::Recurrent>(),
+    named::<recurrent::entry_point::Recurrent>(),
     named::<resize::Resize>(),
     named::<rows::arg_reduce::ArgReduce>(),
     named::<rows::fft::Fft>(),

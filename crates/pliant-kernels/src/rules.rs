@@ -276,7 +276,7 @@ pub mod quantized {
     /// again. Not measured.
     pub fn piece_grid(rows: usize, panels: usize, units: usize) -> (usize, usize) {
         use super::partition::{MAX_PIECES, MIN_PIECE_UNITS, pieces};
-        use crate::product::rows::TILE_ROWS;
+        use crate::product::slivers::TILE_ROWS;
         let wanted = units.clamp(1, MAX_PIECES);
         let max_pieces = pieces();
         let row_pieces = wanted
@@ -293,7 +293,7 @@ pub mod quantized {
 pub mod low_precision_weights {
     use pliant_machine::Machine;
 
-    use crate::product::rows::TILE_ROWS;
+    use crate::product::slivers::TILE_ROWS;
     use crate::product::tile::ROWS;
 
     /// Maximum value of [`depth`] on any machine, by which the kernels' scratch memory is sized.

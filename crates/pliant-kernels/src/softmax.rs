@@ -15,7 +15,7 @@ use crate::lanes::{MathLanes, for_isa};
 use crate::math;
 use crate::product::parallel::parallel_for;
 use crate::rules::softmax::{piece, unit};
-use crate::vector::wide::Wide;
+use crate::vector::vector_math_ops::Wide;
 
 /// The implementation of the kernel `softmax` for float32.
 pub struct Softmax;

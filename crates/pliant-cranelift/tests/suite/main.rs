@@ -6,7 +6,7 @@ mod common;
 mod control;
 mod conversions;
 #[allow(dead_code, reason = "the tests of pliant-kernels use all of it")]
-#[path = "../../../pliant-kernels/tests/suite/guard.rs"]
+#[path = "../../../pliant-kernels/tests/suite/guard_pages.rs"]
 mod guard;
 mod integers;
 mod loaded_once;

@@ -194,8 +194,8 @@ fn relations(call: &Call, sizes: &Sizes) -> Result<(), String> {
     let has_panels = is_panel_width(width as usize, Float32) || shares_panels(call, sizes);
     if !(has_panels || depthwise && width == 1) {
         return Err(format!(
-            "attribute panel_width is {width}, expected 16, 32, 48 or 64, the number of filters of a group if groups share panels, or \
-             1 for depthwise convolutions"
+            "attribute panel_width is {width}, expected 16, 32, 48 or 64, the number of filters of a group if groups \
+             share panels, or 1 for depthwise convolutions"
         ));
     }
     let all_ones = |name: &str| call.ints(name).iter().all(|&n| n == 1);

@@ -14,16 +14,16 @@
 //!
 //! | module | owns |
 //! |---|---|
-//! | `edge` | buffers for the padded last step of B and the sums of a block |
+//! | `edge_buffers` | buffers for the padded last step of B and the sums of a block |
 //! | `kernels` | the instructions that multiply a block |
 //! | `registers` | the tile registers of a thread |
 
-mod edge;
+mod edge_buffers;
 mod kernels;
 mod registers;
 
-use crate::product::rows::TILE_ROWS;
-pub use edge::Edge;
+use crate::product::slivers::TILE_ROWS;
+pub use edge_buffers::Edge;
 pub use kernels::{Block, KRange};
 pub use registers::TileRegisters;
 

@@ -4,7 +4,7 @@ use std::arch::asm;
 
 use super::kernels::{Block, kernels};
 use super::{COLUMNS, Kind, LINE, ROWS};
-use crate::product::rows::TILE_ROWS;
+use crate::product::slivers::TILE_ROWS;
 
 /// The memory operand of the instruction `ldtilecfg`: for each tile register, the number of rows and the number of
 /// bytes of a row.

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::piece::Piece;
+use super::block_loops::Piece;
 use crate::rules::attention::{block_size, packs_keys, packs_values};
 
 /// Padding between rows of scores, in elements. It avoids strides that are multiples of 4096 bytes, with which all rows

@@ -14,17 +14,17 @@
 //!
 //! | module | owns |
 //! |---|---|
-//! | `piece` | the loops over the blocks of an item |
+//! | `block_loops` | the loops over the blocks of an item |
 //! | `blocking` | sizes of the blocks of a piece, and its scratch memory |
 //! | `softmax` | softmax of rows of scores, with scale, cap, bias and mask |
 //! | `pv_matmul` | the product of the weights and the values |
 //! | `dot_scores` | scores of a few rows, by dot products |
-//! | `call` | the declared kernel |
+//! | `entry_point` | the declared kernel |
 
+mod block_loops;
 mod blocking;
-mod call;
 mod dot_scores;
-mod piece;
+mod entry_point;
 mod pv_matmul;
 mod softmax;
 
@@ -37,9 +37,9 @@ use crate::product::tile::MicroKernels;
 pub use crate::rules::attention::full_keys;
 use crate::rules::attention::{EXP_PRODUCTS, MIN_PIECE_ROWS};
 use crate::rules::partition::MEMORY_BOUND_ROWS;
-pub use call::ScaledDotProduct;
+use block_loops::Piece;
 use dot_scores::{Dots, dots};
-use piece::Piece;
+pub use entry_point::ScaledDotProduct;
 use pliant_machine::isa::Isa;
 use pv_matmul::{FiniteCheck, check_finite};
 use softmax::{ScoreBlock, finish_rows, softmax_rows};

@@ -15,7 +15,7 @@ use super::Ops;
 use super::softmax::Row;
 use crate::lanes::MathLanes;
 use crate::lanes::reduce::Reduce;
-use crate::product::rows::slivers;
+use crate::product::slivers::slivers;
 use crate::product::tile::{KSegment, Prefetch, Tile};
 
 /// The arguments of the product: the weights of a block of rows, the values of a block of keys, and the destination of the results.

@@ -11,7 +11,7 @@
 use crate::lanes::MathLanes;
 use crate::lanes::reduce::Reduce;
 use crate::math;
-use crate::vector::wide::Wide;
+use crate::vector::vector_math_ops::Wide;
 
 /// Number of float32 lanes of the widest vector.
 const WIDEST: usize = 16;

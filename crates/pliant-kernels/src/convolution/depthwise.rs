@@ -1,9 +1,9 @@
 //! Depthwise convolution: vectors of channels, [`STEP`] results along a line at a time.
 //!
 //! Taps outside of the input are skipped, so the first and last results of a line are computed one by one. For filters of width 3
-//! with stride 1, the inner results are computed by a sweep along the line, one vector of channels after the other (`sweep`). In
-//! a sweep, weights stay in registers, and each input is loaded once for all taps of a row that read it. Both implementations sum
-//! in the same order.
+//! with stride 1, the inner results are computed by a sweep along the line, one vector of channels after the other
+//! (`depthwise_sweep`). In a sweep, weights stay in registers, and each input is loaded once for all taps of a row that read it.
+//! Both implementations sum in the same order.
 //!
 //! Recipe: direct convolution, without a matrix product. Measured: "depthwise" under "Convolution" in
 //! `docs/internals/measurements/convolution.md`.
@@ -12,9 +12,9 @@ use std::ops::Range;
 
 use pliant_exec::abi::{KernelRuntime, STATUS_OK};
 
-use super::line::Line;
+use super::output_line::Line;
 use super::shape::Sizes;
-use super::{Convolution, sweep};
+use super::{Convolution, depthwise_sweep};
 use crate::epilogue::TileEpilogue;
 use crate::lanes::{MathLanes, for_isa, load};
 use crate::product::parallel::parallel_for;
@@ -78,13 +78,13 @@ unsafe fn compute_line<L: MathLanes<Elem = f32>>(l: &Line<'_>, clip: Option<Tile
     let image = (l.batch as i64 * c.x.batch) as isize;
     let line = image + l.input_offset(0, l.z) + l.input_offset(1, l.y);
     let (first, second) = (l.s.taps(0, l.z), l.s.taps(1, l.y));
-    let swept = sweep::range(l, &first, &second);
+    let swept = depthwise_sweep::range(l, &first, &second);
     let whole_channels = l.s.channels / L::N * L::N;
     if !swept.is_empty() {
         let input = c.x.data.wrapping_offset(line + l.input_offset(2, swept.start));
         let taps = (first.start, second.clone());
         // SAFETY: guaranteed by the caller; all taps of these results exist.
-        unsafe { sweep::run::<L>(l, input, taps, swept.clone(), clip.as_ref()) };
+        unsafe { depthwise_sweep::run::<L>(l, input, taps, swept.clone(), clip.as_ref()) };
     }
     let mut x = 0;
     while x < width {

@@ -1,7 +1,7 @@
 //! Convolution of float32 in 1, 2 and 3 dims, without im2col.
 //!
-//! Recipe: implicit GEMM with channels last, so that the inputs under one row of the filter are adjacent (`implicit`). A tile of
-//! the product micro-kernel has up to 12 results along a line and a panel of filters. It reads one run of `width * channels`
+//! Recipe: implicit GEMM with channels last, so that the inputs under one row of the filter are adjacent (`implicit_gemm`). A tile
+//! of the product micro-kernel has up to 12 results along a line and a panel of filters. It reads one run of `width * channels`
 //! adjacent inputs per row of the filter, in place, with a uniform stride. Weights are packed like any right operand. Taps that
 //! read padding are skipped. If the input has channels first, all threads first copy it to padded scratch memory with channels
 //! last; otherwise it is read in place. A 1 x 1 filter is a plain product over all pixels.
@@ -17,32 +17,32 @@
 //! |---|---|
 //! | `shape` | the checked sizes, and the positions of inputs and results |
 //! | `padding` | copies of inputs with padding and channels last |
-//! | `implicit` | implicit GEMM |
-//! | `line` | a line of results whose padding is skipped |
+//! | `implicit_gemm` | implicit GEMM |
+//! | `output_line` | a line of results whose padding is skipped |
 //! | `depthwise` | one filter per channel |
-//! | `sweep` | the inner part of a line of a depthwise convolution, with weights in registers |
+//! | `depthwise_sweep` | the inner part of a line of a depthwise convolution, with weights in registers |
 //! | `grouped` | groups of few filters |
 //! | `few_filters` | one to four filters in total |
 //! | `planar` | few channels and one to four filters |
 //! | `winograd` | 3 x 3 filters with fewer multiplications |
-//! | `call` | the declared kernel |
+//! | `entry_point` | the declared kernel |
 
-mod call;
 mod depthwise;
+mod depthwise_sweep;
+mod entry_point;
 mod few_filters;
 mod grouped;
-mod implicit;
-mod line;
+mod implicit_gemm;
+mod output_line;
 mod padding;
 mod planar;
 pub(crate) mod shape;
-mod sweep;
 mod winograd;
 
 use pliant_exec::abi::{KernelRuntime, STATUS_BAD_ARGUMENTS, STATUS_NO_MEMORY, STATUS_OK};
 
 use crate::epilogue::Epilogue;
-pub use call::Conv;
+pub use entry_point::Conv;
 use pliant_machine::isa::Isa;
 use shape::Sizes;
 
@@ -154,7 +154,7 @@ pub unsafe fn run(isa: Isa, runtime: &KernelRuntime, c: &Convolution) -> i64 {
     let s = s.flattened(c);
     if s.has_channels_last(c) {
         // SAFETY: guaranteed by the caller.
-        return unsafe { implicit::run(isa, runtime, c, &s, &c.x) };
+        return unsafe { implicit_gemm::run(isa, runtime, c, &s, &c.x) };
     }
     let Some(elements) = s.padded_elements() else { return STATUS_NO_MEMORY };
     // SAFETY: the runtime is valid; the block is freed below, on this thread.
@@ -167,7 +167,7 @@ pub unsafe fn run(isa: Isa, runtime: &KernelRuntime, c: &Convolution) -> i64 {
     let status = unsafe {
         let status = padding::copy_padded(isa, runtime, c, &s, &padded);
         let s = Sizes { input: s.padded, before: [0; 3], ..s };
-        if status == STATUS_OK { implicit::run(isa, runtime, c, &s, &padded) } else { status }
+        if status == STATUS_OK { implicit_gemm::run(isa, runtime, c, &s, &padded) } else { status }
     };
     // SAFETY: as above.
     unsafe { (runtime.free_workspace)(block) };

@@ -10,7 +10,7 @@ use std::ptr::null;
 use super::{Activation, Epilogue, EpilogueTile, Position};
 use crate::lanes::{MathLanes, for_isa, load};
 use crate::math::{self, MathOps};
-use crate::vector::wide::Wide;
+use crate::vector::vector_math_ops::Wide;
 use pliant_machine::isa::Isa;
 
 /// Applies the epilogue to a tile in place.

@@ -7,7 +7,7 @@ use super::best_of;
 use crate::amx::{COLUMNS, Kind, LINE, TileRegisters};
 use crate::lanes::{Lanes, for_isa};
 #[cfg(target_arch = "x86_64")]
-use crate::product::rows::TILE_ROWS;
+use crate::product::slivers::TILE_ROWS;
 use pliant_machine::isa::Isa;
 
 /// Number of independent sums in registers: at least the latency of a multiply-add times the number that start per

@@ -15,7 +15,7 @@ use pliant_exec::abi::STATUS_OK;
 use super::CheckedGemm;
 use crate::amx::{BLOCK_COLUMNS, Block, COLUMNS, Edge, KRange, Kind, LINE, TileRegisters, strips};
 use crate::product::parallel::even_part;
-use crate::product::rows::{TILE_ROWS, split_evenly};
+use crate::product::slivers::{TILE_ROWS, split_evenly};
 use crate::rules::low_precision_weights::{COPY_DEPTH, COPY_ROWS};
 use crate::scratch::Scratch;
 

@@ -11,16 +11,16 @@
 //! | module | owns |
 //! |---|---|
 //! | `amx` | products of many rows by bfloat16 in tile registers |
-//! | `call` | the declared kernels |
-//! | `format` | the storage formats |
+//! | `entry_point` | the declared kernels |
+//! | `storage_format` | the storage formats |
 //! | `tile` | products of few rows, and conversion of slices to float32 |
 //!
 //! Right operands are packed by `pliant_tensor`'s `pack_bytes`, `pack_nibbles` and `pack_bfloat16`.
 
 #[cfg(target_arch = "x86_64")]
 mod amx;
-mod call;
-mod format;
+mod entry_point;
+mod storage_format;
 mod tile;
 
 use std::mem::MaybeUninit;
@@ -31,7 +31,7 @@ use pliant_exec::abi::{KernelRuntime, STATUS_BAD_ARGUMENTS, STATUS_OK};
 use crate::epilogue::MAX_TILE_COLUMNS;
 use crate::lanes::for_isa;
 use crate::product::parallel::{Partition, even_part, parallel_for};
-use crate::product::rows::{TILE_ROWS, slivers};
+use crate::product::slivers::{TILE_ROWS, slivers};
 use crate::product::split_range;
 use crate::product::tile::{Element, KSegment, Prefetch, ROWS, Tile};
 use crate::rules::low_precision_weights::{
@@ -39,9 +39,9 @@ use crate::rules::low_precision_weights::{
 };
 pub use crate::rules::tile_registers::FEW_ROWS;
 use crate::rules::tile_registers::used_for_bfloat16;
-pub use call::{BFloat16Weight, Int4Weight, Int8Weight};
-pub use format::Format;
+pub use entry_point::{BFloat16Weight, Int4Weight, Int8Weight};
 use pliant_machine::isa::Isa;
+pub use storage_format::Format;
 use tile::{Panel, few_rows, widen};
 
 /// The arguments of a product `c[m, n] = a[m, k] * b[k, n]`, in which B has low precision. Strides count elements.

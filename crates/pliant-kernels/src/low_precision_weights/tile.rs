@@ -10,7 +10,7 @@
 
 use std::ops::Range;
 
-use super::format::{BFloat16, Bytes, Format, Nibbles, StorageFormat};
+use super::storage_format::{BFloat16, Bytes, Format, Nibbles, StorageFormat};
 use crate::lanes::widen::Widen;
 
 /// The arguments of a product of some rows of A by one panel of B.

@@ -1,43 +1,43 @@
 //! Elementary functions as sequences of simple operations, for scalars and for vectors of any width.
 //!
 //! Code generators implement [`MathOps`] with their own values, and the slice functions of [`crate::vector`] with the
-//! vectors of each instruction set. The sequences and their constants ([`table`]) are the same, and so are the results,
+//! vectors of each instruction set. The sequences and their constants ([`coefficients`]) are the same, and so are the results,
 //! except that some machines have no fused multiply-add. A test measures the errors, which `docs/reference/numerics.md` lists: at
 //! most 2 ulp in float32 and 2.3 in float64 with fused multiply-add. Every function returns NaN for NaN.
 //!
 //! | module | owns |
 //! |---|---|
-//! | `table` | the coefficients, for float32 and for float64 |
+//! | `coefficients` | the coefficients, for float32 and for float64 |
 //! | `exp` | `exp`, `sinh`, `cosh`, `tanh`, `sigmoid` |
 //! | `log` | `log`, `log1p`, `asinh`, `acosh`, `atanh` |
 //! | `trig` | `sin`, `cos`, `tan`, for arguments up to [`Real::TRIG_LIMIT`] |
-//! | `arc` | `asin`, `acos`, `atan`, `atan2` |
+//! | `inverse_trig` | `asin`, `acos`, `atan`, `atan2` |
 //! | `erf` | `erf` |
 //! | `gelu` | `gelu` |
-//! | `extreme` | `maximum`, `minimum` |
+//! | `min_max` | `maximum`, `minimum` |
 //! | `pow` | `pow` of float32, in float64 |
-//! | `measure` | the test that measures the errors |
+//! | `accuracy_tests` | the test that measures the errors |
 
-mod arc;
+#[cfg(test)]
+mod accuracy_tests;
+mod coefficients;
 mod erf;
 mod exp;
-mod extreme;
 mod gelu;
+mod inverse_trig;
 mod log;
-#[cfg(test)]
-mod measure;
+mod min_max;
 mod pow;
-mod table;
 mod trig;
 
-pub use arc::{acos, asin, atan, atan2};
+pub use coefficients::Real;
 pub use erf::erf;
 pub use exp::{cosh, exp, exp_within, sigmoid, sinh, tanh};
-pub use extreme::{maximum, minimum};
 pub use gelu::gelu;
+pub use inverse_trig::{acos, asin, atan, atan2};
 pub use log::{acosh, asinh, atanh, log, log1p};
+pub use min_max::{maximum, minimum};
 pub use pow::{MAX_FINITE_BOUND, MIN_POSITIVE_BOUND, pow, pow_positive_finite};
-pub use table::Real;
 pub use trig::{cos, sin, tan};
 
 /// The operations from which elementary functions are built. They work on floats of one type, and on integers with as many lanes

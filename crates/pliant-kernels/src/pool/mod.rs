@@ -1,7 +1,7 @@
 //! The entry point of the declared kernel `pool`, and its parts that are independent of the layout.
 
 mod channels_last;
-mod rows;
+mod contiguous_rows;
 
 use pliant_exec::abi::{KernelRuntime, STATUS_OK};
 use pliant_kernel_api::kernels::pool::{ContiguousDim, KERNEL, contiguous_dim, supports_columns};
@@ -31,9 +31,9 @@ impl Implementation for Pool {
         // SAFETY: guaranteed by the caller; the call was checked.
         unsafe {
             match contiguous_dim(call, sizes) {
-                Some(ContiguousDim::Columns) => rows::run(&windows, mean),
+                Some(ContiguousDim::Columns) => contiguous_rows::run(&windows, mean),
                 _ => match windows.with_channels_as_columns() {
-                    Some(windows) => rows::run(&windows, mean),
+                    Some(windows) => contiguous_rows::run(&windows, mean),
                     None => channels_last::run(&windows, mean),
                 },
             }

@@ -3,7 +3,7 @@
 //! | module | owns |
 //! |---|---|
 //! | [`tile`] | the micro-kernel, with one instance per tile size, and its dispatch over instruction sets |
-//! | [`rows`] | the division of rows into slivers |
+//! | [`slivers`] | the division of rows into slivers |
 //! | [`packed`] | products with a right operand packed at compile time |
 //! | [`row_copies`] | copies of rows of A that would conflict in the caches |
 //! | [`non_constant`] | products of two non-constant operands |
@@ -13,7 +13,7 @@ pub mod non_constant;
 pub mod packed;
 pub mod parallel;
 pub mod row_copies;
-pub mod rows;
+pub mod slivers;
 pub mod tile;
 
 pub use packed::{PackedProduct, slice_rows, split_range};

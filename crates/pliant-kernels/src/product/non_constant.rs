@@ -9,7 +9,7 @@
 
 use pliant_exec::abi::STATUS_OK;
 
-use super::rows::split_evenly;
+use super::slivers::split_evenly;
 use super::tile::{Element, KSegment, MicroKernels, Prefetch, Tile};
 use crate::gemm::Gemm;
 use crate::rules::non_constant::{depth, in_place_is_faster, transposing_is_faster};

@@ -19,7 +19,7 @@ use pliant_exec::abi::STATUS_OK;
 
 use super::parallel::even_part;
 use super::row_copies::with_copied_rows;
-use super::rows::split_evenly;
+use super::slivers::split_evenly;
 use super::tile::{Element, KSegment, LINE, MAX_K_SPLITS, MicroKernels, Prefetch, ROWS, Tile};
 use crate::epilogue::MAX_TILE_COLUMNS;
 use crate::rules::packed::{

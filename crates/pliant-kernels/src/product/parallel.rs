@@ -150,7 +150,7 @@ pub fn even_part(size: usize, unit: usize, index: usize, count: usize) -> Range<
 
 #[cfg(test)]
 mod tests {
-    use super::super::rows::TILE_ROWS;
+    use super::super::slivers::TILE_ROWS;
     use super::super::tile::ROWS;
     use super::*;
 

@@ -17,7 +17,7 @@ use pliant_exec::abi::STATUS_OK;
 use super::{CheckedGemm, copy_layout};
 use crate::amx::{BLOCK_COLUMNS, Block, Edge, KRange, Kind, LINE, TileRegisters, strips};
 use crate::product::parallel::even_part;
-use crate::product::rows::{TILE_ROWS, slivers, split_evenly};
+use crate::product::slivers::{TILE_ROWS, slivers, split_evenly};
 use crate::scratch::Scratch;
 
 /// Number of rows of quads of B in a step.

@@ -13,21 +13,21 @@
 //! | module | owns |
 //! |---|---|
 //! | `amx` | products of many rows in tile registers |
-//! | `call` | the declared kernel |
+//! | `entry_point` | the declared kernel |
 //! | `convolution` | convolutions, by im2col |
 //! | `epilogue` | the conversion of sums to float32 or 8 bits |
 //! | `tile` | the micro-kernel |
-//! | `zeros` | the subtraction of zero points |
+//! | `zero_points` | the subtraction of zero points |
 //!
 //! Right operands are packed by [`pack_vnni`].
 
 #[cfg(target_arch = "x86_64")]
 mod amx;
-mod call;
 pub mod convolution;
+mod entry_point;
 mod epilogue;
 mod tile;
-mod zeros;
+mod zero_points;
 
 use std::ops::Range;
 
@@ -36,17 +36,17 @@ use pliant_exec::abi::{KernelRuntime, STATUS_BAD_ARGUMENTS, STATUS_OK};
 use crate::epilogue::{EpilogueTile, MAX_TILE_COLUMNS, MAX_TILE_ROWS, Position};
 use crate::lanes::for_isa;
 use crate::product::parallel::{Partition, parallel_for};
-use crate::product::rows::{TILE_ROWS, slivers};
+use crate::product::slivers::{TILE_ROWS, slivers};
 use crate::product::tile::{LINE, ROWS};
 use crate::rules::quantized::{MAX_COPIED_BLOCKS, TILE_SPEEDUP, VECTOR_SPEEDUP, copied_bytes};
 use crate::rules::tile_registers;
-pub use call::Int8Product;
 pub use convolution::Int8Conv;
+pub use entry_point::Int8Product;
 pub use epilogue::{IntegerEpilogue, Requantization};
 use pliant_machine::isa::Isa;
 pub use pliant_tensor::{VnniMatrix, pack_vnni};
 use tile::{Kernels, Tile, kernels};
-use zeros::{RawTile, subtract_zero_points, sum_rows};
+use zero_points::{RawTile, subtract_zero_points, sum_rows};
 
 /// The arguments of a product of 8-bit integers. Strides count elements.
 #[derive(Clone, Copy, Debug)]

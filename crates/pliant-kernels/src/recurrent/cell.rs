@@ -11,7 +11,7 @@ use pliant_tensor::rnn_weight_layout::{Cell, StateProduct, UNITS};
 
 use crate::lanes::{MathLanes, for_isa};
 use crate::math;
-use crate::vector::wide::Wide;
+use crate::vector::vector_math_ops::Wide;
 use pliant_machine::isa::Isa;
 
 /// The arguments for computing the next state: the hidden units of one panel, for some sequences at one step. Addresses

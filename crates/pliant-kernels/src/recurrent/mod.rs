@@ -9,13 +9,13 @@
 //!
 //! | module | owns |
 //! |---|---|
-//! | [`call`] | the declared kernel |
+//! | [`entry_point`] | the declared kernel |
 //! | [`cell`] | the next state from the sums, for each kind of cell |
 //! | [`layer`] | operands, scratch memory, input products and steps |
 //! | [`stages`] | a job of the team whose threads synchronise between stages |
 
-pub mod call;
 pub mod cell;
+pub mod entry_point;
 pub mod layer;
 pub mod stages;
 

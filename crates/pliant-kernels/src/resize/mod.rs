@@ -1,11 +1,11 @@
 //! The entry point of the declared kernel `resize`, and the parts that copying and interpolation share.
 //!
 //! Recipe: a row of an image is resized once, and kept while the following rows of results need it. Without weights,
-//! results are copies of elements, 16 bytes at a time, and equal rows of results are copied as a whole (`copy`). With
+//! results are copies of elements, 16 bytes at a time, and equal rows of results are copied as a whole (`nearest_neighbor`). With
 //! weights, rows are resized in float32 and then added (`interpolate`).
 
-mod copy;
 mod interpolate;
+mod nearest_neighbor;
 
 use pliant_exec::abi::{KernelRuntime, STATUS_OK};
 use pliant_kernel_api::kernels::resize::KERNEL;
@@ -35,10 +35,10 @@ impl Implementation for Resize {
             match (is_weighted, dtype) {
                 (true, _) => interpolate::run(runtime, &images, dtype),
                 (false, _) => match dtype.size() {
-                    1 => copy::run::<u8>(runtime, &images),
-                    2 => copy::run::<u16>(runtime, &images),
-                    4 => copy::run::<u32>(runtime, &images),
-                    _ => copy::run::<u64>(runtime, &images),
+                    1 => nearest_neighbor::run::<u8>(runtime, &images),
+                    2 => nearest_neighbor::run::<u16>(runtime, &images),
+                    4 => nearest_neighbor::run::<u32>(runtime, &images),
+                    _ => nearest_neighbor::run::<u64>(runtime, &images),
                 },
             }
         }

@@ -11,8 +11,8 @@ use pliant_kernel_api::{Call, Kernel, Sizes};
 use pliant_machine::isa::isa;
 use pliant_tensor::DType;
 
-use super::vectorized::{Vectorized, vectorized};
-use super::view::{Rows, UniformRows};
+use super::isa_dispatch::{Vectorized, vectorized};
+use super::row_addresses::{Rows, UniformRows};
 use crate::entry::Implementation;
 use crate::product::parallel::{even_part, parallel_for};
 use crate::rules::arg_reduce::{MIN_ROW_AT_A_TIME_COLUMNS, parts, piece, unit};

@@ -16,7 +16,7 @@ use pliant_tensor::{DType, poison, round_to_f16};
 use rustfft::num_complex::Complex;
 use rustfft::{Fft as Plan, FftPlanner};
 
-use super::view::Rows;
+use super::row_addresses::Rows;
 use crate::entry::Implementation;
 use crate::product::parallel::parallel_for;
 use crate::rules::fft::{piece, row_operations, unit};

@@ -5,8 +5,8 @@
 //! | [`arg_reduce`] | argmax and argmin |
 //! | [`fft`] | discrete Fourier transforms |
 //! | [`sort`] | sorting, argsort and top-k |
-//! | `vectorized` | compilation of loops for each instruction set |
-//! | `view` | the addresses of rows |
+//! | `isa_dispatch` | compilation of loops for each instruction set |
+//! | `row_addresses` | the addresses of rows |
 
 /// Calls a generic function with the element type of a data type. Bool elements are bytes.
 macro_rules! for_dtype {
@@ -29,6 +29,6 @@ macro_rules! for_dtype {
 }
 pub mod arg_reduce;
 pub mod fft;
+mod isa_dispatch;
+mod row_addresses;
 pub mod sort;
-mod vectorized;
-mod view;

@@ -8,20 +8,20 @@
 //!
 //! | module | owns |
 //! |---|---|
-//! | `run` | the loops over slices, with masked tails |
-//! | `wide` | the operations of the sequences, on the vectors of an instruction set |
+//! | `slice_loops` | the loops over slices, with masked tails |
+//! | `vector_math_ops` | the operations of the sequences, on the vectors of an instruction set |
 //! | [`half`] | conversions between float32 and the 16-bit floats |
 
 pub mod half;
-mod run;
-pub(crate) mod wide;
+mod slice_loops;
+pub(crate) mod vector_math_ops;
 
 use pliant_exec::abi::KernelRuntime;
 
 use crate::math::{self, MathOps};
 use crate::registry::{ExternFn, ExternTy};
 use pliant_machine::isa::Isa;
-use run::{Binary, Unary};
+use slice_loops::{Binary, Unary};
 
 /// A function of one operand over slices. The arguments are the runtime, the results, the operand, and the number of
 /// elements. Returns a kernel status.
@@ -102,7 +102,7 @@ macro_rules! functions {
         }
     };
     (@impl in_double $name:ident $type:ident, $fast:ident) => {
-        impl run::InDouble for $type {
+        impl slice_loops::InDouble for $type {
             #[inline(always)]
             fn value<B: MathOps<Real = f64>>(b: &mut B, x: &B::V, y: &B::V) -> B::V {
                 math::$name(b, x, y)
@@ -114,11 +114,11 @@ macro_rules! functions {
             const FAST_RANGE: (f64, f64) = (math::MIN_POSITIVE_BOUND, math::MAX_FINITE_BOUND);
         }
     };
-    (@single unary $type:ident) => { |isa| Slices::One(run::one_f32::<$type>(isa)) };
-    (@single binary $type:ident) => { |isa| Slices::Two(run::two_f32::<$type>(isa)) };
-    (@single in_double $type:ident) => { |isa| Slices::Two(run::in_double::<$type>(isa)) };
-    (@double unary $type:ident) => { Some(|isa| Slices::One(run::one_f64::<$type>(isa))) };
-    (@double binary $type:ident) => { Some(|isa| Slices::Two(run::two_f64::<$type>(isa))) };
+    (@single unary $type:ident) => { |isa| Slices::One(slice_loops::one_f32::<$type>(isa)) };
+    (@single binary $type:ident) => { |isa| Slices::Two(slice_loops::two_f32::<$type>(isa)) };
+    (@single in_double $type:ident) => { |isa| Slices::Two(slice_loops::in_double::<$type>(isa)) };
+    (@double unary $type:ident) => { Some(|isa| Slices::One(slice_loops::one_f64::<$type>(isa))) };
+    (@double binary $type:ident) => { Some(|isa| Slices::Two(slice_loops::two_f64::<$type>(isa))) };
     (@double in_double $type:ident) => { None };
 }
 

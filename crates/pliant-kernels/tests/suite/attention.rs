@@ -10,7 +10,7 @@ use pliant_kernels::attention::{Attention, FullyMasked, Heads, Scores, full_keys
 use pliant_machine::isa::{Isa, available};
 use pliant_pool::Team;
 
-use crate::guard::Guarded;
+use crate::guard_pages::Guarded;
 
 /// The sizes and features of a test case.
 #[derive(Clone, Copy, Debug)]

@@ -12,7 +12,7 @@ use pliant_machine::isa::{Isa, available};
 use pliant_pool::Team;
 use pliant_tensor::{Tensor, Winograd, may_share_panels, pack_panels};
 
-use crate::guard::Guarded;
+use crate::guard_pages::Guarded;
 use crate::packed::fill;
 
 /// The sizes and features of a test case.

@@ -7,7 +7,7 @@ use pliant_kernels::epilogue::{Activation, Epilogue, EpilogueTile, Position, Res
 use pliant_kernels::scalar::erf_f64;
 use pliant_machine::isa::available;
 
-use crate::guard::Guarded;
+use crate::guard_pages::Guarded;
 use crate::packed::fill;
 
 const STRIDE: usize = 11;

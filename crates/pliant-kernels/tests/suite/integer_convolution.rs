@@ -10,7 +10,7 @@ use pliant_kernels::quantized::{IntegerEpilogue, Requantization, pack_vnni};
 use pliant_machine::isa::{Isa, available};
 use pliant_pool::Team;
 
-use crate::guard::Guarded;
+use crate::guard_pages::Guarded;
 
 /// The sizes and features of a test case.
 #[derive(Clone, Copy, Debug)]

@@ -11,7 +11,7 @@ use pliant_tensor::{
     DType, Tensor, bf16, pack_bfloat16, pack_bytes, pack_nibbles, pack_panels, panel_width,
 };
 
-use crate::guard::Guarded;
+use crate::guard_pages::Guarded;
 
 /// The value with which the memory of C is filled before a product.
 const BLANK: f32 = 1e30;

@@ -6,7 +6,7 @@ use pliant_kernels::product::{Element, PackedProduct};
 use pliant_machine::isa::{Isa, available};
 use pliant_tensor::{Tensor, pack_panels};
 
-use crate::guard::Guarded;
+use crate::guard_pages::Guarded;
 
 /// An element type of products: float32 or float64.
 pub trait Real: Element + pliant_tensor::Element {

@@ -14,7 +14,7 @@ use pliant_machine::isa::{Isa, available};
 use pliant_pool::Team;
 use pliant_tensor::DType;
 
-use crate::guard::Guarded;
+use crate::guard_pages::Guarded;
 
 /// `len` pseudo-random bytes.
 fn bytes(len: usize, step: usize) -> Vec<u8> {

@@ -8,7 +8,7 @@ use pliant_machine::isa::{Isa, available};
 use pliant_pool::Team;
 use pliant_tensor::rnn_weight_layout::{pack_bias, pack_input, pack_state};
 
-use crate::guard::Guarded;
+use crate::guard_pages::Guarded;
 
 /// The sizes of a test case: steps, sequences, inputs, hidden units.
 type Sizes = (usize, usize, usize, usize);

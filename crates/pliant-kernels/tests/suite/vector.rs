@@ -6,7 +6,7 @@ use std::ptr::null;
 use pliant_kernels::vector::{FUNCTIONS, Slices, VectorFn, half};
 use pliant_machine::isa::{Isa, available};
 
-use crate::guard::Guarded;
+use crate::guard_pages::Guarded;
 
 const SIZES: [usize; 12] = [0, 1, 2, 3, 7, 8, 15, 16, 17, 63, 65, 200];
 

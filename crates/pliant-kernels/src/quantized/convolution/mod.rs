@@ -12,11 +12,11 @@
 //! | module | owns |
 //! |---|---|
 //! | `depthwise` | depthwise convolution |
-//! | `call` | the declared kernel |
+//! | `entry_point` | the declared kernel |
 //! | `patches` | im2col |
 
-mod call;
 mod depthwise;
+mod entry_point;
 mod patches;
 
 use std::ops::Range;
@@ -30,7 +30,7 @@ use crate::convolution::shape::Sizes;
 use crate::product::parallel::{even_part, parallel_for, unit_work};
 use crate::rules::quantized::piece_grid;
 use crate::scratch::Scratch;
-pub use call::Int8Conv;
+pub use entry_point::Int8Conv;
 use patches::Patches;
 use pliant_machine::isa::Isa;
 
@@ -158,7 +158,7 @@ impl GroupedProducts<'_> {
         let (row_pieces, panel_pieces) = piece_grid(self.rows, panels, units);
         let piece = |index: usize| {
             let (unit, at) =
-                (crate::product::rows::TILE_ROWS, (index / panel_pieces, index % panel_pieces));
+                (crate::product::slivers::TILE_ROWS, (index / panel_pieces, index % panel_pieces));
             let (rows, panels) = (
                 even_part(self.rows, unit, at.0, row_pieces),
                 even_part(panels, 1, at.1, panel_pieces),

@@ -10,7 +10,7 @@
 
 mod key;
 mod network;
-mod row;
+mod sort_row;
 
 use std::ops::Range;
 
@@ -22,9 +22,9 @@ use pliant_tensor::DType;
 
 use self::key::{Key, Record};
 use self::network::Network;
-use self::row::Selection;
-use super::vectorized::{Vectorized, vectorized};
-use super::view::Rows;
+use self::sort_row::Selection;
+use super::isa_dispatch::{Vectorized, vectorized};
+use super::row_addresses::Rows;
 use crate::entry::Implementation;
 use crate::product::parallel::parallel_for;
 use crate::rules::sort::{Algorithm, MAX_NETWORK, algorithm, gathered_rows, piece, unit};

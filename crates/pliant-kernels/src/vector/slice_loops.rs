@@ -5,7 +5,7 @@
 
 use pliant_exec::abi::{KernelRuntime, STATUS_OK};
 
-use super::wide::Wide;
+use super::vector_math_ops::Wide;
 use super::{OneFn, TwoFn};
 #[cfg(target_arch = "aarch64")]
 use crate::lanes::neon::{F32x4, F64x2};

@@ -1,8 +1,8 @@
 //! Tests that measure the errors of all elementary functions, over all exponents, and check the table of
 //! `docs/reference/numerics.md`. `PLIANT_BLESS=1` writes the table.
 
-mod hardest;
-mod normal;
+mod gelu_values;
+mod hardest_arguments;
 
 use std::marker::PhantomData;
 
@@ -241,9 +241,9 @@ fn ulps_double(got: f64, expected: f64) -> f64 {
 /// The largest error of a function in float64 and its argument, among its hardest arguments. Their exact values are
 /// known with twice the precision.
 fn hardest_double(row: &MeasuredFn) -> (f64, f64) {
-    let known = hardest::HARDEST.iter().find(|(name, _)| *name == row.name);
+    let known = hardest_arguments::HARDEST.iter().find(|(name, _)| *name == row.name);
     let (_, known) = known.expect("hardest arguments of the row");
-    let error = |&(x, y, error_of_y): &hardest::Known| {
+    let error = |&(x, y, error_of_y): &hardest_arguments::Known| {
         let unit = f64::from_bits(y.abs().max(f64::MIN_POSITIVE).to_bits() & 0x7ff0_0000_0000_0000);
         ((((row.double)(x) - y) - error_of_y) / (unit * f64::EPSILON)).abs()
     };
@@ -254,7 +254,7 @@ fn hardest_double(row: &MeasuredFn) -> (f64, f64) {
 /// same on every machine; for gelu, it is a list of values.
 fn worst_double(row: &MeasuredFn) -> (f64, f64) {
     if row.name == "gelu" {
-        let errors = normal::GELU.iter().map(|&(x, y)| (ulps_double((row.double)(x), y), x));
+        let errors = gelu_values::GELU.iter().map(|&(x, y)| (ulps_double((row.double)(x), y), x));
         return worst(errors, 0.0);
     }
     let arguments = (0..2047u64).flat_map(|exponent| {

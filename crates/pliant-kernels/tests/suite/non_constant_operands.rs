@@ -5,7 +5,7 @@ use pliant_kernels::Gemm;
 use pliant_kernels::product::non_constant::{applies, run};
 use pliant_machine::isa::{Isa, available};
 
-use crate::guard::Guarded;
+use crate::guard_pages::Guarded;
 use crate::packed::{Real, fill};
 
 fn strides(rows: usize, columns: usize, transposed: bool) -> (isize, isize) {

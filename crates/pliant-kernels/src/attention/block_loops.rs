@@ -16,7 +16,7 @@ use super::dot_scores::Dots;
 use super::pv_matmul::Block;
 use super::softmax::{Row, ScoreBlock};
 use super::{Attention, FullyMasked, Ops, Scores, Sizes};
-use crate::product::rows::slivers;
+use crate::product::slivers::slivers;
 use crate::product::tile::{KSegment, Prefetch, Tile};
 use crate::rules::attention::MAX_ROWS;
 

@@ -1,7 +1,7 @@
 //! Buffers for a block of a product at the edge of the matrices: the incomplete last step of B, and the sums.
 
 use super::{BLOCK_COLUMNS, LINE};
-use crate::product::rows::TILE_ROWS;
+use crate::product::slivers::TILE_ROWS;
 
 /// Number of rows of B that a step reads. A row consists of 32-bit words.
 const WORDS: usize = LINE / size_of::<u32>();

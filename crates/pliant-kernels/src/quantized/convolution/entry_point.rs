@@ -10,7 +10,7 @@ use pliant_tensor::DType;
 use super::{Convolution, run};
 use crate::convolution::shape::Counts;
 use crate::entry::Implementation;
-use crate::quantized::call::{data, float_epilogue};
+use crate::quantized::entry_point::{data, float_epilogue};
 use crate::quantized::{IntegerEpilogue, Requantization};
 use pliant_machine::isa::isa;
 

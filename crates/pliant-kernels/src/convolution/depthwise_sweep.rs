@@ -9,7 +9,7 @@
 use std::ops::Range;
 
 use super::depthwise::STEP;
-use super::line::Line;
+use super::output_line::Line;
 use crate::epilogue::TileEpilogue;
 use crate::lanes::{Lanes, MathLanes};
 use crate::rules::convolution::{SWEPT_TAPS as TAPS, sweeps};
