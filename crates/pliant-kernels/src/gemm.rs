@@ -17,17 +17,17 @@ use pliant_machine::isa::isa;
 /// One matrix product: `c[m, n] = (accumulate ? c : 0) + a[m, k] * b[k, n]`. Strides count elements.
 #[derive(Clone, Copy, Debug)]
 pub struct Gemm<T> {
-    /// Rows of A and C.
+    /// Number of rows of A and C.
     pub m: usize,
-    /// Columns of B and C.
+    /// Number of columns of B and C.
     pub n: usize,
-    /// Columns of A, rows of B.
+    /// Number of columns of A, and of rows of B.
     pub k: usize,
-    /// First element of A, its row stride and its column stride.
+    /// The address of the first element of A, the distance between its rows, and the distance between its columns.
     pub a: (*const T, isize, isize),
-    /// First element of B, its row stride and its column stride.
+    /// The address of the first element of B, the distance between its rows, and the distance between its columns.
     pub b: (*const T, isize, isize),
-    /// First element of C, its row stride and its column stride.
+    /// The address of the first element of C, the distance between its rows, and the distance between its columns.
     pub c: (*mut T, isize, isize),
     /// Whether the product is added to the contents of C.
     pub accumulate: bool,

@@ -9,7 +9,7 @@ use pliant_exec::abi::STATUS_NO_MEMORY;
 use pliant_pool::{ThreadCache, ThreadCaches, on_release};
 use pliant_tensor::poison;
 
-/// A cache line.
+/// Memory with the size and the alignment of a cache line.
 #[derive(Clone)]
 #[repr(C, align(64))]
 struct Line([u8; 64]);

@@ -13,7 +13,7 @@ pub struct KRange {
     steps: usize,
     a: *const u8,
     a_row: isize,
-    /// The address of the 17th row of A.
+    /// The address of row 16 of A, which is the first row of the second tile register.
     a_low: *const u8,
     b: *const u8,
     b_row: usize,
@@ -61,7 +61,7 @@ macro_rules! kernel {
         /// Multiplies one block.
         ///
         /// # Safety
-        /// As for [`super::TileRegisters::multiply`].
+        /// As for [`super::super::TileRegisters::multiply`].
         unsafe fn $name(block: &Block) {
             // SAFETY: guaranteed by the caller. No other code uses the tile registers.
             unsafe {

@@ -33,7 +33,7 @@ pub struct Piece<'a> {
 }
 
 impl Piece<'_> {
-    /// Computes the rows and returns a kernel status.
+    /// Computes the results of the rows. Returns a kernel status.
     ///
     /// # Safety
     /// The machine has the instructions of `ops`. All addressed elements are valid; the results overlap no operand.

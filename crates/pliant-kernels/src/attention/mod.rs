@@ -108,19 +108,19 @@ pub struct Attention {
     pub size: i64,
     /// The number of elements of a value and of a result.
     pub value_size: i64,
-    /// Queries.
+    /// The queries.
     pub q: Heads<*const f32>,
-    /// Keys.
+    /// The keys.
     pub k: Heads<*const f32>,
-    /// Values.
+    /// The values.
     pub v: Heads<*const f32>,
-    /// Results. They must not overlap an operand.
+    /// The results. They must not overlap an operand.
     pub out: Heads<*mut f32>,
     /// The factor by which the products of queries and keys are multiplied.
     pub scale: f64,
     /// The soft cap of the scores, which limits their magnitude; 0 for none.
     pub cap: f64,
-    /// A term added to the scores.
+    /// The bias: a tensor that is added to the scores.
     pub bias: Option<Scores<f32>>,
     /// For each query and key, a byte that is 0 if the mask hides the key from the query.
     pub mask: Option<Scores<u8>>,

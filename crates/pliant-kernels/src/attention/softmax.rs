@@ -278,7 +278,7 @@ unsafe fn gather<L: MathLanes<Elem = f32>>(from: *const f32, step: isize, count:
     unsafe { L::load(lanes.as_ptr()) }
 }
 
-/// The maximum score over whole vectors.
+/// Returns the maximum of a range of scores, which consists of whole vectors.
 ///
 /// # Safety
 /// As for [`softmax_rows`].

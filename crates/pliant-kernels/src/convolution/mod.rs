@@ -74,7 +74,7 @@ pub struct Image<P> {
 pub struct Convolution {
     /// Batch size.
     pub batch: i64,
-    /// Channels of the input.
+    /// Number of channels of the input.
     pub channels: i64,
     /// Number of filters, which is the number of channels of the results.
     pub filters: i64,
@@ -103,7 +103,7 @@ pub struct Convolution {
     /// `[36 * channels, filters]`; rows are the elements of a transformed filter, then channels. Strides and dilations are 1,
     /// there is one group, and channels are last.
     pub winograd: i64,
-    /// Results. They must not overlap an operand.
+    /// The result images. They must not overlap an operand.
     pub out: Image<*mut f32>,
     /// The epilogue. Its rows are pixels of an image, its columns are filters.
     pub epilogue: Option<Epilogue>,

@@ -38,23 +38,23 @@ pub struct Sizes {
 pub struct Counts {
     /// Batch size.
     pub batch: i64,
-    /// Channels of the input.
+    /// Number of channels of the input.
     pub channels: i64,
-    /// Channels of the results.
+    /// Number of filters, which is the number of channels of the results.
     pub filters: i64,
-    /// Groups of channels and of filters.
+    /// Number of groups into which channels and filters are divided.
     pub groups: i64,
-    /// Size of the input.
+    /// The size of the input in each dim.
     pub input: [i64; 3],
-    /// Size of the results.
+    /// The size of the results in each dim.
     pub output: [i64; 3],
-    /// Size of the filter.
+    /// The size of the filter in each dim.
     pub kernel: [i64; 3],
-    /// Strides, in pixels of the input.
+    /// The stride in each dim, in pixels of the input.
     pub stride: [i64; 3],
-    /// Dilations.
+    /// The dilation in each dim.
     pub dilation: [i64; 3],
-    /// Padding before the input.
+    /// The padding before the input, in each dim.
     pub before: [i64; 3],
 }
 

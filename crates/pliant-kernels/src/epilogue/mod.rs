@@ -122,7 +122,7 @@ impl Epilogue {
 /// The function applied to each value, in the order of the choices of the attribute `activation`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Activation {
-    /// The identity.
+    /// The identity function.
     None,
     /// The maximum of the value and 0; NaN propagates.
     Relu,

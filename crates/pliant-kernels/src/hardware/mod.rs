@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 pub use bandwidth::{LEVELS, read_bandwidth};
 pub use peak::{multiply_adds, peak_flops, tile_peaks};
 
-/// Number of rounds of a measurement.
+/// Number of rounds of a measurement, of which the best one counts.
 const ROUNDS: usize = 7;
 /// The stack size of measuring threads, in bytes.
 const STACK: usize = 2 << 20;

@@ -125,11 +125,11 @@ pub trait MathLanes: Lanes {
     unsafe fn constant(value: f64) -> Self;
     /// Returns a vector with an integer in every lane: the low bits of `bits`.
     unsafe fn pattern(bits: i64) -> Self;
-    /// `self - x`.
+    /// Returns `self - x`.
     unsafe fn sub(self, x: Self) -> Self;
-    /// `self * x`.
+    /// Returns `self * x`.
     unsafe fn mul(self, x: Self) -> Self;
-    /// `self / x`.
+    /// Returns `self / x`.
     unsafe fn div(self, x: Self) -> Self;
     /// Returns the square root of each lane.
     unsafe fn sqrt(self) -> Self;
@@ -173,8 +173,8 @@ pub trait MathLanes: Lanes {
     reason = "the condition is the same for all methods and stated above"
 )]
 pub trait FromSingle: MathLanes<Elem = f64> {
-    /// Loads and converts elements.
+    /// Loads float32 elements and converts them to float64.
     unsafe fn load_single(from: *const f32) -> Self;
-    /// Rounds and stores all elements.
+    /// Rounds all elements to float32 and stores them.
     unsafe fn store_single(self, to: *mut f32);
 }

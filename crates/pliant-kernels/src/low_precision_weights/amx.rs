@@ -34,9 +34,9 @@ thread_local! {
 /// The part of B that a tile multiplies: a strip of columns of a panel, over a range of `k`.
 struct Strip {
     panel: usize,
-    /// The first column, within the panel.
+    /// The index of the first column within the panel.
     column: usize,
-    /// The number of columns that have results.
+    /// The number of columns that have results; the others are padding.
     columns: usize,
     k: Range<usize>,
 }

@@ -47,11 +47,11 @@ use tile::{Panel, few_rows, widen};
 /// The arguments of a product `c[m, n] = a[m, k] * b[k, n]`, in which B has low precision. Strides count elements.
 #[derive(Clone, Copy, Debug)]
 pub struct LowPrecisionGemm {
-    /// Rows of A and C.
+    /// Number of rows of A and C.
     pub m: i64,
-    /// Columns of B and C.
+    /// Number of columns of B and C.
     pub n: i64,
-    /// Columns of A, rows of B.
+    /// Number of columns of A, and of rows of B.
     pub k: i64,
     /// The address of A, whose rows are contiguous.
     pub a: *const f32,

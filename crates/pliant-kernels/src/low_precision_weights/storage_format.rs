@@ -24,7 +24,7 @@ impl Format {
     }
 }
 
-/// A storage format as a type, for generic functions.
+/// A storage format as a type, for which generic functions are instantiated.
 pub(super) trait StorageFormat {
     /// The offset in bytes, within a panel, of a column in the pair of rows that starts at row `k`. `k` is even.
     fn offset(k: usize, column: usize, width: usize) -> usize;

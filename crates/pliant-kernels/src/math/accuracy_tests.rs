@@ -271,7 +271,7 @@ fn worst_double(row: &MeasuredFn) -> (f64, f64) {
     worst(errors.map(|x| (ulps_double((row.double)(x), (row.expected)(x)), x)), 0.0)
 }
 
-/// Pairs of arguments over all exponents.
+/// Pairs of float32 arguments that cover all exponents.
 fn pairs() -> impl Iterator<Item = (f32, f32)> {
     let all: Vec<f32> = arguments(3).collect();
     let ordinary: Vec<f32> = (0..2000).map(|k| 0.05 + k as f32 * 0.007).collect();

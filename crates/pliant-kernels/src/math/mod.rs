@@ -1,7 +1,7 @@
 //! Elementary functions as sequences of simple operations, for scalars and for vectors of any width.
 //!
 //! Code generators implement [`MathOps`] with their own values, and the slice functions of [`crate::vector`] with the
-//! vectors of each instruction set. The sequences and their constants ([`coefficients`]) are the same, and so are the results,
+//! vectors of each instruction set. The sequences and their constants (`coefficients`) are the same, and so are the results,
 //! except that some machines have no fused multiply-add. A test measures the errors, which `docs/reference/numerics.md` lists: at
 //! most 2 ulp in float32 and 2.3 in float64 with fused multiply-add. Every function returns NaN for NaN.
 //!

@@ -33,11 +33,11 @@ const PREFETCH_DISTANCE: usize = 4096;
 /// A matrix product with packed B: `c[m, n] (+)= a[m, k] * b[k, n]`. Strides count elements.
 #[derive(Clone, Copy, Debug)]
 pub struct PackedProduct<T> {
-    /// Rows of A and C.
+    /// Number of rows of A and C.
     pub m: usize,
-    /// Columns of B and C.
+    /// Number of columns of B and C.
     pub n: usize,
-    /// Columns of A, rows of B.
+    /// Number of columns of A, and of rows of B.
     pub k: usize,
     /// The address of the first element of A, the distance between its rows, and the distance between its columns.
     pub a: (*const T, isize, isize),

@@ -35,7 +35,7 @@ struct Strip {
     first: usize,
     /// The number of columns, rounded up to whole tile registers.
     width: usize,
-    /// The number of columns that have results.
+    /// The number of columns that have results; the others are padding.
     columns: usize,
 }
 

@@ -51,11 +51,11 @@ use zero_points::{RawTile, subtract_zero_points, sum_rows};
 /// The arguments of a product of 8-bit integers. Strides count elements.
 #[derive(Clone, Copy, Debug)]
 pub struct QuantizedGemm {
-    /// Rows of A and C.
+    /// Number of rows of A and C.
     pub m: i64,
-    /// Columns of B and C.
+    /// Number of columns of B and C.
     pub n: i64,
-    /// Columns of A, rows of B.
+    /// Number of columns of A, and of rows of B.
     pub k: i64,
     /// The address of A: bytes with contiguous rows.
     pub a: *const u8,

@@ -30,7 +30,7 @@ pub struct Tile {
     pub c: *mut i32,
     /// The distance between rows of C.
     pub c_row: isize,
-    /// The number of elements of C in the last vector of a row.
+    /// The number of elements of C in the last vector of a row; the other lanes are not written.
     pub last: usize,
 }
 
@@ -77,7 +77,7 @@ trait Sums: Copy {
     unsafe fn zero() -> Self;
     /// Prepares a word of A, which consists of four bytes.
     unsafe fn word(bytes: u32) -> Self::Word;
-    /// Loads and prepares a quad of B for each sum.
+    /// Loads a quad of B for each sum, and prepares it.
     unsafe fn quads(from: *const i8) -> Self::Quads;
     /// Adds to each sum the four products of the bytes of the word and of the sum's quad.
     unsafe fn dot(self, word: Self::Word, quads: Self::Quads) -> Self;

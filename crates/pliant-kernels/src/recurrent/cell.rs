@@ -39,7 +39,7 @@ pub struct Units {
     pub peepholes: (*const f32, usize),
     /// The previous output state, and the distance between the rows of all states.
     pub before: (*const f32, usize),
-    /// The next output state.
+    /// The destination of the next output state.
     pub after: *mut f32,
     /// The cell state of an LSTM; the update gate of a GRU.
     pub c: *mut f32,

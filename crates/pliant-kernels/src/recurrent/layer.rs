@@ -358,7 +358,7 @@ impl Layer {
         }
     }
 
-    /// Loads the initial states.
+    /// Copies the initial states to scratch memory.
     ///
     /// # Safety
     /// As for [`Layer::compute_steps`].
@@ -377,7 +377,7 @@ impl Layer {
         }
     }
 
-    /// Stores the final states after `steps` steps.
+    /// Copies the states after `steps` steps to the operands for the final states, and sets the results of later steps to zero.
     ///
     /// # Safety
     /// As for [`Layer::compute_steps`].

@@ -132,6 +132,8 @@ unsafe fn convert_blocks<const N: usize, A: Copy + Default, B: Copy + Default>(
 macro_rules! scalar_conversions {
     ($($name:ident: $from:ty => $to:ty = |$x:ident| $value:expr;)*) => {
         $(
+            /// Converts a slice element by element.
+            ///
             /// # Safety
             /// `n` elements are readable and writable; the slices do not overlap.
             pub(crate) unsafe extern "C" fn $name(_: *const KernelRuntime, to: *mut $to, from: *const $from, n: i64) -> i64 {

@@ -9,7 +9,7 @@ use crate::math::{MathOps, Real, add_to_exponent, scale_by_parts};
 pub struct Wide<L>(PhantomData<L>);
 
 impl<L> Wide<L> {
-    /// Creates the operations.
+    /// Creates the implementation of the operations.
     ///
     /// # Safety
     /// The machine has the instructions of `L`, and the caller has enabled them.

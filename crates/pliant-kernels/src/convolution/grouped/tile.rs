@@ -28,7 +28,7 @@ pub(super) struct Line<'a> {
     pub stride: usize,
     /// The number of channels of a group.
     pub channels: usize,
-    /// The weights of the first tap.
+    /// The address of the weights of the first tap.
     pub weights: *const f32,
     /// The distance between rows of weights, in elements.
     pub weight_row_stride: usize,
