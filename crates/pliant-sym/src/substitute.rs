@@ -113,8 +113,8 @@ impl SymArena {
         done.get(&sym).copied().unwrap_or(sym)
     }
 
-    /// Replaces each occurrence of `term` in `sym` by `new`. `None` if `sym` contains a `select`, whose builder calls this function,
-    /// or more than `max_terms` terms.
+    /// Replaces each occurrence of `term` in `sym` by `new`. `None` if `sym` has more than `max_terms` terms, or contains a
+    /// `select`, whose builder calls this function.
     pub(crate) fn replace_term(
         &mut self,
         sym: Sym,

@@ -6,8 +6,8 @@
 //! keys that all rows of the sliver see, and each row adds its other keys separately.
 //!
 //! Recipe: the micro-kernel of products on values in place or packed. Measured: under "Attention" in
-//! `docs/internals/measurements/attention.md`, with the gain of packing values with a large stride. The check for infinities was not
-//! measured separately.
+//! `docs/internals/measurements/attention.md`, with the gain of packing values with a large stride. The check for infinities was
+//! not measured separately.
 
 use std::ops::Range;
 

@@ -7,8 +7,8 @@
 //! last; otherwise it is read in place. A 1 x 1 filter is a plain product over all pixels.
 //!
 //! Other implementations cover special cases. Depthwise convolutions use vectors of channels (`depthwise`). Groups of few filters
-//! (`grouped`), and one to four filters in total (`few_filters`, `planar`), keep their sums in registers over all taps. 3 x 3 filters that
-//! the compiler transformed take 16 multiplications instead of 36, or 36 instead of 144 (`winograd`).
+//! (`grouped`), and one to four filters in total (`few_filters`, `planar`), keep their sums in registers over all taps. 3 x 3
+//! filters that the compiler transformed take 16 multiplications instead of 36, or 36 instead of 144 (`winograd`).
 //!
 //! The arguments and [`crate::rules::convolution`] decide which of these runs. Measured: "Convolution" in
 //! `docs/internals/measurements/convolution.md`.

@@ -11,7 +11,7 @@ use pliant_exec::abi::{KernelRuntime, STATUS_NO_MEMORY, STATUS_OK};
 use pliant_machine::isa::Isa;
 
 use super::Convolution;
-use super::line::{Line, PART, parts};
+use super::output_line::{Line, PART, parts};
 use super::shape::Sizes;
 use crate::lanes::{Lanes, for_isa};
 use crate::product::Element;

@@ -353,6 +353,32 @@ fn few_channels() -> Vec<Case> {
     cases
 }
 
+/// Few channels and one to four filters, for which the kernel computes vectors of adjacent results.
+fn few_channels_and_filters() -> Vec<Case> {
+    let mut cases = Vec::new();
+    for (channels, filters) in [(1, 1), (2, 1), (3, 3), (4, 2), (3, 4), (8, 1), (19, 3)] {
+        let few = Case { channels, filters, input: [1, 9, 150], ..PLAIN };
+        cases.extend([
+            few,
+            Case { first: [true, filters == 1], ..few },
+            Case { epilogue: true, ..few },
+            Case { stride: [1, 2, 2], ..few },
+            Case { stride: [1, 1, 3], dilation: [1, 2, 2], kernel: [1, 2, 5], ..few },
+            Case { stride: [1, 3, 2], dilation: [1, 1, 3], before: [0, 2, 4], ..few },
+            Case { kernel: [1, 1, 1], before: [0; 3], after: [0; 3], ..few },
+            Case { kernel: [1, 7, 7], before: [0, 3, 3], after: [0, 3, 3], ..few },
+            Case { input: [4, 5, 33], kernel: [3, 2, 3], before: [1; 3], after: [1; 3], ..few },
+            // Lines of less than a vector.
+            Case { input: [1, 3, 2], ..few },
+            // Padding so wide that some results read nothing of the input.
+            Case { before: [0, 5, 5], after: [0, 5, 5], ..few },
+            Case { input: [1, 0, 9], before: [0, 2, 1], ..few },
+            Case { batch: 0, ..few },
+        ]);
+    }
+    cases
+}
+
 /// Test cases with one to four filters, for which the kernel computes dot products over channels.
 fn few_filters() -> Vec<Case> {
     let one = Case { kernel: [1; 3], before: [0; 3], after: [0; 3], channels: 70, ..PLAIN };
