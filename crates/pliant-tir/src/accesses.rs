@@ -8,11 +8,13 @@ use rustc_hash::FxHashSet;
 
 use crate::walk::{direct_exprs, for_each_stmt};
 
-/// Maximum size in bytes of a buffer on the stack. Its size must be constant.
+/// Maximum size in bytes of an allocated buffer that is placed on the stack. Larger buffers, and buffers whose size is not
+/// constant, are placed elsewhere.
 pub const STACK_BYTES: u64 = 16 * 1024;
 /// Maximum number of elements of a buffer that may be kept in registers.
 pub const REGISTER_ELEMENTS: u64 = 64;
-/// The annotation of a parallel loop with the minimum number of iterations per thread, which take about a microsecond.
+/// The key of an annotation of parallel loops: the minimum number of iterations that a thread runs at a time. That many iterations
+/// take about a microsecond.
 pub const PARALLEL_GRAIN: &str = "grain";
 
 /// Returns the size in bytes of a buffer; `None` if a dim is negative or not constant, or if the size overflows.
@@ -51,9 +53,9 @@ pub fn written_buffers(f: &PrimFunc) -> FxHashSet<Buffer> {
 /// The variables and buffers that a statement uses but does not define, in the order of their first use.
 #[derive(Debug, Default)]
 pub struct FreeNames {
-    /// Variables.
+    /// The free variables.
     pub vars: Vec<Var>,
-    /// Buffers.
+    /// The free buffers.
     pub buffers: Vec<Buffer>,
 }
 
@@ -117,7 +119,7 @@ pub fn free_names(f: &PrimFunc, s: Stmt) -> FreeNames {
     used
 }
 
-/// Returns the buffer of an expression `T.address_of(buffer[i])`.
+/// Returns `buffer` if an expression is `T.address_of(buffer[i])`; `None` for other expressions.
 fn addressed_buffer(f: &PrimFunc, e: Expr) -> Option<Buffer> {
     let ExprData::Call(Intrin::AddressOf, element, _) = f.expr(e) else { return None };
     match f.expr(*element.first()?) {
@@ -180,7 +182,8 @@ fn uses_buffer(f: &PrimFunc, s: Stmt, buffer: Buffer) -> bool {
     free_names(f, s).buffers.contains(&buffer)
 }
 
-/// Returns the first element and the number of lanes of a constant index.
+/// Returns the first element and the number of elements that a constant index addresses; `None` if the index is not constant or its
+/// lanes are not adjacent.
 fn register_slot(f: &PrimFunc, index: Expr) -> Option<(i64, u16)> {
     match f.expr(index) {
         ExprData::Ramp(base, stride, lanes) if f.as_int(*stride) == Some(1) => {

@@ -1,6 +1,6 @@
-//! CheckBounds: inserts a run-time check of each index that is not provably in bounds, so that no function reads or writes
-//! outside its buffers. If a side of a `T.Select` is in bounds only if it is chosen, the `T.Select` becomes `T.if_then_else`. So
-//! does a conjunction that guards an access.
+//! CheckBounds: inserts a run-time check of each index that is not provably in bounds, so that no function reads or writes outside
+//! its buffers. If a side of a `T.Select` is in bounds only if it is chosen, the `T.Select` becomes `T.if_then_else`. A conjunction
+//! whose first operand keeps an access in its second operand in bounds becomes `T.if_then_else` too.
 //!
 //! Checked values that are read from memory are loaded once: a `T.let` binds the value in front of the check, and the access uses
 //! the variable ([`crate::guards`]). Loop extents and kernel arguments that are read from memory are bound too.
@@ -69,7 +69,7 @@ pub(crate) fn recorded_unbounded_params(f: &PrimFunc) -> Vec<usize> {
     list.iter().filter_map(|v| usize::try_from(v.as_int()?).ok()).collect()
 }
 
-/// Inserts the checks.
+/// Inserts the run-time checks into a function.
 ///
 /// # Errors
 /// An allocated buffer has strides or an offset, or its size is read from memory, which may change during the buffer's lifetime.
@@ -93,7 +93,7 @@ pub fn run(f: &mut PrimFunc) -> Result<(), LowerError> {
     c.error.map_or(Ok(()), Err)
 }
 
-/// Inserts the checks of one function.
+/// Inserts the run-time checks into one function.
 struct Checker {
     /// The facts at the current statement.
     facts: IndexFacts,
@@ -106,7 +106,7 @@ struct Checker {
     bindings: Bindings,
     /// The loops around the current statement, outermost first.
     loops: Vec<Loop>,
-    /// The first error.
+    /// The first error that was found, if any.
     error: Option<LowerError>,
 }
 
@@ -147,7 +147,8 @@ impl Checker {
         result
     }
 
-    /// Wraps a statement in its guards. The statement does not use variables that the guards of other statements bind.
+    /// Wraps a statement in its guards. Every statement has guards of its own: variables that guards of enclosing statements bind
+    /// are not reused.
     fn stmt(&mut self, f: &mut PrimFunc, s: Stmt) -> Stmt {
         let outer = std::mem::take(&mut self.bindings);
         let mut guards = Vec::new();
@@ -157,7 +158,8 @@ impl Checker {
         guards::wrap(f, &guards, new)
     }
 
-    /// Appends the guards of a statement to `guards`. Returns the statement over the variables that the guards bind.
+    /// Appends the guards of a statement to `guards`. Returns the statement, with guarded values replaced by the variables to which
+    /// the guards bind them.
     fn guard_stmt(&mut self, f: &mut PrimFunc, s: Stmt, guards: &mut Vec<Guard>) -> StmtData {
         match f.stmt(s).clone() {
             StmtData::Seq(list) => self.in_scope(|c| {

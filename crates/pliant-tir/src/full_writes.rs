@@ -17,8 +17,8 @@ use crate::guards;
 use crate::index_facts::IndexFacts;
 use crate::walk::{direct_exprs, for_each_stmt, uses_any};
 
-/// Maximum number of iterations of all loops around a store on which its indices do not depend. A buffer has fewer than 2**48
-/// elements, so the number of all iterations fits 64 bits.
+/// Limit of the loops around a store that none of its indices uses: the product of their extents. A buffer has fewer than 2**48
+/// elements, so the number of iterations of all loops around the store fits 64 bits.
 const MAX_OTHER_ITERATIONS: i64 = 1 << 14;
 
 /// Whether a function writes every element of a buffer before it reads any, in every run that succeeds.
@@ -45,7 +45,7 @@ pub fn stmt_fully_writes(f: &PrimFunc, s: Stmt, buffer: Buffer) -> bool {
     analysis.stmt(s) == FirstAccess::FullWrite
 }
 
-/// How a statement first accesses the buffer, over all iterations of the loops around it.
+/// How a statement first accesses the analyzed buffer, over all iterations of the loops around the statement.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum FirstAccess {
     /// The statement does not access the buffer.
@@ -71,7 +71,7 @@ struct Analysis<'a> {
     /// Facts about sizes, collected when they are first needed.
     facts: Option<IndexFacts>,
     loops: Vec<Loop>,
-    /// The index of the outermost of the loops that enclose the current statement directly, without another statement in between.
+    /// The index in `loops` of the outermost loop from which only loops lead to the current statement.
     first_direct_loop: usize,
     /// For each block axis that is bound to a loop over its range, the variable of this loop.
     axes: FxHashMap<Var, Var>,
@@ -130,8 +130,9 @@ impl Analysis<'_> {
         access
     }
 
-    /// Analyzes a sequence of statements. The result is that of the first statement that accesses the buffer. Inside loops, the
-    /// statements after it run before its next iteration, so they may read only the element that was just written.
+    /// Analyzes a sequence of statements. The result is that of the first statement that accesses the buffer. If the sequence is
+    /// inside a loop, the next iteration of this first statement runs after the later statements of this iteration, so the later
+    /// ones may read only the element that was just written.
     fn sequence(&mut self, list: &[Stmt]) -> FirstAccess {
         let accesses = |s: &&Stmt| accesses(self.f, **s, self.buffer);
         let Some(at) = list.iter().position(|s| accesses(&s)) else { return FirstAccess::NoAccess };
@@ -211,8 +212,9 @@ impl Analysis<'_> {
         }
     }
 
-    /// Analyzes a store. It writes the whole buffer if each dim has a loop over all of its elements, and if all other loops have
-    /// an iteration, except for loops without which the store runs too: those for which `runs_anyway` returns true.
+    /// Analyzes a store. It writes the whole buffer if each dim has a loop over all of its elements, and if all other loops have an
+    /// iteration. A loop for whose variable `runs_anyway` returns true needs no iteration, because the store also runs if the loop
+    /// is empty.
     fn store(&mut self, indices: &[Expr], runs_anyway: &dyn Fn(Var) -> bool) -> FirstAccess {
         let f = self.f;
         let shape = &f.buffer(self.buffer).shape;

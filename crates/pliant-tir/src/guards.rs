@@ -29,7 +29,7 @@ impl Guard {
         }
     }
 
-    /// Returns the guard with its expression mapped.
+    /// Returns the guard with its expression replaced by the result of `map`.
     #[must_use]
     pub fn map(&self, map: impl FnOnce(Expr) -> Expr) -> Guard {
         match self {
@@ -96,14 +96,14 @@ pub fn reads_memory(f: &PrimFunc, e: Expr) -> bool {
 #[derive(Clone, Debug, Default)]
 pub struct Bindings {
     vars: FxHashMap<Expr, Var>,
-    /// Expressions, and the same expressions with loads replaced by variables.
+    /// For expressions that read memory, the same expressions with their loads replaced by variables.
     rewritten: FxHashMap<Expr, Expr>,
-    /// Expressions whose accesses have guards, and their guarded forms.
+    /// For expressions whose accesses have guards, their guarded forms, which use the variables that the guards bind.
     guarded: FxHashMap<Expr, Expr>,
 }
 
 impl Bindings {
-    /// Returns the guarded form of an expression, if its accesses already have guards.
+    /// Returns the guarded form of an expression; `None` if its accesses have no guards yet.
     pub fn guarded(&self, e: Expr) -> Option<Expr> {
         self.guarded.get(&e).copied()
     }

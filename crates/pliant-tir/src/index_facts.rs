@@ -18,7 +18,7 @@ pub(crate) struct IndexFacts {
     arena: SymArena,
     bridge: SymBridge,
     facts: Facts,
-    /// Finds arithmetic that cannot overflow.
+    /// The overflow analysis, which finds arithmetic that cannot overflow.
     overflow: OverflowAnalysis,
 }
 

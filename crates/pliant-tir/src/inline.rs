@@ -17,7 +17,7 @@ use crate::schedule::stage::{Body, Item, Stage, is_var, parse_body, parse_stage}
 use crate::stack_guard::has_deep_expr;
 use crate::walk::{ExprRewriter, direct_exprs, for_each_stmt, for_each_value, substitute_expr};
 
-/// Maximum number of operations of a value that may be computed more than once per element.
+/// Maximum cost of a value that readers may recompute instead of loading it, in operations as counted by [`operation_count`].
 const MAX_RECOMPUTED_COST: usize = 8;
 
 /// Inlines elementwise stages into their readers.
@@ -34,7 +34,7 @@ pub fn run(f: &mut PrimFunc) -> Result<(), LowerError> {
     Ok(())
 }
 
-/// Inlines the first stage that can be inlined. Returns whether there is one.
+/// Inlines the first stage that can be inlined. Returns whether such a stage exists.
 fn inline_one(f: &mut PrimFunc) -> bool {
     let Some(sequence) = StageSequence::of(f) else { return false };
     let (allocs, items) = parse_body(f);
@@ -89,7 +89,8 @@ impl StageSequence {
         }
     }
 
-    /// Replaces the body of the function by these statements in the same wrappers, without the allocation of `removed`.
+    /// Replaces the stages in the function's body by `stmts`. The allocations and root blocks around them stay, except for the
+    /// allocation of `removed`.
     fn rebuild(&self, f: &mut PrimFunc, removed: Buffer, stmts: Vec<Stmt>) {
         let mut body = f.add_stmt(StmtData::Seq(stmts));
         for &w in self.wrappers.iter().rev() {
@@ -108,7 +109,8 @@ impl StageSequence {
     }
 }
 
-/// Returns the temporary that stage number `at` writes, if the stage is elementwise and its only writer.
+/// Returns the temporary that the stage at position `at` writes, if the stage is elementwise and is the only writer of the
+/// temporary.
 fn inlinable_buffer(
     f: &PrimFunc,
     s: &Stage,
@@ -151,7 +153,7 @@ fn inlinable_buffer(
     (writers == 1 && !read.contains(buffer)).then_some(*buffer)
 }
 
-/// Returns the statements after the producer, with the producer inlined into them; `None` if this is not profitable.
+/// Returns the statements after the producer, with the producer's value inlined into them; `None` if this is not profitable.
 fn inline_into_readers(
     f: &mut PrimFunc,
     producer: &Stage,

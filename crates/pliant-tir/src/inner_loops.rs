@@ -11,7 +11,7 @@ use crate::walk::{direct_exprs, for_each_stmt, uses_any};
 /// Loops of at most this many iterations count as remainder loops of vectorized or unrolled loops, and are not reported.
 const MAX_REMAINDER_ITERATIONS: i64 = 16;
 
-/// A slow innermost loop, and the reasons.
+/// A slow innermost loop, and the reasons why it is slow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SlowLoop {
     /// The name of the loop variable.

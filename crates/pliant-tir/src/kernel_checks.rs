@@ -1,5 +1,5 @@
-//! Inserts assertions in front of every call of a slice function that the call stays inside its buffers, even if a schedule
-//! emitted the call and guarantees this. Test builds use them to find bugs in schedules.
+//! Asserts, in front of every call of a slice function, that the call stays inside its buffers. Calls that a schedule emitted are
+//! checked too, although the schedule guarantees this. Test builds use the assertions to find bugs in schedules.
 
 use std::sync::Arc;
 
@@ -40,7 +40,8 @@ pub fn with_kernel_checks(f: &PrimFunc) -> PrimFunc {
     f
 }
 
-/// Returns the arguments of the calls of linked functions in an expression; empty if a part of the expression is conditional.
+/// Returns the argument lists of the calls of linked functions in an expression. Empty if the expression contains a conditional,
+/// because the calls may then not be executed.
 fn unconditional_calls(f: &PrimFunc, e: Expr) -> Vec<Box<[Expr]>> {
     let (mut calls, mut conditional) = (Vec::new(), false);
     for_each_expr(f, e, |e| match f.expr(e) {

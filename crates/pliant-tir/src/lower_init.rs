@@ -1,10 +1,9 @@
 //! LowerInitBlock: lowers the init of each block to separate statements.
 //!
-//! If only loops are between the outermost reduction loop and the block, and the init does not depend on them, the init is
-//! hoisted in front of that loop, into its own loops over the spatial axes. Otherwise the init moves into the body of the block,
-//! under the condition that all reduction axes are at their first values. A copy in front of the loop runs if a reduction axis is
-//! empty, provided that this condition does not depend on the loops. In both cases the result of an empty reduction is the init
-//! value.
+//! If only loops are between the outermost reduction loop and the block, and the init does not depend on them, the init is hoisted
+//! in front of that loop, into its own loops over the spatial axes. Otherwise the init moves into the body of the block, under the
+//! condition that all reduction axes are at their first values. A copy in front of the loop runs if a reduction axis is empty,
+//! provided that the emptiness does not depend on the loops. In both cases the result of an empty reduction is the init value.
 
 use pliant_ir::tir::visit::for_each_expr;
 use pliant_ir::tir::{
@@ -91,10 +90,10 @@ fn lower_inits(
     if lowered.is_empty() { s } else { replace_stmts(f, s, &lowered) }
 }
 
-/// A block with an init inside its outermost reduction loop.
+/// A block with an init, and the statements between it and its outermost reduction loop.
 struct InitBlock {
     block: Stmt,
-    /// The loops, lets and assertions from the reduction loop down to the block.
+    /// The loops, lets and assertions from the outermost reduction loop down to the block.
     path: Vec<Stmt>,
     /// Whether the path consists only of loops.
     only_loops: bool,
@@ -186,12 +185,12 @@ fn combine(f: &mut PrimFunc, op: BinOp, a: Option<Expr>, b: Expr) -> Expr {
     }
 }
 
-/// A block with an init, and the statements around it from its outermost reduction loop on.
+/// A block with an init, and the statements around it, starting with its outermost reduction loop.
 struct ReductionNest<'a> {
     block: BlockData,
     /// The loops, lets and assertions from the outermost reduction loop down to the block.
     path: Vec<Stmt>,
-    /// The loops around the path, outermost first.
+    /// The loops that enclose the outermost reduction loop, outermost first.
     outer: &'a [Loop],
     /// The variables of the reduction loops on the path, and of the reduction axes.
     reduction_vars: FxHashSet<Var>,

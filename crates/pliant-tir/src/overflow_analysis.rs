@@ -5,8 +5,8 @@ use pliant_ir::tir::{BinOp, Expr, ExprData, Intrin, PrimFunc, Ty, Var, VarTy};
 use pliant_tensor::DType;
 use rustc_hash::FxHashMap;
 
-/// Maximum magnitude of sizes, dims, and int64 parameters on which an index or a size depends. The entry of a loop function and
-/// its allocations check it.
+/// Maximum magnitude of sizes, dims, and those int64 parameters on which an index or a size depends. The entry of a loop function
+/// checks this limit, and so does every allocation.
 pub const SIZE_LIMIT: i64 = 1 << 40;
 
 /// The integers from `lo` to `hi`, both included.
@@ -71,7 +71,8 @@ impl Interval {
 pub struct Fact {
     /// The range of the machine value.
     pub range: Interval,
-    /// Whether the machine value equals the mathematical value. Operands that are not arithmetic have the same value in both.
+    /// Whether the machine value equals the mathematical value. Values that are not computed by arithmetic, such as loads, are
+    /// exact.
     pub exact: bool,
     /// Whether the expression depends only on variables, so its value does not change.
     pub pure: bool,

@@ -11,12 +11,12 @@ use crate::{
 /// A pass. It transforms one loop function in place.
 pub type PassFn = fn(&mut PrimFunc) -> Result<(), LowerError>;
 
-/// One row of the table of passes.
+/// One of the passes that transform loop functions.
 #[derive(Clone, Copy)]
 pub struct PrimPass {
     /// The name, by which `--passes=` selects the pass.
     pub name: &'static str,
-    /// A one-line description.
+    /// A one-line description of the transformation.
     pub doc: &'static str,
     /// The function that runs the pass.
     pub run: PassFn,
@@ -78,7 +78,7 @@ pub const PASSES: &[PrimPass] = &[
     },
 ];
 
-/// Returns the pass with this name.
+/// Returns the pass with the given name.
 pub fn pass(name: &str) -> Option<&'static PrimPass> {
     PASSES.iter().find(|p| p.name == name)
 }
@@ -108,8 +108,9 @@ fn thread_error(error: std::io::Error) -> LowerError {
     LowerError::new("lower", format!("cannot start a thread for a deeply nested function: {error}"))
 }
 
-/// Runs the passes from number `next` on. Once the function is deeply nested, the remaining passes run on a large stack.
-/// `observe` is called with the result of pass `next - 1` here, after the depth was measured, because it may recurse too.
+/// Runs the passes from position `next` on. Once the function is deeply nested, the remaining passes run on a large stack.
+/// `observe` may recurse over the function too, so it receives the result of the previous pass only after the nesting depth has
+/// been measured.
 fn run_from(
     next: usize,
     f: &mut PrimFunc,

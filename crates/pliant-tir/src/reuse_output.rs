@@ -15,7 +15,7 @@ use crate::schedule::gemm;
 use crate::schedule::stage::{Body, Item, Stage, is_var, parse_body};
 use crate::walk::{ExprRewriter, map_stmts};
 
-/// Replaces temporaries by outputs.
+/// Lets matrix products write to outputs instead of temporaries where possible.
 ///
 /// # Errors
 /// None.
@@ -46,10 +46,11 @@ pub fn run(f: &mut PrimFunc) -> Result<(), LowerError> {
     Ok(())
 }
 
-/// The stages that read or write each buffer, in order.
+/// For each buffer, the positions of the stages that read or write it, in program order.
 type Users = FxHashMap<Buffer, Vec<usize>>;
 
-/// Returns the temporary that can be replaced by the output that stage number `at` writes, and this output.
+/// Returns the pair of a temporary and the output that can replace it. The stage at position `at` writes the output. `None` if
+/// there is no such pair.
 fn reusable_output(
     f: &mut PrimFunc,
     allocs: &[Buffer],

@@ -68,7 +68,7 @@ fn simplify_exprs(f: &mut PrimFunc, overflow: &OverflowAnalysis, s: Stmt) -> Stm
 struct IntegerSimplifier<'a> {
     arena: SymArena,
     bridge: SymBridge,
-    /// Finds arithmetic that cannot overflow.
+    /// The overflow analysis, which finds arithmetic that cannot overflow.
     overflow: &'a OverflowAnalysis,
     /// Results by expression, because many statements share expressions. `None` for expressions that are not simplified.
     memo: FxHashMap<Expr, Option<Expr>>,

@@ -12,7 +12,7 @@ use crate::walk::{children, direct_exprs, for_each_stmt};
 const DEEP_EXPR: usize = 200;
 /// Statements nested deeper than this count as deep.
 const DEEP_STMT: usize = 64;
-/// The size of a large stack in bytes. The address range is reserved, and memory is committed only as needed.
+/// The size of a large stack in bytes. Only address space is reserved; the system commits memory when it is used.
 const LARGE_STACK: usize = 512 << 20;
 
 /// Whether a function is nested so deeply that recursion over it might overflow the stack of an ordinary thread.

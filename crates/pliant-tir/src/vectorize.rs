@@ -40,8 +40,8 @@ pub(crate) fn is_division(op: BinOp) -> bool {
     matches!(op, BinOp::Div | BinOp::Mod | BinOp::FloorDiv | BinOp::FloorMod)
 }
 
-/// Whether a division has an efficient vector form: divisions of floats, and divisions of int32, which are computed in float64.
-/// Divisions of int32 by a constant do not: they become scalar multiplications, which are faster.
+/// Whether a division has an efficient vector form. Float divisions have one, and so have int32 divisions, which are computed in
+/// float64, except by a constant: these become scalar multiplications, which are faster.
 pub(crate) fn divides_in_vectors(f: &PrimFunc, op: BinOp, a: Expr, b: Expr) -> bool {
     let dtype = f.expr_ty(a).dtype;
     op == BinOp::Div && (dtype.is_float() || dtype == DType::Int32 && f.as_int(b).is_none())

@@ -60,7 +60,7 @@ pub fn direct_exprs(data: &StmtData, mut visit: impl FnMut(Expr)) {
     }
 }
 
-/// Rebuilds an expression with its operands mapped.
+/// Rebuilds an expression with each operand replaced by the result of `map`.
 pub fn map_operands(
     f: &mut PrimFunc,
     e: Expr,
@@ -104,7 +104,7 @@ impl<'r> ExprRewriter<'r> {
         ExprRewriter { rule, memo: FxHashMap::default() }
     }
 
-    /// Returns the rewritten expression.
+    /// Rewrites an expression.
     pub fn expr(&mut self, f: &mut PrimFunc, root: Expr) -> Expr {
         // Depth first with an explicit stack, because the expressions of fused operators are deeply nested.
         let mut stack = vec![(root, false)];
@@ -125,13 +125,13 @@ impl<'r> ExprRewriter<'r> {
         self.memo[&root]
     }
 
-    /// Returns the statement with all its expressions rewritten; `s` itself if none changes.
+    /// Rewrites all expressions in a statement and its descendants. Returns `s` itself if none changes.
     pub fn stmt(&mut self, f: &mut PrimFunc, s: Stmt) -> Stmt {
         map_stmt(f, s, &mut |f, e| self.expr(f, e))
     }
 }
 
-/// Rebuilds a statement and its descendants with every expression mapped.
+/// Rebuilds a statement and its descendants with every expression replaced by the result of `map`.
 pub fn map_stmt(
     f: &mut PrimFunc,
     s: Stmt,
@@ -274,7 +274,7 @@ pub fn map_stmts(
     rule(f, new).unwrap_or(new)
 }
 
-/// Rebuilds a statement with its direct children mapped.
+/// Rebuilds a statement with each direct child replaced by the result of `map`.
 pub fn map_children(
     f: &mut PrimFunc,
     s: Stmt,

@@ -13,8 +13,8 @@ use crate::schedule::slice_bounds;
 use crate::walk::map_operands;
 
 impl Checker {
-    /// Guards the accesses of an expression. Returns the expression over the variables that the guards bind. `T.Select` becomes
-    /// `T.if_then_else` if only the chosen side is in bounds.
+    /// Guards the accesses of an expression. Returns the expression with guarded values replaced by the variables to which the
+    /// guards bind them. `T.Select` becomes `T.if_then_else` if only the chosen side is in bounds.
     pub(super) fn guard_expr(
         &mut self,
         f: &mut PrimFunc,
@@ -152,8 +152,9 @@ impl Checker {
         f.call(Intrin::IfThenElse, &lazy)
     }
 
-    /// Guards an argument of a call. Taking an address reads only the indices. The callee receives the bounds of the buffer, or
-    /// [`Checker::guard_kernel_call`] checks the range that it accesses.
+    /// Guards an argument of a call. If the argument is the address of an element, only the indices are guarded, because the
+    /// element is not read here: the callee receives the bounds of the buffer, or [`Checker::guard_kernel_call`] checks the range
+    /// that the callee accesses.
     fn guard_argument(&mut self, f: &mut PrimFunc, a: Expr, guards: &mut Vec<Guard>) -> Expr {
         if !matches!(f.expr(a), ExprData::Call(Intrin::AddressOf, ..)) {
             return self.guard_expr(f, a, guards);
@@ -163,7 +164,8 @@ impl Checker {
         })
     }
 
-    /// Same as [`Checker::guard_argument`], for calls whose arguments are checked. Arguments that read memory are loaded once.
+    /// Same as [`Checker::guard_argument`], for a call whose arguments are checked: an argument that reads memory is loaded once,
+    /// so that the check and the call use the same value.
     fn guard_kernel_argument(
         &mut self,
         f: &mut PrimFunc,
@@ -195,7 +197,7 @@ impl Checker {
         }
     }
 
-    /// Guards an access. Returns its indices over the variables that the guards bind.
+    /// Guards an access. Returns its indices, with guarded values replaced by the variables to which the guards bind them.
     pub(super) fn guard_access(
         &mut self,
         f: &mut PrimFunc,
@@ -220,7 +222,8 @@ impl Checker {
         .collect()
     }
 
-    /// Guards an index, which must be in `0..n`. Returns it over the variables that the guards bind.
+    /// Guards an index, which must be in `0..n`. Returns the index, with guarded values replaced by the variables to which the
+    /// guards bind them.
     fn guard_index(
         &mut self,
         f: &mut PrimFunc,
@@ -323,8 +326,8 @@ pub(super) fn takes_addresses(f: &PrimFunc, args: &[Expr]) -> bool {
     slice_bounds::callee_kind(f, args).is_some() || args.iter().any(address)
 }
 
-/// Restricts a guard to the case that `chosen` holds, the condition of one side of a conditional. Only this side uses the
-/// variable that the guard binds.
+/// Restricts a guard that belongs to one side of a conditional: it applies only if this side is chosen, that is, if the condition
+/// `chosen` holds. Only this side uses the variable that the guard binds.
 pub(super) fn guard_if(f: &mut PrimFunc, chosen: Expr, guard: Guard) -> Guard {
     match guard {
         Guard::Check(p, message) => Guard::Check(implies(f, chosen, p), message),
@@ -365,7 +368,7 @@ fn flat_message(name: &str) -> Arc<str> {
     CheckFailure::Index.mark(&format!("index out of bounds: flat access of '{name}'")).into()
 }
 
-/// Returns the condition `c` implies `p`. `p` is evaluated only if `c` holds.
+/// Returns the condition "`c` implies `p`", which evaluates `p` only if `c` holds.
 fn implies(f: &mut PrimFunc, c: Expr, p: Expr) -> Expr {
     let always = f.add_expr(ExprData::Int(1, Ty::BOOL));
     f.call(Intrin::IfThenElse, &[c, p, always])

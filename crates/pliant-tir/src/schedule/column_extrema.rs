@@ -1,8 +1,9 @@
 //! Column maxima and minima, computed by slice functions of the run-time library.
 //!
-//! Generated code has vectors of at most 128 bits, and propagating NaN takes several instructions per vector. Therefore, if a
-//! reduction reads its operand unchanged from memory, a tile holds adjacent results, and the slice function
-//! (`pliant_vec_maximum_<type>`, `pliant_vec_minimum_<type>`) accumulates a slice of each row into it.
+//! Generated code has vectors of at most 128 bits, and propagating NaN takes several instructions per vector. Therefore the slice
+//! functions `pliant_vec_maximum_<type>` and `pliant_vec_minimum_<type>` are called, which use wider vectors: a tile holds adjacent
+//! results, and each call accumulates a slice of one row of the operand into the tile. This requires that the reduction reads its
+//! operand unchanged from memory.
 
 use pliant_ir::tir::{BinOp, Expr, ExprData, Intrin, PrimFunc, Stmt, StmtData, Ty};
 use pliant_tensor::DType;
@@ -44,7 +45,7 @@ fn symbol(op: BinOp, dtype: DType) -> Option<String> {
     Some(format!("pliant_vec_{name}_{suffix}"))
 }
 
-/// Returns the slice function that accumulates the operand of a reduction along an axis, if it can be called.
+/// Returns the slice function that accumulates the operand of a reduction along an axis; `None` if no slice function can do this.
 pub fn accumulate_symbol(f: &PrimFunc, s: &Stage, r: &Reduction, axis: Axis) -> Option<String> {
     let (buffer, _) = store_target(s);
     let dtype = f.buffer(buffer).dtype;
@@ -58,7 +59,7 @@ pub fn accumulate_symbol(f: &PrimFunc, s: &Stage, r: &Reduction, axis: Axis) -> 
     symbol(r.op, dtype).filter(|_| is_contiguous && !few)
 }
 
-/// Emits a serial loop over tiles, which computes all results of the axis.
+/// Emits a serial loop over tiles of results, which computes all results along the axis.
 pub fn column_tiles(f: &mut PrimFunc, s: &Stage, r: &Reduction, axis: Axis, symbol: &str) -> Stmt {
     let (size, up) = (f.int(TILE_RESULTS), f.int(TILE_RESULTS - 1));
     let iterations = f.add(axis.extent, up);
@@ -92,7 +93,7 @@ pub fn parallel_column_tiles(
     parallel_row_loop(f, &[tile], &[iterations], work, body, &[])
 }
 
-/// Emits the loops for the tile of results that starts at `at`.
+/// Emits the loops that compute the tile of results that starts at position `at` of the axis.
 fn tile_loops(
     f: &mut PrimFunc,
     s: &Stage,

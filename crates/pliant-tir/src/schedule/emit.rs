@@ -47,13 +47,13 @@ pub(super) enum AccessPattern {
     Other,
 }
 
-/// Whether a dim has size 1 and its index does not use `v`, so it does not affect contiguity.
+/// Whether a dim has size 1 and its index does not use `v`. Contiguity does not depend on such dims.
 fn is_unit(f: &PrimFunc, buffer: Buffer, indices: &[Expr], dim: usize, v: Var) -> bool {
     f.as_int(f.buffer(buffer).shape[dim]) == Some(1) && !uses_any(f, indices[dim], &|x| x == v)
 }
 
-/// Whether the indices delinearize a position `x` of a fused axis over whole dims, where `x` grows by 1 with `v`: `x // b // a`,
-/// `x // b % a`, `x % b`.
+/// Whether the indices of an access split a linear position `x`, which grows by 1 with `v`, into an index for each dim: `x // b //
+/// a`, `x // b % a` and `x % b` for dims of sizes `a` and `b`.
 fn delinearizes_axis(f: &PrimFunc, buffer: Buffer, indices: &[Expr], v: Var) -> bool {
     let shape = &f.buffer(buffer).shape;
     // The quotient that the current index must equal or be a remainder of, as dividend and divisor; `None` for `x` itself.
@@ -113,7 +113,7 @@ pub(super) fn is_contiguous_along(f: &PrimFunc, buffer: Buffer, indices: &[Expr]
     access_pattern(f, buffer, indices, v) == AccessPattern::Contiguous
 }
 
-/// Returns the difference of an index if `v` grows by 1, if it is constant.
+/// Returns by how much an index grows when `v` grows by 1; `None` if this is not a constant.
 pub(super) fn constant_stride(f: &PrimFunc, e: Expr, v: Var) -> Option<i64> {
     match *f.expr(e) {
         ExprData::Var(x) => Some(i64::from(x == v)),
@@ -132,7 +132,8 @@ pub(super) fn constant_stride(f: &PrimFunc, e: Expr, v: Var) -> Option<i64> {
     }
 }
 
-/// Whether an expression can be vectorized over `v`. If `gathers`, it may gather elements, if their indices can be vectorized.
+/// Whether an expression can be vectorized over `v`. With `gathers`, it may load elements at any distance from each other, provided
+/// that their indices can be vectorized.
 pub(super) fn is_vectorizable(f: &PrimFunc, e: Expr, v: Var, gathers: bool) -> bool {
     let mut ok = true;
     let uses = |e: Expr| uses_any(f, e, &|x| x == v);
@@ -199,8 +200,8 @@ pub fn vector_axis(f: &PrimFunc, s: &Stage) -> Option<usize> {
     }
 }
 
-/// Returns the number of lanes for a value. It is lower if the value is expensive, because functions need many registers, or if
-/// elements are wide. It is at least a full vector of the narrowest elements.
+/// Returns the number of vector lanes for the computation of a value. It is lower for expensive values, which need many registers,
+/// and for wide elements, but at least a full vector of the narrowest elements.
 pub(super) fn vector_lanes(f: &PrimFunc, value: Expr) -> i64 {
     let (mut narrowest, mut widest) = (VECTOR_BYTES, 1);
     let mut element = |dtype: DType| {
@@ -257,7 +258,7 @@ pub fn emit_spatial(f: &mut PrimFunc, s: &Stage) -> Stmt {
     parallel_rows(f, &s, rows)
 }
 
-/// Removes the unit axes of a stage. With a trailing unit axis, the loop over rows would be the innermost loop.
+/// Removes the axes of extent 1 from a stage. If the last axis had extent 1, the innermost loop would have only one iteration.
 fn without_unit_axes(f: &mut PrimFunc, s: &Stage) -> Stage {
     let (unit, rest): (Vec<Axis>, Vec<Axis>) =
         s.axes.iter().partition(|a| f.as_int(a.extent) == Some(1));
@@ -377,7 +378,7 @@ fn are_fusable(f: &PrimFunc, buffer: Buffer, indices: &[Expr], a: Axis, b: Axis)
     }
 }
 
-/// Whether a variable is used in an expression other than through the indices of loads.
+/// Whether an expression uses a variable outside the indices of its loads.
 fn is_used_outside_indices(f: &PrimFunc, e: Expr, v: Var) -> bool {
     let (mut stack, mut seen) = (vec![e], FxHashSet::default());
     while let Some(e) = stack.pop() {
@@ -391,7 +392,7 @@ fn is_used_outside_indices(f: &PrimFunc, e: Expr, v: Var) -> bool {
     false
 }
 
-/// Fuses each of these runs of axes of a stage.
+/// Fuses the axes of each run in `runs` into one axis.
 fn fuse(f: &mut PrimFunc, s: &Stage, runs: &[Range<usize>]) -> Stage {
     let (mut axes, mut map) = (Vec::with_capacity(runs.len()), FxHashMap::default());
     for run in runs {
@@ -474,8 +475,8 @@ pub(super) fn guarded_body(f: &mut PrimFunc, s: &Stage) -> Stmt {
     guards::wrap(f, &s.guards, body)
 }
 
-/// Hoists the guards in front of `body`, which are loops over an axis of this extent on which the guards do not depend. The
-/// guards run only if the loops have an iteration.
+/// Hoists the guards of a stage in front of `body`, which consists of loops over an axis with the given extent. The guards must not
+/// depend on this axis. They run only if the extent is positive.
 pub(super) fn hoist_guards(f: &mut PrimFunc, s: &Stage, extent: Expr, body: Stmt) -> Stmt {
     if s.guards.is_empty() {
         return body;
@@ -491,8 +492,8 @@ pub(super) fn loop_nest(f: &mut PrimFunc, axes: &[Axis], body: Stmt) -> Stmt {
     axes.iter().rev().fold(body, |body, a| serial_loop(f, a.var, a.extent, body))
 }
 
-/// Strip-mines a vectorized axis: emits loops over `0..extent` with wide vectors, then narrow vectors, then scalars. `map`
-/// returns the value of the axis at a position. Guards do not depend on the axis and are hoisted.
+/// Strip-mines a vectorized axis: emits loops over `0..extent` with wide vectors, then narrow vectors, then scalars. `map` converts
+/// a position in this range to a value of the axis. The guards of the stage must not depend on the axis; they are hoisted.
 pub(super) fn strip_mine(
     f: &mut PrimFunc,
     s: &Stage,
@@ -527,8 +528,8 @@ pub(super) fn vector_widths(wide: i64) -> Vec<i64> {
     }
 }
 
-/// Emits loops over `0..extent` with vectors of descending widths. `body` is called with the first position and, for vectors, the
-/// lane variable. `around` wraps the vector in further loops.
+/// Emits loops over `0..extent` with vectors of descending widths. `body` receives the first position of a vector and its lane
+/// variable, or the position of a scalar and `None`. `around` wraps each vector loop and each scalar in further loops.
 pub(super) fn strip_loops(
     f: &mut PrimFunc,
     extent: Expr,
@@ -565,7 +566,7 @@ pub(super) fn strip_loops(
     f.seq(out)
 }
 
-/// Same as [`strip_loops`], but `body` is called only with the position of an element.
+/// Same as [`strip_loops`], but `body` receives only the position of an element, with the lane already added.
 pub(super) fn strip_loops_by_position(
     f: &mut PrimFunc,
     extent: Expr,

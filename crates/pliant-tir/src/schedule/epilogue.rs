@@ -80,11 +80,11 @@ struct EpilogueStage {
 /// Collects the epilogue of a matrix product.
 struct EpilogueBuilder<'a> {
     product: &'a Stage,
-    /// The buffers written so far that later stages may read, and the axes of the product that index them.
+    /// For each buffer that has been written so far and that later stages may read, the axes of the product that index it.
     result_axes: FxHashMap<Buffer, Vec<Var>>,
-    /// The buffers that later stages must not write.
+    /// The buffers that the product and the fused stages read as operands. Later stages must not write them.
     read: Vec<Buffer>,
-    /// The buffers that later stages must not read.
+    /// The buffers that have been written at indices other than distinct axes. Later stages must not read them.
     written: Vec<Buffer>,
     stages: Vec<EpilogueStage>,
 }
@@ -132,8 +132,8 @@ impl<'a> EpilogueBuilder<'a> {
         self.product.axes.iter().filter(|a| !a.reduce).count()
     }
 
-    /// Rewrites a stage to the axes of the product. Returns the stage and the buffer that it writes; `None` if it cannot be
-    /// fused.
+    /// Rewrites a stage from its own axes to those of the product. Returns the stage and the buffer that it writes; `None` if the
+    /// stage cannot be fused.
     fn map_to_product(&self, f: &mut PrimFunc, stage: &Stage) -> Option<(Stage, Buffer)> {
         let Body::Store { buffer: target, indices, .. } = &stage.body else { return None };
         if stage.reduces() || stage.init.is_some() || stage.axes.len() != self.result_rank() {
@@ -179,7 +179,7 @@ impl<'a> EpilogueBuilder<'a> {
     }
 }
 
-/// Returns the variables of indices that are distinct variables; `None` for other indices.
+/// Returns the variables that are used as indices; `None` if an index is not a variable or if a variable occurs twice.
 fn distinct_vars(f: &PrimFunc, indices: &[Expr]) -> Option<Vec<Var>> {
     let mut out = Vec::with_capacity(indices.len());
     for &i in indices {
@@ -196,7 +196,7 @@ struct Tile {
     /// The buffer that the tile replaces.
     replaced: Buffer,
     memory: Buffer,
-    /// The row stride.
+    /// The distance between adjacent rows of the tile, in elements.
     row_stride: Expr,
 }
 
@@ -256,7 +256,7 @@ fn block_call(
     plan.call(f, &region)
 }
 
-/// Emits the epilogue loops of a block, product by product and row by row.
+/// Emits the epilogue loops of a block: a loop over the products in the block around a loop over their rows.
 fn epilogue_loops(
     f: &mut PrimFunc,
     vars: &[Vec<(Var, Expr)>; 3],

@@ -20,17 +20,18 @@ use crate::guards;
 use crate::index_facts::IndexFacts;
 use crate::walk::{substitute_expr, uses_any};
 
-/// An operand: its buffer and indices.
+/// An operand of a matrix product: a buffer, and the indices of the element that is read or written.
 pub(super) type Operand = (Buffer, Box<[Expr]>);
 
-/// One axis, or several fused axes.
+/// A dim of the kernel call, such as the rows: one axis of the stage, or several axes that are fused.
 #[derive(Clone, Debug)]
 struct Dim {
     vars: Vec<Var>,
     extent: Expr,
-    /// The strides in A, B and C, in elements; 0 in operands that the axis does not index.
+    /// The strides of the dim in the operands A, B and C, in elements; 0 in operands that its axes do not index.
     strides: [Expr; 3],
-    /// The dims of A, B and C that the first and the last of the fused axes index; `None` in operands that they do not index.
+    /// For A, B and C, the dims of the operand that the first and the last of the fused axes index; `None` for operands that they
+    /// do not index.
     dim_ranges: [Option<(usize, usize)>; 3],
     /// Whether the axis by itself is the index of a dim, in each operand that it indexes.
     is_whole_index: bool,
@@ -59,7 +60,7 @@ pub fn is_matmul(f: &mut PrimFunc, stage: &Stage) -> bool {
 
 /// A stage that is a matrix product, with the roles of its axes.
 pub(super) struct MatmulPlan {
-    /// A, B and C.
+    /// The left operand A, the right operand B, and the result C.
     pub operands: [Operand; 3],
     rows: Option<Dim>,
     columns: Option<Dim>,
@@ -176,7 +177,7 @@ fn is_dense(f: &PrimFunc, buffer: Buffer) -> bool {
     f.buffer(buffer).strides.is_empty()
 }
 
-/// Returns the operand that a load from a dense buffer of this type reads.
+/// Returns the operand that a load reads; `None` if `e` is not a load from a dense buffer with elements of type `dtype`.
 fn operand(f: &PrimFunc, e: Expr, dtype: DType) -> Option<Operand> {
     match f.expr(e) {
         ExprData::Load(b, indices) if f.buffer(*b).dtype == dtype && is_dense(f, *b) => {
@@ -295,7 +296,7 @@ fn axis_uses(
 
 /// The roles of the axes of a stage.
 struct AxisRoles {
-    /// Rows, columns, inner and batch, in this order.
+    /// The axes of the rows, the columns, the inner (reduction) dim and the batch, in this order.
     roles: [Vec<Dim>; 4],
     /// The reduction axes that become loops around the call.
     loop_reductions: Vec<Var>,
@@ -303,7 +304,7 @@ struct AxisRoles {
     unit_axes: Vec<Var>,
 }
 
-/// Assigns roles to the axes. `None` if an axis has no role.
+/// Assigns a role in the kernel call to each axis. `None` if an axis fits no role.
 fn classify_axes(
     f: &mut PrimFunc,
     stage: &Stage,
@@ -485,12 +486,12 @@ impl MatmulPlan {
         linear(f, *buffer, &indices).expect("a stage has an index for each dim")
     }
 
-    /// Returns the extent of a dim; 1 if there is none.
+    /// Returns the extent of a dim of the call; 1 if the product has no such dim.
     fn extent(f: &mut PrimFunc, d: &Option<Dim>) -> Expr {
         d.as_ref().map_or_else(|| f.int(1), |d| d.extent)
     }
 
-    /// Returns the stride of a dim in an operand; 0 if there is no dim.
+    /// Returns the stride of a dim of the call in an operand; 0 if the product has no such dim.
     fn stride(f: &mut PrimFunc, d: &Option<Dim>, slot: usize) -> Expr {
         d.as_ref().map_or_else(|| f.int(0), |d| d.strides[slot])
     }
@@ -561,7 +562,7 @@ fn panel_count(f: &mut PrimFunc, columns: Expr, width: Expr) -> Expr {
     f.binary(BinOp::FloorDiv, up, width)
 }
 
-/// Returns an operand that is a view of a buffer. Offset and strides are in elements.
+/// Returns a kernel operand: a view of a buffer with the given offset and strides, in elements.
 fn view(
     f: &mut PrimFunc,
     buffer: Buffer,

@@ -46,7 +46,7 @@ fn multiply_adds_per_microsecond() -> i64 {
     Machine::host().rates.multiply_adds as i64
 }
 
-/// The sizes of a batch of products, and the limits of blocks.
+/// The sizes of a batch of products, and the limits for the blocks into which it is split.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ProductSize {
     pub batch: Expr,
@@ -59,7 +59,7 @@ pub(super) struct ProductSize {
     pub max_rows: i64,
 }
 
-/// One block. The expressions use variables that [`for_each_block`] defines.
+/// One block of results. Its expressions use variables that [`for_each_block`] defines.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Block {
     /// The index of the first product in the batch.
@@ -81,7 +81,7 @@ pub(super) struct Block {
 struct LetBindings(Vec<(Var, Expr)>);
 
 impl LetBindings {
-    /// Binds a value to a new variable with this name, and returns the variable. A constant is returned unchanged.
+    /// Binds a value to a new variable `name`, and returns the variable. A constant is returned unchanged.
     fn bind(&mut self, f: &mut PrimFunc, name: &str, value: Expr) -> Expr {
         let value = crate::simplify::fold(f, value).unwrap_or(value);
         if f.as_int(value).is_some() {
@@ -136,7 +136,7 @@ impl SizeArithmetic<'_> {
     }
 }
 
-/// The number and the sizes of the blocks.
+/// The number of the blocks into which a batch of products is split, and their sizes.
 struct Blocking {
     /// The number of rows of a block.
     rows: Expr,
@@ -170,7 +170,7 @@ fn products_per_block(s: &mut SizeArithmetic<'_>, size: &ProductSize, work: Expr
     s.max(count, 1)
 }
 
-/// Chooses the sizes of blocks. Appends the variables that they use to `lets`.
+/// Chooses the sizes of blocks. Appends the variables that the sizes use to `lets`.
 fn choose_blocking(f: &mut PrimFunc, size: &ProductSize, lets: &mut LetBindings) -> Blocking {
     let mut s = SizeArithmetic(f);
     let panels = s.div_ceil_by(size.columns, size.width);

@@ -10,7 +10,7 @@ use pliant_tensor::{DType, round_to_bf16, round_to_f16};
 use super::stage::{Body, Stage};
 use crate::walk::ExprRewriter;
 
-/// Whether a type is a 16-bit float.
+/// Whether a data type is a 16-bit float.
 pub(super) fn is_half(dtype: DType) -> bool {
     matches!(dtype, DType::Float16 | DType::BFloat16)
 }
@@ -95,7 +95,7 @@ fn rounded(f: &mut PrimFunc, wide: Expr, ty: Ty) -> Expr {
     f.add_expr(ExprData::Cast(ty, wide))
 }
 
-/// Whether a value is a rounded float32.
+/// Whether a value is the cast of a float32 value.
 fn is_cast(f: &PrimFunc, e: Expr) -> bool {
     matches!(f.expr(e), ExprData::Cast(_, a) if f.expr_ty(*a).dtype == DType::Float32)
 }
@@ -114,7 +114,7 @@ fn to_float32(f: &mut PrimFunc, e: Expr) -> Expr {
     }
 }
 
-/// Returns the float32 from which a 16-bit float was rounded; otherwise the 16-bit float widened to float32.
+/// Returns the float32 from which a 16-bit float was rounded; if it was not rounded from one, the 16-bit float widened to float32.
 fn unrounded(f: &mut PrimFunc, e: Expr) -> Expr {
     match *f.expr(e) {
         ExprData::Cast(_, wide) if is_cast(f, e) => wide,

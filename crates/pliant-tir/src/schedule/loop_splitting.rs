@@ -17,28 +17,28 @@ use crate::overflow_analysis::{Interval, OverflowAnalysis, SIZE_LIMIT};
 use crate::simplify::fold;
 use crate::walk::{ExprRewriter, for_each_stmt, uses_any};
 
-/// Maximum number of parts of an axis.
+/// Maximum number of parts into which a loop is split.
 const MAX_PARTS: usize = 8;
-/// Maximum magnitude of axes that are split at comparisons. Sums of several axes and sizes then fit 64 bits.
+/// Maximum magnitude of the values of an axis that is split at a comparison. Sums of several axes and sizes then fit 64 bits.
 const AXIS_LIMIT: i64 = 1 << 50;
 /// Maximum extent of an axis that is unrolled, and maximum divisor whose runs are unrolled.
 const MAX_UNROLLED: i64 = 8;
 
-/// A comparison that changes once along an axis, at a split point.
+/// A comparison whose outcome changes once along an axis, at a split point.
 #[derive(Clone, Copy, Debug)]
 struct SplitCondition {
     condition: Expr,
     point: SplitPoint,
 }
 
-/// The position at which a comparison changes.
+/// The position on an axis at which the outcome of a comparison changes.
 #[derive(Clone, Copy, Debug)]
 struct SplitPoint {
     /// A value of the axis, which may be outside of its range.
     position: Expr,
     /// Whether the comparison holds before the position.
     holds_before: bool,
-    /// For an equality, the comparison that replaces it from the position on.
+    /// For an equality, which holds at one position only: the comparison that replaces it from the split point on.
     later_comparison: Option<BinOp>,
 }
 
@@ -89,7 +89,7 @@ fn is_pure(f: &PrimFunc, e: Expr) -> bool {
     ok
 }
 
-/// Returns the first comparison in the condition of a conditional that changes once along the axis.
+/// Returns the first comparison in the condition of a conditional that has a split point along the axis.
 fn find_split_condition(f: &mut PrimFunc, value: Expr, v: Var) -> Option<SplitCondition> {
     let mut conditions = Vec::new();
     for_each_expr(f, value, |e| match f.expr(e) {
@@ -235,7 +235,7 @@ fn find_divisor(f: &PrimFunc, value: Expr, v: Var) -> Option<Expr> {
     found.filter(|&d| f.as_int(d).is_none_or(|d| d > 1))
 }
 
-/// Rewrites the value and the indices of a stage by `rule`, and folds constants.
+/// Applies `rule` to the value and the indices of a stage, and folds constants.
 fn rewrite_stage(
     f: &mut PrimFunc,
     s: &Stage,
@@ -261,8 +261,8 @@ fn fold_stage(f: &mut PrimFunc, s: &Stage) -> Stage {
     rewrite_stage(f, s, &|_, _| None)
 }
 
-/// Specializes a stage to one side of a split point, where a comparison holds, or where it does not. On the side where an
-/// equality may hold, it becomes `SplitPoint::later_comparison`.
+/// Specializes a stage to one side of a split point: the comparison holds there, or it does not. On the side where an equality may
+/// hold, `SplitPoint::later_comparison` replaces it.
 fn specialize(f: &mut PrimFunc, s: &Stage, split: SplitCondition, holds: bool) -> Stage {
     rewrite_stage(f, s, &|f, e| {
         if e != split.condition {
@@ -316,7 +316,7 @@ fn loops_around_split(
     if position == clamped { body } else { f.add_stmt(StmtData::Let(var, clamped, body)) }
 }
 
-/// Returns the stage over the positions of its axis from `from` on. The new axis starts at 0.
+/// Returns the part of a stage for the values of its only axis that are at least `from`. The axis of the part starts at 0.
 fn offset_stage(f: &mut PrimFunc, s: &Stage, from: Expr) -> Stage {
     let axis = s.axes[0];
     let var = f.size_var("rest");

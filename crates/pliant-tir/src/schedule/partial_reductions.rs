@@ -27,7 +27,7 @@ struct SplitAxis {
     piece: Axis,
     /// The axis over the positions in a piece.
     within: Axis,
-    /// The number of positions of a piece. The last piece may have fewer.
+    /// The number of positions of the original axis in a piece. The last piece may have fewer.
     size: Expr,
 }
 
@@ -46,7 +46,7 @@ impl SplitAxis {
         SplitAxis { piece, within, size }
     }
 
-    /// Returns the position on the original axis.
+    /// Returns the position on the original axis: the start of the piece plus the position in the piece.
     fn position(&self, f: &mut PrimFunc) -> Expr {
         let [piece, within] = [self.piece.var, self.within.var].map(|v| f.var_expr(v));
         let first = f.mul(piece, self.size);
@@ -171,7 +171,7 @@ fn split_axes(f: &mut PrimFunc, s: &Stage, rows: Var) -> Vec<(Axis, SplitAxis)> 
     split
 }
 
-/// Whether the last axis is split too.
+/// Whether the last axis of a stage is split in addition to the first reduction axis.
 fn splits_rows(s: &Stage) -> bool {
     s.leading_spatial() == 0 && s.axes.len() > 1
 }
@@ -206,7 +206,7 @@ fn partial_results(f: &mut PrimFunc, s: &Stage, axes: &[Axis]) -> Buffer {
     })
 }
 
-/// Returns the initial value of a piece, which does not change the result.
+/// Returns the initial value of a piece: the identity of the operator, which does not change the result.
 fn identity_value(f: &mut PrimFunc, s: &Stage, r: &Reduction) -> Expr {
     let dtype = f.buffer(store_target(s).0).dtype;
     match (r.op, &s.init) {

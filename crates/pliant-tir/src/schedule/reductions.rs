@@ -107,7 +107,7 @@ fn has_few_results(f: &mut PrimFunc, axis: Axis) -> Expr {
     f.binary(BinOp::Lt, axis.extent, few)
 }
 
-/// Emits strips of adjacent results. A strip is a vector that stays in registers while the reduction runs.
+/// Emits strips of adjacent results. A strip is a vector that stays in registers while its elements are reduced.
 fn register_strips(f: &mut PrimFunc, s: &Stage, r: &Reduction, axis: Axis) -> Stmt {
     let widths = vector_widths(column_lanes(f, r.value));
     let mut out = Vec::new();
@@ -326,8 +326,8 @@ impl VectorReduction<'_> {
     }
 }
 
-/// Emits the reduction of one result in a scalar accumulator, which is float64 with `float64_total`. `from` is the reduced value
-/// of the first positions of the last axis, and the number of these positions.
+/// Emits the reduction of one result in a scalar accumulator, which is float64 with `float64_total`. If `from` is set, a part of
+/// the last axis is already reduced: `from` holds the reduced value and the number of positions that it covers.
 fn scalar_reduction(
     f: &mut PrimFunc,
     s: &Stage,

@@ -59,7 +59,7 @@ impl Group {
         }
     }
 
-    /// Adds the stage, if it can run in the same row loop. Returns whether it was added.
+    /// Adds a stage, if it can run in the same row loop as the stages of the group. Returns whether it was added.
     pub fn try_add(&mut self, f: &PrimFunc, stage: &Stage) -> bool {
         let rows = self.shared.min(shareable_axes(f, stage));
         if rows == 0 {
@@ -111,7 +111,8 @@ impl Group {
         vec![self.emit_rows(f, &temporaries)]
     }
 
-    /// Returns the buffers that only this group uses, and only indexed by its rows.
+    /// Returns the temporaries that can become local to the row loop: only this group uses them, and all accesses use the row as
+    /// their leading indices.
     fn temporaries(&self, f: &PrimFunc, allocs: &[Buffer], outside: &[&Item]) -> Vec<Buffer> {
         let is_row_temporary = |b: Buffer| {
             f.buffer(b).strides.is_empty()
@@ -158,7 +159,7 @@ impl Group {
     }
 }
 
-/// Whether the first `rows` indices are the first `rows` axes of the stage, in order.
+/// Whether the first `rows` indices of an access are the first `rows` axes of the stage, in order.
 fn is_indexed_by_rows(f: &PrimFunc, s: &Stage, indices: &[Expr], rows: usize) -> bool {
     indices.len() >= rows
         && indices.iter().zip(&s.axes).take(rows).all(|(&i, a)| is_var(f, i, a.var))

@@ -4,10 +4,10 @@
 use pliant_ir::tir::{BinOp, Expr, ExprData, Intrin, PrimFunc};
 use pliant_tensor::DType;
 
-/// Maximum size and stride of a call in a script. The addresses that the library computes then fit 63 bits.
+/// Maximum size and maximum stride in a call that a script contains. The addresses that the library computes then fit 63 bits.
 const LIMIT: i64 = 1 << 30;
 
-/// Returns the name of the kind of a linked function that takes addresses, for messages; `None` for other functions.
+/// Returns a description of a linked function that takes addresses, for messages; `None` for other functions.
 pub fn callee_kind(f: &PrimFunc, args: &[Expr]) -> Option<&'static str> {
     match args.first().map(|&e| f.expr(e)) {
         Some(ExprData::Str(s)) if s.starts_with("pliant_vec_") => Some("a slice function"),

@@ -1,15 +1,15 @@
-//! Tiles for slice functions: functions of the run-time library that compute elementary functions of adjacent points.
+//! Tiles for slice functions, which are functions of the run-time library that apply an elementary function, such as `exp`, to
+//! adjacent elements.
 //!
 //! Generated code has vectors of at most 128 bits. Slice functions (`pliant_vec_<name>_<type>`) use the widest vectors of the
 //! machine, with the same sequence of operations. A loop over a vectorized axis whose value contains elementary functions is
 //! therefore tiled: the operands of a function are computed for a whole tile, the slice function is called on the tile, and the
-//! rest of the value reads its results. Operands that are contiguous in memory, and results that are the stored value, need no
-//! tile. Tiles are small enough that several fit the first-level cache. The last tile ends with the loop, so no point outside the
-//! loop is computed.
+//! rest of the value reads its results. Operands that are contiguous in memory need no tile, and neither do results that are stored
+//! directly. Tiles are small enough that several fit the first-level cache. The last tile ends with the loop, so no point outside
+//! the loop is computed.
 //!
 //! Functions in a branch of a conditional stay in generated code. So do functions of a constant number of points below
-//! [`MIN_POINTS`], for which a call is slower. Conversions from and to float16, and rounding to bfloat16, use slice functions
-//! too.
+//! [`MIN_POINTS`], for which a call is slower. Conversions from and to float16, and rounding to bfloat16, use slice functions too.
 
 use pliant_ir::tir::{
     BinOp, Buffer, BufferData, Expr, ExprData, Intrin, PrimFunc, Scope, Stmt, StmtData, Ty, Var,
@@ -24,12 +24,12 @@ use super::row_groups::serial_loop;
 use crate::guards;
 use crate::walk::{for_each_value, map_operands, substitute_expr, uses_any};
 
-/// The number of points of a tile.
+/// The number of loop points whose values a tile holds.
 pub const TILE_POINTS: i64 = 512;
 /// The minimum number of points for a call, if the number is constant: about two vectors of a slice function. For fewer points,
 /// generated code is faster.
 pub const MIN_POINTS: i64 = 16;
-/// Maximum number of functions in a value. Each may need a tile on the stack.
+/// Maximum number of slice function calls for one value. Each may need a tile on the stack.
 const MAX_FUNCTIONS: usize = 8;
 
 /// The intrinsics with a slice function for float32.
@@ -83,7 +83,7 @@ fn narrowing_symbol(dtype: DType) -> String {
     format!("pliant_vec_f32_to_{}", if dtype == DType::Float16 { "f16" } else { "bf16" })
 }
 
-/// Returns the type in which functions of a type are computed.
+/// Returns the data type in which an elementary function of `dtype` elements is computed.
 fn compute_dtype(dtype: DType) -> DType {
     match dtype {
         DType::Float16 | DType::BFloat16 => DType::Float32,
@@ -277,8 +277,8 @@ pub(super) fn new_tile(f: &mut PrimFunc, dtype: DType, size: i64) -> Buffer {
 }
 
 impl TiledValue {
-    /// Adds calls for the functions in an expression. Returns the expression with the functions replaced by loads of their
-    /// results.
+    /// Adds calls of slice functions for the elementary functions in an expression. Returns the expression with the functions
+    /// replaced by loads of their results.
     fn extract_calls(
         &mut self,
         f: &mut PrimFunc,
@@ -327,14 +327,15 @@ impl TiledValue {
         f.load(tile, &[offset])
     }
 
-    /// Returns the value at a point of the axis and a position in the tile.
+    /// Returns the value at point `at` of the axis, reading the tiles at position `offset`.
     pub fn value_at(&self, f: &mut PrimFunc, axis: Var, at: Expr, offset: Expr) -> Expr {
         let map = FxHashMap::from_iter([(axis, at), (self.position, offset)]);
         substitute_expr(f, self.value, &map)
     }
 
-    /// Emits the loop over `0..extent`. `target` is the stored element. `map` returns the value of the axis at a position.
-    /// `finish` emits the statements after the calls for one tile. Its arguments are the first position and the number of points.
+    /// Emits the loop over `0..extent`. `target` is the stored element. `map` converts a position in this range to a value of the
+    /// axis. `finish` emits the statements after the calls for one tile; its arguments are the first position and the number of
+    /// points.
     pub fn emit(
         &self,
         f: &mut PrimFunc,

@@ -23,7 +23,7 @@ pub struct Axis {
     pub reduce: bool,
 }
 
-/// The action of a stage at each point of its axes.
+/// What a stage does at each point of its axes.
 #[derive(Clone, Debug)]
 pub enum Body {
     /// Stores one element.
@@ -52,13 +52,13 @@ pub struct Stage {
     pub axes: Vec<Axis>,
     /// The bindings and checks at each point, in front of its accesses.
     pub guards: Vec<Guard>,
-    /// The start of the reduction, at the first point of the reduction axes.
+    /// How the reduction starts, at the first point of the reduction axes; `None` if the stage has no init.
     pub init: Option<Init>,
-    /// The action at each point.
+    /// What the stage does at each point.
     pub body: Body,
 }
 
-/// The start of a reduction.
+/// How a reduction starts.
 #[derive(Clone, Debug)]
 pub enum Init {
     /// The element that the body stores is initialized to this value.
@@ -238,7 +238,8 @@ impl Stage {
         (!indexed_by_reduction && !reads_result).then_some(Reduction { op: *op, value })
     }
 
-    /// Returns the variables that vary along the reduction axes: the axes, and variables that guards bind to values that vary.
+    /// Returns the variables that vary along the reduction axes: the variables of these axes, and variables that guards bind to
+    /// values that depend on these axes.
     pub fn reduction_vars(&self, f: &PrimFunc) -> FxHashSet<Var> {
         let mut vars: FxHashSet<Var> =
             self.axes.iter().filter(|a| a.reduce).map(|a| a.var).collect();

@@ -8,7 +8,8 @@ use super::reductions::{initial_value, store_target, vector_reduction};
 use super::slice_tiles::TiledValue;
 use super::stage::{Axis, Body, Reduction, Stage};
 
-/// Emits loops that store the value at each point of an axis, tile by tile. `map` returns the value of the axis at a position.
+/// Emits loops that store a value at each point of an axis, tile by tile. `map` converts a position in the loop to a value of the
+/// axis.
 pub(super) fn store(
     f: &mut PrimFunc,
     target: (Buffer, &[Expr]),

@@ -1,8 +1,9 @@
-//! Blocked loops for stages that read an operand across their last axis, such as transposes and stages fused with them.
+//! Blocked loops for stages in which adjacent results read distant elements of an operand, such as transposes and stages fused with
+//! them.
 //!
-//! Adjacent points of the last axis read distant elements, each in its own cache line. Points along another axis read the other
-//! elements of these lines. The loops therefore run over blocks of both axes: a block of the operand is copied to scratch memory
-//! in the order of the results, and the stage reads it there contiguously.
+//! Adjacent points of the last axis each read a different cache line of the operand. The rest of such a line is read by points
+//! along another axis, here called `across`. The loops therefore run over blocks of these two axes: a block of the operand is
+//! copied to scratch memory in the order of the results, and the stage reads the copy contiguously.
 
 use pliant_ir::tir::visit::for_each_operand;
 use pliant_ir::tir::{BinOp, Buffer, Expr, ExprData, PrimFunc, Stmt, StmtData, Var};
@@ -19,9 +20,10 @@ use super::stage::{Axis, Body, Stage};
 use crate::guards;
 use crate::walk::{ExprRewriter, substitute_expr};
 
-/// The number of points of a block along the axis along which an operand is contiguous: the float32 elements of a cache line.
+/// The number of points of a block along the axis `across`, along which the operand is contiguous: as many as a cache line has
+/// float32 elements.
 const BLOCK_ACROSS: i64 = 16;
-/// The number of points of a block along the last axis.
+/// The number of points of a block along the last axis of the stage.
 const BLOCK_ALONG: i64 = 64;
 /// The number of elements that are gathered at once, each from its own cache line.
 const GATHER_LANES: i64 = 16;
@@ -52,8 +54,7 @@ pub(super) fn emit(f: &mut PrimFunc, s: &Stage) -> Option<Stmt> {
     Some(parallel_row_loop(f, &vars, &extents, work, body, &[]))
 }
 
-/// Finds loads that are not contiguous along the last axis, but along another axis. Returns the position of this axis and the
-/// loads.
+/// Finds loads whose elements are contiguous along another axis than the last one. Returns the position of this axis and the loads.
 fn crossing_loads(f: &PrimFunc, s: &Stage) -> Option<(usize, Vec<Expr>)> {
     let Body::Store { buffer, value, .. } = s.body else { return None };
     let (last, front) = s.axes.split_last()?;
@@ -102,7 +103,7 @@ fn unconditional_loads(f: &PrimFunc, value: Expr) -> Vec<Expr> {
     found
 }
 
-/// The blocks of a stage along the axis `across`. The blocks along the last axis are local to [`BlockedStage::emit`].
+/// A stage that is split into blocks along the axis `across`. [`BlockedStage::emit`] also splits the last axis.
 struct BlockedStage {
     /// The axis along which the loads are contiguous.
     across: Axis,
@@ -114,7 +115,7 @@ struct BlockedStage {
     first: Expr,
     /// The number of points of the block along `across`.
     points: Expr,
-    /// The loads, and the scratch buffer of each.
+    /// The loads that are replaced, each with the scratch buffer from which the stage reads instead.
     copies: Vec<(Expr, Buffer)>,
 }
 
@@ -154,7 +155,7 @@ impl BlockedStage {
         self.copies.iter().fold(body, |body, &(_, b)| f.add_stmt(StmtData::Alloc(b, body)))
     }
 
-    /// Returns the position of a point of a block in a scratch buffer.
+    /// Returns the position in a scratch buffer of a point of the block.
     fn position(f: &mut PrimFunc, across: Expr, along: Expr) -> Expr {
         let row = f.int(BLOCK_ALONG);
         let row = f.mul(across, row);
@@ -192,7 +193,7 @@ impl BlockedStage {
         strip_loops(f, points, &vector_widths(GATHER_LANES), &mut copy, &mut over_points)
     }
 
-    /// Emits the computation of the results of a block. Copied operands are read from scratch buffers.
+    /// Emits the computation of the results of a block. The values of copied operands are read from the scratch buffers.
     fn results(
         &self,
         f: &mut PrimFunc,
