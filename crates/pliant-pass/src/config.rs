@@ -22,12 +22,12 @@ pub enum ConfigKind {
 }
 
 impl ConfigKind {
-    /// The kind with the given name; `None` if there is none.
+    /// The kind with the given name; `None` if no kind has this name.
     pub fn parse(name: &str) -> Option<ConfigKind> {
         [Bool, Int, Str, Any].into_iter().find(|kind| kind.name() == name)
     }
 
-    /// The name: `bool`, `int`, `str` or `any`.
+    /// The name of the kind: `bool`, `int`, `str` or `any`.
     pub fn name(self) -> &'static str {
         match self {
             ConfigKind::Bool => "bool",
@@ -48,14 +48,14 @@ impl ConfigKind {
     }
 }
 
-/// A setting.
+/// A setting of the compiler.
 #[derive(Clone, Debug)]
 pub struct ConfigKey {
     /// The name of the setting.
     pub name: String,
-    /// The values that it accepts.
+    /// The values that the setting accepts.
     pub kind: ConfigKind,
-    /// A one-line description.
+    /// A one-line description of the setting.
     pub doc: String,
 }
 

@@ -23,13 +23,13 @@ pub struct PassContext {
     pub disabled: IndexSet<String>,
     /// Settings that passes look up by name.
     pub config: IndexMap<Arc<str>, AttrValue>,
-    /// The instruments, in order.
+    /// The instruments that observe the passes, in the order in which they are called.
     pub instruments: Vec<Arc<dyn Instrument>>,
     /// The directory for dumps of modules after failures. Default: the directory for temporary files.
     pub dump_dir: Option<PathBuf>,
-    /// Executes parts of the program during compilation. Without it, passes use the reference interpreter.
+    /// Executes parts of the program during compilation. If `None`, passes use the reference interpreter.
     pub evaluator: Option<Arc<dyn Evaluate>>,
-    /// Cancels the run.
+    /// The token by which the run can be cancelled.
     pub cancel: CancelToken,
     /// The remarks of the passes; see [`crate::remark`].
     pub remarks: Arc<Remarks>,

@@ -12,8 +12,8 @@ use crate::context::PassContext;
 use crate::instrument::file_name;
 use crate::text;
 
-/// Writes a module to a file in [`PassContext::dump_dir`], and returns its path. `when` is `before` or `after` the pass. `None` if
-/// writing fails: the caller reports the original failure instead.
+/// Writes a module to a file in [`PassContext::dump_dir`], and returns the file's path. `when` is `before` or `after`, relative to
+/// the pass. `None` if writing fails: the caller reports the original failure instead.
 pub(crate) fn write(
     pass: &str,
     when: &str,
@@ -37,7 +37,8 @@ pub(crate) fn write(
     Some(path)
 }
 
-/// The recently written texts: name, text and path of each. A pass that repeatedly fails on the same module writes only one file.
+/// The recently written texts, each as file name, text and path. They are kept so that a pass that repeatedly fails on the same
+/// module writes only one file.
 static RECENT: Mutex<Vec<(String, String, PathBuf)>> = Mutex::new(Vec::new());
 
 /// Maximum size of the texts in [`RECENT`] in bytes.

@@ -7,16 +7,16 @@ use std::sync::Arc;
 
 use pliant_diag::Span;
 
-/// An error in the program, described for its author.
+/// An error in the user's program, described for the author of the program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// The function that contains it, if any.
+    /// The function in which the error is, if any.
     pub function: Option<Arc<str>>,
-    /// Describes the problem.
+    /// A description of the error.
     pub message: String,
-    /// How to fix it, if known.
+    /// A hint how to fix the error, if known.
     pub help: Option<String>,
-    /// The source location.
+    /// The source location of the error.
     pub span: Span,
 }
 
@@ -26,7 +26,7 @@ impl Problem {
         Problem { function: None, message: message.into(), help: None, span: Span::NONE }
     }
 
-    /// Sets the function, unless one is set already.
+    /// Sets the function in which the error is, unless it is already set.
     pub fn in_function(mut self, name: impl Into<Arc<str>>) -> Self {
         self.function.get_or_insert(name.into());
         self
@@ -58,12 +58,12 @@ impl fmt::Display for Problem {
     }
 }
 
-/// A valid program uses an unsupported feature.
+/// The error that a valid program uses an unsupported feature.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unsupported {
     /// The unsupported feature, with the function that contains it.
     pub what: String,
-    /// The reason, and an alternative.
+    /// The reason why the feature is not supported, and an alternative.
     pub because: String,
 }
 
@@ -84,15 +84,15 @@ pub enum PassError {
     Internal {
         /// The name of the pass.
         pass: String,
-        /// Describes what went wrong.
+        /// A description of what went wrong in the compiler.
         message: String,
         /// The file with the input module of the pass, if it was saved.
         dump: Option<PathBuf>,
     },
     /// A user-defined pass or instrument failed with its own error.
     UserCode {
-        /// The code that failed, as in `pass 'Name'`. A pass leaves it empty; [`ModulePass::apply`](crate::ModulePass::apply) sets
-        /// it.
+        /// The user-defined code that failed, such as `pass 'Name'`. The pass itself leaves the field empty, and
+        /// [`ModulePass::apply`](crate::ModulePass::apply) sets it.
         origin: String,
         /// The original error.
         source: Arc<dyn std::error::Error + Send + Sync>,
@@ -114,12 +114,14 @@ impl PassError {
         PassError::Unsupported(vec![Unsupported { what: what.into(), because: because.into() }])
     }
 
-    /// Creates an internal error. [`ModulePass::apply`](crate::ModulePass::apply) adds the name of the pass and the file.
+    /// Creates an internal error with an empty pass name and without a dump. [`ModulePass::apply`](crate::ModulePass::apply) sets
+    /// the name of the pass and writes the dump file.
     pub fn internal(message: impl Into<String>) -> Self {
         PassError::Internal { pass: String::new(), message: message.into(), dump: None }
     }
 
-    /// Creates the error of user-defined code. [`ModulePass::apply`](crate::ModulePass::apply) adds the pass and the file.
+    /// Creates the error of user-defined code. [`ModulePass::apply`](crate::ModulePass::apply) sets the name of the pass and writes
+    /// the dump file.
     pub fn user_code(source: Arc<dyn std::error::Error + Send + Sync>) -> Self {
         PassError::UserCode { origin: String::new(), source, dump: None }
     }
@@ -139,8 +141,9 @@ impl PassError {
         }
     }
 
-    /// Combines the errors of several functions; `None` if there are none. The first error of another kind than `User` and
-    /// `Unsupported` takes precedence. Then follow user errors and unsupported features, of which all are merged.
+    /// Combines the errors of several functions into one; `None` if there are none. The first error that is neither `User` nor
+    /// `Unsupported` takes precedence. Without such an error, the problems of all `User` errors are merged; without `User` errors,
+    /// the features of all `Unsupported` errors are.
     pub fn join(errors: Vec<PassError>) -> Option<PassError> {
         let (mut problems, mut unsupported) = (Vec::new(), Vec::new());
         for error in errors {

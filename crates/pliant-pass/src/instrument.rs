@@ -56,7 +56,7 @@ pub trait Instrument: Send + Sync {
         Ok(())
     }
 
-    /// Called instead of [`after`](Self::after) if the pass or another instrument failed.
+    /// Called instead of [`after`](Self::after) if the pass or an instrument failed.
     fn failed(&self, pass: &PassInfo<'_>) {
         let _ = pass;
     }
@@ -74,8 +74,8 @@ impl DumpIr {
         DumpIr { dir: dir.into(), count: AtomicUsize::new(0) }
     }
 
-    /// Writes the script of a compilation stage. The instrument calls this after each pass. The code of other stages calls it
-    /// directly.
+    /// Writes the script of a compilation stage. The instrument calls this after each pass, and the compiler calls it directly for
+    /// stages that are not passes.
     ///
     /// # Errors
     /// A user error if the file cannot be written.
@@ -127,11 +127,11 @@ pub(crate) fn file_name(stage: &str) -> String {
 
 /// Prints the module to standard error before or after passes.
 pub struct PrintIr {
-    /// Print before every pass.
+    /// Whether the module is printed before passes.
     pub before: bool,
-    /// Print after every pass.
+    /// Whether the module is printed after passes.
     pub after: bool,
-    /// Only print for these passes; for all if empty.
+    /// The names of the passes for which the module is printed; all passes if empty.
     pub only: Vec<String>,
 }
 

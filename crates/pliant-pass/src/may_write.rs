@@ -13,7 +13,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 /// The functions that may write to their arguments although their types are pure. Clones share the set.
 #[derive(Clone, Debug)]
 pub struct MayWrite {
-    /// The names of these functions; `None` if the module is unknown.
+    /// The names of the functions that may write; `None` if the module is unknown.
     names: Option<Arc<FxHashSet<Arc<str>>>>,
     /// Whether functions that are not known by name may write: function values and, if the module is unknown, global functions.
     others: bool,
@@ -60,7 +60,7 @@ impl MayWrite {
         MayWrite { names: Some(Arc::new(names)), others }
     }
 
-    /// A conservative answer for one function without its module: called graph functions may write.
+    /// A conservative set for one function whose module is not known: every called graph function may write.
     pub fn within(func: &Function) -> MayWrite {
         let calls = Calls::of(func);
         let others = calls.in_place || calls.pure_globals || calls.takes_functions;
@@ -92,18 +92,19 @@ impl MayWrite {
     }
 }
 
-/// The calls in a function.
+/// What one function contains that decides whether it may write to its arguments: in-place calls, and references to other
+/// functions.
 #[derive(Default)]
 struct Calls {
     /// Whether the function contains in-place calls.
     in_place: bool,
-    /// Whether it calls function values or passes them to operators.
+    /// Whether the function calls function values or passes them to operators.
     values: bool,
-    /// The functions of the module to which it refers.
+    /// The functions of the module to which the function refers.
     globals: BTreeSet<Arc<str>>,
-    /// Whether any of them has a pure type. Such a function may still write.
+    /// Whether any function in `globals` has a pure type. Such a function may write all the same.
     pure_globals: bool,
-    /// Whether it, or a local function, has function parameters.
+    /// Whether the function, or a local function in it, has function parameters.
     takes_functions: bool,
 }
 

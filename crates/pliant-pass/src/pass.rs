@@ -13,17 +13,17 @@ use crate::{dump, user_passes};
 /// The information about a pass that instruments receive.
 #[derive(Clone, Copy, Debug)]
 pub struct PassInfo<'a> {
-    /// The name.
+    /// The name of the pass.
     pub name: &'a str,
     /// The minimum optimisation level at which the pass runs.
     pub opt_level: u8,
-    /// Whether it is user-defined; see [`ModulePass::is_user_defined`].
+    /// Whether the pass is user-defined; see [`ModulePass::is_user_defined`].
     pub user_defined: bool,
 }
 
 /// A transformation of a module.
 pub trait ModulePass: Send + Sync {
-    /// The name, as used in the table of passes and on the command line.
+    /// The name of the pass, as used in the table of passes and on the command line.
     fn name(&self) -> &str;
 
     /// The minimum optimisation level at which the pass runs; 0 for passes that every compilation needs.
@@ -42,7 +42,7 @@ pub trait ModulePass: Send + Sync {
         false
     }
 
-    /// The information for instruments.
+    /// The information about the pass that instruments receive.
     fn info(&self) -> PassInfo<'_> {
         PassInfo {
             name: self.name(),
@@ -132,8 +132,8 @@ impl ModulePass for Arc<dyn ModulePass> {
     }
 }
 
-/// Runs the pass, catches panics, and adds its name to errors. With the setting `keep_ir`, or if the pass is user-defined, the
-/// input module is kept and written to a file on failure.
+/// Runs a pass, catches panics, and adds the name of the pass to errors. With the setting `keep_ir`, or if the pass is
+/// user-defined, a copy of the input module is kept, and written to a file if the pass fails.
 fn run_caught<P: ModulePass + ?Sized>(
     pass: &P,
     module: IRModule,
@@ -180,15 +180,15 @@ fn panic_text(payload: &(dyn std::any::Any + Send)) -> &str {
 
 /// A pass that transforms each graph function separately. Functions are processed in parallel.
 pub trait FunctionPass: Send + Sync {
-    /// The name, as used in the table of passes and on the command line.
+    /// The name of the pass, as used in the table of passes and on the command line.
     fn name(&self) -> &str;
 
-    /// See [`ModulePass::opt_level`].
+    /// The minimum optimisation level at which the pass runs; see [`ModulePass::opt_level`].
     fn opt_level(&self) -> u8 {
         0
     }
 
-    /// See [`ModulePass::is_user_defined`].
+    /// Whether the pass is user-defined; see [`ModulePass::is_user_defined`].
     fn is_user_defined(&self) -> bool {
         false
     }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use pliant_ir::Span;
 
-/// The kind of a remark.
+/// What a remark reports: a rewrite, a missed rewrite, or slow code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RemarkKind {
     /// A rule has rewritten a part of the program.
@@ -19,17 +19,17 @@ pub enum RemarkKind {
 /// A remark of a pass.
 #[derive(Clone, Debug)]
 pub struct Remark {
-    /// The kind.
+    /// What the remark reports.
     pub kind: RemarkKind,
     /// The name of the rule, or of the pass if it has no rules.
     pub rule: Arc<str>,
-    /// The function of the module that contains the subject.
+    /// The function of the module that contains `subject`.
     pub function: Arc<str>,
     /// The operator or variable to which the remark refers.
     pub subject: Arc<str>,
     /// The source location of the subject.
     pub span: Span,
-    /// The replacement (applied), the reason (missed) or the finding (analysis).
+    /// The replacement if a rule was applied, the reason if it was not, or the finding of an analysis.
     pub message: String,
 }
 

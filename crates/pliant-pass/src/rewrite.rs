@@ -1,7 +1,7 @@
 //! Helpers to rewrite graph functions binding by binding.
 //!
-//! They take linear time and use explicit stacks, so neither the number of bindings nor the depth of nested sequences can overflow
-//! the native stack.
+//! The helpers take linear time and use explicit stacks, so neither the number of bindings nor the depth of nested sequences can
+//! overflow the native stack.
 
 use std::sync::Arc;
 
@@ -57,8 +57,8 @@ pub fn reachable_funcs(func: &Function) -> Vec<FuncId> {
 /// Rewrites every binding of every reachable sequence. `f` receives a binding and pushes its replacement, which may be several
 /// bindings or none.
 ///
-/// Nested sequences are rewritten after the enclosing ones. The pushed bindings are not rewritten again, but sequences nested in
-/// them are, if they were reachable before.
+/// Nested sequences are rewritten after the enclosing ones. The pushed bindings are not rewritten again, but their nested sequences
+/// are, if these were reachable before.
 ///
 /// # Errors
 /// The first error of `f`.
@@ -145,7 +145,7 @@ pub fn drop_empty_blocks(func: &mut Function, seq: Seq) -> bool {
     changed
 }
 
-/// The variables of bindings that are used outside of their block: by other blocks, nested sequences or results.
+/// The bound variables that are used outside of the block that binds them: by other blocks, nested sequences or results.
 pub fn read_outside_block(func: &Function) -> FxHashSet<Var> {
     let mut block_of: FxHashMap<Var, Block> = FxHashMap::default();
     let mut out = FxHashSet::default();
@@ -275,7 +275,7 @@ pub struct Substitution {
 }
 
 impl Substitution {
-    /// Adds a substitution: `operand` replaces `var`.
+    /// Adds to the substitution that `operand` replaces `var`.
     pub fn insert(&mut self, var: Var, operand: Expr) {
         self.map.insert(var, operand);
     }
@@ -290,7 +290,7 @@ impl Substitution {
         self.map.is_empty()
     }
 
-    /// The expression with its operands substituted. The same id if nothing changes.
+    /// The expression with variables among its operands substituted. The id stays the same if nothing changes.
     pub fn apply(&self, func: &mut Function, e: Expr) -> Expr {
         if self.map.is_empty() {
             return e;
@@ -302,8 +302,8 @@ impl Substitution {
     }
 }
 
-/// The expression with its leaves (variables, names, constants, shapes, scalars) mapped. The same id if nothing changes. Branches
-/// and local functions are not entered.
+/// The expression with each leaf (variable, name, constant, shape or scalar) replaced by the result of a callback. The id stays the
+/// same if nothing changes. Branches and local functions are not entered.
 pub fn map_leaves(
     func: &mut Function,
     e: Expr,

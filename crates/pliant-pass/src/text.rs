@@ -1,4 +1,4 @@
-//! The script of a module and its violations as text, for dumps and error messages.
+//! Prints a module as a script, and verifies a module with violations as text, for dumps and error messages.
 
 use pliant_ir::print::{PrintOptions, print_module};
 use pliant_ir::relax::{Expr, ExprData};
@@ -8,10 +8,10 @@ use pliant_ir::{IRModule, OpRegistry};
 /// Maximum total size of the constants that are included in a script, in bytes.
 const MAX_CONSTANT_BYTES: usize = 1 << 20;
 
-/// Maximum number of reported findings.
+/// Maximum number of violations that are reported.
 const MAX_FINDINGS: usize = 5;
 
-/// The script of a module. It contains the constants, so that it can be parsed again, unless they exceed 1 MiB in total.
+/// The script of a module. It contains the constants, so that it can be parsed again, unless the constants exceed 1 MiB in total.
 pub fn module_text(module: &IRModule, ops: &dyn OpRegistry) -> String {
     let mut options = PrintOptions::complete();
     options.show_meta = constant_bytes(module) <= MAX_CONSTANT_BYTES;
@@ -30,7 +30,7 @@ fn constant_bytes(module: &IRModule) -> usize {
     total
 }
 
-/// The first few violations in a module; empty if it is well-formed.
+/// Descriptions of the first few violations in a module; empty if the module is well-formed.
 pub fn verify(module: &IRModule, ops: &dyn OpRegistry) -> Vec<String> {
     let findings = verify_module(module, ops);
     findings.iter().filter(|d| d.is_error()).take(MAX_FINDINGS).map(|d| d.to_string()).collect()

@@ -19,7 +19,7 @@ pub struct TimingEntry {
     pub name: String,
     /// The number of enclosing passes.
     pub depth: usize,
-    /// The time from its start to its end.
+    /// The time from the start of the pass to its end.
     pub duration: Duration,
 }
 
@@ -29,9 +29,9 @@ pub struct Timing(Mutex<State>);
 
 #[derive(Default)]
 struct State {
-    /// The entries in the order of their starts, with the thread of each one.
+    /// The entries in the order in which the passes started, each with the thread of the pass.
     entries: Vec<(ThreadId, TimingEntry)>,
-    /// The running passes of each thread, outermost first: index of the entry and start time.
+    /// The running passes of each thread, outermost first: the index of the pass's entry, and its start time.
     running: FxHashMap<ThreadId, Vec<(usize, Instant)>>,
 }
 
@@ -59,7 +59,7 @@ impl Timing {
         threads.into_iter().flat_map(of).map(|(_, entry)| entry.clone()).collect()
     }
 
-    /// The entries as an indented table with the time of each pass, and its time without nested passes.
+    /// The entries as an indented table, with the time of each pass including and excluding nested passes.
     pub fn render(&self) -> String {
         render(&self.entries())
     }

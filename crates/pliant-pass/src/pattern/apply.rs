@@ -13,13 +13,13 @@ use crate::error::PassError;
 use crate::may_write::MayWrite;
 use crate::rewrite::Namer;
 
-/// The context of a rule's callback: the function, and the bindings to insert.
+/// The context of the callback of a rewrite rule: the function, and the bindings that the callback emits.
 pub struct RewriteCx<'a> {
     /// The function being rewritten. The callback may add to its arenas.
     pub func: &'a mut Function,
     /// The operator library.
     pub ops: &'a dyn OpRegistry,
-    /// The values of variables.
+    /// The definitions of the function's variables.
     pub defs: &'a Defs,
     /// The variable whose value was matched.
     pub var: Var,
@@ -28,7 +28,8 @@ pub struct RewriteCx<'a> {
 }
 
 impl<'a> RewriteCx<'a> {
-    /// Creates the context for a rewrite of the binding of `var`. `namer` names new variables; it is created on demand.
+    /// Creates the context for a rewrite of the binding of `var`. `namer` generates the names of new variables; if it is `None`, it
+    /// is set when the first name is needed.
     pub fn new(
         func: &'a mut Function,
         ops: &'a dyn OpRegistry,
@@ -44,8 +45,9 @@ impl<'a> RewriteCx<'a> {
         self.bindings
     }
 
-    /// The value of an operand: for a variable, the value of its binding. A variable is returned unchanged if there may be a side
-    /// effect between its binding and the matched one, because the memory that the value reads may be overwritten.
+    /// The value of an operand: if it is a variable, the value to which the variable is bound. The variable itself is returned if
+    /// there may be a side effect between its binding and the matched binding, because the memory that the value reads may have
+    /// been overwritten.
     pub fn value(&self, e: Expr) -> Expr {
         self.defs.value_in_epoch(self.func, e, self.var)
     }
@@ -94,8 +96,8 @@ impl<'a> RewriteCx<'a> {
 /// Replaces matches of a pattern by the results of `callback`, until there are no more matches. If the callback returns `None`, the
 /// match is not replaced. Returns the number of replacements.
 ///
-/// `writers` is that of the function's module. No match spans a call that may write to its operands. If `writers` is `None`, every
-/// call of a graph function may do so.
+/// No match spans a call that may write to its operands. `writers` lists the functions of the module whose calls may write; if it
+/// is `None`, every call of a graph function may.
 ///
 /// # Errors
 /// If the pattern can never match, the rule does not terminate, a replacement has an incompatible type, or the callback fails.

@@ -25,7 +25,7 @@ use crate::rewrite::Namer;
 pub struct BlockReplacement {
     /// Bindings to add to the block, in order.
     pub bindings: Vec<Binding>,
-    /// Variables with their new values.
+    /// The variables whose values change, each with the new value.
     pub values: Vec<(Var, Expr)>,
 }
 
@@ -98,16 +98,17 @@ pub struct BlockMatches<'c> {
     block: Block,
     defs: Defs,
     index: BlockIndex,
-    /// The number of candidates for the first pattern that have been tried.
+    /// The number of candidates for the first pattern that previous searches have tried.
     from: usize,
 }
 
-/// The number of candidates for the first pattern per search. Variables that have been matched are only excluded by the next
-/// search, so a small window avoids matching them repeatedly.
+/// The number of candidates for the first pattern that one search tries. A search excludes the variables of earlier matches only
+/// when it starts, so a small window avoids matching them repeatedly.
 const WINDOW: usize = 32;
 
 impl<'c> BlockMatches<'c> {
-    /// Creates an iterator over the matches in a block. `writers` is that of the function's module, if known.
+    /// Creates an iterator over the matches in a block. `writers` holds the functions of the module that may write to their
+    /// arguments; `None` if the module is unknown.
     pub fn new(
         func: &Function,
         ctx: &'c PatternContext,
@@ -119,7 +120,7 @@ impl<'c> BlockMatches<'c> {
         BlockMatches { ctx, ops, block, defs, index, from: 0 }
     }
 
-    /// The values of the function's variables.
+    /// The definitions of the function's variables.
     pub fn defs(&self) -> &Defs {
         &self.defs
     }
@@ -194,7 +195,8 @@ fn cycle_error(func: &Function, v: Var) -> PassError {
     PassError::user(format!("the rewrite makes '{}' depend on its own value", func.var(v).name))
 }
 
-/// As [`replace_in_block`]. If a value would depend on itself, returns its variable and leaves the block unchanged.
+/// As [`replace_in_block`], but if a value would depend on itself, returns the variable of this value and leaves the block
+/// unchanged.
 pub(super) fn replace_unless_cyclic(
     func: &mut Function,
     block: Block,
@@ -262,7 +264,7 @@ fn group_by_first_replaced(
     groups
 }
 
-/// Binds a variable to a new value. A value that may not fit the variable's type is checked by a `match_cast`.
+/// Binds a variable to a new value. If the value may not fit the variable's type, it is checked by a `match_cast`.
 fn bind_fitted(
     func: &mut Function,
     (var, dataflow): (Var, bool),
@@ -385,7 +387,7 @@ fn symbols_before(func: &Function, block: Block) -> FxHashSet<SymVar> {
     symbols
 }
 
-/// As [`sort_block`], for dataflow blocks and for plain blocks without side effects. The error is a variable that depends on
+/// As [`sort_block`], for dataflow blocks and for plain blocks without side effects. The error is a variable whose value depends on
 /// itself.
 fn sort_bindings(func: &mut Function, block: Block) -> Result<(), Var> {
     let dependences = dependences_in_block(func, block);

@@ -15,7 +15,7 @@ use crate::error::{PassError, Problem};
 /// Maximum nesting depth of printed patterns.
 const MAX_PRINTED_DEPTH: u32 = 6;
 
-/// The reasons why a pattern can never match, in all of its nodes. Empty if no reason is found.
+/// The reasons why a pattern, or any pattern that it contains, can never match. Empty if no reason is found.
 pub fn problems(pattern: &Pattern, ops: &dyn OpRegistry) -> Vec<Problem> {
     let table = PatternTable::of(pattern);
     (0..table.nodes.len() as NodeId).filter_map(|id| problem_at(&table, id, ops)).collect()
@@ -34,7 +34,7 @@ pub fn check(pattern: &Pattern, ops: &dyn OpRegistry) -> Result<(), PassError> {
     if problems.is_empty() { Ok(()) } else { Err(PassError::User(problems)) }
 }
 
-/// The reason why a pattern can never match. Its subpatterns are not checked on their own.
+/// The reason why a pattern can never match; `None` if no reason is found. Its subpatterns are not checked on their own.
 pub fn check_one(pattern: &Pattern, ops: &dyn OpRegistry) -> Option<Problem> {
     let table = PatternTable::of(pattern);
     problem_at(&table, table.id(pattern)?, ops)
@@ -103,7 +103,8 @@ fn problem_at(table: &PatternTable, id: NodeId, ops: &dyn OpRegistry) -> Option<
     }
 }
 
-/// The reason for the first operator, if there is one for every operator. If any operator can match, there is none.
+/// The reason why none of the operators in a list can match: the reason of the first one, if `reason` returns one for every
+/// operator; otherwise `None`.
 fn reason_for_all(list: &[Op], reason: impl Fn(Op) -> Option<String>) -> Option<String> {
     let mut reasons = list.iter().map(|&op| reason(op));
     let first = reasons.next()??;
@@ -125,7 +126,7 @@ fn matches_operators(pattern: &Pattern) -> bool {
 }
 
 impl PatternTable {
-    /// The operators to which attributes of a pattern apply: the ones that it matches, or whose calls it matches.
+    /// The operators to which a condition on attributes applies: the operators that the pattern matches, or whose calls it matches.
     fn callee_ops_of(&self, id: NodeId) -> Option<RootKinds> {
         match &self.nodes[id as usize] {
             Node::Op(_) => Some(self.callee_ops(id)),
@@ -144,7 +145,7 @@ fn is_callable(callee: &Node) -> bool {
     !matches!(callee, Node::Constant | Node::Literal(_) | Node::ShapeValue(_) | Node::Tuple { .. })
 }
 
-/// The reason why a pattern of an operator matches no operand: operators only occur as callees.
+/// The reason why a pattern that matches an operator matches no operand: operators occur only as callees.
 fn operator_as_value(table: &PatternTable, id: NodeId) -> Option<String> {
     let pattern = &table.patterns()[id as usize];
     let as_value = matches_operators(pattern) && table.root_kinds[id as usize].is_empty();
@@ -156,7 +157,7 @@ fn operator_text(pattern: &Pattern) -> String {
     format!("{text} is an operator, not a value; {text}(...) matches a call of it")
 }
 
-/// The problem of an operator that does not exist, with a suggestion; `None` if it exists.
+/// The error that an operator does not exist, with a suggestion; `None` if it exists.
 pub fn unknown_op(op: Op, ops: &dyn OpRegistry) -> Option<Problem> {
     if ops.lookup(op.name()).is_some() {
         return None;
@@ -199,7 +200,8 @@ fn unknown_attr(
     })
 }
 
-/// The reason why the operator never accepts the kind of an attribute's value, according to the default of the attribute.
+/// The reason why an operator never accepts the required value of an attribute: the kind of the value differs from that of the
+/// attribute's default.
 fn wrong_attr_kind(
     op: Op,
     attrs: &[(std::sync::Arc<str>, AttrValue)],
@@ -215,7 +217,7 @@ fn wrong_attr_kind(
     })
 }
 
-/// The kind of a value, if all values of an attribute have the same kind; `None` for other values.
+/// The name of an attribute value's kind; `None` if an attribute may have values of several kinds that include this one.
 fn kind_of(value: &AttrValue) -> Option<&'static str> {
     match value {
         AttrValue::Bool(_) | AttrValue::Int(_) | AttrValue::Float(_) => Some("a number"),

@@ -20,20 +20,20 @@ use super::node::{Pattern, PatternKind};
 use super::table::{Node, NodeId, PatternTable};
 use crate::error::PassError;
 
-/// A use relation: the value that matches one pattern uses the value that matches another one.
+/// A use relation between two patterns: the value that `user` matches must use the value that `def` matches.
 #[derive(Clone, Debug)]
 pub struct UseEdge {
     /// The pattern of the used value.
     pub def: Pattern,
-    /// The pattern of the using value.
+    /// The pattern of the value that uses it as an operand.
     pub user: Pattern,
-    /// The operand index, if required.
+    /// The index that the used value must have among the operands; `None` if any index is accepted.
     pub index: Option<u32>,
-    /// Whether this must be the only use of the value.
+    /// Whether the used value must have no other uses.
     pub only: bool,
 }
 
-/// Patterns with use relations.
+/// Several patterns, with use relations between them.
 #[derive(Clone, Debug, Default)]
 pub struct PatternContext {
     patterns: Vec<Pattern>,
@@ -128,7 +128,7 @@ impl PatternContext {
         next_match(func, self, block, ops, &mut excluded.clone())
     }
 
-    /// Searches for a match. The pattern that is assigned first only gets the candidates in a window `(start, length)`.
+    /// Searches for a match. Only a window `(start, length)` of the candidates is tried for the pattern that is assigned first.
     pub(crate) fn search_block(
         &self,
         func: &Function,
@@ -209,12 +209,12 @@ struct Edge {
     only: bool,
 }
 
-/// The uses of variables, and the variables of a block by operator.
+/// An index of a dataflow block: the uses of variables, and the variables by the operator of their values.
 pub(crate) struct BlockIndex {
     uses: Uses,
-    /// The variables of the block by the operator of their values, in order.
+    /// The variables of the block whose values are calls of each operator, in the order of their bindings.
     by_op: FxHashMap<Op, Vec<Expr>>,
-    /// All variables of the block, in order.
+    /// All variables of the block, in the order of their bindings.
     all: Vec<Expr>,
     vars: FxHashMap<Var, Expr>,
 }
@@ -249,7 +249,7 @@ pub(crate) struct ContextSearch<'a> {
     index: &'a BlockIndex,
     /// The variables that must not be matched.
     excluded: &'a FxHashSet<Var>,
-    /// The window of candidates for the first pattern: start and length.
+    /// The candidates that are tried for the first pattern: the index of the first one, and their number.
     window: (usize, usize),
     /// Whether there are candidates after the window.
     more: Cell<bool>,
@@ -295,7 +295,7 @@ impl ContextSearch<'_> {
         Some(Some((node, list.into_iter().filter(fits).collect())))
     }
 
-    /// Whether a pattern is an operand of another one that is not assigned yet.
+    /// Whether a pattern is an operand of another pattern that is not assigned yet.
     fn is_nested(&self, search: &Search<'_>, node: NodeId) -> bool {
         self.nodes.iter().any(|&n| {
             n != node && search.matched(n).is_none() && children(search.table, n).contains(&node)
@@ -308,7 +308,7 @@ impl ContextSearch<'_> {
         self.nodes.iter().filter(own).filter_map(|&n| search.variable(n)).collect()
     }
 
-    /// The candidates for a pattern that uses an assigned pattern or is used by one; `None` if there is no such pattern.
+    /// The candidates for a pattern that has a use relation with an assigned pattern; `None` if it has no such relation.
     fn linked_candidates(&self, search: &Search<'_>, node: NodeId) -> Option<Vec<Expr>> {
         for edge in &self.edges {
             if edge.user == node
@@ -334,7 +334,7 @@ impl ContextSearch<'_> {
         users.iter().filter_map(|u| self.index.vars.get(u).copied()).collect()
     }
 
-    /// The variables of the block that a pattern may match, according to its root.
+    /// The variables of the block that a pattern may match, judged by the root of the pattern.
     fn candidates<'s>(
         &'s self,
         search: &Search<'_>,
@@ -367,7 +367,7 @@ impl ContextSearch<'_> {
         edges && self.same_shape.iter().all(|list| search.shapes_agree(list))
     }
 
-    /// Whether the used value of an edge has no uses except those by the user.
+    /// Whether the user of an edge is the only user of the used value.
     fn only_user(&self, search: &Search<'_>, edge: &Edge) -> bool {
         let (Some(def), Some(user)) = (search.variable(edge.def), search.variable(edge.user))
         else {
@@ -383,7 +383,7 @@ impl ContextSearch<'_> {
     }
 }
 
-/// The operand patterns of a pattern: of a call, a tuple or a field access.
+/// The patterns of the operands of a pattern, if it matches a call, a tuple or a field access.
 fn children(table: &PatternTable, node: NodeId) -> Vec<NodeId> {
     let mut out = Vec::new();
     let mut stack = vec![(node, 0u32)];
@@ -404,7 +404,7 @@ fn children(table: &PatternTable, node: NodeId) -> Vec<NodeId> {
     out
 }
 
-/// Calls `visit` with the operands of a value and their indices. The operands of a destination-passing call are the fields of its
+/// Calls `visit` with the operands of a value and their indices. For a destination-passing call, these are the fields of the
 /// argument tuple. The fields of a tuple operand are visited with the index of the tuple.
 fn operands(search: &Search<'_>, value: Expr, mut visit: impl FnMut(Expr, u32)) {
     let func = search.func;

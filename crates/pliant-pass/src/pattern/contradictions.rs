@@ -124,7 +124,7 @@ pub(crate) fn contradiction(
         .or_else(|| impossible_dtype(table, &all, ops))
 }
 
-/// The reason why the results of the pattern's operator never have the required dtype.
+/// The reason why results of the operator that a pattern matches never have the required dtype; `None` if they may have it.
 fn impossible_dtype(
     table: &PatternTable,
     all: &Conditions<'_>,
@@ -148,7 +148,7 @@ fn first_different<T: Copy>(list: &[T], same: impl Fn(T, T) -> bool) -> Option<T
     list.iter().copied().find(|&item| !same(item, list[0]))
 }
 
-/// Two different sizes that are required for the same dim.
+/// Two different sizes that a pattern requires for the same dim; `None` if there are none.
 fn different_sizes(lists: &[&[SizePattern]]) -> Option<(i64, i64)> {
     let known = |list: &[SizePattern], i: usize| match list.get(i) {
         Some(SizePattern::Int(v)) => Some(*v),
@@ -161,7 +161,8 @@ fn different_sizes(lists: &[&[SizePattern]]) -> Option<(i64, i64)> {
     })
 }
 
-/// A pattern whose values have no dtype or no shape although one is required, and the name of the missing property.
+/// A pattern that matches only values without a dtype, or only values without a shape, although a condition requires one; with the
+/// name of the missing property.
 fn missing_property(table: &PatternTable, all: &Conditions<'_>) -> Option<(NodeId, &'static str)> {
     all.positive.iter().find_map(|&p| {
         let (dtype, shape) = match &table.nodes[p as usize] {

@@ -14,7 +14,7 @@ use crate::may_write::MayWrite;
 
 const ASSERT_OP: Op = Op::new("relax.assert_op");
 
-/// Maximum length of a chain of copies that is followed.
+/// Maximum number of copies that are followed from a variable to its origin.
 const MAX_COPIES: usize = 1 << 20;
 
 /// The definition of a variable.
@@ -25,7 +25,7 @@ struct Def {
     block: PackedOption<Block>,
 }
 
-/// The values of a function's variables.
+/// The definitions of a function's variables: their values, blocks and effect epochs.
 #[derive(Clone, Default)]
 pub struct Defs {
     defs: SecondaryMap<Var, Def>,
@@ -39,8 +39,8 @@ impl Defs {
         Self::default()
     }
 
-    /// The definitions of all variables that are reachable from the root. `writers` is that of the function's module. If it is
-    /// `None`, every called graph function may write to its arguments.
+    /// The definitions of all variables that are reachable from the root of a function. `writers` holds the functions of the module
+    /// that may write to their arguments; if it is `None`, every called graph function may.
     pub fn of(func: &Function, ops: &dyn OpRegistry, writers: Option<&MayWrite>) -> Self {
         let writers = writers.cloned().unwrap_or_else(|| MayWrite::within(func));
         let mut defs = Defs { writers: Some(writers), ..Defs::default() };
@@ -79,7 +79,7 @@ impl Defs {
         self.defs[b.var] = Def { value: Some(value).into(), epoch, block: Some(block).into() };
     }
 
-    /// The original variable of a copy, as an expression; `None` if `v` is not a copy.
+    /// The variable of which `v` is a copy, as an expression; `None` if `v` is not a copy.
     fn copied_var(&self, func: &Function, v: Var) -> Option<Expr> {
         let mut original = None;
         let mut v = v;
@@ -92,7 +92,8 @@ impl Defs {
         original
     }
 
-    /// The original variable if `e` is a copy or a `match_cast` of a variable; other expressions are returned unchanged.
+    /// The variable of which `e` is, directly or through other variables, a copy or a `match_cast`. Other expressions are returned
+    /// unchanged.
     pub fn origin(&self, func: &Function, e: Expr) -> Expr {
         match func.expr(e) {
             ExprData::Var(v) => self.copied_var(func, *v).unwrap_or(e),
@@ -111,7 +112,7 @@ impl Defs {
         e
     }
 
-    /// As [`Defs::value`], but only looks through variables that have the same effect epoch as `var`.
+    /// As [`Defs::value`], but returns a variable unchanged unless it has the same effect epoch as `var`.
     pub fn value_in_epoch(&self, func: &Function, e: Expr, var: Var) -> Expr {
         let epoch = self.epoch(var);
         let mut e = e;
@@ -153,7 +154,7 @@ impl Defs {
     }
 }
 
-/// Whether a value is an assertion. It fails or does nothing, so computations may be moved across it.
+/// Whether a value is a call of the assertion operator. An assertion fails or does nothing, so computations may be moved across it.
 fn is_assertion(func: &Function, value: Expr) -> bool {
     matches!(func.expr(value), ExprData::Call { callee: Callee::Op(ASSERT_OP), .. })
 }

@@ -36,7 +36,7 @@ pub struct Match {
 }
 
 impl Match {
-    /// The expression that a pattern node has matched. `None` if the node is not part of the match, such as an alternative that was
+    /// The expression that a pattern node has matched. `None` if the node is not part of the match, as for an alternative that was
     /// not chosen.
     pub fn get(&self, pattern: &Pattern) -> Option<Expr> {
         self.ids.get(pattern).map(|&i| self.entries[i].1)
@@ -47,7 +47,7 @@ impl Match {
         self.entries.iter().map(|(p, e)| (p, *e))
     }
 
-    /// The expressions that call, tuple and field patterns have matched.
+    /// The matched expressions that are computed from others: those of call, tuple and field patterns.
     pub fn computed(&self) -> impl Iterator<Item = Expr> {
         self.entries
             .iter()
@@ -63,13 +63,13 @@ impl Match {
         self.sizes.get(&key).copied()
     }
 
-    /// The sizes of all symbols by their keys.
+    /// The sizes to which symbols are bound, by the keys of the symbols.
     pub fn sizes(&self) -> &FxHashMap<u64, Sym> {
         &self.sizes
     }
 }
 
-/// Matches an expression of a function. The search looks through variables whose values are in `defs`.
+/// Matches an expression of a function against a pattern. The search looks through variables whose values are in `defs`.
 pub fn match_expr(
     func: &Function,
     defs: &Defs,
@@ -84,11 +84,11 @@ pub fn match_expr(
     search.find(root, expr).then(|| search.to_match(0))
 }
 
-/// The arena for comparisons of sizes, to which the prover adds terms.
+/// The arena in which sizes are compared. The prover adds terms to it.
 pub(crate) enum Syms {
-    /// The function's own arena, moved out of the function during the search.
+    /// The arena of the function itself, which is moved out of the function during the search.
     Own(SymArena),
-    /// A copy, created on demand.
+    /// A copy of the function's arena; `None` until the copy is needed.
     Copy(Option<SymArena>),
 }
 
@@ -99,7 +99,7 @@ pub(crate) enum Goal {
     Match(NodeId, Expr),
     /// The field patterns of an unordered tuple, starting at `next`, match fields that are not in the bit set `used`.
     Fields { tuple: NodeId, expr: Expr, next: u32, used: u64 },
-    /// All values have the shape of the first one.
+    /// All values of a [`Node::SameShape`] have the same shape as its first value.
     SameShape(NodeId),
     /// Every pattern of the context is assigned to a variable.
     Assign,
@@ -108,18 +108,19 @@ pub(crate) enum Goal {
 /// The index that ends a list of goals.
 const END: u32 = u32::MAX;
 
-/// A choice point: the state to which the search can backtrack.
+/// The state to which the search can backtrack, and the alternative to try from there.
 struct ChoicePoint {
-    /// The next alternative.
+    /// The alternative to try after backtracking.
     next: Alternative,
-    /// The lengths of the trails and of the deferred terms at the time of the choice.
+    /// The length of `Search::trail` at the time of the choice. `bound` and `deferred` are those of `size_trail` and
+    /// `deferred_terms`.
     matched: usize,
     bound: usize,
     deferred: usize,
 }
 
 enum Alternative {
-    /// A list of goals.
+    /// A list of goals, by its index.
     Goals(u32),
     /// The candidates for a pattern of a context, starting at `next`, followed by the goals `rest`.
     Candidates { node: NodeId, list: Rc<[Expr]>, next: usize, rest: u32 },
@@ -132,19 +133,20 @@ pub(crate) struct Search<'a> {
     pub defs: &'a Defs,
     ops: &'a dyn OpRegistry,
     pub table: &'a PatternTable,
-    /// The context, when searching for one.
+    /// The context in whose patterns variables are assigned; `None` when a single pattern is searched for.
     pub context: Option<&'a ContextSearch<'a>>,
     /// Linked lists of goals: each goal with the index of the next one.
     goals: Vec<(Goal, u32)>,
     /// The expression that each node has matched.
     matched: Vec<PackedOption<Expr>>,
-    /// The matched nodes, in the order in which they were matched.
+    /// The nodes that have matched, in this order. Backtracking removes them from the end.
     trail: Vec<NodeId>,
     /// The sizes to which symbols are bound, by their keys.
     pub(super) sizes: FxHashMap<u64, Sym>,
-    /// The keys of the bound symbols, in the order in which they were bound.
+    /// The keys of the symbols that are bound, in this order. Backtracking removes them from the end.
     pub(super) size_trail: Vec<u64>,
-    /// Terms to compare with sizes after all goals are satisfied, when their symbols are bound.
+    /// Terms over symbols that are not bound yet, each with the size that it must equal. They are compared after all goals are
+    /// satisfied.
     pub(super) deferred_terms: Vec<(SizeTerm, Sym)>,
     steps: u32,
     negations: u32,
@@ -209,13 +211,13 @@ impl<'a> Search<'a> {
         self.matched[node as usize].expand()
     }
 
-    /// Prepends a goal to the list `rest`, and returns the index of the new list.
+    /// Prepends a goal to the list with index `rest`, and returns the index of the new list.
     pub fn goal(&mut self, goal: Goal, rest: u32) -> u32 {
         self.goals.push((goal, rest));
         (self.goals.len() - 1) as u32
     }
 
-    /// Searches for a way to satisfy all goals of the list.
+    /// Searches for a way to satisfy all goals of the list with index `start`.
     pub fn solve(&mut self, start: u32) -> bool {
         let mut choices: Vec<ChoicePoint> = Vec::new();
         let mut goals = Some(start);
@@ -278,7 +280,7 @@ impl<'a> Search<'a> {
         });
     }
 
-    /// Processes a goal. Returns the remaining goals, or `None` if it fails.
+    /// Processes a goal. Returns the index of the remaining goals; `None` if the goal cannot be satisfied.
     fn step(&mut self, goal: Goal, rest: u32, choices: &mut Vec<ChoicePoint>) -> Option<u32> {
         match goal {
             Goal::Match(node, expr) => {
@@ -307,7 +309,8 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Checks the condition of a node, and prepends goals for its subpatterns to `rest`. Returns `None` if the condition fails.
+    /// Checks the condition of a node, and prepends the goals for its subpatterns to `rest`. Returns `None` if the condition does
+    /// not hold.
     fn expand(
         &mut self,
         id: NodeId,
@@ -403,7 +406,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Prepends the goals that each pattern matches its expression.
+    /// Prepends the goals that each of `patterns` matches the expression at the same index of `exprs`.
     fn match_all(&mut self, patterns: &[NodeId], exprs: &[Expr], rest: u32) -> u32 {
         let pairs = patterns.iter().zip(exprs).rev();
         pairs.fold(rest, |rest, (&p, &e)| self.goal(Goal::Match(p, e), rest))
@@ -468,7 +471,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Whether an attribute of a call has the given value, taking its default into account.
+    /// Whether an attribute of a call has the given value. If the call omits the attribute, its default counts.
     fn attr_is(
         &self,
         callee: Callee,
@@ -488,7 +491,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Processes [`Goal::Fields`]: adds a choice point for each unused field that the next pattern may match.
+    /// Processes [`Goal::Fields`]: the next field pattern may match any unused field, and a choice point is added for each.
     fn any_field(
         &mut self,
         tuple: NodeId,
@@ -512,7 +515,7 @@ impl<'a> Search<'a> {
         None
     }
 
-    /// Whether a pattern does not match an expression. A separate search decides this, and its bindings are discarded.
+    /// Whether a pattern does not match an expression. This is found by a separate search, whose bindings of symbols are discarded.
     fn is_refuted(&mut self, p: NodeId, e: Expr) -> bool {
         if self.negations >= MAX_NEGATIONS {
             return false;
@@ -533,7 +536,7 @@ impl<'a> Search<'a> {
         self.defs.value(self.func, e)
     }
 
-    /// The variable that a node has matched. For a copy, this is the original variable.
+    /// The variable that a node has matched. If that is a copy, the variable from which it was copied.
     pub fn variable(&self, node: NodeId) -> Option<Var> {
         let e = self.defs.origin(self.func, self.matched(node)?);
         match self.func.expr(e) {

@@ -21,7 +21,7 @@ pub struct Pattern(Arc<PatternBox>);
 
 struct PatternBox(PatternKind);
 
-/// The condition of a pattern.
+/// The condition that a pattern imposes on an expression.
 #[derive(Clone, Debug)]
 pub enum PatternKind {
     /// Matches any expression.
@@ -30,7 +30,7 @@ pub enum PatternKind {
     Op(Op),
     /// A variable, regardless of its value.
     Var {
-        /// The name, if required.
+        /// The name that the variable must have; `None` if any name is accepted.
         name: Option<Arc<str>>,
         /// Whether the variable must be local to a dataflow block.
         dataflow: bool,
@@ -49,7 +49,7 @@ pub enum PatternKind {
     Tuple {
         /// The field patterns.
         fields: Box<[Pattern]>,
-        /// Whether the fields may be in any order.
+        /// Whether the field patterns may match the fields in any order.
         unordered: bool,
     },
     /// A field of a tuple; with this index, if one is given.
@@ -92,7 +92,7 @@ pub enum Literal {
     Float(f64, DType),
     /// A string.
     Str(Arc<str>),
-    /// A data type.
+    /// A data type, as an operand.
     DType(DType),
 }
 
@@ -112,7 +112,7 @@ impl Pattern {
         Arc::as_ptr(&self.0) as usize
     }
 
-    /// The direct subpatterns.
+    /// The direct subpatterns of the pattern.
     pub fn children(&self) -> Vec<&Pattern> {
         match self.kind() {
             PatternKind::Tuple { fields: list, .. }
@@ -184,14 +184,14 @@ impl Pattern {
         option(self.clone()) | self.clone()
     }
 
-    /// A copy of the pattern with new identities, so that it can match other values than the original. Subpatterns are also copied.
-    /// A subpattern that occurs several times is also shared in the copy.
+    /// A copy of the pattern with a new identity for it and each of its subpatterns, so that it can match other values than the
+    /// original. A subpattern that occurs several times is shared in the copy too.
     pub fn dup(&self) -> Pattern {
         let mut copies = Pattern::dup_all(std::slice::from_ref(self));
         copies.pop().expect("one pattern has one copy")
     }
 
-    /// Copies patterns as [`dup`](Pattern::dup) does. Subpatterns that the patterns share are also shared by the copies.
+    /// Copies patterns as [`dup`](Pattern::dup) does. Subpatterns that several patterns share are shared by their copies too.
     pub fn dup_all(patterns: &[Pattern]) -> Vec<Pattern> {
         let mut copies: FxHashMap<Pattern, Pattern> = FxHashMap::default();
         let mut stack: Vec<(&Pattern, bool)> = patterns.iter().map(|p| (p, false)).collect();
@@ -212,7 +212,7 @@ impl Pattern {
 }
 
 impl PatternKind {
-    /// The condition with mapped subpatterns.
+    /// The condition of the pattern, with each subpattern replaced by the result of `f`.
     fn map(&self, mut f: impl FnMut(&Pattern) -> Pattern) -> PatternKind {
         use PatternKind::{
             And, Attrs, Call, DType, GetItem, Not, Or, SameShape, Shape, Tuple, Type,
@@ -278,7 +278,7 @@ impl Not for Pattern {
     }
 }
 
-/// Moves the subpatterns to a stack, so that dropping them does not recurse.
+/// Moves the subpatterns of a pattern to a stack, so that dropping nested patterns does not recurse.
 fn take_children(kind: PatternKind, stack: &mut Vec<Pattern>) {
     match kind {
         PatternKind::Tuple { fields: list, .. }
@@ -346,18 +346,18 @@ pub fn is_tuple_get_item(tuple: Pattern, index: Option<u32>) -> Pattern {
     Pattern::new(PatternKind::GetItem(tuple, index))
 }
 
-/// `R.call_tir(name, (args...))`. `args: None` accepts any arguments.
+/// A call `R.call_tir(name, (args...))`. `name: None` accepts any function, `args: None` any arguments.
 pub fn is_call_tir(name: Option<&str>, args: Option<Vec<Pattern>>) -> Pattern {
     is_op(CALL_TIR).call_any([is_gv(name), args.map_or_else(wildcard, is_tuple)])
 }
 
-/// `R.call_dps_packed(name, (args...))`. `args: None` accepts any arguments.
+/// A call `R.call_dps_packed(name, (args...))`. `name: None` accepts any function, `args: None` any arguments.
 pub fn is_call_dps_packed(name: Option<&str>, args: Option<Vec<Pattern>>) -> Pattern {
     let func = Pattern::new(PatternKind::Extern(name.map(Into::into)));
     is_op(CALL_DPS_PACKED).call_any([func, args.map_or_else(wildcard, is_tuple)])
 }
 
-/// `R.call_packed(name, args...)`. `args: None` accepts any arguments.
+/// A call `R.call_packed(name, args...)`. `name: None` accepts any function, `args: None` any arguments.
 pub fn is_call_packed(name: Option<&str>, args: Option<Vec<Pattern>>) -> Pattern {
     let func = Pattern::new(PatternKind::Extern(name.map(Into::into)));
     match args {

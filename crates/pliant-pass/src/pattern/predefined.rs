@@ -1,21 +1,21 @@
-//! Predefined patterns.
+//! Predefined patterns: an operator with an optional bias and activation.
 
 use pliant_ir::Op;
 
 use super::node::{Pattern, is_op, wildcard};
 
-/// A pattern with access to its parts.
+/// The pattern of an operator with bias and activation, and the parts of this pattern.
 #[derive(Clone, Debug)]
 pub struct FusedPattern {
     /// The whole pattern.
     pub pattern: Pattern,
     /// The first operand of the operator.
     pub lhs: Pattern,
-    /// The second operand.
+    /// The second operand of the operator.
     pub rhs: Pattern,
     /// The call of the operator.
     pub root: Pattern,
-    /// The added bias, if any.
+    /// The bias that is added to the operator's result, if any.
     pub bias: Option<Pattern>,
 }
 

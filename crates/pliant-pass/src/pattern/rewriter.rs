@@ -27,7 +27,7 @@ use crate::error::{PassError, Problem};
 use crate::may_write::MayWrite;
 use crate::rewrite::{Namer, Substitution, reachable_seqs};
 
-/// Maximum length of a chain of rewrites in which each one rewrites the result of the previous one.
+/// Maximum length of a chain of rewrites. In a chain, each rewrite changes the result of the previous one.
 const MAX_CHAIN: u32 = 256;
 
 /// Maximum average number of rewrites per binding.
@@ -45,7 +45,7 @@ pub struct Replacement {
 /// A binding that has not been matched yet.
 struct PendingBinding {
     binding: Binding,
-    /// The length of the chain of rewrites that created it.
+    /// The length of the chain of rewrites that created this binding.
     chain: u32,
 }
 
@@ -53,7 +53,7 @@ struct PendingBinding {
 struct CurrentBinding {
     binding: Binding,
     chain: u32,
-    /// The first rule that has not been tried yet.
+    /// The index of the first rule that has not been tried on the binding yet.
     next_rule: usize,
 }
 
@@ -71,19 +71,20 @@ pub struct Rewriter<'r> {
     /// The processed bindings of the current block.
     done: Vec<Binding>,
     current: Option<CurrentBinding>,
-    /// Variables used by replaced values. [`finish`](Self::finish) removes their bindings if they are unused.
+    /// The variables that replaced values used. [`finish`](Self::finish) removes the bindings of those that are not used elsewhere.
     maybe_unused: Vec<Var>,
     /// Variables that have become copies of other variables.
     copies: Vec<Var>,
     rewrites: usize,
-    /// The maximum number of rewrites.
+    /// The maximum number of rewrites in the function, after which the rules are assumed not to terminate.
     limit: usize,
     /// The number of variables that the function had initially.
     initial_vars: usize,
 }
 
 impl<'r> Rewriter<'r> {
-    /// Starts at the beginning of a function. `writers` is that of its module, if known.
+    /// Creates a rewriter that starts at the beginning of a function. `writers` holds the functions of the module that may write to
+    /// their arguments; `None` if the module is unknown.
     pub fn new(
         func: &Function,
         rules: &'r RuleSet,
@@ -398,7 +399,7 @@ impl<'r> Rewriter<'r> {
     }
 }
 
-/// Simplifies a field access of a tuple expression to the field.
+/// If `value` accesses a field of a tuple expression, returns this field. Other expressions are returned unchanged.
 fn simplify_field_access(func: &Function, value: Expr) -> Expr {
     if let ExprData::TupleGetItem(t, i) = func.expr(value)
         && let Some(&field) = func.tuple_fields(*t).and_then(|f| f.get(*i as usize))
@@ -419,11 +420,11 @@ fn check_defined(func: &Function, initial_vars: usize) -> Result<(), PassError> 
     Err(PassError::User(vec![Problem::new(message).with_help(help)]))
 }
 
-/// A replacement for a value of a given type.
+/// A replacement for a value, and whether its type must be checked at run time.
 enum FittedValue {
-    /// A value that provably has the type.
+    /// A replacement that provably has the type of the value.
     Typed(Expr),
-    /// A value that must be checked at run time.
+    /// A replacement that must be checked to have this type at run time.
     Checked(Expr, Type),
 }
 
@@ -461,7 +462,7 @@ fn fit_type(
     }
 }
 
-/// The error of rules that do not terminate. `chained` is set if a result was rewritten too often.
+/// The error of rules that do not terminate. With `chained`, the reason is that one result was rewritten too often.
 fn nontermination_error(
     func: &Function,
     pattern: &Pattern,

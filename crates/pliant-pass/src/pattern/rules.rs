@@ -19,23 +19,23 @@ pub(crate) struct Rule {
     pub root: NodeId,
 }
 
-/// Patterns to search for, in the order in which they are tried.
+/// The patterns of rewrite rules, in the order in which they are tried.
 #[derive(Clone, Debug, Default)]
 pub struct RuleSet {
     pub(crate) rules: Vec<Rule>,
-    /// The rules for calls of specific operators.
+    /// For each operator, the rules whose pattern matches only calls of specific operators, including this one.
     by_op: FxHashMap<Op, Vec<u32>>,
     /// The rules for calls of any operator.
     any_op: Vec<u32>,
-    /// The rules for other values, with the kinds of values that they can match.
+    /// The rules for values that are not operator calls, each with a bit set of the kinds of values that it can match.
     others: Vec<(u32, u16)>,
 }
 
 impl RuleSet {
-    /// Creates a rule set from patterns.
+    /// Creates a rule set from the patterns of the rules.
     ///
     /// # Errors
-    /// If patterns can never match: all reasons.
+    /// If patterns can never match: all reasons why.
     pub fn new(
         patterns: impl IntoIterator<Item = Pattern>,
         ops: &dyn OpRegistry,
@@ -98,7 +98,7 @@ impl RuleSet {
         }
     }
 
-    /// Calls `visit` with the rules that may match a value, in order and starting at rule `from`, until it returns true.
+    /// Calls `visit` with the rules that may match a value, in order and starting at rule `from`, until `visit` returns true.
     pub(crate) fn candidates(
         &self,
         func: &Function,

@@ -1,5 +1,5 @@
-//! Templates with several results that the program does not combine to a tuple. A template whose pattern returns a tuple also
-//! matches values that fit the fields separately.
+//! Templates with several results that the program does not combine into a tuple. The pattern of such a template returns a tuple,
+//! but also matches several values that each fit one field.
 //!
 //! The matched values must be in one block and have the same effect epoch, because the replacement is inserted before the first of
 //! them. Their variables keep their positions in the block, and their values become fields of the replacement's result.
@@ -97,8 +97,8 @@ pub(super) fn rewrite_separate_results(
     Ok(count)
 }
 
-/// Applies replacements, all at once if possible. Replacements that would depend on their own results are skipped. Returns the
-/// number of applied ones.
+/// Applies replacements, all at once if possible. A replacement that would depend on its own result is skipped. Returns the number
+/// of applied replacements.
 fn replace_all(
     func: &mut Function,
     block: Block,
@@ -128,7 +128,7 @@ fn all_blocks(func: &Function) -> Vec<Block> {
     out
 }
 
-/// The replacement of a match; `None` if a matched value is not in the block.
+/// The replacement of a match of a template; `None` if a matched value is not bound in the block.
 fn replacement(
     func: &mut Function,
     (block, ops): (Block, &dyn OpRegistry),

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use super::node::{Literal, Pattern, PatternKind};
 use super::type_pattern::{SizePattern, TypePattern};
 
-/// The index of a pattern in its table.
+/// The index of a pattern in its [`PatternTable`].
 pub(crate) type NodeId = u32;
 
-/// A pattern of the table: a [`PatternKind`] with indices instead of patterns.
+/// A pattern in a [`PatternTable`]: as [`PatternKind`], but refers to other patterns by index.
 #[derive(Clone, Debug)]
 pub(crate) enum Node {
     Wildcard,
@@ -37,9 +37,9 @@ pub(crate) enum Node {
 /// The kinds of values that a pattern can match, according to its root.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RootKinds {
-    /// The operators whose calls it can match; `None` for all operators.
+    /// The operators whose calls the pattern can match; `None` for all operators.
     pub ops: Option<Vec<Op>>,
-    /// The other kinds that it can match, as a bit set.
+    /// The kinds of other values that the pattern can match, as a bit set of the constants below.
     pub kinds: u16,
 }
 
@@ -96,7 +96,7 @@ impl RootKinds {
         self
     }
 
-    /// Whether no value can match.
+    /// Whether the pattern can match no value at all.
     pub fn is_empty(&self) -> bool {
         self.kinds == 0 && self.ops.as_ref().is_some_and(Vec::is_empty)
     }
@@ -185,7 +185,7 @@ impl PatternTable {
         }
     }
 
-    /// The kinds of calls whose callee a pattern can match.
+    /// The kinds of calls that a call pattern can match, given the pattern of its callee.
     pub(crate) fn callee_ops(&self, callee: NodeId) -> RootKinds {
         match &self.nodes[callee as usize] {
             Node::Op(op) => RootKinds { ops: Some(vec![*op]), kinds: 0 },

@@ -21,14 +21,14 @@ use super::type_pattern::{SizePattern, TypePattern};
 use crate::error::{PassError, Problem};
 use crate::may_write::MayWrite;
 
-/// Maximum number of sweeps. Another sweep is needed if a template with several results was applied, because other rules may match
-/// then.
+/// Maximum number of sweeps over the function. After a template with several results was applied, another sweep is needed, because
+/// other rules may match then.
 const MAX_SWEEPS: usize = 256;
 
 /// A rewrite rule that is written as two functions.
 #[derive(Clone, Debug)]
 pub struct Template {
-    /// The pattern to search for.
+    /// The pattern to search for, which is built from the pattern function.
     pub pattern: Pattern,
     params: Vec<Pattern>,
     syms: Vec<(pliant_sym::SymVar, u64)>,
@@ -77,7 +77,7 @@ impl Template {
         Ok(Template { pattern: result, params, syms, replacement })
     }
 
-    /// Emits the bindings of the replacement of a match, and returns its result.
+    /// Emits the bindings of the replacement of a match, and returns the result of the replacement.
     ///
     /// # Errors
     /// If the match does not bind a parameter of the pattern, because the pattern does not use it.
@@ -89,7 +89,7 @@ impl Template {
         Ok(result)
     }
 
-    /// The bindings of the replacement of a match, and its result; `None` if a parameter is not bound by the match.
+    /// The bindings that replace a match, and the result of the replacement; `None` if the match does not bind a parameter.
     pub(super) fn instantiate(
         &self,
         func: &mut Function,
@@ -136,8 +136,8 @@ fn reinfer(func: &mut Function, ops: &dyn OpRegistry, b: &mut Binding) {
     }
 }
 
-/// The symbols of the replacement with the keys of the corresponding symbols of the pattern. Symbols correspond if they are the
-/// same dim of the same parameter.
+/// The symbols of the replacement function, each with the key of the corresponding symbol of the pattern function. Symbols
+/// correspond if they are the same dim of the same parameter.
 fn shared_syms(pattern: &Function, replacement: &Function) -> Vec<(pliant_sym::SymVar, u64)> {
     let mut out: Vec<(pliant_sym::SymVar, u64)> = Vec::new();
     for (&p, &r) in pattern.params().iter().zip(replacement.params()) {
@@ -154,7 +154,8 @@ fn shared_syms(pattern: &Function, replacement: &Function) -> Vec<(pliant_sym::S
     out
 }
 
-/// Rejects a replacement if a parameter or the result has a type that is provably incompatible with the pattern's.
+/// Rejects a replacement if one of its parameters, or its result, has a type that is provably incompatible with that of the pattern
+/// function.
 fn check_types(
     pattern: &Function,
     replacement: &Function,

@@ -25,7 +25,7 @@ enum Operand<'a> {
     /// A tensor with these sizes.
     Sized(&'a [SizePattern]),
     Tuple(usize),
-    /// A tuple of this many integers, which may denote a shape.
+    /// A tuple of this many integers, which an operator may take as a shape.
     Sizes(usize),
     Shape,
 }
@@ -95,7 +95,7 @@ fn infer(
     Ok(f.types.get(ty).clone())
 }
 
-/// The reason why the operator accepts none of the operands that the pattern matches. `None` if it may accept some. Only tuples,
+/// The reason why an operator accepts none of the operands that a pattern matches; `None` if it may accept some. Only tuples,
 /// shapes, constants and known sizes are checked.
 pub(crate) fn wrong_operand(
     table: &PatternTable,
@@ -134,7 +134,7 @@ pub(crate) fn wrong_operand(
     infer(op, &all, &[], ops).err().map(|e| e.message)
 }
 
-/// The reason why the result of a call has no such field, or no fields at all.
+/// The reason why the result of a call has no field with this index, or no fields at all.
 pub(crate) fn missing_field(
     table: &PatternTable,
     id: NodeId,
@@ -157,7 +157,7 @@ pub(crate) fn missing_field(
     }
 }
 
-/// The reason why the operator never accepts the value of an attribute.
+/// The reason why an operator never accepts the value that a pattern requires for an attribute.
 pub(crate) fn wrong_attr(op: Op, attrs: &[AttrPair], ops: &dyn OpRegistry) -> Option<String> {
     let count = ops.signature(op)?.operands.iter().filter(|o| !o.optional && !o.variadic).count();
     // Without a known rank, many operators do not check their attributes.
@@ -189,7 +189,8 @@ pub(crate) fn result_dtype(
     }
 }
 
-/// The result type of all calls of an operator that the pattern matches; `None` as for [`result_dtype`].
+/// The result type of all calls of an operator that the pattern matches; `None` if the type depends on operands or attributes that
+/// the pattern does not specify.
 fn result_type(
     args: &[NodeId],
     op: Op,

@@ -25,9 +25,9 @@ pub enum SizePattern {
 pub struct SizeTerm {
     /// The arena of the term.
     pub arena: Arc<SymArena>,
-    /// The keys of the arena's symbols, in the order of the symbols.
+    /// The keys of the symbols of `arena`, in the order of the symbols.
     pub keys: Arc<[u64]>,
-    /// The term.
+    /// The term, as an expression in `arena`.
     pub sym: Sym,
 }
 
@@ -65,18 +65,18 @@ pub enum TypePattern {
     Prim(DType),
     /// A shape.
     Shape {
-        /// The sizes, if required.
+        /// The sizes that the shape must have; `None` if any sizes match.
         sizes: Option<Box<[SizePattern]>>,
-        /// The rank, if required.
+        /// The rank that the shape must have; `None` if any rank matches.
         ndim: Option<u32>,
     },
     /// A tensor.
     Tensor {
-        /// The sizes, if required.
+        /// The sizes that the tensor must have; `None` if any sizes match.
         sizes: Option<Box<[SizePattern]>>,
-        /// The rank, if required.
+        /// The rank that the tensor must have; `None` if any rank matches.
         ndim: Option<u32>,
-        /// The data type, if required.
+        /// The data type that the tensor must have; `None` if any type matches.
         dtype: Option<DType>,
     },
     /// A tuple with these fields.

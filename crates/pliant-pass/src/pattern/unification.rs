@@ -86,7 +86,8 @@ impl Search<'_> {
         }
     }
 
-    /// Whether the deferred terms match their sizes. Binds symbols that are the only unknown of a term.
+    /// Whether the deferred terms match their sizes. A symbol that is the only unbound one of a term is bound to the size that
+    /// follows.
     pub(super) fn deferred_terms_match(&mut self) -> bool {
         let mut terms = self.deferred_terms.clone();
         while !terms.is_empty() {
@@ -106,7 +107,7 @@ impl Search<'_> {
         true
     }
 
-    /// Whether a term equals a size; `None` if it has several unbound symbols, some of which other terms may bind.
+    /// Whether a term equals the size `have`; `None` if the term has several unbound symbols, some of which other terms may bind.
     fn term_fits(&mut self, term: &SizeTerm, have: Sym) -> Option<bool> {
         let mut unbound: Vec<(u64, SymVar)> = Vec::new();
         for v in term.arena.free_vars(term.sym) {
@@ -138,7 +139,7 @@ impl Search<'_> {
         Some(true)
     }
 
-    /// A term with its bound symbols replaced by their sizes, and those in `others` by symbols of the function.
+    /// A term in which bound symbols are replaced by their sizes, and the symbols in `others` by symbols of the function.
     fn substitute(&mut self, term: &SizeTerm, others: &[(u64, SymVar)]) -> Sym {
         let sizes = self.sizes.clone();
         let syms = self.syms.get_mut(self.func);
@@ -149,7 +150,8 @@ impl Search<'_> {
         })
     }
 
-    /// The value of the only unbound symbol of a term for which the term equals a size. `None` if it is not provably a valid size.
+    /// The size to which the only unbound symbol of a term must be bound for the term to equal `have`. `None` if this is not
+    /// provably a valid size.
     fn solve_for(&mut self, term: &SizeTerm, key: u64, have: Sym) -> Option<Sym> {
         let fresh = self.syms.get_mut(self.func).fresh_var("unknown");
         let want = self.substitute(term, &[(key, fresh)]);
@@ -241,7 +243,7 @@ impl Search<'_> {
 }
 
 impl Syms {
-    /// The arena, for reading.
+    /// The arena for comparing sizes, without the right to add terms.
     pub(super) fn read<'a>(&'a self, func: &'a Function) -> &'a SymArena {
         match self {
             Syms::Own(syms) | Syms::Copy(Some(syms)) => syms,
@@ -249,7 +251,7 @@ impl Syms {
         }
     }
 
-    /// The arena, for adding terms.
+    /// The arena for comparing sizes, to which terms can be added.
     fn get_mut(&mut self, func: &Function) -> &mut SymArena {
         match self {
             Syms::Own(syms) => syms,

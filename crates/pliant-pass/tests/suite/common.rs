@@ -29,7 +29,7 @@ pub fn main_of(text: &str) -> Function {
     (**func).clone()
 }
 
-/// `main` with parameters `x: (n, 4)` and `y: (n, 4)` of float32, and a dataflow block with these lines.
+/// Parses `main` with parameters `x: (n, 4)` and `y: (n, 4)` of float32, and a dataflow block with these lines.
 pub fn flow(lines: &str, result: &str) -> Function {
     let mut text = String::from(
         "@R.function\ndef main(x: R.Tensor((\"n\", 4), \"float32\"), y: R.Tensor((\"n\", 4), \"float32\")):\n    with R.dataflow():\n",
@@ -41,7 +41,7 @@ pub fn flow(lines: &str, result: &str) -> Function {
     main_of(&text)
 }
 
-/// The bindings as text, after checking that the function is well-formed.
+/// The bindings of a function as text. Checks first that the function is well-formed.
 pub fn text(func: &Function) -> String {
     let mut module = IRModule::new();
     module.insert("main", BaseFunc::Relax(Arc::new(func.clone())));

@@ -1,4 +1,4 @@
-//! Rewriter terminates and does not change the program's behaviour.
+//! Tests that the rewriter terminates and does not change the program's behaviour.
 
 use crate::common::{flow, main_of, module, op, ops, text};
 use pliant_ir::relax::Function;
