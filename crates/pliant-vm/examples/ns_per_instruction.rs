@@ -18,8 +18,8 @@ unsafe extern "C" fn nothing(_: *const u64, _: *const KernelRuntime) -> i64 {
     0
 }
 
-/// Measures a body filled by `emit`, which emits `per_round` instructions per call. The result is
-/// in nanoseconds per instruction.
+/// Measures the time of a function body that `emit` fills, and prints it in nanoseconds per instruction. Each call of `emit` emits
+/// `per_round` instructions.
 fn measure(name: &str, per_round: u32, mut emit: impl FnMut(&mut ExecBuilder, u32)) {
     let mut b = ExecBuilder::new();
     let tensor = LoopFuncParam::Tensor {

@@ -6,10 +6,10 @@ use pliant_tensor::{DType, Storage, Tensor};
 use crate::link::Operand;
 use crate::{FuncValue, Value, VmError};
 
-/// Number of elements that a builtin processes between two polls of the interrupt flag.
+/// The number of elements that a builtin processes between two polls of the interrupt flag.
 pub(crate) const POLL_INTERVAL: usize = 1 << 16;
 
-/// Fails if the run was interrupted.
+/// Fails if the run to which `runtime` belongs was interrupted.
 ///
 /// # Errors
 /// `Interrupted`.
@@ -24,7 +24,7 @@ pub struct Args<'a> {
     pub(crate) regs: &'a [Value],
     pub(crate) consts: &'a [Value],
     pub(crate) operands: &'a [Operand],
-    /// The runtime that is also passed to loop functions. Contains the interrupt flag and the worker team.
+    /// The runtime that loop functions of the run receive too. It contains the interrupt flag and the worker team.
     pub(crate) runtime: &'a KernelRuntime,
 }
 
@@ -34,7 +34,7 @@ impl<'a> Args<'a> {
         self.operands.len()
     }
 
-    /// Whether there are no operands.
+    /// Whether the call has no operands.
     pub fn is_empty(&self) -> bool {
         self.operands.is_empty()
     }

@@ -1,4 +1,4 @@
-//! Calls of packed functions from loop functions (`T.call_packed`), and error reports of library kernels.
+//! Callbacks from loop functions to the VM: calls of packed functions (`T.call_packed`), and error reports of library kernels.
 
 use std::fmt::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -18,7 +18,7 @@ use crate::run::panic_text;
 use crate::virtual_machine::Inner;
 use crate::{CheckKind, Value, VmError};
 
-/// The state of one loop function call. Packed functions that the loop function calls use it.
+/// The state of one call of a loop function, which the callbacks of this loop function use.
 pub(crate) struct LoopCall<'a> {
     pub(crate) inner: &'a Inner,
     pub(crate) regs: &'a [Value],
@@ -31,7 +31,7 @@ pub(crate) struct LoopCall<'a> {
 }
 
 impl LoopCall<'_> {
-    /// Takes the recorded error.
+    /// Removes and returns the recorded error.
     pub(crate) fn take_error(&self) -> Option<VmError> {
         self.error.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
@@ -53,7 +53,8 @@ impl LoopCall<'_> {
         text
     }
 
-    /// The tensor that the loop function received as parameter `position`: the row-major copy if there is one.
+    /// The tensor that the loop function received as parameter `position`. If the tensor was copied to row-major order, this is the
+    /// copy.
     fn param(&self, position: u64) -> Option<Value> {
         let position = usize::try_from(position).ok()?;
         let word = *self.words.get(position)?;
@@ -133,6 +134,8 @@ struct BorrowedBuffer {
 }
 
 impl BorrowedBuffer {
+    /// Wraps the buffer of a loop function that `descriptor` describes, and copies its contents to a tensor.
+    ///
     /// # Safety
     /// `descriptor` is the address of words in the format of [`PACKED_MEMORY`]. The memory that they describe is live, and nothing
     /// else uses it until the result is dropped.
@@ -154,7 +157,7 @@ impl BorrowedBuffer {
         Ok(BorrowedBuffer { tensor: Tensor::from_bytes(&shape, dtype, bytes)?, memory })
     }
 
-    /// Whether both describe the same buffer.
+    /// Whether `self` and `other` describe the same buffer.
     fn is_same_buffer(&self, other: &BorrowedBuffer) -> bool {
         self.memory == other.memory && self.tensor.shape() == other.tensor.shape()
     }
@@ -208,22 +211,20 @@ fn encode_result(kind: u64, value: &Value) -> Result<u64, VmError> {
     }
 }
 
-/// Decodes a string of a loop function. `None` if it is not valid UTF-8.
+/// Decodes a string that a loop function passed. `None` if it is not valid UTF-8.
 ///
 /// # Safety
 /// `start` is the address of `len` bytes that live as long as the caller uses them.
-///
-/// Decodes a string passed by a loop function. `None` if it is not valid UTF-8.
 unsafe fn text<'t>(start: *const u8, len: u64) -> Option<&'t str> {
     // SAFETY: guaranteed by the caller.
     let bytes = unsafe { std::slice::from_raw_parts(start, usize::try_from(len).ok()?) };
     std::str::from_utf8(bytes).ok()
 }
 
-/// The VM's implementation of [`ReportError`](pliant_exec::abi::ReportError).
+/// Records the error of a library kernel, as the VM's implementation of [`ReportError`](pliant_exec::abi::ReportError).
 ///
 /// # Safety
-/// As for [`call_packed`]; the text is valid.
+/// As for [`call_packed`]. In addition, the message must be readable for its given length.
 pub(crate) unsafe extern "C" fn report_error(
     runtime: *const KernelRuntime,
     kind: u64,
@@ -245,7 +246,7 @@ pub(crate) unsafe extern "C" fn report_error(
     STATUS_PACKED
 }
 
-/// The VM's implementation of [`CallPacked`](pliant_exec::abi::CallPacked).
+/// Calls a packed function for a loop function, as the VM's implementation of [`CallPacked`](pliant_exec::abi::CallPacked).
 ///
 /// # Safety
 /// As required by the ABI. `runtime` is the one that the VM passed to the running loop function.

@@ -1,4 +1,4 @@
-//! The working memory of an invocation. Each thread caches and reuses it.
+//! The working memory of an invocation: registers and frames. Each thread caches this memory and reuses it.
 
 use std::cell::{Cell, RefCell};
 
@@ -8,23 +8,23 @@ use crate::memory::{Owner, RunGuard};
 use crate::tensor_cache::TensorCache;
 use crate::{Value, VmError};
 
-/// Maximum number of nested invocations on one thread. They nest when a program calls a host function that invokes a program. Each
-/// level uses native stack.
+/// Maximum number of nested invocations on one thread. An invocation is nested if a program calls a host function that invokes a
+/// program. Each level uses native stack.
 const MAX_NESTING: usize = 64;
 /// Minimum free native stack in bytes for a nested invocation. Threads may have small stacks, and the stack use of host functions
 /// is unknown.
 const MIN_STACK: usize = 128 << 10;
-/// Maximum number of contexts cached per thread.
+/// Maximum number of contexts that a thread caches.
 const MAX_CACHED: usize = 4;
 /// Maximum capacity, in registers, of a cached context.
 const MAX_CACHED_REGS: usize = 1 << 16;
 
-/// The saved state of a caller.
+/// The saved state of a calling function, which continues when its callee returns.
 pub(crate) struct Frame {
     pub(crate) function: u32,
     pub(crate) pc: usize,
     pub(crate) base: usize,
-    /// The register for the result in the caller's frame.
+    /// The register of the caller that receives the result of the callee.
     pub(crate) dst: u32,
 }
 
@@ -36,7 +36,7 @@ pub(crate) struct Context {
     pub(crate) frames: Vec<Frame>,
     /// The argument words of the current call of a loop function.
     pub(crate) words: Vec<u64>,
-    /// Row-major copies of strided tensors, cached during the call of a loop function.
+    /// Row-major copies of strided tensors that the current call of a loop function receives instead.
     pub(crate) copies: Vec<Tensor>,
     /// The arguments of the current call of a host function.
     pub(crate) host_args: Vec<Value>,
@@ -53,11 +53,14 @@ thread_local! {
 /// A context in use. When dropped, it is cleared and returned to the thread's cache.
 pub(crate) struct ContextLease {
     context: Option<Box<Context>>,
-    /// Must be dropped last, so that memory freed by the context is still attributed to the VM.
+    /// Marks the VM as running on this thread. It must be dropped last, so that memory freed by the context is still attributed to
+    /// the VM.
     _running: RunGuard,
 }
 
 impl ContextLease {
+    /// Takes a context from the thread's cache, or creates one.
+    ///
     /// # Errors
     /// `StackOverflow` if too many invocations are nested on this thread.
     pub(crate) fn new(owner: &Owner) -> Result<ContextLease, VmError> {

@@ -1,4 +1,4 @@
-//! Errors of loading and running programs.
+//! Errors that occur when programs are loaded or run.
 
 use std::error::Error;
 use std::fmt;
@@ -8,7 +8,7 @@ use pliant_exec::NODE;
 use pliant_tensor::CheckFailure;
 use pliant_tensor::TensorError;
 
-/// The kind of a failed check. Hosts map it to an exception type.
+/// What kind of check failed. Hosts choose the type of their exception by it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CheckKind {
     /// A rank, dim or size is wrong.
@@ -55,12 +55,12 @@ pub enum VmError {
     UnknownFunction {
         /// The requested name.
         name: String,
-        /// The names of the existing functions.
+        /// The names of the functions that the executable has.
         known: Vec<String>,
     },
     /// A function was called with the wrong number of arguments.
     Arity {
-        /// The function, with its parameters: `main(x: Tensor(("n",), "float32"))`.
+        /// The signature of the function, such as `main(x: Tensor(("n",), "float32"))`.
         signature: String,
         /// The expected number of arguments.
         expected: usize,
@@ -75,9 +75,9 @@ pub enum VmError {
     Tensor(TensorError),
     /// A packed function failed.
     Packed {
-        /// The name of the function.
+        /// The name of the packed function.
         name: String,
-        /// The error of the function.
+        /// The error that the packed function returned.
         source: Box<dyn Error + Send + Sync>,
     },
     /// An error returned by a packed function. The VM converts it to [`VmError::Packed`].
@@ -86,48 +86,48 @@ pub enum VmError {
     Plain(Box<VmError>),
     /// A loop function returned a status without a message.
     LoopFunc {
-        /// The name of the function.
+        /// The name of the loop function.
         name: String,
-        /// The status; see the `STATUS_*` constants of `pliant_exec::abi`.
+        /// The status that the loop function returned; see the `STATUS_*` constants of `pliant_exec::abi`.
         status: i64,
     },
     /// Calls are nested too deeply.
     StackOverflow {
-        /// The nesting depth.
+        /// The nesting depth of the calls.
         depth: usize,
-        /// The function called last. Empty if the limit on nested invocations of VMs was exceeded.
+        /// The function that was called last. Empty if the limit on nested invocations of VMs was exceeded.
         function: String,
     },
     /// The invocation was interrupted.
     Interrupted,
     /// The invocation exceeded its time limit ([`RunOptions::time_limit`](crate::RunOptions)) and was stopped.
     TimeLimit {
-        /// The invoked function.
+        /// The function that the host invoked.
         function: String,
-        /// The time limit.
+        /// The time limit that was exceeded.
         limit: Duration,
     },
     /// An invocation with a time limit was not started, because the operating system could not create the timer thread.
     NoTimer(std::io::Error),
     /// An error with the source locations where it occurred.
     Traced {
-        /// The error.
+        /// The error without source locations.
         error: Box<VmError>,
         /// The source locations, innermost first: the failed instruction, then the enclosing calls.
         trace: Vec<TraceEntry>,
     },
 }
 
-/// The source lines of an instruction. Fused computations come from several lines.
+/// The source lines of an instruction. An instruction that computes fused operators comes from several lines.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TraceEntry {
-    /// The name of the function in the program.
+    /// The name of the program's function that contains the instruction.
     pub function: String,
-    /// The path of the source file, a name in angle brackets, or the names of graph nodes.
+    /// The path of the source file, a name in angle brackets, or, for graph nodes, the names of the nodes.
     pub file: String,
-    /// The first line, counted from 1. [`NODE`] for graph nodes.
+    /// The number of the first line, counted from 1; [`NODE`] for graph nodes.
     pub line: u32,
-    /// The last line.
+    /// The number of the last line.
     pub last: u32,
 }
 
@@ -150,12 +150,12 @@ impl VmError {
         VmError::Check(kind, message.into())
     }
 
-    /// Creates the error for a value of the wrong kind.
+    /// Creates the error that a value has the wrong kind.
     pub fn type_error(message: impl Into<String>) -> VmError {
         VmError::Type(message.into())
     }
 
-    /// Wraps an error of the host. Packed functions return it.
+    /// Wraps an error of the host, so that a packed function can return it.
     pub fn external(error: impl Into<Box<dyn Error + Send + Sync>>) -> VmError {
         VmError::External(error.into())
     }
@@ -173,7 +173,7 @@ impl VmError {
         matches!(self.root(), VmError::Check(CheckKind::Internal, _))
     }
 
-    /// The source locations, innermost first; empty if unknown.
+    /// The source locations at which the error occurred, innermost first; empty if unknown.
     pub fn trace(&self) -> &[TraceEntry] {
         match self {
             VmError::Traced { trace, .. } => trace,

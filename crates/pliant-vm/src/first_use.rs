@@ -5,20 +5,20 @@ use pliant_exec::{Arg, ArgValue, Executable, FuncDef, Instr, Reg, VmFunction};
 
 use crate::link::LoopFuncTable;
 
-/// Maximum number of instructions searched for the first use. The limit keeps linking linear.
+/// Maximum number of instructions that are searched for the first use of a tensor. The limit keeps the time of linking linear.
 const LOOKAHEAD: usize = 64;
 
-/// The effect of the first use of a new tensor.
+/// How the first use of a new tensor accesses its elements.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum FirstUse {
-    /// The first use writes all elements before it reads any, or there is no use.
+    /// The first use writes all elements before it reads any, or the tensor is not used at all.
     WritesAll,
     /// The first use may read elements that were never written.
     Unknown,
 }
 
 impl FirstUse {
-    /// The first use of the result of the call at index `at` of `function`.
+    /// Analyses the first use of the tensor that the call at index `at` of `function` returns.
     pub(crate) fn of(
         exe: &Executable,
         loop_funcs: &LoopFuncTable,
@@ -57,7 +57,7 @@ fn is_reg(arg: Arg, reg: Reg) -> bool {
     matches!(arg.decode(), Some(ArgValue::Reg(r)) if r == reg)
 }
 
-/// The effect of a call on a tensor. Its register `tensor` is one of the arguments.
+/// Analyses a call that receives the tensor in register `tensor` as an argument.
 fn call(
     exe: &Executable,
     loop_funcs: &LoopFuncTable,

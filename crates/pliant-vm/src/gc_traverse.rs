@@ -42,7 +42,7 @@ pub fn uniquely_held_objects<'a>(
 struct ReferenceCounts(FxHashMap<*const (), usize>);
 
 impl ReferenceCounts {
-    /// Whether all references to the allocation have been found, including this one.
+    /// Counts one more reference to an allocation. Returns whether all references to it have now been found.
     fn is_last(&mut self, (address, references): (*const (), usize)) -> bool {
         if references == 1 {
             return true;

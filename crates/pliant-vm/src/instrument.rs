@@ -5,24 +5,24 @@ use std::sync::Arc;
 
 use crate::Value;
 
-/// A call, as passed to an instrument.
+/// The description of a call that an instrument receives.
 #[derive(Debug)]
 pub struct CallEvent<'a> {
     /// The function whose body contains the call.
     pub function: &'a str,
     /// The index of the call instruction.
     pub instruction: usize,
-    /// The called function.
+    /// The name of the called function.
     pub callee: &'a str,
     /// The kind of the called function.
     pub kind: CalleeKind,
-    /// The arguments.
+    /// The arguments of the call.
     pub args: &'a [Value],
-    /// The result. `None` before the call. Also `None` after a call of a bytecode function, whose result is known only when it
-    /// returns.
+    /// The result of the call. `None` before the call, and also after a call of a bytecode function, because its result is known
+    /// only when it returns.
     pub result: Option<&'a Value>,
-    /// Floating-point operations of library kernels during the call, computed from their declared formulas. 0 before the call and
-    /// for generated code.
+    /// The number of floating-point operations of library kernels during the call, computed from their declared formulas. 0 before
+    /// the call and for generated code.
     pub flops: u64,
     /// True before the call, false after it.
     pub before: bool,
@@ -41,16 +41,16 @@ pub enum CalleeKind {
     GraphFunction,
 }
 
-/// Decides whether a call runs. Ignored in the event after the call.
+/// The decision of an instrument whether a call runs. It is ignored for events after the call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum InstrumentAction {
-    /// Run the call.
+    /// The call runs.
     Continue,
-    /// Skip the call. Its destination register becomes empty.
+    /// The call is skipped, and its destination register becomes empty.
     Skip,
 }
 
-/// A callback invoked around each call.
+/// A callback that the VM invokes before and after each call of a program.
 #[derive(Clone)]
 pub struct Instrument {
     callback: Arc<dyn Fn(&CallEvent<'_>) -> InstrumentAction + Send + Sync>,
@@ -60,14 +60,14 @@ pub struct Instrument {
 }
 
 impl Instrument {
-    /// An instrument that may skip calls.
+    /// Creates an instrument that may skip calls.
     pub fn new(
         callback: impl Fn(&CallEvent<'_>) -> InstrumentAction + Send + Sync + 'static,
     ) -> Self {
         Instrument { callback: Arc::new(callback), may_skip: true }
     }
 
-    /// An instrument that only observes calls. It has little effect on the run time.
+    /// Creates an instrument that only observes calls. It has little effect on the run time.
     pub fn observer(observe: impl Fn(&CallEvent<'_>) + Send + Sync + 'static) -> Self {
         let callback = move |event: &CallEvent<'_>| {
             observe(event);
@@ -76,7 +76,7 @@ impl Instrument {
         Instrument { callback: Arc::new(callback), may_skip: false }
     }
 
-    /// Reports a call.
+    /// Passes a call event to the callback. Returns whether the call should run.
     pub(crate) fn report(&self, event: &CallEvent<'_>) -> InstrumentAction {
         (self.callback)(event)
     }

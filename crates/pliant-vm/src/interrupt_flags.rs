@@ -9,19 +9,19 @@ use pliant_pool::Team;
 use crate::memory::{alloc_workspace, free_workspace};
 use crate::time_limit::DeadlineFlags;
 
-/// Number of flags of a VM. If interrupted runs still use all other flags, new runs share the last one.
+/// The number of flags of a VM. If interrupted runs still use all other flags, new runs share the last one.
 const FLAGS: usize = 4;
 
 /// An interrupt flag and the number of runs that use it.
 pub(crate) struct InterruptFlag {
-    /// The runtime passed to the loop functions of these runs. It contains the address of the flag.
+    /// The runtime that loop functions of the runs with this flag receive. It contains the address of the flag.
     pub(crate) runtime: KernelRuntime,
     raised: Box<AtomicBool>,
     runs: AtomicUsize,
 }
 
 impl InterruptFlag {
-    /// Ends a run.
+    /// Records that a run no longer uses the flag.
     pub(crate) fn leave(&self) {
         self.runs.fetch_sub(1, Ordering::SeqCst);
     }
@@ -32,7 +32,7 @@ pub(crate) struct InterruptFlags {
     flags: [InterruptFlag; FLAGS],
     current: AtomicUsize,
     raising: Mutex<()>,
-    /// The flags of runs with a time limit, one per run.
+    /// The separate flags of runs with a time limit, one per run.
     pub(crate) deadline_flags: DeadlineFlags,
 }
 
@@ -62,7 +62,7 @@ impl InterruptFlags {
         }
     }
 
-    /// The runtime of a run with its own interrupt flag. The flag must outlive the runtime.
+    /// The runtime of a run that has its own interrupt flag `interrupt`. The flag must outlive the runtime.
     pub(crate) fn runtime(&self, interrupt: &AtomicBool) -> KernelRuntime {
         KernelRuntime { interrupt, ..self.flags[0].runtime }
     }

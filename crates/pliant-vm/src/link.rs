@@ -1,4 +1,4 @@
-//! Links an executable: resolves its indices and names to pointers, once per VM.
+//! Links an executable: resolves indices and names in its bytecode to pointers, once per VM.
 
 use std::any::Any;
 use std::fmt;
@@ -79,7 +79,7 @@ impl LoopFuncTable {
         self.functions.len()
     }
 
-    /// Whether there are no loop functions.
+    /// Whether the table contains no loop functions.
     pub fn is_empty(&self) -> bool {
         self.functions.is_empty()
     }
@@ -118,18 +118,18 @@ pub(crate) enum Callee {
     Builtin(&'static Builtin, BuiltinFn),
     /// A compiled loop function, as an index into [`Linked::loop_funcs`].
     LoopFunc(u32),
-    /// `call_tir_dyn`: calls the loop function in the first operand. The dims of the shape in the last operand become trailing
-    /// integer arguments.
+    /// A call through `call_tir_dyn` of the loop function in the first operand. The dims of the shape in the last operand become
+    /// trailing integer arguments.
     LoopFuncDyn,
     /// A host function, as an index into [`Linked::packed`].
     Packed(u32),
     /// A bytecode function, as an index into [`Linked::functions`].
     Vm(u32),
-    /// A closure passed as an operand.
+    /// The closure in the first operand.
     Closure,
-    /// Allocates a tensor with its own storage. The tensor is zero-filled unless its first use writes all elements.
+    /// An allocation of a tensor with its own storage. The tensor is zero-filled unless its first use writes all elements.
     Alloc(&'static Builtin, FirstUse),
-    /// Clears a register.
+    /// Not a call: the register with this index is cleared.
     Kill(u32),
 }
 
@@ -168,9 +168,9 @@ pub(crate) struct LinkedFunction {
     pub(crate) num_regs: usize,
     pub(crate) ops: Box<[Op]>,
     pub(crate) operands: Box<[Operand]>,
-    /// The pieces of the native body. Empty if there is none.
+    /// The pieces of the function's native body. Empty if it has none.
     pub(crate) native: Arc<[BodyFn]>,
-    /// The index in the executable's function table, for error messages.
+    /// The index of the function in the executable's function table, for error messages.
     pub(crate) index: u32,
 }
 
@@ -179,7 +179,7 @@ pub(crate) struct LinkedLoopFunc {
     pub(crate) info: LoopFuncInfo,
 }
 
-/// A linked entry of the executable's function table.
+/// An entry of the executable's function table after linking.
 #[derive(Clone, Copy)]
 pub(crate) enum Entry {
     Vm(u32),
@@ -188,7 +188,7 @@ pub(crate) enum Entry {
     Builtin(&'static Builtin),
 }
 
-/// A linked program.
+/// A program after linking.
 pub(crate) struct Linked {
     pub(crate) functions: Vec<LinkedFunction>,
     /// Whether all functions have native bodies.
@@ -200,12 +200,12 @@ pub(crate) struct Linked {
     pub(crate) consts: Vec<Value>,
 }
 
-/// Looks up a host function. Functions local to the VM take precedence over registered ones.
+/// Looks up a host function by name. `local` holds the functions local to the VM, which take precedence over registered ones.
 pub(crate) fn find_host(name: &str, local: &FxHashMap<String, PackedFunc>) -> Option<HostFunc> {
     local.get(name).cloned().map(HostFunc::Packed).or_else(|| find_func(name))
 }
 
-/// Resolves all names of `exe`.
+/// Resolves all names of the executable `exe`.
 ///
 /// # Errors
 /// `MissingFunctions` with all names that were not found.
@@ -372,7 +372,7 @@ impl Linker<'_> {
         }
     }
 
-    /// The target of a call. `first_use` analyses the first use of the result, for allocations.
+    /// Resolves the target of a call. If it is an allocation, `first_use` is called to analyse the first use of the result.
     fn callee(
         &self,
         func: u32,

@@ -29,12 +29,12 @@ const CLASSES: usize = 4 * usize::BITS as usize;
 
 static LIMIT: AtomicUsize = AtomicUsize::new(DEFAULT_LIMIT);
 
-/// Sets the size limit of each thread's pool in bytes. Default: 64 MiB.
+/// Sets the size limit of each thread's pool, in bytes. Default: 64 MiB.
 pub fn set_pool_limit(bytes: usize) {
     LIMIT.store(bytes, Ordering::Relaxed);
 }
 
-/// Size of this thread's pool in bytes.
+/// The size of this thread's pool in bytes.
 pub fn pooled_bytes() -> usize {
     with_pool(|pool| pool.bytes).unwrap_or(0)
 }
@@ -66,8 +66,8 @@ static POOLS: ThreadCaches<Pool> = ThreadCaches::new();
 thread_local! {
     /// This thread's pool.
     static CACHE: OnceCell<ThreadCache<Pool>> = const { OnceCell::new() };
-    /// This thread's pool, set while a VM runs on the thread and no code is using the pool. [`RunGuard`] holds the pool during that
-    /// time. The cell has no destructor, so access is cheap.
+    /// This thread's pool. It is set while a VM runs on the thread and no code is using the pool. During that time, [`RunGuard`]
+    /// keeps the pool acquired. The cell has no destructor, so access is cheap.
     static CURRENT: Cell<Option<NonNull<Pool>>> = const { Cell::new(None) };
 }
 
@@ -98,7 +98,7 @@ fn with_pool<R>(f: impl FnOnce(&mut Pool) -> R) -> Option<R> {
 /// A VM as an owner of memory. Dropping it frees all pooled blocks of the VM and the memory cached by library kernels.
 pub(crate) struct Owner {
     id: u64,
-    /// Whether dropping the owner also trims the C allocator.
+    /// Whether dropping the owner also returns free memory of the C allocator to the system.
     trim: bool,
 }
 
@@ -107,7 +107,7 @@ impl Owner {
         Owner { id: new_owner(), trim }
     }
 
-    /// The owner number of the VM's blocks.
+    /// The id by which the VM's blocks are marked.
     pub(crate) fn id(&self) -> u64 {
         self.id
     }
@@ -124,7 +124,7 @@ impl Owner {
     }
 }
 
-/// Sets the VM that runs on this thread. Returns the previous one.
+/// Sets the owner id of the VM that runs on this thread. Returns the previous id.
 fn set_running(owner: u64) -> u64 {
     let Some(mut pool) = CURRENT.get() else { return NO_OWNER };
     // SAFETY: as in `with_pool`. There is no reference to the pool, because the pointer is not
@@ -150,9 +150,10 @@ impl Drop for Owner {
 
 /// Marks a VM as running on this thread until dropped. Not `Send`, because the pool belongs to the thread.
 pub(crate) struct RunGuard {
-    /// The owner number of the calling VM, if any.
+    /// The owner id of the VM that ran on this thread before, to be restored when the guard is dropped; [`NO_OWNER`] if there was
+    /// none.
     outer: u64,
-    /// The thread's pool. `None` if the calling VM already holds it.
+    /// The thread's pool. `None` if a run that encloses this one already holds it, or if it is unavailable.
     pool: Option<CacheGuard<'static, Pool>>,
     not_send: PhantomData<*const ()>,
 }
@@ -170,7 +171,7 @@ impl Drop for RunGuard {
     }
 }
 
-/// The size class of a request and the block size of the class. `None` on overflow.
+/// The size class for a request of `bytes` bytes, and the block size of this class. `None` on overflow.
 fn class_of(bytes: usize) -> Option<(usize, usize)> {
     let bytes = bytes.max(ALIGNMENT);
     let log = (bytes - 1).ilog2();
@@ -239,7 +240,7 @@ impl Pool {
         std::mem::take(&mut self.free)
     }
 
-    /// Removes the blocks of the selected owners and returns them.
+    /// Removes and returns the blocks of all owners for which `of` returns true.
     fn extract(&mut self, of: impl Fn(u64) -> bool) -> Vec<AlignedBuf> {
         let mut taken = Vec::new();
         for blocks in &mut self.free {
@@ -250,8 +251,8 @@ impl Pool {
     }
 }
 
-/// Takes a block from this thread's pool or allocates one. The block belongs to the VM running on this thread, or to
-/// `default_owner` if there is none.
+/// Takes a block from this thread's pool, or allocates one. The block belongs to the VM that runs on this thread, or to
+/// `default_owner` if no VM runs.
 fn take_block(bytes: usize, default_owner: u64) -> Result<AlignedBuf, TensorError> {
     let (class, size) = class_of(bytes).ok_or(TensorError::OutOfMemory { bytes })?;
     let mut owner = default_owner;
@@ -283,7 +284,7 @@ pub(crate) fn alloc_storage(bytes: usize) -> Result<Storage, TensorError> {
     Ok(Storage::from_buf(take_block(bytes, NO_OWNER)?))
 }
 
-/// A workspace block starts with one cache line that stores the block's own handle.
+/// The size in bytes of the header of a workspace block: one cache line, which stores the block's own handle.
 const HEADER: usize = ALIGNMENT;
 const _: () = assert!(size_of::<AlignedBuf>() <= HEADER, "the owner fits the header");
 
@@ -301,7 +302,7 @@ pub(crate) unsafe extern "C" fn alloc_workspace(bytes: u64) -> *mut c_void {
     }
 }
 
-/// Implements `KernelRuntime::free_workspace`.
+/// Implements `KernelRuntime::free_workspace`: returns scratch memory to this thread's pool.
 pub(crate) unsafe extern "C" fn free_workspace(block: *mut c_void) {
     if block.is_null() {
         return;

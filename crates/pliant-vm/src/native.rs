@@ -1,7 +1,7 @@
-//! Executes native bodies: the driver that calls them and the runtime entries that they call.
+//! Executes native bodies: the driver that calls them, and the runtime entries that they call.
 //!
-//! Frames and registers are those of the bytecode interpreter, and an entry executes a call exactly as the interpreter does.
-//! `pliant_exec::native_body` specifies the interface between bodies and entries.
+//! Register frames are the same as those of the bytecode interpreter, and a runtime entry executes a call exactly as the
+//! interpreter does. `pliant_exec::native_body` specifies the interface between bodies and entries.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -16,10 +16,10 @@ use crate::link::{Callee, Op, Operand};
 use crate::run::{CallOutcome, CallSite, ReturnOutcome, Runner, condition, in_function};
 use crate::{Value, VmError};
 
-/// The reason why an entry stopped the run.
+/// The reason why a runtime entry stopped the run.
 enum Failure {
     Error(VmError),
-    /// A panic, caused by a bug. The driver resumes it, because native bodies cannot unwind.
+    /// A panic, which is caused by a bug. The driver resumes the panic, because native bodies cannot unwind.
     Panic(Box<dyn Any + Send>),
 }
 
@@ -90,11 +90,10 @@ impl State<'_, '_> {
     }
 }
 
-/// Runs `op`, the operation of an entry. Records an error or a panic in the state.
+/// Runs `op`, the operation of a runtime entry. If it fails or panics, records this in the driver's state.
 ///
 /// # Safety
-/// `context` is the state of the driver that called the body, and `at` is the instruction being
-/// executed.
+/// `context` is the state of the driver that called the body, and `at` is the instruction being executed.
 unsafe fn run_entry(
     context: *mut BodyContext,
     at: u32,
@@ -212,11 +211,11 @@ unsafe extern "C" fn read_condition(context: *mut BodyContext, at: u32) -> u64 {
     unsafe { run_entry(context, at, op) }
 }
 
-/// A linked call: callee, operands, call site.
+/// A linked call: the callee, the operands and the call site.
 type Call<'a> = (Callee, &'a [Operand], CallSite);
 
 impl<'a> Runner<'a> {
-    /// The call at instruction `at` of the running function.
+    /// Returns the call at instruction `at` of the running function.
     #[inline]
     fn call_at(&self, at: u32) -> Call<'a> {
         let function = &self.inner.linked.functions[self.function];

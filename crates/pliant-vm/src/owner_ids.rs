@@ -7,7 +7,7 @@ const MAX_OWNERS: usize = 4096;
 
 /// The owner id of memory that is never reused.
 pub(crate) const NO_OWNER: u64 = 0;
-/// The owner id of kernel workspaces on threads where no VM runs.
+/// The owner id of memory for kernel workspaces that was allocated on threads where no VM ran.
 pub(crate) const KERNEL_OWNER: u64 = u64::MAX;
 
 /// For each slot, the number of acquisitions plus releases. The count is odd while a VM holds the slot.
@@ -36,7 +36,7 @@ pub(crate) fn end_owner(owner: u64) {
     }
 }
 
-/// Whether the owner still exists. If not, its memory must not be reused.
+/// Whether an owner still exists. If not, its memory must not be reused.
 pub(crate) fn is_live(owner: u64) -> bool {
     match owner {
         NO_OWNER => false,

@@ -3,10 +3,10 @@
 use crate::error::CheckKind;
 use crate::{Value, VmError};
 
-/// Maximum number of values inspected. Tuples that share items can have exponentially many leaves.
+/// Maximum number of values that one check inspects. Tuples that share items can have exponentially many leaves.
 const SEARCHED: usize = 10_000;
 
-/// Checks the result of a function.
+/// Checks that the result of a run of `function` contains no poison that does not come from its arguments.
 ///
 /// # Errors
 /// `Internal` if a tensor in `result` contains poison and no argument does.

@@ -16,7 +16,7 @@ pub type PackedFunc = Arc<dyn Fn(&[Value]) -> Result<Value, VmError> + Send + Sy
 pub type LibraryFunc =
     Arc<dyn Fn(&KernelRuntime, &[Value]) -> Result<Value, VmError> + Send + Sync>;
 
-/// A registered host function of either kind.
+/// A registered host function: a packed function or a library function.
 #[derive(Clone)]
 pub(crate) enum HostFunc {
     Packed(PackedFunc),
@@ -35,7 +35,7 @@ impl HostFunc {
         }
     }
 
-    /// Calls the function outside any run: with the global team and without interrupts.
+    /// Calls the function outside any run: with the global worker team, and without the possibility of an interrupt.
     pub(crate) fn call_outside(&self, args: &[Value]) -> Result<Value, VmError> {
         match self {
             HostFunc::Packed(func) => func(args),
@@ -69,7 +69,7 @@ pub fn register_func(name: &str, func: PackedFunc, replace: bool) -> bool {
     register(name, HostFunc::Packed(func), replace)
 }
 
-/// As [`register_func`], for a library function.
+/// As [`register_func`], for a host function that behaves like a library kernel.
 pub fn register_library_func(name: &str, func: LibraryFunc, replace: bool) -> bool {
     register(name, HostFunc::Library(func), replace)
 }
@@ -86,17 +86,17 @@ fn register(name: &str, func: HostFunc, replace: bool) -> bool {
     true
 }
 
-/// The function registered under `name` as a packed function; `None` if there is none.
+/// The function that is registered under `name`, as a packed function; `None` if there is none.
 pub fn get_func(name: &str) -> Option<PackedFunc> {
     find_func(name).map(HostFunc::into_packed)
 }
 
-/// The function registered under `name` in its original form; `None` if there is none.
+/// The function that is registered under `name`, in the form in which it was registered; `None` if there is none.
 pub(crate) fn find_func(name: &str) -> Option<HostFunc> {
     REGISTRY.read().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
 }
 
-/// Removes the function `name` from the registry and returns it.
+/// Removes the function `name` from the registry. Returns the function; `None` if there is none.
 pub fn unregister_func(name: &str) -> Option<PackedFunc> {
     let func = REGISTRY.write().unwrap_or_else(PoisonError::into_inner).remove(name);
     func.map(HostFunc::into_packed)

@@ -31,9 +31,9 @@ pub(crate) use errors::{in_function, panic_text};
 
 /// Maximum number of registers (24 bytes each) in all frames of an invocation.
 const MAX_STACK: usize = 1 << 24;
-/// Maximum number of source locations in an error: those of the failed instruction and the enclosing calls.
+/// Maximum number of source locations in an error. They are those of the failed instruction and of the enclosing calls.
 const MAX_TRACE_ENTRIES: usize = 8;
-/// Maximum number of frames searched for source locations.
+/// Maximum number of frames that are searched for source locations.
 const MAX_TRACED_FRAMES: usize = 1 << 10;
 
 /// The state of an invocation. The running frame is `regs[base..]` of the context.
@@ -45,22 +45,24 @@ pub(crate) struct Runner<'a> {
     flops: Flops,
     pub(crate) function: usize,
     pub(crate) base: usize,
-    /// The last attention word that the run has handled.
+    /// The last value of the VM's attention word that the run has handled. If the word differs, an interrupt, a poll or a time
+    /// limit is pending.
     pub(crate) attention: u64,
-    /// The flag set by interrupts of this VM. It also counts this run.
+    /// The flag that interrupts of this VM set. It also counts the runs that use it, including this one.
     flag: &'a InterruptFlag,
-    /// The runtime passed to loop functions. A nested run uses the runtime of the outer run.
+    /// The runtime that loop functions receive. A nested run uses the runtime of the outer run.
     pub(crate) runtime: &'a KernelRuntime,
-    /// Whether the run is nested. An interrupt of the outer run does not change this VM's attention word, so it needs a separate
-    /// check.
+    /// Whether the run is nested in another one. An interrupt of the outer run does not change this VM's attention word, so it is
+    /// checked separately.
     nested: bool,
-    /// The time limit. Becomes `None` after an interrupt, so that the interrupt is reported even if the limit expires meanwhile.
+    /// The time limit of the run, if any. It becomes `None` after an interrupt, so that the interrupt is reported even if the limit
+    /// expires meanwhile.
     limit: Option<&'a Limit>,
-    /// The invoked function.
+    /// The index of the function that the host invoked.
     entry: usize,
 }
 
-/// A call site.
+/// Where a call is, and what happens to its result.
 #[derive(Clone, Copy)]
 pub(crate) struct CallSite {
     pub(crate) pc: usize,
@@ -69,7 +71,7 @@ pub(crate) struct CallSite {
     pub(crate) tail: bool,
 }
 
-/// The state after a call.
+/// What has been done for a call so far.
 pub(crate) enum CallOutcome {
     /// The call is complete and returned this value, which is not stored yet.
     Value(Value),
@@ -79,9 +81,9 @@ pub(crate) enum CallOutcome {
     Entered,
 }
 
-/// The state after a return.
+/// What happens after a function has returned.
 pub(crate) enum ReturnOutcome {
-    /// The run is complete; this is its result.
+    /// The run is complete, and this is its result.
     RunDone(Value),
     /// The function returned to its caller, which resumes at this instruction.
     Resume(usize),
@@ -121,7 +123,7 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// Creates a run with a time limit. The interrupt flag of `runtime` is the one that the limit sets.
+    /// Creates a run with a time limit. `runtime` must contain the interrupt flag that the limit sets.
     pub(crate) fn limited(
         inner: &'a Inner,
         context: &'a mut Context,
@@ -148,7 +150,7 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// The required size of the register stack if the function's frame starts at `base`.
+    /// The size of the register stack that is needed if the frame of `function` starts at `base`.
     fn frame_size(&self, base: usize, function: usize) -> Result<usize, VmError> {
         let size = base + self.inner.linked.functions[function].num_regs;
         if size > MAX_STACK {
@@ -184,7 +186,7 @@ impl<'a> Runner<'a> {
         error.traced(trace)
     }
 
-    /// The time limit error, if the expired limit caused the interrupt.
+    /// The error of an expired time limit; `None` if something else caused the interrupt.
     fn time_limit_error(&self) -> Option<VmError> {
         let limit = self.limit.filter(|limit| limit.has_expired())?;
         if self.inner.is_interrupted_since(self.attention) {
@@ -245,7 +247,7 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// Sets a destination register. The old value is recycled.
+    /// Stores a value in a register of the running frame. The old value is recycled.
     #[inline]
     pub(crate) fn set_register(&mut self, dst: u32, value: Value) {
         if dst != VOID {
@@ -255,7 +257,7 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// Returns the value of register `reg` to the caller: pops the running frame and restores the caller's.
+    /// Returns the value of register `reg` to the caller: pops the running frame and restores the frame of the caller.
     pub(crate) fn return_from_frame(&mut self, reg: u32) -> ReturnOutcome {
         let context = &mut *self.context;
         let value = std::mem::take(&mut context.regs[self.base + reg as usize]);
@@ -269,7 +271,7 @@ impl<'a> Runner<'a> {
         ReturnOutcome::Resume(frame.pc)
     }
 
-    /// Backward jumps check for interrupts, because a loop may contain no calls.
+    /// Returns the target of a jump. Before backward jumps, checks for interrupts, because a loop may contain no calls.
     fn jump(&mut self, pc: usize, target: u32) -> Result<usize, VmError> {
         let target = target as usize;
         if target <= pc {
@@ -515,7 +517,7 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// The function in operand 0, and the remaining operands.
+    /// The function in operand 0 of a call, and the other operands.
     fn leading_func<'o>(
         &self,
         name: &'static str,

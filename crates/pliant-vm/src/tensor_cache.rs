@@ -5,12 +5,12 @@ use pliant_tensor::{DType, Tensor, poison};
 
 use crate::Value;
 
-/// Maximum number of cached tensors.
+/// Maximum number of tensors in a cache.
 const MAX_TENSORS: usize = 8;
-/// Maximum storage size of a cached tensor in bytes.
+/// Maximum size in bytes of the storage of a tensor in the cache.
 const MAX_BYTES: usize = 256;
 
-/// Small tensors without other references.
+/// A cache of small tensors that nothing else references.
 #[derive(Default)]
 pub(crate) struct TensorCache {
     tensors: Vec<Tensor>,
@@ -21,7 +21,7 @@ pub(crate) struct TensorCache {
 }
 
 impl TensorCache {
-    /// Releases a value. A small tensor without other references is put in the cache.
+    /// Releases a value. If it is a small tensor without other references, the tensor is put in the cache.
     #[inline]
     pub(crate) fn recycle(&mut self, value: Value) {
         if let Value::Tensor(tensor) = value

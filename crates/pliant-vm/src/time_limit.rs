@@ -18,7 +18,7 @@ use crate::virtual_machine::Inner;
 /// The interrupt flag of a run with a time limit. Later runs of the same VM reuse it.
 #[derive(Default)]
 pub(crate) struct DeadlineFlag {
-    /// The loop functions and builtins of the run poll this flag.
+    /// The flag that the loop functions and builtins of the run poll.
     pub(crate) interrupt: AtomicBool,
     /// Whether the deadline set the flag.
     expired: AtomicBool,
@@ -34,7 +34,7 @@ pub(crate) struct DeadlineFlags {
 }
 
 impl DeadlineFlags {
-    /// Acquires a flag that no other run uses. The flag is cleared.
+    /// Acquires a flag that no other run uses, and clears it.
     fn acquire(&self) -> Arc<DeadlineFlag> {
         let mut list = self;
         loop {
@@ -48,7 +48,7 @@ impl DeadlineFlags {
         }
     }
 
-    /// Interrupts all runs with a time limit.
+    /// Interrupts all runs of the VM that have a time limit.
     pub(crate) fn interrupt(&self) {
         let mut next = Some(self);
         while let Some(list) = next {
@@ -68,7 +68,7 @@ pub(crate) struct Limit {
 }
 
 impl Limit {
-    /// Sets the deadline of a run of `vm`. The caller keeps the VM alive at least as long as the limit. Returns `None` if the
+    /// Sets the deadline of a run of `vm`. The caller must keep the VM alive at least as long as the limit. Returns `None` if the
     /// deadline is too far in the future for the clock.
     ///
     /// # Errors
@@ -99,7 +99,7 @@ impl Limit {
         self.run.expired.load(Ordering::SeqCst)
     }
 
-    /// The duration of the limit.
+    /// The duration of the time limit.
     pub(crate) fn time(&self) -> Duration {
         self.time
     }
@@ -115,15 +115,15 @@ impl Drop for Limit {
 /// A deadline, with a number that makes it a unique key.
 type Key = (Instant, u64);
 
-/// A run with a deadline.
+/// A run that has a deadline.
 struct Entry {
     run: Arc<DeadlineFlag>,
     vm: Weak<Inner>,
 }
 
 impl Entry {
-    /// Interrupts the run. The caller holds the timer's lock, so the run has not ended and its invoker still keeps the VM alive. So
-    /// dropping the upgraded reference does not drop the VM.
+    /// Interrupts the run. The caller holds the timer's lock, so the run has not ended and its invoker still keeps the VM alive.
+    /// Therefore dropping the upgraded weak reference does not drop the VM.
     fn expire(&self) {
         self.run.expired.store(true, Ordering::SeqCst);
         self.run.interrupt.store(true, Ordering::SeqCst);
@@ -133,7 +133,7 @@ impl Entry {
     }
 }
 
-/// All deadlines.
+/// The deadlines of all runs in the process.
 struct Deadlines {
     entries: BTreeMap<Key, Entry>,
     next_id: u64,
@@ -232,7 +232,7 @@ mod forks {
         }
     }
 
-    /// Installs the fork handlers once.
+    /// Installs the fork handlers, once per process.
     pub(super) fn prepare() {
         static ONCE: Once = Once::new();
         ONCE.call_once(|| {
@@ -245,6 +245,6 @@ mod forks {
 
 #[cfg(not(unix))]
 mod forks {
-    /// Other operating systems have no `fork`.
+    /// Does nothing, because other operating systems have no `fork`.
     pub(super) fn prepare() {}
 }

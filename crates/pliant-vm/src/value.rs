@@ -130,8 +130,8 @@ pub(crate) fn holds_int(dtype: DType, value: i64) -> bool {
     dtype.has_int(value) && (dtype != DType::UInt64 || value >= 0)
 }
 
-/// Limits for printing: deeper tuples and further items print as `..`. Tuples can be nested to any depth, and a tuple whose items
-/// share parts can have exponentially long text.
+/// Maximum nesting depth of tuples that are printed. Deeper tuples, and further items, are printed as `..`, because tuples can be
+/// nested to any depth, and tuples whose items share parts can have exponentially long text.
 const MAX_PRINT_DEPTH: usize = 8;
 const MAX_PRINT_ITEMS: usize = 200;
 
@@ -213,7 +213,7 @@ impl From<&Constant> for Value {
 pub struct Tuple(Arc<[Value]>);
 
 impl Tuple {
-    /// The address of the items, and the number of references to them.
+    /// The address of the tuple's items, and the number of references to them.
     pub fn shared(&self) -> (*const (), usize) {
         (Arc::as_ptr(&self.0).cast(), Arc::strong_count(&self.0))
     }
@@ -256,7 +256,7 @@ fn take_nested(items: Option<&mut [Value]>, nested: &mut Vec<Value>) {
     }
 }
 
-/// A function value: a host function, a function of a program, or a closure over either.
+/// A function value: a host function, a function of a program, or a closure over one of these.
 #[derive(Clone)]
 pub struct FuncValue(Arc<FuncInner>);
 
@@ -267,11 +267,12 @@ struct FuncInner {
     host: Option<Object>,
 }
 
-/// The target of a function value.
+/// What a function value calls.
 #[derive(Clone)]
 pub(crate) enum FuncTarget {
     Packed(HostFunc),
-    /// Entry `index` of the function table of a VM. The reference is weak because the VM itself contains such values.
+    /// The entry with number `index` in the function table of a VM. The reference to the VM is weak, because the VM itself contains
+    /// such values.
     Linked {
         vm: Weak<Inner>,
         index: u32,
@@ -301,7 +302,8 @@ impl FuncValue {
         self.0.host.as_ref()
     }
 
-    /// The VM of the function; `None` for host functions and if the VM was dropped. Hold the result to keep the function callable.
+    /// The VM to which the function belongs; `None` for host functions and if the VM was dropped. Hold the result to keep the
+    /// function callable.
     pub fn vm(&self) -> Option<VirtualMachine> {
         match &self.0.target {
             FuncTarget::Packed(_) => None,
@@ -309,7 +311,7 @@ impl FuncValue {
         }
     }
 
-    /// The function with additional captured values. A call passes them after the arguments.
+    /// The function with additional captured values. A call passes the captured values after the arguments.
     pub(crate) fn bind(&self, captured: impl Iterator<Item = Value>) -> FuncValue {
         // Argument order: arguments, newly captured values, previously captured values.
         let bound = captured.chain(self.0.bound.iter().cloned()).collect();
@@ -317,7 +319,7 @@ impl FuncValue {
         FuncValue(Arc::new(FuncInner { name, target, bound, host: None }))
     }
 
-    /// The captured values if this is the only reference to the function value, otherwise an empty slice.
+    /// The captured values, if this is the only reference to the function value; otherwise an empty slice.
     pub fn captured_if_unique(&self) -> &[Value] {
         if Arc::strong_count(&self.0) == 1 { &self.0.bound } else { &[] }
     }
@@ -342,7 +344,7 @@ impl FuncValue {
         Arc::get_mut(&mut self.0).map(|inner| &mut inner.bound[..])
     }
 
-    /// The name of the function.
+    /// The name of the called function.
     pub fn name(&self) -> &str {
         &self.0.name
     }

@@ -1,4 +1,4 @@
-//! The public interface of the virtual machine, its shared state, and interrupts.
+//! [`VirtualMachine`]: the public interface of the VM, its shared state, and interrupts.
 
 use std::any::Any;
 use std::fmt;
@@ -22,9 +22,9 @@ use crate::run::Runner;
 use crate::time_limit::Limit;
 use crate::{FuncValue, Instrument, Object, PackedFunc, Value, VmError};
 
-/// Layout of the attention word, which running invocations compare with the value that they saw last. Bit 0 requests a poll. The
-/// other bits of the lower half count interrupts. The upper half counts expired time limits; when it changes, every run checks its
-/// own limit.
+/// Bit 0 of the attention word, which requests a poll. Running invocations compare the attention word with the value that they saw
+/// last. The other bits of the lower half count interrupts. The upper half counts expired time limits; when it changes, every run
+/// checks its own limit.
 const POLL: u64 = 1;
 const INTERRUPT: u64 = 2;
 const INTERRUPTS: u64 = (1 << 32) - INTERRUPT;
@@ -41,14 +41,14 @@ pub const DEFAULT_DEPTH: usize = 100_000;
 pub struct VmOptions {
     /// The worker team for parallel loops. Default: the global team.
     pub team: Option<Arc<Team>>,
-    /// Packed functions local to this VM. They take precedence over registered ones.
+    /// Packed functions that only this VM can call. They take precedence over registered ones.
     pub functions: FxHashMap<String, PackedFunc>,
-    /// Interpret the bytecode even if native bodies exist.
+    /// Whether the bytecode is interpreted even if native bodies exist.
     pub bytecode: bool,
-    /// Maximum nesting depth of calls within one invocation. Default: [`DEFAULT_DEPTH`]. Independently, all frames together are
-    /// limited to 16 million registers.
+    /// Maximum nesting depth of calls within one invocation. Default: [`DEFAULT_DEPTH`]. In addition, all frames together have at
+    /// most 16 million registers.
     pub max_depth: Option<usize>,
-    /// When the VM is dropped, also return the allocator's free memory to the system.
+    /// Whether dropping the VM also returns the allocator's free memory to the system.
     pub trim: bool,
     /// A host object that the VM keeps alive. [`VirtualMachine::attachment`] returns it.
     pub attachment: Option<Arc<dyn Any + Send + Sync>>,
@@ -57,15 +57,16 @@ pub struct VmOptions {
 /// Options for one invocation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct RunOptions {
-    /// Time limit of the run. Default: unlimited. When it expires, the run stops at the next poll of the interrupt flag and fails
-    /// with [`VmError::TimeLimit`]. Running host functions are not interrupted. With a limit of zero, the run fails immediately.
+    /// The time limit of the run. Default: unlimited. When it expires, the run stops at the next poll of the interrupt flag and
+    /// fails with [`VmError::TimeLimit`]. Host functions that are running are not interrupted. With a limit of zero, the run fails
+    /// immediately.
     pub time_limit: Option<Duration>,
 }
 
 /// Statistics of a VM.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct VmStats {
-    /// Number of invocations by the host so far.
+    /// The number of invocations by the host so far.
     pub invocations: u64,
 }
 
@@ -76,12 +77,12 @@ struct StatefulCall {
     output: Option<Value>,
 }
 
-/// The shared state of a VM.
+/// The state of a VM that its clones and runs share.
 pub(crate) struct Inner {
     pub(crate) linked: Linked,
     interrupt_flags: InterruptFlags,
     pub(crate) attention: AtomicU64,
-    /// Packed functions local to this VM.
+    /// Packed functions that only this VM can call.
     pub(crate) functions: FxHashMap<String, PackedFunc>,
     attachment: Option<Arc<dyn Any + Send + Sync>>,
     pub(crate) max_depth: AtomicUsize,
@@ -92,17 +93,18 @@ pub(crate) struct Inner {
     has_instrument: AtomicBool,
     stateful: Mutex<FxHashMap<String, StatefulCall>>,
     invocations: AtomicU64,
-    /// Keep the machine code and the worker team alive.
+    /// The machine code and the worker team, which are kept alive as long as the VM.
     _owners: (LoopFuncTable, Option<Arc<Team>>),
-    /// Must be the last field, because dropping it also releases memory that the other fields free.
+    /// The VM as an owner of memory. It must be the last field, because dropping it also releases memory that the other fields
+    /// free.
     pub(crate) owner: Owner,
 }
 
 /// Whether an invocation is top-level or nested.
 pub(crate) enum InvokeMode<'a> {
-    /// A top-level run, optionally with a time limit.
+    /// A top-level run, with a time limit if one is given.
     TopLevel(Option<Duration>),
-    /// Nested in the run that owns this runtime.
+    /// A run that is nested in the run to which this runtime belongs.
     Nested(&'a KernelRuntime),
 }
 
@@ -111,7 +113,7 @@ pub(crate) enum InvokeMode<'a> {
 #[derive(Clone)]
 pub struct VirtualMachine(Arc<Inner>);
 
-/// A weak reference to a VM.
+/// A weak reference to a VM, which does not keep it alive.
 #[derive(Clone)]
 pub struct WeakVm(Weak<Inner>);
 
@@ -129,7 +131,7 @@ impl fmt::Debug for VirtualMachine {
 }
 
 impl VirtualMachine {
-    /// Links `exe` with its machine code and the registered packed functions.
+    /// Creates a VM: links `exe` with its machine code and the registered packed functions.
     ///
     /// # Errors
     /// `MissingFunctions` lists all names that were not found.
@@ -137,7 +139,7 @@ impl VirtualMachine {
         Self::with_options(exe, loop_funcs, VmOptions::default())
     }
 
-    /// As [`VirtualMachine::new`], with options.
+    /// As [`VirtualMachine::new`], with the given options.
     ///
     /// # Errors
     /// As [`VirtualMachine::new`].
@@ -194,7 +196,7 @@ impl VirtualMachine {
         VirtualMachine(inner)
     }
 
-    /// The executable.
+    /// The executable that the VM runs.
     pub fn executable(&self) -> &Arc<Executable> {
         &self.0.exe
     }
@@ -228,7 +230,7 @@ impl VirtualMachine {
         self.invoke_with(name, args, &RunOptions::default())
     }
 
-    /// As [`VirtualMachine::invoke`], with options.
+    /// As [`VirtualMachine::invoke`], with the given options.
     ///
     /// # Errors
     /// As [`VirtualMachine::invoke`]; with a time limit also `TimeLimit` and `NoTimer`.
@@ -251,7 +253,7 @@ impl VirtualMachine {
         Ok(FuncValue::new(name.to_string(), target, Vec::new()))
     }
 
-    /// The table index of the function `name`. [`VirtualMachine::invoke_index`] accepts it.
+    /// The index of the function `name` in the function table, for [`VirtualMachine::invoke_index`].
     ///
     /// # Errors
     /// `UnknownFunction`.
@@ -266,7 +268,7 @@ impl VirtualMachine {
         }
     }
 
-    /// As [`VirtualMachine::invoke`], for a function given by table index. Saves the name lookup.
+    /// As [`VirtualMachine::invoke`], for the function with the given table index. This saves the lookup of the name.
     ///
     /// # Errors
     /// As [`VirtualMachine::invoke`].
@@ -274,7 +276,7 @@ impl VirtualMachine {
         self.start(index, args, 0, InvokeMode::TopLevel(None))
     }
 
-    /// As [`VirtualMachine::invoke_index`], with options.
+    /// As [`VirtualMachine::invoke_index`], with the given options.
     ///
     /// # Errors
     /// As [`VirtualMachine::invoke_with`].
@@ -381,7 +383,7 @@ impl VirtualMachine {
         self.invoke_stateful_with(name, &RunOptions::default())
     }
 
-    /// As [`VirtualMachine::invoke_stateful`], with options.
+    /// As [`VirtualMachine::invoke_stateful`], with the given options.
     ///
     /// # Errors
     /// As [`VirtualMachine::invoke_stateful`]; with a time limit also `TimeLimit` and `NoTimer`.
@@ -412,7 +414,7 @@ impl VirtualMachine {
     }
 
     /// Calls `visit` for each host object that only the stored inputs and results keep alive. Does nothing while another thread
-    /// accesses them.
+    /// accesses the inputs or results.
     pub fn uniquely_held_objects(&self, visit: &mut dyn FnMut(&Object)) {
         let Ok(stateful) = self.0.stateful.try_lock() else { return };
         crate::uniquely_held_objects(
@@ -453,32 +455,32 @@ impl VirtualMachine {
         self.0.attention.fetch_or(POLL, Ordering::Relaxed);
     }
 
-    /// Sets or removes the callback around each call. Running invocations keep the previous one.
+    /// Sets the instrument that is called around each call, or removes it. Running invocations keep the previous one.
     pub fn set_instrument(&self, instrument: Option<Instrument>) {
         self.0.has_instrument.store(instrument.is_some(), Ordering::Release);
         *self.0.instrument.write().unwrap_or_else(PoisonError::into_inner) = instrument;
     }
 
-    /// Statistics of this VM.
+    /// Returns the statistics of this VM.
     pub fn stats(&self) -> VmStats {
         VmStats { invocations: self.0.invocations.load(Ordering::Relaxed) }
     }
 }
 
 impl Inner {
-    /// Whether `other` refers to this VM.
+    /// Whether `other` refers to the same VM as `self`.
     pub(crate) fn is(&self, other: &Weak<Inner>) -> bool {
         Weak::ptr_eq(&self.weak_self, other)
     }
 
-    /// The attention word at the start of a run, without a pending poll, and the interrupt flag of the run's loop functions.
+    /// The attention word at the start of a run, with a pending poll left out, and the interrupt flag of the run's loop functions.
     pub(crate) fn begin_run(&self) -> (u64, &InterruptFlag) {
         // Read the word first, so that an interrupt in between also stops this run.
         let attention = self.attention.load(Ordering::Relaxed) & !POLL;
         (attention, self.interrupt_flags.enter())
     }
 
-    /// Handles a changed attention word. Returns the new value for comparison.
+    /// Handles a changed attention word. Returns its current value, with which the run compares it from now on.
     pub(crate) fn handle_attention(&self, seen: u64) -> Result<u64, VmError> {
         let now = self.attention.fetch_and(!POLL, Ordering::Relaxed);
         if (now ^ seen) & INTERRUPTS != 0 {
@@ -491,7 +493,7 @@ impl Inner {
         }
     }
 
-    /// Whether the VM was interrupted after a run read this attention word.
+    /// Whether the VM was interrupted after a run read the value `seen` of the attention word.
     pub(crate) fn is_interrupted_since(&self, seen: u64) -> bool {
         (self.attention.load(Ordering::Relaxed) ^ seen) & INTERRUPTS != 0
     }
@@ -540,7 +542,7 @@ impl Inner {
         })
     }
 
-    /// The error for a call of function `index` with the wrong number of arguments. The last `bound` parameters are not counted,
+    /// The error that function `index` was called with the wrong number of arguments. The last `bound` parameters are not counted,
     /// because a closure supplies them.
     #[cold]
     pub(crate) fn arity_error(&self, index: u32, given: usize, bound: usize) -> VmError {

@@ -1,4 +1,4 @@
-//! Builtins that create storages, tensors, tuples and closures, or access them.
+//! Builtins that create storages, tensors, tuples and closures, or access their contents.
 
 use pliant_tensor::{Tensor, TensorError, checked_nbytes};
 
@@ -8,7 +8,7 @@ use crate::run::condition;
 use crate::{CheckKind, Value, VmError};
 
 /// `alloc_storage(size, device, dtype, scope)`: allocates a storage. `size` is a number of bytes (an integer or a shape of one dim)
-/// or the shape of a tensor of `dtype` (two or more dims). `device` and `scope` are ignored, because there is only one of each.
+/// or the shape of a tensor of `dtype` (two or more dims). `device` and `scope` are ignored, because there is only CPU memory.
 pub(super) fn alloc_storage(args: Args<'_>) -> Result<Value, VmError> {
     let bytes = match args.value(0)? {
         Value::Shape(shape) if shape.len() != 1 => checked_nbytes(shape, args.dtype(2)?)?,
@@ -37,7 +37,7 @@ pub(super) fn alloc_tensor(args: Args<'_>) -> Result<Value, VmError> {
     alloc_tensor_unwritten(args).inspect(clear)
 }
 
-/// As [`alloc_tensor`], but without initialising the elements. The program must write them before it reads them.
+/// As [`alloc_tensor`], but without initialising the elements. The program must write the elements before it reads them.
 pub(crate) fn alloc_tensor_unwritten(args: Args<'_>) -> Result<Value, VmError> {
     let (storage, shape, dtype) = (args.storage(0)?, args.shape(2)?, args.dtype(3)?);
     let offset = size(args.int(1)?)?;
@@ -49,7 +49,8 @@ pub(super) fn alloc_tensor_with_storage(args: Args<'_>) -> Result<Value, VmError
     alloc_own_tensor_unwritten(args).inspect(clear)
 }
 
-/// As [`alloc_tensor_with_storage`], but without initialising the elements. The program must write them before it reads them.
+/// As [`alloc_tensor_with_storage`], but without initialising the elements. The program must write the elements before it reads
+/// them.
 pub(crate) fn alloc_own_tensor_unwritten(args: Args<'_>) -> Result<Value, VmError> {
     let (shape, dtype) = (args.shape(1)?, args.dtype(2)?);
     let storage = memory::alloc_storage(bytes(args)?)?;
@@ -97,12 +98,12 @@ pub(super) fn copy_tensor(args: Args<'_>) -> Result<Value, VmError> {
     Ok(Value::Tensor(args.tensor(0)?.copy()?))
 }
 
-/// `null_value()`, and `kill_object` of a constant with its aliases `free_tensor` and `free_storage`: return no value.
+/// `null_value()` returns no value. Neither does `kill_object` of a constant, nor its aliases `free_tensor` and `free_storage`.
 pub(super) fn none(_args: Args<'_>) -> Result<Value, VmError> {
     Ok(Value::None)
 }
 
-/// `tuple_getitem(tuple, index)`: the item of the tuple.
+/// `tuple_getitem(tuple, index)`: returns the item of the tuple with the given index.
 pub(super) fn tuple_getitem(args: Args<'_>) -> Result<Value, VmError> {
     let (items, index) = (args.tuple(0)?, args.int(1)?);
     usize::try_from(index).ok().and_then(|i| items.get(i)).cloned().ok_or_else(|| {
@@ -117,12 +118,12 @@ pub(super) fn make_tuple(args: Args<'_>) -> Result<Value, VmError> {
     Ok(Value::tuple(args.iter().cloned()))
 }
 
-/// `read_if_cond(value)`: the truth value of a scalar or of a tensor with one element.
+/// `read_if_cond(value)`: returns the truth value of a scalar or of a tensor with one element.
 pub(super) fn read_if_cond(args: Args<'_>) -> Result<Value, VmError> {
     condition(args.value(0)?).map(Value::Bool)
 }
 
-/// `make_closure(function, captured..)`: creates a closure. On a call, the captured values follow the arguments.
+/// `make_closure(function, captured..)`: creates a closure. A call of the closure passes the captured values after the arguments.
 pub(super) fn make_closure(args: Args<'_>) -> Result<Value, VmError> {
     Ok(Value::Func(args.func(0)?.bind(args.iter().skip(1).cloned())))
 }

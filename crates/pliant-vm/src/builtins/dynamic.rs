@@ -1,7 +1,7 @@
-//! Builtins whose result shape depends on the values of their operands.
+//! The builtin `unique`, whose result shape depends on the values of its operand.
 //!
-//! Elements are compared by keys. A key is an unsigned integer that orders like the element, and two keys are equal exactly if the
-//! elements are equal.
+//! Elements are compared by keys. A key is an unsigned integer. The keys of two elements compare in the same way as the elements,
+//! and they are equal exactly if the elements are equal.
 
 use pliant_tensor::{DType, Reserved, Tensor, TensorError, checked_nbytes};
 
@@ -10,7 +10,7 @@ use crate::memory;
 use crate::{CheckKind, Value, VmError};
 
 const SIGN: u64 = 1 << 63;
-/// The key of every NaN. No other float has this key.
+/// The sort key of every NaN. No other float has this key.
 const NAN_KEY: u64 = u64::MAX;
 
 fn float_key(value: f64) -> u64 {
@@ -23,7 +23,7 @@ fn float_key(value: f64) -> u64 {
     }
 }
 
-/// An empty vector with capacity for `len` items. Fails with `OutOfMemory` instead of aborting.
+/// Creates an empty vector with capacity for `len` items. Fails with `OutOfMemory` instead of aborting the process.
 fn vec_with_capacity<T>(len: usize) -> Result<Vec<T>, TensorError> {
     let mut list = Vec::new();
     let bytes = len.saturating_mul(size_of::<T>());
@@ -31,7 +31,7 @@ fn vec_with_capacity<T>(len: usize) -> Result<Vec<T>, TensorError> {
     Ok(list)
 }
 
-/// The key of every element of a row-major tensor. NaN is ordered last.
+/// The sort key of every element of a row-major tensor. NaN is ordered last.
 fn keys(tensor: &Tensor) -> Result<Vec<u64>, VmError> {
     let dtype = tensor.dtype();
     if dtype.is_float() {
@@ -58,7 +58,7 @@ pub(super) fn tensor_of(shape: &[i64], dtype: DType, bytes: &[u8]) -> Result<Val
     Ok(Value::Tensor(Tensor::from_storage(storage, 0, shape, dtype)?))
 }
 
-/// The slices of a tensor along an axis. Without an axis, every element is a slice.
+/// The slices of a tensor along an axis, with sort keys. Without an axis, every element is a slice.
 struct Slices {
     shape: Vec<i64>,
     axis: usize,
@@ -66,15 +66,15 @@ struct Slices {
     /// The product of the dims before the axis; `inner` is the product of the dims after it.
     outer: usize,
     inner: usize,
-    /// The keys of slice 0, then those of slice 1, and so on.
+    /// The sort keys of the elements, slice by slice.
     keys: Vec<u64>,
     /// Whether a slice that contains NaN differs from every slice, itself included.
     nan_differs: bool,
     _memory: Reserved,
 }
 
-/// Reserves memory in the budget for `unique`: three words per element (value, key, key by slice) and six per slice (five vectors
-/// and the sort buffer). With a dim of 0, a tensor can have more slices than elements.
+/// Reserves the memory that `unique` needs in the memory budget: three words per element (value, key, key by slice) and six per
+/// slice (five vectors and the sort buffer). With a dim of 0, a tensor can have more slices than elements.
 fn reserve_memory(numel: usize, slices: usize) -> Result<Reserved, TensorError> {
     Reserved::new(numel.saturating_mul(24).saturating_add(slices.saturating_mul(48)))
 }
@@ -188,7 +188,7 @@ impl Slices {
     }
 }
 
-/// Sorted slices, and the index at which each group of equal slices starts.
+/// The indices of slices, sorted so that equal slices form groups, and the position at which each group starts.
 struct Groups {
     order: Vec<usize>,
     starts: Vec<usize>,
@@ -256,7 +256,7 @@ mod tests {
     use crate::builtins::slice::dynamic_strided_slice;
     use crate::link::Operand;
 
-    /// Calls a builtin in an interrupted run.
+    /// Calls a builtin in a run that has already been interrupted.
     fn interrupted(
         builtin: fn(Args<'_>) -> Result<Value, VmError>,
         regs: &[Value],

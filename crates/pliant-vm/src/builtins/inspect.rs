@@ -5,7 +5,7 @@ use pliant_tensor::Tensor;
 use crate::args::Args;
 use crate::{CheckKind, Value, VmError};
 
-/// The entry for one axis of a per-dim list such as the shape or the strides.
+/// The entry of a per-dim list, such as the shape or the strides, for the axis in operand 1.
 fn dim_entry(args: Args<'_>, list: fn(&Tensor) -> &[i64]) -> Result<Value, VmError> {
     let (tensor, axis) = (args.tensor(0)?, args.int(1)?);
     let entry = usize::try_from(axis).ok().and_then(|i| list(tensor).get(i).copied());
@@ -15,42 +15,42 @@ fn dim_entry(args: Args<'_>, list: fn(&Tensor) -> &[i64]) -> Result<Value, VmErr
     })
 }
 
-/// `shape_i(tensor, axis)`: the size of one dim.
+/// `shape_i(tensor, axis)`: returns the size of one dim.
 pub(super) fn shape_i(args: Args<'_>) -> Result<Value, VmError> {
     dim_entry(args, Tensor::shape)
 }
 
-/// `stride_i(tensor, axis)`: the stride of one dim, in elements.
+/// `stride_i(tensor, axis)`: returns the stride of one dim, in elements.
 pub(super) fn stride_i(args: Args<'_>) -> Result<Value, VmError> {
     dim_entry(args, Tensor::strides)
 }
 
-/// `ndim(tensor)`: the rank.
+/// `ndim(tensor)`: returns the rank of the tensor.
 pub(super) fn ndim(args: Args<'_>) -> Result<Value, VmError> {
     Ok(Value::Int(args.tensor(0)?.ndim() as i64))
 }
 
-/// `dtype_code(tensor)`: the type code of DLPack.
+/// `dtype_code(tensor)`: returns DLPack's type code of the elements.
 pub(super) fn dtype_code(args: Args<'_>) -> Result<Value, VmError> {
     Ok(Value::Int(i64::from(args.tensor(0)?.dtype().to_dlpack().0)))
 }
 
-/// `dtype_bits(tensor)`: the size of an element in bits.
+/// `dtype_bits(tensor)`: returns the size of an element in bits.
 pub(super) fn dtype_bits(args: Args<'_>) -> Result<Value, VmError> {
     Ok(Value::Int(i64::from(args.tensor(0)?.dtype().bits())))
 }
 
-/// `dtype_lanes(tensor)`: always 1, because vector element types are not supported.
+/// `dtype_lanes(tensor)`: always returns 1, because vector element types are not supported.
 pub(super) fn dtype_lanes(args: Args<'_>) -> Result<Value, VmError> {
     args.tensor(0).map(|_| Value::Int(1))
 }
 
-/// `byte_offset(tensor)`: the `byte_offset` of DLPack; 0 for tensors created by a program.
+/// `byte_offset(tensor)`: returns DLPack's `byte_offset` of the tensor; 0 for tensors that a program created.
 pub(super) fn byte_offset(args: Args<'_>) -> Result<Value, VmError> {
     Ok(Value::Int(args.tensor(0)?.dl().byte_offset as i64))
 }
 
-/// `elem_offset(tensor)`: the byte offset divided by the element size.
+/// `elem_offset(tensor)`: returns the byte offset divided by the element size.
 pub(super) fn elem_offset(args: Args<'_>) -> Result<Value, VmError> {
     let tensor = args.tensor(0)?;
     Ok(Value::Int(tensor.dl().byte_offset as i64 / tensor.dtype().size() as i64))

@@ -19,7 +19,7 @@ use crate::{Value, VmError};
 /// The implementation of a builtin.
 pub(crate) type BuiltinFn = fn(Args<'_>) -> Result<Value, VmError>;
 
-/// A row of the builtin table.
+/// A builtin: its name and how the VM executes it.
 pub(crate) struct Builtin {
     pub(crate) name: &'static str,
     pub(crate) kind: BuiltinKind,
@@ -28,14 +28,14 @@ pub(crate) struct Builtin {
 /// How the VM executes a builtin.
 #[derive(Clone, Copy)]
 pub(crate) enum BuiltinKind {
-    /// A function of its operands.
+    /// Runs the builtin as a plain function of its operands.
     Plain(BuiltinFn),
-    /// The VM calls a closure.
+    /// Calls the closure in the first operand.
     Closure,
-    /// The VM calls a closure in tail position. If the closure is a bytecode function, its result becomes the result of the running
-    /// function. Otherwise the result is stored in the destination, as for a normal call.
+    /// Calls a closure in tail position. If the closure is a bytecode function, its result becomes the result of the running
+    /// function. Otherwise the result is stored in the destination register, as for a normal call.
     TailClosure,
-    /// The VM calls a loop function passed as an operand.
+    /// Calls the loop function in the first operand.
     LoopFuncDyn,
 }
 
@@ -103,7 +103,7 @@ static TABLE: &[Builtin] = &[
     plain("vm.builtin.unique", dynamic::unique),
 ];
 
-/// The builtin `name`.
+/// Looks up the builtin `name`; `None` if there is none.
 pub(crate) fn find_builtin(name: &str) -> Option<&'static Builtin> {
     TABLE.binary_search_by(|row| row.name.cmp(name)).ok().map(|i| &TABLE[i])
 }

@@ -11,9 +11,9 @@ use crate::args::Args;
 use crate::memory;
 use crate::{Value, VmError};
 
-/// Number of elements in a chunk. The positions of a chunk fit in the L1 cache.
+/// The number of elements in a chunk. The positions of its nonzero elements fit in the L1 cache.
 const CHUNK: usize = 4096;
-/// Number of adjacent elements that are skipped together if all are zero.
+/// The number of adjacent elements that are skipped together if all of them are zero.
 const BLOCK: usize = 64;
 
 /// `nonzero(x)`: the indices of the nonzero elements of `x` in row-major order, as an int64 tensor of shape (rank of x, count). NaN
@@ -31,7 +31,7 @@ pub(super) fn nonzero(args: Args<'_>) -> Result<Value, VmError> {
     }
 }
 
-/// The bits of an element as an unsigned integer.
+/// An element as an unsigned integer with the same bits.
 trait ElementBits: Copy + Default + PartialEq + BitAnd<Output = Self> + Sync {}
 
 impl<T: Copy + Default + PartialEq + BitAnd<Output = T> + Sync> ElementBits for T {}
@@ -41,7 +41,7 @@ fn is_set<T: ElementBits>(bits: T, mask: T) -> bool {
     bits & mask != T::default()
 }
 
-/// Calls `body` with ranges of chunks in parallel. Stops if the run was interrupted.
+/// Calls `body` in parallel, each time with a range of chunks. Stops if the run was interrupted.
 fn in_parallel(
     runtime: &KernelRuntime,
     chunks: usize,
@@ -119,7 +119,7 @@ fn nonzero_positions<T: ElementBits>(chunk: &[T], mask: T, positions: &mut [u16;
     count
 }
 
-/// The output tensor. It has one row per dim of the input.
+/// The output tensor of `nonzero`, which has one row per dim of the input and one column per nonzero element.
 struct Rows<'a> {
     first: *mut i64,
     len: usize,

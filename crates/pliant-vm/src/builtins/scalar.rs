@@ -1,11 +1,11 @@
-//! Builtins that return a scalar: the element of a tensor, and the trip count of a range.
+//! Builtins that return a scalar: the element of a tensor, and the number of iterations of a range.
 
 use pliant_tensor::{DType, Tensor};
 
 use crate::args::Args;
 use crate::{CheckKind, Value, VmError};
 
-/// `item(tensor)`: the element of a one-element tensor as a scalar.
+/// `item(tensor)`: returns the element of a one-element tensor as a scalar.
 pub(super) fn item(args: Args<'_>) -> Result<Value, VmError> {
     element(args.tensor(0)?)
 }
@@ -34,7 +34,7 @@ pub(crate) fn element(tensor: &Tensor) -> Result<Value, VmError> {
     }
 }
 
-/// `trip_count(start, stop, step)`: the number of integers in the range, as in Python's `range`.
+/// `trip_count(start, stop, step)`: returns the number of integers in the range, as in Python's `range`.
 pub(super) fn trip_count(args: Args<'_>) -> Result<Value, VmError> {
     iterations(args.int(0)?, args.int(1)?, args.int(2)?).map(Value::Int)
 }

@@ -14,10 +14,10 @@ use crate::args::Args;
 use crate::memory;
 use crate::{CheckKind, Value, VmError};
 
-/// Maximum number of heap slots. No real program has that many symbols.
+/// Maximum number of slots of a shape heap. No real program has that many symbols.
 const MAX_SLOTS: i64 = 1 << 24;
 
-/// `alloc_shape_heap(n)`: creates a heap of `n` slots with value 0.
+/// `alloc_shape_heap(n)`: creates a shape heap of `n` slots with value 0.
 pub(super) fn alloc_shape_heap(args: Args<'_>) -> Result<Value, VmError> {
     let slots = args.int(0)?;
     if !(0..=MAX_SLOTS).contains(&slots) {
@@ -32,7 +32,7 @@ pub(super) fn alloc_shape_heap(args: Args<'_>) -> Result<Value, VmError> {
     Ok(Value::Tensor(Tensor::from_storage(storage, 0, &[slots], DType::Int64)?))
 }
 
-/// Access to a shape heap.
+/// A checked pointer to the slots of a shape heap.
 struct Heap {
     slots: *mut i64,
     len: usize,
@@ -186,7 +186,7 @@ pub(super) fn make_shape(args: Args<'_>) -> Result<Value, VmError> {
     Ok(Value::Shape((&*dims).into()))
 }
 
-/// Evaluates the pair (code, operand) at operand index `at`. The heap is operand 0.
+/// Evaluates the pair (code, operand) that starts at operand index `at`. Operand 0 is the shape heap.
 fn eval_code(args: &Args<'_>, at: usize) -> Result<i64, VmError> {
     let (code, operand) = (args.int(at)?, args.int(at + 1)?);
     match code {
@@ -286,7 +286,7 @@ pub(super) fn compute_prim_value(args: Args<'_>) -> Result<Value, VmError> {
     }))
 }
 
-/// `shape_of(tensor)`: the shape of the tensor.
+/// `shape_of(tensor)`: returns the shape of the tensor.
 pub(super) fn shape_of(args: Args<'_>) -> Result<Value, VmError> {
     Ok(Value::shape(args.tensor(0)?.shape()))
 }

@@ -1,18 +1,18 @@
-//! The builtin for slices with non-constant bounds.
+//! The builtin `dynamic_strided_slice`, which slices a tensor with non-constant bounds.
 
 use pliant_tensor::{Tensor, TensorError, checked_nbytes};
 
 use crate::args::Args;
 use crate::{CheckKind, Value, VmError, memory};
 
-/// The slice of one dim: first index, step and length.
+/// A slice of one dim: the first index, the step and the number of elements.
 struct DimSlice {
     first: i64,
     step: i64,
     len: i64,
 }
 
-/// The slice `begin:end:step` of a dim, with Python's semantics.
+/// Converts the slice `begin:end:step` of a dim of size `dim` to a [`DimSlice`], with Python's semantics.
 fn slice_dim(dim: i64, begin: i64, end: i64, step: i64) -> DimSlice {
     let (low, high) = if step > 0 { (0, dim) } else { (-1, dim - 1) };
     let bound = |b: i64| (if b < 0 { b.saturating_add(dim) } else { b }).clamp(low, high);
@@ -70,10 +70,10 @@ pub(super) fn dynamic_strided_slice(args: Args<'_>) -> Result<Value, VmError> {
     Ok(Value::Tensor(out))
 }
 
-/// Number of elements copied between two polls of the interrupt flag.
+/// The number of elements that are copied between two polls of the interrupt flag.
 const POLL_ELEMENTS: i64 = 1 << 24;
 
-/// A view of `count` rows starting at row `first`. A scalar is returned unchanged.
+/// Returns a view of `count` rows of a tensor, starting at row `first`. A scalar is returned unchanged.
 fn rows_of(t: &Tensor, first: i64, count: i64) -> Result<Tensor, TensorError> {
     let mut shape = t.shape().to_vec();
     let Some(rows) = shape.first_mut() else { return Ok(t.clone()) };

@@ -1,4 +1,4 @@
-//! Builtins that format values as text: `print` and `assert_op`. They return an empty tuple.
+//! The builtins `print` and `assert_op`, which format values as text. They return an empty tuple.
 
 use std::io::Write;
 
@@ -29,7 +29,7 @@ pub(super) fn assert_op(args: Args<'_>) -> Result<Value, VmError> {
     Err(VmError::check(CheckKind::Assertion, text))
 }
 
-/// Formats operand `at` with the operands after it as values.
+/// Formats the operands after operand `at`. Operand `at` is the format string.
 fn text(args: &Args<'_>, at: usize, separator: &str) -> Result<String, VmError> {
     let Some(Value::Str(format)) = args.get(at) else {
         return Err(VmError::type_error(format!("{}: operand {at} must be a string", args.name)));
@@ -38,7 +38,7 @@ fn text(args: &Args<'_>, at: usize, separator: &str) -> Result<String, VmError> 
     fill_format(format, &values, separator).map_err(VmError::type_error)
 }
 
-/// Formats a value for output. A tensor is printed by its elements.
+/// Formats a value as text for users. The text of a tensor lists its elements.
 fn display_value(value: &Value) -> String {
     match value {
         Value::Str(text) => text.to_string(),

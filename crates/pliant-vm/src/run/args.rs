@@ -6,7 +6,8 @@ use pliant_tensor::{DType, Tensor};
 use crate::value::holds_int;
 use crate::{Value, VmError};
 
-/// Encodes `value` as the argument word for a parameter that expects `expected`. `None` if the value does not match.
+/// Encodes `value` as the word that a loop function receives for a parameter of kind `expected`. `None` if the value does not
+/// match.
 pub(super) fn encode_arg(value: &Value, expected: LoopFuncParam) -> Option<u64> {
     match (value, expected) {
         (Value::Tensor(tensor), LoopFuncParam::Tensor { dtype, ndim, written, .. }) => {
@@ -30,7 +31,7 @@ pub(super) fn encode_arg(value: &Value, expected: LoopFuncParam) -> Option<u64> 
     }
 }
 
-/// Copies a tensor to row-major, aligned memory if the loop function needs that. `None` if it does not.
+/// Copies a tensor to row-major, aligned memory if the loop function requires such memory. `None` if no copy is needed.
 #[cold]
 pub(super) fn row_major_copy(
     tensor: &Tensor,

@@ -1,4 +1,4 @@
-//! Errors of calls: of loop functions, of values that are not callable, and of panics.
+//! Creates the errors of failed calls: of loop functions that fail, of values that are not callable, and of panics.
 
 use std::any::Any;
 
@@ -75,7 +75,7 @@ pub(crate) fn in_function(error: VmError, name: &str) -> VmError {
     }
 }
 
-/// The message of a caught panic.
+/// The message of a panic that was caught.
 pub(crate) fn panic_text(panic: &(dyn Any + Send)) -> String {
     panic
         .downcast_ref::<&str>()

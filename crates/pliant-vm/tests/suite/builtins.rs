@@ -5,7 +5,7 @@ use pliant_exec::{Arg, Constant, ExecBuilder, Param, Reg};
 use pliant_tensor::{DType, Tensor};
 use pliant_vm::{Value, VirtualMachine};
 
-/// A VM whose `main` calls one builtin with its own arguments, followed by those of `extra`.
+/// Builds a VM whose `main` passes its own arguments, followed by those of `extra`, to one builtin.
 fn one(
     name: &str,
     params: usize,
@@ -30,8 +30,7 @@ fn tensor(shape: &[i64], dtype: DType) -> Value {
     Tensor::zeros(shape, dtype).unwrap().into()
 }
 
-/// The function `main(ids: [batch, seq], mask: [batch, seq, 4])` returns the shape
-/// `(seq, batch, 9)`.
+/// Builds a VM whose function `main(ids: [batch, seq], mask: [batch, seq, 4])` returns the shape `(seq, batch, 9)`.
 fn matching() -> VirtualMachine {
     let mut b = builder();
     b.begin_function("main", vec![Param::new("ids"), Param::new("mask")], "");

@@ -1,4 +1,4 @@
-//! Shared test code: VMs from builders.
+//! Shared code of the tests: creates VMs from program builders.
 
 use std::sync::Arc;
 

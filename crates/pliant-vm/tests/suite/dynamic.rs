@@ -6,7 +6,7 @@ use pliant_exec::{Arg, Constant, ExecBuilder, Param, Reg};
 use pliant_tensor::{DType, Element, Tensor};
 use pliant_vm::{Value, VirtualMachine};
 
-/// A VM whose `main(x)` passes `x`, followed by the operands of `extra`, to one builtin.
+/// Builds a VM whose `main(x)` passes `x`, followed by the operands of `extra`, to one builtin.
 fn one(name: &str, extra: impl FnOnce(&mut ExecBuilder) -> Vec<Arg>) -> VirtualMachine {
     let mut b = builder();
     b.begin_function("main", vec![Param::new("x")], "");
@@ -18,7 +18,7 @@ fn one(name: &str, extra: impl FnOnce(&mut ExecBuilder) -> Vec<Arg>) -> VirtualM
     build_vm(b)
 }
 
-/// A VM with `unique(x, sorted, return_index, return_inverse, return_counts, axis)`.
+/// Builds a VM whose `main(x)` calls `unique(x, sorted, return_index, return_inverse, return_counts, axis)`.
 fn unique(flags: [i64; 4], axis: Option<i64>) -> VirtualMachine {
     let mut b = builder();
     b.begin_function("main", vec![Param::new("x")], "");

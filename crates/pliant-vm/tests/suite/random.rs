@@ -1,4 +1,4 @@
-//! Property test: runs random programs that use the builtins. The VM must return a value or an error for all of them.
+//! Property tests that run random programs of builtin calls. For every program, the VM must return a value or an error.
 
 use std::sync::{Mutex, Once};
 use std::time::Duration;

@@ -14,7 +14,7 @@ fn within(seconds: f64) -> RunOptions {
     RunOptions { time_limit: Some(Duration::from_secs_f64(seconds)) }
 }
 
-/// Runs until it is interrupted.
+/// A loop function that runs until it is interrupted.
 unsafe extern "C" fn endless_loop_func(_args: *const u64, runtime: *const KernelRuntime) -> i64 {
     // SAFETY: the VM passes its runtime.
     let runtime = unsafe { &*runtime };
@@ -24,8 +24,8 @@ unsafe extern "C" fn endless_loop_func(_args: *const u64, runtime: *const Kernel
     STATUS_CANCELLED
 }
 
-/// Functions of the program: `kernel` and `goto` are endless, `calls` calls the endless `kernel`,
-/// `short` returns its argument, and `calls_back` calls the packed function `back`.
+/// Builds a VM with these functions: `kernel` and `goto` are endless, `calls` calls the endless `kernel`, `short` returns its
+/// argument, and `calls_back` calls the packed function `back`.
 fn build_vm(back: PackedFunc) -> VirtualMachine {
     let mut b = builder();
     b.loop_func(LoopFuncInfo { name: "endless".into(), args: vec![], checks: vec![] });

@@ -50,7 +50,7 @@ fn a_call_preserves_the_registers_of_the_caller() {
     assert!(twice.call(&[Value::Int(4)]).unwrap_err().to_string().contains("was dropped"));
 }
 
-/// `while i < n { acc += i; i += 1 } acc`
+/// Builds a VM whose `main` computes `while i < n { acc += i; i += 1 } acc`.
 fn loop_vm() -> VirtualMachine {
     let mut b = builder();
     b.begin_function("main", vec![Param::new("n")], "");
@@ -171,8 +171,7 @@ fn recursion_depth_is_limited() {
     }
 }
 
-/// `down(n, f)` makes tail calls to itself until `n` is 0: directly, or through the closure `f` if
-/// it is one.
+/// Builds a VM whose `down(n, f)` makes tail calls to itself until `n` is 0: directly, or through the closure `f` if it is one.
 fn countdown() -> VirtualMachine {
     let mut b = builder();
     b.begin_function("down", vec![Param::new("n"), Param::new("f")], "");
