@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use pliant_tensor::CheckFailure;
 pub use pliant_tensor::DLTensor;
 
-/// A compiled loop function.
+/// A compiled loop function: `(argument words, runtime)`. Returns a status.
 pub type LoopFn = unsafe extern "C" fn(args: *const u64, runtime: *const KernelRuntime) -> i64;
 
 /// The body of a parallel loop: `(context, begin, end)`. Runs the iterations `begin..end` and returns a status.
@@ -33,7 +33,7 @@ pub type ParallelLaunch =
 /// Allocates scratch memory: `(bytes)`. The memory is 64-byte aligned. Returns null if out of memory.
 pub type AllocWorkspace = unsafe extern "C" fn(u64) -> *mut c_void;
 
-/// Frees scratch memory on the thread that allocated it. Ignores null.
+/// Frees scratch memory on the thread that allocated it. A null pointer is ignored.
 pub type FreeWorkspace = unsafe extern "C" fn(*mut c_void);
 
 /// Calls a packed function: `(runtime, name, length of the name, arguments, number of arguments, result)`. The caller sets the kind
@@ -63,7 +63,7 @@ pub const FAILED_VALUE: u64 = 2;
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct PackedWord {
-    /// One of the `PACKED_*` kinds.
+    /// The kind of the value: one of the `PACKED_*` constants.
     pub kind: u64,
     /// The value, encoded according to the kind.
     pub word: u64,
@@ -112,36 +112,36 @@ pub const STATUS_PACKED: i64 = -4;
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct KernelRuntime {
-    /// Runs a parallel loop on `team`.
+    /// The function that runs a parallel loop on `team`.
     pub parallel_launch: ParallelLaunch,
     /// The worker team, passed to `parallel_launch`. If null, loops run serially.
     pub team: *const c_void,
-    /// Allocates scratch memory.
+    /// The function that allocates scratch memory.
     pub alloc_workspace: AllocWorkspace,
-    /// Frees scratch memory.
+    /// The function that frees scratch memory.
     pub free_workspace: FreeWorkspace,
     /// The interrupt flag. When it becomes true, long-running kernels should return [`STATUS_CANCELLED`]. Never null; the flag
     /// outlives the runtime. Rust code reads it with [`KernelRuntime::is_interrupted`].
     pub interrupt: *const AtomicBool,
-    /// Calls packed functions.
+    /// The function that calls a packed function.
     pub call_packed: CallPacked,
-    /// State of the current call, for `call_packed`.
+    /// The caller's state of the current call, which `call_packed` uses.
     pub call: *const c_void,
     /// Where a failed check stores its status and the integers of its message. Never null.
     pub assert_args: *const AssertArgs,
-    /// Reports the error of a library kernel.
+    /// The function that reports the error of a library kernel.
     pub report_error: ReportError,
     /// Counts the floating-point operations of library kernels. Null unless an instrument is set.
     pub flops: *const Flops,
 }
 
-/// A counter of floating-point operations of library kernels. Additions and multiplications count separately.
+/// A counter of the floating-point operations of library kernels. Additions and multiplications count separately.
 #[derive(Debug, Default)]
 #[repr(transparent)]
 pub struct Flops(AtomicU64);
 
 impl Flops {
-    /// Adds the operations of one kernel call. The sum saturates.
+    /// Adds the number of operations of one kernel call. The sum saturates.
     pub fn add(&self, flops: f64) {
         let add = |sum: u64| Some(sum.saturating_add(flops as u64));
         let _ = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add);
@@ -157,7 +157,7 @@ impl Flops {
 pub const MAX_ASSERT_ARGS: usize = CheckFailure::MAX_ASSERT_ARGS;
 
 /// The integer arguments of a failed check's message, preceded by the status of the check. If several threads of a parallel loop
-/// fail, the values of one of them are stored.
+/// fail, those of one thread are stored.
 #[derive(Debug, Default)]
 #[repr(C)]
 pub struct AssertArgs([AtomicI64; 1 + MAX_ASSERT_ARGS]);
@@ -242,7 +242,7 @@ unsafe extern "C" fn drop_error(
     STATUS_BAD_ARGUMENTS
 }
 
-/// A workspace block starts with one cache line that stores its size.
+/// The size in bytes of the header of a workspace block: one cache line, which stores the size of the block.
 const HEADER: usize = 64;
 
 unsafe extern "C" fn system_alloc(bytes: u64) -> *mut c_void {
@@ -277,7 +277,8 @@ fn workspace_layout(bytes: u64) -> Option<std::alloc::Layout> {
 }
 
 impl KernelRuntime {
-    /// Whether an interrupt was requested. Long-running code polls this function and returns [`STATUS_CANCELLED`] if it is true.
+    /// Whether an interrupt was requested. Long-running code polls this function, and returns [`STATUS_CANCELLED`] once the result
+    /// is true.
     #[inline]
     pub fn is_interrupted(&self) -> bool {
         // SAFETY: by the field's contract the pointer is never null and the flag outlives the

@@ -12,7 +12,7 @@ use crate::program::{
 use crate::validate::validate;
 use crate::{ArgValue, ExecError};
 
-/// The key for deduplicating a constant. Tensors are not compared and have no key.
+/// The key by which equal constants are found. Tensors are not compared and have no key.
 #[derive(PartialEq, Eq, Hash)]
 enum ConstantKey {
     Shape(Arc<[i64]>),
@@ -76,7 +76,8 @@ impl ExecBuilder {
         self.error.get_or_insert_with(|| ExecError::invalid(location, message));
     }
 
-    /// The index of the function `name`. A new name is declared. A declared name that is never defined becomes a packed function.
+    /// Returns the index of the function `name`. If the name is new, declares it. A declared name that is never defined becomes a
+    /// packed function.
     pub fn declare_function(&mut self, name: &str) -> FuncId {
         if let Some(&id) = self.by_name.get(name) {
             return id;
@@ -105,7 +106,7 @@ impl ExecBuilder {
         id
     }
 
-    /// Starts a bytecode function. Its parameters are in the first registers.
+    /// Starts a bytecode function. The values of its parameters are in the first registers.
     pub fn begin_function(
         &mut self,
         name: &str,
@@ -245,32 +246,32 @@ impl ExecBuilder {
         }
     }
 
-    /// A register as an operand.
+    /// Encodes a register as an operand.
     pub fn r(&self, reg: u32) -> Arg {
         Arg::reg(Reg(reg))
     }
 
-    /// An integer as an operand. It becomes a constant if it does not fit in 56 bits.
+    /// Encodes an integer as an operand. An integer that does not fit in 56 bits is added to the constants.
     pub fn imm(&mut self, value: i64) -> Arg {
         Arg::imm(value).unwrap_or_else(|| self.c(Constant::Int(value)))
     }
 
-    /// A constant as an operand. Equal constants are shared, except tensors.
+    /// Adds a constant and encodes it as an operand. Equal constants are shared, except tensors.
     pub fn c(&mut self, constant: Constant) -> Arg {
         Arg::constant(self.constant(constant))
     }
 
-    /// A string constant as an operand.
+    /// Adds a string constant and encodes it as an operand.
     pub fn str(&mut self, text: &str) -> Arg {
         self.c(Constant::Str(text.into()))
     }
 
-    /// A shape constant as an operand.
+    /// Adds a shape constant and encodes it as an operand.
     pub fn shape(&mut self, dims: &[i64]) -> Arg {
         self.c(Constant::Shape(dims.into()))
     }
 
-    /// A function as an operand. It is declared if it is new.
+    /// Encodes the function `name` as an operand. The name is declared if it is new.
     pub fn f(&mut self, name: &str) -> Arg {
         Arg::func(self.declare_function(name))
     }

@@ -1,9 +1,9 @@
-//! Names and arities of the VM's builtins, and the codes in their operands.
+//! The names of the VM's builtins, the numbers of their operands, and the codes that operands contain.
 
-/// The number of operands of a builtin.
+/// The number of operands that a builtin accepts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BuiltinArity {
-    /// The name.
+    /// The name of the builtin.
     pub name: &'static str,
     /// Minimum number of operands.
     pub min: u32,
@@ -79,12 +79,12 @@ pub const BUILTINS: &[BuiltinArity] = &[
     between("vm.builtin.unique", 1, 6),
 ];
 
-/// The arity of the builtin `name`; `None` if there is no such builtin.
+/// The accepted number of operands of the builtin `name`; `None` if there is no such builtin.
 pub fn builtin_arity(name: &str) -> Option<BuiltinArity> {
     BUILTINS.binary_search_by(|b| b.name.cmp(name)).ok().map(|i| BUILTINS[i])
 }
 
-/// What `vm.builtin.match_shape` does with a dim. Each code is followed by an operand.
+/// What `vm.builtin.match_shape` does with a dim. In the operand list, each code is followed by its operand.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(i64)]
 pub enum MatchShapeCode {
@@ -98,7 +98,7 @@ pub enum MatchShapeCode {
     AssertEqualToLoad = 3,
 }
 
-/// Where `vm.builtin.make_shape` gets a dim from. Each code is followed by an operand.
+/// Where `vm.builtin.make_shape` gets a dim from. In the operand list, each code is followed by its operand.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(i64)]
 pub enum MakeShapeCode {

@@ -1,4 +1,4 @@
-//! Errors of reading, writing and validating executables.
+//! Errors that occur when executables are read, written or validated.
 
 use std::fmt;
 
@@ -16,9 +16,9 @@ pub enum ExecError {
     },
     /// The program violates a rule of the bytecode.
     Invalid {
-        /// The function, with the instruction if known: `main` or `main, instruction 3`.
+        /// The function that violates the rule, with the instruction if known: `main` or `main, instruction 3`.
         location: String,
-        /// Describes the violated rule.
+        /// A description of the violated rule.
         message: String,
     },
     /// The file could not be read or written.

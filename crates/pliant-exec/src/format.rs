@@ -29,7 +29,7 @@ const VERSION: u32 = 3;
 const FIXED_HEADER_LEN: usize = 32;
 const TABLE_ENTRY_LEN: usize = 24;
 const ALIGN: u64 = 64;
-/// Kind and name of each section, in the required order.
+/// The kind and the name of each section, in the required order.
 const SECTIONS: [(u32, &str); 3] = [(1, "program"), (2, "constants"), (3, "kernels")];
 /// Maximum size of the program section in bytes. Larger sections are rejected before decoding.
 const MAX_PROGRAM: u64 = 256 << 20;
@@ -231,7 +231,7 @@ impl Executable {
     }
 }
 
-/// Number of bytes per chunk of a parallel checksum.
+/// The number of bytes in each chunk of a checksum that is computed in parallel.
 const CHUNK: usize = 256 << 10;
 
 /// The CRC-32 of a section. The worker team processes large sections in parallel.
@@ -258,7 +258,7 @@ fn checksum(bytes: &[u8]) -> u32 {
     whole.finalize()
 }
 
-/// The position of a section in the file, in bytes, and its checksum.
+/// The byte range of a section in the file, and its checksum.
 #[derive(Clone, Copy)]
 struct Section {
     start: usize,

@@ -153,7 +153,7 @@ impl Executable {
 }
 
 impl VmFunction {
-    /// The operands of a call of this function. Empty for other instructions.
+    /// The operands of a call instruction in the body of this function. Empty for other instructions.
     pub fn call_args(&self, instr: &Instr) -> &[Arg] {
         match *instr {
             Instr::Call { args_start, args_len, .. } => {

@@ -9,7 +9,8 @@
 //! stack.
 //!
 //! A body is split into pieces of [`BODY_PIECE`] instructions. A piece is a C function of the context and the index of the
-//! instruction to start at, which must be in the piece. It returns one of the codes below.
+//! instruction to start at, which must be in the piece. It returns a code, such as [`RETURN`], in whose low half is a register or
+//! an instruction.
 
 use std::mem::offset_of;
 use std::sync::atomic::AtomicU64;
@@ -18,28 +19,29 @@ use std::sync::atomic::AtomicU64;
 /// generator spends on one machine function.
 pub const BODY_PIECE: usize = 1024;
 
-/// A piece of a body. Takes the context and an instruction, and returns a code.
+/// A piece of a native body. Takes the context and the instruction to start at, and returns a code such as [`RETURN`].
 pub type BodyFn = unsafe extern "C" fn(context: *mut BodyContext, at: u32) -> u64;
 
-/// Executes the call at instruction `at` of the running function. Returns 0 to continue. The body returns any other code to the
-/// driver immediately.
+/// A runtime entry that executes the call at instruction `at` of the running function. Returns 0 to continue. The body returns any
+/// other code to the driver immediately.
 pub type BodyCall = unsafe extern "C" fn(context: *mut BodyContext, at: u32) -> u64;
 
-/// Evaluates the condition of the branch at instruction `at` of the running function. Returns 0, 1, or [`FAILED`].
+/// A runtime entry that evaluates the condition of the branch at instruction `at` of the running function. Returns 0, 1, or
+/// [`FAILED`].
 pub type BodyCondition = unsafe extern "C" fn(context: *mut BodyContext, at: u32) -> u64;
 
-/// The function returns. The low half is the register of the result.
+/// Code: the function returns. The low half is the register of the result.
 pub const RETURN: u64 = 1 << 32;
-/// A callee was pushed as the top frame and must be run from its start.
+/// Code: a callee was pushed as the top frame and must be run from its start.
 pub const ENTERED: u64 = 2 << 32;
-/// Execution continues in another piece. The low half is the instruction.
+/// Code: execution continues in another piece, at the instruction in the low half.
 pub const JUMP: u64 = 3 << 32;
-/// The attention word has changed. After handling it, execution continues at the instruction in the low half.
+/// Code: the attention word has changed. After handling the change, execution continues at the instruction in the low half.
 pub const ATTENTION: u64 = 4 << 32;
-/// An error occurred; the runtime has recorded it.
+/// Code: an error occurred, and the runtime has recorded it.
 pub const FAILED: u64 = 5 << 32;
 
-/// The kind of a code, without its low half.
+/// The kind of a code, such as [`RETURN`], without the low half.
 pub fn code_kind(code: u64) -> u64 {
     code & !0xffff_ffff
 }
@@ -57,11 +59,11 @@ pub struct BodyContext {
     pub attention: *const AtomicU64,
     /// The value of the attention word that was handled last. If the word differs, the body returns [`ATTENTION`].
     pub seen: u64,
-    /// The runtime entries.
+    /// The runtime entries that a body may call.
     pub entries: *const BodyEntries,
 }
 
-/// The runtime entries, one for each kind of callee. They do not unwind.
+/// The runtime entries that native bodies call, one for each kind of callee. The entries do not unwind.
 #[repr(C)]
 #[derive(Debug)]
 pub struct BodyEntries {

@@ -43,9 +43,9 @@ pub enum ArgValue {
     Reg(Reg),
     /// A signed 56-bit integer.
     Imm(i64),
-    /// A constant, by index.
+    /// A constant, by its index in the constant table.
     Const(u32),
-    /// A function, by index.
+    /// A function, by its index in the function table.
     Func(FuncId),
 }
 
@@ -53,24 +53,24 @@ const PAYLOAD_BITS: u32 = 56;
 const PAYLOAD: u64 = (1 << PAYLOAD_BITS) - 1;
 
 impl Arg {
-    /// The value of a register.
+    /// Encodes the value of a register.
     pub fn reg(reg: Reg) -> Arg {
         Arg(u64::from(reg.0))
     }
 
-    /// An integer. `None` if it does not fit in 56 bits and must be a constant.
+    /// Encodes an integer. `None` if it does not fit in 56 bits; it must then be a constant.
     pub fn imm(value: i64) -> Option<Arg> {
         let shift = 64 - PAYLOAD_BITS;
         let fits = value << shift >> shift == value;
         fits.then_some(Arg(1 << PAYLOAD_BITS | value as u64 & PAYLOAD))
     }
 
-    /// A constant, by index.
+    /// Encodes a constant, given its index in the constant table.
     pub fn constant(index: u32) -> Arg {
         Arg(2 << PAYLOAD_BITS | u64::from(index))
     }
 
-    /// A function, by index.
+    /// Encodes a function, given its index in the function table.
     pub fn func(index: FuncId) -> Arg {
         Arg(3 << PAYLOAD_BITS | u64::from(index))
     }
@@ -103,23 +103,23 @@ impl fmt::Debug for Arg {
 pub enum Instr {
     /// Calls a function.
     Call {
-        /// The function.
+        /// The called function.
         func: FuncId,
         /// The index of the first operand in [`VmFunction::args`].
         args_start: u32,
         /// The number of operands.
         args_len: u32,
-        /// The register for the result.
+        /// The register that receives the result.
         dst: Reg,
     },
-    /// Returns a register's value.
+    /// Returns the value of a register to the caller.
     Ret {
-        /// The register.
+        /// The register whose value is returned.
         reg: Reg,
     },
     /// Continues with the next instruction if the condition is true, else jumps.
     If {
-        /// A bool or integer scalar, or a tensor with one element.
+        /// The register of the condition, which is a bool or integer scalar, or a tensor with one element.
         cond: Reg,
         /// The jump offset if the condition is false.
         false_offset: i32,
@@ -136,17 +136,17 @@ pub enum Instr {
 pub struct Param {
     /// The parameter's name in the source.
     pub name: String,
-    /// The type as text for error messages, such as `Tensor(("n", 4), "float32")`. May be empty.
+    /// The type of the parameter as text, for error messages, such as `Tensor(("n", 4), "float32")`. May be empty.
     pub ty: String,
 }
 
 impl Param {
-    /// A parameter without a type.
+    /// Creates a parameter without a type.
     pub fn new(name: impl Into<String>) -> Param {
         Param { name: name.into(), ty: String::new() }
     }
 
-    /// A parameter with the given type.
+    /// Creates a parameter with the given type.
     pub fn typed(name: impl Into<String>, ty: impl Into<String>) -> Param {
         Param { name: name.into(), ty: ty.into() }
     }
@@ -166,19 +166,19 @@ pub struct VmFunction {
     pub name: String,
     /// The parameters. Their values are in the first registers.
     pub params: Vec<Param>,
-    /// The result type as text. May be empty.
+    /// The type of the result as text. May be empty.
     pub ret_ty: String,
     /// The number of registers in a frame.
     pub num_regs: u32,
-    /// The instructions.
+    /// The instructions of the body.
     pub instrs: Vec<Instr>,
     /// The operands of all calls.
     pub args: Vec<Arg>,
-    /// The source locations of the instructions, in order of instructions.
+    /// The source locations of the instructions, in the order of the instructions.
     pub lines: Vec<LineRun>,
 }
 
-/// What a loop function accepts for a parameter. The VM checks every argument.
+/// What arguments a loop function accepts for one parameter. The VM checks every argument.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LoopFuncParam {
     /// Any scalar or row-major tensor.
@@ -189,9 +189,9 @@ pub enum LoopFuncParam {
         dtype: Option<DType>,
         /// The rank, if known.
         ndim: Option<u8>,
-        /// Whether the function writes to the tensor. If so, read-only tensors are rejected.
+        /// Whether the function writes to the tensor. If it does, read-only tensors are rejected.
         written: bool,
-        /// Whether the function reads the strides. If not, a strided tensor is passed as a row-major copy.
+        /// Whether the function reads the strides. If it does not, a strided tensor is passed as a row-major copy.
         strided: bool,
     },
     /// An integer of this dtype. Values out of range are rejected.
@@ -202,14 +202,14 @@ pub enum LoopFuncParam {
     Bool,
 }
 
-/// The signature of a compiled loop function. Its code is restored from the `kernels` section.
+/// The signature of a compiled loop function. The machine code is not part of it; it is restored from the `kernels` section.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct LoopFuncInfo {
     /// The function's name.
     pub name: String,
-    /// What each parameter accepts.
+    /// What arguments each parameter accepts.
     pub args: Vec<LoopFuncParam>,
-    /// The messages of the function's checks. Status `k` means that check `checks[k - 1]` failed.
+    /// The messages of the function's checks. If a call returns status `k > 0`, the check with message `checks[k - 1]` failed.
     pub checks: Vec<String>,
 }
 
@@ -266,7 +266,7 @@ pub struct Executable {
     pub(crate) constants: Vec<Constant>,
     pub(crate) kernels: Vec<u8>,
     pub(crate) metadata: BTreeMap<String, String>,
-    /// The source files that the line tables of functions refer to.
+    /// The source files to which the line tables of functions refer, by index.
     pub(crate) files: Vec<String>,
     pub(crate) by_name: FxHashMap<String, FuncId>,
 }
@@ -287,7 +287,7 @@ impl Executable {
         &self.kernels
     }
 
-    /// Properties of the program as text, such as its compilation target.
+    /// Metadata of the program as text, such as its compilation target.
     pub fn metadata(&self) -> &BTreeMap<String, String> {
         &self.metadata
     }

@@ -6,35 +6,35 @@ use crate::program::{Executable, FuncDef, FuncId, VmFunction};
 /// The line number of instructions that come from graph nodes. The file name is then the names of the nodes.
 pub const NODE: u32 = u32::MAX;
 
-/// The source lines of a run of instructions: those from `start` to the start of the next run. Line 0 means that there is no source
-/// location.
+/// The source lines of a run of instructions, which are the instructions from `start` to the start of the next run. Line 0 means
+/// that the instructions have no source location.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct LineRun {
-    /// The index of the first instruction.
+    /// The index of the first instruction of the run.
     pub start: u32,
     /// The index of the file in [`Executable::files`].
     pub file: u32,
-    /// The first line, starting at 1; 0 for generated instructions.
+    /// The number of the first source line, starting at 1; 0 for generated instructions.
     pub line: u32,
-    /// The last line. It differs from the first if computations from several lines were fused.
+    /// The number of the last source line. It differs from the first if computations from several lines were fused.
     pub last: u32,
 }
 
-/// A source location and the bytecode function compiled from it.
+/// A source location, and the bytecode function that was compiled from it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct SourceLocation<'a> {
-    /// The bytecode function.
+    /// The name of the bytecode function.
     pub function: &'a str,
     /// The path of the file, or a name in angle brackets.
     pub file: &'a str,
-    /// The first line, starting at 1.
+    /// The number of the first line, starting at 1.
     pub line: u32,
-    /// The last line.
+    /// The number of the last line.
     pub last: u32,
 }
 
 impl Executable {
-    /// The known source files of the program.
+    /// The source files of the program, as far as they are known.
     pub fn files(&self) -> &[String] {
         &self.files
     }
@@ -53,15 +53,15 @@ impl Executable {
 }
 
 impl VmFunction {
-    /// The run that contains an instruction; `None` for generated instructions.
+    /// The run of lines that contains an instruction; `None` for generated instructions.
     fn line_of(&self, instruction: usize) -> Option<LineRun> {
         let after = self.lines.partition_point(|run| run.start as usize <= instruction);
         let run = self.lines[after.checked_sub(1)?];
         (run.line != 0).then_some(run)
     }
 
-    /// Sets the source location `(file, first line, last line)` of the instructions that follow.
-    /// `None` means no source location.
+    /// Sets the source location `(file, first line, last line)` of the instructions that are emitted next. `None` means that they
+    /// have no source location.
     pub(crate) fn set_lines(&mut self, lines: Option<(u32, u32, u32)>) {
         let (file, line, last) = lines.unwrap_or_default();
         let run = LineRun { start: self.instrs.len() as u32, file, line, last };

@@ -18,12 +18,12 @@ use crate::{ExecError, builtin_arity};
 
 /// Maximum number of registers of a function.
 pub const MAX_REGS: u32 = 1 << 22;
-/// Maximum number of bitset words stored by the definite-assignment analysis.
+/// Maximum number of bitset words that the definite-assignment analysis stores.
 const MAX_ANALYSIS_WORDS: usize = 1 << 24;
-/// Maximum number of bitset words, instructions and operands visited by the analysis.
+/// Maximum number of bitset words, instructions and operands that the definite-assignment analysis visits.
 const MAX_ANALYSIS_STEPS: usize = 1 << 28;
 
-/// Checks all rules.
+/// Checks that an executable obeys all rules of the bytecode.
 pub(crate) fn validate(exe: &Executable) -> Result<(), ExecError> {
     let too_many = |n: usize| u32::try_from(n).is_err();
     if too_many(exe.funcs.len()) || too_many(exe.constants.len()) {
@@ -289,7 +289,7 @@ fn is_set(bits: &[u64], index: u32) -> bool {
     bits[index as usize / 64] >> (index % 64) & 1 != 0
 }
 
-/// Intersects `into` with `other`. Returns whether `into` changed.
+/// Merges the registers written on two paths: intersects the bitset `into` with `other`. Returns whether `into` changed.
 fn meet(into: &mut Option<Vec<u64>>, other: &[u64]) -> bool {
     let Some(bits) = into else {
         *into = Some(other.to_vec());

@@ -12,7 +12,7 @@ use crate::source_locations::LineRun;
 use crate::{ExecError, program::Executable};
 use pliant_tensor::{DType, Storage, Tensor, checked_nbytes};
 
-/// Describes the types below. Every file contains the hash of this text.
+/// A description of the serialised types of this module. Every file contains the hash of this text.
 pub(crate) const SCHEMA: &str = "2 Program{funcs constants metadata files} Func{Vm: lines} Func{Vm Kernel Packed} \
     Constant{Tensor Shape Int Float Bool Str DType None} KernelArg{Any Tensor Int Float Bool}";
 
@@ -75,7 +75,7 @@ enum Const {
     None,
 }
 
-/// Constant tensors in order, with their byte offsets in the constants section.
+/// The constant tensors in order, each with its byte offset in the constants section.
 pub(crate) type TensorOffsets = Vec<(u64, Tensor)>;
 
 fn dtype(index: u8) -> Result<DType, ExecError> {
