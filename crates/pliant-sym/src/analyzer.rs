@@ -8,11 +8,11 @@ use crate::facts::Facts;
 use crate::kind::Sym;
 use crate::modular::ModularSet;
 
-/// Step budget of one query to the prover. If a query exceeds it, the answer is [`Proof::Unknown`](crate::Proof::Unknown). A step
-/// is one coefficient that the linear solver touches.
+/// The number of steps that one query to the prover may take. If a query needs more, the answer is
+/// [`Proof::Unknown`](crate::Proof::Unknown). A step is one coefficient that the linear solver touches.
 pub const DEFAULT_BUDGET: u32 = 50_000;
 
-/// Budget of a whole simplification, as a multiple of the budget of one query.
+/// The number of steps that a whole simplification may take, as a multiple of the budget of one query.
 const POOL_FACTOR: u32 = 4;
 
 /// Subterms nested deeper than this are treated as unknown integers.
@@ -26,10 +26,11 @@ pub struct Analyzer<'a> {
     pub(crate) bound_memo: FxHashMap<Sym, Bound>,
     pub(crate) modular_memo: FxHashMap<Sym, ModularSet>,
     budget: u32,
-    /// Step budget of the current query, and what remains of it.
+    /// The number of steps that the current query was granted. `steps` is the number that remains.
     granted: u32,
     pub(crate) steps: u32,
-    /// What remains of the shared budget of the current simplification.
+    /// The number of steps that remain for the current group of queries, such as those of a simplification; `None` outside of
+    /// groups.
     pool: Option<u32>,
     /// Nesting depth of the queries that the prover issues to answer another query.
     pub(crate) nesting: u32,
@@ -56,12 +57,12 @@ impl<'a> Analyzer<'a> {
         }
     }
 
-    /// The arena, to build terms for further queries.
+    /// The arena in which terms for further queries are built.
     pub fn arena(&mut self) -> &mut SymArena {
         self.arena
     }
 
-    /// The facts.
+    /// The facts under which queries are answered.
     pub fn facts(&self) -> &Facts {
         self.facts
     }
@@ -78,19 +79,19 @@ impl<'a> Analyzer<'a> {
         self.steps = self.granted;
     }
 
-    /// Consumes steps. The caller must stop when none remain.
+    /// Consumes steps of the current query. The caller must stop when none remain.
     pub(crate) fn charge(&mut self, steps: usize) {
         self.steps = self.steps.saturating_sub(u32::try_from(steps).unwrap_or(u32::MAX));
     }
 
-    /// Starts a group of queries with one shared budget.
+    /// Starts a group of queries that share one budget.
     pub(crate) fn open_pool(&mut self) {
         self.pool = None;
         self.refill();
         self.pool = Some(self.budget.saturating_mul(POOL_FACTOR));
     }
 
-    /// Ends the group. Returns whether the budget was sufficient.
+    /// Ends the group of queries that [`open_pool`](Self::open_pool) started. Returns whether the budget was sufficient.
     pub(crate) fn close_pool(&mut self) -> bool {
         self.refill();
         let left = self.pool.take();

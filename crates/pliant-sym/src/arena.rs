@@ -8,11 +8,11 @@ use rustc_hash::FxHasher;
 
 use crate::kind::{Node, Range, Sym, SymKind, SymVar, Term};
 
-/// The term is, or contains as a factor or addend, a `FloorMod` by a constant.
+/// Flag of a term that is a `FloorMod` by a constant, or contains one as a factor or addend.
 pub(crate) const HAS_MOD: u8 = 1;
-/// The term is, or contains as a factor or addend, a `FloorDiv` by a constant.
+/// Flag of a term that is a `FloorDiv` by a constant, or contains one as a factor or addend.
 pub(crate) const HAS_DIV: u8 = 2;
-/// The term is a predicate: its value is 0 or 1.
+/// Flag of a term that is a predicate: its value is 0 or 1.
 pub(crate) const IS_BOOL: u8 = 4;
 
 /// A term before interning. Its operand lists are outside the arena.
@@ -44,7 +44,7 @@ pub struct SymArena {
 }
 
 impl SymArena {
-    /// An empty arena.
+    /// Creates an empty arena.
     pub fn new() -> Self {
         Self::default()
     }
@@ -54,7 +54,7 @@ impl SymArena {
         self.nodes.len()
     }
 
-    /// Whether the arena holds no term.
+    /// Whether the arena contains no terms.
     pub fn is_empty(&self) -> bool {
         self.nodes.is_empty()
     }
@@ -107,7 +107,7 @@ impl SymArena {
         }
     }
 
-    /// The value of a constant term.
+    /// The value of a constant term; `None` for any other term.
     pub fn as_int(&self, sym: Sym) -> Option<i64> {
         match self.nodes[sym.index()] {
             Node::Int(v) => Some(v),
@@ -136,7 +136,8 @@ impl SymArena {
         self.flags[sym.index()]
     }
 
-    /// Number of nodes of the term written as a tree, where a shared subterm counts at every occurrence. Saturates at `u32::MAX`.
+    /// The number of nodes of the term written as a tree, in which a shared subterm counts at every occurrence. Saturates at
+    /// `u32::MAX`.
     pub(crate) fn weight(&self, sym: Sym) -> u32 {
         self.weights[sym.index()]
     }

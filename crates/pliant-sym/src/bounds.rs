@@ -15,7 +15,7 @@ pub struct Bound {
     pub max: i64,
 }
 
-/// One end of an interval in 128-bit arithmetic. `None` is infinity.
+/// One end of an interval, in 128-bit arithmetic. `None` means that the interval is unbounded at this end.
 type End = Option<i128>;
 
 impl Bound {
@@ -26,7 +26,7 @@ impl Bound {
     /// All integers.
     pub const EVERYTHING: Bound = Bound { min: Bound::NEG_INF, max: Bound::POS_INF };
 
-    /// The bound with these ends.
+    /// The set of the integers from `min` to `max`, both inclusive.
     pub fn new(min: i64, max: i64) -> Bound {
         Bound { min, max }
     }
@@ -62,7 +62,7 @@ impl Bound {
         Bound { min: self.min.max(other.min), max: self.max.min(other.max) }
     }
 
-    /// The smallest bound that contains both.
+    /// The smallest bound that contains both bounds.
     pub fn union(self, other: Bound) -> Bound {
         Bound { min: self.min.min(other.min), max: self.max.max(other.max) }
     }
@@ -71,8 +71,8 @@ impl Bound {
         (self.lo().map(i128::from), self.hi().map(i128::from))
     }
 
-    /// Converts ends to 64 bits. An end that does not fit becomes infinity or the nearest representable integer, so that no member
-    /// is lost.
+    /// Converts the ends of an interval to 64 bits. An end that does not fit becomes infinity or the nearest representable integer,
+    /// so that no member is lost.
     fn from_ends(lo: End, hi: End) -> Bound {
         let clamp = |v: i128| v.clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64;
         Bound { min: lo.map_or(Bound::NEG_INF, clamp), max: hi.map_or(Bound::POS_INF, clamp) }
@@ -138,7 +138,7 @@ impl Bound {
 }
 
 impl Analyzer<'_> {
-    /// The smallest and largest value of a term under the facts, as far as the analysis can tell.
+    /// The smallest and the largest value that a term may have under the facts, as far as the analysis can tell.
     pub fn const_int_bound(&mut self, sym: Sym) -> Bound {
         let bound = self.bound_at(sym, 0);
         if bound.lo().is_some() && bound.hi().is_some() {
@@ -232,7 +232,7 @@ impl Analyzer<'_> {
         out
     }
 
-    /// Interval arithmetic over a sum whose terms are treated as independent.
+    /// Bounds a linear form by interval arithmetic, which treats its terms as independent.
     pub(crate) fn interval(&mut self, lin: &LinearForm, depth: u32) -> Bound {
         let mut out = Bound::point(lin.constant);
         for &(k, t) in &lin.terms {
@@ -244,15 +244,16 @@ impl Analyzer<'_> {
         out
     }
 
-    /// Bounds an expanded form by replacing quotients with their dividends, newest first, using `x - c + 1 <= c * (x // c) <= x`.
-    /// This relates `n` and `n // 2` in `n - n // 2`, which plain interval arithmetic treats as independent.
+    /// Bounds an expanded linear form by replacing quotients `x // c` with their dividends, the newest quotient first, using `x - c
+    /// + 1 <= c * (x // c) <= x`. This relates `n` and `n // 2` in `n - n // 2`, which plain interval arithmetic treats as
+    /// independent.
     pub(crate) fn relaxed_bound(&mut self, lin: &LinearForm) -> Bound {
         let min = self.relaxed_end(lin);
         let max = lin.scale(-1).and_then(|l| self.relaxed_end(&l));
         Bound::from_ends(min, max.map(|v| -v))
     }
 
-    /// The lower end of [`relaxed_bound`](Self::relaxed_bound).
+    /// Computes the lower end of [`relaxed_bound`](Self::relaxed_bound).
     fn relaxed_end(&mut self, lin: &LinearForm) -> End {
         let mut lin = lin.clone();
         let mut scale = 1i64;

@@ -4,7 +4,8 @@ use crate::arena::{Draft, HAS_DIV, IS_BOOL, SymArena};
 use crate::kind::{Node, Sym, SymKind};
 use crate::linear_form::{LinearForm, floor_div, gcd};
 
-/// If the terms of a dividend weigh more, it is not split into a multiple and a remainder.
+/// Maximum weight of the terms that a split dividend contains twice. A heavier dividend is not split into a multiple of the divisor
+/// and a remainder.
 const MAX_COPIED: u32 = 32;
 
 impl SymArena {
@@ -46,7 +47,7 @@ impl SymArena {
         self.neg(quotient)
     }
 
-    /// The quotient by a constant. `None` if the constant is 0 or on overflow.
+    /// The quotient of a linear form by the constant `c`. `None` if `c` is 0 or on overflow.
     pub(crate) fn div_by_const(&mut self, lin: &LinearForm, c: i64) -> Option<Sym> {
         match c {
             0 => None,
@@ -59,12 +60,11 @@ impl SymArena {
         }
     }
 
-    /// Extracts the multiples of `c`, then divides the remaining form.
+    /// Divides a linear form by a positive constant `c`: extracts the multiples of `c`, then divides the remaining form.
     ///
-    /// A coefficient that is no multiple of `c` is split: `3 * e // 2` becomes `e + e // 2`. That
-    /// writes `e` twice, so applying it repeatedly to its own result would double the tree every
-    /// time. Therefore only terms of small weight are split. The decision depends on the form
-    /// alone, so it is independent of the order in which the dividend was built.
+    /// A coefficient that is no multiple of `c` is split: `3 * e // 2` becomes `e + e // 2`. That writes `e` twice, so applying it
+    /// repeatedly to its own result would double the tree every time. Therefore only terms of small weight are split. The decision
+    /// depends on the form alone, so it is independent of the order in which the dividend was built.
     fn div_positive(&mut self, lin: &LinearForm, c: i64) -> Option<Sym> {
         let mut whole = LinearForm::int(floor_div(lin.constant, c)?);
         let mut rest = LinearForm::int(lin.constant.rem_euclid(c));
@@ -90,7 +90,7 @@ impl SymArena {
         Some(self.of_lin(&sum))
     }
 
-    /// Divides a form whose coefficients are not multiples of `c` and whose constant is in `0..c`.
+    /// Divides a form whose coefficients are not multiples of `c`, and whose constant is in `0..c`, by `c`.
     fn div_reduced(&mut self, lin: LinearForm, c: i64) -> Option<Sym> {
         let common = i64::try_from(gcd(lin.gcd(), c.unsigned_abs())).ok()?;
         if common > 1 {
@@ -109,7 +109,7 @@ impl SymArena {
         Some(self.intern(Draft::Leaf(Node::FloorDiv(dividend, divisor))))
     }
 
-    /// Applies `(y + x // d) // c == (y * d + x) // (d * c)` if `x // d` is the only such quotient.
+    /// Applies `(y + x // d) // c == (y * d + x) // (d * c)` if `x // d` is the only quotient by a constant in the dividend.
     fn div_nested(&mut self, lin: &LinearForm, c: i64) -> Option<Sym> {
         let parts = |s: &SymArena, t: Sym| match s.kind(t) {
             SymKind::FloorDiv(x, d) => Some((x, s.as_int(d).filter(|&d| d > 0)?)),
@@ -126,7 +126,7 @@ impl SymArena {
         self.div_by_const(&dividend, d.checked_mul(c)?)
     }
 
-    /// Applies `(g * y + r) // (g * d) == y // d` if `r` is in `0..g` by its form.
+    /// Applies `(g * y + r) // (g * d) == y // d` if [`form_bounds`](Self::form_bounds) shows that `r` is in `0..g`.
     fn div_without_low_part(&mut self, lin: &LinearForm, c: i64) -> Option<Sym> {
         let bounded = HAS_DIV | IS_BOOL;
         if !lin.terms.iter().any(|t| self.flags(t.1) & bounded != 0) {
@@ -143,7 +143,8 @@ impl SymArena {
         None
     }
 
-    /// Bounds that follow from the form alone, because remainders and predicates are bounded.
+    /// Bounds of a linear form that hold for any values of its variables, because remainders and predicates are bounded. `None` if
+    /// the form has other terms.
     pub(crate) fn form_bounds(&self, lin: &LinearForm) -> Option<(i128, i128)> {
         let (mut lo, mut hi) = (i128::from(lin.constant), i128::from(lin.constant));
         for &(k, t) in &lin.terms {

@@ -4,10 +4,11 @@ use crate::arena::{Draft, IS_BOOL, SymArena};
 use crate::kind::{CmpOp, Node, Sym, SymKind, SymList};
 use crate::linear_form::{LinearForm, floor_div};
 
-/// Longer operand lists stay nested, so that a chain of operators takes linear memory.
+/// Maximum number of operands of a conjunction or disjunction. Longer ones stay nested, so that a chain of operators takes linear
+/// memory.
 const MAX_OPERANDS: usize = 64;
 
-/// Maximum number of terms of a branch of `select` that is compared with the other branch.
+/// Maximum number of terms of a branch of a `select` that is compared with the other branch.
 const MAX_COMPARED_TERMS: usize = 64;
 
 impl SymArena {
@@ -58,7 +59,7 @@ impl SymArena {
         }
     }
 
-    /// 1 where both `a` and `b` are not 0, else 0.
+    /// 1 where neither `a` nor `b` is 0, else 0.
     pub fn and(&mut self, a: Sym, b: Sym) -> Sym {
         self.junction(a, b, true)
     }
@@ -109,8 +110,8 @@ impl SymArena {
         }
     }
 
-    /// Whether `a` equals `b` where the condition `x == constant` holds, as in `select(n == 1, min(n, 512), n)`. False for branches
-    /// that contain a `select`, or more than [`MAX_COMPARED_TERMS`] terms.
+    /// Whether the branches `a` and `b` of a `select` are equal where its condition, of the form `x == constant`, holds, as in
+    /// `select(n == 1, min(n, 512), n)`. False for branches that contain a `select`, or more than [`MAX_COMPARED_TERMS`] terms.
     fn equal_where_selected(&mut self, cond: Sym, a: Sym, b: Sym) -> bool {
         let SymKind::Cmp(CmpOp::Eq, x, y) = self.kind(cond) else { return false };
         let (term, constant) = match (self.as_int(x), self.as_int(y)) {
@@ -143,7 +144,7 @@ impl SymArena {
         self.intern(Draft::Leaf(Node::Cmp(op, a.min(b), a.max(b))))
     }
 
-    /// `lin <= 0`, after dividing the coefficients by their greatest common divisor.
+    /// The predicate `lin <= 0`, after dividing the coefficients by their greatest common divisor.
     pub(crate) fn le_zero(&mut self, lin: LinearForm) -> Option<Sym> {
         if lin.terms.is_empty() {
             return Some(self.int(i64::from(lin.constant <= 0)));
@@ -167,7 +168,7 @@ impl SymArena {
         Some(self.intern(Draft::Leaf(Node::Cmp(CmpOp::Lt, lhs, rhs))))
     }
 
-    /// `lin == 0` (or `lin != 0`), after making the first coefficient positive.
+    /// The predicate `lin == 0`, or `lin != 0` unless `equal`, after making the first coefficient positive.
     fn eq_zero(&mut self, lin: LinearForm, equal: bool) -> Option<Sym> {
         if lin.terms.is_empty() {
             return Some(self.int(i64::from((lin.constant == 0) == equal)));
@@ -197,7 +198,7 @@ impl SymArena {
         Some(self.intern(Draft::Leaf(Node::Cmp(op, lhs, rhs))))
     }
 
-    /// Moves the constant to the side where it is positive, or to a side without terms.
+    /// Moves the constant `k` of a comparison to the side where it is positive, or to a side without terms. Returns both sides.
     fn place_constant(
         &mut self,
         mut plus: LinearForm,
@@ -219,7 +220,7 @@ impl SymArena {
         Some((self.renormal(&plus), self.renormal(&minus)))
     }
 
-    /// Interns a part of a normal form, which is a normal form again.
+    /// Interns one side of a comparison in normal form.
     fn renormal(&mut self, part: &LinearForm) -> Sym {
         let sym = self.intern_lin(part);
         let lin = self.lin_mut(sym);
@@ -265,7 +266,7 @@ impl SymArena {
     }
 }
 
-/// Divides `lin <= 0` by the greatest common divisor of its coefficients, rounding the constant.
+/// Divides the inequality `lin <= 0` by the greatest common divisor of its coefficients, and rounds the constant.
 pub(crate) fn divide_le(lin: LinearForm) -> Option<LinearForm> {
     let g = i64::try_from(lin.gcd()).ok()?;
     if g <= 1 {

@@ -3,7 +3,7 @@
 use crate::arena::{Draft, SymArena};
 use crate::kind::{Sym, SymKind, SymList};
 
-/// Longer operand lists stay nested, so that a chain of operators takes linear memory.
+/// Maximum number of operands of a minimum or maximum. Longer ones stay nested, so that a chain of operators takes linear memory.
 const MAX_OPERANDS: usize = 64;
 
 impl SymArena {
@@ -33,7 +33,7 @@ impl SymArena {
         self.extremum_of(kept, is_min)
     }
 
-    /// The minimum or maximum of operands that are not known to be redundant.
+    /// Builds the minimum or maximum of operands of which none is known to be redundant.
     pub(crate) fn extremum_of(&mut self, mut kept: SymList, is_min: bool) -> Sym {
         kept.sort_unstable();
         kept.dedup();
@@ -77,8 +77,8 @@ impl SymArena {
         kept.push(x);
     }
 
-    /// Syntactic redundancy: `Some(true)` if `a` makes `b` redundant, `Some(false)` if `b` makes `a` redundant, `None` if neither
-    /// is known.
+    /// Decides from the forms of two operands which one is redundant: `Some(true)` if `a` makes `b` redundant, `Some(false)` if `b`
+    /// makes `a` redundant, `None` if neither is known.
     fn decides(&self, a: Sym, b: Sym, is_min: bool) -> Option<bool> {
         if a == b {
             return Some(true);

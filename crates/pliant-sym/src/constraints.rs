@@ -1,4 +1,6 @@
-//! Translates terms to linear constraints: the definitions of atoms, and the case distinctions of a proof.
+//! Translates terms to linear constraints. The unknowns of the constraints are atoms, which are terms other than sums, such as
+//! variables, products and quotients. The definition of an atom relates it to its operands. Definitions that need more than linear
+//! constraints become case distinctions.
 
 use cranelift_entity::EntityRef;
 use rustc_hash::FxHashSet;
@@ -10,19 +12,19 @@ use crate::kind::{CmpOp, Sym, SymKind, SymList};
 use crate::linear_form::LinearForm;
 use crate::linear_solver;
 
-/// Maximum number of atoms with a definition.
+/// Maximum number of atoms whose definitions one system contains.
 const MAX_ATOMS: usize = 40;
-/// Maximum nesting of case distinctions.
+/// Maximum nesting depth of case distinctions.
 const MAX_SPLITS: u32 = 6;
-/// Maximum nesting of queries within a proof.
+/// Maximum nesting depth of queries that a proof issues.
 const MAX_NESTING: u32 = 2;
 
-/// Maximum number of rows created by multiplication.
+/// Maximum number of constraints that are created by multiplying other constraints.
 const MAX_MULTIPLIED: usize = 16;
-/// Maximum divisor for case distinctions by residue.
+/// Maximum divisor for which residues of the dividend are distinguished as cases.
 const MAX_RESIDUES: i64 = 8;
 
-/// One constraint. A case is a list of them.
+/// One constraint of a system. A case is a list of constraints.
 #[derive(Clone, Debug)]
 pub(crate) enum Constraint {
     /// The form is at least 0.
@@ -40,11 +42,11 @@ type Case = SmallVec<[Constraint; 2]>;
 pub(crate) struct ConstraintSystem {
     ge: Vec<LinearForm>,
     eq: Vec<LinearForm>,
-    /// Case distinctions. At least one case of each entry holds.
+    /// Case distinctions, each as a list of cases of which at least one holds.
     splits: Vec<Vec<Case>>,
     seen: FxHashSet<Sym>,
     pending: Vec<Sym>,
-    /// Quotients by small constants, as (divisor, remainder), for case distinctions by residue.
+    /// Quotients by small constants, each as divisor and remainder. Case distinctions by residue use them.
     quotients: Vec<(i64, LinearForm)>,
     /// Indices of the assumed predicates that are part of the system.
     used: FxHashSet<usize>,
@@ -74,7 +76,7 @@ impl ConstraintSystem {
         }
     }
 
-    /// `lo <= atom <= hi`.
+    /// Adds the constraints `lo <= atom <= hi`.
     fn push_range(&mut self, atom: Sym, lo: Option<i64>, hi: Option<i64>) {
         let at = |k: i64, c: Option<i64>| LinearForm::term(k, atom).add_const(c?);
         if let Some(lo) = lo {
@@ -85,7 +87,8 @@ impl ConstraintSystem {
         }
     }
 
-    /// Distinguishes the residues of a dividend that two quotients share up to a constant. Handles each pair once.
+    /// Distinguishes the residues of a dividend that two quotients have in common, up to a constant. Handles each pair of quotients
+    /// once.
     fn residue_split(&mut self) -> Option<Vec<Case>> {
         let shared = |(c, rest): &(i64, LinearForm), others: &[(i64, LinearForm)]| {
             let same = |o: &(i64, LinearForm)| o.0 == *c && same_but_last_and_constant(&o.1, rest);
@@ -114,13 +117,13 @@ fn same_but_last_and_constant(a: &LinearForm, b: &LinearForm) -> bool {
     }
 }
 
-/// `x - y`. `None` on overflow or beyond the length limit.
+/// The difference `x - y`. `None` on overflow, or if the result is too long.
 fn minus(x: &LinearForm, y: &LinearForm) -> Option<LinearForm> {
     x.sub(y)
 }
 
 impl Analyzer<'_> {
-    /// Whether the constraints contradict each other and the facts.
+    /// Whether `claims` contradict each other or the facts.
     pub(crate) fn contradictory(&mut self, claims: impl IntoIterator<Item = Constraint>) -> bool {
         if self.steps == 0 {
             return false;
@@ -166,8 +169,8 @@ impl Analyzer<'_> {
         true
     }
 
-    /// Multiplies rows by nonnegative factors if the products are already atoms: multiplying `i < n` by `m` relates `i * m` to `n *
-    /// m`. Returns whether it added rows.
+    /// Multiplies constraints by nonnegative factors if the products are already atoms: multiplying `i < n` by `m` relates `i * m`
+    /// to `n * m`. Returns whether it added constraints.
     fn multiply_rows(&mut self, system: &mut ConstraintSystem) -> bool {
         let mut products: SymList =
             system.seen.iter().copied().filter(|&s| self.arena.factors(s).len() > 1).collect();
@@ -349,7 +352,7 @@ impl Analyzer<'_> {
         }
     }
 
-    /// Adds `d * q <= x <= d * q + d - 1` for a divisor of at least 1.
+    /// Defines the quotient `q = x // d`, which is `atom`, for a divisor of at least 1: adds `d * q <= x <= d * q + d - 1`.
     fn define_quotient(&mut self, system: &mut ConstraintSystem, atom: Sym, x: Sym, d: Sym) {
         let lx = self.arena.lin_mut(x);
         if let Some(c) = self.arena.as_int(d) {
@@ -385,7 +388,8 @@ impl Analyzer<'_> {
         }
     }
 
-    /// Adds `0 <= r < d` and `d * q + r == x` for a non-constant divisor of at least 1.
+    /// Defines the remainder `r = x % d`, which is `atom`, for a non-constant divisor of at least 1: adds `0 <= r < d` and `d * q +
+    /// r == x` with the quotient `q = x // d`.
     fn define_remainder(&mut self, system: &mut ConstraintSystem, atom: Sym, x: Sym, d: Sym) {
         if self.arena.as_int(d).is_some()
             || (self.bound_at(d, 0).min < 1 && !self.is_at_least(d, 1))
@@ -406,8 +410,8 @@ impl Analyzer<'_> {
         }
     }
 
-    /// Adds `(f - f_lo) * (r - r_lo) >= 0` and its three counterparts for each factor `f` and the
-    /// product `r` of the other factors.
+    /// Defines a product by the bounds of its factors: for each factor `f` and the product `r` of the other factors, adds `(f -
+    /// f_lo) * (r - r_lo) >= 0`, and the three similar inequalities with upper bounds.
     fn define_product(&mut self, system: &mut ConstraintSystem, atom: Sym, factors: &[Sym]) {
         for (i, &f) in factors.iter().enumerate() {
             if i > 0 && factors[i - 1] == f {
@@ -431,7 +435,8 @@ impl Analyzer<'_> {
         }
     }
 
-    /// Adds `sign * (m - x) <= 0` for each operand, with equality for at least one of them.
+    /// Defines a minimum or maximum `m`, which is an atom: adds `sign * (m - x) <= 0` for each operand `x`, with equality for at
+    /// least one of them.
     fn define_extremum(
         &mut self,
         system: &mut ConstraintSystem,
@@ -468,7 +473,7 @@ impl Analyzer<'_> {
     }
 }
 
-/// The row `sign * (f - cf) * (r - cr) >= 0`, where the product `f * r` is an atom.
+/// The constraint `sign * (f - cf) * (r - cr) >= 0` for two terms `f` and `r` whose product is an atom.
 fn product_row(
     atom: Sym,
     (f, cf): (Sym, i64),

@@ -11,11 +11,11 @@ use crate::linear_form::{floor_div, floor_mod};
 /// The reason why a term has no value.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum EvalError {
-    /// A variable has no value.
+    /// A variable of the term has no value.
     Unbound(SymVar),
     /// A value does not fit in 64 bits.
     Overflow,
-    /// A division or remainder by 0.
+    /// A divisor is 0.
     DivideByZero,
 }
 
@@ -62,7 +62,7 @@ impl SymArena {
         to_i64(done[&sym])
     }
 
-    /// Pushes the operands that must be evaluated before `sym`.
+    /// Pushes the operands of `sym` that must be evaluated before it.
     fn push_needed(&self, sym: Sym, done: &FxHashMap<Sym, i128>, stack: &mut Vec<Sym>) {
         if let SymKind::Select(c, a, b) = self.kind(sym) {
             let next = match done.get(&c) {

@@ -19,7 +19,7 @@ pub struct Facts {
     residues: FxHashMap<SymVar, ModularSet>,
     bindings: FxHashMap<SymVar, Sym>,
     predicates: Vec<Sym>,
-    /// The same predicates as a set, so that assuming one twice has no effect.
+    /// The elements of `predicates` as a set, so that assuming a predicate twice has no effect.
     assumed: FxHashSet<Sym>,
 }
 
@@ -75,17 +75,17 @@ impl Facts {
         self.bindings.insert(var, value);
     }
 
-    /// The assumed range of a variable.
+    /// The range in which a variable is assumed to be.
     pub fn range(&self, var: SymVar) -> Bound {
         self.var_ranges.get(&var).copied().unwrap_or(Bound::EVERYTHING)
     }
 
-    /// The assumed residues of a variable.
+    /// The residue that a variable is assumed to have.
     pub fn residue(&self, var: SymVar) -> ModularSet {
         self.residues.get(&var).copied().unwrap_or(ModularSet::EVERYTHING)
     }
 
-    /// The term to which a variable is bound.
+    /// The term to which a variable is bound; `None` if it is not bound.
     pub fn binding(&self, var: SymVar) -> Option<Sym> {
         self.bindings.get(&var).copied()
     }

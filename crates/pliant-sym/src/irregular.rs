@@ -1,4 +1,5 @@
-//! Finds subterms of sizes that are passed to loop functions as parameters instead of being computed inside.
+//! Finds the subterms of sizes that loop analyses cannot handle, such as selects and quotients by variables. Loop functions receive
+//! the values of these subterms as parameters instead of computing them.
 
 use rustc_hash::FxHashSet;
 
@@ -13,8 +14,8 @@ impl SymArena {
         self.terms_to_name(size, false)
     }
 
-    /// The largest selects in a term that may be evaluated conditionally. Its quotients are not listed, because evaluating them in
-    /// advance could divide by 0.
+    /// The largest selects in a term that may not be evaluated. Its quotients are not listed, because evaluating them in advance
+    /// could divide by 0.
     pub fn conditional_terms(&self, number: Sym) -> Vec<Sym> {
         self.terms_to_name(number, true)
     }

@@ -16,13 +16,13 @@ entity_impl!(Sym, "sym");
 pub struct SymVar(u32);
 entity_impl!(SymVar, "v");
 
-/// A term with its coefficient.
+/// An addend of a sum: a coefficient and a term.
 pub type Term = (i64, Sym);
 
 /// A short list of terms, used by the builders.
 pub(crate) type SymList = SmallVec<[Sym; 6]>;
 
-/// The comparison operators of the normal form. `>` and `>=` swap the operands.
+/// The comparison operators of the normal form. `>` and `>=` are expressed by swapping the operands.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum CmpOp {
     /// `a < b`
@@ -36,7 +36,7 @@ pub enum CmpOp {
 }
 
 impl CmpOp {
-    /// The Python spelling.
+    /// The operator as Python spells it.
     pub fn symbol(self) -> &'static str {
         match self {
             CmpOp::Lt => "<",
@@ -46,7 +46,7 @@ impl CmpOp {
         }
     }
 
-    /// Whether the comparison holds between two integers.
+    /// Whether the comparison holds between the integers `a` and `b`.
     pub fn holds<T: Ord>(self, a: T, b: T) -> bool {
         match self {
             CmpOp::Lt => a < b,
@@ -69,7 +69,7 @@ pub enum SymKind<'a> {
     Var(SymVar),
     /// `constant + sum(coef * term)`. Coefficients are not 0, and no term is an `Int` or a `Sum`.
     Sum {
-        /// The terms: variables, products and other atoms.
+        /// The addends with their coefficients: variables, products and other atoms.
         terms: &'a [Term],
         /// The constant addend.
         constant: i64,
@@ -86,7 +86,7 @@ pub enum SymKind<'a> {
     Max(&'a [Sym]),
     /// The second operand if the first (a predicate) is true, else the third.
     Select(Sym, Sym, Sym),
-    /// A comparison.
+    /// A comparison of two terms.
     Cmp(CmpOp, Sym, Sym),
     /// Conjunction of two or more predicates.
     And(&'a [Sym]),

@@ -12,7 +12,7 @@
 //! | `build_linear`, `build_div`, `build_minmax`, `build_logic` | the builders, by operator family |
 //! | `quotient` | exact division of polynomials |
 //! | `print` | text in Python's syntax |
-//! | `irregular` | subterms of sizes that are passed to loop functions as parameters |
+//! | `unanalyzable_terms` | subterms of sizes that are passed to loop functions as parameters |
 //! | `tree_size` | the number of nodes of a term written as a tree |
 //! | `substitute` | traversals: children, free variables, substitution, import |
 //! | `evaluate` | the value of a term for given sizes |

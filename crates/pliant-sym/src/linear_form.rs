@@ -9,14 +9,14 @@ use smallvec::SmallVec;
 use crate::arena::{Draft, HAS_MOD, SymArena};
 use crate::kind::{Node, Sym, SymKind, SymList, Term};
 
-/// Maximum number of terms. Longer sums stay unfolded, so that a chain of additions takes linear memory.
+/// Maximum number of terms of a linear form. Longer sums stay unfolded, so that a chain of additions takes linear memory.
 pub(crate) const MAX_TERMS: usize = 128;
-/// Maximum number of factors. Longer products stay unfolded.
+/// Maximum number of factors of a product. Longer products stay unfolded.
 pub(crate) const MAX_FACTORS: usize = 24;
-/// Remainders nested deeper than this are treated as atoms.
+/// Maximum nesting depth of remainders that are expanded. Deeper ones are treated as atoms.
 const MAX_EXPAND_DEPTH: u32 = 64;
 
-/// A linear form. Terms are sorted by id, and coefficients are not zero.
+/// A linear form `constant + sum(coef * term)`. Terms are sorted by id, and coefficients are not zero.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub(crate) struct LinearForm {
     pub terms: SmallVec<[Term; 6]>,
@@ -36,7 +36,7 @@ impl LinearForm {
         LinearForm { terms, constant: 0 }
     }
 
-    /// The coefficient of a term; 0 if it does not occur.
+    /// The coefficient of a term; 0 if the form does not contain the term.
     pub fn coef(&self, sym: Sym) -> i64 {
         match self.terms.binary_search_by_key(&sym, |t| t.1) {
             Ok(i) => self.terms[i].0,
@@ -44,7 +44,7 @@ impl LinearForm {
         }
     }
 
-    /// `self + scale * other`. `None` on overflow or if the result is too long.
+    /// The sum `self + scale * other`. `None` on overflow, or if the result is too long.
     pub fn add_scaled(&self, scale: i64, other: &LinearForm) -> Option<LinearForm> {
         let constant = self.constant.checked_add(other.constant.checked_mul(scale)?)?;
         let mut terms = SmallVec::new();
@@ -126,7 +126,7 @@ pub(crate) fn floor_mod(a: i64, b: i64) -> Option<i64> {
 }
 
 impl SymArena {
-    /// The expanded linear form of a term. If it would be too long, the term itself is an atom.
+    /// The expanded linear form of a term. If the form would be too long, it contains the term itself as an atom.
     pub(crate) fn lin(&self, sym: Sym) -> LinearForm {
         self.expand(sym, 0).unwrap_or_else(|| LinearForm::term(1, sym))
     }
@@ -158,7 +158,7 @@ impl SymArena {
         }
     }
 
-    /// As [`lin`](Self::lin), and also expands products that contain `%`.
+    /// As [`lin`](Self::lin), but also expands products that contain `%`, for which it may create terms.
     pub(crate) fn lin_mut(&mut self, sym: Sym) -> LinearForm {
         let lin = self.lin(sym);
         if self.flags(sym) & HAS_MOD == 0 || !self.holds_mod_product(&lin) {
@@ -205,7 +205,7 @@ impl SymArena {
         }
     }
 
-    /// The product of atoms in any order. There must be at least one.
+    /// The product of one or more atoms, given in any order.
     pub(crate) fn product_of(&mut self, mut factors: SymList) -> Option<Sym> {
         if factors.len() > MAX_FACTORS {
             return None;
@@ -217,7 +217,7 @@ impl SymArena {
         Some(self.intern(Draft::Product(&factors)))
     }
 
-    /// The product of two atoms or products.
+    /// The product of two terms, each of which is an atom or a product of atoms.
     pub(crate) fn mul_atoms(&mut self, a: Sym, b: Sym) -> Option<Sym> {
         let mut factors = self.factors(a);
         factors.extend_from_slice(&self.factors(b));
@@ -247,7 +247,7 @@ impl SymArena {
         Some(out)
     }
 
-    /// Interns a linear form unchanged, without recovering `%`.
+    /// Creates the term of a linear form unchanged, without recovering `%`.
     pub(crate) fn intern_lin(&mut self, lin: &LinearForm) -> Sym {
         match lin.terms.as_slice() {
             [] => self.int(lin.constant),
@@ -256,7 +256,7 @@ impl SymArena {
         }
     }
 
-    /// The normal form of an expanded linear form.
+    /// The term in normal form that an expanded linear form denotes.
     pub(crate) fn of_lin(&mut self, lin: &LinearForm) -> Sym {
         let sugared = self.recover_mod(lin);
         self.intern_lin(&sugared)

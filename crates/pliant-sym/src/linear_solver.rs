@@ -8,12 +8,12 @@ use rustc_hash::FxHashMap;
 use crate::kind::Sym;
 use crate::linear_form::{LinearForm, floor_div, gcd};
 
-/// Maximum number of rows. The solver gives up on larger systems.
+/// Maximum number of rows of a system. The solver gives up on larger systems.
 const MAX_ROWS: usize = 160;
-/// Maximum number of variables. The solver gives up on larger systems.
+/// Maximum number of variables of a system. The solver gives up on larger systems.
 const MAX_COLUMNS: usize = 48;
 
-/// A constraint `coefs * x + constant >= 0`. The last entry is the constant.
+/// A constraint `coefs * x + constant >= 0` on the vector `x` of the variables. The last entry is the constant.
 type Row = Vec<i64>;
 
 /// The result of tightening a row.
@@ -66,8 +66,8 @@ pub(crate) fn infeasible(ge: &[LinearForm], eq: &[LinearForm], steps: &mut u32) 
     eliminate(rows, width, steps)
 }
 
-/// Solves equalities with a coefficient of 1 or -1 and substitutes them into all other rows. Returns `Some(true)` on a
-/// contradiction, `None` if the budget is exhausted.
+/// Solves equalities that have a coefficient of 1 or -1, and substitutes the solutions into all other rows. Returns `Some(true)` on
+/// a contradiction, `None` if the budget is exhausted.
 fn substitute_equalities(
     ge: &mut [LinearForm],
     eq: &mut Vec<LinearForm>,
@@ -170,7 +170,7 @@ fn cheapest_column(rows: &[Row], width: usize) -> Option<usize> {
     best.map(|b| b.1)
 }
 
-/// A positive combination of two rows that cancels the column. `None` on overflow.
+/// A positive combination of two rows in which the coefficients of `column` cancel. `None` on overflow.
 fn combine(positive: &Row, negative: &Row, column: usize) -> Option<Row> {
     let (p, n) = (positive[column], negative[column]);
     let g = i64::try_from(gcd(p.unsigned_abs(), n.unsigned_abs())).ok()?;
@@ -197,7 +197,7 @@ fn tighten(mut row: Row) -> Tightened {
     }
 }
 
-/// Keeps only the tightest of the rows with equal coefficients.
+/// Keeps only the tightest one of rows that have equal coefficients.
 fn prune(rows: &mut Vec<Row>) {
     rows.sort_unstable();
     rows.dedup_by(|b, a| {

@@ -18,7 +18,7 @@ impl ModularSet {
     /// All integers.
     pub const EVERYTHING: ModularSet = ModularSet { coeff: 1, base: 0 };
 
-    /// The set with this step and a member of it. The sign of the step is ignored.
+    /// The set that contains `base`, with the distance `coeff` between adjacent members. The sign of `coeff` is ignored.
     pub fn new(coeff: i64, base: i64) -> ModularSet {
         match coeff.checked_abs() {
             Some(0) => ModularSet { coeff: 0, base },
@@ -38,7 +38,7 @@ impl ModularSet {
         if common == Some(0) { floor_mod(self.base, m) } else { None }
     }
 
-    /// Whether an integer is a member.
+    /// Whether an integer is a member of the set.
     pub fn contains(self, value: i64) -> bool {
         let (v, b, c) = (i128::from(value), i128::from(self.base), i128::from(self.coeff));
         if c == 0 { v == b } else { (v - b).rem_euclid(c) == 0 }
@@ -69,14 +69,14 @@ impl ModularSet {
         ModularSet::raw(coeff(), self.base.checked_mul(other.base))
     }
 
-    /// The smallest set that contains both.
+    /// The smallest set of this form that contains both sets.
     pub fn union(self, other: ModularSet) -> ModularSet {
         let gap = self.base.checked_sub(other.base);
         let coeff = gap.and_then(|g| gcd_i64(gcd_i64(self.coeff, other.coeff)?, g));
         ModularSet::raw(coeff, Some(self.base))
     }
 
-    /// A superset of the intersection: exact if it can be represented, else one of the operands.
+    /// A superset of the intersection: the intersection itself if it can be represented, else one of the operands.
     pub fn intersect(self, other: ModularSet) -> ModularSet {
         let (large, small) = if self.coeff == 0 || (other.coeff != 0 && self.coeff >= other.coeff) {
             (self, other)
@@ -106,7 +106,7 @@ fn gcd_i64(a: i64, b: i64) -> Option<i64> {
 }
 
 impl Analyzer<'_> {
-    /// The possible residues of a term under the facts.
+    /// The residues that a term may have under the facts.
     pub fn modular_set(&mut self, sym: Sym) -> ModularSet {
         self.modular_at(sym, 0)
     }

@@ -10,7 +10,8 @@ use std::fmt;
 use crate::arena::SymArena;
 use crate::kind::{CmpOp, Sym, SymKind, SymVar, Term};
 
-/// Operands that differ only below this depth stay in the order of their ids.
+/// Maximum depth to which operands are compared to determine their order. Operands that differ only below this depth stay in the
+/// order of their ids.
 const MAX_ORDER_DEPTH: u32 = 6;
 
 // Precedence levels of Python's operators.
@@ -26,7 +27,7 @@ pub type Naming<'a> = dyn Fn(SymVar) -> Cow<'a, str> + 'a;
 enum Job {
     Text(&'static str),
     Int(i64),
-    /// A term, and the lowest precedence at which it needs no parentheses.
+    /// A term to print, and the lowest precedence at which the term needs no parentheses.
     Sym(Sym, u8),
 }
 
@@ -43,12 +44,12 @@ impl fmt::Display for Display<'_> {
 }
 
 impl SymArena {
-    /// Displays the term as Python text with the names of its variables.
+    /// Displays a term as Python text with the names of its variables.
     pub fn display(&self, sym: Sym) -> impl fmt::Display + '_ {
         Display { arena: self, sym }
     }
 
-    /// Writes the term as Python text. `naming` returns the names of variables.
+    /// Writes a term as Python text. `naming` returns the printed names of variables.
     pub fn write<'n>(
         &self,
         sym: Sym,
@@ -93,7 +94,7 @@ impl Printer<'_, '_> {
         self.jobs.extend(parts.into_iter().rev());
     }
 
-    /// Appends the parts of a term to `out`. Returns the precedence of the whole.
+    /// Appends the parts of a term to `out`. Returns the precedence of the term.
     fn parts(&self, sym: Sym, out: &mut Vec<Job>) -> u8 {
         match self.arena.kind(sym) {
             SymKind::Int(v) => {
@@ -159,7 +160,8 @@ impl Printer<'_, '_> {
         COMPARE
     }
 
-    /// Prints `f(f(a, b), c)`, because the functions of the script language have two parameters.
+    /// Appends the parts of a minimum or maximum as nested calls `f(f(a, b), c)`, because these functions have two parameters in
+    /// the script language.
     fn nested(&self, open: &'static str, list: &[Sym], out: &mut Vec<Job>) -> u8 {
         out.extend((1..list.len()).map(|_| Job::Text(open)));
         for (i, s) in self.ordered(list).into_iter().enumerate() {
@@ -174,7 +176,8 @@ impl Printer<'_, '_> {
         ATOM
     }
 
-    /// Writes positive terms first, then negative terms. The constant comes last unless it is the only positive part.
+    /// Appends the parts of a sum: positive terms first, then negative terms. The constant comes last unless it is the only
+    /// positive part.
     fn sum(&self, terms: &[Term], constant: i64, out: &mut Vec<Job>) -> u8 {
         let mut terms = terms.to_vec();
         terms.sort_by(|a, b| {
@@ -244,7 +247,7 @@ impl Printer<'_, '_> {
         list
     }
 
-    /// The order of operands in the text: by kind, then by name, then by operands.
+    /// Compares two operands to determine their order in the text: by kind, then by name, then by operands.
     fn order(&self, a: Sym, b: Sym, depth: u32) -> Ordering {
         if a == b {
             return Ordering::Equal;

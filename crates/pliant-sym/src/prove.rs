@@ -14,7 +14,7 @@ pub enum Proof {
     Yes,
     /// The predicate never holds.
     No,
-    /// Neither could be proved.
+    /// Neither of these could be proved.
     Unknown,
 }
 
@@ -60,19 +60,19 @@ impl Analyzer<'_> {
         again
     }
 
-    /// Decides `a == b`.
+    /// Decides whether `a == b` holds.
     pub fn prove_eq(&mut self, a: Sym, b: Sym) -> Proof {
         let predicate = self.arena.eq(a, b);
         self.prove(predicate)
     }
 
-    /// Decides `a < b`.
+    /// Decides whether `a < b` holds.
     pub fn prove_lt(&mut self, a: Sym, b: Sym) -> Proof {
         let predicate = self.arena.lt(a, b);
         self.prove(predicate)
     }
 
-    /// Decides `a <= b`.
+    /// Decides whether `a <= b` holds.
     pub fn prove_le(&mut self, a: Sym, b: Sym) -> Proof {
         let predicate = self.arena.le(a, b);
         self.prove(predicate)
@@ -142,7 +142,7 @@ impl Analyzer<'_> {
         }
     }
 
-    /// Decides `d <= 0`.
+    /// Decides whether `d <= 0` holds.
     fn prove_le_zero(&mut self, d: &LinearForm) -> Proof {
         let bound = self.relaxed_bound(d);
         if bound.hi().is_some_and(|hi| hi <= 0) {
@@ -177,7 +177,7 @@ impl Analyzer<'_> {
             }
     }
 
-    /// A common factor of all terms, and the form divided by it.
+    /// A factor that all terms of a linear form have in common, and the form divided by this factor.
     fn common_factor(&mut self, d: &LinearForm) -> Option<(Sym, LinearForm)> {
         if d.constant != 0 || d.terms.len() < 2 {
             return None;
@@ -199,7 +199,7 @@ impl Analyzer<'_> {
         Some((factor, rest))
     }
 
-    /// Decides `d == 0`.
+    /// Decides whether `d == 0` holds.
     fn prove_zero(&mut self, d: &LinearForm) -> Proof {
         let bound = self.relaxed_bound(d);
         if bound.as_point() == Some(0) {

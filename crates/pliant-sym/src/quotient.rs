@@ -1,4 +1,4 @@
-//! Exact division of polynomials over atoms. It infers sizes from a known number of elements.
+//! Exact division of polynomials over atoms. It is used to infer the size of a dim from a known number of elements.
 
 use smallvec::SmallVec;
 
@@ -9,11 +9,12 @@ use crate::linear_form::{LinearForm, gcd};
 /// Maximum number of terms of dividends and quotients.
 const MAX_QUOTIENT_TERMS: usize = 32;
 
-/// A coefficient, and its sorted factors.
+/// An addend of a polynomial: a coefficient, and the sorted factors.
 type Monomial = (i64, SymList);
 
 impl SymArena {
-    /// The polynomial `q` with `a == q * b` for all values of the variables. `None` if there is none or `b` is 0.
+    /// The polynomial `q` with `a == q * b` for all values of the variables. `None` if there is no such polynomial, or if `b` is
+    /// the constant 0.
     ///
     /// If `b` is 0 at run time, so is `a`, and every `q` satisfies the equation. Therefore the result is valid as the inferred size
     /// (`-1`) of a reshape, even for empty tensors. It equals `a // b` only if `b` is not 0.
@@ -52,7 +53,7 @@ impl SymArena {
         }
     }
 
-    /// Divides both terms by their common constant and common atoms.
+    /// Divides both terms by the greatest constant and the atoms that divide all of their monomials.
     fn without_common_factor(&mut self, a: Sym, b: Sym) -> (Sym, Sym) {
         let (Some(numerator), Some(denominator)) = (self.monomials(a), self.monomials(b)) else {
             return (a, b);
@@ -72,7 +73,8 @@ impl SymArena {
         }
     }
 
-    /// Divides a polynomial by a constant and by a product that divide all of its terms.
+    /// Divides the polynomial `list` by the constant `divisor` and the product of `common`, both of which must divide all of its
+    /// monomials.
     fn divided(&mut self, list: &[Monomial], divisor: i64, common: &[Sym]) -> Sym {
         let quotient = |(coef, factors): &Monomial| {
             (coef / divisor, without(factors, common).unwrap_or_default())
@@ -108,14 +110,14 @@ fn sorted(mut factors: SymList) -> SymList {
     factors
 }
 
-/// Monomial order, leading monomial first: lexicographic by exponents. At the first atom whose powers differ, the product with the
-/// higher power comes first. Multiplying both products by a third one keeps their order.
+/// Compares two monomials so that the leading one comes first: lexicographically by exponents. At the first atom whose powers
+/// differ, the product with the higher power comes first. Multiplying both products by a third one keeps their order.
 fn leading_first(a: &[Sym], b: &[Sym]) -> std::cmp::Ordering {
     let differ = a.iter().zip(b).find(|(x, y)| x != y);
     differ.map_or_else(|| b.len().cmp(&a.len()), |(x, y)| x.cmp(y))
 }
 
-/// Removes the factors of `divisor` from `factors`. `None` if one is missing.
+/// The list `factors` without the factors in `divisor`. `None` if one of these is missing.
 fn without(factors: &[Sym], divisor: &[Sym]) -> Option<SymList> {
     let mut left = SymList::from_slice(factors);
     for d in divisor {
@@ -129,7 +131,7 @@ fn merged(a: &[Sym], b: &[Sym]) -> SymList {
     sorted(a.iter().chain(b).copied().collect())
 }
 
-/// The multiset intersection of two lists of factors.
+/// The factors that two lists have in common, as often as both lists contain them.
 fn shared(a: &[Sym], b: &[Sym]) -> SymList {
     let mut left = SymList::from_slice(b);
     let is_shared = |f: &&Sym| {

@@ -9,10 +9,11 @@ use crate::arena::{Draft, HAS_DIV, SymArena};
 use crate::kind::{Node, Sym, SymKind, SymList};
 use crate::linear_form::{LinearForm, floor_mod};
 
-/// Maximum number of rewriting rounds.
+/// Maximum number of rounds of replacements.
 const MAX_ROUNDS: usize = 8;
 
-/// A quotient in a term of the form, and its cofactor there.
+/// An occurrence of a quotient in a linear form: the term that contains it as a factor, and the other factors of this term (the
+/// cofactor).
 struct QuotientSite {
     term: Sym,
     quotient: Sym,
@@ -20,10 +21,10 @@ struct QuotientSite {
     rest: SymList,
 }
 
-/// One way to interpret a quotient: `quotient == dividend // divisor`.
+/// One way to interpret a quotient `quotient`: as `dividend // divisor`.
 struct QuotientReading {
     dividend: LinearForm,
-    /// The dividend in normal form, if available.
+    /// The dividend as a term in normal form, if this term exists already.
     shown: Option<Sym>,
     divisor: i64,
 }
@@ -84,8 +85,8 @@ impl SymArena {
         changed
     }
 
-    /// The ways to interpret `q = x // C`: as itself, and as `(e + k) // (C / c)` for each other quotient `e = y // c` of the form
-    /// with the same cofactor where `x == y + k * c`.
+    /// The ways to interpret a quotient `q = x // C`: as itself, and, for each other quotient `e = y // c` of the form that has the
+    /// same cofactor and `x == y + k * c`, as `(e + k) // (C / c)`.
     fn readings(
         &self,
         sites: &[QuotientSite],
@@ -118,8 +119,9 @@ impl SymArena {
         }
     }
 
-    /// If the form contains all terms of the dividend, subtracts `times * rest * dividend` and adds `times * rest * (dividend %
-    /// c)`.
+    /// Replaces a part of the form by a remainder: if the form contains all terms of the dividend, subtracts `times * rest *
+    /// dividend` and adds `times * rest * (dividend % c)`. Here `rest` is the cofactor of the quotient, `c` is its divisor, and
+    /// [`nearest_multiple`] chooses `times`.
     fn apply_reading(
         &mut self,
         lin: &LinearForm,
@@ -155,7 +157,7 @@ impl SymArena {
         taken.add(&LinearForm::term(times, product))
     }
 
-    /// `rest * lin`. An empty `rest` is 1.
+    /// The product of the cofactor `rest` and a linear form. An empty cofactor is 1.
     fn cofactor_times(&mut self, rest: &SymList, lin: &LinearForm) -> Option<LinearForm> {
         if rest.is_empty() {
             return Some(lin.clone());
@@ -165,7 +167,7 @@ impl SymArena {
     }
 }
 
-/// The best number of `x % c` to extract from `coef * (x // c)`: `-coef / c`, rounded to nearest with ties towards 0.
+/// How many times `x % c` is best extracted from `coef * (x // c)`: `-coef / c`, rounded to nearest with ties towards 0.
 fn nearest_multiple(coef: i64, c: i64) -> Option<i64> {
     let magnitude = (2 * i128::from(coef).abs() + i128::from(c) - 1) / (2 * i128::from(c));
     let magnitude = i64::try_from(magnitude).ok()?;

@@ -10,9 +10,9 @@ use crate::linear_form::LinearForm;
 use crate::prove::Proof;
 use crate::substitute::OwnedKind;
 
-/// Maximum number of rounds. A term that still changes is returned unsimplified.
+/// Maximum number of rounds of simplification. A term that still changes is returned unsimplified.
 const MAX_ROUNDS: usize = 8;
-/// Maximum number of nodes. Larger terms are returned unsimplified.
+/// Maximum number of nodes of a term. Larger terms are returned unsimplified.
 const MAX_NODES: usize = 4096;
 
 impl Analyzer<'_> {
@@ -40,7 +40,7 @@ impl Analyzer<'_> {
         None
     }
 
-    /// One bottom-up pass. `None` if the term is too large.
+    /// Simplifies a term in one bottom-up pass. `None` if the term is too large.
     fn simplify_round(&mut self, sym: Sym) -> Option<Sym> {
         let mut done: FxHashMap<Sym, Sym> = FxHashMap::default();
         let mut stack = vec![sym];
@@ -96,7 +96,7 @@ impl Analyzer<'_> {
         }
     }
 
-    /// The value of a term whose bounds or residues allow only one value.
+    /// The value of a term, if its bounds or residues allow only one value.
     fn constant_value(&mut self, sym: Sym) -> Option<i64> {
         let bound = self.const_int_bound(sym);
         if let Some(v) = bound.as_point() {
@@ -147,8 +147,9 @@ impl Analyzer<'_> {
         None
     }
 
-    /// Quotient and remainder for a non-constant divisor other than 0. If the polynomials divide, the quotient is exact. Otherwise
-    /// the terms that contain the divisor are divided, and the rest is the remainder if it is provably less than the divisor.
+    /// The quotient and the remainder of `a` by a non-constant divisor `b` other than 0. If `b` divides `a` as a polynomial, the
+    /// quotient is exact. Otherwise the terms of `a` that contain the divisor are divided, and the rest is the remainder if it is
+    /// provably less than the divisor.
     fn div_by_term(&mut self, a: Sym, b: Sym) -> Option<(Sym, Sym)> {
         let divisor = self.bound_at(b, 0);
         self.refill();

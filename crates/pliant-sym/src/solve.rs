@@ -1,4 +1,4 @@
-//! Solves a shape pattern for the variable that it defines, as `match_cast` needs.
+//! Solves the pattern of a size for the variable that it defines, as `match_cast` needs.
 
 use smallvec::SmallVec;
 
@@ -6,10 +6,10 @@ use crate::arena::SymArena;
 use crate::kind::{Sym, SymVar};
 use crate::linear_form::LinearForm;
 
-/// How to compute a variable from an observed size.
+/// The formula that computes a variable from an observed size.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Solution {
-    /// The variable defined by the pattern.
+    /// The variable that the pattern defines.
     pub var: SymVar,
     /// A fresh variable for the observed size.
     pub observed: SymVar,
@@ -63,7 +63,7 @@ pub fn solve_match(
     Some(Solution { var, observed, value, checks })
 }
 
-/// Splits the pattern into `slope * var + offset`, where neither part depends on `var`.
+/// Splits a pattern into `slope * var + offset`, where neither `slope` nor `offset` depends on `var`. Returns both.
 fn split_linear(arena: &mut SymArena, pattern: Sym, var: SymVar) -> Option<(Sym, Sym)> {
     let own = arena.var(var);
     let lin = arena.lin_mut(pattern);

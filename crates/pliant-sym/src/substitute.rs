@@ -9,7 +9,7 @@ use crate::arena::SymArena;
 use crate::kind::{CmpOp, Sym, SymKind, SymList, SymVar, Term};
 use crate::linear_form::LinearForm;
 
-/// A node whose lists are copied out of the arena, so that the arena can be modified.
+/// The kind and the operands of a term, copied out of the arena so that the arena can be modified.
 pub(crate) enum OwnedKind {
     Int(i64),
     Var(SymVar),
@@ -94,7 +94,7 @@ impl SymArena {
         self.free_vars(sym).contains(&var)
     }
 
-    /// Substitutes variables. A variable for which `map` returns `None` stays.
+    /// Replaces variables in a term by the terms that `map` returns. A variable for which `map` returns `None` stays.
     pub fn substitute(&mut self, sym: Sym, map: &dyn Fn(SymVar) -> Option<Sym>) -> Sym {
         let mut done: FxHashMap<Sym, Sym> = FxHashMap::default();
         let mut stack = vec![sym];
@@ -113,8 +113,8 @@ impl SymArena {
         done.get(&sym).copied().unwrap_or(sym)
     }
 
-    /// Replaces each occurrence of `term` in `sym` by `new`. `None` if `sym` has more than `max_terms` terms, or contains a
-    /// `select`, whose builder calls this function.
+    /// Replaces each occurrence of `term` in `sym` by `new`. `None` if `sym` contains more than `max_terms` terms, or a `select`,
+    /// because the builder of `select` calls this function.
     pub(crate) fn replace_term(
         &mut self,
         sym: Sym,
@@ -142,7 +142,8 @@ impl SymArena {
         done.get(&sym).copied()
     }
 
-    /// Copies a term of another arena to this one. `map` returns the term of this arena for a variable of the other.
+    /// Copies a term of another arena to this one. `map` returns the term of this arena that replaces a variable of the other
+    /// arena.
     pub fn import(
         &mut self,
         other: &SymArena,
@@ -152,7 +153,7 @@ impl SymArena {
         self.import_terms(other, sym, &FxHashMap::default(), map)
     }
 
-    /// As [`Self::import`]. `terms` maps terms of the other arena to terms of this one.
+    /// As [`Self::import`], with given translations: `terms` maps terms of the other arena to terms of this one.
     pub fn import_terms(
         &mut self,
         other: &SymArena,
@@ -181,7 +182,8 @@ impl SymArena {
         done.get(&sym).copied().expect("the walk ends after its root is built")
     }
 
-    /// Rebuilds a term of this arena with mapped operands. Returns the term itself if no operand changed.
+    /// Rebuilds a term of this arena with each operand replaced by the result of `map`. Returns the term itself if no operand
+    /// changed.
     pub(crate) fn rebuild(&mut self, sym: Sym, owned: OwnedKind, map: impl Fn(Sym) -> Sym) -> Sym {
         if self.children(sym).into_iter().all(|c| map(c) == c) {
             return sym;
@@ -189,7 +191,7 @@ impl SymArena {
         self.combine(owned, map)
     }
 
-    /// Builds a node with mapped operands.
+    /// Builds the term of a copied node, with each operand replaced by the result of `map`.
     pub(crate) fn combine(&mut self, owned: OwnedKind, map: impl Fn(Sym) -> Sym) -> Sym {
         match owned {
             OwnedKind::Int(v) => self.int(v),

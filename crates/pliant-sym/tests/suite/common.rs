@@ -3,7 +3,7 @@
 use pliant_sym::{Sym, SymArena, SymVar};
 use proptest::prelude::*;
 
-/// An expression before normalisation.
+/// A random expression before normalisation.
 #[derive(Clone, Debug)]
 pub enum Expr {
     Int(i64),
@@ -34,7 +34,7 @@ pub enum Op {
 pub const VARS: [&str; 3] = ["n", "m", "k"];
 
 impl Expr {
-    /// The value with Python's semantics; `None` on a division by 0.
+    /// Evaluates the expression with Python's semantics; `None` on a division by 0.
     pub fn value(&self, at: &[i64]) -> Option<i64> {
         Some(match self {
             Expr::Int(v) => *v,
@@ -115,7 +115,7 @@ pub fn arith() -> BoxedStrategy<Expr> {
     arith_over(-9..10i64)
 }
 
-/// Arithmetic with constants near the limits of `i64`.
+/// Generates arithmetic with constants near the limits of `i64`.
 pub fn extreme_arith() -> BoxedStrategy<Expr> {
     let large = prop_oneof![Just(i64::MIN), Just(1 << 62), Just(1 << 32), Just(0), Just(i64::MAX)];
     let near = (large, -2..3i64).prop_map(|(large, by)| large.wrapping_add(by));
@@ -174,14 +174,14 @@ pub fn predicate() -> BoxedStrategy<Expr> {
         .boxed()
 }
 
-/// An arena with the three variables.
+/// Creates an arena with the three variables that random expressions use.
 pub fn arena() -> (SymArena, Vec<SymVar>) {
     let mut a = SymArena::new();
     let vars = VARS.iter().map(|name| a.fresh_var(*name)).collect();
     (a, vars)
 }
 
-/// All points of a box with these ranges of the three variables.
+/// All assignments of the three variables in these ranges.
 pub fn points(ranges: &[(i64, i64)]) -> Vec<[i64; 3]> {
     let side = |i: usize| ranges[i].0..=ranges[i].1;
     let mut out = Vec::new();

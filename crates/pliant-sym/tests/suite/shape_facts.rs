@@ -4,7 +4,7 @@ use pliant_sym::{Analyzer, Facts, Proof, Sym, SymArena, SymVar};
 
 use crate::text::parse;
 
-/// Assumed predicates and the predicate to prove. All sizes are at least 0.
+/// A test case: assumed predicates, and the predicate to prove. All sizes are at least 0.
 struct Case(&'static [&'static str], &'static str);
 
 const FACTS: &[Case] = &[
@@ -140,7 +140,7 @@ const FACTS: &[Case] = &[
     Case(&[], "or(n < m, or(n == m, n > m))"),
 ];
 
-/// Variables that are assumed to be at least 0. The others are arbitrary integers.
+/// The names of variables that are assumed to be at least 0. Other variables are arbitrary integers.
 const SIZES: &[&str] = &["n", "m", "k", "h", "p", "s"];
 
 fn prove(assumed: &[&str], goal: &str) -> Proof {
