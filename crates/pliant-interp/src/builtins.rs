@@ -1,7 +1,8 @@
 //! The builtins `vm.builtin.*`, which lowered modules call. Their operands and error messages are those of the VM.
 //!
 //! The shape heap is an int64 tensor with one slot per symbol. The last operand of a check is a string. Its first line names the
-//! checked value. Line `i + 1` contains the term that dim `i` must equal and, after a tab, the origin of its value.
+//! checked value. For each dim `i`, line `i + 1` contains the term that the dim must equal and, after a tab, the origin of the
+//! term's value.
 
 mod dynamic;
 mod inspect;
@@ -95,12 +96,12 @@ impl<'a> Args<'a> {
         }
     }
 
-    /// The name of the checked value: the first line of the string at operand `i`.
+    /// Returns the name of the value that a builtin checks: the first line of the string at operand `i`.
     fn subject(&self, i: usize) -> &'a str {
         self.text(i).lines().next().unwrap_or("value")
     }
 
-    /// The shape heap at operand `i`, if it has the given slot.
+    /// Returns the shape heap at operand `i`. Fails if it does not have the given slot.
     fn heap(&self, i: usize, slot: i64) -> Result<View> {
         let tensor = self.tensor(i)?;
         let is_slot = usize::try_from(slot).is_ok_and(|s| s < tensor.numel());
@@ -119,7 +120,7 @@ impl<'a> Args<'a> {
     }
 }
 
-/// The value of a condition: a bool or integer scalar, or a tensor of one such element.
+/// Returns the truth value of a condition, which is a bool or integer scalar, or a tensor of one such element.
 pub(crate) fn condition(value: &Value) -> Result<bool> {
     match value {
         Value::Bool(b) => Ok(*b),
@@ -136,7 +137,7 @@ pub(crate) fn condition(value: &Value) -> Result<bool> {
 pub(crate) const UNPREFIXED: &[&str] =
     &["alloc_shape_heap", "free_storage", "free_tensor", "load_shape", "store_shape"];
 
-/// Calls a builtin; `None` if there is none with the given name.
+/// Calls a builtin; `None` if no builtin has the given name.
 pub(crate) fn call(
     interp: &mut Interpreter<'_>,
     name: &str,
@@ -234,7 +235,7 @@ fn tuple_getitem(a: Args<'_>) -> Result<Value> {
     })
 }
 
-/// `call_tir_dyn(function, tensors.., sizes)`: calls a loop function; each dim of the shape `sizes` is an argument.
+/// `call_tir_dyn(function, tensors.., sizes)`: calls a loop function. Each dim of the shape `sizes` is passed as an argument.
 fn call_tir_dyn(interp: &mut Interpreter<'_>, a: Args<'_>) -> Result<Value> {
     let func = a.func(0)?;
     let mut args = a.0[1..].to_vec();
@@ -248,7 +249,7 @@ fn call_tir_dyn(interp: &mut Interpreter<'_>, a: Args<'_>) -> Result<Value> {
 
 // ---- checks of types ----
 
-/// The error of operand 0 having the wrong kind. Operand `context` names it.
+/// Creates the error that operand 0 has the wrong kind. The string at operand `context` names the checked value.
 fn kind_error(a: Args<'_>, context: usize, wanted: &str) -> InterpError {
     let actual = a.0.first().map_or_else(|| "missing".to_string(), Value::describe);
     let subject = a.subject(context);
@@ -263,7 +264,7 @@ fn optional_dtype(a: Args<'_>, i: usize) -> Result<Option<DType>> {
     }
 }
 
-/// ` of 2 dims`; empty if the rank is unknown (negative).
+/// Formats a rank for messages, such as ` of 2 dims`; empty if the rank is unknown (negative).
 fn rank_text(n: i64) -> String {
     if n < 0 { String::new() } else { format!(" of {}", plural(n, "dim")) }
 }
@@ -323,7 +324,7 @@ fn check_func(a: Args<'_>) -> Result<()> {
 // ---- shapes ----
 
 /// Matches a size according to a code: compares it with a constant (0) or a heap slot (3), stores it in a heap slot (1), or does
-/// nothing (2). Returns the size that it must equal, if the code is a comparison.
+/// nothing (2). If the code is a comparison, returns the size that is required.
 fn match_size(a: Args<'_>, code: i64, operand: i64, actual: i64) -> Result<Option<i64>> {
     match code {
         0 => Ok(Some(operand)),
@@ -334,7 +335,7 @@ fn match_size(a: Args<'_>, code: i64, operand: i64, actual: i64) -> Result<Optio
     }
 }
 
-/// Describes a mismatch, as in `must equal n = 7 (from 'x' dim 0), but is 9`.
+/// Describes the mismatch of a size, as in `must equal n = 7 (from 'x' dim 0), but is 9`.
 fn mismatch_text(
     a: Args<'_>,
     context: usize,
@@ -365,13 +366,13 @@ fn store_shape(a: Args<'_>) -> Result<()> {
     dims.iter().enumerate().try_for_each(|(i, &dim)| a.store(1, a.int(i + 2)?, dim))
 }
 
-/// `load_shape(heap, slots..)`: a shape of heap slots.
+/// `load_shape(heap, slots..)`: returns a shape whose dims are the values of heap slots.
 fn load_shape(a: Args<'_>) -> Result<Value> {
     let dims: Result<Vec<i64>> = (1..a.0.len()).map(|i| a.load(0, a.int(i)?)).collect();
     Ok(Value::shape(&dims?))
 }
 
-/// `match_shape(value, heap, n, (code, operand) * n, context)`: checks the dims of a tensor or shape; see [`match_size`].
+/// `match_shape(value, heap, n, (code, operand) * n, context)`: matches each dim of a tensor or shape; see [`match_size`].
 fn match_shape(a: Args<'_>) -> Result<()> {
     let count = usize::try_from(a.int(2)?).ok().filter(|&n| n <= a.0.len());
     let Some(count) = count.filter(|n| 3 + 2 * n <= a.0.len()) else {
@@ -401,7 +402,7 @@ fn match_shape(a: Args<'_>) -> Result<()> {
     Ok(())
 }
 
-/// `match_prim_value(value, heap, code, operand, context)`: checks an integer; see [`match_size`].
+/// `match_prim_value(value, heap, code, operand, context)`: matches an integer; see [`match_size`].
 fn match_prim(a: Args<'_>) -> Result<()> {
     let Some(value) = a.value(0)?.as_int() else { return Err(kind_error(a, 4, "an integer")) };
     let (code, operand) = (a.int(2)?, a.int(3)?);
@@ -414,7 +415,8 @@ fn match_prim(a: Args<'_>) -> Result<()> {
     }
 }
 
-/// The integer that operands `i` (a code) and `i + 1` represent: a constant (0) or a heap slot (1). The heap is operand 0.
+/// Decodes the integer that operand `i` (a code) and operand `i + 1` represent: a constant (0), or the value of a heap slot (1).
+/// The shape heap is operand 0.
 fn decode_int(a: Args<'_>, i: usize) -> Result<i64> {
     match (a.int(i)?, a.int(i + 1)?) {
         (0, value) => Ok(value),
@@ -423,8 +425,8 @@ fn decode_int(a: Args<'_>, i: usize) -> Result<i64> {
     }
 }
 
-/// `compute_prim_value(op, constant, (coefficient, value)..)`: the sum `constant + coefficient * value + ..`, or its comparison
-/// with 0.
+/// `compute_prim_value(op, constant, (coefficient, value)..)`: returns the sum `constant + coefficient * value + ..`, or the result
+/// of comparing the sum with 0.
 fn compute_prim(a: Args<'_>) -> Result<Value> {
     let mut sum = i128::from(a.int(1)?);
     for i in (2..a.0.len()).step_by(2) {
@@ -444,7 +446,8 @@ fn compute_prim(a: Args<'_>) -> Result<Value> {
     }))
 }
 
-/// `make_shape(heap, n, (code, operand) * n)`: a shape of constants and heap slots; see [`decode_int`].
+/// `make_shape(heap, n, (code, operand) * n)`: returns a shape whose dims are constants or the values of heap slots; see
+/// [`decode_int`].
 fn make_shape(a: Args<'_>) -> Result<Value> {
     let count = usize::try_from(a.int(1)?).unwrap_or(0);
     let dims: Result<Vec<i64>> = (0..count).map(|i| decode_int(a, 2 + 2 * i)).collect();

@@ -6,10 +6,10 @@ use pliant_diag::{Diagnostic, SourceMap, Span, codes};
 use pliant_sym::EvalError;
 use pliant_tensor::{CheckFailure, TensorError};
 
-/// Maximum number of frames in an error.
+/// Maximum number of locations in the trace of an error.
 const MAX_TRACE: usize = 12;
 
-/// The kind of failure.
+/// What kind of failure stopped a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ErrorKind {
     /// A value does not have the type that was declared for it.
@@ -61,60 +61,60 @@ impl From<CheckFailure> for ErrorKind {
     }
 }
 
-/// The error of a run.
+/// The error of a run of the interpreter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InterpError {
-    /// The kind of failure.
+    /// The kind of the failure.
     pub kind: ErrorKind,
-    /// Describes the problem, naming functions, variables, buffers and dims.
+    /// A description of the failure, which names functions, variables, buffers and dims.
     pub message: String,
-    /// The locations of the failure, innermost first.
+    /// The locations at which the failure occurred, innermost first.
     pub trace: Vec<TraceEntry>,
 }
 
 /// A location in the trace of an error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TraceEntry {
-    /// A description: `'lv' in main`.
+    /// A description of the location, such as `'lv' in main`.
     pub what: String,
-    /// The source location of a binding; empty for other locations.
+    /// The source location of a binding; empty if the location is not a binding.
     pub span: Span,
 }
 
 pub(crate) type Result<T, E = InterpError> = std::result::Result<T, E>;
 
 impl InterpError {
-    /// An error of the given kind, without a trace.
+    /// Creates an error of the given kind, without a trace.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         InterpError { kind, message: message.into(), trace: Vec::new() }
     }
 
-    /// A value of the wrong type.
+    /// Creates the error that a value has the wrong type.
     pub fn type_error(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Type, message)
     }
 
-    /// A failed check.
+    /// Creates the error of a failed check.
     pub fn check(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Check, message)
     }
 
-    /// An invalid size.
+    /// Creates the error that a size is invalid.
     pub fn size(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Size, message)
     }
 
-    /// A malformed program or an unsupported feature.
+    /// Creates the error that the program is malformed or uses an unsupported feature.
     pub fn unsupported(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Unsupported, message)
     }
 
-    /// Adds a location to the trace.
+    /// Adds a location without a source location to the trace.
     pub(crate) fn at(self, what: impl FnOnce() -> String) -> Self {
         self.at_span(Span::NONE, what)
     }
 
-    /// Adds a location with a source location to the trace.
+    /// Adds a location that has a source location to the trace.
     pub(crate) fn at_span(mut self, span: Span, what: impl FnOnce() -> String) -> Self {
         if self.trace.len() < MAX_TRACE {
             self.trace.push(TraceEntry { what: what(), span });
@@ -122,12 +122,12 @@ impl InterpError {
         self
     }
 
-    /// Whether a location of the trace has a source location.
+    /// Whether any location of the trace has a source location.
     pub(crate) fn has_source_location(&self) -> bool {
         self.trace.iter().any(|entry| !entry.span.is_none())
     }
 
-    /// The error as text, with files and lines, or ONNX nodes, for the locations of the trace.
+    /// Formats the error as text. Locations of the trace are shown with file and line, or with their ONNX nodes.
     pub fn with_lines(&self, sources: &SourceMap) -> String {
         let mut text = self.message.clone();
         for TraceEntry { what, span } in &self.trace {
@@ -140,7 +140,7 @@ impl InterpError {
         text
     }
 
-    /// The error as a diagnostic. The locations of the trace become notes.
+    /// Converts the error to a diagnostic. The locations of the trace become notes.
     pub fn to_diagnostic(&self) -> Diagnostic {
         let mut diagnostic = Diagnostic::error(self.kind.code(), self.message.clone());
         let mut spans = self.trace.iter().map(|entry| entry.span);
@@ -178,7 +178,7 @@ impl From<TensorError> for InterpError {
     }
 }
 
-/// The error of the evaluation of a size, which `text` prints.
+/// Creates the error of a failed evaluation of a size. `text` prints the size.
 pub(crate) fn eval_error(error: EvalError, text: &dyn Fn() -> String) -> InterpError {
     match error {
         EvalError::Unbound(_) => {

@@ -1,4 +1,4 @@
-//! The state of a run: its step budget, its call depth, and the functions of the module.
+//! [`Interpreter`]: the state of a run, such as its step budget, its call depth and the functions of the module.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::error::{ErrorKind, Result};
 use crate::value::Func;
 use crate::{InterpError, PackedFuncs, Value, builtins, graph, loops};
 
-/// The number of steps between two checks for cancellation.
+/// The number of steps between two checks whether the run was cancelled.
 const STEPS_PER_STOP_CHECK: u64 = 1 << 12;
 
 /// The limits of a run.
@@ -21,15 +21,15 @@ const STEPS_PER_STOP_CHECK: u64 = 1 << 12;
 pub struct Options {
     /// Maximum number of steps: executed bindings, statements and loop iterations, and elements that library kernels compute.
     pub max_steps: u64,
-    /// Maximum nesting of calls.
+    /// Maximum nesting depth of calls.
     pub max_depth: usize,
-    /// Maximum bytes of one allocation.
+    /// Maximum size in bytes of one allocation.
     pub max_alloc_bytes: usize,
-    /// Stack size of the run's thread in bytes. The system only provides the pages that are used.
+    /// The stack size in bytes of the thread that executes the run. The system commits only the pages that are used.
     pub stack_bytes: usize,
-    /// Whether each value is checked against the type of its variable.
+    /// Whether each value is checked against the type of the variable to which it is bound.
     pub check_types: bool,
-    /// Called a few times per second on the thread that started the run. If it returns true, the run stops with
+    /// A callback that is called a few times per second on the thread that started the run. If it returns true, the run stops with
     /// [`ErrorKind::Stopped`].
     pub should_stop: Option<fn() -> bool>,
 }
@@ -61,18 +61,18 @@ pub fn run(
     run_with(module, func_name, args, packed, &Options::default())
 }
 
-/// Maximum nesting of runs: packed functions can start runs.
+/// Maximum nesting depth of runs. A run is nested if a packed function of another run starts it.
 const MAX_NESTING: usize = 64;
 
-/// The poll interval of [`Options::should_stop`].
+/// The interval at which [`Options::should_stop`] is called.
 const STOP_POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// The run that the current thread executes.
+/// What a thread knows about the run that it executes.
 #[derive(Clone, Default)]
 struct RunContext {
-    /// The nesting level of the run, starting at 1.
+    /// The nesting level of the run, which is 1 if it is not nested.
     level: usize,
-    /// Set to stop the run. Nested runs share the flag.
+    /// The flag that stops the run. Nested runs share the flag.
     stop: Arc<AtomicBool>,
 }
 
@@ -145,7 +145,7 @@ pub fn run_func(
     })
 }
 
-/// The state of a run.
+/// The state of a run of the interpreter.
 pub(crate) struct Interpreter<'a> {
     pub module: &'a IRModule,
     pub packed: &'a dyn PackedFuncs,
@@ -210,7 +210,7 @@ impl<'a> Interpreter<'a> {
         ))
     }
 
-    /// Executes the call of function `name`, which `f` implements, at the next call depth.
+    /// Executes a call of the function `name` at the next call depth. `f` runs the function.
     pub fn nested_call<T>(
         &mut self,
         name: &str,
@@ -328,7 +328,7 @@ impl<'a> Interpreter<'a> {
     }
 }
 
-/// The error of a packed function that failed with a message.
+/// Creates the error that a packed function failed, with its message.
 pub(crate) fn packed_error(name: &str, text: &str) -> InterpError {
     InterpError::new(ErrorKind::Packed, format!("packed function '{name}' failed: {text}"))
 }
@@ -338,7 +338,8 @@ fn stack_address() -> usize {
     std::hint::black_box(&raw const marker) as usize
 }
 
-/// Fills memory with conspicuous values: NaN for floats, a large number for integers, false for bools.
+/// Fills memory with conspicuous values, so that reads of uninitialised memory are noticed: NaN for floats, a large number for
+/// integers, false for bools.
 fn poison(ptr: *mut u8, bytes: usize, dtype: DType) {
     let fill = match dtype {
         // Other values than 0 and 1 are invalid.

@@ -1,4 +1,4 @@
-//! [`PackedFuncs`]: packed functions of the host.
+//! [`PackedFuncs`]: the packed functions of the host that a run can call.
 
 use std::collections::BTreeMap;
 
@@ -6,14 +6,14 @@ use pliant_tensor::Tensor;
 
 use crate::{InterpError, Value};
 
-/// Packed functions by name. The interpreter calls them on its own thread, one at a time.
+/// A collection of packed functions by name. The interpreter calls them on its own thread, one at a time.
 pub trait PackedFuncs: Sync {
     /// Calls the function with the given name; `None` if there is none. A destination-passing call passes the outputs after the
-    /// inputs, and the function writes them with [`assign`].
+    /// inputs, and the function writes the outputs with [`assign`].
     fn call(&self, name: &str, args: &[Value]) -> Option<Result<Value, String>>;
 }
 
-/// An empty set of packed functions.
+/// An empty collection of packed functions.
 pub struct NoPacked;
 
 impl PackedFuncs for NoPacked {
@@ -24,14 +24,14 @@ impl PackedFuncs for NoPacked {
 
 type PackedFn = Box<dyn Fn(&[Value]) -> Result<Value, String> + Send + Sync>;
 
-/// A table of packed functions.
+/// A table of packed functions, to which functions can be added.
 #[derive(Default)]
 pub struct PackedTable {
     functions: BTreeMap<String, PackedFn>,
 }
 
 impl PackedTable {
-    /// An empty table.
+    /// Creates an empty table.
     pub fn new() -> Self {
         Self::default()
     }

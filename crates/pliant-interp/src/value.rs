@@ -9,8 +9,8 @@ use pliant_ir::{DType, SymVar};
 use pliant_tensor::{Storage, Tensor};
 use rustc_hash::FxHashMap;
 
-/// A run-time value. Clones share tensors, storages and objects, so a write through one clone, such as by a destination-passing
-/// call, is visible through all of them.
+/// A run-time value of a graph function. Clones share tensors, storages and objects, so a write through one clone, such as by a
+/// destination-passing call, is visible through all of them.
 #[derive(Clone)]
 pub enum Value {
     /// The absence of a value: `R.null_value()`.
@@ -31,7 +31,7 @@ pub enum Value {
     DType(DType),
     /// A tuple.
     Tuple(Arc<[Value]>),
-    /// Untyped memory.
+    /// Untyped memory, in which tensors can be allocated.
     Storage(Storage),
     /// A function.
     Func(Func),
@@ -42,13 +42,13 @@ pub enum Value {
 /// A function as a value.
 #[derive(Clone)]
 pub enum Func {
-    /// A function of the module.
+    /// A function of the module, by name.
     Global(Arc<str>),
-    /// A packed function.
+    /// A packed function, by name.
     Packed(Arc<str>),
     /// A local function with its captured values.
     Closure(Arc<Closure>),
-    /// A function with its last arguments bound.
+    /// A function, with the values that a call passes after the other arguments.
     Bound(Arc<Func>, Arc<[Value]>),
     /// A host function without a registered name.
     Host(Arc<HostFunc>),
@@ -57,13 +57,13 @@ pub enum Func {
 /// The implementation of a host function.
 type HostCall = dyn Fn(&[Value]) -> Result<Value, String> + Send + Sync;
 
-/// A host function as a value.
+/// A function of the host that is used as a value.
 pub struct HostFunc {
-    /// Its name in messages.
+    /// The name of the function in messages.
     pub name: Arc<str>,
-    /// The implementation.
+    /// The implementation of the function.
     pub call: Box<HostCall>,
-    /// The host object that it represents.
+    /// The host object that the function represents.
     pub object: Arc<dyn Any + Send + Sync>,
 }
 
@@ -74,8 +74,8 @@ pub struct Closure {
     pub(crate) group: Arc<ClosureGroup>,
 }
 
-/// A run of local functions that can refer to each other. They are created together and share their captured values, which contain
-/// no closure of the group, so there are no reference cycles.
+/// A group of local functions that can refer to each other. They are created together and share their captured values, which
+/// contain no closure of the group, so there are no reference cycles.
 pub(crate) struct ClosureGroup {
     pub func: Arc<Function>,
     pub members: Vec<(Var, FuncId)>,
@@ -84,7 +84,7 @@ pub(crate) struct ClosureGroup {
 }
 
 impl ClosureGroup {
-    /// The variables and the function values of all members.
+    /// Returns the variables and the function values of all functions in the group.
     pub fn closures(self: &Arc<Self>) -> impl Iterator<Item = (Var, Value)> + '_ {
         self.members.iter().map(|&(var, id)| {
             let name = self.func.var(var).name.clone();
@@ -95,22 +95,22 @@ impl ClosureGroup {
 }
 
 impl Value {
-    /// The empty tuple, which functions without a result return.
+    /// Creates the empty tuple, which functions without a result return.
     pub fn unit() -> Value {
         Value::Tuple(Arc::from([]))
     }
 
-    /// A tuple.
+    /// Creates a tuple.
     pub fn tuple(items: impl IntoIterator<Item = Value>) -> Value {
         Value::Tuple(items.into_iter().collect())
     }
 
-    /// A shape.
+    /// Creates a shape.
     pub fn shape(dims: &[i64]) -> Value {
         Value::Shape(dims.into())
     }
 
-    /// The tensor, if it is one.
+    /// Returns the tensor; `None` for other values.
     pub fn as_tensor(&self) -> Option<&Tensor> {
         match self {
             Value::Tensor(t) => Some(t),
@@ -118,7 +118,7 @@ impl Value {
         }
     }
 
-    /// The dims, if it is a shape.
+    /// Returns the dims of a shape; `None` for other values.
     pub fn as_shape(&self) -> Option<&[i64]> {
         match self {
             Value::Shape(s) => Some(s),
@@ -126,7 +126,7 @@ impl Value {
         }
     }
 
-    /// The items, if it is a tuple.
+    /// Returns the items of a tuple; `None` for other values.
     pub fn as_tuple(&self) -> Option<&[Value]> {
         match self {
             Value::Tuple(items) => Some(items),
@@ -134,7 +134,7 @@ impl Value {
         }
     }
 
-    /// The integer, if it is an integer or a bool, which counts as 0 or 1.
+    /// Returns the value of an integer or of a bool, which counts as 0 or 1; `None` for other values.
     pub fn as_int(&self) -> Option<i64> {
         match self {
             Value::Int(v) => Some(*v),
@@ -143,7 +143,7 @@ impl Value {
         }
     }
 
-    /// The kind of value, for messages: `a tensor`.
+    /// Returns the kind of the value with an article, for messages: `a tensor`.
     pub fn kind(&self) -> &'static str {
         match self {
             Value::None => "none",
@@ -161,7 +161,7 @@ impl Value {
         }
     }
 
-    /// A description with types and sizes, for messages.
+    /// Describes the value with types and sizes, for messages.
     pub fn describe(&self) -> String {
         match self {
             Value::Tensor(t) => {
@@ -175,13 +175,13 @@ impl Value {
     }
 }
 
-/// A number with a noun in the singular or plural: `1 dim`, `2 dims`.
+/// Formats a number with a noun in the singular or plural: `1 dim`, `2 dims`.
 pub(crate) fn plural(n: i64, noun: &str) -> String {
     format!("{n} {noun}{}", if n == 1 { "" } else { "s" })
 }
 
 impl Func {
-    /// Its name.
+    /// Returns the name of the function, for messages.
     pub fn name(&self) -> &str {
         match self {
             Func::Global(name) | Func::Packed(name) => name,

@@ -1,4 +1,4 @@
-//! Builtins whose result shapes depend on values.
+//! Builtins whose result shapes depend on the values of their operands: `nonzero`, `unique` and `dynamic_strided_slice`.
 
 use std::cmp::Ordering;
 
@@ -12,7 +12,7 @@ use crate::interpreter::Interpreter;
 use crate::loops::scalar::Val;
 use crate::loops::view::View;
 
-/// Compares two elements; NaN is last.
+/// Compares two elements. NaN is ordered last.
 fn order(a: &Val, b: &Val, dtype: DType) -> Ordering {
     match (a, b) {
         (Val::Float(a), Val::Float(b)) => {
@@ -30,7 +30,7 @@ fn elements(t: &Tensor) -> Result<Vec<Val>> {
     (0..t.numel() as i64).map(|i| view.read(i)).collect()
 }
 
-/// A new row-major tensor with the given elements.
+/// Creates a row-major tensor with the given elements.
 fn new_tensor(
     interp: &Interpreter<'_>,
     shape: &[i64],
@@ -45,7 +45,7 @@ fn new_tensor(
     Ok(t.into())
 }
 
-/// `nonzero(x)`: the indices of the nonzero elements, as a tensor of shape `(rank, count)`.
+/// `nonzero(x)`: returns the indices of the nonzero elements, as a tensor of shape `(rank, count)`.
 pub(super) fn nonzero(interp: &Interpreter<'_>, a: Args<'_>) -> Result<Value> {
     let t = a.tensor(0)?;
     let (shape, rank) = (t.shape(), t.ndim());
@@ -65,8 +65,8 @@ pub(super) fn nonzero(interp: &Interpreter<'_>, a: Args<'_>) -> Result<Value> {
     new_tensor(interp, &[rank as i64, count], DType::Int64, &rows.concat())
 }
 
-/// `unique(x, sorted, return_index, return_inverse, return_counts, axis)`: the distinct slices along the axis, or without an axis
-/// the distinct elements. If not sorted, they are in the order of their first occurrences.
+/// `unique(x, sorted, return_index, return_inverse, return_counts, axis)`: returns the distinct slices along the axis or, without
+/// an axis, the distinct elements. If `sorted` is false, they are in the order of their first occurrences.
 pub(super) fn unique(interp: &Interpreter<'_>, a: Args<'_>) -> Result<Value> {
     let t = a.tensor(0)?;
     let flag = |i: usize| a.0.get(i).and_then(Value::as_int).is_some_and(|v| v != 0);
@@ -133,7 +133,8 @@ pub(super) fn unique(interp: &Interpreter<'_>, a: Args<'_>) -> Result<Value> {
     Ok(if fields.len() == 1 { fields.remove(0) } else { Value::tuple(fields) })
 }
 
-/// `dynamic_strided_slice(x, begin, end, strides)`: `x[begin[0]:end[0]:strides[0], ...]` with the semantics of Python slices.
+/// `dynamic_strided_slice(x, begin, end, strides)`: returns `x[begin[0]:end[0]:strides[0], ...]` with the semantics of Python
+/// slices.
 pub(super) fn strided_slice(interp: &Interpreter<'_>, a: Args<'_>) -> Result<Value> {
     let t = a.tensor(0)?;
     let lists: [Vec<i64>; 3] =

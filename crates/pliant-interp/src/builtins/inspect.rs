@@ -1,11 +1,12 @@
-//! Builtins for properties of a tensor, and for views of its memory.
+//! Builtins that return a property of a tensor, or view its memory as another tensor.
 
 use super::Args;
 use crate::InterpError;
 use crate::Value;
 use crate::error::Result;
 
-/// `inspect.*(tensor, axis)`: a property of a tensor; `None` if the name is unknown.
+/// `inspect.*(tensor, axis)`: returns the property of a tensor that `name` names, such as its rank; `None` if no builtin has this
+/// name.
 pub(super) fn inspect(name: &str, a: Args<'_>) -> Option<Result<Value>> {
     let tensor = match a.tensor(0) {
         Ok(tensor) => tensor,
@@ -33,8 +34,8 @@ pub(super) fn inspect(name: &str, a: Args<'_>) -> Option<Result<Value>> {
     })
 }
 
-/// `tensor_view(tensor, shape, dtype, offset)`: a view of the tensor's memory. The offset is in bytes. Omitted operands are those
-/// of the tensor.
+/// `tensor_view(tensor, shape, dtype, offset)`: returns a view of the tensor's memory. The offset is in bytes. Operands that are
+/// omitted are taken from the tensor.
 pub(super) fn tensor_view(a: Args<'_>) -> Result<Value> {
     let tensor = a.tensor(0)?;
     let is_present = |i: usize| match a.0.get(i) {

@@ -12,8 +12,8 @@ use crate::graph;
 use crate::interpreter::Interpreter;
 use crate::{InterpError, Value};
 
-/// `call_operator(name, text, operands...)`: parses the text as the body of a function whose parameters have the types of the
-/// operands, and runs the function.
+/// `call_operator(name, text, operands...)`: parses `text` as the body of a function whose parameters have the types of the
+/// operands, and runs this function.
 pub(super) fn call(interp: &mut Interpreter<'_>, a: Args<'_>) -> Result<Value> {
     let (name, text) = (a.text(0), a.text(1));
     let operands = a.0.get(2..).unwrap_or_default();
@@ -30,7 +30,7 @@ pub(super) fn call(interp: &mut Interpreter<'_>, a: Args<'_>) -> Result<Value> {
     interp.nested_call(&name, |interp| graph::call_function(interp, &name, &func, operands))
 }
 
-/// The type of an operand. The recursion into tuples is limited by the nesting of types in the program.
+/// Returns the type of an operand. The recursion into tuples is limited by the nesting of types in the program.
 fn operand(value: &Value) -> OperandType {
     match value {
         Value::Tensor(t) => {

@@ -6,7 +6,7 @@ use super::Args;
 use crate::error::{ErrorKind, Result};
 use crate::{InterpError, Value};
 
-/// `item(tensor)`: the element of a tensor of one element.
+/// `item(tensor)`: returns the element of a one-element tensor as a scalar.
 pub(super) fn item(a: Args<'_>) -> Result<Value> {
     let t = a.tensor(0)?;
     if t.numel() != 1 {
@@ -15,7 +15,7 @@ pub(super) fn item(a: Args<'_>) -> Result<Value> {
     element(t)
 }
 
-/// The element of a tensor of one element, as a scalar.
+/// Returns the element of a one-element tensor as a scalar.
 pub(crate) fn element(t: &Tensor) -> Result<Value> {
     if t.numel() != 1 {
         let text =
@@ -38,7 +38,7 @@ pub(crate) fn element(t: &Tensor) -> Result<Value> {
     })
 }
 
-/// `trip_count(start, stop, step)`: the number of iterations of the range.
+/// `trip_count(start, stop, step)`: returns the number of iterations of the range.
 pub(super) fn trip_count(a: Args<'_>) -> Result<Value> {
     let (start, stop, step) = (a.int(0)?, a.int(1)?, a.int(2)?);
     if step == 0 {

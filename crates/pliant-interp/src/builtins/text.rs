@@ -1,4 +1,4 @@
-//! Builtins that format values as text, with the same results as the VM.
+//! The builtins `print` and `assert_op`, which format values as text in the same way as the VM.
 
 use std::io::Write;
 
@@ -26,14 +26,14 @@ pub(super) fn assert_op(a: Args<'_>) -> Result<()> {
     Err(InterpError::check(format!("an assertion of the program failed{colon}{text}")))
 }
 
-/// Formats the operands after operand `i` with the format string at operand `i`.
+/// Formats the operands after operand `i`. Operand `i` is the format string.
 fn format_operands(a: Args<'_>, i: usize, separator: &str) -> Result<String> {
     let Value::Str(format) = a.value(i)? else { return a.type_mismatch(i, "a string") };
     let values: Vec<String> = a.0[i + 1..].iter().map(display_text).collect();
     fill_format(format, &values, separator).map_err(InterpError::type_error)
 }
 
-/// A value as text for users: tensors by their elements.
+/// Formats a value as text for users. The text of a tensor lists its elements.
 fn display_text(value: &Value) -> String {
     match value {
         Value::Str(text) => text.to_string(),

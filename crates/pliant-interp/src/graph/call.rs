@@ -14,7 +14,7 @@ use crate::interpreter::Interpreter;
 use crate::value::Func;
 use crate::{InterpError, Value, builtins};
 
-/// The parts of a call expression.
+/// The callee, the operands and the attributes of a call expression.
 pub(super) struct Call<'f> {
     pub expr: Expr,
     pub callee: Callee,
@@ -72,7 +72,7 @@ impl Frame {
         }
     }
 
-    /// The fields of a tuple operand. Any other operand counts as a single field.
+    /// Returns the fields of a tuple operand. Any other operand counts as a single field.
     fn fields(&self, e: Expr) -> Result<Vec<Value>> {
         Ok(match self.value(e)? {
             Value::Tuple(items) => items.to_vec(),
@@ -80,7 +80,7 @@ impl Frame {
         })
     }
 
-    /// The sizes that follow the outputs of a destination-passing call.
+    /// Returns the operand `tir_vars` of a destination-passing call: the sizes that the callee receives after the outputs.
     fn tir_vars(&self, call: &Call<'_>) -> Result<Vec<Value>> {
         let Some(&e) = call.args.get(2) else { return Ok(Vec::new()) };
         match self.value(e)? {
@@ -148,7 +148,7 @@ impl Frame {
         interp.call_packed(name, &args)
     }
 
-    /// Runs `while_loop(cond, body, state...)`.
+    /// Runs `while_loop(cond, body, state...)`: calls `body` with the state as long as `cond` returns true for it.
     fn while_loop(&self, interp: &mut Interpreter<'_>, call: &Call<'_>) -> Result<Value> {
         let (cond, body) = (self.callee(call.arg(0)?)?, self.callee(call.arg(1)?)?);
         let mut state = self.values(call.args.get(2..).unwrap_or_default())?;
@@ -199,7 +199,7 @@ impl Frame {
         })
     }
 
-    /// Runs `call_tir_inplace`. An output that overwrites an input is that input; the others are allocated.
+    /// Runs `call_tir_inplace`. An output that overwrites an input is that input. Other outputs are allocated.
     fn call_inplace(&mut self, interp: &mut Interpreter<'_>, call: &Call<'_>) -> Result<Value> {
         let callee = self.callee(call.arg(0)?)?;
         let mut args = self.fields(call.arg(1)?)?;
@@ -233,7 +233,7 @@ impl Frame {
         })
     }
 
-    /// The types of the outputs of a destination-passing call, and whether its result is a tuple.
+    /// Returns the types of the outputs of a destination-passing call, and whether the result of the call is a tuple.
     fn out_tys(&self, call: &Call<'_>) -> (Vec<Type>, bool) {
         let types = &self.func.types;
         let fields = |ty: Type| match types.get(ty) {

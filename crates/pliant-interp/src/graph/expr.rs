@@ -10,7 +10,7 @@ use crate::value::Func;
 use crate::{InterpError, Value};
 
 impl Frame {
-    /// The value of an operand.
+    /// Returns the value of an operand.
     pub(super) fn value(&self, e: Expr) -> Result<Value> {
         let func = &self.func;
         Ok(match func.expr(e) {
@@ -63,14 +63,14 @@ impl Frame {
         })
     }
 
-    /// The value of a size.
+    /// Returns the value of a symbolic size.
     pub(super) fn size(&self, sym: Sym) -> Result<i64> {
         let syms = &self.func.syms;
         syms.evaluate(sym, &|v| self.syms.get(&v).copied())
             .map_err(|e| eval_error(e, &|| syms.display(sym).to_string()))
     }
 
-    /// The values of sizes.
+    /// Returns the values of symbolic sizes.
     pub(super) fn sizes(&self, dims: &[Sym]) -> Result<Vec<i64>> {
         dims.iter().map(|&d| self.size(d)).collect()
     }

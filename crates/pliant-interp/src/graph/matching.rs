@@ -10,22 +10,22 @@ use crate::error::{Result, eval_error};
 use crate::value::plural;
 use crate::{InterpError, Value};
 
-/// A dim of a value, or an integer scalar, with the size that its type requires.
+/// A dim of a value, or an integer scalar, together with the size that its type requires.
 struct Dim<'a> {
-    /// The size in the type.
+    /// The size that the type requires.
     want: Sym,
-    /// The size of the value.
+    /// The size that the value has.
     actual: i64,
-    /// A description of the value: `'x'`.
+    /// A description of the value for messages, such as `'x'`.
     subject: &'a str,
-    /// The path of tuple fields in it.
+    /// The indices of the tuple fields that lead from the value to the dim's tensor.
     path: Vec<usize>,
-    /// The axis; `None` for scalars.
+    /// The axis of the dim; `None` for scalars.
     axis: Option<usize>,
 }
 
 impl Dim<'_> {
-    /// `'x'[0] dim 1`.
+    /// Describes the location of the dim for messages, as in `'x'[0] dim 1`.
     fn location(&self) -> String {
         let mut text = field(self.subject, &self.path);
         if let Some(axis) = self.axis {
@@ -35,7 +35,7 @@ impl Dim<'_> {
     }
 }
 
-/// `'x'[0][1]`.
+/// Describes a nested tuple field for messages, as in `'x'[0][1]`.
 fn field(subject: &str, path: &[usize]) -> String {
     path.iter().fold(subject.to_string(), |text, i| format!("{text}[{i}]"))
 }
@@ -58,7 +58,7 @@ impl Frame {
         self.match_dims(&dims, false)
     }
 
-    /// Checks everything except sizes, which it adds to `dims`.
+    /// Checks a value against a type, except for its sizes, which are appended to `dims`.
     fn collect<'s>(
         &self,
         ty: Type,
@@ -127,7 +127,8 @@ impl Frame {
         Ok(())
     }
 
-    /// The value as a tensor of the given type. Its dims are not checked. The error describes the expected value.
+    /// Returns the value as a tensor of the given type. The dims of the tensor are not checked. The error describes what was
+    /// expected.
     fn tensor<'v>(&self, ty: Type, value: &'v Value) -> std::result::Result<&'v Tensor, String> {
         let (data, rank) = (self.func.types.get(ty), self.func.rank_of(ty));
         let dtype = data.dtype();
@@ -227,7 +228,8 @@ impl Frame {
         ))
     }
 
-    /// Defines `var` so that the dim's term, which is `slope * var + offset`, equals the size of the value.
+    /// Defines the symbol `var` so that the required size of a dim, which has the form `slope * var + offset`, equals the actual
+    /// size.
     fn solve(&mut self, dim: &Dim<'_>, var: SymVar) -> Result<()> {
         if self.degree(dim.want, var) != Some(1) {
             return Err(self.unsolvable(dim));
@@ -245,14 +247,14 @@ impl Frame {
         self.check_dim(dim)
     }
 
-    /// The value of a term if `var` has the given value.
+    /// Evaluates a term with the value `at` for `var`.
     fn size_at(&self, sym: Sym, var: SymVar, at: i64) -> Result<i64> {
         let syms = &self.func.syms;
         let value = |v: SymVar| if v == var { Some(at) } else { self.syms.get(&v).copied() };
         syms.evaluate(sym, &value).map_err(|e| eval_error(e, &|| syms.display(sym).to_string()))
     }
 
-    /// The degree of a term in a symbol; `None` if it is not a polynomial in it.
+    /// Returns the degree of a term as a polynomial in `var`; `None` if it is not a polynomial in `var`.
     fn degree(&self, sym: Sym, var: SymVar) -> Option<u32> {
         let syms = &self.func.syms;
         if !syms.contains_var(sym, var) {

@@ -34,7 +34,8 @@ pub(crate) struct Frame {
     syms: FxHashMap<SymVar, i64>,
     /// A description of the size that defined each symbol, as in `'x' dim 0`.
     origins: FxHashMap<SymVar, String>,
-    /// Whether the module contains in-place calls. Then every evaluation of a constant returns a copy, which may be overwritten.
+    /// Whether the module contains in-place calls. If it does, every evaluation of a constant returns a copy, which may be
+    /// overwritten.
     in_place: bool,
 }
 
@@ -56,7 +57,7 @@ pub(crate) fn call_function(
     frame.enter(interp, func.root(), args)
 }
 
-/// Calls a local function.
+/// Calls a local function with its captured values.
 pub(crate) fn call_closure(
     interp: &mut Interpreter<'_>,
     closure: &Arc<Closure>,
@@ -77,7 +78,7 @@ pub(crate) fn call_closure(
 }
 
 impl Frame {
-    /// Binds the arguments, runs the body and checks the result.
+    /// Binds the arguments of a call, runs the function's body and checks the result.
     fn enter(mut self, interp: &mut Interpreter<'_>, id: FuncId, args: &[Value]) -> Result<Value> {
         let func = self.func.clone();
         let data = func.func(id);
@@ -104,7 +105,7 @@ impl Frame {
         Ok(result)
     }
 
-    /// Runs a sequence.
+    /// Runs the bindings of a sequence, and returns its result.
     fn seq(&mut self, interp: &mut Interpreter<'_>, seq: Seq) -> Result<Value> {
         interp.check_stack()?;
         let func = self.func.clone();
@@ -151,7 +152,7 @@ impl Frame {
         Ok(())
     }
 
-    /// The value of an expression that is bound to a variable.
+    /// Evaluates an expression that is bound to a variable.
     fn bound_value(&mut self, interp: &mut Interpreter<'_>, e: Expr) -> Result<Value> {
         let func = self.func.clone();
         match func.expr(e) {
@@ -174,7 +175,7 @@ impl Frame {
         }
     }
 
-    /// Runs a branch, and removes the symbols that it defined.
+    /// Runs a branch of an `if`, and removes the symbols that it defined.
     fn branch(&mut self, interp: &mut Interpreter<'_>, seq: Seq) -> Result<Value> {
         let syms = self.syms.clone();
         let result = self.seq(interp, seq);
@@ -206,7 +207,7 @@ impl Frame {
         self.vars.extend(group.closures());
     }
 
-    /// Kills a variable: reading it is an error from now on.
+    /// Kills the variable `e`: reading it is an error from now on.
     fn kill(&mut self, e: Expr) {
         if let ExprData::Var(v) = *self.func.expr(e) {
             self.vars.remove(&v);

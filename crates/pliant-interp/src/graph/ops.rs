@@ -1,5 +1,5 @@
-//! Runs operators of the library and of users. The call is rebuilt in a separate function with concrete shapes, lowered by the
-//! operator's declaration, and executed as a loop function. This code does not depend on individual operators.
+//! Runs operators of the library and of users. The call is rebuilt in a separate function with concrete shapes, lowered as the
+//! operator's declaration says, and executed as a loop function. This code does not depend on individual operators.
 
 use pliant_diag::Span;
 use pliant_ir::op::{NULL_VALUE, OpRegistry};
@@ -14,14 +14,14 @@ use crate::error::Result;
 use crate::interpreter::Interpreter;
 use crate::{InterpError, Value, loops};
 
-/// A function with one call with concrete shapes, and the values of its variables.
+/// A function that contains one call with concrete shapes, and the values of its variables.
 struct ConcreteCall {
     func: Function,
     values: FxHashMap<Var, Value>,
 }
 
 impl Frame {
-    /// Runs a call of an operator with result type `ty`.
+    /// Runs a call of an operator that has the result type `ty`.
     pub(super) fn call_operator(
         &self,
         interp: &mut Interpreter<'_>,
@@ -125,7 +125,7 @@ impl ConcreteCall {
         })
     }
 
-    /// A type of the frame with symbols replaced by their values; `None` if a dim is unknown.
+    /// Returns a type of the frame with its symbols replaced by their values; `None` if a dim is unknown.
     fn concrete_type(&mut self, frame: &Frame, ty: Type) -> Option<Type> {
         match frame.func.types.get(ty) {
             TypeData::Tensor { shape, dtype: Some(dtype) } => {
@@ -153,7 +153,7 @@ impl ConcreteCall {
         self.func.var_expr(var)
     }
 
-    /// The value of an operand of the legalised call.
+    /// Evaluates an operand of the call into which the operator was lowered.
     fn value(&self, e: Expr) -> Result<Value> {
         let func = &self.func;
         let size = |s| {

@@ -9,8 +9,8 @@ use super::scalar::{Val, wrap};
 use crate::error::Result;
 
 impl LoopFrame<'_, '_, '_> {
-    /// For a loop without iterations: runs the inits of the blocks in its body that have an empty reduction axis. The loop variable
-    /// has its first value. Inner loops iterate normally, but at least once.
+    /// Runs the inits that a loop without iterations must run: those of the blocks in its body that have an empty reduction axis.
+    /// The loop variable has its first value. Inner loops iterate normally, but at least once.
     pub(super) fn run_inits_of_empty_loop(&mut self, body: Stmt) -> Result<()> {
         // Without inits, nothing is evaluated, because expressions may be invalid if the loop has no iterations.
         let mut has_inits = false;
@@ -20,7 +20,7 @@ impl LoopFrame<'_, '_, '_> {
         if has_inits { self.run_inits(body) } else { Ok(()) }
     }
 
-    /// Runs the inits in a statement.
+    /// Runs the inits of the blocks in a statement.
     fn run_inits(&mut self, s: Stmt) -> Result<()> {
         self.interp.step(1)?;
         self.interp.check_stack()?;

@@ -1,4 +1,4 @@
-//! Expressions.
+//! Evaluates expressions of loop functions.
 
 use pliant_ir::DType;
 use pliant_ir::tir::{BinOp, Buffer, Expr, ExprData, Intrin, Ty};
@@ -9,7 +9,7 @@ use super::stmt::ints;
 use crate::error::Result;
 
 impl LoopFrame<'_, '_, '_> {
-    /// Evaluates an expression of a statement, without values memoised for earlier expressions.
+    /// Evaluates an expression of a new statement. Values that were memoised for earlier expressions are discarded.
     pub(super) fn eval(&mut self, e: Expr) -> Result<Val> {
         self.memo.clear();
         self.expr(e)
@@ -71,7 +71,7 @@ impl LoopFrame<'_, '_, '_> {
         }
     }
 
-    /// Evaluates an operand, after checking the stack.
+    /// Evaluates an operand of an expression, after checking that the stack is not exhausted.
     pub(super) fn operand(&mut self, e: Expr) -> Result<Val> {
         match self.f.expr(e) {
             ExprData::Int(..) | ExprData::Float(..) | ExprData::Var(_) => self.compute(e),
@@ -101,7 +101,7 @@ impl LoopFrame<'_, '_, '_> {
         map_lanes(&[a, b], &mut |v| binary(op, &v[0], &v[1], ta.dtype))
     }
 
-    /// Evaluates a selection. If the condition is a scalar, only the selected alternative is evaluated.
+    /// Evaluates a `T.Select`. If the condition is a scalar, only the selected alternative is evaluated.
     fn select(&mut self, c: Expr, a: Expr, b: Expr) -> Result<Val> {
         let c = self.operand(c)?;
         if let Val::Int(v) = c {
@@ -134,7 +134,7 @@ fn splat(value: Val, ty: Ty) -> Val {
     if ty.lanes == 1 { value } else { Val::Vector(vec![value; usize::from(ty.lanes)].into()) }
 }
 
-/// Reduces a vector's lanes with an operator.
+/// Combines the lanes of a vector by an operator.
 pub(super) fn reduce(op: BinOp, v: &Val, dtype: DType) -> Result<Val> {
     let Val::Vector(lanes) = v else { return Ok(v.clone()) };
     let mut lanes = lanes.iter().cloned();

@@ -1,4 +1,4 @@
-//! Intrinsics. They are computed in float64 or 64-bit integers, and the result is rounded or wrapped to the data type.
+//! Evaluates intrinsics. They are computed in float64 or 64-bit integers, and the result is rounded or wrapped to the data type.
 
 use std::sync::Arc;
 
@@ -136,7 +136,7 @@ fn classify(intrin: Intrin, v: &Val, dtype: DType) -> Result<Val> {
     Ok(Val::Int(i64::from(holds)))
 }
 
-/// An intrinsic on floats; `None` if it is not defined for floats.
+/// Computes an intrinsic on floats; `None` if the intrinsic is not defined for floats.
 pub(super) fn float_intrin(intrin: Intrin, v: &[f64]) -> Option<f64> {
     use Intrin::*;
     let x = v[0];
@@ -180,7 +180,7 @@ pub(super) fn float_intrin(intrin: Intrin, v: &[f64]) -> Option<f64> {
     })
 }
 
-/// An intrinsic on integers; `None` if it is not defined for integers.
+/// Computes an intrinsic on integers; `None` if the intrinsic is not defined for integers.
 fn int_intrin(intrin: Intrin, v: &[i64], dtype: DType) -> Option<i64> {
     use Intrin::*;
     let bits = i64::from(dtype.bits());

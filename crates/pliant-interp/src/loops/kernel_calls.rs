@@ -1,4 +1,4 @@
-//! Calls of library kernels. The reference implementations of `pliant_kernel_api` compute the results.
+//! Runs calls of library kernels. The reference implementations of `pliant_kernel_api` compute the results.
 
 use std::rc::Rc;
 
@@ -13,7 +13,7 @@ use crate::InterpError;
 use crate::error::{ErrorKind, Result};
 use crate::interpreter::Interpreter;
 
-/// The memory of the operands of a call.
+/// The memory that the operands of a kernel call refer to, for the reference implementations.
 struct KernelMemory<'m, 'a> {
     interp: &'m mut Interpreter<'a>,
     views: Vec<Option<Rc<View>>>,
@@ -73,7 +73,7 @@ impl LoopFrame<'_, '_, '_> {
         }
     }
 
-    /// The call in the form that the kernel interface checks, and the views of its operands.
+    /// Returns the call in the form that the kernel interface checks, and a view of each operand's memory.
     fn kernel_operands(&mut self, call: &KernelCall<'_>) -> Result<(Call, Vec<Option<Rc<View>>>)> {
         let mut checked = Call::new(call.kernel);
         let mut views = Vec::with_capacity(call.operands.len());

@@ -43,9 +43,9 @@ pub(crate) struct LoopFrame<'m, 'a, 'f> {
     name: &'f str,
     vars: FxHashMap<Var, Val>,
     views: FxHashMap<Buffer, Rc<View>>,
-    /// The expressions with several users, which are evaluated once per statement.
+    /// The expressions that several operands use. They are evaluated once per statement.
     shared: SecondaryMap<Expr, bool>,
-    /// The values of the shared expressions of the current statement.
+    /// The values of the expressions in `shared` that the current statement has evaluated.
     memo: FxHashMap<Expr, Val>,
 }
 
@@ -69,7 +69,7 @@ pub(crate) fn call(
     frame.stmt(f.body).map_err(|e| e.at(|| format!("loop function '{name}'")))
 }
 
-/// The expressions that occur more than once as operands, except leaves.
+/// Finds the expressions that occur more than once as operands. Leaves are not included.
 fn shared_exprs(f: &PrimFunc) -> SecondaryMap<Expr, bool> {
     let (mut seen, mut shared) = (SecondaryMap::new(), SecondaryMap::new());
     for i in 0..f.num_exprs() {
@@ -87,8 +87,8 @@ fn shared_exprs(f: &PrimFunc) -> SecondaryMap<Expr, bool> {
 }
 
 impl LoopFrame<'_, '_, '_> {
-    /// Binds the scalar parameters, then the buffers and the sizes that are a whole dim, and finally checks all other dims, strides
-    /// and offsets.
+    /// Binds the arguments of a call: first the scalar parameters, then the buffers and those sizes that are a whole dim. Finally
+    /// checks all other dims, strides and offsets.
     fn bind_arguments(&mut self, args: &[Value]) -> Result<()> {
         let f = self.f;
         if args.len() != f.params.len() {
@@ -158,8 +158,8 @@ impl LoopFrame<'_, '_, '_> {
         }
     }
 
-    /// Binds a buffer parameter and the sizes that are a whole dim, stride or offset of it. The other sizes are added to `pending`:
-    /// location, required value and actual value.
+    /// Binds a buffer parameter and those sizes that are a whole dim, stride or offset of the buffer. The other sizes are appended
+    /// to `pending`, each as location, required value and actual value.
     fn buffer_argument(
         &mut self,
         buffer: Buffer,
@@ -206,7 +206,8 @@ impl LoopFrame<'_, '_, '_> {
         matches!(self.f.expr(e), ExprData::Var(v) if !self.vars.contains_key(v))
     }
 
-    /// Defines the variable `want`, or adds the size to `pending`.
+    /// Matches the required size `want` with the actual size: defines it if it is a variable without a value. Otherwise appends the
+    /// size to `pending`, to be checked later.
     fn match_size(
         &mut self,
         want: Expr,
@@ -229,7 +230,7 @@ impl LoopFrame<'_, '_, '_> {
         })
     }
 
-    /// Allocates a buffer. The caller removes it at the end of its scope.
+    /// Allocates memory for a buffer. The caller removes the buffer at the end of its scope.
     fn allocate(&mut self, buffer: Buffer) -> Result<()> {
         let data = self.f.buffer(buffer);
         let shape = self.eval_sizes(&data.shape)?;

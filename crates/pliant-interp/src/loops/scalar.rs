@@ -1,5 +1,5 @@
-//! Values of the loop level, and arithmetic on them: in 64-bit integers and float64, with the result rounded or wrapped to the data
-//! type after each operation.
+//! The values of expressions in loop functions, and arithmetic on them. It is computed in 64-bit integers and float64, and the
+//! result of each operation is rounded or wrapped to the data type.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use super::view::View;
 use crate::InterpError;
 use crate::error::{ErrorKind, Result};
 
-/// A value of the loop level.
+/// The value of an expression in a loop function.
 #[derive(Clone, Debug)]
 pub(crate) enum Val {
     /// An integer or bool. A uint64 is represented by its bits; other types by their value.
@@ -32,7 +32,7 @@ pub(crate) enum Val {
 }
 
 impl Val {
-    /// The integer, or an error for other values.
+    /// Returns the integer. Fails for other values.
     pub fn int(&self) -> Result<i64> {
         match self {
             Val::Int(v) => Ok(*v),
@@ -40,12 +40,12 @@ impl Val {
         }
     }
 
-    /// The bool, or an error for other values.
+    /// Returns the bool. Fails for other values.
     pub fn is_true(&self) -> Result<bool> {
         self.int().map(|v| v != 0)
     }
 
-    /// The float, or an error for other values.
+    /// Returns the float. Fails for other values.
     pub fn float(&self) -> Result<f64> {
         match self {
             Val::Float(v) => Ok(*v),
@@ -53,7 +53,7 @@ impl Val {
         }
     }
 
-    /// Lane `i`. A scalar counts as a vector of equal lanes.
+    /// Returns lane `i`. A scalar counts as a vector of equal lanes.
     pub fn lane(&self, i: usize) -> Result<Val> {
         match self {
             Val::Vector(lanes) => lanes
@@ -81,7 +81,7 @@ pub(crate) fn unsupported(text: impl Into<String>) -> InterpError {
     InterpError::unsupported(text)
 }
 
-/// Applies an operation to the lanes of vectors, or to scalars.
+/// Applies an operation lane by lane to vectors, or once to scalars.
 pub(crate) fn map_lanes(args: &[Val], f: &mut dyn FnMut(&[Val]) -> Result<Val>) -> Result<Val> {
     let Some(lanes) = args.iter().find_map(Val::lanes) else { return f(args) };
     let mut out = Vec::with_capacity(lanes);
@@ -95,7 +95,7 @@ pub(crate) fn map_lanes(args: &[Val], f: &mut dyn FnMut(&[Val]) -> Result<Val>) 
     Ok(Val::Vector(out.into()))
 }
 
-/// The integer wrapped to the data type.
+/// Wraps an integer to the range of a data type.
 pub(crate) fn wrap(v: i64, dtype: DType) -> i64 {
     match dtype {
         DType::Bool => i64::from(v != 0),
@@ -109,7 +109,7 @@ pub(crate) fn wrap(v: i64, dtype: DType) -> i64 {
     }
 }
 
-/// The float rounded to the data type.
+/// Rounds a float to the precision of a data type.
 pub(crate) fn round(v: f64, dtype: DType) -> f64 {
     match dtype {
         DType::Float16 => round_to_f16(v).to_f64(),
@@ -156,7 +156,7 @@ fn int_to_float(v: i64, from: DType, to: DType) -> f64 {
     }
 }
 
-/// A binary operator on scalars of one data type.
+/// Applies a binary operator to two scalars of the same data type.
 pub(crate) fn binary(op: BinOp, a: &Val, b: &Val, dtype: DType) -> Result<Val> {
     if dtype.is_float() {
         return float_binary(op, a.float()?, b.float()?, dtype);
@@ -250,7 +250,7 @@ fn float_binary(op: BinOp, a: f64, b: f64, dtype: DType) -> Result<Val> {
     Ok(Val::Float(round(v, dtype)))
 }
 
-/// The minimum. NaN if either operand is NaN; -0 is less than +0.
+/// Returns the minimum. It is NaN if either operand is NaN, and -0 is less than +0.
 fn minimum(a: f64, b: f64) -> f64 {
     if a.is_nan() || b.is_nan() {
         f64::NAN

@@ -1,4 +1,4 @@
-//! Statements. Parallel, vectorized and unrolled loops are executed sequentially.
+//! Executes statements of loop functions. Parallel, vectorized and unrolled loops are executed sequentially.
 
 use pliant_ir::tir::{BlockData, Buffer, Expr, ExprData, Intrin, IterKind, Stmt, StmtData, Var};
 use pliant_tensor::CheckFailure;
@@ -63,7 +63,7 @@ impl LoopFrame<'_, '_, '_> {
         }
     }
 
-    /// Whether the condition of an assertion holds, and if not, the integers that its message contains.
+    /// Evaluates the condition of an assertion. Returns whether it holds and, if not, the integers that the message contains.
     fn assertion(&mut self, cond: Expr) -> Result<(bool, Vec<i64>)> {
         let ExprData::Call(Intrin::Explain, args, _) = self.f.expr(cond) else {
             return Ok((self.eval(cond)?.is_true()?, Vec::new()));
@@ -163,7 +163,7 @@ impl LoopFrame<'_, '_, '_> {
     }
 }
 
-/// The integers of scalar values.
+/// Converts scalar values to integers.
 pub(super) fn ints(list: &[Val]) -> Result<Vec<i64>> {
     list.iter().map(Val::int).collect()
 }

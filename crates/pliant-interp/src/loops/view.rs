@@ -1,7 +1,8 @@
 //! [`View`]: a buffer at run time. Only this module accesses memory.
 //!
-//! A *position* is the offset of an element from the base of the buffer, in elements. An *address* is the offset according to the
-//! declaration of the buffer; see [`View::address`].
+//! A *position* is the offset of an element from the base of the buffer, in elements. An *address* is the offset that the program
+//! computes from the declaration of the buffer, which differs from the position if a buffer that is declared compact receives a
+//! strided tensor; see [`View::address`].
 
 use pliant_ir::DType;
 use pliant_tensor::{Tensor, bf16, f16, round_to_bf16, round_to_f16};
@@ -10,7 +11,7 @@ use super::scalar::{Val, malformed};
 use crate::InterpError;
 use crate::error::{ErrorKind, Result};
 
-/// The meaning of a linear index.
+/// How a linear index relates to a position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Layout {
     /// The tensor is row-major without gaps: a linear index is a position.
@@ -29,9 +30,9 @@ pub(crate) struct View {
     pub shape: Vec<i64>,
     strides: Vec<i64>,
     layout: Layout,
-    /// The element at position 0.
+    /// The address of the element at position 0.
     base: *mut u8,
-    /// The range of positions, `first..end`, that an access may reach.
+    /// The first position that an access may reach; `end` is the position after the last one.
     first: i64,
     end: i64,
     read_only: bool,
@@ -39,19 +40,19 @@ pub(crate) struct View {
 }
 
 impl View {
-    /// A view of a tensor whose buffer is declared compact.
+    /// Creates a view of a tensor whose buffer is declared compact.
     pub fn of_tensor(name: &str, tensor: &Tensor) -> View {
         let layout = if tensor.is_contiguous() { Layout::Compact } else { Layout::Strided };
         Self::new(name, tensor, tensor.shape().to_vec(), tensor.strides().to_vec(), layout)
     }
 
-    /// A view of a tensor whose buffer declares strides.
+    /// Creates a view of a tensor whose buffer declares strides.
     pub fn with_declared_strides(name: &str, tensor: &Tensor) -> View {
         let (shape, strides) = (tensor.shape().to_vec(), tensor.strides().to_vec());
         Self::new(name, tensor, shape, strides, Layout::Declared)
     }
 
-    /// A view of newly allocated memory with the given shape and strides; without strides, it is row-major.
+    /// Creates a view of newly allocated memory with the given shape and strides. Without strides, the view is row-major.
     pub fn over(name: &str, memory: &Tensor, shape: Vec<i64>, strides: Option<Vec<i64>>) -> View {
         match strides {
             Some(strides) => {
@@ -67,7 +68,7 @@ impl View {
         }
     }
 
-    /// A view of the same memory that starts at position `offset` and has the given shape and strides.
+    /// Creates a view of the same memory that starts at position `offset` and has the given shape and strides.
     pub fn subview(&self, offset: i64, shape: Vec<i64>, strides: Vec<i64>) -> View {
         let size = self.dtype.size() as isize;
         View {
@@ -106,23 +107,23 @@ impl View {
         }
     }
 
-    /// The address of the element at position 0.
+    /// Returns the address of the element at position 0.
     pub fn base(&self) -> *mut u8 {
         self.base
     }
 
-    /// The strides in elements.
+    /// Returns the strides in elements.
     pub fn strides(&self) -> &[i64] {
         &self.strides
     }
 
-    /// The tensor that owns the memory.
+    /// Returns the tensor that owns the memory.
     pub fn tensor(&self) -> &Tensor {
         &self.tensor
     }
 
-    /// The position of an element, which has one index per dim or, in lowered functions, one linear index. Fails if it is out of
-    /// bounds.
+    /// Returns the position of an element. `indices` contains one index per dim or, in lowered functions, one linear index. Fails
+    /// if the element is out of bounds.
     pub fn position(&self, indices: &[i64]) -> Result<i64> {
         if indices.len() == self.shape.len() {
             let mut position = 0i64;
@@ -143,7 +144,7 @@ impl View {
         self.linear_position(linear)
     }
 
-    /// The position of a linear index.
+    /// Converts a linear index to a position.
     fn linear_position(&self, index: i64) -> Result<i64> {
         if self.layout == Layout::Declared {
             if index < self.first || index >= self.end {
@@ -166,8 +167,8 @@ impl View {
         Ok(position)
     }
 
-    /// The address of an element: its position or, for a strided tensor whose buffer is declared compact, its number in row-major
-    /// order. It may be out of bounds.
+    /// Returns the address of an element: its position or, for a strided tensor whose buffer is declared compact, its number in
+    /// row-major order. The element may be out of bounds.
     pub fn address(&self, indices: &[i64]) -> i64 {
         match *indices {
             [linear] if self.shape.len() != 1 => linear,
@@ -198,7 +199,7 @@ impl View {
         InterpError::new(ErrorKind::Bounds, text)
     }
 
-    /// The pointer to the element at a position. Fails if it is out of bounds.
+    /// Returns the pointer to the element at a position. Fails if the position is out of bounds.
     fn pointer(&self, position: i64) -> Result<*mut u8> {
         if position < self.first || position >= self.end {
             let (name, first, end) = (&self.name, self.first, self.end);
@@ -230,7 +231,7 @@ impl View {
         self.write(self.address_position(address)?, value)
     }
 
-    /// The position of an address.
+    /// Converts an address to a position.
     fn address_position(&self, address: i64) -> Result<i64> {
         if self.layout == Layout::Strided { self.linear_position(address) } else { Ok(address) }
     }
@@ -249,14 +250,14 @@ impl View {
     }
 }
 
-/// The first `N` bytes.
+/// Returns the first `N` bytes of an encoded element.
 fn prefix<const N: usize>(bytes: [u8; 8]) -> [u8; N] {
     let mut out = [0; N];
     out.copy_from_slice(&bytes[..N]);
     out
 }
 
-/// The value of an element, decoded from its native-endian bytes.
+/// Decodes the value of an element from its native-endian bytes.
 pub(crate) fn decode(b: [u8; 8], dtype: DType) -> Val {
     match dtype {
         DType::Bool => Val::Int(i64::from(b[0] != 0)),
@@ -274,7 +275,7 @@ pub(crate) fn decode(b: [u8; 8], dtype: DType) -> Val {
     }
 }
 
-/// The native-endian bytes of an element, padded with zeros.
+/// Encodes the value of an element as native-endian bytes, padded with zeros.
 pub(crate) fn encode(value: &Val, dtype: DType) -> Result<[u8; 8]> {
     let mut out = [0; 8];
     let mut put = |bytes: &[u8]| out[..bytes.len()].copy_from_slice(bytes);

@@ -1,4 +1,4 @@
-//! Helpers of the tests: scripts to modules, tensors to and from numbers.
+//! Helpers of the tests: parse scripts, and convert between tensors and numbers.
 
 use pliant_interp::{InterpError, NoPacked, PackedFuncs, Value, run};
 use pliant_ir::{DType, IRModule};
@@ -7,7 +7,7 @@ use pliant_tensor::Tensor;
 
 pub const HEADER: &str = "from pliant.script import ir as I, relax as R, tir as T\n\n";
 
-/// The module of a script.
+/// Parses a script.
 pub fn module(text: &str) -> IRModule {
     match pliant_script::parse_module(&format!("{HEADER}{text}"), registry()) {
         Ok(module) => module,
@@ -18,12 +18,12 @@ pub fn module(text: &str) -> IRModule {
     }
 }
 
-/// Runs `main` of a script.
+/// Runs the function `main` of a script.
 pub fn run_script(text: &str, args: &[Value]) -> Result<Value, InterpError> {
     run(&module(text), "main", args, &NoPacked)
 }
 
-/// Runs `main` of a script with packed functions.
+/// Runs the function `main` of a script that calls the given packed functions.
 pub fn run_packed(
     text: &str,
     args: &[Value],
@@ -32,38 +32,38 @@ pub fn run_packed(
     run(&module(text), "main", args, packed)
 }
 
-/// The message of the error of a failing script.
+/// Runs a script that must fail, and returns the message of its error.
 pub fn fails(text: &str, args: &[Value]) -> String {
     run_script(text, args).expect_err("the script should fail").to_string()
 }
 
-/// A float32 tensor.
+/// Creates a float32 tensor.
 pub fn f32s(shape: &[i64], data: &[f32]) -> Value {
     Tensor::from_slice(shape, data).unwrap().into()
 }
 
-/// An int64 tensor.
+/// Creates an int64 tensor.
 pub fn i64s(shape: &[i64], data: &[i64]) -> Value {
     Tensor::from_slice(shape, data).unwrap().into()
 }
 
-/// A bool tensor.
+/// Creates a bool tensor.
 pub fn bools(shape: &[i64], data: &[bool]) -> Value {
     Tensor::from_slice(shape, data).unwrap().into()
 }
 
-/// A tensor of zeros.
+/// Creates a tensor of zeros.
 pub fn zeros(shape: &[i64], dtype: DType) -> Value {
     Tensor::zeros(shape, dtype).unwrap().into()
 }
 
-/// Shape and elements of a tensor.
+/// Returns the shape and the elements of a tensor.
 pub fn numbers(value: &Value) -> (Vec<i64>, Vec<f64>) {
     let t = value.as_tensor().unwrap_or_else(|| panic!("{value:?} is no tensor"));
     (t.shape().to_vec(), t.to_f64_vec().unwrap())
 }
 
-/// The elements of a tensor.
+/// Returns the elements of a tensor in row-major order.
 pub fn flat(value: &Value) -> Vec<f64> {
     numbers(value).1
 }

@@ -1,4 +1,4 @@
-//! Graph functions: symbols, calls, control flow, closures, destination passing, checks.
+//! Tests graph functions: symbols, calls, control flow, closures, destination passing, checks.
 
 use crate::common::*;
 use pliant_interp::{ErrorKind, NoPacked, Options, PackedTable, Value, assign, run, run_with};

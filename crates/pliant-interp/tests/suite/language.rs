@@ -1,4 +1,5 @@
-//! Graph functions and the host: effects in order, opaque objects, dynamically typed values, calls from loop functions, and errors.
+//! Tests how graph functions interact with the host: order of effects, opaque objects, dynamically typed values, calls from loop
+//! functions, and errors.
 
 use std::sync::{Arc, Mutex};
 
@@ -150,7 +151,7 @@ def main(x: R.Tensor, y: R.Tensor(dtype="int64")) -> R.Object:
     assert_eq!(items[2].as_shape().unwrap(), [6]);
 }
 
-/// A shape that a packed function computes allocates the output.
+/// The shape that a packed function computes determines the size of an output.
 #[test]
 fn outputs_are_allocated_with_computed_shapes() {
     let text = r#"

@@ -1,11 +1,11 @@
-//! Loop functions: statements, blocks, vectors, buffers, checks, library calls.
+//! Tests loop functions: statements, blocks, vectors, buffers, checks, library calls.
 
 use crate::common::*;
 use pliant_interp::{ErrorKind, NoPacked, Options, Value, run, run_with};
 use pliant_ir::DType;
 use pliant_tensor::Winograd;
 
-/// Runs a loop function on these arguments, the last of which is returned.
+/// Runs a loop function on the given arguments, and returns the last one.
 fn run_loops(body: &str, args: Vec<Value>) -> Result<Value, pliant_interp::InterpError> {
     let module = module(body);
     let name = module.functions.keys().next().expect("the text has a function").clone();

@@ -1,4 +1,4 @@
-//! The integration tests of `pliant-interp`, as one program: each separate file would be linked separately.
+//! The integration tests of `pliant-interp`. They are one binary, which links faster than one binary per file.
 
 mod common;
 mod graph;

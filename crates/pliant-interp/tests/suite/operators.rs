@@ -1,4 +1,4 @@
-//! The value of every operator compared with plain formulas, at sizes 0, 1, 2, 3 and 7. Each call is made twice: with constant
+//! Compares the result of every operator with plain formulas, at sizes 0, 1, 2, 3 and 7. Each call is made twice: with constant
 //! dims, and with a symbol for every size other than 1.
 
 mod data_movement;

@@ -1,4 +1,4 @@
-//! Operators that create, select and move elements.
+//! Tests operators that create, select and move elements.
 
 use pliant_interp::Value;
 use pliant_ir::{AttrValue, Attrs, DType};

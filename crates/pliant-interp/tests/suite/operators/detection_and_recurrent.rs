@@ -1,4 +1,4 @@
-//! Detection and recurrent layers at small sizes; the Python cases compare more of them with explicit loops.
+//! Tests operators for detection and recurrent layers at small sizes. The Python tests compare more of them with explicit loops.
 
 use pliant_interp::Value;
 use pliant_ir::{AttrValue, Attrs, DType};
@@ -17,7 +17,7 @@ fn nd(shape: &[i64], data: &[f64]) -> Nd {
     Nd { shape: shape.to_vec(), data: data.to_vec() }
 }
 
-/// Three boxes (class, score, corners), the second overlapping the first by half.
+/// Returns three boxes (class, score, corners), of which the second overlaps half of the first.
 fn boxes() -> Nd {
     nd(&[1, 3, 6], &[0., 0.5, 0., 0., 2., 2., 0., 0.9, 0., 0., 2., 1., 1., 0.1, 0., 0., 2., 2.])
 }
@@ -26,7 +26,7 @@ fn sigmoid(v: f64) -> f64 {
     1.0 / (1.0 + (-v).exp())
 }
 
-/// A layer of one input and one hidden unit, all weights 1 and no bias, over the steps 1, 2, 3.
+/// Tests a recurrent layer of one input and one hidden unit over the inputs 1, 2 and 3. All weights are 1, and there is no bias.
 fn layer(op: &'static str, gates: i64, step: impl Fn(f64, &mut f64, &mut f64), cells: bool) {
     let x = nd(&[3, 1, 1], &[1.0, 2.0, 3.0]);
     let ones = |shape: &[i64]| Nd::new(shape, |_| 1.0).f32();

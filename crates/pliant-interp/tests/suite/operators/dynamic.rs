@@ -1,4 +1,4 @@
-//! Sizes as values, and results whose shape depends on values.
+//! Tests operators that use sizes as values, and operators whose result shape depends on values.
 
 use pliant_interp::Value;
 use pliant_ir::{AttrValue, Attrs};

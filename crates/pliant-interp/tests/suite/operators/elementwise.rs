@@ -1,4 +1,4 @@
-//! Elementwise operators with one and two operands.
+//! Tests elementwise operators with one and two operands.
 
 use pliant_ir::{AttrValue, Attrs, DType};
 use pliant_tensor::f16;
@@ -6,7 +6,7 @@ use pliant_tensor::f16;
 use super::harness::*;
 use super::nd_array::*;
 
-/// Computed by its series.
+/// Computes the error function by its series.
 fn erf(x: f64) -> f64 {
     let (mut term, mut sum) = (x, x);
     for k in 1..200 {
@@ -116,7 +116,7 @@ pub const UNARY: &[Case] = &[
     }),
 ];
 
-/// Pairs of shapes that broadcast.
+/// Returns pairs of shapes that broadcast.
 fn pairs() -> impl Iterator<Item = (Vec<i64>, Vec<i64>)> {
     SIZES.into_iter().flat_map(|n| {
         [

@@ -12,20 +12,20 @@ use pliant_tensor::Tensor;
 use super::nd_array::{Nd, SIZES};
 use crate::common::numbers;
 
-/// An operator and its test.
+/// The name of an operator, and its test.
 pub type Case = (&'static str, fn());
 
 pub const F32: DType = DType::Float32;
 pub const I64: DType = DType::Int64;
 pub const BOOL: DType = DType::Bool;
-/// The float32 tolerance of functions that are not exact.
+/// The tolerance for float32 results of functions that are not computed exactly.
 pub const CLOSE: f64 = 2e-6;
 
 pub fn shapes() -> impl Iterator<Item = Vec<i64>> {
     SIZES.into_iter().flat_map(|n| [vec![n], vec![n, 3], vec![2, n]]).chain([vec![]])
 }
 
-/// `op(args, attrs)` in a separate function.
+/// Calls an operator in a function of its own.
 pub fn call(
     op: &'static str,
     args: &[Value],
@@ -59,7 +59,8 @@ pub struct Build {
 }
 
 impl Build {
-    /// Sizes of earlier tensors become their symbols.
+    /// Returns the term for a dim of size `d`. In a symbolic call, this is the symbol that an operand has defined for this size;
+    /// with `define`, a new symbol is defined if there is none.
     fn dim(&mut self, d: i64, define: bool) -> Sym {
         let func = self.fb.func_mut();
         if self.symbolic && d != 1 {
@@ -118,7 +119,7 @@ pub fn int(v: i64) -> AttrValue {
     AttrValue::Int(v)
 }
 
-/// Calls an operator with constant and with symbolic dims, and compares with the expected result, up to `tolerance`.
+/// Calls an operator with constant and with symbolic dims, and compares the results with the expected one, up to `tolerance`.
 pub fn expect(
     op: &'static str,
     args: &[Value],

@@ -1,4 +1,4 @@
-//! Operators whose indices are values, and operators that rearrange and scatter.
+//! Tests operators whose indices are values, and operators that rearrange and scatter elements.
 
 use pliant_interp::Value;
 use pliant_ir::{AttrValue, Attrs, DType};
@@ -16,7 +16,7 @@ fn axis(v: i64) -> Attrs {
     attrs(&[("axis", int(v))])
 }
 
-/// Indices between -2 and 1.
+/// Returns indices between -2 and 1.
 fn places(shape: &[i64]) -> Nd {
     let mut k = 0;
     Nd::new(shape, |_| {
@@ -29,7 +29,7 @@ fn wrap(v: f64, size: i64) -> i64 {
     (v as i64).rem_euclid(size)
 }
 
-/// The expected fields of a tuple.
+/// Checks that a call returns a tuple with the expected fields, up to `tolerance`.
 pub fn expect_tuple(op: &'static str, args: &[Value], with: &Attrs, want: &[Nd], tolerance: f64) {
     for symbolic in [false, true] {
         let got = call(op, args, with, symbolic).unwrap_or_else(|e| panic!("{op}: {e}"));
@@ -41,7 +41,7 @@ pub fn expect_tuple(op: &'static str, args: &[Value], with: &Attrs, want: &[Nd],
     }
 }
 
-/// The call is refused, during interpretation or before, with this text in the message.
+/// Checks that a call is rejected, during interpretation or before, with a message that contains `part`.
 pub fn refuse(op: &'static str, args: &[Value], with: &Attrs, part: &str) {
     for symbolic in [false, true] {
         let error = call(op, args, with, symbolic).expect_err(op);

@@ -1,4 +1,4 @@
-//! [`Nd`]: a plain array of numbers, with conversions to tensors.
+//! [`Nd`]: an array of numbers for expected results, with conversions to tensors.
 
 use pliant_interp::Value;
 use pliant_ir::DType;
@@ -6,7 +6,7 @@ use pliant_tensor::{Tensor, bf16, f16};
 
 /// The sizes at which every operator is tested.
 pub const SIZES: [i64; 5] = [0, 1, 2, 3, 7];
-/// A plain array of numbers.
+/// An array of numbers, independent of the tensors under test.
 #[derive(Clone, Debug)]
 pub struct Nd {
     pub shape: Vec<i64>,
@@ -20,7 +20,7 @@ impl Nd {
         Nd { shape: shape.to_vec(), data }
     }
 
-    /// Multiples of a half between -3 and 3, including 0.
+    /// Returns an array of multiples of 0.5 between -3 and 3, including 0.
     pub fn sample(shape: &[i64], seed: i64) -> Nd {
         let mut i = seed * 5;
         Nd::new(shape, |_| {
@@ -33,7 +33,8 @@ impl Nd {
         Nd { shape: self.shape.clone(), data: self.data.iter().map(|&v| f(v)).collect() }
     }
 
-    /// The element at the given indices, which may have more dims; dims of size 1 are broadcast.
+    /// Returns the element at the given indices. If there are more indices than dims, only the last ones are used. Dims of size 1
+    /// are broadcast.
     pub fn at(&self, i: &[i64]) -> f64 {
         let i = &i[i.len() - self.shape.len()..];
         let fold = |p, (&i, &d): (&i64, &i64)| if d == 1 { p } else { p * d + i };

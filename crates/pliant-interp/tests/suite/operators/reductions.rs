@@ -1,4 +1,4 @@
-//! Products, normalisations and reductions.
+//! Tests products, normalisations and reductions.
 
 use pliant_ir::{AttrValue, Attrs, DType};
 
@@ -68,7 +68,7 @@ pub const LINEAR_ALGEBRA: &[Case] = &[
     }),
 ];
 
-/// The elements of `x` along the axis at the other indices `i`.
+/// Returns the elements of `x` along an axis. `i` contains the indices of the other axes.
 fn row(x: &Nd, axis: usize, i: &[i64]) -> Vec<f64> {
     (0..x.shape[axis])
         .map(|k| {
@@ -141,7 +141,7 @@ pub const NN: &[Case] = &[
     }),
 ];
 
-/// A reduction over each axis and over all, with and without keeping the dims.
+/// Tests a reduction over each axis and over all axes, with and without keeping the reduced dims.
 fn reduction(op: &'static str, f: fn(&[f64]) -> f64, out: DType, empty: bool) {
     for n in SIZES.into_iter().filter(|&n| n > 0 || empty) {
         let x = Nd::sample(&[2, n, 3], n);
