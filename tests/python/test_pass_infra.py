@@ -350,7 +350,7 @@ def test_an_instrument_that_raises(mod: pliant.IRModule) -> None:
         ({"instruments": [Record]}, TypeError, r"write Record\(\)"),
         ({"config": [1]}, TypeError, "config must be a dict"),
         ({"config": {"keep_ri": True}}, ValueError, "did you mean 'keep_ir'"),
-        ({"config": {"keep_ir": "yes"}}, ValueError, "takes a value of type bool"),
+        ({"config": {"keep_ir": "yes"}}, ValueError, "must be a value of type bool"),
         ({"config": {"x.y": 1}}, ValueError, "there is no setting 'x.y'"),
     ],
 )

@@ -302,10 +302,14 @@ fn check_header(bytes: &[u8], len: u64) -> Result<[Section; SECTIONS.len()], Exe
         return Err(ExecError::Version { found: version, expected: VERSION });
     }
     if u32_at(header, 12) as usize != SECTIONS.len() {
-        return Err(ExecError::format("the executable's header is damaged (number of sections)"));
+        return Err(ExecError::format(
+            "the executable's header is damaged: the number of sections is wrong",
+        ));
     }
     if u32_at(header, HEADER_LEN - 4) != crc32fast::hash(&header[..HEADER_LEN - 4]) {
-        return Err(ExecError::format("the executable's header is damaged (checksum)"));
+        return Err(ExecError::format(
+            "the executable's header is damaged: its checksum does not match",
+        ));
     }
     if u64_at(header, 16) != schema_hash() {
         return Err(ExecError::format(
@@ -318,7 +322,7 @@ fn check_header(bytes: &[u8], len: u64) -> Result<[Section; SECTIONS.len()], Exe
         return Err(ExecError::format(text));
     }
     if len > stated {
-        return Err(ExecError::format("the executable has bytes after its end"));
+        return Err(ExecError::format("the executable is damaged: there are bytes after its end"));
     }
     let mut sections = [Section { start: 0, end: 0, crc: 0 }; SECTIONS.len()];
     let mut end = HEADER_LEN as u64;
@@ -338,10 +342,12 @@ fn check_header(bytes: &[u8], len: u64) -> Result<[Section; SECTIONS.len()], Exe
         end = next;
     }
     if end != len {
-        return Err(ExecError::format("the executable has bytes after its last section"));
+        return Err(ExecError::format(
+            "the executable is damaged: there are bytes after its last section",
+        ));
     }
     if (sections[0].end - sections[0].start) as u64 > MAX_PROGRAM {
-        return Err(ExecError::format("the program section exceeds 256 MiB"));
+        return Err(ExecError::format("the program section is larger than the maximum of 256 MiB"));
     }
     Ok(sections)
 }

@@ -27,7 +27,10 @@ const MAX_ANALYSIS_STEPS: usize = 1 << 28;
 pub(crate) fn validate(exe: &Executable) -> Result<(), ExecError> {
     let too_many = |n: usize| u32::try_from(n).is_err();
     if too_many(exe.funcs.len()) || too_many(exe.constants.len()) {
-        return Err(ExecError::invalid("executable", "the tables are too large"));
+        return Err(ExecError::invalid(
+            "executable",
+            "the function table or the constant table has too many entries",
+        ));
     }
     let mut names = FxHashSet::default();
     for def in &exe.funcs {
@@ -76,7 +79,7 @@ impl Checker<'_> {
             ));
         }
         if i32::try_from(f.instrs.len()).is_err() || u32::try_from(f.args.len()).is_err() {
-            return whole("the body is too long".into());
+            return whole("the body has too many instructions".into());
         }
         if !matches!(f.instrs.last(), Some(Instr::Ret { .. } | Instr::Goto { .. })) {
             return whole("the body does not end in a return or a jump".into());

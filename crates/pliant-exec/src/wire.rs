@@ -79,7 +79,11 @@ enum Const {
 pub(crate) type TensorOffsets = Vec<(u64, Tensor)>;
 
 fn dtype(index: u8) -> Result<DType, ExecError> {
-    DType::from_index(index).ok_or_else(|| ExecError::format(format!("unknown dtype {index}")))
+    DType::from_index(index).ok_or_else(|| {
+        ExecError::format(format!(
+            "the program section is damaged: the dtype code {index} is unknown"
+        ))
+    })
 }
 
 /// Encodes the program section of `exe`. Also returns the tensors of the constants section with their offsets.
@@ -165,7 +169,9 @@ pub(crate) fn decode(
     let (program, rest) = postcard::take_from_bytes::<Program>(bytes)
         .map_err(|error| ExecError::format(format!("the program section is damaged: {error}")))?;
     if !rest.is_empty() {
-        return Err(ExecError::format("the program section has trailing bytes"));
+        return Err(ExecError::format(
+            "the program section is damaged: there are bytes after the program",
+        ));
     }
     let mut constants = Vec::new();
     let mut end = 0u64;
@@ -173,7 +179,11 @@ pub(crate) fn decode(
         constants.push(match constant {
             Const::Tensor { dtype: index, shape, offset } => {
                 let dtype = dtype(index)?;
-                let bad = |why: String| ExecError::format(format!("a constant tensor {why}"));
+                let bad = |why: String| {
+                    ExecError::format(format!(
+                        "the program section is damaged: a constant tensor {why}"
+                    ))
+                };
                 let nbytes = checked_nbytes(&shape, dtype)
                     .map_err(|e| bad(format!("has an invalid shape: {e}")))?;
                 // Tensors must be adjacent, so that they neither overlap nor leave gaps.
@@ -199,7 +209,9 @@ pub(crate) fn decode(
         });
     }
     if end != len as u64 {
-        return Err(ExecError::format("the constants section has unused bytes"));
+        return Err(ExecError::format(
+            "the constants section is damaged: there are bytes after the last tensor",
+        ));
     }
     let funcs = program.funcs.into_iter().map(decode_func).collect::<Result<Vec<_>, _>>()?;
     let by_name = (0u32..).zip(&funcs).map(|(i, f)| (f.name().to_string(), i)).collect();

@@ -227,11 +227,9 @@ fn tuple_getitem(a: Args<'_>) -> Result<Value> {
     let Value::Tuple(items) = a.value(0)? else { return a.type_mismatch(0, "a tuple") };
     let index = a.int(1)?;
     let item = usize::try_from(index).ok().and_then(|i| items.get(i)).cloned();
-    let len = plural(items.len() as i64, "value");
+    let len = plural(items.len() as i64, "item");
     item.ok_or_else(|| {
-        InterpError::type_error(format!(
-            "tuple index {index} is out of range: the tuple has {len} items"
-        ))
+        InterpError::type_error(format!("tuple index {index} is out of range: the tuple has {len}"))
     })
 }
 
@@ -331,7 +329,7 @@ fn match_size(a: Args<'_>, code: i64, operand: i64, actual: i64) -> Result<Optio
         1 => a.store(1, operand, actual).map(|()| None),
         2 => Ok(None),
         3 => a.load(1, operand).map(Some),
-        _ => Err(InterpError::type_error(format!("unknown match code {code}"))),
+        _ => Err(InterpError::type_error(format!("the match code {code} is unknown"))),
     }
 }
 
@@ -376,7 +374,9 @@ fn load_shape(a: Args<'_>) -> Result<Value> {
 fn match_shape(a: Args<'_>) -> Result<()> {
     let count = usize::try_from(a.int(2)?).ok().filter(|&n| n <= a.0.len());
     let Some(count) = count.filter(|n| 3 + 2 * n <= a.0.len()) else {
-        return Err(InterpError::type_error("too few operands"));
+        return Err(InterpError::type_error(
+            "there are too few operands for the number of dims in operand 2",
+        ));
     };
     let context = 3 + 2 * count;
     let dims = match a.value(0)? {
@@ -421,7 +421,9 @@ fn decode_int(a: Args<'_>, i: usize) -> Result<i64> {
     match (a.int(i)?, a.int(i + 1)?) {
         (0, value) => Ok(value),
         (1, slot) => a.load(0, slot),
-        (code, _) => Err(InterpError::type_error(format!("unknown make_shape code {code}"))),
+        (code, _) => {
+            Err(InterpError::type_error(format!("the code {code} in operand {i} is unknown")))
+        }
     }
 }
 

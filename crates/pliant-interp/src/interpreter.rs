@@ -320,7 +320,9 @@ impl<'a> Interpreter<'a> {
         dtype: DType,
     ) -> Result<Tensor> {
         let offset = usize::try_from(offset).map_err(|_| {
-            InterpError::size(format!("invalid offset in a storage: {offset} bytes"))
+            InterpError::size(format!(
+                "a tensor cannot start at the negative offset {offset} in a storage"
+            ))
         })?;
         let tensor = Tensor::from_storage(storage.clone(), offset, shape, dtype)?;
         poison(tensor.data_ptr(), tensor.nbytes(), dtype);

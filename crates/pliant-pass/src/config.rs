@@ -173,9 +173,12 @@ pub fn check(name: &str, value: &AttrValue) -> Result<(), String> {
         return Ok(());
     }
     if let OneOf(all) = key.kind {
-        return Err(format!("the setting '{name}' is one of {}, not {value:?}", all.join(", ")));
+        return Err(format!(
+            "the setting '{name}' must be one of {}, not {value:?}",
+            all.join(", ")
+        ));
     }
-    Err(format!("the setting '{name}' takes a value of type {}, not {value:?}", key.kind.name()))
+    Err(format!("the setting '{name}' must be a value of type {}, not {value:?}", key.kind.name()))
 }
 
 #[cfg(test)]

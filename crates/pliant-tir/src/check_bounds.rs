@@ -131,7 +131,9 @@ impl Checker {
         for &dim in &f.buffer(b).shape {
             if !self.facts.fact(f, dim).pure {
                 let (dim, name) = (crate::text::format_expr(f, dim), &f.buffer(b).name);
-                let message = format!("the size {dim} of the buffer '{name}' depends on memory");
+                let message = format!(
+                    "the size {dim} of the buffer '{name}' is read from memory, which may change"
+                );
                 self.error.get_or_insert(LowerError::new("CheckBounds", message));
             }
         }

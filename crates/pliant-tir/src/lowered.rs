@@ -164,7 +164,12 @@ fn verify_expr(f: &PrimFunc, e: Expr) -> Result<(), String> {
         ExprData::Call(Intrin::IfThenElse, ..) => Ok(()),
         ExprData::Call(intrin, args, _) => {
             match intrin.arity() {
-                Some(n) if n != args.len() => return Err(format!("T.{intrin} takes {n} operands")),
+                Some(n) if n != args.len() => {
+                    return Err(format!(
+                        "T.{intrin} takes {n} operands, but {} were given",
+                        args.len()
+                    ));
+                }
                 _ => {}
             }
             same_lanes(args)

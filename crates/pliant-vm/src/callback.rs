@@ -273,7 +273,10 @@ pub(crate) unsafe extern "C" fn call_packed(
         encode_result(result.kind, &value).map_err(|error| error.in_packed(name))
     }))
     .unwrap_or_else(|_| {
-        Err(VmError::type_error("the result of a packed function could not be converted"))
+        let text = format!(
+            "packed function '{name}': the conversion of its arguments or result panicked (a bug in Pliant)"
+        );
+        Err(VmError::type_error(text))
     });
     match outcome {
         Ok(word) => {

@@ -427,7 +427,9 @@ impl Linker<'_> {
                 self.func_values.insert(index, operand);
                 Ok(operand)
             }
-            None => Err(VmError::type_error("the executable has a malformed operand")),
+            None => Err(VmError::type_error(
+                "the executable contains an operand that cannot be decoded",
+            )),
         }
     }
 

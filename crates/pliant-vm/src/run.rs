@@ -539,13 +539,13 @@ impl<'a> Runner<'a> {
         let (func, rest) = self.leading_func("vm.builtin.call_tir_dyn", operands)?;
         let Some((last, rest)) = rest.split_last() else {
             return Err(VmError::type_error(
-                "vm.builtin.call_tir_dyn: the last operand (the shape) is missing",
+                "vm.builtin.call_tir_dyn: the last operand (the sizes) is missing",
             ));
         };
         let regs = &self.context.regs[self.base..];
         let Value::Shape(dims) = last.get(regs, &inner.linked.consts).clone() else {
             return Err(VmError::type_error(
-                "vm.builtin.call_tir_dyn: the last operand must be a shape",
+                "vm.builtin.call_tir_dyn: the last operand (the sizes) must be a shape",
             ));
         };
         match func.target() {

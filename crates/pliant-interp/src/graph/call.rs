@@ -27,7 +27,7 @@ impl Call<'_> {
     fn arg(&self, i: usize) -> Result<Expr> {
         self.args.get(i).copied().ok_or_else(|| {
             InterpError::unsupported(format!(
-                "operand {i} of a call with {} operands is missing",
+                "operand {i} of a call is missing: the call has only {} operands",
                 self.args.len()
             ))
         })

@@ -57,7 +57,7 @@ impl Frame {
             }
             ExprData::Call { .. } | ExprData::If { .. } | ExprData::Func(_) => {
                 return Err(InterpError::unsupported(
-                    "an operand is not a leaf or a tuple of leaves",
+                    "an operand of a call must be a variable, a constant or a name, or a tuple of these",
                 ));
             }
         })

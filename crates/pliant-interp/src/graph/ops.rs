@@ -189,7 +189,7 @@ impl ConcreteCall {
             ExprData::Call { callee: Callee::Op(NULL_VALUE), .. } => Value::None,
             _ => {
                 return Err(InterpError::unsupported(
-                    "an operand of a lowered call is not a leaf or a tuple of leaves",
+                    "an operand of a lowered call must be a variable or a constant, or a tuple of these",
                 ));
             }
         })

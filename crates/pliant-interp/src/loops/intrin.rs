@@ -18,7 +18,10 @@ use crate::interpreter::packed_error;
 impl LoopFrame<'_, '_, '_> {
     pub(super) fn intrin(&mut self, intrin: Intrin, args: &[Expr], ty: Ty) -> Result<Val> {
         if intrin.arity().is_some_and(|n| n != args.len()) {
-            return Err(malformed(&format!("T.{intrin} has {} operands", args.len())));
+            return Err(malformed(&format!(
+                "T.{intrin} cannot be called with {} operands",
+                args.len()
+            )));
         }
         match intrin {
             Intrin::AddressOf => return self.address_of(args[0]),

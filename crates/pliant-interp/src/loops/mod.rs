@@ -236,11 +236,18 @@ impl LoopFrame<'_, '_, '_> {
         let shape = self.eval_sizes(&data.shape)?;
         let strides = self.eval_sizes(&data.strides)?;
         if let Some(&d) = shape.iter().find(|&&d| d < 0) {
-            let text = format!("buffer '{}' has a dim of size {d}", data.name);
+            let text = format!(
+                "buffer '{}' cannot be allocated: a dim has the negative size {d}",
+                data.name
+            );
             return Err(InterpError::size(text));
         }
-        let overflow =
-            || InterpError::size(format!("buffer '{}' of shape {shape:?} is too large", data.name));
+        let overflow = || {
+            InterpError::size(format!(
+                "buffer '{}' of shape {shape:?} is too large to allocate",
+                data.name
+            ))
+        };
         let declared = !strides.is_empty() || data.elem_offset.is_some();
         let offset = match data.elem_offset {
             Some(e) => self.eval(e)?.int()?,

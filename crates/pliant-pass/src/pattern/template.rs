@@ -44,7 +44,7 @@ impl Template {
     pub fn new(pattern: &Function, replacement: Arc<Function>) -> Result<Self, PassError> {
         if pattern.params().len() != replacement.params().len() {
             return Err(PassError::user(format!(
-                "pattern has {} parameters and replacement has {}: the parameters must be the same",
+                "the functions `pattern` and `replacement` must have the same parameters, but have {} and {}",
                 pattern.params().len(),
                 replacement.params().len()
             )));

@@ -365,7 +365,9 @@ fn index_message(f: &PrimFunc, buffer: Buffer, dim: usize, n: Expr) -> Arc<str> 
 }
 
 fn flat_message(name: &str) -> Arc<str> {
-    CheckFailure::Index.mark(&format!("index out of bounds: flat access of '{name}'")).into()
+    CheckFailure::Index
+        .mark(&format!("index out of bounds: the linear index is outside '{name}'"))
+        .into()
 }
 
 /// Returns the condition "`c` implies `p`", which evaluates `p` only if `c` holds.

@@ -93,7 +93,9 @@ pub(super) fn match_shape(args: Args<'_>) -> Result<Value, VmError> {
     let count = usize::try_from(args.int(2)?).unwrap_or(usize::MAX);
     let context_at = count.checked_mul(2).and_then(|n| n.checked_add(3));
     let Some(context_at) = context_at.filter(|&at| at <= args.len()) else {
-        return Err(VmError::type_error("vm.builtin.match_shape: too few operands"));
+        return Err(VmError::type_error(
+            "vm.builtin.match_shape: there are too few operands for the number of dims in operand 2",
+        ));
     };
     if dims.len() != count {
         let subject = subject(&args, context_at);
@@ -127,7 +129,11 @@ pub(super) fn match_shape(args: Args<'_>) -> Result<Value, VmError> {
                 continue;
             }
             c if c == MatchShapeCode::NoOp as i64 => continue,
-            c => return Err(VmError::type_error(format!("unknown match_shape code {c}"))),
+            c => {
+                return Err(VmError::type_error(format!(
+                    "vm.builtin.match_shape: the code {c} of dim {i} is unknown"
+                )));
+            }
         };
         if dim != expected {
             return Err(dim_mismatch(&args, context_at, i, code, expected, dim));
@@ -170,7 +176,9 @@ fn dim_mismatch(
 pub(super) fn make_shape(args: Args<'_>) -> Result<Value, VmError> {
     let count = usize::try_from(args.int(1)?).unwrap_or(usize::MAX);
     if count.checked_mul(2).and_then(|n| n.checked_add(2)) != Some(args.len()) {
-        return Err(VmError::type_error("vm.builtin.make_shape: wrong number of operands"));
+        return Err(VmError::type_error(
+            "vm.builtin.make_shape: the number of operands does not match the number of dims in operand 1",
+        ));
     }
     let mut inline = [0i64; 8];
     let mut spilled = Vec::new();
@@ -192,7 +200,10 @@ fn eval_code(args: &Args<'_>, at: usize) -> Result<i64, VmError> {
     match code {
         c if c == MakeShapeCode::UseImm as i64 => Ok(operand),
         c if c == MakeShapeCode::LoadShape as i64 => Heap::new(args, 0)?.load(operand),
-        c => Err(VmError::type_error(format!("unknown make_shape code {c}"))),
+        c => Err(VmError::type_error(format!(
+            "{}: the code {c} in operand {at} is unknown",
+            args.name
+        ))),
     }
 }
 
@@ -239,7 +250,11 @@ pub(super) fn match_prim_value(args: Args<'_>) -> Result<Value, VmError> {
             return Ok(Value::None);
         }
         c if c == MatchShapeCode::NoOp as i64 => return Ok(Value::None),
-        c => return Err(VmError::type_error(format!("unknown match_prim_value code {c}"))),
+        c => {
+            return Err(VmError::type_error(format!(
+                "vm.builtin.match_prim_value: the code {c} is unknown"
+            )));
+        }
     };
     if value == expected {
         return Ok(Value::None);
@@ -282,7 +297,11 @@ pub(super) fn compute_prim_value(args: Args<'_>) -> Result<Value, VmError> {
         2 => sum <= 0,
         3 => sum == 0,
         4 => sum != 0,
-        op => return Err(VmError::type_error(format!("unknown compute_prim_value op {op}"))),
+        op => {
+            return Err(VmError::type_error(format!(
+                "vm.builtin.compute_prim_value: the operation {op} is unknown"
+            )));
+        }
     }))
 }
 
