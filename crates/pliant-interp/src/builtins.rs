@@ -4,11 +4,11 @@
 //! checked value. For each dim `i`, line `i + 1` contains the term that the dim must equal and, after a tab, the origin of the
 //! term's value.
 
-mod dynamic;
-mod inspect;
-mod operator;
+mod call_operator;
+mod data_dependent_shapes;
+mod print_and_assert;
 mod scalar;
-mod text;
+mod tensor_properties;
 
 pub(crate) use scalar::element;
 
@@ -145,7 +145,7 @@ pub(crate) fn call(
 ) -> Option<Result<Value>> {
     let a = Args(args);
     if name == pliant_ops::dynamic_calls::CALL_OPERATOR {
-        return Some(operator::call(interp, a));
+        return Some(call_operator::call(interp, a));
     }
     let name = name.strip_prefix("vm.builtin.")?;
     let unit = |result: Result<()>| result.map(|()| Value::unit());
@@ -162,8 +162,8 @@ pub(crate) fn call(
         "compute_prim_value" => compute_prim(a),
         "copy" | "to_device" => a.value(0).cloned(),
         "copy_tensor" => a.tensor(0).and_then(|t| Ok(t.copy()?.into())),
-        "debug_print" | "print" => unit(text::print(a)),
-        "assert_op" => unit(text::assert_op(a)),
+        "debug_print" | "print" => unit(print_and_assert::print(a)),
+        "assert_op" => unit(print_and_assert::assert_op(a)),
         "invoke_closure" | "invoke_closure_tail" | "invoke_pure_closure" => {
             a.func(0).and_then(|f| interp.call_func(&f, &args[1..]))
         }
@@ -183,11 +183,11 @@ pub(crate) fn call(
         "tensor_to_shape" => tensor_to_shape(a),
         "trip_count" => scalar::trip_count(a),
         "tuple_getitem" => tuple_getitem(a),
-        "unique" => dynamic::unique(interp, a),
-        "tensor_view" => inspect::tensor_view(a),
-        _ if name.starts_with("inspect.") => inspect::inspect(name, a)?,
-        "dynamic_strided_slice" => dynamic::strided_slice(interp, a),
-        "nonzero" => dynamic::nonzero(interp, a),
+        "unique" => data_dependent_shapes::unique(interp, a),
+        "tensor_view" => tensor_properties::tensor_view(a),
+        _ if name.starts_with("inspect.") => tensor_properties::inspect(name, a)?,
+        "dynamic_strided_slice" => data_dependent_shapes::strided_slice(interp, a),
+        "nonzero" => data_dependent_shapes::nonzero(interp, a),
         _ => return None,
     })
 }

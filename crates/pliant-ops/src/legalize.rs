@@ -221,11 +221,11 @@ impl<'a> LegalizeCtx<'a> {
         te::from_sym(&self.func.syms, sym, &mut self.vars)
     }
 
-    /// Converts the dims of a tensor to int64 expressions. Irregular subterms ([`VarMap::name_irregular`]) become parameters of
-    /// the loop function.
+    /// Converts the dims of a tensor to int64 expressions. Unanalyzable subterms ([`VarMap::name_unanalyzable`]) become parameters
+    /// of the loop function.
     pub fn size_list(&mut self, dims: &[Sym]) -> Vec<te::Expr> {
         if self.existing_tensors.is_none() {
-            dims.iter().for_each(|&dim| self.vars.name_irregular(&self.func.syms, dim));
+            dims.iter().for_each(|&dim| self.vars.name_unanalyzable(&self.func.syms, dim));
         }
         dims.iter().map(|&dim| self.size(dim)).collect()
     }

@@ -313,11 +313,11 @@ impl<'f> TeCall<'f> {
         }
     }
 
-    /// A size as an int64 expression. A condition is 0 or 1. The irregular parts of a size become variables, which the loop
+    /// A size as an int64 expression. A condition is 0 or 1. The unanalyzable parts of a size become variables, which the loop
     /// function takes as arguments.
     pub fn size(&mut self, size: Sym) -> te::Expr {
         if self.existing_tensors.is_empty() {
-            self.vars.name_irregular(&self.func.syms, size);
+            self.vars.name_unanalyzable(&self.func.syms, size);
         }
         te::cast(&te::from_sym(&self.func.syms, size, &mut self.vars), te::Ty::I64)
     }

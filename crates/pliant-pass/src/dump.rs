@@ -10,7 +10,7 @@ use pliant_ir::IRModule;
 
 use crate::context::PassContext;
 use crate::instrument::file_name;
-use crate::text;
+use crate::module_text;
 
 /// Writes a module to a file in [`PassContext::dump_dir`], and returns the file's path. `when` is `before` or `after`, relative to
 /// the pass. `None` if writing fails: the caller reports the original failure instead.
@@ -22,7 +22,7 @@ pub(crate) fn write(
 ) -> Option<PathBuf> {
     let dir = ctx.dump_dir.clone().unwrap_or_else(std::env::temp_dir);
     let stem = format!("pliant-{when}-{}", file_name(pass));
-    let text = text::module_text(module, ctx.ops);
+    let text = module_text::module_text(module, ctx.ops);
     let mut recent = RECENT.lock().unwrap_or_else(PoisonError::into_inner);
     let same = recent.iter().find(|(s, t, p)| *s == stem && *t == text && p.starts_with(&dir));
     if let Some((_, _, path)) = same.filter(|(_, _, path)| path.exists()) {

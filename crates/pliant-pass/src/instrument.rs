@@ -104,7 +104,7 @@ impl Instrument for DumpIr {
         ctx: &PassContext,
     ) -> Result<(), PassError> {
         if self.count.load(Ordering::Relaxed) == 0 {
-            self.write("input", &crate::text::module_text(module, ctx.ops))?;
+            self.write("input", &crate::module_text::module_text(module, ctx.ops))?;
         }
         Ok(())
     }
@@ -115,7 +115,7 @@ impl Instrument for DumpIr {
         module: &IRModule,
         ctx: &PassContext,
     ) -> Result<(), PassError> {
-        self.write(pass.name, &crate::text::module_text(module, ctx.ops))
+        self.write(pass.name, &crate::module_text::module_text(module, ctx.ops))
     }
 }
 
@@ -146,7 +146,8 @@ impl PrintIr {
         if !self.only.is_empty() && !self.only.iter().any(|p| p == pass) {
             return Ok(());
         }
-        let text = format!("# {when} {pass}\n{}\n", crate::text::module_text(module, ctx.ops));
+        let text =
+            format!("# {when} {pass}\n{}\n", crate::module_text::module_text(module, ctx.ops));
         std::io::stderr()
             .write_all(text.as_bytes())
             .map_err(|e| PassError::user(format!("cannot print the IR: {e}")))
@@ -188,7 +189,7 @@ impl Instrument for Verify {
         if pass.user_defined {
             return Ok(());
         }
-        let problems = crate::text::verify(module, ctx.ops);
+        let problems = crate::module_text::verify(module, ctx.ops);
         if problems.is_empty() {
             return Ok(());
         }

@@ -16,7 +16,7 @@
 //! | [`may_write`] | [`MayWrite`]: the functions that may write to their arguments |
 //! | [`rewrite`] | helpers to rewrite graph functions binding by binding without recursion |
 //! | [`remark`] | optimisation remarks, for `explain` |
-//! | [`text`] | scripts and violations of modules as text |
+//! | [`module_text`] | scripts and violations of modules as text |
 //!
 //! The concrete passes are in `pliant-opt`, on which this crate does not depend.
 
@@ -28,11 +28,11 @@ pub mod error;
 pub mod evaluate;
 pub mod instrument;
 pub mod may_write;
+pub mod module_text;
 pub mod pass;
 pub mod pattern;
 pub mod remark;
 pub mod rewrite;
-pub mod text;
 pub mod timing;
 mod user_passes;
 

@@ -6,7 +6,7 @@ use pliant_ir::{BaseFunc, IRModule};
 
 use crate::context::PassContext;
 use crate::error::{PassError, Problem};
-use crate::{dump, text};
+use crate::{dump, module_text};
 
 /// The original error of a user-defined pass.
 pub type Source = Arc<dyn std::error::Error + Send + Sync>;
@@ -21,8 +21,8 @@ pub(crate) fn verify_result(
     if !ctx.flag("verify_passes", true) || same_functions(before, &after) {
         return Ok(after);
     }
-    let findings = text::verify(&after, ctx.ops);
-    if findings.is_empty() || !text::verify(before, ctx.ops).is_empty() {
+    let findings = module_text::verify(&after, ctx.ops);
+    if findings.is_empty() || !module_text::verify(before, ctx.ops).is_empty() {
         // If the input is not well-formed, the result need not be: several passes may repair the module together.
         return Ok(after);
     }

@@ -33,7 +33,6 @@ mod build_minmax;
 mod constraints;
 mod evaluate;
 mod facts;
-mod irregular;
 mod kind;
 mod linear_form;
 mod linear_solver;
@@ -46,6 +45,7 @@ mod simplify;
 mod solve;
 mod substitute;
 mod tree_size;
+mod unanalyzable_terms;
 
 pub use analyzer::{Analyzer, DEFAULT_BUDGET};
 pub use arena::SymArena;

@@ -7,7 +7,7 @@
 //! [`crate::index_facts`] proves that accesses are in bounds.
 
 mod expr;
-mod proved;
+mod proofs;
 
 use pliant_ir::AttrValue;
 use pliant_ir::tir::visit::for_each_expr;
@@ -130,7 +130,7 @@ impl Checker {
         }
         for &dim in &f.buffer(b).shape {
             if !self.facts.fact(f, dim).pure {
-                let (dim, name) = (crate::text::format_expr(f, dim), &f.buffer(b).name);
+                let (dim, name) = (crate::format_expr::format_expr(f, dim), &f.buffer(b).name);
                 let message = format!(
                     "the size {dim} of the buffer '{name}' is read from memory, which may change"
                 );

@@ -11,7 +11,7 @@
 //! | `check_bounds` | CheckBounds: inserts a run-time check of each index that is not provably in bounds |
 //! | `guards` | the bindings and checks in front of a statement |
 //! | `index_facts`, `overflow_analysis` | facts about indices and sizes, and integer arithmetic that cannot overflow |
-//! | `inner_loops` | finds slow innermost loops, for `explain` |
+//! | `slow_inner_loops` | finds slow innermost loops, for `explain` |
 //! | `kernel_checks` | inserts assertions in front of all kernel calls, for test builds |
 //! | `schedule/` | DefaultSchedule: schedules stages (`stage`) by rules |
 //! | `lower_init`, `convert_blocks` | LowerInitBlock and ConvertBlocksToLoops: lower blocks to loops |
@@ -25,11 +25,11 @@ mod clear_scratch;
 pub mod convert_blocks;
 pub mod error;
 pub mod flatten;
+pub mod format_expr;
 pub mod full_writes;
 pub mod guards;
 mod index_facts;
 pub mod inline;
-pub mod inner_loops;
 pub mod kernel_checks;
 pub mod lower_init;
 pub mod lowered;
@@ -38,8 +38,8 @@ pub mod pipeline;
 pub mod reuse_output;
 pub mod schedule;
 pub mod simplify;
+pub mod slow_inner_loops;
 pub mod stack_guard;
-pub mod text;
 pub mod unroll;
 pub mod vectorize;
 pub mod walk;

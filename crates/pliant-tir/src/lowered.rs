@@ -79,7 +79,7 @@ fn verify_stmt(f: &PrimFunc, data: &StmtData) -> Result<(), String> {
 /// Rejects assertions, loop bounds and allocation sizes that read memory.
 fn verify_loaded_once(f: &PrimFunc, data: &StmtData) -> Result<(), String> {
     let reject_reads = |role: &str, e: Expr| match reads_memory(f, e) {
-        true => Err(format!("{role} reads memory: {}", crate::text::format_expr(f, e))),
+        true => Err(format!("{role} reads memory: {}", crate::format_expr::format_expr(f, e))),
         false => Ok(()),
     };
     match data {
@@ -110,9 +110,10 @@ fn verify_kernel_arguments(f: &PrimFunc, args: &[Expr]) -> Result<(), String> {
         _ => reads_memory(f, *e),
     };
     match args.iter().find(|e| argument_reads(e)) {
-        Some(&e) => {
-            Err(format!("an argument of a kernel reads memory: {}", crate::text::format_expr(f, e)))
-        }
+        Some(&e) => Err(format!(
+            "an argument of a kernel reads memory: {}",
+            crate::format_expr::format_expr(f, e)
+        )),
         None => Ok(()),
     }
 }

@@ -8,7 +8,7 @@
 //! receives the VM's worker team and interrupt flag, like a loop function ([`register_library_func`]). Programs look up both by
 //! name in the global registry.
 
-mod args;
+mod builtin_args;
 mod builtins;
 mod callback;
 mod context;
@@ -19,7 +19,7 @@ mod instrument;
 mod interrupt_flags;
 mod link;
 mod memory;
-mod native;
+mod native_bodies;
 mod owner_ids;
 mod poison_check;
 mod registry;
@@ -29,7 +29,7 @@ mod time_limit;
 mod value;
 mod virtual_machine;
 
-pub use args::Args;
+pub use builtin_args::Args;
 pub use builtins::builtin_names;
 pub use error::{CheckKind, TraceEntry, VmError};
 pub use gc_traverse::uniquely_held_objects;

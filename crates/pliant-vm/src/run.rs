@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 
 use pliant_exec::abi::{AssertArgs, Flops, KernelRuntime, STATUS_OK};
 
-use crate::args::{Args, poll};
+use crate::builtin_args::{Args, poll};
 use crate::builtins::{Builtin, alloc_own_tensor_unwritten, bytes, clear};
 use crate::callback::LoopCall;
 use crate::context::{Context, Frame};
@@ -21,13 +21,13 @@ use crate::value::FuncTarget;
 use crate::virtual_machine::Inner;
 use crate::{FuncValue, Instrument, Value, VmError};
 
-mod args;
-mod errors;
+mod call_errors;
+mod encode_args;
 
-pub(crate) use args::condition;
-use args::{encode_arg, row_major_copy};
-use errors::{bad_loop_func_arg, loop_func_error, not_callable};
-pub(crate) use errors::{in_function, panic_text};
+use call_errors::{bad_loop_func_arg, loop_func_error, not_callable};
+pub(crate) use call_errors::{in_function, panic_text};
+pub(crate) use encode_args::condition;
+use encode_args::{encode_arg, row_major_copy};
 
 /// Maximum number of registers (24 bytes each) in all frames of an invocation.
 const MAX_STACK: usize = 1 << 24;
@@ -145,7 +145,7 @@ impl<'a> Runner<'a> {
         match self.instrument {
             // An instrument must see every call, so native bodies are not used.
             Some(_) => self.execute::<true>(),
-            None if self.inner.linked.native => crate::native::execute(&mut self),
+            None if self.inner.linked.native => crate::native_bodies::execute(&mut self),
             None => self.execute::<false>(),
         }
     }

@@ -121,7 +121,7 @@ fn compile_into(
     phases.push(phase.end());
     remark_slow_loops(&lowered, &ctx.remarks);
     if let Some(dump) = &dump {
-        dump.write("LowerLoops", &pliant_pass::text::module_text(&lowered, ctx.ops))?;
+        dump.write("LowerLoops", &pliant_pass::module_text::module_text(&lowered, ctx.ops))?;
     }
 
     ctx.check_cancelled()?;

@@ -6,11 +6,11 @@
 //! | `expr` | operands: leaves, tuples, sizes |
 //! | `call` | calls: operators with a special meaning, packed and global functions, destination-passing calls |
 //! | `ops` | all other operators: they run as loop functions for concrete shapes |
-//! | `matching` | checks of values against types, definitions of symbols |
+//! | `match_types` | checks of values against types, definitions of symbols |
 
 mod call;
 mod expr;
-mod matching;
+mod match_types;
 mod ops;
 
 use std::sync::Arc;

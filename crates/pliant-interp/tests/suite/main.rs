@@ -2,6 +2,6 @@
 
 mod common;
 mod graph;
-mod language;
+mod host_interaction;
 mod loops;
 mod operators;

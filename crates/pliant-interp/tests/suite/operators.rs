@@ -1,9 +1,9 @@
 //! Compares the result of every operator with plain formulas, at sizes 0, 1, 2, 3 and 7. Each call is made twice: with constant
 //! dims, and with a symbol for every size other than 1.
 
+mod data_dependent_shapes;
 mod data_movement;
 mod detection_and_recurrent;
-mod dynamic;
 mod elementwise;
 mod harness;
 mod indexed;
@@ -11,9 +11,9 @@ mod nd_array;
 mod reductions;
 mod scans_and_sorts;
 
+use data_dependent_shapes::{BASE, SET};
 use data_movement::{CREATE, INDEX, MANIPULATE};
 use detection_and_recurrent::{RECURRENT, VISION};
-use dynamic::{BASE, SET};
 use elementwise::{BINARY, UNARY};
 use harness::Case;
 use indexed::{INDEXED, REARRANGE};

@@ -114,7 +114,7 @@ impl CheckCollector {
     }
 
     /// Whether a size may need more than 64 bits, according to bounds on its symbols and on the operands. Quotients and other
-    /// irregular terms are bounded like sizes of dims.
+    /// unanalyzable terms are bounded like sizes of dims.
     fn may_overflow(&self, size: Sym) -> bool {
         match self.arena.kind(size) {
             SymKind::Sum { terms, .. } => {

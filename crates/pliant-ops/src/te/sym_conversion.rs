@@ -62,9 +62,9 @@ impl VarMap {
         }
     }
 
-    /// Creates variables that replace the irregular terms in a size ([`SymArena::irregular_terms`]).
-    pub fn name_irregular(&mut self, arena: &SymArena, size: Sym) {
-        for term in arena.irregular_terms(size) {
+    /// Creates variables that replace the unanalyzable terms in a size ([`SymArena::unanalyzable_terms`]).
+    pub fn name_unanalyzable(&mut self, arena: &SymArena, size: Sym) {
+        for term in arena.unanalyzable_terms(size) {
             self.name_term(term, &arena.short_name(term));
         }
     }

@@ -73,7 +73,7 @@ use pliant_ir::relax::visit::{Event, called_globals, operand_vars, walk};
 use pliant_ir::relax::{Binding, Block, Callee, Expr, ExprData, Function, TypeData, Var};
 use pliant_ir::{AttrValue, BaseFunc, IRModule};
 use pliant_pass::pattern::Defs;
-use pliant_pass::pattern::block::{dependences_in_block, sort_block};
+use pliant_pass::pattern::rewrite_blocks::{dependences_in_block, sort_block};
 use pliant_pass::rewrite::{Namer, reachable_seqs};
 use pliant_pass::{MayWrite, ModulePass, PassContext, PassError};
 use rustc_hash::{FxHashMap, FxHashSet};

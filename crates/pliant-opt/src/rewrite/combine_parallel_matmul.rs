@@ -42,7 +42,7 @@
 use pliant_ir::relax::{Binding, Block, Callee, Expr, ExprData, Function};
 use pliant_ir::{AttrValue, Attrs, DType, IRModule, Op, OpRegistry};
 use pliant_pass::pass::update_each_relax;
-use pliant_pass::pattern::block::{BlockReplacement, dataflow_blocks, replace_in_block};
+use pliant_pass::pattern::rewrite_blocks::{BlockReplacement, dataflow_blocks, replace_in_block};
 use pliant_pass::pattern::{Defs, Pattern, match_expr, wildcard};
 use pliant_pass::rewrite::Namer;
 use pliant_pass::{MayWrite, ModulePass, PassContext, PassError};

@@ -61,7 +61,7 @@ fn module(copies: usize) -> IRModule {
 }
 
 fn text(module: &IRModule) -> String {
-    pliant_pass::text::module_text(module, pliant_ops::registry())
+    pliant_pass::module_text::module_text(module, pliant_ops::registry())
 }
 
 fn run(names: &[&str], module: IRModule) -> IRModule {

@@ -12,11 +12,11 @@ use pliant_ir::relax::{Block, Callee, Expr, ExprData, Function, Var};
 use pliant_ir::{Op, OpRegistry};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::block::next_match;
 use super::check::check;
 use super::defs::Defs;
 use super::matcher::{Goal, Match, Search, Syms};
 use super::node::{Pattern, PatternKind};
+use super::rewrite_blocks::next_match;
 use super::table::{Node, NodeId, PatternTable};
 use crate::error::PassError;
 

@@ -14,7 +14,7 @@
 //! | [`rewriter`] | [`Rewriter`]: applies rules match by match until none matches |
 //! | [`apply`] | [`rewrite_call`], [`rewrite_rules`]: rules with callbacks |
 //! | [`cleanup`] | removal of unused bindings after a rewrite |
-//! | [`block`] | [`rewrite_bindings`]: applies contexts to dataflow blocks |
+//! | [`rewrite_blocks`] | [`rewrite_bindings`]: applies contexts to dataflow blocks |
 //! | [`template`] | rules written as two functions, `pattern` and `replacement` |
 //! | `separate_results` | templates with several results that the program does not combine to a tuple |
 //! | [`predefined`] | predefined patterns |
@@ -24,7 +24,6 @@
 //! alternatives (`|`, and the operand order of commutative operators), so it finds a match if any combination of them matches.
 
 pub mod apply;
-pub mod block;
 pub mod check;
 pub mod cleanup;
 pub mod context;
@@ -33,6 +32,7 @@ pub mod defs;
 pub mod matcher;
 pub mod node;
 pub mod predefined;
+pub mod rewrite_blocks;
 pub mod rewriter;
 pub mod rules;
 mod separate_results;
@@ -43,7 +43,6 @@ pub mod type_pattern;
 mod unification;
 
 pub use apply::{RewriteCx, rewrite_call, rewrite_rules};
-pub use block::rewrite_bindings;
 pub use context::PatternContext;
 pub use defs::Defs;
 pub use matcher::{Match, match_expr};
@@ -51,6 +50,7 @@ pub use node::{
     Pattern, is_call_dps_packed, is_call_packed, is_call_tir, is_const, is_gv, is_op, is_tuple,
     is_tuple_get_item, is_var, wildcard,
 };
+pub use rewrite_blocks::rewrite_bindings;
 pub use rewriter::{Replacement, Rewriter};
 pub use rules::RuleSet;
 pub use table::PatternTable;

@@ -9,11 +9,11 @@ use pliant_ir::relax::visit::{Event, walk};
 use pliant_ir::relax::{Block, Expr, ExprData, Function, TypeData, Var};
 use rustc_hash::FxHashSet;
 
-use super::block::{BlockMatches, BlockReplacement, max_rewrites, replace_unless_cyclic};
 use super::check::describe;
 use super::context::PatternContext;
 use super::matcher::Match;
 use super::node::{Pattern, PatternKind};
+use super::rewrite_blocks::{BlockMatches, BlockReplacement, max_rewrites, replace_unless_cyclic};
 use super::template::Template;
 use crate::error::{PassError, Problem};
 use crate::may_write::MayWrite;

@@ -288,8 +288,14 @@ fn searches_of_deep_and_of_ambiguous_patterns_terminate() {
 }
 
 fn in_block(f: &mut Function, ctx: &PatternContext) -> Option<Match> {
-    let block = pliant_pass::pattern::block::dataflow_blocks(f)[0];
-    pliant_pass::pattern::block::next_match(f, ctx, block, ops(), &mut FxHashSet::default())
+    let block = pliant_pass::pattern::rewrite_blocks::dataflow_blocks(f)[0];
+    pliant_pass::pattern::rewrite_blocks::next_match(
+        f,
+        ctx,
+        block,
+        ops(),
+        &mut FxHashSet::default(),
+    )
 }
 
 fn name(f: &Function, m: &Match, p: &Pattern) -> String {

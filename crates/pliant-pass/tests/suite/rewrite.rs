@@ -4,7 +4,7 @@ use crate::common::{flow, main_of, module, op, ops, text};
 use pliant_ir::relax::Function;
 use pliant_ir::{Attrs, BaseFunc, Op};
 use pliant_pass::PassError;
-use pliant_pass::pattern::block::BlockReplacement;
+use pliant_pass::pattern::rewrite_blocks::BlockReplacement;
 use pliant_pass::pattern::template::{Template, rewrite_templates};
 use pliant_pass::pattern::{
     Pattern, PatternContext, RuleSet, is_const, rewrite_bindings, rewrite_call, rewrite_rules,

@@ -1,7 +1,7 @@
 //! Property tests: compare building, simplifying and proving with brute-force evaluation of random expressions.
 
 use crate::common::{Expr, Op, arena, arith, points, predicate, two};
-use crate::text::parse;
+use crate::expression_parser::parse;
 use pliant_sym::{Analyzer, Facts, Proof, SymArena, SymVar};
 use proptest::prelude::*;
 

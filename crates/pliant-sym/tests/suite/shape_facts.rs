@@ -2,7 +2,7 @@
 
 use pliant_sym::{Analyzer, Facts, Proof, Sym, SymArena, SymVar};
 
-use crate::text::parse;
+use crate::expression_parser::parse;
 
 /// A test case: assumed predicates, and the predicate to prove. All sizes are at least 0.
 struct Case(&'static [&'static str], &'static str);

@@ -230,7 +230,7 @@ fn repeated_scaling_grows_linearly() {
             if levels > 40 {
                 continue;
             }
-            assert_eq!(crate::text::parse(a, &text, &mut |_, _| n), s, "{text}");
+            assert_eq!(crate::expression_parser::parse(a, &text, &mut |_, _| n), s, "{text}");
             for at in [1, 2, 7, 1_000] {
                 let direct = steps.iter().cycle().take(levels).try_fold(at, |e: i64, step| {
                     Some(e.checked_mul(step.0)?.checked_add(step.1)?.div_euclid(step.2))

@@ -358,7 +358,7 @@ fn span(f: &mut PrimFunc, data: &BufferData) -> (Expr, Vec<Expr>) {
 }
 
 fn index_message(f: &PrimFunc, buffer: Buffer, dim: usize, n: Expr) -> Arc<str> {
-    let (name, n) = (&f.buffer(buffer).name, crate::text::format_expr(f, n));
+    let (name, n) = (&f.buffer(buffer).name, crate::format_expr::format_expr(f, n));
     CheckFailure::Index
         .mark(&format!("index out of bounds: dim {dim} of '{name}' has {n} elements"))
         .into()

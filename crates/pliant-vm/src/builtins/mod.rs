@@ -1,19 +1,21 @@
 //! The table of builtins. Each submodule implements one group.
 
-mod check;
-mod data;
-mod dynamic;
-mod inspect;
 mod nonzero;
+mod print_and_assert;
 mod scalar;
 mod shape;
-mod slice;
-mod text;
+mod strided_slice;
+mod tensor_properties;
+mod tensors_and_tuples;
+mod type_checks;
+mod unique;
 
-pub(crate) use data::{alloc_own_tensor_unwritten, alloc_tensor_unwritten, bytes, clear};
 pub(crate) use scalar::element;
+pub(crate) use tensors_and_tuples::{
+    alloc_own_tensor_unwritten, alloc_tensor_unwritten, bytes, clear,
+};
 
-use crate::args::Args;
+use crate::builtin_args::Args;
 use crate::{Value, VmError};
 
 /// The implementation of a builtin.
@@ -50,57 +52,57 @@ const fn special(name: &'static str, kind: BuiltinKind) -> Builtin {
 /// All builtins, sorted by name. `pliant_exec::BUILTINS` lists their arities.
 static TABLE: &[Builtin] = &[
     plain("vm.builtin.alloc_shape_heap", shape::alloc_shape_heap),
-    plain("vm.builtin.alloc_storage", data::alloc_storage),
-    plain("vm.builtin.alloc_tensor", data::alloc_tensor),
-    plain("vm.builtin.alloc_tensor_with_storage", data::alloc_tensor_with_storage),
-    plain("vm.builtin.assert_op", text::assert_op),
+    plain("vm.builtin.alloc_storage", tensors_and_tuples::alloc_storage),
+    plain("vm.builtin.alloc_tensor", tensors_and_tuples::alloc_tensor),
+    plain("vm.builtin.alloc_tensor_with_storage", tensors_and_tuples::alloc_tensor_with_storage),
+    plain("vm.builtin.assert_op", print_and_assert::assert_op),
     special("vm.builtin.call_tir_dyn", BuiltinKind::LoopFuncDyn),
-    plain("vm.builtin.check_apart", check::no_overlap),
-    plain("vm.builtin.check_func_info", check::func_info),
-    plain("vm.builtin.check_prim_value_info", check::prim_value_info),
-    plain("vm.builtin.check_shape_info", check::shape_info),
-    plain("vm.builtin.check_tensor_info", check::tensor_info),
-    plain("vm.builtin.check_tuple_info", check::tuple_info),
+    plain("vm.builtin.check_apart", type_checks::no_overlap),
+    plain("vm.builtin.check_func_info", type_checks::func_info),
+    plain("vm.builtin.check_prim_value_info", type_checks::prim_value_info),
+    plain("vm.builtin.check_shape_info", type_checks::shape_info),
+    plain("vm.builtin.check_tensor_info", type_checks::tensor_info),
+    plain("vm.builtin.check_tuple_info", type_checks::tuple_info),
     plain("vm.builtin.compute_prim_value", shape::compute_prim_value),
-    plain("vm.builtin.copy", data::identity),
-    plain("vm.builtin.copy_tensor", data::copy_tensor),
-    plain("vm.builtin.debug_print", data::debug_print),
-    plain("vm.builtin.dynamic_strided_slice", slice::dynamic_strided_slice),
-    plain("vm.builtin.free_storage", data::none),
-    plain("vm.builtin.free_tensor", data::none),
-    plain("vm.builtin.inspect.byte_offset", inspect::byte_offset),
-    plain("vm.builtin.inspect.dtype_bits", inspect::dtype_bits),
-    plain("vm.builtin.inspect.dtype_code", inspect::dtype_code),
-    plain("vm.builtin.inspect.dtype_lanes", inspect::dtype_lanes),
-    plain("vm.builtin.inspect.elem_offset", inspect::elem_offset),
-    plain("vm.builtin.inspect.ndim", inspect::ndim),
-    plain("vm.builtin.inspect.shape_i", inspect::shape_i),
-    plain("vm.builtin.inspect.stride_i", inspect::stride_i),
+    plain("vm.builtin.copy", tensors_and_tuples::identity),
+    plain("vm.builtin.copy_tensor", tensors_and_tuples::copy_tensor),
+    plain("vm.builtin.debug_print", tensors_and_tuples::debug_print),
+    plain("vm.builtin.dynamic_strided_slice", strided_slice::dynamic_strided_slice),
+    plain("vm.builtin.free_storage", tensors_and_tuples::none),
+    plain("vm.builtin.free_tensor", tensors_and_tuples::none),
+    plain("vm.builtin.inspect.byte_offset", tensor_properties::byte_offset),
+    plain("vm.builtin.inspect.dtype_bits", tensor_properties::dtype_bits),
+    plain("vm.builtin.inspect.dtype_code", tensor_properties::dtype_code),
+    plain("vm.builtin.inspect.dtype_lanes", tensor_properties::dtype_lanes),
+    plain("vm.builtin.inspect.elem_offset", tensor_properties::elem_offset),
+    plain("vm.builtin.inspect.ndim", tensor_properties::ndim),
+    plain("vm.builtin.inspect.shape_i", tensor_properties::shape_i),
+    plain("vm.builtin.inspect.stride_i", tensor_properties::stride_i),
     special("vm.builtin.invoke_closure", BuiltinKind::Closure),
     special("vm.builtin.invoke_closure_tail", BuiltinKind::TailClosure),
     special("vm.builtin.invoke_pure_closure", BuiltinKind::Closure),
     plain("vm.builtin.item", scalar::item),
-    plain("vm.builtin.kill_object", data::none),
+    plain("vm.builtin.kill_object", tensors_and_tuples::none),
     plain("vm.builtin.load_shape", shape::load_shape),
-    plain("vm.builtin.make_closure", data::make_closure),
+    plain("vm.builtin.make_closure", tensors_and_tuples::make_closure),
     plain("vm.builtin.make_prim_value", shape::make_prim_value),
     plain("vm.builtin.make_shape", shape::make_shape),
-    plain("vm.builtin.make_tuple", data::make_tuple),
+    plain("vm.builtin.make_tuple", tensors_and_tuples::make_tuple),
     plain("vm.builtin.match_prim_value", shape::match_prim_value),
     plain("vm.builtin.match_shape", shape::match_shape),
     plain("vm.builtin.nonzero", nonzero::nonzero),
-    plain("vm.builtin.null_value", data::none),
-    plain("vm.builtin.print", text::print),
-    plain("vm.builtin.read_if_cond", data::read_if_cond),
-    plain("vm.builtin.reshape", data::reshape),
+    plain("vm.builtin.null_value", tensors_and_tuples::none),
+    plain("vm.builtin.print", print_and_assert::print),
+    plain("vm.builtin.read_if_cond", tensors_and_tuples::read_if_cond),
+    plain("vm.builtin.reshape", tensors_and_tuples::reshape),
     plain("vm.builtin.shape_of", shape::shape_of),
     plain("vm.builtin.store_shape", shape::store_shape),
     plain("vm.builtin.tensor_to_shape", shape::tensor_to_shape),
-    plain("vm.builtin.tensor_view", inspect::tensor_view),
-    plain("vm.builtin.to_device", data::identity),
+    plain("vm.builtin.tensor_view", tensor_properties::tensor_view),
+    plain("vm.builtin.to_device", tensors_and_tuples::identity),
     plain("vm.builtin.trip_count", scalar::trip_count),
-    plain("vm.builtin.tuple_getitem", data::tuple_getitem),
-    plain("vm.builtin.unique", dynamic::unique),
+    plain("vm.builtin.tuple_getitem", tensors_and_tuples::tuple_getitem),
+    plain("vm.builtin.unique", unique::unique),
 ];
 
 /// Looks up the builtin `name`; `None` if there is none.

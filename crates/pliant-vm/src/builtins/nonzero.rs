@@ -7,7 +7,7 @@ use pliant_exec::abi::KernelRuntime;
 use pliant_pool::Team;
 use pliant_tensor::{DType, Tensor, TensorError, checked_nbytes};
 
-use crate::args::Args;
+use crate::builtin_args::Args;
 use crate::memory;
 use crate::{Value, VmError};
 
@@ -57,7 +57,7 @@ fn in_parallel(
         Some(team) => team.parallel_for(chunks, 1, &range),
         None => range(0..chunks),
     }
-    crate::args::poll(runtime)
+    crate::builtin_args::poll(runtime)
 }
 
 fn indices<T: ElementBits>(args: Args<'_>, tensor: &Tensor, mask: T) -> Result<Value, VmError> {

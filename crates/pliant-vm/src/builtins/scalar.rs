@@ -2,7 +2,7 @@
 
 use pliant_tensor::{DType, Tensor};
 
-use crate::args::Args;
+use crate::builtin_args::Args;
 use crate::{CheckKind, Value, VmError};
 
 /// `item(tensor)`: returns the element of a one-element tensor as a scalar.

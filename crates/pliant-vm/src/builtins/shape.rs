@@ -10,7 +10,7 @@
 use pliant_exec::{MakeShapeCode, MatchShapeCode};
 use pliant_tensor::{DType, Tensor};
 
-use crate::args::Args;
+use crate::builtin_args::Args;
 use crate::memory;
 use crate::{CheckKind, Value, VmError};
 

@@ -2,7 +2,7 @@
 
 mod builtins;
 mod common;
-mod dynamic;
+mod data_dependent_builtins;
 mod random;
 mod time_limits;
 mod virtual_machine;

@@ -34,7 +34,7 @@ pub(super) fn outline_group(src: &Function, members: &[Binding]) -> Outlined {
         args: Vec::new(),
         constants: FxHashMap::default(),
     };
-    members.iter().for_each(|b| importer.replace_irregular_sizes(b));
+    members.iter().for_each(|b| importer.replace_unanalyzable_sizes(b));
     let bindings: Vec<Binding> = members.iter().map(|b| importer.import_binding(b)).collect();
     let (params, args) = (importer.params, importer.args);
     let syms = std::mem::take(&mut importer.importer.syms);
@@ -88,12 +88,12 @@ struct GroupImporter<'a> {
 }
 
 impl GroupImporter<'_> {
-    /// Replaces the irregular terms in the sizes of a binding by new symbols of the function.
-    fn replace_irregular_sizes(&mut self, b: &Binding) {
+    /// Replaces the unanalyzable terms in the sizes of a binding by new symbols of the function.
+    fn replace_unanalyzable_sizes(&mut self, b: &Binding) {
         let (src, dst) = (self.importer.src, &mut *self.importer.dst);
         let terms = &mut self.importer.terms;
         let mut replace = |size: Sym| {
-            for term in src.syms.irregular_terms(size) {
+            for term in src.syms.unanalyzable_terms(size) {
                 terms.entry(term).or_insert_with(|| {
                     let symbol = dst.fresh_sym(&src.syms.short_name(term));
                     dst.syms.var(symbol)

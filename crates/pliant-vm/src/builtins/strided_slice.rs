@@ -2,7 +2,7 @@
 
 use pliant_tensor::{Tensor, TensorError, checked_nbytes};
 
-use crate::args::Args;
+use crate::builtin_args::Args;
 use crate::{CheckKind, Value, VmError, memory};
 
 /// A slice of one dim: the first index, the step and the number of elements.

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use pliant_tensor::{fill_format, format_elements, format_shape};
 
-use crate::args::Args;
+use crate::builtin_args::Args;
 use crate::run::condition;
 use crate::{CheckKind, Value, VmError};
 

@@ -5,7 +5,7 @@
 
 use pliant_tensor::{DType, Reserved, Tensor, TensorError, checked_nbytes};
 
-use crate::args::{Args, POLL_INTERVAL};
+use crate::builtin_args::{Args, POLL_INTERVAL};
 use crate::memory;
 use crate::{CheckKind, Value, VmError};
 
@@ -253,7 +253,7 @@ mod tests {
 
     use super::*;
     use crate::builtins::nonzero::nonzero;
-    use crate::builtins::slice::dynamic_strided_slice;
+    use crate::builtins::strided_slice::dynamic_strided_slice;
     use crate::link::Operand;
 
     /// Calls a builtin in a run that has already been interrupted.

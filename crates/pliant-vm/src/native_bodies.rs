@@ -11,7 +11,7 @@ use pliant_exec::native_body::{
     code_payload,
 };
 
-use crate::args::Args;
+use crate::builtin_args::Args;
 use crate::link::{Callee, Op, Operand};
 use crate::run::{CallOutcome, CallSite, ReturnOutcome, Runner, condition, in_function};
 use crate::{Value, VmError};

@@ -3,7 +3,7 @@
 
 use pliant_tensor::DType;
 
-use crate::args::Args;
+use crate::builtin_args::Args;
 use crate::value::holds_int;
 use crate::{CheckKind, Value, VmError};
 

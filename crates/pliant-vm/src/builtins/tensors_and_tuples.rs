@@ -2,7 +2,7 @@
 
 use pliant_tensor::{Tensor, TensorError, checked_nbytes};
 
-use crate::args::Args;
+use crate::builtin_args::Args;
 use crate::memory;
 use crate::run::condition;
 use crate::{CheckKind, Value, VmError};

@@ -10,7 +10,7 @@ impl SymArena {
     /// non-constant, and sums and products that are too long to fold. No subterm is listed twice.
     ///
     /// Only selects are listed inside a condition, because the condition may guard its quotients against division by 0.
-    pub fn irregular_terms(&self, size: Sym) -> Vec<Sym> {
+    pub fn unanalyzable_terms(&self, size: Sym) -> Vec<Sym> {
         self.terms_to_name(size, false)
     }
 
@@ -27,7 +27,7 @@ impl SymArena {
             if !seen.insert((term, in_condition)) {
                 continue;
             }
-            let (irregular, condition) = match self.kind(term) {
+            let (unanalyzable, condition) = match self.kind(term) {
                 SymKind::Select(..) => (true, false),
                 SymKind::FloorDiv(_, d) | SymKind::FloorMod(_, d) => {
                     (!in_condition && self.as_int(d).is_none(), false)
@@ -38,7 +38,7 @@ impl SymArena {
                 }
                 _ => (false, false),
             };
-            if irregular {
+            if unanalyzable {
                 if !found.contains(&term) {
                     found.push(term);
                 }
@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn selects_and_quotients_by_variables_are_irregular() {
+    fn selects_and_quotients_by_variables_are_unanalyzable() {
         let mut s = SymArena::new();
         let [n, m] = ["n", "m"].map(|name| {
             let v = s.fresh_var(name);
@@ -75,7 +75,7 @@ mod tests {
         let half = s.floordiv(broadcast, four);
         let scaled = s.mul(quotient, four);
         let size = s.add(half, scaled);
-        let mut found = s.irregular_terms(size);
+        let mut found = s.unanalyzable_terms(size);
         found.sort();
         let mut expected = vec![broadcast, quotient];
         expected.sort();
@@ -83,7 +83,7 @@ mod tests {
         let rest = s.floormod(n, m);
         let zero = s.int(0);
         let divides = s.eq(rest, zero);
-        assert!(s.irregular_terms(divides).is_empty());
+        assert!(s.unanalyzable_terms(divides).is_empty());
         assert_eq!(s.short_name(broadcast), "n_m");
     }
 }
