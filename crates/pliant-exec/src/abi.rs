@@ -71,11 +71,11 @@ pub struct PackedWord {
     pub len: u64,
 }
 
-/// Kind: an `i64`.
+/// Kind of a value: an `i64`.
 pub const PACKED_INT: u64 = 0;
-/// Kind: the bits of an `f64`.
+/// Kind of a value: the bits of an `f64`.
 pub const PACKED_FLOAT: u64 = 1;
-/// Kind: a bool as 0 or 1.
+/// Kind of a value: a bool as 0 or 1.
 pub const PACKED_BOOL: u64 = 2;
 /// Kind: the tensor that the loop function received as the parameter with this index.
 pub const PACKED_PARAM: u64 = 3;
@@ -96,15 +96,15 @@ pub const PACKED_ABSENT: u64 = 8;
 /// for operands of library kernels. The kernel checks that the view is inside the buffer.
 pub const PACKED_VIEW: u64 = 9;
 
-/// Status: success.
+/// Status of a call that succeeded.
 pub const STATUS_OK: i64 = 0;
-/// Status: out of scratch memory.
+/// Status of a call that ran out of scratch memory.
 pub const STATUS_NO_MEMORY: i64 = -1;
-/// Status: stopped because the interrupt flag was set.
+/// Status of a call that stopped because the interrupt flag was set.
 pub const STATUS_CANCELLED: i64 = -2;
-/// Status: the arguments are not supported.
+/// Status of a call whose arguments are not supported.
 pub const STATUS_BAD_ARGUMENTS: i64 = -3;
-/// Status: a called packed function failed, and the runtime has recorded its error.
+/// Status of a call in which a packed function failed. The runtime has recorded the error.
 pub const STATUS_PACKED: i64 = -4;
 
 /// The services that the caller provides to loop functions and library kernels. The layout is part of the ABI; see the `OFFSET_*`

@@ -67,7 +67,7 @@ pub struct ExecBuilder {
 }
 
 impl ExecBuilder {
-    /// Creates an empty program.
+    /// Creates a builder of an empty program.
     pub fn new() -> ExecBuilder {
         ExecBuilder::default()
     }

@@ -5,7 +5,7 @@
 pub struct BuiltinArity {
     /// The name of the builtin.
     pub name: &'static str,
-    /// Minimum number of operands.
+    /// The minimum number of operands.
     pub min: u32,
     /// Maximum number of operands; `u32::MAX` if unlimited.
     pub max: u32,

@@ -69,7 +69,7 @@ pub struct BodyContext {
 pub struct BodyEntries {
     /// Calls a builtin that is a function of its operands.
     pub builtin: BodyCall,
-    /// Clears a register.
+    /// Clears a register, which releases its value.
     pub release: BodyCall,
     /// Calls a compiled loop function.
     pub loop_func: BodyCall,

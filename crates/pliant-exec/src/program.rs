@@ -17,7 +17,7 @@ impl Reg {
     /// A destination register that discards the result.
     pub const VOID: Reg = Reg(u32::MAX);
 
-    /// Whether this is [`Reg::VOID`].
+    /// Whether this register is [`Reg::VOID`], which discards results.
     pub fn is_void(self) -> bool {
         self == Reg::VOID
     }
@@ -36,7 +36,7 @@ pub type FuncId = u32;
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Arg(pub(crate) u64);
 
-/// A decoded [`Arg`].
+/// The operand that a decoded [`Arg`] denotes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ArgValue {
     /// The value of a register.
@@ -107,7 +107,7 @@ pub enum Instr {
         func: FuncId,
         /// The index of the first operand in [`VmFunction::args`].
         args_start: u32,
-        /// The number of operands.
+        /// The number of operands of the call.
         args_len: u32,
         /// The register that receives the result.
         dst: Reg,
@@ -121,12 +121,12 @@ pub enum Instr {
     If {
         /// The register of the condition, which is a bool or integer scalar, or a tensor with one element.
         cond: Reg,
-        /// The jump offset if the condition is false.
+        /// The jump offset if the condition is false, in instructions.
         false_offset: i32,
     },
     /// Jumps unconditionally.
     Goto {
-        /// The jump offset.
+        /// The jump offset, in instructions.
         offset: i32,
     },
 }
@@ -159,7 +159,7 @@ impl fmt::Display for Param {
     }
 }
 
-/// A function in bytecode.
+/// A function that consists of bytecode.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct VmFunction {
     /// The function's name.
@@ -172,7 +172,7 @@ pub struct VmFunction {
     pub num_regs: u32,
     /// The instructions of the body.
     pub instrs: Vec<Instr>,
-    /// The operands of all calls.
+    /// The operands of all calls in the body.
     pub args: Vec<Arg>,
     /// The source locations of the instructions, in the order of the instructions.
     pub lines: Vec<LineRun>,
@@ -183,11 +183,11 @@ pub struct VmFunction {
 pub enum LoopFuncParam {
     /// Any scalar or row-major tensor.
     Any,
-    /// A tensor.
+    /// A tensor with these properties.
     Tensor {
-        /// The element type, if known.
+        /// The required element type, if any.
         dtype: Option<DType>,
-        /// The rank, if known.
+        /// The required rank, if any.
         ndim: Option<u8>,
         /// Whether the function writes to the tensor. If it does, read-only tensors are rejected.
         written: bool,

@@ -16,13 +16,13 @@ pub enum ErrorKind {
     Type,
     /// An access is out of bounds.
     Bounds,
-    /// A check in the program failed.
+    /// A check that the program contains has failed.
     Check,
     /// A packed function failed, or is not registered.
     Packed,
     /// A size overflows 64 bits, is negative or is too large to allocate.
     Size,
-    /// An integer division by zero.
+    /// An integer is divided by zero.
     DivideByZero,
     /// The step budget, the call depth or the stack is exhausted.
     Budget,

@@ -228,7 +228,7 @@ impl<'a> Interpreter<'a> {
         result
     }
 
-    /// Calls a function of the module.
+    /// Calls the function `name` of the module.
     pub fn call_global(&mut self, name: &str, args: &[Value]) -> Result<Value> {
         match self.module.functions.get_key_value(name) {
             Some((name, BaseFunc::Relax(func))) => {
@@ -267,7 +267,7 @@ impl<'a> Interpreter<'a> {
         }
     }
 
-    /// Calls a function value.
+    /// Calls a function that is given as a value.
     pub fn call_func(&mut self, func: &Func, args: &[Value]) -> Result<Value> {
         match func {
             Func::Global(name) => self.call_global(name, args),

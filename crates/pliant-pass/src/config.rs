@@ -9,15 +9,15 @@ use pliant_ir::AttrValue;
 /// The values that a setting accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConfigKind {
-    /// `True` or `False`.
+    /// The values `True` and `False`.
     Bool,
-    /// An integer.
+    /// Integers.
     Int,
-    /// A string.
+    /// Strings.
     Str,
-    /// One of these strings.
+    /// The strings in this list.
     OneOf(&'static [&'static str]),
-    /// Any attribute value.
+    /// Attribute values of any kind.
     Any,
 }
 
@@ -68,13 +68,13 @@ pub const KERNELS: &str = "kernels";
 /// precision="bf16")`).
 pub const PRECISION: &str = "precision";
 
-/// The values of [`PRECISION`].
+/// The values that the setting [`PRECISION`] accepts.
 const PRECISIONS: &[&str] = &["float32", "f32", "bfloat16", "bf16"];
 
 /// The output tile of Winograd's algorithm for convolutions with 3x3 filters: `2x2`, `4x4` or `off`.
 pub const WINOGRAD: &str = "winograd";
 
-/// The values of [`WINOGRAD`].
+/// The values that the setting [`WINOGRAD`] accepts.
 const WINOGRADS: &[&str] = &["2x2", "4x4", "off"];
 
 /// The settings of Pliant's own passes, and TVM settings that are accepted for compatibility and ignored.

@@ -33,7 +33,7 @@ pub struct PassContext {
     pub cancel: CancelToken,
     /// The remarks of the passes; see [`crate::remark`].
     pub remarks: Arc<Remarks>,
-    /// The operator library.
+    /// The operator library, which knows the types and attributes of operators.
     pub ops: &'static dyn OpRegistry,
 }
 
@@ -54,7 +54,7 @@ impl PassContext {
         }
     }
 
-    /// Adds an instrument.
+    /// Adds an instrument after the existing ones.
     pub fn with_instrument(mut self, instrument: Arc<dyn Instrument>) -> Self {
         self.instruments.push(instrument);
         self
@@ -72,7 +72,7 @@ impl PassContext {
             || (opt_level <= self.opt_level && !self.disabled.contains(name))
     }
 
-    /// The value of a bool setting.
+    /// The value of the bool setting `key`; `default` if it is not set.
     pub fn flag(&self, key: &str, default: bool) -> bool {
         self.config.get(key).and_then(AttrValue::as_bool).unwrap_or(default)
     }

@@ -32,13 +32,13 @@ impl Problem {
         self
     }
 
-    /// Sets the source location.
+    /// Sets the source location of the problem.
     pub fn at(mut self, span: Span) -> Self {
         self.span = span;
         self
     }
 
-    /// Sets the help text.
+    /// Sets the hint how to fix the problem.
     pub fn with_help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
         self
@@ -82,7 +82,7 @@ pub enum PassError {
     Unsupported(Vec<Unsupported>),
     /// A compiler bug, with the information needed to report it.
     Internal {
-        /// The name of the pass.
+        /// The name of the pass that failed.
         pass: String,
         /// A description of what went wrong in the compiler.
         message: String,
@@ -94,7 +94,7 @@ pub enum PassError {
         /// The user-defined code that failed, such as `pass 'Name'`. The pass itself leaves the field empty, and
         /// [`ModulePass::apply`](crate::ModulePass::apply) sets it.
         origin: String,
-        /// The original error.
+        /// The error that the user-defined code returned.
         source: Arc<dyn std::error::Error + Send + Sync>,
         /// The file with the input module of the pass, if it was saved.
         dump: Option<PathBuf>,

@@ -7,7 +7,7 @@
 use pliant_ir::IRModule;
 use pliant_tensor::Tensor;
 
-/// Executes functions of modules.
+/// Executes functions of modules at compile time.
 pub trait Evaluate: Send + Sync {
     /// Executes the function with the given name, which has no parameters and returns a tuple of tensors. `None` if it cannot be
     /// compiled, fails, or is interrupted.

@@ -21,7 +21,7 @@ pub struct PassInfo<'a> {
     pub user_defined: bool,
 }
 
-/// A transformation of a module.
+/// A pass: a transformation of a module.
 pub trait ModulePass: Send + Sync {
     /// The name of the pass, as used in the table of passes and on the command line.
     fn name(&self) -> &str;
@@ -304,12 +304,12 @@ impl Sequential {
         self
     }
 
-    /// The passes in order.
+    /// The passes of the sequence, in the order in which they run.
     pub fn passes(&self) -> &[Box<dyn ModulePass>] {
         &self.passes
     }
 
-    /// Appends a pass.
+    /// Appends a pass to the sequence.
     pub fn push(&mut self, pass: Box<dyn ModulePass>) {
         self.passes.push(pass);
     }

@@ -16,7 +16,7 @@ pub enum RemarkKind {
     Analysis,
 }
 
-/// A remark of a pass.
+/// A remark that a pass makes about a part of the program.
 #[derive(Clone, Debug)]
 pub struct Remark {
     /// What the remark reports.
@@ -43,7 +43,7 @@ impl Remarks {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(remark);
     }
 
-    /// All remarks so far.
+    /// All remarks that have been added so far.
     pub fn all(&self) -> Vec<Remark> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

@@ -12,12 +12,12 @@ use crate::error::PassError;
 use crate::instrument::Instrument;
 use crate::pass::PassInfo;
 
-/// The duration of one pass.
+/// How long one pass ran.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TimingEntry {
     /// The name of the pass.
     pub name: String,
-    /// The number of enclosing passes.
+    /// The number of passes that enclose this one.
     pub depth: usize,
     /// The time from the start of the pass to its end.
     pub duration: Duration,
@@ -41,7 +41,7 @@ impl Timing {
         Self::default()
     }
 
-    /// Discards all entries.
+    /// Discards all entries, so that a new measurement can start.
     pub fn reset(&self) {
         *self.state() = State::default();
     }

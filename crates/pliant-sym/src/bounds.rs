@@ -9,9 +9,9 @@ use crate::linear_form::LinearForm;
 /// empty if `min > max`.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct Bound {
-    /// The least member, or `NEG_INF`.
+    /// The least member of the set, or `NEG_INF`.
     pub min: i64,
-    /// The greatest member, or `POS_INF`.
+    /// The greatest member of the set, or `POS_INF`.
     pub max: i64,
 }
 
@@ -23,7 +23,7 @@ impl Bound {
     pub const NEG_INF: i64 = i64::MIN;
     /// `max` of a set without an upper bound.
     pub const POS_INF: i64 = i64::MAX;
-    /// All integers.
+    /// The set of all integers.
     pub const EVERYTHING: Bound = Bound { min: Bound::NEG_INF, max: Bound::POS_INF };
 
     /// The set of the integers from `min` to `max`, both inclusive.
@@ -31,7 +31,7 @@ impl Bound {
         Bound { min, max }
     }
 
-    /// The set of one integer.
+    /// The set whose only member is `value`.
     pub fn point(value: i64) -> Bound {
         Bound { min: value, max: value }
     }

@@ -9,7 +9,7 @@ impl SymArena {
         self.intern(Draft::Leaf(Node::Int(value)))
     }
 
-    /// `a + b`.
+    /// The sum `a + b`.
     pub fn add(&mut self, a: Sym, b: Sym) -> Sym {
         let (la, lb) = (self.lin_mut(a), self.lin_mut(b));
         match la.add(&lb) {
@@ -18,7 +18,7 @@ impl SymArena {
         }
     }
 
-    /// `a - b`.
+    /// The difference `a - b`.
     pub fn sub(&mut self, a: Sym, b: Sym) -> Sym {
         let (la, lb) = (self.lin_mut(a), self.lin_mut(b));
         if let Some(difference) = la.sub(&lb) {
@@ -28,13 +28,13 @@ impl SymArena {
         self.intern(Draft::Leaf(Node::BigAdd(a.min(negated), a.max(negated))))
     }
 
-    /// `-a`.
+    /// The negation `-a`.
     pub fn neg(&mut self, a: Sym) -> Sym {
         let minus_one = self.int(-1);
         self.mul(a, minus_one)
     }
 
-    /// `a * b`, multiplied out.
+    /// The product `a * b`, multiplied out.
     pub fn mul(&mut self, a: Sym, b: Sym) -> Sym {
         let (la, lb) = (self.lin_mut(a), self.lin_mut(b));
         match self.mul_lin(&la, &lb) {

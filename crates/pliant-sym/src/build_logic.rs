@@ -12,7 +12,7 @@ const MAX_OPERANDS: usize = 64;
 const MAX_COMPARED_TERMS: usize = 64;
 
 impl SymArena {
-    /// `a < b`.
+    /// The predicate `a < b`.
     pub fn lt(&mut self, a: Sym, b: Sym) -> Sym {
         let difference = self.difference(a, b).and_then(|d| d.add_const(1));
         difference
@@ -20,30 +20,30 @@ impl SymArena {
             .unwrap_or_else(|| self.intern(Draft::Leaf(Node::Cmp(CmpOp::Lt, a, b))))
     }
 
-    /// `a <= b`.
+    /// The predicate `a <= b`.
     pub fn le(&mut self, a: Sym, b: Sym) -> Sym {
         self.difference(a, b)
             .and_then(|d| self.le_zero(d))
             .unwrap_or_else(|| self.intern(Draft::Leaf(Node::Cmp(CmpOp::Le, a, b))))
     }
 
-    /// `a > b`.
+    /// The predicate `a > b`.
     pub fn gt(&mut self, a: Sym, b: Sym) -> Sym {
         self.lt(b, a)
     }
 
-    /// `a >= b`.
+    /// The predicate `a >= b`.
     pub fn ge(&mut self, a: Sym, b: Sym) -> Sym {
         self.le(b, a)
     }
 
-    /// `a == b`.
+    /// The predicate `a == b`.
     pub fn eq(&mut self, a: Sym, b: Sym) -> Sym {
         let folded = self.difference(a, b).and_then(|d| self.eq_zero(d, true));
         folded.unwrap_or_else(|| self.raw_eq(CmpOp::Eq, a, b))
     }
 
-    /// `a != b`.
+    /// The predicate `a != b`.
     pub fn ne(&mut self, a: Sym, b: Sym) -> Sym {
         let folded = self.difference(a, b).and_then(|d| self.eq_zero(d, false));
         folded.unwrap_or_else(|| self.raw_eq(CmpOp::Ne, a, b))
@@ -69,7 +69,7 @@ impl SymArena {
         self.junction(a, b, false)
     }
 
-    /// 1 where `a` is 0, else 0.
+    /// The predicate that is 1 where `a` is 0, else 0.
     pub fn not(&mut self, a: Sym) -> Sym {
         let a = self.truth(a);
         match self.kind(a) {

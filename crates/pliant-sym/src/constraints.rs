@@ -27,9 +27,9 @@ const MAX_RESIDUES: i64 = 8;
 /// One constraint of a system. A case is a list of constraints.
 #[derive(Clone, Debug)]
 pub(crate) enum Constraint {
-    /// The form is at least 0.
+    /// The linear form is at least 0.
     Ge(LinearForm),
-    /// The form equals 0.
+    /// The linear form equals 0.
     Eq(LinearForm),
     /// The predicate has this truth value.
     Holds(Sym, bool),

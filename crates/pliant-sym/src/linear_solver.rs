@@ -16,7 +16,7 @@ const MAX_COLUMNS: usize = 48;
 /// A constraint `coefs * x + constant >= 0` on the vector `x` of the variables. The last entry is the constant.
 type Row = Vec<i64>;
 
-/// The result of tightening a row.
+/// A row after tightening, which may show that the row is trivial or contradictory.
 enum Tightened {
     Keep(Row),
     /// The row holds for all values of the variables.

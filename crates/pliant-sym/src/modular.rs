@@ -15,7 +15,7 @@ pub struct ModularSet {
 }
 
 impl ModularSet {
-    /// All integers.
+    /// The set of all integers.
     pub const EVERYTHING: ModularSet = ModularSet { coeff: 1, base: 0 };
 
     /// The set that contains `base`, with the distance `coeff` between adjacent members. The sign of `coeff` is ignored.
@@ -27,7 +27,7 @@ impl ModularSet {
         }
     }
 
-    /// The set of one integer.
+    /// The set whose only member is `base`.
     pub fn constant(base: i64) -> ModularSet {
         ModularSet { coeff: 0, base }
     }

@@ -184,7 +184,7 @@ impl Analyzer<'_> {
         Some((self.arena.add(whole, inner), remainder))
     }
 
-    /// Proves `0 <= r < d`.
+    /// Whether `0 <= r < d` is proved.
     fn is_remainder(&mut self, r: Sym, d: Sym) -> bool {
         self.refill();
         let zero = self.arena.int(0);

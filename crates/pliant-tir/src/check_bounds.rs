@@ -110,12 +110,12 @@ struct Checker {
     error: Option<LowerError>,
 }
 
-/// A loop around a statement.
+/// A loop that encloses the current statement.
 struct Loop {
     var: Var,
     min: Expr,
     extent: Expr,
-    /// The facts in front of the loop.
+    /// The facts that hold in front of the loop.
     before: Snapshot,
 }
 

@@ -2,12 +2,12 @@
 
 use std::fmt;
 
-/// A loop function cannot be lowered.
+/// The error that a pass cannot lower a loop function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LowerError {
-    /// The pass that failed.
+    /// The name of the pass that failed.
     pub pass: &'static str,
-    /// The reason.
+    /// The reason why the pass failed.
     pub message: String,
 }
 

@@ -52,7 +52,7 @@ enum FirstAccess {
     NoAccess,
     /// The statement writes every element before it reads any.
     FullWrite,
-    /// Neither of these is proved.
+    /// The analysis can prove neither.
     Unknown,
 }
 

@@ -12,7 +12,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::walk::{map_operands, uses_any};
 
-/// One guard of a statement.
+/// One guard of a statement: a binding of a variable or a check.
 #[derive(Clone, Debug)]
 pub enum Guard {
     /// Binds the variable to the value. The following guards and the statement use the variable.

@@ -29,7 +29,7 @@ pub fn run(f: &mut PrimFunc) -> Result<(), LowerError> {
     Ok(())
 }
 
-/// A loop around a statement.
+/// A loop that encloses the current statement.
 #[derive(Clone, Copy)]
 struct Loop {
     var: Var,

@@ -12,9 +12,9 @@ pub const SIZE_LIMIT: i64 = 1 << 40;
 /// The integers from `lo` to `hi`, both included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interval {
-    /// The least integer.
+    /// The least integer of the interval.
     pub lo: i128,
-    /// The greatest integer.
+    /// The greatest integer of the interval.
     pub hi: i128,
 }
 
@@ -69,7 +69,7 @@ impl Interval {
 /// Facts about the value of an expression.
 #[derive(Clone, Copy, Debug)]
 pub struct Fact {
-    /// The range of the machine value.
+    /// An interval that contains the machine value of the expression.
     pub range: Interval,
     /// Whether the machine value equals the mathematical value. Values that are not computed by arithmetic, such as loads, are
     /// exact.

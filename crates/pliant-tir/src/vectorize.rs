@@ -68,10 +68,10 @@ fn has_calls(f: &PrimFunc, body: Stmt) -> bool {
 
 /// Vectorizes the body of one loop. Each iteration becomes a lane.
 struct Vectorizer {
-    /// The loop variable.
+    /// The variable of the loop that is vectorized.
     var: Var,
     min: Expr,
-    /// The number of iterations.
+    /// The number of iterations of the loop, which is the number of lanes.
     lanes: u16,
     /// Results by expression; `None` for expressions without a vector form.
     memo: FxHashMap<Expr, Option<Expr>>,

@@ -47,7 +47,7 @@ impl<'a> Args<'a> {
         poll(self.runtime)
     }
 
-    /// All operands in order.
+    /// Iterates over all operands in order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &'a Value> + use<'a> {
         let args = *self;
         args.operands.iter().map(move |operand| operand.get(args.regs, args.consts))

@@ -53,7 +53,7 @@ pub enum VmError {
     },
     /// The executable has no function with the requested name.
     UnknownFunction {
-        /// The requested name.
+        /// The name that was requested.
         name: String,
         /// The names of the functions that the executable has.
         known: Vec<String>,
@@ -64,7 +64,7 @@ pub enum VmError {
         signature: String,
         /// The expected number of arguments.
         expected: usize,
-        /// The actual number of arguments.
+        /// The number of arguments that were given.
         given: usize,
     },
     /// A check failed: an argument or intermediate value does not match the types that the program was compiled for.

@@ -31,7 +31,7 @@ pub struct CallEvent<'a> {
 /// The kinds of functions that a program calls.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CalleeKind {
-    /// A loop function.
+    /// A compiled loop function.
     LoopFunction,
     /// A builtin of the VM.
     Builtin,

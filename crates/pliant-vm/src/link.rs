@@ -74,7 +74,7 @@ impl LoopFuncTable {
         self.functions.get(name).copied()
     }
 
-    /// The number of loop functions.
+    /// The number of loop functions in the table.
     pub fn len(&self) -> usize {
         self.functions.len()
     }

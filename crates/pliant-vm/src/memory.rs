@@ -64,7 +64,7 @@ struct Pool {
 static POOLS: ThreadCaches<Pool> = ThreadCaches::new();
 
 thread_local! {
-    /// This thread's pool.
+    /// This thread's pool of free blocks.
     static CACHE: OnceCell<ThreadCache<Pool>> = const { OnceCell::new() };
     /// This thread's pool. It is set while a VM runs on the thread and no code is using the pool. During that time, [`RunGuard`]
     /// keeps the pool acquired. The cell has no destructor, so access is cheap.

@@ -29,7 +29,7 @@ fn take(at: usize) -> Option<u64> {
     (is_free && take(count).is_ok()).then(|| (at as u64) << 32 | u64::from(count + 1))
 }
 
-/// Releases the id of a VM.
+/// Releases the id of a VM that is being dropped.
 pub(crate) fn end_owner(owner: u64) {
     if owner != NO_OWNER {
         SLOTS[(owner >> 32) as usize].fetch_add(1, Ordering::SeqCst);

@@ -1,4 +1,4 @@
-//! The bytecode interpreter.
+//! The bytecode interpreter, which runs the instructions of linked functions.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;

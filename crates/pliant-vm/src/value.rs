@@ -271,8 +271,8 @@ struct FuncInner {
 #[derive(Clone)]
 pub(crate) enum FuncTarget {
     Packed(HostFunc),
-    /// The entry with number `index` in the function table of a VM. The reference to the VM is weak, because the VM itself contains
-    /// such values.
+    /// The entry at `index` in the function table of a VM. The reference to the VM is weak, because the VM itself contains such
+    /// values.
     Linked {
         vm: Weak<Inner>,
         index: u32,

@@ -118,7 +118,7 @@ pub struct VirtualMachine(Arc<Inner>);
 pub struct WeakVm(Weak<Inner>);
 
 impl WeakVm {
-    /// The VM, if it still exists.
+    /// Returns the VM, or `None` if it was dropped.
     pub fn upgrade(&self) -> Option<VirtualMachine> {
         self.0.upgrade().map(VirtualMachine)
     }
@@ -423,7 +423,7 @@ impl VirtualMachine {
         );
     }
 
-    /// A weak reference to the VM.
+    /// Returns a weak reference to the VM.
     pub fn downgrade(&self) -> WeakVm {
         WeakVm(self.0.weak_self.clone())
     }

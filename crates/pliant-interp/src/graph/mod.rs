@@ -39,7 +39,7 @@ pub(crate) struct Frame {
     in_place: bool,
 }
 
-/// Calls a function of the module.
+/// Calls a graph function of the module.
 pub(crate) fn call_function(
     interp: &mut Interpreter<'_>,
     name: &Arc<str>,

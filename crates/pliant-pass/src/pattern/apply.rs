@@ -17,7 +17,7 @@ use crate::rewrite::Namer;
 pub struct RewriteCx<'a> {
     /// The function being rewritten. The callback may add to its arenas.
     pub func: &'a mut Function,
-    /// The operator library.
+    /// The operator library, which infers the types of new calls.
     pub ops: &'a dyn OpRegistry,
     /// The definitions of the function's variables.
     pub defs: &'a Defs,

@@ -23,7 +23,7 @@ use crate::error::PassError;
 /// A use relation between two patterns: the value that `user` matches must use the value that `def` matches.
 #[derive(Clone, Debug)]
 pub struct UseEdge {
-    /// The pattern of the used value.
+    /// The pattern of the value that is used.
     pub def: Pattern,
     /// The pattern of the value that uses it as an operand.
     pub user: Pattern,
@@ -49,7 +49,7 @@ impl PatternContext {
         Self::default()
     }
 
-    /// Adds a pattern.
+    /// Adds a pattern to the context.
     pub fn add(&mut self, pattern: &Pattern) {
         if !self.patterns.contains(pattern) {
             self.patterns.push(pattern.clone());
@@ -61,7 +61,7 @@ impl PatternContext {
         &self.patterns
     }
 
-    /// The use relations.
+    /// The use relations between the patterns.
     pub fn edges(&self) -> &[UseEdge] {
         &self.edges
     }
@@ -170,9 +170,9 @@ impl PatternContext {
 
 /// The result of a search in a window of candidates.
 pub(crate) enum SearchResult {
-    /// A match.
+    /// The window contains a match.
     Match(Match),
-    /// No match.
+    /// The window contains no match.
     NoMatch {
         /// Whether there are candidates after the window.
         more: bool,

@@ -41,47 +41,47 @@ pub enum PatternKind {
     Extern(Option<Arc<str>>),
     /// Any tensor constant.
     Constant,
-    /// A literal value.
+    /// A literal value that equals this one.
     Literal(Literal),
     /// A shape value with these sizes.
     ShapeValue(Box<[SizePattern]>),
     /// A tuple with fields that match these patterns.
     Tuple {
-        /// The field patterns.
+        /// The patterns of the fields.
         fields: Box<[Pattern]>,
         /// Whether the field patterns may match the fields in any order.
         unordered: bool,
     },
     /// A field of a tuple; with this index, if one is given.
     GetItem(Pattern, Option<u32>),
-    /// A call.
+    /// A call of a function or operator.
     Call {
-        /// The callee.
+        /// The pattern of the callee.
         callee: Pattern,
-        /// The operands.
+        /// The patterns of the operands.
         args: Box<[Pattern]>,
         /// Whether there may be additional operands.
         more: bool,
     },
-    /// Any of these patterns; they are tried in order.
+    /// An expression that matches at least one of these patterns, which are tried in order.
     Or(Box<[Pattern]>),
-    /// All of these patterns.
+    /// An expression that matches all of these patterns.
     And(Box<[Pattern]>),
-    /// Not this pattern.
+    /// An expression that does not match this pattern.
     Not(Pattern),
-    /// A call with these attribute values, which may be the defaults of omitted attributes.
+    /// A call that matches the pattern and has these attribute values, which may be the defaults of omitted attributes.
     Attrs(Pattern, Box<[(Arc<str>, AttrValue)]>),
-    /// A value of this data type.
+    /// A value that matches the pattern and has this data type.
     DType(Pattern, DType),
-    /// A tensor or shape with these sizes.
+    /// A tensor or shape that matches the pattern and has these sizes.
     Shape(Pattern, Box<[SizePattern]>),
-    /// A value of this type.
+    /// A value that matches the pattern and has this type.
     Type(Pattern, TypePattern),
     /// Values with provably the same shape. The matched expression is the first one.
     SameShape(Box<[Pattern]>),
 }
 
-/// A literal value.
+/// A literal value in a pattern.
 #[derive(Clone, Debug)]
 pub enum Literal {
     /// A tensor constant with equal contents.
@@ -97,7 +97,7 @@ pub enum Literal {
 }
 
 impl Pattern {
-    /// Creates a pattern.
+    /// Creates a pattern with the given condition.
     pub fn new(kind: PatternKind) -> Self {
         Pattern(Arc::new(PatternBox(kind)))
     }
@@ -311,53 +311,53 @@ impl Drop for PatternBox {
     }
 }
 
-/// Any expression.
+/// Creates a pattern that matches any expression.
 pub fn wildcard() -> Pattern {
     Pattern::new(PatternKind::Wildcard)
 }
 
-/// An operator as a callee: `is_op(op).call([...])`.
+/// Creates a pattern that matches an operator as a callee, as in `is_op(op).call([...])`.
 pub fn is_op(op: Op) -> Pattern {
     Pattern::new(PatternKind::Op(op))
 }
 
-/// Any tensor constant.
+/// Creates a pattern that matches any tensor constant.
 pub fn is_const() -> Pattern {
     Pattern::new(PatternKind::Constant)
 }
 
-/// A variable; with this name, if one is given.
+/// Creates a pattern that matches a variable; with this name, if one is given.
 pub fn is_var(name: Option<&str>) -> Pattern {
     Pattern::new(PatternKind::Var { name: name.map(Into::into), dataflow: false })
 }
 
-/// A function of the module; with this name, if one is given.
+/// Creates a pattern that matches a function of the module; with this name, if one is given.
 pub fn is_gv(name: Option<&str>) -> Pattern {
     Pattern::new(PatternKind::Global(name.map(Into::into)))
 }
 
-/// A tuple with these fields.
+/// Creates a pattern that matches a tuple with these fields.
 pub fn is_tuple(fields: impl IntoIterator<Item = Pattern>) -> Pattern {
     Pattern::new(PatternKind::Tuple { fields: fields.into_iter().collect(), unordered: false })
 }
 
-/// A field of a tuple; with this index, if one is given.
+/// Creates a pattern that matches a field of a tuple; with this index, if one is given.
 pub fn is_tuple_get_item(tuple: Pattern, index: Option<u32>) -> Pattern {
     Pattern::new(PatternKind::GetItem(tuple, index))
 }
 
-/// A call `R.call_tir(name, (args...))`. `name: None` accepts any function, `args: None` any arguments.
+/// Creates a pattern of a call `R.call_tir(name, (args...))`. `name: None` accepts any function, `args: None` any arguments.
 pub fn is_call_tir(name: Option<&str>, args: Option<Vec<Pattern>>) -> Pattern {
     is_op(CALL_TIR).call_any([is_gv(name), args.map_or_else(wildcard, is_tuple)])
 }
 
-/// A call `R.call_dps_packed(name, (args...))`. `name: None` accepts any function, `args: None` any arguments.
+/// Creates a pattern of a call `R.call_dps_packed(name, (args...))`. `name: None` accepts any function, `args: None` any arguments.
 pub fn is_call_dps_packed(name: Option<&str>, args: Option<Vec<Pattern>>) -> Pattern {
     let func = Pattern::new(PatternKind::Extern(name.map(Into::into)));
     is_op(CALL_DPS_PACKED).call_any([func, args.map_or_else(wildcard, is_tuple)])
 }
 
-/// A call `R.call_packed(name, args...)`. `name: None` accepts any function, `args: None` any arguments.
+/// Creates a pattern of a call `R.call_packed(name, args...)`. `name: None` accepts any function, `args: None` any arguments.
 pub fn is_call_packed(name: Option<&str>, args: Option<Vec<Pattern>>) -> Pattern {
     let func = Pattern::new(PatternKind::Extern(name.map(Into::into)));
     match args {

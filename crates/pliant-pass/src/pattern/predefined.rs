@@ -7,13 +7,13 @@ use super::node::{Pattern, is_op, wildcard};
 /// The pattern of an operator with bias and activation, and the parts of this pattern.
 #[derive(Clone, Debug)]
 pub struct FusedPattern {
-    /// The whole pattern.
+    /// The whole pattern, including bias and activation.
     pub pattern: Pattern,
     /// The first operand of the operator.
     pub lhs: Pattern,
     /// The second operand of the operator.
     pub rhs: Pattern,
-    /// The call of the operator.
+    /// The pattern of the operator call, without bias and activation.
     pub root: Pattern,
     /// The bias that is added to the operator's result, if any.
     pub bias: Option<Pattern>,

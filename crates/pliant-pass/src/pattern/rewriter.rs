@@ -38,7 +38,7 @@ const MAX_PER_BINDING: usize = 64;
 pub struct Replacement {
     /// Bindings to insert before the matched one.
     pub bindings: Vec<Binding>,
-    /// The value, in A-normal form.
+    /// The value that replaces the matched one, in A-normal form.
     pub value: Expr,
 }
 

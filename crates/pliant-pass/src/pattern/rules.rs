@@ -11,7 +11,7 @@ use super::node::Pattern;
 use super::table::{CALL, CONSTANT, FIELD, LEAF, NAME, NodeId, OTHER, PatternTable, SHAPE, TUPLE};
 use crate::error::PassError;
 
-/// The pattern of one rule.
+/// The pattern of one rule, as a table.
 #[derive(Clone, Debug)]
 pub(crate) struct Rule {
     pub pattern: Pattern,

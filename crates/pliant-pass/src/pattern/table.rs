@@ -45,7 +45,7 @@ pub(crate) struct RootKinds {
 
 /// A call of a function or packed function.
 pub(crate) const CALL: u16 = 1;
-/// A tuple.
+/// A tuple of values.
 pub(crate) const TUPLE: u16 = 2;
 /// A field of a tuple.
 pub(crate) const FIELD: u16 = 4;

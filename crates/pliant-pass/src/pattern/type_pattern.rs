@@ -9,21 +9,21 @@ use pliant_ir::relax::{Function, TensorShape, Type, TypeData};
 use pliant_ir::{DType, Sym};
 use pliant_sym::{SymArena, SymVar};
 
-/// The pattern of a size.
+/// A pattern that matches sizes.
 #[derive(Clone, Debug)]
 pub enum SizePattern {
     /// Any size.
     Any,
     /// A size that provably has this value.
     Int(i64),
-    /// A term over symbols.
+    /// A size that equals a term over the symbols of the pattern.
     Term(SizeTerm),
 }
 
 /// A term over symbols of a pattern.
 #[derive(Clone, Debug)]
 pub struct SizeTerm {
-    /// The arena of the term.
+    /// The arena that contains the term.
     pub arena: Arc<SymArena>,
     /// The keys of the symbols of `arena`, in the order of the symbols.
     pub keys: Arc<[u64]>,
@@ -56,21 +56,21 @@ impl SizePattern {
     }
 }
 
-/// The pattern of a type. Properties that are `None` match any value.
+/// A pattern that matches types. Properties that are `None` match any value.
 #[derive(Clone, Debug)]
 pub enum TypePattern {
     /// Any type.
     Any,
     /// A scalar of the given data type.
     Prim(DType),
-    /// A shape.
+    /// The type of a shape.
     Shape {
         /// The sizes that the shape must have; `None` if any sizes match.
         sizes: Option<Box<[SizePattern]>>,
         /// The rank that the shape must have; `None` if any rank matches.
         ndim: Option<u32>,
     },
-    /// A tensor.
+    /// The type of a tensor.
     Tensor {
         /// The sizes that the tensor must have; `None` if any sizes match.
         sizes: Option<Box<[SizePattern]>>,
@@ -79,9 +79,9 @@ pub enum TypePattern {
         /// The data type that the tensor must have; `None` if any type matches.
         dtype: Option<DType>,
     },
-    /// A tuple with these fields.
+    /// The type of a tuple whose fields match these patterns.
     Tuple(Box<[TypePattern]>),
-    /// A function.
+    /// The type of a function.
     Callable,
 }
 

@@ -252,7 +252,7 @@ impl Checker {
 
 /// The bounds with which the indices of an access are compared.
 pub(super) struct AccessBounds {
-    /// One size for each index.
+    /// The size with which each index is compared.
     pub(super) sizes: Vec<Expr>,
     /// Further conditions that must hold, which concern the layout of the buffer.
     pub(super) conditions: Vec<Expr>,

@@ -43,7 +43,7 @@ pub(super) enum AccessPattern {
     Contiguous,
     /// Adjacent values of the axis access elements at a constant distance in memory.
     Strided,
-    /// Any other dependence.
+    /// The address depends on the axis in another way.
     Other,
 }
 

@@ -69,7 +69,7 @@ pub(super) fn fuse_epilogue(
     Some(FusedProduct { stmt, end, removed })
 }
 
-/// A stage of an epilogue.
+/// An elementwise stage that is fused into the epilogue of a product.
 struct EpilogueStage {
     /// The stage, over the spatial axes of the product.
     stage: Stage,

@@ -82,11 +82,11 @@ pub(super) struct MatmulPlan {
 pub(super) struct CallRegion {
     /// The values of the axes of the call at the first element. Missing axes are 0.
     pub origin: FxHashMap<Var, Expr>,
-    /// The number of products.
+    /// The number of products in the region.
     pub batch: Expr,
-    /// The number of rows.
+    /// The number of rows of each product that the region contains.
     pub rows: Expr,
-    /// The number of columns.
+    /// The number of columns of each product that the region contains.
     pub columns: Expr,
     /// The index of the panel of B that starts with the first column.
     pub panel: Expr,

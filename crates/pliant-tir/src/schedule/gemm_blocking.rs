@@ -66,13 +66,13 @@ pub(super) struct Block {
     pub batch: Expr,
     /// The number of products. It is more than 1 only if each product fits one block.
     pub products: Expr,
-    /// The first row.
+    /// The first row of the block.
     pub row: Expr,
-    /// The number of rows.
+    /// The number of rows of the block.
     pub rows: Expr,
     /// The first column, where a panel begins.
     pub column: Expr,
-    /// The number of columns.
+    /// The number of columns of the block.
     pub columns: Expr,
 }
 

@@ -256,7 +256,7 @@ fn rewrite_stage(
     s
 }
 
-/// Folds the constants of a stage.
+/// Folds constants in the value and the indices of a stage.
 fn fold_stage(f: &mut PrimFunc, s: &Stage) -> Stage {
     rewrite_stage(f, s, &|_, _| None)
 }

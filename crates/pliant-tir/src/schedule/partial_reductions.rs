@@ -23,7 +23,7 @@ fn piece_values() -> i64 {
 
 /// A reduction axis that is split into pieces.
 struct SplitAxis {
-    /// The axis over pieces.
+    /// The axis whose values are the indices of the pieces.
     piece: Axis,
     /// The axis over the positions in a piece.
     within: Axis,
@@ -92,7 +92,7 @@ fn can_split(f: &PrimFunc, s: &Stage, r: &Reduction) -> bool {
     columns && reductions_are_last && has_init_value && large && !many_results && !loses_precision
 }
 
-/// Emits the stage in pieces.
+/// Emits a reduction in pieces: a stage that computes partial results, and a stage that combines them.
 fn emit_pieces(f: &mut PrimFunc, s: &Stage, r: &Reduction) -> Stmt {
     let spatial = s.leading_spatial();
     // The number of rows in a piece.

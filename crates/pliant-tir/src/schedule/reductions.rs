@@ -223,9 +223,9 @@ fn needs_float64_total(f: &PrimFunc, s: &Stage, r: &Reduction) -> bool {
 struct VectorReduction<'a> {
     s: &'a Stage,
     r: &'a Reduction,
-    /// The partial results.
+    /// The buffer of the partial results.
     acc: Buffer,
-    /// The number of partial results.
+    /// The number of partial results in `acc`.
     width: Expr,
     /// The number of full vectors in the row.
     vectors: Expr,

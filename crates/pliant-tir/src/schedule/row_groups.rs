@@ -16,7 +16,7 @@ type Use = (usize, Box<[Expr]>);
 /// Stages that are fused into one row loop.
 pub struct Group {
     stages: Vec<Stage>,
-    /// The buffers that stages write.
+    /// The buffers that the stages of the group write.
     written: FxHashSet<Buffer>,
     /// The reads and writes of each buffer.
     users: FxHashMap<Buffer, Vec<Use>>,

@@ -186,7 +186,7 @@ pub fn estimated_operations(f: &PrimFunc, value: Expr) -> i64 {
     crate::inline::operation_count(f, value) as i64 - 10 * functions
 }
 
-/// The call of a slice function.
+/// A call of a slice function, which computes one tile of results.
 struct SliceCall {
     symbol: String,
     /// The element type of the operands.
@@ -195,7 +195,7 @@ struct SliceCall {
     dtype: DType,
     /// The operands, as expressions of the axis. Operands that read other tiles use the position in the tile too.
     args: Vec<Expr>,
-    /// The tile for the results.
+    /// The tile that receives the results.
     tile: Buffer,
 }
 

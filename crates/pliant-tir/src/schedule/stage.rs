@@ -17,7 +17,7 @@ use crate::walk::{direct_exprs, for_each_stmt, substitute, substitute_expr, uses
 pub struct Axis {
     /// The variable of the axis in the expressions of the stage.
     pub var: Var,
-    /// The number of values.
+    /// The number of values of the axis.
     pub extent: Expr,
     /// Whether the axis is a reduction axis.
     pub reduce: bool,
@@ -26,7 +26,7 @@ pub struct Axis {
 /// What a stage does at each point of its axes.
 #[derive(Clone, Debug)]
 pub enum Body {
-    /// Stores one element.
+    /// Stores one element of a buffer.
     Store {
         /// The buffer that is written.
         buffer: Buffer,
@@ -35,7 +35,7 @@ pub enum Body {
         /// The value that is stored.
         value: Expr,
     },
-    /// Any other statement.
+    /// Executes a statement of any other form.
     Other(Stmt),
 }
 
@@ -63,7 +63,7 @@ pub struct Stage {
 pub enum Init {
     /// The element that the body stores is initialized to this value.
     Value(Expr),
-    /// Any other statement.
+    /// The reduction starts with a statement of any other form.
     Other(Stmt),
 }
 
@@ -76,10 +76,10 @@ pub struct Reduction {
     pub value: Expr,
 }
 
-/// An item of a function's body.
+/// A part of a function's body: a stage or another statement.
 #[derive(Clone, Debug)]
 pub enum Item {
-    /// A stage.
+    /// A statement that was parsed as a stage.
     Stage(Stage),
     /// A statement that is not a stage.
     Other(Stmt),
