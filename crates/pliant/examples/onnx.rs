@@ -1,9 +1,11 @@
-//! Compiles an ONNX model once and runs it at several batch sizes:
-//! `cargo run --example onnx -- model.onnx x`, where `x` is its input of shape `[batch, 4]`.
+//! Compiles an ONNX model once and runs it at several batch sizes: `cargo run --example onnx --
+//! model.onnx x`, where `x` is the name of the model's input, which must have the shape `[batch,
+//! 4]`.
 
 use pliant::{CompileOptions, Model, Tensor};
 
-/// The complete program in ten lines.
+/// Compiles the model at `path` and runs it at several batch sizes: a complete program in ten
+/// lines.
 #[expect(clippy::print_stdout, reason = "a program that prints its results")]
 pub fn run(path: &str, input: &str) -> Result<(), Box<dyn std::error::Error>> {
     let model = Model::from_onnx(path, &CompileOptions::default())?;

@@ -30,7 +30,7 @@ use crate::signature::signatures;
 use crate::stats::CompileStats;
 use crate::transform::canonical_pass_name;
 
-/// The pass context for the compile options. Every call creates new dump and timing instruments.
+/// The pass context that the compile options describe. Every call creates new dump and timing instruments.
 pub fn pass_context(options: &CompileOptions) -> PassContext {
     let mut ctx = PassContext::new(pliant_ops::registry()).with_cancel(options.cancel.clone());
     if let Some(level) = options.opt_level {
@@ -86,8 +86,8 @@ fn out_of_memory() -> Error {
     Error::option(message, "raise the memory limit of the process, or make the program smaller")
 }
 
-/// As [`compile`], for a module compiled as part of another compilation: writes no dumps, even if
-/// `PLIANT_DUMP_IR` is set, and returns no free memory to the system when the program is dropped.
+/// As [`compile`], for a module that is compiled as part of another compilation: writes no dumps, even if
+/// `PLIANT_DUMP_IR` is set, and does not return free memory to the system when the program is dropped.
 pub(crate) fn compile_nested(
     module: IRModule,
     options: &CompileOptions,
@@ -95,7 +95,7 @@ pub(crate) fn compile_nested(
     compile_into(module, options, None, OnDrop::Keep)
 }
 
-/// Compiles a module, and writes its stages into `dump_dir` if that is set.
+/// Compiles a module. Writes the text of every stage into `dump_dir` if that is set.
 fn compile_into(
     module: IRModule,
     options: &CompileOptions,
@@ -176,7 +176,8 @@ fn compile_into(
     Ok(CompiledModule::new(executable, table, module, signatures, stats, threads, on_drop))
 }
 
-/// The remarks of the passes, with a note if the options rule out library kernels.
+/// The explanation of the compilation, from the remarks of its passes, with a note if the options disable library
+/// kernels.
 fn explanation(ctx: &PassContext, options: &CompileOptions) -> Explanation {
     let optimizes = options.pipeline.as_ref().is_none_or(|pipeline| match pipeline {
         Pipeline::Named(name) => name != "minimum",
@@ -200,8 +201,8 @@ pub fn build(module: IRModule, options: &CompileOptions) -> Result<CompiledModul
     compile(module, &CompileOptions { pipeline: Some(pipeline), ..options.clone() })
 }
 
-/// Runs the graph passes: those of the named pipeline, or the user's passes followed by the
-/// minimum build.
+/// Runs the graph passes: those of the named pipeline, or the user's passes followed by the passes that every build
+/// needs.
 fn run_pipeline(
     module: IRModule,
     selected: Option<&Pipeline>,
@@ -234,7 +235,7 @@ pub fn pipeline(name: &str) -> Result<Sequential, Error> {
     })
 }
 
-/// Refuses unknown settings and invalid values.
+/// Rejects options with unknown settings or invalid values.
 fn check_settings(options: &CompileOptions) -> Result<(), Error> {
     for (name, value) in &options.config {
         pliant_pass::config::check(name, value)
@@ -270,7 +271,7 @@ fn dump_dir(options: &CompileOptions) -> Option<PathBuf> {
     options.dump_dir.clone().or_else(from_env)
 }
 
-/// A timed phase that is not a pass.
+/// A timed phase of the compilation that is not a pass: its name and its start.
 pub(crate) struct Phase(&'static str, Instant);
 
 impl Phase {

@@ -17,7 +17,7 @@ use crate::options::{CompileOptions, Target};
 use crate::signature::Signature;
 use crate::stats::CompileStats;
 
-/// A compiled program. Cloning shares it.
+/// A compiled program. Clones share the program.
 #[derive(Clone)]
 pub struct CompiledModule(Arc<Inner>);
 
@@ -28,8 +28,8 @@ struct Inner {
     signatures: Vec<Signature>,
     stats: CompileStats,
     threads: Option<usize>,
-    /// The last field, so that it returns memory to the system after the other fields have
-    /// freed it.
+    /// Returns free memory to the system when it is dropped. It is the last field, so that the
+    /// other fields have freed their memory before.
     trim: Trim,
 }
 
@@ -67,27 +67,27 @@ impl CompiledModule {
         CompiledModule(Arc::new(inner))
     }
 
-    /// The bytecode, constants and kernels section.
+    /// The executable: bytecode, constants and the encoded loop functions.
     pub fn executable(&self) -> &Arc<Executable> {
         &self.0.executable
     }
 
-    /// The machine code of the kernels.
+    /// The machine code of the loop functions.
     pub fn kernels(&self) -> &LoopFuncTable {
         &self.0.kernels
     }
 
-    /// The module after the last pass; `None` for a loaded program.
+    /// The module after the last pass; `None` if the program was loaded from a file.
     pub fn module(&self) -> Option<&IRModule> {
         self.0.module.as_ref()
     }
 
-    /// The signatures of the public functions, with the symbols of the source.
+    /// The signatures of the public functions, with the symbols of the source program.
     pub fn signatures(&self) -> &[Signature] {
         &self.0.signatures
     }
 
-    /// The signature of one function.
+    /// The signature of the public function with this name.
     pub fn signature(&self, name: &str) -> Option<&Signature> {
         self.0.signatures.iter().find(|s| s.name == name)
     }
@@ -134,9 +134,9 @@ impl CompiledModule {
         Ok(self.0.executable.to_bytes()?)
     }
 
-    /// Maps a program file into memory and compiles its kernels for this machine. The file must not
-    /// be modified while the program exists, since its weights stay in the mapping;
-    /// [`save`](Self::save) may replace it.
+    /// Maps a program file into memory and compiles its loop functions for this machine. The file
+    /// must not be modified while the program exists, since the program reads its weights from the
+    /// mapping; [`save`](Self::save) may replace the file.
     ///
     /// # Errors
     /// `Executable` if the file cannot be read, is damaged or is not a saved program.
@@ -146,7 +146,8 @@ impl CompiledModule {
         Self::compile_kernels(executable, vec![phase.end()])
     }
 
-    /// As [`load`](Self::load), from bytes.
+    /// Loads a program from bytes that [`to_bytes`](Self::to_bytes) returned, as
+    /// [`load`](Self::load) does from a file.
     ///
     /// # Errors
     /// As [`load`](Self::load).
@@ -156,7 +157,7 @@ impl CompiledModule {
         Self::compile_kernels(executable, vec![phase.end()])
     }
 
-    /// Compiles the kernels of an executable.
+    /// Creates a program from an executable, whose loop functions are compiled for this machine.
     ///
     /// # Errors
     /// `Executable` if its kernels do not match the calls in its bytecode.
@@ -164,7 +165,7 @@ impl CompiledModule {
         Self::compile_kernels(executable, Vec::new())
     }
 
-    /// Compiles the kernels of an executable; `phases` are the timed phases so far.
+    /// Compiles the loop functions of an executable. `phases` are the phases timed so far.
     fn compile_kernels(
         mut executable: Executable,
         mut phases: Vec<TimingEntry>,

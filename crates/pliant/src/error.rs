@@ -13,7 +13,7 @@ use pliant_pass::PassError;
 use pliant_pass::dump::write_new;
 use pliant_vm::VmError;
 
-/// The cause of an error, and when it occurred.
+/// The cause of an error and the phase in which it occurred: compiling, loading or running.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ErrorKind {
     /// The program or an option is wrong.
@@ -32,16 +32,17 @@ pub enum ErrorKind {
     Runtime,
 }
 
-/// Why something failed.
+/// An error of compiling, loading or running a program.
 #[derive(Debug)]
 pub enum Error {
-    /// The program could not be compiled: the user's mistake, a missing feature or a bug.
+    /// The program could not be compiled because of a mistake of the user, a missing feature or a
+    /// bug in Pliant.
     Compile(pliant_diag::Error),
     /// A user-defined pass or instrument failed.
     Pass {
-        /// The pass or instrument, as `pass 'Name'`.
+        /// The pass or instrument that failed, as `pass 'Name'`.
         origin: String,
-        /// The error that it returned.
+        /// The error that the pass or instrument returned.
         source: Arc<dyn std::error::Error + Send + Sync>,
         /// The file with the text of the module that the pass received, if one was written.
         dump: Option<PathBuf>,
@@ -79,7 +80,7 @@ impl Error {
         }
     }
 
-    /// The error with the user's source lines, if they are known.
+    /// The error as text, with the user's source lines if `sources` contains them.
     pub fn render(&self, sources: &SourceMap) -> String {
         let list = self.diagnostics();
         if list.is_empty() {
@@ -151,8 +152,9 @@ impl From<pliant_diag::Error> for Error {
 }
 
 impl From<ImportError> for Error {
-    /// All problems of the model. A model that breaks a rule is a user error, whatever else is
-    /// wrong. An internal error is reported only if there are no other problems.
+    /// Converts the problems found by the importer. A model that breaks a rule of ONNX is a user
+    /// error, whatever else is wrong. An internal error is reported only if there are no other
+    /// problems.
     fn from(error: ImportError) -> Self {
         let invalid = error.is_invalid();
         if let [only] = &error.problems[..]

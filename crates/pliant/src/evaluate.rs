@@ -1,5 +1,5 @@
-//! [`CompiledEvaluator`]: compiles and runs functions whose results a pass needs, for constant
-//! folding.
+//! [`CompiledEvaluator`]: compiles and runs functions for passes that need their results, such as
+//! constant folding.
 
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread::Builder;
@@ -14,14 +14,14 @@ use pliant_vm::{Value, VirtualMachine};
 use crate::compile::compile_nested;
 use crate::options::{CompileOptions, Target};
 
-/// An evaluator for passes that compiles functions without graph optimisations, and runs them.
+/// An evaluator for passes. It compiles functions without graph optimisations, and runs them.
 pub(crate) struct CompiledEvaluator {
     pub(crate) target: Target,
     pub(crate) threads: Option<usize>,
     pub(crate) cancel: CancelToken,
 }
 
-/// Cancellation poll interval.
+/// The interval at which a thread polls whether the compilation was cancelled.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// The stack size of the thread that polls for cancellation, in bytes.
 const POLL_THREAD_STACK: usize = 256 << 10;

@@ -35,8 +35,7 @@ pub struct Explanation {
     pub remarks: Vec<Remark>,
     /// The sources of the module, which name the nodes of an imported model.
     pub(crate) sources: Option<Arc<SourceMap>>,
-    /// The first lines of the report, such as that kernels are switched off; `None` for a loaded
-    /// program.
+    /// The text at the start of the report, such as that library kernels are disabled; `None` for a loaded program.
     pub(crate) note: Option<&'static str>,
 }
 
@@ -73,7 +72,7 @@ impl fmt::Display for Explanation {
 }
 
 impl Explanation {
-    /// The location of a remark: the node of a model, otherwise the function.
+    /// The location of a remark as text: the node of an imported model if it is known, otherwise the function.
     fn location(&self, r: &Remark) -> String {
         match self.sources.as_ref().and_then(|map| map.nodes(r.span)) {
             Some(node) => format!("at {node}"),
@@ -82,7 +81,7 @@ impl Explanation {
     }
 }
 
-/// Writes a section without duplicate lines.
+/// Writes a section of the report: its title and its lines. Equal lines are written once, with their number.
 fn section(
     f: &mut fmt::Formatter<'_>,
     title: &str,

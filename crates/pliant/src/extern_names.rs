@@ -1,6 +1,7 @@
-//! Packed functions and the module's functions share one namespace in an executable, since a
-//! program may call its own functions by name. [`rename_conflicting`] renames functions created by
-//! passes that have the name of a called packed function.
+//! Prevents name conflicts between packed functions and the functions of a module. Both share one
+//! namespace in an executable, since a program may call its own functions by name.
+//! [`rename_conflicting`] renames functions that passes created if they have the name of a packed
+//! function that the module calls.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -1,4 +1,5 @@
-//! Properties of the machine: vector instructions, and measured rates and latencies.
+//! Properties of the host CPU: vector instructions, caches, measured rates and latencies, and
+//! worker threads.
 
 pub use pliant_kernels::hardware::{LEVELS, peak_flops, read_bandwidth, tile_peaks};
 pub use pliant_machine::isa::{Isa, IsaError, available, isa, selected};

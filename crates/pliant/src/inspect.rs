@@ -1,4 +1,4 @@
-//! Inspects programs: printing, verifying, and the text of any stage of a compilation.
+//! Inspection of programs: prints modules, verifies them, and prints the text of any stage of a compilation.
 
 use pliant_diag::Severity;
 use pliant_ir::print::{PrintOptions, print_module};
@@ -33,9 +33,9 @@ pub fn verify(module: &IRModule) -> Result<(), Error> {
     Err(Error::Compile(pliant_diag::Error::User(findings)))
 }
 
-/// The text of a stage of the default compilation: `input`, the name of a pass (the module after
-/// it), `loops` (the lowered loop functions) or `bytecode`. Without `constants`, large constants are
-/// omitted, and the text does not parse back.
+/// The text of a stage of the default compilation. `stage` is `input`, the name of a pass (the module after that pass),
+/// `loops` (the lowered loop functions) or `bytecode`. Without `constants`, large constants are omitted, so the text
+/// does not parse back.
 ///
 /// # Errors
 /// A user error for an unknown stage, otherwise as [`compile`].

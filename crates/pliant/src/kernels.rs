@@ -1,5 +1,5 @@
-//! Compiles loop functions to machine code, and encodes them in the portable kernels section of an
-//! executable.
+//! Compiles loop functions to machine code, and encodes them for the section `kernels` of an
+//! executable, which is portable between machines.
 
 use std::sync::Arc;
 
@@ -31,8 +31,8 @@ pub(crate) fn backend(target: Target) -> Box<dyn Backend> {
     }
 }
 
-/// Marks all loop functions of the module not to use library kernels. The mark is saved, so that it
-/// also holds where the program is loaded.
+/// Marks every loop function of the module so that it does not call library kernels. Executables
+/// contain this mark, so it also has effect where the program is loaded.
 pub(crate) fn disable_library_kernels(mut module: IRModule) -> IRModule {
     let names: Vec<Arc<str>> = module.prim_funcs().map(|(name, _)| name.clone()).collect();
     for name in names {
@@ -87,8 +87,8 @@ pub(crate) fn compile(
     Ok(backend(target).compile(&sources, options)?)
 }
 
-/// The description of a compiled kernel for the VM: `declared`, the description from its loop
-/// function, updated with the parameter kinds and failure messages of the machine code.
+/// The description of a compiled loop function for the VM: `declared`, the description derived from
+/// its source, updated with the parameter kinds and failure messages of the machine code.
 pub(crate) fn kernel_info(kernel: &CompiledKernel, mut declared: LoopFuncInfo) -> LoopFuncInfo {
     declared.checks = kernel.messages.iter().map(|m| m.to_string()).collect();
     let kinds = kernel.signature.params.iter().map(|(_, kind)| kind);
@@ -103,7 +103,7 @@ pub(crate) fn kernel_info(kernel: &CompiledKernel, mut declared: LoopFuncInfo) -
     declared
 }
 
-/// The VM's table of compiled kernels; `module` has their loop functions before lowering.
+/// The VM's table of compiled loop functions. `module` contains the functions before lowering.
 pub(crate) fn kernel_table(kernels: CompiledKernels, module: &IRModule) -> LoopFuncTable {
     let mut table = LoopFuncTable::new();
     let loops: Vec<(&Arc<str>, &Arc<PrimFunc>)> = module.prim_funcs().collect();
@@ -121,7 +121,8 @@ pub(crate) fn kernel_table(kernels: CompiledKernels, module: &IRModule) -> LoopF
     table
 }
 
-/// Adds the native bodies of a program's bytecode functions if the execution mode requires them.
+/// Compiles the bytecode functions of a program to native bodies, if the execution mode requires
+/// them.
 ///
 /// # Errors
 /// An internal error of the code generator, or an error if the machine cannot run generated code.
@@ -144,11 +145,13 @@ pub(crate) fn add_bodies(
     Ok(())
 }
 
-/// The prefix of the first line of the kernels section; the names follow as a JSON list.
+/// The start of the first line of the section `kernels`. The names of the loop functions follow as
+/// a JSON list.
 const NAMES_PREFIX: &str = "# kernels: ";
 
-/// The kernels section: the loop functions as script, before lowering, so that each machine lowers
-/// them itself. A list of their names comes first, since not every name is valid in the script.
+/// Encodes the section `kernels`: the loop functions as script, before lowering, so that each
+/// machine lowers them for itself. A list of their names comes first, since not every name is valid
+/// in the script.
 pub(crate) fn encode(module: &IRModule) -> Vec<u8> {
     let mut loops = IRModule::new();
     let mut names = Vec::new();
@@ -164,7 +167,7 @@ pub(crate) fn encode(module: &IRModule) -> Vec<u8> {
     format!("{NAMES_PREFIX}{names}\n{text}").into_bytes()
 }
 
-/// The loop functions of an executable's kernels section.
+/// Decodes the loop functions in the section `kernels` of an executable.
 ///
 /// # Errors
 /// `Executable` if the section is not a script of loop functions.
@@ -197,9 +200,9 @@ pub(crate) fn decode(executable: &Executable) -> Result<IRModule, Error> {
     Ok(loops)
 }
 
-/// Replaces the failure messages of a loaded executable by those of its recompiled kernels, after
-/// checking that the arguments of the kernels match the executable's descriptions, on which the
-/// bytecode and the VM rely.
+/// Replaces the failure messages of a loaded executable by those of its recompiled loop functions.
+/// First checks that the parameters of the functions match the executable's descriptions, on which
+/// the bytecode and the VM rely.
 ///
 /// # Errors
 /// `Executable` if a kernel is missing or takes other arguments.

@@ -16,10 +16,11 @@ use pliant_opt::offload::byoc::gemm::{ACTIVATIONS, SYMBOL};
 use pliant_tensor::{DType, Tensor};
 use pliant_vm::{CheckKind, Value, VmError, register_library_func};
 
-/// Minimum number of elements per thread for which running an activation in parallel is profitable.
+/// Minimum number of elements per thread for which an activation is applied in parallel. For fewer, starting threads
+/// takes longer.
 const ACTIVATION_GRAIN: i64 = 16 * 1024;
 
-/// A variant of `pliant.gemm`.
+/// A variant of `pliant.gemm`: transposed or not, with or without bias, and the activation.
 #[derive(Clone, Copy)]
 struct GemmVariant {
     name: &'static str,
@@ -28,7 +29,7 @@ struct GemmVariant {
     activation: Option<&'static str>,
 }
 
-/// The variants of `pliant.gemm` with their full names.
+/// All variants of `pliant.gemm` with their full names.
 fn gemm_variants() -> Vec<(String, GemmVariant)> {
     let mut out = Vec::new();
     for activation in std::iter::once(None).chain(ACTIVATIONS.iter().map(|(_, short)| Some(*short)))
@@ -115,7 +116,7 @@ struct GemmSizes {
     k: i64,
 }
 
-/// The sizes of `x @ w`, checked against the output.
+/// Computes the sizes of the product `x @ w` and checks them against the output.
 fn checked_sizes(
     variant: GemmVariant,
     x: &Tensor,
@@ -218,7 +219,7 @@ fn bias_of<T: GemmElement>(
     Ok(bias.to_vec::<T>()?)
 }
 
-/// The context of a parallel loop that applies an activation in place.
+/// The context of a parallel loop that applies an activation to a tensor in place.
 struct Activation<T> {
     values: *mut T,
     function: fn(T) -> T,
@@ -259,7 +260,7 @@ fn activate<T: GemmElement>(runtime: &KernelRuntime, values: &mut [T], name: &st
 /// Batch, row and column strides of a batch of matrices, in elements.
 type Strides = (i64, i64, i64);
 
-/// An element type of `pliant.gemm`.
+/// An element type that `pliant.gemm` supports.
 trait GemmElement: pliant_tensor::Element + Send {
     /// Computes a batch of products `c = a @ b`, or `c += a @ b` if `accumulate`. `strides` are those
     /// of `a`, `b` and `c`. Returns a kernel status.

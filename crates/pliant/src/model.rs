@@ -1,4 +1,4 @@
-//! [`Model`]: the simple interface of a compiled program.
+//! [`Model`]: a compiled program together with a VM that runs it, the simple interface of Pliant.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ pub struct Model {
 }
 
 impl Model {
-    /// Compiles a module.
+    /// Compiles a module and creates a VM for it.
     ///
     /// # Errors
     /// As [`compile`]; `Runtime` if packed functions are not registered.
@@ -33,9 +33,9 @@ impl Model {
         Self::new(compile(module, options)?)
     }
 
-    /// Compiles an ONNX model. Its symbolic dimensions stay symbolic. External data is read from
-    /// its folder. The files must not change while the model exists, since its weights are mapped
-    /// into memory, not copied.
+    /// Compiles an ONNX model. Its symbolic dims stay symbolic. External data is read from the
+    /// folder of the model file. The files must not change while the model exists, since its
+    /// weights are mapped into memory, not copied.
     ///
     /// # Errors
     /// All problems that prevent the import of the model; otherwise as [`compile`].
@@ -47,7 +47,7 @@ impl Model {
         Self::compile(imported.module, &options)
     }
 
-    /// Loads a saved program.
+    /// Loads a program that [`CompiledModule::save`] wrote.
     ///
     /// # Errors
     /// As [`CompiledModule::load`].
@@ -55,7 +55,7 @@ impl Model {
         Self::new(CompiledModule::load(path)?)
     }
 
-    /// A model from a compiled program.
+    /// Creates a model from a compiled program.
     ///
     /// # Errors
     /// `Runtime` if packed functions are not registered; the error names them.
@@ -64,7 +64,7 @@ impl Model {
         Ok(Model { compiled, vm, runs: AtomicU64::new(0) })
     }
 
-    /// Runs a function.
+    /// Runs a function of the program.
     ///
     /// # Errors
     /// `Runtime`, with a message that names the function, the parameter and the symbol.
@@ -86,7 +86,7 @@ impl Model {
         Ok(self.vm.invoke_with(function, args, options)?)
     }
 
-    /// Runs the entry function on inputs by name. Returns its results with their names in the
+    /// Runs the entry function on inputs given by name. Returns the results with their names in the
     /// imported file; the names are empty if the model was not imported.
     ///
     /// # Errors
@@ -145,22 +145,23 @@ impl Model {
         self.entry().and_then(|name| self.signature(name)).map_or(&[], |s| &s.inputs)
     }
 
-    /// The signature of a function.
+    /// The signature of the public function with this name.
     pub fn signature(&self, name: &str) -> Option<&Signature> {
         self.compiled.signature(name)
     }
 
-    /// The program.
+    /// The compiled program of the model.
     pub fn compiled(&self) -> &CompiledModule {
         &self.compiled
     }
 
-    /// The VM.
+    /// The VM that runs the program.
     pub fn vm(&self) -> &VirtualMachine {
         &self.vm
     }
 
-    /// Statistics of the model: it was compiled once, whatever shapes it ran at.
+    /// Statistics of the model: how often it was compiled, which is once whatever shapes it ran at,
+    /// and how often it ran.
     pub fn stats(&self) -> ModelStats {
         ModelStats { compilations: 1, runs: self.runs.load(Ordering::Relaxed) }
     }

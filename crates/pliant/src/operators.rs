@@ -1,4 +1,5 @@
-//! `pliant.call_operator`: operators on operands whose rank or data type is known only at run time.
+//! The packed function `pliant.call_operator`: runs operators on operands whose rank or data type
+//! is known only at run time.
 //!
 //! Each combination of operand ranks and data types is a small program with symbolic sizes. It is
 //! compiled on first use, serves all sizes, and is kept in a bounded cache ([`Programs`]). To the
@@ -18,7 +19,8 @@ use crate::programs::Programs;
 
 /// Maximum nesting of tuple operands.
 const MAX_TUPLE_DEPTH: usize = 32;
-/// Maximum number of values in an operand. A shared tuple counts once for each occurrence.
+/// Maximum number of values in an operand, including the values in nested tuples. A shared tuple
+/// counts once for each occurrence.
 const MAX_VALUES: usize = 1 << 16;
 
 static PROGRAMS: Programs<String, String> = Programs::new();
@@ -28,8 +30,8 @@ pub fn operator_programs() -> usize {
     PROGRAMS.len()
 }
 
-/// `call_operator(name, text, operands...)`: runs the operator call that `text` describes on the
-/// operands. Its errors have the form of the operator's own errors.
+/// The packed function `call_operator(name, text, operands...)`: runs the operator call that `text`
+/// describes on the operands. Errors are reported as those of the operator itself.
 pub(crate) fn call(runtime: &KernelRuntime, args: &[Value]) -> Result<Value, VmError> {
     run(runtime, args).map_err(|e| VmError::Plain(Box::new(e)))
 }
@@ -72,7 +74,7 @@ fn run(runtime: &KernelRuntime, args: &[Value]) -> Result<Value, VmError> {
     }
 }
 
-/// The sizes of an operand that are constants of the program; the others are symbolic.
+/// Which sizes of an operand are constants in the compiled program; all other sizes are symbolic.
 #[derive(Clone, Copy)]
 enum KnownSizes {
     None,
@@ -115,7 +117,7 @@ fn operand_type(
     })
 }
 
-/// Compiles the script of a call; the error is a message about the operator `name`.
+/// Compiles the script that calls the operator `name`. The error is a message about that operator.
 fn compile_call(name: &str, script: &str) -> Result<VirtualMachine, String> {
     let message =
         |e: Error| e.diagnostics().first().map_or_else(|| e.to_string(), message_without_location);
@@ -130,7 +132,7 @@ fn compile_call(name: &str, script: &str) -> Result<VirtualMachine, String> {
     program.vm().map_err(message)
 }
 
-/// The message of a diagnostic without its location, which is in generated script.
+/// The message of a diagnostic without its source location, which is in generated script.
 fn message_without_location(finding: &pliant_diag::Diagnostic) -> String {
     match &finding.help {
         Some(help) => format!("{} ({help})", finding.message),

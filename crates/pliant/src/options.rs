@@ -20,7 +20,8 @@ pub enum Target {
 }
 
 impl Target {
-    /// The target with that name, and a note if it substitutes another one.
+    /// Parses the name of a target. Also returns a note if the name stands for a target that
+    /// another one replaces.
     ///
     /// # Errors
     /// A user error if the target does not exist.
@@ -41,7 +42,7 @@ impl Target {
         }
     }
 
-    /// Its name.
+    /// The name of the target.
     pub fn name(self) -> &'static str {
         match self {
             Target::Cranelift => "cranelift",
@@ -49,18 +50,18 @@ impl Target {
     }
 }
 
-/// How graph functions are executed.
+/// How the VM executes graph functions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ExecMode {
-    /// As bytecode of the virtual machine.
+    /// The VM interprets bytecode.
     #[default]
     Bytecode,
-    /// As native code: the same instructions, with native control flow.
+    /// The bytecode is compiled to native code: the same instructions with native control flow.
     Compiled,
 }
 
 impl ExecMode {
-    /// Its name.
+    /// The name of the mode.
     pub fn name(self) -> &'static str {
         match self {
             ExecMode::Bytecode => "bytecode",
@@ -68,7 +69,7 @@ impl ExecMode {
         }
     }
 
-    /// The mode with that name.
+    /// Parses the name of an execution mode.
     ///
     /// # Errors
     /// A user error if the mode does not exist.
@@ -84,13 +85,14 @@ impl ExecMode {
     }
 }
 
-/// The graph passes of a compilation.
+/// The graph passes that a compilation runs.
 #[derive(Clone)]
 pub enum Pipeline {
-    /// A sequence by name (see [`pliant_opt::pipelines`]).
+    /// A predefined pipeline, by name (see [`pliant_opt::pipelines`]).
     Named(String),
-    /// The user's own passes. The minimum build follows, which skips what is already lowered;
-    /// include [`pipeline`](crate::pipeline)`("default")` for the optimisations of a normal build.
+    /// Passes of the user, followed by the passes that every build needs, which skip what is
+    /// already lowered. Include [`pipeline`](crate::pipeline)`("default")` for the optimisations of
+    /// a normal build.
     Passes(Arc<dyn ModulePass>),
 }
 
@@ -118,35 +120,35 @@ impl From<Box<dyn ModulePass>> for Pipeline {
     }
 }
 
-/// How to compile a module.
+/// The options of a compilation.
 #[derive(Clone, Default)]
 pub struct CompileOptions {
     /// The target of code generation.
     pub target: Target,
-    /// How graph functions are executed.
+    /// How the VM executes graph functions.
     pub exec_mode: ExecMode,
-    /// The graph passes; `None` for the pipeline `default`.
+    /// The graph passes to run; `None` for the pipeline `default`.
     pub pipeline: Option<Pipeline>,
-    /// The number of threads that compile, and that run parallel loops of VMs created from the
-    /// result; default: all.
+    /// The number of threads that compile the module, and that run the parallel loops of VMs
+    /// created from the result. Default: all CPUs.
     pub threads: Option<usize>,
     /// The optimisation level; default: 2.
     pub opt_level: Option<u8>,
-    /// Passes to skip.
+    /// Names of passes to skip.
     pub disabled_passes: Vec<String>,
-    /// Passes to run at any level.
+    /// Names of passes to run at any optimisation level.
     pub required_passes: Vec<String>,
-    /// Settings of single passes, by name.
+    /// Settings of individual passes, by the name of the setting.
     pub config: IndexMap<Arc<str>, AttrValue>,
-    /// The instruments, which observe the passes.
+    /// Instruments that observe the passes, for example to time them.
     pub instruments: Vec<Arc<dyn Instrument>>,
     /// Whether to verify the module after every pass; default: in debug builds.
     pub verify: Option<bool>,
-    /// The directory to which every stage is written; overrides `PLIANT_DUMP_IR`.
+    /// The directory into which the text of every stage is written; overrides `PLIANT_DUMP_IR`.
     pub dump_dir: Option<PathBuf>,
     /// The time limit of the compilation, checked between passes and functions.
     pub time: Option<Duration>,
-    /// Cancels the compilation from outside.
+    /// A token through which another thread can cancel the compilation.
     pub cancel: CancelToken,
     /// The sources that the module was parsed from, such as [`Script::sources`](crate::Script).
     /// With them, errors at run time contain source lines. The program keeps file names and line
@@ -155,7 +157,8 @@ pub struct CompileOptions {
 }
 
 impl CompileOptions {
-    /// Options for a target and a mode given by name. The notes state what was substituted.
+    /// Options for a target and an execution mode given by name. The returned notes state which
+    /// names were replaced by others.
     ///
     /// # Errors
     /// A user error if a name does not exist.

@@ -1,4 +1,5 @@
-//! [`profile`]: the time of each function in a run, with its rates of operations and memory traffic.
+//! [`profile`]: measures the time that each function takes in a run, with its rates of floating-point operations and memory
+//! traffic.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -8,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use pliant_vm::{CallEvent, CalleeKind, Instrument, RunOptions, Value, VirtualMachine, VmError};
 
-/// The calls of one function during a profile.
+/// The calls of one function during a profile: their number, time, operations and bytes.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CalleeProfile {
     /// The name of the loop function, packed function or builtin of the VM.
@@ -26,12 +27,13 @@ pub struct CalleeProfile {
 }
 
 impl CalleeProfile {
-    /// Billions of floating-point operations per second; 0 without a library kernel.
+    /// Billions of floating-point operations per second; 0 if the calls contain no library kernel.
     pub fn gflops(&self) -> f64 {
         self.flops as f64 / self.seconds() / 1e9
     }
 
-    /// Gigabytes (10^9 bytes) of tensors per second. Data that is in a cache, or that a call skips, is counted too.
+    /// Gigabytes (10^9 bytes) of tensors passed per second. Counts all bytes of a tensor, even those that are in a cache or that
+    /// the call does not access.
     pub fn gigabytes(&self) -> f64 {
         self.bytes as f64 / self.seconds() / 1e9
     }
@@ -55,7 +57,7 @@ pub struct Profile {
     pub runs: u32,
     /// The time of all runs, profiling included.
     pub total: Duration,
-    /// The functions, the slowest first.
+    /// The called functions, the slowest first.
     pub callees: Vec<CalleeProfile>,
 }
 
@@ -100,7 +102,7 @@ pub fn profile(
 #[derive(Default)]
 struct Recorder {
     callees: HashMap<String, CalleeProfile>,
-    /// The instruction and the start time of each call in progress.
+    /// The calls in progress: the instruction of each call, and its start time.
     open: Vec<(usize, Instant)>,
 }
 

@@ -9,15 +9,16 @@ use pliant_vm::VirtualMachine;
 /// Maximum number of cached programs; the least recently used ones are evicted.
 const MAX_PROGRAMS: usize = 512;
 
-/// A program, or the error of its compilation.
+/// The result of a compilation: the program, or the error.
 type CompileOutcome<E> = Result<VirtualMachine, E>;
 
-/// Programs by key, with the time of their last use for eviction.
+/// A cache of programs by key, with the time of each program's last use, which determines the next
+/// eviction.
 pub(crate) struct Programs<K, E> {
     table: Mutex<Table<K, E>>,
 }
 
-/// A program that the first thread to need it compiles.
+/// The cache entry of a program. The first thread that needs the program compiles it.
 type CacheSlot<E> = Arc<OnceLock<CompileOutcome<E>>>;
 
 struct Table<K, E> {
@@ -26,18 +27,18 @@ struct Table<K, E> {
 }
 
 impl<K: Hash + Eq, E> Programs<K, E> {
-    /// An empty cache.
+    /// Creates an empty cache.
     pub(crate) const fn new() -> Self {
         Programs { table: Mutex::new(Table { programs: None, time: 0 }) }
     }
 
-    /// The current number of programs.
+    /// The number of programs currently in the cache.
     pub(crate) fn len(&self) -> usize {
         let table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
         table.programs.as_ref().map_or(0, IndexMap::len)
     }
 
-    /// The program with that key, compiled with `compile` on first use. Other threads that request
+    /// The program with this key, compiled with `compile` on first use. Other threads that request
     /// the same key wait for the result; requests for other keys do not wait.
     pub(crate) fn program(
         &self,
@@ -51,7 +52,7 @@ impl<K: Hash + Eq, E> Programs<K, E> {
 }
 
 impl<K: Hash + Eq, E> Table<K, E> {
-    /// The slot of that key, after evicting old programs if the cache is full.
+    /// The cache entry of a key. Evicts old programs if the cache is full.
     fn slot(&mut self, key: K) -> CacheSlot<E> {
         self.time += 1;
         let time = self.time;

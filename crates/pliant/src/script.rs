@@ -8,12 +8,12 @@ use pliant_script::NoHost;
 
 use crate::error::Error;
 
-/// A module with its source text.
+/// A parsed module with its source text.
 #[derive(Clone, Debug)]
 pub struct Script {
-    /// The module.
+    /// The parsed module.
     pub module: IRModule,
-    /// The sources of spans, for [`Error::render`].
+    /// The sources that the spans of diagnostics refer to, for [`Error::render`].
     pub sources: SourceMap,
 }
 
@@ -31,7 +31,7 @@ pub fn parse(name: &str, text: &str) -> Result<Script, (Error, SourceMap)> {
     }
 }
 
-/// Reads a module from a file.
+/// Reads and parses a module from a file.
 ///
 /// # Errors
 /// A user error if the file cannot be read, otherwise as [`parse`].
@@ -46,7 +46,8 @@ pub fn parse_file(path: &Path) -> Result<Script, (Error, SourceMap)> {
     parse(&path.display().to_string(), &text)
 }
 
-/// Parses script that the compiler generated. The error is the first message, without location.
+/// Parses script that the compiler generated. The error is the message of the first diagnostic,
+/// without its location.
 pub(crate) fn parse_generated(text: &str) -> Result<IRModule, String> {
     pliant_script::parse_module(text, pliant_ops::registry()).map_err(|errors| {
         errors.first().map_or_else(|| "unreadable".to_string(), |e| e.message.clone())

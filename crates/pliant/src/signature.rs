@@ -6,26 +6,26 @@ use pliant_ir::relax::{Function, Type, TypeData};
 use pliant_ir::{AttrValue, IRModule, print};
 use serde::{Deserialize, Serialize};
 
-/// A parameter or result.
+/// The name and the type of a parameter or a result of a function.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ValueInfo {
-    /// Its name; empty for a result.
+    /// The name of the parameter; empty for a result.
     pub name: String,
-    /// Its type as script: `R.Tensor(("batch", 384), dtype="float32")`.
+    /// The type as script, such as `R.Tensor(("batch", 384), dtype="float32")`.
     pub ty: String,
     /// The element type of a tensor or scalar; `None` for other values or if unknown.
     pub dtype: Option<String>,
-    /// The dims, constants as numbers and symbolic ones as expressions; `None` if unknown.
+    /// The dims of a tensor: numbers if constant, expressions if symbolic; `None` if unknown.
     pub shape: Option<Vec<Dim>>,
 }
 
-/// One dim.
+/// One dim of a tensor's shape.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Dim {
-    /// Known at compile time.
+    /// A size that is known at compile time.
     Constant(i64),
-    /// Known at run time: a symbol or an expression over symbols.
+    /// A size that is known only at run time: a symbol or an expression over symbols.
     Symbolic(String),
 }
 
@@ -41,28 +41,29 @@ impl std::fmt::Display for Dim {
 /// The parameters and the result of a function.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Signature {
-    /// The function.
+    /// The name of the function.
     pub name: String,
-    /// Its parameters.
+    /// The parameters of the function.
     pub inputs: Vec<ValueInfo>,
-    /// Its result.
+    /// The result of the function.
     pub output: ValueInfo,
-    /// For an imported function, the file's names of its inputs, in order; otherwise empty.
+    /// The names of the inputs in the imported file, in order; empty if the function was not
+    /// imported.
     #[serde(default)]
     pub input_names: Vec<String>,
-    /// For an imported function, the file's names of its outputs, which are the fields of the
-    /// result if there are several; otherwise empty.
+    /// The names of the outputs in the imported file; empty if the function was not imported.
+    /// Several outputs are the fields of the result, in order.
     #[serde(default)]
     pub output_names: Vec<String>,
-    /// For an imported function, inputs that the file initialises. They are constants of the
+    /// The names of the inputs that the imported file initialises. They are constants of the
     /// program, not parameters.
     #[serde(default)]
     pub default_inputs: Vec<String>,
 }
 
 impl Signature {
-    /// The hint for an input name that does not exist: a similar name or all names, or how to make
-    /// an initialised input of an imported model feedable.
+    /// The hint for an unknown input name: a similar name or all names. For an input that the
+    /// imported file initialises: how to compile it as an input.
     pub fn unknown_input_help(&self, name: &str) -> String {
         if self.default_inputs.iter().any(|n| n == name) {
             return format!(
@@ -75,8 +76,8 @@ impl Signature {
         suggestion.unwrap_or_else(|| format!("the inputs are {}", names.join(", ")))
     }
 
-    /// The input names that feeds use: those of the imported file, otherwise those of the
-    /// parameters.
+    /// The names by which inputs are passed in [`Model::run_named`](crate::Model::run_named): those
+    /// of the imported file, otherwise those of the parameters.
     pub fn feed_names(&self) -> Vec<&str> {
         match self.input_names.len() == self.inputs.len() {
             true => self.input_names.iter().map(String::as_str).collect(),
@@ -104,7 +105,7 @@ pub fn signatures(module: &IRModule) -> Vec<Signature> {
         .collect()
 }
 
-/// The strings of an attribute that is a list of names.
+/// The strings of the function attribute `attr`, which is a list of names; empty if it is absent.
 fn name_list(func: &Function, attr: &str) -> Vec<String> {
     match func.attrs.get(attr) {
         Some(AttrValue::List(items)) => {

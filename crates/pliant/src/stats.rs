@@ -9,21 +9,21 @@ use crate::explain::Explanation;
 /// Statistics of one compilation.
 #[derive(Clone, Debug, Default)]
 pub struct CompileStats {
-    /// The phases in order, with passes below the phase they belong to.
+    /// The phases of the compilation in order, each followed by its passes.
     pub phases: Vec<TimingEntry>,
-    /// The time from the call to the result.
+    /// The duration of the whole compilation.
     pub total: Duration,
     /// The number of graph functions in the program.
     pub functions: usize,
     /// The number of loop functions compiled to machine code.
     pub kernels: usize,
-    /// The calls that were offloaded to kernels, and those that stayed loops and why; empty for a
-    /// loaded program.
+    /// Which calls were offloaded to kernels, and which stayed loops and why; empty for a loaded
+    /// program.
     pub explanation: Explanation,
 }
 
 impl CompileStats {
-    /// The phases as an indented table, with the total last.
+    /// Formats the phases as an indented table, with the total last.
     pub fn render(&self) -> String {
         let mut out = pliant_pass::timing::render(&self.phases);
         out.push_str(&format!("{:>10.3} ms  total\n", self.total.as_secs_f64() * 1e3));
@@ -34,7 +34,7 @@ impl CompileStats {
 /// Statistics of a model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ModelStats {
-    /// The number of compilations or loads: 1, whatever shapes it ran at.
+    /// The number of times that the model was compiled or loaded: 1, whatever shapes it ran at.
     pub compilations: u64,
     /// The number of runs.
     pub runs: u64,

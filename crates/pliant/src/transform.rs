@@ -24,14 +24,14 @@ pub enum PassLevel {
     User,
 }
 
-/// An entry of the list of passes.
+/// The description of a pass in [`pass_list`].
 #[derive(Clone, Copy, Debug)]
 pub struct PassEntry {
-    /// Its name.
+    /// The name of the pass.
     pub name: &'static str,
-    /// What it does, in one line.
+    /// The effect of the pass, in one line.
     pub doc: &'static str,
-    /// The level that it transforms.
+    /// The level of the program that the pass transforms.
     pub level: PassLevel,
     /// The phase that a graph pass belongs to, such as `fuse`.
     pub phase: Option<&'static str>,
@@ -64,13 +64,13 @@ pub fn pass_list() -> Vec<PassEntry> {
     graph.chain(loops).chain(pipelines).chain(user).collect()
 }
 
-/// The canonical name of a pass, given any of its names.
+/// The canonical name of a pass, given its canonical name or an alias.
 pub(crate) fn canonical_pass_name(name: &str) -> String {
     let info = pliant_opt::PASSES.iter().find(|p| p.aliases.contains(&name));
     info.map_or(name, |p| p.name).to_string()
 }
 
-/// The error message for an unknown name of a pass or pipeline, with a suggestion if one is near;
+/// The error message if `name` is not the name of a pass or pipeline, with a suggestion if a similar name exists;
 /// `None` if the name exists.
 pub fn unknown_pass(name: &str) -> Option<String> {
     let known = pass_list();
@@ -92,7 +92,7 @@ fn suggestion(name: &str, known: &[PassEntry]) -> Option<String> {
     (!candidates.is_empty()).then(|| format!("did you mean {}?", candidates.join(" or ")))
 }
 
-/// A pass that the user registered.
+/// A pass that the user registered: its description and its constructor.
 struct UserPass {
     entry: PassEntry,
     make: Arc<dyn Fn() -> Box<dyn ModulePass> + Send + Sync>,
@@ -224,8 +224,8 @@ pub fn transform(
     Ok(module)
 }
 
-/// Whether two camel-case pass names share a word of four letters or more, or such a word starts
-/// with one of the other name.
+/// Whether two camel-case pass names share a word of four letters or more. A word of one name that begins with a word
+/// of the other also counts.
 fn shares_word(known: &str, name: &str) -> bool {
     let words = |s: &str| -> Vec<String> {
         let mut out: Vec<String> = Vec::new();

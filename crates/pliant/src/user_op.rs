@@ -1,4 +1,4 @@
-//! [`register_op`]: user-defined operators, from a function on tensor expressions.
+//! [`register_op`]: registers operators that users define by functions on tensor expressions.
 
 use pliant_diag::Diagnostic;
 use pliant_diag::codes::PL0219;

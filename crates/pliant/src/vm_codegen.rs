@@ -36,21 +36,21 @@ use pliant_opt::lower::lower_runtime_builtin::BUILTIN_OPS;
 use inline::InlinedFunctions;
 use tail::Exit;
 
-/// Renders a function's parameter types for the executable.
+/// A function that formats a type of a graph function as text for the executable.
 pub type TypeText<'a> = dyn Fn(&Function, pliant_ir::relax::Type) -> String + 'a;
 
-/// The inputs of the code generator from its caller.
+/// What the caller of the code generator passes besides the module.
 pub struct CodegenInputs<'a> {
-    /// The signature and messages of a compiled kernel; `None` to derive them from the loop
-    /// function.
+    /// Returns the signature and messages of the compiled loop function with this name; `None` to derive them from its
+    /// source.
     pub kernel_info: &'a dyn Fn(&str) -> Option<LoopFuncInfo>,
-    /// The text of a type.
+    /// Formats a type as text.
     pub type_text: &'a TypeText<'a>,
-    /// The encoded kernels section of the executable.
+    /// The encoded loop functions, the section `kernels` of the executable.
     pub kernels: Vec<u8>,
     /// The metadata of the executable, as keys and values.
     pub metadata: Vec<(String, String)>,
-    /// The sources of spans, if run-time errors should contain source lines.
+    /// The sources that spans refer to; `None` if run-time errors need no source lines.
     pub sources: Option<&'a SourceMap>,
 }
 
@@ -87,7 +87,7 @@ pub fn codegen(
     exec.get().map_err(|e: ExecError| PassError::internal(e.to_string()))
 }
 
-/// The signature of a kernel as declared by its loop function.
+/// The signature of a loop function as its source declares it.
 pub fn default_kernel_info(name: &str, func: &PrimFunc) -> LoopFuncInfo {
     let written = pliant_tir::accesses::written_buffers(func);
     let args = func
@@ -111,7 +111,7 @@ pub fn default_kernel_info(name: &str, func: &PrimFunc) -> LoopFuncInfo {
     LoopFuncInfo { name: name.into(), args, checks: Vec::new() }
 }
 
-/// An allocated tensor that is the only one in its storage.
+/// The allocation of a tensor together with its storage, which contains no other tensor.
 struct SingleTensorStorage {
     var: Var,
     bytes: Expr,
@@ -119,8 +119,8 @@ struct SingleTensorStorage {
     dtype: Expr,
 }
 
-/// Recognises three consecutive bindings: a storage, a tensor at its start, and the kill of the
-/// storage.
+/// Recognises the allocation of a tensor with its own storage: three consecutive bindings that allocate a storage,
+/// allocate a tensor at its start, and kill the storage.
 fn single_tensor_storage(func: &Function, bindings: &[Binding]) -> Option<SingleTensorStorage> {
     let [storage, tensor, kill, ..] = bindings else { return None };
     if [storage, tensor, kill].iter().any(|b| b.cast.is_some()) {
@@ -154,25 +154,24 @@ struct FunctionGen<'a> {
     locations: FxHashMap<Var, Operand>,
     free: Vec<Reg>,
     next: u32,
-    /// How the function's result is used.
+    /// How the code after the function's body consumes its result.
     exit: Exit,
     /// The functions that are inlined into loops.
     inlined: &'a InlinedFunctions,
-    /// The closures that one loop calls, and the registers of their captured values if they are
-    /// inlined.
+    /// The closures that only one loop calls.
     closures: FxHashMap<Var, LoopClosure>,
     captured: FxHashMap<Var, Vec<Reg>>,
-    /// Variables that reuse the register of the state that they replace.
+    /// The variables that are computed directly into a register of the loop state, with that register.
     in_place: FxHashMap<Var, Reg>,
-    /// Registers of the function's values that no kill clears. In an inlined function, no frame
-    /// return clears them either.
+    /// Registers of the function's values that no kill clears. If the function is inlined, no frame return clears them
+    /// either.
     unkilled: Vec<Reg>,
-    /// Registers with the captured values of an inlined function. Every iteration reads them, so
-    /// none may kill them. For a condition, they include the state, which the body reads next.
+    /// Registers with the captured values of an inlined function. Every iteration reads them, so no iteration may clear
+    /// them. For a loop condition, they include the state, which the body reads next.
     pinned: Vec<Reg>,
-    /// The variables that a binding kills.
+    /// The variables that a kill clears.
     killed: FxHashSet<Var>,
-    /// The variables that are tensors allocated by the function.
+    /// The variables that hold tensors allocated by the function.
     allocated: FxHashSet<Var>,
 }
 
@@ -248,8 +247,8 @@ impl FunctionGen<'_> {
         Ok(result)
     }
 
-    /// Emits bindings from the start of a sequence. Adds registers that are read later to
-    /// `expiring`, at the index of their last read.
+    /// Emits the first bindings of a sequence. Adds registers that are read later to `expiring`, at the index of their
+    /// last read.
     fn bindings(
         &mut self,
         bindings: &[Binding],
@@ -295,7 +294,7 @@ impl FunctionGen<'_> {
         Ok(self.define_register(tensor.var, dst))
     }
 
-    /// Emits one binding. Returns the registers that the variable owns, none for a renamed value.
+    /// Emits one binding. Returns the registers that its variable owns; none if the binding only renames a value.
     fn binding(&mut self, binding: &Binding) -> Result<Vec<Reg>, PassError> {
         if binding.cast.is_some() {
             return Err(PassError::internal("a match_cast is left; VMShapeLower lowers it"));
@@ -335,7 +334,7 @@ impl FunctionGen<'_> {
         Ok(self.define_register(binding.var, dst))
     }
 
-    /// Records the register of a variable. Returns it unless another variable owns it.
+    /// Records the register of a variable. Returns the register, unless another variable owns it.
     fn define_register(&mut self, var: Var, reg: Reg) -> Vec<Reg> {
         self.locations.insert(var, Operand::Reg(reg));
         if self.in_place.contains_key(&var) {
@@ -349,7 +348,7 @@ impl FunctionGen<'_> {
         vec![reg]
     }
 
-    /// The location of a binding's value if it exists already: another variable's, or a constant.
+    /// The location of a binding's value if the value exists already, as another variable or a constant.
     fn existing_location(&mut self, value: Expr) -> Result<Option<Operand>, PassError> {
         match self.func.expr(value) {
             ExprData::Var(source) => self.var(*source).map(Some),
@@ -383,7 +382,7 @@ impl FunctionGen<'_> {
         Ok(())
     }
 
-    /// Emits a jump, to be patched, that is taken if the condition is false.
+    /// Emits a jump that is taken if the condition is false. Returns its position, because its target is patched later.
     fn jump_unless(&mut self, cond: Expr) -> Result<usize, PassError> {
         let mut temps = Vec::new();
         let cond = self.operand(cond, &mut temps)?;
@@ -406,7 +405,7 @@ impl FunctionGen<'_> {
         Ok(())
     }
 
-    /// Emits the evaluation of an expression into `dst`; leaves are copied.
+    /// Emits the evaluation of an expression into the register `dst`. Variables and constants are copied.
     fn value(&mut self, e: Expr, dst: Reg, temps: &mut Vec<Reg>) -> Result<(), PassError> {
         match self.func.expr(e) {
             ExprData::Call { callee, args, .. } => {

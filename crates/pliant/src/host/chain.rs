@@ -1,5 +1,5 @@
-//! Chains: immutable linked lists of the values that the iterations of a loop have produced so far.
-//! Chains share their prefixes, so appending copies nothing.
+//! Chains: immutable linked lists that collect the values that the iterations of a loop produce. Chains share their
+//! prefixes, so appending copies nothing.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ struct Link {
     item: Value,
     previous: Option<Arc<Link>>,
     length: usize,
-    /// Counts the memory of the link, which is most of the memory of a chain of small items.
+    /// Counts the size of the link towards the memory limit. Links are most of the memory of a chain of small items.
     _reserved: Reserved,
 }
 
@@ -33,12 +33,12 @@ impl Drop for Link {
 }
 
 thread_local! {
-    /// Items to drop after the item that this thread is dropping; `None` while it drops none.
+    /// Items that this thread will drop after the item that it is dropping now; `None` if it is dropping none.
     static PENDING_DROPS: RefCell<Option<Vec<Value>>> = const { RefCell::new(None) };
 }
 
-/// Drops an item. Items of chains inside it are queued and dropped iteratively, since recursion
-/// along deeply nested chains would overflow the stack.
+/// Drops an item of a chain. Items of chains inside the item are queued and dropped iteratively, since recursion along
+/// deeply nested chains would overflow the stack.
 fn drop_later(item: Value) {
     if !matches!(item, Value::Object(_) | Value::Tuple(_) | Value::Func(_)) {
         return;
@@ -60,7 +60,7 @@ fn drop_later(item: Value) {
     PENDING_DROPS.set(None);
 }
 
-/// The chain in a value; `None` if it has no items.
+/// The last link of the chain that a value contains; `None` for a chain without items.
 fn chain(value: &Value) -> Result<Option<Arc<Link>>, VmError> {
     match value {
         Value::None => Ok(None),
@@ -72,7 +72,7 @@ fn chain(value: &Value) -> Result<Option<Arc<Link>>, VmError> {
     }
 }
 
-/// The items in order.
+/// The items of the chain that a value contains, in order.
 fn items(value: &Value) -> Result<Vec<Value>, VmError> {
     let last = chain(value)?;
     let mut items = Vec::with_capacity(last.as_ref().map_or(0, |l| l.length));
@@ -85,8 +85,8 @@ fn items(value: &Value) -> Result<Vec<Value>, VmError> {
     Ok(items)
 }
 
-/// `(chain, item, same_shape)`: the chain with the item appended. Unless `same_shape` is 0, the
-/// item must have the shape and data type of the last one.
+/// Host function with the arguments `(chain, item, same_shape)`: returns the chain with the item appended. Unless
+/// `same_shape` is 0, the item must have the shape and data type of the chain's last item.
 pub(super) fn push(args: &[Value]) -> Outcome {
     let [previous, item, same_shape] = args else {
         return Err(argument_error(host::CHAIN_PUSH, args));
@@ -111,14 +111,14 @@ pub(super) fn push(args: &[Value]) -> Outcome {
     Ok(Value::Object(Arc::new(Link { item: item.clone(), previous, length, _reserved: reserved })))
 }
 
-/// `(chain)`: its items as a sequence.
+/// Host function with the argument `(chain)`: returns the items of the chain as a sequence.
 pub(super) fn sequence(args: &[Value]) -> Outcome {
     let [last] = args else { return Err(argument_error(host::CHAIN_SEQUENCE, args)) };
     Ok(Value::tuple(items(last)?))
 }
 
-/// `(chain, item shape, dtype)`: its items stacked along a new first axis. Shape and dtype are those
-/// of the result if there are no items.
+/// Host function with the arguments `(chain, item shape, dtype)`: stacks the items of the chain along a new first axis.
+/// If the chain has no items, the result has zero rows of that shape and type.
 pub(super) fn stack(args: &[Value]) -> Outcome {
     let [last, Value::Shape(shape), Value::DType(dtype)] = args else {
         return Err(argument_error(host::CHAIN_STACK, args));

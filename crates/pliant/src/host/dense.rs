@@ -1,5 +1,5 @@
-//! Tensor functions of imported models that loop functions do not provide: bitcasts and
-//! determinants.
+//! Host functions on tensors for imported models that cannot be written as loop functions: bitcasts
+//! and determinants.
 
 use pliant_exec::abi::KernelRuntime;
 use pliant_onnx::host;
@@ -8,7 +8,8 @@ use pliant_vm::{CheckKind, Value, VmError};
 
 use super::{Outcome, argument_error, value_error};
 
-/// `(x, dtype)`: the bits of `x` as elements of another type of the same size.
+/// Host function with the arguments `(x, dtype)`: reinterprets the bits of `x` as elements of
+/// another type of the same size.
 pub(super) fn bitcast(args: &[Value]) -> Outcome {
     let [Value::Tensor(x), Value::DType(dtype)] = args else {
         return Err(argument_error(host::BITCAST, args));
@@ -29,8 +30,9 @@ pub(super) fn bitcast(args: &[Value]) -> Outcome {
     Ok(Value::Tensor(Tensor::from_bytes(x.shape(), *dtype, bytes)?))
 }
 
-/// `(x)`: the determinants of a batch of square matrices, computed in float64. `x` has shape
-/// `[..., n, n]`, and the result has the batch dims and the data type of `x`.
+/// Host function with the argument `(x)`: the determinants of a batch of square matrices, computed
+/// in float64. `x` has shape `[..., n, n]`, and the result has the batch dims and the data type of
+/// `x`.
 pub(super) fn det(runtime: &KernelRuntime, args: &[Value]) -> Outcome {
     let [Value::Tensor(x)] = args else { return Err(argument_error(host::DET, args)) };
     let [batch @ .., rows, columns] = x.shape() else {

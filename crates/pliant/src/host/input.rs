@@ -1,5 +1,5 @@
-//! Checks inputs that are sequences or optionals against the model's declarations, before the
-//! model runs.
+//! Checks inputs of an imported model that are sequences or optionals against the model's
+//! declarations, before the model runs.
 
 use pliant_onnx::host;
 use pliant_tensor::Tensor;
@@ -7,7 +7,8 @@ use pliant_vm::{CheckKind, Value, VmError};
 
 use super::{Outcome, argument_error};
 
-/// `(value, name, declaration)`: the value, if it matches the declaration of the input.
+/// Host function with the arguments `(value, name, declaration)`: returns the value if it matches
+/// the declaration of the input, otherwise fails.
 pub(super) fn check(args: &[Value]) -> Outcome {
     let [value, Value::Str(name), Value::Str(kind)] = args else {
         return Err(argument_error(host::INPUT, args));

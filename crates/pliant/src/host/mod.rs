@@ -18,7 +18,7 @@ type Outcome = Result<Value, VmError>;
 type HostFn = fn(&[Value]) -> Outcome;
 type InterruptibleHostFn = fn(&KernelRuntime, &[Value]) -> Outcome;
 
-/// The functions by name, except those of [`INTERRUPTIBLE_FUNCTIONS`].
+/// The host functions by name, except those of [`INTERRUPTIBLE_FUNCTIONS`].
 const FUNCTIONS: &[(&str, HostFn)] = &[
     (host::SEQUENCE, sequence::make),
     (host::SEQUENCE_INSERT, sequence::insert),
@@ -36,11 +36,11 @@ const FUNCTIONS: &[(&str, HostFn)] = &[
     (host::INPUT, input::check),
 ];
 
-/// The functions that can run for a long time. They stop when the calling run is interrupted.
+/// The host functions that can run for a long time. They stop when the calling run is interrupted.
 const INTERRUPTIBLE_FUNCTIONS: &[(&str, InterruptibleHostFn)] =
     &[(host::DET, dense::det), (host::NODE, node::call)];
 
-/// Registers the functions. Functions that the user has registered under these names are kept.
+/// Registers the host functions. Functions that the user has registered under these names are kept.
 pub(crate) fn register() {
     for &(name, func) in FUNCTIONS {
         let with_plain_error =
@@ -55,8 +55,8 @@ pub(crate) fn register() {
     }
 }
 
-/// The error for wrong arguments: an input is not a sequence where one is required, or the call
-/// does not come from an imported model.
+/// The error for wrong arguments of a host function: the first argument is not a sequence where one
+/// is required, or the call does not come from an imported model.
 fn argument_error(name: &str, args: &[Value]) -> VmError {
     match args.first() {
         Some(first) if name.starts_with("pliant.sequence.") && first.as_tuple().is_none() => {

@@ -1,5 +1,10 @@
-//! `pliant.onnx.node`: runs nodes that are imported at run time for the actual operands
-//! ([`pliant_onnx::DeferredNode`]).
+//! The host function `pliant.onnx.node`: imports an ONNX node at run time for the operands that it
+//! is called with, and runs it ([`pliant_onnx::DeferredNode`]).
+//!
+//! A node is compiled once for each combination of ranks and element types of its operands, with
+//! all sizes symbolic. If it cannot be imported that way, it is compiled again with the actual
+//! sizes and small integer values as constants, first for all operands except the first, then for
+//! all operands.
 //!
 //! A node is compiled once for each combination of ranks and element types, with all sizes
 //! symbolic. If it cannot be imported that way, it is compiled for the actual sizes and small
@@ -15,10 +20,11 @@ use crate::compile::compile;
 use crate::options::CompileOptions;
 use crate::programs::Programs;
 
-/// The compiled programs by node and operands.
+/// The compiled programs by node and operand types.
 static PROGRAMS: Programs<(String, Vec<OperandSpec>), String> = Programs::new();
 
-/// `(node, operands...)`: the results of the node, as a tuple if there are several.
+/// Host function with the arguments `(node, operands...)`: runs the node. Returns its result, or a
+/// tuple of its results if there are several.
 pub(super) fn call(runtime: &KernelRuntime, args: &[Value]) -> Outcome {
     let name = pliant_onnx::host::NODE;
     let [Value::Str(text), operands @ ..] = args else { return Err(argument_error(name, args)) };
@@ -52,7 +58,7 @@ pub(super) fn call(runtime: &KernelRuntime, args: &[Value]) -> Outcome {
     Err(VmError::check(CheckKind::Value, last_error))
 }
 
-/// Imports and compiles a node for the given operands; the error names the node.
+/// Imports and compiles a node for the given operand types. The error names the node.
 fn compile_node(text: &str, specs: &[OperandSpec]) -> Result<VirtualMachine, String> {
     let node = DeferredNode::from_text(text).map_err(|p| p.to_string())?;
     let label = node.label();

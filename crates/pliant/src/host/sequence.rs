@@ -1,5 +1,5 @@
-//! Functions on sequences of non-constant length, which are tuples at run time, and on optionals,
-//! which are a value or none.
+//! Host functions on sequences of non-constant length, which are tuples at run time, and on optionals, which hold a
+//! value or `None`.
 
 use std::ptr;
 
@@ -9,19 +9,19 @@ use pliant_vm::{CheckKind, Value, VmError};
 
 use super::{Outcome, argument_error, integer, value_error};
 
-/// Maximum number of parts of a split. It bounds the work on empty tensors, whose axes may have any
+/// Maximum number of parts into which a tensor is split. It bounds the work on empty tensors, whose axes may have any
 /// size.
 const MAX_PARTS: i64 = 1 << 24;
-/// Maximum number of lengths in a message.
+/// Maximum number of lengths that an error message lists.
 const MAX_SHOWN_LENGTHS: usize = 16;
 
-/// `(items...)`: a sequence of the items.
+/// Host function with the arguments `(items...)`: returns a sequence of the items.
 pub(super) fn make(args: &[Value]) -> Outcome {
     Ok(Value::tuple(args.iter().cloned()))
 }
 
-/// The position in a sequence of `length` items that an operand specifies; negative ones count from
-/// the end. Positions from 0 to `count - 1` are valid.
+/// The position in a sequence of `length` items that an operand specifies. Negative positions count from the end. The
+/// position must be less than `count`.
 fn position(operand: &Value, length: usize, count: usize) -> Result<usize, VmError> {
     let Value::Tensor(operand) = operand else {
         return Err(value_error(format!(
@@ -37,8 +37,8 @@ fn position(operand: &Value, length: usize, count: usize) -> Result<usize, VmErr
     })
 }
 
-/// `(sequence, item, position)`: the sequence with the item inserted, at the end if the position is
-/// none.
+/// Host function with the arguments `(sequence, item, position)`: returns the sequence with the item inserted at the
+/// position, or at the end if the position is none.
 pub(super) fn insert(args: &[Value]) -> Outcome {
     let [Value::Tuple(items), item, index] = args else {
         return Err(argument_error(host::SEQUENCE_INSERT, args));
@@ -50,7 +50,8 @@ pub(super) fn insert(args: &[Value]) -> Outcome {
     Ok(Value::tuple(before.iter().chain([item]).chain(after).cloned()))
 }
 
-/// `(sequence, position)`: the sequence without that item, without the last if the position is none.
+/// Host function with the arguments `(sequence, position)`: returns the sequence without the item at the position, or
+/// without the last item if the position is none.
 pub(super) fn erase(args: &[Value]) -> Outcome {
     let [Value::Tuple(items), index] = args else {
         return Err(argument_error(host::SEQUENCE_ERASE, args));
@@ -64,7 +65,7 @@ pub(super) fn erase(args: &[Value]) -> Outcome {
     Ok(Value::tuple(remaining.map(|(_, item)| item.clone())))
 }
 
-/// `(sequence, position)`: that item.
+/// Host function with the arguments `(sequence, position)`: returns the item at the position.
 pub(super) fn at(args: &[Value]) -> Outcome {
     let [Value::Tuple(items), at] = args else {
         return Err(argument_error(host::SEQUENCE_AT, args));
@@ -72,7 +73,7 @@ pub(super) fn at(args: &[Value]) -> Outcome {
     Ok(items[position(at, items.len(), items.len())?].clone())
 }
 
-/// `(sequence)`: its length as an int64 scalar.
+/// Host function with the argument `(sequence)`: returns the length of the sequence as an int64 scalar.
 pub(super) fn length(args: &[Value]) -> Outcome {
     let [Value::Tuple(items)] = args else {
         return Err(argument_error(host::SEQUENCE_LENGTH, args));
@@ -80,13 +81,13 @@ pub(super) fn length(args: &[Value]) -> Outcome {
     Ok(Value::Tensor(Tensor::scalar(items.len() as i64)?))
 }
 
-/// `(optional)`: whether it holds a value, as a bool scalar.
+/// Host function with the argument `(optional)`: returns whether the optional holds a value, as a bool scalar.
 pub(super) fn has(args: &[Value]) -> Outcome {
     let [value] = args else { return Err(argument_error(host::OPTIONAL_HAS, args)) };
     Ok(Value::Tensor(Tensor::scalar(!matches!(value, Value::None))?))
 }
 
-/// `(optional)`: its value.
+/// Host function with the argument `(optional)`: returns the value that the optional holds.
 pub(super) fn get(args: &[Value]) -> Outcome {
     match args {
         [Value::None] => Err(value_error("the optional holds nothing")),
@@ -95,7 +96,7 @@ pub(super) fn get(args: &[Value]) -> Outcome {
     }
 }
 
-/// Normalises an axis; negative axes count from the end.
+/// Normalises an axis of a tensor of rank `rank`; negative axes count from the end.
 fn axis_of(axis: i64, rank: usize) -> Result<usize, VmError> {
     let normal = if axis < 0 { axis.saturating_add(rank as i64) } else { axis };
     usize::try_from(normal)
@@ -104,7 +105,8 @@ fn axis_of(axis: i64, rank: usize) -> Result<usize, VmError> {
         .ok_or_else(|| value_error(format!("axis {axis} is out of range for rank {rank}")))
 }
 
-/// `(sequence, axis, new)`: its tensors concatenated along the axis, a new one if `new` is not 0.
+/// Host function with the arguments `(sequence, axis, new)`: concatenates the tensors of the sequence along the axis.
+/// If `new` is not 0, stacks them along a new axis instead.
 pub(super) fn concat(args: &[Value]) -> Outcome {
     let [Value::Tuple(items), Value::Int(axis), new] = args else {
         return Err(argument_error(host::SEQUENCE_CONCAT, args));
@@ -187,9 +189,9 @@ fn slice_axis(joined: &Tensor, axis: usize, start: i64, length: i64) -> Result<T
     Ok(Tensor::from_storage_strided(storage, offset, &shape, &strides, dtype)?.copy()?)
 }
 
-/// `(x, lengths, axis, keepdims)`: the parts of a tensor along an axis. `lengths` is a vector of
-/// lengths, one length for all parts (the last may be shorter), or none for parts of length 1. In
-/// the last case, `keepdims` 0 removes the axis.
+/// Host function with the arguments `(x, lengths, axis, keepdims)`: splits the tensor `x` along the axis and returns
+/// the parts as a sequence. `lengths` is a vector of lengths, one length for all parts (the last may be shorter), or
+/// none for parts of length 1. In the last case, `keepdims` 0 removes the axis.
 pub(super) fn split(args: &[Value]) -> Outcome {
     let [Value::Tensor(x), lengths, Value::Int(axis), keepdims] = args else {
         return Err(argument_error(host::SEQUENCE_SPLIT, args));
@@ -242,7 +244,8 @@ pub(super) fn split(args: &[Value]) -> Outcome {
     Ok(Value::tuple(items))
 }
 
-/// The lengths of equal parts of an axis; the last may be shorter.
+/// The lengths of the parts if an axis of `size` elements is split into parts of equal length; the last part may be
+/// shorter.
 fn equal_parts(size: i64, part_length: i64) -> Result<Vec<i64>, VmError> {
     if part_length < 1 {
         return Err(value_error(format!(

@@ -1,7 +1,7 @@
-//! Alias checks of outputs that a graph function has not allocated itself: parameters and their
-//! aliases, tuple fields and views, results of calls and branches. Before a loop function writes to
-//! such an output, the VM checks that it overlaps no other operand. Outputs that the function
-//! allocates have their own memory and need no check.
+//! Emits run-time checks that an output does not overlap another operand, before a loop function
+//! writes to the output. Outputs that the graph function allocates have their own memory and need
+//! no check. All others do: parameters and their aliases, tuple fields and views, and results of
+//! calls and branches.
 
 use pliant_exec::{LoopFuncInfo, LoopFuncParam, Reg};
 use pliant_ir::relax::visit::bindings;
@@ -12,7 +12,8 @@ use rustc_hash::FxHashSet;
 
 use super::FunctionGen;
 
-/// The variables that are tensors allocated by the function, including renamed ones.
+/// The variables that hold tensors allocated by the function, including copies of such variables
+/// under other names.
 pub(super) fn allocated(func: &Function) -> FxHashSet<Var> {
     let mut allocated_vars = FxHashSet::default();
     for (_, b) in bindings(func) {
@@ -62,8 +63,8 @@ impl FunctionGen<'_> {
         matches!(kind, LoopFuncParam::Tensor { written: true, .. }) && !is_allocated
     }
 
-    /// Emits a check that a pair of operands does not overlap. `strided` if the loop function
-    /// accepts strides for the second one.
+    /// Emits a check that two operands do not overlap. `strided` states whether the loop function
+    /// accepts strides for the second operand.
     fn emit_alias_check(
         &mut self,
         pair: [Expr; 2],

@@ -21,9 +21,9 @@ const MAX_COPIED: usize = 48;
 /// The functions of a module that are inlined into loops.
 #[derive(Default)]
 pub(super) struct InlinedFunctions {
-    /// Functions that exist only as part of one loop.
+    /// Names of functions that are inlined into their only caller, a loop, and not emitted separately.
     moved: FxHashSet<Arc<str>>,
-    /// Functions that others call as well.
+    /// Names of functions that are copied into loops and also emitted separately, since they have other callers.
     copied: FxHashSet<Arc<str>>,
 }
 
@@ -77,20 +77,21 @@ impl InlinedFunctions {
         self.moved.contains(name) || self.copied.contains(name)
     }
 
-    /// Whether the function exists only as part of a loop.
+    /// Whether the function is inlined into its only caller and not emitted separately.
     pub fn is_moved(&self, name: &str) -> bool {
         self.moved.contains(name)
     }
 }
 
-/// Whether a function is small enough to be copied into each loop that calls it. A function that
-/// contains a loop is excluded: its time is spent in that loop, and it might be its own loop function.
+/// Whether a function is small enough to be copied into each loop that calls it. A function that contains a loop is
+/// excluded, because its time is spent in that loop, and because the function may itself be the condition or body of
+/// that loop.
 fn is_small(func: &Function) -> bool {
     let all = bindings(func);
     all.len() <= MAX_COPIED && all.iter().all(|(_, b)| loop_operands(func, b.value).is_none())
 }
 
-/// Adds the number of times that a function refers to each other function.
+/// Counts the references of a function to other functions, and adds the counts to `mentions`.
 fn count_mentions(func: &Function, mentions: &mut FxHashMap<Arc<str>, usize>) {
     post_order(func, |e| {
         if let ExprData::Global(name) = func.expr(e) {
@@ -99,7 +100,8 @@ fn count_mentions(func: &Function, mentions: &mut FxHashMap<Arc<str>, usize>) {
     });
 }
 
-/// The functions that only one loop of `func` calls, and the number of arguments that it passes.
+/// The names of the functions that are the condition or the body of a loop in `func`, each with the number of arguments
+/// that the loop passes to it.
 fn loop_functions(func: &Function) -> Vec<(Arc<str>, usize)> {
     let closures = loop_closures(func);
     let mut out = Vec::new();

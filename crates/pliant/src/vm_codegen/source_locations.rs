@@ -1,4 +1,4 @@
-//! Maps bindings to the source lines of their instructions.
+//! Determines the source locations that bytecode instructions get from the bindings they implement.
 
 use pliant_diag::Span;
 use pliant_exec::NODE;
@@ -7,8 +7,8 @@ use pliant_ir::relax::Binding;
 use super::FunctionGen;
 
 impl FunctionGen<'_> {
-    /// The source locations of bindings. A binding that lowering inserted has none, and gets that
-    /// of the binding after it, for which it was inserted.
+    /// The source locations of bindings. A binding without a location was inserted by lowering for
+    /// the binding after it, and gets the location of that one.
     pub(super) fn spans(&self, bindings: &[Binding]) -> Vec<Span> {
         let mut spans: Vec<Span> = bindings.iter().map(|b| self.func.var(b.var).span).collect();
         for i in (1..spans.len()).rev() {

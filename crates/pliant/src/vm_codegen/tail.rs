@@ -1,4 +1,5 @@
-//! Emits sequences in tail position, which compute a function's result, and the use of that result.
+//! Emits sequences in tail position, that is, those that compute the result of a function, and then
+//! the code that consumes the result.
 //!
 //! A function with its own frame returns the result. A tail call is directly followed by the return
 //! of its result, in each branch of an `If` too, so that the VM reuses the caller's frame for the
@@ -15,21 +16,22 @@ use rustc_hash::FxHashMap;
 
 use super::{FunctionGen, Operand};
 
-/// How a function's result is used.
+/// How the code after a function's body consumes its result.
 pub(super) enum Exit {
-    /// The function returns it.
+    /// The function returns the result.
     Return,
-    /// It is a loop condition. The jumps lead to the end of the loop and to its body, and are
-    /// patched later.
+    /// The result is the condition of the loop into which the function is inlined. The positions
+    /// are those of jumps to the end of the loop and to its body, which are patched later.
     Condition { exit_jumps: Vec<usize>, body_jumps: Vec<usize> },
-    /// It is the state of the next iteration, which starts at `start`. `checked` if it is known to
-    /// be a tuple with a field for each register of `state`.
+    /// The result is the loop state of the next iteration, which starts at the instruction `start`.
+    /// `checked` states whether the result is known to be a tuple with one field for each register
+    /// of `state`.
     State { state: Vec<Reg>, start: usize, checked: bool },
 }
 
 impl FunctionGen<'_> {
-    /// Emits a sequence in tail position and the use of its result. `last` if the code that follows
-    /// the function is emitted next.
+    /// Emits a sequence in tail position and the code that consumes its result. `last` states
+    /// whether the code after the function is emitted next, so that no jump to it is needed.
     pub(super) fn tail_sequence(&mut self, seq: Seq, last: bool) -> Result<(), PassError> {
         let func = self.func;
         let blocks = func.seq(seq).blocks.iter();
@@ -95,7 +97,7 @@ impl FunctionGen<'_> {
         Ok(())
     }
 
-    /// The locations of the fields of the next iteration's state.
+    /// The registers or constants that hold the fields of the next iteration's state.
     fn next_state(
         &mut self,
         result: Expr,
@@ -124,8 +126,8 @@ impl FunctionGen<'_> {
         Ok(fields)
     }
 
-    /// Moves values into the registers of the state as a parallel move, since values may be in
-    /// registers of the current state.
+    /// Moves values into the registers of the loop state. This is a parallel move, since the values
+    /// may be in registers of the current state.
     fn move_state(&mut self, fields: &[Operand], state: &[Reg]) {
         let mut temps = Vec::new();
         let mut moves = Vec::with_capacity(fields.len());
@@ -148,8 +150,8 @@ impl FunctionGen<'_> {
         self.free.extend(temps);
     }
 
-    /// Clears the registers that no kill clears and that have no frame to clear them, except those
-    /// in `except`.
+    /// Clears registers, except those in `except`, that neither a kill nor the end of a frame
+    /// clears.
     fn kill_unkilled(&mut self, except: &[Reg]) {
         self.kill_except(self.unkilled.clone(), except);
     }
@@ -197,7 +199,8 @@ impl FunctionGen<'_> {
         }
     }
 
-    /// Whether the binding at that position is a loop, which keeps its result in its own register.
+    /// Whether the binding at index `index` of the sequence is a loop, which keeps its result in
+    /// its own register.
     fn is_loop(&self, seq: Seq, index: usize) -> bool {
         let blocks = self.func.seq(seq).blocks.iter();
         let mut bindings = blocks.flat_map(|&b| &self.func.block(b).bindings);

@@ -15,7 +15,7 @@ use super::tail::Exit;
 use super::{FunctionGen, Operand};
 
 impl FunctionGen<'_> {
-    /// Emits the loop that `var` is bound to. Returns the register of its result.
+    /// Emits the `R.while_loop` that is bound to `var`. Returns the register of its result.
     pub(super) fn while_loop(&mut self, var: Var, operands: &[Expr]) -> Result<Reg, PassError> {
         let [cond, body, initial @ ..] = operands else {
             return Err(PassError::internal("a while_loop has no condition or body"));
@@ -142,7 +142,7 @@ impl FunctionGen<'_> {
         Ok(exit)
     }
 
-    /// Whether the body's type guarantees a tuple of `count` values; the body then checks its
+    /// Whether the type of the loop body guarantees that it returns a tuple of `count` values. Then the body checks its
     /// result itself.
     fn returns_tuple(&self, body: Expr, count: usize) -> bool {
         let TypeData::Callable { ret, .. } = self.func.ty(body) else { return false };
@@ -157,7 +157,7 @@ impl FunctionGen<'_> {
         self.exec.emit_call("vm.builtin.check_tuple_info", &args, Reg::VOID);
     }
 
-    /// Emits the loop's result from the final state, and clears the state.
+    /// Emits the code that creates the result of the loop from the final state, and clears the state.
     fn loop_result(&mut self, state: &[Reg], result: Reg) {
         match state {
             [one] => {
@@ -179,8 +179,8 @@ impl FunctionGen<'_> {
         }
     }
 
-    /// The registers of those operands whose last read is the loop bound to `var` or a kill directly
-    /// after it.
+    /// The registers of the operands that are not read after the loop bound to `var`, except by kills directly after
+    /// the loop.
     fn last_used_registers(&self, var: Var, operands: &[Expr]) -> Vec<Reg> {
         let Some((seq, index)) = self.live.definition(var) else { return Vec::new() };
         let mut skip = index + 1;
@@ -214,7 +214,7 @@ impl FunctionGen<'_> {
         out
     }
 
-    /// Whether one of the operands is located in that register.
+    /// Whether one of the operands is in the register `reg`.
     fn operands_include(&self, operands: &[Expr], reg: Reg) -> bool {
         operands.iter().any(|&e| match *self.func.expr(e) {
             ExprData::Var(v) => {
@@ -224,8 +224,7 @@ impl FunctionGen<'_> {
         })
     }
 
-    /// The function to call in each iteration: a function of the program by name, or a
-    /// function value.
+    /// Determines how the condition or the body `e` of a loop is called: inlined, by name, or as a function value.
     fn loop_function(&mut self, e: Expr, temps: &mut Vec<Reg>) -> Result<LoopFunction, PassError> {
         match self.func.expr(e) {
             ExprData::Global(name) if self.inlined.contains(self.func.str(*name)) => {
@@ -241,8 +240,8 @@ impl FunctionGen<'_> {
         }
     }
 
-    /// Keeps the captured values of a loop's closure in registers, instead of creating the closure;
-    /// `None` if the closure must be created.
+    /// Copies the captured values of a loop's closure to registers, instead of creating the closure. Returns `None` if
+    /// the closure must be created.
     pub(super) fn keep_captured(&mut self, var: Var) -> Result<Option<Vec<Reg>>, PassError> {
         let Some(closure) = self.closures.get(&var) else { return Ok(None) };
         if !self.inlined.contains(&closure.name) {
@@ -275,12 +274,12 @@ impl FunctionGen<'_> {
     }
 }
 
-/// The condition or body of a loop.
+/// How the condition or the body of a loop is called.
 enum LoopFunction {
-    /// Called by its name.
+    /// A call of a function by name.
     Named(Arc<str>),
-    /// Inlined into the loop, with its captured values in these registers.
+    /// A function that is inlined into the loop, and the registers of its captured values.
     Inline(Arc<str>, Vec<Reg>),
-    /// A function value that is called.
+    /// A call of a function value, such as a closure.
     Value(Arg),
 }

@@ -6,7 +6,7 @@ use crate::common::{fails, iota, model, parse, read, run};
 
 const SIZES: [i64; 6] = [0, 1, 2, 3, 8, 33];
 
-/// The size that two sizes broadcast to.
+/// The broadcast size of two sizes; `None` if they are incompatible.
 fn broadcast_size(n: i64, m: i64) -> Option<i64> {
     match (n, m) {
         _ if n == m => Some(n),
@@ -16,7 +16,7 @@ fn broadcast_size(n: i64, m: i64) -> Option<i64> {
     }
 }
 
-/// Element `i` of an [`iota`] of size `n` that is broadcast.
+/// Element `i` of an [`iota`] of size `n` after broadcasting.
 fn element(n: i64, i: i64) -> f32 {
     if n == 1 { 0.0 } else { i as f32 }
 }

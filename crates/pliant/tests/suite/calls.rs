@@ -9,8 +9,8 @@ use pliant::{
 };
 use pliant_vm::PackedFunc;
 
-/// Runs `main` in both execution modes with packed functions, and returns the result after comparing
-/// the two.
+/// Runs `main` with packed functions in both execution modes, asserts that the results are equal, and returns the
+/// result.
 fn run_both_modes(
     script: &str,
     functions: &[(&str, PackedFunc)],

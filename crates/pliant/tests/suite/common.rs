@@ -2,10 +2,10 @@
 
 use pliant::{CompileOptions, Error, IRModule, Model, Tensor, Value};
 
-/// The first line of scripts.
+/// The import line at the start of every script.
 pub const HEADER: &str = "from pliant.script import ir as I, relax as R, tir as T\n\n";
 
-/// The module of a script without its header.
+/// Parses a script that is given without its import line.
 pub fn parse(body: &str) -> IRModule {
     match pliant::parse("test.py", &format!("{HEADER}{body}")) {
         Ok(script) => script.module,
@@ -13,12 +13,12 @@ pub fn parse(body: &str) -> IRModule {
     }
 }
 
-/// The model of a script.
+/// Compiles a script, which is given without its import line.
 pub fn model(body: &str) -> Model {
     try_model(body).unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// The model of a script, or the error.
+/// Compiles a script, which is given without its import line. Returns the error if that fails.
 pub fn try_model(body: &str) -> Result<Model, Error> {
     Model::compile(parse(body), &CompileOptions::default())
 }
@@ -30,7 +30,7 @@ pub fn iota(shape: &[i64]) -> Value {
     tensor(shape, &data)
 }
 
-/// A tensor with these values.
+/// A float32 tensor with this shape and these elements.
 pub fn tensor(shape: &[i64], data: &[f32]) -> Value {
     Value::Tensor(Tensor::from_slice(shape, data).expect("the data fill the shape"))
 }
@@ -41,7 +41,7 @@ pub fn read(value: &Value) -> (Vec<i64>, Vec<f32>) {
     (tensor.shape().to_vec(), tensor.to_vec::<f32>().expect("float32 values"))
 }
 
-/// Runs `main` and reads its tensor.
+/// Runs `main` and returns the shape and values of its float32 result.
 pub fn run(model: &Model, args: &[Value]) -> (Vec<i64>, Vec<f32>) {
     read(&model.run("main", args).unwrap_or_else(|e| panic!("{e}")))
 }

@@ -19,13 +19,13 @@ fn files(folder: &str) -> Vec<Vec<u8>> {
     paths.iter().map(|path| std::fs::read(path).expect("a file")).collect()
 }
 
-/// The lines of the files in a folder of `tests`.
+/// The lines of all files in a folder of `tests`.
 fn lines(folder: &str) -> Vec<Vec<u8>> {
     let text = files(folder).concat();
     text.split(|b| *b == b'\n').filter(|line| !line.is_empty()).map(<[u8]>::to_vec).collect()
 }
 
-/// Runs all inputs and that many mutants of them; returns how many ran.
+/// Runs a fuzz target on all inputs and on `mutants` mutants of them. Returns the number of inputs that ran.
 fn replay(name: &str, inputs: &[Vec<u8>], mutants: usize) -> usize {
     let target = TARGETS.iter().find(|t| t.name == name).expect("a target");
     let mut ran = inputs.iter().filter(|input| (target.run)(input)).count();

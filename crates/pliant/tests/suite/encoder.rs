@@ -22,7 +22,8 @@ class Module:
         return gv
 "#;
 
-/// The result for one batch entry `x` of shape `[s, 8]`.
+/// Computes the result of the encoder block for one batch entry `x` of shape `[s, 8]`, with scalar
+/// loops.
 fn reference(x: &[f64], w: &[f64], s: usize) -> Vec<f64> {
     let dot = |a: &[f64], b: &dyn Fn(usize) -> f64| -> f64 {
         a.iter().enumerate().map(|(i, v)| v * b(i)).sum()

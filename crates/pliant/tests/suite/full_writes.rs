@@ -8,7 +8,7 @@ fn is_full_write(dims: &str, out: &str) -> bool {
     is_full_write_from("A", dims, out)
 }
 
-/// As [`is_full_write`], if its argument `x=` is the expression `x`.
+/// As [`is_full_write`], where the argument `x=` of the kernel call is the expression `x`.
 fn is_full_write_from(x: &str, dims: &str, out: &str) -> bool {
     let text = format!(
         "from pliant.script import ir as I, tir as T

@@ -1,5 +1,4 @@
-//! The integration tests of `pliant`, as one program, since each separate test program would be linked
-//! separately.
+//! The integration tests of `pliant`. They are one program, because Cargo links each test program separately.
 
 mod broadcast;
 mod bytecode;

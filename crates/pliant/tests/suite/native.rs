@@ -1,4 +1,4 @@
-//! Native function bodies compute the same as their bytecode.
+//! Tests that native function bodies compute the same results as their bytecode.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -22,7 +22,7 @@ fn int(args: &[Value], i: usize) -> Result<i64, VmError> {
     args.get(i).and_then(Value::as_int).ok_or_else(|| VmError::type_error("no integer"))
 }
 
-/// A program with native bodies, and the VM that executes its bytecode.
+/// Two VMs for one program: one executes its native bodies, the other its bytecode.
 fn native_and_bytecode_vms(b: ExecBuilder) -> [VirtualMachine; 2] {
     let mut b = b;
     b.set_metadata(EXEC_MODE, "compiled");
@@ -45,7 +45,7 @@ fn native_and_bytecode_vms(b: ExecBuilder) -> [VirtualMachine; 2] {
     vms
 }
 
-/// The integer that both VMs return.
+/// Runs both VMs, asserts that they return the same integer, and returns it.
 fn result(b: ExecBuilder, args: &[i64]) -> i64 {
     let args: Vec<Value> = args.iter().map(|&v| Value::Int(v)).collect();
     let [a, b] =
@@ -54,7 +54,7 @@ fn result(b: ExecBuilder, args: &[i64]) -> i64 {
     a
 }
 
-/// The error that both VMs report.
+/// Runs both VMs, asserts that they fail with the same error, and returns its message.
 fn failure(b: ExecBuilder, args: &[Value]) -> String {
     let [a, b] =
         native_and_bytecode_vms(b).map(|vm| vm.invoke("main", args).unwrap_err().to_string());
@@ -68,7 +68,7 @@ fn begin(params: &[&str]) -> ExecBuilder {
     b
 }
 
-/// `sum = 0; i = 0; while i < n: sum = sum + i; i = i + 1; return sum`
+/// A bytecode program: `sum = 0; i = 0; while i < n: sum = sum + i; i = i + 1; return sum`.
 fn sum_loop() -> ExecBuilder {
     let mut b = begin(&["n"]);
     let zero = b.imm(0);

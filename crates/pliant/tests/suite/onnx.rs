@@ -1,4 +1,4 @@
-//! ONNX models from Rust: the API, the example, and the errors for rejected models.
+//! Tests of the Rust API for ONNX models: the example, and the errors for rejected models.
 
 use pliant::onnx::proto::tensor_shape_proto::{Dimension, dimension};
 use pliant::onnx::proto::type_proto::{Tensor as TensorType, Value as TypeValue};
@@ -41,7 +41,7 @@ pub fn node(op: &str, inputs: &[&str], outputs: &[&str]) -> NodeProto {
     }
 }
 
-/// A model over `x: float32[batch, 4]`.
+/// An ONNX model with these nodes and outputs, and the input `x: float32[batch, 4]`.
 pub fn model(nodes: Vec<NodeProto>, outputs: &[&str]) -> ModelProto {
     let dim = |value| Dimension { value: Some(value), ..Dimension::default() };
     let dims =

@@ -1,5 +1,5 @@
-//! Every operator with missing, extra and empty inputs and outputs, with and without the import of its domain: the
-//! model is imported, compiled and run, or rejected with an error.
+//! Tests every ONNX operator with missing, extra and empty inputs and outputs, with and without the import of its
+//! domain. Each model must be imported, compiled and run, or be rejected with an error.
 
 use prost::Message;
 
@@ -8,7 +8,7 @@ use crate::onnx_grammar::run::{Reached, run};
 use crate::onnx_grammar::schemas::{Schema, schemas};
 use crate::onnx_grammar::single_node::{Case, usual_inputs};
 
-/// The newest version of each operator.
+/// The newest version of each ONNX operator.
 fn operators() -> Vec<&'static Schema> {
     let mut newest: Vec<&Schema> = Vec::new();
     for schema in schemas() {

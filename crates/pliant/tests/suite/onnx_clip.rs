@@ -1,4 +1,4 @@
-//! `Clip` and the clipping of fused operators: a NaN bound is ignored, as in ONNX Runtime.
+//! Tests `Clip` and the clipping of fused operators: a NaN bound is ignored, as in ONNX Runtime.
 
 use pliant::onnx::proto::tensor_proto::DataType;
 use pliant::onnx::proto::type_proto::{Tensor as TensorType, Value as TypeValue};
@@ -25,7 +25,7 @@ const CASES: [([f64; 2], [f64; 7]); 5] = [
     ([2.0, -1.0], [-1.0, -1.0, -1.0, NAN, -1.0, -1.0, -1.0]),
 ];
 
-/// Numbers of an element type as raw tensor data.
+/// Encodes numbers as raw tensor data of an element type.
 fn bytes(dtype: DType, numbers: &[f64]) -> Vec<u8> {
     let context = |&v: &f64| match dtype {
         DType::Float64 => v.to_le_bytes().to_vec(),
@@ -67,7 +67,7 @@ fn float(name: &str, value: f64) -> AttributeProto {
     }
 }
 
-/// Runs a node on inputs of a type; `constants` are initializers.
+/// Runs a model of one node on inputs of an element type. `constants` are its initializers.
 fn run(
     node: NodeProto,
     opset: i64,

@@ -1,4 +1,4 @@
-//! Memory use of importing a large model: its weights stay mapped.
+//! Tests the memory use of importing a large model: its weights must stay mapped files.
 
 use std::process::Command;
 
@@ -9,7 +9,7 @@ use prost::Message;
 
 use crate::onnx::{model, node};
 
-/// The number of weights.
+/// The number of weights in the model.
 const WEIGHTS: usize = 8;
 /// The size of each weight in bytes.
 const WEIGHT_BYTES: u64 = 256 << 20;

@@ -1,4 +1,5 @@
-//! Damaged ONNX models: importing, compiling and running any bytes ends with a result or an error.
+//! Tests damaged ONNX models: importing, compiling and running any bytes must end with a result or
+//! an error.
 
 use std::path::{Path, PathBuf};
 
@@ -39,7 +40,7 @@ fn import_and_run(bytes: &[u8]) -> bool {
     model.run("main", &args).is_ok()
 }
 
-/// Small inputs; `None` if a size of the model is large.
+/// Small inputs for a model; `None` if the model declares a large constant size.
 fn small_inputs(model: &Model) -> Option<Vec<Value>> {
     let value = |info: &pliant::ValueInfo| {
         let size = |dim: &Dim| match dim {
@@ -84,7 +85,8 @@ impl Xorshift {
     }
 }
 
-/// One to three changes: a byte, a bit, a truncation, a duplicated piece, a piece of another file.
+/// Damages bytes one to three times: changes a byte or a bit, truncates, duplicates a piece, or
+/// inserts a piece of `other`.
 fn mutate(bytes: &[u8], other: &[u8], rng: &mut Xorshift) -> Vec<u8> {
     let mut out = bytes.to_vec();
     for _ in 0..=rng.below(3) {
@@ -111,7 +113,8 @@ fn mutate(bytes: &[u8], other: &[u8], rng: &mut Xorshift) -> Vec<u8> {
     out
 }
 
-/// Whether all integers of the file are small: a model may legitimately create large tensors.
+/// Whether all integers in a model file are small. A valid model with large integers may create
+/// large tensors.
 fn has_small_integers(bytes: &[u8]) -> bool {
     let Ok(file) = ModelProto::decode(bytes) else { return true };
     let functions = file.functions.iter().flat_map(|f| &f.node);

@@ -1,4 +1,4 @@
-//! Operators on operands whose rank or data type is known only at run time.
+//! Tests operators on operands whose rank or data type is known only at run time.
 
 use std::sync::Arc;
 

@@ -1,8 +1,8 @@
-//! The test programs, with the valid values of the inputs that change during a run.
+//! The test programs for data races, with the valid values of the inputs that change during a run.
 
 use pliant::DType;
 
-/// What a case tests.
+/// The kind of code that a case tests.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Group {
     /// Hand-written loop functions.
@@ -13,7 +13,7 @@ pub enum Group {
     Builtins,
 }
 
-/// An input, and its valid values if it changes during the run.
+/// An input of a test program. If it changes during the run, also its valid values.
 pub struct Input {
     pub name: &'static str,
     pub dtype: DType,
@@ -21,7 +21,7 @@ pub struct Input {
     pub valid: Option<ValidValues>,
 }
 
-/// Valid values: element `i` is `low + i * step % span`.
+/// The valid values of an input: element `i` is `low + i * step % span`.
 #[derive(Clone, Copy)]
 pub struct ValidValues {
     low: i64,
@@ -36,7 +36,7 @@ impl ValidValues {
     }
 }
 
-/// A program.
+/// A test program with its inputs.
 pub struct Case {
     pub name: &'static str,
     pub group: Group,
@@ -53,7 +53,7 @@ impl Input {
 }
 
 impl Case {
-    /// The script of the module.
+    /// The script of the test program.
     pub fn script(&self) -> String {
         let param = |i: &Input| format!("{}: R.Tensor({})", i.name, i.ty());
         let params: Vec<String> = self.inputs.iter().map(param).collect();
@@ -130,7 +130,7 @@ const fn builtin(name: &'static str, inputs: &'static [Input], body: &'static st
     Case { name, group: Group::Builtins, inputs, body }
 }
 
-/// All cases.
+/// All test programs.
 pub const CASES: &[Case] = &[
     loops("gather", INDICES, "for i in range(64):\n    o[i] = x[b[i % 4]]"),
     loops("gather_narrow", INT32_INDICES, "for i in range(64):\n    o[i] = x[b[i % 4]]"),

@@ -1,4 +1,4 @@
-//! Data races: input memory changes during a run, as if another thread wrote it. Results are arbitrary, but no access
+//! Tests data races: the memory of inputs changes during a run, as if another thread wrote it. Results are arbitrary, but no access
 //! may be outside a buffer.
 //!
 //! Each load of an index, size or condition returns a valid value or one far out of range
@@ -21,11 +21,11 @@ use cases::{CASES, Case, Group, Input};
 const CASE: &str = "PLIANT_RACE";
 /// Values that are out of range as indices and as sizes.
 const OUT_OF_RANGE: [i64; 4] = [1 << 20, -(1 << 20), 1 << 30, -(1 << 30)];
-/// Bytes of the guard region on each side of a tensor.
+/// Size in bytes of the guard region on each side of a tensor.
 const GUARD_BYTES: usize = 16 << 20;
-/// The number of runs of a program.
+/// The number of times that each program runs.
 const RUNS: usize = 400;
-/// The number of calls of a kernel.
+/// The number of times that each kernel is called.
 const CALLS: usize = 40;
 
 /// Runs a case in a child process. Returns a description of the failure, if any.
@@ -42,7 +42,7 @@ fn failure(name: &str) -> Option<String> {
     (!child.status.success()).then(|| format!("{name}: {}\n{text}", child.status))
 }
 
-/// Fails unless all cases succeed.
+/// Runs each case and fails unless all succeed.
 fn assert_all_pass(names: impl Iterator<Item = String>) {
     let failed: Vec<String> = names.filter_map(|name| failure(&name)).collect();
     assert!(
