@@ -7,9 +7,9 @@
 /// The kind of a failed check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CheckFailure {
-    /// An assertion of the program does not hold.
+    /// An assertion that the program states does not hold.
     Assertion,
-    /// Sizes are incompatible.
+    /// Sizes do not match, or a size is invalid.
     Shape,
     /// An index is out of range.
     Index,
@@ -34,10 +34,10 @@ impl CheckFailure {
         marked.unwrap_or((CheckFailure::Assertion, message))
     }
 
-    /// Maximum number of integers in a message.
+    /// Maximum number of integers that an error message can contain.
     pub const MAX_ASSERT_ARGS: usize = 6;
 
-    /// Replaces `{0}`, `{1}`, ... in the message by the values. `{0u}` formats a value as unsigned.
+    /// Replaces `{0}`, `{1}`, ... in an error message by the values. `{0u}` formats a value as unsigned.
     pub fn fill_args(message: &str, values: &[i64]) -> String {
         values.iter().enumerate().fold(message.to_string(), |text, (k, value)| {
             text.replace(&format!("{{{k}}}"), &value.to_string())

@@ -11,7 +11,7 @@ pub const DL_CPU: i32 = 1;
 pub const DLPACK_FLAG_READ_ONLY: u64 = 1;
 /// Flag of [`DLManagedTensorVersioned`]: the tensor is a copy made by the producer.
 pub const DLPACK_FLAG_COPIED: u64 = 2;
-/// Tensors of a higher rank are rejected as malformed.
+/// Maximum rank of an imported tensor. Tensors of a higher rank are rejected as malformed.
 const MAX_RANK: i32 = 64;
 
 /// `DLDevice`: the device that owns the memory.
@@ -43,7 +43,7 @@ pub struct DLDataType {
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct DLTensor {
-    /// The start of the memory. In Pliant's own tensors, the first element.
+    /// The start of the memory. In Pliant's own tensors, this is the first element.
     pub data: *mut c_void,
     /// The device of the memory.
     pub device: DLDevice,
@@ -65,19 +65,19 @@ pub struct DLTensor {
 pub struct DLManagedTensor {
     /// The tensor.
     pub dl_tensor: DLTensor,
-    /// The producer's context.
+    /// A pointer for the producer's own use, which the deleter reads.
     pub manager_ctx: *mut c_void,
-    /// Frees the structure and what it owns. May be null.
+    /// A function of the producer that frees the structure and the memory of the tensor. May be null.
     pub deleter: Option<unsafe extern "C" fn(*mut DLManagedTensor)>,
 }
 
-/// `DLPackVersion`.
+/// `DLPackVersion`: the version of the DLPack structures.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DLPackVersion {
-    /// Incremented when the layout changes.
+    /// The major version, incremented when the layout of the structures changes.
     pub major: u32,
-    /// Incremented when values are added.
+    /// The minor version, incremented when flags or type codes are added.
     pub minor: u32,
 }
 
@@ -87,11 +87,11 @@ pub struct DLPackVersion {
 pub struct DLManagedTensorVersioned {
     /// The version of the layout.
     pub version: DLPackVersion,
-    /// The producer's context.
+    /// A pointer for the producer's own use, which the deleter reads.
     pub manager_ctx: *mut c_void,
-    /// Frees the structure and what it owns. May be null.
+    /// A function of the producer that frees the structure and the memory of the tensor. May be null.
     pub deleter: Option<unsafe extern "C" fn(*mut DLManagedTensorVersioned)>,
-    /// A combination of `DLPACK_FLAG_*`.
+    /// Flags of the tensor: a combination of `DLPACK_FLAG_*`.
     pub flags: u64,
     /// The tensor.
     pub dl_tensor: DLTensor,
@@ -105,7 +105,8 @@ unsafe impl<T> Send for Handle<T> {}
 unsafe impl<T> Sync for Handle<T> {}
 
 impl<T> Handle<T> {
-    /// Returns the pointer. It is a method so that closures capture the whole handle instead of the field.
+    /// Returns the pointer. This is a method so that closures capture the whole handle, which is `Send`, and not only the pointer
+    /// in it.
     fn into_inner(self) -> *mut T {
         self.0
     }
@@ -177,7 +178,8 @@ impl Tensor {
         unsafe { import(&view, flags & DLPACK_FLAG_READ_ONLY != 0, release) }
     }
 
-    /// Exports the tensor without copying, for consumers of DLPack before 1.0. The consumer calls the deleter.
+    /// Exports the tensor without copying, for consumers of DLPack before 1.0. The consumer must call the deleter of the returned
+    /// structure.
     ///
     /// # Errors
     /// `ReadOnly`, because the old structure cannot mark a tensor as read-only.
@@ -192,7 +194,8 @@ impl Tensor {
         })))
     }
 
-    /// Exports the tensor without copying, for consumers of DLPack 1.x. The consumer calls the deleter.
+    /// Exports the tensor without copying, for consumers of DLPack 1.x. The consumer must call the deleter of the returned
+    /// structure.
     pub fn to_dlpack_versioned(&self) -> *mut DLManagedTensorVersioned {
         Box::into_raw(Box::new(DLManagedTensorVersioned {
             version: DLPackVersion { major: 1, minor: 0 },
@@ -226,7 +229,8 @@ unsafe extern "C" fn delete_versioned(managed: *mut DLManagedTensorVersioned) {
     }
 }
 
-/// Creates a tensor from a foreign view. On error, `release` is dropped without being called.
+/// Creates a tensor from a foreign view. The tensor calls `release` when its memory is no longer used. On error, `release` is
+/// dropped without being called.
 ///
 /// # Safety
 /// The view must be valid until `release` runs, and readable (writable unless `read_only`) from any
@@ -291,6 +295,8 @@ unsafe fn import(
     ))
 }
 
+/// Copies `rank` dims or strides from a pointer.
+///
 /// # Safety
 /// `ptr` must be readable for `rank` values.
 unsafe fn copy_dims(ptr: *const i64, rank: usize) -> Vec<i64> {

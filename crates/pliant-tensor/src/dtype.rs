@@ -51,7 +51,7 @@ pub enum DTypeKind {
     Float,
 }
 
-/// DLPack type codes (`DLDataTypeCode`).
+/// Type codes that DLPack uses (`DLDataTypeCode`).
 mod code {
     pub(super) const INT: u8 = 0;
     pub(super) const UINT: u8 = 1;
@@ -60,7 +60,7 @@ mod code {
     pub(super) const BOOL: u8 = 6;
 }
 
-/// One row per type: type, name, DLPack code, bits, kind. The index is `DType as u8`.
+/// All element types. A row contains type, name, DLPack code, bits and kind. The index of a row is `DType as u8`.
 const TABLE: [(DType, &str, u8, u8, DTypeKind); 13] = [
     (DType::Bool, "bool", code::BOOL, 8, DTypeKind::Bool),
     (DType::Int8, "int8", code::INT, 8, DTypeKind::Int),
@@ -103,12 +103,12 @@ impl DType {
         TABLE[self as usize].3
     }
 
-    /// The kind of the type.
+    /// The kind of the type, such as float.
     pub const fn kind(self) -> DTypeKind {
         TABLE[self as usize].4
     }
 
-    /// True for the four floating-point types.
+    /// Whether this is one of the four floating-point types.
     pub const fn is_float(self) -> bool {
         matches!(self.kind(), DTypeKind::Float)
     }
@@ -124,22 +124,22 @@ impl DType {
         })
     }
 
-    /// True for the signed integers.
+    /// Whether this is a signed integer type.
     pub const fn is_int(self) -> bool {
         matches!(self.kind(), DTypeKind::Int)
     }
 
-    /// True for the unsigned integers.
+    /// Whether this is an unsigned integer type.
     pub const fn is_uint(self) -> bool {
         matches!(self.kind(), DTypeKind::UInt)
     }
 
-    /// True for `bool`.
+    /// Whether this is `bool`.
     pub const fn is_bool(self) -> bool {
         matches!(self, DType::Bool)
     }
 
-    /// True for signed and unsigned integers.
+    /// Whether this is a signed or unsigned integer type.
     pub const fn is_integer(self) -> bool {
         self.is_int() || self.is_uint()
     }
@@ -155,8 +155,8 @@ impl DType {
         }
     }
 
-    /// Whether an integer or bool type has this value; false for floats. For `uint64` every `i64` is accepted: negative numbers
-    /// stand for values above `i64::MAX`.
+    /// Whether an integer or bool type can represent this value; false for floats. For `uint64` every `i64` is accepted: negative
+    /// numbers stand for values above `i64::MAX`.
     pub const fn has_int(self, value: i64) -> bool {
         let bits = self.bits() as u32;
         match self.kind() {
@@ -172,8 +172,8 @@ impl DType {
         self.largest_float().is_some_and(|most| !value.is_finite() || value.abs() <= most)
     }
 
-    /// Whether a cast from `from` to this type preserves every value. Only for integers and bool; false for floats. A cast to bool
-    /// preserves only bools.
+    /// Whether a cast from the type `from` to this type preserves every value. Defined for integers and bool; false for floats. A
+    /// cast to bool preserves only bools.
     pub const fn holds_all_of(self, from: DType) -> bool {
         let (wide, narrow) = (self.bits(), from.bits());
         match (self.kind(), from.kind()) {
@@ -185,9 +185,9 @@ impl DType {
         }
     }
 
-    /// Type promotion. Floats take precedence over integers, integers over bool, and wider types over narrower ones. A signed and
-    /// an unsigned integer promote to the smallest signed type that holds both, or to int64 if there is none. float16 and bfloat16
-    /// promote to float32.
+    /// The type to which two types are promoted when an operator combines them. Floats take precedence over integers, integers over
+    /// bool, and wider types over narrower ones. A signed and an unsigned integer promote to the smallest signed type that can
+    /// represent both, or to int64 if there is none. float16 and bfloat16 promote to float32.
     pub const fn promote(self, other: DType) -> DType {
         use DTypeKind::*;
         let wider = if self.bits() >= other.bits() { self } else { other };
@@ -214,7 +214,7 @@ impl DType {
         }
     }
 
-    /// The DLPack code and bits; lanes are always 1.
+    /// The DLPack type code and the number of bits of this type. The number of lanes is always 1.
     pub const fn to_dlpack(self) -> (u8, u8) {
         let row = TABLE[self as usize];
         (row.2, row.3)
@@ -240,7 +240,7 @@ impl fmt::Display for DType {
 /// The error for a string that is not the name of an element type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParseDTypeError {
-    /// The text.
+    /// The string that is not a name of an element type.
     pub text: String,
 }
 

@@ -14,10 +14,10 @@ mod sealed {
 /// `size_of::<Self>()` equals `DTYPE.size()`, and all bytes accepted by `is_valid` are valid values
 /// of the type.
 pub unsafe trait Element: Copy + Send + Sync + sealed::Sealed + 'static {
-    /// The element type.
+    /// The corresponding element type.
     const DTYPE: DType;
 
-    /// Whether the raw bytes can be viewed as a slice of `Self`.
+    /// Whether the raw bytes are valid elements, so that they can be viewed as a slice of `Self`.
     #[doc(hidden)]
     fn is_valid(_bytes: &[u8]) -> bool {
         true

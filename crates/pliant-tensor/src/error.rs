@@ -19,16 +19,16 @@ pub enum TensorError {
         /// The requested shape.
         shape: Vec<i64>,
     },
-    /// The view exceeds its storage.
+    /// A view refers to bytes outside its storage.
     OutOfBounds {
         /// The first byte of the view, relative to the storage.
         begin: i128,
-        /// One past the last byte of the view, relative to the storage.
+        /// The end of the view, one past its last byte, relative to the storage.
         end: i128,
         /// The size of the storage in bytes.
         storage: usize,
     },
-    /// The element type is not the requested one.
+    /// The element type of the tensor is not the requested one.
     DTypeMismatch {
         /// The requested type.
         expected: DType,
@@ -42,11 +42,11 @@ pub enum TensorError {
         /// The shape of the tensor.
         actual: Vec<i64>,
     },
-    /// The number of elements does not match the shape.
+    /// The number of elements of the data does not match the shape.
     LengthMismatch {
         /// The number of elements of the shape.
         expected: usize,
-        /// The actual number of elements.
+        /// The number of elements of the data.
         actual: usize,
     },
     /// The operation requires a contiguous tensor.
@@ -56,14 +56,14 @@ pub enum TensorError {
         /// The strides of the tensor, in elements.
         strides: Vec<i64>,
     },
-    /// The address is not a multiple of the element size.
+    /// The address of the elements is not a multiple of the element size.
     Misaligned {
         /// The element type.
         dtype: DType,
     },
     /// The tensor is read-only.
     ReadOnly,
-    /// The tensor's memory has other handles, so it cannot be borrowed mutably.
+    /// Other handles share the tensor's memory, so it cannot be borrowed mutably.
     Shared,
     /// A byte of a `bool` tensor is neither 0 nor 1.
     InvalidBool,
@@ -76,12 +76,12 @@ pub enum TensorError {
     MemoryLimit {
         /// The requested number of bytes.
         bytes: usize,
-        /// The number of bytes already held.
+        /// The number of bytes already allocated.
         held: usize,
-        /// The limit in bytes.
+        /// The memory limit in bytes.
         limit: usize,
     },
-    /// The environment variable of the memory limit is invalid.
+    /// The environment variable that sets the memory limit has an invalid value.
     WrongLimit {
         /// The value of the variable.
         text: String,

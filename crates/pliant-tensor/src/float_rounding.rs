@@ -6,7 +6,8 @@
 
 use half::{bf16, f16};
 
-/// Rounds to odd as float32. The result is on the same side as the number of every narrow float and of every midpoint between two.
+/// Rounds a float64 to a float32 by round-to-odd. Every float16, every bfloat16, and every midpoint between two of them compares to
+/// the result as it compares to the original number.
 pub fn round_to_odd_f32(value: f64) -> f32 {
     let near = value as f32;
     let back = f64::from(near);
@@ -18,17 +19,17 @@ pub fn round_to_odd_f32(value: f64) -> f32 {
     f32::from_bits((near.to_bits() - past) | 1)
 }
 
-/// As [`round_to_odd_f32`], from a signed integer to float64.
+/// As [`round_to_odd_f32`], but rounds a signed integer to float64.
 pub fn round_to_odd_f64(value: i64) -> f64 {
     round_bits_to_odd(value, value.unsigned_abs()) as f64
 }
 
-/// As [`round_to_odd_f32`], from an unsigned integer to float64.
+/// As [`round_to_odd_f32`], but rounds an unsigned integer to float64.
 pub fn round_to_odd_f64_unsigned(value: u64) -> f64 {
     round_bits_to_odd(value as i64, value) as u64 as f64
 }
 
-/// Rounds an integer to odd, so that float64 can represent it.
+/// Rounds an integer by round-to-odd to an integer that float64 can represent. `magnitude` is the absolute value.
 fn round_bits_to_odd(value: i64, magnitude: u64) -> i64 {
     const LOST: i64 = 0x7ff;
     if magnitude < 1 << 53 || value & LOST == 0 {
@@ -51,7 +52,7 @@ pub fn round_to_bf16(value: f64) -> bf16 {
 mod tests {
     use super::*;
 
-    /// Checks all pairs of adjacent narrow floats, and numbers around their midpoints.
+    /// Checks the rounding of all adjacent pairs of 16-bit floats, and of numbers around the midpoints between them.
     fn check(next: impl Fn(u16) -> f64, of: impl Fn(f64) -> u16) {
         for bits in 0..0x7bff_u16 {
             let (low, high) = (next(bits), next(bits + 1));

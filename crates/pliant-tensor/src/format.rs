@@ -1,8 +1,8 @@
-//! Formats tensors and shapes as text, and fills format strings.
+//! Formats tensors and shapes as text, and fills in format strings.
 
 use crate::{DType, Tensor, TensorError};
 
-/// Tensors with more elements are abbreviated.
+/// Maximum number of elements that are printed in full. Larger tensors are abbreviated.
 const MAX_ELEMENTS: usize = 1000;
 /// Number of elements printed at each end of an abbreviated dim.
 const EDGE: i64 = 3;
@@ -55,7 +55,7 @@ pub fn fill_format(format: &str, values: &[String], separator: &str) -> Result<S
     Ok(out)
 }
 
-/// The elements of a tensor in brackets. Of a large tensor, only the first and last elements of each dim.
+/// The elements of a tensor as text in brackets. For a large tensor, only the first and last elements of each dim are printed.
 ///
 /// # Errors
 /// If the elements cannot be read.

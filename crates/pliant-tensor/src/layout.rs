@@ -66,8 +66,8 @@ pub(crate) fn is_contiguous(shape: &[i64], strides: &[i64]) -> bool {
     row_major
 }
 
-/// The byte range of a strided view, relative to its first element: (lowest, one past the highest). `None` if it does not fit 128
-/// bits.
+/// The byte range of a strided view, relative to its first element, as (lowest byte, one past the highest byte). `None` if it does
+/// not fit into 128 bits.
 pub(crate) fn byte_span(shape: &[i64], strides: &[i64], dtype: DType) -> Option<(i128, i128)> {
     if shape.contains(&0) {
         return Some((0, 0));
@@ -85,8 +85,8 @@ pub(crate) fn byte_span(shape: &[i64], strides: &[i64], dtype: DType) -> Option<
     Some((low.checked_mul(size)?, high.checked_add(1)?.checked_mul(size)?))
 }
 
-/// Calls `visit(offset)` for each innermost row in row-major order, with the element offset of its start. The last dim of `shape`
-/// is the row. The rank is at least 1, and no dim is 0.
+/// Calls `visit(offset)` for each row of a strided view, in row-major order. A row extends along the last dim, and `offset` is the
+/// element offset of its start. The rank is at least 1, and no dim is 0.
 pub(crate) fn for_each_row(shape: &[i64], strides: &[i64], mut visit: impl FnMut(i64)) {
     let outer = shape.len() - 1;
     let mut index = vec![0i64; outer];

@@ -17,11 +17,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use crate::{TensorError, memory_reserve};
 
 static HELD: AtomicUsize = AtomicUsize::new(0);
-/// Allocations succeed without further checks while the number of bytes held does not exceed this.
+/// The number of bytes up to which allocations succeed without further checks.
 static CEILING: AtomicUsize = AtomicUsize::new(0);
 /// The limit set by the user; 0 if none is set.
 static LIMIT: AtomicUsize = AtomicUsize::new(0);
-/// The callback that releases cached memory.
+/// The function that releases cached memory when memory is low.
 static RELEASE_CACHES: OnceLock<fn()> = OnceLock::new();
 
 /// Sets the maximum number of bytes that tensors, storages and scratch memory may hold at a time. `None` restores the default.
@@ -40,19 +40,19 @@ pub fn on_low_memory(release: fn()) {
     let _ = RELEASE_CACHES.set(release);
 }
 
-/// Releases this thread's cached memory.
+/// Releases the calling thread's cached memory, with the function that [`on_low_memory`] registered.
 pub(crate) fn release() {
     if let Some(release) = RELEASE_CACHES.get() {
         release();
     }
 }
 
-/// A number of bytes that count as held until this value is dropped.
+/// A number of bytes that count towards the memory limit until this value is dropped.
 #[derive(Debug)]
 pub struct Reserved(usize);
 
 impl Reserved {
-    /// Counts bytes that are about to be allocated by other means than [`AlignedBuf`](crate::AlignedBuf).
+    /// Reserves bytes that are about to be allocated by other means than [`AlignedBuf`](crate::AlignedBuf).
     ///
     /// # Errors
     /// `MemoryLimit` if the limit would be exceeded.
@@ -68,13 +68,13 @@ impl Drop for Reserved {
     }
 }
 
-/// The limit that was set. `None` if the default applies, or if the environment variable is invalid, which the next allocation
-/// reports.
+/// The memory limit that was set. `None` if the default applies, or if the environment variable is invalid, which the next
+/// allocation reports.
 pub fn memory_limit() -> Option<usize> {
     requested_limit().ok().flatten()
 }
 
-/// The limit set by the program or the environment; `None` if there is none.
+/// The memory limit set by the program or the environment; `None` if neither sets one.
 ///
 /// # Errors
 /// `WrongLimit` if the environment variable is invalid.
@@ -85,7 +85,7 @@ fn requested_limit() -> Result<Option<usize>, TensorError> {
     }
 }
 
-/// The number of bytes currently held, including cached free blocks.
+/// The number of bytes that count towards the memory limit now, including cached free blocks.
 pub fn held_bytes() -> usize {
     HELD.load(Ordering::Relaxed)
 }
@@ -124,7 +124,7 @@ fn parse_bytes(text: &str) -> Option<usize> {
     number.checked_mul(1024usize.checked_pow(power)?)
 }
 
-/// Counts bytes that are about to be allocated.
+/// Adds bytes that are about to be allocated to the held memory.
 ///
 /// # Errors
 /// `MemoryLimit` if the limit would be exceeded even after releasing cached memory.
@@ -160,12 +160,12 @@ fn count(bytes: usize) -> Result<(), TensorError> {
     }
 }
 
-/// Uncounts bytes that were freed.
+/// Subtracts bytes that were freed from the held memory.
 pub(crate) fn release_bytes(bytes: usize) {
     HELD.fetch_sub(bytes, Ordering::Relaxed);
 }
 
-/// Checks whether `held` bytes are allowed, and raises the ceiling for unchecked allocations.
+/// Checks whether the process may hold `held` bytes. If so, raises the ceiling for unchecked allocations.
 #[cold]
 fn grow(before: usize, held: usize, bytes: usize) -> Result<(), TensorError> {
     let limit = match requested_limit()? {
@@ -193,7 +193,8 @@ fn grow(before: usize, held: usize, bytes: usize) -> Result<(), TensorError> {
     Err(TensorError::MemoryLimit { bytes, held: before, limit })
 }
 
-/// The number of bytes available according to the host, the control groups and the resource limits. `None` if unknown.
+/// The number of bytes that the process can still allocate according to the host, the control groups and the resource limits.
+/// `None` if unknown.
 fn available() -> Option<usize> {
     let host = std::fs::read_to_string("/proc/meminfo")
         .ok()
@@ -203,7 +204,7 @@ fn available() -> Option<usize> {
     host.into_iter().chain(of_groups).chain(available_in_resource_limits()).min()
 }
 
-/// The number of bytes available within the resource limits (`ulimit -v`, `ulimit -d`).
+/// The number of bytes that the process can still allocate within its resource limits (`ulimit -v`, `ulimit -d`).
 fn available_in_resource_limits() -> Option<usize> {
     let limits = std::fs::read_to_string("/proc/self/limits").ok()?;
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
@@ -216,13 +217,14 @@ fn available_in_resource_limits() -> Option<usize> {
     each.into_iter().filter_map(left).min()
 }
 
-/// The number after a keyword at the start of a line.
+/// The number after a keyword at the start of a line, in a text such as `/proc/meminfo`.
 fn field(text: &str, word: &str) -> Option<usize> {
     let line = text.lines().find_map(|line| line.strip_prefix(word))?;
     line.split_whitespace().next()?.parse().ok()
 }
 
-/// The number of bytes available in the control group on a line of `/proc/self/cgroup`: the least of the group and its ancestors.
+/// The number of bytes available in a control group, given its line of `/proc/self/cgroup`: the least of the group and its
+/// ancestors.
 fn available_in_cgroup(line: &str) -> Option<usize> {
     let mut parts = line.splitn(3, ':');
     let (_, controllers, path) = (parts.next()?, parts.next()?, parts.next()?);

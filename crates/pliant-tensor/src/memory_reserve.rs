@@ -35,7 +35,7 @@ pub fn prepare() {
     }
 }
 
-/// Allocates the reserve if there is none. Returns whether there is one now.
+/// Allocates the reserve if there is none. Returns whether there is a reserve afterwards.
 fn allocate_reserve() -> bool {
     if !RESERVE_BLOCK.load(Ordering::Relaxed).is_null() {
         return true;
@@ -54,8 +54,8 @@ fn allocate_reserve() -> bool {
     true
 }
 
-/// Whether memory is low: an allocation has failed and used the reserve. Cheaper than [`check`].
-/// [`check`].
+/// Whether memory is low: an allocation has failed and used the reserve. Cheaper than [`check`], because it does not try to
+/// allocate a new reserve.
 pub fn is_short() -> bool {
     SHORT.load(Ordering::Relaxed)
 }

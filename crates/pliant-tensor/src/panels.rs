@@ -6,9 +6,9 @@
 
 use crate::{DType, Element, Tensor, TensorError};
 
-/// Size in bytes of a row of the widest panel: four 512-bit vectors.
+/// Size in bytes of a row of the widest panel, which is four 512-bit vectors.
 const MAX_ROW_BYTES: usize = 256;
-/// The number of columns of a panel is a multiple of this.
+/// A number of columns of which every panel width is a multiple.
 const COLUMN_STEP: usize = 16;
 
 /// The number of columns of a panel for a matrix of `n` columns. If all columns fit in the widest panel, there is one panel.
@@ -74,7 +74,7 @@ fn pack<T: Element>(
     Ok(out)
 }
 
-/// Minimum number of elements to pack in parallel. For fewer, starting threads takes longer than packing.
+/// Minimum number of elements of a matrix that is packed in parallel. For fewer, starting threads takes longer than packing.
 const MIN_PARALLEL_ELEMENTS: usize = 1 << 16;
 
 /// Calls `fill` on each panel of `out` with its index, in parallel if there are many elements.

@@ -4,7 +4,8 @@
 
 use crate::Tensor;
 
-/// The repeated byte pattern. It is NaN as bfloat16, float16, float32 and float64. As int8, its bytes are -11 and -1.
+/// The byte pattern that is repeated in poisoned memory. It is NaN as bfloat16, float16, float32 and float64. As int8, its bytes
+/// are -11 and -1.
 pub const POISON: [u8; 2] = 0xFFF5u16.to_le_bytes();
 
 /// [`POISON`] repeated to 64 bits.

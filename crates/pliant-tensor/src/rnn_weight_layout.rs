@@ -5,33 +5,33 @@
 //! as in [`crate::pack_panels`]. A panel of the recurrent weights contains whole groups of units, so the product with one panel
 //! computes all gates of its units. The last group is padded with zeros.
 
-/// Number of units in a group: the number of lanes of the widest vector.
+/// Number of units of the recurrent layer in a group, which is the number of lanes of the widest vector.
 pub const UNITS: usize = 16;
 /// Number of columns of a panel of the input weights.
 pub const INPUT_WIDTH: usize = 64;
 
-/// The cell of a recurrent layer, with its gates in ONNX order.
+/// The type of cell of a recurrent layer. The gates are listed in ONNX order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cell {
-    /// LSTM with the gates input, output, forget, cell.
+    /// LSTM, with the gates input, output, forget, cell.
     Lstm,
-    /// GRU with the gates update, reset, hidden. The reset gate is applied to the state before the product with the recurrent
+    /// GRU, with the gates update, reset, hidden. The reset gate is applied to the state before the product with the recurrent
     /// weights.
     Gru,
-    /// GRU with `linear_before_reset`: the reset gate is applied to the product.
+    /// GRU with `linear_before_reset`: the reset gate is applied to the product of the state with the recurrent weights.
     LinearGru,
-    /// Elman RNN: the hyperbolic tangent of the sums.
+    /// Elman RNN: the new state is the hyperbolic tangent of the sums.
     Rnn,
 }
 
-/// One product of the state with recurrent weights in a time step. It computes one or more gates.
+/// One product of the state with recurrent weights in a time step, which computes one or more gates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StateProduct {
-    /// The first gate.
+    /// The index of the first gate that the product computes.
     pub first: usize,
-    /// The number of gates.
+    /// The number of gates that the product computes.
     pub gates: usize,
-    /// The number of columns of a panel.
+    /// The number of columns of a panel of the weights.
     pub width: usize,
 }
 
@@ -40,20 +40,20 @@ const fn state_product(first: usize, gates: usize) -> StateProduct {
 }
 
 impl Cell {
-    /// All cells in order of their numbers.
+    /// All types of cells, in order of their numbers.
     pub const ALL: [Cell; 4] = [Cell::Lstm, Cell::Gru, Cell::LinearGru, Cell::Rnn];
 
-    /// The number that identifies the cell in programs.
+    /// The number that identifies the type of cell in programs.
     pub fn number(self) -> i64 {
         self as i64
     }
 
-    /// The cell with the given number; `None` if there is none.
+    /// The type of cell with the given number; `None` if there is none.
     pub fn from_number(number: i64) -> Option<Cell> {
         Cell::ALL.into_iter().find(|c| c.number() == number)
     }
 
-    /// The number of gates in the weights.
+    /// The number of gates of the cell in the weights.
     pub fn gates(self) -> usize {
         match self {
             Cell::Lstm => 4,
@@ -68,7 +68,7 @@ impl Cell {
         if self == Cell::LinearGru { 4 } else { self.gates() }
     }
 
-    /// The products with the state in one time step.
+    /// The products of the state with recurrent weights in one time step.
     pub fn state_products(self) -> &'static [StateProduct] {
         const LSTM: [StateProduct; 1] = [state_product(0, 4)];
         const GRU: [StateProduct; 2] = [state_product(0, 2), state_product(2, 1)];
@@ -82,30 +82,30 @@ impl Cell {
         }
     }
 
-    /// The number of columns of the packed input weights; `None` on overflow.
+    /// The number of columns of the packed input weights for `hidden` units; `None` on overflow.
     pub fn input_columns(self, hidden: usize) -> Option<usize> {
         columns(hidden, self.gates(), INPUT_WIDTH)
     }
 
-    /// The number of columns of the packed recurrent weights of all products; `None` on overflow.
+    /// The number of columns of the packed recurrent weights of all products, for `hidden` units; `None` on overflow.
     pub fn state_columns(self, hidden: usize) -> Option<usize> {
         let each = self.state_products().iter().map(|p| columns(hidden, p.gates, p.width));
         each.sum()
     }
 
-    /// The number of packed biases; `None` on overflow.
+    /// The number of packed biases for `hidden` units; `None` on overflow.
     pub fn bias_columns(self, hidden: usize) -> Option<usize> {
         columns(hidden, self.biases(), UNITS)
     }
 }
 
-/// The number of columns of some gates of all units, rounded up to whole panels.
+/// The number of columns of `gates` gates for `hidden` units, rounded up to whole panels; `None` on overflow.
 fn columns(hidden: usize, gates: usize, width: usize) -> Option<usize> {
     let columns = hidden.checked_next_multiple_of(UNITS)?.checked_mul(gates)?;
     columns.checked_next_multiple_of(width)
 }
 
-/// Appends the panels of some gates of the weights `[gates * hidden, k]`.
+/// Packs some gates of the weights `[gates * hidden, k]` and appends their panels to the output.
 fn pack(
     weights: &[f32],
     (hidden, k): (usize, usize),
@@ -132,7 +132,8 @@ fn fits(weights: &[f32], rows: usize, hidden: usize, k: usize) -> Option<()> {
     (weights.len() == rows.checked_mul(hidden)?.checked_mul(k)?).then_some(())
 }
 
-/// Packs the input weights `[gates * hidden, k]` of one direction into panels `[panels, k, 64]`. `None` if the sizes do not match.
+/// Packs the input weights `[gates * hidden, k]` of one direction into panels `[panels, k, 64]`, where `k` is the input size.
+/// `None` if the sizes do not match.
 pub fn pack_input(cell: Cell, weights: &[f32], hidden: usize, k: usize) -> Option<Vec<f32>> {
     let mut out = Vec::new();
     fits(weights, cell.gates(), hidden, k)?;
@@ -140,8 +141,8 @@ pub fn pack_input(cell: Cell, weights: &[f32], hidden: usize, k: usize) -> Optio
     Some(out)
 }
 
-/// Packs the recurrent weights `[gates * hidden, hidden]` of one direction: the panels of all products of a time step. `None` if
-/// the sizes do not match.
+/// Packs the recurrent weights `[gates * hidden, hidden]` of one direction into the panels of all products of a time step. `None`
+/// if the sizes do not match.
 pub fn pack_state(cell: Cell, weights: &[f32], hidden: usize) -> Option<Vec<f32>> {
     let mut out = Vec::new();
     fits(weights, cell.gates(), hidden, hidden)?;

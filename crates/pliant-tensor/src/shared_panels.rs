@@ -9,8 +9,9 @@ pub fn may_share_panels(groups: usize, channels: usize, filters: usize) -> bool 
     groups > 1 && matches!(filters, 2 | 4 | 8) && (1..=filters).contains(&channels)
 }
 
-/// The offset, in elements, of the weight of a row and a filter. There are `rows` rows and `filters` filters of all groups. Rows
-/// are the channels of a group for the first tap of the filter, then those for the next tap, and so on.
+/// The offset of a weight in the packed memory, in elements, given its row and its filter. There are `rows` rows, and `filters`
+/// filters in all groups together. Rows are the channels of a group for the first tap of the filter, then those for the next tap,
+/// and so on.
 pub fn shared_panel_offset((rows, filters): (usize, usize), row: usize, filter: usize) -> usize {
     let first = filter / SHARED_FILTERS * SHARED_FILTERS;
     let columns = SHARED_FILTERS.min(filters - first);

@@ -1,4 +1,4 @@
-//! The memory of tensors: aligned buffers of Pliant, and borrowed foreign memory.
+//! The memory of tensors: aligned buffers that Pliant allocates, and borrowed foreign memory.
 
 use std::alloc::{Layout, alloc, alloc_zeroed, dealloc};
 use std::fmt;
@@ -19,10 +19,10 @@ pub const ALIGNMENT: usize = 64;
 const OVERHEAD: usize = ALIGNMENT + 2 * WORD + size_of::<Inner>() + 4 * WORD + OBJECT + 4 * WORD;
 const WORD: usize = size_of::<usize>();
 
-/// Zeroed memory of at least this size comes from the operating system without being touched.
+/// Minimum size in bytes of zeroed memory that comes from the operating system, which provides it as zeros without touching it.
 const LARGE_ZEROED: usize = 128 << 10;
 
-/// An aligned buffer of initialised bytes ([`ALIGNMENT`]), freed on drop. It may contain stale data.
+/// A buffer of initialised bytes that is aligned to [`ALIGNMENT`] and freed on drop. It may contain stale data.
 pub struct AlignedBuf(Arc<Inner>);
 
 // SAFETY: this is the only handle to memory that it owns. Code that uses the raw pointer is
@@ -105,17 +105,17 @@ impl AlignedBuf {
     }
 }
 
-/// Accepts the buffer of a dropped [`Storage`] for reuse. Called on the thread that dropped the storage.
+/// A function that accepts the buffer of a dropped [`Storage`] for reuse. It is called on the thread that dropped the storage.
 pub type Recycle = fn(AlignedBuf);
 
-/// Memory from the system allocator. It counts towards the memory limit and is freed on drop.
+/// Memory from the system allocator. It counts towards the memory limit, and is freed on drop.
 struct Allocation {
     base: NonNull<u8>,
     layout: Layout,
 }
 
 impl Allocation {
-    /// Allocates `size` bytes. Also returns the first aligned address, which is followed by at least `len` bytes.
+    /// Allocates `size` bytes. Also returns the first aligned address, after which at least `len` bytes follow.
     fn new(
         len: usize,
         size: usize,
@@ -188,7 +188,7 @@ impl Inner {
     }
 }
 
-/// A shared byte range that tensors view. Clones share it.
+/// A shared range of bytes, on which tensors are views. Clones share it.
 #[derive(Clone)]
 pub struct Storage(ManuallyDrop<Arc<Inner>>);
 
@@ -261,7 +261,7 @@ impl Storage {
         self.0.owner()
     }
 
-    /// Whether the bytes must never be written.
+    /// Whether the bytes must never be written to.
     pub fn is_read_only(&self) -> bool {
         self.0.read_only
     }
@@ -272,7 +272,7 @@ impl Storage {
         self.0.ptr
     }
 
-    /// Whether this is the only handle.
+    /// Whether this is the only handle to the storage.
     pub fn is_unique(&mut self) -> bool {
         Arc::get_mut(&mut self.0).is_some()
     }

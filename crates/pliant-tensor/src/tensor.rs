@@ -13,10 +13,10 @@ mod convert;
 mod copy;
 mod views;
 
-/// Shape and strides up to this rank are stored inside the object.
+/// Maximum rank of a tensor whose shape and strides are stored inside the tensor object. Others are on the heap.
 const INLINE_RANK: usize = 6;
 
-/// The shape, followed by the strides.
+/// The shape of a tensor, followed by its strides.
 enum Dims {
     Inline([i64; 2 * INLINE_RANK]),
     Heap(Box<[i64]>),
@@ -50,7 +50,7 @@ impl Dims {
     }
 }
 
-/// The object behind a handle. `dl` points into `dims`, so the object must not move.
+/// The object behind a tensor handle. `dl` contains pointers into `dims`, so the object must not move.
 #[repr(C)]
 struct Object {
     dl: DLTensor,
@@ -273,7 +273,7 @@ impl Tensor {
         self.0.read_only
     }
 
-    /// Whether the address is a multiple of the element size, as typed slices require.
+    /// Whether the address of the first element is a multiple of the element size, as typed slices require.
     pub fn is_aligned(&self) -> bool {
         // Element sizes are powers of two. Every call of a loop function runs this check.
         self.0.dl.data as usize & (self.0.dtype.size() - 1) == 0
@@ -294,7 +294,8 @@ impl Tensor {
         self.0.byte_offset
     }
 
-    /// The DLPack view. The pointer is valid as long as a handle exists. `byte_offset` is 0 and `strides` is not null.
+    /// The DLPack view of the tensor. The reference is valid as long as a handle exists. `byte_offset` is 0 and `strides` is not
+    /// null.
     pub fn dl(&self) -> &DLTensor {
         &self.0.dl
     }
@@ -305,14 +306,14 @@ impl Tensor {
         self.0.dl.data.cast()
     }
 
-    /// Whether the byte ranges from the lowest to the highest element of both tensors overlap. A tensor without elements overlaps
-    /// with nothing.
+    /// Whether the byte ranges of two tensors overlap. The range of a tensor extends from its lowest to its highest element. A
+    /// tensor without elements overlaps with nothing.
     pub fn overlaps(&self, other: &Tensor) -> bool {
         let ([a_begin, a_end], [b_begin, b_end]) = (self.bounds(), other.bounds());
         self.numel() > 0 && other.numel() > 0 && a_begin < b_end && b_begin < a_end
     }
 
-    /// The addresses of the first byte and of the end of a nonempty tensor.
+    /// The addresses of the first byte and of the end of a tensor that has elements.
     fn bounds(&self) -> [usize; 2] {
         let size = self.dtype().size();
         let (at, mut before, mut behind) = (self.data_ptr().addr(), 0usize, size);

@@ -1,16 +1,16 @@
-//! The packed memory layout of a constant right operand of an int8 matrix product. As in float panels, columns are split into
-//! panels. Within a panel, four elements that are adjacent along k are stored together for each column, as VNNI instructions
-//! require. The layout does not depend on the host CPU.
+//! The packed memory layout of a constant right operand of an int8 matrix product. As for float operands, columns are split into
+//! panels. Within a panel, each column has four elements that are adjacent along the reduction dim `k` stored together, as VNNI
+//! instructions require. The layout does not depend on the host CPU.
 
-/// Number of columns of the widest panel: four 512-bit vectors of int32 sums.
+/// Number of columns of the widest panel, which is four 512-bit vectors of int32 sums.
 const MAX_COLUMNS: usize = 64;
-/// The number of columns of a panel is a multiple of this.
+/// A number of columns of which every panel width is a multiple.
 const COLUMN_STEP: usize = 16;
 
-/// A right operand packed for VNNI.
+/// A right operand that is packed for VNNI instructions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VnniMatrix {
-    /// The elements as `[panels, ceil(k / 4), width, 4]`, padded with zeros along k and columns.
+    /// The packed elements as `[panels, ceil(k / 4), width, 4]`, padded with zeros along `k` and along the columns.
     pub data: Vec<i8>,
     /// The number of columns of a panel.
     pub width: usize,
@@ -18,12 +18,12 @@ pub struct VnniMatrix {
     pub sums: Vec<i32>,
 }
 
-/// The number of columns of a panel for a matrix of `n` columns. Pass `None` if the number is not known.
+/// The number of columns of a panel for a matrix of `n` columns; `None` if that number is not known.
 pub fn vnni_panel_width(n: Option<usize>) -> usize {
     n.map_or(MAX_COLUMNS, |n| n.clamp(1, MAX_COLUMNS).next_multiple_of(COLUMN_STEP))
 }
 
-/// Packs a row-major matrix `[k, n]`. `None` if `matrix` does not have `k * n` elements or on overflow.
+/// Packs a row-major matrix `[k, n]` for VNNI instructions. `None` if `matrix` does not have `k * n` elements or on overflow.
 pub fn pack_vnni(matrix: &[i8], k: usize, n: usize) -> Option<VnniMatrix> {
     if k.checked_mul(n)? != matrix.len() {
         return None;

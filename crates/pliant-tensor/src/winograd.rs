@@ -3,9 +3,9 @@
 /// A variant of Winograd's algorithm, named by its output tile size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Winograd {
-    /// F(2x2, 3x3): 16 multiplications for 4 outputs.
+    /// The algorithm F(2x2, 3x3): 16 multiplications for 4 outputs.
     Two,
-    /// F(4x4, 3x3): 36 multiplications for 16 outputs, with larger rounding errors.
+    /// The algorithm F(4x4, 3x3): 36 multiplications for 16 outputs, with larger rounding errors.
     Four,
 }
 

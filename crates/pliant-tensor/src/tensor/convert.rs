@@ -1,4 +1,4 @@
-//! Conversion of elements of any data type to `f64` and `i64`.
+//! Conversion of the elements of a tensor of any data type to `f64` and `i64`.
 
 use crate::{DType, Tensor, TensorError};
 

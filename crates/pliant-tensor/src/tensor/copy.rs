@@ -4,7 +4,7 @@ use crate::layout::{checked_nbytes, for_each_row};
 use crate::{Element, Storage, Tensor, TensorError};
 
 impl Tensor {
-    /// The elements in row-major order, for any strides.
+    /// Copies the elements to a vector in row-major order, for any strides.
     ///
     /// # Errors
     /// `DTypeMismatch`, `OutOfMemory`, `InvalidBool`.
@@ -64,6 +64,8 @@ impl Tensor {
         Ok(())
     }
 
+    /// Copies the elements to `out` in row-major order.
+    ///
     /// # Safety
     /// `out` must be writable for `nbytes` bytes that do not overlap this tensor.
     unsafe fn copy_elements(&self, out: *mut u8) {
@@ -87,8 +89,8 @@ impl Tensor {
     }
 }
 
-/// Dims and strides of a view without dims of size 1. Adjacent dims that form one regular walk through memory are merged. The rank
-/// is at least 1.
+/// Dims and strides of a view, simplified for copying: without dims of size 1, and with adjacent dims merged if one stride covers
+/// both. The rank of the result is at least 1.
 fn coalesce_dims(shape: &[i64], strides: &[i64]) -> (Vec<i64>, Vec<i64>) {
     let (mut dims, mut steps): (Vec<i64>, Vec<i64>) = (Vec::new(), Vec::new());
     for (&dim, &stride) in shape.iter().zip(strides).filter(|d| *d.0 != 1) {
@@ -108,7 +110,7 @@ fn coalesce_dims(shape: &[i64], strides: &[i64]) -> (Vec<i64>, Vec<i64>) {
     (dims, steps)
 }
 
-/// Copies the elements of a view, which have `N` bytes, row by row.
+/// Copies the elements of a view, each of `N` bytes, row by row.
 ///
 /// # Safety
 /// Every element of the view is readable, and `out` is writable for as many elements. No dim is 0, and the rank is at least 1.

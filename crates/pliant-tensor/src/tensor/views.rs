@@ -4,7 +4,7 @@ use crate::layout::{checked_nbytes, checked_numel, contiguous_strides};
 use crate::{DType, Tensor, TensorError};
 
 impl Tensor {
-    /// A read-only tensor with the same data.
+    /// A read-only view of the same data.
     pub fn as_read_only(&self) -> Tensor {
         if self.0.read_only {
             return self.clone();

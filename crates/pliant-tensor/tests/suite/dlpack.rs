@@ -1,4 +1,5 @@
-//! Tests DLPack exchange of both structures in both directions: no copies, and exactly one call of the deleter.
+//! Tests DLPack exchange with the structures before and since DLPack 1.0, in both directions: no copies, and exactly
+//! one call of the deleter.
 
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicUsize, Ordering};
