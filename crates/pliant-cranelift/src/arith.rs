@@ -1,4 +1,4 @@
-//! Operators with two operands.
+//! Code generation for binary operators: arithmetic, comparisons and logical operators.
 
 use std::rc::Rc;
 
@@ -10,7 +10,7 @@ use pliant_tensor::DType;
 use crate::function::{FuncGen, Gen, internal};
 use crate::value::{ExprValue, chunk_type, fills_chunks, scalar_type};
 
-/// The message of an integer division by zero, with the mark of its kind.
+/// The message of an integer division by zero. Its prefix marks the error as a `ZeroDivisionError`.
 pub const DIV_ZERO: &str = "ZeroDivisionError: integer division by zero";
 
 /// Whether the result of an operator is exact in the type of the operands.
@@ -130,7 +130,7 @@ impl FuncGen<'_, '_> {
         Some(ExprValue::Mask(bits, chunks?))
     }
 
-    /// Computes an operator on chunks. Returns `None` if the machine has no such instruction.
+    /// Computes a binary operator on 128-bit chunks. Returns `None` if the machine has no instruction for it.
     fn chunk_binary(
         &mut self,
         op: BinOp,
@@ -247,7 +247,7 @@ impl FuncGen<'_, '_> {
         })
     }
 
-    /// Applies a bitwise operation to two chunks of floats.
+    /// Applies a bitwise operation to the bits of two chunks of floats.
     fn bitwise_op(
         &mut self,
         x: Value,

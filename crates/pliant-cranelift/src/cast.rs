@@ -1,4 +1,4 @@
-//! Conversions between element types.
+//! Code generation for conversions between element types.
 
 use std::rc::Rc;
 
@@ -11,8 +11,8 @@ use crate::function::{FuncGen, Gen};
 use crate::value::{ExprValue, chunk_type, fills_chunks, scalar_type};
 
 impl FuncGen<'_, '_> {
-    /// Converts a value to another element type. Conversions from float to integer truncate and saturate; NaN becomes
-    /// 0.
+    /// Converts a value to another element type. Conversions from float to integer truncate and saturate, and NaN
+    /// becomes 0.
     pub fn cast(&mut self, v: ExprValue, from: Ty, to: Ty) -> Gen<ExprValue> {
         if from.dtype == to.dtype {
             return Ok(v);
@@ -32,8 +32,8 @@ impl FuncGen<'_, '_> {
         self.try_map_lanes(&[(v, from)], to, |g, l| g.scalar_cast(l[0], from.dtype, to.dtype))
     }
 
-    /// Converts chunks. Returns `None` if the machine has no instructions for the conversion. Results of type float16
-    /// and bfloat16 are float32 values that still have to be rounded.
+    /// Converts a vector in 128-bit chunks to another element type. Returns `None` if the machine has no instructions
+    /// for the conversion. Results of type float16 and bfloat16 are float32 values that still have to be rounded.
     fn cast_chunks(&mut self, v: &ExprValue, from: Ty, to: Ty) -> Option<Rc<[Value]>> {
         let chunks = self.chunks(v, from).to_vec();
         let (a, b) = (scalar_type(from.dtype), scalar_type(to.dtype));
@@ -147,8 +147,8 @@ impl FuncGen<'_, '_> {
         self.bitcast_chunk(high, ty)
     }
 
-    /// Converts chunks of float32 to integers of at most 32 bits: truncates and saturates; NaN becomes 0. Returns
-    /// `None` for wider integers.
+    /// Converts chunks of float32 to integers of at most 32 bits. Truncates and saturates; NaN becomes 0. Returns
+    /// `None` for wider integer types.
     fn f32_to_ints(&mut self, chunks: Vec<Value>, to: DType) -> Option<Rc<[Value]>> {
         if to.bits() > 32 {
             return None;
@@ -213,7 +213,7 @@ impl FuncGen<'_, '_> {
         Ok(None)
     }
 
-    /// Converts a scalar.
+    /// Converts a scalar to another element type.
     fn scalar_cast(&mut self, v: Value, from: DType, to: DType) -> Gen<Value> {
         match (from.is_float(), to.is_float()) {
             (true, true) => self.float_to_float(v, from, to),

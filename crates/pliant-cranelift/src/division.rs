@@ -1,4 +1,4 @@
-//! Division of int32 vectors, by division in float64.
+//! Code generation for divisions of int32 vectors, which are computed by division in float64.
 
 use std::rc::Rc;
 

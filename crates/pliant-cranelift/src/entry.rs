@@ -30,20 +30,22 @@ const MAX_PRELOADED_ARGUMENTS: usize = 16;
 
 /// A tensor argument whose sizes are to be checked.
 struct TensorArg {
-    /// The position among the arguments.
+    /// The position of the argument in the argument list of the loop function.
     position: usize,
     buffer: Buffer,
 }
 
-/// A check that a dim, stride or offset equals an expression. It is deferred if the expression has undefined variables.
+/// A check that a dim, stride or offset of an argument equals an expression. The check is deferred while the expression
+/// contains undefined variables.
 struct SizeCheck {
     actual: Value,
     expected: Expr,
-    /// The message of the error if they differ.
+    /// The error message if the actual and the expected size differ.
     message: String,
 }
 
-/// Generates the machine function of a loop function. Returns the function and the messages of its checks.
+/// Generates the machine function of a loop function. Returns the id of the machine function and the error messages of
+/// its checks.
 pub(crate) fn generate(unit: &mut Unit, f: &PrimFunc) -> Gen<(FuncId, Vec<Arc<str>>)> {
     let sig = abi_signature(&unit.module, &[types::I64; 2], types::I64);
     let id = unit.module.declare_anonymous_function(&sig)?;
@@ -166,8 +168,8 @@ impl FuncGen<'_, '_> {
         }
     }
 
-    /// Checks rank, element type and layout by one call of the runtime. The messages are in the order of the faults
-    /// that it returns.
+    /// Checks rank, element type and layout of a tensor argument by one call of the runtime, which returns the number
+    /// of a fault. The messages are recorded in the order of these numbers.
     fn check_descriptor(&mut self, position: usize, buffer: Buffer, descriptor: Value) -> Gen<()> {
         let data = self.f.buffer(buffer);
         let (name, ndim, dtype) = (data.name.clone(), data.shape.len(), data.dtype);

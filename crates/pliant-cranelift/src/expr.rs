@@ -1,5 +1,5 @@
-//! Expressions: constants, variables, selection and vector constructors. Other kinds of expressions have their own
-//! modules.
+//! Code generation for simple expressions: constants, variables, selection and vector constructors. Other kinds of
+//! expressions have their own modules.
 
 use std::rc::Rc;
 
@@ -11,11 +11,11 @@ use pliant_tensor::DType;
 use crate::function::{FuncGen, Gen, internal, unsupported};
 use crate::value::{ExprValue, fills_chunks, scalar_type};
 
-/// Constructs a value from its machine values.
+/// A constructor of [`ExprValue`], such as [`ExprValue::Chunks`], that takes the machine values of a vector.
 type ValueConstructor = fn(Rc<[Value]>) -> ExprValue;
 
 impl FuncGen<'_, '_> {
-    /// Returns the value of an expression, which is computed once per statement.
+    /// Returns the value of an expression. An expression that occurs several times in a statement is computed once.
     pub fn expr(&mut self, e: Expr) -> Gen<ExprValue> {
         // An explicit stack replaces recursion, because expressions of fused operators can be deep.
         let mut stack = vec![(e, false)];
@@ -34,7 +34,7 @@ impl FuncGen<'_, '_> {
         Ok(self.memo[&e].clone())
     }
 
-    /// Pushes the operands of an expression that are evaluated unconditionally.
+    /// Pushes the operands of an expression that are evaluated unconditionally onto a stack.
     fn strict_operands(&self, e: Expr, stack: &mut Vec<(Expr, bool)>) {
         let f = self.f;
         let mut push = |e: Expr| match f.expr(e) {
@@ -55,7 +55,7 @@ impl FuncGen<'_, '_> {
         }
     }
 
-    /// Computes an expression whose unconditional operands are memoized.
+    /// Computes an expression whose unconditionally evaluated operands have been computed already.
     fn compute(&mut self, e: Expr) -> Gen<ExprValue> {
         let f = self.f;
         let ty = f.expr_ty(e);
@@ -173,7 +173,7 @@ impl FuncGen<'_, '_> {
         }
     }
 
-    /// Applies an operation lane by lane.
+    /// Applies an operation to each lane of vectors, or to scalars.
     pub fn map_lanes(
         &mut self,
         args: &[(ExprValue, Ty)],
@@ -219,7 +219,7 @@ impl FuncGen<'_, '_> {
         self.select_values(&c, cty, &a, &b, ty)
     }
 
-    /// Selects lane by lane: `c ? a : b`. `c` has the type `cty`, `a` and `b` have the type `ty`.
+    /// Selects `c ? a : b` for each lane. `c` has the type `cty`, and `a` and `b` have the type `ty`.
     pub fn select_values(
         &mut self,
         c: &ExprValue,
@@ -252,8 +252,8 @@ impl FuncGen<'_, '_> {
         Ok(ExprValue::Chunks(out.collect()))
     }
 
-    /// Selects between two vectors of bools if the condition is a mask and each vector is a mask or a scalar. Otherwise
-    /// returns `None`.
+    /// Selects between two vectors of bools with a mask as the condition. Returns `None` unless the condition is a mask
+    /// and each vector is a mask or a scalar.
     fn select_masks(
         &mut self,
         c: &ExprValue,
@@ -270,7 +270,7 @@ impl FuncGen<'_, '_> {
         Some(ExprValue::Mask(*bits, chunks.collect()))
     }
 
-    /// Computes `c ? a : b` and evaluates only the selected side.
+    /// Computes `c ? a : b`, evaluating only the selected operand.
     pub fn if_then_else(&mut self, c: Expr, a: Expr, b: Expr, ty: Ty) -> Gen<ExprValue> {
         if self.f.expr_ty(c).lanes != 1 {
             return unsupported("T.if_then_else with a vector as its condition; use T.Select");

@@ -1,4 +1,4 @@
-//! The state of one machine function under construction, and its failure paths.
+//! The state of a machine function under construction, and the generation of its error checks.
 
 use std::sync::Arc;
 
@@ -19,11 +19,11 @@ use crate::memory::{BufferLocation, SizeLocation};
 use crate::unit::Unit;
 use crate::value::{ExprValue, scalar_type};
 
-/// Why a function could not be generated.
+/// The reason why a function could not be generated.
 pub(crate) enum GenError {
     /// The function uses a construct that this backend does not support.
     Unsupported(String),
-    /// A defect of the compiler: the message, and the intermediate code or an empty string.
+    /// A bug in the compiler: the message, and the intermediate code of the function, which may be empty.
     Internal(String, String),
 }
 
@@ -33,7 +33,7 @@ impl From<ModuleError> for GenError {
     }
 }
 
-/// The result of generating code.
+/// The result of a step of code generation.
 pub(crate) type Gen<T> = Result<T, GenError>;
 
 /// Returns an internal error without intermediate code.
@@ -46,7 +46,7 @@ pub(crate) fn unsupported<T>(description: impl Into<String>) -> Gen<T> {
     Err(GenError::Unsupported(description.into()))
 }
 
-/// Returns the machine type of a parameter or result of a linked function.
+/// Returns the machine type that passes a parameter or result of a linked function.
 pub(crate) fn extern_type(ty: ExternTy) -> Type {
     match ty {
         ExternTy::I32 => types::I32,
@@ -64,26 +64,26 @@ pub(crate) fn abi_signature(module: &impl Module, params: &[Type], result: Type)
     sig
 }
 
-/// Flags of accesses that cannot trap, because their bounds are checked. The address may have any alignment.
+/// Flags of memory accesses that cannot trap, because their bounds were checked. The address may have any alignment.
 pub(crate) fn mem_flags() -> MemFlagsData {
     MemFlagsData::new().with_notrap()
 }
 
-/// Flags of loads from memory that is constant during the call: the arguments and the runtime.
+/// Flags of loads from memory that does not change during the call: the argument array and the runtime.
 pub(crate) fn constant_mem_flags() -> MemFlagsData {
     MemFlagsData::trusted().with_readonly().with_can_move()
 }
 
 /// One machine function under construction.
 pub(crate) struct FuncGen<'a, 'b> {
-    /// The loop function.
+    /// The loop function that is compiled.
     pub f: &'a PrimFunc,
     /// The builder of the machine function.
     pub b: FunctionBuilder<'b>,
     /// The compilation unit to which the machine function belongs.
     pub unit: &'a mut Unit,
-    /// The messages of all checks of the loop function. The status of a failed check is the 1-based position of its
-    /// message.
+    /// The error messages of all checks of the loop function. A check that fails returns the 1-based position of its
+    /// message as the status.
     pub messages: &'a mut Vec<Arc<str>>,
     /// The address of the [`KernelRuntime`](pliant_exec::abi::KernelRuntime).
     pub runtime: Value,
@@ -93,10 +93,10 @@ pub(crate) struct FuncGen<'a, 'b> {
     pub locations: FxHashMap<Buffer, BufferLocation>,
     /// The range of valid linear indices of each buffer, if the options request access checks.
     pub limits: FxHashMap<Buffer, Limits>,
-    /// The locations in the arguments from which statements load the size variables that they use. Empty unless
-    /// `many_arguments`.
+    /// Where each size variable can be loaded from in the arguments. Statements load the sizes that they use. Empty
+    /// unless `many_arguments`.
     pub size_locations: FxHashMap<Var, SizeLocation>,
-    /// The values of expressions of the current statement that were computed in blocks that dominate the current block.
+    /// The values of expressions already computed for the current statement, in blocks that dominate the current block.
     pub memo: FxHashMap<Expr, ExprValue>,
     /// The block that failed checks branch to with their status. It returns the status, or frees a workspace first.
     pub fail: Block,
@@ -124,21 +124,21 @@ impl FuncGen<'_, '_> {
         self.b.switch_to_block(ok);
     }
 
-    /// Fails the loop function with a message if `failed` is nonzero. The error is a shape error, unless the message is
-    /// marked as another kind ([`CheckFailure`]).
+    /// Fails the loop function with a message if `failed` is nonzero. The error is a shape error, unless a prefix of
+    /// the message marks it as another kind ([`CheckFailure`]).
     pub fn shape_error_if(&mut self, failed: Value, message: &str) {
         self.error_if(failed, CheckFailure::Shape.mark(message));
     }
 
-    /// Fails the loop function with exactly this message if `failed` is nonzero.
+    /// Fails the loop function with exactly this message, without adding a prefix, if `failed` is nonzero.
     pub fn error_if(&mut self, failed: Value, message: impl Into<Arc<str>>) {
         let status = self.message_status(message);
         let status = self.b.ins().iconst(types::I64, status);
         self.fail_if(failed, status);
     }
 
-    /// Fails the loop function if `failed` is nonzero, with a message that contains the first [`MAX_ASSERT_ARGS`] of
-    /// these integers.
+    /// Fails the loop function if `failed` is nonzero. The message contains the values of the first [`MAX_ASSERT_ARGS`]
+    /// of the given integer expressions.
     pub fn error_with_exprs_if(
         &mut self,
         failed: Value,
@@ -151,8 +151,8 @@ impl FuncGen<'_, '_> {
         })
     }
 
-    /// Fails the loop function if `failed` is nonzero. The failure path computes the integers of the message, and
-    /// stores the status and the integers to the runtime's memory for assertion arguments.
+    /// Fails the loop function if `failed` is nonzero. The failure path computes the integers that the message
+    /// contains, and stores the status and the integers in the runtime, which formats the message.
     pub fn error_with_values_if(
         &mut self,
         failed: Value,
@@ -180,7 +180,7 @@ impl FuncGen<'_, '_> {
         Ok(())
     }
 
-    /// Returns the status of a message. Adds the message if it is new.
+    /// Returns the status that stands for a message. Adds the message to the list if it is new.
     pub fn message_status(&mut self, message: impl Into<Arc<str>>) -> i64 {
         let message = message.into();
         let index = match self.messages.iter().position(|m| *m == message) {
@@ -193,7 +193,8 @@ impl FuncGen<'_, '_> {
         index as i64 + 1
     }
 
-    /// Ends the function: the current block returns success, and `outer_fail` returns its status.
+    /// Ends the machine function: the current block returns success, and the block `outer_fail` returns the status that
+    /// it receives.
     pub fn finish_body(&mut self, outer_fail: Block) {
         let zero = self.b.ins().iconst(types::I64, 0);
         self.b.ins().return_(&[zero]);
@@ -203,7 +204,7 @@ impl FuncGen<'_, '_> {
         self.b.seal_all_blocks();
     }
 
-    /// Creates a cold block for failures. Its parameter is the status.
+    /// Creates a block for failed checks, marked as rarely executed. Its parameter is the status.
     pub fn fail_block(b: &mut FunctionBuilder<'_>) -> Block {
         let block = b.create_block();
         b.append_block_param(block, types::I64);
@@ -211,7 +212,7 @@ impl FuncGen<'_, '_> {
         block
     }
 
-    /// Fails with `STATUS_CANCELLED` if the interrupt flag is set.
+    /// Fails the loop function with `STATUS_CANCELLED` if the interrupt flag is set.
     pub fn poll_interrupt(&mut self) {
         if !self.unit.check_interrupt {
             return;
@@ -248,8 +249,8 @@ impl FuncGen<'_, '_> {
         self.call_extern_fn(f, args)
     }
 
-    /// Calls a linked function. If it takes the runtime, that is its first argument, and a nonzero result fails the
-    /// loop function with that status.
+    /// Calls a linked function. If it takes the runtime as its first argument, that is added, and a nonzero result
+    /// fails the loop function with that status.
     pub fn call_extern_fn(&mut self, f: &'static ExternFn, args: &[Value]) -> Gen<Value> {
         let callee = self.unit.extern_ref(&mut self.b, f)?;
         let mut all = Vec::with_capacity(args.len() + 1);
@@ -266,7 +267,7 @@ impl FuncGen<'_, '_> {
         Ok(result)
     }
 
-    /// Computes an expression that must be a scalar.
+    /// Computes a scalar expression. Fails with an internal error if the expression is a vector.
     pub fn scalar(&mut self, e: Expr) -> Gen<Value> {
         match self.expr(e)? {
             ExprValue::Scalar(v) => Ok(v),

@@ -1,5 +1,5 @@
-//! Conversions between float32 and the 16-bit floats by integer arithmetic, on scalars and on 128-bit chunks. Cranelift
-//! cannot generate the machine's conversion instructions for float16.
+//! Conversions between float32 and the 16-bit float types by integer arithmetic, on scalars and on 128-bit chunks,
+//! because Cranelift cannot generate the machine's conversion instructions for float16.
 
 use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
 use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Type, Value, types};
@@ -25,8 +25,8 @@ impl FuncGen<'_, '_> {
         self.f16_to_f32(bits)
     }
 
-    /// Converts a float32 (scalar or chunk) to the bits of a 16-bit float, in the low half of 32 bits. The 16-bit float
-    /// can represent the value exactly.
+    /// Converts a float32 (scalar or chunk) to the bits of a 16-bit float, in the low half of 32 bits. The value must
+    /// be exactly representable as a 16-bit float.
     pub fn f32_to_half_bits(&mut self, v: Value, dtype: DType) -> Value {
         if dtype == DType::BFloat16 {
             let bits = self.as_bits(v);
@@ -36,8 +36,8 @@ impl FuncGen<'_, '_> {
     }
 
     /// Converts the bits of a float16 to float32. The left shift by 13 is the difference of the mantissa lengths. The
-    /// multiplication by 2^112 corrects the exponent, because 112 is the difference of the exponent biases; it is
-    /// exact, also for subnormal numbers. Infinities and NaNs get the largest float32 exponent.
+    /// multiplication by 2^112 corrects the exponent, because 112 is the difference of the exponent biases. The product
+    /// is exact, also for subnormal numbers. Infinities and NaNs get the largest float32 exponent.
     fn f16_to_f32(&mut self, half_bits: Value) -> Value {
         let magnitude = self.and_constant(half_bits, 0x7fff);
         let sign = self.b.ins().bxor(half_bits, magnitude);
@@ -130,14 +130,15 @@ impl FuncGen<'_, '_> {
         self.as_float(bits)
     }
 
-    /// Returns `bits + bias`, plus 1 where `shifted`, the bits that rounding keeps, is odd.
+    /// Returns `bits + bias`, plus 1 where `shifted` is odd, which rounds halfway cases to even. `shifted` contains the
+    /// bits that rounding keeps.
     fn add_rounding_bias(&mut self, bits: Value, shifted: Value, bias: i64) -> Value {
         let odd = self.and_constant(shifted, 1);
         let sum = self.add_constant(bits, bias);
         self.b.ins().iadd(sum, odd)
     }
 
-    /// Returns the sum of 0.5 and the float32 with these bits.
+    /// Returns 0.5 plus the float32 that these bits represent.
     fn add_one_half(&mut self, bits: Value) -> Value {
         let float = self.as_float(bits);
         let half = self.b.ins().f32const(0.5);
@@ -149,7 +150,7 @@ impl FuncGen<'_, '_> {
         self.b.func.dfg.value_type(v).is_vector()
     }
 
-    /// Broadcasts a scalar if `like` is a chunk.
+    /// Broadcasts a scalar to all lanes if `like` is a chunk; otherwise returns it unchanged.
     fn splat_like(&mut self, scalar: Value, like: Value) -> Value {
         if !self.is_chunk(like) {
             return scalar;
@@ -158,7 +159,7 @@ impl FuncGen<'_, '_> {
         self.b.ins().splat(crate::value::chunk_type_of(scalar_ty), scalar)
     }
 
-    /// Returns a 32-bit constant, as a chunk if `like` is a chunk.
+    /// Returns a 32-bit integer constant. It is broadcast to a chunk if `like` is a chunk.
     fn constant(&mut self, value: i64, like: Value) -> Value {
         let c = self.b.ins().iconst(types::I32, value & 0xffff_ffff);
         self.splat_like(c, like)

@@ -1,4 +1,5 @@
-//! Intrinsics: machine instructions, expanded sequences of `pliant_kernels::math`, and calls of linked functions.
+//! Code generation for intrinsics: as machine instructions, as sequences of `pliant_kernels::math` expanded inline, or
+//! as calls of linked functions.
 
 use std::rc::Rc;
 
@@ -13,10 +14,10 @@ use crate::function::{FuncGen, Gen, internal, unsupported};
 use crate::sequences::Sequences;
 use crate::value::{ExprValue, chunk_type, chunk_type_of, fills_chunks, scalar_type};
 
-/// Expands the sequence of a function of one argument inline.
+/// A generator that expands the operation sequence of a function with one argument inline.
 type Sequence = fn(&mut FuncGen<'_, '_>, Value) -> Value;
 
-/// Maps intrinsics to functions that expand their sequences.
+/// Maps intrinsics to generators that expand their operation sequences inline.
 macro_rules! sequences {
     ($intrin:expr; $($name:ident = $function:ident),*) => {
         match $intrin {
@@ -26,7 +27,7 @@ macro_rules! sequences {
     };
 }
 
-/// Returns the sequence of an intrinsic whose sequence is valid for all arguments.
+/// Returns the generator of an intrinsic whose operation sequence is valid for all arguments.
 fn sequence<R: Real>(intrin: Intrin) -> Option<Sequence> {
     let sequence: Sequence = sequences! {
         intrin;
@@ -36,7 +37,8 @@ fn sequence<R: Real>(intrin: Intrin) -> Option<Sequence> {
     Some(sequence)
 }
 
-/// Returns the sequence of an intrinsic whose sequence is valid for magnitudes up to [`Real::TRIG_LIMIT`].
+/// Returns the generator of an intrinsic whose operation sequence is valid only for magnitudes up to
+/// [`Real::TRIG_LIMIT`].
 fn trigonometric_sequence<R: Real>(intrin: Intrin) -> Option<Sequence> {
     let sequence: Sequence = sequences!(intrin; Sin = sin, Cos = cos, Tan = tan);
     Some(sequence)
@@ -171,9 +173,9 @@ impl FuncGen<'_, '_> {
         }
     }
 
-    /// Computes sine, cosine or tangent. Lanes whose angle has a magnitude up to [`Real::TRIG_LIMIT`] use the sequence,
-    /// whose range reduction is exact enough there. Other lanes call the platform's function, in a branch that is
-    /// rarely taken.
+    /// Computes sine, cosine or tangent. Lanes whose angle has a magnitude up to [`Real::TRIG_LIMIT`] use the inline
+    /// sequence, whose range reduction is exact enough for them. Other lanes call the platform's function, in a branch
+    /// that is rarely taken.
     fn trigonometric<R: Real>(
         &mut self,
         intrin: Intrin,
@@ -371,7 +373,7 @@ impl FuncGen<'_, '_> {
         self.cast(out, from.with_lanes(1), ty)
     }
 
-    /// Combines two chunks in a reduction.
+    /// Combines two chunks by the operator of a reduction, such as a sum or a maximum.
     fn reduce_chunks(&mut self, op: BinOp, a: Value, b: Value) -> Value {
         let float = self.b.func.dfg.value_type(a).lane_type().is_float();
         match op {
@@ -382,7 +384,7 @@ impl FuncGen<'_, '_> {
         }
     }
 
-    /// Computes `IsNan`, `IsInf` or `IsFinite`.
+    /// Computes the float classifications `IsNan`, `IsInf` and `IsFinite`.
     fn classify(&mut self, intrin: Intrin, a: Expr, ty: Ty) -> Gen<ExprValue> {
         let from = self.f.expr_ty(a);
         let v = self.expr(a)?;
@@ -443,7 +445,8 @@ impl FuncGen<'_, '_> {
         }))
     }
 
-    /// Computes a bitwise operation on masks or chunks. Returns `None` for shifts and for lanes.
+    /// Computes a bitwise operation on vectors in mask or chunk form. Returns `None` for shifts and for vectors in lane
+    /// form.
     fn bit_op_of_vectors(
         &mut self,
         intrin: Intrin,
@@ -479,7 +482,7 @@ impl FuncGen<'_, '_> {
         self.b.ins().iconst(ty, 0)
     }
 
-    /// Computes `T.call_extern`.
+    /// Computes `T.call_extern`, a call of a linked native function by name.
     fn call_extern(&mut self, args: &[Expr], ty: Ty) -> Gen<ExprValue> {
         let f = self.f;
         let Some((&name, rest)) = args.split_first() else {

@@ -1,5 +1,5 @@
-//! Calls of library kernels (`T.call_kernel`). The words of operands and attributes are contiguous on the stack, in the
-//! format that `pliant_kernels::entry` reads.
+//! Code generation for calls of library kernels (`T.call_kernel`). Operands and attributes are written contiguously to
+//! the stack as packed words, the format that `pliant_kernels::entry` reads.
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Value, types};
@@ -11,7 +11,7 @@ use pliant_ir::tir::{Buffer, BufferView, Expr, KernelCall, KernelOperand};
 use crate::function::{FuncGen, Gen, abi_signature, internal, mem_flags, unsupported};
 use crate::value::ExprValue;
 
-/// The size in bytes of an operand or an attribute, a [`PackedWord`].
+/// The size in bytes of a [`PackedWord`], which passes one operand or attribute.
 const WORD_BYTES: usize = size_of::<PackedWord>();
 
 impl FuncGen<'_, '_> {
@@ -58,7 +58,7 @@ impl FuncGen<'_, '_> {
         Ok(ExprValue::Scalar(status))
     }
 
-    /// Returns the kind of an operand, the address of its descriptor, and its rank.
+    /// Returns the kind of a kernel operand, the address of its descriptor, and its rank.
     fn kernel_operand(&mut self, operand: KernelOperand<'_>) -> Gen<(u64, Value, Value)> {
         let buffer = operand.buffer;
         if let Some(view) = operand.view {
@@ -73,8 +73,9 @@ impl FuncGen<'_, '_> {
         Ok((PACKED_STRIDED, word, rank))
     }
 
-    /// Writes the descriptor of a view to the stack: address and data type of the buffer, its number of elements, then
-    /// offset, dims and strides of the view. Returns kind, address and rank.
+    /// Writes the descriptor of a view to the stack: address and data type of the buffer, number of elements of the
+    /// buffer, then offset, dims and strides of the view. Returns the operand kind, the address of the descriptor and
+    /// the rank.
     fn view_descriptor(
         &mut self,
         buffer: Buffer,
@@ -107,7 +108,7 @@ impl FuncGen<'_, '_> {
         Ok(vec![address, dtype])
     }
 
-    /// Writes words to the stack. Returns their address.
+    /// Writes 64-bit words to the stack. Returns the address of the first.
     fn store_words(&mut self, words: &[Value]) -> Gen<Value> {
         let slot = self.call_slot((8 * words.len()) as u32)?;
         let at = self.b.ins().stack_addr(types::I64, slot, 0);

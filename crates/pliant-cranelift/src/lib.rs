@@ -106,12 +106,13 @@ impl Backend for CraneliftBackend {
     }
 }
 
-/// Fails if the process is short of memory.
+/// Fails if the process is short of memory, before more code is generated.
 fn check_memory() -> Result<(), CodegenError> {
     pliant_tensor::memory_reserve::check().map_err(|e| CodegenError::Host(e.to_string()))
 }
 
-/// Merges the loop functions of all units, in order. If units have unsupported constructs, the error lists all of them.
+/// Merges the compiled loop functions of all units, in order. If units have unsupported constructs, the error lists all
+/// of them.
 fn merge_units(
     units: Vec<Result<CompiledKernels, CodegenError>>,
 ) -> Result<CompiledKernels, CodegenError> {

@@ -1,4 +1,5 @@
-//! Buffers: their locations, loads and stores, and allocation on the stack, in registers and in workspaces.
+//! Code generation for buffers: their locations, loads and stores, and allocation on the stack, in registers and in
+//! workspaces.
 
 use std::rc::Rc;
 
@@ -21,39 +22,42 @@ use crate::function::{
 };
 use crate::value::{ExprValue, chunk_lanes, chunk_type, fills_chunks, mask_bits, scalar_type};
 
-/// Maximum bytes of all stack buffers of a machine function. Further buffers are allocated in workspaces.
+/// Maximum total size in bytes of the stack buffers of a machine function. Further buffers are allocated in workspaces.
 const MAX_STACK_BYTES: u64 = 64 * 1024;
 
-/// Maximum magnitude of a constant stride for which the lanes of a vector are at constant offsets from the first
-/// element.
+/// Maximum magnitude of a constant stride, in elements, for which the lanes of a vector are addressed by constant
+/// offsets from the first element.
 const MAX_CONSTANT_STRIDE: i64 = 1 << 16;
 
-/// The location of a buffer's elements.
+/// Where the elements of a buffer are.
 #[derive(Clone)]
 pub(crate) enum BufferLocation {
-    /// In memory: the address of the first element.
+    /// The elements are in memory. The value is the address of the first element.
     Address(Value),
-    /// In the memory of a tensor argument: the address of the array of arguments, and the byte offset of the argument
-    /// in it. Functions with many arguments load the address of the elements in each statement that uses it.
+    /// The elements are in the memory of a tensor argument. The value is the address of the argument array, the integer
+    /// is the byte offset of the argument in it. In functions with many arguments, each statement that uses the buffer
+    /// loads the address of its elements.
     Argument(Value, i32),
-    /// In registers: the variables of a scalar or of the chunks of a vector, by first element and number of lanes.
+    /// The elements are in registers. The key of a slot is its first element and its number of lanes; the variables are
+    /// those of a scalar or of the chunks of a vector.
     Registers(Rc<FxHashMap<(i64, u16), Vec<Variable>>>),
 }
 
-/// The location of a dim or stride of a tensor argument. All offsets are in bytes.
+/// Where a dim or stride of a tensor argument is stored. All offsets are in bytes.
 #[derive(Clone, Copy)]
 pub(crate) struct SizeLocation {
-    /// The address of the array of arguments.
+    /// The address of the argument array.
     pub args: Value,
-    /// The offset of the argument in the array.
+    /// The offset of the tensor argument in the argument array.
     pub argument: i32,
-    /// The offset of the pointer to the dims or strides in the descriptor.
+    /// The offset, in the argument's descriptor, of the pointer to its dims or strides.
     pub list: i32,
-    /// The offset of the size among the dims or strides.
+    /// The offset of the size in the list of dims or strides.
     pub index: i32,
 }
 
-/// The entries of `locations` and `vars` that [`FuncGen::load_arguments`] replaced.
+/// The entries of `locations` and `vars` that [`FuncGen::load_arguments`] has overwritten, so that they can be
+/// restored.
 #[derive(Default)]
 pub(crate) struct ReplacedEntries {
     locations: Vec<(Buffer, BufferLocation)>,
@@ -99,7 +103,7 @@ impl FuncGen<'_, '_> {
     }
 
     /// If there are many arguments, loads the addresses and sizes of those that a statement uses, and returns the
-    /// replaced entries. So no value computed from sizes is live from one statement to the next.
+    /// overwritten entries. Thus no value computed from sizes stays live from one statement to the next.
     pub fn load_arguments(&mut self, s: Stmt) -> Gen<ReplacedEntries> {
         let mut replaced = ReplacedEntries::default();
         if !self.many_arguments {
@@ -127,13 +131,14 @@ impl FuncGen<'_, '_> {
         Ok(replaced)
     }
 
-    /// Restores the entries that [`load_arguments`](Self::load_arguments) returned.
+    /// Restores the entries that [`load_arguments`](Self::load_arguments) has overwritten.
     pub fn restore_entries(&mut self, replaced: ReplacedEntries) {
         self.locations.extend(replaced.locations);
         self.vars.extend(replaced.vars);
     }
 
-    /// Loads a size. The flags prevent merging with the loads of other statements.
+    /// Loads a size from a tensor argument. The memory flags of the load prevent Cranelift from merging it with the
+    /// loads of other statements.
     pub fn load_size(&mut self, location: SizeLocation) -> Value {
         let descriptor =
             self.b.ins().load(types::I64, mem_flags(), location.args, location.argument);
@@ -141,7 +146,7 @@ impl FuncGen<'_, '_> {
         self.b.ins().load(types::I64, mem_flags(), list, location.index)
     }
 
-    /// Returns the address of the element at a linear index.
+    /// Returns the address of the element of a buffer at a linear index.
     pub fn address(&mut self, buffer: Buffer, index: Value) -> Gen<Value> {
         let base = self.base_address(buffer)?;
         let size = self.f.buffer(buffer).dtype.size() as i64;
@@ -161,7 +166,8 @@ impl FuncGen<'_, '_> {
         }
     }
 
-    /// Returns the first element and the number of lanes if the index is a contiguous vector or a scalar.
+    /// Returns the index of the first element and the number of lanes of an access whose index is a scalar or a vector
+    /// of consecutive integers.
     fn contiguous_start(&self, index: Expr) -> Option<(Expr, u16)> {
         match self.f.expr(index) {
             ExprData::Ramp(base, stride, lanes) => {
@@ -172,7 +178,7 @@ impl FuncGen<'_, '_> {
         }
     }
 
-    /// Returns the variables of the accessed elements if the buffer is in registers.
+    /// Returns the variables that hold the accessed elements if the buffer is in registers.
     fn register_slot(&self, buffer: Buffer, index: Expr) -> Option<Gen<Vec<Variable>>> {
         let Some(BufferLocation::Registers(slots)) = self.locations.get(&buffer) else {
             return None;
@@ -253,8 +259,8 @@ impl FuncGen<'_, '_> {
         }
     }
 
-    /// Loads elements at a constant stride. Loads chunks and reverses their lanes if the stride is -1, otherwise loads
-    /// lane by lane.
+    /// Loads the elements of a vector at a constant stride. If the stride is -1, loads chunks and reverses their lanes;
+    /// otherwise loads lane by lane.
     fn load_constant_stride(
         &mut self,
         buffer: Buffer,
@@ -281,7 +287,8 @@ impl FuncGen<'_, '_> {
         Ok(self.vector_from_raw(out, ty))
     }
 
-    /// Loads elements lane by lane at a stride that is non-constant or larger than [`MAX_CONSTANT_STRIDE`].
+    /// Loads the elements of a vector lane by lane, at a stride that is non-constant or larger than
+    /// [`MAX_CONSTANT_STRIDE`].
     fn load_dynamic_stride(
         &mut self,
         buffer: Buffer,
@@ -315,7 +322,7 @@ impl FuncGen<'_, '_> {
         self.bitcast_chunk(reversed, ty)
     }
 
-    /// Loads a chunk of contiguous elements.
+    /// Loads a 128-bit chunk of contiguous elements from memory.
     fn load_chunk(&mut self, at: Value, offset: i32, dtype: DType) -> Value {
         if is_half(dtype) {
             let words = self.b.ins().uload16x4(mem_flags(), at, offset);
@@ -371,12 +378,12 @@ impl FuncGen<'_, '_> {
         }
     }
 
-    /// Loads an element in its memory representation.
+    /// Loads an element in its memory representation, such as 16 bits for a float16.
     fn load_raw(&mut self, at: Value, offset: i32, dtype: DType) -> Value {
         self.b.ins().load(memory_type(dtype), mem_flags(), at, offset)
     }
 
-    /// Converts an element from its memory representation.
+    /// Converts an element from its memory representation to its register representation.
     fn scalar_from_raw(&mut self, raw: Value, dtype: DType) -> Value {
         match dtype {
             DType::Float16 | DType::BFloat16 => {
@@ -403,13 +410,13 @@ impl FuncGen<'_, '_> {
         ExprValue::Lanes(raw.into_iter().map(|v| self.scalar_from_raw(v, ty.dtype)).collect())
     }
 
-    /// Loads one element.
+    /// Loads one element and converts it to its register representation.
     fn load_scalar(&mut self, at: Value, offset: i32, dtype: DType) -> Value {
         let raw = self.load_raw(at, offset, dtype);
         self.scalar_from_raw(raw, dtype)
     }
 
-    /// Stores one element.
+    /// Stores one element in its memory representation.
     fn store_scalar(&mut self, v: Value, at: Value, offset: i32, dtype: DType) {
         let raw = match dtype {
             DType::Float16 | DType::BFloat16 => {
@@ -421,7 +428,7 @@ impl FuncGen<'_, '_> {
         self.b.ins().store(mem_flags(), raw, at, offset);
     }
 
-    /// Stores a value to elements of a buffer.
+    /// Stores a scalar or vector to elements of a buffer.
     pub fn store(&mut self, buffer: Buffer, indices: &[Expr], value: Expr) -> Gen<()> {
         let index = self.flat_index(indices)?;
         let lanes = self.f.expr_ty(index).lanes;
@@ -482,7 +489,8 @@ impl FuncGen<'_, '_> {
         Ok(())
     }
 
-    /// Returns the source of a store that copies 16-bit floats from memory to memory. Such a copy needs no conversion.
+    /// Returns the source buffer and indices of a store that copies 16-bit floats from memory to memory, since such a
+    /// copy needs no conversion. Returns `None` for other stores.
     fn half_copy_source(&self, to: Buffer, value: Expr) -> Option<(Buffer, Box<[Expr]>)> {
         let ExprData::Load(from, indices) = self.f.expr(value) else { return None };
         let dtype = self.f.buffer(*from).dtype;
@@ -563,7 +571,7 @@ impl FuncGen<'_, '_> {
         self.b.switch_to_block(done);
     }
 
-    /// Declares the variables of a scalar or of the chunks or lanes of a vector.
+    /// Declares the variables of a register slot: of a scalar, or of the chunks or lanes of a vector.
     fn declare_register_slot(&mut self, ty: Ty) -> Vec<Variable> {
         let (machine_type, count) = match ty.lanes {
             1 => (scalar_type(ty.dtype), 1),
@@ -635,7 +643,7 @@ impl FuncGen<'_, '_> {
         self.b.ins().call_indirect(sig, free, &[address]);
     }
 
-    /// Loads the address of a function of the runtime.
+    /// Loads the address of the runtime function whose pointer is at `offset` bytes in the runtime.
     pub fn runtime_fn(&mut self, offset: usize) -> Value {
         self.b.ins().load(types::I64, constant_mem_flags(), self.runtime, offset as i32)
     }
@@ -666,8 +674,8 @@ impl FuncGen<'_, '_> {
         Ok(bytes)
     }
 
-    /// Computes a size. An overflow in its sums and products fails the loop function with `overflow_message`, because
-    /// bounds checks rely on exact sizes.
+    /// Computes an expression for a size. An overflow in its sums and products fails the loop function with
+    /// `overflow_message`, because bounds checks rely on exact sizes.
     pub fn checked_size(&mut self, e: Expr, overflow_message: &str) -> Gen<Value> {
         let mut terms = Vec::new();
         checked_terms(self.f, e, &mut |term| terms.push(term));

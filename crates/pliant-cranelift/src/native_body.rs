@@ -25,13 +25,13 @@ use pliant_pool::parallel_map;
 use crate::function::{constant_mem_flags, mem_flags};
 use crate::unit::{UnitMemory, host_isa};
 
-/// A piece of a body, which is one machine function: the bytecode function, and the index of the piece in it.
+/// A piece of a native body, compiled as one machine function: the bytecode function, and the index of the piece in it.
 type Piece<'a> = (&'a VmFunction, usize);
 
-/// Number of pieces per compilation unit. Each unit has its own executable pages.
+/// Number of pieces in a compilation unit, which has its own executable pages.
 const PIECES_PER_UNIT: usize = 32;
 
-/// Compiles all bytecode functions of `exe`.
+/// Compiles all bytecode functions of the executable `exe` to native bodies.
 pub(crate) fn compile(
     exe: &Executable,
     options: &CodegenOptions,
@@ -102,7 +102,7 @@ fn compile_pieces(
     Ok((entries, Arc::new(UnitMemory::new(module))))
 }
 
-/// Generates and compiles the machine function of a piece.
+/// Generates and compiles the machine function of a piece of a native body.
 fn generate(
     module: &mut JITModule,
     frontend: &mut FunctionBuilderContext,
@@ -137,29 +137,29 @@ fn generate(
     Ok(id)
 }
 
-/// A piece under construction. No other machine values are live across instructions, so execution can start at any
-/// instruction.
+/// A piece of a native body under construction. Only the values stored here are live from one instruction to the next,
+/// so execution can start at any instruction.
 struct BodyGen {
-    /// The address of the context that the driver passes.
+    /// The address of the context that the driver (the VM's loop that runs pieces) passes.
     context: Value,
-    /// The address of the attention word.
+    /// The address of the VM's attention word, which interrupts change. The driver must handle the change.
     attention: Value,
-    /// The address of the table of runtime entries, [`BodyEntries`].
+    /// The address of the table of runtime functions that pieces call, [`BodyEntries`].
     entries: Value,
-    /// The signature that all runtime entries have.
+    /// The signature of all functions in [`BodyEntries`].
     entry_sig: SigRef,
-    /// The block at which each instruction begins.
+    /// The first block of each bytecode instruction of the piece.
     blocks: Vec<Block>,
-    /// The position of the first instruction of the piece.
+    /// The index of the first instruction of the piece in the bytecode function.
     first: usize,
-    /// The block that returns its parameter, a code for the driver.
+    /// The block that ends the piece and returns its parameter, a code for the driver.
     exit: Block,
-    /// Blocks that exit to another piece, each with the position of the instruction that follows.
+    /// Blocks that exit to another piece, each with the index of the instruction at which execution continues.
     exits: Vec<(Block, usize)>,
 }
 
 impl BodyGen {
-    /// Begins a piece. Its first block branches to the instruction that the driver requests.
+    /// Begins a piece with a block that branches to the instruction that the driver requests.
     fn begin(b: &mut FunctionBuilder<'_>, sig: &Signature, first: usize, end: usize) -> BodyGen {
         let start = b.create_block();
         b.append_block_params_for_function_params(start);
@@ -188,13 +188,14 @@ impl BodyGen {
         body
     }
 
-    /// Ends the current block: exits from the piece with a constant code.
+    /// Ends the current block with an exit from the piece that returns a constant code.
     fn exit_with(&self, b: &mut FunctionBuilder<'_>, code: u64) {
         let code = b.ins().iconst(types::I64, code as i64);
         b.ins().jump(self.exit, &[BlockArg::Value(code)]);
     }
 
-    /// Returns the block that continues at an instruction, in this piece or in another one.
+    /// Returns the block at which execution continues at instruction `at`. If that instruction is in another piece, the
+    /// block exits to it.
     fn target(&mut self, b: &mut FunctionBuilder<'_>, at: usize) -> Block {
         if let Some(&block) = at.checked_sub(self.first).and_then(|k| self.blocks.get(k)) {
             return block;
@@ -204,7 +205,7 @@ impl BodyGen {
         block
     }
 
-    /// Generates the code of the instruction at `at`.
+    /// Generates the code of the bytecode instruction at index `at`.
     fn instruction(
         &mut self,
         b: &mut FunctionBuilder<'_>,
@@ -240,7 +241,7 @@ impl BodyGen {
         }
     }
 
-    /// Calls the runtime entry at a byte offset in [`BodyEntries`].
+    /// Calls the runtime function whose pointer is at a byte offset in [`BodyEntries`].
     fn call_entry(&self, b: &mut FunctionBuilder<'_>, entry: usize, operand: u32) -> Value {
         let callee = b.ins().load(types::I64, constant_mem_flags(), self.entries, entry as i32);
         let operand = b.ins().iconst(types::I32, i64::from(operand));
@@ -255,7 +256,7 @@ impl BodyGen {
         b.switch_to_block(next);
     }
 
-    /// Exits from the piece if the attention word has changed. The driver resumes at this instruction.
+    /// Emits an exit from the piece if the attention word has changed. The driver then resumes at instruction `at`.
     fn check_attention(&self, b: &mut FunctionBuilder<'_>, at: usize) {
         let now = b.ins().atomic_load(types::I64, mem_flags(), self.attention);
         let seen = b.ins().load(types::I64, mem_flags(), self.context, OFFSET_SEEN as i32);
@@ -264,7 +265,7 @@ impl BodyGen {
         self.exit_if(b, differs, code);
     }
 
-    /// Checks the attention word before a backward branch, so that interrupts also stop loops without calls.
+    /// Emits a check of the attention word before a backward branch, so that interrupts also stop loops without calls.
     fn check_backward(&self, b: &mut FunctionBuilder<'_>, at: usize, target: usize) {
         if target <= at {
             self.check_attention(b, at);
@@ -272,7 +273,7 @@ impl BodyGen {
     }
 }
 
-/// Returns the byte offset in [`BodyEntries`] of the runtime entry that calls `callee`.
+/// Returns the byte offset in [`BodyEntries`] of the runtime function that executes a call of `callee`.
 fn entry_of_callee(callee: &FuncDef) -> usize {
     match callee {
         FuncDef::Vm(_) => offset_of!(BodyEntries, function),

@@ -1,4 +1,4 @@
-//! Calls of packed functions from loop functions (`T.call_packed`).
+//! Code generation for calls of packed functions from loop functions (`T.call_packed`).
 
 use std::sync::Arc;
 
@@ -17,10 +17,10 @@ use pliant_tensor::DType;
 use crate::function::{FuncGen, Gen, abi_signature, internal, mem_flags, unsupported};
 use crate::value::ExprValue;
 
-/// The size in bytes of an operand or a result, a [`PackedWord`].
+/// The size in bytes of a [`PackedWord`], which passes one operand or result.
 const WORD_BYTES: usize = size_of::<PackedWord>();
-/// Maximum bytes of stack that the operands of all calls of a machine function take. Worker threads have stacks of 2
-/// MiB.
+/// Maximum number of bytes of stack for the operands of all calls of a machine function. Worker threads have stacks of
+/// 2 MiB.
 const MAX_CALL_STACK_BYTES: u64 = 128 * 1024;
 
 impl FuncGen<'_, '_> {
@@ -74,7 +74,7 @@ impl FuncGen<'_, '_> {
         Ok(result)
     }
 
-    /// Writes the word at `index` of the array at `base`: its kind, value and length.
+    /// Writes the packed word at position `index` of the array at address `base`: its kind, value and length.
     pub(crate) fn store_call_word(
         &mut self,
         base: Value,
@@ -89,7 +89,7 @@ impl FuncGen<'_, '_> {
         }
     }
 
-    /// Returns kind, value and length of the argument at position `i`.
+    /// Returns kind, value and length of the packed word for the argument at position `i`.
     fn packed_argument(&mut self, name: &str, i: usize, arg: Expr) -> Gen<(u64, Value, Value)> {
         let zero = self.b.ins().iconst(types::I64, 0);
         match self.f.expr(arg) {
@@ -154,14 +154,15 @@ impl FuncGen<'_, '_> {
         Ok(self.b.create_sized_stack_slot(data))
     }
 
-    /// Returns kind, value and length of the argument for a buffer that the function has allocated. The value is the
+    /// Returns kind, value and length of the packed word for a buffer that the function has allocated. The value is the
     /// address of the buffer's descriptor.
     fn allocated_buffer_argument(&mut self, buffer: Buffer) -> Gen<(u64, Value, Value)> {
         let (words, rank) = self.buffer_descriptor(buffer, &[])?;
         Ok((PACKED_MEMORY, words, rank))
     }
 
-    /// Returns the buffer whose first element this is, if the buffer is compact or a parameter.
+    /// Returns the buffer if the expression is its first element and the buffer is compact or a parameter. Such an
+    /// argument passes the whole buffer.
     fn whole_buffer(&self, element: Expr) -> Option<Buffer> {
         let ExprData::Load(buffer, indices) = self.f.expr(element) else { return None };
         let is_first = indices.iter().all(|&i| self.f.as_int(i) == Some(0));
@@ -170,7 +171,7 @@ impl FuncGen<'_, '_> {
         (is_first && is_whole).then_some(*buffer)
     }
 
-    /// Returns the position of the parameter that is bound to a buffer.
+    /// Returns the position of the parameter that is bound to a buffer, if there is one.
     fn param_position(&self, buffer: Buffer) -> Option<usize> {
         self.f.params.iter().position(|p| self.f.buffer_map.get(p) == Some(&buffer))
     }

@@ -19,9 +19,9 @@ use crate::function::{FuncGen, Gen, abi_signature, constant_mem_flags, mem_flags
 use crate::memory::BufferLocation;
 use crate::value::ExprValue;
 
-/// The values that the body of a parallel loop captures: variables, buffer addresses, and the limits of each buffer if
-/// accesses are checked. Each value takes a slot of 8 bytes. The slots of the runtime and of the loop's lower bound
-/// precede them.
+/// The values from outside a parallel loop that its body uses: variables, buffer addresses and, if accesses are
+/// checked, the limits of each buffer. Each value takes a slot of 8 bytes in the context of the body. The slots of the
+/// runtime and of the loop's lower bound precede them.
 struct Captures {
     vars: Vec<(Var, Value)>,
     buffers: Vec<(Buffer, Value)>,
@@ -29,14 +29,15 @@ struct Captures {
 }
 
 impl Captures {
-    /// Returns the captured values in the order of their slots.
+    /// Returns the captured values, in the order of their slots.
     fn values(&self) -> impl Iterator<Item = Value> {
         let limits = self.limits.iter().flat_map(|&(_, l)| [l.first, l.end]);
         self.vars.iter().map(|c| c.1).chain(self.buffers.iter().map(|c| c.1)).chain(limits)
     }
 }
 
-/// Number of slots before the captured values: the runtime and the lower bound of the loop.
+/// Number of slots in the context before the captured values: one for the runtime and one for the lower bound of the
+/// loop.
 const FIXED_SLOTS: usize = 2;
 
 impl FuncGen<'_, '_> {
@@ -165,7 +166,7 @@ impl FuncGen<'_, '_> {
         Ok(id)
     }
 
-    /// Loads the captured values from the context.
+    /// Loads the captured values from the context in an outlined body.
     fn load_captures(&mut self, params: &[Value], captures: &Captures) {
         let mut offset = (FIXED_SLOTS * 8) as i32;
         for &(v, _) in &captures.vars {
@@ -188,7 +189,8 @@ impl FuncGen<'_, '_> {
         }
     }
 
-    /// Generates the loop over the range of iterations from `begin` to `end`, the second and third parameter.
+    /// Generates the serial loop of an outlined body over its range of iterations, from `begin` to `end`, its second
+    /// and third parameter.
     fn range_loop(&mut self, var: Var, params: &[Value], body: Stmt) -> Gen<()> {
         let ty = self.var_type(var);
         let first = self.b.ins().load(ty, constant_mem_flags(), params[0], 8);

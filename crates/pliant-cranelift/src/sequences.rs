@@ -1,4 +1,4 @@
-//! Inline expansion of elementary functions: each operation of a sequence of `pliant_kernels::math` becomes a machine
+//! Inline expansion of elementary functions. Each operation of a sequence of `pliant_kernels::math` becomes a machine
 //! instruction on scalars or 128-bit chunks of one float type.
 
 use std::marker::PhantomData;
@@ -10,14 +10,14 @@ use pliant_kernels::math::{MathOps, Real};
 use crate::function::FuncGen;
 use crate::value::{bitcast_flags, chunk_type_of};
 
-/// Expands sequences of operations on floats of type `R`.
+/// Expands sequences of operations on floats of type `R`, such as the polynomial of `exp`, into machine instructions.
 pub(crate) struct Sequences<'g, 'a, 'b, R> {
     g: &'g mut FuncGen<'a, 'b>,
     real: PhantomData<R>,
 }
 
 impl<'g, 'a, 'b, R: Real> Sequences<'g, 'a, 'b, R> {
-    /// Creates an expansion that appends to the function under construction.
+    /// Creates an expander that appends instructions to the function under construction.
     pub fn new(g: &'g mut FuncGen<'a, 'b>) -> Self {
         Sequences { g, real: PhantomData }
     }
@@ -31,7 +31,7 @@ impl<'g, 'a, 'b, R: Real> Sequences<'g, 'a, 'b, R> {
         self.g.b.func.dfg.value_type(v).is_vector()
     }
 
-    /// Broadcasts the scalar if only one of the operands is a vector. Constants are scalars until then.
+    /// Broadcasts the scalar operand if the other operand is a vector. Constants stay scalars until they meet a vector.
     fn broadcast_operands(&mut self, a: Value, b: Value) -> (Value, Value) {
         match (self.is_vector(a), self.is_vector(b)) {
             (true, false) => (a, self.splat(b)),
@@ -66,7 +66,7 @@ impl<'g, 'a, 'b, R: Real> Sequences<'g, 'a, 'b, R> {
     }
 }
 
-/// Defines operations that are one instruction with two operands each.
+/// Defines methods for operations with two operands, each of which is one machine instruction.
 macro_rules! binary {
     ($($name:ident = $instruction:ident;)*) => {
         $(

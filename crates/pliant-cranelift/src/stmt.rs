@@ -1,4 +1,4 @@
-//! Statements.
+//! Code generation for statements and loops.
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{BlockArg, InstBuilder, Value};
@@ -9,8 +9,7 @@ use crate::function::{FuncGen, Gen, unsupported};
 use crate::value::ExprValue;
 
 impl FuncGen<'_, '_> {
-    /// Generates a statement. Outermost loops and branches load the arguments that they use if there are many
-    /// arguments.
+    /// Generates a statement. If there are many arguments, outermost loops and branches load those that they use.
     pub fn stmt(&mut self, s: Stmt) -> Gen<()> {
         let f = self.f;
         self.memo.clear();
@@ -77,8 +76,8 @@ impl FuncGen<'_, '_> {
         self.counted_loop(var, (lo, hi), nonempty, iterations, body)
     }
 
-    /// Generates a loop from `lo` to `hi` (exclusive), which is entered if `nonempty` is nonzero. `iterations` is the
-    /// number of iterations if it is constant.
+    /// Generates a loop from `lo` to `hi` (exclusive), which is entered only if `nonempty` is nonzero. `iterations` is
+    /// the number of iterations if it is constant.
     pub fn counted_loop(
         &mut self,
         var: Var,
@@ -165,8 +164,9 @@ enum PollFrequency {
     Never,
 }
 
-/// Decides how often a loop polls. Outermost loops and loops around other loops poll in every iteration, innermost
-/// loops once in `2 ** POLL_PERIOD_LOG2` iterations, and inner nests with fewer iterations in total never.
+/// Decides how often a loop polls the interrupt flag. Outermost loops and loops around other loops poll in every
+/// iteration, innermost loops once in `2 ** POLL_PERIOD_LOG2` iterations. Inner loop nests with at most that many
+/// iterations in total never poll.
 fn poll_frequency(
     f: &PrimFunc,
     depth: usize,
@@ -185,14 +185,15 @@ fn poll_frequency(
     }
 }
 
-/// Returns the total number of iterations of a loop and the loops in its body if none of them polls. Returns `None` if
-/// the loop polls.
+/// Returns the number of iterations of a loop, multiplied by those of the loops in its body, if none of these loops
+/// polls the interrupt flag. Returns `None` if one of them polls.
 fn iterations_without_poll(f: &PrimFunc, iterations: i64, body: Stmt) -> Option<i64> {
     let total = iterations.max(1).saturating_mul(unpolled_iterations_inside(f, body));
     (total <= 1 << POLL_PERIOD_LOG2).then_some(total)
 }
 
-/// Returns the maximum number of iterations in a statement between two polls; at least 1.
+/// Returns the maximum number of loop iterations inside a statement between two polls of the interrupt flag; at least
+/// 1.
 fn unpolled_iterations_inside(f: &PrimFunc, s: Stmt) -> i64 {
     let inside = |s: &Stmt| unpolled_iterations_inside(f, *s);
     match f.stmt(s) {
@@ -209,5 +210,5 @@ fn unpolled_iterations_inside(f: &PrimFunc, s: Stmt) -> i64 {
     }
 }
 
-/// Base-2 logarithm of the number of iterations of an innermost loop per poll of the interrupt flag.
+/// Base-2 logarithm of the number of iterations after which an innermost loop polls the interrupt flag.
 pub(crate) const POLL_PERIOD_LOG2: u32 = 16;

@@ -1,4 +1,4 @@
-//! A compilation unit: a JIT module with several functions, and the executable memory of their code.
+//! Compilation units: a unit is a JIT module with several functions and the executable memory of their code.
 
 use std::fmt::Write as _;
 use std::sync::{Arc, OnceLock};
@@ -23,9 +23,10 @@ use rustc_hash::FxHashMap;
 
 use crate::function::{GenError, abi_signature, extern_type};
 
-/// Functions with more values than this use the single-pass register allocator. The time of the default allocator grows
-/// with the cube of the number of simultaneously live values, and register allocation cannot be interrupted. It took 70
-/// seconds for 8,000 live values (without optimization, on a busy Zen 3).
+/// Maximum number of values of a function that is compiled with the default (backtracking) register allocator. Larger
+/// functions use the single-pass allocator. The time of the default allocator grows with the cube of the number of
+/// simultaneously live values, and register allocation cannot be interrupted. It took 70 seconds for 8,000 live values
+/// (without optimization, on a busy Zen 3).
 const MAX_BACKTRACKING_VALUES: usize = 1 << 14;
 
 /// Maximum size in bytes of a function's stack frame. Worker threads have a stack of 2 MiB.
@@ -37,7 +38,7 @@ pub(crate) fn host_isa() -> Result<OwnedTargetIsa, CodegenError> {
     ISA.get_or_init(|| make_isa("backtracking")).clone().map_err(CodegenError::Host)
 }
 
-/// Like [`host_isa`], with a register allocator that takes linear time and spills more.
+/// Like [`host_isa`], but with a register allocator that takes linear time and spills more values to the stack.
 fn single_pass_isa() -> Result<OwnedTargetIsa, String> {
     static ISA: OnceLock<Result<OwnedTargetIsa, String>> = OnceLock::new();
     ISA.get_or_init(|| make_isa("single_pass")).clone()
@@ -63,11 +64,11 @@ fn make_isa(allocator: &str) -> Result<OwnedTargetIsa, String> {
     isa.finish(settings::Flags::new(flags)).map_err(|e| e.to_string())
 }
 
-/// The executable memory of a unit, freed on drop.
+/// The executable memory of a unit. Dropping it frees the code.
 pub(crate) struct UnitMemory(Option<JITModule>);
 
 impl UnitMemory {
-    /// Takes the memory of a finalized module.
+    /// Takes over the memory of a finalized module.
     pub fn new(module: JITModule) -> UnitMemory {
         UnitMemory(Some(module))
     }
@@ -94,17 +95,17 @@ pub(crate) struct Unit {
     externs: FxHashMap<&'static str, FuncId>,
     /// Whether the machine has fused multiply-add.
     pub has_fma: bool,
-    /// Whether the machine is an x86-64. Its minimum and maximum instructions return the second operand if either is
-    /// NaN.
+    /// Whether the machine is an x86-64. The float minimum and maximum instructions of x86-64 return the second operand
+    /// if either is NaN.
     pub x86: bool,
-    /// Whether loops poll the interrupt flag.
+    /// Whether generated loops poll the interrupt flag.
     pub check_interrupt: bool,
-    /// Whether every access is checked ([`crate::access_checks`]).
+    /// Whether generated code checks the bounds of every access ([`crate::access_checks`]).
     pub check_accesses: bool,
     /// The dump of the current loop function: the text of its machine functions. `None` if the options request no
     /// dumps.
     pub dump: Option<String>,
-    /// Builder contexts for reuse. Each keeps its allocations.
+    /// Builder contexts that are free for reuse. Each keeps its allocations.
     contexts: Vec<FunctionBuilderContext>,
 }
 
@@ -131,7 +132,7 @@ impl Unit {
         }
     }
 
-    /// Returns a reference to a linked function for the function under construction.
+    /// Returns a reference through which the function under construction can call a linked function.
     pub fn extern_ref(
         &mut self,
         b: &mut FunctionBuilder<'_>,
@@ -154,16 +155,16 @@ impl Unit {
         Ok(self.func_ref(b, id))
     }
 
-    /// Returns a reference to a function of the unit for the function under construction. It is always an absolute
-    /// address, because parts of the unit's memory may be more than 2 GB apart if other threads map memory at the same
-    /// time.
+    /// Returns a reference through which the function under construction can call a function of the unit. Calls always
+    /// use the absolute address, because parts of the unit's memory may be more than 2 GB apart if other threads map
+    /// memory at the same time.
     pub fn func_ref(&mut self, b: &mut FunctionBuilder<'_>, id: FuncId) -> FuncRef {
         let func = self.module.declare_func_in_func(id, b.func);
         b.func.dfg.ext_funcs[func].colocated = false;
         func
     }
 
-    /// Returns the address of constant data. It is absolute, as in [`Unit::func_ref`].
+    /// Returns the address of constant data as a value. It is an absolute address, as in [`Unit::func_ref`].
     pub fn data_address(&mut self, b: &mut FunctionBuilder<'_>, id: DataId) -> Value {
         let data = self.module.declare_data_in_func(id, b.func);
         if let GlobalValueData::Symbol { colocated, .. } = &mut b.func.global_values[data] {
@@ -172,17 +173,17 @@ impl Unit {
         b.ins().symbol_value(types::I64, data)
     }
 
-    /// Takes a builder context for one machine function.
+    /// Takes a builder context, which generates one machine function. [`Unit::return_context`] gives it back.
     pub fn take_context(&mut self) -> FunctionBuilderContext {
         self.contexts.pop().unwrap_or_default()
     }
 
-    /// Returns a builder context for reuse.
+    /// Gives a builder context back, so that another function can reuse it.
     pub fn return_context(&mut self, context: FunctionBuilderContext) {
         self.contexts.push(context);
     }
 
-    /// Compiles a function with the register allocator that suits its size.
+    /// Compiles a function to machine code, with the register allocator that suits its size.
     fn compile(&mut self, id: FuncId, ctx: &mut Context) -> Result<(), GenError> {
         let failed = |error: String, ctx: &Context| {
             GenError::Internal(error, ctx.func.display().to_string())
@@ -206,7 +207,7 @@ impl Unit {
         defined.map_err(|e| failed(e.to_string(), ctx))
     }
 
-    /// Compiles a complete function, and adds it to the dump.
+    /// Compiles a completely built function and adds its text to the dump.
     pub fn define(&mut self, id: FuncId, ctx: &mut Context) -> Result<(), GenError> {
         if let Some(dump) = &mut self.dump {
             let _ = writeln!(dump, "{}", ctx.func.display());
@@ -234,7 +235,7 @@ fn check_frame(ctx: &Context) -> Result<(), GenError> {
     )))
 }
 
-/// A loop function whose machine code is not finalized yet.
+/// A loop function whose code has been generated but is not executable yet.
 struct GeneratedFunction {
     name: Arc<str>,
     id: FuncId,
@@ -293,7 +294,7 @@ fn generate_function(
     Ok(GeneratedFunction { name: name.clone(), id, signature, messages })
 }
 
-/// Makes the code of a unit executable.
+/// Makes the code of a unit executable. Returns the compiled functions.
 fn finalize(
     mut unit: Unit,
     generated: Vec<GeneratedFunction>,

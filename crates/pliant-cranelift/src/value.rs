@@ -10,21 +10,21 @@ use pliant_tensor::DType;
 
 use crate::function::FuncGen;
 
-/// The value of an expression.
+/// The machine values that represent the value of an expression, in one of four forms.
 #[derive(Clone, Debug)]
 pub(crate) enum ExprValue {
-    /// A scalar.
+    /// A scalar, as one machine value.
     Scalar(Value),
-    /// A vector as 128-bit chunks, whose lanes have the machine type of the element type.
+    /// A vector, as 128-bit chunks whose lanes have the machine type of the element type.
     Chunks(Rc<[Value]>),
-    /// A vector of bools as 128-bit chunks of integers, each all ones or all zeros, and the width of these integers in
-    /// bits.
+    /// A vector of bools, as 128-bit chunks of integers that are all ones (true) or all zeros (false). The first field
+    /// is the width of these integers in bits.
     Mask(u8, Rc<[Value]>),
-    /// A vector as one scalar lanes_per_chunk lane.
+    /// A vector, as one scalar machine value for each lane.
     Lanes(Rc<[Value]>),
 }
 
-/// Returns the machine type of a scalar of an element type.
+/// Returns the machine type of a scalar with a given element type.
 pub(crate) fn scalar_type(dtype: DType) -> Type {
     match dtype {
         DType::Bool | DType::Int8 | DType::UInt8 => types::I8,
@@ -36,7 +36,7 @@ pub(crate) fn scalar_type(dtype: DType) -> Type {
     }
 }
 
-/// Returns the machine type of a 128-bit chunk of an element type.
+/// Returns the machine type of a 128-bit chunk with a given element type.
 pub(crate) fn chunk_type(dtype: DType) -> Type {
     chunk_type_of(scalar_type(dtype))
 }
@@ -46,7 +46,7 @@ pub(crate) fn chunk_type_of(scalar: Type) -> Type {
     scalar.by(128 / scalar.bits()).expect("every scalar type divides 128 bits")
 }
 
-/// Returns the number of lanes of a chunk of an element type.
+/// Returns the number of lanes of a 128-bit chunk with a given element type.
 pub(crate) fn chunk_lanes(dtype: DType) -> usize {
     chunk_type(dtype).lane_count() as usize
 }
@@ -57,8 +57,8 @@ pub(crate) fn fills_chunks(ty: Ty) -> bool {
     !ty.dtype.is_bool() && (ty.lanes as usize).is_multiple_of(chunk_lanes(ty.dtype))
 }
 
-/// Returns the element width in bits at which a mask of `lanes` bools fills one chunk, or several chunks of bytes.
-/// Returns `None` if there is no such width.
+/// Returns the width in bits of mask elements for which a mask of `lanes` bools fills exactly one chunk. For more
+/// lanes, the elements are bytes and fill several chunks. Returns `None` if no width fills whole chunks.
 pub(crate) fn mask_bits(lanes: u16) -> Option<u32> {
     match lanes {
         4 => Some(32),
@@ -68,7 +68,7 @@ pub(crate) fn mask_bits(lanes: u16) -> Option<u32> {
     }
 }
 
-/// Flags of bit casts of vectors.
+/// Memory flags for bit casts of vectors, which fix the order of lanes.
 pub(crate) fn bitcast_flags() -> MemFlagsData {
     MemFlagsData::new().with_endianness(Endianness::Little)
 }
@@ -135,13 +135,14 @@ impl FuncGen<'_, '_> {
         out
     }
 
-    /// Whether a vector of bools is a mask, or a broadcast scalar, which converts to a mask without inserting lanes.
+    /// Whether a vector of bools is in mask form, or is a broadcast scalar, which converts to a mask without inserting
+    /// lanes.
     pub fn is_mask(&self, v: &ExprValue) -> bool {
         matches!(v, ExprValue::Mask(..) | ExprValue::Scalar(_))
     }
 
-    /// Converts a value to the form of variables and registers: a scalar, chunks if the type [`fills_chunks`],
-    /// otherwise lanes.
+    /// Converts a value to the form in which variables and register slots store it: a scalar, chunks if the type
+    /// [`fills_chunks`], otherwise lanes.
     pub fn storage_form(&mut self, v: &ExprValue, ty: Ty) -> ExprValue {
         if ty.lanes == 1 {
             v.clone()
@@ -152,7 +153,8 @@ impl FuncGen<'_, '_> {
         }
     }
 
-    /// Converts a vector of bools to a mask with elements of `bits` bits. `lanes` such elements must fill whole chunks.
+    /// Converts a vector of bools to a mask whose elements have `bits` bits. `lanes` elements of that width must fill
+    /// whole chunks.
     pub fn mask(&mut self, v: &ExprValue, lanes: u16, bits: u32) -> Rc<[Value]> {
         let int = Type::int(bits as u16).expect("element types have 8 to 64 bits");
         let count = (u32::from(lanes) * bits / 128) as usize;
@@ -193,12 +195,12 @@ impl FuncGen<'_, '_> {
         self.b.ins().ineg(x)
     }
 
-    /// Converts a chunk of a mask to two chunks of elements twice as wide.
+    /// Converts a chunk of a mask to two chunks whose elements are twice as wide.
     fn widen_mask_chunk(&mut self, c: Value) -> [Value; 2] {
         [self.b.ins().swiden_low(c), self.b.ins().swiden_high(c)]
     }
 
-    /// Converts two chunks of a mask to one chunk of elements half as wide.
+    /// Converts two chunks of a mask to one chunk whose elements are half as wide.
     fn narrow_mask_chunks(&mut self, a: Value, b: Value) -> Value {
         if self.b.func.dfg.value_type(a) != types::I64X2 {
             return self.b.ins().snarrow(a, b);

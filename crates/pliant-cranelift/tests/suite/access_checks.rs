@@ -1,5 +1,5 @@
-//! Access checks of test builds report out-of-bounds accesses that no pass checks. The functions are written in lowered
-//! form, so the pass that inserts checks does not run.
+//! Tests that the access checks of test builds report out-of-bounds accesses that no pass checks. The functions are
+//! written in lowered form, so the pass that inserts checks does not run.
 
 use pliant_ir::IRModule;
 use pliant_ir::tir::PrimFunc;

@@ -1,6 +1,6 @@
-//! Loop nests with every extent from -40 to 40 for each loop. The scheduled nest must read and write the same elements
-//! as the source, with the same values. Input elements that the source does not read are NaN, and the buffers are next
-//! to guard pages.
+//! Tests loop nests with every extent from -40 to 40 for each loop. The scheduled nest must read and write the same
+//! elements as the source, with the same values. Input elements that the source does not read are NaN, and the buffers
+//! are next to guard pages.
 
 use std::cell::RefCell;
 use std::fmt::Write;
@@ -34,14 +34,14 @@ impl Input {
         self.values[at]
     }
 
-    /// The values that were read; NaN elsewhere.
+    /// The values of the elements that were read, and NaN for the other elements.
     fn read_values(&self) -> Vec<f32> {
         let read = self.read.borrow();
         self.values.iter().zip(&*read).map(|(&x, &read)| if read { x } else { f32::NAN }).collect()
     }
 }
 
-/// An output matrix.
+/// An output matrix of the reference.
 struct Output {
     columns: i64,
     values: Vec<f32>,
@@ -58,17 +58,17 @@ impl Output {
     }
 }
 
-/// A loop nest that reads `a` and writes `o`, with the extents `{0}` and `{1}`.
+/// A loop nest that reads the matrix `a` and writes the matrix `o`. Its text contains `{0}` and `{1}` for the extents.
 struct Nest {
     text: &'static str,
-    /// The dims of `a` minus the extents.
+    /// How much larger each dim of `a` is than the extent of its loop.
     slack: [i64; 2],
-    /// The positions in `a` of the dims of `o`.
+    /// For each dim of `o`, the dim of `a` that has the same size.
     out_dims: [usize; 2],
-    /// Whether extents must be constants.
+    /// Whether all extents must be constants.
     constant: bool,
-    /// The semantics of the source, as a function of the extents, `a` and `o`. The result of an empty reduction is its
-    /// initial value.
+    /// Computes the expected result from the extents, `a` and `o`. The result of an empty reduction is its initial
+    /// value.
     reference: fn([i64; 2], &Input, &mut Output),
 }
 
@@ -310,11 +310,11 @@ for i, j, k in T.grid({0}, {0}, {1}):
     },
 ];
 
-/// An expression for an extent, and the values for which it runs.
+/// An expression for the extent of a loop, and the values that it takes in the runs.
 #[derive(Clone)]
 struct Extent {
     text: String,
-    /// The dim of `a` if it is a constant.
+    /// The dim of `a`, if it is a constant.
     dim: Option<i64>,
     runs: Vec<Run>,
 }
@@ -323,27 +323,27 @@ struct Extent {
 struct Run {
     extent: i64,
     dim: i64,
-    /// The value of the scalar parameter `s0` or `s1`.
+    /// The value of the scalar parameter, `s0` or `s1`, that the extent of this loop uses.
     scalar: i64,
 }
 
-/// The values of the other extent while one extent takes all values.
+/// The values of one extent while the other extent takes all values.
 const FEW_EXTENTS: [i64; 7] = [-40, -1, 0, 1, 2, 7, 17];
 
-/// The extent `s`, a scalar parameter.
+/// An extent that is the scalar parameter `s`.
 fn parameter(at: usize, slack: i64, values: impl Iterator<Item = i64>) -> Extent {
     let run = |extent: i64| Run { extent, dim: extent.max(0) + slack, scalar: extent };
     Extent { text: format!("s{at}"), dim: None, runs: values.map(run).collect() }
 }
 
-/// The extent `n - offset`, a dim of the buffer minus a constant.
+/// An extent `n - offset`: a dim of the buffer minus a constant.
 fn difference(at: usize, slack: i64, offset: i64, dims: impl Iterator<Item = i64>) -> Extent {
     let offset = offset + slack;
     let run = |dim: i64| Run { extent: dim - offset, dim, scalar: 0 };
     Extent { text: format!("(n{at} - {offset})"), dim: None, runs: dims.map(run).collect() }
 }
 
-/// The extent `n // 2 - offset`, half of a dim of the buffer minus a constant.
+/// An extent `n // 2 - offset`: half of a dim of the buffer minus a constant.
 fn half(at: usize, slack: i64, offset: i64) -> Extent {
     let offset = offset + slack;
     let run = |dim: i64| Run { extent: dim / 2 - offset, dim, scalar: 0 };
@@ -351,7 +351,7 @@ fn half(at: usize, slack: i64, offset: i64) -> Extent {
     Extent { text: format!("(n{at} // 2 - {offset})"), dim: None, runs }
 }
 
-/// The extent `min(s, n)` of a scalar parameter and a dim of the buffer.
+/// An extent `min(s, n)`: the minimum of a scalar parameter and a dim of the buffer.
 fn minimum(at: usize, slack: i64) -> Extent {
     let max_dim = MAX_EXTENT + slack;
     let by_parameter =
@@ -367,7 +367,7 @@ fn constant(slack: i64, extent: i64) -> Extent {
     Extent { text: extent.to_string(), dim: Some(dim), runs: vec![Run { extent, dim, scalar: 0 }] }
 }
 
-/// All expressions for the extent that takes all values.
+/// All expressions for an extent, with all values from -40 to 40.
 fn all_extents(nest: &Nest, at: usize) -> Vec<Extent> {
     let slack = nest.slack[at];
     let mut all: Vec<Extent> = (MIN_EXTENT..=MAX_EXTENT).map(|c| constant(slack, c)).collect();
@@ -382,7 +382,7 @@ fn all_extents(nest: &Nest, at: usize) -> Vec<Extent> {
     all
 }
 
-/// The expressions for the other extent.
+/// The expressions for an extent, with few values, while the other extent takes all values.
 fn few_extents(nest: &Nest, at: usize) -> Vec<Extent> {
     let slack = nest.slack[at];
     if nest.constant {
@@ -423,7 +423,7 @@ struct GuardedMemory(Guarded<f32>);
 const ELEMENTS: usize = 128 * 128;
 /// The value of the elements beside the buffer, which a run must not change.
 const SENTINEL: f32 = 77.0;
-/// Number of elements beside a buffer that are checked.
+/// Number of elements beside a buffer that are checked for unintended writes.
 const CHECKED_ELEMENTS: usize = 128;
 
 impl GuardedMemory {
@@ -453,7 +453,7 @@ impl GuardedMemory {
     }
 }
 
-/// The memory and the team that all runs share.
+/// The memory and the worker team that all runs share.
 struct Fixture {
     inputs: [GuardedMemory; 2],
     outputs: [GuardedMemory; 2],

@@ -14,9 +14,9 @@ use pliant_tensor::{DLDataType, DLDevice, DType};
 /// The sizes at which most tests run.
 pub const SIZES: [usize; 10] = [0, 1, 2, 3, 7, 8, 17, 33, 64, 1000];
 
-/// A Rust type of tensor elements.
+/// A Rust type that can be an element of a tensor argument.
 pub trait Elem: Copy + Default + PartialEq + std::fmt::Debug {
-    /// The data type in the IR.
+    /// The data type of such elements in the IR.
     const DTYPE: DType;
 }
 
@@ -28,7 +28,7 @@ elems! {
     half::f16 = Float16; half::bf16 = BFloat16; f32 = Float32; f64 = Float64;
 }
 
-/// An argument: a tensor on the memory of a slice, or a scalar as a 64-bit word.
+/// An argument of a compiled function: a tensor that borrows a slice, or a scalar as a 64-bit word.
 pub struct Arg {
     shape: Vec<i64>,
     strides: Vec<i64>,
@@ -36,12 +36,12 @@ pub struct Arg {
     word: u64,
 }
 
-/// Creates a read-only, row-major tensor argument on a slice.
+/// Creates a read-only, row-major tensor argument that borrows a slice.
 pub fn tensor<T: Elem>(data: &[T], shape: &[usize]) -> Arg {
     tensor_on::<T>(data.as_ptr().cast_mut(), data.len(), shape)
 }
 
-/// Creates a writable, row-major tensor argument on a slice.
+/// Creates a writable, row-major tensor argument that borrows a slice.
 pub fn output<T: Elem>(data: &mut [T], shape: &[usize]) -> Arg {
     tensor_on::<T>(data.as_mut_ptr(), data.len(), shape)
 }
@@ -91,7 +91,7 @@ pub fn compile(f: &PrimFunc) -> Result<CompiledFunction, CodegenError> {
     Ok(CompiledFunction { kernels })
 }
 
-/// Creates a runtime with a team, or for the calling thread alone.
+/// Creates a runtime that runs parallel loops on a team, or on the calling thread alone.
 pub fn runtime(team: Option<&Team>, interrupt: &AtomicBool) -> KernelRuntime {
     let mut runtime = KernelRuntime::serial();
     runtime.interrupt = interrupt;
@@ -136,11 +136,11 @@ impl CompiledFunction {
 
 use pliant_ir::tir::{BlockData, Buffer, Expr, ForKind, IterKind, IterVar, Stmt, StmtData, Var};
 
-/// The kind of a spatial and of a reduction axis.
+/// Shorthand for the kind of a spatial axis.
 pub const S: IterKind = IterKind::Spatial;
 pub const R: IterKind = IterKind::Reduce;
 
-/// The store of a stage: the buffer, the indices, the initial value of a reduction, and the value.
+/// What a stage stores: the buffer, the indices, the initial value of a reduction, and the value.
 pub struct StageWrite {
     pub buffer: Buffer,
     pub indices: Vec<Expr>,
@@ -148,7 +148,8 @@ pub struct StageWrite {
     pub value: Expr,
 }
 
-/// Creates a loop nest around a block over `axes`. `body` gets the axis variables.
+/// Creates a stage: a loop nest around a block over `axes`. `body` receives the axis variables and returns what the
+/// stage stores.
 pub fn stage(
     f: &mut PrimFunc,
     name: &str,
@@ -196,7 +197,7 @@ pub fn stage(
     s
 }
 
-/// Makes a root block with the stages and the allocated buffers the body of the function.
+/// Sets the body of the function to a root block that allocates buffers and contains the stages.
 pub fn root(f: &mut PrimFunc, allocs: Vec<Buffer>, stmts: Vec<Stmt>) {
     let body = f.add_stmt(StmtData::Seq(stmts));
     let block = BlockData {
@@ -213,20 +214,20 @@ pub fn root(f: &mut PrimFunc, allocs: Vec<Buffer>, stmts: Vec<Stmt>) {
     f.body = f.add_stmt(StmtData::Block(Box::new(block)));
 }
 
-/// Adds a buffer parameter.
+/// Adds a buffer parameter to a function.
 pub fn param(f: &mut PrimFunc, name: &str, shape: &[Expr], dtype: DType) -> Buffer {
     let b = f.compact_buffer(name, shape.to_vec(), dtype);
     f.add_buffer_param(format!("var_{name}"), b);
     b
 }
 
-/// Adds a size variable. Returns it as an expression.
+/// Adds a size variable to a function. Returns the variable as an expression.
 pub fn size(f: &mut PrimFunc, name: &str) -> Expr {
     let v = f.size_var(name);
     f.var_expr(v)
 }
 
-/// Lowers and compiles a loop function with blocks. Verifies it after each pass.
+/// Lowers a loop function with blocks, verifies it after each pass, and compiles it.
 pub fn build(f: &PrimFunc) -> CompiledFunction {
     let mut violations = Vec::new();
     let lowered = pliant_tir::lower_observed(f, &mut |pass, f| {
@@ -255,7 +256,7 @@ pub fn run_serially_and_on_team(mut run: impl FnMut(&KernelRuntime)) {
     run(&runtime(Some(&team), &flag));
 }
 
-/// Returns `n` pseudo-random numbers in -1..1.
+/// Returns `n` pseudo-random numbers from -1 to 1.
 pub fn random_floats(n: usize, seed: u64) -> Vec<f32> {
     let mut x = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     (0..n)
@@ -268,7 +269,7 @@ pub fn random_floats(n: usize, seed: u64) -> Vec<f32> {
         .collect()
 }
 
-/// Asserts that all elements are equal up to `tolerance`, relative for magnitudes above 1.
+/// Asserts that all elements differ by at most `tolerance`. The tolerance is relative for magnitudes above 1.
 pub fn assert_close(actual: &[f32], expected: &[f32], tolerance: f32, label: &str) {
     assert_eq!(actual.len(), expected.len());
     for (i, (a, e)) in actual.iter().zip(expected).enumerate() {

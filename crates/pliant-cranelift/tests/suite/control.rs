@@ -1,4 +1,4 @@
-//! Control flow, checks, allocation, cancellation and errors.
+//! Tests control flow, checks, allocation, cancellation and errors of compiled loop functions.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -324,7 +324,7 @@ fn deep_expressions_do_not_exhaust_the_stack() {
     assert_close(&c, &a, 1e-3, "deep");
 }
 
-/// Builds a direct call of the kernel `matmul` with views of these sizes.
+/// Builds a loop function that calls the kernel `matmul` with views of these sizes.
 fn direct_matmul(rows: i64, row_stride: i64) -> PrimFunc {
     let mut f = PrimFunc::new();
     let n = size(&mut f, "n");

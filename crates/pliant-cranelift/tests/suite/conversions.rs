@@ -1,5 +1,5 @@
-//! Conversions between all element types, and arithmetic on 16-bit floats. Results on vectors must equal results on
-//! scalars, and results on 16-bit floats must equal those of the `half` crate.
+//! Tests conversions between all element types, and arithmetic on 16-bit floats. Results on vectors must equal results
+//! on scalars, and results on 16-bit floats must equal those of the `half` crate.
 
 use half::{bf16, f16};
 use pliant_ir::tir::{BinOp, Expr, PrimFunc, Ty};
@@ -7,7 +7,7 @@ use pliant_tensor::DType;
 
 use crate::common::*;
 
-/// Compiles `C[i] = value(A[i])`.
+/// Compiles a function that stores `value(A[i])` to `C[i]`.
 fn unary(from: DType, to: DType, value: impl Fn(&mut PrimFunc, Expr) -> Expr) -> CompiledFunction {
     let mut f = PrimFunc::new();
     let n = size(&mut f, "n");
@@ -88,7 +88,7 @@ macro_rules! convert {
     )*};
 }
 
-/// Converts the elements to every type.
+/// Converts elements to every type, as vectors and as scalars, and asserts that the results agree.
 fn convert_to_all_types<A: Elem>(a: &[A]) {
     macro_rules! to {
         ($($b:ty)*) => {$(
@@ -197,7 +197,7 @@ fn float32_rounds_to_16_bits_ties_to_even() {
     }
 }
 
-/// An operator, and its result on float32 numbers.
+/// A binary operator, and a function that computes its result on float32 numbers.
 type Operator = (BinOp, fn(f32, f32) -> f32);
 
 const OPERATORS: [Operator; 6] = [

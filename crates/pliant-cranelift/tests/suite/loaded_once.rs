@@ -1,5 +1,6 @@
-//! Values from memory that determine an address are loaded once, so that another thread cannot change them between
-//! check and access. `lowered::verify` checks that assertions use variables, and the results must match the source.
+//! Tests that a value loaded from memory that determines an address is loaded only once, so that another thread cannot
+//! change it between check and access. `lowered::verify` checks that assertions use variables, and the results must
+//! match the source.
 
 use pliant_exec::abi::KernelRuntime;
 use pliant_ir::IRModule;
@@ -10,7 +11,7 @@ use pliant_tir::walk::for_each_stmt;
 use crate::common::{CompiledFunction, build, output, run_serially_and_on_team, tensor};
 use crate::guard::Guarded;
 
-/// Parses a loop function over the indices `b`, the data `x` and the output `o`.
+/// Parses a loop function with this body over the indices `b`, the data `x` and the output `o`.
 fn function(body: &str) -> PrimFunc {
     let text = format!(
         "@I.ir_module
@@ -43,7 +44,8 @@ fn call(
     kernel.call(vec![tensor(index, &[k]), tensor(data, &[n]), output(out, &[n])], runtime)
 }
 
-/// A body, the indices, and the expected output for the data 0 to 7 and an output of zeros; `None` if the call fails.
+/// A test case: the body of a loop function, the indices, and the expected output for the data 0 to 7 and an output of
+/// zeros; `None` if the call must fail.
 type Case = (&'static str, &'static [i64], Option<[f32; 8]>);
 
 const CASES: &[Case] = &[

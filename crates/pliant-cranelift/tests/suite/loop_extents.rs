@@ -1,5 +1,5 @@
-//! Random loop nests with arbitrary extents, including negative ones. A scheduled nest must write the same elements
-//! with the same values as the source, and nothing outside of its buffers.
+//! Tests random loop nests with arbitrary extents, including negative ones. A scheduled nest must write the same
+//! elements with the same values as the source, and nothing outside of its buffers.
 //!
 //! The interpreter runs the source. The compiled function runs on buffers next to guard pages.
 
@@ -14,11 +14,11 @@ use pliant_tensor::Tensor;
 use crate::common::{Arg, CompiledFunction, build, int, output, runtime, tensor};
 use crate::guard::Guarded;
 
-/// Generates random numbers and script texts.
+/// A generator of random numbers and script texts.
 struct Random(u64);
 
 impl Random {
-    /// Returns a number in 0..n.
+    /// Returns a random number in `0..n`.
     fn below(&mut self, n: u64) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -26,17 +26,17 @@ impl Random {
         (self.0 >> 11) % n
     }
 
-    /// Returns an element of the list.
+    /// Returns a random element of the list.
     fn element_of<'a>(&mut self, list: &[&'a str]) -> &'a str {
         list[self.below(list.len() as u64) as usize]
     }
 
-    /// Returns a number in min..=max.
+    /// Returns a random number in `min..=max`.
     fn int(&mut self, min: i64, max: i64) -> i64 {
         min + self.below((max - min + 1) as u64) as i64
     }
 
-    /// Returns the extent of a loop inside of loops over `outer_vars`. Often it is negative.
+    /// Returns the extent of a loop nested in loops over `outer_vars`, as script. Often it is negative.
     fn extent(&mut self, outer_vars: &[String]) -> String {
         let c = self.int(-40, 40);
         match self.below(if outer_vars.is_empty() { 10 } else { 12 }) {
@@ -54,12 +54,12 @@ impl Random {
         }
     }
 
-    /// Returns one of the loop variables.
+    /// Returns one of the loop variables at random.
     fn var(&mut self, vars: &[String]) -> String {
         vars[self.below(vars.len() as u64) as usize].clone()
     }
 
-    /// Returns an index expression over the loop variables.
+    /// Returns a random index expression over the loop variables, as script.
     fn index(&mut self, vars: &[String]) -> String {
         let c = self.int(-3, 3);
         let v = if vars.is_empty() { "0".to_string() } else { self.var(vars) };
@@ -72,7 +72,7 @@ impl Random {
         }
     }
 
-    /// Returns a value expression over the loop variables.
+    /// Returns a random value expression over the loop variables, as script.
     fn value(&mut self, vars: &[String]) -> String {
         let at = self.index(vars);
         match self.below(6) {
@@ -97,7 +97,7 @@ class Module:
         o = T.match_buffer(var_o, (n,), \"float32\")
 ";
 
-/// Generates a script with a loop nest without blocks.
+/// Generates the script of a function with a loop nest and no block.
 fn nest_without_block(r: &mut Random) -> String {
     let mut text = String::from(HEAD);
     let (mut vars, mut pad): (Vec<String>, String) = (Vec::new(), " ".repeat(8));
@@ -126,7 +126,7 @@ fn nest_without_block(r: &mut Random) -> String {
     text
 }
 
-/// Generates a script with a block, with or without a reduction.
+/// Generates the script of a function with a block, with or without a reduction.
 fn nest_with_block(r: &mut Random) -> String {
     let mut text = String::from(HEAD);
     let count = 1 + r.below(3) as usize;
@@ -219,7 +219,8 @@ fn close(a: &[f32], b: &[f32]) -> bool {
     a.len() == b.len() && a.iter().zip(b).all(|(&x, &y)| near(x, y))
 }
 
-/// Compares a compiled function with the interpreter at several sizes. Returns the number of runs without an error.
+/// Compares the compiled function of a script with the interpreter at several sizes. Returns the number of runs without
+/// an error.
 fn compare(text: &str, r: &mut Random, team: &Team) -> usize {
     let module = match pliant_script::parse_module(text, pliant_ops::registry()) {
         Ok(module) => module,

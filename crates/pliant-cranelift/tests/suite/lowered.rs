@@ -1,10 +1,10 @@
-//! Loop functions that are built in lowered form, compared with Rust loops.
+//! Tests loop functions that are built in lowered form, compared with Rust loops.
 
 use crate::common::{SIZES, compile, output, tensor};
 use pliant_ir::tir::{BinOp, Expr, ExprData, ForKind, PrimFunc, StmtData};
 use pliant_tensor::DType;
 
-/// Builds `C[i] = op(A[i], B[i])` over `n` elements.
+/// Builds a function that computes `C[i] = op(A[i], B[i])` for `n` elements.
 fn elementwise(dtype: DType, op: BinOp) -> PrimFunc {
     let mut f = PrimFunc::new();
     let n = f.size_var("n");

@@ -1,5 +1,5 @@
-//! Index arithmetic that overflows 64 or 32 bits. The result must be an error or correct, and no access may be out of
-//! bounds.
+//! Tests index arithmetic that overflows 64 or 32 bits. The result must be an error or correct, and no access may be
+//! out of bounds.
 
 use crate::common::*;
 use pliant_ir::tir::{
@@ -8,7 +8,7 @@ use pliant_ir::tir::{
 use pliant_tensor::DType;
 
 const LENGTH: usize = 8;
-/// 2**40, -2**40, and values that overflow 64 bits if doubled or incremented.
+/// Integers that are extreme as indices: 2**40, -2**40, and values that overflow 64 bits if doubled or incremented.
 const EXTREME_VALUES: [i64; 10] = [
     1 << 40,
     -(1 << 40),
@@ -28,7 +28,7 @@ struct Program {
     f: PrimFunc,
     a: Buffer,
     x: Expr,
-    /// The element of `I`.
+    /// The only element of `I`, as an expression.
     loaded: Expr,
 }
 
@@ -48,14 +48,14 @@ fn program(make: impl FnOnce(&mut Program) -> Stmt) -> CompiledFunction {
     build(&p.f)
 }
 
-/// Runs a function with `x` and with `loaded` in `I`. Returns the elements of `A`.
+/// Runs a function with the scalar `x` and with `loaded` as the element of `I`. Returns the elements of `A`.
 fn run(k: &CompiledFunction, x: i64, loaded: i64) -> Result<Vec<f32>, String> {
     let mut a = vec![0f32; LENGTH];
     k.run(vec![output(&mut a, &[LENGTH]), tensor(&[loaded], &[1]), int(x)])?;
     Ok(a)
 }
 
-/// Asserts that the function writes nothing to `A` for all extreme values of `x` and of the loaded number.
+/// Runs a function with all extreme values of `x` and of the loaded number, and asserts that it writes nothing to `A`.
 fn check_extreme_values(k: &CompiledFunction) {
     for v in EXTREME_VALUES {
         if let Ok(a) = run(k, v, v) {
@@ -68,7 +68,7 @@ fn check_extreme_values(k: &CompiledFunction) {
     }
 }
 
-/// `A[index] = 1`.
+/// Returns the statement `A[index] = 1`.
 fn set(p: &mut Program, index: Expr) -> Stmt {
     let one = p.f.const_of(1.0, DType::Float32);
     p.f.store(p.a, &[index], one)

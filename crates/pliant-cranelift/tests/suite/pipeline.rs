@@ -1,11 +1,11 @@
-//! Functions with blocks, compiled through the whole pipeline and compared with Rust code, at many sizes, on one and
-//! two threads.
+//! Tests functions with blocks, compiled through the whole pipeline and compared with Rust code, at many sizes, on one
+//! and two threads.
 
 use crate::common::*;
 use pliant_ir::tir::{BinOp, Expr, ExprData, Intrin, PrimFunc, Ty};
 use pliant_tensor::DType;
 
-/// Compiles `C[i] = value(A[i], B[i])`.
+/// Compiles a function that computes `C[i] = value(A[i], B[i])`.
 fn elementwise(
     dtype: DType,
     value: impl Fn(&mut PrimFunc, Expr, Expr) -> Expr,

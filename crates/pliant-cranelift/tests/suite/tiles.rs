@@ -1,4 +1,5 @@
-//! Slice functions on tiles: chains, reductions, 16-bit results and branches, at sizes around those of a tile.
+//! Tests slice functions (library functions on contiguous elements) that generated loops call on tiles: chains,
+//! reductions, 16-bit results and branches, at sizes around those of a tile.
 
 use crate::common::*;
 use half::{bf16, f16};
@@ -7,7 +8,7 @@ use pliant_kernels::extern_fn;
 use pliant_tensor::DType;
 use pliant_tir::schedule::{column_extrema, slice_tiles};
 
-/// Sizes around one tile, two tiles, and many tiles.
+/// Sizes around one tile, around two tiles, and around many tiles.
 fn sizes() -> impl Iterator<Item = usize> {
     SIZES.into_iter().chain([511, 512, 513, 1025, 20_011])
 }
@@ -20,8 +21,8 @@ fn every_slice_function_is_linked() {
     }
 }
 
-/// Compiles `C[i] = value(A[i], B[i])`. Returns the function, and the number of calls of linked functions in its
-/// lowered form.
+/// Compiles a function that computes `C[i] = value(A[i], B[i])`. Returns the function, and the number of calls of
+/// linked functions in its lowered form.
 fn elementwise(
     dtype: DType,
     value: impl Fn(&mut PrimFunc, Expr, Expr) -> Expr,
@@ -43,7 +44,7 @@ fn elementwise(
     (build(&f), count_extern_calls(&f))
 }
 
-/// Returns the number of calls of linked functions in the lowered form.
+/// Returns the number of calls of linked functions in a lowered function.
 fn count_extern_calls(f: &PrimFunc) -> usize {
     let lowered = pliant_tir::lower(f).expect("the test's function can be lowered");
     let mut n = 0;

@@ -1,4 +1,4 @@
-//! Transposes, alone and fused with elementwise operations, at sizes around those of a block.
+//! Tests transposes, alone and fused with elementwise operations, at sizes around those of a block.
 
 use half::f16;
 use pliant_ir::tir::{Expr, Intrin, PrimFunc};
@@ -8,7 +8,7 @@ use crate::common::*;
 
 const EXTENTS: [usize; 9] = [0, 1, 3, 8, 15, 16, 17, 64, 131];
 
-/// Compiles `C[b, i, j] = value(A[b, j, i], B[b, i, j])`.
+/// Compiles a function that computes `C[b, i, j] = value(A[b, j, i], B[b, i, j])`.
 fn transposing(
     dtype: DType,
     value: impl Fn(&mut PrimFunc, Expr, Expr) -> Expr,
@@ -26,7 +26,8 @@ fn transposing(
     build(&f)
 }
 
-/// Compares a function with `expected`, at all pairs of extents. The inputs contain `element(i)`.
+/// Compares a function with `expected`, at all pairs of extents. The inputs are filled with values
+/// of `element`.
 fn check<T: Elem>(
     k: &CompiledFunction,
     element: impl Fn(usize) -> T,

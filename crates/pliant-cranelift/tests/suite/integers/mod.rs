@@ -1,5 +1,5 @@
-//! Expressions on bools and integers of 8, 16 and 64 bits: compares the facts of the overflow analysis, the results of
-//! compiled code and the results of the interpreter with a reference evaluator.
+//! Tests expressions on bools and integers of 8, 16 and 64 bits. Compares the facts of the overflow analysis, the
+//! results of compiled code and the results of the interpreter with a reference evaluator.
 
 mod term;
 
@@ -13,9 +13,9 @@ use pliant_tensor::{DType, Tensor};
 use pliant_tir::overflow_analysis::{Interval, OverflowAnalysis};
 use term::{Random, TYPES, Term, wrap_to};
 
-/// Builds a function that stores expression `k` at point `i`, as int64, to `O[k, i]`. The buffers `A` to `E`, one per
-/// type, are the leaves. The form with blocks is for the whole pipeline, the lowered form for the code generator and
-/// the interpreter.
+/// Builds a function that computes each of the expressions at each point and stores the result of expression `k` at
+/// point `i`, as int64, to `O[k, i]`. The buffers `A` to `E`, one per type, are the leaves. With `blocks`, the function
+/// is input for the whole pipeline, otherwise in lowered form for the code generator and the interpreter.
 fn function(terms: &[Term], points: usize, blocks: bool) -> PrimFunc {
     let mut f = PrimFunc::new();
     let (n, rows) = (f.int(points as i64), f.int(terms.len() as i64));
@@ -61,7 +61,7 @@ fn function(terms: &[Term], points: usize, blocks: bool) -> PrimFunc {
     f
 }
 
-/// The values of the leaves: a list per type, with one value per point.
+/// The values of the leaves of expressions: a list for each type, with one value for each point.
 struct Inputs(Vec<Vec<i64>>);
 
 impl Inputs {
@@ -74,7 +74,7 @@ impl Inputs {
         self.0.iter().map(|list| list[i]).collect()
     }
 
-    /// Runs the compiled function.
+    /// Runs the compiled function and returns the results of all expressions at all points.
     fn run_compiled(&self, k: &CompiledFunction, rows: usize, flat: bool) -> Vec<i64> {
         let n = self.points();
         let mut out = vec![0i64; rows * n];
@@ -95,7 +95,7 @@ impl Inputs {
         out
     }
 
-    /// Runs the function in the interpreter.
+    /// Runs the function in the interpreter and returns the results of all expressions at all points.
     fn interpret(&self, f: PrimFunc, rows: usize) -> Vec<i64> {
         let n = self.points();
         let shape = [n as i64];
@@ -124,8 +124,8 @@ impl Inputs {
     }
 }
 
-/// Compares the expressions at all points with the reference: compiled without passes, compiled through the pipeline,
-/// and interpreted.
+/// Compares the values of expressions at all points with the reference evaluator, for three executors: code compiled
+/// without passes, code compiled through the pipeline, and the interpreter.
 fn check_results(terms: &[Term], inputs: &Inputs, interpret: bool) {
     let n = inputs.points();
     let lowered = function(terms, n, false);
@@ -152,8 +152,8 @@ const ALL_OPERATORS: [BinOp; 17] = {
     [Add, Sub, Mul, Div, Mod, FloorDiv, FloorMod, Min, Max, Eq, Ne, Lt, Le, Gt, Ge, And, Or]
 };
 
-/// Returns every operator of the type with a leaf and the expression `second` as operands. Zero divisors are replaced
-/// by 1.
+/// Returns every binary operator that a type supports, applied to a leaf of that type and the expression `second`. Zero
+/// divisors are replaced by 1.
 fn operators(leaf: usize, second: Term) -> Vec<Term> {
     let dtype = TYPES[leaf];
     let legal = |op: &BinOp| match op {
@@ -255,7 +255,8 @@ fn random_bounds_and_points(random: &mut Random) -> (Vec<Interval>, Vec<Vec<i64>
     (bounds, points)
 }
 
-/// Compares the facts about an expression with its value at all points.
+/// Compares the facts that the overflow analysis derives for an expression with the value of the expression at all
+/// points.
 fn check_fact(term: &Term, bounds: &[Interval], points: &[Vec<i64>]) {
     let mut f = PrimFunc::new();
     let vars: Vec<_> = TYPES.iter().map(|&d| f.add_var("x", VarTy::Value(Ty::scalar(d)))).collect();

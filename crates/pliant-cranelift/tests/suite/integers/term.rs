@@ -6,7 +6,7 @@ use pliant_tensor::DType;
 /// The element types of the expressions.
 pub const TYPES: [DType; 5] = [DType::Bool, DType::Int8, DType::UInt8, DType::Int16, DType::Int64];
 
-/// An expression. `Leaf(i)` has the type `TYPES[i]`.
+/// An integer expression. `Leaf(i)` is a variable of the type `TYPES[i]`.
 #[derive(Clone, Debug)]
 pub enum Term {
     Leaf(usize),
@@ -19,7 +19,7 @@ pub enum Term {
     Likely(Box<Term>),
 }
 
-/// Wraps an integer to a type.
+/// Wraps an integer to the range of a type.
 pub fn wrap_to(v: i128, dtype: DType) -> i128 {
     match dtype {
         DType::Bool => i128::from(v != 0),
@@ -30,14 +30,14 @@ pub fn wrap_to(v: i128, dtype: DType) -> i128 {
     }
 }
 
-/// Whether a cast preserves every value of `from`, determined by testing values.
+/// Whether a cast preserves every value of `from`. Determined by casting the values.
 fn keeps_values(from: DType, to: DType) -> bool {
     let edges = [0, 1, -1, 127, 128, -128, 255, 256, 32767, -32768, i64::MAX, i64::MIN];
     let values = (-300i128..300).chain(edges.map(i128::from));
     values.map(|v| wrap_to(v, from)).all(|v| wrap_to(v, to) == v)
 }
 
-/// Returns the exact result of an operator; `None` for a division by zero.
+/// Computes the exact result of an operator; `None` for a division by zero.
 fn binary(op: BinOp, a: i128, b: i128) -> Option<i128> {
     let floor = |a: i128, b: i128| a.div_euclid(b) - i128::from(b < 0 && a.rem_euclid(b) != 0);
     Some(match op {
@@ -72,8 +72,8 @@ impl Term {
         }
     }
 
-    /// Returns the value in machine arithmetic, in which every operator wraps to its type; `None` for a division by
-    /// zero.
+    /// Evaluates the expression in machine arithmetic, in which the result of every operator wraps to its type; `None`
+    /// for a division by zero.
     pub fn machine_value(&self, at: &[i64]) -> Option<i128> {
         let value = match self {
             Term::Leaf(i) => at[*i].into(),
@@ -89,7 +89,7 @@ impl Term {
         Some(wrap_to(value, self.dtype()))
     }
 
-    /// Returns the value in exact arithmetic: operators on signed integers and bools do not wrap; all other
+    /// Evaluates the expression in exact arithmetic: operators on signed integers and bools do not wrap; all other
     /// subexpressions have their machine value. Returns `None` for a division by zero or an overflow of 128 bits.
     pub fn exact_value(&self, at: &[i64]) -> Option<i128> {
         let symbolic = |t: &Term| t.dtype() != DType::UInt8;
@@ -111,7 +111,7 @@ impl Term {
         })
     }
 
-    /// Adds the expression to a function.
+    /// Adds the expression to a loop function, with `leaves` as its variables.
     pub fn build(&self, f: &mut PrimFunc, leaves: &[Expr]) -> Expr {
         let data = match self {
             Term::Leaf(i) => return leaves[*i],
@@ -139,7 +139,7 @@ impl Term {
     }
 }
 
-/// Generates random numbers and expressions.
+/// A generator of random numbers and expressions.
 pub struct Random(u64);
 
 impl Random {
@@ -154,12 +154,12 @@ impl Random {
         self.0 >> 11
     }
 
-    /// Returns an element of the list.
+    /// Returns a random element of the list.
     pub fn element_of<T: Copy>(&mut self, list: &[T]) -> T {
         list[(self.next() % list.len() as u64) as usize]
     }
 
-    /// Returns a value of a type, mostly near its limits or 0.
+    /// Returns a random value of a type, mostly near its limits or near 0.
     pub fn value(&mut self, dtype: DType) -> i64 {
         let (low, high) = dtype.int_range();
         let near = (self.next() % 7) as i64 - 3;
@@ -172,7 +172,7 @@ impl Random {
         wrap_to(v.into(), dtype) as i64
     }
 
-    /// Returns an expression of a type, of at most the given depth.
+    /// Returns a random expression of a type, nested at most `depth` levels deep.
     pub fn term(&mut self, dtype: DType, depth: u32) -> Term {
         let leaf = TYPES.iter().position(|d| *d == dtype).expect("it is one of the types");
         if depth == 0 || self.next().is_multiple_of(6) {
