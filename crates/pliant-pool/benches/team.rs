@@ -1,5 +1,5 @@
-//! Measures the overhead of running a loop on several threads and the speedup of short loops. Prints a table. Criterion is not
-//! used, because workers would park between its samples.
+//! Measures the overhead of running a loop on several threads and the speedup of short loops, and prints a table. Does not use
+//! Criterion, because workers would park between its samples.
 
 #![expect(clippy::print_stdout, reason = "the table is what the benchmark is for")]
 
@@ -8,15 +8,15 @@ use std::time::Instant;
 
 use pliant_pool::{Team, default_threads, fork_join, wake_up};
 
-/// Number of rounds, of which the median is reported, and number of loops per round.
+/// Number of measured rounds, and number of loops in each round. The benchmark reports the median of the rounds.
 const ROUNDS: usize = 101;
 const LOOPS: usize = 200;
-/// Serial run time of the measured loops in microseconds.
+/// Run times of the measured loops on one thread, in microseconds.
 const LENGTHS: [f64; 6] = [0.25, 0.5, 1.0, 2.0, 5.0, 20.0];
-/// Number of steps used to calibrate the time of one step.
+/// Number of steps of the loop that measures how long one step takes.
 const STEPS: usize = 1000;
 
-/// A dependency chain: each step needs the result of the previous one.
+/// Runs a chain of `steps` dependent steps: each needs the result of the previous one, so the run time is proportional to `steps`.
 fn chain(steps: usize) {
     let mut x = 1.0f32;
     for _ in 0..steps {
@@ -25,7 +25,7 @@ fn chain(steps: usize) {
     black_box(x);
 }
 
-/// The time of a call in microseconds: the median of all rounds.
+/// The run time of a call in microseconds: the median of all rounds.
 fn micros(mut call: impl FnMut()) -> f64 {
     let round = |_| {
         let begin = Instant::now();

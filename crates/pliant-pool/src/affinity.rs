@@ -20,13 +20,13 @@ mod imp {
         narrowed: Mutex<Option<RestrictedMask>>,
     }
 
-    /// The restricted affinity mask of a worker that is being woken, and its original mask.
+    /// The affinity mask of a worker without the caller's CPU, and the original mask to be restored.
     struct RestrictedMask {
         before: cpu_set_t,
         now: cpu_set_t,
     }
 
-    /// The affinity mask of a thread; 0 is the calling thread.
+    /// The affinity mask of a thread. The id 0 means the calling thread.
     fn mask(thread: pid_t) -> Option<cpu_set_t> {
         // SAFETY: cpu_set_t is plain bits, for which all zeros is the empty set.
         let mut mask: cpu_set_t = unsafe { std::mem::zeroed() };
@@ -43,13 +43,13 @@ mod imp {
     }
 
     impl Placement {
-        /// The worker calls this when it starts.
+        /// Records the id of the calling thread, a worker that starts.
         pub(crate) fn register(&self) {
             // SAFETY: takes no arguments and cannot fail.
             let _ = self.thread.set(unsafe { libc::gettid() });
         }
 
-        /// The thread that is about to wake the worker calls this.
+        /// Removes the CPU of the calling thread, which is about to wake the worker, from the worker's affinity mask.
         pub(crate) fn avoid_this_cpu(&self) {
             // SAFETY: takes no arguments; a negative result means unknown.
             let cpu = unsafe { libc::sched_getcpu() };
@@ -72,7 +72,7 @@ mod imp {
             }
         }
 
-        /// Restores the original mask. The worker calls this when it wakes and before it sleeps.
+        /// Restores the worker's original mask. The worker calls this when it wakes and before it sleeps.
         pub(crate) fn restore_mask(&self) {
             let narrowed = lock(&self.narrowed).take();
             if let Some(RestrictedMask { before, now }) = narrowed
@@ -87,7 +87,7 @@ mod imp {
 
 #[cfg(not(target_os = "linux"))]
 mod imp {
-    /// On other operating systems, threads are placed by the scheduler.
+    /// The affinity state on operating systems other than Linux, where the scheduler places threads.
     #[derive(Default)]
     pub(crate) struct Placement;
 

@@ -1,4 +1,4 @@
-//! Threads for parallel compilation: a rayon pool that a forked child creates again, unlike rayon's global pool.
+//! Threads for parallel compilation: a rayon pool. Unlike rayon's global pool, it is started again in a forked child.
 
 use std::io;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
@@ -12,7 +12,7 @@ use crate::{default_threads, fork};
 
 /// A thread pool, and the fork generation of the process that started its threads.
 struct CompilePool {
-    /// `None` if the operating system cannot start a thread.
+    /// The thread pool; `None` if the operating system cannot start a thread.
     pool: Option<ThreadPool>,
     fork_generation: u32,
 }
@@ -26,7 +26,7 @@ pub fn parallel_map<T: Send, R: Send>(items: Vec<T>, f: impl Fn(T) -> R + Send +
     }
 }
 
-/// The number of threads of [`parallel_map`].
+/// The maximum number of threads that [`parallel_map`] uses.
 pub fn compile_threads() -> usize {
     current().pool.as_ref().map_or(1, ThreadPool::current_num_threads)
 }

@@ -1,4 +1,5 @@
-//! Detects whether this process is a fork, because a forked child does not inherit the threads of a team.
+//! Counts the forks of this process, because a forked child does not inherit the threads of a team and must start them
+//! again.
 
 #[cfg(unix)]
 mod imp {
@@ -11,7 +12,7 @@ mod imp {
         GENERATION.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Starts counting the forks of this process.
+    /// Starts counting forks: every child of `fork` increments its counter.
     pub(crate) fn watch() {
         static WATCH: Once = Once::new();
         WATCH.call_once(|| {
@@ -22,7 +23,7 @@ mod imp {
         });
     }
 
-    /// The number of forks between the process that first called [`watch`] and this one.
+    /// The fork generation: the number of forks between the process that first called [`watch`] and this one.
     pub(crate) fn generation() -> u32 {
         GENERATION.load(Ordering::Relaxed)
     }
@@ -30,7 +31,7 @@ mod imp {
 
 #[cfg(not(unix))]
 mod imp {
-    /// Other operating systems have no `fork`.
+    /// Does nothing, because operating systems other than Unix have no `fork`.
     pub(crate) fn watch() {}
 
     pub(crate) fn generation() -> u32 {

@@ -1,4 +1,4 @@
-//! The teams of the process: one for each requested thread count, shared by all models.
+//! The worker teams of the process: one for each requested thread count, shared by all models.
 
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 
@@ -17,8 +17,8 @@ fn global_threads() -> usize {
     *THREADS.get_or_init(default_threads)
 }
 
-/// The team with `threads` threads. All callers with the same count share it, and it ends when the last of them drops it. `None` if
-/// the count is that of the [`global`] team.
+/// The team with `threads` threads. All callers that request the same count share a team, which ends when the last of them drops
+/// it. `None` if the count is that of the [`global`] team.
 pub fn shared_team(threads: usize) -> Option<Arc<Team>> {
     static TEAMS: Mutex<Vec<(usize, Weak<Team>)>> = Mutex::new(Vec::new());
     let threads = threads.clamp(1, MAX_THREADS);

@@ -1,4 +1,4 @@
-//! The parallel loop that a team is running: one slot of chunks per thread, and the first failure.
+//! The parallel loop that a team is running: the chunks of each thread, and the status of the first failure.
 //!
 //! Chunks are distributed evenly in advance. A thread gets the same part of the data in every loop. A thread that has finished its
 //! own chunks steals unclaimed chunks of other threads from the back.
@@ -8,9 +8,9 @@ use crossbeam_utils::CachePadded;
 use crate::slot::{End, Job, Slot, chunk_range};
 use crate::sync::{AtomicI64, Ordering};
 
-/// Publishes a loop to the workers.
+/// Distributes the chunks of a loop to the threads of a team.
 pub(crate) struct JobQueue {
-    /// The slot of the caller, followed by those of the workers.
+    /// One slot of chunks for each thread: that of the caller, followed by those of the workers.
     slots: Box<[CachePadded<Slot>]>,
     status: CachePadded<AtomicI64>,
 }
@@ -79,19 +79,19 @@ impl JobQueue {
         }
     }
 
-    /// Whether every chunk has run. If so, the writes of the chunks are visible to the caller.
+    /// Whether every chunk has run. If so, the caller can see everything that the chunks have written.
     pub(crate) fn is_done(&self) -> bool {
         self.slots.iter().all(|slot| slot.is_done())
     }
 
-    /// The first nonzero status. Valid once the job is done.
+    /// The first nonzero status that a chunk returned, otherwise 0. Valid once the job is done.
     pub(crate) fn status(&self) -> i64 {
         self.status.load(Ordering::Relaxed)
     }
 }
 
-/// Tests of the protocol under the loom model checker, which explores all interleavings:
-/// `RUSTFLAGS="--cfg loom" cargo test -p pliant-pool --release`.
+/// Tests of the claiming protocol under the loom model checker, which explores all interleavings: `RUSTFLAGS="--cfg loom" cargo
+/// test -p pliant-pool --release`.
 #[cfg(all(test, loom))]
 mod models {
     use std::sync::Arc;
@@ -202,8 +202,8 @@ mod models {
         });
     }
 
-    /// Either a worker that goes to sleep sees the job, or the publisher sees the sleeping worker. So the worker cannot miss a
-    /// loop.
+    /// Tests that either a worker that goes to sleep sees the job, or the publisher sees the sleeping worker and wakes it, so that
+    /// no worker misses a loop.
     #[test]
     fn a_worker_that_falls_asleep_is_woken() {
         loom::model(|| {

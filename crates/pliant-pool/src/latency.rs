@@ -1,4 +1,4 @@
-//! Measures the latency of distributing a loop to a team.
+//! Measures how long it takes to distribute a loop to a team.
 
 use std::ops::Range;
 use std::sync::Mutex;
@@ -9,17 +9,17 @@ use crossbeam_utils::CachePadded;
 
 use crate::Team;
 
-/// Number of measured loops with awake threads, and of warm-up loops before them.
+/// Number of measured loops on awake threads. As many warm-up loops run before them.
 const HOT_LOOPS: usize = 20_000;
-/// Number of measured wake-ups.
+/// Number of times that waking a parked worker is measured.
 const WAKE_UPS: usize = 200;
-/// A pause that is longer than a worker spins before it parks.
+/// The pause before each measured wake-up. It is longer than the time for which a worker spins before it parks.
 const PAUSE: Duration = Duration::from_millis(2);
-/// Measured wake-up times are limited to this.
+/// The maximum wake-up time that is recorded; longer times count as this.
 const LATE: Duration = Duration::from_millis(20);
 
-/// The overhead of a loop on awake threads: the median time of many empty loops. Loops in which the caller ran chunks of other
-/// threads do not count. `None` if none counts, as on a busy machine.
+/// Measures the overhead of a loop on awake threads: the median time of many empty loops. Loops in which the caller ran chunks of
+/// other threads do not count. `None` if no loop counts, as on a busy machine.
 pub fn fork_join(team: &Team) -> Option<Duration> {
     thread_local!(static HERE: u8 = const { 0 });
     let here = || HERE.with(|here| std::ptr::from_ref(here).addr());
@@ -44,8 +44,8 @@ pub fn fork_join(team: &Team) -> Option<Duration> {
     times.get(times.len() / 2).copied()
 }
 
-/// The time from the start of a loop until a parked worker runs a part of it, as (median, 99th percentile). `None` if the team has
-/// no workers.
+/// Measures the time from the start of a loop until a parked worker runs a part of it. Returns the median and the 99th percentile;
+/// `None` if the team has no workers.
 pub fn wake_up(team: &Team) -> Option<(Duration, Duration)> {
     if team.threads() == 1 {
         return None;

@@ -6,7 +6,8 @@ use std::mem::transmute;
 use crate::Team;
 use crate::slot::Context;
 
-/// A compiled loop body. Runs the iterations `begin..end`. A nonzero result stops the loop and becomes its status.
+/// A compiled loop body, which runs the iterations `begin..end`. A nonzero result stops the loop and becomes the status of the
+/// loop.
 pub type ParallelBody = unsafe extern "C" fn(context: *mut c_void, begin: i64, end: i64) -> i64;
 
 /// Runs `body` over `0..extent` on a team. Returns 0 or the first nonzero status of a chunk.

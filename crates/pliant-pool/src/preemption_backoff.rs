@@ -7,17 +7,19 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// If the caller waits longer than this for the workers, and longer than the loop takes, a worker was probably preempted.
+/// A time that indicates a preemption: if the caller waits longer than this for the workers, and longer than the loop takes, a
+/// worker was probably preempted.
 const MIN_WAIT: Duration = Duration::from_micros(150);
-/// After a preemption, loops with fewer grains (of about a microsecond each) run serially.
+/// Number of grains (each about a microsecond of work) below which a loop runs serially after a preemption.
 const SMALL_LOOP_GRAINS: i64 = 400;
-/// How long small loops run serially after a preemption.
+/// The time for which small loops run serially after a preemption.
 const BACKOFF: Duration = Duration::from_millis(30);
 
-/// The preemption state of a team.
+/// The record of a team's last preemption.
 pub(crate) struct PreemptionBackoff {
     start: Instant,
-    /// Small loops run serially until this time, in nanoseconds after `start`. 0 means that they do not, without reading the clock.
+    /// The time until which small loops run serially, in nanoseconds after `start`. 0 means that they run in parallel; then no
+    /// thread needs to read the clock.
     serial_until: AtomicU64,
 }
 
@@ -26,7 +28,7 @@ impl PreemptionBackoff {
         PreemptionBackoff { start: Instant::now(), serial_until: AtomicU64::new(0) }
     }
 
-    /// Whether a loop of this many grains should run on the caller only.
+    /// Whether a loop of `grains` grains should run on the calling thread only.
     pub(crate) fn run_serial(&self, grains: i64) -> bool {
         let serial_until = self.serial_until.load(Ordering::Relaxed);
         if serial_until == 0 || grains >= SMALL_LOOP_GRAINS {
@@ -39,7 +41,7 @@ impl PreemptionBackoff {
         serial
     }
 
-    /// Records how long the caller waited for the workers at the end of a loop of this many grains.
+    /// Records how long the caller waited for the workers at the end of a loop of `grains` grains.
     pub(crate) fn record_wait(&self, grains: i64, wait: Duration) {
         if grains < SMALL_LOOP_GRAINS
             && wait > MIN_WAIT.max(Duration::from_micros(grains.unsigned_abs()))

@@ -7,14 +7,15 @@ use std::ops::Range;
 
 use crate::sync::{AtomicU64, Ordering, UnsafeCell};
 
-/// Runs the iterations `begin..end`. A nonzero result stops the loop.
+/// A loop body, which runs the iterations `begin..end`. A nonzero result stops the loop.
 pub(crate) type Body = unsafe fn(context: Context, begin: i64, end: i64) -> i64;
 
 /// The arguments of a loop body. They are stored in the same cache line as the job, because a worker takes about 200 ns to read a
 /// line written by the caller.
 pub(crate) type Context = [*const (); 3];
 
-/// A loop to run. The thread that uses the team writes it. A thread that has claimed a chunk of it reads it.
+/// A loop to run: its body, context, number of iterations and number of chunks. It is written by the thread that starts the loop
+/// and read by threads that have claimed one of its chunks.
 #[derive(Clone, Copy)]
 pub(crate) struct Job {
     pub(crate) body: Body,
@@ -23,7 +24,7 @@ pub(crate) struct Job {
     pub(crate) chunks: u32,
 }
 
-/// One thread's share of chunks.
+/// The chunks of a loop that are assigned to one thread, the owner.
 ///
 /// The atomic word contains the range of unclaimed chunks (the owner claims from the front, other threads from the back), the
 /// number of unfinished chunks, and whether the owner sleeps. A successful compare-exchange on the word claims a chunk of the job
@@ -38,7 +39,7 @@ pub(crate) struct Slot {
 #[cfg(all(not(loom), target_pointer_width = "64"))]
 const _: () = assert!(size_of::<Slot>() <= 64);
 
-/// A job, and the index of the first chunk of this share.
+/// A job, and the index of the first chunk that is assigned to the owner.
 #[derive(Clone, Copy)]
 struct Share {
     job: Job,
@@ -60,14 +61,15 @@ pub(crate) enum End {
     Back,
 }
 
-/// Set while the owner sleeps or is about to sleep.
+/// A bit of the atomic word. It is set while the owner sleeps or is about to sleep.
 const ASLEEP: u64 = 1 << 48;
-/// One unfinished chunk, as added to the word.
+/// The value that counts one unfinished chunk in the upper part of the atomic word.
 const PENDING: u64 = 1 << 32;
-/// Width in bits of the start of the range, of its end, and of the count of unfinished chunks.
+/// Width in bits of each of three fields of the atomic word: the start and the end of the range of unclaimed chunks, and the number
+/// of unfinished chunks.
 const BITS: u32 = 16;
 const MASK: u64 = (1 << BITS) - 1;
-/// Maximum number of chunks in a share.
+/// Maximum number of chunks in a slot.
 pub(crate) const MAX_CHUNKS: u32 = MASK as u32;
 
 fn range(word: u64) -> Range<u64> {
@@ -84,18 +86,18 @@ impl Slot {
         Slot { word: AtomicU64::new(0), share: UnsafeCell::new(Share { job, first: 0 }) }
     }
 
-    /// Whether there are unclaimed chunks.
+    /// Whether the slot contains unclaimed chunks.
     pub(crate) fn has_work(&self) -> bool {
         !range(self.word.load(Ordering::Acquire)).is_empty()
     }
 
-    /// Whether all chunks have run. If so, their writes are visible to the caller.
+    /// Whether all chunks of the slot have run. If so, the caller can see everything that they have written.
     pub(crate) fn is_done(&self) -> bool {
         self.word.load(Ordering::Acquire) & (MASK * PENDING) == 0
     }
 
-    /// Makes the `chunks` chunks of `job` from index `first` claimable. Returns whether the owner was asleep; it is then marked as
-    /// awake, and the caller must wake it.
+    /// Makes `chunks` chunks of `job`, starting at index `first`, available for claiming. Returns whether the owner was asleep. If
+    /// so, the owner is marked as awake, and the caller must wake it.
     ///
     /// # Safety
     /// The previous job has ended, the caller is the only publisher, and `body` may be called with
@@ -139,7 +141,7 @@ impl Slot {
     }
 
     /// Marks the owner as asleep unless there are unclaimed chunks. Returns whether the owner may sleep. If so, the next
-    /// [`Slot::publish`] reports that it sleeps, unless [`Slot::wake`] was called before.
+    /// [`Slot::publish`] reports that the owner sleeps, unless [`Slot::wake`] is called before.
     pub(crate) fn try_sleep(&self) -> bool {
         let word = self.word.load(Ordering::Relaxed);
         // Publishing a share changes the word. So either the owner sees the share, or the publisher sees that the owner sleeps.
@@ -161,7 +163,8 @@ impl Slot {
     }
 }
 
-/// The iterations of chunk `index` of `chunks`. The sizes of chunks differ by at most one.
+/// The iterations of chunk `index` if a loop of `extent` iterations is split into `chunks` chunks. The sizes of chunks differ by at
+/// most one.
 pub(crate) fn chunk_range(index: u32, chunks: u32, extent: i64) -> Range<i64> {
     let (size, rest) = (extent / i64::from(chunks), extent % i64::from(chunks));
     let start = |i: i64| i * size + i.min(rest);

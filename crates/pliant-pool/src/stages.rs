@@ -9,14 +9,14 @@ use crossbeam_utils::CachePadded;
 use crate::slot::chunk_range;
 use crate::sync::{AtomicBool, AtomicUsize, Ordering, pause, yield_now};
 
-/// Maximum number of pieces in a stage. Small under loom, which explores all interleavings.
+/// Maximum number of pieces in a stage. It is small under the model checker loom, which explores all interleavings.
 pub const MAX_PIECES: usize = if cfg!(loom) { 2 } else { 128 };
-/// Number of spins per microsecond, approximately.
+/// Approximate number of iterations of a spin loop per microsecond.
 const SPINS: usize = 40;
-/// Number of spins between two yields. The thread with the last piece may be queued on this CPU.
+/// Number of spins of a waiting thread before it yields the CPU. The thread with the last piece may be queued on this CPU.
 const SPINS_PER_YIELD: usize = if cfg!(loom) { 1 } else { 2000 };
 
-/// A job in stages. Threads run it by calling [`Stages::join`].
+/// A parallel job with a barrier between its stages. Threads run it by calling [`Stages::join`].
 pub struct Stages<'a, F, S> {
     stages: usize,
     counts: &'a [usize],
@@ -28,7 +28,7 @@ pub struct Stages<'a, F, S> {
     claims: [CachePadded<AtomicUsize>; MAX_PIECES],
     /// The number of finished pieces in all stages.
     done: CachePadded<AtomicUsize>,
-    /// The number of threads that have joined.
+    /// The number of threads that have joined the job.
     arrived: CachePadded<AtomicUsize>,
     stopped: AtomicBool,
 }
@@ -90,7 +90,7 @@ impl<'a, F: Fn(usize, usize), S: Fn() -> bool> Stages<'a, F, S> {
         self.stopped.load(Ordering::Relaxed)
     }
 
-    /// Runs pieces until the last stage is finished. Returns false if the job was stopped.
+    /// Joins the job: runs pieces until the last stage is finished. Returns false if the job was stopped.
     pub fn join(&self) -> bool {
         let full: usize = self.counts.iter().sum();
         if self.stages == 0
@@ -122,8 +122,8 @@ impl<'a, F: Fn(usize, usize), S: Fn() -> bool> Stages<'a, F, S> {
         true
     }
 
-    /// Waits until `target` pieces are finished, and meanwhile takes over pieces that stay unclaimed. Returns false if the job was
-    /// stopped.
+    /// Waits until `target` pieces of the job are finished, and meanwhile takes over pieces that stay unclaimed. Returns false if
+    /// the job was stopped.
     fn wait(&self, stage: usize, target: usize) -> bool {
         let mut spins = 0usize;
         while self.done.load(Ordering::Acquire) < target {
@@ -147,7 +147,7 @@ impl<'a, F: Fn(usize, usize), S: Fn() -> bool> Stages<'a, F, S> {
     }
 }
 
-/// The pieces of one thread out of `threads`.
+/// The range of the `count` pieces of a stage that is assigned to thread `thread` of `threads`.
 fn share(count: usize, thread: usize, threads: usize) -> std::ops::Range<usize> {
     // There are at most [`MAX_PIECES`] pieces, so threads with larger numbers get none.
     let number = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
@@ -195,7 +195,7 @@ mod tests {
     }
 }
 
-/// Threads that synchronise after each stage, tested with the loom model checker.
+/// Tests of the barrier between stages under the loom model checker.
 #[cfg(all(test, loom))]
 mod models {
     use loom::thread;
@@ -216,7 +216,8 @@ mod models {
             Cells(std::array::from_fn(|_| std::array::from_fn(|_| UnsafeCell::new(0))))
         }
 
-        /// Increments the cell of the piece, after checking the cells of the previous stage.
+        /// Runs a piece of a test job: checks that all pieces of the previous stage have incremented their cells, then increments
+        /// its own cell.
         fn piece(&self, counts: &[usize], stage: usize, piece: usize) {
             if stage > 0 {
                 for before in &self.0[stage - 1][..counts[(stage - 1) % counts.len()]] {
@@ -238,8 +239,9 @@ mod models {
         unsafe { (*job.cast::<Stages<'_, F, S>>()).join() }
     }
 
-    /// Two threads join a job at arbitrary times. Returns for each whether it reached the end. A waiting thread takes over pieces
-    /// of the other every `steal_after` spins. (With three threads, two could wait while the checker never schedules the third.)
+    /// Runs a job on two threads, which join it at arbitrary times. Returns for each thread whether it reached the end of the job.
+    /// A waiting thread takes over pieces of the other every `steal_after` spins. (With three threads, two could wait while the
+    /// checker never schedules the third.)
     fn shared<F: Fn(usize, usize), S: Fn() -> bool>(
         mut job: Stages<'_, F, S>,
         steal_after: usize,
@@ -255,7 +257,8 @@ mod models {
         [ended, other.join().expect("the thread ends")]
     }
 
-    /// Explores all interleavings with at most three preemptions.
+    /// Checks under all interleavings with at most three preemptions that every piece of the job runs once, after the previous
+    /// stage.
     fn check(rounds: usize, counts: &'static [usize], steal_after: usize) {
         let mut model = loom::model::Builder::new();
         model.preemption_bound = Some(3);
@@ -290,7 +293,7 @@ mod models {
         check(2, &[1], 1);
     }
 
-    /// A stopped job ends for all threads, no matter which stage they are in.
+    /// Tests that a stopped job ends for all threads, no matter which stage they are in.
     #[test]
     fn no_thread_waits_for_a_stopped_job() {
         let mut model = loom::model::Builder::new();

@@ -16,7 +16,7 @@ pub(crate) use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize
 #[cfg(not(loom))]
 pub(crate) use std::{hint::spin_loop as pause, thread::yield_now};
 
-/// The standard cell with the interface of loom's cell, which detects overlapping accesses.
+/// A cell of the standard library with the interface of loom's `UnsafeCell`, which detects overlapping accesses.
 #[cfg(not(loom))]
 pub(crate) struct UnsafeCell<T>(std::cell::UnsafeCell<T>);
 
@@ -41,7 +41,7 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// As above, for ThreadSanitizer, which does not see the standard library's internal wait for a lock.
+/// Locks a mutex by polling, for builds with ThreadSanitizer, which does not see the standard library's internal wait for a lock.
 #[cfg(tsan)]
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     use std::sync::TryLockError;

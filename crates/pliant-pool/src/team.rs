@@ -21,7 +21,7 @@ type LoopBody<'a> = &'a (dyn Fn(Range<usize>) + Sync);
 /// return to that loop.
 pub struct Team {
     threads: usize,
-    /// From `Box::into_raw`. Replaced once in each forked child; freed only by `drop`.
+    /// The worker threads, a pointer from `Box::into_raw`. It is replaced once in each forked child and freed only by `drop`.
     workers: AtomicPtr<Workers>,
 }
 
@@ -47,8 +47,8 @@ impl Team {
         if workers.in_this_process() { workers } else { self.restart_after_fork(workers) }
     }
 
-    /// Starts the threads again in a forked child. The old object is leaked: its threads cannot be joined here, and other threads
-    /// may use it.
+    /// Starts the threads again in a forked child. The old `Workers` object is leaked, because its threads cannot be joined in the
+    /// child and other threads may still use the object.
     #[cold]
     fn restart_after_fork(&self, stale: &Workers) -> &Workers {
         let new = Box::into_raw(Box::new(Workers::new(self.threads - 1)));
@@ -109,7 +109,8 @@ impl Team {
         }
     }
 
-    /// Runs `body` over `0..extent` in chunks. Returns 0 or the first nonzero status. See [`crate::parallel_launch`] for `grain`.
+    /// Runs `body` over `0..extent` in chunks on the team. Returns 0 or the first nonzero status. See [`crate::parallel_launch`]
+    /// for `grain`.
     ///
     /// # Safety
     /// `body` may be called with `context` on several threads at once until this returns, and does

@@ -1,4 +1,4 @@
-//! Per-thread caches that persist between calls. Other threads can empty them.
+//! Per-thread caches that persist between calls and that other threads can empty.
 //!
 //! Every thread has its own cache in a list that only grows. A thread enters and leaves its cache with one atomic operation each,
 //! without blocking. A thread that empties the caches empties idle ones immediately and marks caches in use; a marked cache is
@@ -9,20 +9,21 @@ use std::ops::{Deref, DerefMut};
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, AtomicU8, Ordering};
 
-/// State: no thread owns the cache.
+/// State of a cache that no thread owns.
 const FREE: u8 = 0;
-/// State: the owner is not using the cache.
+/// State of a cache that its owner is not using.
 const IDLE: u8 = 1;
-/// State: the owner is using the cache.
+/// State of a cache that its owner is using.
 const BUSY: u8 = 2;
-/// State: the owner is using the cache and will empty it when leaving.
+/// State of a cache that its owner is using and will empty when leaving it.
 const BUSY_EMPTY_LATER: u8 = 3;
-/// State: another thread is emptying the cache.
+/// State of a cache that another thread than its owner is emptying.
 const EMPTYING: u8 = 4;
-/// Maximum number of yields while another thread empties a cache. In a forked child that thread may not exist.
+/// Maximum number of times that a thread yields while it waits for another thread that empties a cache. In a forked child that
+/// thread may not exist.
 const YIELDS: usize = 1000;
 
-/// The caches of all threads, for one type of contents.
+/// The list of the caches of all threads, for contents of the type `T`.
 pub struct ThreadCaches<T> {
     first: AtomicPtr<Node<T>>,
 }
@@ -30,7 +31,7 @@ pub struct ThreadCaches<T> {
 struct Node<T> {
     state: AtomicU8,
     value: UnsafeCell<T>,
-    /// Set before the node is published.
+    /// The next node of the list. It is set before the node is added to the list.
     next: *const Node<T>,
 }
 
@@ -38,10 +39,10 @@ struct Node<T> {
 // accesses the value.
 unsafe impl<T: Send> Sync for Node<T> {}
 
-/// The cache of the calling thread. Dropping it empties the cache and makes it available to other threads.
+/// The cache that the calling thread owns. Dropping it empties the cache and makes it available to other threads.
 pub struct ThreadCache<T: Default + Send + 'static>(&'static Node<T>);
 
-/// Access to a cache in use. Dropping it leaves the cache.
+/// Exclusive access of a thread to its cache. Dropping it ends the access.
 pub struct CacheGuard<'a, T: Default>(&'a Node<T>);
 
 impl<T: Default + Send> ThreadCaches<T> {
@@ -79,7 +80,8 @@ impl<T: Default + Send> ThreadCaches<T> {
         }
     }
 
-    /// Calls `take` on each idle cache and drops the results. A cache in use is emptied when its thread leaves it.
+    /// Calls `take` on each idle cache and drops the results. Marks caches in use, so that each is emptied when its thread leaves
+    /// it.
     pub fn empty<R>(&'static self, take: impl Fn(&mut T) -> R) {
         for node in self.nodes() {
             let mut yields = 0;
@@ -120,7 +122,7 @@ impl<T> Node<T> {
 }
 
 impl<T: Default + Send> ThreadCache<T> {
-    /// Enters the cache. `None` if it is in use or being emptied.
+    /// Starts using the cache. `None` if the cache is in use or being emptied.
     #[inline]
     pub fn enter(&self) -> Option<CacheGuard<'static, T>> {
         self.0.exchange(IDLE, BUSY).then(|| CacheGuard(self.0))

@@ -1,15 +1,15 @@
-//! The thread count of teams.
+//! The number of threads of worker teams, from the CPUs of the process and environment variables.
 
 use std::thread::available_parallelism;
 
-/// The environment variable that limits the thread count.
+/// The environment variable that limits the number of threads of Pliant.
 const PLIANT_VARIABLE: &str = "PLIANT_NUM_THREADS";
-/// The variable that limits the thread count of OpenMP programs. It is respected too.
+/// The environment variable that limits the number of threads of OpenMP programs. Pliant respects it too.
 const OPENMP_VARIABLE: &str = "OMP_NUM_THREADS";
-/// Maximum thread count. A larger request is probably a typing error and is clamped.
+/// Maximum number of threads of a team. A larger request is probably a typing error and is clamped.
 pub const MAX_THREADS: usize = 1024;
 
-/// The thread count of the global team. This is the number of CPUs available to the process, considering its CPU affinity and
+/// The number of threads of the global team. This is the number of CPUs available to the process, considering its CPU affinity and
 /// container quota. A smaller positive `PLIANT_NUM_THREADS` or `OMP_NUM_THREADS` reduces it.
 pub fn default_threads() -> usize {
     let granted = available_parallelism().map_or(1, usize::from);
@@ -19,8 +19,8 @@ pub fn default_threads() -> usize {
     limits.fold(granted, usize::min).min(MAX_THREADS)
 }
 
-/// Checks `PLIANT_NUM_THREADS`. Compiling and loading call this function, because [`default_threads`] ignores an invalid value.
-/// `OMP_NUM_THREADS` is not checked, because other programs use it too.
+/// Checks that `PLIANT_NUM_THREADS` is valid. Compiling and loading call this function, because [`default_threads`] ignores an
+/// invalid value. `OMP_NUM_THREADS` is not checked, because other programs use it too.
 ///
 /// # Errors
 /// A message if the value is not a positive number.
@@ -28,7 +28,7 @@ pub fn check_threads() -> Result<(), String> {
     limit(PLIANT_VARIABLE).map(drop)
 }
 
-/// The limit set by a variable. `None` if the variable is absent or empty.
+/// The thread limit that an environment variable sets. `None` if the variable is absent or empty.
 fn limit(name: &str) -> Result<Option<usize>, String> {
     let Some(text) = std::env::var_os(name).filter(|text| !text.is_empty()) else {
         return Ok(None);
@@ -39,7 +39,7 @@ fn limit(name: &str) -> Result<Option<usize>, String> {
     }
 }
 
-/// Parses a positive number, or the first number of a list: OpenMP accepts a list for nested loops.
+/// Parses a positive number. Of a list, which OpenMP accepts for nested loops, the first number counts.
 fn parse_count(text: &str) -> Option<usize> {
     text.split(',').next()?.trim().parse().ok().filter(|&n| n > 0)
 }

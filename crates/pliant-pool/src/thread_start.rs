@@ -8,12 +8,12 @@ use std::io;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{Builder, JoinHandle, Scope, ScopedJoinHandle};
 
-/// The default stack size in bytes.
+/// The default stack size of a helper thread in bytes.
 const DEFAULT_STACK: usize = 2 << 20;
-/// Address space in bytes that must be free to start a helper. glibc's allocator reserves 128 MiB for the first allocations of a
-/// thread and keeps 64 MiB. The rest is for the work of the helper.
+/// Minimum free address space, in bytes, for starting a helper thread. glibc's allocator reserves 128 MiB for the first allocations
+/// of a thread and keeps 64 MiB. The rest is for the work of the helper.
 const MIN_ADDRESS_SPACE: usize = 256 << 20;
-/// Memory in bytes that a thread needs besides its stack: thread-local data, signal stack, first allocations.
+/// Memory in bytes that a new thread needs besides its stack: thread-local data, signal stack, first allocations.
 const MIN_WRITABLE: usize = 16 << 20;
 
 /// Starts a helper thread with the default stack size. A helper is optional, so it is not started if memory is low.
@@ -34,7 +34,8 @@ pub fn start_helper<T: Send + 'static>(
     Ok(handle)
 }
 
-/// Starts a scoped thread with a stack of `stack` bytes. The starting thread waits for its work.
+/// Starts a scoped thread with a stack of `stack` bytes. Unlike a helper, the thread needs no more memory than its stack and its
+/// first allocations.
 ///
 /// # Errors
 /// If the system cannot start another thread or memory is low.
@@ -54,7 +55,7 @@ pub fn start_scoped<'scope, T: Send + 'scope>(
     Ok(handle)
 }
 
-/// The new thread sends this signal when it has touched the memory for its first accesses.
+/// A signal that the new thread sends when it has touched the memory for its first accesses.
 struct StartSignal(SyncSender<()>);
 
 struct StartWaiter(Receiver<()>);
@@ -82,7 +83,7 @@ impl StartWaiter {
     }
 }
 
-/// Checks that `space` bytes of address space and `writable` bytes of writable memory can be mapped.
+/// Checks that `space` bytes of address space and `writable` bytes of writable memory are free, by mapping them.
 fn check(space: usize, writable: usize) -> io::Result<()> {
     imp::probe(space, false)?;
     imp::probe(writable, true)
@@ -93,7 +94,7 @@ mod imp {
     use std::io;
     use std::ptr::null_mut;
 
-    /// Maps and unmaps `bytes` bytes without touching the pages.
+    /// Checks that `bytes` bytes can be mapped, by mapping and unmapping them without touching the pages.
     pub(super) fn probe(bytes: usize, writable: bool) -> io::Result<()> {
         let access = if writable { libc::PROT_READ | libc::PROT_WRITE } else { libc::PROT_NONE };
         let flags = libc::MAP_PRIVATE | libc::MAP_ANON | libc::MAP_NORESERVE;
@@ -110,7 +111,7 @@ mod imp {
 
 #[cfg(not(unix))]
 mod imp {
-    /// Not checked on other operating systems, where starting the thread fails instead.
+    /// Checks nothing on other operating systems, where starting a thread fails if memory is short.
     pub(super) fn probe(_bytes: usize, _writable: bool) -> std::io::Result<()> {
         Ok(())
     }

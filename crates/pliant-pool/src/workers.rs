@@ -1,4 +1,4 @@
-//! The worker threads of a team in one process: how they wait, sleep and wake, and how they get loops.
+//! The worker threads of a team in one process: how they wait, sleep and wake, and how they receive loops.
 
 use std::sync::Arc;
 use std::thread::{JoinHandle, Thread};
@@ -14,22 +14,23 @@ use crate::slot::Job;
 use crate::sync::{AtomicBool, AtomicUsize, Ordering};
 use crate::thread_start::start_helper;
 
-/// Chunks per thread. Other threads can steal most of the share of a preempted thread.
+/// Number of chunks into which the share of each thread is split, so that other threads can steal most of the share of a preempted
+/// thread.
 const CHUNKS_PER_THREAD: i64 = 4;
-/// A loop with fewer grains per thread gets one chunk per thread, because a share finishes before another thread could steal a part
-/// of it.
+/// Minimum number of grains per thread for splitting its share of a loop. A smaller share is one chunk, because it finishes before
+/// another thread could steal a part of it.
 const MIN_GRAINS_TO_SPLIT: i64 = 8;
-/// How long an idle worker spins before it parks. Covers the gaps between the loops of one inference.
+/// The time for which an idle worker spins before it parks. It covers the gaps between the loops of one inference.
 const SPIN_TIME: Duration = Duration::from_micros(200);
-/// A loop with fewer grains (of about a microsecond each) does not wait for parked workers, because waking one takes longer than
-/// the loop.
+/// Minimum number of grains (each about a microsecond of work) of a loop that wakes parked workers. For a smaller loop, waking a
+/// worker takes longer than the loop.
 const MIN_GRAINS_TO_WAKE: i64 = 32;
-/// Number of spins between two yields while the caller waits for the workers' chunks.
+/// Number of spins of the caller before it yields its CPU, while it waits for chunks of the workers.
 const SPINS_PER_YIELD: u32 = 2000;
 
 struct Shared {
     queue: JobQueue,
-    /// True while a loop is published in the queue.
+    /// Whether a loop is published in the queue.
     busy: CachePadded<AtomicBool>,
     /// The approximate number of sleeping workers.
     sleepers: CachePadded<AtomicUsize>,
@@ -37,7 +38,7 @@ struct Shared {
     placements: Box<[Placement]>,
 }
 
-/// The worker threads of a team, in the process that started them.
+/// The worker threads of a team. They exist only in the process that started them.
 pub(crate) struct Workers {
     shared: Arc<Shared>,
     handles: Vec<JoinHandle<()>>,
@@ -81,13 +82,13 @@ impl Workers {
         self.threads.len()
     }
 
-    /// Whether the threads belong to this process. False in a child of `fork`.
+    /// Whether the threads belong to this process. It is false in a child of `fork`.
     pub(crate) fn in_this_process(&self) -> bool {
         self.fork_generation == fork::generation()
     }
 
-    /// Runs the loop of `job` on the caller and the workers. Returns 0 or the first nonzero status. `grains` is the length of the
-    /// loop in grains of about a microsecond.
+    /// Runs the loop of `job` on the caller and the workers. Returns 0 or the first nonzero status. `grains` is the amount of work
+    /// of the loop, in grains of about a microsecond.
     ///
     /// # Safety
     /// The job's body may be called with its context on several threads at once until this returns,
@@ -164,7 +165,7 @@ impl Workers {
     }
 }
 
-/// The number of chunks of a loop with `extent` iterations.
+/// The number of chunks into which a loop with `extent` iterations is split.
 fn chunks(grains: i64, extent: i64, threads: usize) -> u32 {
     let threads = threads as i64;
     let each = if grains / threads < MIN_GRAINS_TO_SPLIT { 1 } else { CHUNKS_PER_THREAD };

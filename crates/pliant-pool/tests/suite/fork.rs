@@ -1,4 +1,4 @@
-//! Tests teams in a child of `fork`. The child inherits no threads and starts them again.
+//! Tests teams in a child of `fork`, which inherits no threads and must start them again.
 #![cfg(unix)]
 
 use std::collections::HashSet;
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use crate::locked;
 use pliant_pool::Team;
 
-/// Whether several threads run the team's loops.
+/// Whether several threads run the loops of the team.
 fn helps(team: &Team) -> bool {
     let seen = Mutex::new(HashSet::new());
     let begin = Instant::now();

@@ -8,7 +8,8 @@ mod team;
 
 use std::sync::{Mutex, MutexGuard, TryLockError};
 
-/// Locks a mutex in a way that ThreadSanitizer can follow. It does not see the standard library's internal wait for a lock.
+/// Locks a mutex by polling, so that ThreadSanitizer can follow, which does not see the standard library's internal wait for a
+/// lock.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     loop {
         match mutex.try_lock() {
@@ -19,8 +20,8 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     }
 }
 
-/// Runs `work` with 0 to 3 on one thread each and joins the threads. ThreadSanitizer does not see the synchronisation at the end of
-/// a scope, which is inside the standard library.
+/// Runs `work` on four threads, with the numbers 0 to 3 as arguments, and joins the threads. The explicit joins are needed because
+/// ThreadSanitizer does not see the synchronisation at the end of a scope, which is inside the standard library.
 fn on_four_threads(work: impl Fn(usize) + Sync) {
     std::thread::scope(|scope| {
         let work = &work;

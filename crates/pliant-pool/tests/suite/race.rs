@@ -5,7 +5,7 @@ use std::cell::UnsafeCell;
 use crate::on_four_threads;
 use pliant_pool::Team;
 
-/// Numbers written by several threads. Each thread writes its own.
+/// Numbers to which several threads write. Each thread writes only its own.
 struct Shared(Vec<UnsafeCell<u64>>);
 
 // SAFETY: the loops below write disjoint numbers and read only those of a loop that has ended.
@@ -27,7 +27,8 @@ impl Shared {
     }
 }
 
-/// Each loop reads in reverse order what the previous loop wrote, so threads read data of other threads.
+/// Runs loops that each read what the previous loop wrote, in reverse order, so that threads read data of other
+/// threads.
 fn hand_over(team: &Team, count: usize, rounds: u64) {
     let (mut from, mut to) = (Shared::zeros(count), Shared::zeros(count));
     for round in 0..rounds {
