@@ -9,7 +9,7 @@ use crate::bodies::CompiledBodies;
 use crate::error::CodegenError;
 use crate::kernels::CompiledKernels;
 
-/// A lowered loop function to compile: its global name and the function.
+/// The name and the function of a lowered loop function that a backend compiles.
 pub type KernelSource<'a> = (Arc<str>, &'a PrimFunc);
 
 /// Options of code generation.
@@ -38,7 +38,7 @@ impl Default for CodegenOptions {
     }
 }
 
-/// A code generator.
+/// A code generator: compiles loop functions and bytecode functions to machine code.
 pub trait Backend: Send + Sync {
     /// The name by which `target=` selects the code generator.
     fn name(&self) -> &'static str;

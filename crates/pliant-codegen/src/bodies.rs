@@ -15,12 +15,13 @@ pub struct CompiledBodies {
 }
 
 impl CompiledBodies {
-    /// Creates a list of bodies. Each body is a list of pieces. `memory` owns the code of all pieces.
+    /// Creates a list of native bodies. Each body is a list of pieces, which are separate machine functions. `memory` owns the code
+    /// of all pieces.
     pub fn new(bodies: Vec<Arc<[BodyFn]>>, memory: Vec<Arc<dyn Any + Send + Sync>>) -> Self {
         CompiledBodies { bodies, memory }
     }
 
-    /// The pieces of each body.
+    /// Iterates over the native bodies, each as its list of pieces.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &Arc<[BodyFn]>> {
         self.bodies.iter()
     }

@@ -6,13 +6,13 @@ use std::sync::Arc;
 /// One construct that a backend cannot compile.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unsupported {
-    /// The function that contains it.
+    /// The function that contains the construct.
     pub function: Arc<str>,
     /// A description of the construct, and an alternative if there is one.
     pub description: String,
 }
 
-/// Code generation failed.
+/// The reason why code generation failed.
 #[derive(Clone, Debug)]
 pub enum CodegenError {
     /// The functions use constructs that this backend cannot compile.
@@ -26,7 +26,7 @@ pub enum CodegenError {
         /// The intermediate code of the function, for bug reports.
         ir: String,
     },
-    /// The machine cannot generate or run code, for this reason.
+    /// The machine cannot generate or run code. Contains the reason.
     Host(String),
 }
 

@@ -9,17 +9,17 @@ use pliant_exec::abi::LoopFn;
 use pliant_ir::tir::{PrimFunc, VarTy};
 use pliant_tensor::DType;
 
-/// How one parameter of a loop function is passed in its argument slot.
+/// The type of a parameter of a loop function, which determines how an argument is passed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ParamKind {
-    /// A pointer to a `DLTensor`.
+    /// A tensor, passed as a pointer to a `DLTensor`.
     Tensor {
         /// The element type.
         dtype: DType,
         /// The rank.
         ndim: usize,
     },
-    /// An integer or bool of this type, passed as int64.
+    /// An integer or bool of this type, passed as an int64.
     Int(DType),
     /// A float of this type, passed as the bits of a float64.
     Float(DType),
@@ -66,7 +66,7 @@ pub struct CompiledKernel {
     pub entry: LoopFn,
     /// The parameters.
     pub signature: KernelSignature,
-    /// Error messages. If the entry point returns a positive `k`, it failed with `messages[k - 1]`.
+    /// The error messages of the function. If the entry point returns a positive `k`, it failed with `messages[k - 1]`.
     pub messages: Arc<[Arc<str>]>,
 }
 
@@ -79,7 +79,7 @@ pub struct CompiledKernels {
 }
 
 impl CompiledKernels {
-    /// Creates a collection of loop functions. `memory` owns their code.
+    /// Creates a collection of compiled loop functions. `memory` owns their code.
     pub fn new(
         kernels: IndexMap<Arc<str>, CompiledKernel>,
         memory: Arc<dyn Any + Send + Sync>,
@@ -107,7 +107,7 @@ impl CompiledKernels {
         self.kernels.is_empty()
     }
 
-    /// Adds the loop functions of another compilation. They replace loop functions of the same name.
+    /// Adds the loop functions of another compilation. They replace existing loop functions of the same name.
     pub fn extend(&mut self, other: CompiledKernels) {
         self.kernels.extend(other.kernels);
         self.memory.extend(other.memory);

@@ -1,4 +1,4 @@
-//! The table of error codes. Codes are added but never reused or given another meaning.
+//! All error codes with their meanings. Codes are added but never reused or given another meaning.
 
 macro_rules! codes {
     ($($(#[$section:meta])* $name:ident = $text:literal;)*) => {
@@ -88,7 +88,7 @@ codes! {
     PL0601 = "An ONNX model that is invalid or exceeds a limit.";
 }
 
-/// The meaning of a code; `None` if the code does not exist.
+/// The meaning of an error code; `None` if the code does not exist.
 pub fn meaning(code: &str) -> Option<&'static str> {
     ALL.iter().find(|(name, _)| *name == code).map(|(_, text)| *text)
 }

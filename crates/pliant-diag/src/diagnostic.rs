@@ -18,7 +18,7 @@ pub enum Severity {
 /// A secondary source location of a diagnostic.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Label {
-    /// The source location.
+    /// The marked source location.
     pub span: Span,
     /// The text shown at the location.
     pub text: String,
@@ -29,9 +29,9 @@ pub struct Label {
 pub struct Diagnostic {
     /// The error code; see [`codes`](crate::codes).
     pub code: &'static str,
-    /// The severity.
+    /// The severity of the diagnostic.
     pub severity: Severity,
-    /// The problem, with the names of the variables, dims and types involved.
+    /// A description of the problem, with the names of the variables, dims and types involved.
     pub message: String,
     /// The primary source location.
     pub span: Span,
@@ -79,13 +79,13 @@ impl Diagnostic {
         self
     }
 
-    /// Sets the text beside the caret.
+    /// Sets the text beside the caret at the primary source location.
     pub fn with_label(mut self, text: impl Into<String>) -> Self {
         self.label = Some(text.into());
         self
     }
 
-    /// Adds a secondary source location.
+    /// Adds a secondary source location with a text.
     pub fn with_secondary(mut self, span: Span, text: impl Into<String>) -> Self {
         self.labels.push(Label { span, text: text.into() });
         self
@@ -103,7 +103,7 @@ impl Diagnostic {
         self
     }
 
-    /// Sets the function, unless it is set already.
+    /// Sets the function that contains the problem, unless it is set already.
     pub fn in_function(mut self, name: impl Into<String>) -> Self {
         self.function.get_or_insert(name.into());
         self

@@ -1,4 +1,5 @@
-//! [`Error`]: the reason why a compilation failed: errors in the user's program, unsupported features, or a compiler bug.
+//! [`Error`]: the reason why a compilation failed, which is an error in the user's program, an unsupported feature, or a compiler
+//! bug.
 
 use std::fmt;
 use std::path::PathBuf;

@@ -56,7 +56,7 @@ fn source_of<'a>(diagnostic: &Diagnostic, sources: &'a SourceMap) -> Option<&'a 
     sources.get(diagnostic.span.file)
 }
 
-/// An excerpt of a source file, with the marked ranges in it.
+/// An excerpt of a source file, with the marked ranges in the excerpt.
 struct Window {
     name: String,
     first_line: usize,
@@ -87,7 +87,7 @@ fn windows(diagnostic: &Diagnostic, sources: &SourceMap) -> Vec<Window> {
         .collect()
 }
 
-/// The span as a byte range of the file's text, clamped to the text and moved to character boundaries.
+/// The byte range of a span in the text of its file, clamped to the text and moved to character boundaries.
 fn clamp(file: &SourceFile, span: Span) -> Range<usize> {
     let boundary = |mut i: usize| {
         i = i.min(file.text.len());
@@ -100,7 +100,7 @@ fn clamp(file: &SourceFile, span: Span) -> Range<usize> {
     start..end.max(start)
 }
 
-/// The lines that contain the marks, with their original indentation.
+/// The excerpt of a file that contains the marked ranges, with the original indentation of its lines.
 fn window(file: &SourceFile, marks: &[(Range<usize>, bool, Option<String>)]) -> Window {
     let text = &file.text;
     let first = marks.iter().map(|m| m.0.start).min().unwrap_or(0);

@@ -9,11 +9,11 @@ pub struct FileId(pub u32);
 /// A byte range of a source file. Generated code has the location [`Span::NONE`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Span {
-    /// The file.
+    /// The source file.
     pub file: FileId,
-    /// The first byte.
+    /// The offset of the first byte in the file.
     pub start: u32,
-    /// One past the last byte.
+    /// The offset after the last byte in the file.
     pub end: u32,
 }
 
@@ -51,19 +51,19 @@ pub struct SourceFile {
     pub name: Arc<str>,
     /// The source text.
     pub text: Arc<str>,
-    /// The number of its first line in the user's file; 1 if the text is the whole file.
+    /// The line number in the user's file at which the text starts; 1 if the text is the whole file.
     pub first_line: u32,
-    /// The number of columns of indentation that were removed from every line.
+    /// The number of columns of indentation that were removed from every line of the text.
     pub dedent: u32,
 }
 
-/// A file of a source map.
+/// A file of a source map with its line starts.
 #[derive(Clone, Debug)]
 struct Entry {
     file: SourceFile,
     /// The byte offset of the start of each line.
     starts: Arc<[u32]>,
-    /// Whether the source is a graph. If so, each line of the text is the name of a node.
+    /// Whether the source is a graph of an imported model. If so, each line of the text is the name of a node.
     graph: bool,
 }
 
@@ -84,12 +84,12 @@ pub struct SourceMap {
 }
 
 impl SourceMap {
-    /// An empty map.
+    /// Creates an empty source map.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds a file.
+    /// Adds a source file. Returns its id.
     pub fn add(&mut self, file: SourceFile) -> FileId {
         let id = u32::try_from(self.files.len()).ok().and_then(|n| n.checked_add(self.forgotten));
         self.files.push(Entry::new(file, false));
@@ -136,7 +136,7 @@ impl SourceMap {
         self.files.get(self.index_of(id)?)
     }
 
-    /// Line and column of the start of a span in the user's file, both counted from 1.
+    /// The line and the column at which a span starts in the user's file, both counted from 1.
     pub fn line_column(&self, span: Span) -> Option<(u32, u32)> {
         let Entry { file, starts, .. } = self.entry(span.file)?;
         let line = starts.partition_point(|&start| start <= span.start).checked_sub(1)?;
@@ -145,8 +145,8 @@ impl SourceMap {
         Some((file.first_line + line as u32, column + file.dedent + 1))
     }
 
-    /// The names of the graph nodes that a span covers: the name of one or two nodes, or those of the first and the last. `None` if
-    /// the span is not in a graph.
+    /// The names of the graph nodes that a span covers: all names if there are one or two nodes, otherwise the first and the last.
+    /// `None` if the span is not in a graph.
     pub fn nodes(&self, span: Span) -> Option<String> {
         let entry = self.entry(span.file).filter(|entry| entry.graph)?;
         let (_, first, last) = self.lines(span)?;
@@ -162,7 +162,7 @@ impl SourceMap {
         })
     }
 
-    /// The file name, first line and last line of a span in the user's file. Lines are counted from 1.
+    /// The name of the user's file in which a span lies, and the first and last line of the span, counted from 1.
     pub fn lines(&self, span: Span) -> Option<(&Arc<str>, u32, u32)> {
         let (line, _) = self.line_column(span)?;
         let end = span.end.saturating_sub(1).max(span.start);

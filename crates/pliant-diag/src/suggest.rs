@@ -1,6 +1,6 @@
-//! Suggestions for misspelt names.
+//! Suggestions of similar names for misspelt ones.
 
-/// The candidate most similar to `name`; `None` if no candidate is similar enough.
+/// The candidate that is most similar to `name`; `None` if no candidate is similar enough.
 pub fn closest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let limit = match name.chars().count() {
         0 => return None,
@@ -18,7 +18,7 @@ pub fn closest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         .map(|(_, c)| c)
 }
 
-/// "did you mean ...?" with the most similar candidate; `None` if no candidate is similar enough.
+/// The hint "did you mean ...?" with the most similar candidate; `None` if no candidate is similar enough.
 pub fn did_you_mean<'a>(
     name: &str,
     candidates: impl IntoIterator<Item = &'a str>,
@@ -26,7 +26,8 @@ pub fn did_you_mean<'a>(
     closest(name, candidates).map(|c| format!("did you mean '{c}'?"))
 }
 
-/// The number of letters to insert, delete, replace or swap to change `a` into `b`; `None` if it exceeds `limit`.
+/// The edit distance of two names: the number of letters to insert, delete, replace or swap to change `a` into `b`.
+/// `None` if it exceeds `limit`.
 fn edit_distance(a: &str, b: &str, limit: usize) -> Option<usize> {
     let (a, b): (Vec<char>, Vec<char>) =
         (a.chars().take(64).collect(), b.chars().take(64).collect());

@@ -1,47 +1,49 @@
-//! Parses test files into [`Case`]s.
+//! Parses test files into test cases ([`Case`]).
 
 use std::path::Path;
 
-/// The kind of a test.
+/// What a file test does with its script.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TestKind {
-    /// Parse and print the script.
+    /// The script is parsed and printed.
     Print,
-    /// Verify the script, which must be rejected.
+    /// The script is verified, and the verifier must reject it.
     Verify,
-    /// Run these passes.
+    /// The passes with these names run on the script.
     Opt(Vec<String>),
-    /// Execute the module.
+    /// The script is executed by the interpreter.
     Run,
 }
 
-/// An expected error.
+/// An error that the script of a test must cause.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExpectedError {
-    /// Its line; `None` if it may have any line or none.
+    /// The line of the error; `None` if the error may have any line or none.
     pub line: Option<u32>,
-    /// Its code, such as `PL0203`; empty if it may have any code.
+    /// The error code, such as `PL0203`; empty if the error may have any code.
     pub code: String,
-    /// A substring of its message.
+    /// A part of the error message.
     pub text: String,
 }
 
-/// A test.
+/// A file test.
 #[derive(Clone, Debug)]
 pub struct Case {
-    /// The file's name, for spans.
+    /// The name of the file, which error locations contain.
     pub name: String,
     /// The kind of the test.
     pub kind: TestKind,
-    /// The text of the file up to the expectation, so that line numbers are those of the file.
+    /// The text of the file before the expectation, including the header, so that line numbers are
+    /// those of the file.
     pub script: String,
     /// The expected errors.
     pub errors: Vec<ExpectedError>,
-    /// Whether the module is executed.
+    /// Whether the script is executed.
     pub execute: bool,
-    /// A substring of the message with which the compiler rejects the module.
+    /// A part of the message with which the compiler must reject the module; `None` if it must
+    /// compile.
     pub compile_error: Option<String>,
-    /// A substring of the message with which the test currently fails.
+    /// A part of the message with which the test currently fails because of a known bug.
     pub known_bug: Option<String>,
     /// The expected output of the test.
     pub expect: String,
@@ -50,7 +52,7 @@ pub struct Case {
 const EXPECT_LINE: &str = "# expect";
 
 impl Case {
-    /// Parses a file.
+    /// Parses a test file.
     ///
     /// # Errors
     /// If the first line is not a valid header.
@@ -97,7 +99,7 @@ impl Case {
         Ok(Case { name, kind, script, errors, execute, compile_error, known_bug, expect })
     }
 
-    /// The file's text with its expectation replaced by `actual`.
+    /// The text of the test file with its expectation replaced by `actual`.
     pub fn blessed(&self, text: &str, actual: &str) -> String {
         let script =
             text.split_once(&format!("\n{EXPECT_LINE}\n")).map_or(text, |(script, _)| script);

@@ -1,4 +1,4 @@
-//! Runs a test in the parser, the verifier, the passes and the interpreter.
+//! Runs a file test in the parser, the verifier, the passes and the interpreter.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use pliant_script::NoHost;
 use crate::case::{Case, ExpectedError, TestKind};
 use crate::{compiled, exec};
 
-/// Runs a test. Returns the output to compare with the expectation.
+/// Runs a file test. Returns the output, which the caller compares with the expectation.
 pub(crate) fn check(case: &Case) -> Result<String, String> {
     let mut sources = SourceMap::new();
     let (name, text) = (case.name.as_str().into(), case.script.as_str().into());
@@ -61,7 +61,8 @@ fn print(module: &IRModule) -> String {
     print_module(module, pliant_ops::registry(), &PrintOptions::complete())
 }
 
-/// Prints a module. Checks that the text parses back to an equal module that prints the same text.
+/// Prints a module as script. Checks that the text parses back to an equal module, which prints the
+/// same text.
 pub(crate) fn round_trip(module: &IRModule) -> Result<String, String> {
     let text = print(module);
     let reparsed =
@@ -79,8 +80,8 @@ pub(crate) fn round_trip(module: &IRModule) -> Result<String, String> {
     Ok(text)
 }
 
-/// Runs passes, checks the resulting module, and compares its results with those of the input.
-/// Returns its text.
+/// Runs passes on a module, checks the resulting module, and compares its results with those of the
+/// input module. Returns the text of the resulting module.
 fn check_passes(
     case: &Case,
     before: IRModule,
@@ -113,7 +114,7 @@ fn check_passes(
     Ok(text)
 }
 
-/// Runs passes by name: module passes, and loop function passes on the whole module.
+/// Runs passes by name: module passes, or loop function passes on each loop function of the module.
 fn run_passes(mut module: IRModule, passes: &[String]) -> Result<IRModule, PassError> {
     let ctx = PassContext::new(pliant_ops::registry());
     for name in passes {

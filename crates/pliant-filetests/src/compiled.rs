@@ -79,7 +79,7 @@ fn compare_outcomes(
     }
 }
 
-/// The virtual machines of one program in both execution modes.
+/// Two virtual machines for one program, one for each execution mode.
 struct VirtualMachines {
     native: VirtualMachine,
     bytecode: VirtualMachine,
@@ -99,7 +99,7 @@ fn compile(module: &IRModule) -> Result<VirtualMachines, String> {
     vms().map_err(|e: pliant::Error| format!("the module does not compile: {e}"))
 }
 
-/// The packed functions of the tests.
+/// The packed functions that test scripts may call.
 fn functions() -> FxHashMap<String, PackedFunc> {
     let function = |&(name, f): &(&str, Function)| {
         let call = move |args: &[pliant::Value]| f(args).map_err(VmError::external);

@@ -12,10 +12,10 @@ use crate::compiled::{from_vm, to_vm};
 use crate::inputs::InputGenerator;
 use crate::packed::FUNCTIONS;
 
-/// The values of symbols, which every function is run at.
+/// The values that symbolic sizes take. Every function runs with each of them.
 pub const SIZES: [i64; 8] = [0, 1, 2, 3, 7, 8, 31, 64];
 
-/// The packed functions of the tests and of the library, for the interpreter.
+/// The packed functions of the tests and of the library, as the interpreter calls them.
 pub(crate) struct TestLibrary;
 
 impl PackedFuncs for TestLibrary {
@@ -34,9 +34,9 @@ impl PackedFuncs for TestLibrary {
     }
 }
 
-/// Generates arguments for round `k`, in which the first symbol of the function is `SIZES[k]` and
-/// the others have other values of [`SIZES`]. Returns them with the values of the symbols as text;
-/// `None` if a parameter has a type without generated values.
+/// Generates arguments for round `k`, in which the first symbol of the function is `SIZES[k]` and the others have other
+/// values of [`SIZES`]. Also returns the values of the symbols as text. `None` if values cannot be generated for the
+/// type of a parameter.
 pub(crate) fn generate_inputs(f: &Function, k: usize) -> Option<(Vec<Value>, String)> {
     let value = |i: usize| SIZES[(k + 3 * i) % SIZES.len()];
     let vars: FxHashMap<_, i64> = f.syms.vars().enumerate().map(|(i, v)| (v, value(i))).collect();
@@ -56,7 +56,7 @@ pub(crate) fn generate_inputs(f: &Function, k: usize) -> Option<(Vec<Value>, Str
     Some((args, text))
 }
 
-/// Copies the arguments, so that a run does not see what another has written.
+/// Copies the arguments, so that one run of a function does not read what another has written.
 pub(crate) fn copy_args(args: &[Value]) -> Result<Vec<Value>, String> {
     args.iter()
         .map(|v| {
@@ -145,7 +145,7 @@ pub(crate) fn compare_values(a: &Value, b: &Value, what: &str) -> Result<(), Str
     }
 }
 
-/// The tolerance of a comparison, relative to 1 plus the larger magnitude.
+/// The tolerance when results of an element type are compared, relative to 1 plus the larger magnitude.
 fn tolerance(dtype: DType) -> f64 {
     match dtype {
         DType::Float16 => 4e-3,
@@ -197,7 +197,7 @@ pub fn digest(module: &IRModule) -> Result<String, String> {
     if out.is_empty() { Err("no public graph function was executed".into()) } else { Ok(out) }
 }
 
-/// A short description of a value. That of a large tensor has its first elements and the sum of all.
+/// A short description of a value. For a large tensor, it contains the first elements and the sum of all elements.
 fn describe(v: &Value) -> String {
     const MAX_SHOWN: usize = 6;
     match v {

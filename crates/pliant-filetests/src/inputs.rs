@@ -5,21 +5,22 @@ use pliant_ir::relax::{Function, TensorShape, Type, TypeData};
 use pliant_sym::{Sym, SymVar};
 use pliant_tensor::{DType, Tensor, round_to_bf16, round_to_f16};
 
-/// Returns the value of a symbol, if the function contains it.
+/// A function that returns the value of a symbol; `None` if the tested function does not contain
+/// the symbol.
 pub(crate) type Sizes<'a> = dyn Fn(SymVar) -> Option<i64> + 'a;
 
-/// Generates the arguments of a function.
+/// Generates pseudo-random arguments of a function.
 pub(crate) struct InputGenerator<'a> {
     pub f: &'a Function,
     pub sizes: &'a Sizes<'a>,
-    /// The size of unknown dims.
+    /// The size that is used for unknown dims.
     pub unknown: i64,
     pub seed: u64,
 }
 
 impl InputGenerator<'_> {
-    /// A value for each parameter; `None` if one cannot be generated (functions, opaque objects,
-    /// negative dims).
+    /// Generates a value for each parameter. `None` if one of them cannot be generated (functions,
+    /// opaque objects, negative dims).
     pub fn params(&mut self) -> Option<Vec<Value>> {
         let f = self.f;
         f.params().iter().map(|&p| self.value(f.var(p).ty)).collect()
@@ -73,8 +74,9 @@ impl InputGenerator<'_> {
         z ^ (z >> 31)
     }
 
-    /// A tensor of pseudo-random elements: floats from -2 to 2 in steps of 1/64, which all float
-    /// types represent exactly, or integers from 0 to 3, which are valid indices in most tests.
+    /// Generates a tensor of pseudo-random elements: floats from -2 to 2 in steps of 1/64, which
+    /// all float types represent exactly, or integers from 0 to 3, which are valid indices in most
+    /// tests.
     fn tensor(&mut self, shape: &[i64], dtype: DType) -> Option<Tensor> {
         let numel = shape.iter().product::<i64>();
         let mut bytes = Vec::new();

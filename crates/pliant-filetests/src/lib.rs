@@ -43,19 +43,19 @@ use std::path::{Path, PathBuf};
 pub use case::{Case, TestKind};
 pub use lowered::{Lowered, lower_all};
 
-/// The result of all tests under a folder.
+/// The result of running all tests in a folder.
 #[derive(Debug, Default)]
 pub struct Report {
-    /// The files that passed.
+    /// The files of the tests that passed.
     pub passed: Vec<PathBuf>,
-    /// The files that failed, with the reasons.
+    /// The files of the tests that failed, with the reasons.
     pub failed: Vec<(PathBuf, String)>,
-    /// The files whose expectation was written.
+    /// The files of the tests whose expectation was updated.
     pub blessed: Vec<PathBuf>,
 }
 
-/// Runs every test under `root` whose path contains `filter`. With `bless`, writes expectations
-/// that differ.
+/// Runs every test under `root` whose path contains `filter`. With `bless`, replaces expectations that differ from the
+/// output.
 ///
 /// # Errors
 /// If a folder or file cannot be read or written.
@@ -112,7 +112,7 @@ fn collect(dir: &Path, out: &mut Vec<PathBuf>) -> std::io::Result<()> {
     Ok(())
 }
 
-/// A short diff: up to eight lines of each text, from the first one that differs.
+/// A short diff of two texts: up to eight lines of each, starting at the first line that differs.
 fn difference(expected: &str, actual: &str) -> String {
     let (old, new): (Vec<&str>, Vec<&str>) = (expected.lines().collect(), actual.lines().collect());
     let common = old.iter().zip(&new).take_while(|(a, b)| a == b).count();

@@ -14,14 +14,14 @@ use pliant_script::NoHost;
 use crate::check::round_trip;
 use crate::{Case, collect};
 
-/// The result of lowering the tests under a folder.
+/// The result of lowering the loop functions of all tests in a folder.
 #[derive(Debug, Default)]
 pub struct Lowered {
     /// The number of lowered loop functions.
     pub functions: usize,
     /// The script of the lowered functions.
     pub text: String,
-    /// Each failure, with its file.
+    /// A description of each failure, with the file of the test.
     pub failed: Vec<String>,
 }
 

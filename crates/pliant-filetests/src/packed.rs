@@ -23,7 +23,7 @@ use pliant_tensor::Tensor;
 type Outcome = Result<Value, String>;
 pub(crate) type Function = fn(&[Value]) -> Outcome;
 
-/// The functions by name.
+/// The packed functions, by name.
 pub(crate) const FUNCTIONS: &[(&str, Function)] = &[
     ("test.double", |args| double(tensor(args, 0)?).map(Value::Tensor)),
     ("test.double_into", |args| write(tensor(args, 1)?, &double(tensor(args, 0)?)?)),

@@ -1,9 +1,10 @@
-//! A checklist of the language: every construct must occur in a `run` test, which runs in the
+//! Tests that every construct of the language occurs in a `run` test. These tests run in the
 //! interpreter and in both execution modes of the virtual machine.
 
 use std::path::Path;
 
-/// The constructs of the language, with a text that a script with the construct contains.
+/// The constructs of the language, each with a piece of text that every script with this construct
+/// contains.
 const CONSTRUCTS: &[(&str, &str)] = &[
     ("a branch on a tensor", "if R.less("),
     ("a branch on sizes", "if n > 2:"),

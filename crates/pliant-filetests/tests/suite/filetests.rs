@@ -1,11 +1,11 @@
-//! Runs every file under `tests/filetests`. `PLIANT_FILETEST` selects files by a part of the path,
-//! `PLIANT_BLESS=1` writes the expectations.
+//! Runs every test under `tests/filetests`. `PLIANT_FILETEST` selects files by a part of the path,
+//! `PLIANT_BLESS=1` updates the expectations.
 
 use std::path::Path;
 
 use pliant_machine::{Caches, Isa, Machine, Rates};
 
-/// The machine description of the expectations, whose schedules depend on it.
+/// The machine description for which the expectations were generated, since schedules depend on it.
 fn reference_machine() -> Machine {
     let caches = Caches { l1: 48 << 10, l2: 2 << 20, l3: 32 << 20 };
     let rates = Rates::estimate(Isa::Avx512);

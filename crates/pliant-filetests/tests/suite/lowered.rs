@@ -1,5 +1,5 @@
-//! The loop functions of all file tests, after the default pipeline, print as script that
-//! parses back.
+//! Tests that the loop functions of all file tests, lowered by the default pipeline, print as
+//! script that parses back.
 
 use std::path::Path;
 

@@ -1,5 +1,4 @@
-//! The integration tests of `pliant-filetests`, as one program, since each separate program would be linked
-//! separately.
+//! The integration tests of `pliant-filetests`. They are one program, because Cargo links each test program separately.
 
 mod constructs;
 mod filetests;
