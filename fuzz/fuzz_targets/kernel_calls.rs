@@ -1,4 +1,5 @@
-//! The libFuzzer target for declared kernels: see `pliant_fuzz::targets::kernel_calls`.
+//! The libFuzzer target for kernels that are called through their declarations: see
+//! `pliant_fuzz::targets::kernel_calls`.
 #![no_main]
 
 use pliant_fuzz::targets::kernel_calls;

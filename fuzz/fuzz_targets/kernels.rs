@@ -1,4 +1,5 @@
-//! The libFuzzer target for library kernels: see `pliant_fuzz::targets::kernels`.
+//! The libFuzzer target for kernels that are called by address: see
+//! `pliant_fuzz::targets::kernels`.
 #![no_main]
 
 use pliant_fuzz::targets::kernels;

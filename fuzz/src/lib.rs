@@ -12,19 +12,20 @@ use prost::Message;
 use targets::rng::mutate_bytes;
 use targets::{TARGETS, Target};
 
-/// Targets for ONNX models. Inputs are the bytes of files, or the choices of a grammar.
+/// The fuzz targets for ONNX models. Inputs are the bytes of model files, or bytes that determine the choices of a
+/// grammar.
 const ONNX_TARGETS: [Target; 3] = [
     Target { name: "import", run: import, mutate: mutate_bytes },
     Target { name: "run", run, mutate: mutate_bytes },
     Target { name: "onnx_grammar", run: run_grammar, mutate: mutate_bytes },
 ];
 
-/// Every target.
+/// All fuzz targets.
 pub fn all() -> impl Iterator<Item = &'static Target> {
     TARGETS.iter().chain(&ONNX_TARGETS)
 }
 
-/// The target with that name.
+/// The fuzz target with this name.
 ///
 /// # Errors
 /// If there is no such target; the message lists all.
@@ -35,7 +36,8 @@ pub fn target(name: &str) -> Result<&'static Target, String> {
         .ok_or_else(|| format!("unknown target '{name}', expected one of {}", names()))
 }
 
-/// Generates a model from bytes by a grammar; imports, compiles and runs it. Returns whether it was imported.
+/// Generates an ONNX model by a grammar whose choices the bytes determine; imports, compiles and runs the model.
+/// Returns whether it was imported.
 ///
 /// # Panics
 /// If a bug of Pliant is detected.
@@ -47,7 +49,8 @@ pub fn run_grammar(bytes: &[u8]) -> bool {
     }
 }
 
-/// Imports bytes as a model, and checks that the report of the importer agrees. Returns whether the import succeeded.
+/// Imports bytes as an ONNX model, and checks that the importer's report on the model agrees with the result. Returns
+/// whether the import succeeded.
 pub fn import(bytes: &[u8]) -> bool {
     let limits = Limits {
         tensor_bytes: 1 << 20,
@@ -71,7 +74,7 @@ fn tiny_input(info: &ValueInfo) -> Option<Value> {
     Some(Value::Tensor(Tensor::zeros(&dims, dtype).ok()?))
 }
 
-/// Imports bytes as a model, compiles it and runs it on tiny inputs. Returns whether it ran.
+/// Imports bytes as an ONNX model, compiles it and runs it on tiny inputs. Returns whether it ran.
 pub fn run(bytes: &[u8]) -> bool {
     let limits =
         Limits { tensor_bytes: 1 << 16, nodes: 100, decoded_bytes: 1 << 20, ..Limits::default() };

@@ -1,11 +1,11 @@
-//! The initial inputs of each target, from the corpora in `tests` and from generators.
+//! The seeds (initial inputs) of each fuzz target, from the corpora in `tests` and from generators.
 
 use std::path::{Path, PathBuf};
 
 use crate::targets::rng::Rng;
 use crate::targets::{executable, kernel_calls, kernels, script};
 
-/// The files below a folder, sorted by path.
+/// All files in a folder and its subfolders, sorted by path.
 ///
 /// # Errors
 /// If a folder cannot be read.
@@ -34,7 +34,7 @@ fn read(tests: &Path, folders: &[&str]) -> std::io::Result<Vec<Vec<u8>>> {
     Ok(out)
 }
 
-/// The initial inputs of the target with that name; `tests` is the path of the folder `tests`.
+/// The seeds of the fuzz target with this name. `tests` is the path of the folder `tests`.
 ///
 /// # Errors
 /// If a folder or file cannot be read.
@@ -62,7 +62,7 @@ pub fn initial_inputs(target: &str, tests: &Path) -> std::io::Result<Vec<Vec<u8>
     })
 }
 
-/// 20 to 519 random bytes.
+/// Creates a sequence of 20 to 519 random bytes.
 fn random_bytes(seed: u64) -> Vec<u8> {
     let mut rng = Rng::new(seed);
     let count = 20 + rng.below(500);

@@ -1,25 +1,25 @@
-//! Runs everything that continuous integration checks on a clean checkout, and prints the numbers of tests.
+//! Runs everything that continuous integration checks on a clean checkout, and prints how many tests ran.
 
 use std::io::{BufRead, BufReader, Write, stdout};
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 
-/// The make targets that are run, in order. The first failure ends the run.
+/// The make targets to run, in order. The first failure ends the run.
 const TARGETS: &[&str] = &["test", "deny", "docs", "models", "race"];
 
-/// The numbers of tests, read from the output of the test programs.
+/// How many tests passed, failed and were skipped, read from the output of the test programs.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Counts {
     passed: u64,
     failed: u64,
     ignored: u64,
-    /// The last line of pytest; empty if it did not run.
+    /// The last line of pytest's output; empty if pytest did not run.
     python: String,
 }
 
 impl Counts {
-    /// Reads a line of output: `test result: ok. 3 passed; 0 failed; 1 ignored; ...` of a Rust test program, or
-    /// `=== 7 passed, 2 skipped in 1.50s ===` of pytest.
+    /// Adds the numbers on a line of output: `test result: ok. 3 passed; 0 failed; 1 ignored; ...` of a Rust test
+    /// program, or `=== 7 passed, 2 skipped in 1.50s ===` of pytest.
     fn add(&mut self, line: &str) {
         if let Some((_, counts)) = line.split_once("test result:") {
             let words: Vec<&str> =
@@ -47,7 +47,7 @@ impl Counts {
     }
 }
 
-/// Runs all targets, and prints the free disk space before and the numbers of tests after them.
+/// Runs all make targets. Prints the free disk space before them and the numbers of tests after them.
 ///
 /// # Errors
 /// If a program cannot be started.
@@ -90,7 +90,7 @@ fn make(root: &Path, target: &str, counts: &mut Counts) -> Result<bool, String> 
     Ok(status.success())
 }
 
-/// Writes a line to the standard output. A closed output is no reason to stop the tests.
+/// Writes a line to the standard output. Ignores a closed output, which is no reason to stop the tests.
 fn print(line: &str) {
     let _ = writeln!(stdout(), "{line}");
 }

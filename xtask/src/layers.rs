@@ -1,4 +1,4 @@
-//! Checks the layers of the workspace, which ARCHITECTURE.md describes.
+//! Checks that crates depend only on crates of lower layers. ARCHITECTURE.md describes the layers of the workspace.
 //!
 //! A crate may depend on crates of lower layers, and on the crates of its own layer that its entry lists. Development
 //! dependencies are not checked, since tests may use any crate.
@@ -7,7 +7,7 @@ use std::path::Path;
 
 use crate::metadata::packages;
 
-/// Each crate with its layer and the crates of the same layer that it may use.
+/// The layer of each crate, with the crates of the same layer that it may depend on.
 const LAYERS: &[(&str, u32, &[&str])] = &[
     ("pliant-sym", 0, &[]),
     ("pliant-machine", 0, &[]),
@@ -39,7 +39,7 @@ const LAYERS: &[(&str, u32, &[&str])] = &[
 /// The crates that run programs, which must not depend on the compiler.
 const RUNTIME_ONLY: &[&str] = &["pliant-exec", "pliant-vm", "pliant-kernels"];
 
-/// The crates of the compiler, which no crate of [`RUNTIME_ONLY`] may use.
+/// The crates of the compiler. No crate of [`RUNTIME_ONLY`] may depend on them.
 const COMPILER: &[&str] = &[
     "pliant-ir",
     "pliant-script",
@@ -57,7 +57,7 @@ fn entry(name: &str) -> Option<&'static (&'static str, u32, &'static [&'static s
     LAYERS.iter().find(|(n, ..)| *n == name)
 }
 
-/// Returns a message for every dependency that is not allowed, and for every crate without an entry.
+/// Returns a message for every dependency that is not allowed, and for every crate without an entry in [`LAYERS`].
 ///
 /// # Errors
 /// If `cargo metadata` fails or its output cannot be read.

@@ -23,7 +23,7 @@ pub fn packages(root: &Path) -> Result<Vec<Value>, String> {
     Ok(packages.clone())
 }
 
-/// The cargo that runs this program, in the root of the workspace.
+/// Creates a command that runs the same cargo as this program, in the root of the workspace.
 pub fn cargo(root: &Path) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(root);

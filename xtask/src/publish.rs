@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::metadata::{cargo, packages};
 
-/// The fields that crates.io requires or shows.
+/// The package metadata that crates.io requires or shows.
 const FIELDS: &[&str] = &["description", "license", "repository", "readme"];
 
 /// Returns a message for every crate that cannot be published.
@@ -34,12 +34,13 @@ pub fn check(root: &Path) -> Result<Vec<String>, String> {
     Ok(problems)
 }
 
-/// Whether a package is published. `publish = false` is an empty list of registries.
+/// Whether a package may be published. Cargo reports `publish = false` as an empty list of registries.
 fn is_public(package: &Value) -> bool {
     package["publish"].as_array().is_none_or(|registries| !registries.is_empty())
 }
 
-/// The README must start with the name and contain the description of the crate.
+/// Describes what is wrong with the README of a crate, which must start with the name of the crate and contain its
+/// description. `None` if the README is correct.
 fn readme_problem(name: &str, package: &Value) -> Option<String> {
     let manifest = Path::new(package["manifest_path"].as_str()?);
     let readme = package["readme"].as_str()?;

@@ -1,4 +1,4 @@
-//! Checks the lengths of files, functions and lines, module comments, and paths of development machines.
+//! Checks the style of source files: lengths of files, functions and lines, module comments, and no paths of development machines.
 
 use std::path::Path;
 use std::process::Command;
@@ -7,7 +7,7 @@ use std::process::Command;
 const MAX_LINES: usize = 700;
 /// Maximum number of lines of a function.
 const MAX_FUNCTION_LINES: usize = 80;
-/// Functions that may be longer: the file, the name and the reason.
+/// Functions that may exceed [`MAX_FUNCTION_LINES`]: the file, the name and the reason.
 const ALLOWED_LONG_FUNCTIONS: &[(&str, &str, &str)] = &[
     (
         "crates/pliant-pass/src/pattern/check.rs",
@@ -23,7 +23,7 @@ const ALLOWED_LONG_FUNCTIONS: &[(&str, &str, &str)] = &[
         "one operator, from its inputs to its sums",
     ),
 ];
-/// Maximum number of columns of a line of Rust.
+/// Maximum number of columns of a line of a Rust file.
 const MAX_COLUMNS: usize = 132;
 
 /// Returns a message for every violation of a rule.
@@ -87,7 +87,7 @@ fn check_file(path: &str, text: &str, problems: &mut Vec<String>) {
     }
 }
 
-/// Reports functions that are too long.
+/// Reports functions that are longer than [`MAX_FUNCTION_LINES`].
 fn check_functions(path: &str, text: &str, problems: &mut Vec<String>) {
     for (line, name, length) in long_functions(text) {
         if !ALLOWED_LONG_FUNCTIONS.iter().any(|row| row.0 == path && row.1 == name) {
@@ -110,8 +110,8 @@ fn check_allowed_long_functions(root: &Path, problems: &mut Vec<String>) {
     }
 }
 
-/// The line, name and length of each function that is too long. Since the code is formatted, a body ends at the first closing
-/// brace with the indentation of its `fn`.
+/// The line, name and length of each function that is longer than [`MAX_FUNCTION_LINES`]. Since the code is formatted, a body ends
+/// at the first closing brace with the indentation of its `fn`.
 fn long_functions(text: &str) -> Vec<(usize, &str, usize)> {
     let lines: Vec<&str> = text.lines().collect();
     let mut long = Vec::new();
@@ -144,7 +144,7 @@ fn function_name(line: &str) -> Option<&str> {
     name.split(['(', '<']).next()
 }
 
-/// Whether a Python file is a program in the script language, which has no docstrings.
+/// Whether a Python file is a program in the script language. Such files need no docstrings.
 fn is_script(path: &str) -> bool {
     path.contains("filetests")
         || path.contains("tests/corpus")

@@ -1,5 +1,10 @@
-//! Runs a target on random mutants of its inputs for some time, on any toolchain:
-//! `cargo run --release --no-default-features --bin drive -- TARGET --seconds N [--seed S] [--memory MIB]`.
+//! Runs a fuzz target on random mutants of its seeds for some time, on any toolchain: `cargo run --release
+//! --no-default-features --bin drive -- TARGET --seconds N [--seed S] [--memory MIB]`.
+//!
+//! Inputs run in a child process, which is restarted after a failure. Inputs that crash, panic, or take more than 20
+//! seconds of CPU time or 200 seconds of elapsed time are written to `artifacts/TARGET`, at most three for each
+//! distinct failure. `replay` runs such a file again. `--write-seeds FOLDER` writes the seeds of the target for
+//! libFuzzer.
 //!
 //! Inputs run in a child process, which is restarted after a failure. Inputs that crash, panic, or take more than 20
 //! seconds of CPU time or 200 seconds of time are written to `artifacts/TARGET`, at most three for each distinct
@@ -19,16 +24,16 @@ use std::time::{Duration, Instant};
 use pliant_fuzz::targets::Target;
 use pliant_fuzz::targets::rng::Rng;
 
-/// The maximum length of an input.
+/// Maximum length of an input in bytes.
 const MAX_INPUT_LEN: usize = 4 << 20;
-/// Maximum CPU time of an input. It is shorter than the time limit, since other processes may delay a run.
+/// Maximum CPU time of an input. It is shorter than [`TIME_LIMIT`], since other processes may delay a run.
 const CPU_TIME_LIMIT: Duration = Duration::from_secs(20);
-/// Maximum time of an input.
+/// Maximum elapsed time of an input.
 const TIME_LIMIT: Duration = Duration::from_secs(200);
 /// Maximum number of inputs that are kept for further mutation, besides the seeds.
 const MAX_KEPT_INPUTS: usize = 1024;
 
-/// State shared by parent and child, in a mapped file.
+/// The state that the parent and the child process share, in a file that both map into memory.
 #[repr(C)]
 struct Shared {
     executions: AtomicU64,
@@ -37,7 +42,7 @@ struct Shared {
     input: [u8; MAX_INPUT_LEN],
 }
 
-/// Maps the state of a file into memory; creates the file if it does not exist.
+/// Maps the file with the shared state into memory. Creates the file if it does not exist.
 fn map_shared(path: &Path) -> Result<&'static mut Shared, Box<dyn Error>> {
     use std::os::fd::AsRawFd;
     let file = File::options().read(true).write(true).create(true).truncate(false).open(path)?;
@@ -126,7 +131,7 @@ fn run_child(
     }
 }
 
-/// The CPU time of a process, on all threads.
+/// The CPU time of all threads of a process.
 fn cpu_time(process: u32) -> Duration {
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
     // Field 2, the name of the program, may contain spaces. User and system time are fields 14 and 15.
@@ -166,8 +171,8 @@ fn wait_for_child(
     }
 }
 
-/// The name that deduplicates findings: the source location of the panic, the summary of the sanitizer, or otherwise
-/// the exit status of the process and the called kernel.
+/// The name of a failure, by which equal failures are recognised: the source location of the panic, the summary of the
+/// sanitizer, or otherwise the exit status of the process and the called kernel.
 fn finding_name(reason: &str, log: &str, input: &[u8]) -> String {
     let mut lines = log.lines().skip_while(|line| !line.contains("panicked at "));
     let panic = lines.next().and_then(|line| line.split_once("panicked at ")).map(|p| p.1);

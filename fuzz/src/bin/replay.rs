@@ -1,4 +1,5 @@
-//! Runs a target on files and folders, on any toolchain: `cargo run --no-default-features --bin replay -- run CORPUS...`.
+//! Runs a fuzz target on given files and folders, on any toolchain: `cargo run --no-default-features --bin replay -- run
+//! CORPUS...`.
 
 use std::path::Path;
 

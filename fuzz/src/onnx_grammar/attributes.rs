@@ -1,4 +1,4 @@
-//! Generates random attributes, mostly of the usual type for their name.
+//! Generates random attributes of ONNX nodes, mostly of the usual type for their name.
 
 use pliant::onnx::proto::AttributeProto;
 use pliant::onnx::proto::attribute_proto::AttributeType;
@@ -6,7 +6,7 @@ use pliant::onnx::proto::attribute_proto::AttributeType;
 use super::builders::{attribute, elem_type_code, tensor};
 use super::choices::Choices;
 
-/// Values of string attributes.
+/// Values from which string attributes are chosen.
 const STRING_VALUES: &[&str] = &[
     "SAME_UPPER",
     "SAME_LOWER",
@@ -118,7 +118,7 @@ pub fn random_attribute(source: &mut Choices<'_>, name: &str) -> AttributeProto 
     attr
 }
 
-/// The usual type of an attribute with this name, as a case of [`random_attribute`].
+/// The usual type of an attribute with this name, as the number of a case in [`random_attribute`].
 fn usual_attribute_kind(name: &str) -> usize {
     match name {
         "axes"

@@ -1,4 +1,4 @@
-//! Builds parts of ONNX files: tensors, types, attributes, nodes.
+//! Builds parts of ONNX models: tensors, types, attributes, nodes.
 
 use pliant::onnx::proto::attribute_proto::AttributeType;
 use pliant::onnx::proto::tensor_shape_proto::{Dimension, dimension};
@@ -7,7 +7,7 @@ use pliant::onnx::proto::{
     AttributeProto, GraphProto, NodeProto, TensorProto, TensorShapeProto, TypeProto, ValueInfoProto,
 };
 
-/// The ONNX element type number for a letter of the schemas.
+/// The ONNX element type number for a letter of the operator schemas.
 pub fn elem_type_code(letter: u8) -> i32 {
     match letter {
         b'a'..=b'z' => i32::from(letter - b'a') + 1,
@@ -15,7 +15,7 @@ pub fn elem_type_code(letter: u8) -> i32 {
     }
 }
 
-/// A tensor with these elements, cast to the element type. Missing elements repeat the first one, or are 1.
+/// Builds a tensor with these elements, cast to the element type. Missing elements repeat the first one, or are 1.
 pub fn tensor(name: &str, letter: u8, dims: &[i64], elems: &[f64]) -> TensorProto {
     let count = dims.iter().product::<i64>().clamp(0, 1 << 16) as usize;
     let elem = |i: usize| elems.get(i).or(elems.first()).copied().unwrap_or(1.0);
@@ -70,18 +70,18 @@ fn float16_bits(value: f32) -> u16 {
     }
 }
 
-/// A dim of a declared type.
+/// One dim of a declared tensor type.
 #[derive(Clone, Debug)]
 pub enum Dim {
-    /// A constant.
+    /// A dim of constant size.
     Number(i64),
-    /// A symbol.
+    /// A symbolic dim with this name.
     Name(String),
-    /// Unspecified.
+    /// A dim about which nothing is declared.
     Unspecified,
 }
 
-/// The type of a tensor; without dims, the rank is unspecified.
+/// Builds the type of a tensor. Without dims, the rank is unspecified.
 pub fn tensor_type(letter: u8, dims: Option<&[Dim]>) -> TypeProto {
     let dim = |d: &Dim| Dimension {
         value: match d {
@@ -96,19 +96,19 @@ pub fn tensor_type(letter: u8, dims: Option<&[Dim]>) -> TypeProto {
     TypeProto { value: Some(TypeValue::TensorType(tensor)), ..TypeProto::default() }
 }
 
-/// The type of a sequence of tensors.
+/// Builds the type of a sequence of tensors.
 pub fn sequence_type(letter: u8) -> TypeProto {
     let elem_type = Some(Box::new(tensor_type(letter, None)));
     let value = Some(TypeValue::SequenceType(Box::new(Sequence { elem_type })));
     TypeProto { value, ..TypeProto::default() }
 }
 
-/// A value with its declared type, if any.
+/// Builds the declaration of a value, with its type if given.
 pub fn info(name: &str, ty: Option<TypeProto>) -> ValueInfoProto {
     ValueInfoProto { name: Some(name.into()), r#type: ty, ..ValueInfoProto::default() }
 }
 
-/// A node; the empty default domain is omitted.
+/// Builds a node. An empty domain, the default one, is omitted.
 pub fn node(domain: &str, op: &str, inputs: Vec<String>, outputs: Vec<String>) -> NodeProto {
     NodeProto {
         op_type: Some(op.into()),
@@ -119,7 +119,8 @@ pub fn node(domain: &str, op: &str, inputs: Vec<String>, outputs: Vec<String>) -
     }
 }
 
-/// The nodes of the loop condition `counter < 3`. It ends loops early, since an infinite loop would be a valid model.
+/// Builds the nodes that compute the loop condition `counter < 3`. This condition ends generated loops early, since an
+/// infinite loop would be a valid model.
 pub fn loop_condition(counter: &str, output: &str) -> [NodeProto; 2] {
     let limit = format!("{output}_limit");
     let mut constant = node("", "Constant", Vec::new(), vec![limit.clone()]);
@@ -127,7 +128,7 @@ pub fn loop_condition(counter: &str, output: &str) -> [NodeProto; 2] {
     [constant, node("", "Less", vec![counter.into(), limit], vec![output.into()])]
 }
 
-/// An attribute, with its value in the notation of the table in `operands`.
+/// Builds an attribute from its value in the notation of the table in `operands`.
 pub fn attribute(name: &str, text: &str) -> AttributeProto {
     let result = AttributeProto { name: Some(name.into()), ..AttributeProto::default() };
     let with_type =
@@ -152,7 +153,7 @@ pub fn attribute(name: &str, text: &str) -> AttributeProto {
     with_type(AttributeType::Int, AttributeProto { i: text.parse().ok(), ..result })
 }
 
-/// An attribute that is a graph.
+/// Builds an attribute whose value is a graph.
 pub fn graph_attribute(name: &str, graph: GraphProto) -> AttributeProto {
     AttributeProto {
         name: Some(name.into()),
@@ -162,13 +163,13 @@ pub fn graph_attribute(name: &str, graph: GraphProto) -> AttributeProto {
     }
 }
 
-/// An operand in the notation of the table in `operands`: `letter:2x3=1,2`.
+/// An operand that was parsed from the notation of the table in `operands`, such as `letter:2x3=1,2`.
 pub struct Operand {
-    /// The letter of the element type, if specified.
+    /// The letter of the element type, if the notation contains one.
     pub letter: Option<u8>,
-    /// The dims.
+    /// The dims of the operand.
     pub dims: Vec<i64>,
-    /// The elements, if specified.
+    /// The elements, if the notation contains them.
     pub elems: Option<Vec<f64>>,
 }
 

@@ -1,4 +1,5 @@
-//! [`Choices`]: derives random choices from bytes. After the last byte, every choice is the first option.
+//! [`Choices`]: derives random choices from the bytes of a fuzz input. After the last byte, every choice is the first
+//! option.
 
 /// The bytes that are not yet used for choices.
 pub struct Choices<'b> {
@@ -6,7 +7,7 @@ pub struct Choices<'b> {
 }
 
 impl<'b> Choices<'b> {
-    /// Choices from these bytes.
+    /// Creates a source of choices from these bytes.
     pub fn new(bytes: &'b [u8]) -> Self {
         Choices { bytes }
     }
@@ -17,29 +18,29 @@ impl<'b> Choices<'b> {
         first
     }
 
-    /// Whether bytes are left.
+    /// Whether unused bytes are left.
     pub fn has_bytes(&self) -> bool {
         !self.bytes.is_empty()
     }
 
-    /// A number below `n`; 0 if `n` is 0.
+    /// Chooses a number below `n`; 0 if `n` is 0.
     pub fn below(&mut self, n: usize) -> usize {
         let wide = if n > 256 { usize::from(self.byte()) << 8 } else { 0 };
         (wide | usize::from(self.byte())) % n.max(1)
     }
 
-    /// True with this probability in percent; false if no bytes are left.
+    /// Returns true with a probability of `percent` percent; false if no bytes are left.
     pub fn chance(&mut self, percent: usize) -> bool {
         self.has_bytes() && self.below(100) >= 100 - percent
     }
 
-    /// One of the options; `None` if there are none.
+    /// Chooses one of the options; `None` if there are none.
     pub fn pick<T: Clone>(&mut self, options: &[T]) -> Option<T> {
         let index = self.below(options.len());
         options.get(index).cloned()
     }
 
-    /// An integer, mostly small, rarely near the limit of a type.
+    /// Chooses an integer, mostly small, rarely near the limit of a type.
     pub fn integer(&mut self) -> i64 {
         const EXTREME_INTEGERS: [i64; 8] = [
             i64::MAX,
@@ -58,7 +59,7 @@ impl<'b> Choices<'b> {
         }
     }
 
-    /// A float, mostly small, rarely NaN, infinite or extreme.
+    /// Chooses a float, mostly small, rarely NaN, infinite or extreme.
     pub fn float(&mut self) -> f64 {
         const SPECIAL_FLOATS: [f64; 8] =
             [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -0.0, 1e30, -1e30, 1e-40, f64::MAX];

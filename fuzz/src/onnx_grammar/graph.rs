@@ -1,4 +1,5 @@
-//! Generates graphs of random nodes. Operands are usual ones, earlier values, missing, or too many.
+//! Generates graphs of random ONNX nodes. The operands of a node are usual ones or earlier values; some are missing or
+//! superfluous.
 
 use pliant::onnx::proto::{GraphProto, NodeProto};
 
@@ -13,14 +14,14 @@ use super::schemas::{Schema, schemas};
 
 /// Letters of the element types of tensors, the frequent ones first.
 const TYPE_LETTERS: &[u8] = b"agijkfbcpdelmqrstuvwxyzhno";
-/// Maximum nesting of graphs.
+/// Maximum nesting depth of graph attributes.
 const MAX_DEPTH: usize = 2;
 
-/// A value that nodes may read.
+/// A value of the graph that later nodes may read.
 #[derive(Clone)]
 struct KnownValue {
     name: String,
-    /// The letter of the element type; `None` if a node computes the value.
+    /// The letter of the element type; `None` if it is unknown because a node computes the value.
     letter: Option<u8>,
 }
 
@@ -28,7 +29,7 @@ struct KnownValue {
 pub struct Builder<'s, 'b> {
     source: &'s mut Choices<'b>,
     opset: i64,
-    /// The numbers of inputs and outputs of the model's functions.
+    /// The numbers of inputs and outputs of each function of the model.
     pub functions: Vec<(usize, usize)>,
     graph: GraphProto,
     scope: Vec<KnownValue>,
@@ -37,13 +38,13 @@ pub struct Builder<'s, 'b> {
 }
 
 impl<'s, 'b> Builder<'s, 'b> {
-    /// An empty graph of a model with this opset of the default domain.
+    /// Creates an empty graph for a model with this opset version of the default domain.
     pub fn new(source: &'s mut Choices<'b>, opset: i64) -> Self {
         let (functions, graph, scope) = (Vec::new(), GraphProto::default(), Vec::new());
         Builder { source, opset, functions, graph, scope, names: 0, depth: 0 }
     }
 
-    /// The graph of a model.
+    /// Generates the main graph of a model.
     pub fn main(mut self) -> GraphProto {
         let count = 1 + self.source.below(6);
         self.nodes(count);
@@ -53,7 +54,7 @@ impl<'s, 'b> Builder<'s, 'b> {
         self.graph
     }
 
-    /// The body of a function, and the names of its inputs.
+    /// Generates the body of a function with `inputs` inputs. Returns the body and the names of its inputs.
     pub fn function(mut self, inputs: usize) -> (GraphProto, Vec<String>) {
         let names: Vec<String> = (0..inputs).map(|i| format!("in{i}")).collect();
         let known = |name: &String| KnownValue { name: name.clone(), letter: None };
@@ -79,7 +80,7 @@ impl<'s, 'b> Builder<'s, 'b> {
         }
     }
 
-    /// Adds a random node.
+    /// Adds a random node to the graph.
     fn node(&mut self) {
         if !self.functions.is_empty() && self.source.chance(20) {
             return self.call();
@@ -99,7 +100,7 @@ impl<'s, 'b> Builder<'s, 'b> {
         }
     }
 
-    /// A random operator schema, mostly of the version of the model's opset.
+    /// Chooses a random operator schema, mostly in the version for the model's opset.
     fn schema(&mut self) -> Option<Schema> {
         let all = schemas();
         let mut index = self.source.below(all.len());
@@ -126,7 +127,7 @@ impl<'s, 'b> Builder<'s, 'b> {
         self.scope.extend(outputs.into_iter().map(|name| KnownValue { name, letter: None }));
     }
 
-    /// Adds operands for a node. Returns their names.
+    /// Adds operands for a node of the operator. Returns the names of the operands.
     fn operands(&mut self, schema: &Schema, row: Option<&Row>) -> Vec<String> {
         let (min_inputs, max_inputs) = schema.inputs;
         let usual_inputs =
@@ -163,7 +164,7 @@ impl<'s, 'b> Builder<'s, 'b> {
         names
     }
 
-    /// The name of an operand: that of a new or existing value, or empty.
+    /// Chooses or adds a value as an operand. Returns its name; empty for an omitted operand.
     fn operand(&mut self, spec: &str, letter: u8) -> String {
         match self.source.below(24) {
             0 => String::new(),
@@ -175,7 +176,7 @@ impl<'s, 'b> Builder<'s, 'b> {
         }
     }
 
-    /// The name of an existing value that may have this element type; otherwise of a new value.
+    /// Chooses an existing value that may have this element type, or adds one. Returns its name.
     fn value(&mut self, letter: Option<u8>) -> String {
         let fits = |k: &&KnownValue| letter.is_none() || k.letter.is_none() || k.letter == letter;
         let fitting: Vec<KnownValue> = self.scope.iter().filter(fits).cloned().collect();
@@ -243,7 +244,7 @@ impl<'s, 'b> Builder<'s, 'b> {
         name
     }
 
-    /// A declared type of a tensor with these dims, some of which are symbolic or unspecified.
+    /// Declares a type for a tensor with these dims, some of which become symbolic or unspecified.
     fn declared_type(&mut self, letter: u8, dims: &[i64]) -> pliant::onnx::proto::TypeProto {
         if self.source.chance(7) {
             return tensor_type(letter, None);
@@ -293,7 +294,7 @@ impl<'s, 'b> Builder<'s, 'b> {
         }
     }
 
-    /// A random graph attribute for a node.
+    /// Generates a random graph attribute for a node, such as a loop body.
     fn body(&mut self, outer: &NodeProto) -> GraphProto {
         if self.depth >= MAX_DEPTH {
             return GraphProto::default();
@@ -376,7 +377,7 @@ impl<'s, 'b> Builder<'s, 'b> {
         }
     }
 
-    /// Declares types of some values, which may be wrong.
+    /// Declares types for some values of the graph. The types may be wrong.
     fn declare(&mut self) {
         for _ in 0..2 {
             if self.source.chance(10)

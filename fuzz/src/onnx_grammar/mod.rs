@@ -1,4 +1,5 @@
-//! Generates ONNX models from bytes by a grammar. Each byte determines a choice, and most nodes are importable.
+//! Generates ONNX models from the bytes of a fuzz input by a grammar. Each byte determines a choice, and most nodes are
+//! importable.
 //!
 //! | module | content |
 //! |---|---|
@@ -33,11 +34,11 @@ pub fn newest_version(domain: &str) -> i64 {
     if domain.is_empty() { newest.max(28) } else { newest }
 }
 
-/// The domains of operators, and `local` for functions of the model.
+/// The domains of operators, and `local` for functions that the model defines.
 const DOMAINS: [&str; 6] =
     ["", "com.microsoft", "ai.onnx.ml", "ai.onnx.preview.training", "ai.onnx.preview", "local"];
 
-/// The model that the bytes determine.
+/// Generates the model that the bytes determine.
 pub fn model(bytes: &[u8]) -> ModelProto {
     let mut source = Choices::new(bytes);
     let opset = match source.below(8) {
@@ -68,7 +69,7 @@ pub fn model(bytes: &[u8]) -> ModelProto {
     }
 }
 
-/// A function of the model, with the name `Local0` in the domain `local`.
+/// Generates a function of the model, with the name `Local0` in the domain `local`.
 fn function(source: &mut Choices<'_>, opset: i64, opsets: &[OperatorSetIdProto]) -> FunctionProto {
     let inputs = source.below(3);
     let (graph, input) = Builder::new(source, opset).function(inputs);

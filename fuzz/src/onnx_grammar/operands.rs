@@ -1,7 +1,7 @@
-//! A table of the operands and attributes that make operators importable.
+//! For each ONNX operator, operands and attributes with which a node can be imported.
 
-/// A row `operator attribute... ; operand...` for each operator that needs attributes, or whose operands are not all
-/// 2 x 2 matrices.
+/// A table of operands and attributes: a row `operator attribute... ; operand...` for each operator that needs attributes, or whose
+/// operands are not all 2 x 2 matrices.
 ///
 /// An attribute is `name=value`. The value is an integer `2`, integers `2,`, a float `0.5f`, a string `'text'`, a tensor
 /// `letter:1,2`, or a graph `{}`. An operand is its dims, `2x3`, or `-` for a scalar. A prefix `letter:` is the element
@@ -149,15 +149,15 @@ com.microsoft.SkipLayerNormalization ; 1x2x4 1x2x4 4 4 4
 com.microsoft.SkipSimplifiedLayerNormalization ; 1x2x4 1x2x4 4 4
 ";
 
-/// A row of the table.
+/// A row of [`OPERAND_TABLE`]: importable attributes and operands of one operator.
 pub struct Row {
-    /// Names and values of attributes, in the notation of the table.
+    /// Names and values of attributes, in the notation of [`OPERAND_TABLE`].
     pub attributes: Vec<(&'static str, &'static str)>,
-    /// Operands, in the notation of the table.
+    /// Operands, in the notation of [`OPERAND_TABLE`].
     pub operands: Vec<&'static str>,
 }
 
-/// The row of the operator with that [`full_name`](super::schemas::Schema::full_name), if it has one.
+/// The row of [`OPERAND_TABLE`] for the operator with this [`full_name`](super::schemas::Schema::full_name), if there is one.
 pub fn row(name: &str) -> Option<Row> {
     let line = OPERAND_TABLE.lines().find(|line| line.split(' ').next() == Some(name))?;
     let (head, operands) = line.split_once(';')?;

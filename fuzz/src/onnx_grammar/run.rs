@@ -6,27 +6,27 @@ use pliant::{
     CompileOptions, DType, Dim, Error, ErrorKind, Model, Tensor, Value, ValueInfo, VmError,
 };
 
-/// The stage that a model reached.
+/// The last stage that a model reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Reached {
-    /// The importer rejected it.
+    /// The importer rejected the model.
     Rejected,
-    /// It was imported, but the compiler rejected it.
+    /// The model was imported, but the compiler rejected it.
     Imported,
-    /// It was compiled, but inputs cannot be generated for it.
+    /// The model was compiled, but inputs cannot be generated for it.
     Compiled,
-    /// Its run failed.
+    /// The model was run, and the run failed.
     Failed,
-    /// It ran.
+    /// The model was run successfully.
     Ran,
 }
 
-/// Import limits that bound memory use and time.
+/// Limits for the importer that bound its memory use and time.
 pub fn limits() -> Limits {
     Limits { tensor_bytes: 1 << 20, nodes: 1000, decoded_bytes: 16 << 20, ..Limits::default() }
 }
 
-/// Imports, compiles and runs a model. Returns the last stage that it reached.
+/// Imports, compiles and runs a model file. Returns the last stage that the model reached.
 ///
 /// # Errors
 /// A description of a bug of Pliant.
@@ -67,7 +67,7 @@ pub fn run(bytes: &[u8]) -> Result<Reached, String> {
     }
 }
 
-/// Whether an error is a bug of Pliant and not an error in the model.
+/// Whether an error is caused by a bug of Pliant and not by the model.
 fn is_bug(error: &Error) -> bool {
     fn is_vm_bug(error: &VmError) -> bool {
         match error {
@@ -86,7 +86,7 @@ fn is_bug(error: &Error) -> bool {
     }
 }
 
-/// A small tensor for an input; `None` if the input is not a tensor or is too large.
+/// Creates a small tensor for an input of the model; `None` if the input is not a tensor or is too large.
 fn input(info: &ValueInfo) -> Option<Value> {
     let size = |dim: &Dim| match dim {
         Dim::Constant(n) => (*n <= 64).then_some(*n),

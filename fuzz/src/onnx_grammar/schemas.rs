@@ -1,11 +1,11 @@
-//! Operator schemas, which are read from the importer's table.
+//! Schemas of ONNX operators, which are read from the importer's table.
 
 use std::sync::OnceLock;
 
-/// One version of an operator.
+/// The schema of one version of an operator.
 #[derive(Clone, Debug)]
 pub struct Schema {
-    /// The domain; empty for the default domain.
+    /// The domain of the operator; empty for the default domain.
     pub domain: &'static str,
     /// The operator's name.
     pub name: &'static str,
@@ -17,7 +17,7 @@ pub struct Schema {
     pub outputs: (usize, usize),
     /// The type parameter of each input (empty if it has none), and the letters of its element types.
     pub types: Vec<(&'static str, &'static str)>,
-    /// Names of attributes, and whether each is required.
+    /// Names of attributes, and whether each of them is required.
     pub attributes: Vec<(&'static str, bool)>,
 }
 

@@ -11,15 +11,15 @@ use super::schemas::Schema;
 /// The description of a model of one node.
 #[derive(Clone, Debug)]
 pub struct Case<'s> {
-    /// The operator.
+    /// The schema of the node's operator.
     pub schema: &'s Schema,
-    /// The opset version of its domain; `None` if the model does not import the domain.
+    /// The opset version of the operator's domain; `None` if the model does not import the domain.
     pub opset: Option<i64>,
     /// Whether each input is present; absent inputs have an empty name.
     pub inputs: Vec<bool>,
     /// Whether each output has a name.
     pub outputs: Vec<bool>,
-    /// Whether all operands but the first are constants.
+    /// Whether all operands except the first are constants.
     pub constant: bool,
 }
 
@@ -34,7 +34,7 @@ pub fn usual_inputs(schema: &Schema) -> usize {
 }
 
 impl Case<'_> {
-    /// The model of the node.
+    /// Builds the model of one node.
     pub fn model(&self) -> ModelProto {
         let schema = self.schema;
         let row = row(&schema.full_name());
@@ -69,7 +69,7 @@ impl Case<'_> {
         }
     }
 
-    /// Adds operand `i`.
+    /// Adds operand `i` of the node to the graph, as an input or a constant.
     fn operand(&self, graph: &mut GraphProto, name: &str, i: usize, spec: &str) {
         if spec == "seq" {
             let parts = vec![format!("{name}_part"); 2];
@@ -102,7 +102,8 @@ impl Case<'_> {
     }
 }
 
-/// A graph attribute with the number of outputs that the node expects: constants for `If`, otherwise the graph's inputs.
+/// Builds a graph attribute with the number of outputs that the node expects. The outputs are constants for `If`, otherwise the
+/// inputs of the graph.
 fn body(outer: &NodeProto) -> GraphProto {
     let mut graph = GraphProto { name: Some("body".into()), ..GraphProto::default() };
     let count = outer.output.len();

@@ -12,9 +12,9 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 /// An integer in memory that changes between loads.
 #[derive(Clone, Copy)]
 pub struct ChangingValue {
-    /// Its address.
+    /// The address of the integer.
     pub at: *mut u8,
-    /// Its size in bytes: 4 or 8.
+    /// The size of the integer in bytes: 4 or 8.
     pub size: usize,
     /// The valid value, which most loads return.
     pub valid: i64,
@@ -29,13 +29,13 @@ struct State {
 }
 
 static STATE: AtomicPtr<State> = AtomicPtr::new(null_mut());
-/// Held by a thread from its fault to its trap, so that no other thread protects the pages in between.
+/// Whether a thread is between its fault and its trap. Other threads wait, so that none makes the pages inaccessible in between.
 static STEPPING: AtomicBool = AtomicBool::new(false);
 static RNG_STATE: AtomicU64 = AtomicU64::new(0x9e37_79b9_7f4a_7c15);
 /// The trap flag of the processor, which causes a trap after the next instruction.
 const TRAP_FLAG: i64 = 0x100;
 
-/// Random bits for the signal handler, which must not lock.
+/// Random bits for the fault handler, which must not lock, as signal handlers in general.
 fn random_bits() -> u64 {
     let mut x = RNG_STATE.load(Ordering::Relaxed);
     x ^= x << 13;
@@ -53,7 +53,7 @@ impl State {
         }
     }
 
-    /// Writes a valid or invalid value to each integer.
+    /// Writes the valid or an invalid value to each changing integer.
     fn change_values(&self) {
         // Most loads return valid values, so that runs pass most of the checks.
         let invalid_eighths = [0, 0, 0, 0, 0, 2, 4, 8][random_bits() as usize % 8];
@@ -120,7 +120,7 @@ fn install(signal: i32, handler: Handler) {
     }
 }
 
-/// Calls `body` while the values change at every access. Afterwards, the values are valid.
+/// Calls `body` while the values change at every access. Afterwards, all values are the valid ones.
 ///
 /// # Safety
 /// The values are aligned and in writable pages whose other bytes only `body` accesses. No other thread calls this

@@ -1,9 +1,9 @@
-//! Memory between inaccessible guard regions, so that an access outside it ends the process.
+//! Memory between inaccessible guard pages, so that an access outside of it ends the process.
 
 use std::ffi::c_void;
 use std::ptr::null_mut;
 
-/// Memory between two guard regions. The data is a part of it.
+/// Memory between two regions of guard pages. The data is a part of the memory.
 pub struct Guarded {
     map: *mut c_void,
     mapped: usize,
@@ -19,7 +19,7 @@ unsafe impl Send for Guarded {}
 // SAFETY: as for Send.
 unsafe impl Sync for Guarded {}
 
-/// The value of the bytes between the guard regions and the data.
+/// The value of the bytes between the data and the guard regions, which must not change.
 const CANARY: u8 = 0xa5;
 
 impl Guarded {
@@ -31,7 +31,7 @@ impl Guarded {
         Guarded::with_margin(bytes, 1)
     }
 
-    /// As [`Guarded::new`], with guard regions of `margin` bytes, rounded up to pages.
+    /// As [`Guarded::new`], but with guard regions of `margin` bytes, rounded up to pages.
     ///
     /// # Panics
     /// If the system has no memory.
@@ -57,8 +57,8 @@ impl Guarded {
         guarded
     }
 
-    /// Makes the data the last `len` bytes of the memory if `at_end`, otherwise the first, and writes canaries into the
-    /// bytes around the data. The bytes of the data are unchanged.
+    /// Moves the data to the last `len` bytes of the memory if `at_end`, otherwise to the first, and writes canaries to
+    /// the bytes around it. The bytes of the data are unchanged.
     ///
     /// # Panics
     /// If the memory is smaller than `len`.
@@ -76,7 +76,7 @@ impl Guarded {
         }
     }
 
-    /// The bytes with canaries: up to a page before and after the data.
+    /// The ranges of bytes with canaries, up to a page before and up to a page after the data.
     fn canary_ranges(&self) -> ((*mut u8, usize), (*mut u8, usize)) {
         let start = self.map.cast::<u8>().wrapping_add(self.margin);
         let before = self.data as usize - start as usize;

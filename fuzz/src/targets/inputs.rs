@@ -55,7 +55,7 @@ fn fill(memory: &mut Guarded, dtype: DType, rng: &mut Rng) {
     }
 }
 
-/// The sizes of symbols, which are chosen on first use.
+/// The sizes of symbols. The size of a symbol is chosen on first use.
 #[derive(Default)]
 pub struct Symbols(HashMap<String, i64>);
 
@@ -115,7 +115,7 @@ fn any_tensor(rng: &mut Rng) -> Option<Value> {
     tensor(&dims, dtype, rng).map(Value::Tensor)
 }
 
-/// A small value of any type.
+/// Generates a small value of a random type.
 pub fn any_value(rng: &mut Rng) -> Value {
     match rng.below(8) {
         0 => Value::Int(rng.boundary_value(1)),
@@ -126,8 +126,8 @@ pub fn any_value(rng: &mut Rng) -> Value {
     }
 }
 
-/// Runs functions of a program on small inputs, each for a limited time. Returns whether it has any. Ignores errors except
-/// internal ones.
+/// Runs the functions of a program on small inputs, each for a limited time. Returns whether the program has any functions. Ignores
+/// all errors except internal ones.
 pub fn run_all(compiled: CompiledModule, rng: &mut Rng) -> bool {
     let Ok(model) = Model::new(compiled) else { return false };
     let signatures = model.compiled().signatures().to_vec();
@@ -150,7 +150,7 @@ pub fn run_all(compiled: CompiledModule, rng: &mut Rng) -> bool {
     !names.is_empty()
 }
 
-/// Runs a function. Ignores its errors.
+/// Runs a function once and ignores its errors.
 ///
 /// # Panics
 /// On internal errors, which report accesses that generated code did not check.
@@ -162,7 +162,7 @@ fn run_once(model: &Model, function: &str, args: &[Value]) {
     }
 }
 
-/// Interrupts a VM after [`RUN_TIME_LIMIT`], unless it is dropped before.
+/// A guard that interrupts a VM after [`RUN_TIME_LIMIT`], unless it is dropped before.
 struct RunTimeout;
 
 enum TimeoutMessage {

@@ -1,5 +1,5 @@
-//! The target for the declared kernels (`pliant_kernel_api`), which are called with valid and invalid operands and attributes.
-//! Operands have allocations of exactly their size, so that AddressSanitizer or the allocator detects accesses outside.
+//! The fuzz target for kernel declarations (`pliant_kernel_api`): calls kernels with valid and invalid operands and attributes.
+//! Each operand has an allocation of exactly its size, so that AddressSanitizer or the allocator detects accesses outside.
 //!
 //! An input is a line of two integers: a random seed, which determines a valid call, and the number of changes to it.
 
@@ -21,7 +21,7 @@ const MAX_BYTES: i64 = 1 << 20;
 /// The value of the bytes of outputs before a call. No element of a result consists of such bytes.
 const UNWRITTEN_BYTE: u8 = 0xf5;
 
-/// An operand of a call under construction.
+/// A tensor operand of a call under construction.
 #[derive(Clone, Debug)]
 struct Tensor {
     dtype: DType,
@@ -59,14 +59,14 @@ impl Tensor {
         last.checked_add(1)
     }
 
-    /// The size of its buffer in bytes; `None` if it exceeds [`MAX_BYTES`] or a dim is negative.
+    /// The size in bytes of the tensor's buffer; `None` if it exceeds [`MAX_BYTES`] or a dim is negative.
     fn bytes(&self) -> Option<usize> {
         let elements = self.view.map(|view| view.0).or_else(|| self.span())?;
         let bytes = elements.checked_mul(self.dtype.size() as i64)?;
         usize::try_from(bytes).ok().filter(|_| bytes <= MAX_BYTES)
     }
 
-    /// A view of a larger buffer, with the same dims and random strides that the order allows.
+    /// Turns the tensor into a view of a larger buffer, with the same dims and random strides that the order allows.
     fn into_view(mut self, order: Order, rng: &mut Rng) -> Tensor {
         if order != Order::RowMajor && rng.one_in(2) {
             // Rows have gaps between them, and the order of the leading dims is reversed.
@@ -86,7 +86,7 @@ impl Tensor {
         self
     }
 
-    /// The tensor as the kernel receives it, with the buffer at this address; `None` if the kernel must reject it.
+    /// The view that the kernel receives if the buffer is at the address `data`; `None` if the kernel must reject the tensor.
     fn view_at(&self, data: *mut u8) -> Option<View> {
         match self.view {
             Some((elements, offset)) => {
@@ -112,13 +112,13 @@ impl Tensor {
     }
 }
 
-/// The arguments of a call: operands and attribute values in the order of the declaration.
+/// The arguments of a kernel call: operands and attribute values in the order of the declaration.
 #[derive(Debug)]
 struct Arguments {
     kernel: &'static Kernel,
     operands: Vec<Option<Tensor>>,
     numbers: Vec<i64>,
-    /// The index of an operand that uses the memory of another one, and the index of the latter.
+    /// The index of an operand that shares the memory of another operand, and the index of that other operand.
     alias: Option<(usize, usize)>,
 }
 
@@ -131,7 +131,7 @@ fn valid_call(rng: &mut Rng) -> Option<Arguments> {
     (0..ATTEMPTS).map(|_| random_arguments(kernel, rng)).find(Arguments::is_accepted)
 }
 
-/// Generates arguments with attributes in range and consistent sizes. They may violate other constraints.
+/// Generates random arguments with attributes in range and consistent sizes. They may violate other constraints of the declaration.
 fn random_arguments(kernel: &'static Kernel, rng: &mut Rng) -> Arguments {
     let mut numbers = Vec::new();
     for slot in kernel.slots() {
@@ -188,7 +188,7 @@ impl Arguments {
         call.check().is_ok()
     }
 
-    /// Computes the derived dims from the other sizes.
+    /// Computes the dims that the declaration derives from other sizes.
     fn set_derived_dims(&mut self) {
         let mut call = Call::new(self.kernel);
         self.set_arguments(&mut call, &mut |t| {
@@ -219,7 +219,7 @@ impl Arguments {
         self.numbers.iter().enumerate().for_each(|(i, &n)| call.set_number(i, n));
     }
 
-    /// Changes an argument, which probably makes the call invalid.
+    /// Changes one random argument, which probably makes the call invalid.
     fn corrupt(&mut self, rng: &mut Rng) {
         let count = self.operands.len();
         let index = rng.below(count + self.numbers.len());
@@ -259,8 +259,8 @@ impl Arguments {
         }
     }
 
-    /// Allocates the memory of each operand; that of outputs is filled with [`UNWRITTEN_BYTE`]. Operands that are too large get
-    /// none, since the call must fail before it accesses them.
+    /// Allocates the memory of each operand, and fills the memory of outputs with [`UNWRITTEN_BYTE`]. Returns `None` for operands
+    /// that are too large, since the call must fail before it accesses them.
     fn allocate(&self) -> Vec<Option<Vec<u8>>> {
         let operands = self.kernel.operands.iter().zip(&self.operands);
         operands
@@ -344,7 +344,7 @@ impl Arguments {
     }
 }
 
-/// Makes the call that a line describes. Returns whether it succeeds.
+/// Makes the kernel call that an input line describes. Returns whether the call succeeds.
 pub fn run(input: &[u8]) -> bool {
     let text = std::str::from_utf8(input).unwrap_or_default();
     let mut words = text.split_whitespace().map(str::parse::<u64>);
@@ -355,13 +355,13 @@ pub fn run(input: &[u8]) -> bool {
     arguments.run()
 }
 
-/// A line with another random call; the input is ignored.
+/// Generates an input line with another random call; the old input is ignored.
 pub fn mutate(_: &[u8], _: &[u8], rng: &mut Rng) -> Vec<u8> {
     let changes = if rng.one_in(3) { 0 } else { 1 + rng.below(4) };
     format!("{} {changes}", rng.next()).into_bytes()
 }
 
-/// Lines with valid and changed calls.
+/// Generates input lines with valid and changed calls.
 pub fn seeds() -> Vec<Vec<u8>> {
     (0..64).map(|seed| format!("{seed} {}", seed % 4).into_bytes()).collect()
 }

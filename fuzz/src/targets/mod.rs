@@ -1,4 +1,4 @@
-//! The fuzz targets. Each runs inputs, mutates them and generates seeds.
+//! The fuzz targets. Each of them runs inputs, mutates inputs and generates seeds.
 //!
 //! | target | input |
 //! |---|---|
@@ -31,7 +31,7 @@ pub fn assert_not_internal(error: &Error) {
 
 /// A fuzz target.
 pub struct Target {
-    /// Its name on the command line.
+    /// The name of the target on the command line.
     pub name: &'static str,
     /// Runs an input, which must end with a result or an error. Returns whether it was valid enough to be run.
     pub run: fn(&[u8]) -> bool,
@@ -39,7 +39,7 @@ pub struct Target {
     pub mutate: fn(&[u8], &[u8], &mut rng::Rng) -> Vec<u8>,
 }
 
-/// The targets in this module.
+/// The fuzz targets that are defined in this module.
 pub const TARGETS: [Target; 4] = [
     Target { name: "executable", run: executable::run, mutate: executable::mutate },
     Target { name: "kernels", run: kernels::run, mutate: kernels::mutate },

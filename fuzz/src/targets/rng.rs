@@ -1,16 +1,16 @@
 //! A seeded random number generator, and mutations of bytes.
 
-/// A xorshift generator with multiplied output.
+/// A random number generator: xorshift with multiplied output.
 pub struct Rng(u64);
 
 impl Rng {
-    /// A generator. Equal seeds give equal sequences.
+    /// Creates a generator from a seed. Equal seeds give equal sequences.
     pub fn new(seed: u64) -> Rng {
         let mixed = seed.wrapping_add(0x9e37_79b9_7f4a_7c15).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         Rng((mixed ^ mixed >> 31) | 1)
     }
 
-    /// 64 random bits.
+    /// Returns 64 random bits.
     pub fn next(&mut self) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -18,27 +18,27 @@ impl Rng {
         self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
     }
 
-    /// A number below `n`; 0 if `n` is 0.
+    /// Returns a random number below `n`; 0 if `n` is 0.
     pub fn below(&mut self, n: usize) -> usize {
         ((self.next() >> 16) % n.max(1) as u64) as usize
     }
 
-    /// A number from `low` to `high`, inclusive.
+    /// Returns a random number from `low` to `high`, inclusive.
     pub fn between(&mut self, low: i64, high: i64) -> i64 {
         low + self.below((high - low + 1) as usize) as i64
     }
 
-    /// True with probability 1 / `n`.
+    /// Returns true with probability 1 / `n`.
     pub fn one_in(&mut self, n: usize) -> bool {
         self.below(n) == 0
     }
 
-    /// A random element of a list, which must not be empty.
+    /// Returns a random element of a list, which must not be empty.
     pub fn pick<'a, T>(&mut self, list: &'a [T]) -> &'a T {
         &list[self.below(list.len())]
     }
 
-    /// An integer that tests bounds checks: near 0 or `near`, a multiple of `near`, near a power of two, or near the limits
+    /// Returns an integer that tests bounds checks: near 0 or `near`, a multiple of `near`, near a power of two, or near the limits
     /// of a type.
     pub fn boundary_value(&mut self, near: i64) -> i64 {
         let sign = if self.one_in(4) { -1 } else { 1 };

@@ -8,7 +8,7 @@ const TABLE_ENTRY_LEN: usize = 24;
 const HEADER_LEN: usize = FIXED_HEADER_LEN + 3 * TABLE_ENTRY_LEN + 4;
 const ALIGN: usize = 64;
 
-/// The program, the constants and the kernels section.
+/// The three sections of an executable: the program, the constants and the loop functions.
 pub type Sections = [Vec<u8>; 3];
 
 fn read_u64(bytes: &[u8], at: usize) -> Option<usize> {
@@ -28,7 +28,8 @@ pub fn read_sections(bytes: &[u8]) -> Option<Sections> {
     Some([section(0)?, section(1)?, section(2)?])
 }
 
-/// The first 24 bytes of every file that this build writes: magic, version, number of sections, schema hash.
+/// The first 24 bytes that all files written by this build have in common: magic, version, number of sections, schema
+/// hash.
 fn file_prefix() -> &'static [u8] {
     static PREFIX: OnceLock<Vec<u8>> = OnceLock::new();
     PREFIX.get_or_init(|| {

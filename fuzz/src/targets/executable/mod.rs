@@ -1,4 +1,4 @@
-//! The target for saved executables: mutates the program, the constants and the loop functions, corrects lengths and
+//! The fuzz target for saved executables: mutates the program, the constants and the loop functions, corrects lengths and
 //! checksums, and runs the files that load.
 
 mod container;
@@ -11,7 +11,7 @@ use super::inputs;
 use super::rng::Rng;
 pub use mutate::mutate;
 
-/// The executables of the scripts that compile, alternately in both execution modes.
+/// Compiles scripts and saves those that compile, alternately in both execution modes.
 pub fn seeds(scripts: &[Vec<u8>]) -> Vec<Vec<u8>> {
     let mut out = Vec::new();
     for (i, text) in scripts.iter().enumerate() {
@@ -25,7 +25,8 @@ pub fn seeds(scripts: &[Vec<u8>]) -> Vec<Vec<u8>> {
     out
 }
 
-/// Corrects lengths and checksums of a file, loads it, and runs its functions on small inputs. Returns whether it has any.
+/// Corrects lengths and checksums of an executable file, loads it, and runs its functions on small inputs. Returns whether the
+/// program has any functions.
 pub fn run(input: &[u8]) -> bool {
     let Some(sections) = container::read_sections(input) else { return false };
     let bytes = container::write_file(&sections);

@@ -1,11 +1,12 @@
-//! Mutates the fields of a program. The layout of the bytecode stays valid, so that most mutants pass the validator.
+//! Mutates the fields of a saved program. The layout of the bytecode stays valid, so that most mutants pass the
+//! validator.
 
 use super::super::rng::{Rng, mutate_bytes};
 use super::super::script;
 use super::container::{Sections, read_sections, write_file};
 use super::program_format::{Const, Func, KArg, Op, Program, Vm};
 
-/// The number of payload bits of an operand. The bits above are its kind.
+/// The number of bits of a bytecode operand that hold its value. The bits above them are its kind.
 const PAYLOAD_BITS: u32 = 56;
 
 /// Mutates fields of the program, the script of the loop functions or the bytes of a section.
@@ -31,7 +32,7 @@ pub fn mutate(input: &[u8], other: &[u8], rng: &mut Rng) -> Vec<u8> {
     write_file(&sections)
 }
 
-/// Mutates the script of the loop functions.
+/// Mutates the script of the loop functions, which is the section `kernels`.
 fn mutate_kernels(sections: &mut Sections, others: Option<&Sections>, rng: &mut Rng) {
     let other = others.map_or(&[][..], |o| &o[2]);
     sections[2] = script::mutate(&sections[2], other, rng);
@@ -54,7 +55,7 @@ fn mutate_program(sections: &mut Sections, others: Option<&Sections>, rng: &mut 
     }
 }
 
-/// Adds or mutates a constant.
+/// Adds a constant or mutates an existing one.
 fn mutate_constant(constants: &mut Vec<Const>, other: Option<&Program>, rng: &mut Rng) {
     if let Some(other) = other.filter(|o| !o.constants.is_empty() && rng.one_in(4)) {
         constants.push(rng.pick(&other.constants).clone());
@@ -99,7 +100,7 @@ fn mutate_constant(constants: &mut Vec<Const>, other: Option<&Program>, rng: &mu
     }
 }
 
-/// Adds or mutates an entry of the function table.
+/// Adds an entry to the function table or mutates an existing one.
 fn mutate_function_entry(p: &mut Program, rng: &mut Rng) {
     if rng.one_in(3) {
         let name = rng.pick(pliant_exec::BUILTINS).name;
@@ -143,10 +144,10 @@ fn mutate_metadata(p: &mut Program, rng: &mut Rng) {
     }
 }
 
-/// An instruction with the operands of its call.
+/// A bytecode instruction, and the operands of its call.
 type Instruction = (Op, Vec<u64>);
 
-/// The instructions of a function.
+/// The instructions of a bytecode function.
 fn instructions(vm: &Vm) -> Vec<Instruction> {
     let call_args = |op: &Op| match *op {
         Op::Call { args_start, args_len, .. } => {
@@ -158,7 +159,7 @@ fn instructions(vm: &Vm) -> Vec<Instruction> {
     vm.instrs.iter().map(|op| (*op, call_args(op))).collect()
 }
 
-/// Replaces the instructions of a function.
+/// Replaces the instructions of a bytecode function.
 fn set_instructions(vm: &mut Vm, instructions: Vec<Instruction>) {
     vm.instrs.clear();
     vm.args.clear();

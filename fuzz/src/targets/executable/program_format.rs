@@ -1,5 +1,5 @@
-//! A copy of the private types of `pliant_exec`'s program section. A test of the target `executable` fails if they
-//! differ.
+//! A copy of the private types that `pliant_exec` uses for the program section. A test of the target `executable` fails
+//! if the copy differs from the original.
 
 use serde::{Deserialize, Serialize};
 

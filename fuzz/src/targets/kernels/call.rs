@@ -16,7 +16,7 @@ use pliant_tensor::{DLDataType, DLDevice};
 use super::super::guarded_memory::Guarded;
 use super::record::{Arg, Mode, Record};
 
-/// The script of a module with a loop function that makes the call.
+/// The script of a module with one loop function, which makes the kernel call.
 pub fn script(record: &Record) -> String {
     let ints = record.args.iter().filter(|a| !matches!(a, Arg::Float(_))).count();
     let floats = record.args.len() - ints;
@@ -66,7 +66,7 @@ pub fn script(record: &Record) -> String {
     )
 }
 
-/// A compiled module of one function.
+/// A compiled module with one loop function.
 pub struct Compiled(CompiledKernels);
 
 /// Compiles a script; `None` if that fails.
@@ -78,8 +78,8 @@ fn compile(text: &str) -> Option<Compiled> {
     CraneliftBackend::new().compile(&sources, &CodegenOptions::default()).ok().map(Compiled)
 }
 
-/// The compiled function of a call; `None` if it does not compile. It is cached, unless its script contains the numbers of
-/// the call.
+/// The compiled loop function that makes a kernel call; `None` if it does not compile. The function is cached, unless its script
+/// contains the numbers of the call.
 pub fn compiled_function(record: &Record) -> Option<Rc<Compiled>> {
     type FunctionCache = HashMap<(String, bool), Rc<Compiled>>;
     thread_local! {
@@ -98,7 +98,7 @@ pub fn compiled_function(record: &Record) -> Option<Rc<Compiled>> {
     Some(compiled_call)
 }
 
-/// A tensor argument of rank 1.
+/// A tensor argument of rank 1, in the form in which the loop function receives it.
 struct Vector {
     shape: [i64; 1],
     strides: [i64; 1],
@@ -121,10 +121,10 @@ impl Vector {
     }
 }
 
-/// The number of guard bytes on both sides of a buffer. It is large, so that far-off accesses are detected too.
+/// The number of guard bytes on each side of a buffer. It is large, so that accesses far out of bounds are detected too.
 const GUARD_BYTES: usize = 16 << 20;
 
-/// The memory of a call's buffers, and its numbers.
+/// The memory of the buffers of a kernel call, and the numbers that the call passes.
 pub struct Operands {
     types: Vec<DType>,
     memory: Vec<Guarded>,
@@ -134,7 +134,7 @@ pub struct Operands {
 }
 
 impl Operands {
-    /// Memory for up to `max_len` elements of each buffer.
+    /// Allocates memory for up to `max_len` elements of each buffer.
     pub fn new(record: &Record, max_len: usize) -> Operands {
         let types: Vec<DType> =
             record.types().iter().map(|t| t.parse().expect("a data type")).collect();
@@ -152,13 +152,13 @@ impl Operands {
         Operands { types, memory, numbers, count: list.len(), floats }
     }
 
-    /// The numbers that a call in [`Mode::Loaded`] loads.
+    /// The numbers that the loop function loads from memory in [`Mode::Loaded`].
     pub fn numbers(&mut self) -> &mut [i64] {
         self.numbers.as_mut()
     }
 
-    /// Calls the function on buffers of these sizes, which end at a guard region if `at_end` and otherwise start after one.
-    /// Returns its status.
+    /// Calls the loop function on buffers of these sizes. Each buffer ends at a guard region if `at_end`, otherwise it starts after
+    /// one. Returns the status of the call.
     ///
     /// # Panics
     /// If bytes around a buffer were written.
@@ -219,7 +219,7 @@ fn fill_memory(memory: &mut Guarded, dtype: DType) {
     }
 }
 
-/// Allocates workspace memory that ends at a guard page. The cache line before it contains its [`Guarded`].
+/// Allocates workspace memory that ends at a guard page. The cache line before the memory contains its [`Guarded`].
 unsafe extern "C" fn alloc(bytes: u64) -> *mut c_void {
     const CACHE_LINE: usize = 64;
     let Some(wanted) = usize::try_from(bytes).ok().filter(|&n| n <= 256 << 20) else {
@@ -240,7 +240,7 @@ unsafe extern "C" fn free(block: *mut c_void) {
     }
 }
 
-/// A serial runtime with guarded workspace memory.
+/// Creates a serial runtime whose workspace memory lies between guard pages.
 pub fn runtime() -> KernelRuntime {
     KernelRuntime { alloc_workspace: alloc, free_workspace: free, ..KernelRuntime::serial() }
 }

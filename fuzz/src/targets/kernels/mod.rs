@@ -1,5 +1,5 @@
-//! The target for library kernels: a compiled loop function calls a symbol that takes addresses, with valid and invalid
-//! arguments and with buffers between guard pages. The bounds checks must reject every call that would access memory
+//! The fuzz target for library kernels that are called by address: a compiled loop function calls a linked symbol, with valid and
+//! invalid arguments and with buffers between guard pages. The bounds checks must reject every call that would access memory
 //! outside a buffer.
 
 mod call;
@@ -25,7 +25,7 @@ pub fn names() -> Vec<&'static str> {
     extern_fns().iter().filter(|f| pointer_types(f).is_some()).map(|f| f.name).collect()
 }
 
-/// Another call, mostly of a random kernel. Up to four of its arguments are boundary values, the others are valid.
+/// Generates another call, mostly of a random kernel. Up to four of its arguments are boundary values, the others are valid.
 pub fn mutate(input: &[u8], _: &[u8], rng: &mut Rng) -> Vec<u8> {
     let old = std::str::from_utf8(input).ok().and_then(Record::parse);
     let mut record = match old {
@@ -50,21 +50,21 @@ pub fn mutate(input: &[u8], _: &[u8], rng: &mut Rng) -> Vec<u8> {
     record.to_string().into_bytes()
 }
 
-/// Calls with valid arguments, one for each kernel.
+/// Generates one call with valid arguments for each kernel.
 pub fn seeds() -> Vec<Vec<u8>> {
     let mut rng = Rng::new(1);
     let line = |name: &&str| valid::record(name, &mut rng).to_string().into_bytes();
     names().iter().map(line).collect()
 }
 
-/// The tick at which the current call is interrupted; 0 if there is no call.
+/// The tick of the clock at which the current call is interrupted; 0 if there is no call.
 static STOP_AT: AtomicU64 = AtomicU64::new(0);
 static STOP: AtomicBool = AtomicBool::new(false);
 static TICKS: AtomicU64 = AtomicU64::new(1);
-/// Maximum time of a call, in ticks of 20 milliseconds.
+/// Maximum time of a call, in clock ticks of 20 milliseconds.
 const MAX_TICKS: u64 = 25;
 
-/// Starts a thread that interrupts long calls, since huge sizes with strides of 0 are valid.
+/// Starts a thread that counts clock ticks and interrupts long calls, since huge sizes with strides of 0 are valid.
 fn start_clock() {
     static CLOCK: OnceLock<()> = OnceLock::new();
     CLOCK.get_or_init(|| {
@@ -84,7 +84,7 @@ fn team() -> &'static Team {
     TEAM.get_or_init(|| Team::new(2))
 }
 
-/// Makes the call that a line describes. Returns whether it succeeds.
+/// Makes the kernel call that an input line describes. Returns whether the call succeeds.
 pub fn run(input: &[u8]) -> bool {
     let Some(record) = std::str::from_utf8(input).ok().and_then(|t| Record::parse(t.trim())) else {
         return false;
@@ -126,15 +126,15 @@ impl Call<'_> {
         status == STATUS_OK
     }
 
-    /// Finds the smallest buffers that the checks accept, and repeats the call with them at the start of guarded memory.
-    /// Returns whether it succeeds. An access outside the buffers crashes.
+    /// Finds the smallest buffers that the checks accept, and repeats the call with them at the start of guarded memory. Returns
+    /// whether the call succeeds. An access outside the buffers crashes.
     fn shrink(&self) -> bool {
         self.smallest()
             .is_some_and(|(mut operands, sizes)| self.call_kernel(&mut operands, &sizes, false))
     }
 
-    /// The smallest sizes that the checks accept, found for one buffer after the other, with memory for the largest sizes;
-    /// `None` if these are rejected too.
+    /// Finds the smallest buffer sizes that the checks accept, one buffer after the other. Also returns the memory for the largest
+    /// sizes, in which the calls were made. `None` if the checks reject even the largest sizes.
     fn smallest(&self) -> Option<(Operands, Vec<usize>)> {
         let count = self.record.types().len();
         let mut sizes = vec![MAX_ELEMENTS; count];

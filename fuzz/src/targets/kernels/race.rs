@@ -1,4 +1,4 @@
-//! Data races of kernel calls: the numbers of a call change in the memory from which the loop function loads them.
+//! Tests data races of kernel calls: the numbers of a call change in the memory from which the loop function loads them.
 
 use super::super::changing_memory::{self, ChangingValue};
 use super::super::rng::Rng;

@@ -8,30 +8,30 @@ use std::fmt;
 
 use pliant_kernels::{ExternFn, ExternTy, extern_fn};
 
-/// An argument.
+/// An argument of a kernel call.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Arg {
     Int(i64),
     Float(f64),
-    /// The address of the element at this offset of the next buffer.
+    /// The address of an element, as an offset in elements from the start of the next buffer.
     Address(i64),
 }
 
-/// How the loop function receives the integers of the call.
+/// How the loop function receives the integers that it passes to the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// It loads them from memory, so that they may be any 64-bit integers.
+    /// The integers are loaded from memory, so that they may be any 64-bit integers.
     Loaded,
-    /// They are parameters, whose ranges are checked on entry.
+    /// The integers are parameters, whose ranges are checked on entry.
     Params,
-    /// They are constants, whose bounds the compiler can prove.
+    /// The integers are constants, whose bounds the compiler can prove.
     Literal,
 }
 
 const MODES: [(Mode, &str); 3] =
     [(Mode::Loaded, "loaded"), (Mode::Params, "params"), (Mode::Literal, "literal")];
 
-/// The description of a call.
+/// The description of a kernel call: kernel, arguments and buffer sizes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Record {
     pub kernel: String,
@@ -40,7 +40,7 @@ pub struct Record {
     pub sizes: Option<Vec<usize>>,
 }
 
-/// Maximum number of elements of a buffer.
+/// Maximum number of elements of a buffer of a kernel call.
 pub const MAX_ELEMENTS: usize = 1 << 16;
 
 /// The element types of the pointer arguments of a kernel; `None` if scripts may not call it or it takes no pointer.
@@ -67,7 +67,8 @@ pub fn pointer_types(function: &ExternFn) -> Option<Vec<&'static str>> {
 }
 
 impl Record {
-    /// Parses a line; `None` if it is malformed or does not match the kernel's signature.
+    /// Parses the line that describes a kernel call; `None` if it is malformed or does not match the kernel's
+    /// signature.
     pub fn parse(line: &str) -> Option<Record> {
         let (call, sizes) = match line.split_once(':') {
             Some((call, sizes)) => (call, Some(sizes)),
@@ -107,7 +108,7 @@ impl Record {
         Some(Record { kernel, mode, args, sizes })
     }
 
-    /// The element types of the pointer arguments.
+    /// The element types of the pointer arguments of the kernel.
     pub fn types(&self) -> Vec<&'static str> {
         extern_fn(&self.kernel).and_then(pointer_types).unwrap_or_default()
     }

@@ -1,18 +1,18 @@
-//! Generates valid arguments for each kernel.
+//! Generates valid arguments for calls of each kernel.
 
 use pliant_kernels::{ExternTy, extern_fn};
 
 use super::super::rng::Rng;
 use super::record::{Arg, Mode, Record};
 
-/// The integers and floats of a call in order, without the addresses.
+/// The integers and floats of a kernel call in order, without the addresses.
 #[derive(Default)]
 struct Numbers {
     ints: Vec<i64>,
     floats: Vec<f64>,
 }
 
-/// A random call of a kernel with valid arguments.
+/// Generates a random call of a kernel with valid arguments.
 pub fn record(kernel: &str, rng: &mut Rng) -> Record {
     let numbers = numbers(rng);
     let params = extern_fn(kernel).map_or(&[][..], |f| f.params);

@@ -1,4 +1,5 @@
-//! The target for scripts: parses and compiles text, and runs its functions on small inputs.
+//! The fuzz target for scripts: parses and compiles a script, and runs its functions on small
+//! inputs.
 
 mod mutate;
 
@@ -8,19 +9,20 @@ use super::inputs;
 use super::rng::Rng;
 pub use mutate::mutate;
 
-/// The script of a file test, without its expectation.
+/// The script of a file test, without the expected output that follows it.
 fn script(text: &str) -> &str {
     text.split_once("\n# expect").map_or(text, |(script, _)| script)
 }
 
-/// The scripts of file tests, without their expectations.
+/// Extracts the scripts of file tests, without their expected outputs.
 pub fn seeds(files: &[Vec<u8>]) -> Vec<Vec<u8>> {
     let text =
         |file: &Vec<u8>| std::str::from_utf8(file).ok().map(|t| script(t).as_bytes().to_vec());
     files.iter().filter_map(text).collect()
 }
 
-/// Compiles a script and runs its functions. Returns whether it compiled and has any.
+/// Compiles a script and runs its functions. Returns whether the script compiled and has any
+/// functions.
 pub fn run(input: &[u8]) -> bool {
     let Ok(text) = std::str::from_utf8(input) else { return false };
     let Ok(parsed) = pliant::parse("fuzz.py", script(text)) else { return false };

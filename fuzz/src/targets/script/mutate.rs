@@ -6,7 +6,7 @@ use pliant_kernels::extern_fns;
 
 use super::super::rng::{Rng, mutate_bytes};
 
-/// Words that replace other words of a script.
+/// Words that replace other words of a script, such as `T.parallel`.
 const WORDS: &[&str] = &[
     "T.parallel",
     "T.serial",
@@ -107,7 +107,7 @@ enum TokenKind {
     Operator,
 }
 
-/// The ranges of the tokens that may be replaced, with their kinds.
+/// The byte ranges of the tokens that may be replaced, with their kinds.
 fn tokens(text: &str) -> Vec<(TokenKind, Range<usize>)> {
     let bytes = text.as_bytes();
     let mut out = Vec::new();
@@ -154,7 +154,7 @@ fn tokens(text: &str) -> Vec<(TokenKind, Range<usize>)> {
     out
 }
 
-/// Mutates tokens, bracketed expressions or lines, one to five times.
+/// Mutates tokens, bracketed expressions or lines of a script, one to five times.
 pub fn mutate(input: &[u8], other: &[u8], rng: &mut Rng) -> Vec<u8> {
     let text = match std::str::from_utf8(input) {
         Ok(text) if !rng.one_in(40) => text,
@@ -212,7 +212,7 @@ fn mutate_token(text: &mut String, other: &str, rng: &mut Rng) {
     }
 }
 
-/// The ranges between matching brackets.
+/// The byte ranges between matching brackets.
 fn groups(text: &str) -> Vec<Range<usize>> {
     let (mut open, mut out) = (Vec::new(), Vec::new());
     for (position, b) in text.bytes().enumerate() {
@@ -229,7 +229,7 @@ fn groups(text: &str) -> Vec<Range<usize>> {
     out
 }
 
-/// Replaces the text between two brackets by the text between others, or by an operation on it.
+/// Replaces the text between two brackets by the text between two other brackets, or by an operation on the old text.
 fn mutate_group(text: &mut String, other: &str, rng: &mut Rng) {
     let all = groups(text);
     if all.is_empty() {
