@@ -15,7 +15,7 @@ def test_invalid_memory_limits_are_reported(text: str) -> None:
     environment = os.environ | {"PLIANT_MEMORY_LIMIT": text}
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environment, check=False)
     assert run.returncode != 0
-    assert f"PLIANT_MEMORY_LIMIT is '{text}', but must be a number of bytes above 0" in run.stderr
+    assert f"PLIANT_MEMORY_LIMIT is '{text}', but must be a positive number of bytes" in run.stderr
 
 
 def test_memory_limit_units() -> None:

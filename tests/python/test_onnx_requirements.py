@@ -360,7 +360,7 @@ def test_memory_limit_of_a_run() -> None:
     before = memory_limit()
     set_memory_limit(held_bytes() + (16 << 20))
     try:
-        with pytest.raises(VMError, match=r"out of memory: \d+ bytes more than the \d+ that are held.*(\n.*)*at Loop 'double'|Concat"):
+        with pytest.raises(VMError, match=r"out of memory: \d+ bytes are requested and \d+ bytes are in use.*(\n.*)*at Loop 'double'|Concat"):
             model.run(None, feeds)
         assert model.run(None, {**feeds, "m": np.array(3)})[0].shape == (8192,)
     finally:

@@ -71,7 +71,7 @@ def test_precision_values() -> None:
     np.testing.assert_array_equal(same, exact)
     assert not np.array_equal(other, exact)
     # Loops would keep float32.
-    with pytest.raises(pliant.PliantError, match="bfloat16 precision needs the library kernels, but `kernels` is off"):
+    with pytest.raises(pliant.PliantError, match="bfloat16 precision needs library kernels, but the setting `kernels` disables them"):
         pliant.compile(module, precision="bf16", kernels="off")
     with pytest.raises(ValueError, match="precision"):
         pliant.compile(module, precision="int3")

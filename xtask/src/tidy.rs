@@ -54,7 +54,7 @@ fn check_file(path: &str, text: &str, problems: &mut Vec<String>) {
     let lines = text.lines().count();
     let is_code = path.ends_with(".rs") || path.ends_with(".py");
     if is_code && lines > MAX_LINES {
-        problems.push(format!("{path}: {lines} lines, at most {MAX_LINES}"));
+        problems.push(format!("{path}: has {lines} lines, but at most {MAX_LINES} are allowed"));
     }
     if path.ends_with(".rs") {
         let is_test = path.contains("/tests/") || path.contains("/examples/");
@@ -68,7 +68,8 @@ fn check_file(path: &str, text: &str, problems: &mut Vec<String>) {
             // Strings and tables cannot be wrapped.
             let exempt = is_test || line.contains('"') || line.starts_with("//! |");
             if line.chars().count() > MAX_COLUMNS && !exempt {
-                problems.push(format!("{path}:{}: longer than {MAX_COLUMNS} columns", number + 1));
+                problems
+                    .push(format!("{path}:{}: is longer than {MAX_COLUMNS} columns", number + 1));
             }
         }
     }

@@ -44,7 +44,7 @@ impl fmt::Display for CodegenError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             CodegenError::Unsupported(list) => {
-                write!(f, "this backend cannot compile:")?;
+                write!(f, "the code generator cannot compile these functions:")?;
                 for item in list {
                     write!(f, "\n  {}: {}", item.function, item.description)?;
                 }

@@ -151,7 +151,7 @@ impl FuncGen<'_, '_> {
     fn scalar_argument(&mut self, args: Value, offset: i32, ty: Ty) -> Gen<Value> {
         let machine_type = scalar_type(ty.dtype);
         if ty.lanes != 1 {
-            return unsupported("a vector as a parameter");
+            return unsupported("a parameter has a vector type; pass a scalar or a buffer");
         }
         if ty.dtype.is_float() {
             let wide = self.b.ins().load(types::F64, constant_mem_flags(), args, offset);

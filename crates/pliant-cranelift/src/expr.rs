@@ -62,7 +62,7 @@ impl FuncGen<'_, '_> {
         match f.expr(e) {
             ExprData::Int(value, ty) => Ok(self.int_const(*value, *ty)),
             ExprData::Float(bits, ty) => self.float_const(f64::from_bits(*bits), *ty),
-            ExprData::Str(_) => internal("a string is not an argument of a call"),
+            ExprData::Str(_) => internal("a string is used other than as an argument of a call"),
             ExprData::Var(v) => match self.vars.get(v) {
                 Some(value) => Ok(value.clone()),
                 None => unsupported(format!(
@@ -273,7 +273,7 @@ impl FuncGen<'_, '_> {
     /// Computes `c ? a : b`, evaluating only the selected operand.
     pub fn if_then_else(&mut self, c: Expr, a: Expr, b: Expr, ty: Ty) -> Gen<ExprValue> {
         if self.f.expr_ty(c).lanes != 1 {
-            return unsupported("T.if_then_else with a vector as its condition; use T.Select");
+            return unsupported("the condition of T.if_then_else is a vector; use T.Select");
         }
         let c = self.scalar(c)?;
         let (then_block, else_block, done) =

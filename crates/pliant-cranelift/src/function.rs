@@ -244,7 +244,7 @@ impl FuncGen<'_, '_> {
     /// Calls a linked function by name, as [`call_extern_fn`](Self::call_extern_fn) does.
     pub fn call_linked(&mut self, name: &str, args: &[Value]) -> Gen<Value> {
         let Some(f) = extern_fn(name) else {
-            return internal(format!("no linked function {name}"));
+            return internal(format!("the linked function {name} does not exist"));
         };
         self.call_extern_fn(f, args)
     }

@@ -111,7 +111,9 @@ impl FuncGen<'_, '_> {
                 Ok(self.map_chunks(&[a], ty, |g, v| g.b.ins().iabs(v[0])))
             }
             Floor | Ceil | Trunc | Round | Nearbyint => self.expr(args[0]),
-            other => unsupported(format!("T.{other} on {ty}; cast to a float type first")),
+            other => unsupported(format!(
+                "T.{other} does not support the type {ty}; cast the operand to a float type first"
+            )),
         }
     }
 
@@ -165,7 +167,7 @@ impl FuncGen<'_, '_> {
                 let suffix = if single { "f32" } else { "f64" };
                 let name = format!("pliant_{}_{suffix}", intrin.name());
                 let Some(f) = extern_fn(&name) else {
-                    return unsupported(format!("T.{intrin} on {ty}"));
+                    return unsupported(format!("T.{intrin} does not support the type {ty}"));
                 };
                 let args: Vec<(ExprValue, Ty)> = values.into_iter().map(|v| (v, ty)).collect();
                 self.try_map_lanes(&args, ty, |g, l| g.call_extern_fn(f, l))
@@ -188,7 +190,7 @@ impl FuncGen<'_, '_> {
             if R::BITS == 32 { (DType::Float32, "f32") } else { (DType::Float64, "f64") };
         let platform = format!("pliant_{}_{suffix}", intrin.name());
         let Some(platform) = extern_fn(&platform) else {
-            return unsupported(format!("T.{intrin} on {ty}"));
+            return unsupported(format!("T.{intrin} does not support the type {ty}"));
         };
         let wide = Ty::scalar(dtype).with_lanes(ty.lanes);
         let (xs, by_sequence) = (self.lanes(x, wide), self.storage_form(&by_sequence, wide));
@@ -317,7 +319,9 @@ impl FuncGen<'_, '_> {
             || has_other_bits(from.dtype)
             || has_other_bits(ty.dtype)
         {
-            return unsupported(format!("T.reinterpret from {from} to {ty}"));
+            return unsupported(format!(
+                "T.reinterpret does not support the conversion from {from} to {ty}"
+            ));
         }
         let v = self.expr(a)?;
         if ty.lanes > 1 && fills_chunks(ty) {
@@ -500,7 +504,7 @@ impl FuncGen<'_, '_> {
         };
         if callee.params.len() != rest.len() {
             return unsupported(format!(
-                "'{name}' takes {} arguments, not {}",
+                "the function '{name}' called by T.call_extern takes {} arguments, but {} were passed",
                 callee.params.len(),
                 rest.len()
             ));
@@ -515,13 +519,15 @@ impl FuncGen<'_, '_> {
                 } else {
                     "must be an address; pass T.address_of of an element"
                 };
-                return unsupported(format!("argument {position} of '{name}' {expectation}"));
+                return unsupported(format!(
+                    "argument {position} of the function '{name}' {expectation}"
+                ));
             }
             let v = self.scalar(arg)?;
             let actual = self.b.func.dfg.value_type(v);
             if actual != crate::function::extern_type(expected) {
                 return unsupported(format!(
-                    "argument {position} of '{name}' has type {}; the parameter has type {}",
+                    "argument {position} of the function '{name}' has type {}, but the parameter has type {}",
                     f.expr_ty(arg),
                     extern_dtype(expected)
                 ));

@@ -21,7 +21,9 @@ impl FuncGen<'_, '_> {
         let call = KernelCall::of_args(f, args).or_else(internal)?;
         let name = call.kernel.name;
         let Some(entry) = pliant_kernels::entry_of(name) else {
-            return unsupported(format!("the kernel {name}, which this build does not contain"));
+            return unsupported(format!(
+                "T.call_kernel calls the kernel {name}, which this build of Pliant does not contain"
+            ));
         };
         let count = call.kernel.arity();
         let slot = self.call_slot((WORD_BYTES * count) as u32)?;

@@ -162,7 +162,7 @@ impl FuncGen<'_, '_> {
     fn flat_index(&self, indices: &[Expr]) -> Gen<Expr> {
         match indices {
             [index] => Ok(*index),
-            _ => internal("a buffer access is not flattened"),
+            _ => internal("a buffer access does not have exactly one index"),
         }
     }
 

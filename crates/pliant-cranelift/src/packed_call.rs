@@ -120,7 +120,7 @@ impl FuncGen<'_, '_> {
                 let ty = self.f.expr_ty(arg);
                 if ty.lanes != 1 {
                     return unsupported(format!(
-                        "a vector as argument {i} of the packed function '{name}'"
+                        "argument {i} of the packed function '{name}' is a vector; pass scalars"
                     ));
                 }
                 let v = self.expr(arg)?;
@@ -146,7 +146,7 @@ impl FuncGen<'_, '_> {
         self.call_stack_bytes += u64::from(bytes);
         if self.call_stack_bytes > MAX_CALL_STACK_BYTES {
             return unsupported(format!(
-                "the operands of its calls of packed functions and kernels and of its parallel loops take more than \
+                "the operands of the function's calls of packed functions and kernels and of its parallel loops take more than \
                  {MAX_CALL_STACK_BYTES} bytes of stack"
             ));
         }

@@ -97,7 +97,7 @@ impl FuncGen<'_, '_> {
                 Some(ExprValue::Scalar(value)) => captures.vars.push((v, *value)),
                 Some(_) => {
                     return unsupported(
-                        "a parallel loop that uses a vector from outside of the loop",
+                        "a parallel loop uses a vector that is defined outside of the loop",
                     );
                 }
                 None => {
@@ -111,7 +111,7 @@ impl FuncGen<'_, '_> {
         for b in names.buffers {
             if let Some(BufferLocation::Registers(_)) = self.locations.get(&b) {
                 return unsupported(
-                    "a parallel loop that uses a buffer in registers from outside of the loop",
+                    "a parallel loop uses a buffer that is allocated in registers outside of the loop",
                 );
             }
             captures.buffers.push((b, self.base_address(b)?));

@@ -36,7 +36,10 @@ impl FuncGen<'_, '_> {
                     self.serial_loop(*var, *min, *extent, *body)
                 }
                 ForKind::Parallel => self.parallel_loop(*var, *min, *extent, *body, annotations),
-                other => unsupported(format!("a {} loop in a lowered function", other.name())),
+                other => unsupported(format!(
+                    "a loop of kind {} is left in a lowered function",
+                    other.name()
+                )),
             },
             StmtData::While(condition, body) => self.while_loop(*condition, *body),
             StmtData::If(condition, then, other) => self.if_stmt(*condition, *then, *other),
@@ -64,7 +67,7 @@ impl FuncGen<'_, '_> {
                 }
                 self.stmt(*body)
             }
-            StmtData::Block(_) => unsupported("a block in a lowered function"),
+            StmtData::Block(_) => unsupported("a block is left in a lowered function"),
         }
     }
 

@@ -231,7 +231,7 @@ fn check_frame(ctx: &Context) -> Result<(), GenError> {
         return Ok(());
     }
     Err(GenError::Unsupported(format!(
-        "its expressions need a stack frame of {bytes} bytes for intermediate values; the maximum is {MAX_FRAME_BYTES} bytes"
+        "the expressions of the function need a stack frame of {bytes} bytes, more than the maximum of {MAX_FRAME_BYTES}"
     )))
 }
 

@@ -141,7 +141,7 @@ pub(crate) fn compare_values(a: &Value, b: &Value, what: &str) -> Result<(), Str
         (Value::Str(a), Value::Str(b)) if a == b => Ok(()),
         (Value::DType(a), Value::DType(b)) if a == b => Ok(()),
         (Value::None, Value::None) | (Value::Func(_), Value::Func(_)) => Ok(()),
-        _ => Err(format!("{what} was {}, and is {}", describe(a), describe(b))),
+        _ => Err(format!("{what} was {}, but is now {}", describe(a), describe(b))),
     }
 }
 
@@ -158,7 +158,7 @@ fn tolerance(dtype: DType) -> f64 {
 
 fn compare_tensors(a: &Tensor, b: &Tensor, what: &str) -> Result<(), String> {
     if a.dtype() != b.dtype() || a.shape() != b.shape() {
-        return Err(format!("{what} was {a:?}, and is {b:?}"));
+        return Err(format!("{what} was {a:?}, but is now {b:?}"));
     }
     let values = |t: &Tensor| t.to_f64_vec().map_err(|e| e.to_string());
     let (x, y) = (values(a)?, values(b)?);
@@ -168,7 +168,7 @@ fn compare_tensors(a: &Tensor, b: &Tensor, what: &str) -> Result<(), String> {
             || (x.is_nan() && y.is_nan())
             || (x - y).abs() <= tol * (1.0 + x.abs().max(y.abs()));
         if !equal {
-            return Err(format!("{what} of {a:?}: element {i} was {x}, and is {y}"));
+            return Err(format!("{what} of {a:?}: element {i} was {x}, but is now {y}"));
         }
     }
     Ok(())

@@ -122,20 +122,24 @@ impl fmt::Display for TensorError {
                 write!(f, "the tensor's address is not a multiple of the size of {dtype}")
             }
             TensorError::ReadOnly => f.write_str("the tensor is read-only"),
-            TensorError::Shared => f.write_str("the tensor's memory is shared"),
+            TensorError::Shared => {
+                f.write_str("the tensor's memory is shared, so it cannot be borrowed mutably")
+            }
             TensorError::InvalidBool => {
                 f.write_str("a bool tensor contains a byte that is neither 0 nor 1")
             }
-            TensorError::OutOfMemory { bytes } => write!(f, "out of memory: {bytes} bytes"),
+            TensorError::OutOfMemory { bytes } => {
+                write!(f, "out of memory: {bytes} bytes cannot be allocated")
+            }
             TensorError::MemoryLimit { bytes, held, limit } => write!(
                 f,
-                "out of memory: {bytes} bytes more than the {held} that are held, but the limit is {limit} \
-                 (set_memory_limit or PLIANT_MEMORY_LIMIT sets another)"
+                "out of memory: {bytes} bytes are requested and {held} bytes are in use, but the limit is {limit} bytes \
+                 (set_memory_limit or PLIANT_MEMORY_LIMIT changes the limit)"
             ),
             TensorError::WrongLimit { text } => write!(
                 f,
-                "PLIANT_MEMORY_LIMIT is '{text}', but must be a number of bytes above 0, or of multiples of 1024 with \
-                 K, M, G or T behind it: 4G"
+                "PLIANT_MEMORY_LIMIT is '{text}', but must be a positive number of bytes, or a number with one of the binary units \
+                 K, M, G and T, such as 4G"
             ),
             TensorError::Unsupported(why)
             | TensorError::UnsupportedDType(why)

@@ -43,7 +43,7 @@ pub fn fill_format(format: &str, values: &[String], separator: &str) -> Result<S
                 next - 1
             }
             _ => field.parse().map_err(|_| {
-                wrong(format!("has the field '{{{field}}}'; only '{{}}' and '{{0}}' are known"))
+                wrong(format!("has the field '{{{field}}}'; only '{{}}' and '{{0}}' are supported"))
             })?,
         };
         let value = values.get(index).ok_or_else(|| {

@@ -247,8 +247,8 @@ fn check_settings(options: &CompileOptions) -> Result<(), Error> {
         && setting(KERNELS) == Some(AttrValue::Bool(false))
     {
         return Err(Error::option(
-            "bfloat16 precision needs the library kernels, but `kernels` is off",
-            "leave out one of `precision` and `kernels`",
+            "bfloat16 precision needs library kernels, but the setting `kernels` disables them",
+            "remove one of the settings `precision` and `kernels`",
         ));
     }
     if options.threads == Some(0) {

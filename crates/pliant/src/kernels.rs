@@ -78,10 +78,11 @@ pub(crate) fn compile(
     target: Target,
     options: &CodegenOptions,
 ) -> Result<CompiledKernels, Error> {
-    pliant_machine::check_variables()
-        .map_err(|e| Error::option(e, "leave it unset to use all instructions of this machine"))?;
+    pliant_machine::check_variables().map_err(|e| {
+        Error::option(e, "unset the environment variable to use all instructions of this machine")
+    })?;
     pliant_pool::check_threads()
-        .map_err(|e| Error::option(e, "leave it unset to use all processors"))?;
+        .map_err(|e| Error::option(e, "unset the environment variable to use all processors"))?;
     let sources: Vec<KernelSource<'_>> =
         lowered.prim_funcs().map(|(name, func)| (name.clone(), &**func)).collect();
     Ok(backend(target).compile(&sources, options)?)
@@ -174,7 +175,7 @@ pub(crate) fn encode(module: &IRModule) -> Vec<u8> {
 pub(crate) fn decode(executable: &Executable) -> Result<IRModule, Error> {
     let damaged_section = |why: String| {
         Error::Executable(ExecError::Format(format!(
-            "the kernels of the executable are damaged: {why}"
+            "the loop functions of the executable are damaged: {why}"
         )))
     };
     if executable.kernels().is_empty() {
@@ -184,12 +185,13 @@ pub(crate) fn decode(executable: &Executable) -> Result<IRModule, Error> {
         std::str::from_utf8(executable.kernels()).map_err(|e| damaged_section(e.to_string()))?;
     let module = crate::script::parse_generated(text).map_err(damaged_section)?;
     if module.relax_funcs().next().is_some() {
-        return Err(damaged_section("they contain graph functions".into()));
+        return Err(damaged_section("the section contains graph functions".into()));
     }
     verify(&module).map_err(|e| damaged_section(e.to_string()))?;
     let names = text.lines().next().and_then(|line| line.strip_prefix(NAMES_PREFIX));
     let names: Option<Vec<String>> = names.and_then(|list| serde_json::from_str(list).ok());
-    let names = names.ok_or_else(|| damaged_section("their names are missing".into()))?;
+    let names =
+        names.ok_or_else(|| damaged_section("the list of function names is missing".into()))?;
     let mut loops = IRModule::new();
     for (i, name) in names.into_iter().enumerate() {
         let func = module.get(&format!("kernel_{i}"));

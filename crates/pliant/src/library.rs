@@ -85,7 +85,7 @@ fn call_gemm(
         .map(|v| match v {
             Value::Tensor(t) => Ok(t),
             other => Err(VmError::type_error(format!(
-                "{} takes tensors, not {}",
+                "the arguments of {} must be tensors, but one is {}",
                 variant.name,
                 other.kind()
             ))),
@@ -100,7 +100,10 @@ fn call_gemm(
         DType::Float32 => run_gemm::<f32>(variant, runtime, &tensors)?,
         DType::Float64 => run_gemm::<f64>(variant, runtime, &tensors)?,
         other => {
-            let text = format!("{} takes float32 or float64, not {other}", variant.name);
+            let text = format!(
+                "the tensors of {} must be of float32 or float64, but are of {other}",
+                variant.name
+            );
             return Err(VmError::type_error(text));
         }
     }
@@ -159,7 +162,7 @@ fn run_gemm<T: GemmElement>(
     let (out, inputs) = (tensors[tensors.len() - 1], &tensors[..tensors.len() - 1]);
     if out.dtype() != T::DTYPE || inputs.iter().any(|t| t.dtype() != T::DTYPE) {
         return Err(VmError::type_error(format!(
-            "{}: the data types of the tensors differ",
+            "the tensors of {} must have one data type, but their data types differ",
             variant.name
         )));
     }

@@ -105,8 +105,9 @@ impl Model {
         options: &RunOptions,
     ) -> Result<Vec<(String, Value)>, Error> {
         let signature = self.entry().and_then(|name| self.signature(name));
-        let signature = signature
-            .ok_or_else(|| Error::option("the model has no function 'main'", "call run"))?;
+        let signature = signature.ok_or_else(|| {
+            Error::option("the model has no function 'main'", "call a function by name with `run`")
+        })?;
         let names = signature.feed_names();
         if let Some((name, _)) = feeds.iter().find(|(n, _)| !names.contains(n)) {
             let help = signature.unknown_input_help(name);
@@ -115,7 +116,10 @@ impl Model {
         let feed = |name: &&str| {
             let value = feeds.iter().find(|(n, _)| n == name).map(|(_, t)| t.clone());
             let missing = || {
-                Error::option(format!("no value is fed for input '{name}'"), "pass a tensor for it")
+                Error::option(
+                    format!("the value of input '{name}' is missing"),
+                    "pass a tensor for this input",
+                )
             };
             value.map(Value::Tensor).ok_or_else(missing)
         };

@@ -158,7 +158,7 @@ pub fn register_pass(
 ) -> Result<(), Error> {
     if pass_list().iter().any(|known| known.name.eq_ignore_ascii_case(name)) {
         return Err(Error::option(
-            format!("there is a pass '{name}' already"),
+            format!("a pass '{name}' exists already"),
             "register it under another name",
         ));
     }

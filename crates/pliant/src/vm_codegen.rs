@@ -297,7 +297,9 @@ impl FunctionGen<'_> {
     /// Emits one binding. Returns the registers that its variable owns; none if the binding only renames a value.
     fn binding(&mut self, binding: &Binding) -> Result<Vec<Reg>, PassError> {
         if binding.cast.is_some() {
-            return Err(PassError::internal("a match_cast is left; VMShapeLower lowers it"));
+            return Err(PassError::internal(
+                "a match_cast is left in the module: VMShapeLower, which lowers it, must run before",
+            ));
         }
         let func = self.func;
         if let Some(location) = self.existing_location(binding.value)? {
@@ -427,9 +429,9 @@ impl FunctionGen<'_> {
                 "a local function",
                 "LambdaLift, which turns local functions into functions of the module, must run before",
             )),
-            ExprData::If { .. } => {
-                Err(PassError::internal("an If is nested in another expression"))
-            }
+            ExprData::If { .. } => Err(PassError::internal(
+                "an If is nested in another expression instead of being bound to a variable",
+            )),
             _ => {
                 let value = self.operand(e, temps)?.arg();
                 self.exec.emit_call("vm.builtin.copy", &[value], dst);
@@ -508,7 +510,7 @@ impl FunctionGen<'_> {
             _ => match BUILTIN_OPS.iter().find(|(other, _)| *other == op) {
                 Some((_, builtin)) => self.emit(builtin, args, dst, temps),
                 None => Err(PassError::user(format!(
-                    "operator {op} was not lowered: LegalizeOps, which turns operators into calls, must run before"
+                    "operator {op} was not lowered: LegalizeOps, which replaces operators by calls of functions, must run before"
                 ))),
             },
         }
@@ -582,7 +584,9 @@ impl FunctionGen<'_> {
                 return Ok(Operand::Reg(reg));
             }
             ExprData::If { .. } | ExprData::Func(_) => {
-                return Err(PassError::internal("an If or a function is an operand"));
+                return Err(PassError::internal(
+                    "an If or a function is an operand instead of being bound to a variable",
+                ));
             }
         };
         Ok(Operand::Arg(arg))
@@ -632,5 +636,7 @@ fn killed_vars(func: &Function) -> FxHashSet<Var> {
 }
 
 fn symbolic_size_left() -> PassError {
-    PassError::internal("a symbolic size is left; VMShapeLower lowers it")
+    PassError::internal(
+        "a symbolic size is left in the module: VMShapeLower, which lowers it, must run before",
+    )
 }

@@ -68,7 +68,10 @@ fn chain(value: &Value) -> Result<Option<Arc<Link>>, VmError> {
             Ok(link) => Ok(Some(link)),
             Err(_) => Err(value_error("the value is not a chain of loop results")),
         },
-        other => Err(value_error(format!("a chain of loop results cannot be {}", other.kind()))),
+        other => Err(value_error(format!(
+            "the value must be a chain of loop results, but is {}",
+            other.kind()
+        ))),
     }
 }
 

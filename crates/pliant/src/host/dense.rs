@@ -36,7 +36,10 @@ pub(super) fn bitcast(args: &[Value]) -> Outcome {
 pub(super) fn det(runtime: &KernelRuntime, args: &[Value]) -> Outcome {
     let [Value::Tensor(x)] = args else { return Err(argument_error(host::DET, args)) };
     let [batch @ .., rows, columns] = x.shape() else {
-        let text = format!("a determinant needs matrices, not shape {:?}", x.shape());
+        let text = format!(
+            "the operand of a determinant must contain matrices, but has shape {:?}",
+            x.shape()
+        );
         return Err(VmError::check(CheckKind::Shape, text));
     };
     if rows != columns {
@@ -68,7 +71,11 @@ pub(super) fn det(runtime: &KernelRuntime, args: &[Value]) -> Outcome {
         DType::BFloat16 => {
             Tensor::from_slice(batch, &convert(&values, pliant_tensor::round_to_bf16))?
         }
-        other => return Err(value_error(format!("a determinant needs floats, not {other}"))),
+        other => {
+            return Err(value_error(format!(
+                "the operand of a determinant must be a tensor of floats, but is of {other}"
+            )));
+        }
     }))
 }
 

@@ -60,7 +60,7 @@ pub(crate) fn register() {
 fn argument_error(name: &str, args: &[Value]) -> VmError {
     match args.first() {
         Some(first) if name.starts_with("pliant.sequence.") && first.as_tuple().is_none() => {
-            value_error(format!("a sequence is needed, but the value is {}", first.kind()))
+            value_error(format!("the first argument must be a sequence, but is {}", first.kind()))
         }
         _ => VmError::type_error(format!("{name}: the number or types of the arguments are wrong")),
     }
@@ -75,7 +75,10 @@ fn value_error(message: impl Into<String>) -> VmError {
 fn integer(tensor: &Tensor, what: &str) -> Result<i64, VmError> {
     match tensor.to_i64_vec()?.as_slice() {
         [one] => Ok(*one),
-        all => Err(value_error(format!("{what} must be one integer, but there are {}", all.len()))),
+        all => Err(value_error(format!(
+            "{what} must be one integer, but the tensor has {} elements",
+            all.len()
+        ))),
     }
 }
 

@@ -32,7 +32,7 @@ fn position(operand: &Value, length: usize, count: usize) -> Result<usize, VmErr
     let index = integer(operand, "a sequence position")?;
     let position = if index < 0 { index.saturating_add(length as i64) } else { index };
     usize::try_from(position).ok().filter(|&p| p < count).ok_or_else(|| {
-        let text = format!("position {index} is out of range for a sequence of {length}");
+        let text = format!("position {index} is out of range for a sequence of {length} items");
         VmError::check(CheckKind::Index, text)
     })
 }
@@ -58,7 +58,9 @@ pub(super) fn erase(args: &[Value]) -> Outcome {
     };
     let length = items.len();
     let index = match index {
-        Value::None => length.checked_sub(1).ok_or_else(|| value_error("the sequence is empty"))?,
+        Value::None => length
+            .checked_sub(1)
+            .ok_or_else(|| value_error("the last item of an empty sequence cannot be erased"))?,
         index => position(index, length, length)?,
     };
     let remaining = items.iter().enumerate().filter(|(i, _)| *i != index);

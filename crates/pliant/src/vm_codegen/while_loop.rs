@@ -62,7 +62,9 @@ impl FunctionGen<'_> {
             let exit = Exit::Condition { exit_jumps: Vec::new(), body_jumps: Vec::new() };
             let exit = self.inline_function(name, state, captured, exit)?;
             let Exit::Condition { exit_jumps, body_jumps } = exit else {
-                return Err(PassError::internal("the exit of a loop condition changed its kind"));
+                return Err(PassError::internal(
+                    "code generation of a loop condition has replaced its kind of exit",
+                ));
             };
             let here = self.exec.here();
             for jump in body_jumps {
