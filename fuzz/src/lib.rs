@@ -1,6 +1,6 @@
 //! The fuzz targets by name. Every input must end with a result or an error.
 
-pub mod seeds;
+pub mod target_seeds;
 pub mod targets;
 
 pub mod onnx_grammar;
@@ -43,8 +43,8 @@ pub fn target(name: &str) -> Result<&'static Target, String> {
 /// If a bug of Pliant is detected.
 pub fn run_grammar(bytes: &[u8]) -> bool {
     let model = onnx_grammar::model(bytes).encode_to_vec();
-    match onnx_grammar::run::run(&model) {
-        Ok(reached) => !matches!(reached, onnx_grammar::run::Reached::Rejected),
+    match onnx_grammar::run_model::run(&model) {
+        Ok(reached) => !matches!(reached, onnx_grammar::run_model::Reached::Rejected),
         Err(bug) => panic!("{bug}"),
     }
 }

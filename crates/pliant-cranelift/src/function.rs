@@ -15,8 +15,8 @@ use pliant_tensor::CheckFailure;
 use rustc_hash::FxHashMap;
 
 use crate::access_checks::Limits;
+use crate::compilation_unit::Unit;
 use crate::memory::{BufferLocation, SizeLocation};
-use crate::unit::Unit;
 use crate::value::{ExprValue, scalar_type};
 
 /// The reason why a function could not be generated.
@@ -231,7 +231,7 @@ impl FuncGen<'_, '_> {
             return;
         }
         let (poll, resume) = (self.b.create_block(), self.b.create_block());
-        let low = self.b.ins().band_imm_s(loop_var, (1 << crate::stmt::POLL_PERIOD_LOG2) - 1);
+        let low = self.b.ins().band_imm_s(loop_var, (1 << crate::statements::POLL_PERIOD_LOG2) - 1);
         self.b.ins().brif(low, resume, &[], poll, &[]);
         self.b.seal_block(poll);
         self.b.switch_to_block(poll);

@@ -2,44 +2,44 @@
 //!
 //! | module | owns |
 //! |---|---|
-//! | `unit` | a compilation unit: a JIT module, its linked symbols and its executable memory |
+//! | `compilation_unit` | a compilation unit: a JIT module, its linked symbols and its executable memory |
 //! | `function` | the state of a machine function under construction, and its failure paths |
-//! | `entry` | the prologue of a loop function: loads and checks arguments, defines size variables |
+//! | `prologue` | the prologue of a loop function: loads and checks arguments, defines size variables |
 //! | `native_body` | native bodies of bytecode functions |
-//! | `stmt` | statements and loops |
-//! | `parallel` | parallel loops, outlined into separate functions |
+//! | `statements` | statements and loops |
+//! | `parallel_loop` | parallel loops, outlined into separate functions |
 //! | `memory` | buffers: loads, stores, and allocation on the stack, in registers and in workspaces |
 //! | `access_checks` | bounds checks before every access, in test builds |
 //! | `value` | values of expressions: scalars, 128-bit chunks, masks, lanes |
 //! | `packed_call`, `kernel_call` | calls of packed functions and of library kernels |
 //! | `expr` | constants, variables, selection and vector constructors |
-//! | `arith`, `division` | operators with two operands |
+//! | `binary_operators`, `int_vector_division` | operators with two operands |
 //! | `cast` | conversions between element types |
-//! | `intrin` | intrinsics and calls of linked functions |
-//! | `half` | conversions of 16-bit floats |
-//! | `sequences` | inline expansion of elementary functions |
+//! | `intrinsics` | intrinsics and calls of linked functions |
+//! | `half_floats` | conversions of 16-bit floats |
+//! | `elementary_functions` | inline expansion of elementary functions |
 //!
 //! Loop functions may use vectors of any width. The generator splits them into chunks of 128 bits, the only vector
 //! width that Cranelift supports on x86-64. It computes an expression lane by lane if there is no vector instruction
 //! for it.
 
 mod access_checks;
-mod arith;
+mod binary_operators;
 mod cast;
-mod division;
-mod entry;
+mod compilation_unit;
+mod elementary_functions;
 mod expr;
 mod function;
-mod half;
-mod intrin;
+mod half_floats;
+mod int_vector_division;
+mod intrinsics;
 mod kernel_call;
 mod memory;
 mod native_body;
 mod packed_call;
-mod parallel;
-mod sequences;
-mod stmt;
-mod unit;
+mod parallel_loop;
+mod prologue;
+mod statements;
 mod value;
 
 use std::sync::Arc;
@@ -76,7 +76,7 @@ impl Backend for CraneliftBackend {
         funcs: &[KernelSource<'_>],
         options: &CodegenOptions,
     ) -> Result<CompiledKernels, CodegenError> {
-        let isa = unit::host_isa()?;
+        let isa = compilation_unit::host_isa()?;
         let threads = match options.compile_threads {
             0 => compile_threads(),
             n => n,
@@ -86,8 +86,10 @@ impl Backend for CraneliftBackend {
         let compile = |funcs: &[KernelSource<'_>]| {
             check_memory()?;
             let deep = funcs.iter().any(|(_, f)| pliant_tir::stack_guard::is_deep(f));
-            pliant_tir::stack_guard::run(deep, || unit::compile_unit(&isa, funcs, options))
-                .unwrap_or_else(|e| Err(CodegenError::Host(e.to_string())))
+            pliant_tir::stack_guard::run(deep, || {
+                compilation_unit::compile_unit(&isa, funcs, options)
+            })
+            .unwrap_or_else(|e| Err(CodegenError::Host(e.to_string())))
         };
         let units: Vec<_> = if threads == 1 || funcs.len() <= unit_len {
             funcs.chunks(unit_len.max(1)).map(compile).collect()

@@ -22,8 +22,8 @@ use pliant_exec::native_body::{
 use pliant_exec::{Executable, FuncDef, Instr, VmFunction, builtin_arity};
 use pliant_pool::parallel_map;
 
+use crate::compilation_unit::{UnitMemory, host_isa};
 use crate::function::{constant_mem_flags, mem_flags};
-use crate::unit::{UnitMemory, host_isa};
 
 /// A piece of a native body, compiled as one machine function: the bytecode function, and the index of the piece in it.
 type Piece<'a> = (&'a VmFunction, usize);

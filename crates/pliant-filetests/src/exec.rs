@@ -8,9 +8,9 @@ use pliant_ir::relax::Function;
 use pliant_tensor::{DType, Tensor};
 use rustc_hash::FxHashMap;
 
-use crate::compiled::{from_vm, to_vm};
-use crate::inputs::InputGenerator;
-use crate::packed::FUNCTIONS;
+use crate::compare_compiled::{from_vm, to_vm};
+use crate::packed_functions::FUNCTIONS;
+use crate::random_inputs::InputGenerator;
 
 /// The values that symbolic sizes take. Every function runs with each of them.
 pub const SIZES: [i64; 8] = [0, 1, 2, 3, 7, 8, 31, 64];

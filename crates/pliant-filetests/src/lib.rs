@@ -28,15 +28,15 @@
 //! interpreter executes every public graph function before and after the passes, with the symbols at
 //! [`exec::SIZES`] and the same inputs, and the results are compared. The script of each test without
 //! expected errors is also compiled, and its results in the virtual machine are compared with the
-//! interpreter's at the same sizes. Scripts may call the packed functions of `packed`.
+//! interpreter's at the same sizes. Scripts may call the packed functions of `packed_functions`.
 
 mod case;
-mod check;
-mod compiled;
+mod compare_compiled;
 pub mod exec;
-mod inputs;
 mod lowered;
-mod packed;
+mod packed_functions;
+mod random_inputs;
+mod run_test;
 
 use std::path::{Path, PathBuf};
 
@@ -68,7 +68,7 @@ pub fn run_all(root: &Path, filter: &str, bless: bool) -> std::io::Result<Report
     for file in files {
         let text = std::fs::read_to_string(&file)?;
         let outcome = Case::parse(&file, &text).and_then(|case| {
-            let actual = check::check(&case);
+            let actual = run_test::check(&case);
             let actual = match (&case.known_bug, actual) {
                 (None, actual) => actual?,
                 (Some(bug), Err(message)) if message.contains(bug) => case.expect.clone(),

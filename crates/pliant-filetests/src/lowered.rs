@@ -11,7 +11,7 @@ use pliant_ir::{BaseFunc, IRModule};
 use pliant_pass::{PassContext, Sequential};
 use pliant_script::NoHost;
 
-use crate::check::round_trip;
+use crate::run_test::round_trip;
 use crate::{Case, collect};
 
 /// The result of lowering the loop functions of all tests in a folder.

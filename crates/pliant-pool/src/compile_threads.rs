@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use crate::thread_start::start_helper;
-use crate::{default_threads, fork};
+use crate::{default_threads, process_fork};
 
 /// A thread pool, and the fork generation of the process that started its threads.
 struct CompilePool {
@@ -37,14 +37,14 @@ fn current() -> &'static CompilePool {
     // SAFETY: null, or from a box that is never freed. Threads of another process cannot be joined
     // here.
     if let Some(pool) = unsafe { known.as_ref() }
-        && pool.fork_generation == fork::generation()
+        && pool.fork_generation == process_fork::generation()
     {
         return pool;
     }
-    fork::watch();
+    process_fork::watch();
     let new = Box::new(CompilePool {
         pool: start(default_threads()),
-        fork_generation: fork::generation(),
+        fork_generation: process_fork::generation(),
     });
     let new = Box::into_raw(new);
     match CURRENT.compare_exchange(known, new, Ordering::AcqRel, Ordering::Acquire) {

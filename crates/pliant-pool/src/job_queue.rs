@@ -5,7 +5,7 @@
 
 use crossbeam_utils::CachePadded;
 
-use crate::slot::{End, Job, Slot, chunk_range};
+use crate::chunk_slot::{End, Job, Slot, chunk_range};
 use crate::sync::{AtomicI64, Ordering};
 
 /// Distributes the chunks of a loop to the threads of a team.
@@ -34,7 +34,7 @@ impl JobQueue {
     /// # Safety
     /// The previous job has ended, the caller is the only publisher, and `body` may be called with
     /// `context` on any thread until [`JobQueue::is_done`]. No thread gets more than
-    /// [`crate::slot::MAX_CHUNKS`] chunks.
+    /// [`crate::chunk_slot::MAX_CHUNKS`] chunks.
     pub(crate) unsafe fn publish(&self, job: Job, threads: usize, wake: impl Fn(usize)) {
         // Workers read this cache line for every chunk, so it is written only if the value changes.
         if self.status() != 0 {
@@ -99,7 +99,7 @@ mod models {
     use loom::thread;
 
     use super::*;
-    use crate::slot::{Body, Context};
+    use crate::chunk_slot::{Body, Context};
     use crate::sync::UnsafeCell;
 
     struct Sums {

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use crate::MAX_THREADS;
-use crate::slot::{Body, Context, Job};
+use crate::chunk_slot::{Body, Context, Job};
 use crate::sync::lock;
 use crate::workers::Workers;
 

@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 use crossbeam_utils::CachePadded;
 
 use crate::affinity::Placement;
-use crate::fork;
+use crate::chunk_slot::Job;
 use crate::job_queue::JobQueue;
 use crate::preemption_backoff::PreemptionBackoff;
-use crate::slot::Job;
+use crate::process_fork;
 use crate::sync::{AtomicBool, AtomicUsize, Ordering};
 use crate::thread_start::start_helper;
 
@@ -51,7 +51,7 @@ pub(crate) struct Workers {
 impl Workers {
     /// Starts `count` workers, or fewer if the operating system cannot start as many.
     pub(crate) fn new(count: usize) -> Workers {
-        fork::watch();
+        process_fork::watch();
         let shared = Arc::new(Shared {
             queue: JobQueue::new(count),
             busy: CachePadded::new(AtomicBool::new(false)),
@@ -74,7 +74,7 @@ impl Workers {
             handles,
             threads,
             backoff: PreemptionBackoff::new(),
-            fork_generation: fork::generation(),
+            fork_generation: process_fork::generation(),
         }
     }
 
@@ -84,7 +84,7 @@ impl Workers {
 
     /// Whether the threads belong to this process. It is false in a child of `fork`.
     pub(crate) fn in_this_process(&self) -> bool {
-        self.fork_generation == fork::generation()
+        self.fork_generation == process_fork::generation()
     }
 
     /// Runs the loop of `job` on the caller and the workers. Returns 0 or the first nonzero status. `grains` is the amount of work

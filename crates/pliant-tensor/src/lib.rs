@@ -6,18 +6,18 @@
 mod check_failure;
 mod dlpack;
 mod dtype;
-mod element;
+mod element_types;
 mod error;
 mod float_rounding;
 mod format;
+mod grouped_filter_panels;
 mod layout;
 mod memory_limit;
+mod memory_poison;
 pub mod memory_reserve;
-mod panels;
-mod poison;
+mod packed_panels;
 mod quantized_weights;
 pub mod rnn_weight_layout;
-mod shared_panels;
 mod storage;
 mod tensor;
 mod vnni_pack;
@@ -29,19 +29,19 @@ pub use dlpack::{
     DLPACK_FLAG_READ_ONLY, DLPackVersion, DLTensor,
 };
 pub use dtype::{DType, DTypeKind, ParseDTypeError};
-pub use element::Element;
+pub use element_types::Element;
 pub use error::TensorError;
 pub use float_rounding::{
     round_to_bf16, round_to_f16, round_to_odd_f64, round_to_odd_f64_unsigned,
 };
 pub use format::{fill_format, format_elements, format_shape};
+pub use grouped_filter_panels::{SHARED_FILTERS, may_share_panels, shared_panel_offset};
 pub use half::{bf16, f16};
 pub use layout::{checked_nbytes, checked_numel, contiguous_strides};
 pub use memory_limit::{Reserved, held_bytes, memory_limit, on_low_memory, set_memory_limit};
-pub use panels::{is_panel_width, pack_panels, panel_width};
-pub use poison::{POISON_WORD, POISONS, poison};
+pub use memory_poison::{POISON_WORD, POISONS, poison};
+pub use packed_panels::{is_panel_width, pack_panels, panel_width};
 pub use quantized_weights::{pack_bfloat16, pack_bytes, pack_nibbles};
-pub use shared_panels::{SHARED_FILTERS, may_share_panels, shared_panel_offset};
 pub use storage::{ALIGNMENT, AlignedBuf, Recycle, Storage};
 pub use tensor::Tensor;
 pub use vnni_pack::{VnniMatrix, pack_vnni, vnni_panel_width};

@@ -7,7 +7,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{Ordering, fence};
 
-use crate::poison::poison;
+use crate::memory_poison::poison;
 use crate::tensor::OBJECT;
 use crate::{TensorError, memory_limit};
 

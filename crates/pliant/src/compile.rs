@@ -18,14 +18,14 @@ use pliant_pass::{
 };
 use pliant_tensor::memory_reserve;
 
-use crate::compiled::{CompiledModule, OnDrop};
+use crate::compiled_module::{CompiledModule, OnDrop};
+use crate::constant_evaluator::CompiledEvaluator;
 use crate::error::Error;
-use crate::evaluate::CompiledEvaluator;
 use crate::explain::{Explanation, remark_slow_loops};
-use crate::extern_names;
 use crate::inspect::verify;
-use crate::kernels;
+use crate::loop_functions;
 use crate::options::{CompileOptions, ExecMode, Pipeline};
+use crate::packed_name_conflicts;
 use crate::signature::signatures;
 use crate::stats::CompileStats;
 use crate::transform::canonical_pass_name;
@@ -114,9 +114,10 @@ fn compile_into(
     verify(&module)?;
     let signatures = signatures(&module);
     let module = run_pipeline(module, options.pipeline.as_ref(), &ctx)?;
-    let module = if ctx.kernels() { module } else { kernels::disable_library_kernels(module) };
+    let module =
+        if ctx.kernels() { module } else { loop_functions::disable_library_kernels(module) };
     let phase = Phase::start("LowerLoops");
-    let lowered = kernels::lower(&module, &ctx)?;
+    let lowered = loop_functions::lower(&module, &ctx)?;
     let mut phases = timing.entries();
     phases.push(phase.end());
     remark_slow_loops(&lowered, &ctx.remarks);
@@ -131,21 +132,21 @@ fn compile_into(
         dump_dir,
         ..CodegenOptions::default()
     };
-    let compiled = kernels::compile(&lowered, options.target, &machine_options)?;
+    let compiled = loop_functions::compile(&lowered, options.target, &machine_options)?;
     phases.push(phase.end());
 
     ctx.check_cancelled()?;
     let phase = Phase::start("Bytecode");
     let info = |name: &str| {
         let func = module.get(name)?.as_prim()?;
-        Some(kernels::kernel_info(compiled.get(name)?, default_kernel_info(name, func)))
+        Some(loop_functions::kernel_info(compiled.get(name)?, default_kernel_info(name, func)))
     };
     let signature_text = serde_json::to_string(&signatures)
         .map_err(|e| Error::internal("bytecode", format!("signatures cannot be written: {e}")))?;
     let inputs = CodegenInputs {
         kernel_info: &info,
         type_text: &print::type_text,
-        kernels: kernels::encode(&module),
+        kernels: loop_functions::encode(&module),
         metadata: vec![
             ("target".into(), options.target.name().into()),
             (EXEC_MODE.into(), options.exec_mode.name().into()),
@@ -155,10 +156,10 @@ fn compile_into(
     };
     let executable = codegen(&module, inputs, &ctx)?;
     phases.push(phase.end());
-    let mut table = kernels::kernel_table(compiled, &module);
+    let mut table = loop_functions::kernel_table(compiled, &module);
     if options.exec_mode == ExecMode::Compiled {
         let phase = Phase::start("FunctionBodies");
-        kernels::add_bodies(&mut table, &executable, options.target, &machine_options)?;
+        loop_functions::add_bodies(&mut table, &executable, options.target, &machine_options)?;
         phases.push(phase.end());
     }
     if let Some(dump) = &dump {
@@ -217,7 +218,7 @@ fn run_pipeline(
             pipeline("minimum")?.apply(module, ctx)?
         }
     };
-    Ok(extern_names::rename_conflicting(module, &original, ctx)?)
+    Ok(packed_name_conflicts::rename_conflicting(module, &original, ctx)?)
 }
 
 /// The sequence of graph passes with that name.

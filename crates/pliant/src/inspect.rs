@@ -6,7 +6,7 @@ use pliant_ir::{IRModule, verify::verify_module};
 
 use crate::compile::{compile, pass_context};
 use crate::error::Error;
-use crate::kernels;
+use crate::loop_functions;
 use crate::options::CompileOptions;
 use crate::transform::find_pass;
 
@@ -65,7 +65,7 @@ pub fn stage_text(module: IRModule, stage: &str, constants: bool) -> Result<Stri
         }
     }
     match wanted {
-        None => Ok(text(&kernels::lower(&module, &ctx)?, constants)),
+        None => Ok(text(&loop_functions::lower(&module, &ctx)?, constants)),
         Some(name) => Err(Error::option(
             format!("the pass '{name}' is not part of the default compilation"),
             "`pliant opt --passes=...` runs passes in any order",

@@ -16,21 +16,21 @@
 //! Depend only on this crate. The other crates are internal and may change at any time.
 
 mod compile;
-mod compiled;
+mod compiled_module;
+mod constant_evaluator;
+mod dynamic_operators;
 mod error;
-mod evaluate;
 mod explain;
-mod extern_names;
 pub mod hardware;
 mod host;
 mod inspect;
-mod kernels;
-mod library;
+mod library_functions;
+mod loop_functions;
 mod model;
-mod operators;
 mod options;
+mod packed_name_conflicts;
 mod profile;
-mod programs;
+mod program_cache;
 mod script;
 mod signature;
 mod stats;
@@ -39,13 +39,13 @@ mod user_op;
 pub mod vm_codegen;
 
 pub use compile::{build, compile, pass_context, pipeline};
-pub use compiled::CompiledModule;
+pub use compiled_module::CompiledModule;
+pub use dynamic_operators::operator_programs;
 pub use error::{Error, ErrorKind};
 pub use explain::Explanation;
 pub use inspect::{print, stage_text, verify};
-pub use library::{call_library, register_library};
+pub use library_functions::{call_library, register_library};
 pub use model::Model;
-pub use operators::operator_programs;
 pub use options::{CompileOptions, ExecMode, Pipeline, Target};
 pub use pliant_diag::{Diagnostic, SourceMap};
 pub use pliant_exec::Executable;

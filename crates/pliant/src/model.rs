@@ -11,7 +11,7 @@ use pliant_tensor::Tensor;
 use pliant_vm::{RunOptions, Value, VirtualMachine};
 
 use crate::compile::compile;
-use crate::compiled::CompiledModule;
+use crate::compiled_module::CompiledModule;
 use crate::error::Error;
 use crate::options::CompileOptions;
 use crate::signature::{Signature, ValueInfo};

@@ -5,9 +5,9 @@
 //! `KillAfterLastUse` inserts kills that clear registers with tensors.
 
 mod alias_checks;
-mod inline;
+mod loop_inlining;
 mod source_locations;
-mod tail;
+mod tail_position;
 mod while_loop;
 
 use std::sync::Arc;
@@ -33,8 +33,8 @@ use pliant_opt::common::lowered_ops::{
 };
 use pliant_opt::lower::lower_runtime_builtin::BUILTIN_OPS;
 
-use inline::InlinedFunctions;
-use tail::Exit;
+use loop_inlining::InlinedFunctions;
+use tail_position::Exit;
 
 /// A function that formats a type of a graph function as text for the executable.
 pub type TypeText<'a> = dyn Fn(&Function, pliant_ir::relax::Type) -> String + 'a;

@@ -202,7 +202,7 @@ struct Options {
 /// distinct findings.
 fn drive(target: &Target, options: &Options, work_folder: &Path) -> Result<usize, Box<dyn Error>> {
     let artifacts = Path::new(env!("CARGO_MANIFEST_DIR")).join("artifacts").join(target.name);
-    let seeds = pliant_fuzz::seeds::initial_inputs(target.name, &tests_folder())?;
+    let seeds = pliant_fuzz::target_seeds::initial_inputs(target.name, &tests_folder())?;
     write_list(&work_folder.join("seeds"), &seeds)?;
     let shared = map_shared(&work_folder.join("shared"))?;
     println!("{}: {} seeds", target.name, seeds.len());
@@ -264,7 +264,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             "--write-seeds" => {
                 let folder = Path::new(&value);
                 fs::create_dir_all(folder)?;
-                for (i, seed) in pliant_fuzz::seeds::initial_inputs(target.name, &tests_folder())?
+                for (i, seed) in pliant_fuzz::target_seeds::initial_inputs(target.name, &tests_folder())?
                     .iter()
                     .enumerate()
                 {

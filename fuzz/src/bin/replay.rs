@@ -8,7 +8,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let target = pliant_fuzz::target(&args.next().ok_or("expected TARGET FILES...")?)?;
     let (mut count, mut ran) = (0, 0);
     for path in args {
-        for file in pliant_fuzz::seeds::files(Path::new(&path))? {
+        for file in pliant_fuzz::target_seeds::files(Path::new(&path))? {
             let bytes = std::fs::read(&file)?;
             // A corpus file of `kernels` has one call per line.
             let inputs: Vec<&[u8]> = match target.name {

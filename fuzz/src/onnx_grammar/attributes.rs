@@ -4,7 +4,7 @@ use pliant::onnx::proto::AttributeProto;
 use pliant::onnx::proto::attribute_proto::AttributeType;
 
 use super::builders::{attribute, elem_type_code, tensor};
-use super::choices::Choices;
+use super::random_choices::Choices;
 
 /// Values from which string attributes are chosen.
 const STRING_VALUES: &[&str] = &[

@@ -8,8 +8,8 @@ use super::builders::{
     Dim, Operand, attribute, graph_attribute, info, loop_condition, node, sequence_type, tensor,
     tensor_type,
 };
-use super::choices::Choices;
 use super::operands::{Row, row};
+use super::random_choices::Choices;
 use super::schemas::{Schema, schemas};
 
 /// Letters of the element types of tensors, the frequent ones first.

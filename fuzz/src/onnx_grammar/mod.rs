@@ -3,28 +3,28 @@
 //!
 //! | module | content |
 //! |---|---|
-//! | `choices` | choices from bytes |
+//! | `random_choices` | choices from bytes |
 //! | `schemas` | operator schemas: operands, types, attributes |
 //! | `operands` | operands and attributes that make operators importable |
 //! | `builders` | tensors, types, attributes, nodes |
 //! | `single_node` | models of one node, with some operands omitted |
 //! | `graph` | graphs of random nodes |
 //! | `attributes` | random attributes |
-//! | `run` | imports, compiles and runs a model, and detects bugs |
+//! | `run_model` | imports, compiles and runs a model, and detects bugs |
 
 mod attributes;
 mod builders;
-mod choices;
 mod graph;
 mod operands;
-pub mod run;
+mod random_choices;
+pub mod run_model;
 pub mod schemas;
 pub mod single_node;
 
 use pliant::onnx::proto::{FunctionProto, ModelProto, OperatorSetIdProto};
 
-use choices::Choices;
 use graph::Builder;
+use random_choices::Choices;
 
 /// The newest opset version of a domain that the importer supports.
 pub fn newest_version(domain: &str) -> i64 {

@@ -7,13 +7,13 @@
 //! | [`kernel_calls`] | the random seed of the operands and attributes of a declared kernel's call |
 //! | [`script`] | a script |
 //!
-//! A plain test of the workspace includes these files (`crates/pliant/tests/suite/corpora.rs`) and replays the corpora.
+//! A plain test of the workspace includes these files (`crates/pliant/tests/suite/fuzz_corpora.rs`) and replays the corpora.
 
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 pub mod changing_memory;
 pub mod executable;
+pub mod function_inputs;
 pub mod guarded_memory;
-pub mod inputs;
 pub mod kernel_calls;
 pub mod kernels;
 pub mod rng;

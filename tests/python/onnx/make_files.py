@@ -2,7 +2,7 @@
 tests/python/onnx/make_files.py``.
 
 An attack must fail with an error that contains the given words; a model of the corpus must compile
-and run. Damaged models are derived from both (`crates/pliant/tests/suite/onnx_mutate.rs`, `fuzz`).
+and run. Damaged models are derived from both (`crates/pliant/tests/suite/onnx_damaged_models.rs`, `fuzz`).
 A test compares the files with this script.
 """
 

@@ -1,5 +1,5 @@
 //! The integration tests of `pliant-filetests`. They are one program, because Cargo links each test program separately.
 
-mod constructs;
 mod filetests;
-mod lowered;
+mod language_coverage;
+mod lowered_functions;

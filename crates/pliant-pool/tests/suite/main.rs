@@ -1,9 +1,9 @@
 //! The integration tests of `pliant-pool`. They are one binary, which links faster than one binary per file.
 #![cfg(not(loom))]
 
-mod fork;
-mod idle;
-mod race;
+mod data_races;
+mod idle_workers;
+mod process_fork;
 mod team;
 
 use std::sync::{Mutex, MutexGuard, TryLockError};

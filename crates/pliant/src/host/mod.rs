@@ -1,11 +1,11 @@
 //! The host functions that imported models call ([`pliant_onnx::host`]): functions on sequences,
 //! optionals and chains, and tensor functions that loop functions do not provide.
 
-mod chain;
-mod dense;
-mod input;
-mod node;
+mod deferred_node;
+mod input_checks;
+mod linked_list;
 mod sequence;
+mod tensor_functions;
 
 use std::sync::Arc;
 
@@ -29,16 +29,16 @@ const FUNCTIONS: &[(&str, HostFn)] = &[
     (host::SEQUENCE_SPLIT, sequence::split),
     (host::OPTIONAL_HAS, sequence::has),
     (host::OPTIONAL_GET, sequence::get),
-    (host::CHAIN_PUSH, chain::push),
-    (host::CHAIN_STACK, chain::stack),
-    (host::CHAIN_SEQUENCE, chain::sequence),
-    (host::BITCAST, dense::bitcast),
-    (host::INPUT, input::check),
+    (host::CHAIN_PUSH, linked_list::push),
+    (host::CHAIN_STACK, linked_list::stack),
+    (host::CHAIN_SEQUENCE, linked_list::sequence),
+    (host::BITCAST, tensor_functions::bitcast),
+    (host::INPUT, input_checks::check),
 ];
 
 /// The host functions that can run for a long time. They stop when the calling run is interrupted.
 const INTERRUPTIBLE_FUNCTIONS: &[(&str, InterruptibleHostFn)] =
-    &[(host::DET, dense::det), (host::NODE, node::call)];
+    &[(host::DET, tensor_functions::det), (host::NODE, deferred_node::call)];
 
 /// Registers the host functions. Functions that the user has registered under these names are kept.
 pub(crate) fn register() {

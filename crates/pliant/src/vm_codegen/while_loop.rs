@@ -1,6 +1,6 @@
 //! Lowers `R.while_loop` to branches. The loop state stays in registers. An iteration's state is
 //! released once the next one exists; so is the initial state, unless it is read after the loop.
-//! The condition and the body are inlined into the loop if [`InlinedFunctions`](super::inline)
+//! The condition and the body are inlined into the loop if [`InlinedFunctions`](super::loop_inlining)
 //! selects them, otherwise called.
 
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use pliant_opt::analysis::liveness::AT_RESULT;
 use pliant_opt::analysis::tail_binding::is_kill;
 use pliant_pass::PassError;
 
-use super::tail::Exit;
+use super::tail_position::Exit;
 use super::{FunctionGen, Operand};
 
 impl FunctionGen<'_> {

@@ -4,7 +4,7 @@
 use prost::Message;
 
 use crate::onnx_grammar::newest_version;
-use crate::onnx_grammar::run::{Reached, run};
+use crate::onnx_grammar::run_model::{Reached, run};
 use crate::onnx_grammar::schemas::{Schema, schemas};
 use crate::onnx_grammar::single_node::{Case, usual_inputs};
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use prost::Message;
 
 use crate::onnx_grammar::model;
-use crate::onnx_grammar::run::{Reached, run};
+use crate::onnx_grammar::run_model::{Reached, run};
 
 /// 20 to 519 random bytes, from a xorshift generator.
 fn random_bytes(seed: u64) -> Vec<u8> {

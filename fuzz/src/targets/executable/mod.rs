@@ -7,7 +7,7 @@ mod program_format;
 
 use pliant::{CompileOptions, CompiledModule, ExecMode};
 
-use super::inputs;
+use super::function_inputs;
 use super::rng::Rng;
 pub use mutate::mutate;
 
@@ -31,7 +31,7 @@ pub fn run(input: &[u8]) -> bool {
     let Some(sections) = container::read_sections(input) else { return false };
     let bytes = container::write_file(&sections);
     match CompiledModule::from_bytes(&bytes) {
-        Ok(compiled) => inputs::run_all(compiled, &mut Rng::new(input.len() as u64)),
+        Ok(compiled) => function_inputs::run_all(compiled, &mut Rng::new(input.len() as u64)),
         Err(error) => {
             super::assert_not_internal(&error);
             false

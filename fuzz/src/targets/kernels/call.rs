@@ -14,7 +14,7 @@ use pliant_exec::abi::{DLTensor, KernelRuntime};
 use pliant_tensor::{DLDataType, DLDevice};
 
 use super::super::guarded_memory::Guarded;
-use super::record::{Arg, Mode, Record};
+use super::call_record::{Arg, Mode, Record};
 
 /// The script of a module with one loop function, which makes the kernel call.
 pub fn script(record: &Record) -> String {

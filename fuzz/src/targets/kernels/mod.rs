@@ -3,10 +3,10 @@
 //! outside a buffer.
 
 mod call;
+mod call_record;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
-pub mod race;
-mod record;
-mod valid;
+pub mod data_races;
+mod valid_arguments;
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -18,7 +18,7 @@ use pliant_pool::Team;
 
 use super::rng::Rng;
 use call::{Compiled, Operands, compiled_function, runtime};
-use record::{Arg, MAX_ELEMENTS, Record, pointer_types};
+use call_record::{Arg, MAX_ELEMENTS, Record, pointer_types};
 
 /// The names of the kernels under test.
 pub fn names() -> Vec<&'static str> {
@@ -33,7 +33,7 @@ pub fn mutate(input: &[u8], _: &[u8], rng: &mut Rng) -> Vec<u8> {
         _ => {
             let names = names();
             let name = names[rng.below(names.len())];
-            valid::record(name, rng)
+            valid_arguments::record(name, rng)
         }
     };
     for _ in 0..rng.below(5) {
@@ -53,7 +53,7 @@ pub fn mutate(input: &[u8], _: &[u8], rng: &mut Rng) -> Vec<u8> {
 /// Generates one call with valid arguments for each kernel.
 pub fn seeds() -> Vec<Vec<u8>> {
     let mut rng = Rng::new(1);
-    let line = |name: &&str| valid::record(name, &mut rng).to_string().into_bytes();
+    let line = |name: &&str| valid_arguments::record(name, &mut rng).to_string().into_bytes();
     names().iter().map(line).collect()
 }
 
@@ -169,7 +169,7 @@ impl Call<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use record::Mode;
+    use call_record::Mode;
 
     #[test]
     fn records_round_trip() {
@@ -197,7 +197,7 @@ mod tests {
         let mut rng = Rng::new(3);
         for name in names() {
             let runs = (0..40).filter(|_| {
-                let mut record = valid::record(name, &mut rng);
+                let mut record = valid_arguments::record(name, &mut rng);
                 record.mode = Mode::Loaded;
                 let Some(function) = compiled_function(&record) else { return false };
                 let runtime = runtime();

@@ -5,7 +5,7 @@ mod mutate;
 
 use pliant::CompileOptions;
 
-use super::inputs;
+use super::function_inputs;
 use super::rng::Rng;
 pub use mutate::mutate;
 
@@ -27,7 +27,7 @@ pub fn run(input: &[u8]) -> bool {
     let Ok(text) = std::str::from_utf8(input) else { return false };
     let Ok(parsed) = pliant::parse("fuzz.py", script(text)) else { return false };
     match pliant::compile(parsed.module, &CompileOptions::default()) {
-        Ok(compiled) => inputs::run_all(compiled, &mut Rng::new(input.len() as u64)),
+        Ok(compiled) => function_inputs::run_all(compiled, &mut Rng::new(input.len() as u64)),
         Err(error) => {
             super::assert_not_internal(&error);
             false

@@ -1,7 +1,7 @@
 //! Tests expressions on bools and integers of 8, 16 and 64 bits. Compares the facts of the overflow analysis, the
 //! results of compiled code and the results of the interpreter with a reference evaluator.
 
-mod term;
+mod random_exprs;
 
 use crate::common::*;
 use pliant_interp::{NoPacked, Value};
@@ -11,7 +11,7 @@ use pliant_ir::{BaseFunc, IRModule};
 use pliant_sym::SymArena;
 use pliant_tensor::{DType, Tensor};
 use pliant_tir::overflow_analysis::{Interval, OverflowAnalysis};
-use term::{Random, TYPES, Term, wrap_to};
+use random_exprs::{Random, TYPES, Term, wrap_to};
 
 /// Builds a function that computes each of the expressions at each point and stores the result of expression `k` at
 /// point `i`, as int64, to `O[k, i]`. The buffers `A` to `E`, one per type, are the leaves. With `blocks`, the function

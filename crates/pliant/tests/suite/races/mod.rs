@@ -12,9 +12,9 @@ use std::process::Command;
 use pliant::{CompileOptions, Model, Tensor, Value};
 use pliant_tensor::Storage;
 
-use crate::corpora::targets::changing_memory::{self, ChangingValue};
-use crate::corpora::targets::guarded_memory::Guarded;
-use crate::corpora::targets::kernels;
+use crate::fuzz_corpora::targets::changing_memory::{self, ChangingValue};
+use crate::fuzz_corpora::targets::guarded_memory::Guarded;
+use crate::fuzz_corpora::targets::kernels;
 use cases::{CASES, Case, Group, Input};
 
 /// The environment variable with the name of the case that a child process runs.
@@ -89,7 +89,7 @@ fn child() {
     pliant::set_memory_limit(Some(64 << 20));
     match CASES.iter().find(|case| case.name == name) {
         Some(case) => race(case),
-        None => kernels::race::run(&name, CALLS, 1),
+        None => kernels::data_races::run(&name, CALLS, 1),
     }
 }
 

@@ -19,9 +19,9 @@ use pliant_tir::check_bounds::UNBOUNDED_PARAMS;
 use pliant_tir::overflow_analysis::SIZE_LIMIT;
 use rustc_hash::FxHashMap;
 
+use crate::compilation_unit::Unit;
 use crate::function::{FuncGen, Gen, abi_signature, constant_mem_flags, mem_flags, unsupported};
 use crate::memory::{BufferLocation, SizeLocation};
-use crate::unit::Unit;
 use crate::value::{ExprValue, scalar_type};
 
 /// Maximum number of tensor arguments whose addresses and sizes the prologue loads. If there are more, each statement

@@ -15,7 +15,7 @@ use pliant_vm::{CheckKind, Value, VirtualMachine, VmError};
 use crate::compile::compile;
 use crate::error::Error;
 use crate::options::CompileOptions;
-use crate::programs::Programs;
+use crate::program_cache::Programs;
 
 /// Maximum nesting of tuple operands.
 const MAX_TUPLE_DEPTH: usize = 32;

@@ -4,7 +4,7 @@ use std::ffi::c_void;
 use std::mem::transmute;
 
 use crate::Team;
-use crate::slot::Context;
+use crate::chunk_slot::Context;
 
 /// A compiled loop body, which runs the iterations `begin..end`. A nonzero result stops the loop and becomes the status of the
 /// loop.

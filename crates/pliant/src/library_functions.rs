@@ -58,7 +58,7 @@ pub fn register_library() {
             });
             register_library_func(&name, func, false);
         }
-        register_library_func(CALL_OPERATOR, Arc::new(crate::operators::call), false);
+        register_library_func(CALL_OPERATOR, Arc::new(crate::dynamic_operators::call), false);
         crate::host::register();
     });
 }

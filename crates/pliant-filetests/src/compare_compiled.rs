@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 use crate::exec::{
     SIZES, TestLibrary, compare_values, copy_args, generate_inputs, public_functions,
 };
-use crate::packed::{FUNCTIONS, Function};
+use crate::packed_functions::{FUNCTIONS, Function};
 
 /// Compiles the module once, runs every public graph function at all sizes in the interpreter and
 /// in the virtual machine, as native code and as bytecode, and compares the results. With

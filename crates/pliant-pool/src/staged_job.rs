@@ -6,7 +6,7 @@
 
 use crossbeam_utils::CachePadded;
 
-use crate::slot::chunk_range;
+use crate::chunk_slot::chunk_range;
 use crate::sync::{AtomicBool, AtomicUsize, Ordering, pause, yield_now};
 
 /// Maximum number of pieces in a stage. It is small under the model checker loom, which explores all interleavings.

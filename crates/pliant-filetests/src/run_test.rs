@@ -11,7 +11,7 @@ use pliant_pass::{PassContext, PassError, Sequential};
 use pliant_script::NoHost;
 
 use crate::case::{Case, ExpectedError, TestKind};
-use crate::{compiled, exec};
+use crate::{compare_compiled, exec};
 
 /// Runs a file test. Returns the output, which the caller compares with the expectation.
 pub(crate) fn check(case: &Case) -> Result<String, String> {
@@ -33,7 +33,7 @@ pub(crate) fn check(case: &Case) -> Result<String, String> {
         TestKind::Print => {
             no_errors_expected(case)?;
             if case.execute {
-                compiled::compare(&module, case.compile_error.as_deref())?;
+                compare_compiled::compare(&module, case.compile_error.as_deref())?;
             }
             round_trip(&module)
         }
@@ -41,7 +41,7 @@ pub(crate) fn check(case: &Case) -> Result<String, String> {
             no_errors_expected(case)?;
             let text = exec::digest(&module)?;
             if case.execute {
-                compiled::compare(&module, case.compile_error.as_deref())?;
+                compare_compiled::compare(&module, case.compile_error.as_deref())?;
             }
             Ok(text)
         }
@@ -109,7 +109,7 @@ fn check_passes(
     let text = round_trip(&after)?;
     if case.execute {
         exec::compare(&before, &after)?;
-        compiled::compare(&before, case.compile_error.as_deref())?;
+        compare_compiled::compare(&before, case.compile_error.as_deref())?;
     }
     Ok(text)
 }

@@ -18,7 +18,7 @@ use pliant_vm::{CheckKind, Value, VirtualMachine, VmError};
 use super::{Outcome, argument_error};
 use crate::compile::compile;
 use crate::options::CompileOptions;
-use crate::programs::Programs;
+use crate::program_cache::Programs;
 
 /// The compiled programs by node and operand types.
 static PROGRAMS: Programs<(String, Vec<OperandSpec>), String> = Programs::new();

@@ -10,8 +10,8 @@ use pliant_kernels::math::{self, MathOps, Real};
 use pliant_kernels::{ExternTy, extern_fn};
 use pliant_tensor::DType;
 
+use crate::elementary_functions::Sequences;
 use crate::function::{FuncGen, Gen, internal, unsupported};
-use crate::sequences::Sequences;
 use crate::value::{ExprValue, chunk_type, chunk_type_of, fills_chunks, scalar_type};
 
 /// A generator that expands the operation sequence of a function with one argument inline.

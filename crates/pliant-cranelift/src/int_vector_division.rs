@@ -5,7 +5,7 @@ use std::rc::Rc;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value, types};
 
-use crate::arith::DIV_ZERO;
+use crate::binary_operators::DIV_ZERO;
 use crate::function::FuncGen;
 
 /// 1.5 * 2**52. If an integer of at most 51 bits is added, the low bits of the sum are the bits of the integer.

@@ -290,7 +290,7 @@ fn generate_function(
         ))
     })?;
     let checked = unit.check_accesses.then(|| pliant_tir::kernel_checks::with_kernel_checks(func));
-    let (id, messages) = crate::entry::generate(unit, checked.as_ref().unwrap_or(func))?;
+    let (id, messages) = crate::prologue::generate(unit, checked.as_ref().unwrap_or(func))?;
     Ok(GeneratedFunction { name: name.clone(), id, signature, messages })
 }
 

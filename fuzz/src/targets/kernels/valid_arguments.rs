@@ -3,7 +3,7 @@
 use pliant_kernels::{ExternTy, extern_fn};
 
 use super::super::rng::Rng;
-use super::record::{Arg, Mode, Record};
+use super::call_record::{Arg, Mode, Record};
 
 /// The integers and floats of a kernel call in order, without the addresses.
 #[derive(Default)]

@@ -3,8 +3,8 @@
 use super::super::changing_memory::{self, ChangingValue};
 use super::super::rng::Rng;
 use super::call::{Operands, compiled_function, runtime};
-use super::record::{MAX_ELEMENTS, Mode};
-use super::{Call, valid};
+use super::call_record::{MAX_ELEMENTS, Mode};
+use super::{Call, valid_arguments};
 
 /// Calls a kernel `calls` times with the smallest buffers for its valid arguments, while its numbers alternate between valid
 /// and invalid ones. Calls may fail or compute arbitrary results. An access outside a buffer ends the process.
@@ -15,9 +15,9 @@ pub fn run(kernel: &str, calls: usize, seed: u64) {
     let mut rng = Rng::new(seed);
     let runtime = runtime();
     let mut accepted = None;
-    let mut record = valid::record(kernel, &mut rng);
+    let mut record = valid_arguments::record(kernel, &mut rng);
     for _ in 0..100 {
-        record = valid::record(kernel, &mut rng);
+        record = valid_arguments::record(kernel, &mut rng);
         record.mode = Mode::Loaded;
         let function = compiled_function(&record).expect("calls whose numbers are loaded compile");
         let call = Call { record: &record, function: &function, runtime: &runtime };
