@@ -53,7 +53,7 @@ asan-rust:
 
 # The Python tests of memory shared between Python and Rust. Python itself is not instrumented, so GCC's sanitizer library is
 # preloaded. Leaks are not detected, since Python does not free all memory at exit.
-ASAN_TESTS := runtime model tensor_import_errors object_protocol interrupts loop_bounds_safety uninitialized_memory bad_arguments
+ASAN_TESTS := runtime_values compile_and_run tensor_import_errors object_protocol interrupts loop_bounds_safety uninitialized_memory bad_arguments
 asan-python: $(VENV)/.base
 	$(ASAN_FLAGS) PYO3_PYTHON=$(CURDIR)/$(BIN)/python \
 	cargo build --package pliant-py --quiet --target $(HOST) --target-dir target/asan

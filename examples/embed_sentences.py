@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 import pliant
-from minilm import encoder, reference, text, weights
+from minilm import encoder, reference, tokenization, weights
 
 BATCH_SIZES = (1, 4, 2, 7, 1, 3)
 TOLERANCE = 1e-4
@@ -47,11 +47,11 @@ def progress(done: int, total: int) -> None:
 
 def embed_all(model: pliant.Model, sentences: list[str]) -> Iterator[Run]:
     """Embeds the sentences batch by batch."""
-    tokenizer = text.load_tokenizer()
+    tokenizer = tokenization.load_tokenizer()
     done = 0
     progress(0, len(sentences))
-    for batch in text.batches(sentences, BATCH_SIZES):
-        ids, mask = text.encode(tokenizer, batch)
+    for batch in tokenization.batches(sentences, BATCH_SIZES):
+        ids, mask = tokenization.encode(tokenizer, batch)
         start = time.perf_counter()
         result = np.array(model(ids, mask))
         yield Run(ids, mask, result, time.perf_counter() - start)

@@ -171,9 +171,9 @@ class Module:
 @scenario("T28", "the code of all documentation runs, and passes in Python are deterministic")
 def documentation() -> Outcome:
     """Runs the test that executes the pages of docs/."""
-    command = [sys.executable, "-m", "pytest", "-q", "tests/python/test_docs.py", "tests/python/test_pass_mistakes.py"]
+    command = [sys.executable, "-m", "pytest", "-q", "tests/python/test_documentation_pages.py", "tests/python/test_pass_errors.py"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
-    return Outcome(done.returncode == 0, "tests/python/test_docs.py and test_pass_mistakes.py pass" if done.returncode == 0 else "", done.stdout[-200:] if done.returncode else "")
+    return Outcome(done.returncode == 0, "tests/python/test_documentation_pages.py and test_pass_errors.py pass" if done.returncode == 0 else "", done.stdout[-200:] if done.returncode else "")
 
 
 @scenario("T14", "the package imports quickly and reports the supported opsets")

@@ -1,4 +1,4 @@
-"""The network as a Relax module whose batch and sequence length are symbols."""
+"""The encoder network as a Relax module whose batch size and sequence length are symbols."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The same network in float64 NumPy, written from the model's description and sharing no code with it."""
+"""The encoder network in float64 NumPy, written from the description of the model and sharing no code with the Relax module."""
 
 from __future__ import annotations
 

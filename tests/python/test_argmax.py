@@ -1,4 +1,4 @@
-"""Positions of extremes by the library kernel: all lengths, types and axes, NaN, and the interpreter."""
+"""Argmax and argmin by the library kernel: all lengths, types and axes, NaN, and the interpreter."""
 
 from __future__ import annotations
 

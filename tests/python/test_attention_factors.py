@@ -1,5 +1,5 @@
-"""Factors of attention: the kernel takes their product as one factor if float32 can represent it,
-and agrees with loops."""
+"""Scaling factors of attention: the kernel takes their product as one factor if float32 can represent it, and agrees
+with loops."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The attributes of calls, functions and modules: dicts whose items are their attributes."""
+"""The attributes of calls, functions and modules behave as dicts, with the items also as Python attributes."""
 
 from __future__ import annotations
 

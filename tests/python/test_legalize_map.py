@@ -1,4 +1,4 @@
-"""User-defined legalisation of operators."""
+"""User-defined legalisation of operators, passed to ``LegalizeOps``."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ import pytest
 
 import pliant
 from pliant import relax
-from test_kernels import everywhere, kernels_in
+from test_product_kernels import everywhere, kernels_in
 from test_recurrent import CELLS, DIRECTIONS, calls_the_kernel, close, feed, weights
 
 Attrs = dict[str, object]

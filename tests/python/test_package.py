@@ -1,4 +1,4 @@
-"""The package itself: import time, names, types, the command line."""
+"""Properties of the package: import time, names, types, and the command line."""
 
 from __future__ import annotations
 

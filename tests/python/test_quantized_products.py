@@ -1,4 +1,5 @@
-"""Products of two dequantised operands: one call that sums integers, close to the float loops."""
+"""Products of two dequantised operands become one call that sums integers, with results close to those of the float
+loops."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The main job: real sentences embedded by all-MiniLM-L6-v2, compiled once, equal to the float64 reference."""
+"""Embedding of real sentences by all-MiniLM-L6-v2, compiled once, agrees with a float64 reference."""
 
 from __future__ import annotations
 

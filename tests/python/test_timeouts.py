@@ -1,4 +1,4 @@
-"""Time limits of runs: ``timeout`` in seconds."""
+"""Time limits of runs, set by ``timeout`` in seconds."""
 
 from __future__ import annotations
 

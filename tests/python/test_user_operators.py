@@ -1,4 +1,4 @@
-"""A user-defined operator: ten lines, and it behaves like any other."""
+"""A user-defined operator takes ten lines and behaves like any other operator."""
 
 from __future__ import annotations
 

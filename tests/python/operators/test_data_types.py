@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from calls import Call, cases_of, operators
+from split_calls import Call, cases_of, operators
 from cases import Array, Case, Param, Refusal
 from test_operators import draw, size_sets
 from test_random_programs import close

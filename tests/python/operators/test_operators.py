@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from calls import APART, operators
+from split_calls import APART, operators
 from cases import CASES, REFUSED, Array, Case, Param, Refusal, Refused
 
 import pliant

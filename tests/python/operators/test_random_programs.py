@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import pytest
 from cases import Array, Refusal
-from compose import Program, Step, Value, compose, tensor
+from random_programs import Program, Step, Value, compose, tensor
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 from test_operators import TOLERANCE, draw

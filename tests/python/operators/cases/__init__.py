@@ -6,7 +6,8 @@ from . import (
     attention,
     conv,
     create,
-    dynamic,
+    dynamic_shapes,
+    einsum_quantize_random,
     elementwise,
     image,
     indexing,
@@ -16,13 +17,12 @@ from . import (
     norm,
     ordering,
     pool,
-    products,
     rearrange,
     recurrent,
     statistical,
     vision,
 )
-from .base import Array, Case, Param, Refusal, Refused
+from .case import Array, Case, Param, Refusal, Refused
 
 __all__ = ["CASES", "REFUSED", "Array", "Case", "Param", "Refusal", "Refused"]
 
@@ -35,7 +35,7 @@ GROUPS = (
     statistical,
     ordering,
     linear_algebra,
-    products,
+    einsum_quantize_random,
     nn,
     norm,
     attention,
@@ -44,7 +44,7 @@ GROUPS = (
     image,
     recurrent,
     vision,
-    dynamic,
+    dynamic_shapes,
 )
 
 CASES: list[Case] = [case for group in GROUPS for case in group.CASES]

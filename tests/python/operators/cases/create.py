@@ -1,10 +1,10 @@
-"""Tensors made from sizes and scalars."""
+"""Cases of operators that create tensors from sizes and scalars."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from .base import *  # the vocabulary of cases
+from .case import *  # the vocabulary of cases
 
 
 CREATE: list[Case] = [

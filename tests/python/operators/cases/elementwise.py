@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .base import *  # the vocabulary of cases
+from .case import *  # the vocabulary of cases
 
 
 def truncated(a: Array, b: Array) -> Array:

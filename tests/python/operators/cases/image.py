@@ -1,4 +1,4 @@
-"""Resizing with matrices of exact weights, and sampling at the coordinates of grids."""
+"""Cases of resizing, compared with matrices of exact weights, and of sampling at the coordinates of grids."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .base import *  # the vocabulary of cases
+from .case import *  # the vocabulary of cases
 
 
 def place(i: int, n: int, m: int, mode: str, roi: tuple[float, float]) -> Fraction:

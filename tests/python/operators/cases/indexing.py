@@ -1,10 +1,10 @@
-"""Reading and writing elements at computed indices."""
+"""Cases of operators that read and write elements at computed indices."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from .base import *  # the vocabulary of cases
+from .case import *  # the vocabulary of cases
 
 
 def inside(i: Array, size: int) -> bool:

@@ -1,4 +1,4 @@
-"""Matrix products."""
+"""Cases of matrix products."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from .base import *  # the vocabulary of cases
+from .case import *  # the vocabulary of cases
 
 
 matmul = rounded(np.matmul)

@@ -1,10 +1,10 @@
-"""Operators that move and select elements."""
+"""Cases of operators that move and select elements."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from .base import *  # the vocabulary of cases
+from .case import *  # the vocabulary of cases
 
 
 def taken(a: Array, i: Array) -> Array | Refusal:

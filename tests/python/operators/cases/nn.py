@@ -1,4 +1,4 @@
-"""Layers."""
+"""Cases of neural network layers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .base import *  # the vocabulary of cases
+from .case import *  # the vocabulary of cases
 
 
 def log_softmax(a: Array, axis: int) -> Any:

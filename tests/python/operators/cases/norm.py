@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .base import *  # the vocabulary of cases
+from .case import *  # the vocabulary of cases
 from .conv import double
 
 

@@ -1,10 +1,10 @@
-"""Scans and sorting, with ties, NaN and infinities."""
+"""Cases of scans and sorting, with ties, NaN and infinities."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from .base import *  # the vocabulary of cases
+from .case import *  # the vocabulary of cases
 
 few = between(-2, 3)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .base import *  # the vocabulary of cases
+from .case import *  # the vocabulary of cases
 
 
 def one_hot(depth: int, axis: int) -> Callable[..., Any]:

@@ -1,4 +1,4 @@
-"""Reductions."""
+"""Cases of reductions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .base import *  # the vocabulary of cases
+from .case import *  # the vocabulary of cases
 
 
 def over(axis: Any) -> Any:

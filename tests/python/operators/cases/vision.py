@@ -1,4 +1,4 @@
-"""Detection, compared with explicit loops."""
+"""Cases of detection operators, such as non-maximum suppression, compared with explicit loops."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from .base import *  # the vocabulary of cases
+from .case import *  # the vocabulary of cases
 
 
 def iou(a: Array, b: Array) -> float:

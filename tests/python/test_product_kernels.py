@@ -1,4 +1,4 @@
-"""Products and what follows them, with library kernels and with generated loops alone."""
+"""Matrix products and the operations fused into them, with library kernels and with generated loops alone."""
 
 from __future__ import annotations
 

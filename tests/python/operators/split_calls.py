@@ -16,12 +16,12 @@ OTHER = {
     # equivalent.
     *("assert_op", "print", "null_value", "shape_of", "tensor_to_shape"),
     *("make_closure", "invoke_closure", "invoke_pure_closure", "while_loop"),
-    # Their results are scalars; test_ranges.py runs them in all executors, also with wrong
+    # Their results are scalars; test_range_operator.py runs them in all executors, also with wrong
     # operands.
     *("item", "trip_count"),
 }
 OTHER_GROUPS = ("call_", "builtin.", "memory.", "vm.", "inspect.")
-"""Inspecting tensors (`inspect`) and their memory is tested in test_inspect.py."""
+"""Inspecting tensors (`inspect`) and their memory is tested in test_inspection_operators.py."""
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,5 @@
 """Writes the model files of `tests/attacks` and `tests/corpus/onnx`: ``python
-tests/python/onnx/make_files.py``.
+tests/python/onnx/make_model_files.py``.
 
 An attack must fail with an error that contains the given words; a model of the corpus must compile
 and run. Damaged models are derived from both (`crates/pliant/tests/suite/onnx_damaged_models.rs`, `fuzz`).

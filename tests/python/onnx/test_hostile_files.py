@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from make_files import ATTACKS, TESTS, files
+from make_model_files import ATTACKS, TESTS, files
 
 import pliant
 from pliant.frontend.onnx import Limits, check, from_onnx
@@ -47,6 +47,6 @@ def test_limits_can_be_set() -> None:
 def test_files_equal_those_of_the_script() -> None:
     made = files()
     kept = {path for folder in ("attacks", "corpus/onnx") for path in (TESTS / folder).glob("*")}
-    assert kept == set(made), "run tests/python/onnx/make_files.py"
+    assert kept == set(made), "run tests/python/onnx/make_model_files.py"
     for path, data in made.items():
-        assert Path(path).read_bytes() == data, f"{path.name}: run tests/python/onnx/make_files.py"
+        assert Path(path).read_bytes() == data, f"{path.name}: run tests/python/onnx/make_model_files.py"

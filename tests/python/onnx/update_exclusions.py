@@ -1,5 +1,5 @@
 """Updates ``exclusions.toml`` and the tables of ``docs/reference/onnx-operators.md``: ``python
-tests/python/onnx/bless.py [WORD]``.
+tests/python/onnx/update_exclusions.py [WORD]``.
 
 Runs the conformance tests (only those whose name contains the word), removes the entries that pass
 and adds those that fail, with the error message. Reasons that a person wrote are kept. Review the
@@ -23,7 +23,7 @@ FILE = Path(__file__).parent / "exclusions.toml"
 HEAD = """\
 # Conformance tests that do not pass, and why. `reason`: it is refused when it is compiled. `differs`: it runs, or its values
 # come out otherwise. A test that is listed here and passes fails, but for one of `chance`.
-# `python tests/python/onnx/bless.py` brings it up to date.
+# `python tests/python/onnx/update_exclusions.py` brings it up to date.
 """
 
 
@@ -71,7 +71,7 @@ def main(word: str = "") -> None:
     failing = sum(map(len, groups.values()))
     # The page lists what passes.
     env = {**os.environ, "PLIANT_BLESS": "1"}
-    subprocess.run([sys.executable, "-m", "pytest", "-q", FILE.with_name("test_page.py")], env=env, check=True)
+    subprocess.run([sys.executable, "-m", "pytest", "-q", FILE.with_name("test_operator_tables.py")], env=env, check=True)
     print(f"{len(CASES) - failing} of {len(CASES)} pass, {failing} are excluded")
 
 

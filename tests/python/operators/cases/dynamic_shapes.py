@@ -1,10 +1,10 @@
-"""Operators whose result shape depends on values."""
+"""Cases of operators whose result shape depends on the values of operands."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from .base import *  # the vocabulary of cases
+from .case import *  # the vocabulary of cases
 
 
 def unique_with_places(a: Array) -> list[Array]:

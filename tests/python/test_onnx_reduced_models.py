@@ -1,4 +1,4 @@
-"""Reduced models of problems that follow others."""
+"""The reduced models that ``check`` writes for each problem of an ONNX model, also for problems downstream of others."""
 
 from __future__ import annotations
 

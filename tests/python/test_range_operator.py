@@ -1,4 +1,4 @@
-"""``R.range`` counts integers, not sizes: of any sign, from scalars and from tensors, in all
+"""``R.range`` counts with integers of any sign, not only with sizes, from scalars and from tensors, in all
 executors."""
 
 from __future__ import annotations

@@ -1,5 +1,4 @@
-"""Compiling, running, reporting on and comparing models from Python and from the command line of
-the wheel."""
+"""Compiling, running, explaining and comparing ONNX models, from Python and from the command line of the wheel."""
 
 from __future__ import annotations
 
@@ -14,7 +13,7 @@ import ml_dtypes
 import numpy as np
 import onnx
 import pytest
-from make_files import BOOL, TESTS, model, node
+from make_model_files import BOOL, TESTS, model, node
 
 import pliant
 from pliant import relax

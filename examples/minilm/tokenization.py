@@ -1,4 +1,4 @@
-"""Sentences to token ids, with the model's own tokenizer."""
+"""Converts sentences to token ids, with the tokenizer of the model."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""Einstein sums, quantised numbers and random draws."""
+"""Cases of einsums, quantisation and random draws."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from .base import *  # the vocabulary of cases
+from .case import *  # the vocabulary of cases
 
 
 def einsum(text: str) -> Callable[..., Any]:

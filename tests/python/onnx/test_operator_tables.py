@@ -17,7 +17,7 @@ from conformance import CASES, EXCLUSIONS, exclusion, reason
 from pliant.frontend.onnx import operators
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "reference" / "onnx-operators.md"
-BEGIN, END = "<!-- made by tests/python/onnx/test_page.py -->\n", "<!-- end -->"
+BEGIN, END = "<!-- made by tests/python/onnx/test_operator_tables.py -->\n", "<!-- end -->"
 FIRST_OPSET = 7
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from calls import Call, cases_of, operators, with_param
+from split_calls import Call, cases_of, operators, with_param
 from cases import Array, Case
 from test_operators import draw
 

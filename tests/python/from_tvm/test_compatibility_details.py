@@ -1,4 +1,4 @@
-"""Small things apart from passes that programs written for TVM use."""
+"""Details of TVM's interface, apart from passes, that programs written for TVM use: data types, attributes, names."""
 
 from __future__ import annotations
 

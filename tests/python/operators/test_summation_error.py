@@ -1,4 +1,4 @@
-"""Sums of many elements: their errors do not grow with the number of elements."""
+"""The rounding errors of sums of many elements do not grow with the number of elements."""
 
 from __future__ import annotations
 
