@@ -62,9 +62,9 @@ impl KernelSignature {
 /// One compiled loop function. It can be called only while the [`CompiledKernels`] that owns its code exists.
 #[derive(Clone, Debug)]
 pub struct CompiledKernel {
-    /// The entry point.
+    /// The address at which callers enter the function.
     pub entry: LoopFn,
-    /// The parameters.
+    /// The names and types of the parameters.
     pub signature: KernelSignature,
     /// The error messages of the function. If the entry point returns a positive `k`, it failed with `messages[k - 1]`.
     pub messages: Arc<[Arc<str>]>,

@@ -306,7 +306,7 @@ fn finalize(
     let mut kernels = IndexMap::with_capacity(generated.len());
     for function in generated {
         let code = unit.module.get_finalized_function(function.id);
-        // SAFETY: `entry` generated this function with the signature of `LoopFn`.
+        // SAFETY: `prologue` generated this function with the signature of `LoopFn`.
         let entry = unsafe { std::mem::transmute::<*const u8, LoopFn>(code) };
         let kernel = CompiledKernel {
             entry,

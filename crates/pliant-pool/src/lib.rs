@@ -3,7 +3,7 @@
 //! A [`Team`] is a fixed set of threads. After each loop they spin for a short time and then park. Each thread gets an even share
 //! of a loop's chunks. When its own chunks are done, it steals unclaimed chunks of other threads, so a late worker does not delay
 //! the loop. Nested loops, and loops started while another thread uses the team, run serially on the calling thread. A team
-//! survives `process_fork`.
+//! survives `fork`.
 //!
 //! [`Stages`] is a parallel job with a barrier between its stages. [`ThreadCaches`] are per-thread caches that other threads can
 //! empty.

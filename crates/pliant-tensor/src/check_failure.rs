@@ -9,7 +9,7 @@
 pub enum CheckFailure {
     /// An assertion that the program states does not hold.
     Assertion,
-    /// Sizes do not match, or a size is invalid.
+    /// Sizes or shapes are incompatible.
     Shape,
     /// An index is out of range.
     Index,

@@ -47,13 +47,13 @@ pub struct DLTensor {
     pub data: *mut c_void,
     /// The device of the memory.
     pub device: DLDevice,
-    /// The rank.
+    /// The rank of the tensor.
     pub ndim: i32,
     /// The element type.
     pub dtype: DLDataType,
-    /// The `ndim` dimensions.
+    /// The shape, an array of `ndim` sizes.
     pub shape: *mut i64,
-    /// The `ndim` strides in elements. Null means row-major.
+    /// The strides in elements, an array of `ndim` integers. Null means row-major.
     pub strides: *mut i64,
     /// The offset of the first element from `data` in bytes.
     pub byte_offset: u64,
@@ -65,7 +65,7 @@ pub struct DLTensor {
 pub struct DLManagedTensor {
     /// The tensor.
     pub dl_tensor: DLTensor,
-    /// A pointer for the producer's own use, which the deleter reads.
+    /// A pointer for the producer's own use.
     pub manager_ctx: *mut c_void,
     /// A function of the producer that frees the structure and the memory of the tensor. May be null.
     pub deleter: Option<unsafe extern "C" fn(*mut DLManagedTensor)>,
@@ -77,7 +77,7 @@ pub struct DLManagedTensor {
 pub struct DLPackVersion {
     /// The major version, incremented when the layout of the structures changes.
     pub major: u32,
-    /// The minor version, incremented when flags or type codes are added.
+    /// The minor version, incremented when new values are added to the existing layout.
     pub minor: u32,
 }
 
@@ -87,7 +87,7 @@ pub struct DLPackVersion {
 pub struct DLManagedTensorVersioned {
     /// The version of the layout.
     pub version: DLPackVersion,
-    /// A pointer for the producer's own use, which the deleter reads.
+    /// A pointer for the producer's own use.
     pub manager_ctx: *mut c_void,
     /// A function of the producer that frees the structure and the memory of the tensor. May be null.
     pub deleter: Option<unsafe extern "C" fn(*mut DLManagedTensorVersioned)>,

@@ -16,8 +16,8 @@ use pliant_opt::offload::byoc::gemm::{ACTIVATIONS, SYMBOL};
 use pliant_tensor::{DType, Tensor};
 use pliant_vm::{CheckKind, Value, VmError, register_library_func};
 
-/// Minimum number of elements per thread for which an activation is applied in parallel. For fewer, starting threads
-/// takes longer.
+/// Minimum number of elements per thread for which an activation is applied in parallel. For fewer,
+/// running in parallel is not profitable.
 const ACTIVATION_GRAIN: i64 = 16 * 1024;
 
 /// A variant of `pliant.gemm`: transposed or not, with or without bias, and the activation.

@@ -63,7 +63,7 @@ struct Nest {
     text: &'static str,
     /// How much larger each dim of `a` is than the extent of its loop.
     slack: [i64; 2],
-    /// For each dim of `o`, the dim of `a` that has the same size.
+    /// For each dim of `o`, the dim of `a` over which the same loop runs.
     out_dims: [usize; 2],
     /// Whether all extents must be constants.
     constant: bool,
