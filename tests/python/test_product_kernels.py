@@ -362,7 +362,7 @@ def test_tile_selection(tiles: str, constant: str) -> None:
         close(np.asarray(model(x)), np.asarray(loops(x)), 1e-3)
     (x,) = operands(n=1, h=3, w=2)
     close(interpret(packed, x).numpy(), np.asarray(loops(x)), 1e-4)
-    with pytest.raises(Exception, match="is one of 2x2, 4x4, off"):
+    with pytest.raises(Exception, match="must be one of 2x2, 4x4, off"):
         pliant.compile(module, config={"winograd": "6x6"})
 
 

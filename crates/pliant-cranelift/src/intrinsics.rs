@@ -14,10 +14,10 @@ use crate::elementary_functions::Sequences;
 use crate::function::{FuncGen, Gen, internal, unsupported};
 use crate::value::{ExprValue, chunk_type, chunk_type_of, fills_chunks, scalar_type};
 
-/// A generator that expands the operation sequence of a function with one argument inline.
+/// Emits the instructions of a math function of one argument, instead of a call.
 type Sequence = fn(&mut FuncGen<'_, '_>, Value) -> Value;
 
-/// Maps intrinsics to generators that expand their operation sequences inline.
+/// Maps intrinsics to the functions that emit their instructions.
 macro_rules! sequences {
     ($intrin:expr; $($name:ident = $function:ident),*) => {
         match $intrin {

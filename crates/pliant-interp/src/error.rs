@@ -109,7 +109,7 @@ impl InterpError {
         Self::new(ErrorKind::Unsupported, message)
     }
 
-    /// Adds a location without a source location to the trace.
+    /// Adds a trace entry that describes a place in words, without a source location.
     pub(crate) fn at(self, what: impl FnOnce() -> String) -> Self {
         self.at_span(Span::NONE, what)
     }

@@ -560,7 +560,7 @@ pub mod arg_reduce {
 
 /// Rules for discrete Fourier transforms.
 pub mod fft {
-    /// The number of operations for a row of `length` numbers, as for a transform whose length is a power of 2.
+    /// The estimated number of operations of a Fourier transform of a row of `length` numbers, by the formula for powers of 2.
     pub fn row_operations(length: usize) -> usize {
         length.saturating_mul(length.max(1).ilog2() as usize + 4)
     }

@@ -1,5 +1,5 @@
-//! The operators as functions on tensors of tensor expressions (`topi` in Python). The lowering of the operator is applied to
-//! tensors that already exist.
+//! The operators as functions on tensors of tensor expressions (`topi` in Python). Each function applies the lowering that
+//! `LegalizeOps` uses to the given tensors.
 
 use pliant_ir::op::Op;
 use pliant_ir::relax::{Callee, Expr, ExprData, Function};

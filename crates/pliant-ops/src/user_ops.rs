@@ -313,8 +313,8 @@ impl<'f> TeCall<'f> {
         }
     }
 
-    /// A size as an int64 expression. A condition is 0 or 1. The unanalyzable parts of a size become variables, which the loop
-    /// function takes as arguments.
+    /// Converts a size to an int64 expression; conditions become 0 or 1. The unanalyzable parts of a size become variables, which
+    /// the loop function takes as arguments.
     pub fn size(&mut self, size: Sym) -> te::Expr {
         if self.existing_tensors.is_empty() {
             self.vars.name_unanalyzable(&self.func.syms, size);

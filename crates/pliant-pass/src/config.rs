@@ -174,11 +174,28 @@ pub fn check(name: &str, value: &AttrValue) -> Result<(), String> {
     }
     if let OneOf(all) = key.kind {
         return Err(format!(
-            "the setting '{name}' must be one of {}, not {value:?}",
-            all.join(", ")
+            "the setting '{name}' must be one of {}, not {}",
+            all.join(", "),
+            value_text(value)
         ));
     }
-    Err(format!("the setting '{name}' must be a value of type {}, not {value:?}", key.kind.name()))
+    let (kind, value) = (key.kind.name(), value_text(value));
+    Err(format!("the setting '{name}' must be a value of type {kind}, not {value}"))
+}
+
+/// A value as a script writes it, for messages.
+fn value_text(value: &AttrValue) -> String {
+    match value {
+        AttrValue::None => "None".to_string(),
+        AttrValue::Bool(true) => "True".to_string(),
+        AttrValue::Bool(false) => "False".to_string(),
+        AttrValue::Int(i) => i.to_string(),
+        AttrValue::Float(bits) => f64::from_bits(*bits).to_string(),
+        AttrValue::Str(s) => format!("'{s}'"),
+        AttrValue::DType(dtype) => format!("'{dtype}'"),
+        AttrValue::List(_) => "a list".to_string(),
+        AttrValue::Map(_) => "a dict".to_string(),
+    }
 }
 
 #[cfg(test)]
@@ -191,11 +208,14 @@ mod tests {
         let error = check("keep_iir", &AttrValue::Bool(true)).unwrap_err();
         assert!(error.contains("did you mean 'keep_ir'?"), "{error}");
         let error = check("keep_ir", &AttrValue::Int(2)).unwrap_err();
-        assert!(error.contains("takes a value of type bool"), "{error}");
+        assert!(error.contains("must be a value of type bool, not 2"), "{error}");
 
         assert!(check(PRECISION, &AttrValue::str("bf16")).is_ok());
         let error = check(PRECISION, &AttrValue::str("bf17")).unwrap_err();
-        assert!(error.contains("is one of float32, f32, bfloat16, bf16"), "{error}");
+        assert!(
+            error.contains("must be one of float32, f32, bfloat16, bf16, not 'bf17'"),
+            "{error}"
+        );
 
         let own = ConfigKey { name: "test.own".into(), kind: Int, doc: "of a test".into() };
         assert!(check("test.own", &AttrValue::Int(1)).is_err());

@@ -18,7 +18,7 @@ const POOL_FACTOR: u32 = 4;
 /// Subterms nested deeper than this are treated as unknown integers.
 pub(crate) const MAX_DEPTH: u32 = 64;
 
-/// Answers queries about terms under facts. Construction is cheap; results are memoised.
+/// Answers queries about symbolic terms, given facts that are assumed to hold. Construction is cheap; results are memoised.
 #[derive(Debug)]
 pub struct Analyzer<'a> {
     pub(crate) arena: &'a mut SymArena,

@@ -25,8 +25,9 @@ pub(crate) struct DeadlineFlag {
     in_use: AtomicBool,
 }
 
-/// The flags of a VM's runs with a time limit, as a linked list that only grows. Its length is the largest number of such runs at
-/// the same time. The list has no lock, because a fork could copy a lock while another thread holds it.
+/// One flag for each concurrent run of a VM with a time limit; it is set when the time is over. The flags are a linked list that
+/// only grows: its length is the largest number of such runs at the same time. The list has no lock, because a fork could copy a
+/// lock while another thread holds it.
 #[derive(Default)]
 pub(crate) struct DeadlineFlags {
     run: Arc<DeadlineFlag>,

@@ -1,15 +1,10 @@
-//! Runs a fuzz target on random mutants of its seeds for some time, on any toolchain: `cargo run --release
+//! Runs a fuzz target on random mutants of its seeds for some time, without a nightly toolchain: `cargo run --release
 //! --no-default-features --bin drive -- TARGET --seconds N [--seed S] [--memory MIB]`.
 //!
 //! Inputs run in a child process, which is restarted after a failure. Inputs that crash, panic, or take more than 20
 //! seconds of CPU time or 200 seconds of elapsed time are written to `artifacts/TARGET`, at most three for each
 //! distinct failure. `replay` runs such a file again. `--write-seeds FOLDER` writes the seeds of the target for
 //! libFuzzer.
-//!
-//! Inputs run in a child process, which is restarted after a failure. Inputs that crash, panic, or take more than 20
-//! seconds of CPU time or 200 seconds of time are written to `artifacts/TARGET`, at most three for each distinct
-//! failure. `replay` runs such a file again.
-//! `--write-seeds FOLDER` writes the initial inputs of the target for libFuzzer.
 
 use std::collections::BTreeMap;
 use std::error::Error;

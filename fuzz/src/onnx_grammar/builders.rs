@@ -165,7 +165,7 @@ pub fn graph_attribute(name: &str, graph: GraphProto) -> AttributeProto {
 
 /// An operand that was parsed from the notation of the table in `operands`, such as `letter:2x3=1,2`.
 pub struct Operand {
-    /// The letter of the element type, if the notation contains one.
+    /// The letter of the element type in the notation, such as `f`; `None` if it contains no letter.
     pub letter: Option<u8>,
     /// The dims of the operand.
     pub dims: Vec<i64>,

@@ -10,7 +10,8 @@ from typing import Any
 
 
 class ScriptName:
-    """A name of the script language. Its calls, subscripts and attributes yield further names."""
+    """A placeholder for a name of the script language, such as ``T.Buffer``, so that scripts are valid
+    Python. Calls, subscripts and attributes return further placeholders."""
 
     __slots__ = ("__pliant_path__",)
 

@@ -371,8 +371,9 @@ fn extern_calls_reject_integers_as_addresses_and_unlinked_functions() {
     };
     let name = "pliant_vec_exp_f32";
     let error = compile_call(name, &[4096, 4096, 1]);
-    let want =
-        format!("argument 0 of '{name}' must be an address; pass T.address_of of an element");
+    let want = format!(
+        "argument 0 of the function '{name}' must be an address; pass T.address_of of an element"
+    );
     assert!(error.contains(&want), "{error}");
     for (name, args) in [("pliant_check_tensor", &[4096, 1, 0, 0][..]), ("system", &[0])] {
         let error = compile_call(name, args);

@@ -104,7 +104,7 @@ pub struct Attention {
     pub queries: i64,
     /// Number of keys and values of a head.
     pub keys: i64,
-    /// The number of elements of a query and of a key.
+    /// The head size: the number of elements of one query or key vector.
     pub size: i64,
     /// The number of elements of a value and of a result.
     pub value_size: i64,

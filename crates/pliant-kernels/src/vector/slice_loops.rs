@@ -284,7 +284,7 @@ c_functions!(portable, Array<f32, 4>, Array<f64, 2>);
 macro_rules! choose {
     ($($name:ident: $bound:ident => $result:ty;)*) => {
         $(
-            /// Selects the C function for an instruction set.
+            /// Returns the `extern "C"` function that is compiled for an instruction set.
             pub fn $name<F: $bound>(isa: Isa) -> $result {
                 match isa.vectors() {
                     #[cfg(target_arch = "x86_64")]

@@ -112,7 +112,8 @@ impl Liveness {
         }
     }
 
-    /// Records a read of a variable, of the variable that it is an alias of, and of everything that a local function captures.
+    /// Records a read of a variable, and of the variable that it is an alias of. If the variable is a local function, also records
+    /// reads of everything that the function captures.
     fn record_read(&mut self, var: Var, seq: Seq, index: usize) {
         let mut seen = FxHashSet::default();
         let mut pending = vec![var];

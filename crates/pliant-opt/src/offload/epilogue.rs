@@ -1,4 +1,5 @@
-//! The activations that kernels can apply to their results, and the bindings that read a variable.
+//! Recognises the activations that kernels can apply to their results, and finds the bindings that read a variable, which decide
+//! whether an activation is its only reader.
 
 use pliant_ir::relax::{Binding, Callee, Expr, ExprData, Function, Var};
 use pliant_ir::{Attrs, DType, Op};

@@ -69,7 +69,7 @@ pub struct RuleInfo {
 }
 
 impl RuleInfo {
-    /// The table entry of a rule of this crate, whose kernel belongs to the kernel library.
+    /// The table entry of an offload rule of this crate that calls a kernel of the kernel library.
     pub(super) fn builtin(
         name: &'static str,
         kernel: &'static str,

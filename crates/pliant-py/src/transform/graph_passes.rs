@@ -223,7 +223,7 @@ pub fn update_param_struct_info(sinfo_func: Bound<'_, PyAny>) -> Result<CorePass
     Ok(CorePass::of(UpdateParamStructInfo { sinfo_func: Arc::new(types) }))
 }
 
-/// Calls a Python function for the types of a function's parameters.
+/// Gets the types of a function's parameters from a Python function.
 fn param_types(
     sinfo_func: &Bound<'_, PyAny>,
     func: &mut Function,

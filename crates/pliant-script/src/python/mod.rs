@@ -24,7 +24,7 @@ pub const MAX_SYNTAX_ERRORS: usize = 20;
 
 /// Maximum stack use per level of a tree, in bytes: several stack frames of an unoptimised build.
 const STACK_PER_LEVEL: usize = 16 << 10;
-/// Maximum depth of trees that fit on the stack of any thread, so that no stack segment has to be allocated.
+/// Maximum depth of a tree for which recursion fits on the stack of any thread. Deeper trees need an allocated stack segment.
 const SHALLOW_DEPTH: usize = 40;
 
 /// Runs `walk` with enough stack to recurse over a tree of the given depth. Deep trees must also be dropped inside `walk`, because

@@ -91,7 +91,8 @@ fn compute_dtype(dtype: DType) -> DType {
     }
 }
 
-/// Returns the slice function that computes an expression, if there is one and the expression depends on the axis.
+/// Returns the symbol of the run-time function that computes an expression for adjacent points of an axis; `None` if there is no
+/// such function, or if the expression does not depend on the axis.
 fn slice_function(f: &PrimFunc, e: Expr, axis: Var) -> Option<String> {
     let symbol = if widens_float16(f, e, axis) {
         Some(WIDENING_SYMBOL.into())

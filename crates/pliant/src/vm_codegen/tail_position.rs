@@ -20,8 +20,9 @@ use super::{FunctionGen, Operand};
 pub(super) enum Exit {
     /// The function returns the result.
     Return,
-    /// The result is the condition of the loop into which the function is inlined. The positions
-    /// are those of jumps to the end of the loop and to its body, which are patched later.
+    /// The function is inlined as the condition of a loop, and its result decides whether the loop
+    /// continues. The fields are the positions of jumps to the end of the loop and to its body,
+    /// which are patched later.
     Condition { exit_jumps: Vec<usize>, body_jumps: Vec<usize> },
     /// The result is the loop state of the next iteration, which starts at the instruction `start`.
     /// `checked` states whether the result is known to be a tuple with one field for each register

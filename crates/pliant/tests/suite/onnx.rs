@@ -76,7 +76,9 @@ fn the_example_runs() {
     assert_eq!(results[0].1.as_tensor().unwrap().to_vec::<f32>().unwrap(), [0.0, 0.0, 1.0, 2.0]);
     let message = model.run_named(&[("w", x)]).unwrap_err().to_string();
     assert!(message.contains("no input 'w'"), "{message}");
-    assert!(model.run_named(&[]).unwrap_err().to_string().contains("fed for input 'x'"));
+    assert!(
+        model.run_named(&[]).unwrap_err().to_string().contains("the value of input 'x' is missing")
+    );
     // The names are kept in a saved program.
     let bytes = model.compiled().to_bytes().unwrap();
     let loaded = CompiledModule::from_bytes(&bytes).unwrap();

@@ -1,5 +1,5 @@
-//! Scalars that are linear in scalar parameters, such as the counter of a loop. They are computed from the parameters, without the
-//! heap.
+//! Scalars that are linear functions of scalar parameters, such as of a loop counter. They are computed directly from the
+//! parameters instead of being stored in the shape heap.
 
 use pliant_ir::relax::{Expr, Function, TypeData, Var};
 use pliant_ir::{DType, Sym};
