@@ -244,8 +244,8 @@ impl Analyzer<'_> {
         out
     }
 
-    /// Bounds an expanded linear form by replacing quotients `x // c` with their dividends, the newest quotient first, using `x - c
-    /// + 1 <= c * (x // c) <= x`. This relates `n` and `n // 2` in `n - n // 2`, which plain interval arithmetic treats as
+    /// Bounds an expanded linear form by replacing quotients `x // c` with their dividends, the newest quotient first, using
+    /// `x - c + 1 <= c * (x // c) <= x`. This relates `n` and `n // 2` in `n - n // 2`, which plain interval arithmetic treats as
     /// independent.
     pub(crate) fn relaxed_bound(&mut self, lin: &LinearForm) -> Bound {
         let min = self.relaxed_end(lin);

@@ -338,8 +338,8 @@ class IRModule:
     """A module: a mutable table from global names to functions. The functions are immutable, and
     several modules may share them.
 
-    `functions` is a dict from names or `GlobalVar`s to graph functions and loop functions. Names of
-    functions are accepted as strings or `GlobalVar`s; other objects raise `TypeError`. `mod[name]`
+    `functions` is a dict from names or `GlobalVar` objects to graph functions and loop functions. Names of
+    functions are accepted as strings or `GlobalVar` objects; other objects raise `TypeError`. `mod[name]`
     raises `KeyError` if there is no such function.
     """
     def __new__(cls, functions: Any = None, attrs: Any = None) -> Self: ...
@@ -386,7 +386,7 @@ class IRModule:
         """The same as `get_global_vars`."""
     def replace_global_vars(self, replacements: dict[Any, Any]) -> IRModule:
         """A module in which functions have new names, also in all calls of them. `replacements`
-        maps names or `GlobalVar`s to new ones.
+        maps names or `GlobalVar` objects to new ones.
 
         Raises `KeyError` for an unknown function, and `CompileError` if two functions would have
         the same name.

@@ -16,7 +16,7 @@ def BindParams(func_name: str, params: dict[Any, Any]) -> CorePass:
 
 def BindSymbolicVars(binding_map: dict[Any, Any], func_name: str | None = None) -> CorePass:
     """Binds symbolic sizes to integers or integer expressions, in one function or in all. Keys are
-    names or `tir.Var`s. Variables in expressions refer to sizes of the function by name. Raises
+    names or `tir.Var` objects. Variables in expressions refer to sizes of the function by name. Raises
     `TypeError` for other values."""
 
 def BundleModelParams(param_tuple_name: str | None = None) -> CorePass:
