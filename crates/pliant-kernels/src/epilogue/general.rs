@@ -18,81 +18,9 @@ use pliant_machine::isa::Isa;
 /// # Safety
 /// As for [`Epilogue::finish`].
 pub(super) unsafe fn finish(isa: Isa, epilogue: &Epilogue, tile: &EpilogueTile) {
-    let (run, lanes) = for_isa!(isa, finish_rows(epilogue: &Epilogue, tile: &EpilogueTile));
-    let has_few_columns = 2 * tile.columns <= lanes && tile.rows >= MIN_FLATTENED_ROWS;
+    let run = for_isa!(isa, finish_rows(epilogue: &Epilogue, tile: &EpilogueTile)).0;
     // SAFETY: guaranteed by the caller.
-    unsafe {
-        if has_few_columns && epilogue.residual.is_none() && epilogue.activation.is_costly() {
-            finish_flattened(epilogue, tile, run);
-        } else {
-            run(epilogue, tile);
-        }
-    }
-}
-
-/// Minimum number of rows for which [`finish_flattened`] is faster. Tiles of plain convolutions have fewer.
-const MIN_FLATTENED_ROWS: usize = 16;
-/// Number of elements of each buffer of [`finish_flattened`].
-const BUFFER: usize = 256;
-
-/// Applies the epilogue to a tile of few columns. Several rows of the tile are copied into one row of a buffer, and the
-/// scales and biases of the columns are repeated to match. If such rows were processed one at a time, most lanes of
-/// each vector would be padding, on which a costly activation wastes time. `run` is the loop over rows for one
-/// instruction set.
-///
-/// # Safety
-/// As for [`Epilogue::finish`]; there is no residual, and the machine has the instructions of `run`.
-unsafe fn finish_flattened(
-    e: &Epilogue,
-    tile: &EpilogueTile,
-    run: unsafe fn(&Epilogue, &EpilogueTile),
-) {
-    let columns = tile.columns;
-    if columns == 0 {
-        return;
-    }
-    let rows = BUFFER / columns;
-    let repeated = |of_columns: *const f32, to: &mut [f32; BUFFER]| {
-        if of_columns.is_null() {
-            return null();
-        }
-        let first = of_columns.wrapping_add(tile.position.column);
-        for (i, value) in to.iter_mut().enumerate().take(rows * columns) {
-            // SAFETY: guaranteed by the caller for the columns of the tile.
-            *value = unsafe { *first.add(i % columns) };
-        }
-        to.as_ptr()
-    };
-    let (mut scales, mut biases, mut values) = ([0f32; BUFFER], [0f32; BUFFER], [0f32; BUFFER]);
-    let (column_scale, bias) =
-        (repeated(e.column_scale, &mut scales), repeated(e.bias, &mut biases));
-    let epilogue = Epilogue { column_scale, bias, ..*e };
-    for first in (0..tile.rows).step_by(rows) {
-        let count = rows.min(tile.rows - first);
-        let part = EpilogueTile {
-            data: values.as_mut_ptr(),
-            row_stride: 0,
-            rows: 1,
-            columns: count * columns,
-            position: Position::default(),
-        };
-        // SAFETY: guaranteed by the caller for the rows of the tile; the buffer has room for these rows.
-        unsafe {
-            for row in 0..count {
-                for column in 0..columns {
-                    let x = *tile.row(first + row).add(column);
-                    part.data.add(row * columns + column).write(x);
-                }
-            }
-            run(&epilogue, &part);
-            for row in 0..count {
-                for column in 0..columns {
-                    let x = *part.data.add(row * columns + column);
-                    tile.row(first + row).add(column).write(x);
-                }
-            }
-        }
-    }
+    unsafe { run(epilogue, tile) }
 }
 
 /// Applies the epilogue to each row of a tile, with the vectors `L`.

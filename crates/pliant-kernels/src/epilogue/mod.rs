@@ -11,11 +11,11 @@
 //! | module | owns |
 //! |---|---|
 //! | `clip` | the most common epilogue, without branches |
-//! | `dense` | tiles of few columns that are contiguous in memory |
+//! | `few_columns` | tiles of few columns, several rows at a time |
 //! | `general` | the loop over the rows of a tile, for any operands and activation |
 
 mod clip;
-mod dense;
+mod few_columns;
 mod general;
 
 use std::ptr::null;
@@ -96,8 +96,8 @@ impl Epilogue {
     pub unsafe fn finish(&self, isa: Isa, tile: &EpilogueTile) {
         // SAFETY: guaranteed by the caller.
         unsafe {
-            if dense::applies(self, tile) {
-                dense::finish(isa, self, tile);
+            if few_columns::applies(self, tile) {
+                few_columns::finish(isa, self, tile);
             } else {
                 self.finish_rows(isa, tile);
             }
