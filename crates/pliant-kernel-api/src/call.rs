@@ -2,7 +2,7 @@
 
 use pliant_tensor::DType;
 
-use crate::decl::{AttrType, Dims, Kernel, Operand, Order};
+use crate::decl::{Attr, AttrType, Dims, Kernel, Operand, Order};
 use crate::dims::{Sizes, name_id};
 use crate::error::{KernelError, KernelErrorKind};
 use crate::{MAX_NUMBERS, MAX_OPERANDS, MAX_RANK};
@@ -253,21 +253,22 @@ impl Call {
 
     /// Checks that the values of all attributes are in their ranges.
     fn check_attrs(&self) -> Result<(), KernelError> {
-        for attr in self.kernel.attrs {
-            let (min, max) = match attr.ty {
+        let fail = |message| Err(self.error(KernelErrorKind::Value, message));
+        let mut numbers = &self.numbers[..];
+        for Attr { name, ty, .. } in self.kernel.attrs {
+            let (values, rest) = numbers.split_at(ty.number_count());
+            numbers = rest;
+            let (min, max) = match *ty {
                 AttrType::Int(min, max) | AttrType::Ints { range: (min, max), .. } => (min, max),
                 AttrType::Bool => (0, 1),
                 AttrType::Choice(list) => (0, list.len() as i64 - 1),
-                AttrType::Float if self.float(attr.name).is_nan() => {
-                    let message = format!("attribute {} is NaN", attr.name);
-                    return Err(self.error(KernelErrorKind::Value, message));
+                AttrType::Float if f64::from_bits(values[0] as u64).is_nan() => {
+                    return fail(format!("attribute {name} is NaN"));
                 }
                 AttrType::Float => continue,
             };
-            if let Some(value) = self.ints(attr.name).iter().find(|v| !(min..=max).contains(v)) {
-                let name = attr.name;
-                let message = format!("attribute {name} is {value}, expected {min} to {max}");
-                return Err(self.error(KernelErrorKind::Value, message));
+            if let Some(value) = values.iter().find(|v| !(min..=max).contains(v)) {
+                return fail(format!("attribute {name} is {value}, expected {min} to {max}"));
             }
         }
         Ok(())

@@ -171,12 +171,26 @@ pub enum Dims {
 pub struct Attr {
     /// The name of the attribute.
     pub name: &'static str,
+    /// The id of the attribute's name ([`name_id`]).
+    pub(crate) id: u64,
     /// The type of the attribute.
     pub ty: AttrType,
     /// The value of the attribute in calls that omit it.
     pub default: AttrDefault,
     /// The description of the attribute in `docs/reference/kernels.md`.
     pub doc: &'static str,
+}
+
+impl Attr {
+    /// Declares an attribute.
+    pub const fn new(
+        name: &'static str,
+        ty: AttrType,
+        default: AttrDefault,
+        doc: &'static str,
+    ) -> Self {
+        Attr { name, id: name_id(name), ty, default, doc }
+    }
 }
 
 /// The type of an attribute.
@@ -237,10 +251,20 @@ impl Kernel {
     }
 
     /// Returns the attribute with this name, and the index of its first number among the numbers of a call.
+    #[inline]
     pub fn attr(&self, name: &str) -> Option<(&'static Attr, usize)> {
-        let at = self.attrs.iter().position(|a| a.name == name)?;
-        let first = self.attrs[..at].iter().map(|a| a.ty.number_count()).sum();
-        Some((&self.attrs[at], first))
+        let (_, first, attr) = self.attrs_by_id().find(|(id, ..)| *id == name_id(name))?;
+        Some((attr, first))
+    }
+
+    /// Returns the attributes, each with the id of its name and the index of its first number among the numbers of a
+    /// call.
+    fn attrs_by_id(&self) -> impl Iterator<Item = (u64, usize, &'static Attr)> {
+        self.attrs.iter().scan(0, |next, attr| {
+            let first = *next;
+            *next += attr.ty.number_count();
+            Some((attr.id, first, attr))
+        })
     }
 
     /// Returns the argument positions of a call: the operands, then the numbers of the attributes.

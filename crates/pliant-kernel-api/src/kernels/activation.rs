@@ -19,13 +19,13 @@ const NAMES: &[&str] = &[
 ];
 
 /// The attribute `activation`, which selects the function.
-pub(super) const KIND: Attr = Attr {
-    name: "activation",
-    ty: AttrType::Choice(NAMES),
-    default: AttrDefault::Number(0),
-    doc: "the function applied to the results; `clip` is `min(max(x, low), high)`, `hard_sigmoid` is the clip of \
+pub(super) const KIND: Attr = Attr::new(
+    "activation",
+    AttrType::Choice(NAMES),
+    AttrDefault::Number(0),
+    "the function applied to the results; `clip` is `min(max(x, low), high)`, `hard_sigmoid` is the clip of \
           `slope * x + offset`, `hard_swish` is `x` times that, and `leaky_relu` multiplies negative values by `slope`",
-};
+);
 /// The attribute `low`, the lower limit of functions that clip.
 pub(super) const LOW: Attr =
     float_attr("low", 0.0, "the lower limit of `clip`, `hard_sigmoid` and `hard_swish`");
@@ -41,7 +41,7 @@ pub(super) const OFFSET: Attr =
 
 /// Declares an attribute of type float.
 const fn float_attr(name: &'static str, default: f64, doc: &'static str) -> Attr {
-    Attr { name, ty: AttrType::Float, default: AttrDefault::Float(default), doc }
+    Attr::new(name, AttrType::Float, AttrDefault::Float(default), doc)
 }
 
 /// Computes the activation function of a call for the value `x`.

@@ -17,12 +17,12 @@ pub static KERNEL: Kernel = Kernel {
             .strided(),
         Operand::output("out", Int64, Dims::Fixed(&["*rows"]), "the positions").strided(),
     ],
-    attrs: &[Attr {
-        name: "kind",
-        ty: AttrType::Choice(&["max", "min"]),
-        default: AttrDefault::Required,
-        doc: "whether the largest or the smallest element is found",
-    }],
+    attrs: &[Attr::new(
+        "kind",
+        AttrType::Choice(&["max", "min"]),
+        AttrDefault::Required,
+        "whether the largest or the smallest element is found",
+    )],
     derived: &[],
     relations: |_, sizes| match (sizes.get("rows"), sizes.get("columns")) {
         (rows, 0) if rows > 0 => Err("operand x has rows without elements".to_string()),

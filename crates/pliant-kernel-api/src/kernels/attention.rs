@@ -48,55 +48,55 @@ pub static KERNEL: Kernel = Kernel {
         .strided_rows(),
     ],
     attrs: &[
-        Attr {
-            name: "scale",
-            ty: AttrType::Float,
-            default: AttrDefault::Required,
-            doc: "the factor of the products of queries and keys",
-        },
-        Attr {
-            name: "softcap",
-            ty: AttrType::Float,
-            default: AttrDefault::Float(0.0),
-            doc: "the limit of the scores; 0 for no limit",
-        },
-        Attr {
-            name: "causal",
-            ty: AttrType::Bool,
-            default: AttrDefault::Number(0),
-            doc: "whether query `i` sees only the keys up to key `i + offset`",
-        },
-        Attr {
-            name: "offset",
-            ty: AttrType::Int(i64::MIN, i64::MAX),
-            default: AttrDefault::Number(0),
-            doc: "the last key that query 0 sees, with `causal`",
-        },
-        Attr {
-            name: "window",
-            ty: AttrType::Int(0, 1 << 30),
-            default: AttrDefault::Number(0),
-            doc: "the number of keys up to its last one that a query sees, with `causal`; 0 for all",
-        },
-        Attr {
-            name: "masked_score",
-            ty: AttrType::Float,
-            default: AttrDefault::Float(f64::NEG_INFINITY),
-            doc: "the score of a key that `mask` hides",
-        },
-        Attr {
-            name: "mask_before_bias",
-            ty: AttrType::Bool,
-            default: AttrDefault::Number(0),
-            doc: "whether `bias` is also added to the scores of hidden keys",
-        },
-        Attr {
-            name: "fully_masked",
-            ty: AttrType::Choice(&["zeros", "nan", "zeros_for_nan"]),
-            default: AttrDefault::Number(ZEROS),
-            doc: "the result of a query whose scores are all minus infinity; with `zeros_for_nan`, the result is also zeros if \
+        Attr::new(
+            "scale",
+            AttrType::Float,
+            AttrDefault::Required,
+            "the factor of the products of queries and keys",
+        ),
+        Attr::new(
+            "softcap",
+            AttrType::Float,
+            AttrDefault::Float(0.0),
+            "the limit of the scores; 0 for no limit",
+        ),
+        Attr::new(
+            "causal",
+            AttrType::Bool,
+            AttrDefault::Number(0),
+            "whether query `i` sees only the keys up to key `i + offset`",
+        ),
+        Attr::new(
+            "offset",
+            AttrType::Int(i64::MIN, i64::MAX),
+            AttrDefault::Number(0),
+            "the last key that query 0 sees, with `causal`",
+        ),
+        Attr::new(
+            "window",
+            AttrType::Int(0, 1 << 30),
+            AttrDefault::Number(0),
+            "the number of keys up to its last one that a query sees, with `causal`; 0 for all",
+        ),
+        Attr::new(
+            "masked_score",
+            AttrType::Float,
+            AttrDefault::Float(f64::NEG_INFINITY),
+            "the score of a key that `mask` hides",
+        ),
+        Attr::new(
+            "mask_before_bias",
+            AttrType::Bool,
+            AttrDefault::Number(0),
+            "whether `bias` is also added to the scores of hidden keys",
+        ),
+        Attr::new(
+            "fully_masked",
+            AttrType::Choice(&["zeros", "nan", "zeros_for_nan"]),
+            AttrDefault::Number(ZEROS),
+            "the result of a query whose scores are all minus infinity; with `zeros_for_nan`, the result is also zeros if \
                   the weights of the query are NaN",
-        },
+        ),
     ],
     derived: &[],
     relations,

@@ -45,24 +45,24 @@ pub static KERNEL: Kernel = Kernel {
         DILATIONS,
         PADDING,
         GROUPS,
-        Attr {
-            name: "panel_width",
-            ty: AttrType::Int(1, MAX_ATTR_VALUE),
-            default: AttrDefault::Required,
-            doc: "the number of filters of a panel of weights: a multiple of 16; 1 in a depthwise convolution; the number of \
+        Attr::new(
+            "panel_width",
+            AttrType::Int(1, MAX_ATTR_VALUE),
+            AttrDefault::Required,
+            "the number of filters of a panel of weights: a multiple of 16; 1 in a depthwise convolution; the number of \
                   filters of a group if groups share panels",
-        },
+        ),
         activation::KIND,
         activation::LOW,
         activation::HIGH,
         activation::SLOPE,
         activation::OFFSET,
-        Attr {
-            name: "winograd",
-            ty: AttrType::Choice(&["none", "2x2", "4x4"]),
-            default: AttrDefault::Number(0),
-            doc: "the output tile of the Winograd algorithm for which 3 x 3 filters are transformed (Lavin and Gray, 2016)",
-        },
+        Attr::new(
+            "winograd",
+            AttrType::Choice(&["none", "2x2", "4x4"]),
+            AttrDefault::Number(0),
+            "the output tile of the Winograd algorithm for which 3 x 3 filters are transformed (Lavin and Gray, 2016)",
+        ),
     ],
     derived: &[("weights", packed_len)],
     relations,
@@ -84,17 +84,17 @@ pub(super) const DILATIONS: Attr =
 /// The attribute `padding` of convolutions and pooling.
 pub(super) const PADDING: Attr = three_ints("padding", 0, "the number of zeros before the input");
 /// The attribute `groups` of convolutions.
-pub(super) const GROUPS: Attr = Attr {
-    name: "groups",
-    ty: AttrType::Int(1, MAX_ATTR_VALUE),
-    default: AttrDefault::Number(1),
-    doc: "the number of groups of channels and filters",
-};
+pub(super) const GROUPS: Attr = Attr::new(
+    "groups",
+    AttrType::Int(1, MAX_ATTR_VALUE),
+    AttrDefault::Number(1),
+    "the number of groups of channels and filters",
+);
 
 /// Declares an attribute of three integers, one for each dim of an image, with the minimum and default `min`.
 const fn three_ints(name: &'static str, min: i64, doc: &'static str) -> Attr {
     let ty = AttrType::Ints { len: 3, range: (min, MAX_ATTR_VALUE) };
-    Attr { name, ty, default: AttrDefault::Number(min), doc }
+    Attr::new(name, ty, AttrDefault::Number(min), doc)
 }
 
 /// Checks that the number of channels and the number of filters are multiples of the number of groups.

@@ -62,12 +62,12 @@ pub static KERNEL: Kernel = Kernel {
         DILATIONS,
         PADDING,
         GROUPS,
-        Attr {
-            name: "panel_width",
-            ty: AttrType::Int(1, 64),
-            default: AttrDefault::Required,
-            doc: "the number of filters of a panel of weights: 16, 32, 48 or 64; 1 in a depthwise convolution",
-        },
+        Attr::new(
+            "panel_width",
+            AttrType::Int(1, 64),
+            AttrDefault::Required,
+            "the number of filters of a panel of weights: 16, 32, 48 or 64; 1 in a depthwise convolution",
+        ),
         activation::KIND,
         activation::LOW,
         activation::HIGH,
@@ -84,7 +84,7 @@ pub static KERNEL: Kernel = Kernel {
 
 /// Declares a float attribute for a limit of the results. The default is 0.
 const fn limit(name: &'static str, doc: &'static str) -> Attr {
-    Attr { name, ty: AttrType::Float, default: AttrDefault::Float(0.0), doc }
+    Attr::new(name, AttrType::Float, AttrDefault::Float(0.0), doc)
 }
 
 /// Returns the number of elements of the packed weights. The weights of a group are panels of rows of quads. In a

@@ -37,24 +37,24 @@ pub static KERNEL: Kernel = Kernel {
         .strided(),
     ],
     attrs: &[
-        Attr {
-            name: "length",
-            ty: AttrType::Int(0, i64::MAX),
-            default: AttrDefault::Required,
-            doc: "the length of the transform",
-        },
-        Attr {
-            name: "onesided",
-            ty: AttrType::Bool,
-            default: AttrDefault::Number(0),
-            doc: "whether to compute only the first `length // 2 + 1` frequencies",
-        },
-        Attr {
-            name: "inverse",
-            ty: AttrType::Bool,
-            default: AttrDefault::Number(0),
-            doc: "whether to compute the inverse transform, which divides by `length`",
-        },
+        Attr::new(
+            "length",
+            AttrType::Int(0, i64::MAX),
+            AttrDefault::Required,
+            "the length of the transform",
+        ),
+        Attr::new(
+            "onesided",
+            AttrType::Bool,
+            AttrDefault::Number(0),
+            "whether to compute only the first `length // 2 + 1` frequencies",
+        ),
+        Attr::new(
+            "inverse",
+            AttrType::Bool,
+            AttrDefault::Number(0),
+            "whether to compute the inverse transform, which divides by `length`",
+        ),
     ],
     derived: &[
         ("window_length", |call, _| Some(call.int("length"))),

@@ -10,12 +10,12 @@ pub const PANEL_STEP: i64 = 16;
 /// Maximum number of columns of a panel.
 pub const MAX_PANEL_COLUMNS: i64 = 64;
 
-const ACCUMULATE: Attr = Attr {
-    name: "accumulate",
-    ty: AttrType::Int(0, 1),
-    default: AttrDefault::Number(0),
-    doc: "1 to add the product to the elements of `out`, 0 to overwrite them",
-};
+const ACCUMULATE: Attr = Attr::new(
+    "accumulate",
+    AttrType::Int(0, 1),
+    AttrDefault::Number(0),
+    "1 to add the product to the elements of `out`, 0 to overwrite them",
+);
 
 /// The declaration of the kernel `matmul`: a batch of products.
 pub static KERNEL: Kernel = Kernel {

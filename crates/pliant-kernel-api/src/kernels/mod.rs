@@ -75,6 +75,7 @@ mod tests {
             let dims = dims.map(|name| name.trim_start_matches('*'));
             assert!(distinct(dims.collect()), "{}: dims", k.name);
             assert!(distinct(k.operands.iter().map(|o| o.name).collect()), "{}: operands", k.name);
+            assert!(distinct(k.attrs.iter().map(|a| a.name).collect()), "{}: attributes", k.name);
             for o in k.operands {
                 let dims: Vec<&[&str]> = match o.dims {
                     Dims::Fixed(dims) => vec![dims],

@@ -72,12 +72,12 @@ pub static KERNEL: Kernel = Kernel {
         .strided(),
     ],
     attrs: &[
-        Attr {
-            name: "kind",
-            ty: AttrType::Choice(&["max", "mean"]),
-            default: AttrDefault::Required,
-            doc: "whether to compute the maximum or the mean of a window",
-        },
+        Attr::new(
+            "kind",
+            AttrType::Choice(&["max", "mean"]),
+            AttrDefault::Required,
+            "whether to compute the maximum or the mean of a window",
+        ),
         Attr { doc: "the sizes of the windows, of at most 2^24 elements", ..KERNEL_SHAPE },
         STRIDES,
         Attr { doc: "the distances between elements of a window", ..DILATIONS },

@@ -68,24 +68,24 @@ pub static KERNEL: Kernel = Kernel {
             .optional(),
     ],
     attrs: &[
-        Attr {
-            name: "cell",
-            ty: AttrType::Choice(CELLS),
-            default: AttrDefault::Required,
-            doc: "the kind of cell; `linear_gru` applies the reset gate after the recurrence product",
-        },
-        Attr {
-            name: "layout",
-            ty: AttrType::Choice(LAYOUTS),
-            default: AttrDefault::Number(0),
-            doc: "the order of the dims of inputs, results and states",
-        },
-        Attr {
-            name: "reverse",
-            ty: AttrType::Bool,
-            default: AttrDefault::Number(0),
-            doc: "whether the first direction starts at the last step",
-        },
+        Attr::new(
+            "cell",
+            AttrType::Choice(CELLS),
+            AttrDefault::Required,
+            "the kind of cell; `linear_gru` applies the reset gate after the recurrence product",
+        ),
+        Attr::new(
+            "layout",
+            AttrType::Choice(LAYOUTS),
+            AttrDefault::Number(0),
+            "the order of the dims of inputs, results and states",
+        ),
+        Attr::new(
+            "reverse",
+            AttrType::Bool,
+            AttrDefault::Number(0),
+            "whether the first direction starts at the last step",
+        ),
     ],
     derived: &[
         ("input_weights", |c, s| packed_len(c, s, Cell::input_columns, s.get("input"))),

@@ -16,12 +16,12 @@ pub static KERNEL: Kernel = Kernel {
         Operand::input("x", Float32, ROWS, "the rows"),
         Operand::output("out", Float32, ROWS, "the results"),
     ],
-    attrs: &[Attr {
-        name: "log",
-        ty: AttrType::Bool,
-        default: AttrDefault::Number(0),
-        doc: "whether to compute the logarithm",
-    }],
+    attrs: &[Attr::new(
+        "log",
+        AttrType::Bool,
+        AttrDefault::Number(0),
+        "whether to compute the logarithm",
+    )],
     derived: &[],
     relations: |_, _| Ok(()),
     // Per element: a subtraction, an exponential (counted as one operation), an addition and a multiplication.

@@ -27,18 +27,18 @@ pub static KERNEL: Kernel = Kernel {
             .optional(),
     ],
     attrs: &[
-        Attr {
-            name: "descending",
-            ty: AttrType::Bool,
-            default: AttrDefault::Number(0),
-            doc: "whether the order is descending",
-        },
-        Attr {
-            name: "first",
-            ty: AttrType::Int(0, i64::MAX),
-            default: AttrDefault::Number(0),
-            doc: "the rank of the first result",
-        },
+        Attr::new(
+            "descending",
+            AttrType::Bool,
+            AttrDefault::Number(0),
+            "whether the order is descending",
+        ),
+        Attr::new(
+            "first",
+            AttrType::Int(0, i64::MAX),
+            AttrDefault::Number(0),
+            "the rank of the first result",
+        ),
     ],
     derived: &[],
     relations: |call, sizes| {

@@ -20,12 +20,12 @@ const fn weight(dtype: DType, dims: Dims, doc: &'static str) -> Operand {
     Operand::input("weight", dtype, dims, doc)
 }
 
-const GROUP: Attr = Attr {
-    name: "group",
-    ty: AttrType::Int(1, i64::MAX),
-    default: AttrDefault::Required,
-    doc: "the number of rows of the weight that share a scale: an even number, or at least `inner`",
-};
+const GROUP: Attr = Attr::new(
+    "group",
+    AttrType::Int(1, i64::MAX),
+    AttrDefault::Required,
+    "the number of rows of the weight that share a scale: an even number, or at least `inner`",
+);
 
 /// The derived dim `panels` of the packed weight and of the scales: the number of panels.
 const PANELS: (&str, DeriveSize) = ("panels", |_, s| div_ceil(s.get("columns"), s.get("width")));
