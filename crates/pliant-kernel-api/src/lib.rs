@@ -1,4 +1,4 @@
-//! Declarations of the library kernels that compute whole operators.
+//! Declarations of the library kernels that compute whole operators, and of the slice functions.
 //!
 //! Each kernel has one declaration, in a file of [`kernels`]: its operands with data types and named dims, its
 //! attributes with types, ranges and defaults, and the relations between its arguments. The rest of the system derives
@@ -14,6 +14,8 @@
 //! | sizes of derived dims, for the checks and for random valid calls of the fuzz target | [`Kernel::derived`] |
 //! | the results in the interpreter, and the expected results of tests | [`Kernel::reference`] |
 //!
+//! The slice functions, which generated loops call on tiles, are declared in [`slice_functions`].
+//!
 //! The implementations are in `pliant-kernels`.
 
 mod call;
@@ -23,6 +25,7 @@ mod docs;
 mod error;
 pub mod kernels;
 pub mod reference;
+pub mod slice_functions;
 
 pub use call::{Call, View, leading_dims};
 pub use decl::{Attr, AttrDefault, AttrType, DeriveSize, Dims, Kernel, Operand, Order, Role, Slot};

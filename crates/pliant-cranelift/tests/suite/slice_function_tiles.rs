@@ -4,9 +4,9 @@
 use crate::common::*;
 use half::{bf16, f16};
 use pliant_ir::tir::{BinOp, Expr, ExprData, Intrin, PrimFunc, Ty};
+use pliant_kernel_api::slice_functions::{SLICE_FUNCTIONS, SliceFunction};
 use pliant_kernels::extern_fn;
 use pliant_tensor::DType;
-use pliant_tir::schedule::{column_extrema, slice_tiles};
 
 /// Sizes around one tile, around two tiles, and around many tiles.
 fn sizes() -> impl Iterator<Item = usize> {
@@ -15,8 +15,8 @@ fn sizes() -> impl Iterator<Item = usize> {
 
 #[test]
 fn every_slice_function_is_linked() {
-    for symbol in slice_tiles::symbols().into_iter().chain(column_extrema::symbols()) {
-        let f = extern_fn(&symbol).unwrap_or_else(|| panic!("no symbol {symbol}"));
+    for SliceFunction { symbol, .. } in SLICE_FUNCTIONS {
+        let f = extern_fn(symbol).unwrap_or_else(|| panic!("no symbol {symbol}"));
         assert!(f.runtime && f.from_script(), "{symbol}");
     }
 }

@@ -5,6 +5,7 @@
 
 use pliant_ir::DType;
 use pliant_ir::tir::{Expr, Intrin, Ty};
+use pliant_kernel_api::slice_functions::{SliceFunction, SliceOperation, slice_function};
 
 use super::LoopFrame;
 use super::intrin::float_intrin;
@@ -21,8 +22,8 @@ impl LoopFrame<'_, '_, '_> {
         let Some((Val::Str(name), rest)) = values.split_first() else {
             return Err(malformed("the first argument of T.call_extern is not a name"));
         };
-        if name.starts_with("pliant_vec_") {
-            return self.call_slice_function(name, rest);
+        if let Some(function) = slice_function(name) {
+            return self.call_slice_function(function, rest);
         }
         // For example, `pliant_exp_f32` is `T.exp` on float32. Without the prefix, the C library's `exp` is on float64.
         let (function, dtype) = match name.strip_prefix("pliant_").and_then(|n| n.rsplit_once('_'))
@@ -44,45 +45,42 @@ impl LoopFrame<'_, '_, '_> {
         }
     }
 
-    /// Runs a slice function, such as `pliant_vec_exp_f32` or `pliant_vec_f32_to_f16`. Its arguments are the addresses of the
-    /// results and of the operands, and the number of elements.
-    fn call_slice_function(&mut self, name: &str, args: &[Val]) -> Result<Val> {
-        let ([Val::Address(to, first), operands @ ..], Some(count)) =
-            (&args[..args.len().saturating_sub(1)], args.last())
-        else {
-            return Err(malformed(
-                "the arguments of a slice function are not addresses and a count",
-            ));
+    /// Runs a slice function.
+    fn call_slice_function(&mut self, function: &SliceFunction, args: &[Val]) -> Result<Val> {
+        let invalid = || {
+            let operands = function.operands.join(", ");
+            let expected = format!("the results, {operands} and a count");
+            malformed(&format!("the arguments of '{}' are not {expected}", function.symbol))
         };
-        let function = name.strip_prefix("pliant_vec_").and_then(|n| n.rsplit_once('_'));
-        let function = function.map_or("", |(n, _)| n);
-        let intrinsic = Intrin::from_name(function);
+        let Some((Val::Address(to, first), [operands @ .., count])) = args.split_first() else {
+            return Err(invalid());
+        };
+        if operands.len() != function.operands.len() {
+            return Err(invalid());
+        }
         for i in 0..count.int()? {
             self.interp.step(1)?;
             let mut values = Vec::with_capacity(operands.len());
             for operand in operands {
-                let Val::Address(view, first) = operand else {
-                    return Err(malformed("an operand of a slice function is not an address"));
-                };
+                let Val::Address(view, first) = operand else { return Err(invalid()) };
                 values.push(view.read_at(first.saturating_add(i))?.float()?);
             }
-            let value = match (intrinsic, &*values) {
-                (Some(f), [_, ..]) => float_intrin(f, &values),
-                (None, [x, y]) if x.is_nan() || y.is_nan() => Some(x + y),
-                (None, [x, y]) if function == "maximum" => {
-                    Some(if x.total_cmp(y).is_lt() { *y } else { *x })
-                }
-                (None, [x, y]) if function == "minimum" => {
-                    Some(if x.total_cmp(y).is_gt() { *y } else { *x })
-                }
-                // A conversion only rounds.
-                (None, [x]) => Some(*x),
-                _ => None,
-            };
-            let value =
-                value.ok_or_else(|| malformed(&format!("unknown slice function '{name}'")))?;
+            let value = compute_element(function.operation, &values).ok_or_else(invalid)?;
             to.write_at(first.saturating_add(i), &Val::Float(round(value, to.dtype)))?;
         }
         Ok(Val::Int(0))
+    }
+}
+
+/// Computes one element of the results of a slice function. Returns `None` for an unknown elementary function.
+fn compute_element(operation: SliceOperation, values: &[f64]) -> Option<f64> {
+    match (operation, values) {
+        (SliceOperation::Elementary(name), _) => float_intrin(Intrin::from_name(name)?, values),
+        // The write rounds to the type of the results.
+        (SliceOperation::Convert, [x]) => Some(*x),
+        (_, [x, y]) if x.is_nan() || y.is_nan() => Some(x + y),
+        (SliceOperation::Maximum, [x, y]) => Some(if x.total_cmp(y).is_lt() { *y } else { *x }),
+        (SliceOperation::Minimum, [x, y]) => Some(if x.total_cmp(y).is_gt() { *y } else { *x }),
+        _ => None,
     }
 }

@@ -3,8 +3,8 @@
 use half::{bf16, f16};
 use pliant_exec::abi::{KernelRuntime, STATUS_OK};
 
-use crate::registry::{ExternFn, ExternTy};
 use pliant_machine::isa::{Isa, Vectors};
+use pliant_tensor::DType;
 
 /// A function that converts a slice of 16-bit floats to float32.
 pub type WidenFn = unsafe extern "C" fn(*const KernelRuntime, *mut f32, *const u16, i64) -> i64;
@@ -179,20 +179,16 @@ pub fn narrow(isa: Isa) -> NarrowFn {
     }
 }
 
-/// The conversions that generated code may call.
-pub(super) fn linked(isa: Isa) -> impl Iterator<Item = ExternFn> {
-    let rows = [
-        ("pliant_vec_f16_to_f32", widen(isa) as usize),
-        ("pliant_vec_f32_to_f16", narrow(isa) as usize),
-        ("pliant_vec_bf16_to_f32", widen_bf16 as *const () as usize),
-        ("pliant_vec_f32_to_bf16", narrow_bf16 as *const () as usize),
-    ];
-    let params = &[ExternTy::Ptr, ExternTy::Ptr, ExternTy::I64];
-    rows.into_iter().map(move |(name, address)| ExternFn {
-        name,
-        address,
-        params,
-        result: ExternTy::I64,
-        runtime: true,
-    })
+/// Returns the address of a conversion between float32 and a 16-bit float.
+///
+/// # Panics
+/// There is no conversion between the types.
+pub(super) fn conversion(from: DType, to: DType, isa: Isa) -> usize {
+    match (from, to) {
+        (DType::Float16, DType::Float32) => widen(isa) as usize,
+        (DType::Float32, DType::Float16) => narrow(isa) as usize,
+        (DType::BFloat16, DType::Float32) => widen_bf16 as *const () as usize,
+        (DType::Float32, DType::BFloat16) => narrow_bf16 as *const () as usize,
+        _ => unreachable!("no conversion from {from} to {to}"),
+    }
 }

@@ -1,9 +1,8 @@
 //! Elementary functions over slices, for all instruction sets. Generated loops call them on tiles.
 //!
 //! The sequences are those of [`crate::math`], which code generators expand in place. Here they use the widest vectors
-//! of the machine. The symbol of a slice function is `pliant_vec_<name>_<type>`. Its arguments are the address of the
-//! results, the address of each operand, and the number of elements. Results may replace an operand. No memory outside
-//! of the slices is accessed. Measured relative to the operations of the sequences and the bytes: "Elementary
+//! of the machine. The functions are declared in [`pliant_kernel_api::slice_functions`]. Results may replace an
+//! operand. No memory outside of the slices is accessed. Measured relative to the operations of the sequences and the bytes: "Elementary
 //! functions" in `docs/internals/measurements/functions.md`.
 //!
 //! | module | owns |
@@ -20,7 +19,9 @@ use pliant_exec::abi::KernelRuntime;
 
 use crate::math::{self, MathOps};
 use crate::registry::{ExternFn, ExternTy};
+use pliant_kernel_api::slice_functions::{SLICE_FUNCTIONS, SliceFunction, SliceOperation};
 use pliant_machine::isa::Isa;
+use pliant_tensor::DType;
 use slice_loops::{Binary, Unary};
 
 /// A function of one operand over slices. The arguments are the runtime, the results, the operand, and the number of
@@ -41,27 +42,20 @@ pub enum Slices<T> {
 }
 
 impl<T> Slices<T> {
-    fn linked(self, name: &'static str) -> ExternFn {
-        use ExternTy::{I64, Ptr};
-        let (address, params): (usize, &'static [ExternTy]) = match self {
-            Slices::One(f) => (f as usize, &[Ptr, Ptr, I64]),
-            Slices::Two(f) => (f as usize, &[Ptr, Ptr, Ptr, I64]),
-        };
-        ExternFn { name, address, params, result: I64, runtime: true }
+    fn address(self) -> usize {
+        match self {
+            Slices::One(f) => f as usize,
+            Slices::Two(f) => f as usize,
+        }
     }
 }
 
-/// An elementary function: its symbols, and its slice functions for each instruction set. The machine must have the
-/// instructions.
+/// The implementations of an elementary function, for each instruction set. The machine must have the instructions.
 pub struct VectorFn {
     /// The name of the intrinsic in programs.
     pub name: &'static str,
-    /// The symbol of the slice function for float32.
-    pub symbol32: &'static str,
     /// Returns the slice function for float32.
     pub single: fn(Isa) -> Slices<f32>,
-    /// The symbol of the slice function for float64.
-    pub symbol64: &'static str,
     /// Returns the slice function for float64; `None` if there is none.
     pub double: Option<fn(Isa) -> Slices<f64>>,
 }
@@ -76,9 +70,7 @@ macro_rules! functions {
         /// All elementary functions with slice functions.
         pub static FUNCTIONS: &[VectorFn] = &[$(VectorFn {
             name: stringify!($name),
-            symbol32: concat!("pliant_vec_", stringify!($name), "_f32"),
             single: functions!(@single $kind $type),
-            symbol64: concat!("pliant_vec_", stringify!($name), "_f64"),
             double: functions!(@double $kind $type),
         }),*];
     };
@@ -147,11 +139,38 @@ functions! {
     in_double pow, Pow, fast pow_positive_finite;
 }
 
-/// The slice functions that generated code may call, for an instruction set.
+/// Returns the declared slice functions, which generated code may call, for an instruction set.
 pub(crate) fn linked(isa: Isa) -> impl Iterator<Item = ExternFn> {
-    let functions = FUNCTIONS.iter().flat_map(move |f| {
-        let single = (f.single)(isa).linked(f.symbol32);
-        [Some(single), f.double.map(|double| double(isa).linked(f.symbol64))].into_iter().flatten()
-    });
-    functions.chain(half::linked(isa))
+    SLICE_FUNCTIONS.iter().map(move |function| ExternFn {
+        name: function.symbol,
+        address: address(function, isa),
+        params: match function.operands.len() {
+            1 => &[ExternTy::Ptr, ExternTy::Ptr, ExternTy::I64],
+            _ => &[ExternTy::Ptr, ExternTy::Ptr, ExternTy::Ptr, ExternTy::I64],
+        },
+        result: ExternTy::I64,
+        runtime: true,
+    })
+}
+
+/// Returns the address of the implementation of a slice function.
+///
+/// # Panics
+/// The function has no implementation. A test checks that all have one.
+fn address(function: &SliceFunction, isa: Isa) -> usize {
+    let name = match function.operation {
+        SliceOperation::Elementary(name) => name,
+        SliceOperation::Maximum => "maximum",
+        SliceOperation::Minimum => "minimum",
+        SliceOperation::Convert => {
+            return half::conversion(function.operand_dtype, function.result_dtype, isa);
+        }
+    };
+    let implementation = FUNCTIONS.iter().find(|f| f.name == name);
+    let implementation = implementation.expect("every declared function has an implementation");
+    match (function.operand_dtype, implementation.double) {
+        (DType::Float64, Some(double)) => double(isa).address(),
+        (DType::Float32, _) => (implementation.single)(isa).address(),
+        _ => unreachable!("{} has no implementation", function.symbol),
+    }
 }

@@ -6,6 +6,7 @@
 //! operand unchanged from memory.
 
 use pliant_ir::tir::{BinOp, Expr, ExprData, Intrin, PrimFunc, Stmt, StmtData, Ty};
+use pliant_kernel_api::slice_functions::{SliceFunction, SliceOperation, slice_function_for};
 use pliant_tensor::DType;
 use rustc_hash::FxHashMap;
 
@@ -24,29 +25,23 @@ use crate::walk::substitute_expr;
 /// and 1024 elements take 0.33, 0.28 and 0.21 ms on one thread. Two threads on halves of the rows take 0.25 ms.
 const TILE_RESULTS: i64 = 1024;
 
-/// Returns the symbols of all slice functions that column reductions may call.
-pub fn symbols() -> Vec<String> {
-    let types = [DType::Float32, DType::Float64];
-    types.iter().flat_map(|&d| [BinOp::Max, BinOp::Min].map(|op| symbol(op, d))).flatten().collect()
-}
-
-/// Returns the symbol of the slice function for an operator and an element type, if there is one.
-fn symbol(op: BinOp, dtype: DType) -> Option<String> {
-    let name = match op {
-        BinOp::Max => "maximum",
-        BinOp::Min => "minimum",
+/// Returns the slice function for an operator and an element type, if there is one.
+fn function_of(op: BinOp, dtype: DType) -> Option<&'static SliceFunction> {
+    let operation = match op {
+        BinOp::Max => SliceOperation::Maximum,
+        BinOp::Min => SliceOperation::Minimum,
         _ => return None,
     };
-    let suffix = match dtype {
-        DType::Float32 => "f32",
-        DType::Float64 => "f64",
-        _ => return None,
-    };
-    Some(format!("pliant_vec_{name}_{suffix}"))
+    slice_function_for(operation, dtype, dtype)
 }
 
 /// Returns the slice function that accumulates the operand of a reduction along an axis; `None` if no slice function can do this.
-pub fn accumulate_symbol(f: &PrimFunc, s: &Stage, r: &Reduction, axis: Axis) -> Option<String> {
+pub fn accumulate_function(
+    f: &PrimFunc,
+    s: &Stage,
+    r: &Reduction,
+    axis: Axis,
+) -> Option<&'static SliceFunction> {
     let (buffer, _) = store_target(s);
     let dtype = f.buffer(buffer).dtype;
     let ExprData::Load(from, indices) = f.expr(r.value) else { return None };
@@ -56,18 +51,24 @@ pub fn accumulate_symbol(f: &PrimFunc, s: &Stage, r: &Reduction, axis: Axis) -> 
         && !indices.iter().any(|&i| guards::reads_memory(f, i))
         && s.guards.is_empty();
     let few = f.as_int(axis.extent).is_some_and(|n| n < MIN_POINTS);
-    symbol(r.op, dtype).filter(|_| is_contiguous && !few)
+    function_of(r.op, dtype).filter(|_| is_contiguous && !few)
 }
 
 /// Emits a serial loop over tiles of results, which computes all results along the axis.
-pub fn column_tiles(f: &mut PrimFunc, s: &Stage, r: &Reduction, axis: Axis, symbol: &str) -> Stmt {
+pub fn column_tiles(
+    f: &mut PrimFunc,
+    s: &Stage,
+    r: &Reduction,
+    axis: Axis,
+    function: &SliceFunction,
+) -> Stmt {
     let (size, up) = (f.int(TILE_RESULTS), f.int(TILE_RESULTS - 1));
     let iterations = f.add(axis.extent, up);
     let iterations = f.binary(BinOp::FloorDiv, iterations, size);
     let tile = f.size_var("tile");
     let at = f.var_expr(tile);
     let at = f.mul(at, size);
-    let body = tile_loops(f, s, r, axis, at, symbol);
+    let body = tile_loops(f, s, r, axis, at, function);
     serial_loop(f, tile, iterations, body)
 }
 
@@ -77,7 +78,7 @@ pub fn parallel_column_tiles(
     s: &Stage,
     r: &Reduction,
     axis: Axis,
-    symbol: &str,
+    function: &SliceFunction,
 ) -> Stmt {
     let (size, up) = (f.int(TILE_RESULTS), f.int(TILE_RESULTS - 1));
     let mut one_result = s.clone();
@@ -87,7 +88,7 @@ pub fn parallel_column_tiles(
     let tile = f.size_var("tile");
     let at = f.var_expr(tile);
     let at = f.mul(at, size);
-    let body = tile_loops(f, s, r, axis, at, symbol);
+    let body = tile_loops(f, s, r, axis, at, function);
     let iterations = f.add(axis.extent, up);
     let iterations = f.binary(BinOp::FloorDiv, iterations, size);
     parallel_row_loop(f, &[tile], &[iterations], work, body, &[])
@@ -100,7 +101,7 @@ fn tile_loops(
     r: &Reduction,
     axis: Axis,
     at: Expr,
-    symbol: &str,
+    function: &SliceFunction,
 ) -> Stmt {
     let (buffer, _) = store_target(s);
     let dtype = f.buffer(buffer).dtype;
@@ -121,7 +122,7 @@ fn tile_loops(
     let row = substitute_expr(f, r.value, &FxHashMap::from_iter([(axis.var, at)]));
     let result = f.load(acc, &[zero]);
     let (result, row) = (f.call(Intrin::AddressOf, &[result]), f.call(Intrin::AddressOf, &[row]));
-    let name = f.add_expr(ExprData::Str(symbol.into()));
+    let name = f.add_expr(ExprData::Str(function.symbol.into()));
     let args = [name, result, result, row, points];
     let call = f.add_expr(ExprData::Call(Intrin::CallExtern, args.into(), Ty::I64));
     let call = f.add_stmt(StmtData::Evaluate(call));

@@ -95,7 +95,7 @@ fn column_lanes(f: &PrimFunc, value: Expr) -> i64 {
 /// Emits strips of adjacent results. Maxima and minima of many columns call slice functions.
 fn column_strips(f: &mut PrimFunc, s: &Stage, r: &Reduction, axis: Axis) -> Stmt {
     let strips = register_strips(f, s, r, axis);
-    let Some(function) = column_extrema::accumulate_symbol(f, s, r, axis) else { return strips };
+    let Some(function) = column_extrema::accumulate_function(f, s, r, axis) else { return strips };
     let tiles = column_extrema::column_tiles(f, s, r, axis, &function);
     let few = has_few_results(f, axis);
     f.add_stmt(StmtData::If(few, strips, Some(tiles)))
@@ -382,7 +382,7 @@ pub(super) fn parallel_column_strips(f: &mut PrimFunc, s: &Stage) -> Stmt {
     let axis = s.axes[0];
     let r =
         s.reduction(f).expect("only reductions are vectorized over an axis before the last one");
-    if let Some(function) = column_extrema::accumulate_symbol(f, s, &r, axis) {
+    if let Some(function) = column_extrema::accumulate_function(f, s, &r, axis) {
         let few = has_few_results(f, axis);
         let strips = register_strips(f, s, &r, axis);
         let tiles = column_extrema::parallel_column_tiles(f, s, &r, axis, &function);

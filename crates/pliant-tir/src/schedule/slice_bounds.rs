@@ -2,6 +2,7 @@
 //! buffers.
 
 use pliant_ir::tir::{BinOp, Expr, ExprData, Intrin, PrimFunc};
+use pliant_kernel_api::slice_functions::{SliceFunction, slice_function};
 use pliant_tensor::DType;
 
 /// Maximum size and maximum stride in a call that a script contains. The addresses that the library computes then fit 63 bits.
@@ -9,10 +10,7 @@ const LIMIT: i64 = 1 << 30;
 
 /// Returns a description of a linked function that takes addresses, for messages; `None` for other functions.
 pub fn callee_kind(f: &PrimFunc, args: &[Expr]) -> Option<&'static str> {
-    match args.first().map(|&e| f.expr(e)) {
-        Some(ExprData::Str(s)) if s.starts_with("pliant_vec_") => Some("a slice function"),
-        _ => None,
-    }
+    callee(f, args).map(|_| "a slice function")
 }
 
 /// Collects the conditions under which the operands of a call stay inside their buffers.
@@ -79,40 +77,22 @@ impl OperandChecks {
 /// The arguments of slice functions are the name, the address of the results, the addresses of the operands, and the number of
 /// elements.
 pub fn bounds_conditions(f: &mut PrimFunc, args: &[Expr]) -> Option<Vec<Expr>> {
-    let ExprData::Str(name) = f.expr(*args.first()?) else { return None };
-    if let Some(slices) = name.strip_prefix("pliant_vec_") {
-        let types = slice_types(slices)?;
-        return slice_conditions(f, args, types);
-    }
-    None
-}
-
-/// Returns the element types of the results and of the operands of a slice function.
-fn slice_types(name: &str) -> Option<[DType; 2]> {
-    let of = |suffix: &str| match suffix {
-        "f16" => Some(DType::Float16),
-        "bf16" => Some(DType::BFloat16),
-        "f32" => Some(DType::Float32),
-        "f64" => Some(DType::Float64),
-        _ => None,
-    };
-    if let Some((from, to)) = name.split_once("_to_") {
-        return Some([of(to)?, of(from)?]);
-    }
-    let (_, suffix) = name.rsplit_once('_')?;
-    of(suffix).map(|dtype| [dtype, dtype])
-}
-
-fn slice_conditions(f: &mut PrimFunc, args: &[Expr], [to, from]: [DType; 2]) -> Option<Vec<Expr>> {
+    let function = callee(f, args)?;
     let [_, result, operands @ .., n] = args else { return None };
     let (n, one) = (*n, f.int(1));
     let mut conditions = Vec::new();
     for (k, &address) in [*result].iter().chain(operands).enumerate() {
-        let dtype = if k == 0 { to } else { from };
+        let dtype = if k == 0 { function.result_dtype } else { function.operand_dtype };
         let mut checks = OperandChecks { dtype, conditions };
         checks.require_limit(f, n);
         checks.require_in_bounds(f, address, &[(one, n)])?;
         conditions = checks.conditions;
     }
     Some(conditions)
+}
+
+/// Returns the slice function that a call names; `None` if it names another function.
+fn callee(f: &PrimFunc, args: &[Expr]) -> Option<&'static SliceFunction> {
+    let ExprData::Str(name) = f.expr(*args.first()?) else { return None };
+    slice_function(name)
 }

@@ -14,6 +14,7 @@
 use pliant_ir::tir::{
     BinOp, Buffer, BufferData, Expr, ExprData, Intrin, PrimFunc, Scope, Stmt, StmtData, Ty, Var,
 };
+use pliant_kernel_api::slice_functions::{SliceFunction, SliceOperation, slice_function_for};
 use pliant_tensor::DType;
 use rustc_hash::FxHashMap;
 
@@ -32,55 +33,9 @@ pub const MIN_POINTS: i64 = 16;
 /// Maximum number of slice function calls for one value. Each may need a tile on the stack.
 const MAX_FUNCTIONS: usize = 8;
 
-/// The intrinsics with a slice function for float32.
-const FUNCTIONS: [Intrin; 20] = [
-    Intrin::Exp,
-    Intrin::Log,
-    Intrin::Log1p,
-    Intrin::Sigmoid,
-    Intrin::Sinh,
-    Intrin::Cosh,
-    Intrin::Tanh,
-    Intrin::Asinh,
-    Intrin::Acosh,
-    Intrin::Atanh,
-    Intrin::Sin,
-    Intrin::Cos,
-    Intrin::Tan,
-    Intrin::Asin,
-    Intrin::Acos,
-    Intrin::Atan,
-    Intrin::Erf,
-    Intrin::Gelu,
-    Intrin::Atan2,
-    Intrin::Pow,
-];
-
-/// Returns the symbols of all slice functions that tiled loops may call.
-pub fn symbols() -> Vec<String> {
-    let functions = FUNCTIONS.iter().flat_map(|&f| {
-        [DType::Float32, DType::Float64].into_iter().filter_map(move |d| symbol(f, d))
-    });
-    let conversions = [DType::Float16, DType::BFloat16].map(narrowing_symbol);
-    functions.chain(conversions).chain([WIDENING_SYMBOL.into()]).collect()
-}
-
-/// The slice function that converts float16 to float32.
-const WIDENING_SYMBOL: &str = "pliant_vec_f16_to_f32";
-
 /// Returns the slice function of an intrinsic for float32 or float64 elements, if there is one.
-fn symbol(intrin: Intrin, dtype: DType) -> Option<String> {
-    let suffix = match dtype {
-        DType::Float32 => "f32",
-        DType::Float64 if intrin != Intrin::Pow => "f64",
-        _ => return None,
-    };
-    FUNCTIONS.contains(&intrin).then(|| format!("pliant_vec_{}_{suffix}", intrin.name()))
-}
-
-/// Returns the slice function that converts float32 to a 16-bit float.
-fn narrowing_symbol(dtype: DType) -> String {
-    format!("pliant_vec_f32_to_{}", if dtype == DType::Float16 { "f16" } else { "bf16" })
+fn function_of(intrin: Intrin, dtype: DType) -> Option<&'static SliceFunction> {
+    slice_function_for(SliceOperation::Elementary(intrin.name()), dtype, dtype)
 }
 
 /// Returns the data type in which an elementary function of `dtype` elements is computed.
@@ -91,15 +46,15 @@ fn compute_dtype(dtype: DType) -> DType {
     }
 }
 
-/// Returns the symbol of the run-time function that computes an expression for adjacent points of an axis; `None` if there is no
-/// such function, or if the expression does not depend on the axis.
-fn slice_function(f: &PrimFunc, e: Expr, axis: Var) -> Option<String> {
-    let symbol = if widens_float16(f, e, axis) {
-        Some(WIDENING_SYMBOL.into())
+/// Returns the slice function that computes an expression for adjacent points of an axis; `None` if there is no such function, or
+/// if the expression does not depend on the axis.
+fn slice_function(f: &PrimFunc, e: Expr, axis: Var) -> Option<&'static SliceFunction> {
+    let function = if widens_float16(f, e, axis) {
+        slice_function_for(SliceOperation::Convert, DType::Float16, DType::Float32)
     } else {
         intrinsic_function(f, e)
     };
-    symbol.filter(|_| uses_any(f, e, &|v| v == axis))
+    function.filter(|_| uses_any(f, e, &|v| v == axis))
 }
 
 /// Whether an expression converts adjacent float16 elements to float32.
@@ -115,14 +70,14 @@ fn widens_float16(f: &PrimFunc, e: Expr, axis: Var) -> bool {
 
 /// Returns the slice function for a call of an intrinsic, in its compute type. Squares have none, because a multiplication is
 /// faster.
-fn intrinsic_function(f: &PrimFunc, e: Expr) -> Option<String> {
+fn intrinsic_function(f: &PrimFunc, e: Expr) -> Option<&'static SliceFunction> {
     let ExprData::Call(intrin, args, _) = f.expr(e) else { return None };
     let square = *intrin == Intrin::Pow
         && matches!(f.expr(args[1]), ExprData::Float(bits, _) if f64::from_bits(*bits) == 2.0);
     if square || f.expr_ty(e).lanes != 1 {
         return None;
     }
-    symbol(*intrin, compute_dtype(f.expr_ty(e).dtype))
+    function_of(*intrin, compute_dtype(f.expr_ty(e).dtype))
 }
 
 /// Whether the value of a store can be computed in tiles: it contains functions of the axis or converts to a 16-bit float, and
@@ -189,11 +144,7 @@ pub fn estimated_operations(f: &PrimFunc, value: Expr) -> i64 {
 
 /// A call of a slice function, which computes one tile of results.
 struct SliceCall {
-    symbol: String,
-    /// The element type of the operands.
-    operand_dtype: DType,
-    /// The element type of the results.
-    dtype: DType,
+    function: &'static SliceFunction,
     /// The operands, as expressions of the axis. Operands that read other tiles use the position in the tile too.
     args: Vec<Expr>,
     /// The tile that receives the results.
@@ -240,11 +191,12 @@ pub fn plan_tiles(
     {
         let wide = t.extract_calls(f, wide, axis, &mut memo);
         let half = f.buffer(buffer).dtype;
-        t.push_call(f, narrowing_symbol(half), (DType::Float32, half), vec![wide]);
+        let function = slice_function_for(SliceOperation::Convert, DType::Float32, half)?;
+        t.push_call(f, function, vec![wide]);
         t.stores_result = true;
     } else {
         t.value = t.extract_calls(f, value, axis, &mut memo);
-        let last = t.calls.last().map(|s| (s.tile, s.dtype));
+        let last = t.calls.last().map(|s| (s.tile, s.function.result_dtype));
         let is_last_result =
             matches!(f.expr(t.value), ExprData::Load(b, _) if Some(*b) == last.map(|l| l.0));
         t.stores_result = is_last_result
@@ -290,40 +242,36 @@ impl TiledValue {
         if let Some(&known) = memo.get(&e) {
             return known;
         }
-        let symbol = slice_function(f, e, axis);
+        let function = slice_function(f, e, axis);
         let new = if is_opaque(f, e) {
             e
         } else {
             map_operands(f, e, |f, a| self.extract_calls(f, a, axis, memo))
         };
-        let new = match (symbol, f.expr(new).clone()) {
-            (Some(symbol), ExprData::Call(_, args, _)) => {
+        let new = match (function, f.expr(new).clone()) {
+            (Some(function), ExprData::Call(_, args, _)) => {
                 let ty = f.expr_ty(e);
                 let dtype = compute_dtype(ty.dtype);
                 let args = args.iter().map(|&a| f.cast(a, Ty::scalar(dtype))).collect();
-                let result = self.push_call(f, symbol, (dtype, dtype), args);
+                let result = self.push_call(f, function, args);
                 f.cast(result, ty)
             }
-            (Some(symbol), ExprData::Cast(to, load)) => {
-                let from = f.expr_ty(load).dtype;
-                self.push_call(f, symbol, (from, to.dtype), vec![load])
-            }
+            (Some(function), ExprData::Cast(_, load)) => self.push_call(f, function, vec![load]),
             _ => new,
         };
         memo.insert(e, new);
         new
     }
 
-    /// Adds a call of a function with these operand and result types. Returns its result at the current position in the tile.
+    /// Adds a call of a slice function. Returns its result at the current position in the tile.
     fn push_call(
         &mut self,
         f: &mut PrimFunc,
-        symbol: String,
-        (operand_dtype, dtype): (DType, DType),
+        function: &'static SliceFunction,
         args: Vec<Expr>,
     ) -> Expr {
-        let tile = new_tile(f, dtype, TILE_POINTS);
-        self.calls.push(SliceCall { symbol, operand_dtype, dtype, args, tile });
+        let tile = new_tile(f, function.result_dtype, TILE_POINTS);
+        self.calls.push(SliceCall { function, args, tile });
         let offset = f.var_expr(self.position);
         f.load(tile, &[offset])
     }
@@ -386,11 +334,11 @@ impl TiledValue {
         out: &mut Vec<Stmt>,
         buffers: &mut Vec<Buffer>,
     ) {
-        let zero = f.int(0);
+        let (zero, function) = (f.int(0), call.function);
         let first = map(f, base);
         let origin = FxHashMap::from_iter([(axis, first), (self.position, zero)]);
         let mut result_tile = Some(call.tile);
-        let mut args = vec![f.add_expr(ExprData::Str(call.symbol.as_str().into()))];
+        let mut args = vec![f.add_expr(ExprData::Str(function.symbol.into()))];
         let result = match target {
             Some((buffer, indices)) => {
                 let indices: Vec<Expr> =
@@ -404,17 +352,17 @@ impl TiledValue {
         };
         args.push(f.call(Intrin::AddressOf, &[result]));
         for &arg in &call.args {
-            if self.is_contiguous_operand(f, arg, axis, call.operand_dtype) {
+            if self.is_contiguous_operand(f, arg, axis, function.operand_dtype) {
                 let element = substitute_expr(f, arg, &origin);
                 args.push(f.call(Intrin::AddressOf, &[element]));
                 continue;
             }
             // The first computed operand shares the tile of the results, if there is one and the types are equal.
-            let can_share = target.is_none() && call.operand_dtype == call.dtype;
+            let can_share = target.is_none() && function.operand_dtype == function.result_dtype;
             let tile = match result_tile.take().filter(|_| can_share) {
                 Some(tile) => tile,
                 None => {
-                    let tile = new_tile(f, call.operand_dtype, TILE_POINTS);
+                    let tile = new_tile(f, function.operand_dtype, TILE_POINTS);
                     buffers.push(tile);
                     tile
                 }
@@ -449,7 +397,8 @@ impl TiledValue {
         if indices.iter().any(|&i| guards::reads_memory(f, i)) {
             return false;
         }
-        let is_tile = self.calls.iter().any(|s| s.tile == *buffer && s.dtype == dtype);
+        let is_tile =
+            self.calls.iter().any(|s| s.tile == *buffer && s.function.result_dtype == dtype);
         is_tile
             || f.buffer(*buffer).dtype == dtype && is_contiguous_along(f, *buffer, indices, axis)
     }

@@ -1,0 +1,144 @@
+//! The declarations of the slice functions: vector math functions that compute adjacent elements of a buffer from the
+//! elements at the same positions of one or two other buffers. Generated loops call them on tiles:
+//!
+//! ```text
+//! T.call_extern("int64", "pliant_vec_pow_f32", T.address_of(out[i]), T.address_of(x[i]), T.address_of(y[i]), count)
+//! ```
+//!
+//! Schedules choose the functions from this table, the bounds checks and the interpreter look up the data types and the
+//! operation of a call in it, and the implementations are linked by its symbols.
+
+use pliant_tensor::DType;
+
+/// The declaration of a slice function. The arguments of a call are the address of the first result, the address of the
+/// first element of each operand, and the number of elements.
+#[derive(Debug, PartialEq, Eq)]
+pub struct SliceFunction {
+    /// The symbol of the function.
+    pub symbol: &'static str,
+    /// The computed operation.
+    pub operation: SliceOperation,
+    /// The names of the operands.
+    pub operands: &'static [&'static str],
+    /// The data type of all operands.
+    pub operand_dtype: DType,
+    /// The data type of the results.
+    pub result_dtype: DType,
+}
+
+/// The operation that a slice function computes for each element.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SliceOperation {
+    /// The elementary function with this name, which is the name of the intrinsic in programs.
+    Elementary(&'static str),
+    /// The maximum of two operands; NaN if one of them is NaN.
+    Maximum,
+    /// The minimum of two operands; NaN if one of them is NaN.
+    Minimum,
+    /// The conversion to the data type of the results.
+    Convert,
+}
+
+use DType::{BFloat16, Float16, Float32, Float64};
+use SliceOperation::{Convert, Elementary, Maximum, Minimum};
+
+/// Declares a slice function of one operand.
+const fn unary(symbol: &'static str, name: &'static str, dtype: DType) -> SliceFunction {
+    let operation = Elementary(name);
+    SliceFunction { symbol, operation, operands: &["x"], operand_dtype: dtype, result_dtype: dtype }
+}
+
+/// Declares a slice function of two operands.
+const fn binary(symbol: &'static str, operation: SliceOperation, dtype: DType) -> SliceFunction {
+    let operands = &["x", "y"];
+    SliceFunction { symbol, operation, operands, operand_dtype: dtype, result_dtype: dtype }
+}
+
+/// Declares a conversion.
+const fn convert(symbol: &'static str, from: DType, to: DType) -> SliceFunction {
+    let operands = &["x"];
+    SliceFunction { symbol, operation: Convert, operands, operand_dtype: from, result_dtype: to }
+}
+
+/// All slice functions.
+pub static SLICE_FUNCTIONS: &[SliceFunction] = &[
+    unary("pliant_vec_exp_f32", "exp", Float32),
+    unary("pliant_vec_exp_f64", "exp", Float64),
+    unary("pliant_vec_log_f32", "log", Float32),
+    unary("pliant_vec_log_f64", "log", Float64),
+    unary("pliant_vec_log1p_f32", "log1p", Float32),
+    unary("pliant_vec_log1p_f64", "log1p", Float64),
+    unary("pliant_vec_sigmoid_f32", "sigmoid", Float32),
+    unary("pliant_vec_sigmoid_f64", "sigmoid", Float64),
+    unary("pliant_vec_sinh_f32", "sinh", Float32),
+    unary("pliant_vec_sinh_f64", "sinh", Float64),
+    unary("pliant_vec_cosh_f32", "cosh", Float32),
+    unary("pliant_vec_cosh_f64", "cosh", Float64),
+    unary("pliant_vec_tanh_f32", "tanh", Float32),
+    unary("pliant_vec_tanh_f64", "tanh", Float64),
+    unary("pliant_vec_asinh_f32", "asinh", Float32),
+    unary("pliant_vec_asinh_f64", "asinh", Float64),
+    unary("pliant_vec_acosh_f32", "acosh", Float32),
+    unary("pliant_vec_acosh_f64", "acosh", Float64),
+    unary("pliant_vec_atanh_f32", "atanh", Float32),
+    unary("pliant_vec_atanh_f64", "atanh", Float64),
+    unary("pliant_vec_sin_f32", "sin", Float32),
+    unary("pliant_vec_sin_f64", "sin", Float64),
+    unary("pliant_vec_cos_f32", "cos", Float32),
+    unary("pliant_vec_cos_f64", "cos", Float64),
+    unary("pliant_vec_tan_f32", "tan", Float32),
+    unary("pliant_vec_tan_f64", "tan", Float64),
+    unary("pliant_vec_asin_f32", "asin", Float32),
+    unary("pliant_vec_asin_f64", "asin", Float64),
+    unary("pliant_vec_acos_f32", "acos", Float32),
+    unary("pliant_vec_acos_f64", "acos", Float64),
+    unary("pliant_vec_atan_f32", "atan", Float32),
+    unary("pliant_vec_atan_f64", "atan", Float64),
+    unary("pliant_vec_erf_f32", "erf", Float32),
+    unary("pliant_vec_erf_f64", "erf", Float64),
+    unary("pliant_vec_gelu_f32", "gelu", Float32),
+    unary("pliant_vec_gelu_f64", "gelu", Float64),
+    binary("pliant_vec_atan2_f32", Elementary("atan2"), Float32),
+    binary("pliant_vec_atan2_f64", Elementary("atan2"), Float64),
+    binary("pliant_vec_maximum_f32", Maximum, Float32),
+    binary("pliant_vec_maximum_f64", Maximum, Float64),
+    binary("pliant_vec_minimum_f32", Minimum, Float32),
+    binary("pliant_vec_minimum_f64", Minimum, Float64),
+    // Computed in float64, so there is no function for float64 operands.
+    binary("pliant_vec_pow_f32", Elementary("pow"), Float32),
+    convert("pliant_vec_f16_to_f32", Float16, Float32),
+    convert("pliant_vec_f32_to_f16", Float32, Float16),
+    convert("pliant_vec_bf16_to_f32", BFloat16, Float32),
+    convert("pliant_vec_f32_to_bf16", Float32, BFloat16),
+];
+
+/// Returns the slice function with this symbol.
+pub fn slice_function(symbol: &str) -> Option<&'static SliceFunction> {
+    SLICE_FUNCTIONS.iter().find(|f| f.symbol == symbol)
+}
+
+/// Returns the slice function that computes an operation on operands of type `from` with results of type `to`.
+pub fn slice_function_for(
+    operation: SliceOperation,
+    from: DType,
+    to: DType,
+) -> Option<&'static SliceFunction> {
+    let computes = |f: &&SliceFunction| {
+        (f.operation, f.operand_dtype, f.result_dtype) == (operation, from, to)
+    };
+    SLICE_FUNCTIONS.iter().find(computes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn symbols_and_operations_are_unique() {
+        for f in SLICE_FUNCTIONS {
+            assert_eq!(slice_function(f.symbol), Some(f));
+            let found = slice_function_for(f.operation, f.operand_dtype, f.result_dtype);
+            assert_eq!(found, Some(f), "{}", f.symbol);
+        }
+    }
+}
