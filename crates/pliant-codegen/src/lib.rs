@@ -3,19 +3,19 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | [`backend`] | [`Backend`] and its options |
-//! | [`bodies`] | [`CompiledBodies`]: native bodies of bytecode functions |
-//! | [`kernels`] | [`CompiledKernels`]: entry points, signatures, error messages and memory of loop functions |
+//! | [`backend_trait`] | [`Backend`] and its options |
+//! | [`compiled_bytecode_functions`] | [`CompiledBodies`]: native bodies of bytecode functions |
+//! | [`compiled_loop_functions`] | [`CompiledKernels`]: entry points, signatures, error messages and memory of loop functions |
 //! | [`error`] | [`CodegenError`] |
 //!
 //! The input of a backend is *lowered* loop functions. `pliant_tir::lowered` defines this form.
 
-pub mod backend;
-pub mod bodies;
+pub mod backend_trait;
+pub mod compiled_bytecode_functions;
+pub mod compiled_loop_functions;
 pub mod error;
-pub mod kernels;
 
-pub use backend::{Backend, CodegenOptions, KernelSource};
-pub use bodies::CompiledBodies;
+pub use backend_trait::{Backend, CodegenOptions, KernelSource};
+pub use compiled_bytecode_functions::CompiledBodies;
+pub use compiled_loop_functions::{CompiledKernel, CompiledKernels, KernelSignature, ParamKind};
 pub use error::CodegenError;
-pub use kernels::{CompiledKernel, CompiledKernels, KernelSignature, ParamKind};

@@ -7,8 +7,8 @@ use cranelift_codegen::ir::{InstBuilder, Value, types};
 use pliant_ir::tir::{BinOp, Expr, Ty};
 use pliant_tensor::DType;
 
-use crate::function::{FuncGen, Gen, internal};
-use crate::value::{ExprValue, chunk_type, fills_chunks, scalar_type};
+use crate::function_builder::{FuncGen, Gen, internal};
+use crate::value_representations::{ExprValue, chunk_type, fills_chunks, scalar_type};
 
 /// The message of an integer division by zero. Its prefix marks the error as a `ZeroDivisionError`.
 pub const DIV_ZERO: &str = "ZeroDivisionError: integer division by zero";

@@ -21,7 +21,7 @@ use pliant_ir::tir::PrimFunc;
 use pliant_kernels::{ExternFn, ExternTy, extern_fn, extern_fns};
 use rustc_hash::FxHashMap;
 
-use crate::function::{GenError, abi_signature, extern_type};
+use crate::function_builder::{GenError, abi_signature, extern_type};
 
 /// Maximum number of values of a function that is compiled with the default (backtracking) register allocator. Larger
 /// functions use the single-pass allocator. The time of the default allocator grows with the cube of the number of
@@ -100,7 +100,7 @@ pub(crate) struct Unit {
     pub x86: bool,
     /// Whether generated loops poll the interrupt flag.
     pub check_interrupt: bool,
-    /// Whether generated code checks the bounds of every access ([`crate::access_checks`]).
+    /// Whether generated code checks the bounds of every access ([`crate::debug_bounds_checks`]).
     pub check_accesses: bool,
     /// The dump of the current loop function: the text of its machine functions. `None` if the options request no
     /// dumps.
@@ -290,7 +290,8 @@ fn generate_function(
         ))
     })?;
     let checked = unit.check_accesses.then(|| pliant_tir::kernel_checks::with_kernel_checks(func));
-    let (id, messages) = crate::prologue::generate(unit, checked.as_ref().unwrap_or(func))?;
+    let (id, messages) =
+        crate::function_prologue::generate(unit, checked.as_ref().unwrap_or(func))?;
     Ok(GeneratedFunction { name: name.clone(), id, signature, messages })
 }
 

@@ -7,8 +7,8 @@ use cranelift_codegen::ir::condcodes::FloatCC;
 use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Type, Value, types};
 use pliant_kernels::math::{MathOps, Real};
 
-use crate::function::FuncGen;
-use crate::value::{bitcast_flags, chunk_type_of};
+use crate::function_builder::FuncGen;
+use crate::value_representations::{bitcast_flags, chunk_type_of};
 
 /// Expands sequences of operations on floats of type `R`, such as the polynomial of `exp`, into machine instructions.
 pub(crate) struct Sequences<'g, 'a, 'b, R> {

@@ -5,8 +5,8 @@ use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
 use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Type, Value, types};
 use pliant_tensor::DType;
 
-use crate::function::FuncGen;
-use crate::value::bitcast_flags;
+use crate::function_builder::FuncGen;
+use crate::value_representations::bitcast_flags;
 
 /// The float32 bits of infinity.
 const F32_INFINITY: i64 = 0x7f80_0000;
@@ -156,7 +156,7 @@ impl FuncGen<'_, '_> {
             return scalar;
         }
         let scalar_ty = self.b.func.dfg.value_type(scalar);
-        self.b.ins().splat(crate::value::chunk_type_of(scalar_ty), scalar)
+        self.b.ins().splat(crate::value_representations::chunk_type_of(scalar_ty), scalar)
     }
 
     /// Returns a 32-bit integer constant. It is broadcast to a chunk if `like` is a chunk.
@@ -215,7 +215,11 @@ impl FuncGen<'_, '_> {
     /// Reinterprets the bits of a scalar or of the lanes of a chunk as the type `lane`.
     fn bitcast_lanes(&mut self, v: Value, lane: Type) -> Value {
         if self.is_chunk(v) {
-            self.b.ins().bitcast(crate::value::chunk_type_of(lane), bitcast_flags(), v)
+            self.b.ins().bitcast(
+                crate::value_representations::chunk_type_of(lane),
+                bitcast_flags(),
+                v,
+            )
         } else {
             self.b.ins().bitcast(lane, MemFlagsData::new(), v)
         }

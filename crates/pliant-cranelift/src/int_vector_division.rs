@@ -6,7 +6,7 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value, types};
 
 use crate::binary_operators::DIV_ZERO;
-use crate::function::FuncGen;
+use crate::function_builder::FuncGen;
 
 /// 1.5 * 2**52. If an integer of at most 51 bits is added, the low bits of the sum are the bits of the integer.
 const MAGIC_F64_TO_INT: f64 = 6_755_399_441_055_744.0;

@@ -11,8 +11,10 @@ use pliant_kernels::{ExternTy, extern_fn};
 use pliant_tensor::DType;
 
 use crate::elementary_functions::Sequences;
-use crate::function::{FuncGen, Gen, internal, unsupported};
-use crate::value::{ExprValue, chunk_type, chunk_type_of, fills_chunks, scalar_type};
+use crate::function_builder::{FuncGen, Gen, internal, unsupported};
+use crate::value_representations::{
+    ExprValue, chunk_type, chunk_type_of, fills_chunks, scalar_type,
+};
 
 /// Emits the instructions of a math function of one argument, instead of a call.
 type Sequence = fn(&mut FuncGen<'_, '_>, Value) -> Value;
@@ -363,7 +365,7 @@ impl FuncGen<'_, '_> {
                 }
                 chunks.truncate(half);
             }
-            let one = from.with_lanes(crate::value::chunk_lanes(from.dtype) as u16);
+            let one = from.with_lanes(crate::value_representations::chunk_lanes(from.dtype) as u16);
             lanes = self.lanes(&ExprValue::Chunks(chunks.into()), one);
         }
         while lanes.len() > 1 {
@@ -525,7 +527,7 @@ impl FuncGen<'_, '_> {
             }
             let v = self.scalar(arg)?;
             let actual = self.b.func.dfg.value_type(v);
-            if actual != crate::function::extern_type(expected) {
+            if actual != crate::function_builder::extern_type(expected) {
                 return unsupported(format!(
                     "argument {position} of the function '{name}' has type {}, but the parameter has type {}",
                     f.expr_ty(arg),

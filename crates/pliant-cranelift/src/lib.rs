@@ -3,18 +3,18 @@
 //! | module | owns |
 //! |---|---|
 //! | `compilation_unit` | a compilation unit: a JIT module, its linked symbols and its executable memory |
-//! | `function` | the state of a machine function under construction, and its failure paths |
-//! | `prologue` | the prologue of a loop function: loads and checks arguments, defines size variables |
-//! | `native_body` | native bodies of bytecode functions |
+//! | `function_builder` | the state of a machine function under construction, and its failure paths |
+//! | `function_prologue` | the prologue of a loop function: loads and checks arguments, defines size variables |
+//! | `bytecode_functions` | native bodies of bytecode functions |
 //! | `statements` | statements and loops |
 //! | `parallel_loop` | parallel loops, outlined into separate functions |
-//! | `memory` | buffers: loads, stores, and allocation on the stack, in registers and in workspaces |
-//! | `access_checks` | bounds checks before every access, in test builds |
-//! | `value` | values of expressions: scalars, 128-bit chunks, masks, lanes |
+//! | `buffer_accesses` | buffers: loads, stores, and allocation on the stack, in registers and in workspaces |
+//! | `debug_bounds_checks` | bounds checks before every access, in test builds |
+//! | `value_representations` | values of expressions: scalars, 128-bit chunks, masks, lanes |
 //! | `packed_call`, `kernel_call` | calls of packed functions and of library kernels |
-//! | `expr` | constants, variables, selection and vector constructors |
+//! | `basic_expressions` | constants, variables, selection and vector constructors |
 //! | `binary_operators`, `int_vector_division` | operators with two operands |
-//! | `cast` | conversions between element types |
+//! | `element_type_casts` | conversions between element types |
 //! | `intrinsics` | intrinsics and calls of linked functions |
 //! | `half_floats` | conversions of 16-bit floats |
 //! | `elementary_functions` | inline expansion of elementary functions |
@@ -23,24 +23,24 @@
 //! width that Cranelift supports on x86-64. It computes an expression lane by lane if there is no vector instruction
 //! for it.
 
-mod access_checks;
+mod basic_expressions;
 mod binary_operators;
-mod cast;
+mod buffer_accesses;
+mod bytecode_functions;
 mod compilation_unit;
+mod debug_bounds_checks;
+mod element_type_casts;
 mod elementary_functions;
-mod expr;
-mod function;
+mod function_builder;
+mod function_prologue;
 mod half_floats;
 mod int_vector_division;
 mod intrinsics;
-mod kernel_call;
-mod memory;
-mod native_body;
-mod packed_call;
+mod library_kernel_calls;
+mod packed_function_calls;
 mod parallel_loop;
-mod prologue;
 mod statements;
-mod value;
+mod value_representations;
 
 use std::sync::Arc;
 
@@ -104,7 +104,7 @@ impl Backend for CraneliftBackend {
         executable: &Executable,
         options: &CodegenOptions,
     ) -> Result<CompiledBodies, CodegenError> {
-        native_body::compile(executable, options)
+        bytecode_functions::compile(executable, options)
     }
 }
 

@@ -14,10 +14,12 @@ use pliant_ir::tir::{Buffer, Expr, Stmt, Var};
 use pliant_tir::accesses::{PARALLEL_GRAIN, free_names};
 use rustc_hash::FxHashMap;
 
-use crate::access_checks::Limits;
-use crate::function::{FuncGen, Gen, abi_signature, constant_mem_flags, mem_flags, unsupported};
-use crate::memory::BufferLocation;
-use crate::value::ExprValue;
+use crate::buffer_accesses::BufferLocation;
+use crate::debug_bounds_checks::Limits;
+use crate::function_builder::{
+    FuncGen, Gen, abi_signature, constant_mem_flags, mem_flags, unsupported,
+};
+use crate::value_representations::ExprValue;
 
 /// The values from outside a parallel loop that its body uses: variables, buffer addresses and, if accesses are
 /// checked, the limits of each buffer. Each value takes a slot of 8 bytes in the context of the body. The slots of the

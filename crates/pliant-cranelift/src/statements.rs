@@ -5,8 +5,8 @@ use cranelift_codegen::ir::{BlockArg, InstBuilder, Value};
 use pliant_ir::tir::visit::for_each_stmt;
 use pliant_ir::tir::{Expr, ExprData, ForKind, Intrin, PrimFunc, Stmt, StmtData, Var};
 
-use crate::function::{FuncGen, Gen, unsupported};
-use crate::value::ExprValue;
+use crate::function_builder::{FuncGen, Gen, unsupported};
+use crate::value_representations::ExprValue;
 
 impl FuncGen<'_, '_> {
     /// Generates a statement. If there are many arguments, outermost loops and branches load those that they use.

@@ -3,26 +3,28 @@
 //! An [`Executable`] consists of a function table (bytecode, compiled loop functions, packed functions), a constant table, and an
 //! opaque `kernels` section from which the compiler restores machine code. [`ExecBuilder`] creates executables;
 //! [`Executable::load`] reads them from a file. Both run the validator, which does not trust its input. [`abi`] specifies the
-//! calling convention of loop functions, [`native_body`] that of native function bodies.
+//! calling convention of loop functions, [`native_body_abi`] that of native function bodies.
 
 pub mod abi;
-mod builder;
-mod builtins;
+mod bytecode_listing;
+mod bytecode_program;
+mod bytecode_validator;
 mod error;
-mod format;
-mod listing;
-pub mod native_body;
-mod program;
-mod source_locations;
-mod validate;
-mod wire;
+mod executable_builder;
+mod file_format;
+mod instruction_source_locations;
+pub mod native_body_abi;
+mod program_serialization;
+mod vm_builtin_signatures;
 
-pub use builder::ExecBuilder;
-pub use builtins::{BUILTINS, BuiltinArity, MakeShapeCode, MatchShapeCode, builtin_arity};
-pub use error::ExecError;
-pub use program::{
+pub use bytecode_program::{
     Arg, ArgValue, Constant, EXEC_MODE, Executable, FuncDef, FuncId, Instr, LoopFuncInfo,
     LoopFuncParam, Param, Reg, VmFunction,
 };
-pub use source_locations::{LineRun, NODE, SourceLocation};
-pub use validate::MAX_REGS;
+pub use bytecode_validator::MAX_REGS;
+pub use error::ExecError;
+pub use executable_builder::ExecBuilder;
+pub use instruction_source_locations::{LineRun, NODE, SourceLocation};
+pub use vm_builtin_signatures::{
+    BUILTINS, BuiltinArity, MakeShapeCode, MatchShapeCode, builtin_arity,
+};

@@ -18,21 +18,23 @@
 //!
 //! The implementations are in `pliant-kernels`.
 
-mod call;
-mod decl;
-mod dims;
-mod docs;
 mod error;
+mod kernel_call;
+mod kernel_declaration;
 pub mod kernels;
+mod named_dim_sizes;
 pub mod reference;
+mod reference_page_generator;
 pub mod slice_functions;
 
-pub use call::{Call, View, leading_dims};
-pub use decl::{Attr, AttrDefault, AttrType, DeriveSize, Dims, Kernel, Operand, Order, Role, Slot};
-pub use dims::Sizes;
-pub use docs::reference_page;
 pub use error::{KernelError, KernelErrorKind};
+pub use kernel_call::{Call, View, leading_dims};
+pub use kernel_declaration::{
+    Attr, AttrDefault, AttrType, DeriveSize, Dims, Kernel, Operand, Order, Role, Slot,
+};
 pub use kernels::{KERNELS, find};
+pub use named_dim_sizes::Sizes;
+pub use reference_page_generator::reference_page;
 
 /// Maximum number of operands of a kernel.
 pub const MAX_OPERANDS: usize = 12;

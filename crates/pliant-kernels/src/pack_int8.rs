@@ -9,10 +9,10 @@ use pliant_kernel_api::{Call, Kernel, Sizes};
 use pliant_machine::isa::isa;
 use pliant_tensor::DType;
 
-use crate::entry::Implementation;
-use crate::lanes::{Lanes, for_isa};
-use crate::product::parallel::parallel_for;
-use crate::rules::convolution::copied_unit;
+use crate::algorithm_selection::convolution::copied_unit;
+use crate::kernel_entry_points::Implementation;
+use crate::matmul::work_partition::parallel_for;
+use crate::simd::{Lanes, for_isa};
 
 /// The implementation of the kernel `pack_int8`.
 pub struct PackInt8;

@@ -9,13 +9,13 @@ use pliant_kernel_api::kernels::softmax::KERNEL;
 use pliant_kernel_api::{Call, Kernel, Sizes};
 use pliant_machine::isa::isa;
 
-use crate::entry::Implementation;
-use crate::lanes::reduce::Reduce;
-use crate::lanes::{MathLanes, for_isa};
+use crate::algorithm_selection::softmax::{piece, unit};
+use crate::kernel_entry_points::Implementation;
 use crate::math;
-use crate::product::parallel::parallel_for;
-use crate::rules::softmax::{piece, unit};
-use crate::vector::vector_math_ops::Wide;
+use crate::matmul::work_partition::parallel_for;
+use crate::simd::horizontal_reduce::Reduce;
+use crate::simd::{MathLanes, for_isa};
+use crate::vector_math::vector_math_ops::Wide;
 
 /// The implementation of the kernel `softmax` for float32.
 pub struct Softmax;

@@ -11,9 +11,9 @@ use pliant_exec::abi::{KernelRuntime, STATUS_OK};
 use pliant_kernel_api::kernels::transpose::KERNEL;
 use pliant_kernel_api::{Call, Kernel, MAX_RANK, Sizes, View};
 
-use crate::entry::Implementation;
-use crate::product::parallel::parallel_for;
-use crate::rules::transpose::{TILE, piece, unit};
+use crate::algorithm_selection::transpose::{TILE, piece, unit};
+use crate::kernel_entry_points::Implementation;
+use crate::matmul::work_partition::parallel_for;
 
 /// The implementation of the kernel `transpose`.
 pub struct Transpose;

@@ -74,7 +74,7 @@ impl Isa {
     pub fn is_available(self) -> bool {
         match self {
             #[cfg(target_arch = "x86_64")]
-            Isa::Amx => crate::amx::is_available(),
+            Isa::Amx => crate::amx_detection::is_available(),
             #[cfg(target_arch = "x86_64")]
             Isa::Avx512 => std::arch::is_x86_feature_detected!("avx512f"),
             #[cfg(target_arch = "x86_64")]

@@ -1,34 +1,34 @@
 //! The description of the host CPU: vector instructions, cache sizes, cores, and computing rates. All heuristics use it.
 //!
 //! Kernels and schedules choose block sizes, pieces and algorithms by [`Machine`], not by the name of a CPU. Measured rates of
-//! microarchitectures are in [`measured_cpus::CPUS`]. Other CPUs get [`measured_cpus::Rates::estimate`].
+//! microarchitectures are in [`core_compute_rates::CPUS`]. Other CPUs get [`core_compute_rates::Rates::estimate`].
 //!
 //! | module | contents |
 //! |---|---|
 //! | [`isa`] | the instruction sets for which there are kernels, and `PLIANT_ISA` |
-//! | [`caches`] | the sizes of the data caches, and `PLIANT_CACHES` |
-//! | [`cost`] | the cost model: block sizes and pieces of work |
+//! | [`cache_sizes`] | the sizes of the data caches, and `PLIANT_CACHES` |
+//! | [`cost_model`] | the cost model: block sizes and pieces of work |
 //! | `algorithm_choice` | the cost model: which of two algorithms is faster |
-//! | [`measured_cpus`] | computing rates: measured or estimated |
-//! | `amx` | whether the process may use tile registers |
+//! | [`core_compute_rates`] | computing rates: measured or estimated |
+//! | `amx_detection` | whether the process may use tile registers |
 
 mod algorithm_choice;
-mod amx;
-pub mod caches;
-pub mod cost;
+mod amx_detection;
+pub mod cache_sizes;
+pub mod core_compute_rates;
+pub mod cost_model;
 pub mod isa;
-pub mod measured_cpus;
 
 use std::sync::OnceLock;
 
-pub use caches::Caches;
+pub use cache_sizes::Caches;
+pub use core_compute_rates::Rates;
 pub use isa::{Isa, Vectors};
-pub use measured_cpus::Rates;
 
 /// The description of a CPU that heuristics use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Machine {
-    /// The name of the microarchitecture: "unknown" if it is not in [`measured_cpus::CPUS`].
+    /// The name of the microarchitecture: "unknown" if it is not in [`core_compute_rates::CPUS`].
     pub name: &'static str,
     /// The instruction set of the kernels.
     pub isa: Isa,
@@ -56,11 +56,11 @@ impl Machine {
 
     fn detect() -> Machine {
         let isa = isa::isa();
-        let measured = measured_cpus::host();
+        let measured = core_compute_rates::host();
         Machine {
             name: measured.map_or("unknown", |cpu| cpu.name),
             isa,
-            caches: caches::host(),
+            caches: cache_sizes::host(),
             cores: std::thread::available_parallelism().map_or(1, usize::from),
             // Rates measured with the best instruction set do not apply to others.
             rates: match measured {
@@ -78,5 +78,5 @@ impl Machine {
 /// that kernels need not check.
 pub fn check_variables() -> Result<(), String> {
     isa::selected().map_err(|e| e.to_string())?;
-    caches::check().map_err(|e| e.to_string())
+    cache_sizes::check().map_err(|e| e.to_string())
 }

@@ -8,29 +8,29 @@
 //! [`Stages`] is a parallel job with a barrier between its stages. [`ThreadCaches`] are per-thread caches that other threads can
 //! empty.
 
-mod affinity;
-mod c_interface;
-mod chunk_slot;
-mod compile_threads;
-mod global_teams;
-mod job_queue;
+mod chunk_claiming;
+mod compile_thread_pool;
+mod dispatch_latency;
+mod fork_detection;
+mod global_worker_teams;
+mod per_thread_cache;
 mod preemption_backoff;
-mod process_fork;
+mod running_parallel_loop;
 mod staged_job;
-mod sync;
-mod team;
-mod team_latency;
-mod thread_cache;
+mod sync_primitives;
+mod team_c_interface;
 mod thread_count;
-mod thread_start;
-mod workers;
+mod thread_spawning;
+mod worker_cpu_affinity;
+mod worker_team;
+mod worker_threads;
 
-pub use c_interface::{ParallelBody, parallel_launch};
-pub use compile_threads::{compile_threads, parallel_map};
-pub use global_teams::{global, shared_team};
+pub use compile_thread_pool::{compile_threads, parallel_map};
+pub use dispatch_latency::{fork_join, wake_up};
+pub use global_worker_teams::{global, shared_team};
+pub use per_thread_cache::{CacheGuard, ThreadCache, ThreadCaches, on_release, release, trim};
 pub use staged_job::{MAX_PIECES, Stages};
-pub use team::Team;
-pub use team_latency::{fork_join, wake_up};
-pub use thread_cache::{CacheGuard, ThreadCache, ThreadCaches, on_release, release, trim};
+pub use team_c_interface::{ParallelBody, parallel_launch};
 pub use thread_count::{MAX_THREADS, check_threads, default_threads};
-pub use thread_start::{start_helper, start_scoped};
+pub use thread_spawning::{start_helper, start_scoped};
+pub use worker_team::Team;

@@ -6,8 +6,8 @@
 
 use crossbeam_utils::CachePadded;
 
-use crate::chunk_slot::chunk_range;
-use crate::sync::{AtomicBool, AtomicUsize, Ordering, pause, yield_now};
+use crate::chunk_claiming::chunk_range;
+use crate::sync_primitives::{AtomicBool, AtomicUsize, Ordering, pause, yield_now};
 
 /// Maximum number of pieces in a stage. It is small under the model checker loom, which explores all interleavings.
 pub const MAX_PIECES: usize = if cfg!(loom) { 2 } else { 128 };
@@ -201,7 +201,7 @@ mod models {
     use loom::thread;
 
     use super::*;
-    use crate::sync::UnsafeCell;
+    use crate::sync_primitives::UnsafeCell;
 
     /// The data that pieces read and write: one cell per piece and stage.
     struct Cells([[UnsafeCell<usize>; 2]; 2]);

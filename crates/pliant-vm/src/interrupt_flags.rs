@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use pliant_exec::abi::KernelRuntime;
 use pliant_pool::Team;
 
-use crate::memory::{alloc_workspace, free_workspace};
+use crate::memory_pool::{alloc_workspace, free_workspace};
 use crate::time_limit::DeadlineFlags;
 
 /// The number of flags of a VM. If interrupted runs still use all other flags, new runs share the last one.
@@ -46,8 +46,8 @@ impl InterruptFlags {
                 alloc_workspace,
                 free_workspace,
                 interrupt: &raw const *raised,
-                call_packed: crate::callback::call_packed,
-                report_error: crate::callback::report_error,
+                call_packed: crate::loop_function_callbacks::call_packed,
+                report_error: crate::loop_function_callbacks::report_error,
                 call: std::ptr::null(),
                 assert_args: KernelRuntime::serial().assert_args,
                 flops: std::ptr::null(),

@@ -8,37 +8,37 @@
 //! receives the VM's worker team and interrupt flag, like a loop function ([`register_library_func`]). Programs look up both by
 //! name in the global registry.
 
-mod builtin_args;
+mod builtin_operands;
 mod builtins;
-mod callback;
-mod context;
+mod call_instruments;
 mod error;
-mod first_use;
+mod executable_linker;
 mod gc_traverse;
-mod instrument;
+mod host_function_registry;
+mod interpreter;
 mod interrupt_flags;
-mod link;
-mod memory;
-mod native_bodies;
-mod owner_ids;
-mod poison_check;
-mod registry;
-mod run;
+mod loop_function_callbacks;
+mod memory_owner_ids;
+mod memory_pool;
+mod native_body_runtime;
+mod registers_and_frames;
+mod runtime_value;
 mod tensor_cache;
 mod time_limit;
-mod value;
+mod uninitialized_read_analysis;
+mod uninitialized_result_check;
 mod virtual_machine;
 
-pub use builtin_args::Args;
+pub use builtin_operands::Args;
 pub use builtins::builtin_names;
+pub use call_instruments::{CallEvent, CalleeKind, Instrument, InstrumentAction};
 pub use error::{CheckKind, TraceEntry, VmError};
+pub use executable_linker::LoopFuncTable;
 pub use gc_traverse::uniquely_held_objects;
-pub use instrument::{CallEvent, CalleeKind, Instrument, InstrumentAction};
-pub use link::LoopFuncTable;
-pub use memory::{pooled_bytes, release_pooled, set_pool_limit};
-pub use registry::{
+pub use host_function_registry::{
     LibraryFunc, PackedFunc, func_names, get_func, register_func, register_library_func,
     unregister_func,
 };
-pub use value::{FuncValue, Object, Tuple, Value};
+pub use memory_pool::{pooled_bytes, release_pooled, set_pool_limit};
+pub use runtime_value::{FuncValue, Object, Tuple, Value};
 pub use virtual_machine::{DEFAULT_DEPTH, RunOptions, VirtualMachine, VmOptions, VmStats, WeakVm};

@@ -64,7 +64,7 @@ impl TensorCache {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::memory::alloc_storage;
+    use crate::memory_pool::alloc_storage;
 
     fn tensor(shape: &[i64], dtype: DType) -> Tensor {
         let storage = alloc_storage(128).expect("some bytes");

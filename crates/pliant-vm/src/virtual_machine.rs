@@ -12,14 +12,14 @@ use pliant_pool::Team;
 use pliant_tensor::POISONS;
 use rustc_hash::FxHashMap;
 
-use crate::context::{Context, ContextLease};
 use crate::error::TraceEntry;
+use crate::executable_linker::{Entry, Linked, LoopFuncTable, link};
+use crate::interpreter::Runner;
 use crate::interrupt_flags::{InterruptFlag, InterruptFlags};
-use crate::link::{Entry, Linked, LoopFuncTable, link};
-use crate::memory::Owner;
-use crate::poison_check::check_poison;
-use crate::run::Runner;
+use crate::memory_pool::Owner;
+use crate::registers_and_frames::{Context, ContextLease};
 use crate::time_limit::Limit;
+use crate::uninitialized_result_check::check_poison;
 use crate::{FuncValue, Instrument, Object, PackedFunc, Value, VmError};
 
 /// Bit 0 of the attention word, which requests a poll. Running invocations compare the attention word with the value that they saw
@@ -249,7 +249,8 @@ impl VirtualMachine {
     /// `UnknownFunction`.
     pub fn function(&self, name: &str) -> Result<FuncValue, VmError> {
         let index = self.index_of(name)?;
-        let target = crate::value::FuncTarget::Linked { vm: self.0.weak_self.clone(), index };
+        let target =
+            crate::runtime_value::FuncTarget::Linked { vm: self.0.weak_self.clone(), index };
         Ok(FuncValue::new(name.to_string(), target, Vec::new()))
     }
 
@@ -308,8 +309,8 @@ impl VirtualMachine {
         // The outer runtime may belong to a library function, which cannot call packed functions. The loop functions of this run
         // can.
         let runtime = KernelRuntime {
-            call_packed: crate::callback::call_packed,
-            report_error: crate::callback::report_error,
+            call_packed: crate::loop_function_callbacks::call_packed,
+            report_error: crate::loop_function_callbacks::report_error,
             ..*outer
         };
         self.start(self.index_of(name)?, args, 0, InvokeMode::Nested(&runtime))

@@ -10,7 +10,7 @@ use std::ffi::c_void;
 use std::sync::{Arc, Once};
 
 use pliant_exec::abi::{KernelRuntime, STATUS_CANCELLED, STATUS_OK};
-use pliant_kernels::{gemm, scalar};
+use pliant_kernels::{batched_gemm, scalar_math};
 use pliant_ops::dynamic_calls::CALL_OPERATOR;
 use pliant_opt::offload::byoc::gemm::{ACTIVATIONS, SYMBOL};
 use pliant_tensor::{DType, Tensor};
@@ -269,7 +269,7 @@ trait GemmElement: pliant_tensor::Element + Send {
     /// of `a`, `b` and `c`. Returns a kernel status.
     ///
     /// # Safety
-    /// As for [`gemm::gemm_batch`].
+    /// As for [`batched_gemm::gemm_batch`].
     unsafe fn gemm(
         runtime: &KernelRuntime,
         s: GemmSizes,
@@ -299,10 +299,10 @@ macro_rules! impl_gemm_element {
                 let [m, n, k] = [s.m, s.n, s.k].map(|d| d.max(0) as usize);
                 let [a, b] = [(a, x), (b, w)].map(|(p, s)| (p, s.1 as isize, s.2 as isize));
                 let c = (c, out.1 as isize, out.2 as isize);
-                let g = gemm::Gemm { m, n, k, a, b, c, accumulate };
+                let g = batched_gemm::Gemm { m, n, k, a, b, c, accumulate };
                 let strides = [x, w, out].map(|side| side.0 as isize);
                 // SAFETY: guaranteed by the caller.
-                unsafe { gemm::gemm_batch(runtime, s.batch, g, strides) }
+                unsafe { batched_gemm::gemm_batch(runtime, s.batch, g, strides) }
             }
 
             fn activation(name: &str) -> fn($ty) -> $ty {
@@ -324,8 +324,8 @@ macro_rules! impl_gemm_element {
     };
 }
 
-impl_gemm_element!(f32, scalar::gelu_f32, scalar::sigmoid_f32, scalar::tanh_f32);
-impl_gemm_element!(f64, scalar::gelu_f64, scalar::sigmoid_f64, scalar::tanh_f64);
+impl_gemm_element!(f32, scalar_math::gelu_f32, scalar_math::sigmoid_f32, scalar_math::tanh_f32);
+impl_gemm_element!(f64, scalar_math::gelu_f64, scalar_math::sigmoid_f64, scalar_math::tanh_f64);
 
 #[cfg(test)]
 mod tests {

@@ -6,8 +6,8 @@ use std::rc::Rc;
 
 use gemmkit::{MatMut, MatRef};
 use pliant_exec::abi::KernelRuntime;
-use pliant_kernels::gemm::packed;
-use pliant_kernels::product::PackedProduct;
+use pliant_kernels::batched_gemm::packed;
+use pliant_kernels::matmul::PackedProduct;
 use pliant_pool::Team;
 use pliant_tensor::{Tensor, pack_panels};
 

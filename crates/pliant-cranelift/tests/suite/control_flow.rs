@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::common::*;
+use crate::loop_function_harness::*;
 use pliant_ir::tir::{
     BinOp, BufferData, ExprData, ForKind, Intrin, NewOperand, PrimFunc, Scope, Stmt, StmtData, Ty,
 };

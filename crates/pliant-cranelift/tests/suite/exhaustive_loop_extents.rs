@@ -8,8 +8,8 @@ use std::sync::atomic::AtomicBool;
 
 use pliant_pool::Team;
 
-use crate::common::{CompiledFunction, build, int, output, runtime, tensor};
 use crate::guard::Guarded;
+use crate::loop_function_harness::{CompiledFunction, build, int, output, runtime, tensor};
 
 const MIN_EXTENT: i64 = -40;
 const MAX_EXTENT: i64 = 40;

@@ -1,7 +1,7 @@
 //! Tests index arithmetic that overflows 64 or 32 bits. The result must be an error or correct, and no access may be
 //! out of bounds.
 
-use crate::common::*;
+use crate::loop_function_harness::*;
 use pliant_ir::tir::{
     BinOp, Buffer, Expr, ExprData, ForKind, Intrin, PrimFunc, Stmt, StmtData, Ty, VarTy,
 };

@@ -1,6 +1,6 @@
 //! Tests loop functions that are built in lowered form, compared with Rust loops.
 
-use crate::common::{SIZES, compile, output, tensor};
+use crate::loop_function_harness::{SIZES, compile, output, tensor};
 use pliant_ir::tir::{BinOp, Expr, ExprData, ForKind, PrimFunc, StmtData};
 use pliant_tensor::DType;
 

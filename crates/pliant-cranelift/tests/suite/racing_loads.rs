@@ -8,8 +8,10 @@ use pliant_ir::tir::{ExprData, PrimFunc, StmtData};
 use pliant_tir::guards::reads_memory;
 use pliant_tir::walk::for_each_stmt;
 
-use crate::common::{CompiledFunction, build, output, run_serially_and_on_team, tensor};
 use crate::guard::Guarded;
+use crate::loop_function_harness::{
+    CompiledFunction, build, output, run_serially_and_on_team, tensor,
+};
 
 /// Parses a loop function with this body over the indices `b`, the data `x` and the output `o`.
 fn function(body: &str) -> PrimFunc {

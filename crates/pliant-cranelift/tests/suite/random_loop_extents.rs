@@ -11,8 +11,8 @@ use pliant_ir::IRModule;
 use pliant_pool::Team;
 use pliant_tensor::Tensor;
 
-use crate::common::{Arg, CompiledFunction, build, int, output, runtime, tensor};
 use crate::guard::Guarded;
+use crate::loop_function_harness::{Arg, CompiledFunction, build, int, output, runtime, tensor};
 
 /// A generator of random numbers and script texts.
 struct Random(u64);

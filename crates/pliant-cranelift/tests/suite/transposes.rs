@@ -4,7 +4,7 @@ use half::f16;
 use pliant_ir::tir::{Expr, Intrin, PrimFunc};
 use pliant_tensor::DType;
 
-use crate::common::*;
+use crate::loop_function_harness::*;
 
 const EXTENTS: [usize; 9] = [0, 1, 3, 8, 15, 16, 17, 64, 131];
 

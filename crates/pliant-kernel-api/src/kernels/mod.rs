@@ -9,8 +9,8 @@ pub mod fft;
 pub mod matmul;
 pub mod matmul_int8;
 pub mod pack_int8;
-pub mod pool;
-pub mod recurrent;
+pub mod pooling;
+pub mod recurrent_layer;
 pub mod resize;
 pub mod softmax;
 pub mod sort;
@@ -30,8 +30,8 @@ pub static KERNELS: &[&Kernel] = &[
     &matmul::PACKED,
     &matmul_int8::KERNEL,
     &pack_int8::KERNEL,
-    &pool::KERNEL,
-    &recurrent::KERNEL,
+    &pooling::KERNEL,
+    &recurrent_layer::KERNEL,
     &resize::KERNEL,
     &softmax::KERNEL,
     &sort::KERNEL,
@@ -50,7 +50,7 @@ pub fn find(name: &str) -> Option<&'static Kernel> {
 mod tests {
     use std::collections::BTreeMap;
 
-    use crate::dims::name_id;
+    use crate::named_dim_sizes::name_id;
     use crate::{AttrDefault, AttrType, Dims, MAX_NUMBERS, MAX_OPERANDS, MAX_RANK};
 
     use super::*;

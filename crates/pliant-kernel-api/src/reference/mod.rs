@@ -1,14 +1,14 @@
 //! The references of the kernels: they define the results by loops over elements in float64. They are part of the
 //! declarations, and the interpreter runs them.
 
-mod compare;
-mod window;
+mod element_comparison;
+mod sliding_window;
 
 use std::borrow::Cow;
 use std::error::Error;
 
 use crate::{Call, Sizes, View};
-pub(crate) use window::Windows;
+pub(crate) use sliding_window::Windows;
 
 /// The result of a reference function. The error is a text or an error of the [`Memory`].
 pub type Result<T, E = Box<dyn Error>> = std::result::Result<T, E>;

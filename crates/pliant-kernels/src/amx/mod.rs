@@ -14,18 +14,18 @@
 //!
 //! | module | owns |
 //! |---|---|
-//! | `edge_buffers` | buffers for the padded last step of B and the sums of a block |
-//! | `kernels` | the instructions that multiply a block |
-//! | `registers` | the tile registers of a thread |
+//! | `edge_tile_buffers` | buffers for the padded last step of B and the sums of a block |
+//! | `assembly_kernels` | the instructions that multiply a block |
+//! | `tile_registers` | the tile registers of a thread |
 
-mod edge_buffers;
-mod kernels;
-mod registers;
+mod assembly_kernels;
+mod edge_tile_buffers;
+mod tile_registers;
 
-use crate::product::slivers::TILE_ROWS;
-pub use edge_buffers::Edge;
-pub use kernels::{Block, KRange};
-pub use registers::TileRegisters;
+use crate::matmul::row_slivers::TILE_ROWS;
+pub use assembly_kernels::{Block, KRange};
+pub use edge_tile_buffers::Edge;
+pub use tile_registers::TileRegisters;
 
 /// Number of bytes of a row of a tile register, which holds one 32-bit word for each of 16 columns.
 pub const LINE: usize = 64;

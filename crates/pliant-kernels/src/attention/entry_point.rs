@@ -5,7 +5,7 @@ use pliant_kernel_api::kernels::attention::{KERNEL, NAN, ZEROS_FOR_NAN};
 use pliant_kernel_api::{Call, Kernel, Sizes, View};
 
 use super::{Attention, FullyMasked, Heads, Scores, run};
-use crate::entry::Implementation;
+use crate::kernel_entry_points::Implementation;
 use pliant_machine::isa::isa;
 
 /// The implementation of the kernel `attention` for float32.

@@ -9,40 +9,40 @@
 //! keys. A few rows, as in decoding, use dot products with the keys in place. Keys that no row of a block sees are not
 //! read.
 //!
-//! [`crate::rules::attention`] decides which of these runs. Measured: "Attention" in `docs/internals/measurements/attention.md`, with the
+//! [`crate::algorithm_selection::attention`] decides which of these runs. Measured: "Attention" in `docs/internals/measurements/attention.md`, with the
 //! gains of packing values and of skipping weights of 0.
 //!
 //! | module | owns |
 //! |---|---|
-//! | `block_loops` | the loops over the blocks of an item |
-//! | `blocking` | sizes of the blocks of a piece, and its scratch memory |
-//! | `softmax` | softmax of rows of scores, with scale, cap, bias and mask |
+//! | `query_key_blocks` | the loops over the blocks of an item |
+//! | `block_sizes` | sizes of the blocks of a piece, and its scratch memory |
+//! | `score_softmax` | softmax of rows of scores, with scale, cap, bias and mask |
 //! | `pv_matmul` | the product of the weights and the values |
-//! | `dot_scores` | scores of a few rows, by dot products |
+//! | `score_dot_products` | scores of a few rows, by dot products |
 //! | `entry_point` | the declared kernel |
 
-mod block_loops;
-mod blocking;
-mod dot_scores;
+mod block_sizes;
 mod entry_point;
 mod pv_matmul;
-mod softmax;
+mod query_key_blocks;
+mod score_dot_products;
+mod score_softmax;
 
 use pliant_exec::abi::{KernelRuntime, STATUS_BAD_ARGUMENTS, STATUS_OK};
 
-use crate::lanes::for_isa;
-use crate::product::Element;
-use crate::product::parallel::{even_part, parallel_for, pieces, unit_work};
-use crate::product::tile::MicroKernels;
-pub use crate::rules::attention::full_keys;
-use crate::rules::attention::{EXP_PRODUCTS, MIN_PIECE_ROWS};
-use crate::rules::partition::MEMORY_BOUND_ROWS;
-use block_loops::Piece;
-use dot_scores::{Dots, dots};
+pub use crate::algorithm_selection::attention::full_keys;
+use crate::algorithm_selection::attention::{EXP_PRODUCTS, MIN_PIECE_ROWS};
+use crate::algorithm_selection::partition::MEMORY_BOUND_ROWS;
+use crate::matmul::Element;
+use crate::matmul::micro_kernel::MicroKernels;
+use crate::matmul::work_partition::{even_part, parallel_for, pieces, unit_work};
+use crate::simd::for_isa;
 pub use entry_point::ScaledDotProduct;
 use pliant_machine::isa::Isa;
 use pv_matmul::{FiniteCheck, check_finite};
-use softmax::{ScoreBlock, finish_rows, softmax_rows};
+use query_key_blocks::Piece;
+use score_dot_products::{Dots, dots};
+use score_softmax::{ScoreBlock, finish_rows, softmax_rows};
 
 /// The result of a query whose scores are all minus infinity, in the order of the choices of the attribute
 /// `fully_masked`.

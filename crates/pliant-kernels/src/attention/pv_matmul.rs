@@ -12,11 +12,11 @@
 use std::ops::Range;
 
 use super::Ops;
-use super::softmax::Row;
-use crate::lanes::MathLanes;
-use crate::lanes::reduce::Reduce;
-use crate::product::slivers::slivers;
-use crate::product::tile::{KSegment, Prefetch, Tile};
+use super::score_softmax::Row;
+use crate::matmul::micro_kernel::{KSegment, Prefetch, Tile};
+use crate::matmul::row_slivers::slivers;
+use crate::simd::MathLanes;
+use crate::simd::horizontal_reduce::Reduce;
 
 /// The arguments of the product: the weights of a block of rows, the values of a block of keys, and the destination of the results.
 pub struct Block<'a> {

@@ -13,12 +13,12 @@ use std::ops::Range;
 use pliant_exec::abi::{KernelRuntime, STATUS_OK};
 
 use super::output_line::Line;
-use super::shape::Sizes;
-use super::{Convolution, depthwise_sweep};
+use super::shape_and_strides::Sizes;
+use super::{Convolution, depthwise_interior};
+use crate::algorithm_selection::convolution::depthwise_unit;
 use crate::epilogue::TileEpilogue;
-use crate::lanes::{MathLanes, for_isa, load};
-use crate::product::parallel::parallel_for;
-use crate::rules::convolution::depthwise_unit;
+use crate::matmul::work_partition::parallel_for;
+use crate::simd::{MathLanes, for_isa, load};
 use pliant_machine::isa::Isa;
 
 /// Number of adjacent results that share each loaded weight.
@@ -78,13 +78,13 @@ unsafe fn compute_line<L: MathLanes<Elem = f32>>(l: &Line<'_>, clip: Option<Tile
     let image = (l.batch as i64 * c.x.batch) as isize;
     let line = image + l.input_offset(0, l.z) + l.input_offset(1, l.y);
     let (first, second) = (l.s.taps(0, l.z), l.s.taps(1, l.y));
-    let swept = depthwise_sweep::range(l, &first, &second);
+    let swept = depthwise_interior::range(l, &first, &second);
     let whole_channels = l.s.channels / L::N * L::N;
     if !swept.is_empty() {
         let input = c.x.data.wrapping_offset(line + l.input_offset(2, swept.start));
         let taps = (first.start, second.clone());
         // SAFETY: guaranteed by the caller; all taps of these results exist.
-        unsafe { depthwise_sweep::run::<L>(l, input, taps, swept.clone(), clip.as_ref()) };
+        unsafe { depthwise_interior::run::<L>(l, input, taps, swept.clone(), clip.as_ref()) };
     }
     let mut x = 0;
     while x < width {

@@ -7,8 +7,8 @@ use pliant_kernel_api::kernels::conv::{KERNEL, residual_row, winograd_tile_minus
 use pliant_kernel_api::{Call, Kernel, Sizes, View};
 
 use super::{Convolution, Image, run};
-use crate::entry::Implementation;
 use crate::epilogue::{Epilogue, Residual};
+use crate::kernel_entry_points::Implementation;
 use pliant_machine::isa::isa;
 
 /// The implementation of the kernel `conv` for float32.

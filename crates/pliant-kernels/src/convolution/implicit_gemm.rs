@@ -13,15 +13,15 @@ use std::ops::Range;
 
 use pliant_exec::abi::{KernelRuntime, STATUS_OK};
 
-use super::shape::Sizes;
+use super::shape_and_strides::Sizes;
 use super::{Convolution, Image};
+use crate::algorithm_selection::convolution::{MAX_BLOCK_PIXELS, block_pixels, short_pieces};
 use crate::epilogue::{EpilogueTile, MAX_TILE_COLUMNS, Position};
-use crate::product::Element;
-use crate::product::parallel::{even_part, parallel_for, unit_work};
-use crate::product::slice_rows;
-use crate::product::slivers::split_evenly;
-use crate::product::tile::{KSegment, MAX_K_SPLITS, MicroKernels, Prefetch, Tile};
-use crate::rules::convolution::{MAX_BLOCK_PIXELS, block_pixels, short_pieces};
+use crate::matmul::Element;
+use crate::matmul::micro_kernel::{KSegment, MAX_K_SPLITS, MicroKernels, Prefetch, Tile};
+use crate::matmul::row_slivers::split_evenly;
+use crate::matmul::slice_rows;
+use crate::matmul::work_partition::{even_part, parallel_for, unit_work};
 use pliant_machine::isa::Isa;
 
 /// The parameters of the convolution that all pieces share.

@@ -10,33 +10,33 @@
 //! (`grouped`), and one to four filters in total (`few_filters`, `planar`), keep their sums in registers over all taps. 3 x 3
 //! filters that the compiler transformed take 16 multiplications instead of 36, or 36 instead of 144 (`winograd`).
 //!
-//! The arguments and [`crate::rules::convolution`] decide which of these runs. Measured: "Convolution" in
+//! The arguments and [`crate::algorithm_selection::convolution`] decide which of these runs. Measured: "Convolution" in
 //! `docs/internals/measurements/convolution.md`.
 //!
 //! | module | owns |
 //! |---|---|
-//! | `shape` | the checked sizes, and the positions of inputs and results |
-//! | `padding` | copies of inputs with padding and channels last |
+//! | `shape_and_strides` | the checked sizes, and the positions of inputs and results |
+//! | `padded_input_copy` | copies of inputs with padding and channels last |
 //! | `implicit_gemm` | implicit GEMM |
 //! | `output_line` | a line of results whose padding is skipped |
 //! | `depthwise` | one filter per channel |
-//! | `depthwise_sweep` | the inner part of a line of a depthwise convolution, with weights in registers |
+//! | `depthwise_interior` | the inner part of a line of a depthwise convolution, with weights in registers |
 //! | `grouped` | groups of few filters |
-//! | `few_filters` | one to four filters in total |
-//! | `planar` | few channels and one to four filters |
+//! | `channels_last_few_filters` | one to four filters in total |
+//! | `channels_first_few_filters` | few channels and one to four filters |
 //! | `winograd` | 3 x 3 filters with fewer multiplications |
 //! | `entry_point` | the declared kernel |
 
+mod channels_first_few_filters;
+mod channels_last_few_filters;
 mod depthwise;
-mod depthwise_sweep;
+mod depthwise_interior;
 mod entry_point;
-mod few_filters;
 mod grouped;
 mod implicit_gemm;
 mod output_line;
-mod padding;
-mod planar;
-pub(crate) mod shape;
+mod padded_input_copy;
+pub(crate) mod shape_and_strides;
 mod winograd;
 
 use pliant_exec::abi::{KernelRuntime, STATUS_BAD_ARGUMENTS, STATUS_NO_MEMORY, STATUS_OK};
@@ -44,7 +44,7 @@ use pliant_exec::abi::{KernelRuntime, STATUS_BAD_ARGUMENTS, STATUS_NO_MEMORY, ST
 use crate::epilogue::Epilogue;
 pub use entry_point::Conv;
 use pliant_machine::isa::Isa;
-use shape::Sizes;
+use shape_and_strides::Sizes;
 
 /// A batch of images: an address and strides, which count elements.
 #[derive(Clone, Copy, Debug)]
@@ -143,13 +143,13 @@ pub unsafe fn run(isa: Isa, runtime: &KernelRuntime, c: &Convolution) -> i64 {
     let (s, first_pixel) = s.without_padding_taps();
     let data = c.x.data.wrapping_offset(c.x.offset(0, first_pixel));
     let c = &Convolution { x: Image { data, ..c.x }, ..*c };
-    if planar::applies(c, &s) {
+    if channels_first_few_filters::applies(c, &s) {
         // SAFETY: guaranteed by the caller.
-        return unsafe { planar::run(isa, runtime, c, &s) };
+        return unsafe { channels_first_few_filters::run(isa, runtime, c, &s) };
     }
-    if few_filters::applies(c, &s) {
+    if channels_last_few_filters::applies(c, &s) {
         // SAFETY: guaranteed by the caller.
-        return unsafe { few_filters::run(isa, runtime, c, &s) };
+        return unsafe { channels_last_few_filters::run(isa, runtime, c, &s) };
     }
     let s = s.flattened(c);
     if s.has_channels_last(c) {
@@ -165,7 +165,7 @@ pub unsafe fn run(isa: Isa, runtime: &KernelRuntime, c: &Convolution) -> i64 {
     let padded = s.padded(block.cast());
     // SAFETY: the block has room for the padded images; guaranteed by the caller.
     let status = unsafe {
-        let status = padding::copy_padded(isa, runtime, c, &s, &padded);
+        let status = padded_input_copy::copy_padded(isa, runtime, c, &s, &padded);
         let s = Sizes { input: s.padded, before: [0; 3], ..s };
         if status == STATUS_OK { implicit_gemm::run(isa, runtime, c, &s, &padded) } else { status }
     };

@@ -3,9 +3,9 @@
 use std::ops::Range;
 
 use super::Convolution;
-use super::shape::Sizes;
+use super::shape_and_strides::Sizes;
 use crate::epilogue::{ClipEpilogue, EpilogueTile, Position, TileEpilogue};
-use crate::product::parallel::even_part;
+use crate::matmul::work_partition::even_part;
 use pliant_machine::isa::Isa;
 
 /// Maximum number of results of a part of a line, so that threads share long lines. A multiple of the results of a tile.

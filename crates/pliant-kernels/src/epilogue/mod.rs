@@ -10,20 +10,20 @@
 //!
 //! | module | owns |
 //! |---|---|
-//! | `clip` | the most common epilogue, without branches |
-//! | `few_columns` | tiles of few columns, several rows at a time |
-//! | `general` | the loop over the rows of a tile, for any operands and activation |
+//! | `bias_residual_clip` | the most common epilogue, without branches |
+//! | `few_column_tiles` | tiles of few columns, several rows at a time |
+//! | `general_epilogue` | the loop over the rows of a tile, for any operands and activation |
 
-mod clip;
-mod few_columns;
-mod general;
+mod bias_residual_clip;
+mod few_column_tiles;
+mod general_epilogue;
 
 use std::ptr::null;
 
 use pliant_kernel_api::Call;
 use pliant_machine::isa::Isa;
 
-pub use clip::{ClipEpilogue, TileEpilogue};
+pub use bias_residual_clip::{ClipEpilogue, TileEpilogue};
 
 /// Maximum number of rows of a tile of a product.
 pub const MAX_TILE_ROWS: usize = 6;
@@ -96,8 +96,8 @@ impl Epilogue {
     pub unsafe fn finish(&self, isa: Isa, tile: &EpilogueTile) {
         // SAFETY: guaranteed by the caller.
         unsafe {
-            if few_columns::applies(self, tile) {
-                few_columns::finish(isa, self, tile);
+            if few_column_tiles::applies(self, tile) {
+                few_column_tiles::finish(isa, self, tile);
             } else {
                 self.finish_rows(isa, tile);
             }
@@ -113,7 +113,7 @@ impl Epilogue {
         unsafe {
             match ClipEpilogue::of(self) {
                 Some(clip) => clip.at(tile.position).finish(isa, tile),
-                None => general::finish(isa, self, tile),
+                None => general_epilogue::finish(isa, self, tile),
             }
         }
     }

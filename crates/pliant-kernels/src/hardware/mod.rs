@@ -2,14 +2,14 @@
 //!
 //! Each result is the best of a few short rounds, because other programs can only slow down a round.
 
-mod bandwidth;
-mod peak;
+mod memory_bandwidth;
+mod peak_flops;
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-pub use bandwidth::{LEVELS, read_bandwidth};
-pub use peak::{multiply_adds, peak_flops, tile_peaks};
+pub use memory_bandwidth::{LEVELS, read_bandwidth};
+pub use peak_flops::{multiply_adds, peak_flops, tile_peaks};
 
 /// Number of rounds of a measurement, of which the best one counts.
 const ROUNDS: usize = 7;

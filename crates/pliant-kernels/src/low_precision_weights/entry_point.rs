@@ -7,7 +7,7 @@ use pliant_kernel_api::kernels::weight_only_matmul::{BFLOAT16, INT4, INT8};
 use pliant_kernel_api::{Call, Kernel, Sizes};
 
 use super::{Format, LowPrecisionGemm, run};
-use crate::entry::Implementation;
+use crate::kernel_entry_points::Implementation;
 use pliant_machine::isa::isa;
 
 /// Computes the product of a checked call.

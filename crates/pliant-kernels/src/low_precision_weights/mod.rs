@@ -10,39 +10,39 @@
 //!
 //! | module | owns |
 //! |---|---|
-//! | `amx` | products of many rows by bfloat16 in tile registers |
+//! | `bfloat16_amx_matmul` | products of many rows by bfloat16 in tile registers |
 //! | `entry_point` | the declared kernels |
 //! | `storage_format` | the storage formats |
-//! | `tile` | products of few rows, and conversion of slices to float32 |
+//! | `panel_matmul` | products of few rows, and conversion of slices to float32 |
 //!
 //! Right operands are packed by `pliant_tensor`'s `pack_bytes`, `pack_nibbles` and `pack_bfloat16`.
 
 #[cfg(target_arch = "x86_64")]
-mod amx;
+mod bfloat16_amx_matmul;
 mod entry_point;
+mod panel_matmul;
 mod storage_format;
-mod tile;
 
 use std::mem::MaybeUninit;
 use std::ops::Range;
 
 use pliant_exec::abi::{KernelRuntime, STATUS_BAD_ARGUMENTS, STATUS_OK};
 
-use crate::epilogue::MAX_TILE_COLUMNS;
-use crate::lanes::for_isa;
-use crate::product::parallel::{Partition, even_part, parallel_for};
-use crate::product::slivers::{TILE_ROWS, slivers};
-use crate::product::split_range;
-use crate::product::tile::{Element, KSegment, Prefetch, ROWS, Tile};
-use crate::rules::low_precision_weights::{
+use crate::algorithm_selection::low_precision_weights::{
     MAX_A_DEPTH, MAX_DEPTH, TILE_SPEEDUP, block_rows, depth, panel_pieces,
 };
-pub use crate::rules::tile_registers::FEW_ROWS;
-use crate::rules::tile_registers::used_for_bfloat16;
+pub use crate::algorithm_selection::tile_registers::FEW_ROWS;
+use crate::algorithm_selection::tile_registers::used_for_bfloat16;
+use crate::epilogue::MAX_TILE_COLUMNS;
+use crate::matmul::micro_kernel::{Element, KSegment, Prefetch, ROWS, Tile};
+use crate::matmul::row_slivers::{TILE_ROWS, slivers};
+use crate::matmul::split_range;
+use crate::matmul::work_partition::{Partition, even_part, parallel_for};
+use crate::simd::for_isa;
 pub use entry_point::{BFloat16Weight, Int4Weight, Int8Weight};
+use panel_matmul::{Panel, few_rows, widen};
 use pliant_machine::isa::Isa;
 pub use storage_format::Format;
-use tile::{Panel, few_rows, widen};
 
 /// The arguments of a product `c[m, n] = a[m, k] * b[k, n]`, in which B has low precision. Strides count elements.
 #[derive(Clone, Copy, Debug)]
@@ -132,7 +132,7 @@ pub unsafe fn run(isa: Isa, runtime: &KernelRuntime, g: &LowPrecisionGemm) -> i6
         unsafe {
             #[cfg(target_arch = "x86_64")]
             if uses_tile_registers {
-                return amx::many_rows(&w, rows, panels);
+                return bfloat16_amx_matmul::many_rows(&w, rows, panels);
             }
             if m <= FEW_ROWS {
                 panels.for_each(|panel| w.few_rows(rows.clone(), panel));

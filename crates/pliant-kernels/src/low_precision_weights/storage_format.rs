@@ -1,6 +1,6 @@
 //! The storage formats of low-precision weights.
 
-use crate::lanes::widen::Widen;
+use crate::simd::widen_to_float32::Widen;
 
 /// A storage format of low-precision weights.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

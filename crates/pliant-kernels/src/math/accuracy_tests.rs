@@ -150,7 +150,7 @@ const FUNCTIONS: &[MeasuredFn] = rows! {
     acos = libm::acos, 5.4451734e-1;
     atan = libm::atan, 1.0745708;
     erf = libm::erf, 1.0621638;
-    gelu = crate::scalar::gelu, -0.67168385;
+    gelu = crate::scalar_math::gelu, -0.67168385;
 };
 
 /// The logistic function as a reference. Its only intermediate rounding is that of the exponential.

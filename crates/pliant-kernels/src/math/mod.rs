@@ -1,13 +1,13 @@
 //! Elementary functions as sequences of simple operations, for scalars and for vectors of any width.
 //!
-//! Code generators implement [`MathOps`] with their own values, and the slice functions of [`crate::vector`] with the
+//! Code generators implement [`MathOps`] with their own values, and the slice functions of [`crate::vector_math`] with the
 //! vectors of each instruction set. The sequences and their constants (`coefficients`) are the same, and so are the results,
 //! except that some machines have no fused multiply-add. A test measures the errors, which `docs/reference/numerics.md` lists: at
 //! most 2 ulp in float32 and 2.3 in float64 with fused multiply-add. Every function returns NaN for NaN.
 //!
 //! | module | owns |
 //! |---|---|
-//! | `coefficients` | the coefficients, for float32 and for float64 |
+//! | `polynomial_coefficients` | the coefficients, for float32 and for float64 |
 //! | `exp` | `exp`, `sinh`, `cosh`, `tanh`, `sigmoid` |
 //! | `log` | `log`, `log1p`, `asinh`, `acosh`, `atanh` |
 //! | `trig` | `sin`, `cos`, `tan`, for arguments up to [`Real::TRIG_LIMIT`] |
@@ -20,23 +20,23 @@
 
 #[cfg(test)]
 mod accuracy_tests;
-mod coefficients;
 mod erf;
 mod exp;
 mod gelu;
 mod inverse_trig;
 mod log;
 mod min_max;
+mod polynomial_coefficients;
 mod pow;
 mod trig;
 
-pub use coefficients::Real;
 pub use erf::erf;
 pub use exp::{cosh, exp, exp_within, sigmoid, sinh, tanh};
 pub use gelu::gelu;
 pub use inverse_trig::{acos, asin, atan, atan2};
 pub use log::{acosh, asinh, atanh, log, log1p};
 pub use min_max::{maximum, minimum};
+pub use polynomial_coefficients::Real;
 pub use pow::{MAX_FINITE_BOUND, MIN_POSITIVE_BOUND, pow, pow_positive_finite};
 pub use trig::{cos, sin, tan};
 

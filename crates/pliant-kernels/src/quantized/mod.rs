@@ -12,41 +12,43 @@
 //!
 //! | module | owns |
 //! |---|---|
-//! | `amx` | products of many rows in tile registers |
-//! | `entry_point` | the declared kernel |
+//! | `int8_amx_matmul` | products of many rows in tile registers |
+//! | `matmul_entry_point` | the declared kernel |
 //! | `convolution` | convolutions, by im2col |
-//! | `epilogue` | the conversion of sums to float32 or 8 bits |
-//! | `tile` | the micro-kernel |
-//! | `zero_points` | the subtraction of zero points |
+//! | `int8_epilogue` | the conversion of sums to float32 or 8 bits |
+//! | `int8_micro_kernel` | the micro-kernel |
+//! | `zero_point_correction` | the subtraction of zero points |
 //!
 //! Right operands are packed by [`pack_vnni`].
 
-#[cfg(target_arch = "x86_64")]
-mod amx;
 pub mod convolution;
-mod entry_point;
-mod epilogue;
-mod tile;
-mod zero_points;
+#[cfg(target_arch = "x86_64")]
+mod int8_amx_matmul;
+mod int8_epilogue;
+mod int8_micro_kernel;
+mod matmul_entry_point;
+mod zero_point_correction;
 
 use std::ops::Range;
 
 use pliant_exec::abi::{KernelRuntime, STATUS_BAD_ARGUMENTS, STATUS_OK};
 
+use crate::algorithm_selection::quantized::{
+    MAX_COPIED_BLOCKS, TILE_SPEEDUP, VECTOR_SPEEDUP, copied_bytes,
+};
+use crate::algorithm_selection::tile_registers;
 use crate::epilogue::{EpilogueTile, MAX_TILE_COLUMNS, MAX_TILE_ROWS, Position};
-use crate::lanes::for_isa;
-use crate::product::parallel::{Partition, parallel_for};
-use crate::product::slivers::{TILE_ROWS, slivers};
-use crate::product::tile::{LINE, ROWS};
-use crate::rules::quantized::{MAX_COPIED_BLOCKS, TILE_SPEEDUP, VECTOR_SPEEDUP, copied_bytes};
-use crate::rules::tile_registers;
+use crate::matmul::micro_kernel::{LINE, ROWS};
+use crate::matmul::row_slivers::{TILE_ROWS, slivers};
+use crate::matmul::work_partition::{Partition, parallel_for};
+use crate::simd::for_isa;
 pub use convolution::Int8Conv;
-pub use entry_point::Int8Product;
-pub use epilogue::{IntegerEpilogue, Requantization};
+pub use int8_epilogue::{IntegerEpilogue, Requantization};
+use int8_micro_kernel::{Kernels, Tile, kernels};
+pub use matmul_entry_point::Int8Product;
 use pliant_machine::isa::Isa;
 pub use pliant_tensor::{VnniMatrix, pack_vnni};
-use tile::{Kernels, Tile, kernels};
-use zero_points::{RawTile, subtract_zero_points, sum_rows};
+use zero_point_correction::{RawTile, subtract_zero_points, sum_rows};
 
 /// The arguments of a product of 8-bit integers. Strides count elements.
 #[derive(Clone, Copy, Debug)]
@@ -177,7 +179,7 @@ impl<'a> CheckedGemm<'a> {
         #[cfg(target_arch = "x86_64")]
         if self.uses_tile_registers {
             // SAFETY: guaranteed by the caller.
-            return unsafe { amx::block(self, rows, panels) };
+            return unsafe { int8_amx_matmul::block(self, rows, panels) };
         }
         for panel in panels {
             for (row, height) in slivers(rows.len()) {

@@ -3,14 +3,14 @@
 use std::ptr::{null, null_mut};
 
 use pliant_exec::abi::KernelRuntime;
-use pliant_kernel_api::kernels::recurrent::{KERNEL, cell};
+use pliant_kernel_api::kernels::recurrent_layer::{KERNEL, cell};
 use pliant_kernel_api::{Call, Kernel, Sizes};
 
 use super::layer::{Layer, run};
-use crate::entry::Implementation;
+use crate::kernel_entry_points::Implementation;
 use pliant_machine::isa::isa;
 
-/// The implementation of the kernel `recurrent` for float32 ([`pliant_kernel_api::kernels::recurrent`]).
+/// The implementation of the kernel `recurrent` for float32 ([`pliant_kernel_api::kernels::recurrent_layer`]).
 pub struct Recurrent;
 
 /// The value of the attribute `layout` with which the batch is the first dim.

@@ -11,12 +11,12 @@ use std::mem::MaybeUninit;
 use pliant_exec::abi::{KernelRuntime, STATUS_BAD_ARGUMENTS, STATUS_NO_MEMORY, STATUS_OK};
 use pliant_tensor::rnn_weight_layout::{Cell, INPUT_WIDTH, UNITS};
 
-use super::cell::Units;
-use super::stages::{self, MAX_PIECES};
-use crate::product::PackedProduct;
-use crate::product::parallel::{even_part, parallel_for, unit_work};
-use crate::rules::partition::MEMORY_BOUND_ROWS;
-use crate::rules::recurrent::{INPUT_BLOCK_ROWS, MAX_PIECE_ROWS, piece_rows};
+use super::lstm_gru_cells::Units;
+use super::parallel_stages::{self, MAX_PIECES};
+use crate::algorithm_selection::partition::MEMORY_BOUND_ROWS;
+use crate::algorithm_selection::recurrent::{INPUT_BLOCK_ROWS, MAX_PIECE_ROWS, piece_rows};
+use crate::matmul::PackedProduct;
+use crate::matmul::work_partition::{even_part, parallel_for, unit_work};
 use pliant_machine::isa::Isa;
 
 /// Maximum number of columns of a panel of recurrent weights.
@@ -251,7 +251,7 @@ impl Layer {
         let work = self.batch.max(MEMORY_BOUND_ROWS) as f64 * self.hidden as f64 * columns as f64;
         let micros = work / unit_work() as f64 / pieces.max(1) as f64;
         // SAFETY: guaranteed by the caller; counts are at most `MAX_PIECES`.
-        unsafe { stages::run(runtime, range.end - range.begin, &counts, micros, &piece) }
+        unsafe { parallel_stages::run(runtime, range.end - range.begin, &counts, micros, &piece) }
     }
 
     /// Computes the product of the states and one panel of recurrent weights, for some sequences at one step, and then

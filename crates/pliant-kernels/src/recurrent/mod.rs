@@ -10,14 +10,14 @@
 //! | module | owns |
 //! |---|---|
 //! | [`entry_point`] | the declared kernel |
-//! | [`cell`] | the next state from the sums, for each kind of cell |
+//! | [`lstm_gru_cells`] | the next state from the sums, for each kind of cell |
 //! | [`layer`] | operands, scratch memory, input products and steps |
-//! | [`stages`] | a job of the team whose threads synchronise between stages |
+//! | [`parallel_stages`] | a job of the team whose threads synchronise between stages |
 
-pub mod cell;
 pub mod entry_point;
 pub mod layer;
-pub mod stages;
+pub mod lstm_gru_cells;
+pub mod parallel_stages;
 
 pub use layer::{Layer, run};
 pub use pliant_tensor::rnn_weight_layout::Cell;

@@ -4,7 +4,7 @@
 //! results are copies of elements, 16 bytes at a time, and equal rows of results are copied as a whole (`nearest_neighbor`). With
 //! weights, rows are resized in float32 and then added (`interpolate`).
 
-mod interpolate;
+mod linear_interpolation;
 mod nearest_neighbor;
 
 use pliant_exec::abi::{KernelRuntime, STATUS_OK};
@@ -12,9 +12,9 @@ use pliant_kernel_api::kernels::resize::KERNEL;
 use pliant_kernel_api::{Call, Kernel, Sizes};
 use pliant_tensor::DType;
 
-use crate::entry::Implementation;
-use crate::product::parallel::parallel_for;
-use crate::rules::resize::{piece, unit};
+use crate::algorithm_selection::resize::{piece, unit};
+use crate::kernel_entry_points::Implementation;
+use crate::matmul::work_partition::parallel_for;
 
 /// The implementation of the kernel `resize`.
 pub struct Resize;
@@ -33,7 +33,7 @@ impl Implementation for Resize {
         // SAFETY: guaranteed by the caller; the call was checked, so that the elements have these sizes and types.
         unsafe {
             match (is_weighted, dtype) {
-                (true, _) => interpolate::run(runtime, &images, dtype),
+                (true, _) => linear_interpolation::run(runtime, &images, dtype),
                 (false, _) => match dtype.size() {
                     1 => nearest_neighbor::run::<u8>(runtime, &images),
                     2 => nearest_neighbor::run::<u16>(runtime, &images),

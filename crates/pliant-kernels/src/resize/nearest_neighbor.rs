@@ -10,7 +10,7 @@ use pliant_exec::abi::{KernelRuntime, STATUS_OK};
 use pliant_machine::isa::{Isa, Vectors, isa};
 
 use super::Images;
-use crate::scratch::Scratch;
+use crate::scratch_memory::Scratch;
 
 thread_local! {
     static BLOCKS: Scratch = const { Scratch::new() };

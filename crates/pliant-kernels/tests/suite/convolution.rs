@@ -13,7 +13,7 @@ use pliant_pool::Team;
 use pliant_tensor::{Tensor, Winograd, may_share_panels, pack_panels};
 
 use crate::guard_pages::Guarded;
-use crate::packed::fill;
+use crate::packed_matmul::fill;
 
 /// The sizes and features of a test case.
 #[derive(Clone, Copy, Debug)]

@@ -4,11 +4,11 @@
 use std::ptr::null;
 
 use pliant_kernels::epilogue::{Activation, Epilogue, EpilogueTile, Position, Residual};
-use pliant_kernels::scalar::erf_f64;
+use pliant_kernels::scalar_math::erf_f64;
 use pliant_machine::isa::available;
 
 use crate::guard_pages::Guarded;
-use crate::packed::fill;
+use crate::packed_matmul::fill;
 
 const STRIDE: usize = 11;
 

@@ -4,7 +4,7 @@
 mod data_races;
 mod idle_workers;
 mod process_fork;
-mod team;
+mod worker_team;
 
 use std::sync::{Mutex, MutexGuard, TryLockError};
 

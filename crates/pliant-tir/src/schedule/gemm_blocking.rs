@@ -19,7 +19,7 @@
 
 use pliant_ir::tir::{BinOp, Expr, ForKind, PrimFunc, Stmt, StmtData, Var};
 use pliant_machine::Machine;
-use pliant_machine::cost::BLOCK_DEPTH;
+use pliant_machine::cost_model::BLOCK_DEPTH;
 
 /// Maximum number of rows of a block: the number of rows that the kernels process at once.
 pub(super) fn max_rows() -> i64 {

@@ -2,20 +2,20 @@
 
 mod nonzero;
 mod print_and_assert;
-mod scalar;
-mod shape;
+mod scalar_builtins;
+mod shape_heap;
 mod strided_slice;
 mod tensor_properties;
 mod tensors_and_tuples;
 mod type_checks;
 mod unique;
 
-pub(crate) use scalar::element;
+pub(crate) use scalar_builtins::element;
 pub(crate) use tensors_and_tuples::{
     alloc_own_tensor_unwritten, alloc_tensor_unwritten, bytes, clear,
 };
 
-use crate::builtin_args::Args;
+use crate::builtin_operands::Args;
 use crate::{Value, VmError};
 
 /// The implementation of a builtin.
@@ -51,7 +51,7 @@ const fn special(name: &'static str, kind: BuiltinKind) -> Builtin {
 
 /// All builtins, sorted by name. `pliant_exec::BUILTINS` lists their arities.
 static TABLE: &[Builtin] = &[
-    plain("vm.builtin.alloc_shape_heap", shape::alloc_shape_heap),
+    plain("vm.builtin.alloc_shape_heap", shape_heap::alloc_shape_heap),
     plain("vm.builtin.alloc_storage", tensors_and_tuples::alloc_storage),
     plain("vm.builtin.alloc_tensor", tensors_and_tuples::alloc_tensor),
     plain("vm.builtin.alloc_tensor_with_storage", tensors_and_tuples::alloc_tensor_with_storage),
@@ -63,7 +63,7 @@ static TABLE: &[Builtin] = &[
     plain("vm.builtin.check_shape_info", type_checks::shape_info),
     plain("vm.builtin.check_tensor_info", type_checks::tensor_info),
     plain("vm.builtin.check_tuple_info", type_checks::tuple_info),
-    plain("vm.builtin.compute_prim_value", shape::compute_prim_value),
+    plain("vm.builtin.compute_prim_value", shape_heap::compute_prim_value),
     plain("vm.builtin.copy", tensors_and_tuples::identity),
     plain("vm.builtin.copy_tensor", tensors_and_tuples::copy_tensor),
     plain("vm.builtin.debug_print", tensors_and_tuples::debug_print),
@@ -81,26 +81,26 @@ static TABLE: &[Builtin] = &[
     special("vm.builtin.invoke_closure", BuiltinKind::Closure),
     special("vm.builtin.invoke_closure_tail", BuiltinKind::TailClosure),
     special("vm.builtin.invoke_pure_closure", BuiltinKind::Closure),
-    plain("vm.builtin.item", scalar::item),
+    plain("vm.builtin.item", scalar_builtins::item),
     plain("vm.builtin.kill_object", tensors_and_tuples::none),
-    plain("vm.builtin.load_shape", shape::load_shape),
+    plain("vm.builtin.load_shape", shape_heap::load_shape),
     plain("vm.builtin.make_closure", tensors_and_tuples::make_closure),
-    plain("vm.builtin.make_prim_value", shape::make_prim_value),
-    plain("vm.builtin.make_shape", shape::make_shape),
+    plain("vm.builtin.make_prim_value", shape_heap::make_prim_value),
+    plain("vm.builtin.make_shape", shape_heap::make_shape),
     plain("vm.builtin.make_tuple", tensors_and_tuples::make_tuple),
-    plain("vm.builtin.match_prim_value", shape::match_prim_value),
-    plain("vm.builtin.match_shape", shape::match_shape),
+    plain("vm.builtin.match_prim_value", shape_heap::match_prim_value),
+    plain("vm.builtin.match_shape", shape_heap::match_shape),
     plain("vm.builtin.nonzero", nonzero::nonzero),
     plain("vm.builtin.null_value", tensors_and_tuples::none),
     plain("vm.builtin.print", print_and_assert::print),
     plain("vm.builtin.read_if_cond", tensors_and_tuples::read_if_cond),
     plain("vm.builtin.reshape", tensors_and_tuples::reshape),
-    plain("vm.builtin.shape_of", shape::shape_of),
-    plain("vm.builtin.store_shape", shape::store_shape),
-    plain("vm.builtin.tensor_to_shape", shape::tensor_to_shape),
+    plain("vm.builtin.shape_of", shape_heap::shape_of),
+    plain("vm.builtin.store_shape", shape_heap::store_shape),
+    plain("vm.builtin.tensor_to_shape", shape_heap::tensor_to_shape),
     plain("vm.builtin.tensor_view", tensor_properties::tensor_view),
     plain("vm.builtin.to_device", tensors_and_tuples::identity),
-    plain("vm.builtin.trip_count", scalar::trip_count),
+    plain("vm.builtin.trip_count", scalar_builtins::trip_count),
     plain("vm.builtin.tuple_getitem", tensors_and_tuples::tuple_getitem),
     plain("vm.builtin.unique", unique::unique),
 ];

@@ -7,8 +7,8 @@ use pliant_exec::abi::KernelRuntime;
 use pliant_pool::Team;
 use pliant_tensor::{DType, Tensor, TensorError, checked_nbytes};
 
-use crate::builtin_args::Args;
-use crate::memory;
+use crate::builtin_operands::Args;
+use crate::memory_pool;
 use crate::{Value, VmError};
 
 /// The number of elements in a chunk. The positions of its nonzero elements fit in the L1 cache.
@@ -57,7 +57,7 @@ fn in_parallel(
         Some(team) => team.parallel_for(chunks, 1, &range),
         None => range(0..chunks),
     }
-    crate::builtin_args::poll(runtime)
+    crate::builtin_operands::poll(runtime)
 }
 
 fn indices<T: ElementBits>(args: Args<'_>, tensor: &Tensor, mask: T) -> Result<Value, VmError> {
@@ -81,7 +81,7 @@ fn indices<T: ElementBits>(args: Args<'_>, tensor: &Tensor, mask: T) -> Result<V
         total = end;
     }
     let shape = [dims.len() as i64, total as i64];
-    let storage = memory::alloc_storage(checked_nbytes(&shape, DType::Int64)?)?;
+    let storage = memory_pool::alloc_storage(checked_nbytes(&shape, DType::Int64)?)?;
     let rows = Rows { first: storage.as_ptr().cast(), len: total, dims };
     in_parallel(args.runtime, chunks, &|c| {
         let begin = counts[c].load(Ordering::Relaxed);

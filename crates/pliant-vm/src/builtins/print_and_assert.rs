@@ -4,8 +4,8 @@ use std::io::Write;
 
 use pliant_tensor::{fill_format, format_elements, format_shape};
 
-use crate::builtin_args::Args;
-use crate::run::condition;
+use crate::builtin_operands::Args;
+use crate::interpreter::condition;
 use crate::{CheckKind, Value, VmError};
 
 /// `print(format, values..)`: prints a line to standard output. The format supports Python's `{}`, `{0}`, `{{` and `}}`. An empty

@@ -2,8 +2,8 @@
 
 use pliant_tensor::{Tensor, TensorError, checked_nbytes};
 
-use crate::builtin_args::Args;
-use crate::{CheckKind, Value, VmError, memory};
+use crate::builtin_operands::Args;
+use crate::{CheckKind, Value, VmError, memory_pool};
 
 /// A slice of one dim: the first index, the step and the number of elements.
 struct DimSlice {
@@ -56,7 +56,7 @@ pub(super) fn dynamic_strided_slice(args: Args<'_>) -> Result<Value, VmError> {
     let list = |of: fn(&DimSlice) -> i64| -> Vec<i64> { parts.iter().map(of).collect() };
     let shape = list(|p| p.len);
     let view = tensor.slice(&list(|p| p.first), &list(|p| p.step), &shape)?;
-    let storage = memory::alloc_storage(checked_nbytes(&shape, tensor.dtype())?)?;
+    let storage = memory_pool::alloc_storage(checked_nbytes(&shape, tensor.dtype())?)?;
     let out = Tensor::from_storage(storage, 0, &shape, tensor.dtype())?;
     let rows = shape.first().copied().unwrap_or(1);
     let row = view.numel() as i64 / rows.max(1);

@@ -2,7 +2,7 @@
 
 use pliant_tensor::Tensor;
 
-use crate::builtin_args::Args;
+use crate::builtin_operands::Args;
 use crate::{CheckKind, Value, VmError};
 
 /// The entry of a per-dim list, such as the shape or the strides, for the axis in operand 1.

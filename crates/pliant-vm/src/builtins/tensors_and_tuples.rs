@@ -2,9 +2,9 @@
 
 use pliant_tensor::{Tensor, TensorError, checked_nbytes};
 
-use crate::builtin_args::Args;
-use crate::memory;
-use crate::run::condition;
+use crate::builtin_operands::Args;
+use crate::interpreter::condition;
+use crate::memory_pool;
 use crate::{CheckKind, Value, VmError};
 
 /// `alloc_storage(size, device, dtype, scope)`: allocates a storage. `size` is a number of bytes (an integer or a shape of one dim)
@@ -14,7 +14,7 @@ pub(super) fn alloc_storage(args: Args<'_>) -> Result<Value, VmError> {
         Value::Shape(shape) if shape.len() != 1 => checked_nbytes(shape, args.dtype(2)?)?,
         _ => bytes(args)?,
     };
-    Ok(Value::Storage(memory::alloc_storage(bytes)?))
+    Ok(Value::Storage(memory_pool::alloc_storage(bytes)?))
 }
 
 /// The number of bytes in operand 0, which is an integer or a shape of one dim.
@@ -53,7 +53,7 @@ pub(super) fn alloc_tensor_with_storage(args: Args<'_>) -> Result<Value, VmError
 /// them.
 pub(crate) fn alloc_own_tensor_unwritten(args: Args<'_>) -> Result<Value, VmError> {
     let (shape, dtype) = (args.shape(1)?, args.dtype(2)?);
-    let storage = memory::alloc_storage(bytes(args)?)?;
+    let storage = memory_pool::alloc_storage(bytes(args)?)?;
     Ok(Value::Tensor(Tensor::from_storage(storage, 0, shape, dtype)?))
 }
 

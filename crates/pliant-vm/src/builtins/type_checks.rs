@@ -3,8 +3,8 @@
 
 use pliant_tensor::DType;
 
-use crate::builtin_args::Args;
-use crate::value::holds_int;
+use crate::builtin_operands::Args;
+use crate::runtime_value::holds_int;
 use crate::{CheckKind, Value, VmError};
 
 /// Describes a value in error messages: a tensor by dtype and shape, a shape by rank, a tuple by length, any other value by kind.

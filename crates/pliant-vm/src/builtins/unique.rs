@@ -5,8 +5,8 @@
 
 use pliant_tensor::{DType, Reserved, Tensor, TensorError, checked_nbytes};
 
-use crate::builtin_args::{Args, POLL_INTERVAL};
-use crate::memory;
+use crate::builtin_operands::{Args, POLL_INTERVAL};
+use crate::memory_pool;
 use crate::{CheckKind, Value, VmError};
 
 const SIGN: u64 = 1 << 63;
@@ -52,7 +52,7 @@ pub(super) fn tensor_of(shape: &[i64], dtype: DType, bytes: &[u8]) -> Result<Val
     if size != bytes.len() {
         return Err(TensorError::LengthMismatch { expected: size, actual: bytes.len() }.into());
     }
-    let storage = memory::alloc_storage(size)?;
+    let storage = memory_pool::alloc_storage(size)?;
     // SAFETY: the storage is fresh, unshared and at least `size` bytes long.
     unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), storage.as_ptr(), size) };
     Ok(Value::Tensor(Tensor::from_storage(storage, 0, shape, dtype)?))
@@ -254,7 +254,7 @@ mod tests {
     use super::*;
     use crate::builtins::nonzero::nonzero;
     use crate::builtins::strided_slice::dynamic_strided_slice;
-    use crate::link::Operand;
+    use crate::executable_linker::Operand;
 
     /// Calls a builtin in a run that has already been interrupted.
     fn interrupted(

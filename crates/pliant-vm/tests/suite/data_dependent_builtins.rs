@@ -1,7 +1,7 @@
 //! Tests of builtins whose results depend on values (`unique`, `nonzero`), of builtins that format
 //! text (`print`, `assert_op`), and of the short names that old programs use.
 
-use crate::common::{build_vm, builder};
+use crate::vm_test_setup::{build_vm, builder};
 use pliant_exec::{Arg, Constant, ExecBuilder, Param, Reg};
 use pliant_tensor::{DType, Element, Tensor};
 use pliant_vm::{Value, VirtualMachine};

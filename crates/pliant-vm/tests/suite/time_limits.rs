@@ -8,7 +8,7 @@ use pliant_exec::abi::{KernelRuntime, STATUS_CANCELLED};
 use pliant_exec::{LoopFuncInfo, Param, Reg};
 use pliant_vm::{LoopFuncTable, PackedFunc, RunOptions, Value, VirtualMachine, VmError, VmOptions};
 
-use crate::common::builder;
+use crate::vm_test_setup::builder;
 
 fn within(seconds: f64) -> RunOptions {
     RunOptions { time_limit: Some(Duration::from_secs_f64(seconds)) }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 
-use crate::common::{build_vm, build_vm_with, builder};
+use crate::vm_test_setup::{build_vm, build_vm_with, builder};
 use pliant_exec::abi::{KernelRuntime, STATUS_CANCELLED};
 use pliant_exec::{Arg, Constant, ExecBuilder, LoopFuncInfo, LoopFuncParam, Param, Reg};
 use pliant_tensor::{DType, Tensor};

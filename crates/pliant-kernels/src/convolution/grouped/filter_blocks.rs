@@ -3,7 +3,7 @@
 use pliant_tensor::SHARED_FILTERS;
 
 use super::super::Convolution;
-use super::super::shape::Sizes;
+use super::super::shape_and_strides::Sizes;
 
 /// Adjacent filters of one panel of weights, whose results are computed together.
 #[derive(Clone, Copy, Debug)]

@@ -9,11 +9,11 @@
 use std::ops::Range;
 
 use super::super::Convolution;
-use super::super::shape::Sizes;
+use super::super::shape_and_strides::Sizes;
 use super::filter_blocks::{Block, FilterBlocks};
-use crate::lanes::permute::{MAX_LANES, Permute};
-use crate::product::tile::prefetch_line;
-use crate::rules::convolution::line_elements;
+use crate::algorithm_selection::convolution::line_elements;
+use crate::matmul::micro_kernel::prefetch_line;
+use crate::simd::lane_permutation::{MAX_LANES, Permute};
 
 /// Number of channels of a pixel in one cell, for cells that hold channels of only one group.
 pub(super) const CELL: usize = 16;

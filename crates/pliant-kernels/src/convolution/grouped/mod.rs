@@ -12,27 +12,27 @@
 //! |---|---|
 //! | `filter_blocks` | the division of filters into blocks that are computed together |
 //! | `line_buffer` | the line buffer of inputs |
-//! | `tile` | register tiles of results |
+//! | `register_tiles` | register tiles of results |
 
 mod filter_blocks;
 mod line_buffer;
-mod tile;
+mod register_tiles;
 
 use std::ops::Range;
 
 use pliant_exec::abi::{KernelRuntime, STATUS_NO_MEMORY, STATUS_OK};
 
 use super::Convolution;
-use super::shape::Sizes;
+use super::shape_and_strides::Sizes;
+use crate::algorithm_selection::convolution::{bands, sums_fit_registers};
 use crate::epilogue::{EpilogueTile, Position};
-use crate::lanes::for_isa;
-use crate::lanes::permute::Permute;
-use crate::product::parallel::{even_part, parallel_for, unit_work};
-use crate::rules::convolution::{bands, sums_fit_registers};
+use crate::matmul::work_partition::{even_part, parallel_for, unit_work};
+use crate::simd::for_isa;
+use crate::simd::lane_permutation::Permute;
 use filter_blocks::{Block, FilterBlocks};
 use line_buffer::LineBuffer;
 use pliant_machine::isa::Isa;
-use tile::{Line, max_results};
+use register_tiles::{Line, max_results};
 
 /// The parameters of a grouped convolution that all pieces share.
 struct GroupedConvolution<'a> {
@@ -257,6 +257,6 @@ unsafe fn compute_line_of<L: Permute, const V: usize, const SPREAD: bool>(
     for tile in 0..count {
         let xs = even_part(p.xs.len(), 1, tile, count);
         // SAFETY: the line buffer contains the inputs; guaranteed by the caller.
-        unsafe { tile::compute_tile::<L, V, SPREAD>(&line, xs.start, xs.len()) };
+        unsafe { register_tiles::compute_tile::<L, V, SPREAD>(&line, xs.start, xs.len()) };
     }
 }

@@ -33,13 +33,13 @@ use pliant_tensor::Winograd;
 use transform::{Inputs, Outputs};
 
 use super::Convolution;
-use super::shape::Sizes;
+use super::shape_and_strides::Sizes;
+use crate::algorithm_selection::convolution::{block_tiles, by_blocks, transformed_unit};
+use crate::algorithm_selection::packed::prefetched_bytes;
 use crate::epilogue::{EpilogueTile, Position};
-use crate::product::PackedProduct;
-use crate::product::parallel::{even_part, parallel_for, pieces, unit_work};
-use crate::rules::convolution::{block_tiles, by_blocks, transformed_unit};
-use crate::rules::packed::prefetched_bytes;
-use crate::scratch::Scratch;
+use crate::matmul::PackedProduct;
+use crate::matmul::work_partition::{even_part, parallel_for, pieces, unit_work};
+use crate::scratch_memory::Scratch;
 use pliant_machine::isa::Isa;
 
 /// The parameters of the convolution that all pieces share.

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use pliant_tensor::Winograd;
 
-use crate::lanes::{MathLanes, for_isa};
+use crate::simd::{MathLanes, for_isa};
 use pliant_machine::isa::Isa;
 
 /// The arguments of the input transform of a tile.

@@ -9,11 +9,11 @@ use std::slice::from_raw_parts;
 use pliant_exec::abi::{KernelRuntime, STATUS_OK};
 
 use super::Convolution;
-use crate::convolution::shape::Sizes;
+use crate::algorithm_selection::quantized::depthwise_unit;
+use crate::convolution::shape_and_strides::Sizes;
 use crate::epilogue::{EpilogueTile, MAX_TILE_COLUMNS, Position};
-use crate::lanes::{Lanes, for_isa};
-use crate::product::parallel::parallel_for;
-use crate::rules::quantized::depthwise_unit;
+use crate::matmul::work_partition::parallel_for;
+use crate::simd::{Lanes, for_isa};
 use pliant_machine::isa::Isa;
 
 /// Maximum number of results along a line in a tile. They share each loaded weight.

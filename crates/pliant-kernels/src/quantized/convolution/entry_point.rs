@@ -8,9 +8,9 @@ use pliant_kernel_api::{Call, Kernel, Sizes};
 use pliant_tensor::DType;
 
 use super::{Convolution, run};
-use crate::convolution::shape::Counts;
-use crate::entry::Implementation;
-use crate::quantized::entry_point::{data, float_epilogue};
+use crate::convolution::shape_and_strides::Counts;
+use crate::kernel_entry_points::Implementation;
+use crate::quantized::matmul_entry_point::{data, float_epilogue};
 use crate::quantized::{IntegerEpilogue, Requantization};
 use pliant_machine::isa::isa;
 

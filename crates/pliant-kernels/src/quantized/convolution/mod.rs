@@ -13,11 +13,11 @@
 //! |---|---|
 //! | `depthwise` | depthwise convolution |
 //! | `entry_point` | the declared kernel |
-//! | `patches` | im2col |
+//! | `im2col` | im2col |
 
 mod depthwise;
 mod entry_point;
-mod patches;
+mod im2col;
 
 use std::ops::Range;
 use std::ptr::null_mut;
@@ -25,13 +25,13 @@ use std::ptr::null_mut;
 use pliant_exec::abi::{KernelRuntime, STATUS_BAD_ARGUMENTS, STATUS_OK};
 
 use super::{CheckedGemm, IntegerEpilogue, QuantizedGemm, copy_layout};
-pub use crate::convolution::shape::Counts;
-use crate::convolution::shape::Sizes;
-use crate::product::parallel::{even_part, parallel_for, unit_work};
-use crate::rules::quantized::piece_grid;
-use crate::scratch::Scratch;
+use crate::algorithm_selection::quantized::piece_grid;
+pub use crate::convolution::shape_and_strides::Counts;
+use crate::convolution::shape_and_strides::Sizes;
+use crate::matmul::work_partition::{even_part, parallel_for, unit_work};
+use crate::scratch_memory::Scratch;
 pub use entry_point::Int8Conv;
-use patches::Patches;
+use im2col::Patches;
 use pliant_machine::isa::Isa;
 
 thread_local! {
@@ -157,8 +157,10 @@ impl GroupedProducts<'_> {
         let units = products.saturating_mul(self.k.div_ceil(work.speedup())) / unit_work();
         let (row_pieces, panel_pieces) = piece_grid(self.rows, panels, units);
         let piece = |index: usize| {
-            let (unit, at) =
-                (crate::product::slivers::TILE_ROWS, (index / panel_pieces, index % panel_pieces));
+            let (unit, at) = (
+                crate::matmul::row_slivers::TILE_ROWS,
+                (index / panel_pieces, index % panel_pieces),
+            );
             let (rows, panels) = (
                 even_part(self.rows, unit, at.0, row_pieces),
                 even_part(panels, 1, at.1, panel_pieces),

@@ -42,7 +42,7 @@ use pliant_ir::relax::kernel_call::NewKernelCall;
 use pliant_ir::relax::{Callee, ExprData, TypeData};
 use pliant_ir::{AttrValue, Attrs, DType, Op};
 use pliant_kernel_api::kernels::conv::MAX_ATTR_VALUE;
-use pliant_kernel_api::kernels::pool::{KERNEL, MAX_WINDOW_ELEMENTS, supports_columns};
+use pliant_kernel_api::kernels::pooling::{KERNEL, MAX_WINDOW_ELEMENTS, supports_columns};
 use pliant_machine::Machine;
 use pliant_pass::PassError;
 

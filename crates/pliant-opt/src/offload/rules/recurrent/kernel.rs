@@ -4,7 +4,7 @@ use pliant_ir::relax::kernel_call::NewKernelCall;
 use pliant_ir::relax::{Expr as RelaxExpr, Function};
 use pliant_ir::tir::Ty;
 use pliant_ir::{AttrValue, DType};
-use pliant_kernel_api::kernels::recurrent::{KERNEL, LAYOUTS, cell_name};
+use pliant_kernel_api::kernels::recurrent_layer::{KERNEL, LAYOUTS, cell_name};
 use pliant_ops::legalize::TirCall;
 use pliant_ops::te::{self, Expr, Tensor};
 use pliant_ops::{LegalizeError, te_call_with_sizes};

@@ -1,0 +1,69 @@
+//! The [`Backend`] trait, which code generators implement, and its options.
+
+use std::sync::Arc;
+
+use pliant_exec::Executable;
+use pliant_ir::tir::PrimFunc;
+
+use crate::compiled_bytecode_functions::CompiledBodies;
+use crate::compiled_loop_functions::CompiledKernels;
+use crate::error::CodegenError;
+
+/// The name and the function of a lowered loop function that a backend compiles.
+pub type KernelSource<'a> = (Arc<str>, &'a PrimFunc);
+
+/// Options of code generation.
+#[derive(Clone, Debug)]
+pub struct CodegenOptions {
+    /// The number of compilation threads. 0 selects the number of hardware threads of the machine.
+    pub compile_threads: usize,
+    /// The directory to which the intermediate code and the machine code of each function are dumped; `None` disables dumps.
+    pub dump_dir: Option<std::path::PathBuf>,
+    /// Whether generated loops poll the interrupt flag.
+    pub check_interrupt: bool,
+    /// Whether generated code compares each index with the size of its buffer immediately before the access, even if the index
+    /// was proved to be in bounds. An access out of bounds then fails with [`pliant_tensor::CheckFailure::Internal`]. Default: on
+    /// in builds with debug assertions, otherwise off.
+    pub check_accesses: bool,
+}
+
+impl Default for CodegenOptions {
+    fn default() -> Self {
+        CodegenOptions {
+            compile_threads: 0,
+            dump_dir: None,
+            check_interrupt: true,
+            check_accesses: cfg!(debug_assertions),
+        }
+    }
+}
+
+/// A code generator: compiles loop functions and bytecode functions to machine code.
+pub trait Backend: Send + Sync {
+    /// The name by which `target=` selects the code generator.
+    fn name(&self) -> &'static str;
+
+    /// Compiles lowered loop functions to callable machine code.
+    ///
+    /// # Errors
+    /// - [`CodegenError::Unsupported`] lists all constructs that this backend cannot compile.
+    /// - [`CodegenError::Internal`]: a bug in Pliant.
+    /// - [`CodegenError::Host`]: the machine cannot generate or run code.
+    fn compile(
+        &self,
+        funcs: &[KernelSource<'_>],
+        options: &CodegenOptions,
+    ) -> Result<CompiledKernels, CodegenError>;
+
+    /// Compiles the bytecode functions of a program to native bodies (`pliant_exec::native_body_abi`).
+    ///
+    /// # Errors
+    /// - [`CodegenError::Unsupported`]: the backend does not generate native bodies.
+    /// - [`CodegenError::Internal`]: a bug in Pliant.
+    /// - [`CodegenError::Host`]: the machine cannot generate or run code.
+    fn compile_bodies(
+        &self,
+        executable: &Executable,
+        options: &CodegenOptions,
+    ) -> Result<CompiledBodies, CodegenError>;
+}

@@ -1,0 +1,285 @@
+//! The state of a machine function under construction, and the generation of its error checks.
+
+use std::sync::Arc;
+
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{
+    AbiParam, Block, BlockArg, InstBuilder, MemFlagsData, Signature, Type, Value, types,
+};
+use cranelift_frontend::FunctionBuilder;
+use cranelift_module::{Module, ModuleError};
+use pliant_exec::abi::{MAX_ASSERT_ARGS, OFFSET_ASSERT_ARGS};
+use pliant_ir::tir::{Buffer, Expr, PrimFunc, Ty, Var, VarTy};
+use pliant_kernels::{ExternFn, ExternTy, extern_fn};
+use pliant_tensor::CheckFailure;
+use rustc_hash::FxHashMap;
+
+use crate::buffer_accesses::{BufferLocation, SizeLocation};
+use crate::compilation_unit::Unit;
+use crate::debug_bounds_checks::Limits;
+use crate::value_representations::{ExprValue, scalar_type};
+
+/// The reason why a function could not be generated.
+pub(crate) enum GenError {
+    /// The function uses a construct that this backend does not support.
+    Unsupported(String),
+    /// A bug in the compiler: the message, and the intermediate code of the function, which may be empty.
+    Internal(String, String),
+}
+
+impl From<ModuleError> for GenError {
+    fn from(error: ModuleError) -> Self {
+        GenError::Internal(error.to_string(), String::new())
+    }
+}
+
+/// The result of a step of code generation.
+pub(crate) type Gen<T> = Result<T, GenError>;
+
+/// Returns an internal error without intermediate code.
+pub(crate) fn internal<T>(message: impl Into<String>) -> Gen<T> {
+    Err(GenError::Internal(message.into(), String::new()))
+}
+
+/// Returns the error for a construct that this backend does not support.
+pub(crate) fn unsupported<T>(description: impl Into<String>) -> Gen<T> {
+    Err(GenError::Unsupported(description.into()))
+}
+
+/// Returns the machine type that passes a parameter or result of a linked function.
+pub(crate) fn extern_type(ty: ExternTy) -> Type {
+    match ty {
+        ExternTy::I32 => types::I32,
+        ExternTy::I64 | ExternTy::Ptr => types::I64,
+        ExternTy::F32 => types::F32,
+        ExternTy::F64 => types::F64,
+    }
+}
+
+/// Returns the signature of a C function.
+pub(crate) fn abi_signature(module: &impl Module, params: &[Type], result: Type) -> Signature {
+    let mut sig = module.make_signature();
+    sig.params.extend(params.iter().map(|&t| AbiParam::new(t)));
+    sig.returns.push(AbiParam::new(result));
+    sig
+}
+
+/// Flags of memory accesses that cannot trap, because their bounds were checked. The address may have any alignment.
+pub(crate) fn mem_flags() -> MemFlagsData {
+    MemFlagsData::new().with_notrap()
+}
+
+/// Flags of loads from memory that does not change during the call: the argument array and the runtime.
+pub(crate) fn constant_mem_flags() -> MemFlagsData {
+    MemFlagsData::trusted().with_readonly().with_can_move()
+}
+
+/// One machine function under construction.
+pub(crate) struct FuncGen<'a, 'b> {
+    /// The loop function that is compiled.
+    pub f: &'a PrimFunc,
+    /// The builder of the machine function.
+    pub b: FunctionBuilder<'b>,
+    /// The compilation unit to which the machine function belongs.
+    pub unit: &'a mut Unit,
+    /// The error messages of all checks of the loop function. A check that fails returns the 1-based position of its
+    /// message as the status.
+    pub messages: &'a mut Vec<Arc<str>>,
+    /// The address of the [`KernelRuntime`](pliant_exec::abi::KernelRuntime).
+    pub runtime: Value,
+    /// The values of the variables in scope.
+    pub vars: FxHashMap<Var, ExprValue>,
+    /// The locations of the buffers in scope.
+    pub locations: FxHashMap<Buffer, BufferLocation>,
+    /// The range of valid linear indices of each buffer, if the options request access checks.
+    pub limits: FxHashMap<Buffer, Limits>,
+    /// Where each size variable can be loaded from in the arguments. Statements load the sizes that they use. Empty
+    /// unless `many_arguments`.
+    pub size_locations: FxHashMap<Var, SizeLocation>,
+    /// The values of expressions already computed for the current statement, in blocks that dominate the current block.
+    pub memo: FxHashMap<Expr, ExprValue>,
+    /// The block that failed checks branch to with their status. It returns the status, or frees a workspace first.
+    pub fail: Block,
+    /// Bytes of stack allocated so far for buffers.
+    pub stack_bytes: u64,
+    /// Bytes of stack allocated so far for operands that calls take by address.
+    pub call_stack_bytes: u64,
+    /// The number of loops around the current statement in this machine function.
+    pub loop_depth: usize,
+    /// Whether each statement loads the argument addresses and sizes that it uses, because preloading them all would
+    /// spill.
+    pub many_arguments: bool,
+    /// Whether this function is the body of a parallel loop.
+    pub in_parallel: bool,
+    /// The buffers that the body of a parallel loop shares with other threads.
+    pub shared_buffers: Vec<Buffer>,
+}
+
+impl FuncGen<'_, '_> {
+    /// Fails the loop function with `status` if `failed` is nonzero.
+    pub fn fail_if(&mut self, failed: Value, status: Value) {
+        let ok = self.b.create_block();
+        self.b.ins().brif(failed, self.fail, &[BlockArg::Value(status)], ok, &[]);
+        self.b.seal_block(ok);
+        self.b.switch_to_block(ok);
+    }
+
+    /// Fails the loop function with a message if `failed` is nonzero. The error is a shape error, unless a prefix of
+    /// the message marks it as another kind ([`CheckFailure`]).
+    pub fn shape_error_if(&mut self, failed: Value, message: &str) {
+        self.error_if(failed, CheckFailure::Shape.mark(message));
+    }
+
+    /// Fails the loop function with exactly this message, without adding a prefix, if `failed` is nonzero.
+    pub fn error_if(&mut self, failed: Value, message: impl Into<Arc<str>>) {
+        let status = self.message_status(message);
+        let status = self.b.ins().iconst(types::I64, status);
+        self.fail_if(failed, status);
+    }
+
+    /// Fails the loop function if `failed` is nonzero. The message contains the values of the first [`MAX_ASSERT_ARGS`]
+    /// of the given integer expressions.
+    pub fn error_with_exprs_if(
+        &mut self,
+        failed: Value,
+        message: impl Into<Arc<str>>,
+        values: &[Expr],
+    ) -> Gen<()> {
+        let values = &values[..values.len().min(MAX_ASSERT_ARGS)];
+        self.error_with_values_if(failed, message, |g| {
+            values.iter().map(|&e| g.scalar(e)).collect()
+        })
+    }
+
+    /// Fails the loop function if `failed` is nonzero. The failure path computes the integers that the message
+    /// contains, and stores the status and the integers in the runtime, which formats the message.
+    pub fn error_with_values_if(
+        &mut self,
+        failed: Value,
+        message: impl Into<Arc<str>>,
+        values: impl FnOnce(&mut Self) -> Gen<Vec<Value>>,
+    ) -> Gen<()> {
+        let status = self.message_status(message);
+        let (failure, ok) = (self.b.create_block(), self.b.create_block());
+        self.b.ins().brif(failed, failure, &[], ok, &[]);
+        self.b.seal_block(failure);
+        self.b.seal_block(ok);
+        self.b.switch_to_block(failure);
+        self.b.set_cold_block(failure);
+        let memo = self.memo.clone();
+        let status = self.b.ins().iconst(types::I64, status);
+        let offset = OFFSET_ASSERT_ARGS as i32;
+        let assert_args = self.b.ins().load(types::I64, constant_mem_flags(), self.runtime, offset);
+        self.b.ins().store(mem_flags(), status, assert_args, 0);
+        for (i, value) in values(self)?.into_iter().enumerate() {
+            self.b.ins().store(mem_flags(), value, assert_args, (i as i32 + 1) * 8);
+        }
+        self.b.ins().jump(self.fail, &[BlockArg::Value(status)]);
+        self.memo = memo;
+        self.b.switch_to_block(ok);
+        Ok(())
+    }
+
+    /// Returns the status that stands for a message. Adds the message to the list if it is new.
+    pub fn message_status(&mut self, message: impl Into<Arc<str>>) -> i64 {
+        let message = message.into();
+        let index = match self.messages.iter().position(|m| *m == message) {
+            Some(index) => index,
+            None => {
+                self.messages.push(message);
+                self.messages.len() - 1
+            }
+        };
+        index as i64 + 1
+    }
+
+    /// Ends the machine function: the current block returns success, and the block `outer_fail` returns the status that
+    /// it receives.
+    pub fn finish_body(&mut self, outer_fail: Block) {
+        let zero = self.b.ins().iconst(types::I64, 0);
+        self.b.ins().return_(&[zero]);
+        self.b.switch_to_block(outer_fail);
+        let status = self.b.block_params(outer_fail)[0];
+        self.b.ins().return_(&[status]);
+        self.b.seal_all_blocks();
+    }
+
+    /// Creates a block for failed checks, marked as rarely executed. Its parameter is the status.
+    pub fn fail_block(b: &mut FunctionBuilder<'_>) -> Block {
+        let block = b.create_block();
+        b.append_block_param(block, types::I64);
+        b.set_cold_block(block);
+        block
+    }
+
+    /// Fails the loop function with `STATUS_CANCELLED` if the interrupt flag is set.
+    pub fn poll_interrupt(&mut self) {
+        if !self.unit.check_interrupt {
+            return;
+        }
+        let offset = pliant_exec::abi::OFFSET_INTERRUPT as i32;
+        let flag = self.b.ins().load(types::I64, constant_mem_flags(), self.runtime, offset);
+        // Cranelift would merge plain loads of this address across iterations that store nothing.
+        let is_set = self.b.ins().atomic_load(types::I8, mem_flags(), flag);
+        let status = self.b.ins().iconst(types::I64, pliant_exec::abi::STATUS_CANCELLED);
+        self.fail_if(is_set, status);
+    }
+
+    /// Polls the interrupt flag in iterations whose loop variable is a multiple of `2 ** POLL_PERIOD_LOG2`.
+    pub fn poll_interrupt_periodically(&mut self, loop_var: Value) {
+        if !self.unit.check_interrupt {
+            return;
+        }
+        let (poll, resume) = (self.b.create_block(), self.b.create_block());
+        let low = self.b.ins().band_imm_s(loop_var, (1 << crate::statements::POLL_PERIOD_LOG2) - 1);
+        self.b.ins().brif(low, resume, &[], poll, &[]);
+        self.b.seal_block(poll);
+        self.b.switch_to_block(poll);
+        self.poll_interrupt();
+        self.b.ins().jump(resume, &[]);
+        self.b.seal_block(resume);
+        self.b.switch_to_block(resume);
+    }
+
+    /// Calls a linked function by name, as [`call_extern_fn`](Self::call_extern_fn) does.
+    pub fn call_linked(&mut self, name: &str, args: &[Value]) -> Gen<Value> {
+        let Some(f) = extern_fn(name) else {
+            return internal(format!("the linked function {name} does not exist"));
+        };
+        self.call_extern_fn(f, args)
+    }
+
+    /// Calls a linked function. If it takes the runtime as its first argument, that is added, and a nonzero result
+    /// fails the loop function with that status.
+    pub fn call_extern_fn(&mut self, f: &'static ExternFn, args: &[Value]) -> Gen<Value> {
+        let callee = self.unit.extern_ref(&mut self.b, f)?;
+        let mut all = Vec::with_capacity(args.len() + 1);
+        if f.runtime {
+            all.push(self.runtime);
+        }
+        all.extend_from_slice(args);
+        let call = self.b.ins().call(callee, &all);
+        let result = self.b.inst_results(call)[0];
+        if f.runtime {
+            let failed = self.b.ins().icmp_imm_s(IntCC::NotEqual, result, 0);
+            self.fail_if(failed, result);
+        }
+        Ok(result)
+    }
+
+    /// Computes a scalar expression. Fails with an internal error if the expression is a vector.
+    pub fn scalar(&mut self, e: Expr) -> Gen<Value> {
+        match self.expr(e)? {
+            ExprValue::Scalar(v) => Ok(v),
+            _ => internal("found a vector where a scalar is expected"),
+        }
+    }
+
+    /// Returns the machine type of a scalar variable.
+    pub fn var_type(&self, v: Var) -> Type {
+        match self.f.var(v).ty {
+            VarTy::Value(Ty { dtype, .. }) => scalar_type(dtype),
+            VarTy::Handle => types::I64,
+        }
+    }
+}

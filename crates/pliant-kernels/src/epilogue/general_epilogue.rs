@@ -1,0 +1,197 @@
+//! The general epilogue: applies any operands and any activation of an [`Epilogue`] to a tile, row by row.
+//!
+//! `activation(x * column_scale[j] + bias[j] + residual[i, j])`, with the widest vectors; each value is loaded and
+//! stored once.
+//!
+//! Recipe: one pass over a tile directly after its product. It was not measured separately.
+
+use std::ptr::null;
+
+use super::{Activation, Epilogue, EpilogueTile, Position};
+use crate::math::{self, MathOps};
+use crate::simd::{MathLanes, for_isa, load};
+use crate::vector_math::vector_math_ops::Wide;
+use pliant_machine::isa::Isa;
+
+/// Applies the epilogue to a tile in place.
+///
+/// # Safety
+/// As for [`Epilogue::finish`].
+pub(super) unsafe fn finish(isa: Isa, epilogue: &Epilogue, tile: &EpilogueTile) {
+    let run = for_isa!(isa, finish_rows(epilogue: &Epilogue, tile: &EpilogueTile)).0;
+    // SAFETY: guaranteed by the caller.
+    unsafe { run(epilogue, tile) }
+}
+
+/// Applies the epilogue to each row of a tile, with the vectors `L`.
+///
+/// # Safety
+/// As for [`Epilogue::finish`], and the caller has enabled the instructions.
+#[inline(always)]
+unsafe fn finish_rows<L: MathLanes<Elem = f32>>(e: &Epilogue, tile: &EpilogueTile) {
+    for row in 0..tile.rows {
+        // SAFETY: guaranteed by the caller; the offsets stay inside the tile.
+        unsafe {
+            match e.activation {
+                Activation::None => finish_row::<L, Identity>(e, tile, row),
+                Activation::Relu => finish_row::<L, Relu>(e, tile, row),
+                Activation::Clip => finish_row::<L, Clip>(e, tile, row),
+                Activation::Gelu => finish_row::<L, Gelu>(e, tile, row),
+                Activation::GeluTanh => finish_row::<L, GeluTanh>(e, tile, row),
+                Activation::Silu => finish_row::<L, Silu>(e, tile, row),
+                Activation::Sigmoid => finish_row::<L, Sigmoid>(e, tile, row),
+                Activation::Tanh => finish_row::<L, Tanh>(e, tile, row),
+                Activation::HardSwish => finish_row::<L, HardSwish>(e, tile, row),
+                Activation::HardSigmoid => finish_row::<L, HardSigmoid>(e, tile, row),
+                Activation::LeakyRelu => finish_row::<L, LeakyRelu>(e, tile, row),
+            }
+        }
+    }
+}
+
+/// Applies the epilogue with the activation `A` to one row.
+///
+/// # Safety
+/// As for [`finish_rows`].
+#[inline(always)]
+unsafe fn finish_row<L: MathLanes<Elem = f32>, A: ActivationFn>(
+    e: &Epilogue,
+    tile: &EpilogueTile,
+    row: usize,
+) {
+    let (data, position) = (tile.row(row), tile.position);
+    let whole = tile.columns / L::N * L::N;
+    let from = |p: *const f32| if p.is_null() { p } else { p.wrapping_add(position.column) };
+    let position = Position { row: position.row + row, ..position };
+    let operands = RowOperands {
+        params: ActivationParams { low: e.low, high: e.high, slope: e.slope, offset: e.offset },
+        column_scale: from(e.column_scale),
+        bias: from(e.bias),
+        residual: e.residual.map_or(null(), |residual| residual.at(position)),
+    };
+    // SAFETY: guaranteed by the caller; offsets stay within the row.
+    unsafe {
+        for at in (0..whole).step_by(L::N) {
+            operands.value::<L, A, true>(data, at, L::N).store(data.add(at));
+        }
+        if whole < tile.columns {
+            let rest = tile.columns - whole;
+            operands.value::<L, A, false>(data, whole, rest).store_first(data.add(whole), rest);
+        }
+    }
+}
+
+/// The operands of the epilogue for one row: the addresses of their elements for the first column, or null if an
+/// operand is absent.
+struct RowOperands {
+    params: ActivationParams,
+    column_scale: *const f32,
+    bias: *const f32,
+    residual: *const f32,
+}
+
+impl RowOperands {
+    /// The results for one vector of columns: with `WHOLE` all lanes, otherwise the first `count`.
+    ///
+    /// # Safety
+    /// As for [`finish_rows`].
+    #[inline(always)]
+    unsafe fn value<L: MathLanes<Elem = f32>, A: ActivationFn, const WHOLE: bool>(
+        &self,
+        data: *const f32,
+        at: usize,
+        count: usize,
+    ) -> L {
+        // SAFETY: guaranteed by the caller.
+        unsafe {
+            let mut x = load::<L, WHOLE>(data.add(at), count);
+            if !self.column_scale.is_null() {
+                x = x.mul(load::<L, WHOLE>(self.column_scale.add(at), count));
+            }
+            for term in [self.bias, self.residual] {
+                if !term.is_null() {
+                    x = x.add(load::<L, WHOLE>(term.add(at), count));
+                }
+            }
+            A::value::<L>(&mut Wide::new(), &x, &self.params)
+        }
+    }
+}
+
+/// The parameters of an activation: its limits, slope and offset.
+struct ActivationParams {
+    low: f64,
+    high: f64,
+    slope: f64,
+    offset: f64,
+}
+
+/// An activation function that is computed on vectors.
+trait ActivationFn {
+    fn value<L: MathLanes<Elem = f32>>(b: &mut Wide<L>, x: &L, params: &ActivationParams) -> L;
+}
+
+/// Clips `x` to the two limits; NaN propagates.
+#[inline(always)]
+fn clip<L: MathLanes<Elem = f32>>(b: &mut Wide<L>, x: &L, params: &ActivationParams) -> L {
+    let (low, high) = (b.f(params.low), b.f(params.high));
+    let y = b.max2(&low, x);
+    b.min2(&high, &y)
+}
+
+/// Returns `clip(slope * x + offset)`. The product is rounded before the addition, as by two separate operators.
+#[inline(always)]
+fn clipped_linear<L: MathLanes<Elem = f32>>(
+    b: &mut Wide<L>,
+    x: &L,
+    params: &ActivationParams,
+) -> L {
+    let (slope, offset) = (b.f(params.slope), b.f(params.offset));
+    let y = b.mul(x, &slope);
+    let y = b.add(&y, &offset);
+    clip(b, &y, params)
+}
+
+macro_rules! activations {
+    ($($name:ident = |$b:ident, $x:ident, $params:ident| $value:expr;)*) => {
+        $(
+            struct $name;
+            impl ActivationFn for $name {
+                #[inline(always)]
+                fn value<L: MathLanes<Elem = f32>>($b: &mut Wide<L>, $x: &L, $params: &ActivationParams) -> L {
+                    $value
+                }
+            }
+        )*
+    };
+}
+
+activations! {
+    Identity = |_b, x, _numbers| *x;
+    Relu = |b, x, _numbers| { let zero = b.f(0.0); b.max2(&zero, x) };
+    Clip = |b, x, params| clip(b, x, params);
+    Gelu = |b, x, _numbers| math::gelu(b, x);
+    GeluTanh = |b, x, _numbers| {
+        let (cubic, factor) = (b.f(0.044715), b.f(0.797_884_560_802_865_4));
+        let (half, one) = (b.f(0.5), b.f(1.0));
+        let square = b.mul(x, x);
+        let cube = b.mul(&square, x);
+        let inner = b.fma(&cube, &cubic, x);
+        let inner = b.mul(&inner, &factor);
+        let t = math::tanh(b, &inner);
+        let t = b.add(&t, &one);
+        let h = b.mul(x, &half);
+        b.mul(&h, &t)
+    };
+    Silu = |b, x, _numbers| { let s = math::sigmoid(b, x); b.mul(x, &s) };
+    Sigmoid = |b, x, _numbers| math::sigmoid(b, x);
+    Tanh = |b, x, _numbers| math::tanh(b, x);
+    HardSwish = |b, x, params| { let gate = clipped_linear(b, x, params); b.mul(x, &gate) };
+    HardSigmoid = |b, x, params| clipped_linear(b, x, params);
+    LeakyRelu = |b, x, params| {
+        let (zero, slope) = (b.f(0.0), b.f(params.slope));
+        let (above, below) = (b.max2(&zero, x), b.min2(&zero, x));
+        let below = b.mul(&below, &slope);
+        b.add(&above, &below)
+    };
+}

@@ -1,0 +1,165 @@
+//! Products of two non-constant operands with any strides, on the calling thread.
+//!
+//! Recipe: as for packed operands, but B is read in place if its rows are contiguous and only few slivers read them.
+//! Otherwise each panel is packed before it is multiplied, block by block of k, into scratch memory that stays in the
+//! second-level cache. If B is transposed, packing transposes blocks in registers.
+//!
+//! [`crate::algorithm_selection::non_constant`] decides whether B is packed. Measured: "Products of two non-constant operands" in
+//! `docs/internals/measurements/products.md`.
+
+use pliant_exec::abi::STATUS_OK;
+
+use super::micro_kernel::{Element, KSegment, MicroKernels, Prefetch, Tile};
+use super::row_slivers::split_evenly;
+use crate::algorithm_selection::non_constant::{depth, in_place_is_faster, transposing_is_faster};
+use crate::batched_gemm::Gemm;
+use crate::scratch_memory::Scratch;
+use pliant_machine::isa::Isa;
+
+/// Whether [`run`] supports a product: C has contiguous rows or columns, and B need not be transposed, or transposing B
+/// is profitable.
+pub fn applies<T>(g: &Gemm<T>) -> bool {
+    if g.c.2 == 1 {
+        g.b.2 == 1 || transposing_is_faster(g.m, g.k)
+    } else {
+        // The transposed product has contiguous rows.
+        g.c.1 == 1 && (g.a.1 == 1 || transposing_is_faster(g.n, g.k))
+    }
+}
+
+thread_local! {
+    /// Memory for a packed panel. Its rows start at cache lines, because loads that straddle cache lines halve the
+    /// speed of a product.
+    static PANEL: Scratch = const { Scratch::new() };
+}
+
+/// Computes one product. Returns a kernel status: out of memory, or 0.
+///
+/// # Safety
+/// The machine has `isa`. [`applies`] is true. All addressed elements are valid. C overlaps neither A nor B.
+pub unsafe fn run<T: Element>(isa: Isa, g: &Gemm<T>) -> i64 {
+    let kernels = T::kernels(isa);
+    let g = if g.c.2 == 1 { *g } else { transposed(g) };
+    let in_place = reads_in_place(&g) && g.n.is_multiple_of(kernels.lanes);
+    let panel_size =
+        if in_place { 0 } else { depth(kernels.columns()).min(g.k) * kernels.columns() };
+    let compute = |packed: *mut T| {
+        // SAFETY: guaranteed by the caller; the transposed product has the same elements.
+        unsafe { add_blocks(kernels, &g, packed) };
+        STATUS_OK
+    };
+    PANEL.with(|memory| memory.with(panel_size, compute))
+}
+
+/// Whether whole-vector panels of B are read in place. Other panels are packed.
+fn reads_in_place<T>(g: &Gemm<T>) -> bool {
+    g.b.2 == 1 && in_place_is_faster(g.m, g.b.1.unsigned_abs().saturating_mul(size_of::<T>()))
+}
+
+/// Swaps and transposes the operands, so that the product is the transpose of C.
+fn transposed<T: Copy>(g: &Gemm<T>) -> Gemm<T> {
+    let transpose = |(p, row, col)| (p, col, row);
+    Gemm {
+        m: g.n,
+        n: g.m,
+        k: g.k,
+        a: transpose(g.b),
+        b: transpose(g.a),
+        c: (g.c.0, g.c.2, g.c.1),
+        accumulate: g.accumulate,
+    }
+}
+
+/// Adds the products to C, block by block of `k` and panel by panel.
+///
+/// # Safety
+/// As for [`run`], with contiguous rows of C. `packed` has room for the widest panel unless all of B is read in place.
+unsafe fn add_blocks<T: Element>(kernels: &MicroKernels<T>, g: &Gemm<T>, packed: *mut T) {
+    let max_depth = depth(kernels.columns());
+    for k in (0..g.k.max(1)).step_by(max_depth) {
+        let depth = max_depth.min(g.k - k);
+        for column in (0..g.n).step_by(kernels.columns()) {
+            let columns = kernels.columns().min(g.n - column);
+            let width = columns.next_multiple_of(kernels.lanes);
+            // SAFETY: the offsets stay inside the matrices.
+            unsafe {
+                let b = g.b.0.offset(k as isize * g.b.1 + column as isize * g.b.2);
+                let (b, b_row) = if reads_in_place(g) && columns == width {
+                    (b, g.b.1)
+                } else {
+                    pack(kernels, (b, g.b.1, g.b.2), depth, (columns, width), packed);
+                    (packed.cast_const(), width as isize)
+                };
+                add_panel(kernels, g, (column, columns), (k, depth), (b, b_row));
+            }
+        }
+    }
+}
+
+/// Adds the products of one block of `k` to all rows of one panel of C.
+///
+/// # Safety
+/// As for [`run`]; `b` has `depth` rows of whole vectors.
+unsafe fn add_panel<T: Element>(
+    kernels: &MicroKernels<T>,
+    g: &Gemm<T>,
+    (column, columns): (usize, usize),
+    (k, depth): (usize, usize),
+    (b, b_row): (*const T, isize),
+) {
+    for (row, height) in split_evenly(g.m, kernels.rows(g.n.min(kernels.columns()))) {
+        // SAFETY: guaranteed by the caller.
+        unsafe {
+            let mut tile = Tile {
+                segments: &[KSegment::leading(depth)],
+                a: g.a.0.offset(row as isize * g.a.1 + k as isize * g.a.2),
+                a_row: g.a.1,
+                a_col: g.a.2,
+                b,
+                b_row,
+                c: g.c.0.offset(row as isize * g.c.1).add(column),
+                c_row: g.c.1,
+                accumulate: g.accumulate || k > 0,
+                tail_lanes: 0,
+                prefetch: Prefetch::NONE,
+            };
+            kernels.run(height, columns, &mut tile);
+        }
+    }
+}
+
+/// Packs `depth` rows and `columns` columns of B into rows of `width` elements, padded with zeros on the right.
+///
+/// # Safety
+/// The elements of B are valid, and `packed` has room for `depth` rows of `width` elements.
+unsafe fn pack<T: Element>(
+    kernels: &MicroKernels<T>,
+    (b, row, col): (*const T, isize, isize),
+    depth: usize,
+    (columns, width): (usize, usize),
+    packed: *mut T,
+) {
+    // SAFETY: guaranteed by the caller for reads; writes stay inside the panel.
+    unsafe {
+        if columns < width {
+            for p in 0..depth {
+                (columns..width).for_each(|j| packed.add(p * width + j).write(T::ZERO));
+            }
+        }
+        if col == 1 {
+            for p in 0..depth {
+                let from = b.offset(p as isize * row);
+                std::ptr::copy_nonoverlapping(from, packed.add(p * width), columns);
+            }
+        } else if row == 1 {
+            kernels.transpose((b, col), (packed, width as isize), columns, depth);
+        } else {
+            for p in 0..depth {
+                for j in 0..columns {
+                    let from = b.offset(p as isize * row).offset(j as isize * col);
+                    packed.add(p * width + j).write(from.read_unaligned());
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! Sorts one row, completely or only the requested ranks.
+
+use super::sort_keys::{Key, Record, record};
+use super::sorting_networks::Network;
+use crate::algorithm_selection::sort::Algorithm;
+
+/// Number of elements that are compared with the worst candidate at once.
+const BLOCK: usize = 32;
+/// Maximum number of elements of a row from which the initial limit is computed.
+const SAMPLE: usize = 4096;
+/// Number of groups into which these elements are divided to compute the initial limit.
+const GROUPS: usize = 16;
+
+/// The limit that the rank of an element must meet to become a candidate for the result.
+#[derive(Clone, Copy)]
+enum Limit<R> {
+    /// Elements of all ranks are candidates.
+    None,
+    /// Elements with at most this rank are candidates.
+    AtMost(R),
+    /// Elements below this rank are candidates. Later elements of the same rank would be sorted after the worst
+    /// candidate.
+    Below(R),
+}
+
+impl<R: Ord + Copy> Limit<R> {
+    #[inline(always)]
+    fn admits(self, rank: R) -> bool {
+        match self {
+            Limit::None => true,
+            Limit::AtMost(most) => rank <= most,
+            Limit::Below(limit) => rank < limit,
+        }
+    }
+}
+
+/// Calls `insert` with each element that the limit admits, and its position. `insert` returns the limit for the
+/// following elements. In a long row, one comparison per block excludes most elements, which are worse than all
+/// candidates.
+#[inline(always)]
+fn for_each_admitted<K: Key>(
+    keys: &[K],
+    descending: bool,
+    mut limit: Limit<K::Rank>,
+    mut insert: impl FnMut(K, usize) -> Limit<K::Rank>,
+) {
+    for (b, block) in keys.chunks(BLOCK).enumerate() {
+        let ranks = block.iter().map(|k| k.rank(descending));
+        let all = ranks.clone();
+        let any = match limit {
+            Limit::None => true,
+            Limit::AtMost(most) => all.fold(false, |any, rank| any | (rank <= most)),
+            Limit::Below(limit) => all.fold(false, |any, rank| any | (rank < limit)),
+        };
+        if !any {
+            continue;
+        }
+        for (i, rank) in ranks.enumerate() {
+            if limit.admits(rank) {
+                limit = insert(block[i], b * BLOCK + i);
+            }
+        }
+    }
+}
+
+/// Computes an initial limit that admits at least `count` elements: divides the first elements of the row into
+/// [`GROUPS`] groups, and takes the rank that is not below the minima of `count` groups.
+#[inline(always)]
+fn bound<K: Key>(keys: &[K], count: usize, descending: bool) -> Limit<K::Rank> {
+    let (groups, _) = keys[..keys.len().min(SAMPLE)].as_chunks::<GROUPS>();
+    let Some((first, rest)) = groups.split_first().filter(|_| count <= GROUPS) else {
+        return Limit::None;
+    };
+    let mut min_ranks = first.map(|k| k.rank(descending));
+    for group in rest {
+        for i in 0..GROUPS {
+            min_ranks[i] = min_ranks[i].min(group[i].rank(descending));
+        }
+    }
+    let mut bound = None;
+    for rank in min_ranks {
+        let not_above = min_ranks.iter().fold(0, |n, &other| n + usize::from(other <= rank));
+        if not_above >= count && bound.is_none_or(|bound| rank < bound) {
+            bound = Some(rank);
+        }
+    }
+    bound.map_or(Limit::None, Limit::AtMost)
+}
+
+/// Fills `best` with the first records in sorted order, by insertion.
+#[inline(always)]
+fn insert_top<K: Key, R: Record>(keys: &[K], descending: bool, best: &mut [R]) {
+    let (count, mut len) = (best.len(), 0);
+    best.fill(R::LAST);
+    let first = bound(keys, count, descending);
+    for_each_admitted(keys, descending, first, |key, position| {
+        let mut new: R = record(key, position, descending);
+        for old in best.iter_mut() {
+            (*old, new) = if new < *old { (new, *old) } else { (*old, new) };
+        }
+        len += 1;
+        match len < count {
+            true => first,
+            false => Limit::Below(keys[best[count - 1].position()].rank(descending)),
+        }
+    });
+    // There are fewer records only if another thread changes the elements.
+    best[len.min(count)..].fill(R::new(0, 0));
+}
+
+/// Collects candidates for the first `count` records in sorted order: all of these, in any order, and possibly others.
+/// Returns the number of collected records. `best` has room for more than `count` records, and the row has more than
+/// `count` elements.
+#[inline(always)]
+fn collect_candidates<K: Key, R: Record>(
+    keys: &[K],
+    count: usize,
+    descending: bool,
+    best: &mut [R],
+) -> usize {
+    let (mut len, mut limit) = (0, Limit::None);
+    for_each_admitted(keys, descending, limit, |key, position| {
+        best[len] = record(key, position, descending);
+        len += 1;
+        if len == best.len() {
+            best.select_nth_unstable(count - 1);
+            len = count;
+            limit = Limit::Below(keys[best[count - 1].position()].rank(descending));
+        }
+        limit
+    });
+    len
+}
+
+/// Moves the records of ranks `from..to` to their sorted positions.
+fn sort_ranks<R: Ord>(records: &mut [R], from: usize, to: usize) {
+    let mut part = records;
+    if to < part.len() {
+        let (low, _, _) = part.select_nth_unstable(to);
+        part = low;
+    }
+    if from > 0 && from < part.len() {
+        let (_, _, high) = part.select_nth_unstable(from - 1);
+        part = high;
+    } else if from > 0 {
+        return;
+    }
+    part.sort_unstable();
+}
+
+/// The range of ranks that a call requests, the direction, and the algorithm.
+#[derive(Clone, Copy)]
+pub(super) struct Selection {
+    pub from: usize,
+    pub to: usize,
+    pub descending: bool,
+    pub algorithm: Algorithm,
+}
+
+impl Selection {
+    /// The number of records that are needed to sort a row of `columns` elements.
+    pub fn records(&self, columns: usize) -> usize {
+        match self.algorithm {
+            Algorithm::Network => 0,
+            Algorithm::Top => self.to,
+            Algorithm::Candidates => 2 * self.to + BLOCK,
+            Algorithm::Select => columns,
+        }
+    }
+
+    /// The network that sorts rows of `columns` elements. For other algorithms, it has no comparators.
+    pub fn network(&self, columns: usize) -> Network {
+        let is_used = matches!(self.algorithm, Algorithm::Network);
+        let mut network = Network::new(if is_used { columns } else { 0 });
+        if is_used {
+            network.keep(self.from..self.to);
+        }
+        network
+    }
+
+    /// Returns the requested records of a row in sorted order. `records` is memory for as many records as
+    /// [`Self::records`] returns.
+    #[inline(always)]
+    pub fn order<'r, K: Key, R: Record>(&self, keys: &[K], records: &'r mut [R]) -> &'r [R] {
+        let Selection { from, to, descending, .. } = *self;
+        match self.algorithm {
+            Algorithm::Top => insert_top(keys, descending, records),
+            Algorithm::Candidates => {
+                let len = collect_candidates(keys, to, descending, records);
+                sort_ranks(&mut records[..len], from, to);
+            }
+            Algorithm::Network | Algorithm::Select => {
+                for (i, &key) in keys.iter().enumerate() {
+                    records[i] = record(key, i, descending);
+                }
+                sort_ranks(records, from, to);
+            }
+        }
+        &records[from..to]
+    }
+}

@@ -1,0 +1,180 @@
+//! Elementary functions over slices, for all instruction sets. Generated loops call them on tiles.
+//!
+//! The sequences are those of [`crate::math`], which code generators expand in place. Here they use the widest vectors
+//! of the machine. The functions are declared in [`pliant_kernel_api::slice_functions`]. Results may replace an
+//! operand. No memory outside of the slices is accessed. Measured relative to the operations of the sequences and the bytes: "Elementary
+//! functions" in `docs/internals/measurements/functions.md`.
+//!
+//! | module | owns |
+//! |---|---|
+//! | `slice_loops` | the loops over slices, with masked tails |
+//! | `vector_math_ops` | the operations of the sequences, on the vectors of an instruction set |
+//! | [`half_conversions`] | conversions between float32 and the 16-bit floats |
+
+pub mod half_conversions;
+mod slice_loops;
+pub(crate) mod vector_math_ops;
+
+use pliant_exec::abi::KernelRuntime;
+
+use crate::extern_function_table::{ExternFn, ExternTy};
+use crate::math::{self, MathOps};
+use pliant_kernel_api::slice_functions::{SLICE_FUNCTIONS, SliceFunction, SliceOperation};
+use pliant_machine::isa::Isa;
+use pliant_tensor::DType;
+use slice_loops::{Binary, Unary};
+
+/// A function of one operand over slices. The arguments are the runtime, the results, the operand, and the number of
+/// elements. Returns a kernel status.
+pub type OneFn<T> = unsafe extern "C" fn(*const KernelRuntime, *mut T, *const T, i64) -> i64;
+/// A function of two operands over slices. The arguments are the runtime, the results, the operands, and the number of
+/// elements. Returns a kernel status.
+pub type TwoFn<T> =
+    unsafe extern "C" fn(*const KernelRuntime, *mut T, *const T, *const T, i64) -> i64;
+
+/// A slice function for one instruction set.
+#[derive(Clone, Copy)]
+pub enum Slices<T> {
+    /// The function has one operand.
+    One(OneFn<T>),
+    /// The function has two operands.
+    Two(TwoFn<T>),
+}
+
+impl<T> Slices<T> {
+    fn address(self) -> usize {
+        match self {
+            Slices::One(f) => f as usize,
+            Slices::Two(f) => f as usize,
+        }
+    }
+}
+
+/// The implementations of an elementary function, for each instruction set. The machine must have the instructions.
+pub struct VectorFn {
+    /// The name of the intrinsic in programs.
+    pub name: &'static str,
+    /// Returns the slice function for float32.
+    pub single: fn(Isa) -> Slices<f32>,
+    /// Returns the slice function for float64; `None` if there is none.
+    pub double: Option<fn(Isa) -> Slices<f64>>,
+}
+
+macro_rules! functions {
+    ($($kind:ident $name:ident, $type:ident $(, platform $platform:expr)? $(, fast $fast:ident)?;)*) => {
+        $(
+            struct $type;
+            functions!(@impl $kind $name $type $(, $platform)? $(, $fast)?);
+        )*
+
+        /// All elementary functions with slice functions.
+        pub static FUNCTIONS: &[VectorFn] = &[$(VectorFn {
+            name: stringify!($name),
+            single: functions!(@single $kind $type),
+            double: functions!(@double $kind $type),
+        }),*];
+    };
+    (@impl unary $name:ident $type:ident $(, $platform:expr)?) => {
+        impl Unary for $type {
+            $(
+                const PLATFORM: Option<fn(f64) -> f64> = Some($platform);
+            )?
+            #[inline(always)]
+            fn value<B: MathOps>(b: &mut B, x: &B::V) -> B::V {
+                math::$name(b, x)
+            }
+        }
+    };
+    (@impl binary $name:ident $type:ident) => {
+        impl Binary for $type {
+            #[inline(always)]
+            fn value<B: MathOps>(b: &mut B, x: &B::V, y: &B::V) -> B::V {
+                math::$name(b, x, y)
+            }
+        }
+    };
+    (@impl in_double $name:ident $type:ident, $fast:ident) => {
+        impl slice_loops::InDouble for $type {
+            #[inline(always)]
+            fn value<B: MathOps<Real = f64>>(b: &mut B, x: &B::V, y: &B::V) -> B::V {
+                math::$name(b, x, y)
+            }
+            #[inline(always)]
+            fn fast<B: MathOps<Real = f64>>(b: &mut B, x: &B::V, y: &B::V) -> (B::V, B::V) {
+                math::$fast(b, x, y)
+            }
+            const FAST_RANGE: (f64, f64) = (math::MIN_POSITIVE_BOUND, math::MAX_FINITE_BOUND);
+        }
+    };
+    (@single unary $type:ident) => { |isa| Slices::One(slice_loops::one_f32::<$type>(isa)) };
+    (@single binary $type:ident) => { |isa| Slices::Two(slice_loops::two_f32::<$type>(isa)) };
+    (@single in_double $type:ident) => { |isa| Slices::Two(slice_loops::in_double::<$type>(isa)) };
+    (@double unary $type:ident) => { Some(|isa| Slices::One(slice_loops::one_f64::<$type>(isa))) };
+    (@double binary $type:ident) => { Some(|isa| Slices::Two(slice_loops::two_f64::<$type>(isa))) };
+    (@double in_double $type:ident) => { None };
+}
+
+functions! {
+    unary exp, Exp;
+    unary log, Log;
+    unary log1p, Log1p;
+    unary sigmoid, Sigmoid;
+    unary sinh, Sinh;
+    unary cosh, Cosh;
+    unary tanh, Tanh;
+    unary asinh, Asinh;
+    unary acosh, Acosh;
+    unary atanh, Atanh;
+    unary sin, Sin, platform f64::sin;
+    unary cos, Cos, platform f64::cos;
+    unary tan, Tan, platform f64::tan;
+    unary asin, Asin;
+    unary acos, Acos;
+    unary atan, Atan;
+    unary erf, Erf;
+    unary gelu, Gelu;
+    binary atan2, Atan2;
+    binary maximum, Maximum;
+    binary minimum, Minimum;
+    in_double pow, Pow, fast pow_positive_finite;
+}
+
+/// Returns the declared slice functions, which generated code may call, for an instruction set.
+pub(crate) fn linked(isa: Isa) -> impl Iterator<Item = ExternFn> {
+    SLICE_FUNCTIONS.iter().map(move |function| ExternFn {
+        name: function.symbol,
+        address: address(function, isa),
+        params: match function.operands.len() {
+            1 => &[ExternTy::Ptr, ExternTy::Ptr, ExternTy::I64],
+            _ => &[ExternTy::Ptr, ExternTy::Ptr, ExternTy::Ptr, ExternTy::I64],
+        },
+        result: ExternTy::I64,
+        runtime: true,
+    })
+}
+
+/// Returns the address of the implementation of a slice function.
+///
+/// # Panics
+/// The function has no implementation. A test checks that all have one.
+fn address(function: &SliceFunction, isa: Isa) -> usize {
+    let name = match function.operation {
+        SliceOperation::Elementary(name) => name,
+        SliceOperation::Maximum => "maximum",
+        SliceOperation::Minimum => "minimum",
+        SliceOperation::Convert => {
+            return half_conversions::conversion(
+                function.operand_dtype,
+                function.result_dtype,
+                isa,
+            );
+        }
+    };
+    let implementation = FUNCTIONS.iter().find(|f| f.name == name);
+    let implementation = implementation.expect("every declared function has an implementation");
+    match (function.operand_dtype, implementation.double) {
+        (DType::Float64, Some(double)) => double(isa).address(),
+        (DType::Float32, _) => (implementation.single)(isa).address(),
+        _ => unreachable!("{} has no implementation", function.symbol),
+    }
+}

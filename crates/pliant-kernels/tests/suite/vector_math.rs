@@ -1,0 +1,199 @@
+//! Tests the slice functions with every instruction set of the machine, at sizes that leave remainders, between guard
+//! pages, and in place.
+
+use std::ptr::null;
+
+use pliant_kernels::vector_math::{FUNCTIONS, Slices, VectorFn, half_conversions};
+use pliant_machine::isa::{Isa, available};
+
+use crate::guard_pages::Guarded;
+
+const SIZES: [usize; 12] = [0, 1, 2, 3, 7, 8, 15, 16, 17, 63, 65, 200];
+
+/// `n` arguments inside and outside of the domains of the functions, including special values.
+fn arguments(n: usize, step: f64) -> Vec<f64> {
+    let special =
+        [0.0, -0.0, f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1.0, -1.0, 9000.5, 1e-40, 2e6];
+    let ordinary = (0..n).map(|i| (i as f64 * step).sin() * (i % 7) as f64);
+    ordinary
+        .enumerate()
+        .map(|(i, x)| if i % 5 == 4 { special[i / 5 % special.len()] } else { x })
+        .collect()
+}
+
+/// An element type of slices: float32 or float64.
+trait Real: Copy {
+    fn of(x: f64) -> Self;
+    fn to(self) -> f64;
+    fn slices(f: &VectorFn, isa: Isa) -> Option<Slices<Self>>;
+}
+
+impl Real for f32 {
+    fn of(x: f64) -> f32 {
+        x as f32
+    }
+    fn to(self) -> f64 {
+        self.into()
+    }
+    fn slices(f: &VectorFn, isa: Isa) -> Option<Slices<f32>> {
+        Some((f.single)(isa))
+    }
+}
+
+impl Real for f64 {
+    fn of(x: f64) -> f64 {
+        x
+    }
+    fn to(self) -> f64 {
+        self
+    }
+    fn slices(f: &VectorFn, isa: Isa) -> Option<Slices<f64>> {
+        f.double.map(|double| double(isa))
+    }
+}
+
+/// Computes a function on slices adjacent to guard pages, and returns the results. With `in_place`, the results
+/// overwrite the first operand.
+fn run<T: Real>(function: Slices<T>, x: &[T], y: &[T], at_end: bool, in_place: bool) -> Vec<f64> {
+    let (left, right) = (Guarded::new(x, at_end), Guarded::new(y, at_end));
+    let out = Guarded::new(&vec![T::of(7.0); x.len()], at_end);
+    let to = if in_place { &left } else { &out };
+    // SAFETY: the slices have that many elements.
+    let status = unsafe {
+        match function {
+            Slices::One(f) => f(null(), to.as_ptr(), left.as_ptr(), x.len() as i64),
+            Slices::Two(f) => f(null(), to.as_ptr(), left.as_ptr(), right.as_ptr(), x.len() as i64),
+        }
+    };
+    assert_eq!(status, 0);
+    to.values().iter().map(|v| v.to()).collect()
+}
+
+/// Computes a function by calls with one element each, and returns the results.
+fn one_by_one<T: Real>(function: Slices<T>, x: &[T], y: &[T]) -> Vec<f64> {
+    (0..x.len()).flat_map(|i| run(function, &x[i..=i], &y[i..=i], true, false)).collect()
+}
+
+fn bits(values: &[f64]) -> Vec<Option<u64>> {
+    values.iter().map(|v| (!v.is_nan()).then_some(v.to_bits())).collect()
+}
+
+fn check<T: Real>(f: &VectorFn, isa: Isa) {
+    let Some(function) = T::slices(f, isa) else { return };
+    for n in SIZES {
+        let x: Vec<T> = arguments(n, 0.37).into_iter().map(T::of).collect();
+        let y: Vec<T> = arguments(n, 0.23).into_iter().map(T::of).collect();
+        let want = bits(&one_by_one(function, &x, &y));
+        for bits_of_case in 0..4 {
+            let (at_end, in_place) = (bits_of_case & 1 != 0, bits_of_case & 2 != 0);
+            let got = bits(&run(function, &x, &y, at_end, in_place));
+            assert_eq!(got, want, "{} {isa:?} {n} at_end={at_end} in_place={in_place}", f.name);
+        }
+    }
+    // A negative count accesses no elements.
+    let x = [T::of(0.5)];
+    let to = Guarded::new(&x, true);
+    // SAFETY: nothing is accessed.
+    let status = unsafe {
+        match function {
+            Slices::One(f) => f(null(), to.as_ptr(), x.as_ptr(), -3),
+            Slices::Two(f) => f(null(), to.as_ptr(), x.as_ptr(), x.as_ptr(), -3),
+        }
+    };
+    assert_eq!((status, to.values()[0].to()), (0, 0.5));
+}
+
+#[test]
+fn results_do_not_depend_on_other_elements() {
+    for isa in available() {
+        for f in FUNCTIONS {
+            check::<f32>(f, isa);
+            check::<f64>(f, isa);
+        }
+    }
+}
+
+/// Results of instruction sets with fused multiply-add are bit-identical; others differ by no more than the documented
+/// error.
+#[test]
+fn every_isa_gives_the_same_results() {
+    let best = available().next().expect("there is plain code");
+    for isa in available() {
+        for f in FUNCTIONS {
+            let x: Vec<f32> = arguments(700, 0.37).into_iter().map(|x| x as f32).collect();
+            let y: Vec<f32> = arguments(700, 0.23).into_iter().map(|x| x as f32).collect();
+            let want = run((f.single)(best), &x, &y, true, false);
+            let got = run((f.single)(isa), &x, &y, true, false);
+            for (i, (a, b)) in got.iter().zip(&want).enumerate() {
+                let same = a == b || a.is_nan() && b.is_nan();
+                let is_close = isa == Isa::Portable && (a - b).abs() <= b.abs() * 6e-7;
+                let at = (x[i], y[i]);
+                assert!(same || is_close, "{} {isa:?} at {at:?}: {a}, not {b}", f.name);
+            }
+        }
+    }
+}
+
+#[test]
+fn half_conversions_match_scalar_conversions() {
+    let all: Vec<u16> = (0..=u16::MAX).collect();
+    for isa in available() {
+        for n in SIZES.into_iter().chain([all.len()]) {
+            let from = Guarded::new(&all[all.len() - n..], true);
+            let wide = Guarded::new(&vec![0f32; n], true);
+            let restored = Guarded::new(&vec![0u16; n], true);
+            // SAFETY: the slices have that many elements.
+            unsafe {
+                half_conversions::widen(isa)(null(), wide.as_ptr(), from.as_ptr(), n as i64);
+                half_conversions::narrow(isa)(null(), restored.as_ptr(), wide.as_ptr(), n as i64);
+            }
+            for ((&bits, &x), &restored) in
+                from.values().iter().zip(wide.values()).zip(restored.values())
+            {
+                let want = pliant_kernels::scalar_math::f16_to_f32(bits.into());
+                assert!(x.to_bits() == want.to_bits() || x.is_nan() && want.is_nan(), "{bits:#x}");
+                assert!(restored == bits || x.is_nan(), "{bits:#x} {isa:?}");
+            }
+        }
+        let ties: Vec<f32> =
+            (0..40_000).map(|i| f32::from_bits(0x3300_0000 + i * 4096 + 1)).collect();
+        let out = Guarded::new(&vec![0u16; ties.len()], true);
+        // SAFETY: as above.
+        unsafe {
+            half_conversions::narrow(isa)(null(), out.as_ptr(), ties.as_ptr(), ties.len() as i64)
+        };
+        for (&x, &got) in ties.iter().zip(out.values()) {
+            assert_eq!(i32::from(got), pliant_kernels::scalar_math::f32_to_f16(x), "{x:e} {isa:?}");
+        }
+    }
+}
+
+/// NaN propagates from either operand with its sign; zeros are ordered by sign.
+#[test]
+fn maximum_and_minimum_propagate_nan_and_order_zeros() {
+    let values = [0.0f32, -0.0, f32::NAN, -f32::NAN, 1.0, -1.0, f32::INFINITY, f32::NEG_INFINITY];
+    let (mut x, mut y) = (Vec::new(), Vec::new());
+    for a in values {
+        for b in values {
+            x.push(a);
+            y.push(b);
+        }
+    }
+    for isa in available() {
+        for (name, larger) in [("maximum", true), ("minimum", false)] {
+            let f = FUNCTIONS.iter().find(|f| f.name == name).expect("a function of the table");
+            let got = run((f.single)(isa), &x, &y, true, false);
+            for ((got, &a), &b) in got.iter().zip(&x).zip(&y) {
+                let first = match a.total_cmp(&b) {
+                    std::cmp::Ordering::Greater => larger,
+                    _ => !larger,
+                };
+                let want = if first { a } else { b };
+                let nan = a.is_nan() || b.is_nan();
+                let same =
+                    if nan { got.is_nan() } else { got.to_bits() == f64::from(want).to_bits() };
+                assert!(same, "{name}({a}, {b}) is {got} on {isa:?}");
+            }
+        }
+    }
+}

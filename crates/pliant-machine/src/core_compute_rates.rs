@@ -1,0 +1,125 @@
+//! Computing rates of a core: measured for some microarchitectures, estimated for others.
+
+use crate::isa::Isa;
+
+/// The computing rates of a core: how much it computes in about a microsecond. A microsecond of work is the least for which another
+/// thread is worthwhile. Work is divided into pieces by these rates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rates {
+    /// The number of float32 multiply-adds of a matrix product per microsecond.
+    pub multiply_adds: usize,
+    /// The number of float32 multiply-adds of a depthwise convolution per microsecond. It is lower than for products, because each
+    /// loaded value is used only a few times.
+    pub depthwise: usize,
+    /// The number of float32 elements that are copied from and to the second-level cache per microsecond.
+    pub copied: usize,
+    /// The number of operations of generated loops per microsecond. A loop has about one operation per element and operator.
+    pub generated: usize,
+}
+
+impl Rates {
+    /// Estimates the rates of a core that runs at 2 GHz and starts two vector multiply-adds per cycle. Work that is divided by
+    /// these rates has pieces of one to two microseconds on current cores. Depthwise convolutions reach half the rate of products,
+    /// and copying an element takes the time of 16 multiply-adds; these ratios were measured on Emerald Rapids.
+    pub fn estimate(isa: Isa) -> Rates {
+        let multiply_adds = 2 * isa.float_lanes() * 2048;
+        Rates {
+            multiply_adds,
+            depthwise: multiply_adds / 2,
+            copied: multiply_adds / 16,
+            generated: 8192,
+        }
+    }
+}
+
+/// A microarchitecture with measured rates.
+#[derive(Clone, Copy, Debug)]
+pub struct Cpu {
+    /// The name of the microarchitecture.
+    pub name: &'static str,
+    /// The vendor as reported by CPUID.
+    pub vendor: &'static str,
+    /// The CPU family, and the first and the last model number of this microarchitecture, as reported by CPUID.
+    pub family: (u8, u8, u8),
+    /// The instruction set with which the rates were measured.
+    pub isa: Isa,
+    /// The measured rates.
+    pub rates: Rates,
+}
+
+/// The microarchitectures whose rates were measured with `cargo bench -p pliant-kernels --bench matmul`.
+///
+/// - Emerald Rapids reached 78 to 124 thousand multiply-adds per microsecond with one thread. Pieces of 64 thousand gain from a
+///   second thread (docs/internals/measurements/worker-team.md, "The worker team").
+/// - Zen 5 reached 125 to 129 thousand, of a peak of 135 thousand. With a rate of 120 thousand instead of 64 thousand, two threads
+///   take 1.17 to 1.26 times as long for one to four rows of 384 x 384, and the same time for other sizes.
+pub const CPUS: &[Cpu] = &[
+    Cpu {
+        name: "Intel Emerald Rapids",
+        vendor: "GenuineIntel",
+        family: (6, 0xcf, 0xcf),
+        isa: Isa::Amx,
+        rates: Rates {
+            multiply_adds: 64 * 1024,
+            depthwise: 32 * 1024,
+            copied: 4096,
+            generated: 8192,
+        },
+    },
+    Cpu {
+        name: "AMD Zen 5",
+        vendor: "AuthenticAMD",
+        family: (0x1a, 0x00, 0x7f),
+        isa: Isa::Avx512,
+        rates: Rates {
+            multiply_adds: 64 * 1024,
+            depthwise: 32 * 1024,
+            copied: 4096,
+            generated: 8192,
+        },
+    },
+];
+
+/// The entry of [`CPUS`] that describes the host; `None` for other CPUs.
+pub(crate) fn host() -> Option<&'static Cpu> {
+    identity().and_then(|(vendor, family, model)| find(&vendor, family, model))
+}
+
+fn find(vendor: &str, family: u8, model: u8) -> Option<&'static Cpu> {
+    CPUS.iter().find(|cpu| {
+        let (of, first, last) = cpu.family;
+        cpu.vendor == vendor && of == family && (first..=last).contains(&model)
+    })
+}
+
+/// The vendor, family and model of the host CPU, as reported by CPUID.
+#[cfg(target_arch = "x86_64")]
+fn identity() -> Option<(String, u8, u8)> {
+    let cpuid = raw_cpuid::CpuId::new();
+    let features = cpuid.get_feature_info()?;
+    let vendor = cpuid.get_vendor_info()?.as_str().to_string();
+    Some((vendor, features.family_id(), features.model_id()))
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn identity() -> Option<(String, u8, u8)> {
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cpus_are_found_by_vendor_family_and_model() {
+        assert_eq!(find("GenuineIntel", 6, 0xcf).map(|cpu| cpu.name), Some("Intel Emerald Rapids"));
+        assert!(find("AuthenticAMD", 6, 0xcf).is_none() && find("GenuineIntel", 6, 1).is_none());
+    }
+
+    #[test]
+    fn estimated_rates_grow_with_the_vector_width() {
+        let rates = [Isa::Portable, Isa::Neon, Isa::Avx2, Isa::Avx512]
+            .map(|isa| Rates::estimate(isa).multiply_adds);
+        assert!(rates.is_sorted(), "{rates:?}");
+    }
+}

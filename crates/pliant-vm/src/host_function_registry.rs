@@ -1,0 +1,111 @@
+//! The global registry of host functions that programs call by name.
+
+use std::sync::{Arc, LazyLock, PoisonError, RwLock};
+
+use pliant_exec::abi::KernelRuntime;
+use rustc_hash::FxHashMap;
+
+use crate::memory_pool::{alloc_workspace, free_workspace};
+use crate::{Value, VmError};
+
+/// A host function called with the values of its arguments.
+pub type PackedFunc = Arc<dyn Fn(&[Value]) -> Result<Value, VmError> + Send + Sync>;
+
+/// A host function that behaves like a library kernel: it receives the caller's runtime with the worker team for parallel loops and
+/// the interrupt flag. It cannot call packed functions through the runtime.
+pub type LibraryFunc =
+    Arc<dyn Fn(&KernelRuntime, &[Value]) -> Result<Value, VmError> + Send + Sync>;
+
+/// A registered host function: a packed function or a library function.
+#[derive(Clone)]
+pub(crate) enum HostFunc {
+    Packed(PackedFunc),
+    Library(LibraryFunc),
+}
+
+impl HostFunc {
+    /// Calls the function from a run. `runtime` is the runtime of the run's loop functions.
+    pub(crate) fn call(&self, runtime: &KernelRuntime, args: &[Value]) -> Result<Value, VmError> {
+        match self {
+            HostFunc::Packed(func) => func(args),
+            HostFunc::Library(func) => {
+                let KernelRuntime { call_packed, call, report_error, .. } = KernelRuntime::serial();
+                func(&KernelRuntime { call_packed, call, report_error, ..*runtime }, args)
+            }
+        }
+    }
+
+    /// Calls the function outside any run: with the global worker team, and without the possibility of an interrupt.
+    pub(crate) fn call_outside(&self, args: &[Value]) -> Result<Value, VmError> {
+        match self {
+            HostFunc::Packed(func) => func(args),
+            HostFunc::Library(func) => func(&outside_runtime(), args),
+        }
+    }
+
+    fn into_packed(self) -> PackedFunc {
+        match self {
+            HostFunc::Packed(func) => func,
+            HostFunc::Library(func) => Arc::new(move |args| func(&outside_runtime(), args)),
+        }
+    }
+}
+
+fn outside_runtime() -> KernelRuntime {
+    KernelRuntime {
+        parallel_launch: pliant_pool::parallel_launch,
+        team: std::ptr::from_ref(pliant_pool::global()).cast(),
+        alloc_workspace,
+        free_workspace,
+        ..KernelRuntime::serial()
+    }
+}
+
+static REGISTRY: LazyLock<RwLock<FxHashMap<String, HostFunc>>> = LazyLock::new(RwLock::default);
+
+/// Registers `func` under `name` for VMs created later. Returns false, without any change, if the name is taken and `replace` is
+/// false.
+pub fn register_func(name: &str, func: PackedFunc, replace: bool) -> bool {
+    register(name, HostFunc::Packed(func), replace)
+}
+
+/// As [`register_func`], for a host function that behaves like a library kernel.
+pub fn register_library_func(name: &str, func: LibraryFunc, replace: bool) -> bool {
+    register(name, HostFunc::Library(func), replace)
+}
+
+fn register(name: &str, func: HostFunc, replace: bool) -> bool {
+    let mut registry = REGISTRY.write().unwrap_or_else(PoisonError::into_inner);
+    if !replace && registry.contains_key(name) {
+        return false;
+    }
+    let old = registry.insert(name.to_string(), func);
+    // Dropping a function may run host code that uses the registry, so release the lock first.
+    drop(registry);
+    drop(old);
+    true
+}
+
+/// The function that is registered under `name`, as a packed function; `None` if there is none.
+pub fn get_func(name: &str) -> Option<PackedFunc> {
+    find_func(name).map(HostFunc::into_packed)
+}
+
+/// The function that is registered under `name`, in the form in which it was registered; `None` if there is none.
+pub(crate) fn find_func(name: &str) -> Option<HostFunc> {
+    REGISTRY.read().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
+}
+
+/// Removes the function `name` from the registry. Returns the function; `None` if there is none.
+pub fn unregister_func(name: &str) -> Option<PackedFunc> {
+    let func = REGISTRY.write().unwrap_or_else(PoisonError::into_inner).remove(name);
+    func.map(HostFunc::into_packed)
+}
+
+/// The names of all registered functions, sorted.
+pub fn func_names() -> Vec<String> {
+    let registry = REGISTRY.read().unwrap_or_else(PoisonError::into_inner);
+    let mut names: Vec<String> = registry.keys().cloned().collect();
+    names.sort_unstable();
+    names
+}

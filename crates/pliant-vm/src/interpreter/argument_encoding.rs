@@ -1,0 +1,68 @@
+//! Converts values to arguments of loop functions and to conditions of branches.
+
+use pliant_exec::LoopFuncParam;
+use pliant_tensor::{DType, Tensor};
+
+use crate::runtime_value::holds_int;
+use crate::{Value, VmError};
+
+/// Encodes `value` as the word that a loop function receives for a parameter of kind `expected`. `None` if the value does not
+/// match.
+pub(super) fn encode_arg(value: &Value, expected: LoopFuncParam) -> Option<u64> {
+    match (value, expected) {
+        (Value::Tensor(tensor), LoopFuncParam::Tensor { dtype, ndim, written, .. }) => {
+            let fits = dtype.is_none_or(|dtype| dtype == tensor.dtype())
+                && ndim.is_none_or(|ndim| usize::from(ndim) == tensor.ndim())
+                && !(written && tensor.is_read_only());
+            fits.then_some(std::ptr::from_ref(tensor.dl()) as u64)
+        }
+        (Value::Tensor(tensor), LoopFuncParam::Any) => Some(std::ptr::from_ref(tensor.dl()) as u64),
+        (Value::Int(value), LoopFuncParam::Any) => Some(*value as u64),
+        (Value::Int(value), LoopFuncParam::Int(dtype)) => {
+            holds_int(dtype, *value).then_some(*value as u64)
+        }
+        (Value::Int(value), LoopFuncParam::Float) => Some((*value as f64).to_bits()),
+        (Value::Int(value @ (0 | 1)), LoopFuncParam::Bool) => Some(*value as u64),
+        (Value::Float(value), LoopFuncParam::Float | LoopFuncParam::Any) => Some(value.to_bits()),
+        (Value::Bool(value), LoopFuncParam::Bool | LoopFuncParam::Int(_) | LoopFuncParam::Any) => {
+            Some(u64::from(*value))
+        }
+        _ => None,
+    }
+}
+
+/// Copies a tensor to row-major, aligned memory if the loop function requires such memory. `None` if no copy is needed.
+#[cold]
+pub(super) fn row_major_copy(
+    tensor: &Tensor,
+    expected: LoopFuncParam,
+) -> Result<Option<Tensor>, VmError> {
+    match expected {
+        LoopFuncParam::Tensor { strided: true, .. } if tensor.is_aligned() => Ok(None),
+        // A write to a copy would be lost.
+        LoopFuncParam::Tensor { written: true, .. } => Err(VmError::type_error(format!(
+            "a loop function cannot write to {tensor:?} with strides {:?}; pass a row-major tensor",
+            tensor.strides()
+        ))),
+        _ => Ok(Some(tensor.copy()?)),
+    }
+}
+
+/// The truth value of a branch condition: a bool or integer scalar, or a tensor with one such element.
+pub(crate) fn condition(value: &Value) -> Result<bool, VmError> {
+    match value {
+        Value::Bool(value) => Ok(*value),
+        Value::Int(value) => Ok(*value != 0),
+        Value::Tensor(tensor) if tensor.numel() == 1 && !tensor.dtype().is_float() => {
+            let is_true = match (tensor.dtype(), tensor.as_bytes()) {
+                // Fast path for the most common dtype.
+                (DType::Bool, Ok(bytes)) => bytes[0] != 0,
+                _ => tensor.to_i64_vec()?[0] != 0,
+            };
+            Ok(is_true)
+        }
+        other => Err(VmError::type_error(format!(
+            "a condition must be a bool or integer scalar, but is {other:?}"
+        ))),
+    }
+}

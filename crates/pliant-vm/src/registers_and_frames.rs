@@ -1,0 +1,100 @@
+//! The working memory of an invocation: registers and frames. Each thread caches this memory and reuses it.
+
+use std::cell::{Cell, RefCell};
+
+use pliant_tensor::Tensor;
+
+use crate::memory_pool::{Owner, RunGuard};
+use crate::tensor_cache::TensorCache;
+use crate::{Value, VmError};
+
+/// Maximum number of nested invocations on one thread. An invocation is nested if a program calls a host function that invokes a
+/// program. Each level uses native stack.
+const MAX_NESTING: usize = 64;
+/// Minimum free native stack in bytes for a nested invocation. Threads may have small stacks, and the stack use of host functions
+/// is unknown.
+const MIN_STACK: usize = 128 << 10;
+/// Maximum number of contexts that a thread caches.
+const MAX_CACHED: usize = 4;
+/// Maximum capacity, in registers, of a cached context.
+const MAX_CACHED_REGS: usize = 1 << 16;
+
+/// The saved state of a calling function, which continues when its callee returns.
+pub(crate) struct Frame {
+    pub(crate) function: u32,
+    pub(crate) pc: usize,
+    pub(crate) base: usize,
+    /// The register of the caller that receives the result of the callee.
+    pub(crate) dst: u32,
+}
+
+/// Registers, frames and argument words of one invocation.
+#[derive(Default)]
+pub(crate) struct Context {
+    /// The registers of all frames. The running frame is last.
+    pub(crate) regs: Vec<Value>,
+    pub(crate) frames: Vec<Frame>,
+    /// The argument words of the current call of a loop function.
+    pub(crate) words: Vec<u64>,
+    /// Row-major copies of strided tensors that the current call of a loop function receives instead.
+    pub(crate) copies: Vec<Tensor>,
+    /// The arguments of the current call of a host function.
+    pub(crate) host_args: Vec<Value>,
+    /// Small tensors released by this invocation, for reuse.
+    pub(crate) tensor_cache: TensorCache,
+}
+
+thread_local! {
+    #[expect(clippy::vec_box, reason = "a lease moves one word, not the context")]
+    static CACHED: RefCell<Vec<Box<Context>>> = const { RefCell::new(Vec::new()) };
+    static NESTING: Cell<usize> = const { Cell::new(0) };
+}
+
+/// A context in use. When dropped, it is cleared and returned to the thread's cache.
+pub(crate) struct ContextLease {
+    context: Option<Box<Context>>,
+    /// Marks the VM as running on this thread. It must be dropped last, so that memory freed by the context is still attributed to
+    /// the VM.
+    _running: RunGuard,
+}
+
+impl ContextLease {
+    /// Takes a context from the thread's cache, or creates one.
+    ///
+    /// # Errors
+    /// `StackOverflow` if too many invocations are nested on this thread.
+    pub(crate) fn new(owner: &Owner) -> Result<ContextLease, VmError> {
+        let depth = NESTING.get();
+        let is_short = || stacker::remaining_stack().is_some_and(|left| left < MIN_STACK);
+        if depth >= MAX_NESTING || (depth > 0 && is_short()) {
+            return Err(VmError::StackOverflow { depth, function: String::new() });
+        }
+        NESTING.set(depth + 1);
+        let cached = CACHED.try_with(|cached| cached.borrow_mut().pop()).ok().flatten();
+        Ok(ContextLease { context: Some(cached.unwrap_or_default()), _running: owner.begin() })
+    }
+
+    pub(crate) fn get(&mut self) -> &mut Context {
+        self.context.as_mut().expect("the context is there until the lease is dropped")
+    }
+}
+
+impl Drop for ContextLease {
+    fn drop(&mut self) {
+        NESTING.set(NESTING.get() - 1);
+        let Some(mut context) = self.context.take() else { return };
+        context.regs.clear();
+        context.frames.clear();
+        context.host_args.clear();
+        context.copies.clear();
+        context.tensor_cache.clear();
+        if context.regs.capacity() <= MAX_CACHED_REGS {
+            let _ = CACHED.try_with(|cached| {
+                let mut cached = cached.borrow_mut();
+                if cached.len() < MAX_CACHED {
+                    cached.push(context);
+                }
+            });
+        }
+    }
+}
