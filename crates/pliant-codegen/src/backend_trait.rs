@@ -40,7 +40,8 @@ impl Default for CodegenOptions {
 
 /// A code generator: compiles loop functions and bytecode functions to machine code.
 pub trait Backend: Send + Sync {
-    /// The name by which `target=` selects the code generator.
+    /// The name of the code generator, by which the setting `target=` selects it, such as
+    /// `"cranelift"`.
     fn name(&self) -> &'static str;
 
     /// Compiles lowered loop functions to callable machine code.

@@ -59,7 +59,8 @@ impl KernelSignature {
     }
 }
 
-/// One compiled loop function. It can be called only while the [`CompiledKernels`] that owns its code exists.
+/// One compiled loop function. The function can be called only while the [`CompiledKernels`] that
+/// owns its code exists.
 #[derive(Clone, Debug)]
 pub struct CompiledKernel {
     /// The address at which callers enter the function.

@@ -1,5 +1,5 @@
-//! Code generation for simple expressions: constants, variables, selection and vector constructors. Other kinds of
-//! expressions have their own modules.
+//! Code generation for simple expressions: constants, variables, selection and vector constructors.
+//! Operators, casts, intrinsics and buffer accesses are in separate modules.
 
 use std::rc::Rc;
 
@@ -11,7 +11,8 @@ use pliant_tensor::DType;
 use crate::function_builder::{FuncGen, Gen, internal, unsupported};
 use crate::value_representations::{ExprValue, fills_chunks, scalar_type};
 
-/// A constructor of [`ExprValue`], such as [`ExprValue::Chunks`], that takes the machine values of a vector.
+/// A constructor of [`ExprValue`], such as [`ExprValue::Chunks`], applied to the machine values
+/// that make up a vector.
 type ValueConstructor = fn(Rc<[Value]>) -> ExprValue;
 
 impl FuncGen<'_, '_> {
@@ -34,7 +35,7 @@ impl FuncGen<'_, '_> {
         Ok(self.memo[&e].clone())
     }
 
-    /// Pushes the operands of an expression that are evaluated unconditionally onto a stack.
+    /// Pushes the unconditionally evaluated operands of an expression onto `stack`.
     fn strict_operands(&self, e: Expr, stack: &mut Vec<(Expr, bool)>) {
         let f = self.f;
         let mut push = |e: Expr| match f.expr(e) {
@@ -135,7 +136,8 @@ impl FuncGen<'_, '_> {
         Ok(ExprValue::Chunks(out.into()))
     }
 
-    /// Returns an integer constant; a vector has it in all lanes.
+    /// Returns an integer constant of type `ty`. If `ty` is a vector type, all lanes have the
+    /// value.
     pub fn int_const(&mut self, value: i64, ty: Ty) -> ExprValue {
         let machine_type = scalar_type(ty.dtype);
         // The bits of an immediate beyond the width of its type must be 0.
@@ -147,7 +149,8 @@ impl FuncGen<'_, '_> {
         self.broadcast(s, ty)
     }
 
-    /// Returns a float constant, rounded to the type; a vector has it in all lanes.
+    /// Returns a float constant, rounded to the type `ty`. If `ty` is a vector type, all lanes have
+    /// the value.
     pub fn float_const(&mut self, value: f64, ty: Ty) -> Gen<ExprValue> {
         let s = match ty.dtype {
             DType::Float64 => self.b.ins().f64const(value),
@@ -252,8 +255,8 @@ impl FuncGen<'_, '_> {
         Ok(ExprValue::Chunks(out.collect()))
     }
 
-    /// Selects between two vectors of bools with a mask as the condition. Returns `None` unless the condition is a mask
-    /// and each vector is a mask or a scalar.
+    /// Selects `c ? a : b` for each lane of two bool vectors, where the condition `c` is a mask.
+    /// Returns `None` unless the condition is a mask and each of `a` and `b` is a mask or a scalar.
     fn select_masks(
         &mut self,
         c: &ExprValue,

@@ -13,7 +13,8 @@ use crate::value_representations::{ExprValue, chunk_type, fills_chunks, scalar_t
 /// The message of an integer division by zero. Its prefix marks the error as a `ZeroDivisionError`.
 pub const DIV_ZERO: &str = "ZeroDivisionError: integer division by zero";
 
-/// Whether the result of an operator is exact in the type of the operands.
+/// Whether the result of an operator on 16-bit floats, computed in float32, is already exact in the
+/// 16-bit type.
 fn needs_no_rounding(op: BinOp) -> bool {
     op.is_predicate() || matches!(op, BinOp::Min | BinOp::Max)
 }
@@ -49,7 +50,8 @@ fn int_cc(op: BinOp, signed: bool) -> Option<IntCC> {
 }
 
 impl FuncGen<'_, '_> {
-    /// Computes an operator on scalars or vectors. `ty` is the type of the result.
+    /// Generates code for the binary operator `op` on scalars or vectors. `ty` is the type of the
+    /// result.
     pub fn binary(&mut self, op: BinOp, a: Expr, b: Expr, ty: Ty) -> Gen<ExprValue> {
         let f = self.f;
         let (ta, tb) = (f.expr_ty(a), f.expr_ty(b));
@@ -201,7 +203,8 @@ impl FuncGen<'_, '_> {
         Some(ExprValue::Chunks(map_chunks(self, chunk_op)))
     }
 
-    /// Multiplies bytes as 16-bit lanes, because the machine has no instruction that multiplies bytes.
+    /// Multiplies chunks of 8-bit integers. Uses 16-bit lanes, because the machine has no
+    /// instruction that multiplies bytes.
     fn multiply_bytes(&mut self, x: Value, y: Value) -> Value {
         let (a, b) = (self.b.ins().uwiden_low(x), self.b.ins().uwiden_low(y));
         let low = self.b.ins().imul(a, b);
@@ -210,7 +213,8 @@ impl FuncGen<'_, '_> {
         self.truncate_pair(low, high)
     }
 
-    /// Returns `a < b ? x : y` of chunks. This is one x86 instruction if `x` and `y` are `a` and `b` in either order.
+    /// Returns `a < b ? x : y` for each lane of chunks. Cranelift emits one x86 instruction if `x`
+    /// and `y` are `a` and `b` in either order.
     fn select_less(&mut self, a: Value, b: Value, x: Value, y: Value) -> Value {
         let ty = self.b.func.dfg.value_type(a);
         let less = self.b.ins().fcmp(FloatCC::LessThan, a, b);
@@ -233,8 +237,9 @@ impl FuncGen<'_, '_> {
 
     /// Returns the elementwise maximum of two chunks of floats, NaN where either is NaN.
     ///
-    /// As in [`FuncGen::float_min`], x86 needs both operand orders. The bitwise and of their results is the positive
-    /// zero if zeros differ in sign. It may clear bits of NaNs, so the mask of NaNs is added by a bitwise or.
+    /// As in [`FuncGen::float_min`], x86 needs both operand orders. The bitwise and of their
+    /// results is the positive zero if zeros differ in sign. The bitwise and may clear bits of
+    /// NaNs, so a bitwise or with the mask of NaN lanes sets them again.
     pub fn float_max(&mut self, a: Value, b: Value) -> Value {
         if !self.unit.x86 {
             return self.b.ins().fmax(a, b);
@@ -363,8 +368,8 @@ impl FuncGen<'_, '_> {
         }
     }
 
-    /// Computes floor division and remainder of scalars by a constant power of two, as a shift and a mask. Returns
-    /// `None` for other operands and operators.
+    /// Computes the floor division or the remainder of a scalar by a constant power of two, with a
+    /// shift or a bit mask. Returns `None` for other operands and operators.
     fn divide_by_power_of_two(
         &mut self,
         op: BinOp,

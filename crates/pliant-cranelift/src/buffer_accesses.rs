@@ -58,8 +58,8 @@ pub(crate) struct SizeLocation {
     pub index: i32,
 }
 
-/// The entries of `locations` and `vars` that [`FuncGen::load_arguments`] has overwritten, so that they can be
-/// restored.
+/// The buffer locations and variable values that [`FuncGen::load_arguments`] has overwritten.
+/// [`FuncGen::restore_entries`] restores them.
 #[derive(Default)]
 pub(crate) struct ReplacedEntries {
     locations: Vec<(Buffer, BufferLocation)>,
@@ -104,8 +104,9 @@ impl FuncGen<'_, '_> {
         }
     }
 
-    /// If there are many arguments, loads the addresses and sizes of those that a statement uses, and returns the
-    /// overwritten entries. Thus no value computed from sizes stays live from one statement to the next.
+    /// If the function has many arguments, loads the addresses and sizes of the arguments that a statement uses, and
+    /// returns the overwritten entries of `locations` and `vars`. Loaded values then do not stay live from one
+    /// statement to the next.
     pub fn load_arguments(&mut self, s: Stmt) -> Gen<ReplacedEntries> {
         let mut replaced = ReplacedEntries::default();
         if !self.many_arguments {
@@ -133,7 +134,7 @@ impl FuncGen<'_, '_> {
         Ok(replaced)
     }
 
-    /// Restores the entries that [`load_arguments`](Self::load_arguments) has overwritten.
+    /// Restores the entries of `locations` and `vars` that [`load_arguments`](Self::load_arguments) has overwritten.
     pub fn restore_entries(&mut self, replaced: ReplacedEntries) {
         self.locations.extend(replaced.locations);
         self.vars.extend(replaced.vars);
@@ -180,7 +181,7 @@ impl FuncGen<'_, '_> {
         }
     }
 
-    /// Returns the variables that hold the accessed elements if the buffer is in registers.
+    /// If a buffer is in registers, returns the variables that contain the accessed elements; otherwise `None`.
     fn register_slot(&self, buffer: Buffer, index: Expr) -> Option<Gen<Vec<Variable>>> {
         let Some(BufferLocation::Registers(slots)) = self.locations.get(&buffer) else {
             return None;
@@ -521,7 +522,8 @@ impl FuncGen<'_, '_> {
         }
     }
 
-    /// Allocates a buffer in registers, on the stack or in a workspace, and generates the statement that uses it.
+    /// Allocates a buffer in registers, on the stack or in a workspace, and generates code for `body`, the statement
+    /// that uses the buffer.
     pub fn alloc(&mut self, buffer: Buffer, body: Stmt) -> Gen<()> {
         if let Some(slots) = register_slots(self.f, buffer, body) {
             let dtype = self.f.buffer(buffer).dtype;
@@ -650,8 +652,8 @@ impl FuncGen<'_, '_> {
         self.b.ins().load(types::I64, constant_mem_flags(), self.runtime, offset as i32)
     }
 
-    /// Computes the size of a buffer in bytes. A negative dim, a dim larger than [`SIZE_LIMIT`] and an overflow fail
-    /// the loop function.
+    /// Computes the size of a buffer in bytes. The loop function fails if a dim is negative or larger than
+    /// [`SIZE_LIMIT`], or if the size overflows.
     fn buffer_bytes(&mut self, buffer: Buffer) -> Gen<Value> {
         let data = self.f.buffer(buffer);
         let mut bytes = self.b.ins().iconst(types::I64, data.dtype.size() as i64);

@@ -25,7 +25,8 @@ use pliant_pool::parallel_map;
 use crate::compilation_unit::{UnitMemory, host_isa};
 use crate::function_builder::{constant_mem_flags, mem_flags};
 
-/// A piece of a native body, compiled as one machine function: the bytecode function, and the index of the piece in it.
+/// One piece of a bytecode function, which is compiled to one machine function: the bytecode
+/// function, and the index of the piece in it.
 type Piece<'a> = (&'a VmFunction, usize);
 
 /// Number of pieces in a compilation unit, which has its own executable pages.
@@ -137,12 +138,14 @@ fn generate(
     Ok(id)
 }
 
-/// A piece of a native body under construction. Only the values stored here are live from one instruction to the next,
-/// so execution can start at any instruction.
+/// The state for generating the machine code of a piece of a bytecode function. Only the values in
+/// this struct are live from one instruction to the next, so execution can start at any
+/// instruction.
 struct BodyGen {
     /// The address of the context that the driver (the VM's loop that runs pieces) passes.
     context: Value,
-    /// The address of the VM's attention word, which interrupts change. The driver must handle the change.
+    /// The address of the VM's attention word, an integer that interrupts change. If the word
+    /// changes, the piece returns to the driver (the VM's loop that runs pieces).
     attention: Value,
     /// The address of the table of runtime functions that pieces call, [`BodyEntries`].
     entries: Value,
@@ -159,7 +162,8 @@ struct BodyGen {
 }
 
 impl BodyGen {
-    /// Begins a piece with a block that branches to the instruction that the driver requests.
+    /// Begins the machine function of a piece: emits a block that branches to the instruction at
+    /// which the driver resumes.
     fn begin(b: &mut FunctionBuilder<'_>, sig: &Signature, first: usize, end: usize) -> BodyGen {
         let start = b.create_block();
         b.append_block_params_for_function_params(start);

@@ -68,7 +68,7 @@ fn make_isa(allocator: &str) -> Result<OwnedTargetIsa, String> {
 pub(crate) struct UnitMemory(Option<JITModule>);
 
 impl UnitMemory {
-    /// Takes over the memory of a finalized module.
+    /// Takes ownership of the memory of a finalized module.
     pub fn new(module: JITModule) -> UnitMemory {
         UnitMemory(Some(module))
     }
@@ -91,7 +91,8 @@ impl Drop for UnitMemory {
 /// The state that the functions of a unit share during code generation.
 pub(crate) struct Unit {
     pub module: JITModule,
-    /// The linked functions that the unit has declared so far.
+    /// The external functions (called by name from generated code) that the unit has declared so
+    /// far.
     externs: FxHashMap<&'static str, FuncId>,
     /// Whether the machine has fused multiply-add.
     pub has_fma: bool,
@@ -105,7 +106,7 @@ pub(crate) struct Unit {
     /// The dump of the current loop function: the text of its machine functions. `None` if the options request no
     /// dumps.
     pub dump: Option<String>,
-    /// Builder contexts that are free for reuse. Each keeps its allocations.
+    /// Unused builder contexts, whose allocations the next functions reuse.
     contexts: Vec<FunctionBuilderContext>,
 }
 
@@ -173,12 +174,13 @@ impl Unit {
         b.ins().symbol_value(types::I64, data)
     }
 
-    /// Takes a builder context, which generates one machine function. [`Unit::return_context`] gives it back.
+    /// Returns a builder context for one machine function. The caller returns it to the unit with
+    /// [`Unit::return_context`].
     pub fn take_context(&mut self) -> FunctionBuilderContext {
         self.contexts.pop().unwrap_or_default()
     }
 
-    /// Gives a builder context back, so that another function can reuse it.
+    /// Returns a builder context to the unit, so that another function can reuse its allocations.
     pub fn return_context(&mut self, context: FunctionBuilderContext) {
         self.contexts.push(context);
     }
@@ -207,7 +209,8 @@ impl Unit {
         defined.map_err(|e| failed(e.to_string(), ctx))
     }
 
-    /// Compiles a completely built function and adds its text to the dump.
+    /// Compiles the function in `ctx` to machine code, defines it in the module under `id`, and
+    /// adds its text to the dump.
     pub fn define(&mut self, id: FuncId, ctx: &mut Context) -> Result<(), GenError> {
         if let Some(dump) = &mut self.dump {
             let _ = writeln!(dump, "{}", ctx.func.display());

@@ -76,7 +76,7 @@ impl FuncGen<'_, '_> {
         checked_lanes.into_iter().try_for_each(|i| self.check_element(buffer, i))
     }
 
-    /// Checks one scalar index.
+    /// Fails the loop function with an internal error unless a scalar index is inside the buffer.
     fn check_element(&mut self, buffer: Buffer, index: Value) -> Gen<()> {
         let Some(&Limits { first, end }) = self.limits.get(&buffer) else { return Ok(()) };
         let position = self.b.ins().isub(index, first);

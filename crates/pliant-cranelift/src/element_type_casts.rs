@@ -236,8 +236,8 @@ impl FuncGen<'_, '_> {
         }
     }
 
-    /// Rounds a float64 to a float32 by round-to-odd, as [`pliant_tensor::round_to_bf16`] does. Rounding the result to
-    /// bfloat16 gives the same value as rounding the float64.
+    /// Rounds a float64 to a float32 by round-to-odd, as [`pliant_tensor::round_to_bf16`] does. If
+    /// the result is then rounded to bfloat16, it equals the float64 rounded directly to bfloat16.
     fn round_to_odd_f32(&mut self, v: Value) -> Value {
         let flags = cranelift_codegen::ir::MemFlagsData::new();
         let nearest = self.b.ins().fdemote(types::F32, v);

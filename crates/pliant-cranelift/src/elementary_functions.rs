@@ -17,7 +17,7 @@ pub(crate) struct Sequences<'g, 'a, 'b, R> {
 }
 
 impl<'g, 'a, 'b, R: Real> Sequences<'g, 'a, 'b, R> {
-    /// Creates an expander that appends instructions to the function under construction.
+    /// Creates an expander that appends instructions to the machine function of `g`.
     pub fn new(g: &'g mut FuncGen<'a, 'b>) -> Self {
         Sequences { g, real: PhantomData }
     }
@@ -31,7 +31,8 @@ impl<'g, 'a, 'b, R: Real> Sequences<'g, 'a, 'b, R> {
         self.g.b.func.dfg.value_type(v).is_vector()
     }
 
-    /// Broadcasts the scalar operand if the other operand is a vector. Constants stay scalars until they meet a vector.
+    /// Broadcasts the scalar operand to a chunk if the other operand is a chunk. Constants stay
+    /// scalars until an operation combines them with a chunk.
     fn broadcast_operands(&mut self, a: Value, b: Value) -> (Value, Value) {
         match (self.is_vector(a), self.is_vector(b)) {
             (true, false) => (a, self.splat(b)),
@@ -66,7 +67,7 @@ impl<'g, 'a, 'b, R: Real> Sequences<'g, 'a, 'b, R> {
     }
 }
 
-/// Defines methods for operations with two operands, each of which is one machine instruction.
+/// Defines methods for operations with two operands. Each method emits one machine instruction.
 macro_rules! binary {
     ($($name:ident = $instruction:ident;)*) => {
         $(

@@ -33,7 +33,7 @@ impl From<ModuleError> for GenError {
     }
 }
 
-/// The result of a step of code generation.
+/// The result of generating code: a value, or the reason why no code could be generated.
 pub(crate) type Gen<T> = Result<T, GenError>;
 
 /// Returns an internal error without intermediate code.
@@ -64,7 +64,8 @@ pub(crate) fn abi_signature(module: &impl Module, params: &[Type], result: Type)
     sig
 }
 
-/// Flags of memory accesses that cannot trap, because their bounds were checked. The address may have any alignment.
+/// Memory flags of loads and stores that cannot trap, because their bounds were checked before. The
+/// address may have any alignment.
 pub(crate) fn mem_flags() -> MemFlagsData {
     MemFlagsData::new().with_notrap()
 }
@@ -85,7 +86,8 @@ pub(crate) struct FuncGen<'a, 'b> {
     /// The error messages of all checks of the loop function. A check that fails returns the 1-based position of its
     /// message as the status.
     pub messages: &'a mut Vec<Arc<str>>,
-    /// The address of the [`KernelRuntime`](pliant_exec::abi::KernelRuntime).
+    /// The machine value that contains the address of the
+    /// [`KernelRuntime`](pliant_exec::abi::KernelRuntime).
     pub runtime: Value,
     /// The values of the variables in scope.
     pub vars: FxHashMap<Var, ExprValue>,
@@ -98,16 +100,17 @@ pub(crate) struct FuncGen<'a, 'b> {
     pub size_locations: FxHashMap<Var, SizeLocation>,
     /// The values of expressions already computed for the current statement, in blocks that dominate the current block.
     pub memo: FxHashMap<Expr, ExprValue>,
-    /// The block that failed checks branch to with their status. It returns the status, or frees a workspace first.
+    /// The block to which failed checks branch, with their status as its parameter. The block frees
+    /// open workspaces, if any, and returns the status.
     pub fail: Block,
     /// Bytes of stack allocated so far for buffers.
     pub stack_bytes: u64,
-    /// Bytes of stack allocated so far for operands that calls take by address.
+    /// Bytes of stack allocated so far for operands that calls receive by address.
     pub call_stack_bytes: u64,
     /// The number of loops around the current statement in this machine function.
     pub loop_depth: usize,
-    /// Whether each statement loads the argument addresses and sizes that it uses, because preloading them all would
-    /// spill.
+    /// Whether each statement loads the argument addresses and sizes that it uses. Set for
+    /// functions with many arguments, because preloaded values would spill.
     pub many_arguments: bool,
     /// Whether this function is the body of a parallel loop.
     pub in_parallel: bool,
@@ -137,8 +140,8 @@ impl FuncGen<'_, '_> {
         self.fail_if(failed, status);
     }
 
-    /// Fails the loop function if `failed` is nonzero. The message contains the values of the first [`MAX_ASSERT_ARGS`]
-    /// of the given integer expressions.
+    /// Fails the loop function if `failed` is nonzero. The error message contains the values of the
+    /// first [`MAX_ASSERT_ARGS`] of the integer expressions.
     pub fn error_with_exprs_if(
         &mut self,
         failed: Value,

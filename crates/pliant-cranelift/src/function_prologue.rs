@@ -26,11 +26,11 @@ use crate::function_builder::{
 };
 use crate::value_representations::{ExprValue, scalar_type};
 
-/// Maximum number of tensor arguments whose addresses and sizes the prologue loads. If there are more, each statement
-/// loads those that it uses.
+/// Maximum number of tensor arguments whose addresses and sizes the prologue loads. If there are
+/// more, each statement loads the addresses and sizes that it uses.
 const MAX_PRELOADED_ARGUMENTS: usize = 16;
 
-/// A tensor argument whose sizes are to be checked.
+/// A tensor argument of a loop function, for which the prologue checks dims and strides.
 struct TensorArg {
     /// The position of the argument in the argument list of the loop function.
     position: usize,
@@ -170,8 +170,9 @@ impl FuncGen<'_, '_> {
         }
     }
 
-    /// Checks rank, element type and layout of a tensor argument by one call of the runtime, which returns the number
-    /// of a fault. The messages are recorded in the order of these numbers.
+    /// Checks rank, element type and layout of a tensor argument by one call of a runtime function,
+    /// which returns 0 or the number of the violated requirement. The error messages are recorded
+    /// in the order of these numbers.
     fn check_descriptor(&mut self, position: usize, buffer: Buffer, descriptor: Value) -> Gen<()> {
         let data = self.f.buffer(buffer);
         let (name, ndim, dtype) = (data.name.clone(), data.shape.len(), data.dtype);
@@ -196,8 +197,9 @@ impl FuncGen<'_, '_> {
         Ok(())
     }
 
-    /// Defines the size variables that a dim or stride consists of, and checks the other dims and strides against their
-    /// expressions. Checks with undefined variables are added to `deferred`.
+    /// Defines each size variable by the dim or stride that consists only of the variable, and
+    /// checks the other dims and strides against their expressions. Checks with undefined variables
+    /// are added to `deferred`.
     fn define_sizes(
         &mut self,
         t: &TensorArg,
@@ -273,7 +275,8 @@ impl FuncGen<'_, '_> {
         defined
     }
 
-    /// Whether an int64 parameter may have any value, because no bounds check relies on a range.
+    /// Whether no bounds check relies on the range of an int64 parameter, so that the prologue
+    /// accepts any value.
     fn is_unbounded(&self, position: usize) -> bool {
         match self.f.attrs.get(UNBOUNDED_PARAMS) {
             Some(AttrValue::List(list)) => list.contains(&AttrValue::Int(position as i64)),
@@ -291,7 +294,7 @@ impl FuncGen<'_, '_> {
         self.shape_error_if(out_of_range, &format!("{subject} is not in the range {range}"));
     }
 
-    /// Returns the variable if an expression is an undefined int64 variable.
+    /// If an expression is a single int64 variable that is not defined yet, returns the variable.
     fn undefined_var(&self, e: Expr) -> Option<Var> {
         match self.f.expr(e) {
             ExprData::Var(v) if !self.vars.contains_key(v) && self.f.expr_ty(e) == Ty::I64 => {

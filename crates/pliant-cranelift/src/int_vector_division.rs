@@ -8,7 +8,8 @@ use cranelift_codegen::ir::{InstBuilder, Value, types};
 use crate::binary_operators::DIV_ZERO;
 use crate::function_builder::FuncGen;
 
-/// 1.5 * 2**52. If an integer of at most 51 bits is added, the low bits of the sum are the bits of the integer.
+/// 1.5 * 2**52. The sum of this number and an integer of at most 51 bits contains the bits of the
+/// integer in its low bits.
 const MAGIC_F64_TO_INT: f64 = 6_755_399_441_055_744.0;
 
 impl FuncGen<'_, '_> {

@@ -16,7 +16,7 @@ use crate::value_representations::{
     ExprValue, chunk_type, chunk_type_of, fills_chunks, scalar_type,
 };
 
-/// Emits the instructions of a math function of one argument, instead of a call.
+/// A function that emits the instructions of a math function of one argument, which replace a call.
 type Sequence = fn(&mut FuncGen<'_, '_>, Value) -> Value;
 
 /// Maps intrinsics to the functions that emit their instructions.
@@ -29,7 +29,8 @@ macro_rules! sequences {
     };
 }
 
-/// Returns the generator of an intrinsic whose operation sequence is valid for all arguments.
+/// Returns the function that emits an intrinsic inline, if the inline sequence is valid for all
+/// arguments.
 fn sequence<R: Real>(intrin: Intrin) -> Option<Sequence> {
     let sequence: Sequence = sequences! {
         intrin;
@@ -39,8 +40,8 @@ fn sequence<R: Real>(intrin: Intrin) -> Option<Sequence> {
     Some(sequence)
 }
 
-/// Returns the generator of an intrinsic whose operation sequence is valid only for magnitudes up to
-/// [`Real::TRIG_LIMIT`].
+/// Returns the function that emits `sin`, `cos` or `tan` inline. The sequence is valid only for
+/// arguments of magnitude up to [`Real::TRIG_LIMIT`].
 fn trigonometric_sequence<R: Real>(intrin: Intrin) -> Option<Sequence> {
     let sequence: Sequence = sequences!(intrin; Sin = sin, Cos = cos, Tan = tan);
     Some(sequence)
@@ -57,7 +58,7 @@ fn extern_dtype(ty: ExternTy) -> DType {
 }
 
 impl FuncGen<'_, '_> {
-    /// Computes a call of an intrinsic. `ty` is the type of the result.
+    /// Generates code for a call of an intrinsic. `ty` is the type of the result.
     pub fn call(&mut self, intrin: Intrin, args: &[Expr], ty: Ty) -> Gen<ExprValue> {
         use Intrin::*;
         match intrin {
@@ -119,8 +120,8 @@ impl FuncGen<'_, '_> {
         }
     }
 
-    /// Computes an intrinsic on floats. Results of type float16 and bfloat16 are float32 values that still have to be
-    /// rounded.
+    /// Generates code for an intrinsic on floats. Results of type float16 and bfloat16 are float32
+    /// values that still have to be rounded.
     fn float_intrin(&mut self, intrin: Intrin, args: &[Expr], ty: Ty) -> Gen<ExprValue> {
         use Intrin::*;
         let mut values = Vec::with_capacity(args.len());
@@ -276,7 +277,7 @@ impl FuncGen<'_, '_> {
         }
     }
 
-    /// Returns 1.0 in the type of `v`.
+    /// Returns the constant 1.0 in the type of `v`, broadcast if `v` is a vector.
     fn one_like(&mut self, v: Value) -> Value {
         let ty = self.b.func.dfg.value_type(v);
         let one = if ty.lane_type() == types::F64 {
@@ -287,13 +288,13 @@ impl FuncGen<'_, '_> {
         if ty.is_vector() { self.b.ins().splat(ty, one) } else { one }
     }
 
-    /// Broadcasts a scalar if `ty` is a vector type.
+    /// Broadcasts a scalar to all lanes if `ty` is a vector type; otherwise returns the scalar.
     fn splat_to(&mut self, scalar: Value, ty: Type) -> Value {
         if ty.is_vector() { self.b.ins().splat(ty, scalar) } else { scalar }
     }
 
-    /// Applies an operation that is defined on both scalars and chunks: to each chunk if the type [`fills_chunks`],
-    /// otherwise to each lane.
+    /// Applies an operation to each chunk of a vector if its type [`fills_chunks`], otherwise to
+    /// each lane. The operation must accept both scalars and chunks.
     fn map_chunks(
         &mut self,
         values: &[ExprValue],
@@ -488,7 +489,7 @@ impl FuncGen<'_, '_> {
         self.b.ins().iconst(ty, 0)
     }
 
-    /// Computes `T.call_extern`, a call of a linked native function by name.
+    /// Generates code for `T.call_extern`, a call of a native function by name.
     fn call_extern(&mut self, args: &[Expr], ty: Ty) -> Gen<ExprValue> {
         let f = self.f;
         let Some((&name, rest)) = args.split_first() else {

@@ -1,4 +1,5 @@
-//! The embedded code generator: compiles lowered loop functions to machine code in memory, with Cranelift.
+//! The embedded code generator: compiles lowered loop functions to machine code in memory, with
+//! Cranelift.
 //!
 //! | module | owns |
 //! |---|---|
@@ -11,7 +12,7 @@
 //! | `buffer_accesses` | buffers: loads, stores, and allocation on the stack, in registers and in workspaces |
 //! | `debug_bounds_checks` | bounds checks before every access, in test builds |
 //! | `value_representations` | values of expressions: scalars, 128-bit chunks, masks, lanes |
-//! | `packed_call`, `kernel_call` | calls of packed functions and of library kernels |
+//! | `packed_function_calls`, `library_kernel_calls` | calls of packed functions and of library kernels |
 //! | `basic_expressions` | constants, variables, selection and vector constructors |
 //! | `binary_operators`, `int_vector_division` | operators with two operands |
 //! | `element_type_casts` | conversions between element types |
@@ -19,9 +20,9 @@
 //! | `half_floats` | conversions of 16-bit floats |
 //! | `elementary_functions` | inline expansion of elementary functions |
 //!
-//! Loop functions may use vectors of any width. The generator splits them into chunks of 128 bits, the only vector
-//! width that Cranelift supports on x86-64. It computes an expression lane by lane if there is no vector instruction
-//! for it.
+//! Loop functions may use vectors of any width. The generator splits them into chunks of 128 bits,
+//! the only vector width that Cranelift supports on x86-64. It computes an expression lane by lane
+//! if there is no vector instruction for it.
 
 mod basic_expressions;
 mod binary_operators;
@@ -108,7 +109,7 @@ impl Backend for CraneliftBackend {
     }
 }
 
-/// Fails if the process is short of memory, before more code is generated.
+/// Returns an error if the process is short of memory, so that no more code is generated.
 fn check_memory() -> Result<(), CodegenError> {
     pliant_tensor::memory_reserve::check().map_err(|e| CodegenError::Host(e.to_string()))
 }

@@ -161,8 +161,8 @@ impl FuncGen<'_, '_> {
         Ok((PACKED_MEMORY, words, rank))
     }
 
-    /// Returns the buffer if the expression is its first element and the buffer is compact or a parameter. Such an
-    /// argument passes the whole buffer.
+    /// If an expression is the first element of a buffer that is compact or a parameter, returns
+    /// the buffer. Such an argument of a packed function stands for the whole buffer.
     fn whole_buffer(&self, element: Expr) -> Option<Buffer> {
         let ExprData::Load(buffer, indices) = self.f.expr(element) else { return None };
         let is_first = indices.iter().all(|&i| self.f.as_int(i) == Some(0));
@@ -176,7 +176,7 @@ impl FuncGen<'_, '_> {
         self.f.params.iter().position(|p| self.f.buffer_map.get(p) == Some(&buffer))
     }
 
-    /// Defines a text as constant data of the module. Returns its address and its length in bytes.
+    /// Stores a text as constant data of the module. Returns its address and its length in bytes.
     fn define_text(&mut self, text: &Arc<str>) -> Gen<(Value, Value)> {
         let module = &mut self.unit.module;
         let id = module.declare_anonymous_data(false, false)?;

@@ -9,7 +9,8 @@ use crate::function_builder::{FuncGen, Gen, unsupported};
 use crate::value_representations::ExprValue;
 
 impl FuncGen<'_, '_> {
-    /// Generates a statement. If there are many arguments, outermost loops and branches load those that they use.
+    /// Generates code for a statement. In functions with many arguments, each outermost loop or
+    /// branch loads the arguments that it uses.
     pub fn stmt(&mut self, s: Stmt) -> Gen<()> {
         let f = self.f;
         self.memo.clear();
@@ -167,9 +168,9 @@ enum PollFrequency {
     Never,
 }
 
-/// Decides how often a loop polls the interrupt flag. Outermost loops and loops around other loops poll in every
-/// iteration, innermost loops once in `2 ** POLL_PERIOD_LOG2` iterations. Inner loop nests with at most that many
-/// iterations in total never poll.
+/// Decides how often a loop polls the interrupt flag. Outermost loops and loops around other loops
+/// poll in every iteration, innermost loops once in `2 ** POLL_PERIOD_LOG2` iterations. An inner
+/// loop nest with at most `2 ** POLL_PERIOD_LOG2` iterations in total never polls.
 fn poll_frequency(
     f: &PrimFunc,
     depth: usize,

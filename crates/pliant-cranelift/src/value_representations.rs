@@ -10,7 +10,7 @@ use pliant_tensor::DType;
 
 use crate::function_builder::FuncGen;
 
-/// The machine values that represent the value of an expression, in one of four forms.
+/// The value of an expression, as one or several machine values in one of four forms.
 #[derive(Clone, Debug)]
 pub(crate) enum ExprValue {
     /// A scalar, as one machine value.
@@ -57,8 +57,9 @@ pub(crate) fn fills_chunks(ty: Ty) -> bool {
     !ty.dtype.is_bool() && (ty.lanes as usize).is_multiple_of(chunk_lanes(ty.dtype))
 }
 
-/// Returns the width in bits of mask elements for which a mask of `lanes` bools fills exactly one chunk. For more
-/// lanes, the elements are bytes and fill several chunks. Returns `None` if no width fills whole chunks.
+/// Returns the width in bits of the elements of a mask of `lanes` bools: the width for which the
+/// mask fills exactly one 128-bit chunk, or 8 bits for masks that fill several chunks. Returns
+/// `None` if no width fills whole chunks.
 pub(crate) fn mask_bits(lanes: u16) -> Option<u32> {
     match lanes {
         4 => Some(32),
@@ -104,7 +105,8 @@ impl FuncGen<'_, '_> {
         }
     }
 
-    /// Returns the chunks of a value of type `ty`, which must have [`fills_chunks`]. A scalar is broadcast.
+    /// Returns the chunks of a value of type `ty`, which must satisfy [`fills_chunks`]. A scalar is
+    /// broadcast.
     pub fn chunks(&mut self, v: &ExprValue, ty: Ty) -> Rc<[Value]> {
         let lanes_per_chunk = chunk_lanes(ty.dtype);
         let count = ty.lanes as usize / lanes_per_chunk;
@@ -135,8 +137,8 @@ impl FuncGen<'_, '_> {
         out
     }
 
-    /// Whether a vector of bools is in mask form, or is a broadcast scalar, which converts to a mask without inserting
-    /// lanes.
+    /// Whether a vector of bools is in mask form or is a broadcast scalar. Both convert to a mask
+    /// without inserting single lanes.
     pub fn is_mask(&self, v: &ExprValue) -> bool {
         matches!(v, ExprValue::Mask(..) | ExprValue::Scalar(_))
     }
@@ -208,8 +210,8 @@ impl FuncGen<'_, '_> {
         self.low_halves(a, b)
     }
 
-    /// Returns a chunk of the low halves of the 64-bit lanes of two chunks. This is a shuffle, because no instruction
-    /// narrows 64-bit lanes.
+    /// Returns a chunk of the low halves of the 64-bit lanes of two chunks. Emits a shuffle,
+    /// because no instruction narrows 64-bit lanes.
     pub fn low_halves(&mut self, a: Value, b: Value) -> Value {
         let [a, b] = [a, b].map(|c| self.bitcast_chunk(c, types::I8X16));
         let low = [0u8, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26, 27];

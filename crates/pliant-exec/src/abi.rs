@@ -36,9 +36,10 @@ pub type AllocWorkspace = unsafe extern "C" fn(u64) -> *mut c_void;
 /// Frees scratch memory on the thread that allocated it. A null pointer is ignored.
 pub type FreeWorkspace = unsafe extern "C" fn(*mut c_void);
 
-/// Calls a packed function: `(runtime, name, length of the name, arguments, number of arguments, result)`. The caller sets the kind
-/// of the result; the call fails if the function returns another kind. Returns a status and does not unwind. The threads of a
-/// parallel loop may call it.
+/// Calls a packed function: `(runtime, name, length of the name, arguments, number of arguments,
+/// result)`. The caller sets the kind of the result; the call fails if the function returns another
+/// kind. Returns a status and does not unwind. Threads of a parallel loop may call the packed
+/// function, too.
 pub type CallPacked = unsafe extern "C" fn(
     *const KernelRuntime,
     *const u8,
@@ -59,11 +60,12 @@ pub const FAILED_SHAPE: u64 = 1;
 /// Error kind: an attribute is out of range, or buffers overlap.
 pub const FAILED_VALUE: u64 = 2;
 
-/// An argument or the result of a packed function, or an operand of a library kernel.
+/// The encoding of one value that generated code passes by address: an argument or the result of a
+/// packed function, or an operand of a library kernel.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct PackedWord {
-    /// The kind of the value: one of the `PACKED_*` constants.
+    /// The kind of the value: one of the `PACKED_*` constants, such as [`PACKED_INT`].
     pub kind: u64,
     /// The value, encoded according to the kind.
     pub word: u64,
@@ -83,17 +85,20 @@ pub const PACKED_PARAM: u64 = 3;
 pub const PACKED_TEXT: u64 = 4;
 /// Kind of a result that is ignored: the function is called for its side effect.
 pub const PACKED_UNUSED: u64 = 5;
-/// Kind: a contiguous tensor in the loop function's own memory. `word` is the address of these 64-bit words: the address of the
-/// elements, the data type (DLPack's code and bits in the two lowest bytes), and `len` dims.
+/// Kind: a contiguous tensor in the loop function's own memory. `word` is the address of a
+/// descriptor of 64-bit words: the address of the elements, the data type (DLPack's code and bits
+/// in the two lowest bytes), and `len` dims.
 pub const PACKED_MEMORY: u64 = 6;
 
-/// Kind: as [`PACKED_MEMORY`], followed by `len` strides in elements. Only for operands of library kernels.
+/// Kind: a tensor with strides. The descriptor is as for [`PACKED_MEMORY`], followed by `len`
+/// strides in elements. Only for operands of library kernels.
 pub const PACKED_STRIDED: u64 = 7;
 /// Kind: an absent optional operand of a library kernel.
 pub const PACKED_ABSENT: u64 = 8;
-/// Kind: a view of a buffer. `word` is the address of these 64-bit words: the address of the buffer's elements, the data type as in
-/// [`PACKED_MEMORY`], the number of elements in the buffer, the offset of the view in elements, `len` dims and `len` strides. Only
-/// for operands of library kernels. The kernel checks that the view is inside the buffer.
+/// Kind: a view of a buffer. `word` is the address of a descriptor of 64-bit words: the address of
+/// the buffer's elements, the data type as in [`PACKED_MEMORY`], the number of elements in the
+/// buffer, the offset of the view in elements, `len` dims and `len` strides. Only for operands of
+/// library kernels. The kernel checks that the view is inside the buffer.
 pub const PACKED_VIEW: u64 = 9;
 
 /// Status of a call that succeeded.
@@ -104,11 +109,12 @@ pub const STATUS_NO_MEMORY: i64 = -1;
 pub const STATUS_CANCELLED: i64 = -2;
 /// Status of a call whose arguments are not supported.
 pub const STATUS_BAD_ARGUMENTS: i64 = -3;
-/// Status of a call in which a packed function failed. The runtime has recorded the error.
+/// Status of a call that failed because a packed function failed. The runtime has recorded the
+/// error of the packed function.
 pub const STATUS_PACKED: i64 = -4;
 
-/// The services that the caller provides to loop functions and library kernels. The layout is part of the ABI; see the `OFFSET_*`
-/// constants.
+/// A table of functions and state that the caller passes to loop functions and library kernels. The
+/// layout is part of the ABI; see the `OFFSET_*` constants.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct KernelRuntime {
@@ -125,35 +131,38 @@ pub struct KernelRuntime {
     pub interrupt: *const AtomicBool,
     /// The function that calls a packed function.
     pub call_packed: CallPacked,
-    /// The caller's state of the current call, which `call_packed` uses.
+    /// An opaque pointer to the caller's state of the current call, which `call_packed` receives.
     pub call: *const c_void,
-    /// Where a failed check stores its status and the integers of its message. Never null.
+    /// The memory in which a failed check stores its status and the integers of its error message.
+    /// Never null.
     pub assert_args: *const AssertArgs,
     /// The function that reports the error of a library kernel.
     pub report_error: ReportError,
-    /// Counts the floating-point operations of library kernels. Null unless an instrument is set.
+    /// Counts the floating-point operations of library kernels. Null unless an instrument (a
+    /// profiling callback) is set.
     pub flops: *const Flops,
 }
 
-/// A counter of the floating-point operations of library kernels. Additions and multiplications count separately.
+/// A counter of the floating-point operations of library kernels. A multiply-add counts as two
+/// operations.
 #[derive(Debug, Default)]
 #[repr(transparent)]
 pub struct Flops(AtomicU64);
 
 impl Flops {
-    /// Adds the number of operations of one kernel call. The sum saturates.
+    /// Adds the number of operations of one kernel call. The counter saturates at its maximum.
     pub fn add(&self, flops: f64) {
         let add = |sum: u64| Some(sum.saturating_add(flops as u64));
         let _ = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add);
     }
 
-    /// Returns the sum and resets it to 0.
+    /// Returns the number of operations counted so far and resets the counter to 0.
     pub fn take(&self) -> u64 {
         self.0.swap(0, Ordering::Relaxed)
     }
 }
 
-/// Maximum number of integers in the message of a check.
+/// Maximum number of integers in the error message of a failed check.
 pub const MAX_ASSERT_ARGS: usize = CheckFailure::MAX_ASSERT_ARGS;
 
 /// The integer arguments of a failed check's message, preceded by the status of the check. If several threads of a parallel loop
@@ -242,7 +251,8 @@ unsafe extern "C" fn drop_error(
     STATUS_BAD_ARGUMENTS
 }
 
-/// The size in bytes of the header of a workspace block: one cache line, which stores the size of the block.
+/// The size in bytes of the header before each workspace block, which stores the size of the block:
+/// one cache line.
 const HEADER: usize = 64;
 
 unsafe extern "C" fn system_alloc(bytes: u64) -> *mut c_void {
@@ -292,7 +302,8 @@ impl KernelRuntime {
         unsafe { (self.report_error)(self, kind, message.as_ptr(), message.len() as u64) }
     }
 
-    /// A runtime for calls outside the VM: serial loops, memory from the system allocator, no packed functions, no error messages.
+    /// Creates a runtime for calls outside the VM: serial loops, memory from the system allocator,
+    /// no packed functions, no error messages.
     pub fn serial() -> KernelRuntime {
         static NEVER: AtomicBool = AtomicBool::new(false);
         static UNREAD: AssertArgs = AssertArgs([const { AtomicI64::new(0) }; 1 + MAX_ASSERT_ARGS]);

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use crate::bytecode_program::{Arg, ArgValue, Constant, Executable, FuncDef, Instr, VmFunction};
 
 impl Executable {
-    /// The assembly listing of the program.
+    /// Returns the assembly listing of the program.
     pub fn as_text(&self) -> String {
         let mut out = String::new();
         if self.exec_mode() != "bytecode" {
@@ -43,7 +43,7 @@ impl Executable {
         writeln!(out)
     }
 
-    /// Python code that recreates the bytecode with builder calls.
+    /// Returns Python code that recreates the bytecode with calls of `ExecBuilder`.
     pub fn as_python(&self) -> String {
         let mut out = String::from("ib = relax.ExecBuilder()\n");
         for function in self.vm_functions() {
@@ -105,7 +105,8 @@ impl Executable {
         }
     }
 
-    /// Human-readable statistics: the constants, functions and sizes.
+    /// Returns statistics of the executable as text: the numbers and sizes of its constants and
+    /// functions.
     pub fn stats(&self) -> String {
         let mut bytes = 0usize;
         let mut constants = Vec::new();
@@ -153,7 +154,8 @@ impl Executable {
 }
 
 impl VmFunction {
-    /// The operands of a call instruction in the body of this function. Empty for other instructions.
+    /// The operands of a call instruction in the body of this function, or an empty slice for other
+    /// instructions.
     pub fn call_args(&self, instr: &Instr) -> &[Arg] {
         match *instr {
             Instr::Call { args_start, args_len, .. } => {

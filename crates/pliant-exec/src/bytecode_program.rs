@@ -1,4 +1,4 @@
-//! The program in memory: functions, instructions and constants.
+//! The bytecode program in memory: functions, instructions and constants.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,7 +9,8 @@ use rustc_hash::FxHashMap;
 
 use crate::instruction_source_locations::LineRun;
 
-/// A register of a frame. The first registers contain the parameters.
+/// The number of a register in the frame of a bytecode function. The first registers contain the
+/// parameters.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct Reg(pub u32);
 
@@ -36,16 +37,16 @@ pub type FuncId = u32;
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Arg(pub(crate) u64);
 
-/// The operand that a decoded [`Arg`] denotes.
+/// A decoded call operand ([`Arg`]).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ArgValue {
-    /// The value of a register.
+    /// The operand is the value of a register.
     Reg(Reg),
-    /// A signed 56-bit integer.
+    /// The operand is a signed 56-bit integer.
     Imm(i64),
-    /// A constant, by its index in the constant table.
+    /// The operand is a constant, given by its index in the constant table.
     Const(u32),
-    /// A function, by its index in the function table.
+    /// The operand is a function, given by its index in the function table.
     Func(FuncId),
 }
 
@@ -53,24 +54,25 @@ const PAYLOAD_BITS: u32 = 56;
 const PAYLOAD: u64 = (1 << PAYLOAD_BITS) - 1;
 
 impl Arg {
-    /// Encodes the value of a register.
+    /// Encodes the operand "value of register `reg`".
     pub fn reg(reg: Reg) -> Arg {
         Arg(u64::from(reg.0))
     }
 
-    /// Encodes an integer. `None` if it does not fit in 56 bits; it must then be a constant.
+    /// Encodes an integer operand. Returns `None` if the integer does not fit in 56 bits; the
+    /// caller must then add a constant.
     pub fn imm(value: i64) -> Option<Arg> {
         let shift = 64 - PAYLOAD_BITS;
         let fits = value << shift >> shift == value;
         fits.then_some(Arg(1 << PAYLOAD_BITS | value as u64 & PAYLOAD))
     }
 
-    /// Encodes a constant, given its index in the constant table.
+    /// Encodes a constant operand, given its index in the constant table.
     pub fn constant(index: u32) -> Arg {
         Arg(2 << PAYLOAD_BITS | u64::from(index))
     }
 
-    /// Encodes a function, given its index in the function table.
+    /// Encodes a function operand, given its index in the function table.
     pub fn func(index: FuncId) -> Arg {
         Arg(3 << PAYLOAD_BITS | u64::from(index))
     }
@@ -98,7 +100,7 @@ impl fmt::Debug for Arg {
     }
 }
 
-/// An instruction. Jump offsets are in instructions, relative to the jump itself.
+/// A bytecode instruction. Jump offsets count instructions, relative to the jump itself.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Instr {
     /// Calls a function.
@@ -119,7 +121,8 @@ pub enum Instr {
     },
     /// Continues with the next instruction if the condition is true, else jumps.
     If {
-        /// The register of the condition, which is a bool or integer scalar, or a tensor with one element.
+        /// The register that contains the condition: a bool or integer scalar, or a tensor with one
+        /// element.
         cond: Reg,
         /// The jump offset if the condition is false, in instructions.
         false_offset: i32,
@@ -159,31 +162,31 @@ impl fmt::Display for Param {
     }
 }
 
-/// A function that consists of bytecode.
+/// A function that consists of bytecode, as opposed to compiled loop functions and host functions.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct VmFunction {
     /// The function's name.
     pub name: String,
-    /// The parameters. Their values are in the first registers.
+    /// The parameters of the function. Their values are passed in the first registers.
     pub params: Vec<Param>,
-    /// The type of the result as text. May be empty.
+    /// The type of the function's result as text, for error messages. May be empty.
     pub ret_ty: String,
-    /// The number of registers in a frame.
+    /// The number of registers in a frame of the function.
     pub num_regs: u32,
-    /// The instructions of the body.
+    /// The bytecode instructions of the function.
     pub instrs: Vec<Instr>,
-    /// The operands of all calls in the body.
+    /// The operands of all calls in the function's body.
     pub args: Vec<Arg>,
     /// The source locations of the instructions, in the order of the instructions.
     pub lines: Vec<LineRun>,
 }
 
-/// What arguments a loop function accepts for one parameter. The VM checks every argument.
+/// The arguments that a loop function accepts for one parameter. The VM checks every argument.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LoopFuncParam {
-    /// Any scalar or row-major tensor.
+    /// The parameter accepts any scalar or row-major tensor.
     Any,
-    /// A tensor with these properties.
+    /// The parameter accepts tensors with these properties.
     Tensor {
         /// The required element type, if any.
         dtype: Option<DType>,
@@ -191,25 +194,28 @@ pub enum LoopFuncParam {
         ndim: Option<u8>,
         /// Whether the function writes to the tensor. If it does, read-only tensors are rejected.
         written: bool,
-        /// Whether the function reads the strides. If it does not, a strided tensor is passed as a row-major copy.
+        /// Whether the loop function uses the strides. If it does not, the VM passes a strided
+        /// tensor as a row-major copy.
         strided: bool,
     },
-    /// An integer of this dtype. Values out of range are rejected.
+    /// The parameter accepts an integer in the range of this dtype.
     Int(DType),
-    /// A float. Integers are converted.
+    /// The parameter accepts a float, or an integer, which is converted.
     Float,
-    /// A bool.
+    /// The parameter accepts a bool.
     Bool,
 }
 
-/// The signature of a compiled loop function. The machine code is not part of it; it is restored from the `kernels` section.
+/// The signature of a compiled loop function. The machine code is restored from the `kernels`
+/// section of the executable.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct LoopFuncInfo {
     /// The function's name.
     pub name: String,
-    /// What arguments each parameter accepts.
+    /// The kinds of arguments that each parameter accepts.
     pub args: Vec<LoopFuncParam>,
-    /// The messages of the function's checks. If a call returns status `k > 0`, the check with message `checks[k - 1]` failed.
+    /// The error messages of the function's checks. If a call returns status `k > 0`, the check
+    /// with message `checks[k - 1]` failed.
     pub checks: Vec<String>,
 }
 
@@ -235,12 +241,12 @@ impl FuncDef {
     }
 }
 
-/// A compile-time constant.
+/// A compile-time constant of a program.
 #[derive(Clone, Debug)]
 pub enum Constant {
-    /// A read-only tensor.
+    /// A read-only tensor constant.
     Tensor(Tensor),
-    /// A shape.
+    /// A shape constant (a list of dims).
     Shape(Arc<[i64]>),
     /// An integer.
     Int(i64),
@@ -252,14 +258,15 @@ pub enum Constant {
     Str(Arc<str>),
     /// An element type.
     DType(DType),
-    /// No value.
+    /// The constant for "no value".
     None,
 }
 
-/// The metadata key of the execution mode. See [`Executable::exec_mode`].
+/// The metadata key under which the execution mode is stored. See [`Executable::exec_mode`].
 pub const EXEC_MODE: &str = "exec_mode";
 
-/// A validated program: functions, constants and the `kernels` section. It is immutable, and VMs share it.
+/// A validated program: functions, constants and the `kernels` section. An executable is immutable,
+/// so several VMs can share it.
 #[derive(Debug)]
 pub struct Executable {
     pub(crate) funcs: Vec<FuncDef>,
@@ -272,12 +279,12 @@ pub struct Executable {
 }
 
 impl Executable {
-    /// The function table.
+    /// The function table of the program.
     pub fn funcs(&self) -> &[FuncDef] {
         &self.funcs
     }
 
-    /// The constants.
+    /// The constant table of the program.
     pub fn constants(&self) -> &[Constant] {
         &self.constants
     }
@@ -287,7 +294,7 @@ impl Executable {
         &self.kernels
     }
 
-    /// Metadata of the program as text, such as its compilation target.
+    /// Metadata of the program: pairs of strings, such as the compilation target.
     pub fn metadata(&self) -> &BTreeMap<String, String> {
         &self.metadata
     }
@@ -297,12 +304,12 @@ impl Executable {
         self.metadata.get(EXEC_MODE).map_or("bytecode", |mode| mode)
     }
 
-    /// The index of the function `name`; `None` if there is no such function.
+    /// Returns the index of the function `name`; `None` if there is no such function.
     pub fn find(&self, name: &str) -> Option<FuncId> {
         self.by_name.get(name).copied()
     }
 
-    /// The bytecode function `name`; `None` if there is no such function.
+    /// Returns the bytecode function `name`; `None` if there is no such function.
     pub fn vm_function(&self, name: &str) -> Option<&VmFunction> {
         match &self.funcs[self.find(name)? as usize] {
             FuncDef::Vm(function) => Some(function),

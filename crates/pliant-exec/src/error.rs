@@ -9,7 +9,7 @@ pub enum ExecError {
     Format(String),
     /// Another version of Pliant created the executable.
     Version {
-        /// The format version that the file has.
+        /// The format version of the file.
         found: u32,
         /// The format version that this build supports.
         expected: u32,

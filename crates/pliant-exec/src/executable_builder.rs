@@ -12,7 +12,8 @@ use crate::bytecode_program::{
 use crate::bytecode_validator::validate;
 use crate::{ArgValue, ExecError};
 
-/// The key by which equal constants are found. Tensors are not compared and have no key.
+/// The hash key by which the builder finds equal constants, so that they are stored once. Tensors
+/// have no key, because they are not compared.
 #[derive(PartialEq, Eq, Hash)]
 enum ConstantKey {
     Shape(Arc<[i64]>),
@@ -62,7 +63,8 @@ pub struct ExecBuilder {
     metadata: BTreeMap<String, String>,
     files: Vec<String>,
     file_ids: FxHashMap<String, u32>,
-    /// The first misuse of the builder. `get` reports it, so that the emitting methods need not return a `Result`.
+    /// The error of the first wrong use of the builder. [`ExecBuilder::get`] returns this error, so
+    /// that the emitting methods need not return a `Result`.
     error: Option<ExecError>,
 }
 
@@ -99,7 +101,7 @@ impl ExecBuilder {
         }
     }
 
-    /// Defines a compiled loop function.
+    /// Adds a compiled loop function to the program and returns its index.
     pub fn loop_func(&mut self, info: LoopFuncInfo) -> FuncId {
         let id = self.declare_function(&info.name);
         self.define(id, FuncDef::LoopFunc(info));
@@ -246,7 +248,7 @@ impl ExecBuilder {
         }
     }
 
-    /// Encodes a register as an operand.
+    /// Encodes the value of a register as an operand.
     pub fn r(&self, reg: u32) -> Arg {
         Arg::reg(Reg(reg))
     }

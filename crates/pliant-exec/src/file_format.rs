@@ -48,7 +48,8 @@ const fn schema_hash() -> u64 {
 
 const HEADER_LEN: usize = FIXED_HEADER_LEN + TABLE_ENTRY_LEN * SECTIONS.len() + 4;
 
-/// Adds the path to an I/O error. The operating system's message does not contain it.
+/// Adds the file's path to an I/O error, because the message of the operating system does not
+/// contain the path.
 fn at_path(path: &Path, error: &std::io::Error) -> std::io::Error {
     std::io::Error::new(error.kind(), format!("{}: {error}", path.display()))
 }
@@ -116,8 +117,8 @@ impl Executable {
         Ok(bytes)
     }
 
-    /// Saves the executable to a file. Writes a temporary file in the same directory and renames it, so that executables mapped
-    /// from the previous file stay valid.
+    /// Saves the executable to a file. Writes a temporary file in the same directory, then renames
+    /// it. Executables that are mapped from an earlier file at this path stay valid.
     ///
     /// # Errors
     /// As [`Executable::write_to`].
@@ -150,8 +151,8 @@ impl Executable {
         Ok(())
     }
 
-    /// Loads an executable by mapping a file into memory. The file must not be modified while the executable or a tensor of it
-    /// exists.
+    /// Loads an executable by mapping a file into memory. The file must not be modified while the
+    /// executable or one of its tensors exists.
     ///
     /// # Errors
     /// `Io`, `Format`, `Version`, `Invalid`.
@@ -190,8 +191,9 @@ impl Executable {
         Executable::from_storage(storage)
     }
 
-    /// Reads an executable from memory that it continues to share, such as a mapped file. Constant tensors are views of the
-    /// storage. Memory that is not 64-byte aligned is copied.
+    /// Reads an executable from shared memory, such as a mapped file, without copying the
+    /// constants. Constant tensors are views of the storage. Only memory that is not 64-byte
+    /// aligned is copied.
     ///
     /// # Errors
     /// As [`Executable::from_bytes`].
@@ -236,7 +238,8 @@ impl Executable {
     }
 }
 
-/// The number of bytes in each chunk of a checksum that is computed in parallel.
+/// Number of bytes of a section whose checksum one task computes, when several threads share the
+/// work.
 const CHUNK: usize = 256 << 10;
 
 /// The CRC-32 of a section. The worker team processes large sections in parallel.

@@ -3,11 +3,12 @@
 
 use crate::bytecode_program::{Executable, FuncDef, FuncId, VmFunction};
 
-/// The line number of instructions that come from graph nodes. The file name is then the names of the nodes.
+/// A special line number: the instructions come from nodes of a graph. The file name then contains
+/// the names of the nodes.
 pub const NODE: u32 = u32::MAX;
 
-/// The source lines of a run of instructions, which are the instructions from `start` to the start of the next run. Line 0 means
-/// that the instructions have no source location.
+/// The source lines of consecutive instructions: from the instruction `start` to the start of the
+/// next run. Line 0 means that the instructions have no source location.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct LineRun {
     /// The index of the first instruction of the run.
@@ -29,7 +30,7 @@ pub struct SourceLocation<'a> {
     pub file: &'a str,
     /// The number of the first line, starting at 1.
     pub line: u32,
-    /// The number of the last line.
+    /// The number of the last source line.
     pub last: u32,
 }
 
@@ -39,7 +40,8 @@ impl Executable {
         &self.files
     }
 
-    /// The source location of an instruction of a bytecode function; `None` if unknown.
+    /// Returns the source location of an instruction of a bytecode function; `None` if the location
+    /// is unknown.
     pub fn source_location(
         &self,
         function: FuncId,
@@ -53,15 +55,16 @@ impl Executable {
 }
 
 impl VmFunction {
-    /// The run of lines that contains an instruction; `None` for generated instructions.
+    /// Returns the entry of the line table for an instruction; `None` for generated instructions,
+    /// which have no source line.
     fn line_of(&self, instruction: usize) -> Option<LineRun> {
         let after = self.lines.partition_point(|run| run.start as usize <= instruction);
         let run = self.lines[after.checked_sub(1)?];
         (run.line != 0).then_some(run)
     }
 
-    /// Sets the source location `(file, first line, last line)` of the instructions that are emitted next. `None` means that they
-    /// have no source location.
+    /// Sets the source location `(file, first line, last line)` of the instructions that are
+    /// emitted next. With `None`, the instructions have no source location.
     pub(crate) fn set_lines(&mut self, lines: Option<(u32, u32, u32)>) {
         let (file, line, last) = lines.unwrap_or_default();
         let run = LineRun { start: self.instrs.len() as u32, file, line, last };

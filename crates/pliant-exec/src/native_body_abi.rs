@@ -1,52 +1,58 @@
 //! The calling convention of native bodies of bytecode functions.
 //!
-//! In the execution mode `compiled`, every bytecode function has machine code. Its control flow is native, and every call goes
-//! through a runtime entry for the kind of callee. Registers and frames stay in the VM, as for interpreted bytecode. Therefore a
+//! In the execution mode `compiled`, every bytecode function has machine code. Branches and jumps
+//! are machine instructions. Every call goes through a runtime entry, a function of the VM for one
+//! kind of callee. Registers and frames stay in the VM, as for interpreted bytecode. Therefore a
 //! body keeps no state across calls and can be left and resumed at every instruction.
 //!
-//! A body never calls another body. To enter a bytecode function, the runtime entry pushes a frame, and the body returns
-//! [`ENTERED`] to the driver, which runs the function of the top frame. Therefore neither recursion nor tail calls use native
-//! stack.
+//! A body never calls another body. To enter a bytecode function, the runtime entry pushes a frame,
+//! and the body returns [`ENTERED`] to the driver, which runs the function of the top frame.
+//! Therefore neither recursion nor tail calls use native stack.
 //!
-//! A body is split into pieces of [`BODY_PIECE`] instructions. A piece is a C function of the context and the index of the
-//! instruction to start at, which must be in the piece. It returns a code, such as [`RETURN`], in whose low half is a register or
-//! an instruction.
+//! A body is split into pieces of [`BODY_PIECE`] instructions. A piece is a C function of the
+//! context and the index of the instruction to start at, which must be in the piece. It returns a
+//! code, such as [`RETURN`], in whose low half is a register or an instruction.
 
 use std::mem::offset_of;
 use std::sync::atomic::AtomicU64;
 
-/// Number of instructions in a piece. Piece `k` starts at instruction `k * BODY_PIECE`. The split limits the time that the code
-/// generator spends on one machine function.
+/// Number of bytecode instructions in a piece of a native body. Piece `k` starts at instruction `k
+/// * BODY_PIECE`. The split limits the time that the code generator spends on one machine function.
 pub const BODY_PIECE: usize = 1024;
 
-/// A piece of a native body. Takes the context and the instruction to start at, and returns a code such as [`RETURN`].
+/// The machine function of a piece of a native body. Receives the context and the instruction to
+/// start at, and returns a code such as [`RETURN`].
 pub type BodyFn = unsafe extern "C" fn(context: *mut BodyContext, at: u32) -> u64;
 
-/// A runtime entry that executes the call at instruction `at` of the running function. Returns 0 to continue. The body returns any
-/// other code to the driver immediately.
+/// A runtime entry that executes the call at instruction `at` of the running function. If it
+/// returns 0, the body continues; the body returns any other code to the driver immediately.
 pub type BodyCall = unsafe extern "C" fn(context: *mut BodyContext, at: u32) -> u64;
 
-/// A runtime entry that evaluates the condition of the branch at instruction `at` of the running function. Returns 0, 1, or
-/// [`FAILED`].
+/// A runtime entry that evaluates the condition of the branch at instruction `at` of the running
+/// function. Returns 0 (false), 1 (true), or [`FAILED`].
 pub type BodyCondition = unsafe extern "C" fn(context: *mut BodyContext, at: u32) -> u64;
 
-/// Code: the function returns. The low half is the register of the result.
+/// Return code of a native body: the function returns. The low half of the code is the register of
+/// the result.
 pub const RETURN: u64 = 1 << 32;
-/// Code: a callee was pushed as the top frame and must be run from its start.
+/// Return code of a native body: a callee was pushed as the top frame, and the driver must run it
+/// from its start.
 pub const ENTERED: u64 = 2 << 32;
-/// Code: execution continues in another piece, at the instruction in the low half.
+/// Return code of a native body: execution continues in another piece, at the instruction in the
+/// low half of the code.
 pub const JUMP: u64 = 3 << 32;
-/// Code: the attention word has changed. After handling the change, execution continues at the instruction in the low half.
+/// Return code of a native body: the attention word has changed, for example by an interrupt. After
+/// handling the change, the driver resumes at the instruction in the low half of the code.
 pub const ATTENTION: u64 = 4 << 32;
-/// Code: an error occurred, and the runtime has recorded it.
+/// Return code of a native body: an error occurred, and the runtime has recorded it.
 pub const FAILED: u64 = 5 << 32;
 
-/// The kind of a code, such as [`RETURN`], without the low half.
+/// Returns the kind of a native body's return code, such as [`RETURN`], without the low half.
 pub fn code_kind(code: u64) -> u64 {
     code & !0xffff_ffff
 }
 
-/// The low half of a code: a register or an instruction index.
+/// Returns the low half of a native body's return code: a register or an instruction index.
 pub fn code_payload(code: u64) -> u32 {
     code as u32
 }
@@ -55,9 +61,11 @@ pub fn code_payload(code: u64) -> u32 {
 #[repr(C)]
 #[derive(Debug)]
 pub struct BodyContext {
-    /// The attention word of the VM, which interrupts change. A body reads it before every call and every backward jump.
+    /// The address of the VM's attention word, a counter that interrupts change. A body reads it
+    /// before every call and every backward jump.
     pub attention: *const AtomicU64,
-    /// The value of the attention word that was handled last. If the word differs, the body returns [`ATTENTION`].
+    /// The last value of the attention word that the driver has handled. If the word differs, the
+    /// body returns [`ATTENTION`].
     pub seen: u64,
     /// The runtime entries that a body may call.
     pub entries: *const BodyEntries,
@@ -67,19 +75,19 @@ pub struct BodyContext {
 #[repr(C)]
 #[derive(Debug)]
 pub struct BodyEntries {
-    /// Calls a builtin that is a function of its operands.
+    /// Calls a builtin that needs only the values of its operands.
     pub builtin: BodyCall,
     /// Clears a register, which releases its value.
     pub release: BodyCall,
     /// Calls a compiled loop function.
     pub loop_func: BodyCall,
-    /// Calls a loop function passed as an operand.
+    /// Executes `vm.builtin.call_tir_dyn`: calls a loop function that is passed as an operand.
     pub dynamic: BodyCall,
     /// Calls a packed function.
     pub packed: BodyCall,
-    /// Enters a bytecode function; never returns 0.
+    /// Enters a bytecode function: pushes its frame. Never returns 0.
     pub function: BodyCall,
-    /// Enters a bytecode closure or calls another closure.
+    /// Calls a closure. If the closure is a bytecode function, pushes its frame.
     pub closure: BodyCall,
     /// Evaluates a branch condition.
     pub condition: BodyCondition,

@@ -1,7 +1,7 @@
-//! The program section, serialised in postcard format.
+//! The binary form of the program section, in postcard format.
 //!
-//! These types define the file format. Any change to them requires a new [`SCHEMA`] text, so that files of other builds are
-//! rejected instead of misread.
+//! These types define the file format. Any change to them requires a new [`SCHEMA`] text, so that
+//! files of other builds are rejected instead of misread.
 
 use serde::{Deserialize, Serialize};
 

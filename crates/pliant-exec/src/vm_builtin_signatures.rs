@@ -1,4 +1,5 @@
-//! The names of the VM's builtins, the numbers of their operands, and the codes that operands contain.
+//! The names and operand counts of the VM's builtins, and the integer codes in the operands of
+//! shape builtins.
 
 /// The number of operands that a builtin accepts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -84,27 +85,30 @@ pub fn builtin_arity(name: &str) -> Option<BuiltinArity> {
     BUILTINS.binary_search_by(|b| b.name.cmp(name)).ok().map(|i| BUILTINS[i])
 }
 
-/// What `vm.builtin.match_shape` does with a dim. In the operand list, each code is followed by its operand.
+/// The action of `vm.builtin.match_shape` for a dim of the matched shape. Each code is followed by
+/// one operand.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(i64)]
 pub enum MatchShapeCode {
-    /// Check that the dim equals the operand.
+    /// The code checks that the dim equals the operand.
     AssertEqualToImm = 0,
-    /// Store the dim in the heap slot with the index in the operand.
+    /// The code stores the dim in the slot of the shape heap whose index is the operand.
     StoreToHeap = 1,
-    /// Do nothing. The operand is ignored.
+    /// The code ignores the dim and the operand.
     NoOp = 2,
-    /// Check that the dim equals the value of the heap slot with the index in the operand.
+    /// The code checks that the dim equals the value in the slot of the shape heap whose index is
+    /// the operand.
     AssertEqualToLoad = 3,
 }
 
-/// Where `vm.builtin.make_shape` gets a dim from. In the operand list, each code is followed by its operand.
+/// The source of a dim of the shape that `vm.builtin.make_shape` creates. Each code is followed by
+/// one operand.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(i64)]
 pub enum MakeShapeCode {
-    /// The operand is the dim.
+    /// The dim is the operand.
     UseImm = 0,
-    /// The operand is the index of a heap slot that contains the dim.
+    /// The dim is in the slot of the shape heap whose index is the operand.
     LoadShape = 1,
 }
 

@@ -1,8 +1,8 @@
-//! Errors of kernel calls.
+//! Errors of library kernel calls with invalid arguments.
 
 use std::fmt;
 
-/// The kinds of errors of kernel calls.
+/// The kinds of errors of library kernel calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KernelErrorKind {
     /// An operand has a wrong data type, is missing, or is not a tensor.

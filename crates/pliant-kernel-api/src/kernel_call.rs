@@ -1,4 +1,5 @@
-//! A call of a kernel: its operands and attributes, and the checks that the declaration of the kernel implies.
+//! A call of a library kernel: its operands and attributes, and the checks that the declaration of
+//! the kernel implies.
 
 use pliant_tensor::DType;
 
@@ -96,8 +97,9 @@ impl View {
         }) || self.shape().contains(&0)
     }
 
-    /// Whether no two elements have the same address. This is tested by a sufficient condition: if the dims are sorted
-    /// by stride, each stride exceeds the span of the dims before it.
+    /// Whether no two elements have the same address. The test is a sufficient condition: after
+    /// sorting the dims by stride, each stride exceeds the distance that the dims with smaller
+    /// strides span.
     fn has_distinct_elements(&self) -> bool {
         let (shape, strides) = (self.shape(), self.strides());
         // Fast path: the strides of tensors and of their slices are descending.
@@ -119,7 +121,8 @@ impl View {
     }
 }
 
-/// Whether the stride of each dim exceeds the span of the dims before it. `dims` are pairs of size and stride.
+/// Whether the stride of each dim exceeds the distance between the first and last element over the
+/// preceding dims. `dims` are pairs of size and stride, with increasing strides.
 fn are_nested(dims: impl Iterator<Item = (i64, i64)>) -> bool {
     let mut last_offset = 0i64;
     for (dim, stride) in dims {
@@ -165,7 +168,7 @@ impl Call {
         Call { kernel, operands: [None; MAX_OPERANDS], numbers: [0; MAX_NUMBERS] }
     }
 
-    /// Sets the operand at an index; `None` omits it.
+    /// Sets the operand at an index. `None` means that the call omits the operand.
     #[inline(always)]
     pub fn set_operand(&mut self, index: usize, view: Option<View>) {
         self.operands[index] = view;
@@ -343,8 +346,8 @@ impl Call {
         }
     }
 
-    /// Returns the sizes of the named dims of a call, which need not be valid. If operands have different sizes for a
-    /// dim, returns the first one.
+    /// Returns the sizes of the named dims of the call, without checking the call. If operands
+    /// disagree about the size of a named dim, the first operand determines it.
     pub fn named_sizes(&self) -> Sizes {
         let mut sizes = Sizes::new();
         for (operand, view) in self.kernel.operands.iter().zip(&self.operands) {
@@ -358,7 +361,8 @@ impl Call {
         sizes
     }
 
-    /// Checks that the derived dims have the sizes that follow from the other sizes and the attributes.
+    /// Checks that the derived dims have the sizes that the declaration computes from other dims
+    /// and the attributes.
     fn check_derived(&self, sizes: &Sizes) -> Result<(), KernelError> {
         for (dim, derive) in self.kernel.derived {
             let Some(actual) = sizes.find(dim) else { continue };
@@ -373,7 +377,8 @@ impl Call {
         Ok(())
     }
 
-    /// Returns the names of an operand's dims in this call. They may depend on the attribute `layout`.
+    /// Returns the names of an operand's dims in this call. The names may depend on the attribute
+    /// `layout`.
     pub fn dims(&self, operand: &Operand) -> &'static [&'static str] {
         match operand.dims {
             Dims::Fixed(dims) => dims,
@@ -406,8 +411,9 @@ impl Call {
     }
 }
 
-/// Returns how many dims of an operand of rank `rank` the first of its declared dim names stands for. Returns `None` if
-/// the names `dims` do not match the rank.
+/// Returns how many leading dims of an operand of rank `rank` belong to its first declared dim
+/// name: 1, or any number for a name such as `*rows`. Returns `None` if the names `dims` do not
+/// match the rank.
 pub fn leading_dims(dims: &[&str], rank: usize) -> Option<usize> {
     match dims.first().is_some_and(|d| d.starts_with('*')) {
         true => (rank + 1).checked_sub(dims.len()),
@@ -442,7 +448,8 @@ mod tests {
     use super::*;
     use crate::kernels::weight_only_matmul::BFLOAT16;
 
-    /// Creates a product of `[rows, 3]` by `[3, 5]`, with operands at addresses that are far apart.
+    /// Creates a call that multiplies matrices of shape `[rows, 3]` and `[3, 5]`, with operands at
+    /// addresses that are far apart.
     fn product(rows: i64) -> Call {
         let mut call = Call::new(&BFLOAT16);
         let shapes: [&[i64]; 3] = [&[rows, 3], &[1, 2, 16, 2], &[rows, 5]];

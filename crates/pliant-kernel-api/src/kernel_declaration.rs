@@ -1,4 +1,5 @@
-//! The declaration of a kernel.
+//! The declaration of a library kernel: its operands, attributes, checks and reference
+//! implementation.
 
 use pliant_tensor::DType;
 
@@ -18,11 +19,12 @@ pub struct Kernel {
     pub operands: &'static [Operand],
     /// The attributes of a call.
     pub attrs: &'static [Attr],
-    /// The derived dims, whose sizes follow from other sizes and the attributes: the name, and the function that
-    /// computes the size.
+    /// The derived dims, whose sizes follow from the sizes of other dims and the attributes. Each
+    /// entry is the name of a dim and the function that computes its size.
     pub derived: &'static [(&'static str, DeriveSize)],
-    /// Checks those relations between operands, sizes and attributes that dim names cannot express, before the derived
-    /// dims are checked. The error names the operand or attribute, and what was expected.
+    /// Checks relations between operands, sizes and attributes that the declared dim names cannot
+    /// express. Runs before the check of the derived dims. The error names the operand or
+    /// attribute, and what was expected.
     pub relations: fn(&Call, &Sizes) -> Result<(), String>,
     /// Returns the number of arithmetic operations of a call. An addition and a multiplication count as two.
     pub flops: fn(&Call, &Sizes) -> f64,
@@ -41,8 +43,8 @@ pub enum Role {
     Input,
     /// The kernel writes all elements of the operand and reads none.
     Output,
-    /// The kernel writes all elements of the operand. It adds to them if the attribute `accumulate` is not 0, otherwise
-    /// it reads none.
+    /// The kernel writes all elements of the operand. If the attribute `accumulate` is not 0, the
+    /// kernel adds to the previous values; otherwise it reads none of them.
     Accumulator,
 }
 
@@ -144,7 +146,7 @@ impl Operand {
     }
 }
 
-/// The permitted orders of an operand's elements in memory.
+/// The order in which an operand's elements may lie in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
     /// Row-major order without gaps.
@@ -155,9 +157,10 @@ pub enum Order {
     Strided,
 }
 
-/// The names of an operand's dims. Dims of the same name have the same size in all operands of a call. A first name
-/// that begins with `*` stands for any number of dims: its size is their product. For comparisons with other operands,
-/// the `*` is not part of the name.
+/// The names of an operand's dims. Dims of the same name have the same size in all operands of a
+/// call. If the first name begins with `*`, it stands for any number of leading dims, and its size
+/// is the product of their sizes. For comparisons with other operands, the `*` is not part of the
+/// name.
 #[derive(Clone, Copy, Debug)]
 pub enum Dims {
     /// The same names in every call.
@@ -214,7 +217,8 @@ pub enum AttrType {
 }
 
 impl AttrType {
-    /// Returns how many numbers represent a value in a call: the length of a list, otherwise 1.
+    /// Returns how many numbers represent an attribute of this type in a call: the length of a
+    /// list, otherwise 1.
     pub fn number_count(self) -> usize {
         match self {
             AttrType::Ints { len, .. } => len,
@@ -235,12 +239,13 @@ pub enum AttrDefault {
     Float(f64),
 }
 
-/// The meaning of one argument position of a call.
+/// The meaning of one argument of a kernel call: an operand, or a number of an attribute.
 #[derive(Clone, Copy, Debug)]
 pub enum Slot {
     /// The argument is this operand.
     Operand(&'static Operand),
-    /// The argument is a number of this attribute; the index is that of the number in a list, otherwise 0.
+    /// The argument is a number of this attribute. The index is its position in a list attribute,
+    /// otherwise 0.
     Number(&'static Attr, usize),
 }
 

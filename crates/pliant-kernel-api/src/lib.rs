@@ -1,8 +1,8 @@
 //! Declarations of the library kernels that compute whole operators, and of the slice functions.
 //!
-//! Each kernel has one declaration, in a file of [`kernels`]: its operands with data types and named dims, its
-//! attributes with types, ranges and defaults, and the relations between its arguments. The rest of the system derives
-//! from the declaration:
+//! Each kernel has one declaration, in a file of [`kernels`]: its operands with data types and
+//! named dims, its attributes with types, ranges and defaults, and the relations between its
+//! arguments. The following derives from the declaration:
 //!
 //! | what | where |
 //! |---|---|
@@ -11,7 +11,7 @@
 //! | the checks of a call at run time | [`Call::check`] |
 //! | which buffers a call reads and writes | [`Role`] |
 //! | `docs/reference/kernels.md` | [`reference_page`] |
-//! | sizes of derived dims, for the checks and for random valid calls of the fuzz target | [`Kernel::derived`] |
+//! | sizes of derived dims, for the checks and for random valid calls in fuzzing | [`Kernel::derived`] |
 //! | the results in the interpreter, and the expected results of tests | [`Kernel::reference`] |
 //!
 //! The slice functions, which generated loops call on tiles, are declared in [`slice_functions`].
@@ -38,7 +38,7 @@ pub use reference_page_generator::reference_page;
 
 /// Maximum number of operands of a kernel.
 pub const MAX_OPERANDS: usize = 12;
-/// Maximum number of attribute numbers of a call ([`Kernel::number_count`]).
+/// Maximum number of integers that represent all attributes of a call ([`Kernel::number_count`]).
 pub const MAX_NUMBERS: usize = 32;
 /// Maximum rank of an operand.
 pub const MAX_RANK: usize = 8;

@@ -1,13 +1,13 @@
-//! The sizes of named dims in a call.
+//! The sizes of the named dims of the operands in a kernel call.
 
 use crate::MAX_OPERANDS;
 
 /// Maximum number of distinct dim names of a kernel.
 const MAX_NAMES: usize = 2 * MAX_OPERANDS;
 
-/// Returns an id of a dim or operand name. The checks of calls compare ids, which is faster than comparing names. An id
-/// combines the length and the first 4 and last 4 bytes of a name, without a leading `*`. The names of one kernel must
-/// have different ids, which a test checks.
+/// Returns a hash of a dim or operand name, by which names are compared. Comparing ids is faster
+/// than comparing names. An id combines the length and the first 4 and last 4 bytes of a name,
+/// without a leading `*`. The names of one kernel must have different ids, which a test checks.
 #[inline]
 pub(crate) const fn name_id(name: &str) -> u64 {
     let bytes = match name.as_bytes() {
@@ -26,7 +26,7 @@ pub(crate) const fn name_id(name: &str) -> u64 {
     id
 }
 
-/// The sizes of the named dims of a call.
+/// The sizes of the named dims of a kernel call.
 #[derive(Clone, Copy, Debug)]
 pub struct Sizes {
     ids: [u64; MAX_NAMES],
@@ -58,7 +58,8 @@ impl Sizes {
         self.find(name).unwrap_or(0)
     }
 
-    /// Records the size of a dim. If another size is recorded already, returns that size as the error.
+    /// Records the size of a dim. If a different size of the dim is recorded already, returns the
+    /// recorded size as the error.
     pub(crate) fn unify(&mut self, name: &str, size: i64) -> Result<(), i64> {
         let id = name_id(name);
         match self.find_id(id) {

@@ -1,4 +1,5 @@
-//! Compares `docs/reference/kernels.md` with the declarations. With `PLIANT_BLESS=1`, writes the page instead.
+//! Tests that `docs/reference/kernels.md` agrees with the kernel declarations. With
+//! `PLIANT_BLESS=1`, writes the page instead.
 
 use std::path::Path;
 

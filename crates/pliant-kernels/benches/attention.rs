@@ -1,5 +1,5 @@
-//! Attention of encoders (12 heads of 32 and of 64), causal attention, grouped-query attention, and decoding with a KV
-//! cache.
+//! Benchmarks of attention: encoders (12 heads of size 32 or 64), causal attention, grouped-query
+//! attention, and decoding with a KV cache.
 
 mod roofline;
 
@@ -10,7 +10,8 @@ use pliant_kernels::attention::{Attention, FullyMasked, Heads, run};
 use pliant_machine::isa::isa;
 use roofline::{Cases, Work, thread_counts, values, vectors};
 
-/// The shapes of the cases: batch, heads, key heads, queries, keys, size of a head, and whether the mask is causal.
+/// The shapes of the benchmark cases: batch, heads, key heads, queries, keys, size of a head, and
+/// whether the mask is causal.
 const SHAPES: [(usize, usize, usize, usize, usize, usize, bool); 20] = [
     (1, 12, 12, 7, 7, 32, false),
     (1, 12, 12, 16, 16, 32, false),

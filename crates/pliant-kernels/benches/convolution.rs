@@ -1,5 +1,6 @@
-//! Convolutions of residual and mobile networks with channels last (3 x 3, strided, 1 x 1, first layer, depthwise,
-//! groups of few channels, dilated), and transposed convolutions.
+//! Benchmarks of convolutions with channels last, in shapes of ResNet-like and mobile networks (3 x
+//! 3, strided, 1 x 1, first layer, depthwise, groups of few channels, dilated), and transposed
+//! convolutions.
 
 mod roofline;
 

@@ -1,8 +1,9 @@
-//! Products of float16 matrices as in compiled programs. Operands are converted to float32 in memory and multiplied,
-//! and results are rounded to float16. A constant right operand is packed in float32 in advance; a non-constant one is
-//! converted in each call.
+//! Benchmarks of float16 matrix products as in compiled programs. Operands are converted to float32
+//! in memory and multiplied, and results are rounded to float16. A constant right operand is packed
+//! in float32 in advance; a non-constant one is converted in each call.
 //!
-//! The floor is that of the same product of float32, so percentages show the cost of the conversions.
+//! The floor (the minimum time on this machine) is that of the same product in float32, so
+//! percentages show the cost of the conversions.
 
 mod roofline;
 
@@ -19,7 +20,8 @@ use pliant_machine::isa::isa;
 use pliant_tensor::{Tensor, pack_panels};
 use roofline::{Cases, Work, thread_counts, values, vectors};
 
-/// The shapes of the products: rows, columns, inner size, and whether the right operand is constant.
+/// The shapes of the matrix products: rows, columns, inner dim, and whether the right operand is
+/// constant.
 const SHAPES: [(usize, usize, usize, bool); 9] = [
     (1, 384, 384, true),
     (16, 384, 384, true),
@@ -32,9 +34,10 @@ const SHAPES: [(usize, usize, usize, bool); 9] = [
     (512, 512, 512, false),
 ];
 
-/// Number of elements that a thread converts at once, as in generated loops.
+/// Number of elements that a thread converts at once, the same as in generated loops.
 const TILE: usize = 512;
-/// Number of elements whose conversion takes about a microsecond, as in generated loops.
+/// Number of elements that a thread converts in about a microsecond, the same estimate as in
+/// generated loops.
 const MICROSECOND: usize = 2688;
 
 /// A parallel conversion of all elements of a slice between float16 and float32.

@@ -1,4 +1,5 @@
-//! Products by low-precision weights, and float32 products of the same sizes for comparison.
+//! Benchmarks of matrix products by low-precision weights, and of float32 products of the same
+//! sizes for comparison.
 
 mod roofline;
 
@@ -11,7 +12,7 @@ use pliant_machine::isa::isa;
 use pliant_tensor::{DType, Tensor, panel_width};
 use roofline::{Cases, Work, thread_counts, values};
 
-/// The shapes of the products: rows, columns, inner size.
+/// The shapes of the matrix products: rows, columns, inner dim.
 const SHAPES: [(usize, usize, usize); 7] = [
     (1, 16384, 8192),
     (2, 16384, 8192),
@@ -25,7 +26,7 @@ const SHAPES: [(usize, usize, usize); 7] = [
 /// Number of rows of the weights that share a scale.
 const GROUP: usize = 32;
 
-/// The formats of weights: a name, the storage format, and the number of bits of an element.
+/// The storage formats of the weights: a name, the format, and the number of bits of an element.
 const FORMATS: [(&str, Format, usize); 3] =
     [("int8", Format::Bytes, 8), ("int4", Format::Nibbles, 4), ("bf16", Format::BFloat16, 16)];
 

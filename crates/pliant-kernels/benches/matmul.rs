@@ -1,5 +1,5 @@
-//! Matrix products with the shapes of encoders and classifiers, with a constant packed right operand and with two
-//! non-constant operands, in float32 and float64.
+//! Benchmarks of matrix products with the shapes of encoders and classifiers, with a constant
+//! packed right operand and with two non-constant operands, in float32 and float64.
 
 mod roofline;
 
@@ -11,7 +11,7 @@ use pliant_kernels::matmul::PackedProduct;
 use pliant_tensor::{Element, Tensor, pack_panels};
 use roofline::{Cases, Work, thread_counts, values, vectors};
 
-/// The shapes of products with packed operands: rows, columns, inner size.
+/// The shapes of matrix products with a packed right operand: rows, columns, inner dim.
 const PACKED: [(usize, usize, usize); 30] = [
     (1, 384, 384),
     (2, 384, 384),
@@ -45,7 +45,7 @@ const PACKED: [(usize, usize, usize); 30] = [
     (2048, 2048, 2048),
 ];
 
-/// The shapes of float64 products with packed operands: rows, columns, inner size.
+/// The shapes of float64 matrix products with a packed right operand: rows, columns, inner dim.
 const PACKED_DOUBLE: [(usize, usize, usize); 7] = [
     (1, 384, 384),
     (4, 384, 384),
@@ -56,13 +56,13 @@ const PACKED_DOUBLE: [(usize, usize, usize); 7] = [
     (512, 512, 512),
 ];
 
-/// The shape of a product of non-constant operands: batch, rows, columns, inner size, and whether the left and the
-/// right operand are transposed.
+/// The shape of a matrix product of non-constant operands: batch, rows, columns, inner dim, and
+/// whether the left and the right operand are transposed.
 type NonConstant = (usize, usize, usize, usize, [bool; 2]);
 
-/// Marks a product of which neither operand is transposed.
+/// Marks a matrix product without transposed operands.
 const PLAIN: [bool; 2] = [false; 2];
-/// Marks a product of which the right operand is transposed.
+/// Marks a matrix product with a transposed right operand.
 const TRANSPOSED: [bool; 2] = [false, true];
 
 const NON_CONSTANT: [NonConstant; 20] = [
@@ -96,9 +96,9 @@ const NON_CONSTANT_DOUBLE: [NonConstant; 5] = [
     (1, 512, 512, 512, TRANSPOSED),
 ];
 
-/// An element type of the products.
+/// An element type of the matrix products: float32 or float64.
 trait Number: Element + Product + Copy + From<f32> {
-    /// A suffix of the titles of tables.
+    /// A suffix for the titles of result tables, which names the element type.
     const KIND: &'static str;
 
     fn work(flops: f64, bytes: f64) -> Work;

@@ -1,5 +1,5 @@
-//! Recurrent layers of sequences of 128 steps: LSTM and GRU of 256 and 512 units, one sequence and several, both
-//! directions.
+//! Benchmarks of recurrent layers on sequences of 128 steps: LSTM and GRU of 256 and 512 units, one
+//! sequence and several, both directions.
 
 mod roofline;
 
@@ -14,7 +14,8 @@ use roofline::{Cases, Work, thread_counts, values, vectors};
 
 const STEPS: usize = 128;
 
-/// The layers: cell, batch size, number of inputs, number of units, and number of directions.
+/// The benchmarked layers: cell kind, batch size, number of inputs, number of units, and number of
+/// directions.
 const SHAPES: [(Cell, usize, usize, usize); 10] = [
     (Cell::Lstm, 1, 64, 1),
     (Cell::Lstm, 1, 256, 1),
@@ -28,7 +29,8 @@ const SHAPES: [(Cell, usize, usize, usize); 10] = [
     (Cell::Rnn, 1, 512, 1),
 ];
 
-/// The weights of one direction, repeated for each direction and aligned like the constants of an executable.
+/// Repeats the weights of one direction for each direction, in memory with the alignment of an
+/// executable's constants.
 fn repeated(one: Option<Vec<f32>>, directions: usize) -> Tensor {
     let all = one.expect("weights of these sizes").repeat(directions);
     Tensor::from_slice(&[all.len() as i64], &all).expect("a small tensor")

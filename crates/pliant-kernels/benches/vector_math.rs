@@ -1,9 +1,11 @@
-//! Elementary functions over slices, on one thread, as generated loops call them on tiles. Operands and results are in
-//! the first-level cache, in the second, or in memory.
+//! Benchmarks of vector math functions (such as `exp` over a slice) on one thread, as generated
+//! loops call them on tiles. Operands and results are in the first-level cache, in the second-level
+//! cache, or in memory.
 //!
-//! The floor is the larger of two times. The first is the time of the operations of the sequence at the peak rate of
-//! multiply-adds; [`Counter`] counts the operations. Every operation counts as one multiply-add, also quotients and
-//! roots, although these take many times as long. The second is the time to read the bytes of operands and results.
+//! The floor (the minimum time on this machine) is the larger of two times. The first is the time
+//! of the function's operations at the peak rate of multiply-adds; [`Counter`] counts the
+//! operations. Every operation counts as one multiply-add, also quotients and roots, although these
+//! take many times as long. The second is the time to read the bytes of operands and results.
 
 mod roofline;
 
@@ -21,7 +23,7 @@ use roofline::{Cases, Work, vectors};
 /// fit.
 const SIZES: [(usize, &str); 3] = [(2048, "L1"), (64 << 10, "L2"), (16 << 20, "beyond")];
 
-/// Implements the operations of [`MathOps`] by counting them.
+/// A number type that implements the operations of [`MathOps`] only by counting them.
 struct Counter<T> {
     count: u32,
     isa: Isa,
@@ -80,8 +82,8 @@ impl<T> Counter<T> {
     }
 }
 
-/// The number of operations of a function per element. A vector operation processes one element per lane and counts as
-/// one.
+/// Returns the number of operations of a function per element. A vector operation processes one
+/// element per lane and counts as one.
 fn operations<T: Real>(name: &str) -> f64 {
     let b = &mut Counter::<T>::new();
     macro_rules! run {
@@ -97,21 +99,23 @@ fn operations<T: Real>(name: &str) -> f64 {
     f64::from(b.count)
 }
 
-/// The number of float32 operations of `pow` per element, whose operands are positive and finite. Such operands use the
-/// float64 sequence.
+/// Returns the number of float32 operations of `pow` per element, for positive, finite operands.
+/// Such operands use the float64 sequence.
 fn operations_of_pow() -> f64 {
     let b = &mut Counter::<f64>::new();
     math::pow_positive_finite(b, &(), &());
     f64::from(b.count)
 }
 
-/// Arguments inside the domain of a function, on both sides of the points at which its sequence switches algorithms.
+/// Returns arguments inside the domain of a function, on both sides of the points at which its
+/// implementation switches algorithms.
 fn arguments(name: &str, count: usize) -> impl Iterator<Item = f64> {
     let start = if name == "acosh" { 1.0 } else { 0.01 };
     (0..count).map(move |i| start + (i % 97) as f64 / 100.0)
 }
 
-/// Measures one function on the elements of `x`. `flops` is the number of float32 operations per element.
+/// Measures one math function on the elements of `x`. `flops` is the number of float32 operations
+/// per element.
 fn run<T: Copy>(cases: &mut Cases<'_>, name: &str, function: Slices<T>, x: &[T], flops: f64) {
     let (mut out, n) = (x.to_vec(), x.len() as i64);
     let arrays = if matches!(function, Slices::One(_)) { 2 } else { 3 };

@@ -1,30 +1,29 @@
-//! The rules by which kernels choose their implementation from a shape at run time, and the measurements behind each
-//! rule.
+//! The rules by which kernels choose their algorithm from the shape at run time, and the measurements behind each rule.
 //!
-//! A kernel file describes how an implementation works. This file decides which implementation runs, how it is blocked
-//! and how many pieces threads get. Tile sizes of micro-kernels (six rows by 64 columns, 32 rows of a tile register)
-//! are defined with the micro-kernels. The rule for panels that groups share decides the layout of constants for all
-//! shapes of later runs. It is in `pliant_tensor`, since the compiler uses it, too, and [`convolution`] re-exports it.
-//! The blocking of products in generated code is in `pliant-tir/src/schedule/gemm_blocking.rs`.
+//! A kernel file describes how an implementation works. This file decides which implementation runs, how it is blocked and how
+//! many pieces threads get. Tile sizes of micro-kernels (six rows by 64 columns, 32 rows of a tile register) are defined with
+//! the micro-kernels. The rule for panels that groups share decides the layout of constants for all shapes of later runs. It
+//! is in `pliant_tensor`, since the compiler uses it, too, and [`convolution`] re-exports it. The blocking of products in
+//! generated code is in `pliant-tir/src/schedule/gemm_blocking.rs`.
 //!
-//! Sizes of blocks and numbers of pieces derive from the machine ([`pliant_machine`]). Other constants are ratios of
-//! work, for example the number of rows from which a copy is cheaper than reading in place.
+//! Sizes of blocks and numbers of pieces derive from the machine ([`pliant_machine`]). Other constants are ratios of work, for
+//! example the number of rows from which a copy is cheaper than reading in place.
 //!
 //! Quoted titles are tables in `docs/internals/measurements`. Measurements without the name of a CPU are from the machine of
-//! those pages: Emerald Rapids, with AVX-512 and AMX, 48 KB of first-level and 2 MB of second-level cache, two threads.
-//! Ratios "with one thread" compare builds that differ in the rule. They ran alternately on a loaded machine, and vary
-//! by up to 10 %. "Not measured" means that only the stated reason supports the value.
+//! those pages: Emerald Rapids, with AVX-512 and AMX, 48 KB of first-level and 2 MB of second-level cache, two threads. Ratios
+//! "with one thread" compare builds that differ in the rule. They ran alternately on a loaded machine, and vary by up to 10 %.
+//! "Not measured" means that only the stated reason supports the value.
 //!
 //! | module | owns |
 //! |---|---|
-//! | [`partition`] | pieces of work for the worker team, and of products by packed panels |
+//! | [`partition`] | pieces of work for the worker team, and pieces of matrix products by packed panels |
 //! | [`gemm`] | pieces of a batch of products with any strides |
-//! | [`packed`] | blocks of products by packed operands |
+//! | [`packed`] | block sizes of matrix products with a packed operand |
 //! | [`row_copies`] | which rows of A are copied |
 //! | [`non_constant`] | what is packed if both operands are non-constant |
 //! | [`tile_registers`] | tile registers or vectors |
-//! | [`quantized`] | products of 8-bit integers |
-//! | [`low_precision_weights`] | products by constants of 4, 8 or 16 bits |
+//! | [`quantized`] | matrix products of 8-bit integers |
+//! | [`low_precision_weights`] | matrix products by constants of 4, 8 or 16 bits |
 //! | [`attention`] | blocks of rows and keys |
 //! | [`convolution`] | tiles, lines, groups and Winograd blocks |
 //! | [`recurrent`] | ranges of steps |
@@ -41,8 +40,9 @@ use pliant_machine::Machine;
 pub mod partition {
     pub use pliant_machine::cost_model::MAX_PIECES;
 
-    /// Number of multiply-adds per microsecond, the unit in which work is described to the team. With a second thread, a loop of 1
-    /// us becomes 1.05 times as fast and one of 2 us 1.33 times, but one of 0.5 us becomes slower ("The worker team").
+    /// Number of multiply-adds that one thread computes per microsecond, the unit of work for the worker team. With a second
+    /// thread, a loop of 1 us becomes 1.05 times as fast and a loop of 2 us 1.33 times as fast, but a loop of 0.5 us becomes
+    /// slower ("The worker team").
     pub fn unit_work() -> usize {
         super::Machine::host().rates.multiply_adds
     }
@@ -52,81 +52,83 @@ pub mod partition {
         super::Machine::host().pieces()
     }
 
-    /// Minimum duration of a piece in microseconds, if work is divided into more than [`pieces`] pieces. Not measured: distributing
-    /// a piece takes 0.4 us ("The worker team"), which is negligible.
+    /// Minimum duration of a piece in microseconds, if the work has more than [`pieces`] pieces. Not measured: distributing a
+    /// piece takes 0.4 us ("The worker team"), which is negligible.
     pub const MIN_PIECE_UNITS: usize = 64;
-    /// Minimum number of rows of a block, if rows are divided first. The rows of a block share the reads of B. Blocks of 48 rows
-    /// are 10 to 15 % slower.
+    /// Minimum number of rows of a block, if a matrix product is divided by rows. The rows of a block share the reads of B.
+    /// Blocks of 48 rows are 10 to 15 % slower.
     pub const MIN_BLOCK_ROWS: usize = 96;
-    /// Number of rows up to which a product is memory-bound: reading B takes as long as the multiplications. Products of fewer rows
-    /// count as having this many. One to four rows of 1024 x 1024 take 133 to 135 us with one thread, seven take 141 ("Products
-    /// with packed weights").
+    /// Number of rows of A up to which a matrix product is memory-bound: reading B takes as long as the multiplications.
+    /// Products of fewer rows count as having this many. One to four rows of 1024 x 1024 take 133 to 135 us with one thread,
+    /// seven take 141 ("Products with packed weights").
     pub const MEMORY_BOUND_ROWS: usize = 4;
 
-    /// Whether a product is divided by rows first instead of by panels: if the rows fill two blocks of [`MIN_BLOCK_ROWS`]. Equal
-    /// blocks of rows reach 96 and 97 % with two threads at 256 rows, panels first 95 and 96 at 64 rows ("Products with packed
-    /// weights").
+    /// Whether a matrix product with `m` rows is divided by rows instead of by panels: if the rows fill two blocks of
+    /// [`MIN_BLOCK_ROWS`]. Measured with two threads ("Products with packed weights"), in percent of the peak: 256 rows
+    /// divided by rows reach 96 to 97 %, and 64 rows divided by panels 95 to 96 %.
     pub const fn cuts_rows_first(m: usize) -> bool {
         m >= 2 * MIN_BLOCK_ROWS
     }
 
-    /// Whether all threads get equal numbers of panels, so that rows need not be divided, too. Only measured for few rows of six
-    /// panels, which reach 53 to 76 % with two threads ("Products with packed weights").
+    /// Whether all threads get equal numbers of panels, so that rows need not be divided, too. Measured only for few rows and
+    /// six panels, which reach 53 to 76 % of the peak with two threads ("Products with packed weights").
     pub fn panels_suffice(panels: usize) -> bool {
         panels >= pieces() / 2 && panels.is_multiple_of(pieces() / 4)
     }
 }
 
-/// Rules for batches of products with any strides.
+/// Rules for batches of matrix products with any strides.
 pub mod gemm {
     /// Number of multiplications between two polls of the interrupt flag: 0.1 seconds at 20 GFLOP/s. Not measured.
     pub const POLL_WORK: usize = 1 << 30;
-    /// Maximum `k` of a product that is divided by rows or columns, because it has more work than [`POLL_WORK`]. Products with a
-    /// larger `k` are split along `k` first, so that the parts keep hundreds of rows and columns. Not measured.
+    /// Maximum `k` of a matrix product with more work than [`POLL_WORK`] that is divided only by rows or columns. Products
+    /// with a larger `k` are split along `k` first, so that the parts keep hundreds of rows and columns. Not measured.
     pub const MAX_UNSPLIT_K: usize = 8192;
 
-    /// Whether the products of a batch stay whole, because there are enough of them for all threads. 12 products of 128 x 64 x 128,
-    /// which are divided, reach 93 % with two threads ("Products of two non-constant operands"); the limit itself was not measured.
+    /// Whether each matrix product of a batch is computed by one thread, because the batch has enough products for all
+    /// threads. The limit was not measured. A batch of 12 products of 128 x 64 x 128, which are divided, reaches 93 % of the
+    /// peak with two threads ("Products of two non-constant operands").
     pub fn stays_whole(batch: usize) -> bool {
         batch >= 2 * super::partition::pieces()
     }
 
-    /// Whether a product is divided by rows instead of by panels: if it has less than two panels, or less than four panels and rows
-    /// for eight blocks of 96. If it is divided by panels, one thread reads and packs each panel. Not measured.
+    /// Whether a matrix product is divided by rows instead of by panels: if it has less than two panels, or less than four
+    /// panels and rows for eight blocks of 96. If it is divided by panels, one thread reads and packs each panel. Not
+    /// measured.
     pub const fn by_rows(m: usize, n: usize) -> bool {
         n < 128 || (m >= 8 * 96 && n < 256)
     }
 }
 
-/// Rules for products by packed operands.
+/// Rules for matrix products with a packed operand.
 pub mod packed {
     use pliant_machine::Machine;
 
     use crate::matmul::micro_kernel::ROWS;
 
-    /// Size in bytes of a slice of a panel, which all slivers of a block of rows read. On Emerald Rapids, slices of 160 or 192 rows
-    /// instead of 128 are within 2 % or slower, and those of 256 rows are 4 % slower.
+    /// Size in bytes of a slice of a panel, which all slivers (groups of rows of A) of a block read. On Emerald Rapids, slices
+    /// of 128 rows are at least as fast as slices of 160 or 192 rows within 2 %, and 4 % faster than slices of 256 rows.
     pub fn slice_bytes() -> usize {
         Machine::host().slice_bytes()
     }
-    /// Maximum depth of a block of rows of A, with which it stays in the second-level cache. A larger `k` is split into equal
-    /// parts. Blocks of 512 outside of the loops over rows and panels reached 88 % instead of 96 at 504 x 384 x 384 and 82 instead
-    /// of 93 at 252 x 3072 x 768. Compared with parts of up to 6144, parts of this depth take 0.97 of the time at 264 x 384 x 3000,
-    /// and the same time at 1500, with one thread.
+    /// Maximum depth (range of `k`) of a block of rows of A, with which the block stays in the second-level cache. A larger
+    /// `k` is split into equal parts. Measured with one thread: at 264 x 384 x 3000, parts of this depth take 0.97 of the time
+    /// of parts of up to 6144; at `k` = 1500, they take the same time. Blocks of depth 512 outside of the loops over rows and
+    /// panels reached 88 % of the peak instead of 96 % at 504 x 384 x 384, and 82 % instead of 93 % at 252 x 3072 x 768.
     pub const BLOCK_DEPTH: usize = pliant_machine::cost_model::BLOCK_DEPTH;
     /// Maximum number of rows of a block of A.
     pub fn block_rows() -> usize {
         Machine::host().block_rows(BLOCK_DEPTH, ROWS)
     }
-    /// Size of B in bytes from which panels are prefetched, because they are read from memory: the size of a second-level cache.
-    /// With smaller panels, prefetching takes 1.23 times as long for 4 x 384 x 384 and makes no difference for 7 and 16 rows, with
-    /// one thread. One and two rows are memory-bound in any case.
+    /// Size of B in bytes from which panels are prefetched, because they are read from memory: the size of a second-level
+    /// cache. For a smaller B, prefetching makes a product of 4 x 384 x 384 take 1.23 times as long, and makes no difference
+    /// for 7 and 16 rows (one thread). One and two rows are memory-bound in any case.
     pub fn prefetched_bytes() -> usize {
         Machine::host().caches.l2
     }
-    /// Minimum number of rows of a product with a single sliver that prefetches its own data, if panels are read from memory.
-    /// Products of so many rows take about as long as reading B. Four rows of 3072 x 768 reach 90 % of the read bandwidth with one
-    /// thread ("Products with packed weights").
+    /// Minimum number of rows of A for which a matrix product with a single sliver prefetches panels, if they are read from
+    /// memory. With four rows, the multiplications take about as long as reading B. Four rows of 3072 x 768 reach 90 % of the
+    /// read bandwidth with one thread ("Products with packed weights").
     pub const MIN_PREFETCH_ROWS: usize = 4;
 }
 
@@ -137,16 +139,17 @@ pub mod row_copies {
     /// Distance in bytes between addresses that map to the same set of a first-level cache: 64 sets of one line each. All current
     /// x86-64 cores have 64 sets, because the bits of an address within a page select the set.
     const SET_STRIDE: usize = 64 * LINE;
-    /// Minimum number of panels that read a copied row. Not measured separately: copying takes about as long as one pass over the
-    /// rows.
+    /// Minimum number of panels of B for which rows of A are copied, since each panel reads the rows again. Not measured
+    /// separately: copying takes about as long as one pass over the rows.
     const MIN_PANELS: usize = 4;
-    /// Minimum number of rows that are copied: more than twice the ways of a set. Not measured.
+    /// Minimum number of rows of A for which rows are copied: more than twice the associativity of the first-level cache. Not
+    /// measured.
     const MIN_ROWS: usize = 24;
 
-    /// Whether copying rows with a stride of `row_stride` bytes for `panels` panels is faster than reading them in
-    /// place. Copying compared with reading in place, in one process: 1.05 to 1.14 times as fast at 2048 cubed with one
-    /// thread and with two, 1.01 to 1.06 at 512 and 1024 x 1024 x 1024; no difference at 512 x 768 x 3072 and at 24 to
-    /// 96 rows of 1024 x 1024. Rows whose stride is not a multiple of 4 KB are not copied.
+    /// Whether copying rows of A with a stride of `row_stride` bytes for `panels` panels is faster than reading them in place.
+    /// Measured speedups by copying: 1.05 to 1.14 at 2048 x 2048 x 2048 with one and two threads, 1.01 to 1.06 at 512 x 1024 x
+    /// 1024 and 1024 x 1024 x 1024, none at 512 x 768 x 3072 and for 24 to 96 rows by 1024 x 1024. Rows whose stride is not a
+    /// multiple of 4 KB are not copied.
     pub const fn is_faster(row_stride: usize, rows: usize, panels: usize) -> bool {
         panels >= MIN_PANELS
             && rows >= MIN_ROWS
@@ -155,51 +158,53 @@ pub mod row_copies {
     }
 }
 
-/// Rules for products of two non-constant operands.
+/// Rules for matrix products of two non-constant operands.
 pub mod non_constant {
-    /// Number of rows of B that are multiplied per pass, along `k`, for panels of `columns` columns of float32: a panel then takes
-    /// an eighth of the second-level cache, at most 128 KB, and stays there together with A. The same holds for rows of B that
-    /// slivers read again in place. With 512 rows on Emerald Rapids, 512 cubed reaches 83 % with one thread, 1024 cubed 73
-    /// ("Products of two non-constant operands"). All of `k` in one pass takes the same time if B is packed for 8 to 64 rows, and
-    /// in place for 6; in place it takes 1.2 to 1.4 times as long for 12 and 24 rows and 1.5 to 1.9 for 36 to 64, by 512 columns
-    /// and `k` of 1024 and 2048 with one thread.
+    /// Number of rows of B (range of `k`) that are multiplied per pass, for panels of `columns` columns of float32. A slice of
+    /// a panel then takes an eighth of the second-level cache, at most 128 KB, and stays there together with A. The same holds
+    /// for rows of B that slivers read again in place.
+    ///
+    /// Measured on Emerald Rapids with one thread and 512 rows per pass ("Products of two non-constant operands"): 83 % of the
+    /// peak at 512 x 512 x 512, 73 % at 1024 x 1024 x 1024. If one pass covers all of `k`, the time is the same if B is packed
+    /// (8 to 64 rows of A) or if B is read in place for 6 rows of A. Reading in place then takes 1.2 to 1.4 times as long for
+    /// 12 and 24 rows, and 1.5 to 1.9 times for 36 to 64 rows (512 columns, `k` of 1024 and 2048).
     pub fn depth(columns: usize) -> usize {
         let bytes = pliant_machine::Machine::host().l2_share(2).min(128 << 10);
         bytes / (columns.max(16) * size_of::<f32>())
     }
-    /// Number of rows of A up to which reading B in place is cheaper than packing B, if the row stride of B is small. By 512
-    /// columns with one thread, reading in place takes 0.5 to 0.6 of the time for 6 rows, 0.7 to 0.8 for 24 and 0.9 for 48, at `k`
-    /// of 256 to 2048; for 96 rows it takes 0.9 to 1.05, and 1.2 at `k` of 4096. By 64 columns, it takes 0.4 for 6 to 48 rows.
+    /// Number of rows of A up to which reading B in place is cheaper than packing B, if the row stride of B is small. Time of
+    /// reading in place relative to packing, with one thread: 512 columns and `k` of 256 to 2048: 0.5 to 0.6 for 6 rows, 0.7
+    /// to 0.8 for 24, 0.9 for 48, 0.9 to 1.05 for 96 (1.2 at `k` = 4096). 64 columns: 0.4 for 6 to 48 rows.
     const IN_PLACE_ROWS: usize = 48;
-    /// Maximum row stride of B in bytes that counts as small. With 3 KB, reading in place takes 0.9 of the time of packing for 48
-    /// rows. With 4 KB and more, where each row is in another page, it takes 0.6 to 0.8 for 6 rows, 0.8 to 1.0 for 12, 1.0 for 18,
-    /// 1.0 to 1.35 for 24 and 1.1 to 1.6 for 48.
+    /// Maximum row stride of B in bytes that counts as small. Time of reading in place relative to packing: with a stride of 3
+    /// KB, 0.9 for 48 rows of A. With 4 KB and more, where each row of B is in another page, 0.6 to 0.8 for 6 rows, 0.8 to 1.0
+    /// for 12, 1.0 for 18, 1.0 to 1.35 for 24, 1.1 to 1.6 for 48.
     const SMALL_STRIDE: usize = 3 * 1024;
     /// Number of rows of A up to which reading B in place is cheaper than packing B, if the row stride of B is large.
     const LARGE_STRIDE_IN_PLACE_ROWS: usize = 12;
     /// Number of rows of A up to which dot products of rows of A and columns of B in place are faster than transposing B into
-    /// panels, if the columns of B are contiguous and `k` is long. With one thread, transposing takes 2.1 to 3.5 times as long for
-    /// four rows at `k` of 256 to 2048, 1.3 to 1.7 for eight and 1.1 to 1.4 for 16; 0.9 to 1.0 for 24 and 0.8 to 0.9 for 48, except
-    /// by 64 and 100 columns, where it still takes 1.5 and 1.8.
+    /// panels, if the columns of B are contiguous and `k` is long. Time of transposing relative to dot products, with one
+    /// thread and `k` of 256 to 2048: 2.1 to 3.5 for 4 rows, 1.3 to 1.7 for 8, 1.1 to 1.4 for 16, 0.9 to 1.0 for 24, 0.8 to
+    /// 0.9 for 48. With 64 and 100 columns, the ratio is still 1.5 and 1.8 for so many rows.
     pub const DOT_ROWS: usize = 16;
-    /// Minimum `k` that counts as long.
+    /// Minimum `k` that counts as long, for the choice between dot products and transposing B.
     const LONG_K: usize = 256;
-    /// Number of rows of A up to which dot products are faster than transposing B for medium `k`: at `k` of 64, transposing takes
-    /// 0.9 to 1.1 times as long for three and four rows, and 0.7 for five; at 100 and 128 it takes 1.1 to 1.4 for five, 1.0 to 1.15
-    /// for eight and 0.8 for twelve.
+    /// Number of rows of A up to which dot products are faster than transposing B for medium `k`. Time of transposing relative
+    /// to dot products: `k` of 64: 0.9 to 1.1 for 3 and 4 rows, 0.7 for 5. `k` of 100 and 128: 1.1 to 1.4 for 5 rows, 1.0 to
+    /// 1.15 for 8, 0.8 for 12.
     const MEDIUM_K_DOT_ROWS: usize = 4;
-    /// Number of rows of A up to which dot products are faster than transposing B for short `k`: at `k` of 32, transposing takes
-    /// 1.0 times as long for two rows, 0.8 for three and 0.7 for four.
+    /// Number of rows of A up to which dot products are faster than transposing B for short `k`. Time of transposing relative
+    /// to dot products at `k` = 32: 1.0 for 2 rows, 0.8 for 3, 0.7 for 4.
     const SHORT_K_DOT_ROWS: usize = 2;
-    /// Maximum `k` that counts as short.
+    /// Maximum `k` that counts as short, for the choice between dot products and transposing B.
     const SHORT_K: usize = 63;
-    /// Maximum number of results for which the crate `gemm` uses dot products by its own rule. Larger products are passed to it in
-    /// strips of this size. Without strips, it takes 3.4 times as long as transposing for three rows by 1024 x 1024, and 2 to 3
-    /// times for two by 2048 x 512 and 3072 x 768.
+    /// Maximum number of results of a product for which the crate `gemm` chooses dot products. Larger products are passed to
+    /// the crate in strips of this size. Time without strips relative to transposing: 3.4 for 3 rows by 1024 x 1024, 2 to 3
+    /// for 2 rows by 2048 x 512 and 3072 x 768.
     pub const MAX_DOT_RESULTS: usize = 16 * 16;
 
     /// Whether B is read in place instead of packed if its rows are contiguous, for `m` rows of A and a row stride of B of
-    /// `row_stride` bytes. This applies to panels that consist of whole vectors.
+    /// `row_stride` bytes. The rule applies to panels that consist of whole vectors.
     pub const fn in_place_is_faster(m: usize, row_stride: usize) -> bool {
         m <= if row_stride <= SMALL_STRIDE { IN_PLACE_ROWS } else { LARGE_STRIDE_IN_PLACE_ROWS }
     }
@@ -215,65 +220,68 @@ pub mod non_constant {
     }
 }
 
-/// Rules for the choice between tile registers and vectors.
+/// Rules for the choice between tile registers (AMX) and vector instructions.
 pub mod tile_registers {
-    /// Number of rows up to which products by low-precision weights read the stored bits in place, and products by bfloat16 do not
-    /// use tile registers. Tile registers read as much of B for one row as for 16. By 1024 x 1024 with one thread, tile registers
-    /// take 1.2 times as long as vectors for one row of bfloat16, 1.0 for two and 0.63 for four, for which A would also be rounded;
-    /// in place takes 2.1 for five. By 8-bit and 4-bit weights, slices as float32 take 1.7 and 1.9 for one row and 1.0 for four; in
-    /// place takes 1.2 for five and 1.3 for eight.
+    /// Number of rows of A up to which tile registers are not used for low-precision weights: products by integer weights then
+    /// read the stored bits in place, and products by bfloat16 weights use vectors. Tile registers read as much of B for one
+    /// row as for 16. Measured at 1024 x 1024 with one thread. bfloat16, tile registers relative to vectors: 1.2 for 1 row,
+    /// 1.0 for 2, 0.63 for 4 (for which A would also be rounded); reading in place takes 2.1 for 5 rows. 8-bit and 4-bit
+    /// weights, conversion of slices to float32 relative to reading in place: 1.7 and 1.9 for 1 row, 1.0 for 4; reading in
+    /// place takes 1.2 for 5 rows and 1.3 for 8.
     pub const FEW_ROWS: usize = 4;
-    /// Number of rows up to which products of 8-bit integers do not use tile registers. With one thread, of 384 x 384
-    /// and more, tile registers take 1.1 to 1.7 times as long as vectors for one row, 0.9 to 1.3 for two, 0.8 to 1.2
-    /// for three, 0.64 to 0.97 for four (1.06 and 1.17 in two of three runs by 3072 x 768 and 768 x 3072, which are
-    /// read from memory) and 0.55 to 0.94 for five.
+    /// Number of rows of A up to which matrix products of 8-bit integers do not use tile registers. Time of tile registers
+    /// relative to vectors, with one thread, for B of 384 x 384 and larger: 1.1 to 1.7 for 1 row, 0.9 to 1.3 for 2, 0.8 to 1.2
+    /// for 3, 0.64 to 0.97 for 4, 0.55 to 0.94 for 5. Exception: B of 3072 x 768 and 768 x 3072, which is read from memory,
+    /// takes 1.06 and 1.17 for 4 rows in two of three runs.
     const FEW_BYTE_ROWS: usize = 3;
-    /// Approximate number of rows whose product takes as long with vectors as tile registers take to read B.
+    /// Approximate number of rows of A for which vectors need as much time as tile registers need only to read B.
     const MEMORY_BOUND_ROWS: usize = 2;
-    /// Number of multiplications in the rows beyond [`MEMORY_BOUND_ROWS`] from which tile registers amortise their set-up time of
-    /// 0.13 us. Tile registers take 2.0 times as long as vectors for 5 rows of 64 x 64, 1.06 for 16 and 0.88 for 24; 1.1 for 5 of
-    /// 128 x 128 and 0.95 for 6; 1.14 for 4 of 256 x 128 and 1.0 for 5.
+    /// Number of multiplications in the rows beyond [`MEMORY_BOUND_ROWS`] from which tile registers amortise their set-up time
+    /// of 0.13 us. Time of tile registers relative to vectors: B of 64 x 64: 2.0 for 5 rows, 1.06 for 16, 0.88 for 24. B of
+    /// 128 x 128: 1.1 for 5 rows, 0.95 for 6. B of 256 x 128: 1.14 for 4 rows, 1.0 for 5.
     const MIN_PRODUCTS: usize = 80 * 1024;
 
-    /// Whether a product of 8-bit integers uses tile registers, if the machine has them.
+    /// Whether a matrix product of 8-bit integers uses tile registers, if the machine has them.
     pub const fn used_for_bytes(m: usize, n: usize, k: usize) -> bool {
         let beyond = m.saturating_sub(MEMORY_BOUND_ROWS).saturating_mul(n).saturating_mul(k);
         m > FEW_BYTE_ROWS && beyond >= MIN_PRODUCTS && k <= super::quantized::MAX_DEPTH
     }
 
-    /// Whether a product of `m` rows by bfloat16 weights uses tile registers, if the machine has them.
+    /// Whether a matrix product of `m` rows by bfloat16 weights uses tile registers, if the machine has them.
     pub const fn used_for_bfloat16(m: usize) -> bool {
         m > FEW_ROWS
     }
 }
 
-/// Rules for products of 8-bit integers.
+/// Rules for matrix products of 8-bit integers.
 pub mod quantized {
-    /// Maximum `k` for which tile registers are used: copies of 32 rows of A then take 2.1 MB, about the second-level cache of
-    /// machines with tile registers. Not measured: such deep products are rare.
+    /// Maximum `k` for which tile registers are used. A copy of 32 rows of A then takes 2.1 MB, about the second-level cache
+    /// of machines with tile registers. Not measured: such deep products are rare.
     pub const MAX_DEPTH: usize = 64 * 1024;
-    /// Throughput of 8-bit products with vectors, relative to float32. Pieces are sized by it. Measured are 2.0 to 2.5, at most 4
-    /// ("8-bit integers").
+    /// Estimated throughput of 8-bit products with vectors, relative to float32, by which the size of pieces is chosen. The
+    /// measured ratio is 2.0 to 2.5, the theoretical maximum 4 ("8-bit integers").
     pub const VECTOR_SPEEDUP: usize = 4;
-    /// Throughput of 8-bit products with tile registers, relative to float32. Pieces are sized by it. Measured are 2.7 to 7.1, at
-    /// most 14 to 16 ("8-bit integers").
+    /// Estimated throughput of 8-bit products with tile registers, relative to float32, by which the size of pieces is chosen.
+    /// The measured ratio is 2.7 to 7.1, and at most 14 to 16 ("8-bit integers").
     pub const TILE_SPEEDUP: usize = 16;
-    /// Maximum size in bytes of the copies of A for tile registers: an eighth of the second-level cache. A single block of 32 rows
-    /// may be larger. Not measured separately; the kernel reaches 646 % at 512 cubed and 711 at 1024 cubed ("8-bit integers").
+    /// Maximum size in bytes of the copies of A for tile registers: an eighth of the second-level cache. A single block of 32
+    /// rows may be larger. Not measured separately. The kernel as a whole reaches 646 % of the float32 peak at 512 x 512 x 512
+    /// and 711 % at 1024 x 1024 x 1024 ("8-bit integers").
     pub fn copied_bytes() -> usize {
         pliant_machine::Machine::host().l2_share(2)
     }
-    /// Maximum number of blocks of 32 rows that are copied at once, even if they are small. Not measured.
+    /// Maximum number of blocks of 32 rows of A that are copied at once for tile registers, even if the blocks are small. Not
+    /// measured.
     pub const MAX_COPIED_BLOCKS: usize = 8;
-    /// Approximate number of multiplications of depthwise 8-bit convolutions per microsecond: half of those of float32. Not
+    /// Approximate number of multiplications of depthwise 8-bit convolutions per microsecond: half as many as for float32. Not
     /// measured.
     pub fn depthwise_unit() -> usize {
         pliant_machine::Machine::host().rates.depthwise / 2
     }
 
-    /// Into how many pieces a convolution with `rows` results and `panels` panels is divided, by rows and by panels. `units` is its
-    /// approximate time in microseconds. Rows are divided first, since each piece of panels copies the inputs under the filter
-    /// again. Not measured.
+    /// Returns the number of pieces by rows and the number of pieces by panels of a convolution with `rows` results and
+    /// `panels` panels. `units` is the approximate time in microseconds. The division by rows comes first, since every piece
+    /// by panels repeats the im2col copy of the inputs. Not measured.
     pub fn piece_grid(rows: usize, panels: usize, units: usize) -> (usize, usize) {
         use super::partition::{MAX_PIECES, MIN_PIECE_UNITS, pieces};
         use crate::matmul::row_slivers::TILE_ROWS;
@@ -289,7 +297,7 @@ pub mod quantized {
     }
 }
 
-/// Rules for products by constants of 4, 8 or 16 bits.
+/// Rules for matrix products by constant weights of 4, 8 or 16 bits.
 pub mod low_precision_weights {
     use pliant_machine::Machine;
 
@@ -299,9 +307,10 @@ pub mod low_precision_weights {
     /// Maximum value of [`depth`] on any machine, by which the kernels' scratch memory is sized.
     pub const MAX_DEPTH: usize = 128;
 
-    /// Number of rows of a slice of B, along `k`, that is converted to float32. A slice of the widest panel, 64 columns, stays in
-    /// the first-level cache. With 128 rows on Emerald Rapids, many rows of A take 0.96 to 1.02 of the time of float32 ("Weights of
-    /// 4, 8 and 16 bits"), instead of 1.25 with slices that do not fit and pieces by rows.
+    /// Number of rows of a slice of B, along `k`, that is converted to float32. A slice of the widest panel, 64 columns, stays
+    /// in the first-level cache. With slices of 128 rows on Emerald Rapids, products with many rows of A take 0.96 to 1.02 of
+    /// the time of float32 products ("Weights of 4, 8 and 16 bits"). With slices larger than the cache and pieces by rows,
+    /// they take 1.25.
     pub fn depth() -> usize {
         let rows = Machine::host().slice_bytes() / (64 * size_of::<f32>());
         // Groups of 32 weights, the smallest common ones, stay whole.
@@ -310,26 +319,28 @@ pub mod low_precision_weights {
     /// Maximum depth of a block of rows of A, with which it stays in the second-level cache. Not measured separately.
     pub const MAX_A_DEPTH: usize = 1024;
 
-    /// Maximum number of rows of a block of A: with [`MAX_A_DEPTH`], the block takes half of the second-level cache. Blocks have
-    /// more rows than for packed operands, since each block converts the slices again. Not measured separately.
+    /// Maximum number of rows of a block of A: with [`MAX_A_DEPTH`], the block takes half of the second-level cache. The
+    /// blocks are larger than for packed float32 operands, since each block converts the slices of B again. Not measured
+    /// separately.
     pub fn block_rows() -> usize {
         let rows = Machine::host().l2_share(8) / (MAX_A_DEPTH * size_of::<f32>());
         (rows / ROWS * ROWS).max(4 * ROWS)
     }
-    /// Throughput of bfloat16 products with tile registers, relative to float32. Pieces are sized by it. Measured are 2.2 to 5.8
-    /// ("Weights of 4, 8 and 16 bits"); 8 is half the limit of 8-bit integers.
+    /// Estimated throughput of bfloat16 products with tile registers, relative to float32, by which the size of pieces is
+    /// chosen. The measured ratio is 2.2 to 5.8 ("Weights of 4, 8 and 16 bits"); 8 is half the estimate for 8-bit integers.
     pub const TILE_SPEEDUP: usize = 8;
-    /// Number of columns of A that are converted to bfloat16 at once for tile registers; the corresponding rows of 32 columns of B
-    /// take 32 KB, which stays in the first-level cache. Measured as a whole: 5.65 times as fast as float32 at 512 x 1024 x 1024
-    /// ("Weights of 4, 8 and 16 bits").
+    /// Number of columns of A that are converted to bfloat16 at once for tile registers; the corresponding rows of 32 columns
+    /// of B take 32 KB, which stays in the first-level cache. The kernel as a whole is 5.65 times as fast as float32 at 512 x
+    /// 1024 x 1024 ("Weights of 4, 8 and 16 bits").
     pub const COPY_DEPTH: usize = 512;
-    /// Number of rows of A that are converted to bfloat16 at once: with [`COPY_DEPTH`], they take 272 KB of the second-level cache.
-    /// Not measured separately.
+    /// Number of rows of A that are converted to bfloat16 at once: with [`COPY_DEPTH`] columns, the copy takes 272 KB of the
+    /// second-level cache. Not measured separately.
     pub const COPY_ROWS: usize = 8 * TILE_ROWS;
 
-    /// The number of pieces if only panels are divided; `None` if there are too few panels or `rows` is 1. Otherwise,
-    /// the product would be divided into `rows` blocks of rows by `pieces` pieces of panels, and each block of rows
-    /// would convert the panels again: many rows took 1.25 times as long as float32 with blocks of rows, 1.05 without.
+    /// Returns the number of pieces if only panels are divided; `None` if there are too few panels or `rows` is 1. Without
+    /// this rule, the product would be divided into `rows` blocks of rows by `pieces` pieces of panels, and each block of rows
+    /// would convert the panels again. Products with many rows took 1.25 times as long as float32 with blocks of rows, and
+    /// 1.05 times without.
     pub fn panel_pieces(rows: usize, pieces: usize, panels: usize) -> Option<usize> {
         let min_pieces = super::partition::pieces();
         (rows > 1 && panels >= min_pieces).then(|| pieces.max(min_pieces).min(panels))
@@ -342,15 +353,17 @@ pub mod attention {
 
     use crate::matmul::micro_kernel::ROWS as SLIVER;
 
-    /// Maximum number of rows for which keys are read in place, by dot products, and not packed. Over 512 keys of 12 heads of 64
-    /// with one thread, packing takes 1.25 times as long for one row, 1.1 for two and 0.9 for four: a limit of three, which was not
-    /// measured, may be better.
+    /// Maximum number of query rows for which scores are dot products with keys in place, without packing the keys. Time of
+    /// packing relative to reading in place, with 512 keys, 12 heads of size 64 and one thread: 1.25 for 1 row, 1.1 for 2, 0.9
+    /// for 4. A limit of 3 may be better, but was not measured.
     const FEW_ROWS: usize = 4;
     /// Maximum number of keys for which a block of rows keeps all its scores and is processed in one pass. With more keys, the
-    /// block is processed in blocks of keys with a running maximum and sum. On Emerald Rapids the limit is 4096 keys, whose scores
-    /// of 24 rows take 384 KB: 128 rows by 8192 keys take 1.6 times as long with full scores. With a limit of 1024, heads of 64
-    /// reach 48 to 49 % of the peak at 1536, 2048 and 4096 keys, with this one 56 to 58, and 49 against 63 for 2048 causal keys
-    /// (one thread; two threads are similar, except 54 against 58 at 4096).
+    /// block is processed in blocks of keys with a running maximum and sum, as in FlashAttention.
+    ///
+    /// On Emerald Rapids, the limit is 4096 keys; the scores of 24 rows then take 384 KB. With all scores, 128 rows by 8192
+    /// keys take 1.6 times as long. Compared with a limit of 1024 (one thread, heads of size 64, percent of the peak): 56 to
+    /// 58 % instead of 48 to 49 % at 1536, 2048 and 4096 keys, and 63 % instead of 49 % for 2048 causal keys. Two threads are
+    /// similar, except 58 % instead of 54 % at 4096 keys.
     pub fn full_keys() -> usize {
         score_elements() / MIN_FULL_ROWS
     }
@@ -361,41 +374,42 @@ pub mod attention {
         Machine::host().l2_share(6).min(384 << 10) / size_of::<f32>()
     }
 
-    /// Number of keys of a block of keys, if a running sum is used. It is a multiple of the columns of every panel. Packed keys of
-    /// size 32 take 64 KB. Not measured separately.
+    /// Number of keys in a block, if the keys are processed with a running sum. The number is a multiple of every panel width.
+    /// A packed block of keys of size 32 takes 64 KB. Not measured separately.
     const KEY_BLOCK: usize = 512;
     /// Minimum number of rows of a block that keeps all its scores. Not measured separately.
     const MIN_FULL_ROWS: usize = 24;
-    /// Maximum number of rows of a block that keeps all its scores. With one thread, 96 rows take 1.02 times as long at 128 keys,
-    /// 1.09 at 512 and 1.14 at 1024.
+    /// Maximum number of rows of a block that keeps all its scores. Blocks of 96 rows take 1.02 times as long at 128 keys,
+    /// 1.09 times at 512 and 1.14 times at 1024 (one thread).
     const MAX_FULL_ROWS: usize = 48;
-    /// Maximum number of rows of any block. Only blocks with a running sum have as many. Not measured separately.
+    /// Maximum number of query rows of any block. Only blocks that use a running sum have so many rows. Not measured
+    /// separately.
     pub const MAX_ROWS: usize = 96;
-    /// Minimum number of keys for which non-contiguous values are packed. 512 by 512 of size 64 took 6.6 ms with
-    /// packing and 10.7 in place, where every sliver accessed one page for each value ("Attention"). With one thread,
-    /// packing takes 1.2 to 1.3 times as long for 1 to 4 rows of 512 keys, and in place 0.92 to 0.94 for 24 rows of 128
-    /// and 512.
+    /// Minimum number of keys for which non-contiguous values are packed. 512 queries by 512 keys of size 64 took 6.6 ms with
+    /// packing and 10.7 ms in place, where every sliver accessed one page for each value ("Attention"). Time of packing
+    /// relative to reading in place, with one thread: 1.2 to 1.3 for 1 to 4 rows of 512 keys, and 1.06 to 1.09 for 24 rows of
+    /// 128 and 512 keys.
     const MIN_PACKED_KEYS: usize = 128;
     const MIN_PACKED_ROWS: usize = 24;
-    /// Minimum number of rows of a piece, if the rows of a head are divided: each piece packs the keys again. Not measured
-    /// separately.
+    /// Minimum number of query rows of a piece, if the rows of a head are divided into pieces. Each piece packs the keys
+    /// again. Not measured separately.
     pub const MIN_PIECE_ROWS: usize = 24;
-    /// Number of multiply-adds that take as long as the exponential of a score. Exponentials take a third of the time
-    /// at size 32, a fifth at 64 ("Attention").
+    /// Number of multiply-adds that take as long as the exponential of a score. Exponentials take a third of the time of
+    /// attention with heads of size 32, and a fifth with size 64 ("Attention").
     pub const EXP_PRODUCTS: usize = 16;
 
-    /// Whether keys are packed instead of read in place, for `rows` rows.
+    /// Whether keys are packed instead of read in place, for `rows` rows of queries.
     pub const fn packs_keys(rows: usize) -> bool {
         rows > FEW_ROWS
     }
 
-    /// Whether non-contiguous values are packed instead of read in place.
+    /// Whether non-contiguous values are packed instead of read in place, for `rows` rows of queries and `keys` keys.
     pub const fn packs_values(rows: usize, keys: usize) -> bool {
         keys >= MIN_PACKED_KEYS && rows >= MIN_PACKED_ROWS
     }
 
-    /// The maximum number of rows and the maximum number of keys of a block. A block has all keys, or a block of keys with a
-    /// running sum.
+    /// Returns the maximum number of query rows and the maximum number of keys of a block. Blocks cover all keys, or a part of
+    /// the keys with a running sum.
     pub fn block_size(keys: usize) -> (usize, usize) {
         let elements = score_elements();
         if keys <= full_keys() {
@@ -405,7 +419,7 @@ pub mod attention {
         }
     }
 
-    /// Rounds a number of rows down to a multiple of the rows of a sliver.
+    /// Rounds a number of rows down to a multiple of the rows of a sliver (the rows of a register tile).
     fn whole_slivers(rows: usize) -> usize {
         rows / SLIVER * SLIVER
     }
@@ -414,14 +428,14 @@ pub mod attention {
 /// Rules for convolutions.
 pub mod convolution {
     use pliant_machine::Machine;
-    /// Whether groups share panels of weights.
+    /// Whether groups of a grouped convolution share panels of weights.
     pub use pliant_tensor::may_share_panels;
 
     use super::partition::pieces;
 
-    /// Maximum number of results of a block for each filter. They share a slice of the weights: with 64 filters, the slice takes
-    /// three quarters of the first-level cache. Slices of runs over blocks of 96 are 1.2 times as fast at 7 x 7 x 512 as whole runs
-    /// on Emerald Rapids, and lose nothing elsewhere. Blocks of 64 take 1.05 to 1.2 times as long on Zen 5.
+    /// Maximum number of results of a block, per filter. The results share a slice of the weights: with 64 filters, the slice
+    /// takes three quarters of the first-level cache. On Emerald Rapids, slices over blocks of 96 results are 1.2 times as
+    /// fast at 7 x 7 x 512 as without slices, and as fast elsewhere. On Zen 5, blocks of 64 take 1.05 to 1.2 times as long.
     pub fn block_pixels() -> usize {
         (Machine::host().caches.l1 / 4 * 3 / (64 * size_of::<f32>())).clamp(24, MAX_BLOCK_PIXELS)
     }
@@ -442,40 +456,42 @@ pub mod convolution {
     /// Maximum number of filters for which convolutions are computed by dot products over channels.
     pub const FEW_FILTERS: usize = 4;
 
-    /// Whether dot products over channels are faster than panels of 16 filters, most of which would be padding. Each dot product
-    /// ends with a horizontal sum, which takes about as long as a few vectors of products.
+    /// Whether a convolution by few filters is faster as dot products over channels than with panels of 16 filters, which
+    /// would mostly be padding. Each dot product ends with a horizontal sum, which takes about as long as a few vectors of
+    /// products.
     pub const fn few_filters_are_faster(filters: usize, channels: usize, taps: usize) -> bool {
         filters <= FEW_FILTERS && channels >= 8 && channels.saturating_mul(taps) >= 64
     }
 
-    /// Whether vectors of adjacent results are faster than vectors of channels or filters. The input is first copied to one plane
-    /// for each channel. Over 3 images of 74 x 91 with one thread (AMD EPYC with AVX-512), 3 x 3 filters take, of the time of the
-    /// other implementations: 0.34 for 3 channels and filters, 0.15 for one of each, 0.46 to 0.74 for 16 to 32 channels and one
-    /// filter, 0.4 to 0.63 for 16 to 64 channels and four filters; 1.17 for 64 channels and one filter.
+    /// Whether vectors of adjacent results are faster than vectors of channels or filters. The input is first copied to one
+    /// plane for each channel. Time relative to the other implementations, for 3 images of 74 x 91 with 3 x 3 filters and one
+    /// thread (AMD EPYC with AVX-512): 0.34 for 3 channels and 3 filters, 0.15 for 1 channel and 1 filter, 0.46 to 0.74 for 16
+    /// to 32 channels and 1 filter, 0.4 to 0.63 for 16 to 64 channels and 4 filters, 1.17 for 64 channels and 1 filter.
     pub const fn few_channels_are_faster(filters: usize, channels: usize, line: usize) -> bool {
         filters <= FEW_FILTERS && (channels <= 4 || line >= 8 && channels <= 16 * (filters + 1))
     }
 
-    /// Number of taps of a filter row for which depthwise convolutions are computed by sweeps.
+    /// Number of taps of a filter row for which depthwise convolutions use the sweep, which loads each input once for all taps
+    /// of a filter row.
     pub const SWEPT_TAPS: usize = 3;
 
-    /// Whether a line of a depthwise convolution is computed as a sweep, in which inputs are loaded once for all taps of a filter
-    /// row, and not once for each tap. With AVX-512 and one thread, sweeps are 1.5 times as fast over 28 to 112 pixels and 1.05 to
-    /// 1.6 over 14 and 7; with AVX2 1.2 to 1.4 and 0.9 to 1.1. With stride 2, where less is loaded twice, a sweep took 1.2 times as
-    /// long.
+    /// Whether a line of a depthwise convolution is computed as a sweep, which loads each input once for all taps of a filter
+    /// row instead of once for each tap. Speedups by sweeps with one thread: AVX-512: 1.5 over 28 to 112 pixels, 1.05 to 1.6
+    /// over 14 and 7. AVX2: 1.2 to 1.4 and 0.9 to 1.1. With stride 2, where fewer inputs are loaded twice, a sweep took 1.2
+    /// times as long.
     pub const fn sweeps(taps: usize, stride: usize, dilation: usize) -> bool {
         taps == SWEPT_TAPS && stride == 1 && dilation == 1
     }
 
     /// Approximate number of lines of a piece of a grouped convolution. Each piece fills a new line buffer, which has two more
-    /// lines for 3 x 3. Not measured.
+    /// lines for 3 x 3 filters. Not measured.
     const BAND_LINES: usize = 16;
-    /// Minimum number of lines of a piece of a grouped convolution, if there are fewer pieces than [`short_pieces`]. Not measured:
-    /// four lines of 3 x 3 read six rows of inputs.
+    /// Minimum number of lines of a piece of a grouped convolution, if the convolution has fewer pieces than [`short_pieces`].
+    /// Not measured: four lines of 3 x 3 read six rows of inputs.
     const MIN_BAND_LINES: usize = 4;
-    /// Maximum number of columns of a panel that belongs to one group, for the implementation of groups of few filters: two vectors
-    /// of 512 bits. For 3 x 3 with stride 1 over 32 groups, this implementation is 12 times as fast as tiles of products for 4
-    /// channels in a group, 5 times for 8, 3 times for 16 and 2 times for 32.
+    /// Maximum number of columns of a panel that belongs to one group, for the implementation of grouped convolution with few
+    /// filters per group: two vectors of 512 bits. For 3 x 3 filters with stride 1 and 32 groups, this implementation is 12
+    /// times as fast as the GEMM for 4 channels per group, 5 times for 8, 3 times for 16 and 2 times for 32.
     const MAX_GROUP_WIDTH: i64 = 32;
     /// Maximum number of elements of a line buffer, unless even a minimal part of a line needs more: half of a first-level cache.
     /// Not measured.
@@ -488,21 +504,21 @@ pub mod convolution {
         width <= MAX_GROUP_WIDTH
     }
 
-    /// The number of bands into which an image of `lines` lines is divided in a grouped convolution, if each band is further
-    /// divided into `other_pieces` pieces.
+    /// Returns the number of bands (ranges of lines) into which an image of `lines` lines is divided in a grouped convolution,
+    /// if each band is further divided into `other_pieces` pieces.
     pub fn bands(lines: usize, other_pieces: usize) -> usize {
         let bands = lines.div_ceil(BAND_LINES).max(short_pieces().div_ceil(other_pieces));
         bands.min(lines.div_ceil(MIN_BAND_LINES))
     }
 
-    /// Maximum number of input elements of a Winograd block, unless [`MIN_TILES`] need more: a second-level cache, at most 1 MB.
-    /// Measured as a whole on Emerald Rapids: 1.5 to 2.1 times as fast as plain products at 56 to 14 pixels
-    /// (`convolution/winograd`). With 512 KB on Zen 5, convolutions take up to 1.05 times as long.
+    /// Maximum number of input elements of a Winograd block, unless [`MIN_TILES`] need more: a second-level cache, at most 1
+    /// MB. On Emerald Rapids, Winograd convolution as a whole is 1.5 to 2.1 times as fast as the implicit GEMM for images of
+    /// 56 x 56 to 14 x 14 (`convolution/winograd`). With 512 KB on Zen 5, convolutions take up to 1.05 times as long.
     fn block_elements() -> usize {
         Machine::host().caches.l2.min(1 << 20) / size_of::<f32>()
     }
-    /// Maximum number of tiles of a Winograd block. Tiles are the rows of the products, which reach 81 % and more of the peak from
-    /// 16 rows on ("Products with packed weights").
+    /// Maximum number of tiles of a Winograd block. Each tile is a row of A in the matrix products, which reach 81 % and more
+    /// of the peak from 16 rows on ("Products with packed weights").
     const MAX_TILES: usize = 96;
     const MIN_TILES: usize = 24;
     /// Approximate number of elements to which the Winograd input transform is applied per microsecond: half of those that are
@@ -511,13 +527,14 @@ pub mod convolution {
         Machine::host().rates.copied / 2
     }
 
-    /// The number of tiles of a Winograd block, for transformed tiles of `elements` elements and `channels` channels.
+    /// Returns the number of tiles of a Winograd block, for transformed tiles of `elements` elements and `channels` channels.
     pub fn block_tiles(elements: usize, channels: usize) -> usize {
         (block_elements() / (elements * channels.max(1))).clamp(MIN_TILES, MAX_TILES)
     }
 
-    /// Whether each thread computes whole Winograd blocks: if there are enough blocks, or too little work to synchronise twice.
-    /// Otherwise, the threads transform the inputs together and then share the panels of each block. Not measured separately.
+    /// Whether each thread computes whole Winograd blocks. It does so if there are enough blocks for all threads, or too
+    /// little work to synchronise the threads twice. Otherwise, the threads transform the inputs together and then share the
+    /// panels of each block. Not measured separately.
     pub fn by_blocks(blocks: usize, units: usize) -> bool {
         blocks >= pieces() || units < 2 * pieces()
     }
@@ -525,12 +542,12 @@ pub mod convolution {
 
 /// Rules for recurrent layers.
 pub mod recurrent {
-    /// Maximum number of rows (inputs of steps) whose input products are computed at once. With few rows, the weights are read too
-    /// often. With many, the results leave the caches before they are used. Not measured separately; the layer as a whole is in
-    /// "Recurrent layers".
+    /// Maximum number of rows (inputs of time steps) that are multiplied by the input weights at once. With few rows, the
+    /// weights are read too often. With many rows, the results are evicted from the caches before the steps use them. Not
+    /// measured separately; "Recurrent layers" measures the whole layer.
     pub const INPUT_BLOCK_ROWS: usize = 256;
-    /// Maximum number of rows (sequences) of a piece: the sums of 64 columns take three quarters of the first-level cache. Not
-    /// measured separately.
+    /// Maximum number of rows (sequences) of a piece. With so many rows, the sums of 64 columns take three quarters of the
+    /// first-level cache. Not measured separately.
     pub fn piece_rows() -> usize {
         super::convolution::block_pixels()
     }
@@ -540,8 +557,9 @@ pub mod recurrent {
 
 /// Rules for argmin and argmax of rows.
 pub mod arg_reduce {
-    /// Minimum number of columns for which rows are computed one at a time instead of side by side. On Zen 5 with AVX-512, rows
-    /// side by side take 0.57 ns per element, a row of 128 elements 0.47 and one of 1000 0.23.
+    /// Minimum number of columns for which argmin and argmax process one row at a time instead of several rows side by side.
+    /// On Zen 5 with AVX-512, rows side by side take 0.57 ns per element; one row at a time takes 0.47 ns per element for 128
+    /// elements and 0.23 ns for 1000.
     pub const MIN_ROW_AT_A_TIME_COLUMNS: usize = 96;
     /// Number of elements that are compared per microsecond, about as many as are copied.
     pub fn unit() -> usize {
@@ -551,7 +569,7 @@ pub mod arg_reduce {
     pub fn piece() -> usize {
         4 * unit()
     }
-    /// The number of parts into which each row is divided: one if there are enough rows for all threads.
+    /// Returns the number of parts into which each row is divided. It is one if there are enough rows for all threads.
     pub fn parts(rows: usize, columns: usize) -> usize {
         let pieces = super::partition::pieces();
         if rows >= pieces { 1 } else { (columns / piece()).clamp(1, pieces) }
@@ -580,8 +598,8 @@ pub mod resize {
     pub fn unit() -> usize {
         pliant_machine::Machine::host().rates.copied
     }
-    /// Number of elements of a piece, which takes about as long as 16 microseconds of copying. A piece resizes the image rows above
-    /// its first row again.
+    /// Number of elements of a piece, which takes about as long as 16 microseconds of copying. Each piece also resizes the
+    /// input rows that its first row shares with the previous piece.
     pub fn piece() -> usize {
         16 * unit()
     }
@@ -589,9 +607,9 @@ pub mod resize {
 
 /// Rules for softmax.
 pub mod softmax {
-    /// Number of elements for which softmax is computed per microsecond: an exponential, a sum, two differences and a product take
-    /// about as long as 32 multiply-adds. On Zen 5 with AVX-512, a thread takes 0.33 ns per element of rows of 256 and 1.3 ns of
-    /// rows of 4.
+    /// Number of elements for which softmax is computed per microsecond: an exponential, a sum, two differences and a product
+    /// take about as long as 32 multiply-adds. On Zen 5 with AVX-512, a thread takes 0.33 ns per element for rows of 256
+    /// elements, and 1.3 ns for rows of 4.
     pub fn unit() -> usize {
         pliant_machine::Machine::host().rates.multiply_adds / 32
     }
@@ -610,18 +628,18 @@ pub mod sort {
     pub enum Algorithm {
         /// A sorting network, which sorts several rows at a time.
         Network,
-        /// Insertion of elements into a short sorted list of the first elements.
+        /// Insertion of elements into a short sorted list of the elements that come first in sorted order.
         Top,
-        /// Selection of the first elements from blocks of candidates.
+        /// Selection of the requested elements from blocks of candidates.
         Candidates,
         /// Selection of the requested elements from the whole row. Then they are sorted.
         Select,
     }
 
-    /// Maximum number of elements that a network sorts.
+    /// Maximum number of elements that a sorting network sorts.
     pub const MAX_NETWORK: usize = 64;
-    /// Maximum length of the sorted list of [`Algorithm::Top`]. A list of 16 from 256 elements takes 1.5 times as long as
-    /// candidates, from 4096 0.8.
+    /// Maximum length of the sorted list of [`Algorithm::Top`]. A list of 16 elements takes 1.5 times as long as
+    /// [`Algorithm::Candidates`] for rows of 256 elements, and 0.8 times for 4096.
     const MAX_TOP: usize = 8;
 
     /// Chooses the algorithm for rows of `columns` elements, if the first `wanted` elements in sorted order are requested.
@@ -633,8 +651,9 @@ pub mod sort {
             _ => Algorithm::Candidates,
         }
     }
-    /// Number of elements that are sorted per microsecond. On Zen 5 with AVX-512, a network takes 4 to 6 ns per element of 4 to 32,
-    /// a list of 5 from 256 elements 1.3, candidates for 32 from 256 2.9, and a sort of 256 or 4096 elements 10 to 11.
+    /// Number of elements that are sorted per microsecond. Measured on Zen 5 with AVX-512, in ns per element: a network for 4
+    /// to 32 elements takes 4 to 6, a list of 5 from 256 elements 1.3, candidates for 32 from 256 elements 2.9, and a sort of
+    /// 256 or 4096 elements 10 to 11.
     pub fn unit(algorithm: Algorithm) -> usize {
         let copied = Machine::host().rates.copied;
         let unit = match algorithm {
@@ -649,8 +668,8 @@ pub mod sort {
     pub fn piece(unit: usize) -> usize {
         16 * unit
     }
-    /// Number of strided rows whose elements are gathered together: 256 KB of float32, which fits a second-level cache. Not
-    /// measured.
+    /// Number of strided rows whose elements are copied together to contiguous rows before sorting: 256 KB of float32, which
+    /// fit in a second-level cache. Not measured.
     pub const fn gathered_rows(columns: usize) -> usize {
         (1 << 16) / columns
     }
@@ -658,10 +677,11 @@ pub mod sort {
 
 /// Rules for transposes.
 pub mod transpose {
-    /// Number of rows and of columns of a tile. A tile of float32 takes 4 KB in the source and in the destination, in cache lines
-    /// of 64 bytes that are read and written completely, in a first-level cache of 32 KB.
+    /// Number of rows and of columns of a tile of a transpose. A tile of float32 takes 4 KB in the source and 4 KB in the
+    /// destination, which fit in a first-level cache of 32 KB. All cache lines of 64 bytes are read and written completely.
     pub const TILE: usize = 32;
-    /// Number of elements that are transposed per microsecond: a quarter of those that are copied.
+    /// Number of elements that are transposed per microsecond: a quarter of the number of elements that are copied per
+    /// microsecond.
     pub fn unit() -> usize {
         pliant_machine::Machine::host().rates.copied / 4
     }

@@ -1,8 +1,9 @@
 //! Batches of matrix products `C = A * B` (or `C += A * B`) with any strides, on the worker team.
 //!
-//! Recipe: pieces for the worker team, each a product of [`crate::matmul`], or of the crate `gemm` if the former does
-//! not support the layout of an operand. [`crate::algorithm_selection::gemm`] decides how batches are divided. Measured: both tables
-//! of products in `docs/internals/measurements/products.md`.
+//! Recipe: threads of the worker team compute pieces, with the micro-kernels of [`crate::matmul`],
+//! or with the crate `gemm` for operand layouts that [`crate::matmul`] does not support.
+//! [`crate::algorithm_selection::gemm`] decides how batches are divided. Measured: both tables of
+//! matrix products in `docs/internals/measurements/products.md`.
 
 use pliant_exec::abi::{KernelRuntime, STATUS_BAD_ARGUMENTS, STATUS_CANCELLED, STATUS_OK};
 
@@ -21,39 +22,42 @@ pub struct Gemm<T> {
     pub m: usize,
     /// Number of columns of B and C.
     pub n: usize,
-    /// Number of columns of A, and of rows of B.
+    /// Number of columns of A, equal to the number of rows of B (the inner dim).
     pub k: usize,
-    /// The address of the first element of A, the distance between its rows, and the distance between its columns.
+    /// The address of the first element of A, the stride of its rows, and the stride of its
+    /// columns, in elements.
     pub a: (*const T, isize, isize),
-    /// The address of the first element of B, the distance between its rows, and the distance between its columns.
+    /// The address of the first element of B, the stride of its rows, and the stride of its
+    /// columns, in elements.
     pub b: (*const T, isize, isize),
-    /// The address of the first element of C, the distance between its rows, and the distance between its columns.
+    /// The address of the first element of C, the stride of its rows, and the stride of its
+    /// columns, in elements.
     pub c: (*mut T, isize, isize),
-    /// Whether the product is added to the contents of C.
+    /// Whether the matrix product is added to the contents of C.
     pub accumulate: bool,
 }
 
-/// A library that computes matrix products. One implementation serves every code generation backend.
+/// A library that computes matrix products. All code generators use the same implementation.
 pub trait LibraryGemm: Send + Sync {
-    /// Computes one float32 product on the calling thread. Returns a kernel status.
+    /// Computes one float32 matrix product on the calling thread. Returns a kernel status.
     ///
     /// # Safety
     /// All addressed elements are valid; C overlaps neither A nor B.
     unsafe fn sgemm(&self, g: &Gemm<f32>) -> i64;
 
-    /// Computes one float64 product on the calling thread. Returns a kernel status.
+    /// Computes one float64 matrix product on the calling thread. Returns a kernel status.
     ///
     /// # Safety
     /// As for [`LibraryGemm::sgemm`].
     unsafe fn dgemm(&self, g: &Gemm<f64>) -> i64;
 }
 
-/// Computes products with the crate `gemm`: AVX-512, AVX2 or NEON kernels that are selected at run time and are fast
-/// even for one row.
+/// Computes matrix products with the crate `gemm`. The crate selects AVX-512, AVX2 or NEON kernels
+/// at run time and is fast even for one row.
 #[derive(Debug, Default)]
 pub struct GemmCrate;
 
-/// Computes a product with the crate `gemm`.
+/// Computes a matrix product with the crate `gemm`.
 ///
 /// # Safety
 /// As for [`LibraryGemm::sgemm`].
@@ -97,7 +101,8 @@ impl LibraryGemm for GemmCrate {
     }
 }
 
-/// Computes products with the crate `matrixmultiply`, an independent reference for the tests.
+/// Computes matrix products with the crate `matrixmultiply`, an independent reference for the
+/// tests.
 #[derive(Debug, Default)]
 pub struct MatrixMultiply;
 
@@ -127,11 +132,13 @@ impl LibraryGemm for MatrixMultiply {
     }
 }
 
-/// Computes products with Pliant's own kernels if they support the layout, otherwise with the crate `gemm`.
+/// Computes matrix products with Pliant's own kernels if they support the operand layouts,
+/// otherwise with the crate `gemm`.
 #[derive(Debug, Default)]
 pub struct OwnGemm;
 
-/// Computes a product with Pliant's own kernels, or with the crate `gemm`.
+/// Computes a matrix product with Pliant's own kernels if they support the operand layouts,
+/// otherwise with the crate `gemm`.
 ///
 /// # Safety
 /// As for [`LibraryGemm::sgemm`].
@@ -146,8 +153,9 @@ unsafe fn own_gemm<T: Product>(g: &Gemm<T>) -> i64 {
     }
 }
 
-/// Computes a product with the crate `gemm`. If there are few rows or columns, and both operands are contiguous along
-/// k, it is divided into strips that are so small that the crate uses dot products.
+/// Computes a matrix product with the crate `gemm`. If the product has few rows or columns and both
+/// operands are contiguous along k, divides it into strips. The strips are so small that the crate
+/// chooses dot products.
 ///
 /// # Safety
 /// As for [`LibraryGemm::sgemm`].
@@ -190,7 +198,7 @@ impl LibraryGemm for OwnGemm {
     }
 }
 
-/// The library with which products of generated code are computed.
+/// Returns the library that computes the matrix products of generated code.
 pub fn library_gemm() -> &'static dyn LibraryGemm {
     static LIBRARY: OwnGemm = OwnGemm;
     &LIBRARY
@@ -201,7 +209,7 @@ pub trait Product: matmul::Element {
     /// The number one.
     const ONE: Self;
 
-    /// Computes one product with [`library_gemm`]. Returns a kernel status.
+    /// Computes one matrix product with [`library_gemm`]. Returns a kernel status.
     ///
     /// # Safety
     /// As for [`LibraryGemm::sgemm`].
@@ -226,11 +234,13 @@ impl Product for f64 {
     }
 }
 
-/// The units in which products are divided: pieces have a multiple of this many rows, or of this many columns.
+/// Granularity of the division of a matrix product into pieces: a piece has a multiple of
+/// `ROW_UNIT` rows, or a multiple of `COLUMN_UNIT` columns.
 const ROW_UNIT: usize = 6;
 const COLUMN_UNIT: usize = 64;
 
-/// Returns piece `index` of a product that is divided into `count` pieces by its rows (`by_rows`) or its columns.
+/// Returns piece `index` of a matrix product that is divided into `count` pieces by its rows
+/// (`by_rows`) or its columns.
 ///
 /// # Safety
 /// The product's elements are valid.
@@ -253,8 +263,9 @@ unsafe fn piece<T: Copy>(g: &Gemm<T>, by_rows: bool, index: usize, count: usize)
     g
 }
 
-/// Computes a product in parts of at most `max_work` multiplications, and polls the interrupt flag between them.
-/// Products with a large `k` are split along `k`, and the partial sums are added.
+/// Computes a matrix product in parts of at most `max_work` multiplications, and polls the
+/// interrupt flag after each part. Products with a large `k` are split along `k`, and the partial
+/// sums are added.
 ///
 /// # Safety
 /// As for [`LibraryGemm::sgemm`]; the runtime is valid.
@@ -286,7 +297,8 @@ unsafe fn run_in_parts<T: Product>(runtime: &KernelRuntime, g: &Gemm<T>, max_wor
     }
 }
 
-/// Returns one half of a product that is split along `k`. The second half (`index` 1) adds to the results of the first.
+/// Returns one half of a matrix product that is split along `k`. The second half (`index` 1) adds
+/// its sums to the results of the first half.
 ///
 /// # Safety
 /// The product's elements are valid.
@@ -304,8 +316,8 @@ unsafe fn half_of_sum<T: Copy>(g: &Gemm<T>, index: usize) -> Gemm<T> {
     second
 }
 
-/// Computes `batch` products on the worker team of the runtime. `strides` are the distances between the matrices A, B
-/// and C of adjacent products, in elements. Returns a kernel status.
+/// Computes `batch` matrix products on the worker team of the runtime. `strides` are the distances
+/// between the matrices A, B and C of consecutive products, in elements. Returns a kernel status.
 ///
 /// # Safety
 /// The runtime is valid. All elements of the batch are valid; C overlaps neither A nor B.
@@ -358,11 +370,13 @@ pub unsafe fn gemm_batch<T: Product>(
     }
 }
 
-/// Computes a product whose right operand is packed, on the worker team of the runtime. Returns a kernel status: bad
-/// arguments if the width of panels is not a multiple of 16, or exceeds the number of columns.
+/// Computes a matrix product whose right operand is packed, on the worker team of the runtime.
+/// Returns a kernel status: `STATUS_BAD_ARGUMENTS` if the panel width is not a multiple of 16, or
+/// exceeds the number of columns.
 ///
 /// # Safety
-/// The runtime is valid. All elements of the product are valid, including whole panels; C overlaps neither A nor B.
+/// The runtime is valid. All elements of the product are valid, including whole panels; C overlaps
+/// neither A nor B.
 pub unsafe fn packed<T: matmul::Element>(runtime: &KernelRuntime, p: &PackedProduct<T>) -> i64 {
     if !p.has_valid_panels() {
         return STATUS_BAD_ARGUMENTS;
@@ -387,7 +401,7 @@ mod tests {
 
     use super::*;
 
-    /// Test operands: small integers, whose sums are exact in float32.
+    /// Returns test operands: small integers, whose sums are exact in float32.
     fn fill(len: usize, step: usize) -> Vec<f32> {
         (0..len).map(|i| ((i * step) % 13) as f32 - 6.0).collect()
     }

@@ -7,7 +7,7 @@ use std::sync::{OnceLock, PoisonError, RwLock};
 use crate::{scalar_math, tensor_argument_check, vector_math};
 use pliant_machine::isa::isa;
 
-/// The type of an argument or result of a linked function.
+/// The type of a parameter or result of an external function (called by name from generated code).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExternTy {
     /// A 32-bit integer.
@@ -29,18 +29,20 @@ pub struct ExternFn {
     pub name: &'static str,
     /// The address of the function.
     pub address: usize,
-    /// The types of the parameters, without the kernel runtime.
+    /// The types of the parameters. If the function takes the kernel runtime, it precedes these
+    /// parameters.
     pub params: &'static [ExternTy],
     /// The type of the result.
     pub result: ExternTy,
-    /// Whether the function takes the kernel runtime before its parameters, and returns a kernel status that the caller
-    /// must propagate.
+    /// Whether the function takes the kernel runtime as its first argument, and returns a kernel
+    /// status that the caller must propagate.
     pub runtime: bool,
 }
 
 impl ExternFn {
-    /// Whether `T.call_extern` may call the function: it takes only numbers, or bounds checks cover its memory
-    /// accesses. Programs must not call functions that trust addresses from the code generator.
+    /// Whether programs may call the function with `T.call_extern`. Permitted are functions that
+    /// take only numbers, or whose memory accesses are bounds-checked. Other functions trust the
+    /// addresses that the code generator passes.
     pub fn from_script(&self) -> bool {
         self.runtime || !self.params.contains(&ExternTy::Ptr)
     }
@@ -66,7 +68,7 @@ fn build() -> Vec<ExternFn> {
     table
 }
 
-/// The registered functions whose arguments are numbers, or tensors to check.
+/// Returns the registered functions on scalars, and the function that checks a tensor argument.
 fn scalar_functions() -> Vec<ExternFn> {
     table! {
         "pliant_check_tensor" = tensor_argument_check::check_tensor: (Ptr, I64, I64, I64) -> I64;
@@ -126,13 +128,13 @@ fn scalar_functions() -> Vec<ExternFn> {
     .into()
 }
 
-/// All functions that generated code may call, in the order of the table.
+/// Returns all functions that generated code may call, in the order of the table.
 pub fn extern_fns() -> &'static [ExternFn] {
     static TABLE: OnceLock<Vec<ExternFn>> = OnceLock::new();
     TABLE.get_or_init(build)
 }
 
-/// The registered function with this name.
+/// Returns the registered function with this name, or `None`.
 pub fn extern_fn(name: &str) -> Option<&'static ExternFn> {
     static INDEX: OnceLock<HashMap<&'static str, &'static ExternFn>> = OnceLock::new();
     let index = INDEX.get_or_init(|| extern_fns().iter().map(|f| (f.name, f)).collect());
@@ -146,7 +148,8 @@ pub fn extern_fn(name: &str) -> Option<&'static ExternFn> {
     })
 }
 
-/// The functions that the host registered. They are never removed, since machine code may contain their addresses.
+/// The functions that the host has registered. Entries are never removed, since machine code may
+/// contain their addresses.
 static HOST_SYMBOLS: RwLock<Vec<&'static ExternFn>> = RwLock::new(Vec::new());
 
 /// The reason why a host function was not registered.
@@ -154,7 +157,7 @@ static HOST_SYMBOLS: RwLock<Vec<&'static ExternFn>> = RwLock::new(Vec::new());
 pub enum SymbolError {
     /// Another function already has the name.
     Taken(String),
-    /// A parameter or the result is an address, whose accesses cannot be checked.
+    /// A parameter or the result is an address. Accesses through addresses cannot be checked.
     Address(String),
 }
 
@@ -175,14 +178,16 @@ impl fmt::Display for SymbolError {
 
 impl std::error::Error for SymbolError {}
 
-/// Registers a host function that programs may call as `T.call_extern("<result>", "<name>", args...)`.
+/// Registers a host function that programs may call as `T.call_extern("<result>", "<name>",
+/// args...)`.
 ///
 /// # Errors
 /// If the name is taken, or if a parameter or the result is an address.
 ///
 /// # Safety
-/// `address` must be that of a function with the C calling convention and these parameters and result. It must be
-/// callable from any thread for the rest of the process, and must not unwind.
+/// `address` must be the address of a function with the C calling convention and these parameters
+/// and result. The function must be callable from any thread for the rest of the process, and must
+/// not unwind.
 pub unsafe fn register_symbol(
     name: &str,
     address: *const (),

@@ -1,5 +1,6 @@
-//! The entry points of the declared kernels. Generated code calls them with tensors and numbers. An entry point checks
-//! the call against the declaration of the kernel ([`pliant_kernel_api`]), and then runs the kernel.
+//! The entry points of the declared kernels. Generated code calls the entry points with tensors and
+//! numbers. An entry point checks the call against the declaration of the kernel
+//! ([`pliant_kernel_api`]), and then runs the kernel.
 
 use pliant_exec::abi::{
     FAILED_SHAPE, FAILED_TYPE, FAILED_VALUE, KernelRuntime, PACKED_ABSENT, PACKED_FLOAT,
@@ -20,8 +21,8 @@ pub trait Implementation {
     /// Computes the results of a checked call. Returns a kernel status.
     ///
     /// # Safety
-    /// The memory of each operand is valid for its dims and strides, for writes if it is a result. No other thread
-    /// writes an operand or reads a result during the call.
+    /// The memory of each operand is valid for the operand's dims and strides. The memory of
+    /// results is writable. No other thread writes an operand or reads a result during the call.
     unsafe fn run(runtime: &KernelRuntime, call: &Call, sizes: &Sizes) -> i64;
 }
 
@@ -30,10 +31,12 @@ pub(crate) const fn named<I: Implementation>() -> (&'static str, Entry) {
     (I::KERNEL.name, entry::<I>)
 }
 
-/// The entry point of the kernel that `I` implements: decodes the arguments, checks the call, and runs the kernel.
+/// The entry point of the kernel that `I` implements: decodes the arguments, checks the call, and
+/// runs the kernel.
 ///
 /// # Safety
-/// `runtime`, the `count` arguments and the tensors are valid. Memory as for [`Implementation::run`].
+/// `runtime`, the `count` arguments and the tensors are valid. The memory of operands is as for
+/// [`Implementation::run`].
 pub unsafe extern "C" fn entry<I: Implementation>(
     runtime: *const KernelRuntime,
     args: *const PackedWord,
@@ -65,7 +68,7 @@ fn error_kind(kind: KernelErrorKind) -> u64 {
     }
 }
 
-/// Sets the operands and numbers of a call from the arguments.
+/// Decodes the arguments of a call, and sets the operands and attribute numbers of `call`.
 ///
 /// # Safety
 /// The arguments describe valid memory.

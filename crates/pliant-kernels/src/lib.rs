@@ -2,27 +2,27 @@
 //!
 //! | module | owns |
 //! |---|---|
-//! | [`extern_function_table`] | the table of symbols that a code generator links: name, address, signature |
-//! | `amx` | products in tile registers of x86-64 |
-//! | [`batched_gemm`] | [`LibraryGemm`], matrix products with any strides, on the worker team |
+//! | [`extern_function_table`] | the table of functions that generated code may call: name, address, signature |
+//! | `amx` | matrix products in the tile registers of x86-64 |
+//! | [`batched_gemm`] | [`LibraryGemm`]: batches of matrix products with any strides, on the worker team |
 //! | [`attention`] | attention of float32 |
 //! | [`convolution`] | convolution of float32 |
 //! | [`epilogue`] | scale, bias, residual and activation of results, tile by tile |
 //! | [`hardware`] | measurements of the peak performance of the machine |
 //! | [`simd`] | vectors of all instruction sets behind one trait |
 //! | [`math`] | elementary functions as sequences of simple operations, scalar or vector |
-//! | [`low_precision_weights`] | products of float32 by constants of 4, 8 or 16 bits |
-//! | [`pooling`] | pooling of images with channels last |
-//! | [`matmul`] | the product kernels, for packed and for non-constant operands |
-//! | [`quantized`] | products of 8-bit integers |
+//! | [`low_precision_weights`] | matrix products of float32 by weights of 4, 8 or 16 bits |
+//! | [`pooling`] | pooling of images |
+//! | [`matmul`] | matrix products with a packed operand or with non-constant operands |
+//! | [`quantized`] | matrix products and convolutions of 8-bit integers |
 //! | [`recurrent`] | LSTM, GRU and plain recurrent layers of float32 |
 //! | [`resize`] | resizing of images |
 //! | [`row_kernels`] | kernels on rows: sorting, argmin and argmax, Fourier transforms |
 //! | [`algorithm_selection`] | the rules that choose an implementation by shape, with measurements |
 //! | [`scalar_math`] | scalar elementary functions, and conversions of float16 |
 //! | `scratch_memory` | per-thread scratch memory that a kernel keeps between calls |
-//! | [`vector_math`] | elementary functions over slices |
-//! | [`tensor_argument_check`] | the check of a tensor argument |
+//! | [`vector_math`] | elementary functions (such as `exp`) over slices |
+//! | [`tensor_argument_check`] | the check of a tensor argument of generated code |
 
 // Hot loops use indices: without link-time optimisation, `zip` is not inlined into functions that enable more
 // instructions than the target, which made grouped convolution twenty times slower.
@@ -86,7 +86,7 @@ static ENTRIES: &[(&str, Entry)] = &[
     named::<transpose::Transpose>(),
 ];
 
-/// The entry point of the kernel with this name.
+/// Returns the entry point of the kernel `name`, or `None`.
 pub fn entry_of(name: &str) -> Option<Entry> {
     ENTRIES.iter().find(|(kernel, _)| *kernel == name).map(|(_, entry)| *entry)
 }

@@ -1,4 +1,4 @@
-//! The entry points of the declared kernels for products of float matrices.
+//! The entry points of the declared kernels for matrix products of floats.
 
 use pliant_exec::abi::{KernelRuntime, STATUS_BAD_ARGUMENTS};
 use pliant_kernel_api::kernels::matmul::{KERNEL, PACKED};
@@ -9,7 +9,7 @@ use crate::batched_gemm::{Gemm, Product, gemm_batch, packed};
 use crate::kernel_entry_points::Implementation;
 use crate::matmul::PackedProduct;
 
-/// The implementation of the kernel for a batch of products.
+/// The implementation of the kernel `matmul`: batches of matrix products.
 pub struct Matmul;
 
 impl Implementation for Matmul {
@@ -27,7 +27,8 @@ impl Implementation for Matmul {
     }
 }
 
-/// The implementation of the kernel for a product whose right operand is packed in panels.
+/// The implementation of the kernel `matmul_packed`: a matrix product whose right operand is packed
+/// in panels.
 pub struct PackedMatmul;
 
 impl Implementation for PackedMatmul {
@@ -45,13 +46,14 @@ impl Implementation for PackedMatmul {
     }
 }
 
-/// The data type of a call's operands, and the operands `x`, `weight` and `out`; `None` if one is missing.
+/// Returns the data type of a call's operands, and the operands `x`, `weight` and `out`; `None` if
+/// one is missing.
 fn operands(call: &Call) -> Option<(DType, [&View; 3])> {
     let views = [call.operand("x")?, call.operand("weight")?, call.operand("out")?];
     Some((views[0].dtype, views))
 }
 
-/// The number of rows, the number of columns and the inner size of a product.
+/// Returns the number of rows, the number of columns and the inner size of a matrix product.
 fn dims(sizes: &Sizes) -> [usize; 3] {
     [sizes.get("rows") as usize, sizes.get("columns") as usize, sizes.get("inner") as usize]
 }
@@ -61,7 +63,7 @@ fn stride(view: &View, dim: usize) -> isize {
     view.strides()[dim] as isize
 }
 
-/// Computes a batch of products of elements of type `T`.
+/// Computes a batch of matrix products with elements of type `T`.
 ///
 /// # Safety
 /// The call was checked, and its operands have elements of type `T`.
@@ -86,7 +88,7 @@ unsafe fn batch<T: Product>(
     unsafe { gemm_batch(runtime, sizes.get("batch"), g, strides) }
 }
 
-/// Computes a product of elements of type `T` whose right operand is packed.
+/// Computes a matrix product with elements of type `T` and a packed right operand.
 ///
 /// # Safety
 /// As for [`batch`].

@@ -1,7 +1,7 @@
-//! The declared kernel `pack_int8`.
+//! The implementation of the declared kernel `pack_int8`, which packs 8-bit matrices into panels.
 //!
-//! Recipe: panels in parallel, four rows at a time. If the rows of the matrix are contiguous, four vectors are
-//! interleaved; otherwise elements are copied one by one.
+//! Recipe: panels in parallel, four rows at a time. If the rows of the matrix are contiguous, four
+//! vectors are interleaved; otherwise elements are copied one by one.
 
 use pliant_exec::abi::{KernelRuntime, STATUS_CANCELLED, STATUS_OK};
 use pliant_kernel_api::kernels::pack_int8::KERNEL;
@@ -20,15 +20,16 @@ pub struct PackInt8;
 /// Maximum number of columns of a panel.
 const WIDEST: usize = 64;
 
-/// The matrix, its sizes and strides, and the destinations of the panels and the column sums.
+/// The matrix to pack, its sizes and strides, and the destinations of the panels and the column
+/// sums.
 struct Matrix {
     x: *const u8,
     strides: [isize; 2],
     inner: usize,
     columns: usize,
     width: usize,
-    /// The bits that are flipped in each element: the highest bit of uint8, which is equivalent to subtracting 128;
-    /// otherwise none.
+    /// The mask of bits to flip in each element: for uint8 the highest bit, which is equivalent to
+    /// subtracting 128; otherwise 0.
     flipped_bits: u8,
     packed: *mut u8,
     sums: *mut i32,
@@ -125,7 +126,8 @@ unsafe fn load(m: &Matrix, from: *const u8, to: &mut [u8]) {
     }
 }
 
-/// Writes four rows as quads, and adds the rows to the column sums.
+/// Interleaves four rows, so that the four elements of a column are adjacent (a quad), and adds the
+/// rows to the column sums.
 ///
 /// # Safety
 /// `4 * width` elements are writable.

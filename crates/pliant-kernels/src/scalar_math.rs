@@ -39,7 +39,8 @@ unary! {
     sigmoid_f32 sigmoid_f64 = |x| 1.0 / (1.0 + (-x).exp()), 1.0 / (1.0 + (-x).exp());
 }
 
-/// GELU: `x` times the normal distribution function of `x`, by `erfc`. Returns -0 for minus infinity.
+/// GELU: `x` times the normal distribution function of `x`, computed from `erfc`. Returns -0 for
+/// minus infinity.
 pub(crate) fn gelu(x: f64) -> f64 {
     // The square root of 1/2, and its rounding error.
     const SQRT_HALF: (f64, f64) = (std::f64::consts::FRAC_1_SQRT_2, -4.833_646_656_726_457e-17);
@@ -54,7 +55,8 @@ pub(crate) fn gelu(x: f64) -> f64 {
     x * 0.5 * (libm::erfc(argument) - correction)
 }
 
-/// GELU for arguments for which `erfc` is subnormal and has few digits: the first terms of its asymptotic series.
+/// Computes GELU by the first terms of its asymptotic series, for arguments for which `erfc` is
+/// subnormal and inaccurate.
 fn gelu_tail(x: f64) -> f64 {
     let square = x * x;
     if square > 1600.0 {

@@ -14,20 +14,20 @@ use pliant_tensor::poison;
 #[repr(C, align(64))]
 struct Line([u8; 64]);
 
-/// The scratch memory of all kernels, for all threads.
+/// The scratch memory of all kernels and threads, so that it can be freed.
 static CACHES: ThreadCaches<Vec<Line>> = ThreadCaches::new();
 
-/// The scratch memory of one kernel. The kernel declares it as `thread_local!`.
+/// The scratch memory of one kernel. The kernel declares a `thread_local!` variable of this type.
 pub struct Scratch(OnceCell<ThreadCache<Vec<Line>>>);
 
 impl Scratch {
-    /// Creates scratch memory without allocating any.
+    /// Creates an empty scratch memory; the first use allocates it.
     pub const fn new() -> Scratch {
         Scratch(OnceCell::new())
     }
 
-    /// Calls `f` with memory for `len` elements. The memory is aligned to a cache line and has arbitrary contents.
-    /// Returns the kernel status of `f`, or out of memory.
+    /// Calls `f` with memory for `len` elements. The memory is aligned to a cache line and has
+    /// arbitrary contents. Returns the kernel status of `f`, or the status for out of memory.
     pub fn with<T: Copy>(&self, len: usize, f: impl FnOnce(*mut T) -> i64) -> i64 {
         const { assert!(align_of::<T>() <= align_of::<Line>()) };
         let wanted = len.saturating_mul(size_of::<T>()).div_ceil(size_of::<Line>());

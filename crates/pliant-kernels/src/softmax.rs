@@ -1,8 +1,9 @@
 //! The implementation of the declared kernel `softmax`.
 //!
-//! Recipe: three passes over a row: the maximum, the exponentials and their sum, the division. The row is in a cache in
-//! the second and third pass. Rows that are shorter than a vector are computed side by side, one row per lane. Partial
-//! sums of at most [`MAX_PARTIAL_SUM`] elements are computed in float32 and added in float64.
+//! Recipe: three passes over a row: first the maximum, then the exponentials and their sum, then
+//! the division. In the second and third pass, the row is in a cache. Rows that are shorter than a
+//! vector are computed side by side, one row per lane. Partial sums of at most [`MAX_PARTIAL_SUM`]
+//! elements are computed in float32 and added in float64.
 
 use pliant_exec::abi::{KernelRuntime, STATUS_CANCELLED, STATUS_OK};
 use pliant_kernel_api::kernels::softmax::KERNEL;
@@ -22,7 +23,8 @@ pub struct Softmax;
 
 /// Maximum number of float32 lanes of a vector.
 const WIDEST: usize = 16;
-/// Maximum number of elements that are summed in float32.
+/// Maximum number of elements whose exponentials are summed in float32. Longer sums add such
+/// partial sums in float64.
 const MAX_PARTIAL_SUM: usize = 4096;
 
 /// The rows that a thread computes as one piece.
@@ -34,7 +36,7 @@ struct Rows {
     log: bool,
 }
 
-/// The addresses of the input and of the result.
+/// The addresses of the input and of the result of softmax.
 struct Addresses(*const f32, *mut f32);
 
 // SAFETY: pieces access different rows of memory that is valid during the call.
@@ -94,8 +96,8 @@ unsafe fn softmax<L: MathLanes<Elem = f32> + Reduce>(r: &Rows) {
     }
 }
 
-/// Computes a row that has at least as many elements as a vector. The last vector overlaps the previous one, or is
-/// loaded in part.
+/// Computes softmax of a row with at least as many elements as a vector has lanes. The last vector
+/// overlaps the previous vector, or is loaded partially.
 ///
 /// # Safety
 /// As for [`softmax`].
@@ -175,8 +177,8 @@ unsafe fn exponentials<L: MathLanes<Elem = f32> + Reduce>(
     total as f32
 }
 
-/// Returns `exp(x - base)`. This is not a closure: if the compiler did not inline a closure, its vector instructions
-/// would be calls.
+/// Returns `exp(x - base)`. It is a function instead of a closure, because vector instructions in a
+/// closure that is not inlined would become calls.
 ///
 /// # Safety
 /// The machine has the instructions of `L`.
@@ -218,7 +220,7 @@ unsafe fn finish<L: MathLanes<Elem = f32>>(
     }
 }
 
-/// Computes rows that are shorter than a vector, one row per lane.
+/// Computes softmax of rows with fewer elements than a vector has lanes, one row per lane.
 ///
 /// # Safety
 /// As for [`softmax`].
@@ -247,7 +249,8 @@ unsafe fn short_rows<L: MathLanes<Elem = f32>>(r: &Rows) {
     }
 }
 
-/// Computes softmax over `n` vectors in place. Each lane is a row.
+/// Computes softmax (log softmax if `log` is true) over `n` vectors in place, where each lane is a
+/// row.
 ///
 /// # Safety
 /// The machine has the instructions of `L`. The vectors are valid.

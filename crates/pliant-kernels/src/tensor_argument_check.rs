@@ -1,9 +1,10 @@
-//! Checks a tensor argument of a generated function. Generated code calls the check once per tensor, and then compares
-//! the dims itself.
+//! Checks a tensor argument of a generated function. Generated code calls the check once per
+//! tensor, and compares the dims itself afterwards.
 
 use pliant_exec::abi::DLTensor;
 
-/// The reason why a tensor argument was rejected. The order is that of the messages of the code generator.
+/// The reason why a tensor argument was rejected. The numbers have the order of the code
+/// generator's error messages.
 #[repr(i64)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TensorFault {
@@ -11,7 +12,7 @@ pub enum TensorFault {
     Rank = 1,
     /// The tensor has the wrong element type.
     Dtype = 2,
-    /// The memory of the tensor is missing or not row-major.
+    /// The tensor has no memory, or its elements are not row-major.
     Layout = 3,
 }
 

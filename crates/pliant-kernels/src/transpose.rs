@@ -1,9 +1,9 @@
 //! The implementation of the declared kernel `transpose`: copies between tensors of any strides.
 //!
-//! Recipe: dims of size 1 are dropped, and adjacent dims that are contiguous in both tensors are merged. If the fastest
-//! dim of both is the same, rows are copied. Otherwise the two fastest dims span tiles whose cache lines stay in the L1
-//! cache: a tile is read along one dim and written along the other. Pieces of tiles are distributed over the worker
-//! team.
+//! Recipe: dims of size 1 are dropped, and adjacent dims that are contiguous in both tensors are
+//! merged. If both tensors have the same contiguous dim, rows are copied. Otherwise the contiguous
+//! dims of the two tensors span tiles that fit in the first-level cache. A tile is read along one
+//! dim and written along the other. Pieces of tiles are distributed over the worker team.
 
 use std::ops::Range;
 
@@ -48,7 +48,7 @@ struct Dim {
 
 const UNIT_DIM: Dim = Dim { size: 1, from: 0, to: 0 };
 
-/// The loops by which a copy is computed: outer loops around tiles of two dims.
+/// The loop nest of a copy: outer loops around tiles of two dims.
 #[derive(Debug)]
 struct Plan {
     /// The dims of the outer loops, outermost first, and the number of these dims.
@@ -56,7 +56,8 @@ struct Plan {
     count: usize,
     /// The dim with the smallest stride in the source.
     read_dim: Dim,
-    /// The dim with the smallest stride in the destination. It has size 1 if it would be the same dim as `read_dim`.
+    /// The dim with the smallest stride in the destination. If this is the same dim as `read_dim`,
+    /// its size is set to 1.
     write_dim: Dim,
 }
 
@@ -151,7 +152,8 @@ impl Plan {
         (from, to)
     }
 
-    /// Copies a part of a plane. The plane consists of the dims `read_dim` and `write_dim`.
+    /// Copies a part of a plane. A plane is spanned by the dims with the smallest strides in the
+    /// source and in the destination; `read_dim` and `write_dim` are the ranges to copy.
     ///
     /// # Safety
     /// The part lies in both tensors.
@@ -184,7 +186,8 @@ impl Plan {
     }
 }
 
-/// A part of a plane: a range of the fastest dim of the source, and a range of the fastest dim of the destination.
+/// A part of a plane: a range of the dim with the smallest stride in the source, and a range of the
+/// dim with the smallest stride in the destination.
 type Part = (Range<usize>, Range<usize>);
 
 /// An address that may be sent to other threads.
@@ -193,10 +196,10 @@ struct Address<T>(*mut T);
 // SAFETY: pieces read the source and write different elements of the destination.
 unsafe impl<T> Sync for Address<T> {}
 
-/// Copies `count` elements along one dim.
+/// Copies `count` elements along the dim `d`.
 ///
 /// # Safety
-/// Both have `count` elements at these strides.
+/// Source and destination have `count` elements at the strides of `d`.
 unsafe fn row<T: Copy>(x: *const T, out: *mut T, d: Dim, count: usize) {
     // SAFETY: guaranteed by the caller.
     unsafe {
@@ -209,11 +212,12 @@ unsafe fn row<T: Copy>(x: *const T, out: *mut T, d: Dim, count: usize) {
     }
 }
 
-/// Copies a plane that has only `N` columns: `N` adjacent elements of the destination for each index of the fastest dim
-/// of the source.
+/// Copies a plane that has only `N` columns: `N` adjacent elements of the destination for each
+/// index of the dim with the smallest stride in the source.
 ///
 /// # Safety
-/// The plane lies in both tensors; `read_dim` has a stride of 1 in the source and `write_dim` in the destination.
+/// The plane lies in both tensors; `read_dim` has a stride of 1 in the source and `write_dim` in
+/// the destination.
 unsafe fn few_columns<T: Copy, const N: usize>(
     x: *const T,
     out: *mut T,
@@ -228,8 +232,8 @@ unsafe fn few_columns<T: Copy, const N: usize>(
     }
 }
 
-/// Copies a plane that has only `N` rows: `N` adjacent elements of the source for each index of the fastest dim of the
-/// destination.
+/// Copies a plane that has only `N` rows: `N` adjacent elements of the source for each index of the
+/// dim with the smallest stride in the destination.
 ///
 /// # Safety
 /// As for [`few_columns`].
@@ -247,7 +251,8 @@ unsafe fn few_rows<T: Copy, const N: usize>(
     }
 }
 
-/// Copies a tile, most of it in square blocks if both dims are contiguous.
+/// Copies a tile. If both dims are contiguous, copies most of it in square blocks that are
+/// transposed in registers.
 ///
 /// # Safety
 /// The tile lies in both tensors.
@@ -284,19 +289,19 @@ unsafe fn tile<T: Copy>(
 struct Blocks<T> {
     x: *const T,
     out: *mut T,
-    /// The distance between lines of the source, in elements.
+    /// The stride between lines of the source, in elements.
     from: usize,
-    /// The distance between lines of the destination, in elements.
+    /// The stride between lines of the destination, in elements.
     to: usize,
 }
 
 impl<T: Copy> Blocks<T> {
     /// Transposes `rows` by `columns` elements in blocks of `N` by `N`.
     ///
-    /// A line is accessed once for each of its blocks. Lines with a stride that is a multiple of a page, such as those
-    /// of the channels of an image, map to the same set of the first-level cache, which cannot keep many of them until
-    /// the next access. So the outer loop runs over the lines with the more aligned stride, and accesses all blocks of
-    /// a few lines one after the other.
+    /// A line is accessed once for each of its blocks. Lines whose stride is a multiple of a page,
+    /// such as the channels of an image, map to the same set of the first-level cache, which holds
+    /// only a few of them. So the outer loop runs over the lines with the more aligned stride, and
+    /// accesses all blocks of a few lines one after the other.
     ///
     /// # Safety
     /// The elements lie in both tensors; `N` divides `rows` and `columns`.
@@ -386,7 +391,8 @@ fn interleaved<const N: usize>(
 /// Transposes a block of `N` by `N` elements, one element at a time.
 ///
 /// # Safety
-/// As on x86-64.
+/// Each of the `N` rows at these strides has `N` adjacent elements, in the source and in the
+/// destination.
 #[cfg(not(target_arch = "x86_64"))]
 unsafe fn block<T: Copy, const N: usize>(x: *const T, out: *mut T, from: usize, to: usize) {
     for i in 0..N {
@@ -403,7 +409,7 @@ mod tests {
 
     use super::*;
 
-    /// A test tensor with permuted dims: numbered elements, the shape and the strides.
+    /// Returns a test tensor with permuted dims: numbered elements, the shape and the strides.
     fn permuted(dims: &[i64], order: &[usize]) -> (Vec<u32>, Vec<i64>, Vec<i64>) {
         let count: i64 = dims.iter().product();
         let data = (0..count as u32).collect();

@@ -5,16 +5,19 @@ use crate::Machine;
 
 /// Size of a float32 in bytes.
 const FLOAT: u64 = 4;
-/// Minimum number of channels, and of filters, from which Winograd's algorithm is used.
+/// Minimum number of channels, and minimum number of filters, for which Winograd's algorithm is
+/// used.
 const WINOGRAD_CHANNELS: i64 = 64;
 /// The number of elements of a 3 x 3 filter after the filter transform of F(2x2), the variant of Winograd's algorithm for which the
 /// other limits were measured.
 const WINOGRAD_FILTER_ELEMENTS: u64 = 16;
-/// Maximum ratio of the number of elements of a pooling window to the sum of its sizes, up to which whole windows are reduced.
+/// Maximum ratio of the number of elements of a pooling window to the sum of its sizes, for which
+/// whole windows are reduced instead of one axis after the other.
 const WINDOW_RATIO: i64 = 3;
-/// Minimum number of time steps of a recurrent layer from which packing its non-constant weights pays off.
+/// Minimum number of time steps of a recurrent layer for which packing its non-constant weights is
+/// profitable.
 const RECURRENT_STEPS: i64 = 3;
-/// Minimum number of columns of a matrix from which packing it pays off.
+/// Minimum number of columns of a constant matrix for which packing is profitable.
 const PACKED_COLUMNS: i64 = 8;
 
 impl Machine {
@@ -42,18 +45,18 @@ impl Machine {
         elements <= sum.saturating_mul(WINDOW_RATIO)
     }
 
-    /// Whether packing the non-constant weights of a recurrent layer is faster than loops that read the weights in place. `steps`
-    /// is the number of time steps of all sequences together.
+    /// Whether packing the non-constant weights of a recurrent layer is faster than loops that read
+    /// the weights in place. `steps` is the total number of time steps over all sequences.
     ///
-    /// Times for an LSTM of 256 units on Emerald Rapids with loops, with the kernel on one thread, and with the kernel on two
-    /// threads: 0.16, 0.55 and 0.27 ms for one step; 0.29, 0.58 and 0.30 ms for two; 0.55, 0.60 and 0.32 ms for three; 2.3, 0.83
-    /// and 0.42 ms for 16.
+    /// Times for an LSTM of 256 units on Emerald Rapids, in ms, with loops / with the kernel on one
+    /// thread / with the kernel on two threads: 0.16 / 0.55 / 0.27 for one step; 0.29 / 0.58 / 0.30
+    /// for two steps; 0.55 / 0.60 / 0.32 for three steps; 2.3 / 0.83 / 0.42 for 16 steps.
     pub fn packing_recurrent_weights_is_faster(&self, steps: i64) -> bool {
         steps >= RECURRENT_STEPS
     }
 
-    /// Whether a product with a packed constant is faster than with a constant in its original layout. With few columns, most of a
-    /// panel would be padding.
+    /// Whether a matrix product with a packed constant operand is faster than with the constant in
+    /// its original layout. With few columns, most of a panel would be padding.
     pub fn packed_product_is_faster(&self, columns: i64) -> bool {
         columns >= PACKED_COLUMNS
     }

@@ -1,7 +1,8 @@
 //! Detection of the tile registers (AMX) of x86-64 CPUs, and the request for permission to use them.
 
-/// Whether the CPU has tile registers for bytes and bfloat16, and the operating system lets this process use them. The first call
-/// requests permission for all threads. Without permission, the operating system kills the process when it uses a tile register.
+/// Whether the CPU has tile registers for 8-bit integers and bfloat16, and the operating system
+/// permits this process to use them. The first call requests permission for all threads. Without
+/// permission, the operating system kills the process when it uses a tile register.
 #[cfg(target_arch = "x86_64")]
 pub(crate) fn is_available() -> bool {
     use std::sync::OnceLock;
@@ -9,8 +10,8 @@ pub(crate) fn is_available() -> bool {
     *AVAILABLE.get_or_init(|| has_instructions() && request_permission())
 }
 
-/// Whether the CPU has the tile register instructions for bytes and bfloat16, and the vector instructions with which kernels
-/// prepare the operands.
+/// Whether the CPU has the tile register instructions for 8-bit integers and bfloat16, and the
+/// vector instructions with which kernels prepare the operands.
 #[cfg(target_arch = "x86_64")]
 fn has_instructions() -> bool {
     // Leaf 7 exists on every processor with AVX-512.
@@ -22,7 +23,8 @@ fn has_instructions() -> bool {
         && std::arch::is_x86_feature_detected!("avx512bf16")
 }
 
-/// Requests permission from Linux to use tile registers. With permission, Linux saves them on thread switches.
+/// Requests permission from Linux to use tile registers. With permission, Linux saves the registers
+/// on thread switches.
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 fn request_permission() -> bool {
     const ARCH_REQ_XCOMP_PERM: libc::c_long = 0x1023;

@@ -17,15 +17,17 @@ pub struct Caches {
     pub l1: usize,
     /// Size of the second-level cache of a core.
     pub l2: usize,
-    /// Size of the third-level cache, which several cores share. If there is none, size of the second level.
+    /// Size of the third-level cache, which several cores share. On CPUs without a third level, the
+    /// size of the second-level cache.
     pub l3: usize,
 }
 
 impl Caches {
-    /// The sizes for a CPU that reports none: those of small current cores.
+    /// The assumed cache sizes for a CPU that reports none: the sizes of small current cores.
     pub const UNKNOWN: Caches = Caches { l1: 32 * KB, l2: 512 * KB, l3: 4 * MB };
 
-    /// Clamps the sizes to the range that the heuristics support, where each level is at least as large as the previous one.
+    /// Clamps the sizes to the range that the heuristics support, and makes each level at least as
+    /// large as the previous level.
     fn plausible(self) -> Caches {
         let l1 = self.l1.clamp(16 * KB, MB);
         let l2 = self.l2.clamp(l1.max(128 * KB), 64 * MB);
@@ -33,7 +35,7 @@ impl Caches {
     }
 }
 
-/// The error that `PLIANT_CACHES` is invalid. It contains the value of the variable.
+/// The error that the value of `PLIANT_CACHES` is invalid. Contains the value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CachesError(String);
 
@@ -49,7 +51,7 @@ impl fmt::Display for CachesError {
 
 impl std::error::Error for CachesError {}
 
-/// Checks `PLIANT_CACHES`.
+/// Checks that `PLIANT_CACHES` is absent, empty or valid.
 ///
 /// # Errors
 /// If the value is not three sizes.
@@ -65,7 +67,7 @@ fn from_variable() -> Result<Option<Caches>, CachesError> {
     }
 }
 
-/// Parses three sizes such as `48K,2M,32M`.
+/// Parses three cache sizes such as `48K,2M,32M`.
 fn parse(text: &str) -> Result<Caches, CachesError> {
     let sizes: Option<Vec<usize>> = text.split(',').map(|size| parse_size(size.trim())).collect();
     match sizes.as_deref() {
@@ -84,7 +86,7 @@ fn parse_size(text: &str) -> Option<usize> {
     digits.parse::<usize>().ok().filter(|&size| size > 0)?.checked_mul(unit)
 }
 
-/// The sizes of the host's data caches. The first call determines them.
+/// Returns the sizes of the host's data caches. The first call determines the sizes.
 pub fn host() -> Caches {
     static HOST: OnceLock<Caches> = OnceLock::new();
     *HOST.get_or_init(|| match from_variable() {
@@ -93,7 +95,8 @@ pub fn host() -> Caches {
     })
 }
 
-/// Collects the sizes from a list of data caches, given as (level, bytes). Returns `None` without a first or second level.
+/// Converts a list of data caches, as pairs of level and size in bytes, to [`Caches`]. Returns
+/// `None` if the first or second level is missing.
 fn by_level(listed: impl Iterator<Item = (u8, usize)>) -> Option<Caches> {
     let mut levels = [0; 3];
     for (level, bytes) in listed {

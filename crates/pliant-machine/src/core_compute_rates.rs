@@ -1,15 +1,17 @@
-//! Computing rates of a core: measured for some microarchitectures, estimated for others.
+//! The amounts of work that a core computes per microsecond: measured for some microarchitectures,
+//! estimated for others.
 
 use crate::isa::Isa;
 
-/// The computing rates of a core: how much it computes in about a microsecond. A microsecond of work is the least for which another
-/// thread is worthwhile. Work is divided into pieces by these rates.
+/// The computing rates of a core: how much it computes in about a microsecond. Less than a
+/// microsecond of work is too little for another thread. The division of work into pieces uses
+/// these rates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rates {
     /// The number of float32 multiply-adds of a matrix product per microsecond.
     pub multiply_adds: usize,
-    /// The number of float32 multiply-adds of a depthwise convolution per microsecond. It is lower than for products, because each
-    /// loaded value is used only a few times.
+    /// The number of float32 multiply-adds of a depthwise convolution per microsecond. The rate is
+    /// lower than for matrix products, because each loaded value is used only a few times.
     pub depthwise: usize,
     /// The number of float32 elements that are copied from and to the second-level cache per microsecond.
     pub copied: usize,
@@ -18,9 +20,10 @@ pub struct Rates {
 }
 
 impl Rates {
-    /// Estimates the rates of a core that runs at 2 GHz and starts two vector multiply-adds per cycle. Work that is divided by
-    /// these rates has pieces of one to two microseconds on current cores. Depthwise convolutions reach half the rate of products,
-    /// and copying an element takes the time of 16 multiply-adds; these ratios were measured on Emerald Rapids.
+    /// Estimates the rates of a core that runs at 2 GHz and starts two vector multiply-adds per
+    /// cycle. With these rates, pieces of work take one to two microseconds on current cores.
+    /// Depthwise convolutions reach half the rate of matrix products, and copying an element takes
+    /// the time of 16 multiply-adds; these ratios were measured on Emerald Rapids.
     pub fn estimate(isa: Isa) -> Rates {
         let multiply_adds = 2 * isa.float_lanes() * 2048;
         Rates {
@@ -47,12 +50,15 @@ pub struct Cpu {
     pub rates: Rates,
 }
 
-/// The microarchitectures whose rates were measured with `cargo bench -p pliant-kernels --bench matmul`.
+/// The microarchitectures whose rates were measured with `cargo bench -p pliant-kernels --bench
+/// matmul`.
 ///
-/// - Emerald Rapids reached 78 to 124 thousand multiply-adds per microsecond with one thread. Pieces of 64 thousand gain from a
-///   second thread (docs/internals/measurements/worker-team.md, "The worker team").
-/// - Zen 5 reached 125 to 129 thousand, of a peak of 135 thousand. With a rate of 120 thousand instead of 64 thousand, two threads
-///   take 1.17 to 1.26 times as long for one to four rows of 384 x 384, and the same time for other sizes.
+/// - Emerald Rapids reached 78 to 124 thousand multiply-adds per microsecond with one thread. A
+///   second thread is profitable for pieces of 64 thousand multiply-adds
+///   (docs/internals/measurements/worker-team.md, "The worker team").
+/// - Zen 5 reached 125 to 129 thousand multiply-adds per microsecond, of a peak of 135 thousand.
+///   With a rate of 120 thousand instead of 64 thousand, products on two threads take 1.17 to 1.26
+///   times as long for one to four rows of 384 x 384, and the same time for other sizes.
 pub const CPUS: &[Cpu] = &[
     Cpu {
         name: "Intel Emerald Rapids",
@@ -80,7 +86,7 @@ pub const CPUS: &[Cpu] = &[
     },
 ];
 
-/// The entry of [`CPUS`] that describes the host; `None` for other CPUs.
+/// Returns the entry of [`CPUS`] that describes the host; `None` for other CPUs.
 pub(crate) fn host() -> Option<&'static Cpu> {
     identity().and_then(|(vendor, family, model)| find(&vendor, family, model))
 }
@@ -92,7 +98,7 @@ fn find(vendor: &str, family: u8, model: u8) -> Option<&'static Cpu> {
     })
 }
 
-/// The vendor, family and model of the host CPU, as reported by CPUID.
+/// Returns the vendor, family and model of the host CPU, as reported by CPUID.
 #[cfg(target_arch = "x86_64")]
 fn identity() -> Option<(String, u8, u8)> {
     let cpuid = raw_cpuid::CpuId::new();

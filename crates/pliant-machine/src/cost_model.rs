@@ -1,30 +1,37 @@
-//! The cost model: sizes of blocks that fit in a cache, and the number of pieces of work for threads.
+//! The cost model: sizes of blocks that fit in a cache, and the number of pieces of work for
+//! threads.
 //!
-//! The loops of matrix products are those of Low et al., "Analytical modeling is enough for high-performance BLIS" (2016): a slice
-//! of a panel of B stays in the first-level cache while the rows of A and C are streamed, and a block of rows of A stays in the
-//! second-level cache. The fraction of each level that may be used was measured on Emerald Rapids (48 KB, 2 MB) and Zen 5 (48 KB, 1
-//! MB), with one thread of `cargo bench -p pliant-kernels`. Zen 5 loses 2 % with slices of 20 KB instead of 32, 1 % with 66 rows of
-//! A instead of 126, and 2 % with a depth of 256 for packed panels instead of 512.
+//! Matrix products use the loop structure of Low et al., "Analytical modeling is enough for
+//! high-performance BLIS" (2016): a slice of a panel of B stays in the first-level cache while the
+//! rows of A and C are streamed, and a block of rows of A stays in the second-level cache. The
+//! fraction of each level that may be used was measured on Emerald Rapids (48 KB, 2 MB) and Zen 5
+//! (48 KB, 1 MB), with one thread of `cargo bench -p pliant-kernels`. Zen 5 loses 2 % with slices
+//! of 20 KB instead of 32, 1 % with 66 rows of A instead of 126, and 2 % with a depth of 256 for
+//! packed panels instead of 512.
 
 use crate::Machine;
 
 /// Size of a float32 in bytes.
 const FLOAT: usize = 4;
-/// The unit of the size of a slice, in bytes. Slices are multiples of it, so that they contain whole rows of every panel width.
+/// The unit of the size of a slice, in bytes. The size of a slice is a multiple of this unit, so
+/// that slices contain whole rows of panels of every width.
 const SLICE_UNIT: usize = 4096;
-/// Maximum number of pieces that work is divided into.
+/// Maximum number of pieces into which work is divided.
 pub const MAX_PIECES: usize = 256;
-/// Maximum depth (number of columns) of a block of A, the left operand, in a packed product. A greater depth is divided into equal
-/// parts.
+/// Maximum depth (number of columns) of a block of A, the left operand, in a matrix product with a
+/// packed operand. A larger depth is divided into equal parts.
 pub const BLOCK_DEPTH: usize = 1536;
-/// Maximum number of rows of a block of A, the left operand, in a packed product.
+/// Maximum number of rows of a block of A, the left operand, in a matrix product with a packed
+/// operand.
 const MAX_BLOCK_ROWS: usize = 132;
-/// Minimum number of rows of a block of A, the left operand, in a packed product.
+/// Minimum number of rows of a block of A, the left operand, in a matrix product with a packed
+/// operand.
 const MIN_BLOCK_ROWS: usize = 24;
 
 impl Machine {
-    /// The number of pieces that a large amount of work is divided into: four per core, so that cores of different speed finish at
-    /// the same time. Measured with eight pieces on two cores, not with more cores.
+    /// Returns the number of pieces into which a large amount of work is divided: four per core, so
+    /// that cores of different speed finish at the same time. Measured with eight pieces on two
+    /// cores, not with more cores.
     pub fn pieces(&self) -> usize {
         (4 * self.cores).clamp(8, MAX_PIECES)
     }
@@ -41,14 +48,14 @@ impl Machine {
         (rows / unit * unit).clamp(MIN_BLOCK_ROWS, MAX_BLOCK_ROWS)
     }
 
-    /// A fraction of the second-level cache in bytes: `numerator` sixteenths.
+    /// Returns `numerator` sixteenths of the size of the second-level cache, in bytes.
     pub fn l2_share(&self, numerator: usize) -> usize {
         self.caches.l2 / 16 * numerator
     }
 
-    /// Maximum size in bytes of a layer's weights that stay in a cache from one image to the next: the size of the second-level
-    /// cache, or an eighth of the third-level cache, which other layers need too. At most 4 MB, the largest size that was measured
-    /// with a whole model.
+    /// Maximum size in bytes of a layer's weights that stay in a cache from one image to the next:
+    /// the size of the second-level cache, or an eighth of the third-level cache, which other
+    /// layers need, too. At most 4 MB, the largest size that was measured with a whole model.
     pub fn cached_weights(&self) -> usize {
         (self.caches.l3 / 8).max(self.caches.l2).min(4 << 20)
     }

@@ -9,7 +9,8 @@ pub const VARIABLE: &str = "PLIANT_ISA";
 /// The instruction sets for which there are kernels, best first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Isa {
-    /// [`Isa::Avx512`] plus products of bytes and bfloat16 in tile registers (AMX).
+    /// [`Isa::Avx512`], plus matrix products of 8-bit integers and bfloat16 in tile registers
+    /// (AMX).
     Amx,
     /// 512-bit vectors of x86-64 (AVX-512 F).
     Avx512,
@@ -21,7 +22,8 @@ pub enum Isa {
     Portable,
 }
 
-/// The kinds of vectors that instruction sets have. They select the kernels that do not use tile registers.
+/// The kinds of vectors that instruction sets have. Kernels that do not use tile registers depend
+/// only on the kind of vectors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Vectors {
     /// 512-bit vectors of x86-64.
@@ -45,8 +47,8 @@ impl Isa {
         }
     }
 
-    /// Number of float32 lanes of a vector of this instruction set. Portable code counts as two lanes, because it has
-    /// no fused multiply-add.
+    /// Number of float32 lanes of a vector of this instruction set. For portable code, returns 2,
+    /// because it has no fused multiply-add.
     pub fn float_lanes(self) -> usize {
         match self.vectors() {
             Vectors::Avx512 => 16,
@@ -100,7 +102,7 @@ pub fn available() -> impl Iterator<Item = Isa> {
 pub enum IsaError {
     /// The value is not the name of an instruction set.
     Unknown(String),
-    /// The CPU does not support the instruction set.
+    /// The CPU does not support the selected instruction set.
     Missing(Isa),
 }
 
@@ -145,14 +147,15 @@ pub fn choose(forced: Option<&str>) -> Result<Isa, IsaError> {
 /// The instruction set that the kernels of this process use. The first call determines it.
 ///
 /// # Errors
-/// If `PLIANT_ISA` cannot be applied. Compiling and loading call this function first, so that kernels need not check.
+/// `PLIANT_ISA` cannot be applied. The compiler and the loader call this function first, so that
+/// kernels need not check the variable.
 pub fn selected() -> Result<Isa, IsaError> {
     static CHOICE: OnceLock<Result<Isa, IsaError>> = OnceLock::new();
     CHOICE.get_or_init(|| choose(std::env::var(VARIABLE).ok().as_deref())).clone()
 }
 
-/// The instruction set that the kernels of this process use. If `PLIANT_ISA` cannot be applied, this is the best one
-/// that the CPU supports.
+/// The instruction set that the kernels of this process use. If `PLIANT_ISA` cannot be applied,
+/// returns the best instruction set that the CPU supports.
 pub fn isa() -> Isa {
     static ISA: OnceLock<Isa> = OnceLock::new();
     *ISA.get_or_init(|| selected().or_else(|_| choose(None)).unwrap_or(Isa::Portable))

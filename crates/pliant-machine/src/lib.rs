@@ -1,7 +1,9 @@
-//! The description of the host CPU: vector instructions, cache sizes, cores, and computing rates. All heuristics use it.
+//! The description of the host CPU: vector instructions, cache sizes, cores, and computing rates.
+//! All heuristics use it.
 //!
-//! Kernels and schedules choose block sizes, pieces and algorithms by [`Machine`], not by the name of a CPU. Measured rates of
-//! microarchitectures are in [`core_compute_rates::CPUS`]. Other CPUs get [`core_compute_rates::Rates::estimate`].
+//! Kernels and schedules choose block sizes, pieces and algorithms by [`Machine`], not by the name
+//! of a CPU. Measured rates of microarchitectures are in [`core_compute_rates::CPUS`]. Other CPUs
+//! use [`core_compute_rates::Rates::estimate`].
 //!
 //! | module | contents |
 //! |---|---|
@@ -43,13 +45,14 @@ pub struct Machine {
 static HOST: OnceLock<Machine> = OnceLock::new();
 
 impl Machine {
-    /// The host CPU. The first call detects it.
+    /// Returns the description of the host CPU. The first call detects the CPU.
     pub fn host() -> &'static Machine {
         HOST.get_or_init(Machine::detect)
     }
 
-    /// Sets the description of the host CPU. Returns false if it is set or detected already. Tests that compare printed schedules
-    /// use this, so that the schedules are the same on every machine.
+    /// Sets the description of the host CPU. Returns false, without effect, if the description was
+    /// set or detected before. Tests that compare printed schedules call this function, so that the
+    /// schedules are the same on every machine.
     pub fn set_host(self) -> bool {
         HOST.set(self).is_ok()
     }
@@ -74,8 +77,9 @@ impl Machine {
 /// Checks the variables `PLIANT_ISA` and `PLIANT_CACHES`.
 ///
 /// # Errors
-/// A message with the variable and its valid values, if one cannot be applied. Compiling and loading call this function first, so
-/// that kernels need not check.
+/// A variable cannot be applied. The message contains the name of the variable and its valid
+/// values. The compiler and the loader call this function first, so that kernels need not check the
+/// variables.
 pub fn check_variables() -> Result<(), String> {
     isa::selected().map_err(|e| e.to_string())?;
     cache_sizes::check().map_err(|e| e.to_string())

@@ -8,7 +8,8 @@ use std::time::Instant;
 
 use pliant_pool::{Team, default_threads, fork_join, wake_up};
 
-/// Number of measured rounds, and number of loops in each round. The benchmark reports the median of the rounds.
+/// Number of measured rounds, and number of loops per round. The benchmark reports the median of
+/// the rounds.
 const ROUNDS: usize = 101;
 const LOOPS: usize = 200;
 /// Run times of the measured loops on one thread, in microseconds.
@@ -16,7 +17,8 @@ const LENGTHS: [f64; 6] = [0.25, 0.5, 1.0, 2.0, 5.0, 20.0];
 /// Number of steps of the loop that measures how long one step takes.
 const STEPS: usize = 1000;
 
-/// Runs a chain of `steps` dependent steps: each needs the result of the previous one, so the run time is proportional to `steps`.
+/// Runs `steps` dependent operations: each operation needs the result of the previous operation, so
+/// the run time is proportional to `steps`.
 fn chain(steps: usize) {
     let mut x = 1.0f32;
     for _ in 0..steps {
@@ -25,7 +27,7 @@ fn chain(steps: usize) {
     black_box(x);
 }
 
-/// The run time of a call in microseconds: the median of all rounds.
+/// Returns the run time of a call in microseconds: the median of all rounds.
 fn micros(mut call: impl FnMut()) -> f64 {
     let round = |_| {
         let begin = Instant::now();

@@ -1,21 +1,23 @@
-//! One thread's share of a parallel loop: the job, and the atomic word through which threads claim chunks.
+//! The chunks of a parallel loop that are assigned to one thread, and the atomic word through which
+//! threads claim or steal chunks.
 //!
-//! A share is one cache line, which stays with its thread while the thread works. Two threads write the same line only if one
-//! steals chunks from the other.
+//! The data of a thread take one cache line, which stays in the thread's cache while the thread
+//! works. Two threads write the same line only if one steals chunks from the other.
 
 use std::ops::Range;
 
 use crate::sync_primitives::{AtomicU64, Ordering, UnsafeCell};
 
-/// A loop body, which runs the iterations `begin..end`. A nonzero result stops the loop.
+/// The body of a parallel loop: a function that runs the iterations `begin..end`. A nonzero result
+/// stops the loop.
 pub(crate) type Body = unsafe fn(context: Context, begin: i64, end: i64) -> i64;
 
-/// The arguments of a loop body. They are stored in the same cache line as the job, because a worker takes about 200 ns to read a
-/// line written by the caller.
+/// The arguments of a loop body. They are stored in the same cache line as the rest of the job,
+/// because a worker takes about 200 ns to read a line written by the caller.
 pub(crate) type Context = [*const (); 3];
 
-/// A loop to run: its body, context, number of iterations and number of chunks. It is written by the thread that starts the loop
-/// and read by threads that have claimed one of its chunks.
+/// A loop to run: its body, context, number of iterations and number of chunks. The thread that
+/// starts the loop writes the job; threads that have claimed one of its chunks read it.
 #[derive(Clone, Copy)]
 pub(crate) struct Job {
     pub(crate) body: Body,
@@ -54,22 +56,23 @@ unsafe impl Sync for Slot {}
 // run on any thread.
 unsafe impl Send for Slot {}
 
-/// The end of a share from which a thread claims a chunk.
+/// The end of a thread's range of unclaimed chunks from which a chunk is claimed: the owner claims
+/// from the front, other threads from the back.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum End {
     Front,
     Back,
 }
 
-/// A bit of the atomic word. It is set while the owner sleeps or is about to sleep.
+/// The bit of the atomic word that is set while the owner sleeps or is about to sleep.
 const ASLEEP: u64 = 1 << 48;
-/// The value that counts one unfinished chunk in the upper part of the atomic word.
+/// The value to add to the atomic word to count one more unfinished chunk.
 const PENDING: u64 = 1 << 32;
 /// Width in bits of each of three fields of the atomic word: the start and the end of the range of unclaimed chunks, and the number
 /// of unfinished chunks.
 const BITS: u32 = 16;
 const MASK: u64 = (1 << BITS) - 1;
-/// Maximum number of chunks in a slot.
+/// Maximum number of chunks of a parallel loop that can be assigned to one thread.
 pub(crate) const MAX_CHUNKS: u32 = MASK as u32;
 
 fn range(word: u64) -> Range<u64> {
@@ -91,17 +94,19 @@ impl Slot {
         !range(self.word.load(Ordering::Acquire)).is_empty()
     }
 
-    /// Whether all chunks of the slot have run. If so, the caller can see everything that they have written.
+    /// Whether all chunks of the slot have run. If so, all writes of these chunks are visible to
+    /// the caller.
     pub(crate) fn is_done(&self) -> bool {
         self.word.load(Ordering::Acquire) & (MASK * PENDING) == 0
     }
 
-    /// Makes `chunks` chunks of `job`, starting at index `first`, available for claiming. Returns whether the owner was asleep. If
-    /// so, the owner is marked as awake, and the caller must wake it.
+    /// Makes `chunks` chunks of `job`, starting at index `first`, available for claiming. Returns
+    /// whether the owner was asleep. If so, marks the owner as awake; the caller must wake the
+    /// thread.
     ///
     /// # Safety
     /// The previous job has ended, the caller is the only publisher, and `body` may be called with
-    /// `context` on any thread until [`Slot::is_done`]. There are at most [`MAX_CHUNKS`].
+    /// `context` on any thread until [`Slot::is_done`]. `chunks` is at most [`MAX_CHUNKS`].
     pub(crate) unsafe fn publish(&self, job: Job, first: u32, chunks: u32) -> bool {
         debug_assert!(chunks <= MAX_CHUNKS, "a share counts its chunks in {BITS} bits");
         // SAFETY: no chunk is claimable or running, so no one reads the share.
@@ -111,7 +116,8 @@ impl Slot {
         old & ASLEEP != 0
     }
 
-    /// Claims a chunk. Returns the job and the iterations of the chunk. The caller must call [`Slot::finish`] afterwards.
+    /// Claims a chunk from one end of the range of unclaimed chunks. Returns the job and the
+    /// iterations of the chunk, or `None`. The caller must call [`Slot::finish`] afterwards.
     pub(crate) fn claim(&self, from: End) -> Option<(Job, Range<i64>)> {
         let mut word = self.word.load(Ordering::Acquire);
         loop {
@@ -140,8 +146,9 @@ impl Slot {
         self.word.fetch_sub(PENDING, Ordering::Release);
     }
 
-    /// Marks the owner as asleep unless there are unclaimed chunks. Returns whether the owner may sleep. If so, the next
-    /// [`Slot::publish`] reports that the owner sleeps, unless [`Slot::wake`] is called before.
+    /// Marks the owner as asleep unless there are unclaimed chunks. Returns whether the owner may
+    /// sleep. If so, the next [`Slot::publish`] returns true, unless [`Slot::wake`] is called
+    /// first.
     pub(crate) fn try_sleep(&self) -> bool {
         let word = self.word.load(Ordering::Relaxed);
         // Publishing a share changes the word. So either the owner sees the share, or the publisher sees that the owner sleeps.
@@ -163,8 +170,8 @@ impl Slot {
     }
 }
 
-/// The iterations of chunk `index` if a loop of `extent` iterations is split into `chunks` chunks. The sizes of chunks differ by at
-/// most one.
+/// Returns the iterations of chunk `index` if a loop of `extent` iterations is split into `chunks`
+/// chunks. The sizes of chunks differ by at most one.
 pub(crate) fn chunk_range(index: u32, chunks: u32, extent: i64) -> Range<i64> {
     let (size, rest) = (extent / i64::from(chunks), extent % i64::from(chunks));
     let start = |i: i64| i * size + i.min(rest);

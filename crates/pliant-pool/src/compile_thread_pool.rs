@@ -1,4 +1,5 @@
-//! Threads for parallel compilation: a rayon pool. Unlike rayon's global pool, it is started again in a forked child.
+//! Threads for parallel compilation: a rayon pool. Unlike rayon's global pool, this pool is started
+//! again in a forked child process.
 
 use std::io;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
@@ -10,15 +11,16 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 use crate::thread_spawning::start_helper;
 use crate::{default_threads, fork_detection};
 
-/// A thread pool, and the fork generation of the process that started its threads.
+/// A thread pool, and the number of forks (generation) of the process that started its threads.
 struct CompilePool {
     /// The thread pool; `None` if the operating system cannot start a thread.
     pool: Option<ThreadPool>,
     fork_generation: u32,
 }
 
-/// Calls `f` on every item and returns the results in the order of the items. Up to [`default_threads`] threads share the calls. If
-/// the operating system cannot start any thread, the calling thread makes all calls.
+/// Calls `f` on every item and returns the results in the order of the items. Distributes the calls
+/// over up to [`default_threads`] threads. If the operating system cannot start any thread, the
+/// calling thread makes all calls.
 pub fn parallel_map<T: Send, R: Send>(items: Vec<T>, f: impl Fn(T) -> R + Send + Sync) -> Vec<R> {
     match &current().pool {
         Some(pool) => pool.install(|| items.into_par_iter().map(f).collect()),
@@ -26,7 +28,7 @@ pub fn parallel_map<T: Send, R: Send>(items: Vec<T>, f: impl Fn(T) -> R + Send +
     }
 }
 
-/// The maximum number of threads that [`parallel_map`] uses.
+/// Returns the maximum number of threads that [`parallel_map`] uses.
 pub fn compile_threads() -> usize {
     current().pool.as_ref().map_or(1, ThreadPool::current_num_threads)
 }
@@ -59,7 +61,8 @@ fn current() -> &'static CompilePool {
     }
 }
 
-/// Creates a pool of `threads` threads, or of as many as the operating system can start.
+/// Creates a pool of `threads` threads, or of the largest number that the operating system can
+/// start; `None` if it can start none.
 fn start(mut threads: usize) -> Option<ThreadPool> {
     while threads > 0 {
         let started = AtomicUsize::new(0);

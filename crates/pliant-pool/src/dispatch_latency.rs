@@ -1,4 +1,4 @@
-//! Measures how long it takes to distribute a loop to a team.
+//! Measures the time to distribute a parallel loop to the threads of a worker team.
 
 use std::ops::Range;
 use std::sync::Mutex;
@@ -9,17 +9,19 @@ use crossbeam_utils::CachePadded;
 
 use crate::Team;
 
-/// Number of measured loops on awake threads. As many warm-up loops run before them.
+/// Number of measured loops on awake threads, and number of warm-up loops before them.
 const HOT_LOOPS: usize = 20_000;
-/// Number of times that waking a parked worker is measured.
+/// Number of times that the wake-up of a parked (sleeping) worker is measured.
 const WAKE_UPS: usize = 200;
-/// The pause before each measured wake-up. It is longer than the time for which a worker spins before it parks.
+/// The pause before each measured wake-up. The pause is longer than the time for which an idle
+/// worker spins before it parks.
 const PAUSE: Duration = Duration::from_millis(2);
-/// The maximum wake-up time that is recorded; longer times count as this.
+/// The maximum wake-up time that is recorded. Longer times are recorded as this value.
 const LATE: Duration = Duration::from_millis(20);
 
-/// Measures the overhead of a loop on awake threads: the median time of many empty loops. Loops in which the caller ran chunks of
-/// other threads do not count. `None` if no loop counts, as on a busy machine.
+/// Measures the overhead of a loop on awake threads: the median time of many empty loops. Loops in
+/// which the caller ran chunks of other threads are ignored. Returns `None` if all loops are
+/// ignored, as on a busy machine.
 pub fn fork_join(team: &Team) -> Option<Duration> {
     thread_local!(static HERE: u8 = const { 0 });
     let here = || HERE.with(|here| std::ptr::from_ref(here).addr());

@@ -12,7 +12,7 @@ mod imp {
         GENERATION.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Starts counting forks: every child of `fork` increments its counter.
+    /// Starts counting forks: from now on, every child process of `fork` increments its counter.
     pub(crate) fn watch() {
         static WATCH: Once = Once::new();
         WATCH.call_once(|| {
@@ -23,7 +23,8 @@ mod imp {
         });
     }
 
-    /// The fork generation: the number of forks between the process that first called [`watch`] and this one.
+    /// Returns the fork generation: the number of forks from the process that first called
+    /// [`watch`] to this process.
     pub(crate) fn generation() -> u32 {
         GENERATION.load(Ordering::Relaxed)
     }

@@ -5,20 +5,22 @@ use std::sync::{Arc, Mutex, OnceLock, Weak};
 use crate::sync_primitives::lock;
 use crate::{MAX_THREADS, Team, default_threads};
 
-/// The team of the process with [`default_threads`] threads. It starts on the first call.
+/// Returns the global team of the process, which has [`default_threads`] threads. The first call
+/// starts the team.
 pub fn global() -> &'static Team {
     static GLOBAL: OnceLock<Team> = OnceLock::new();
     GLOBAL.get_or_init(|| Team::new(global_threads()))
 }
 
-/// The thread count of the global team. It is determined on the first call and does not change afterwards.
+/// Returns the thread count of the global team, which is fixed at the first call.
 fn global_threads() -> usize {
     static THREADS: OnceLock<usize> = OnceLock::new();
     *THREADS.get_or_init(default_threads)
 }
 
-/// The team with `threads` threads. All callers that request the same count share a team, which ends when the last of them drops
-/// it. `None` if the count is that of the [`global`] team.
+/// Returns the team with `threads` threads. All callers that request the same count share one team,
+/// which ends when its last handle is dropped. Returns `None` if `threads` is the count of the
+/// [`global`] team.
 pub fn shared_team(threads: usize) -> Option<Arc<Team>> {
     static TEAMS: Mutex<Vec<(usize, Weak<Team>)>> = Mutex::new(Vec::new());
     let threads = threads.clamp(1, MAX_THREADS);

@@ -1,12 +1,13 @@
 //! Worker teams: data-parallel loops over `0..extent`, for compiled code and for Rust code.
 //!
-//! A [`Team`] is a fixed set of threads. After each loop they spin for a short time and then park. Each thread gets an even share
-//! of a loop's chunks. When its own chunks are done, it steals unclaimed chunks of other threads, so a late worker does not delay
-//! the loop. Nested loops, and loops started while another thread uses the team, run serially on the calling thread. A team
-//! survives `fork`.
+//! A [`Team`] is a fixed set of threads. After each loop, the threads spin for a short time and
+//! then park (sleep). Each thread gets an even share of a loop's chunks. A thread that has finished
+//! its own chunks steals unclaimed chunks of other threads, so a late worker does not delay the
+//! loop. Nested loops, and loops started while another thread uses the team, run serially on the
+//! calling thread. A team survives `fork`.
 //!
-//! [`Stages`] is a parallel job with a barrier between its stages. [`ThreadCaches`] are per-thread caches that other threads can
-//! empty.
+//! [`Stages`] is a parallel job with a barrier between its stages. [`ThreadCaches`] are per-thread
+//! caches that other threads can empty.
 
 mod chunk_claiming;
 mod compile_thread_pool;

@@ -1,8 +1,8 @@
-//! Per-thread caches that persist between calls and that other threads can empty.
+//! Per-thread caches that persist between calls. Other threads can empty them.
 //!
-//! Every thread has its own cache in a list that only grows. A thread enters and leaves its cache with one atomic operation each,
-//! without blocking. A thread that empties the caches empties idle ones immediately and marks caches in use; a marked cache is
-//! emptied when its thread leaves it.
+//! Every thread has its own cache in a list that only grows. A thread enters and leaves its cache
+//! with one atomic operation each, without blocking. A thread that empties all caches empties idle
+//! caches immediately, and marks caches in use. The owner of a marked cache empties it on leaving.
 
 use std::cell::UnsafeCell;
 use std::ops::{Deref, DerefMut};
@@ -17,13 +17,13 @@ const IDLE: u8 = 1;
 const BUSY: u8 = 2;
 /// State of a cache that its owner is using and will empty when leaving it.
 const BUSY_EMPTY_LATER: u8 = 3;
-/// State of a cache that another thread than its owner is emptying.
+/// State of a cache that a thread other than its owner is emptying.
 const EMPTYING: u8 = 4;
-/// Maximum number of times that a thread yields while it waits for another thread that empties a cache. In a forked child that
-/// thread may not exist.
+/// Maximum number of times that a thread yields while it waits for another thread to empty a cache.
+/// The limit is necessary because the other thread may not exist in a forked child.
 const YIELDS: usize = 1000;
 
-/// The list of the caches of all threads, for contents of the type `T`.
+/// The list of the caches of all threads. Each cache contains a value of type `T`.
 pub struct ThreadCaches<T> {
     first: AtomicPtr<Node<T>>,
 }
@@ -31,7 +31,7 @@ pub struct ThreadCaches<T> {
 struct Node<T> {
     state: AtomicU8,
     value: UnsafeCell<T>,
-    /// The next node of the list. It is set before the node is added to the list.
+    /// The next node of the list. Set before the node is added to the list, and never changed.
     next: *const Node<T>,
 }
 
@@ -39,10 +39,11 @@ struct Node<T> {
 // accesses the value.
 unsafe impl<T: Send> Sync for Node<T> {}
 
-/// The cache that the calling thread owns. Dropping it empties the cache and makes it available to other threads.
+/// The cache that the calling thread owns. Dropping the handle empties the cache and makes the
+/// cache available to other threads.
 pub struct ThreadCache<T: Default + Send + 'static>(&'static Node<T>);
 
-/// Exclusive access of a thread to its cache. Dropping it ends the access.
+/// Exclusive access of a thread to its cache. Dropping the guard ends the access.
 pub struct CacheGuard<'a, T: Default>(&'a Node<T>);
 
 impl<T: Default + Send> ThreadCaches<T> {
@@ -122,7 +123,8 @@ impl<T> Node<T> {
 }
 
 impl<T: Default + Send> ThreadCache<T> {
-    /// Starts using the cache. `None` if the cache is in use or being emptied.
+    /// Begins exclusive access to the cache. Returns `None` if the cache is in use or is being
+    /// emptied.
     #[inline]
     pub fn enter(&self) -> Option<CacheGuard<'static, T>> {
         self.0.exchange(IDLE, BUSY).then(|| CacheGuard(self.0))

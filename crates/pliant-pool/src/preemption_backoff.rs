@@ -1,14 +1,16 @@
-//! Runs small loops serially for a while after a worker was preempted.
+//! Runs small parallel loops serially for a while after the operating system has preempted a
+//! worker.
 //!
-//! If the threads of another runtime spin on every CPU, a worker that has claimed a chunk can lose its CPU for milliseconds, and a
-//! loop of a few microseconds waits for it. This is likely to happen again until the other runtime stops spinning, typically after
-//! about ten milliseconds.
+//! If the threads of another runtime spin on every CPU, a worker that has claimed a chunk can lose
+//! its CPU for milliseconds, and a loop of a few microseconds must wait for the worker. This is
+//! likely to happen again until the other runtime stops spinning, typically after about ten
+//! milliseconds.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// A time that indicates a preemption: if the caller waits longer than this for the workers, and longer than the loop takes, a
-/// worker was probably preempted.
+/// The waiting time that indicates a preemption: if the caller waits longer than this for the
+/// workers, and longer than the loop takes, a worker was probably preempted.
 const MIN_WAIT: Duration = Duration::from_micros(150);
 /// Number of grains (each about a microsecond of work) below which a loop runs serially after a preemption.
 const SMALL_LOOP_GRAINS: i64 = 400;
@@ -28,7 +30,8 @@ impl PreemptionBackoff {
         PreemptionBackoff { start: Instant::now(), serial_until: AtomicU64::new(0) }
     }
 
-    /// Whether a loop of `grains` grains should run on the calling thread only.
+    /// Whether a loop of `grains` grains (each about a microsecond of work) should run only on the
+    /// calling thread.
     pub(crate) fn run_serial(&self, grains: i64) -> bool {
         let serial_until = self.serial_until.load(Ordering::Relaxed);
         if serial_until == 0 || grains >= SMALL_LOOP_GRAINS {
@@ -41,7 +44,8 @@ impl PreemptionBackoff {
         serial
     }
 
-    /// Records how long the caller waited for the workers at the end of a loop of `grains` grains.
+    /// Records the time for which the caller waited for the workers at the end of a loop of
+    /// `grains` grains. A long wait starts the backoff.
     pub(crate) fn record_wait(&self, grains: i64, wait: Duration) {
         if grains < SMALL_LOOP_GRAINS
             && wait > MIN_WAIT.max(Duration::from_micros(grains.unsigned_abs()))

@@ -8,15 +8,16 @@ use crossbeam_utils::CachePadded;
 use crate::chunk_claiming::{End, Job, Slot, chunk_range};
 use crate::sync_primitives::{AtomicI64, Ordering};
 
-/// Distributes the chunks of a loop to the threads of a team.
+/// The state of the parallel loop that a team runs: distributes chunks of the loop to the threads,
+/// and records the first failure.
 pub(crate) struct JobQueue {
-    /// One slot of chunks for each thread: that of the caller, followed by those of the workers.
+    /// One slot of chunks per thread: first the slot of the caller, then the slots of the workers.
     slots: Box<[CachePadded<Slot>]>,
     status: CachePadded<AtomicI64>,
 }
 
 impl JobQueue {
-    /// Creates a queue for a caller and `workers` workers.
+    /// Creates the state for a caller and `workers` workers, without a loop to run.
     pub(crate) fn new(workers: usize) -> JobQueue {
         JobQueue {
             slots: (0..=workers).map(|_| CachePadded::new(Slot::new())).collect(),
@@ -24,12 +25,13 @@ impl JobQueue {
         }
     }
 
-    /// The slot of a thread. Thread 0 is the caller.
+    /// Returns the slot (the assigned chunks) of a thread. Thread 0 is the caller.
     pub(crate) fn slot(&self, thread: usize) -> &Slot {
         &self.slots[thread]
     }
 
-    /// Distributes the chunks of `job` among the first `threads` threads. Calls `wake` for each of them that is asleep.
+    /// Distributes the chunks of `job` among the first `threads` threads. Calls `wake` for each of
+    /// these threads that is asleep.
     ///
     /// # Safety
     /// The previous job has ended, the caller is the only publisher, and `body` may be called with
@@ -79,19 +81,21 @@ impl JobQueue {
         }
     }
 
-    /// Whether every chunk has run. If so, the caller can see everything that the chunks have written.
+    /// Whether every chunk of the loop has run. If so, all writes of the chunks are visible to the
+    /// caller.
     pub(crate) fn is_done(&self) -> bool {
         self.slots.iter().all(|slot| slot.is_done())
     }
 
-    /// The first nonzero status that a chunk returned, otherwise 0. Valid once the job is done.
+    /// Returns the first nonzero status that a chunk returned, or 0. Valid only after the loop has
+    /// ended.
     pub(crate) fn status(&self) -> i64 {
         self.status.load(Ordering::Relaxed)
     }
 }
 
-/// Tests of the claiming protocol under the loom model checker, which explores all interleavings: `RUSTFLAGS="--cfg loom" cargo
-/// test -p pliant-pool --release`.
+/// Tests of the protocol for claiming chunks under the loom model checker, which explores all
+/// interleavings: `RUSTFLAGS="--cfg loom" cargo test -p pliant-pool --release`.
 #[cfg(all(test, loom))]
 mod models {
     use std::sync::Arc;
@@ -138,9 +142,10 @@ mod models {
         }
     }
 
-    /// Runs two loops, the second published as soon as the first is done, while a worker arrives at an arbitrary time. With two
-    /// shares, each thread has its own slot; with one share, both take from one slot of two chunks. Explores all interleavings with
-    /// at most three preemptions.
+    /// Runs two loops while a worker starts at an arbitrary time. The second loop is published as
+    /// soon as the first is done. With two shares, each thread has its own slot. With one share,
+    /// both threads claim from one slot of two chunks. Explores all interleavings with at most
+    /// three preemptions.
     fn loops(shares: usize) {
         let mut model = loom::model::Builder::new();
         model.preemption_bound = Some(3);

@@ -1,19 +1,22 @@
 //! A parallel job in stages. A stage begins when all pieces of the previous stage are finished.
 //!
-//! Threads claim pieces, beginning with their own share. The share of a thread is the same in every stage, so the data of a piece
-//! stays in the cache of one core. No thread waits for a thread that has not arrived: a waiting thread takes over pieces that stay
-//! unclaimed for a while. Therefore one thread can run the whole job, and threads can join at any time.
+//! Each thread first claims the pieces that are assigned to it. The assignment is the same in every
+//! stage, so the data of a piece stays in the cache of one core. No thread waits for a thread that
+//! has not arrived: a waiting thread takes over pieces that stay unclaimed for a while. Therefore
+//! one thread can run the whole job, and threads can join at any time.
 
 use crossbeam_utils::CachePadded;
 
 use crate::chunk_claiming::chunk_range;
 use crate::sync_primitives::{AtomicBool, AtomicUsize, Ordering, pause, yield_now};
 
-/// Maximum number of pieces in a stage. It is small under the model checker loom, which explores all interleavings.
+/// Maximum number of pieces in a stage. The limit is small under the model checker loom, which
+/// explores all interleavings.
 pub const MAX_PIECES: usize = if cfg!(loom) { 2 } else { 128 };
-/// Approximate number of iterations of a spin loop per microsecond.
+/// Approximate number of iterations of a spin loop in a microsecond.
 const SPINS: usize = 40;
-/// Number of spins of a waiting thread before it yields the CPU. The thread with the last piece may be queued on this CPU.
+/// Number of spins of a waiting thread before it yields the CPU. The CPU may be needed by the
+/// thread that has claimed the last piece.
 const SPINS_PER_YIELD: usize = if cfg!(loom) { 1 } else { 2000 };
 
 /// A parallel job with a barrier between its stages. Threads run it by calling [`Stages::join`].
@@ -24,9 +27,9 @@ pub struct Stages<'a, F, S> {
     stop: &'a S,
     /// Number of spins after which a waiting thread takes over pieces of other threads.
     steal_after: usize,
-    /// For each piece, the number of the last stage in which it was claimed, plus 1.
+    /// For each piece index, the number of the last stage in which the piece was claimed, plus 1.
     claims: [CachePadded<AtomicUsize>; MAX_PIECES],
-    /// The number of finished pieces in all stages.
+    /// The number of finished pieces, over all stages.
     done: CachePadded<AtomicUsize>,
     /// The number of threads that have joined the job.
     arrived: CachePadded<AtomicUsize>,
@@ -34,9 +37,10 @@ pub struct Stages<'a, F, S> {
 }
 
 impl<'a, F: Fn(usize, usize), S: Fn() -> bool> Stages<'a, F, S> {
-    /// Creates a job of `rounds` rounds. Each round has `counts.len()` stages, and stage `i` of a round has `counts[i]` pieces.
-    /// `piece(stage, index)` runs one piece, where `stage` counts through all rounds. It takes about `micros` microseconds and must
-    /// not unwind. The job ends early when `stop` returns true.
+    /// Creates a job of `rounds` rounds. Each round has `counts.len()` stages, and stage `i` of a
+    /// round has `counts[i]` pieces. `piece(stage, index)` runs one piece, where `stage` counts
+    /// through all rounds. A piece takes about `micros` microseconds and must not unwind. The job
+    /// ends early when `stop` returns true.
     ///
     /// # Panics
     /// If a count exceeds [`MAX_PIECES`], or if the total number of pieces overflows.
@@ -65,12 +69,13 @@ impl<'a, F: Fn(usize, usize), S: Fn() -> bool> Stages<'a, F, S> {
         }
     }
 
-    /// The number of pieces of a stage.
+    /// Returns the number of pieces of a stage.
     fn count(&self, stage: usize) -> usize {
         self.counts[stage % self.counts.len()]
     }
 
-    /// Claims and runs a piece unless another thread has claimed it. Returns whether it ran.
+    /// Claims and runs a piece unless another thread has claimed it. Returns whether the calling
+    /// thread ran the piece.
     fn claim(&self, stage: usize, piece: usize) -> bool {
         let claim = &self.claims[piece];
         let old = claim.load(Ordering::Relaxed);
@@ -147,7 +152,8 @@ impl<'a, F: Fn(usize, usize), S: Fn() -> bool> Stages<'a, F, S> {
     }
 }
 
-/// The range of the `count` pieces of a stage that is assigned to thread `thread` of `threads`.
+/// Returns the range of the `count` pieces of a stage that is assigned to thread `thread` of
+/// `threads` threads.
 fn share(count: usize, thread: usize, threads: usize) -> std::ops::Range<usize> {
     // There are at most [`MAX_PIECES`] pieces, so threads with larger numbers get none.
     let number = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
@@ -203,7 +209,7 @@ mod models {
     use super::*;
     use crate::sync_primitives::UnsafeCell;
 
-    /// The data that pieces read and write: one cell per piece and stage.
+    /// The data of a test job: one counter per piece and stage.
     struct Cells([[UnsafeCell<usize>; 2]; 2]);
 
     // SAFETY: a piece writes its own cell only; the model checks that.
@@ -216,8 +222,8 @@ mod models {
             Cells(std::array::from_fn(|_| std::array::from_fn(|_| UnsafeCell::new(0))))
         }
 
-        /// Runs a piece of a test job: checks that all pieces of the previous stage have incremented their cells, then increments
-        /// its own cell.
+        /// Runs a piece of a test job: checks that all pieces of the previous stage have
+        /// incremented their counters, then increments its own counter.
         fn piece(&self, counts: &[usize], stage: usize, piece: usize) {
             if stage > 0 {
                 for before in &self.0[stage - 1][..counts[(stage - 1) % counts.len()]] {
@@ -233,15 +239,16 @@ mod models {
     /// Joins the job at address `job`.
     ///
     /// # Safety
-    /// The address is that of a live job with these type parameters.
+    /// `job` is the address of a live job with these type parameters.
     unsafe fn enter<F: Fn(usize, usize), S: Fn() -> bool>(job: *const ()) -> bool {
         // SAFETY: the caller's promise.
         unsafe { (*job.cast::<Stages<'_, F, S>>()).join() }
     }
 
-    /// Runs a job on two threads, which join it at arbitrary times. Returns for each thread whether it reached the end of the job.
-    /// A waiting thread takes over pieces of the other every `steal_after` spins. (With three threads, two could wait while the
-    /// checker never schedules the third.)
+    /// Runs a job on two threads, which join it at arbitrary times. Returns for each thread whether
+    /// it reached the end of the job. A waiting thread takes over pieces of the other thread every
+    /// `steal_after` spins. (With three threads, two threads could wait while the checker never
+    /// schedules the third.)
     fn shared<F: Fn(usize, usize), S: Fn() -> bool>(
         mut job: Stages<'_, F, S>,
         steal_after: usize,

@@ -1,5 +1,5 @@
-//! Synchronisation primitives of the standard library, or of the loom model checker with `--cfg loom`, and the function that locks
-//! a mutex.
+//! Synchronisation primitives of the standard library, or of the loom model checker with `--cfg
+//! loom`, and a function that locks a mutex.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -41,7 +41,8 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Locks a mutex by polling, for builds with ThreadSanitizer, which does not see the standard library's internal wait for a lock.
+/// Locks a mutex by polling, in builds with ThreadSanitizer. ThreadSanitizer cannot observe how the
+/// standard library waits for a lock.
 #[cfg(tsan)]
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     use std::sync::TryLockError;

@@ -1,16 +1,19 @@
-//! The number of threads of worker teams, from the CPUs of the process and environment variables.
+//! The number of threads of worker teams, determined from the available CPUs and environment
+//! variables.
 
 use std::thread::available_parallelism;
 
-/// The environment variable that limits the number of threads of Pliant.
+/// The name of the environment variable that limits the number of threads of Pliant.
 const PLIANT_VARIABLE: &str = "PLIANT_NUM_THREADS";
-/// The environment variable that limits the number of threads of OpenMP programs. Pliant respects it too.
+/// The name of the environment variable that limits the number of threads of OpenMP programs.
+/// Pliant respects this limit, too.
 const OPENMP_VARIABLE: &str = "OMP_NUM_THREADS";
 /// Maximum number of threads of a team. A larger request is probably a typing error and is clamped.
 pub const MAX_THREADS: usize = 1024;
 
-/// The number of threads of the global team. This is the number of CPUs available to the process, considering its CPU affinity and
-/// container quota. A smaller positive `PLIANT_NUM_THREADS` or `OMP_NUM_THREADS` reduces it.
+/// Returns the number of threads of the global team: the number of CPUs available to the process,
+/// considering its CPU affinity and container quota. A smaller positive `PLIANT_NUM_THREADS` or
+/// `OMP_NUM_THREADS` reduces the number.
 pub fn default_threads() -> usize {
     let granted = available_parallelism().map_or(1, usize::from);
     let limits = [PLIANT_VARIABLE, OPENMP_VARIABLE]
@@ -19,16 +22,18 @@ pub fn default_threads() -> usize {
     limits.fold(granted, usize::min).min(MAX_THREADS)
 }
 
-/// Checks that `PLIANT_NUM_THREADS` is valid. Compiling and loading call this function, because [`default_threads`] ignores an
-/// invalid value. `OMP_NUM_THREADS` is not checked, because other programs use it too.
+/// Checks that `PLIANT_NUM_THREADS` is valid. The compiler and the loader call this function,
+/// because [`default_threads`] ignores an invalid value. `OMP_NUM_THREADS` is not checked, because
+/// other programs use it, too.
 ///
 /// # Errors
-/// A message if the value is not a positive number.
+/// The value is not a positive number. The error is a message with the name and the value.
 pub fn check_threads() -> Result<(), String> {
     limit(PLIANT_VARIABLE).map(drop)
 }
 
-/// The thread limit that an environment variable sets. `None` if the variable is absent or empty.
+/// Returns the thread limit that an environment variable sets; `None` if the variable is absent or
+/// empty.
 fn limit(name: &str) -> Result<Option<usize>, String> {
     let Some(text) = std::env::var_os(name).filter(|text| !text.is_empty()) else {
         return Ok(None);
@@ -39,7 +44,8 @@ fn limit(name: &str) -> Result<Option<usize>, String> {
     }
 }
 
-/// Parses a positive number. Of a list, which OpenMP accepts for nested loops, the first number counts.
+/// Parses a thread count. From a list such as `4,2`, which OpenMP accepts for nested loops, takes
+/// the first number.
 fn parse_count(text: &str) -> Option<usize> {
     text.split(',').next()?.trim().parse().ok().filter(|&n| n > 0)
 }

@@ -1,8 +1,9 @@
-//! Starts threads safely when memory may be short.
+//! Starts threads without the risk that the process is aborted if memory is short.
 //!
-//! A new thread needs memory for its first accesses: thread-local data, signal stack, allocator structures. If that memory is
-//! missing, the C library or the standard library aborts the process. Therefore a thread is started only if this memory is
-//! available besides its stack, and the starting thread waits until the new thread has touched the memory.
+//! A new thread needs memory for its first accesses: thread-local data, signal stack, allocator
+//! structures. If that memory is missing, the C library or the standard library aborts the process.
+//! Therefore a thread is started only if this memory is available besides its stack, and the
+//! starting thread waits until the new thread has touched the memory.
 
 use std::io;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -10,16 +11,18 @@ use std::thread::{Builder, JoinHandle, Scope, ScopedJoinHandle};
 
 /// The default stack size of a helper thread in bytes.
 const DEFAULT_STACK: usize = 2 << 20;
-/// Minimum free address space, in bytes, for starting a helper thread. glibc's allocator reserves 128 MiB for the first allocations
-/// of a thread and keeps 64 MiB. The rest is for the work of the helper.
+/// Minimum free address space, in bytes, for starting a helper thread. glibc's allocator reserves
+/// 128 MiB for the first allocations of a thread and keeps 64 MiB. The rest is for the allocations
+/// of the helper's work.
 const MIN_ADDRESS_SPACE: usize = 256 << 20;
 /// Memory in bytes that a new thread needs besides its stack: thread-local data, signal stack, first allocations.
 const MIN_WRITABLE: usize = 16 << 20;
 
-/// Starts a helper thread with the default stack size. A helper is optional, so it is not started if memory is low.
+/// Starts a helper thread with the default stack size. A helper is optional, so it is not started
+/// if memory is low.
 ///
 /// # Errors
-/// If the system cannot start another thread or memory is low.
+/// The system cannot start another thread, or memory is low.
 pub fn start_helper<T: Send + 'static>(
     builder: Builder,
     work: impl FnOnce() -> T + Send + 'static,
@@ -34,11 +37,11 @@ pub fn start_helper<T: Send + 'static>(
     Ok(handle)
 }
 
-/// Starts a scoped thread with a stack of `stack` bytes. Unlike a helper, the thread needs no more memory than its stack and its
-/// first allocations.
+/// Starts a scoped thread with a stack of `stack` bytes. Checks only that there is memory for the
+/// thread's stack and first allocations, less than for a helper.
 ///
 /// # Errors
-/// If the system cannot start another thread or memory is low.
+/// The system cannot start another thread, or memory is low.
 pub fn start_scoped<'scope, T: Send + 'scope>(
     scope: &'scope Scope<'scope, '_>,
     builder: Builder,
@@ -55,7 +58,8 @@ pub fn start_scoped<'scope, T: Send + 'scope>(
     Ok(handle)
 }
 
-/// A signal that the new thread sends when it has touched the memory for its first accesses.
+/// A signal that a new thread sends after touching the memory of its thread-local data and first
+/// allocations.
 struct StartSignal(SyncSender<()>);
 
 struct StartWaiter(Receiver<()>);
@@ -83,7 +87,7 @@ impl StartWaiter {
     }
 }
 
-/// Checks that `space` bytes of address space and `writable` bytes of writable memory are free, by mapping them.
+/// Checks that `space` bytes of address space and `writable` bytes of memory can be mapped.
 fn check(space: usize, writable: usize) -> io::Result<()> {
     imp::probe(space, false)?;
     imp::probe(writable, true)

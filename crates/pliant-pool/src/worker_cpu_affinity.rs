@@ -1,9 +1,10 @@
 //! Keeps a waking worker off the caller's CPU.
 //!
-//! Operating systems tend to queue a woken thread on the CPU of the thread that woke it. There the worker cannot run while the
-//! caller spins waiting for it, possibly for milliseconds until the load balancer acts. Therefore the caller's CPU is removed from
-//! the worker's affinity mask while the worker wakes. The worker restores its mask once it is awake or before it sleeps again,
-//! unless another mask was set in the meantime.
+//! Operating systems tend to queue a woken thread on the CPU of the thread that woke it. On this
+//! CPU, the worker cannot run while the caller spins and waits for the worker, possibly for
+//! milliseconds until the load balancer acts. Therefore the caller's CPU is removed from the
+//! worker's affinity mask while the worker wakes. The worker restores its mask once it is awake or
+//! before it sleeps again, unless the mask was changed in the meantime.
 
 #[cfg(target_os = "linux")]
 mod imp {
@@ -13,7 +14,7 @@ mod imp {
 
     use crate::sync_primitives::lock;
 
-    /// The affinity state of one worker.
+    /// The CPU affinity state of one worker.
     #[derive(Default)]
     pub(crate) struct Placement {
         thread: OnceLock<pid_t>,
@@ -26,7 +27,7 @@ mod imp {
         now: cpu_set_t,
     }
 
-    /// The affinity mask of a thread. The id 0 means the calling thread.
+    /// Returns the affinity mask of a thread. The id 0 means the calling thread.
     fn mask(thread: pid_t) -> Option<cpu_set_t> {
         // SAFETY: cpu_set_t is plain bits, for which all zeros is the empty set.
         let mut mask: cpu_set_t = unsafe { std::mem::zeroed() };
@@ -43,7 +44,7 @@ mod imp {
     }
 
     impl Placement {
-        /// Records the id of the calling thread, a worker that starts.
+        /// Records the thread id of the calling thread, which is a worker that starts.
         pub(crate) fn register(&self) {
             // SAFETY: takes no arguments and cannot fail.
             let _ = self.thread.set(unsafe { libc::gettid() });
@@ -87,7 +88,8 @@ mod imp {
 
 #[cfg(not(target_os = "linux"))]
 mod imp {
-    /// The affinity state on operating systems other than Linux, where the scheduler places threads.
+    /// The CPU affinity state on operating systems other than Linux: nothing, because the scheduler
+    /// alone places threads.
     #[derive(Default)]
     pub(crate) struct Placement;
 

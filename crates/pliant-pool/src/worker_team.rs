@@ -21,7 +21,8 @@ type LoopBody<'a> = &'a (dyn Fn(Range<usize>) + Sync);
 /// return to that loop.
 pub struct Team {
     threads: usize,
-    /// The worker threads, a pointer from `Box::into_raw`. It is replaced once in each forked child and freed only by `drop`.
+    /// The worker threads, a pointer from `Box::into_raw`. The pointer is replaced once in each
+    /// forked child, and the object is freed only by `drop`.
     workers: AtomicPtr<Workers>,
 }
 
@@ -36,7 +37,7 @@ impl Team {
         }
     }
 
-    /// The number of threads, including the caller.
+    /// Returns the number of threads, including the caller.
     pub fn threads(&self) -> usize {
         self.workers().count() + 1
     }
@@ -109,12 +110,12 @@ impl Team {
         }
     }
 
-    /// Runs `body` over `0..extent` in chunks on the team. Returns 0 or the first nonzero status. See [`crate::parallel_launch`]
-    /// for `grain`.
+    /// Runs `body` over `0..extent` in chunks on the team. Returns 0 or the first nonzero status.
+    /// See [`crate::parallel_launch`] for `grain`.
     ///
     /// # Safety
-    /// `body` may be called with `context` on several threads at once until this returns, and does
-    /// not unwind.
+    /// Until the function returns, `body` may be called with `context` on several threads at once.
+    /// `body` does not unwind.
     pub(crate) unsafe fn launch(
         &self,
         body: Body,

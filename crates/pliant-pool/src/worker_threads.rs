@@ -14,13 +14,15 @@ use crate::sync_primitives::{AtomicBool, AtomicUsize, Ordering};
 use crate::thread_spawning::start_helper;
 use crate::worker_cpu_affinity::Placement;
 
-/// Number of chunks into which the share of each thread is split, so that other threads can steal most of the share of a preempted
-/// thread.
+/// Number of chunks into which each thread's part of a loop is split, so that other threads can
+/// steal most of the part of a preempted thread.
 const CHUNKS_PER_THREAD: i64 = 4;
-/// Minimum number of grains per thread for splitting its share of a loop. A smaller share is one chunk, because it finishes before
-/// another thread could steal a part of it.
+/// Minimum number of grains (each about a microsecond of work) per thread for splitting the
+/// thread's part of a loop into chunks. A smaller part is one chunk, because it would be finished
+/// before another thread could steal from it.
 const MIN_GRAINS_TO_SPLIT: i64 = 8;
-/// The time for which an idle worker spins before it parks. It covers the gaps between the loops of one inference.
+/// The time for which an idle worker spins before it parks. The time covers the gaps between the
+/// loops of one inference.
 const SPIN_TIME: Duration = Duration::from_micros(200);
 /// Minimum number of grains (each about a microsecond of work) of a loop that wakes parked workers. For a smaller loop, waking a
 /// worker takes longer than the loop.
@@ -30,7 +32,7 @@ const SPINS_PER_YIELD: u32 = 2000;
 
 struct Shared {
     queue: JobQueue,
-    /// Whether a loop is published in the queue.
+    /// Whether a loop is running on the team.
     busy: CachePadded<AtomicBool>,
     /// The approximate number of sleeping workers.
     sleepers: CachePadded<AtomicUsize>,
@@ -49,7 +51,7 @@ pub(crate) struct Workers {
 }
 
 impl Workers {
-    /// Starts `count` workers, or fewer if the operating system cannot start as many.
+    /// Starts `count` workers, or fewer if the operating system cannot start so many.
     pub(crate) fn new(count: usize) -> Workers {
         fork_detection::watch();
         let shared = Arc::new(Shared {
@@ -82,17 +84,17 @@ impl Workers {
         self.threads.len()
     }
 
-    /// Whether the threads belong to this process. It is false in a child of `fork`.
+    /// Whether the threads belong to the current process. Returns false in a child of `fork`.
     pub(crate) fn in_this_process(&self) -> bool {
         self.fork_generation == fork_detection::generation()
     }
 
-    /// Runs the loop of `job` on the caller and the workers. Returns 0 or the first nonzero status. `grains` is the amount of work
-    /// of the loop, in grains of about a microsecond.
+    /// Runs the loop of `job` on the caller and the workers. Returns 0 or the first nonzero status.
+    /// `grains` is the amount of work of the loop, in grains of about a microsecond.
     ///
     /// # Safety
-    /// The job's body may be called with its context on several threads at once until this returns,
-    /// and does not unwind.
+    /// Until the function returns, the job's body may be called with its context on several threads
+    /// at once. The body does not unwind.
     pub(crate) unsafe fn run(&self, mut job: Job, grains: i64) -> i64 {
         let shared = &*self.shared;
         if grains.min(job.extent) <= 1
@@ -152,7 +154,7 @@ impl Workers {
         self.threads[worker].unpark();
     }
 
-    /// Stops and joins the threads.
+    /// Stops all worker threads and joins them.
     pub(crate) fn shut_down(mut self) {
         self.shared.shutdown.store(true, Ordering::SeqCst);
         for worker in &self.threads {
@@ -165,7 +167,7 @@ impl Workers {
     }
 }
 
-/// The number of chunks into which a loop with `extent` iterations is split.
+/// Returns the number of chunks into which a loop with `extent` iterations is split.
 fn chunks(grains: i64, extent: i64, threads: usize) -> u32 {
     let threads = threads as i64;
     let each = if grains / threads < MIN_GRAINS_TO_SPLIT { 1 } else { CHUNKS_PER_THREAD };

@@ -11,15 +11,16 @@ use pliant_exec::{Arg, Constant, ExecBuilder, LoopFuncInfo, LoopFuncParam, Param
 use pliant_tensor::{DType, Tensor};
 use pliant_vm::{LoopFuncTable, PackedFunc, Value, VirtualMachine, VmOptions};
 
-/// Instructions per invocation, enough to make the overhead of the invocation negligible.
+/// Number of instructions per invocation, large enough to make the overhead of the invocation
+/// negligible.
 const REPEAT: u32 = 6_000;
 
 unsafe extern "C" fn nothing(_: *const u64, _: *const KernelRuntime) -> i64 {
     0
 }
 
-/// Measures the time of a function body that `emit` fills, and prints it in nanoseconds per instruction. Each call of `emit` emits
-/// `per_round` instructions.
+/// Measures the run time of a function whose instructions `emit` creates, and prints the time in
+/// nanoseconds per instruction. Each call of `emit` emits `per_round` instructions.
 fn measure(name: &str, per_round: u32, mut emit: impl FnMut(&mut ExecBuilder, u32)) {
     let mut b = ExecBuilder::new();
     let tensor = LoopFuncParam::Tensor {

@@ -12,7 +12,7 @@ pub(crate) const POLL_INTERVAL: usize = 1 << 16;
 /// Fails if the run to which `runtime` belongs was interrupted.
 ///
 /// # Errors
-/// `Interrupted`.
+/// `Interrupted` if the run was interrupted.
 pub(crate) fn poll(runtime: &KernelRuntime) -> Result<(), VmError> {
     if runtime.is_interrupted() { Err(VmError::Interrupted) } else { Ok(()) }
 }
@@ -24,12 +24,13 @@ pub struct Args<'a> {
     pub(crate) regs: &'a [Value],
     pub(crate) consts: &'a [Value],
     pub(crate) operands: &'a [Operand],
-    /// The runtime that loop functions of the run receive too. It contains the interrupt flag and the worker team.
+    /// The runtime of the run, which loop functions also receive. It contains the interrupt flag
+    /// and the worker team.
     pub(crate) runtime: &'a KernelRuntime,
 }
 
 impl<'a> Args<'a> {
-    /// The number of operands.
+    /// Returns the number of operands.
     pub fn len(&self) -> usize {
         self.operands.len()
     }
@@ -39,10 +40,11 @@ impl<'a> Args<'a> {
         self.operands.is_empty()
     }
 
-    /// Fails if the run was interrupted. Builtins call this at least every 65,536 elements where possible.
+    /// Fails if the run was interrupted. Builtins call this function at least once per 65,536
+    /// elements where possible.
     ///
     /// # Errors
-    /// `Interrupted`.
+    /// `Interrupted` if the run was interrupted.
     pub fn check_interrupt(&self) -> Result<(), VmError> {
         poll(self.runtime)
     }
@@ -53,16 +55,16 @@ impl<'a> Args<'a> {
         args.operands.iter().map(move |operand| operand.get(args.regs, args.consts))
     }
 
-    /// Operand `i`; `None` if there are fewer operands.
+    /// Returns operand `i`; `None` if the call has fewer operands.
     #[inline]
     pub fn get(&self, i: usize) -> Option<&'a Value> {
         self.operands.get(i).map(|operand| operand.get(self.regs, self.consts))
     }
 
-    /// Operand `i`.
+    /// Returns operand `i`.
     ///
     /// # Errors
-    /// `Type` if there are fewer operands.
+    /// `Type` if the call has fewer operands.
     #[inline]
     pub fn value(&self, i: usize) -> Result<&'a Value, VmError> {
         match self.get(i) {
@@ -82,10 +84,10 @@ impl<'a> Args<'a> {
         VmError::type_error(format!("{}: operand {i} must be {wanted}, but is {kind}", self.name))
     }
 
-    /// Operand `i` as a tensor.
+    /// Returns operand `i` as a tensor.
     ///
     /// # Errors
-    /// `Type` if it is not a tensor.
+    /// `Type` if the operand is not a tensor.
     pub fn tensor(&self, i: usize) -> Result<&'a Tensor, VmError> {
         match self.get(i) {
             Some(Value::Tensor(tensor)) => Ok(tensor),
@@ -93,10 +95,10 @@ impl<'a> Args<'a> {
         }
     }
 
-    /// Operand `i` as an integer. A bool is converted to 0 or 1.
+    /// Returns operand `i` as an integer. A bool is converted to 0 or 1.
     ///
     /// # Errors
-    /// `Type` if it is not an integer.
+    /// `Type` if the operand is not an integer.
     #[inline]
     pub fn int(&self, i: usize) -> Result<i64, VmError> {
         match self.get(i) {
@@ -106,10 +108,10 @@ impl<'a> Args<'a> {
         }
     }
 
-    /// Operand `i` as a shape.
+    /// Returns operand `i` as a shape.
     ///
     /// # Errors
-    /// `Type` if it is not a shape.
+    /// `Type` if the operand is not a shape.
     pub fn shape(&self, i: usize) -> Result<&'a [i64], VmError> {
         match self.get(i) {
             Some(Value::Shape(shape)) => Ok(shape),
@@ -117,10 +119,10 @@ impl<'a> Args<'a> {
         }
     }
 
-    /// Operand `i` as a dtype, given as a dtype value or as its name.
+    /// Returns operand `i` as a dtype. The operand is a dtype value or the name of a dtype.
     ///
     /// # Errors
-    /// `Type` if it is neither a dtype nor the name of one.
+    /// `Type` if the operand is neither a dtype nor the name of a dtype.
     pub fn dtype(&self, i: usize) -> Result<DType, VmError> {
         match self.get(i) {
             Some(Value::DType(dtype)) => Ok(*dtype),
@@ -129,10 +131,10 @@ impl<'a> Args<'a> {
         }
     }
 
-    /// Operand `i` as a storage.
+    /// Returns operand `i` as a storage.
     ///
     /// # Errors
-    /// `Type` if it is not a storage.
+    /// `Type` if the operand is not a storage.
     pub fn storage(&self, i: usize) -> Result<&'a Storage, VmError> {
         match self.get(i) {
             Some(Value::Storage(storage)) => Ok(storage),
@@ -140,10 +142,10 @@ impl<'a> Args<'a> {
         }
     }
 
-    /// Operand `i` as a function.
+    /// Returns operand `i` as a function.
     ///
     /// # Errors
-    /// `Type` if it is not a function.
+    /// `Type` if the operand is not a function.
     #[inline]
     pub fn func(&self, i: usize) -> Result<&'a FuncValue, VmError> {
         match self.get(i) {
@@ -152,10 +154,10 @@ impl<'a> Args<'a> {
         }
     }
 
-    /// Operand `i` as a tuple.
+    /// Returns operand `i` as a tuple.
     ///
     /// # Errors
-    /// `Type` if it is not a tuple.
+    /// `Type` if the operand is not a tuple.
     #[inline]
     pub fn tuple(&self, i: usize) -> Result<&'a [Value], VmError> {
         match self.get(i) {
@@ -164,7 +166,7 @@ impl<'a> Args<'a> {
         }
     }
 
-    /// Operand `i` as a string, or `default` if it is missing or not a string.
+    /// Returns operand `i` as a string, or `default` if the operand is missing or not a string.
     pub fn text_or(&self, i: usize, default: &'a str) -> &'a str {
         match self.get(i) {
             Some(Value::Str(text)) => text,

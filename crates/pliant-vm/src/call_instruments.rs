@@ -1,14 +1,15 @@
-//! Instruments: callbacks before and after each call of a program.
+//! Instruments: callbacks that the VM invokes before and after each call of a program, for example
+//! for profiling.
 
 use std::fmt;
 use std::sync::Arc;
 
 use crate::Value;
 
-/// The description of a call that an instrument receives.
+/// A call that the VM reports to an instrument.
 #[derive(Debug)]
 pub struct CallEvent<'a> {
-    /// The function whose body contains the call.
+    /// The name of the function whose body contains the call.
     pub function: &'a str,
     /// The index of the call instruction.
     pub instruction: usize,
@@ -18,13 +19,13 @@ pub struct CallEvent<'a> {
     pub kind: CalleeKind,
     /// The arguments of the call.
     pub args: &'a [Value],
-    /// The result of the call. `None` before the call, and also after a call of a bytecode function, because its result is known
-    /// only when it returns.
+    /// The result of the call. `None` before the call, and also after a call of a bytecode
+    /// function, because the event precedes the execution of its body.
     pub result: Option<&'a Value>,
-    /// The number of floating-point operations of library kernels during the call, computed from their declared formulas. 0 before
-    /// the call and for generated code.
+    /// The number of floating-point operations of library kernels during the call, computed from
+    /// the formulas in the kernel declarations. 0 before the call, and for generated code.
     pub flops: u64,
-    /// True before the call, false after it.
+    /// Whether the event is reported before the call (true) or after it (false).
     pub before: bool,
 }
 
@@ -37,11 +38,12 @@ pub enum CalleeKind {
     Builtin,
     /// A packed function.
     Packed,
-    /// A graph function or a closure. No event is reported when it returns.
+    /// A graph function or a closure. Its event after the call is reported before its body runs.
     GraphFunction,
 }
 
-/// The decision of an instrument whether a call runs. It is ignored for events after the call.
+/// The decision of an instrument whether a call runs. The decision is ignored for events after the
+/// call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum InstrumentAction {
     /// The call runs.
@@ -54,8 +56,8 @@ pub enum InstrumentAction {
 #[derive(Clone)]
 pub struct Instrument {
     callback: Arc<dyn Fn(&CallEvent<'_>) -> InstrumentAction + Send + Sync>,
-    /// Whether the callback may skip calls. If so, every tensor is zero-filled on allocation, because the call that writes it may
-    /// be skipped.
+    /// Whether the callback may skip calls. If so, every tensor is zero-filled on allocation,
+    /// because the call that writes the tensor may be skipped.
     pub(crate) may_skip: bool,
 }
 

@@ -8,7 +8,7 @@ use pliant_exec::NODE;
 use pliant_tensor::CheckFailure;
 use pliant_tensor::TensorError;
 
-/// What kind of check failed. Hosts choose the type of their exception by it.
+/// The kind of a failed check. Hosts choose the type of their exception by this kind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CheckKind {
     /// A rank, dim or size is wrong.
@@ -64,7 +64,7 @@ pub enum VmError {
         signature: String,
         /// The expected number of arguments.
         expected: usize,
-        /// The number of arguments that were given.
+        /// The number of arguments of the call.
         given: usize,
     },
     /// A check failed: an argument or intermediate value does not match the types that the program was compiled for.
@@ -80,7 +80,8 @@ pub enum VmError {
         /// The error that the packed function returned.
         source: Box<dyn Error + Send + Sync>,
     },
-    /// An error returned by a packed function. The VM converts it to [`VmError::Packed`].
+    /// An error that a packed function returned. The VM converts it to [`VmError::Packed`], which
+    /// adds the name of the function.
     External(Box<dyn Error + Send + Sync>),
     /// An error returned by a packed function that the VM returns unchanged, because its message already names the function.
     Plain(Box<VmError>),
@@ -95,14 +96,15 @@ pub enum VmError {
     StackOverflow {
         /// The nesting depth of the calls.
         depth: usize,
-        /// The function that was called last. Empty if the limit on nested invocations of VMs was exceeded.
+        /// The name of the function that was called last. Empty if the limit on nested invocations
+        /// of VMs was exceeded.
         function: String,
     },
     /// The invocation was interrupted.
     Interrupted,
     /// The invocation exceeded its time limit ([`RunOptions::time_limit`](crate::RunOptions)) and was stopped.
     TimeLimit {
-        /// The function that the host invoked.
+        /// The name of the function that the host invoked.
         function: String,
         /// The time limit that was exceeded.
         limit: Duration,
@@ -118,7 +120,8 @@ pub enum VmError {
     },
 }
 
-/// The source lines of an instruction. An instruction that computes fused operators comes from several lines.
+/// The source lines of an instruction. The instruction may have several source lines, if operators
+/// were fused.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TraceEntry {
     /// The name of the program's function that contains the instruction.
@@ -160,7 +163,7 @@ impl VmError {
         VmError::External(error.into())
     }
 
-    /// The error without source locations.
+    /// Returns the error without source locations.
     pub fn root(&self) -> &VmError {
         match self {
             VmError::Traced { error, .. } => error.root(),
@@ -173,7 +176,7 @@ impl VmError {
         matches!(self.root(), VmError::Check(CheckKind::Internal, _))
     }
 
-    /// The source locations at which the error occurred, innermost first; empty if unknown.
+    /// Returns the source locations at which the error occurred, innermost first; empty if unknown.
     pub fn trace(&self) -> &[TraceEntry] {
         match self {
             VmError::Traced { trace, .. } => trace,

@@ -32,7 +32,7 @@ impl LoopFuncTable {
         LoopFuncTable::default()
     }
 
-    /// Adds a loop function.
+    /// Adds the machine code of the loop function `name`.
     ///
     /// # Safety
     /// `function` must follow the ABI, accept arguments as described in the executable, and stay
@@ -41,13 +41,13 @@ impl LoopFuncTable {
         self.functions.insert(name.into(), function);
     }
 
-    /// Adds the native body of the bytecode function `name`, split into pieces. A VM uses native bodies only if every bytecode
-    /// function of the executable has one.
+    /// Adds the native body of the bytecode function `name`, split into pieces. A VM uses native
+    /// bodies only if every bytecode function of the executable has one.
     ///
     /// # Safety
-    /// The pieces must be as described in `pliant_exec::native_body_abi`, generated from exactly this function
-    /// of this executable, and stay callable as long as the owners passed to
-    /// [`LoopFuncTable::keep_alive`] exist.
+    /// The pieces must follow the ABI in `pliant_exec::native_body_abi` and be generated from
+    /// exactly this function of this executable. They must stay callable as long as the owners
+    /// passed to [`LoopFuncTable::keep_alive`] exist.
     pub unsafe fn insert_body(&mut self, name: impl Into<String>, pieces: Arc<[BodyFn]>) {
         self.bodies.insert(name.into(), pieces);
     }
@@ -69,12 +69,12 @@ impl LoopFuncTable {
         self.owners.push(owner);
     }
 
-    /// The loop function `name`; `None` if it was not added.
+    /// Returns the loop function `name`; `None` if it was not added.
     pub fn get(&self, name: &str) -> Option<LoopFn> {
         self.functions.get(name).copied()
     }
 
-    /// The number of loop functions in the table.
+    /// Returns the number of loop functions in the table.
     pub fn len(&self) -> usize {
         self.functions.len()
     }
@@ -91,7 +91,7 @@ impl fmt::Debug for LoopFuncTable {
     }
 }
 
-/// An operand: a register index, or the index of a linked constant if the top bit is set.
+/// A linked operand: a register index, or the index of a linked constant if the top bit is set.
 #[derive(Clone, Copy)]
 pub(crate) struct Operand(pub(crate) u32);
 
@@ -108,13 +108,13 @@ impl Operand {
     }
 }
 
-/// The destination of a call whose result is discarded.
+/// The destination register of a call whose result is discarded.
 pub(crate) const VOID: u32 = u32::MAX;
 
 /// The target of a linked call.
 #[derive(Clone, Copy)]
 pub(crate) enum Callee {
-    /// A builtin that is a function of its operands.
+    /// A builtin that needs only the values of its operands.
     Builtin(&'static Builtin, BuiltinFn),
     /// A compiled loop function, as an index into [`Linked::loop_funcs`].
     LoopFunc(u32),
@@ -129,11 +129,11 @@ pub(crate) enum Callee {
     Closure,
     /// An allocation of a tensor with its own storage. The tensor is zero-filled unless its first use writes all elements.
     Alloc(&'static Builtin, FirstUse),
-    /// Not a call: the register with this index is cleared.
+    /// A call of `null_value` or `kill_object`, replaced by clearing the register with this index.
     Kill(u32),
 }
 
-/// A linked instruction. Jump targets are absolute.
+/// A linked instruction. Jump targets are absolute instruction indices.
 #[derive(Clone, Copy)]
 pub(crate) enum Op {
     Call {
@@ -142,8 +142,8 @@ pub(crate) enum Op {
         args_len: u32,
         dst: u32,
     },
-    /// A call in tail position: its result is the result of the running function. A bytecode callee replaces the running frame. The
-    /// result of any other callee is stored in `dst`.
+    /// A call in tail position, whose result is the result of the running function. A bytecode
+    /// callee replaces the running frame. The result of any other callee is stored in `dst`.
     TailCall {
         callee: Callee,
         args_start: u32,
@@ -168,7 +168,7 @@ pub(crate) struct LinkedFunction {
     pub(crate) num_regs: usize,
     pub(crate) ops: Box<[Op]>,
     pub(crate) operands: Box<[Operand]>,
-    /// The pieces of the function's native body. Empty if it has none.
+    /// The pieces of the function's native body. Empty if the function has no native body.
     pub(crate) native: Arc<[BodyFn]>,
     /// The index of the function in the executable's function table, for error messages.
     pub(crate) index: u32,
@@ -188,10 +188,10 @@ pub(crate) enum Entry {
     Builtin(&'static Builtin),
 }
 
-/// A program after linking.
+/// A program after linking: its functions, constants and call targets.
 pub(crate) struct Linked {
     pub(crate) functions: Vec<LinkedFunction>,
-    /// Whether all functions have native bodies.
+    /// Whether all functions of the program have native bodies.
     pub(crate) native: bool,
     pub(crate) loop_funcs: Vec<LinkedLoopFunc>,
     pub(crate) packed: Vec<(String, HostFunc)>,
@@ -200,7 +200,8 @@ pub(crate) struct Linked {
     pub(crate) consts: Vec<Value>,
 }
 
-/// Looks up a host function by name. `local` holds the functions local to the VM, which take precedence over registered ones.
+/// Looks up a host function by name. Functions in `local`, which belong to the VM, take precedence
+/// over registered functions.
 pub(crate) fn find_host(name: &str, local: &FxHashMap<String, PackedFunc>) -> Option<HostFunc> {
     local.get(name).cloned().map(HostFunc::Packed).or_else(|| find_func(name))
 }
@@ -303,7 +304,7 @@ fn mark_tail_calls(ops: &mut [Op]) {
     }
 }
 
-/// Looks up a builtin by the short name used in executables of TVM from 2022.
+/// Finds a builtin by the short name that executables of TVM from 2022 use.
 fn legacy_builtin(name: &str) -> Option<&'static Builtin> {
     const NAMES: &[&str] =
         &["alloc_shape_heap", "free_storage", "free_tensor", "load_shape", "store_shape"];
@@ -372,7 +373,8 @@ impl Linker<'_> {
         }
     }
 
-    /// Resolves the target of a call. If it is an allocation, `first_use` is called to analyse the first use of the result.
+    /// Resolves the target of a call. For an allocation, calls `first_use` to analyse the first use
+    /// of the allocated tensor.
     fn callee(
         &self,
         func: u32,

@@ -7,11 +7,12 @@ use rustc_hash::FxHashMap;
 
 use crate::Value;
 
-/// Calls `visit` for each host object whose references are all reachable from `values`. A cycle collector may count exactly these
-/// objects as owned by the holder of `values`. Each object is visited once.
+/// Calls `visit` for each host object whose references are all reachable from `values`. A cycle
+/// collector may count exactly these objects as owned by the holder of `values`. Visits each object
+/// once.
 ///
-/// A hosted function ([`FuncValue::hosted`](crate::FuncValue::hosted)) counts as one object, although its closure also references
-/// the host object.
+/// A hosted function ([`FuncValue::hosted`](crate::FuncValue::hosted)) counts as one object,
+/// although its closure also references the host object.
 pub fn uniquely_held_objects<'a>(
     values: impl IntoIterator<Item = &'a Value>,
     visit: &mut dyn FnMut(&Arc<dyn Any + Send + Sync>),
@@ -37,12 +38,13 @@ pub fn uniquely_held_objects<'a>(
     }
 }
 
-/// The number of references found so far to each shared allocation.
+/// A counter for each shared allocation: the number of references found so far.
 #[derive(Default)]
 struct ReferenceCounts(FxHashMap<*const (), usize>);
 
 impl ReferenceCounts {
-    /// Counts one more reference to an allocation. Returns whether all references to it have now been found.
+    /// Counts one more reference to the allocation at `address`, which has `references` references
+    /// in total. Returns whether all of them have now been found.
     fn is_last(&mut self, (address, references): (*const (), usize)) -> bool {
         if references == 1 {
             return true;

@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 use crate::memory_pool::{alloc_workspace, free_workspace};
 use crate::{Value, VmError};
 
-/// A host function called with the values of its arguments.
+/// A host function that a program can call by name, with values as arguments.
 pub type PackedFunc = Arc<dyn Fn(&[Value]) -> Result<Value, VmError> + Send + Sync>;
 
 /// A host function that behaves like a library kernel: it receives the caller's runtime with the worker team for parallel loops and
@@ -24,7 +24,8 @@ pub(crate) enum HostFunc {
 }
 
 impl HostFunc {
-    /// Calls the function from a run. `runtime` is the runtime of the run's loop functions.
+    /// Calls the host function during a run. `runtime` is the runtime that loop functions of the
+    /// run receive.
     pub(crate) fn call(&self, runtime: &KernelRuntime, args: &[Value]) -> Result<Value, VmError> {
         match self {
             HostFunc::Packed(func) => func(args),
@@ -35,7 +36,8 @@ impl HostFunc {
         }
     }
 
-    /// Calls the function outside any run: with the global worker team, and without the possibility of an interrupt.
+    /// Calls the host function outside of a run, with the global worker team. The call cannot be
+    /// interrupted.
     pub(crate) fn call_outside(&self, args: &[Value]) -> Result<Value, VmError> {
         match self {
             HostFunc::Packed(func) => func(args),
@@ -69,7 +71,8 @@ pub fn register_func(name: &str, func: PackedFunc, replace: bool) -> bool {
     register(name, HostFunc::Packed(func), replace)
 }
 
-/// As [`register_func`], for a host function that behaves like a library kernel.
+/// Registers a host function as [`register_func`] does. The function also receives the worker team
+/// and the interrupt flag, like a library kernel.
 pub fn register_library_func(name: &str, func: LibraryFunc, replace: bool) -> bool {
     register(name, HostFunc::Library(func), replace)
 }
@@ -86,23 +89,26 @@ fn register(name: &str, func: HostFunc, replace: bool) -> bool {
     true
 }
 
-/// The function that is registered under `name`, as a packed function; `None` if there is none.
+/// Returns the host function registered under `name`, as a packed function; `None` if the name is
+/// not registered.
 pub fn get_func(name: &str) -> Option<PackedFunc> {
     find_func(name).map(HostFunc::into_packed)
 }
 
-/// The function that is registered under `name`, in the form in which it was registered; `None` if there is none.
+/// Returns the host function registered under `name`, as a packed or library function; `None` if
+/// the name is not registered.
 pub(crate) fn find_func(name: &str) -> Option<HostFunc> {
     REGISTRY.read().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
 }
 
-/// Removes the function `name` from the registry. Returns the function; `None` if there is none.
+/// Removes the function `name` from the registry. Returns the function, or `None` if the name was
+/// not registered.
 pub fn unregister_func(name: &str) -> Option<PackedFunc> {
     let func = REGISTRY.write().unwrap_or_else(PoisonError::into_inner).remove(name);
     func.map(HostFunc::into_packed)
 }
 
-/// The names of all registered functions, sorted.
+/// Returns the names of all registered host functions, sorted.
 pub fn func_names() -> Vec<String> {
     let registry = REGISTRY.read().unwrap_or_else(PoisonError::into_inner);
     let mut names: Vec<String> = registry.keys().cloned().collect();

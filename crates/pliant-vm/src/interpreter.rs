@@ -31,12 +31,14 @@ pub(crate) use call_errors::{in_function, panic_text};
 
 /// Maximum number of registers (24 bytes each) in all frames of an invocation.
 const MAX_STACK: usize = 1 << 24;
-/// Maximum number of source locations in an error. They are those of the failed instruction and of the enclosing calls.
+/// Maximum number of source locations in an error. The locations are those of the failed instruction and of the
+/// enclosing calls.
 const MAX_TRACE_ENTRIES: usize = 8;
 /// Maximum number of frames that are searched for source locations.
 const MAX_TRACED_FRAMES: usize = 1 << 10;
 
-/// The state of an invocation. The running frame is `regs[base..]` of the context.
+/// The state of an invocation of a bytecode function. The frame of the running function is `regs[base..]` of the
+/// context.
 pub(crate) struct Runner<'a> {
     pub(crate) inner: &'a Inner,
     pub(crate) context: &'a mut Context,
@@ -45,24 +47,25 @@ pub(crate) struct Runner<'a> {
     flops: Flops,
     pub(crate) function: usize,
     pub(crate) base: usize,
-    /// The last value of the VM's attention word that the run has handled. If the word differs, an interrupt, a poll or a time
-    /// limit is pending.
+    /// The last value of the VM's attention word that the run has handled. If the current value differs, an interrupt,
+    /// a poll or a time limit must be handled.
     pub(crate) attention: u64,
-    /// The flag that interrupts of this VM set. It also counts the runs that use it, including this one.
+    /// The flag that an interrupt of this VM sets. Loop functions poll it. It also counts the runs that use it,
+    /// including this run.
     flag: &'a InterruptFlag,
-    /// The runtime that loop functions receive. A nested run uses the runtime of the outer run.
+    /// The runtime that loop functions of this run receive. A nested run uses the runtime of the outer run.
     pub(crate) runtime: &'a KernelRuntime,
-    /// Whether the run is nested in another one. An interrupt of the outer run does not change this VM's attention word, so it is
-    /// checked separately.
+    /// Whether the run is nested in another run. An interrupt of the outer run does not change this VM's attention
+    /// word, so the interpreter checks for it separately.
     nested: bool,
-    /// The time limit of the run, if any. It becomes `None` after an interrupt, so that the interrupt is reported even if the limit
-    /// expires meanwhile.
+    /// The time limit of the run, if any. Set to `None` after an interrupt, so that the interrupt is reported even if
+    /// the limit expires afterwards.
     limit: Option<&'a Limit>,
     /// The index of the function that the host invoked.
     entry: usize,
 }
 
-/// Where a call is, and what happens to its result.
+/// The position of a call in a function, and the destination of its result.
 #[derive(Clone, Copy)]
 pub(crate) struct CallSite {
     pub(crate) pc: usize,
@@ -71,21 +74,21 @@ pub(crate) struct CallSite {
     pub(crate) tail: bool,
 }
 
-/// What has been done for a call so far.
+/// The state after executing a call instruction.
 pub(crate) enum CallOutcome {
-    /// The call is complete and returned this value, which is not stored yet.
+    /// The call is complete and returned this value, which is not stored in a register yet.
     Value(Value),
-    /// The call is complete and its destination register is set.
+    /// The call is complete and the result is in the destination register.
     Stored,
     /// The frame of a bytecode function was pushed. The function has not run yet.
     Entered,
 }
 
-/// What happens after a function has returned.
+/// The next step after a function has returned.
 pub(crate) enum ReturnOutcome {
-    /// The run is complete, and this is its result.
+    /// The run is complete, with this result.
     RunDone(Value),
-    /// The function returned to its caller, which resumes at this instruction.
+    /// The function returned to its caller, which resumes at the instruction with this index.
     Resume(usize),
 }
 
@@ -150,7 +153,8 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// The size of the register stack that is needed if the frame of `function` starts at `base`.
+    /// Returns the size of the register stack, in registers, that is needed if the frame of `function` starts at
+    /// `base`.
     fn frame_size(&self, base: usize, function: usize) -> Result<usize, VmError> {
         let size = base + self.inner.linked.functions[function].num_regs;
         if size > MAX_STACK {
@@ -159,8 +163,8 @@ impl<'a> Runner<'a> {
         Ok(size)
     }
 
-    /// Adds source locations to an error of instruction `pc` of the running function: those of the instruction and the enclosing
-    /// calls.
+    /// Adds source locations to an error of instruction `pc` of the running function: the locations of the instruction
+    /// and of the enclosing calls.
     #[cold]
     pub(crate) fn traced(&self, error: VmError, pc: usize) -> VmError {
         let error = match error {
@@ -186,7 +190,7 @@ impl<'a> Runner<'a> {
         error.traced(trace)
     }
 
-    /// The error of an expired time limit; `None` if something else caused the interrupt.
+    /// Returns the error of an expired time limit; `None` if something else caused the interrupt.
     fn time_limit_error(&self) -> Option<VmError> {
         let limit = self.limit.filter(|limit| limit.has_expired())?;
         if self.inner.is_interrupted_since(self.attention) {
@@ -247,7 +251,7 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// Stores a value in a register of the running frame. The old value is recycled.
+    /// Stores a value in a register of the running frame. Small tensors in the old value are kept for reuse.
     #[inline]
     pub(crate) fn set_register(&mut self, dst: u32, value: Value) {
         if dst != VOID {
@@ -291,7 +295,8 @@ impl<'a> Runner<'a> {
         if now == self.attention { Ok(()) } else { self.handle_attention(pc) }
     }
 
-    /// Handles a changed attention word at instruction `pc` of the running function.
+    /// Handles a change of the attention word (interrupt, poll or time limit) at instruction `pc` of the running
+    /// function.
     #[cold]
     pub(crate) fn handle_attention(&mut self, pc: usize) -> Result<(), VmError> {
         match self.inner.handle_attention(self.attention) {
@@ -380,8 +385,8 @@ impl<'a> Runner<'a> {
         Ok(value)
     }
 
-    /// Enters a bytecode function. The new frame is pushed on the register stack, or replaces the running frame in a tail call.
-    /// `closure` is the operand of the function value whose captured values follow the arguments.
+    /// Enters a bytecode function. The new frame is pushed on the register stack, or replaces the running frame in a
+    /// tail call. If the callee is a closure, `closure` is its operand; the captured values follow the arguments.
     pub(crate) fn enter(
         &mut self,
         index: u32,
@@ -517,7 +522,7 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// The function in operand 0 of a call, and the other operands.
+    /// Returns the function in operand 0 of a call, and the remaining operands.
     fn leading_func<'o>(
         &self,
         name: &'static str,
@@ -533,7 +538,8 @@ impl<'a> Runner<'a> {
         Ok((args.func(0)?.clone(), &operands[1..]))
     }
 
-    /// `call_tir_dyn(f, args.., shape)`: calls a loop function. The dims of the shape become trailing integer arguments.
+    /// `call_tir_dyn(f, args.., shape)`: calls the loop function `f`. The dims of `shape` are passed as integer
+    /// arguments after the other arguments.
     pub(crate) fn call_dynamic(&mut self, operands: &[Operand]) -> Result<CallOutcome, VmError> {
         let inner = self.inner;
         let (func, rest) = self.leading_func("vm.builtin.call_tir_dyn", operands)?;

@@ -1,4 +1,5 @@
-//! Interrupt flags. An interrupt stops all runs that have begun, but no later run.
+//! The interrupt flags of a VM, which loop functions poll. An interrupt stops all runs that have
+//! begun, but no later run.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -9,7 +10,8 @@ use pliant_pool::Team;
 use crate::memory_pool::{alloc_workspace, free_workspace};
 use crate::time_limit::DeadlineFlags;
 
-/// The number of flags of a VM. If interrupted runs still use all other flags, new runs share the last one.
+/// The number of interrupt flags of a VM. If interrupted runs still use all other flags, new runs
+/// share the last flag.
 const FLAGS: usize = 4;
 
 /// An interrupt flag and the number of runs that use it.
@@ -27,7 +29,8 @@ impl InterruptFlag {
     }
 }
 
-/// The interrupt flags of a VM. New runs share the current flag. An interrupt sets it and selects another flag for later runs.
+/// The interrupt flags of a VM. New runs share the current flag. An interrupt sets the current flag
+/// and selects another flag for later runs.
 pub(crate) struct InterruptFlags {
     flags: [InterruptFlag; FLAGS],
     current: AtomicUsize,
@@ -62,7 +65,8 @@ impl InterruptFlags {
         }
     }
 
-    /// The runtime of a run that has its own interrupt flag `interrupt`. The flag must outlive the runtime.
+    /// Returns the runtime for a run that has its own interrupt flag `interrupt`. The flag must
+    /// outlive the runtime.
     pub(crate) fn runtime(&self, interrupt: &AtomicBool) -> KernelRuntime {
         KernelRuntime { interrupt, ..self.flags[0].runtime }
     }

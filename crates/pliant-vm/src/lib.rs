@@ -1,12 +1,14 @@
-//! The virtual machine (VM): runs an [`Executable`](pliant_exec::Executable) with inputs of any shape, from any thread.
+//! The virtual machine (VM): runs an [`Executable`](pliant_exec::Executable) with inputs of any
+//! shape, from any thread.
 //!
-//! [`VirtualMachine::new`] links the calls of an executable to builtins, packed functions and compiled loop functions.
-//! [`invoke`](VirtualMachine::invoke) then runs a function without locks, on register frames that are reused. Every argument,
-//! register and result is a [`Value`].
+//! [`VirtualMachine::new`] links the calls of an executable to builtins, packed functions and
+//! compiled loop functions. [`invoke`](VirtualMachine::invoke) then runs a function without locks,
+//! on reused register frames. Every argument, register and result is a [`Value`].
 //!
-//! The host provides two kinds of functions. A [`PackedFunc`] is a plain callback ([`register_func`]). A [`LibraryFunc`] also
-//! receives the VM's worker team and interrupt flag, like a loop function ([`register_library_func`]). Programs look up both by
-//! name in the global registry.
+//! The host provides two kinds of functions. A [`PackedFunc`] is a plain callback
+//! ([`register_func`]). A [`LibraryFunc`] also receives the VM's worker team and interrupt flag,
+//! like a loop function ([`register_library_func`]). Programs look up both kinds by name in the
+//! global registry.
 
 mod builtin_operands;
 mod builtins;

@@ -18,7 +18,7 @@ use crate::interpreter::panic_text;
 use crate::virtual_machine::Inner;
 use crate::{CheckKind, Value, VmError};
 
-/// The state of one call of a loop function, which the callbacks of this loop function use.
+/// The state of one call of a loop function, which callbacks from the loop function to the VM use.
 pub(crate) struct LoopCall<'a> {
     pub(crate) inner: &'a Inner,
     pub(crate) regs: &'a [Value],
@@ -53,8 +53,8 @@ impl LoopCall<'_> {
         text
     }
 
-    /// The tensor that the loop function received as parameter `position`. If the tensor was copied to row-major order, this is the
-    /// copy.
+    /// Returns the tensor that the loop function received as parameter `position`: the argument, or
+    /// its row-major copy.
     fn param(&self, position: u64) -> Option<Value> {
         let position = usize::try_from(position).ok()?;
         let word = *self.words.get(position)?;
@@ -246,10 +246,12 @@ pub(crate) unsafe extern "C" fn report_error(
     STATUS_PACKED
 }
 
-/// Calls a packed function for a loop function, as the VM's implementation of [`CallPacked`](pliant_exec::abi::CallPacked).
+/// Calls a packed function for a loop function, as the VM's implementation of
+/// [`CallPacked`](pliant_exec::abi::CallPacked).
 ///
 /// # Safety
-/// As required by the ABI. `runtime` is the one that the VM passed to the running loop function.
+/// As required by the ABI. `runtime` is the runtime that the VM passed to the running loop
+/// function.
 pub(crate) unsafe extern "C" fn call_packed(
     runtime: *const KernelRuntime,
     name: *const u8,

@@ -1,16 +1,18 @@
-//! Identifiers of the owners of pooled memory. Each VM has a unique id that is never reused, even after the VM is dropped.
+//! Ids of the VMs that own pooled memory. The id of a VM is never reused, even after the VM is
+//! dropped.
 
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 /// Maximum number of live VMs that own pooled memory. Further VMs return freed memory to the system.
 const MAX_OWNERS: usize = 4096;
 
-/// The owner id of memory that is never reused.
+/// The owner id of memory that is not pooled: it is returned to the system when freed.
 pub(crate) const NO_OWNER: u64 = 0;
 /// The owner id of memory for kernel workspaces that was allocated on threads where no VM ran.
 pub(crate) const KERNEL_OWNER: u64 = u64::MAX;
 
-/// For each slot, the number of acquisitions plus releases. The count is odd while a VM holds the slot.
+/// For each id slot, the number of times that a VM has acquired or released it. The count is odd
+/// while a VM uses the slot.
 static SLOTS: [AtomicU32; MAX_OWNERS] = [const { AtomicU32::new(0) }; MAX_OWNERS];
 
 /// Returns an id for a new VM, or [`NO_OWNER`] if there are too many VMs.
@@ -36,7 +38,7 @@ pub(crate) fn end_owner(owner: u64) {
     }
 }
 
-/// Whether an owner still exists. If not, its memory must not be reused.
+/// Whether the VM with the id `owner` still exists. If not, its memory must not be reused.
 pub(crate) fn is_live(owner: u64) -> bool {
     match owner {
         NO_OWNER => false,

@@ -1,12 +1,13 @@
 //! Memory of running programs: each thread has a lock-free pool of free blocks with a size limit.
 //!
-//! A released storage goes to the pool of the releasing thread. The next storage of a similar size reuses it. The limit
-//! ([`set_pool_limit`]) makes memory use follow the current shapes: blocks beyond it are returned to the system at the end of the
-//! run, and blocks beyond [`RUNNING_FACTOR`] times the limit immediately. Returning blocks between the layers of a model would
-//! cause page faults in every next layer.
+//! A released storage goes to the pool of the releasing thread. The next storage of a similar size
+//! reuses it. Because of the limit ([`set_pool_limit`]), memory use follows the current shapes:
+//! blocks beyond the limit are returned to the system at the end of the run, and blocks beyond
+//! [`RUNNING_FACTOR`] times the limit immediately. Returning blocks to the system between the
+//! layers of a model would cause page faults in the following layers.
 //!
-//! A block belongs to the VM that allocated it; no other VM reuses it. When a VM is dropped, its blocks are removed from the pools
-//! of all threads ([`Owner`]).
+//! A block belongs to the VM that allocated it; no other VM reuses it. When a VM is dropped, its
+//! blocks are removed from the pools of all threads ([`Owner`]).
 
 use std::cell::{Cell, OnceCell};
 use std::ffi::c_void;
@@ -22,9 +23,10 @@ use crate::memory_owner_ids::{KERNEL_OWNER, NO_OWNER, end_owner, is_live, new_ow
 
 /// Default size limit of a thread's pool in bytes.
 const DEFAULT_LIMIT: usize = 64 << 20;
-/// While a VM runs on a thread, the thread's pool may exceed the limit by this factor.
+/// The factor by which a thread's pool may exceed the size limit while a VM runs on the thread.
 const RUNNING_FACTOR: usize = 4;
-/// Number of size classes: four per power of two. Rounding wastes at most a quarter of a block.
+/// Number of size classes: four per power of two. Rounding up to a size class wastes at most a
+/// quarter of a block.
 const CLASSES: usize = 4 * usize::BITS as usize;
 
 static LIMIT: AtomicUsize = AtomicUsize::new(DEFAULT_LIMIT);
@@ -34,7 +36,7 @@ pub fn set_pool_limit(bytes: usize) {
     LIMIT.store(bytes, Ordering::Relaxed);
 }
 
-/// The size of this thread's pool in bytes.
+/// Returns the size of this thread's pool in bytes.
 pub fn pooled_bytes() -> usize {
     with_pool(|pool| pool.bytes).unwrap_or(0)
 }
@@ -44,7 +46,8 @@ pub fn release_pooled() {
     drop(with_pool(Pool::take_all));
 }
 
-/// Returns all pooled and cached memory to the system. A thread that is running a VM does so when its run ends.
+/// Returns all pooled and cached memory to the system. A thread on which a VM is running returns
+/// its memory when the run ends.
 fn release_all() {
     release_pooled();
     POOLS.empty(Pool::take_all);
@@ -60,18 +63,19 @@ struct Pool {
     running: u64,
 }
 
-/// The pools of all threads.
+/// The memory pools of all threads.
 static POOLS: ThreadCaches<Pool> = ThreadCaches::new();
 
 thread_local! {
     /// This thread's pool of free blocks.
     static CACHE: OnceCell<ThreadCache<Pool>> = const { OnceCell::new() };
-    /// This thread's pool. It is set while a VM runs on the thread and no code is using the pool. During that time, [`RunGuard`]
-    /// keeps the pool acquired. The cell has no destructor, so access is cheap.
+    /// A pointer to this thread's pool, set while a VM runs on the thread and no code is using the
+    /// pool. During that time, [`RunGuard`] keeps the pool acquired. The cell has no destructor, so
+    /// access is cheap.
     static CURRENT: Cell<Option<NonNull<Pool>>> = const { Cell::new(None) };
 }
 
-/// Acquires this thread's pool. `None` during thread exit and while the pool is in use.
+/// Acquires this thread's pool. Returns `None` during thread exit and while the pool is in use.
 #[cold]
 fn enter() -> Option<CacheGuard<'static, Pool>> {
     let claim = || {
@@ -82,7 +86,7 @@ fn enter() -> Option<CacheGuard<'static, Pool>> {
     CACHE.try_with(|cache| cache.get_or_init(claim).enter()).ok().flatten()
 }
 
-/// Calls `f` with this thread's pool. `None` in the same cases as [`enter`].
+/// Calls `f` with this thread's pool. Returns `None` in the same cases as [`enter`].
 #[inline(always)]
 fn with_pool<R>(f: impl FnOnce(&mut Pool) -> R) -> Option<R> {
     let Some(mut pool) = CURRENT.take() else {
@@ -95,7 +99,8 @@ fn with_pool<R>(f: impl FnOnce(&mut Pool) -> R) -> Option<R> {
     Some(result)
 }
 
-/// A VM as an owner of memory. Dropping it frees all pooled blocks of the VM and the memory cached by library kernels.
+/// The ownership of pooled memory by a VM. Dropping this value frees all pooled blocks of the VM
+/// and the memory cached by library kernels.
 pub(crate) struct Owner {
     id: u64,
     /// Whether dropping the owner also returns free memory of the C allocator to the system.
@@ -107,13 +112,13 @@ impl Owner {
         Owner { id: new_owner(), trim }
     }
 
-    /// The id by which the VM's blocks are marked.
+    /// Returns the id that marks the VM's blocks.
     pub(crate) fn id(&self) -> u64 {
         self.id
     }
 
-    /// Makes the VM the owner of this thread's allocations until the result is dropped. If the pool is unavailable, allocations
-    /// have no owner and are not pooled.
+    /// Makes the VM the owner of this thread's allocations until the returned guard is dropped. If
+    /// the pool is unavailable, allocations have no owner and are not pooled.
     pub(crate) fn begin(&self) -> RunGuard {
         let mut pool = if CURRENT.get().is_none() { enter() } else { None };
         if let Some(pool) = &mut pool {
@@ -150,10 +155,11 @@ impl Drop for Owner {
 
 /// Marks a VM as running on this thread until dropped. Not `Send`, because the pool belongs to the thread.
 pub(crate) struct RunGuard {
-    /// The owner id of the VM that ran on this thread before, to be restored when the guard is dropped; [`NO_OWNER`] if there was
-    /// none.
+    /// The owner id of the VM that ran on this thread before, to restore when the guard is dropped;
+    /// [`NO_OWNER`] if no VM ran.
     outer: u64,
-    /// The thread's pool. `None` if a run that encloses this one already holds it, or if it is unavailable.
+    /// The thread's pool. `None` if an enclosing run has already acquired the pool, or if the pool
+    /// is unavailable.
     pool: Option<CacheGuard<'static, Pool>>,
     not_send: PhantomData<*const ()>,
 }
@@ -171,7 +177,8 @@ impl Drop for RunGuard {
     }
 }
 
-/// The size class for a request of `bytes` bytes, and the block size of this class. `None` on overflow.
+/// Returns the size class for a request of `bytes` bytes, and the block size of this class in
+/// bytes. Returns `None` on overflow.
 fn class_of(bytes: usize) -> Option<(usize, usize)> {
     let bytes = bytes.max(ALIGNMENT);
     let log = (bytes - 1).ilog2();
@@ -201,7 +208,8 @@ impl Pool {
         if self.running == NO_OWNER { limit } else { limit.saturating_mul(RUNNING_FACTOR) }
     }
 
-    /// Adds a block to the pool. The block is freed instead if its VM was dropped or it exceeds the limit.
+    /// Adds a block to the pool. If the VM of the block was dropped, or the block exceeds the
+    /// limit, frees the block instead.
     #[inline(always)]
     fn insert(&mut self, block: AlignedBuf) {
         let limit = self.limit();
@@ -218,8 +226,8 @@ impl Pool {
         self.free[class].push(block);
     }
 
-    /// Frees blocks until the pool has at most `limit` bytes. Frees the largest blocks first, because they are the least likely to
-    /// be reused.
+    /// Frees blocks until the pool has at most `limit` bytes. Frees the largest blocks first,
+    /// because large blocks are the least likely to be reused.
     #[cold]
     fn evict_to(&mut self, limit: usize) {
         if self.free.is_empty() {
@@ -284,7 +292,8 @@ pub(crate) fn alloc_storage(bytes: usize) -> Result<Storage, TensorError> {
     Ok(Storage::from_buf(take_block(bytes, NO_OWNER)?))
 }
 
-/// The size in bytes of the header of a workspace block: one cache line, which stores the block's own handle.
+/// The size in bytes of the header before each workspace block, which stores the block's handle:
+/// one cache line.
 const HEADER: usize = ALIGNMENT;
 const _: () = assert!(size_of::<AlignedBuf>() <= HEADER, "the owner fits the header");
 

@@ -1,7 +1,9 @@
-//! Executes native bodies: the driver that calls them, and the runtime entries that they call.
+//! Executes native bodies (bytecode functions compiled to machine code): the driver loop that calls
+//! them, and the runtime entries that they call.
 //!
-//! Register frames are the same as those of the bytecode interpreter, and a runtime entry executes a call exactly as the
-//! interpreter does. `pliant_exec::native_body_abi` specifies the interface between bodies and entries.
+//! Register frames are the same as those of the bytecode interpreter, and a runtime entry executes
+//! a call exactly as the interpreter does. `pliant_exec::native_body_abi` specifies the interface
+//! between bodies and entries.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -23,7 +25,7 @@ enum Failure {
     Panic(Box<dyn Any + Send>),
 }
 
-/// The driver's state. Native bodies access only its first field.
+/// The state of the driver loop that runs native bodies. Native bodies access only the first field.
 #[repr(C)]
 struct State<'r, 'a> {
     context: BodyContext,
@@ -90,10 +92,12 @@ impl State<'_, '_> {
     }
 }
 
-/// Runs `op`, the operation of a runtime entry. If it fails or panics, records this in the driver's state.
+/// Runs `op`, the operation of a runtime entry. If the operation fails or panics, records the
+/// failure in the driver's state.
 ///
 /// # Safety
-/// `context` is the state of the driver that called the body, and `at` is the instruction being executed.
+/// `context` is the state of the driver that called the body, and `at` is the instruction being
+/// executed.
 unsafe fn run_entry(
     context: *mut BodyContext,
     at: u32,
@@ -233,7 +237,7 @@ impl<'a> Runner<'a> {
         (callee, operands, CallSite { pc: at as usize, dst, tail })
     }
 
-    /// Executes a call of any kind.
+    /// Executes a call of any kind of callee, as the interpreter does.
     #[inline(never)]
     fn call_generic(&mut self, (callee, operands, site): Call<'a>) -> Result<u64, VmError> {
         match self.call(callee, operands, site)? {

@@ -1,4 +1,5 @@
-//! The working memory of an invocation: registers and frames. Each thread caches this memory and reuses it.
+//! The working memory (context) of an invocation: registers and frames. Each thread caches this
+//! memory and reuses it.
 
 use std::cell::{Cell, RefCell};
 
@@ -14,7 +15,7 @@ const MAX_NESTING: usize = 64;
 /// Minimum free native stack in bytes for a nested invocation. Threads may have small stacks, and the stack use of host functions
 /// is unknown.
 const MIN_STACK: usize = 128 << 10;
-/// Maximum number of contexts that a thread caches.
+/// Maximum number of contexts (registers and frames of an invocation) that a thread caches.
 const MAX_CACHED: usize = 4;
 /// Maximum capacity, in registers, of a cached context.
 const MAX_CACHED_REGS: usize = 1 << 16;
@@ -36,7 +37,8 @@ pub(crate) struct Context {
     pub(crate) frames: Vec<Frame>,
     /// The argument words of the current call of a loop function.
     pub(crate) words: Vec<u64>,
-    /// Row-major copies of strided tensors that the current call of a loop function receives instead.
+    /// Row-major copies that the current call of a loop function receives instead of strided
+    /// tensors.
     pub(crate) copies: Vec<Tensor>,
     /// The arguments of the current call of a host function.
     pub(crate) host_args: Vec<Value>,
@@ -50,7 +52,8 @@ thread_local! {
     static NESTING: Cell<usize> = const { Cell::new(0) };
 }
 
-/// A context in use. When dropped, it is cleared and returned to the thread's cache.
+/// A context (registers and frames) in use by an invocation. Dropping the lease clears the context
+/// and returns it to the thread's cache.
 pub(crate) struct ContextLease {
     context: Option<Box<Context>>,
     /// Marks the VM as running on this thread. It must be dropped last, so that memory freed by the context is still attributed to
@@ -59,7 +62,7 @@ pub(crate) struct ContextLease {
 }
 
 impl ContextLease {
-    /// Takes a context from the thread's cache, or creates one.
+    /// Takes a context from the thread's cache, or creates a new context.
     ///
     /// # Errors
     /// `StackOverflow` if too many invocations are nested on this thread.

@@ -19,7 +19,7 @@ pub type Object = Arc<dyn Any + Send + Sync>;
 /// A run-time value. Cloning is cheap: large contents are shared.
 #[derive(Clone, Default)]
 pub enum Value {
-    /// No value. Unused registers contain it.
+    /// The absence of a value. Unused registers contain this variant.
     #[default]
     None,
     /// A tensor.
@@ -64,7 +64,7 @@ impl Value {
         Value::Str(text.into())
     }
 
-    /// The kind of the value with an article, for error messages: `a tensor`.
+    /// Returns the kind of the value with an article, for error messages, such as `a tensor`.
     pub fn kind(&self) -> &'static str {
         match self {
             Value::None => "no value",
@@ -82,17 +82,17 @@ impl Value {
         }
     }
 
-    /// The tensor; `None` for other values.
+    /// Returns the tensor; `None` for other kinds of values.
     pub fn as_tensor(&self) -> Option<&Tensor> {
         if let Value::Tensor(tensor) = self { Some(tensor) } else { None }
     }
 
-    /// The dimensions of a shape; `None` for other values.
+    /// Returns the dims of a shape; `None` for other kinds of values.
     pub fn as_shape(&self) -> Option<&[i64]> {
         if let Value::Shape(shape) = self { Some(shape) } else { None }
     }
 
-    /// The integer value of an integer or a bool; `None` for other values.
+    /// Returns the value of an integer or a bool as an integer; `None` for other kinds of values.
     pub fn as_int(&self) -> Option<i64> {
         match self {
             Value::Int(value) => Some(*value),
@@ -101,7 +101,7 @@ impl Value {
         }
     }
 
-    /// The value of a numeric scalar as a float; `None` for other values.
+    /// Returns the value of a numeric scalar as a float; `None` for other kinds of values.
     pub fn as_float(&self) -> Option<f64> {
         match self {
             Value::Float(value) => Some(*value),
@@ -109,17 +109,17 @@ impl Value {
         }
     }
 
-    /// The string; `None` for other values.
+    /// Returns the text of a string; `None` for other kinds of values.
     pub fn as_str(&self) -> Option<&str> {
         if let Value::Str(text) = self { Some(text) } else { None }
     }
 
-    /// The values of a tuple; `None` for other values.
+    /// Returns the items of a tuple; `None` for other kinds of values.
     pub fn as_tuple(&self) -> Option<&[Value]> {
         if let Value::Tuple(items) = self { Some(items) } else { None }
     }
 
-    /// The function; `None` for other values.
+    /// Returns the function; `None` for other kinds of values.
     pub fn as_func(&self) -> Option<&FuncValue> {
         if let Value::Func(func) = self { Some(func) } else { None }
     }
@@ -130,8 +130,9 @@ pub(crate) fn holds_int(dtype: DType, value: i64) -> bool {
     dtype.has_int(value) && (dtype != DType::UInt64 || value >= 0)
 }
 
-/// Maximum nesting depth of tuples that are printed. Deeper tuples, and further items, are printed as `..`, because tuples can be
-/// nested to any depth, and tuples whose items share parts can have exponentially long text.
+/// Maximum nesting depth of tuples that are printed. Deeper tuples and further items are printed as
+/// `..`: tuples can be nested to any depth, and tuples with shared items can have exponentially
+/// long text.
 const MAX_PRINT_DEPTH: usize = 8;
 const MAX_PRINT_ITEMS: usize = 200;
 
@@ -208,12 +209,13 @@ impl From<&Constant> for Value {
 
 /// A tuple with shared items.
 ///
-/// This is a separate type because dropping it must not recurse: programs can nest tuples to any depth.
+/// The type exists because dropping nested tuples must not recurse: programs can nest tuples to any
+/// depth.
 #[derive(Clone)]
 pub struct Tuple(Arc<[Value]>);
 
 impl Tuple {
-    /// The address of the tuple's items, and the number of references to them.
+    /// Returns the address of the tuple's items, and the number of references to the items.
     pub fn shared(&self) -> (*const (), usize) {
         (Arc::as_ptr(&self.0).cast(), Arc::strong_count(&self.0))
     }
@@ -256,7 +258,8 @@ fn take_nested(items: Option<&mut [Value]>, nested: &mut Vec<Value>) {
     }
 }
 
-/// A function value: a host function, a function of a program, or a closure over one of these.
+/// A function value: a host function, a function of a program, or a closure (such a function with
+/// captured values).
 #[derive(Clone)]
 pub struct FuncValue(Arc<FuncInner>);
 
@@ -267,7 +270,7 @@ struct FuncInner {
     host: Option<Object>,
 }
 
-/// What a function value calls.
+/// The target of a function value: a host function or a function of a VM.
 #[derive(Clone)]
 pub(crate) enum FuncTarget {
     Packed(HostFunc),
@@ -285,8 +288,9 @@ impl FuncValue {
         Self::new(name.into(), FuncTarget::Packed(HostFunc::Packed(func)), Vec::new())
     }
 
-    /// As [`FuncValue::packed`], for a function that represents a host object, which [`FuncValue::host`] returns. The closure
-    /// `func` must hold a reference to the object as well.
+    /// Creates a function value as [`FuncValue::packed`] does, for a function that represents the
+    /// host object `host`. [`FuncValue::host`] returns the object. The closure `func` must also
+    /// hold a reference to the object.
     pub fn hosted(name: impl Into<String>, func: PackedFunc, host: Object) -> FuncValue {
         let name: String = name.into();
         let (name, target) = (name.into(), FuncTarget::Packed(HostFunc::Packed(func)));
@@ -297,13 +301,14 @@ impl FuncValue {
         FuncValue(Arc::new(FuncInner { name: name.into(), target, bound, host: None }))
     }
 
-    /// The host object that the function represents. `None` for closures with captured values.
+    /// Returns the host object that the function represents. Returns `None` for other functions and
+    /// for closures with captured values.
     pub fn host(&self) -> Option<&Object> {
         self.0.host.as_ref()
     }
 
-    /// The VM to which the function belongs; `None` for host functions and if the VM was dropped. Hold the result to keep the
-    /// function callable.
+    /// Returns the VM to which the function belongs; `None` for host functions, and if the VM was
+    /// dropped. The function stays callable while the caller keeps the result.
     pub fn vm(&self) -> Option<VirtualMachine> {
         match &self.0.target {
             FuncTarget::Packed(_) => None,
@@ -311,7 +316,8 @@ impl FuncValue {
         }
     }
 
-    /// The function with additional captured values. A call passes the captured values after the arguments.
+    /// Returns a closure of the function with additional captured values. A call passes the
+    /// captured values after the arguments.
     pub(crate) fn bind(&self, captured: impl Iterator<Item = Value>) -> FuncValue {
         // Argument order: arguments, newly captured values, previously captured values.
         let bound = captured.chain(self.0.bound.iter().cloned()).collect();
@@ -319,18 +325,19 @@ impl FuncValue {
         FuncValue(Arc::new(FuncInner { name, target, bound, host: None }))
     }
 
-    /// The captured values, if this is the only reference to the function value; otherwise an empty slice.
+    /// Returns the captured values, if `self` is the only reference to the function value;
+    /// otherwise an empty slice.
     pub fn captured_if_unique(&self) -> &[Value] {
         if Arc::strong_count(&self.0) == 1 { &self.0.bound } else { &[] }
     }
 
-    /// The address of the function value, and the number of references to it.
+    /// Returns the address of the function value, and the number of references to it.
     pub(crate) fn shared(&self) -> (*const (), usize) {
         (Arc::as_ptr(&self.0).cast(), Arc::strong_count(&self.0))
     }
 
-    /// The values reachable from the function for a cycle collector: the captured values, and the host object if only this function
-    /// value and its closure reference it.
+    /// Returns the values that a cycle collector can reach from the function: the captured values,
+    /// and the host object if only this function value and its closure reference it.
     pub(crate) fn gc_children(&self) -> (&[Value], Option<&Object>) {
         let own = match &self.0.target {
             FuncTarget::Packed(HostFunc::Packed(func)) => Arc::strong_count(func) == 1,
@@ -366,16 +373,17 @@ impl FuncValue {
         self.call_in_mode(args, InvokeMode::TopLevel(None))
     }
 
-    /// As [`FuncValue::call`], with options. Host functions do not support a time limit.
+    /// Calls the function with run options. Host functions do not support a time limit.
     ///
     /// # Errors
-    /// As [`FuncValue::call`]; with a time limit also `TimeLimit` and `NoTimer`, or `Type` for a host function.
+    /// As [`FuncValue::call`]; with a time limit also `TimeLimit` and `NoTimer`, or `Type` for a
+    /// host function.
     pub fn call_with(&self, args: &[Value], options: &RunOptions) -> Result<Value, VmError> {
         self.call_in_mode(args, InvokeMode::TopLevel(options.time_limit))
     }
 
-    /// As [`FuncValue::call`], for a function of another VM, nested in the run with the runtime `outer`. Interrupting that run also
-    /// stops the call.
+    /// Calls a function of another VM, nested in the run with the runtime `outer`. An interrupt of
+    /// the outer run also stops the call.
     pub(crate) fn call_within(
         &self,
         args: &[Value],

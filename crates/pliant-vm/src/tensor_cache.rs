@@ -1,5 +1,5 @@
-//! [`TensorCache`]: a cache of small released tensors. A new tensor of the same shape and dtype reuses one, so that a loop over
-//! scalars does not allocate memory in every iteration.
+//! [`TensorCache`]: a cache of small released tensors. A new tensor of the same shape and dtype
+//! reuses a cached tensor, so that a loop over scalars does not allocate memory in every iteration.
 
 use pliant_tensor::{DType, Tensor, poison};
 
@@ -10,18 +10,19 @@ const MAX_TENSORS: usize = 8;
 /// Maximum size in bytes of the storage of a tensor in the cache.
 const MAX_BYTES: usize = 256;
 
-/// A cache of small tensors that nothing else references.
+/// A cache of small tensors without other references.
 #[derive(Default)]
 pub(crate) struct TensorCache {
     tensors: Vec<Tensor>,
     /// The index of the entry to replace next when the cache is full.
     next: usize,
-    /// The id of the running VM. Only tensors in memory that it owns are cached.
+    /// The id of the running VM. Only tensors in memory of this VM are cached.
     pub(crate) owner: u64,
 }
 
 impl TensorCache {
-    /// Releases a value. If it is a small tensor without other references, the tensor is put in the cache.
+    /// Releases a value. If the value is a small tensor without other references, adds the tensor
+    /// to the cache.
     #[inline]
     pub(crate) fn recycle(&mut self, value: Value) {
         if let Value::Tensor(tensor) = value

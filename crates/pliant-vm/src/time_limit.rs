@@ -1,9 +1,9 @@
-//! Time limits of runs. One timer thread per process interrupts each run at its deadline. The first run with a limit starts the
-//! thread.
+//! Time limits of runs. One timer thread per process interrupts each run at the run's deadline. The
+//! first run with a time limit starts the thread.
 //!
-//! A run with a limit has its own interrupt flag ([`DeadlineFlag`]), so its deadline does not affect other runs. The VM owns the
-//! flags, because its interrupts set them too. A run is removed from the timer before it releases its flag, so a deadline never
-//! affects a later run.
+//! A run with a limit has its own interrupt flag ([`DeadlineFlag`]), so its deadline does not
+//! affect other runs. The VM owns the flags, because interrupts of the VM set them, too. A run is
+//! removed from the timer before it releases its flag, so a deadline never affects a later run.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -25,9 +25,10 @@ pub(crate) struct DeadlineFlag {
     in_use: AtomicBool,
 }
 
-/// One flag for each concurrent run of a VM with a time limit; it is set when the time is over. The flags are a linked list that
-/// only grows: its length is the largest number of such runs at the same time. The list has no lock, because a fork could copy a
-/// lock while another thread holds it.
+/// The interrupt flags of a VM's runs with a time limit, one flag per concurrent run. A flag is set
+/// when the time limit expires. The flags form a linked list that only grows, to the largest number
+/// of such runs at the same time. The list has no lock, because a fork could copy a lock while
+/// another thread holds it.
 #[derive(Default)]
 pub(crate) struct DeadlineFlags {
     run: Arc<DeadlineFlag>,
@@ -61,7 +62,8 @@ impl DeadlineFlags {
     }
 }
 
-/// The time limit of a running invocation. Dropping it removes the deadline and releases the flag.
+/// The time limit of a running invocation. Dropping this value removes the deadline and releases
+/// the flag.
 pub(crate) struct Limit {
     run: Arc<DeadlineFlag>,
     key: Key,
@@ -90,17 +92,17 @@ impl Limit {
         }
     }
 
-    /// The flag that interrupts the run.
+    /// Returns the interrupt flag of the run.
     pub(crate) fn interrupt(&self) -> &AtomicBool {
         &self.run.interrupt
     }
 
-    /// Whether the deadline has expired.
+    /// Whether the deadline has passed.
     pub(crate) fn has_expired(&self) -> bool {
         self.run.expired.load(Ordering::SeqCst)
     }
 
-    /// The duration of the time limit.
+    /// Returns the duration of the time limit.
     pub(crate) fn time(&self) -> Duration {
         self.time
     }
@@ -113,7 +115,7 @@ impl Drop for Limit {
     }
 }
 
-/// A deadline, with a number that makes it a unique key.
+/// A map key: a deadline, and a number that makes the key unique.
 type Key = (Instant, u64);
 
 /// A run that has a deadline.
@@ -123,8 +125,9 @@ struct Entry {
 }
 
 impl Entry {
-    /// Interrupts the run. The caller holds the timer's lock, so the run has not ended and its invoker still keeps the VM alive.
-    /// Therefore dropping the upgraded weak reference does not drop the VM.
+    /// Interrupts the run because its deadline has passed. The caller holds the timer's lock, so
+    /// the run has not ended and its invoker still keeps the VM alive. Therefore dropping the
+    /// upgraded weak reference does not drop the VM.
     fn expire(&self) {
         self.run.expired.store(true, Ordering::SeqCst);
         self.run.interrupt.store(true, Ordering::SeqCst);
@@ -140,7 +143,8 @@ struct Deadlines {
     next_id: u64,
     /// Whether the timer thread exists in this process.
     has_thread: bool,
-    /// When the timer thread wakes up; `None` if it waits for a deadline to be added.
+    /// The time at which the timer thread wakes up; `None` if the thread waits for the first
+    /// deadline.
     wakes: Option<Instant>,
 }
 
@@ -160,7 +164,7 @@ static TIMER: Timer = Timer {
 };
 
 impl Timer {
-    /// Locks the deadlines. A thread that holds this lock takes no other lock.
+    /// Locks the deadlines. While a thread holds this lock, it acquires no other lock.
     fn lock(&self) -> MutexGuard<'_, Deadlines> {
         self.deadlines.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -8,7 +8,7 @@ use crate::executable_linker::LoopFuncTable;
 /// Maximum number of instructions that are searched for the first use of a tensor. The limit keeps the time of linking linear.
 const LOOKAHEAD: usize = 64;
 
-/// How the first use of a new tensor accesses its elements.
+/// The way in which the first use of a new tensor accesses its elements.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum FirstUse {
     /// The first use writes all elements before it reads any, or the tensor is not used at all.
@@ -57,7 +57,7 @@ fn is_reg(arg: Arg, reg: Reg) -> bool {
     matches!(arg.decode(), Some(ArgValue::Reg(r)) if r == reg)
 }
 
-/// Analyses a call that receives the tensor in register `tensor` as an argument.
+/// Analyses how a call accesses the tensor in register `tensor`, which is one of its arguments.
 fn call(
     exe: &Executable,
     loop_funcs: &LoopFuncTable,

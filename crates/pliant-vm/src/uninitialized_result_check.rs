@@ -1,12 +1,16 @@
-//! Checks the results of a run for reads of uninitialised memory. Builds with poisoning fill such memory with a pattern (poison).
+//! Checks the results of a run for reads of uninitialised memory. Builds with memory poisoning fill
+//! uninitialised memory with a pattern (poison), and this check searches the results for the
+//! pattern.
 
 use crate::error::CheckKind;
 use crate::{Value, VmError};
 
-/// Maximum number of values that one check inspects. Tuples that share items can have exponentially many leaves.
+/// Maximum number of values that one check inspects. The limit is necessary because tuples with
+/// shared items can contain exponentially many values.
 const SEARCHED: usize = 10_000;
 
-/// Checks that the result of a run of `function` contains no poison that does not come from its arguments.
+/// Checks that the result of a run of `function` contains no poison, unless the arguments contain
+/// poison.
 ///
 /// # Errors
 /// `Internal` if a tensor in `result` contains poison and no argument does.

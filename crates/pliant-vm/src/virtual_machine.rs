@@ -22,9 +22,9 @@ use crate::time_limit::Limit;
 use crate::uninitialized_result_check::check_poison;
 use crate::{FuncValue, Instrument, Object, PackedFunc, Value, VmError};
 
-/// Bit 0 of the attention word, which requests a poll. Running invocations compare the attention word with the value that they saw
-/// last. The other bits of the lower half count interrupts. The upper half counts expired time limits; when it changes, every run
-/// checks its own limit.
+/// Bit 0 of the attention word, which requests a poll. Running invocations compare the attention
+/// word with the value that they handled last. The other bits of the lower half count interrupts.
+/// The upper half counts expired time limits; when it changes, every run checks its own limit.
 const POLL: u64 = 1;
 const INTERRUPT: u64 = 2;
 const INTERRUPTS: u64 = (1 << 32) - INTERRUPT;
@@ -33,7 +33,7 @@ const TIME_LIMIT: u64 = 1 << 32;
 /// A callback that asks the host whether to stop. Returns true to interrupt the invocation.
 type Poll = Arc<dyn Fn() -> bool + Send + Sync>;
 
-/// The default of [`VmOptions::max_depth`].
+/// The default of [`VmOptions::max_depth`], the maximum nesting depth of calls.
 pub const DEFAULT_DEPTH: usize = 100_000;
 
 /// Options for creating a VM.
@@ -41,9 +41,10 @@ pub const DEFAULT_DEPTH: usize = 100_000;
 pub struct VmOptions {
     /// The worker team for parallel loops. Default: the global team.
     pub team: Option<Arc<Team>>,
-    /// Packed functions that only this VM can call. They take precedence over registered ones.
+    /// Packed functions that only this VM can call. They take precedence over registered packed
+    /// functions.
     pub functions: FxHashMap<String, PackedFunc>,
-    /// Whether the bytecode is interpreted even if native bodies exist.
+    /// Whether to interpret the bytecode even if native bodies exist.
     pub bytecode: bool,
     /// Maximum nesting depth of calls within one invocation. Default: [`DEFAULT_DEPTH`]. In addition, all frames together have at
     /// most 16 million registers.
@@ -77,7 +78,7 @@ struct StatefulCall {
     output: Option<Value>,
 }
 
-/// The state of a VM that its clones and runs share.
+/// The state of a VM, which all clones of the VM and all runs share.
 pub(crate) struct Inner {
     pub(crate) linked: Linked,
     interrupt_flags: InterruptFlags,
@@ -95,16 +96,16 @@ pub(crate) struct Inner {
     invocations: AtomicU64,
     /// The machine code and the worker team, which are kept alive as long as the VM.
     _owners: (LoopFuncTable, Option<Arc<Team>>),
-    /// The VM as an owner of memory. It must be the last field, because dropping it also releases memory that the other fields
-    /// free.
+    /// The VM's ownership of pooled memory. It must be the last field, because dropping it also
+    /// releases memory that the other fields free.
     pub(crate) owner: Owner,
 }
 
-/// Whether an invocation is top-level or nested.
+/// The kind of an invocation: top-level or nested.
 pub(crate) enum InvokeMode<'a> {
-    /// A top-level run, with a time limit if one is given.
+    /// A top-level run, with an optional time limit.
     TopLevel(Option<Duration>),
-    /// A run that is nested in the run to which this runtime belongs.
+    /// A run that is nested in another run, which passed this runtime.
     Nested(&'a KernelRuntime),
 }
 
@@ -139,7 +140,7 @@ impl VirtualMachine {
         Self::with_options(exe, loop_funcs, VmOptions::default())
     }
 
-    /// As [`VirtualMachine::new`], with the given options.
+    /// Creates a VM with options: links `exe` with its machine code and the packed functions.
     ///
     /// # Errors
     /// As [`VirtualMachine::new`].
@@ -196,27 +197,28 @@ impl VirtualMachine {
         VirtualMachine(inner)
     }
 
-    /// The executable that the VM runs.
+    /// Returns the executable that the VM runs.
     pub fn executable(&self) -> &Arc<Executable> {
         &self.0.exe
     }
 
-    /// The object passed in [`VmOptions::attachment`].
+    /// Returns the object passed in [`VmOptions::attachment`].
     pub fn attachment(&self) -> Option<&Arc<dyn Any + Send + Sync>> {
         self.0.attachment.as_ref()
     }
 
-    /// The names of all functions that [`VirtualMachine::invoke`] accepts.
+    /// Returns the names of all functions that [`VirtualMachine::invoke`] accepts.
     pub fn function_names(&self) -> Vec<&str> {
         self.0.linked.functions.iter().map(|f| &*f.name).collect()
     }
 
-    /// Whether functions run as native bodies (`exec_mode="compiled"`) instead of interpreted bytecode.
+    /// Whether bytecode functions run as native bodies (machine code) (`exec_mode="compiled"`)
+    /// instead of interpreted bytecode.
     pub fn is_native(&self) -> bool {
         self.0.linked.native
     }
 
-    /// The parameters of the function `name`; `None` if there is no such function.
+    /// Returns the parameters of the function `name`; `None` if there is no such function.
     pub fn params(&self, name: &str) -> Option<&[Param]> {
         self.0.exe.vm_function(name).map(|f| &f.params[..])
     }
@@ -230,7 +232,7 @@ impl VirtualMachine {
         self.invoke_with(name, args, &RunOptions::default())
     }
 
-    /// As [`VirtualMachine::invoke`], with the given options.
+    /// Calls the function `name` with run options.
     ///
     /// # Errors
     /// As [`VirtualMachine::invoke`]; with a time limit also `TimeLimit` and `NoTimer`.
@@ -243,10 +245,10 @@ impl VirtualMachine {
         self.invoke_index_with(self.index_of(name)?, args, options)
     }
 
-    /// The function `name` as a value. Calls fail after the VM is dropped.
+    /// Returns the function `name` as a value. Calls of the value fail after the VM is dropped.
     ///
     /// # Errors
-    /// `UnknownFunction`.
+    /// `UnknownFunction` if the executable has no function of this name.
     pub fn function(&self, name: &str) -> Result<FuncValue, VmError> {
         let index = self.index_of(name)?;
         let target =
@@ -254,10 +256,11 @@ impl VirtualMachine {
         Ok(FuncValue::new(name.to_string(), target, Vec::new()))
     }
 
-    /// The index of the function `name` in the function table, for [`VirtualMachine::invoke_index`].
+    /// Returns the index of the function `name` in the function table, for
+    /// [`VirtualMachine::invoke_index`].
     ///
     /// # Errors
-    /// `UnknownFunction`.
+    /// `UnknownFunction` if the executable has no function of this name.
     pub fn index_of(&self, name: &str) -> Result<u32, VmError> {
         let exe = &self.0.exe;
         match exe.find(name) {
@@ -269,7 +272,7 @@ impl VirtualMachine {
         }
     }
 
-    /// As [`VirtualMachine::invoke`], for the function with the given table index. This saves the lookup of the name.
+    /// Calls the function with the given table index, which saves the lookup of the name.
     ///
     /// # Errors
     /// As [`VirtualMachine::invoke`].
@@ -277,7 +280,7 @@ impl VirtualMachine {
         self.start(index, args, 0, InvokeMode::TopLevel(None))
     }
 
-    /// As [`VirtualMachine::invoke_index`], with the given options.
+    /// Calls the function with the given table index, with run options.
     ///
     /// # Errors
     /// As [`VirtualMachine::invoke_with`].
@@ -290,9 +293,9 @@ impl VirtualMachine {
         self.start(index, args, 0, InvokeMode::TopLevel(options.time_limit))
     }
 
-    /// As [`VirtualMachine::invoke`], but nested in another run. `outer` is the runtime of that run: its worker team runs the
-    /// parallel loops, and an interrupt of that run also stops this one. An interrupt of this VM takes effect only between
-    /// instructions.
+    /// Calls the function `name`, nested in another run. `outer` is the runtime of the outer run:
+    /// its worker team runs the parallel loops, and an interrupt of the outer run also stops the
+    /// call. An interrupt of this VM takes effect only between instructions.
     ///
     /// # Errors
     /// As [`VirtualMachine::invoke`].
@@ -362,7 +365,8 @@ impl VirtualMachine {
     /// Stores the arguments for the next [`VirtualMachine::invoke_stateful`].
     ///
     /// # Errors
-    /// `UnknownFunction`, `Arity`.
+    /// `UnknownFunction` or `Arity`, if the function does not exist or the number of arguments is
+    /// wrong.
     pub fn set_input(&self, name: &str, args: Vec<Value>) -> Result<(), VmError> {
         let index = self.index_of(name)?;
         if args.len() != self.params(name).map_or(0, <[Param]>::len) {
@@ -384,7 +388,7 @@ impl VirtualMachine {
         self.invoke_stateful_with(name, &RunOptions::default())
     }
 
-    /// As [`VirtualMachine::invoke_stateful`], with the given options.
+    /// Calls the function `name` with the stored arguments and run options, and stores its result.
     ///
     /// # Errors
     /// As [`VirtualMachine::invoke_stateful`]; with a time limit also `TimeLimit` and `NoTimer`.
@@ -403,7 +407,8 @@ impl VirtualMachine {
         Ok(())
     }
 
-    /// The result of the last [`VirtualMachine::invoke_stateful`].
+    /// Returns the result that the last [`VirtualMachine::invoke_stateful`] stored for the function
+    /// `name`.
     ///
     /// # Errors
     /// `Type` if the function has not been invoked since its inputs were set.
@@ -429,12 +434,13 @@ impl VirtualMachine {
         WeakVm(self.0.weak_self.clone())
     }
 
-    /// Maximum nesting of calls of the program's functions in one invocation.
+    /// Returns the maximum nesting depth of calls of the program's functions in one invocation.
     pub fn max_depth(&self) -> usize {
         self.0.max_depth.load(Ordering::Relaxed)
     }
 
-    /// Sets the maximum nesting depth of calls. Running invocations use it from their next call on.
+    /// Sets the maximum nesting depth of calls. Running invocations use the new depth from their
+    /// next call on.
     pub fn set_max_depth(&self, depth: usize) {
         self.0.max_depth.store(depth, Ordering::Relaxed);
     }
@@ -450,13 +456,15 @@ impl VirtualMachine {
         *self.0.poll.write().unwrap_or_else(PoisonError::into_inner) = poll;
     }
 
-    /// Makes one running invocation call the poll callback ([`VirtualMachine::set_poll`]) on its own thread at its next
-    /// instruction. Hosts that handle signals on a specific thread use it to check for signals.
+    /// Makes one running invocation call the poll callback ([`VirtualMachine::set_poll`]) on its
+    /// own thread at its next instruction. Hosts that handle signals on a specific thread use this
+    /// to check for signals.
     pub fn request_poll(&self) {
         self.0.attention.fetch_or(POLL, Ordering::Relaxed);
     }
 
-    /// Sets the instrument that is called around each call, or removes it. Running invocations keep the previous one.
+    /// Sets the instrument that the VM invokes before and after each call, or removes it. Running
+    /// invocations keep the previous instrument.
     pub fn set_instrument(&self, instrument: Option<Instrument>) {
         self.0.has_instrument.store(instrument.is_some(), Ordering::Release);
         *self.0.instrument.write().unwrap_or_else(PoisonError::into_inner) = instrument;
@@ -474,14 +482,16 @@ impl Inner {
         Weak::ptr_eq(&self.weak_self, other)
     }
 
-    /// The attention word at the start of a run, with a pending poll left out, and the interrupt flag of the run's loop functions.
+    /// Returns the attention word at the start of a run, without the bit of a pending poll, and the
+    /// interrupt flag for the run's loop functions.
     pub(crate) fn begin_run(&self) -> (u64, &InterruptFlag) {
         // Read the word first, so that an interrupt in between also stops this run.
         let attention = self.attention.load(Ordering::Relaxed) & !POLL;
         (attention, self.interrupt_flags.enter())
     }
 
-    /// Handles a changed attention word. Returns its current value, with which the run compares it from now on.
+    /// Handles a changed attention word. Returns the current value, against which the run compares
+    /// the word from now on.
     pub(crate) fn handle_attention(&self, seen: u64) -> Result<u64, VmError> {
         let now = self.attention.fetch_and(!POLL, Ordering::Relaxed);
         if (now ^ seen) & INTERRUPTS != 0 {
@@ -499,7 +509,7 @@ impl Inner {
         (self.attention.load(Ordering::Relaxed) ^ seen) & INTERRUPTS != 0
     }
 
-    /// Makes all runs check whether their time limits have expired.
+    /// Changes the attention word, so that all runs check whether their time limits have expired.
     pub(crate) fn wake_runs(&self) {
         self.attention.fetch_add(TIME_LIMIT, Ordering::Relaxed);
     }
@@ -526,7 +536,7 @@ impl Inner {
         Runner::limited(self, context, instrument, &limit, &runtime).run(function, args)
     }
 
-    /// The source location of an instruction of a linked function; `None` if unknown.
+    /// Returns the source location of an instruction of a linked function; `None` if unknown.
     #[cold]
     pub(crate) fn source_location(
         &self,
@@ -543,8 +553,8 @@ impl Inner {
         })
     }
 
-    /// The error that function `index` was called with the wrong number of arguments. The last `bound` parameters are not counted,
-    /// because a closure supplies them.
+    /// Returns the error for a call of function `index` with the wrong number of arguments. The
+    /// last `bound` parameters are not counted, because a closure supplies their arguments.
     #[cold]
     pub(crate) fn arity_error(&self, index: u32, given: usize, bound: usize) -> VmError {
         let def = &self.exe.funcs()[index as usize];

@@ -8,7 +8,8 @@ use crate::loop_function_harness::{
     CompiledFunction, compile, output, run_serially_and_on_team, tensor,
 };
 
-/// Compiles a body in lowered form over the inputs `x` of `n` elements and the outputs `o` of `m` elements.
+/// Compiles a loop function with a body in lowered form over the inputs `x` of `n` elements and the
+/// outputs `o` of `m` elements.
 fn compile_lowered(body: &str) -> CompiledFunction {
     let text = format!(
         "@I.ir_module
@@ -31,7 +32,8 @@ class Module:
     compile(f).unwrap_or_else(|e| panic!("{e}\n{text}"))
 }
 
-/// Bodies that access elements out of bounds if `x` and `o` have 8 elements each, and the error message.
+/// Pairs of a function body that accesses an element out of bounds if `x` and `o` have 8 elements
+/// each, and the expected error message.
 const OUT_OF_BOUNDS: &[(&str, &str)] = &[
     ("        o[8] = x[0]\n", "element {0} of 'o' is out of bounds, and no pass checks the access"),
     (

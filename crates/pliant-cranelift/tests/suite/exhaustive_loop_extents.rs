@@ -61,11 +61,11 @@ impl Output {
 /// A loop nest that reads the matrix `a` and writes the matrix `o`. Its text contains `{0}` and `{1}` for the extents.
 struct Nest {
     text: &'static str,
-    /// How much larger each dim of `a` is than the extent of its loop.
+    /// For each dim of `a`, its size minus the extent of the loop over it.
     slack: [i64; 2],
-    /// For each dim of `o`, the dim of `a` over which the same loop runs.
+    /// For each dim of the output `o`, the dim of `a` that the same loop iterates over.
     out_dims: [usize; 2],
-    /// Whether all extents must be constants.
+    /// Whether all extents of the loop nest must be constants.
     constant: bool,
     /// Computes the expected result from the extents, `a` and `o`. The result of an empty reduction is its initial
     /// value.
@@ -310,11 +310,11 @@ for i, j, k in T.grid({0}, {0}, {1}):
     },
 ];
 
-/// An expression for the extent of a loop, and the values that it takes in the runs.
+/// An expression for the extent of a loop, and the values of the extent in the test runs.
 #[derive(Clone)]
 struct Extent {
     text: String,
-    /// The dim of `a`, if it is a constant.
+    /// The size of this dim of `a`, if it is a constant.
     dim: Option<i64>,
     runs: Vec<Run>,
 }
@@ -327,23 +327,23 @@ struct Run {
     scalar: i64,
 }
 
-/// The values of one extent while the other extent takes all values.
+/// The values of one loop extent, while the other extent takes all values from -40 to 40.
 const FEW_EXTENTS: [i64; 7] = [-40, -1, 0, 1, 2, 7, 17];
 
-/// An extent that is the scalar parameter `s`.
+/// Returns an extent that is a scalar parameter, `s0` or `s1`.
 fn parameter(at: usize, slack: i64, values: impl Iterator<Item = i64>) -> Extent {
     let run = |extent: i64| Run { extent, dim: extent.max(0) + slack, scalar: extent };
     Extent { text: format!("s{at}"), dim: None, runs: values.map(run).collect() }
 }
 
-/// An extent `n - offset`: a dim of the buffer minus a constant.
+/// Returns an extent `n - offset`: a dim of the buffer minus a constant.
 fn difference(at: usize, slack: i64, offset: i64, dims: impl Iterator<Item = i64>) -> Extent {
     let offset = offset + slack;
     let run = |dim: i64| Run { extent: dim - offset, dim, scalar: 0 };
     Extent { text: format!("(n{at} - {offset})"), dim: None, runs: dims.map(run).collect() }
 }
 
-/// An extent `n // 2 - offset`: half of a dim of the buffer minus a constant.
+/// Returns an extent `n // 2 - offset`: half of a dim of the buffer minus a constant.
 fn half(at: usize, slack: i64, offset: i64) -> Extent {
     let offset = offset + slack;
     let run = |dim: i64| Run { extent: dim / 2 - offset, dim, scalar: 0 };
@@ -351,7 +351,7 @@ fn half(at: usize, slack: i64, offset: i64) -> Extent {
     Extent { text: format!("(n{at} // 2 - {offset})"), dim: None, runs }
 }
 
-/// An extent `min(s, n)`: the minimum of a scalar parameter and a dim of the buffer.
+/// Returns an extent `min(s, n)`: the minimum of a scalar parameter and a dim of the buffer.
 fn minimum(at: usize, slack: i64) -> Extent {
     let max_dim = MAX_EXTENT + slack;
     let by_parameter =
@@ -361,13 +361,13 @@ fn minimum(at: usize, slack: i64) -> Extent {
     Extent { text: format!("T.min(s{at}, n{at} - {slack})"), dim: None, runs }
 }
 
-/// A constant extent in a buffer of constant shape.
+/// Returns a constant extent, for a buffer of constant shape.
 fn constant(slack: i64, extent: i64) -> Extent {
     let dim = extent.max(0) + slack;
     Extent { text: extent.to_string(), dim: Some(dim), runs: vec![Run { extent, dim, scalar: 0 }] }
 }
 
-/// All expressions for an extent, with all values from -40 to 40.
+/// Returns all forms of a loop extent (parameter, dim, constant), with all values from -40 to 40.
 fn all_extents(nest: &Nest, at: usize) -> Vec<Extent> {
     let slack = nest.slack[at];
     let mut all: Vec<Extent> = (MIN_EXTENT..=MAX_EXTENT).map(|c| constant(slack, c)).collect();
@@ -382,7 +382,8 @@ fn all_extents(nest: &Nest, at: usize) -> Vec<Extent> {
     all
 }
 
-/// The expressions for an extent, with few values, while the other extent takes all values.
+/// Returns all forms of a loop extent, with few values, for tests in which the other extent takes
+/// all values.
 fn few_extents(nest: &Nest, at: usize) -> Vec<Extent> {
     let slack = nest.slack[at];
     if nest.constant {
@@ -417,11 +418,12 @@ class Module:
     }
 }
 
-/// Memory between guard pages. A run uses its first or its last elements as a buffer.
+/// Memory between guard pages. A test run uses the first or the last elements of this memory as a
+/// buffer.
 struct GuardedMemory(Guarded<f32>);
 
 const ELEMENTS: usize = 128 * 128;
-/// The value of the elements beside the buffer, which a run must not change.
+/// The value of the elements beside the buffer, which the compiled function must not change.
 const SENTINEL: f32 = 77.0;
 /// Number of elements beside a buffer that are checked for unintended writes.
 const CHECKED_ELEMENTS: usize = 128;
@@ -462,7 +464,8 @@ struct Fixture {
 }
 
 impl Fixture {
-    /// Runs a nest with one pair of extents and compares it with the reference.
+    /// Runs a compiled loop nest with one pair of extents and compares its output with the
+    /// reference.
     fn check(&mut self, nest: &Nest, kernel: &CompiledFunction, texts: [&str; 2], runs: [Run; 2]) {
         let dims = runs.map(|run| run.dim);
         let out = nest.out_dims.map(|at| dims[at]);

@@ -1,5 +1,5 @@
-//! Tests functions with blocks, compiled through the whole pipeline and compared with Rust code, at many sizes, on one
-//! and two threads.
+//! Tests loop functions with blocks (TIR before lowering), compiled through all passes. Compares
+//! results with Rust code at many sizes, on one and two threads.
 
 use crate::loop_function_harness::*;
 use pliant_ir::tir::{BinOp, Expr, ExprData, Intrin, PrimFunc, Ty};

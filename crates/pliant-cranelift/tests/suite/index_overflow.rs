@@ -55,7 +55,8 @@ fn run(k: &CompiledFunction, x: i64, loaded: i64) -> Result<Vec<f32>, String> {
     Ok(a)
 }
 
-/// Runs a function with all extreme values of `x` and of the loaded number, and asserts that it writes nothing to `A`.
+/// Runs a function with all pairs of extreme values for the scalar `x` and the element of `I`, and
+/// asserts that it writes nothing to `A`.
 fn check_extreme_values(k: &CompiledFunction) {
     for v in EXTREME_VALUES {
         if let Ok(a) = run(k, v, v) {
@@ -68,7 +69,7 @@ fn check_extreme_values(k: &CompiledFunction) {
     }
 }
 
-/// Returns the statement `A[index] = 1`.
+/// Returns the statement `A[index] = 1`, for the buffer `A` of the function.
 fn set(p: &mut Program, index: Expr) -> Stmt {
     let one = p.f.const_of(1.0, DType::Float32);
     p.f.store(p.a, &[index], one)

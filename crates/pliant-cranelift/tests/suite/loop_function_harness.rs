@@ -16,7 +16,7 @@ pub const SIZES: [usize; 10] = [0, 1, 2, 3, 7, 8, 17, 33, 64, 1000];
 
 /// A Rust type that can be an element of a tensor argument.
 pub trait Elem: Copy + Default + PartialEq + std::fmt::Debug {
-    /// The data type of such elements in the IR.
+    /// The data type in the IR that corresponds to this Rust type.
     const DTYPE: DType;
 }
 
@@ -81,7 +81,8 @@ pub struct CompiledFunction {
     kernels: CompiledKernels,
 }
 
-/// Compiles a lowered loop function. Writes its dump to the directory `PLIANT_TEST_DUMP` if that is set.
+/// Compiles a lowered loop function. If the environment variable `PLIANT_TEST_DUMP` names a
+/// directory, writes the machine code to it.
 pub fn compile(f: &PrimFunc) -> Result<CompiledFunction, CodegenError> {
     let options = CodegenOptions {
         dump_dir: std::env::var_os("PLIANT_TEST_DUMP").map(Into::into),
@@ -91,7 +92,8 @@ pub fn compile(f: &PrimFunc) -> Result<CompiledFunction, CodegenError> {
     Ok(CompiledFunction { kernels })
 }
 
-/// Creates a runtime that runs parallel loops on a team, or on the calling thread alone.
+/// Creates the runtime for a call of a loop function. It runs parallel loops on `team`, or on the
+/// calling thread if `team` is `None`.
 pub fn runtime(team: Option<&Team>, interrupt: &AtomicBool) -> KernelRuntime {
     let mut runtime = KernelRuntime::serial();
     runtime.interrupt = interrupt;
@@ -103,7 +105,8 @@ pub fn runtime(team: Option<&Team>, interrupt: &AtomicBool) -> KernelRuntime {
 }
 
 impl CompiledFunction {
-    /// Calls the function. The error is the message of the failed check, or the status.
+    /// Calls the function. On failure, returns the message of the failed check, or the status as
+    /// text.
     pub fn call(&self, args: Vec<Arg>, runtime: &KernelRuntime) -> Result<(), String> {
         let kernel = self.kernels.get("kernel").expect("`compile` used this name");
         let mut args = args;
@@ -126,7 +129,7 @@ impl CompiledFunction {
         }
     }
 
-    /// Calls the function serially.
+    /// Calls the function on the calling thread only.
     pub fn run(&self, args: Vec<Arg>) -> Result<(), String> {
         self.call(args, &runtime(None, &AtomicBool::new(false)))
     }
@@ -136,7 +139,7 @@ impl CompiledFunction {
 
 use pliant_ir::tir::{BlockData, Buffer, Expr, ForKind, IterKind, IterVar, Stmt, StmtData, Var};
 
-/// Shorthand for the kind of a spatial axis.
+/// Shorthand for the axis kind `Spatial` (an axis without reduction).
 pub const S: IterKind = IterKind::Spatial;
 pub const R: IterKind = IterKind::Reduce;
 
@@ -214,7 +217,7 @@ pub fn root(f: &mut PrimFunc, allocs: Vec<Buffer>, stmts: Vec<Stmt>) {
     f.body = f.add_stmt(StmtData::Block(Box::new(block)));
 }
 
-/// Adds a buffer parameter to a function.
+/// Adds a buffer parameter of this name, shape and type to a function.
 pub fn param(f: &mut PrimFunc, name: &str, shape: &[Expr], dtype: DType) -> Buffer {
     let b = f.compact_buffer(name, shape.to_vec(), dtype);
     f.add_buffer_param(format!("var_{name}"), b);

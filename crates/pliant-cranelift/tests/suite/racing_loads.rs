@@ -1,6 +1,6 @@
-//! Tests that a value loaded from memory that determines an address is loaded only once, so that another thread cannot
-//! change it between check and access. `lowered::verify` checks that assertions use variables, and the results must
-//! match the source.
+//! Tests that an index from memory is loaded only once, so that another thread cannot change it
+//! between the bounds check and the access. `lowered::verify` checks that assertions use variables,
+//! and the results must match the source.
 
 use pliant_exec::abi::KernelRuntime;
 use pliant_ir::IRModule;
@@ -244,7 +244,7 @@ fn check(kernel: &CompiledFunction, (body, index, want): Case, data: &Guarded<f3
     });
 }
 
-/// The partial result of the reduction is the index of the next operand.
+/// Tests a reduction whose partial result is the index of the next operand.
 #[test]
 fn an_index_that_is_a_partial_result_is_loaded_in_each_iteration() {
     let text = "@I.ir_module
@@ -269,7 +269,7 @@ class Module:
     assert_eq!(out, [3]);
 }
 
-/// Also checks that the verifier rejects an assertion that reads memory.
+/// Also tests that the verifier rejects an assertion that reads memory.
 #[test]
 fn lowered_assertions_do_not_read_memory() {
     let mut checks = 0;

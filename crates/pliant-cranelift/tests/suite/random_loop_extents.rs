@@ -36,7 +36,8 @@ impl Random {
         min + self.below((max - min + 1) as u64) as i64
     }
 
-    /// Returns the extent of a loop nested in loops over `outer_vars`, as script. Often it is negative.
+    /// Returns the extent of a loop nested in loops over `outer_vars`, as script text. Many extents
+    /// are negative.
     fn extent(&mut self, outer_vars: &[String]) -> String {
         let c = self.int(-40, 40);
         match self.below(if outer_vars.is_empty() { 10 } else { 12 }) {
@@ -59,7 +60,7 @@ impl Random {
         vars[self.below(vars.len() as u64) as usize].clone()
     }
 
-    /// Returns a random index expression over the loop variables, as script.
+    /// Returns a random index expression over the loop variables, as script text.
     fn index(&mut self, vars: &[String]) -> String {
         let c = self.int(-3, 3);
         let v = if vars.is_empty() { "0".to_string() } else { self.var(vars) };
@@ -72,7 +73,7 @@ impl Random {
         }
     }
 
-    /// Returns a random value expression over the loop variables, as script.
+    /// Returns a random value expression over the loop variables, as script text.
     fn value(&mut self, vars: &[String]) -> String {
         let at = self.index(vars);
         match self.below(6) {

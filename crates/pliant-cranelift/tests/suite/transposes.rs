@@ -1,4 +1,5 @@
-//! Tests transposes, alone and fused with elementwise operations, at sizes around those of a block.
+//! Tests transposes, alone and fused with elementwise operations, at sizes around the size of a
+//! transpose block.
 
 use half::f16;
 use pliant_ir::tir::{Expr, Intrin, PrimFunc};

@@ -1,5 +1,5 @@
-//! Tests slice functions (library functions on contiguous elements) that generated loops call on tiles: chains,
-//! reductions, 16-bit results and branches, at sizes around those of a tile.
+//! Tests vector math functions (`pliant_vec_*`, on contiguous elements), which generated loops call
+//! on tiles: chains, reductions, 16-bit results and branches, at sizes around the tile size.
 
 use crate::loop_function_harness::*;
 use half::{bf16, f16};
@@ -8,7 +8,7 @@ use pliant_kernel_api::slice_functions::{SLICE_FUNCTIONS, SliceFunction};
 use pliant_kernels::extern_fn;
 use pliant_tensor::DType;
 
-/// Sizes around one tile, around two tiles, and around many tiles.
+/// Returns array sizes around one tile, around two tiles, and around many tiles.
 fn sizes() -> impl Iterator<Item = usize> {
     SIZES.into_iter().chain([511, 512, 513, 1025, 20_011])
 }
@@ -21,8 +21,8 @@ fn every_slice_function_is_linked() {
     }
 }
 
-/// Compiles a function that computes `C[i] = value(A[i], B[i])`. Returns the function, and the number of calls of
-/// linked functions in its lowered form.
+/// Compiles a function that computes `C[i] = value(A[i], B[i])`. Returns the function, and the
+/// number of library function calls in its lowered form.
 fn elementwise(
     dtype: DType,
     value: impl Fn(&mut PrimFunc, Expr, Expr) -> Expr,
@@ -44,7 +44,7 @@ fn elementwise(
     (build(&f), count_extern_calls(&f))
 }
 
-/// Returns the number of calls of linked functions in a lowered function.
+/// Returns the number of calls of library functions in a lowered function.
 fn count_extern_calls(f: &PrimFunc) -> usize {
     let lowered = pliant_tir::lower(f).expect("the test's function can be lowered");
     let mut n = 0;

@@ -120,7 +120,8 @@ fn other_files_and_versions_are_rejected() {
     assert!(text(&bytes).contains("format version 9"));
 }
 
-/// Builds a file with correct checksums whose program section consists of the bytes `program`.
+/// Builds a file with correct checksums whose program section contains the arbitrary bytes
+/// `program`.
 fn forge(program: &[u8]) -> Vec<u8> {
     let good = sample().to_bytes().unwrap();
     let entry = |i: usize| 32 + 24 * i;

@@ -1,9 +1,10 @@
-//! The activation function that convolutions and products apply to their results: its attributes and its reference
-//! implementation.
+//! The activation function that convolutions and matmuls apply to their results: its attributes and
+//! its reference implementation.
 
 use crate::{Attr, AttrDefault, AttrType, Call};
 
-/// The names of the activations, in the order of their numbers in `pliant_kernels::epilogue::Activation`.
+/// The names of the activation functions, in the order of their numbers in
+/// `pliant_kernels::epilogue::Activation`.
 const NAMES: &[&str] = &[
     "none",
     "relu",
@@ -18,7 +19,7 @@ const NAMES: &[&str] = &[
     "leaky_relu",
 ];
 
-/// The attribute `activation`, which selects the function.
+/// The attribute `activation`, which selects the activation function.
 pub(super) const KIND: Attr = Attr::new(
     "activation",
     AttrType::Choice(NAMES),
@@ -26,16 +27,16 @@ pub(super) const KIND: Attr = Attr::new(
     "the function applied to the results; `clip` is `min(max(x, low), high)`, `hard_sigmoid` is the clip of \
           `slope * x + offset`, `hard_swish` is `x` times that, and `leaky_relu` multiplies negative values by `slope`",
 );
-/// The attribute `low`, the lower limit of functions that clip.
+/// The attribute `low`: the lower limit of activation functions that clip.
 pub(super) const LOW: Attr =
     float_attr("low", 0.0, "the lower limit of `clip`, `hard_sigmoid` and `hard_swish`");
-/// The attribute `high`, the upper limit of functions that clip.
+/// The attribute `high`: the upper limit of activation functions that clip.
 pub(super) const HIGH: Attr =
     float_attr("high", 0.0, "the upper limit of `clip`, `hard_sigmoid` and `hard_swish`");
-/// The attribute `slope` of the functions with a slope.
+/// The attribute `slope`: the slope of activation functions such as leaky ReLU.
 pub(super) const SLOPE: Attr =
     float_attr("slope", 1.0, "the slope of `hard_sigmoid`, `hard_swish` and `leaky_relu`");
-/// The attribute `offset` of the functions with an offset.
+/// The attribute `offset`: the constant term of activation functions such as hard sigmoid.
 pub(super) const OFFSET: Attr =
     float_attr("offset", 0.0, "the offset of `hard_sigmoid` and `hard_swish`");
 

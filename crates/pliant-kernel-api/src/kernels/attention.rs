@@ -5,12 +5,14 @@ use pliant_tensor::DType::{Bool, Float32};
 use crate::reference::{Args, Result, indices};
 use crate::{Attr, AttrDefault, AttrType, Call, Dims, Kernel, Operand, Sizes};
 
-/// The value of the attribute `fully_masked` for which a query whose scores are all minus infinity gets zeros.
+/// The value of the attribute `fully_masked` with which the result is zeros for a query whose
+/// scores are all minus infinity.
 pub const ZEROS: i64 = 0;
-/// The value of the attribute `fully_masked` for which a query whose scores are all minus infinity gets NaN.
+/// The value of the attribute `fully_masked` with which the result is NaN for a query whose scores
+/// are all minus infinity.
 pub const NAN: i64 = 1;
-/// The value of the attribute `fully_masked` for which a query gets zeros if its scores are all minus infinity, or if
-/// its weights are NaN.
+/// The value of the attribute `fully_masked` with which the result is zeros for a query whose
+/// scores are all minus infinity or whose softmax weights are NaN.
 pub const ZEROS_FOR_NAN: i64 = 2;
 
 const SCORES: Dims = Dims::Fixed(&["batch", "heads", "queries", "keys"]);
@@ -120,7 +122,8 @@ fn flops(_: &Call, sizes: &Sizes) -> f64 {
     2.0 * scores * (size("size") + size("value_size"))
 }
 
-/// The causal mask: which keys a query sees because of their positions.
+/// The causal mask: the range of keys that a query attends to, from the positions of query and
+/// keys.
 struct CausalMask {
     enabled: bool,
     offset: i64,
@@ -172,7 +175,8 @@ fn reference(args: &mut Args<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Returns the score of a query and a key, with scale, cap, bias and mask, but without the causal mask.
+/// Returns the attention score of query `i` and key `j`, with scale, cap, bias and mask, but
+/// without the causal mask.
 fn score(args: &Args<'_>, [b, h, i, j]: [i64; 4], kv_head: i64) -> Result<f64> {
     let mut score = 0.0;
     for p in 0..args.sizes.get("size") {

@@ -119,8 +119,8 @@ pub(super) fn flops(call: &Call, sizes: &Sizes) -> f64 {
     2.0 * results.iter().product::<f64>() * taps * size("channels") / call.int("groups") as f64
 }
 
-/// Returns by how many elements the Winograd filter transform enlarges each dim of a filter, which is the input tile
-/// size minus 3. Returns 0 for filters that are not transformed.
+/// Returns the size of a Winograd input tile minus 3 (the filter size), for a convolution with
+/// transformed filters. Returns 0 for filters that are not transformed.
 pub fn winograd_tile_minus_3(call: &Call) -> i64 {
     match call.int("winograd") {
         0 => 0,
@@ -171,7 +171,8 @@ pub fn is_depthwise(call: &Call, sizes: &Sizes) -> bool {
     groups > 1 && groups == sizes.get("channels") && groups == sizes.get("filters")
 }
 
-/// Whether groups of few filters share panels of weights (`pliant_tensor::may_share_panels`).
+/// Whether several groups with few filters share a panel of packed weights
+/// (`pliant_tensor::may_share_panels`).
 pub fn shares_panels(call: &Call, sizes: &Sizes) -> bool {
     let groups = call.int("groups");
     let (channels, filters) = (sizes.get("channels") / groups, sizes.get("filters") / groups);
@@ -179,8 +180,8 @@ pub fn shares_panels(call: &Call, sizes: &Sizes) -> bool {
         && may_share_panels(groups as usize, channels as usize, filters as usize)
 }
 
-/// Checks the relations of a call: groups, panels, the residual, the Winograd algorithm, and the layout of depthwise
-/// convolutions.
+/// Checks the attributes and sizes of a call against each other: groups, weight panels, the
+/// residual, the Winograd algorithm, and the layout of depthwise convolutions.
 fn relations(call: &Call, sizes: &Sizes) -> Result<(), String> {
     check_groups(call, sizes)?;
     let strides = |name: &str| call.operand(name).map_or(&[][..], |view| view.strides());
@@ -254,9 +255,11 @@ fn winograd(call: &Call) -> Option<Winograd> {
     [None, Some(Winograd::Two), Some(Winograd::Four)][call.int("winograd") as usize]
 }
 
-/// Returns how a weight of the filter is computed from the packed, possibly transformed weights: it is the sum of some
-/// rows of a panel, each multiplied by a factor. Up to a factor, the first and the last element of a transformed line
-/// are the outer elements of the filter's line, and the difference of the second and the third is the middle one.
+/// Returns the rows and factors by which a filter weight is recovered from the packed, possibly
+/// Winograd-transformed weights: the weight is the sum of the rows of a panel, each multiplied by
+/// its factor. Up to a factor, the first and the last element of a transformed line are the outer
+/// elements of the filter's line, and the difference of the second and the third element is the
+/// middle element.
 fn weight_rows(call: &Call, tap: i64) -> Vec<(i64, f64)> {
     let Some(form) = winograd(call) else { return vec![(tap, 1.0)] };
     let side = form.input_tile() as i64;

@@ -82,13 +82,14 @@ pub static KERNEL: Kernel = Kernel {
     reference,
 };
 
-/// Declares a float attribute for a limit of the results. The default is 0.
+/// Declares a float attribute for a lower or upper limit of the results. The default is 0.
 const fn limit(name: &'static str, doc: &'static str) -> Attr {
     Attr::new(name, AttrType::Float, AttrDefault::Float(0.0), doc)
 }
 
-/// Returns the number of elements of the packed weights. The weights of a group are panels of rows of quads. In a
-/// depthwise convolution, panels have one column.
+/// Returns the number of elements of the packed weights. The weights of a group are stored in
+/// panels, whose rows contain groups of four adjacent values of k (quads). In a depthwise
+/// convolution, panels have one column.
 fn packed_len(call: &Call, sizes: &Sizes) -> Option<i64> {
     let (groups, width) = (call.int("groups"), call.int("panel_width"));
     if groups < 1 || width < 1 {

@@ -1,13 +1,14 @@
-//! The declarations of the kernels for products of float matrices.
+//! The declarations of the kernels for matrix products (matmuls) of floats.
 
 use pliant_tensor::DType::{Float32, Float64};
 
 use crate::reference::{Args, Result, indices};
 use crate::{Attr, AttrDefault, AttrType, Call, Dims, Kernel, Operand, Sizes};
 
-/// The number of columns of a panel is a multiple of this number, the float32 lanes of an AVX-512 register.
+/// The number of columns of a packed panel must be a multiple of this number, the number of float32
+/// lanes of an AVX-512 register.
 pub const PANEL_STEP: i64 = 16;
-/// Maximum number of columns of a panel.
+/// Maximum number of columns of a panel of a packed matrix.
 pub const MAX_PANEL_COLUMNS: i64 = 64;
 
 const ACCUMULATE: Attr = Attr::new(
@@ -17,7 +18,7 @@ const ACCUMULATE: Attr = Attr::new(
     "1 to add the product to the elements of `out`, 0 to overwrite them",
 );
 
-/// The declaration of the kernel `matmul`: a batch of products.
+/// The declaration of the kernel `matmul`: batched matrix products.
 pub static KERNEL: Kernel = Kernel {
     name: "matmul",
     doc: "A batch of matrix products (BLAS `gemm`): `out = x @ weight`. All operands have the same data type.",
@@ -49,7 +50,8 @@ pub static KERNEL: Kernel = Kernel {
     reference,
 };
 
-/// The declaration of the kernel `matmul_packed`: a product whose right operand is packed in panels.
+/// The declaration of the kernel `matmul_packed`: a matrix product whose right operand is packed in
+/// panels.
 pub static PACKED: Kernel = Kernel {
     name: "matmul_packed",
     doc: "A matrix product (BLAS `gemm`) whose right operand is packed in panels of columns: `out = x @ weight`. All operands \

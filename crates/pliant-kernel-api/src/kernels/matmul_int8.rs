@@ -1,4 +1,4 @@
-//! The declaration of the kernel `matmul_int8`: products of matrices of 8-bit integers.
+//! The declaration of the kernel `matmul_int8`: matrix products of 8-bit integers.
 
 use pliant_tensor::DType::{Float32, Int8, Int32, UInt8};
 
@@ -9,7 +9,8 @@ use crate::{Call, Dims, Kernel, Operand, Sizes};
 const ROWS: Dims = Dims::Fixed(&["rows"]);
 const COLUMNS: Dims = Dims::Fixed(&["columns"]);
 
-/// The dims of a packed matrix that derive from its numbers of rows and columns, and from the panel width.
+/// The names of the dims of a packed matrix, and the functions that compute their sizes from the
+/// numbers of rows and columns and the panel width.
 pub(super) const PANELS: &[(&str, crate::DeriveSize)] = &[
     ("panels", |_, s| {
         let width = s.get("width");
@@ -76,8 +77,8 @@ pub(super) fn check_width(operand: &str, sizes: &Sizes) -> Result<(), String> {
     }
 }
 
-/// Checks that a call with an int32 result omits the given operands and the activation. These require a result of
-/// another type.
+/// Checks that a call with an int32 result omits the given operands and the activation, which are
+/// allowed only with other result types.
 pub(super) fn check_float_operands(call: &Call, operands: &[&str]) -> Result<(), String> {
     let is_int32 = call.operand("out").is_some_and(|view| view.dtype == Int32);
     let passed = operands.iter().find(|name| call.operand(name).is_some());
@@ -118,9 +119,9 @@ fn reference(args: &mut Args<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Converts an int32 sum of products to the float32 result: multiplies it by scales, adds the bias, and applies the
-/// activation. `factors` names the operands with the scales, and the index of the element to use; `column` is the index
-/// of the bias.
+/// Converts an int32 element of a matmul to the float32 result: multiplies it by scales, adds the
+/// bias, and applies the activation. `factors` names the operands with the scales, and the index of
+/// the element to use; `column` is the index of the bias.
 pub(super) fn scale(
     args: &Args<'_>,
     sum: i32,

@@ -41,7 +41,7 @@ pub static KERNELS: &[&Kernel] = &[
     &weight_only_matmul::BFLOAT16,
 ];
 
-/// Returns the declaration of the kernel with this name.
+/// Finds a kernel declaration by the name of the kernel; `None` if there is no such kernel.
 pub fn find(name: &str) -> Option<&'static Kernel> {
     KERNELS.iter().copied().find(|k| k.name == name)
 }

@@ -6,28 +6,29 @@ use super::conv::{DILATIONS, KERNEL_SHAPE, PADDING, STRIDES};
 use crate::reference::{Args, Result, Windows, indices};
 use crate::{Attr, AttrDefault, AttrType, Call, Dims, Kernel, Operand, Sizes};
 
-/// Maximum number of elements of a window. It limits the time between polls of the interrupt flag, because the kernel
-/// polls only between windows.
+/// Maximum number of elements of a pooling window. The limit bounds the time between polls of the
+/// interrupt flag, because the kernel polls only between windows.
 pub const MAX_WINDOW_ELEMENTS: i64 = 1 << 24;
 
-/// Maximum number of columns of a window, for layouts in which channels are not last.
+/// Maximum number of columns of a pooling window, if channels are not the last dim.
 pub const MAX_WINDOW_COLUMNS: i64 = 512;
-/// Maximum distance, in columns of the image, between the first and the last column of a window, for layouts in which
-/// channels are not last.
+/// Maximum distance, in columns of the image, between the first and the last column of a pooling
+/// window, if channels are not the last dim.
 pub const MAX_WINDOW_SPAN: i64 = 2047;
 
-/// Whether the kernel supports windows with this number of columns and this dilation, for layouts in which channels are
-/// not last.
+/// Whether the kernel `pool` supports windows with `columns` columns and this dilation, if channels
+/// are not the last dim.
 pub fn supports_columns(columns: i64, dilation: i64) -> bool {
     columns <= MAX_WINDOW_COLUMNS && (columns - 1).saturating_mul(dilation) <= MAX_WINDOW_SPAN
 }
 
-/// Which dim has adjacent elements in memory, in both operands of a call.
+/// The dim of an image along which elements are adjacent in memory, in both the input and the
+/// result.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ContiguousDim {
     /// Channels are contiguous: they are the last dim.
     Channels,
-    /// Columns are contiguous.
+    /// Columns are contiguous, such as in images with channels first.
     Columns,
 }
 

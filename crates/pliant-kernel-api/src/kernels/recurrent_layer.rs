@@ -6,9 +6,10 @@ use pliant_tensor::rnn_weight_layout::{Cell, INPUT_WIDTH, UNITS};
 use crate::reference::{Args, Result, indices, round_f32};
 use crate::{Attr, AttrDefault, AttrType, Call, Dims, Kernel, Operand, Sizes};
 
-/// The names of the cells, in the order of [`Cell::number`].
+/// The names of the cell kinds, in the order of [`Cell::number`].
 const CELLS: &[&str] = &["lstm", "gru", "linear_gru", "rnn"];
-/// The choices of the attribute `layout`: whether the steps or the sequences are the first dim.
+/// The choices of the attribute `layout`: whether the time steps or the sequences of the batch are
+/// the first dim.
 pub const LAYOUTS: &[&str] = &["steps_first", "batch_first"];
 
 const X: Dims = Dims::ByLayout(&[&["steps", "batch", "input"], &["batch", "steps", "input"]]);
@@ -98,18 +99,19 @@ pub static KERNEL: Kernel = Kernel {
     reference,
 };
 
-/// Returns the name of a cell in the attribute `cell`.
+/// Returns the name of a cell kind, as in the attribute `cell`.
 pub fn cell_name(cell: Cell) -> &'static str {
     CELLS[cell.number() as usize]
 }
 
-/// Returns the kind of cell of a call whose attributes are checked.
+/// Returns the cell kind of a call. The attributes of the call must have been checked.
 pub fn cell(call: &Call) -> Cell {
     Cell::from_number(call.int("cell")).expect("the attribute is in range")
 }
 
-/// Returns the number of elements of a packed operand, for all directions. Each direction has `rows` rows; the length
-/// of a row is the result of `columns` for the kind of cell and the number of hidden units.
+/// Returns the number of elements of a packed operand, for all directions. Each direction has
+/// `rows` rows. `columns` returns the length of a row from the cell kind and the number of hidden
+/// units.
 fn packed_len(
     call: &Call,
     sizes: &Sizes,
@@ -158,25 +160,26 @@ fn packed_position(unit: i64, (gate, gates): (i64, i64), (k, rows): (i64, i64), 
     (column / width * rows + k) * width + column % width
 }
 
-/// A recurrent layer, as computed by the reference.
+/// The operands and sizes of a recurrent layer, for the reference implementation.
 struct Layer<'a, 'b> {
     args: &'a mut Args<'b>,
     cell: Cell,
-    /// The number of elements of the input of a step.
+    /// The number of input elements of one time step.
     input: i64,
-    /// The number of hidden units.
+    /// The number of hidden units of the layer.
     hidden: i64,
 }
 
 impl Layer<'_, '_> {
-    /// Reads an element of the packed operand `name` by its index within the direction `d`.
+    /// Reads the element with index `position` in direction `d` of the packed operand `name`.
     fn packed(&self, name: &str, d: i64, position: i64) -> Result<f64> {
         let len: i64 = self.args.view(name)?.shape().iter().product();
         let directions = self.args.sizes.get("directions");
         self.args.get_at(name, &[len / directions * d + position])
     }
 
-    /// Returns the product of an input and the input weights of one gate of one hidden unit, plus the bias.
+    /// Returns the dot product of the input at step `t` of sequence `b` and the input weights of
+    /// one gate of one hidden unit, plus the bias.
     fn input_product(&self, d: i64, (gate, unit): (i64, i64), (t, b): (i64, i64)) -> Result<f64> {
         let (gates, biases) = (self.cell.gates() as i64, self.cell.biases() as i64);
         let mut sum = self.bias(d, gate, biases, unit)?;
@@ -193,7 +196,8 @@ impl Layer<'_, '_> {
         self.packed("bias", d, packed_position(unit, (gate, biases), (0, 1), UNITS as i64))
     }
 
-    /// Returns the product of a state and the recurrence weights of one gate of one hidden unit.
+    /// Returns the dot product of a hidden state and the recurrence weights of one gate of one
+    /// hidden unit.
     fn state_product(&self, d: i64, (gate, unit): (i64, i64), state: &[f64]) -> Result<f64> {
         let mut first_column = 0;
         for p in self.cell.state_products() {
@@ -218,8 +222,8 @@ impl Layer<'_, '_> {
         self.args.get_or("peepholes", &[d, gate * self.hidden + unit], 0.0)
     }
 
-    /// Computes one step of one sequence: updates the hidden state `h` and the cell state `c`. `at` contains the index
-    /// of the step and that of the sequence.
+    /// Computes one time step of one sequence: updates the hidden state `h` and the cell state `c`.
+    /// `at` contains the index of the step and that of the sequence.
     fn step(&self, d: i64, at: (i64, i64), h: &mut [f64], c: &mut [f64]) -> Result<()> {
         let before = h.to_vec();
         let sum = |gate: i64, unit: i64| -> Result<f64> {
@@ -264,7 +268,8 @@ impl Layer<'_, '_> {
         Ok(())
     }
 
-    /// Returns the initial state of a sequence. `name` is the operand with the hidden or the cell states.
+    /// Returns the initial state of a sequence. `name` is the operand that contains the hidden or
+    /// the cell states.
     fn initial_state(&self, name: &str, d: i64, b: i64) -> Result<Vec<f64>> {
         let at = |j: i64| [("directions", d), ("batch", b), ("hidden", j)];
         match self.args.has(name) {
@@ -273,7 +278,8 @@ impl Layer<'_, '_> {
         }
     }
 
-    /// Writes the final state of a sequence. `name` is the operand for the hidden or the cell states.
+    /// Writes the final state of a sequence to the operand `name`, which contains the hidden or the
+    /// cell states.
     fn set_last(&mut self, name: &str, (d, b): (i64, i64), state: &[f64]) -> Result<()> {
         for (j, &value) in (0..).zip(state) {
             let at = [("directions", d), ("batch", b), ("hidden", j)];
@@ -282,7 +288,7 @@ impl Layer<'_, '_> {
         Ok(())
     }
 
-    /// Returns the number of steps of sequence `b`, which is at most `steps`.
+    /// Returns the number of steps of sequence `b`. A length above `steps` is an error.
     fn length(&self, b: i64, steps: i64) -> Result<i64> {
         let length = self.args.int_or("lengths", &[b], steps)?;
         let is_valid = (0..=steps).contains(&length);

@@ -1,4 +1,4 @@
-//! The declaration of the kernel `resize`: resizing of images.
+//! The declaration of the kernel `resize`: nearest-neighbour and interpolating resizing of images.
 
 use pliant_tensor::DType::{BFloat16, Float16, Float32, Int64};
 
@@ -6,7 +6,7 @@ use super::transpose::OTHER_DTYPES;
 use crate::reference::{Args, Number, Result, indices};
 use crate::{Dims, Kernel, Operand, View};
 
-/// Maximum number of neighbors from which a result is computed, along one axis.
+/// Maximum number of input elements from which a result is interpolated, along one axis.
 pub const MAX_TAPS: i64 = 16;
 
 /// Maximum number of columns of an image.

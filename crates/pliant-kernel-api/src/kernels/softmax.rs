@@ -1,4 +1,4 @@
-//! The declaration of the kernel `softmax`.
+//! The declaration of the kernel `softmax`: softmax of each row.
 
 use pliant_tensor::DType::Float32;
 
@@ -7,7 +7,7 @@ use crate::{Attr, AttrDefault, AttrType, Dims, Kernel, Operand};
 
 const ROWS: Dims = Dims::Fixed(&["*rows", "columns"]);
 
-/// The declaration of the kernel `softmax`.
+/// The declaration of the kernel `softmax`: softmax of each row.
 pub static KERNEL: Kernel = Kernel {
     name: "softmax",
     doc: "Softmax of each row (ONNX `Softmax`): `exp(x - max(x)) / sum(exp(x - max(x)))`, or its logarithm (ONNX `LogSoftmax`): \

@@ -1,4 +1,4 @@
-//! The declarations of the kernels for products of float32 by weights of 4, 8 or 16 bits.
+//! The declarations of the kernels that multiply float32 matrices by weights of 4, 8 or 16 bits.
 
 use pliant_tensor::DType::{self, BFloat16, Float32, Int8, UInt8};
 
@@ -15,7 +15,7 @@ const SCALES: Operand =
 const ZEROS: Operand =
     Operand::input("zeros", Float32, GROUPS, "the zero points; 0 if omitted").optional();
 
-/// Declares the operand `weight`, which is packed in panels of columns.
+/// Declares the operand `weight`, whose columns are packed in panels.
 const fn weight(dtype: DType, dims: Dims, doc: &'static str) -> Operand {
     Operand::input("weight", dtype, dims, doc)
 }
@@ -27,7 +27,8 @@ const GROUP: Attr = Attr::new(
     "the number of rows of the weight that share a scale: an even number, or at least `inner`",
 );
 
-/// The derived dim `panels` of the packed weight and of the scales: the number of panels.
+/// The dim `panels` of the packed weight and of the scales, whose size derives from the columns:
+/// the number of panels.
 const PANELS: (&str, DeriveSize) = ("panels", |_, s| div_ceil(s.get("columns"), s.get("width")));
 const GROUP_COUNT: (&str, DeriveSize) = ("groups", |c, s| div_ceil(s.get("inner"), c.int("group")));
 const WHOLE_ROWS: (&str, DeriveSize) = ("weight_rows", |_, s| Some(s.get("inner")));
@@ -109,7 +110,8 @@ fn check_panel_width(sizes: &Sizes) -> Result<(), String> {
     }
 }
 
-/// Checks that the attribute `group` is even or covers all rows, and that the panel width is supported.
+/// Checks that the attribute `group` is even or equals the number of rows, and that the panel width
+/// is supported.
 fn check_group(call: &Call, sizes: &Sizes) -> Result<(), String> {
     let (group, inner) = (call.int("group"), sizes.get("inner"));
     if group < inner && group % 2 != 0 {

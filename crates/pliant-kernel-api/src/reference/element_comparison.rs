@@ -1,4 +1,5 @@
-//! Comparison of elements, by which the references find extremes and sort.
+//! Comparison of tensor elements, for the reference implementations of sorting and of minimum and
+//! maximum.
 
 use std::cmp::Ordering;
 

@@ -1,5 +1,5 @@
-//! The references of the kernels: they define the results by loops over elements in float64. They are part of the
-//! declarations, and the interpreter runs them.
+//! The reference implementations of the kernels, which define the results by loops over elements in
+//! float64. The interpreter runs them.
 
 mod element_comparison;
 mod sliding_window;
@@ -10,7 +10,7 @@ use std::error::Error;
 use crate::{Call, Sizes, View};
 pub(crate) use sliding_window::Windows;
 
-/// The result of a reference function. The error is a text or an error of the [`Memory`].
+/// The result of a reference implementation. The error is a text or an error of the [`Memory`].
 pub type Result<T, E = Box<dyn Error>> = std::result::Result<T, E>;
 
 /// The value of one element of a tensor.
@@ -46,8 +46,9 @@ impl From<f64> for Number {
     }
 }
 
-/// The memory through which a reference accesses operands, and the step budget of the run. `operand` is the index of
-/// the operand in the declaration. `indices` has one index per dim of the operand's tensor.
+/// The interface through which a reference implementation accesses operands and consumes the step
+/// budget of the run. `operand` is the index of the operand in the declaration. `indices` has one
+/// index per dim of the operand's tensor.
 pub trait Memory {
     /// Reads an element.
     ///
@@ -61,15 +62,15 @@ pub trait Memory {
     /// As [`Self::read`], or the memory is read-only.
     fn write(&mut self, operand: usize, indices: &[i64], value: Number) -> Result<()>;
 
-    /// Consumes `count` steps of the run's budget.
+    /// Consumes `count` steps of the step budget of the run.
     ///
     /// # Errors
     /// The budget is exhausted, or the run is cancelled.
     fn step(&mut self, count: u64) -> Result<()>;
 }
 
-/// Computes the results of a call by the kernel's reference. [`Call::check`] has accepted the call and returned
-/// `sizes`.
+/// Computes the results of a call with the kernel's reference implementation. [`Call::check`] has
+/// accepted the call and returned `sizes`.
 ///
 /// # Errors
 /// An error of the memory, or a value of an operand that the kernel rejects.
@@ -77,8 +78,8 @@ pub fn run(call: &Call, sizes: &Sizes, memory: &mut dyn Memory) -> Result<()> {
     (call.kernel.reference)(&mut Args { call, sizes, memory })
 }
 
-/// The arguments of a reference. Its methods access elements by pairs of dim name and index, or by one index per
-/// declared dim.
+/// The arguments of a reference implementation. The methods access elements by pairs of dim name
+/// and index, or by one index per declared dim.
 pub struct Args<'a> {
     /// The call whose results are computed.
     pub(crate) call: &'a Call,
@@ -88,7 +89,8 @@ pub struct Args<'a> {
 }
 
 impl<'a> Args<'a> {
-    /// Consumes `count` steps of the run's budget. References consume about one step per multiplication.
+    /// Consumes `count` steps of the run's step budget. A reference implementation consumes about
+    /// one step per multiplication.
     pub(crate) fn step(&mut self, count: u64) -> Result<()> {
         self.memory.step(count)
     }
@@ -98,7 +100,7 @@ impl<'a> Args<'a> {
         self.call.operand(name).is_some()
     }
 
-    /// Returns an operand that the call must have.
+    /// Returns the required operand `name`; an error if the call omits it.
     pub(crate) fn view(&self, name: &str) -> Result<&'a View> {
         self.call.operand(name).ok_or_else(|| format!("the operand {name} is missing").into())
     }

@@ -1,4 +1,4 @@
-//! The windows of a convolution or pooling: which elements of the input each result reads.
+//! The windows of a convolution or pooling: the input elements that each result depends on.
 
 use super::Args;
 
@@ -11,10 +11,10 @@ pub(crate) struct Windows {
     pub kernel: [i64; 3],
     stride: [i64; 3],
     dilation: [i64; 3],
-    /// The number of padding elements before the input, in each dim.
+    /// The number of padding elements before the first element of the input, in each dim.
     before: [i64; 3],
     pub filters: i64,
-    /// The numbers of channels and of filters of a group.
+    /// The number of channels per group and the number of filters per group.
     pub group: (i64, i64),
 }
 
@@ -43,8 +43,8 @@ impl Windows {
         }
     }
 
-    /// Returns the position in the input that tap `tap` of the window of result `at` reads; `None` if it is in the
-    /// padding.
+    /// Returns the input position that the window element `tap` of the result `at` reads; `None` if
+    /// the position is in the padding.
     pub fn position(&self, at: [i64; 3], tap: [i64; 3]) -> Option<[i64; 3]> {
         let position = [0, 1, 2].map(|d| {
             let window_start = at[d].saturating_mul(self.stride[d]);
@@ -54,7 +54,7 @@ impl Windows {
         (0..3).all(|d| (0..self.input[d]).contains(&position[d])).then_some(position)
     }
 
-    /// Returns the first channel of the group that contains a filter.
+    /// Returns the index of the first channel of the group that contains filter `filter`.
     pub fn first_channel(&self, filter: i64) -> i64 {
         filter / self.group.1.max(1) * self.group.0
     }

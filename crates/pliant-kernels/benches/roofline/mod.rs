@@ -1,10 +1,11 @@
-//! Measures times relative to the floor: the minimum time that the machine needs for the multiply-adds and the memory
-//! reads of a case.
+//! Compares measured times with the floor: the minimum time that the machine needs for the
+//! multiply-adds and the memory reads of a benchmark case.
 //!
-//! Each case runs under criterion. In addition to its statistics, the best batch of calls is kept, because other
-//! programs can only slow it down. The clock of a shared processor varies by a quarter within short times, so the peak
-//! is measured before and after each batch. The percentage is the median over the batches of the floor at that peak
-//! divided by the time.
+//! Each case runs under criterion. In addition to criterion's statistics, the fastest batch of
+//! calls is kept, because other programs can only slow a batch down. The clock of a shared
+//! processor varies by a quarter within short times, so the peak rate is measured before and after
+//! each batch. The printed percentage is the median, over all batches, of the floor at that peak
+//! rate divided by the time.
 
 #![expect(clippy::print_stdout, reason = "the tables are what the benchmarks are for")]
 
@@ -32,7 +33,7 @@ pub struct Work {
     unit: Unit,
 }
 
-/// The unit in which the rate of a case is printed, unless the case is memory-bound.
+/// The unit in which the rate of a benchmark case is printed, unless memory reads limit the case.
 #[derive(Clone, Copy)]
 enum Unit {
     Single,
@@ -42,23 +43,23 @@ enum Unit {
 
 #[allow(dead_code, reason = "each benchmark has its own copy of this module")]
 impl Work {
-    /// The work of `flops` float32 operations that read `bytes` bytes.
+    /// Creates the amount of work of `flops` float32 operations that read `bytes` bytes.
     pub const fn single(flops: f64, bytes: f64) -> Work {
         Work { flops, bytes, unit: Unit::Single }
     }
 
-    /// The work of `flops` float64 operations that read `bytes` bytes.
+    /// Creates the amount of work of `flops` float64 operations that read `bytes` bytes.
     pub const fn double(flops: f64, bytes: f64) -> Work {
         Work { flops: 2.0 * flops, bytes, unit: Unit::Double }
     }
 
-    /// The work on `count` elements, with `flops` operations in total, in units of float32, that read `bytes` bytes.
-    /// The rate is printed in elements.
+    /// Creates the amount of work on `count` elements, which takes `flops` operations in total (in
+    /// units of float32) and reads `bytes` bytes. The rate is printed in elements per second.
     pub const fn elements(count: f64, flops: f64, bytes: f64) -> Work {
         Work { flops, bytes, unit: Unit::Elements(count) }
     }
 
-    /// Formats the rate of this work if it takes `seconds` seconds.
+    /// Formats the rate (work per second) for a measured time of `seconds` seconds.
     fn rate(self, seconds: f64) -> String {
         match self.unit {
             Unit::Single => format!("{:.0} GFLOP/s", self.flops / seconds / 1e9),
@@ -68,22 +69,23 @@ impl Work {
     }
 }
 
-/// Number of steps of multiply-adds in one measurement of the peak; they take about 50 microseconds.
+/// Number of steps of multiply-adds in one measurement of the peak rate, about 50 microseconds in
+/// total.
 const PEAK_STEPS: usize = 12_500;
-/// Number of rounds in which the peak or the bandwidth is measured. The best round counts, because a thread may be
-/// delayed in a round.
+/// Number of rounds in which the peak or the bandwidth is measured. The fastest round counts,
+/// because other programs may delay a thread in a round.
 const ROUNDS: usize = 3;
 
-/// Measures the floor for a number of threads.
+/// Measures the floor, the minimum time for an amount of work, for a number of threads.
 struct Floor {
     team: Team,
-    /// All peaks that were measured, in operations per second.
+    /// All measured peak rates, in operations per second.
     peaks: Vec<f64>,
     bandwidths: HashMap<u64, f64>,
 }
 
 impl Floor {
-    /// Measures the current peak of all threads together, in operations per second.
+    /// Measures the current peak rate of all threads together, in operations per second.
     fn peak(&mut self) -> f64 {
         let threads = self.team.threads();
         let one = multiply_adds(isa(), 1).expect("the chosen instructions are there");
@@ -100,8 +102,8 @@ impl Floor {
         peak
     }
 
-    /// The floor of `work` in seconds if the peak is `peak` operations per second, and whether the work is
-    /// memory-bound.
+    /// Returns the minimum time of `work` in seconds at a peak rate of `peak` operations per
+    /// second, and whether memory reads determine this time.
     fn seconds(&mut self, work: Work, peak: f64) -> (f64, bool) {
         let threads = self.team.threads();
         let rate = *self.bandwidths.entry(work.bytes as u64).or_insert_with(|| {
@@ -120,12 +122,13 @@ struct Measurement {
     steps: usize,
     /// The duration of the fastest call in seconds.
     best: f64,
-    /// For each batch of calls, the mean of the peaks before and after the batch, and the seconds per call.
+    /// For each batch of calls: the mean of the peak rates before and after the batch, and the
+    /// seconds per call.
     batches: Vec<(f64, f64)>,
 }
 
 impl Measurement {
-    /// The median, over all batches, of the floor divided by the measured time.
+    /// Returns the median, over all batches, of the minimum time divided by the measured time.
     fn floor_ratio(&self, floor: &mut Floor) -> f64 {
         let ratio = |&(peak, time): &(f64, f64)| {
             floor.seconds(self.work, peak).0 * self.steps as f64 / time
@@ -148,8 +151,8 @@ pub struct Cases<'a> {
 }
 
 impl<'a> Cases<'a> {
-    /// Creates a group, and warms up the measurement of the floor. `isa_of_kernels` is part of the title. Exits in
-    /// debug builds, in which times are meaningless.
+    /// Creates a group of benchmark cases, and warms up the measurement of peak rates. The title
+    /// contains `isa_of_kernels`. In debug builds, whose times are meaningless, exits the process.
     pub fn new(
         c: &'a mut Criterion,
         title: &str,
@@ -173,7 +176,7 @@ impl<'a> Cases<'a> {
         Cases { group, floor, title, rows: Vec::new() }
     }
 
-    /// The runtime with which kernels are called.
+    /// Returns the runtime to pass to kernels.
     #[allow(dead_code, reason = "each benchmark has its own copy of this module")]
     pub fn runtime(&self) -> KernelRuntime {
         KernelRuntime {
@@ -183,13 +186,13 @@ impl<'a> Cases<'a> {
         }
     }
 
-    /// Measures one case.
+    /// Measures one benchmark case: calls `body` repeatedly.
     #[allow(dead_code, reason = "each benchmark has its own copy of this module")]
     pub fn run(&mut self, name: &str, work: Work, body: impl FnMut()) {
         self.run_steps(name, work, 1, body);
     }
 
-    /// Measures one case of `steps` steps, each of which does `work`.
+    /// Measures a benchmark case of `steps` steps per call of `body`; each step performs `work`.
     pub fn run_steps(&mut self, name: &str, work: Work, steps: usize, mut body: impl FnMut()) {
         let (mut best, mut batches) = (f64::INFINITY, Vec::new());
         let floor = &mut self.floor;
@@ -248,7 +251,7 @@ impl<'a> Cases<'a> {
     }
 }
 
-/// The instruction set of this machine, but without tile registers.
+/// Returns the best vector instruction set of this machine, without tile registers.
 #[allow(dead_code, reason = "each benchmark has its own copy of this module")]
 pub fn vectors() -> Isa {
     match isa() {
@@ -257,14 +260,14 @@ pub fn vectors() -> Isa {
     }
 }
 
-/// The numbers of threads with which benchmarks run: one, and all.
+/// Returns the numbers of threads with which benchmarks run: one, and all.
 #[allow(dead_code, reason = "each benchmark has its own copy of this module")]
 pub fn thread_counts() -> Vec<usize> {
     let all = pliant_pool::default_threads();
     if all > 1 { vec![1, all] } else { vec![1] }
 }
 
-/// `len` test operands: small numbers with a period of 13.
+/// Returns `len` small numbers with a period of 13, as test operands.
 #[allow(dead_code, reason = "each benchmark has its own copy of this module")]
 pub fn values(len: usize, step: usize) -> Vec<f32> {
     (0..len).map(|i| ((i * step) % 13) as f32 / 8.0 - 0.75).collect()

@@ -1,12 +1,13 @@
-//! The assembly kernels that multiply one block, for each number of tile registers along its rows and columns.
+//! The assembly kernels that multiply one block in tile registers, for each number of registers
+//! along the block's rows and columns.
 
 use std::arch::asm;
 use std::mem::offset_of;
 
 use super::{Kind, LINE, ROWS};
 
-/// A range of the inner dimension (`k`) of a product, divided into steps. A step covers [`LINE`] bytes of every row of
-/// A.
+/// A range of the inner dimension (`k`) of a matrix product, divided into steps. A step covers
+/// [`LINE`] bytes of every row of A.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct KRange {
@@ -17,13 +18,14 @@ pub struct KRange {
     a_low: *const u8,
     b: *const u8,
     b_row: usize,
-    /// The distance in bytes between the rows of B that consecutive steps read first.
+    /// The distance in bytes from the first row of B that a step reads to the first row of the next
+    /// step.
     b_step: usize,
 }
 
 impl KRange {
-    /// A range of `steps` steps. A step reads A and B from these addresses on, whose rows have these strides in bytes.
-    /// A row of B is a row of 32-bit words.
+    /// Creates a range of `steps` steps. The arguments are the addresses at which the first step
+    /// reads A and B, and the strides of their rows in bytes. A row of B consists of 32-bit words.
     pub const fn new(
         steps: usize,
         (a, a_row): (*const u8, isize),
@@ -34,7 +36,7 @@ impl KRange {
     }
 }
 
-/// The operands and the destination of the product of one block: the sums are a part of C.
+/// The operands and the destination of the product of one block. The destination is a part of C.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Block {
@@ -46,19 +48,21 @@ pub struct Block {
 }
 
 impl Block {
-    /// A block whose products are summed over two ranges of `k`. The sums are 32-bit words at `c` with a row stride of
-    /// `c_row` bytes. With `accumulate`, they are added to the contents of C.
+    /// Creates a block whose sums run over two ranges of `k`. The sums are stored as 32-bit words
+    /// at `c`, with a row stride of `c_row` bytes. With `accumulate`, they are added to the
+    /// contents of C.
     pub fn new(k_ranges: [KRange; 2], c: *mut u8, c_row: isize, accumulate: bool) -> Block {
         let c_low = c.wrapping_offset(c_row.wrapping_mul(ROWS as isize));
         Block { k_ranges, c, c_row, c_low, accumulate: usize::from(accumulate) }
     }
 }
 
-/// Defines a kernel by the tile registers of the sums with their addresses, and by the instructions of one step, in
-/// which `a` and `a_low` are the addresses of A, and `b` that of B.
+/// Defines the assembly kernel for one block size. The arguments are the tile registers of the sums
+/// with their addresses, and the instructions of one step. In the instructions, `a` and `a_low` are
+/// the addresses of A, and `b` is the address of B.
 macro_rules! kernel {
     ($name:ident, [$($sum:literal at $at:literal),*], [$($step:expr),* $(,)?]) => {
-        /// Multiplies one block.
+        /// Computes the product of one block of A and B.
         ///
         /// # Safety
         /// As for [`super::super::TileRegisters::multiply`].
@@ -131,10 +135,10 @@ macro_rules! kernel {
 
 type KernelFn = unsafe fn(&Block);
 
-/// The kernels for one kind of operands.
+/// The assembly kernels for one pair of operand types.
 pub(super) struct Kernels {
-    /// The kernels for blocks, indexed by whether the block has more than 16 rows, then by whether it has 16, 32 or 64
-    /// columns.
+    /// The kernels by block size. The first index is 1 if the block has more than 16 rows,
+    /// otherwise 0; the second index stands for 16, 32 or 64 columns.
     pub table: [&'static [KernelFn]; 2],
     /// Multiplies the contents of tile registers without memory accesses, with four multiplications per step, to
     /// measure the peak rate.
@@ -231,7 +235,7 @@ kernels!(bfloat16, "tdpbf16ps");
 kernels!(unsigned, "tdpbusd");
 kernels!(signed, "tdpbssd");
 
-/// The kernels for one kind of operands.
+/// Returns the assembly kernels for one pair of operand types.
 pub(super) fn kernels(kind: Kind) -> &'static Kernels {
     match kind {
         Kind::BFloat16 => &bfloat16::KERNELS,

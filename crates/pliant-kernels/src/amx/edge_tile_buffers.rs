@@ -1,4 +1,5 @@
-//! Buffers for a block of a product at the edge of the matrices: the incomplete last step of B, and the sums.
+//! Buffers for a block at the edge of a matrix product: a padded copy of the last, incomplete step
+//! of B, and the sums.
 
 use super::{BLOCK_COLUMNS, LINE};
 use crate::matmul::row_slivers::TILE_ROWS;
@@ -6,12 +7,12 @@ use crate::matmul::row_slivers::TILE_ROWS;
 /// Number of rows of B that a step reads. A row consists of 32-bit words.
 const WORDS: usize = LINE / size_of::<u32>();
 
-/// The buffers of a block: a zero-padded copy of the incomplete last step of B, and the sums of the block. Rows of both
-/// have [`Edge::ROW`] bytes.
+/// The buffers of a block: a zero-padded copy of the incomplete last step of B, and the sums of the
+/// block. The rows of both buffers have [`Edge::ROW`] bytes.
 #[repr(C, align(64))]
 pub struct Edge<T> {
     b: [u32; WORDS * BLOCK_COLUMNS],
-    /// The sums of the block, which is a part of C.
+    /// The sums of the block, before they are copied to C.
     pub c: [T; TILE_ROWS * BLOCK_COLUMNS],
 }
 
@@ -19,7 +20,7 @@ impl<T: Copy + Default> Edge<T> {
     /// The distance between rows of the buffers in bytes.
     pub const ROW: usize = BLOCK_COLUMNS * size_of::<u32>();
 
-    /// Buffers filled with zeros.
+    /// Creates buffers filled with zeros.
     pub fn new() -> Edge<T> {
         const { assert!(size_of::<T>() == size_of::<u32>()) };
         Edge { b: [0; _], c: [T::default(); _] }
@@ -39,7 +40,7 @@ impl<T: Copy + Default> Edge<T> {
         }
     }
 
-    /// The address of the copied rows, and their stride in bytes.
+    /// Returns the address of the copied rows, and their stride in bytes.
     pub fn copied(&self) -> (*const u8, usize) {
         (self.b.as_ptr().cast(), Self::ROW)
     }

@@ -1,16 +1,20 @@
-//! Matrix products in the tile registers of x86-64 (AMX). A register has 16 rows of 64 bytes. Instructions multiply two
-//! registers and add the product to a third.
+//! Matrix products in the tile registers of x86-64 (AMX). A register has 16 rows of 64 bytes.
+//! Instructions multiply two registers and add the product to a third.
 //!
-//! Recipe: a block of C of up to 32 x 32 sums, or of up to 16 x 64, takes four registers. Each step reads 64 bytes of k
-//! of the rows of A and of the columns of B, and issues four instructions of 16 K multiply-adds of bytes, or 8 K of
-//! bfloat16. A is copied first, so that its rows start at cache lines (`quantized`, `low_precision_weights`). B is
-//! packed in words of four rows of k of bytes, or two rows of bfloat16. This is the same packing as for vectors, so
-//! panels are read in place. An incomplete last step reads copies that are padded with zeros.
+//! Recipe: a block of C of up to 32 x 32 sums, or of up to 16 x 64, takes four registers. Each step
+//! reads 64 bytes of k of the rows of A and of the columns of B, and issues four instructions of 16
+//! K multiply-adds of 8-bit integers, or 8 K multiply-adds of bfloat16. A is copied first, so that
+//! its rows start at cache lines (`quantized`, `low_precision_weights`). B is packed in 32-bit
+//! words, each with four adjacent values of k of 8-bit integers, or two of bfloat16. This is the
+//! same packing as for vectors, so panels are read in place. An incomplete last step reads copies
+//! that are padded with zeros.
 //!
-//! Measured from the first-level cache: 8 to 10 times the peak of float32 with bfloat16, 14 to 16 times with bytes.
+//! Measured from the first-level cache: 8 to 10 times the peak of float32 with bfloat16, 14 to 16
+//! times with bytes.
 //!
-//! A thread configures its registers before use, and releases them ([`TileRegisters`]). A process must first request
-//! permission from the operating system ([`pliant_machine::isa::Isa::is_available`]).
+//! A thread configures its registers before use, and releases them ([`TileRegisters`]). A process
+//! must first request permission from the operating system
+//! ([`pliant_machine::isa::Isa::is_available`]).
 //!
 //! | module | owns |
 //! |---|---|
@@ -27,14 +31,14 @@ pub use assembly_kernels::{Block, KRange};
 pub use edge_tile_buffers::Edge;
 pub use tile_registers::TileRegisters;
 
-/// Number of bytes of a row of a tile register, which holds one 32-bit word for each of 16 columns.
+/// Number of bytes of a row of a tile register: 16 columns of one 32-bit word.
 pub const LINE: usize = 64;
 /// Number of rows of a tile register.
 const ROWS: usize = TILE_ROWS / 2;
 /// Number of columns of a tile register, in 32-bit words.
 pub const COLUMNS: usize = 16;
-/// Maximum number of columns of a block. Only blocks of at most 16 rows may have as many; larger blocks have half of
-/// it.
+/// Maximum number of columns of a block. Only blocks of at most 16 rows may have so many columns;
+/// blocks with more rows have at most half as many.
 pub const BLOCK_COLUMNS: usize = 4 * COLUMNS;
 
 /// Divides `columns` columns into strips for blocks of at most `rows` rows. Returns the first column and the width of
@@ -51,14 +55,14 @@ pub fn strips(columns: usize, rows: usize) -> impl Iterator<Item = (usize, usize
     })
 }
 
-/// The element types of the operands of a product.
+/// The element types of the operands of a product in tile registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// bfloat16, with sums in float32. Subnormal operands and sums count as zeros.
+    /// Operands of type bfloat16, with sums in float32. Subnormal operands and sums count as zeros.
     BFloat16,
-    /// uint8 multiplied by int8, with sums in int32.
+    /// A of type uint8 and B of type int8, with sums in int32.
     Unsigned,
-    /// int8 multiplied by int8, with sums in int32.
+    /// A and B of type int8, with sums in int32.
     Signed,
 }
 

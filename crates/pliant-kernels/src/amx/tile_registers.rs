@@ -1,4 +1,4 @@
-//! The tile registers of a thread: their configuration and release.
+//! Configuration and release of the tile registers of a thread.
 
 use std::arch::asm;
 
@@ -6,8 +6,8 @@ use super::assembly_kernels::{Block, kernels};
 use super::{COLUMNS, Kind, LINE, ROWS};
 use crate::matmul::row_slivers::TILE_ROWS;
 
-/// The memory operand of the instruction `ldtilecfg`: for each tile register, the number of rows and the number of
-/// bytes of a row.
+/// The layout of the memory operand of the instruction `ldtilecfg`: for each tile register, the
+/// number of rows and the number of bytes per row.
 #[repr(C, align(64))]
 struct Configuration {
     palette: u8,
@@ -18,7 +18,7 @@ struct Configuration {
 }
 
 impl Configuration {
-    /// The configuration for blocks of `rows` rows.
+    /// Creates the configuration for blocks of `rows` rows.
     fn new(rows: usize) -> Configuration {
         let full = ROWS as u8;
         let upper = rows.min(ROWS) as u8;
@@ -43,7 +43,7 @@ impl Configuration {
 #[derive(Debug)]
 pub struct TileRegisters {
     rows: usize,
-    /// Makes the type not `Send`: registers belong to the thread that configured them.
+    /// Makes the type not `Send`, because tile registers belong to the thread that configured them.
     not_send: std::marker::PhantomData<*const ()>,
 }
 
@@ -56,11 +56,13 @@ impl TileRegisters {
         TileRegisters { rows: 0, not_send: std::marker::PhantomData }
     }
 
-    /// Computes a block of 1 to [`TILE_ROWS`] rows by 16 or 32 columns, or by 64 columns for at most 16 rows.
+    /// Computes the matrix product of a block with 1 to [`TILE_ROWS`] rows and 16 or 32 columns, or
+    /// 64 columns for at most 16 rows.
     ///
     /// # Safety
-    /// The elements of C are readable and writable, and not accessed by others. Those of A and B are readable: each
-    /// step reads [`LINE`] bytes of each row of A, and 16 rows of all columns of B.
+    /// The elements of C are readable and writable, and no other thread accesses them. The elements
+    /// of A and B are readable: each step reads [`LINE`] bytes of each row of A, and 16 rows of all
+    /// columns of B.
     pub unsafe fn multiply(&mut self, kind: Kind, rows: usize, columns: usize, block: &Block) {
         self.configure(rows);
         let kernel =

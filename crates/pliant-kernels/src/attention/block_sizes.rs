@@ -1,17 +1,19 @@
-//! The sizes of the blocks of rows and keys in which attention is computed, and the scratch memory for a block.
+//! The sizes of the blocks of query rows and keys in which attention is computed, and the scratch
+//! memory for a block.
 
 use std::ops::Range;
 
 use super::query_key_blocks::Piece;
 use crate::algorithm_selection::attention::{block_size, packs_keys, packs_values};
 
-/// Padding between rows of scores, in elements. It avoids strides that are multiples of 4096 bytes, with which all rows
-/// would map to the same sets of the first-level cache.
+/// Padding between rows of scores, in elements. The padding avoids strides that are multiples of
+/// 4096 bytes. With such strides, all rows would map to the same sets of the first-level cache.
 const ROW_PADDING: usize = 16;
 /// Number of float32 elements of a cache line.
 const LINE: usize = 16;
 
-/// The scratch memory for a range of rows of attention, and the range of keys that is packed in it.
+/// The scratch memory for a range of query rows, and the range of keys that is currently packed in
+/// this memory.
 pub(super) struct Scratch {
     pub scores: *mut f32,
     /// The distance between rows of scores, in elements.
@@ -20,17 +22,18 @@ pub(super) struct Scratch {
     pub keys: *mut f32,
     /// The rows of packed values, padded to whole vectors; unused if values are read in place.
     pub values: *mut f32,
-    /// The range of keys whose keys and values are packed.
+    /// The range of keys for which keys and values are packed.
     pub packed: Range<usize>,
 }
 
-/// How a range of rows of attention is divided into blocks.
+/// The division of a range of query rows into blocks, and whether keys and values are packed.
 pub(super) struct Blocking {
-    /// The range of keys that at least one of the rows sees. Its start is rounded down to the start of a panel.
+    /// The range of keys that at least one of the query rows attends to. Its start is rounded down
+    /// to the start of a panel.
     pub span: Range<usize>,
     /// The number of keys of a block.
     pub key_step: usize,
-    /// The number of rows of a block.
+    /// The number of query rows of a block.
     pub rows: usize,
     /// Whether keys are packed. Otherwise they are read in place.
     pub pack_keys: bool,
@@ -39,7 +42,8 @@ pub(super) struct Blocking {
 }
 
 impl Blocking {
-    /// Chooses the blocking for the rows of a piece. `span` is the range of keys that at least one of the rows sees.
+    /// Chooses the blocking for the query rows of a piece. `span` is the range of keys that at
+    /// least one of the rows attends to.
     pub fn new(p: &Piece<'_>, span: Range<usize>) -> Blocking {
         let panel = p.ops.kernels.columns();
         let span = span.start / panel * panel..span.end;
@@ -53,8 +57,9 @@ impl Blocking {
         Blocking { span, key_step, rows: max_rows.min(p.rows.len()), pack_keys, pack_values }
     }
 
-    /// The numbers of elements of the scores, the packed keys and the packed values, each rounded up to whole cache
-    /// lines, and the distance between rows of scores. `None` on overflow.
+    /// Returns the numbers of elements of the scores, the packed keys and the packed values, each
+    /// rounded up to whole cache lines, and the distance between rows of scores. `None` on
+    /// overflow.
     pub fn sizes(&self, p: &Piece<'_>) -> Option<([usize; 3], usize)> {
         let (lanes, panel) = (p.ops.kernels.lanes, p.ops.kernels.columns());
         let key_columns = self.key_step.next_multiple_of(panel);

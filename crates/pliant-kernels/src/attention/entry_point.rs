@@ -54,7 +54,7 @@ impl Implementation for ScaledDotProduct {
     }
 }
 
-/// Converts a required operand to a [`Heads`].
+/// Converts the view of a required operand to the address and strides of its heads.
 fn heads(view: Option<&View>) -> Heads<*mut f32> {
     let view = view.expect("the operand is required");
     let strides = view.strides();
@@ -68,7 +68,8 @@ impl Heads<*mut f32> {
     }
 }
 
-/// Converts an optional operand with one element per score to a [`Scores`].
+/// Converts the view of an operand with one element per score (bias or mask) to its address and
+/// strides.
 fn scores<T>(view: &View) -> Scores<T> {
     let strides = view.strides();
     Scores {

@@ -44,16 +44,17 @@ use query_key_blocks::Piece;
 use score_dot_products::{Dots, dots};
 use score_softmax::{ScoreBlock, finish_rows, softmax_rows};
 
-/// The result of a query whose scores are all minus infinity, in the order of the choices of the attribute
-/// `fully_masked`.
+/// The choices for the result of a query whose scores are all minus infinity (all keys masked), in
+/// the order of the choices of the attribute `fully_masked`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FullyMasked {
-    /// A query whose scores are all minus infinity gets zeros.
+    /// The result is 0 if all scores are minus infinity.
     Zeros,
-    /// A query whose scores are all minus infinity gets NaN, as softmax returns. Without any keys, it gets 0, the empty sum.
+    /// The result is NaN if all scores are minus infinity, as softmax defines. Without any keys,
+    /// the result is 0, the empty sum.
     Nan,
-    /// A query gets zeros if its scores are all minus infinity, or if its weights are NaN because a score is NaN or plus
-    /// infinity.
+    /// The result is 0 if all scores are minus infinity, or if the softmax weights are NaN because
+    /// a score is NaN or plus infinity.
     ZerosForNan,
 }
 
@@ -62,11 +63,11 @@ pub enum FullyMasked {
 pub struct Heads<P> {
     /// The address of the first element.
     pub data: P,
-    /// The distance between batch elements.
+    /// The stride between batch elements, in elements.
     pub batch: i64,
-    /// The distance between heads.
+    /// The stride between heads, in elements.
     pub head: i64,
-    /// The distance between rows.
+    /// The stride between rows, in elements.
     pub row: i64,
 }
 
@@ -75,23 +76,23 @@ pub struct Heads<P> {
 pub struct Scores<T> {
     /// The address of the first element.
     pub data: *const T,
-    /// The distance between batch elements.
+    /// The stride between batch elements, in elements.
     pub batch: i64,
-    /// The distance between query heads.
+    /// The stride between query heads, in elements.
     pub head: i64,
-    /// The distance between queries.
+    /// The stride between queries, in elements.
     pub row: i64,
-    /// The distance between keys.
+    /// The stride between keys, in elements.
     pub column: i64,
 }
 
 /// The arguments of attention.
 ///
-/// A score is `cap(scale * (q . k)) + bias`, where `cap(x)` is `cap * tanh(x / cap)`. It is [`Attention::masked_score`]
-/// if the mask hides the key, and minus infinity if the key is outside of the causal window.
-/// [`Attention::fully_masked`] is the result of a query whose scores are all minus infinity. Otherwise, NaN propagates.
-/// With [`FullyMasked::Zeros`], a bias of minus infinity also hides NaN, so a query whose keys are all hidden gets
-/// zeros even if keys are NaN.
+/// A score is `cap(scale * (q . k)) + bias`, where `cap(x)` is `cap * tanh(x / cap)`. The score is
+/// [`Attention::masked_score`] if the mask hides the key, and minus infinity if the key is outside
+/// of the causal window. [`Attention::fully_masked`] is the result of a query whose scores are all
+/// minus infinity. Otherwise, NaN propagates. With [`FullyMasked::Zeros`], a bias of minus infinity
+/// also hides NaN, so a query whose keys are all hidden gets zeros even if keys are NaN.
 #[derive(Clone, Copy, Debug)]
 pub struct Attention {
     /// Batch size.
@@ -106,17 +107,17 @@ pub struct Attention {
     pub keys: i64,
     /// The head size: the number of elements of one query or key vector.
     pub size: i64,
-    /// The number of elements of a value and of a result.
+    /// The number of elements of a value vector and of a result vector.
     pub value_size: i64,
-    /// The queries.
+    /// The query tensor Q.
     pub q: Heads<*const f32>,
-    /// The keys.
+    /// The key tensor K.
     pub k: Heads<*const f32>,
-    /// The values.
+    /// The value tensor V.
     pub v: Heads<*const f32>,
-    /// The results. They must not overlap an operand.
+    /// The result tensor. It must not overlap an operand.
     pub out: Heads<*mut f32>,
-    /// The factor by which the products of queries and keys are multiplied.
+    /// The factor by which the dot products of queries and keys are multiplied.
     pub scale: f64,
     /// The soft cap of the scores, which limits their magnitude; 0 for none.
     pub cap: f64,
@@ -128,17 +129,18 @@ pub struct Attention {
     pub masked_score: f64,
     /// Whether the bias is added after masking instead of before.
     pub mask_before_bias: bool,
-    /// Whether query `i` sees only the keys up to index `i + offset`.
+    /// Whether query `i` attends only to the keys up to index `i + offset`.
     pub causal: bool,
     /// The key position of the first query: 0, or the number of keys in a cache before it.
     pub offset: i64,
-    /// With `causal`, the number of keys that a query sees, up to its own position; 0 for no limit.
+    /// If `causal` is set, the number of keys up to its own position to which a query attends; 0
+    /// for no limit.
     pub window: i64,
     /// The result of a query whose scores are all minus infinity.
     pub fully_masked: FullyMasked,
 }
 
-/// The attention functions, compiled for one instruction set.
+/// The functions that compute attention, compiled for one instruction set.
 struct Ops {
     kernels: &'static MicroKernels<f32>,
     softmax: unsafe fn(&mut ScoreBlock<'_>),

@@ -1,13 +1,16 @@
-//! The product of the softmax weights (P) and the values (V), for a block of rows and a block of keys.
+//! The product of the softmax weights (P) and the values (V), for a block of rows and a block of
+//! keys.
 //!
-//! A sliver of rows is one tile over the keys that any of its rows sees. Rows that do not see a key have weight 0 for
-//! it. But 0 times an infinity or NaN is NaN, so a hidden value could reach the result. Therefore, values that only
-//! some rows see (few per block) are first checked for infinities and NaN. If there are any, the tile covers only the
-//! keys that all rows of the sliver see, and each row adds its other keys separately.
+//! A sliver (the rows of one register tile) is multiplied over all keys that any of its rows
+//! attends to. For masked keys, a row has weight 0. But 0 times an infinity or NaN is NaN, so the
+//! value of a masked key could change the result. Therefore, the values of keys that only some rows
+//! attend to (few per block) are first checked for infinities and NaN. If the check finds any, the
+//! tile covers only the keys to which all rows of the sliver attend, and each row adds its other
+//! keys separately.
 //!
-//! Recipe: the micro-kernel of products on values in place or packed. Measured: under "Attention" in
-//! `docs/internals/measurements/attention.md`, with the gain of packing values with a large stride. The check for infinities was
-//! not measured separately.
+//! Recipe: the matmul micro-kernel on values in place or packed. Measured: under "Attention" in
+//! `docs/internals/measurements/attention.md`, with the gain of packing values with a large stride.
+//! The check for infinities was not measured separately.
 
 use std::ops::Range;
 
@@ -18,11 +21,13 @@ use crate::matmul::row_slivers::slivers;
 use crate::simd::MathLanes;
 use crate::simd::horizontal_reduce::Reduce;
 
-/// The arguments of the product: the weights of a block of rows, the values of a block of keys, and the destination of the results.
+/// The arguments of the product of weights and values: the weights of a block of rows, the values
+/// of a block of keys, and the destination of the results.
 pub struct Block<'a> {
     /// The visible keys of each row.
     pub rows: &'a [Row],
-    /// The address of the first weight, and the distance between rows. The weights of keys that a row does not see are 0.
+    /// The address of the first weight, and the distance between rows. The weights of masked keys
+    /// are 0.
     pub weights: *const f32,
     pub stride: isize,
     /// The address of the first value, and the distance between the values of adjacent keys.
@@ -38,11 +43,11 @@ pub struct Block<'a> {
 }
 
 impl Block<'_> {
-    /// Computes the results of the block: sums of products of weights and values.
+    /// Computes the results of the block: the matrix product of weights and values.
     ///
     /// # Safety
-    /// The machine has the instructions of `ops`. The elements are valid, those of values up to whole vectors. The
-    /// results overlap no operand.
+    /// The machine has the instructions of `ops`. The elements are valid, those of values up to
+    /// whole vectors. The results overlap no operand.
     pub unsafe fn run(&self, ops: &Ops) {
         // SAFETY: guaranteed by the caller.
         let finite = VisibleKeys::of(self.rows).partly_visible().into_iter().all(|keys| unsafe {
@@ -75,7 +80,8 @@ impl Block<'_> {
         }
     }
 
-    /// Computes or accumulates the results of a sliver of rows over the values of some keys. Results over no keys are 0.
+    /// Computes the product of weights and values for a sliver of rows and a range of keys, or adds
+    /// it to the results. For an empty range of keys, the product is 0.
     ///
     /// # Safety
     /// As for [`Block::run`].
@@ -106,7 +112,8 @@ impl Block<'_> {
     }
 }
 
-/// The keys of a block that rows of a sliver see: the range that at least one row sees, and the range that all rows see.
+/// The keys of a block that the rows of a sliver attend to: the range for at least one row, and the
+/// range for all rows.
 struct VisibleKeys {
     any: Range<usize>,
     all: Range<usize>,
@@ -126,12 +133,12 @@ impl VisibleKeys {
         VisibleKeys { any, all }
     }
 
-    /// The keys that only some rows see.
+    /// Returns the keys to which only some rows of the sliver attend.
     fn partly_visible(&self) -> [Range<usize>; 2] {
         [self.any.start..self.all.start, self.all.end..self.any.end]
     }
 
-    /// The keys that a row sees, except those that all rows see.
+    /// Returns the keys to which a row attends, except the keys to which all rows attend.
     fn outside_common(&self, row: &Row) -> impl Iterator<Item = Range<usize>> {
         let before = row.low..row.high.min(self.all.start);
         let after = row.low.max(self.all.end)..row.high;
@@ -139,14 +146,14 @@ impl VisibleKeys {
     }
 }
 
-/// The arguments of [`check_finite`], which are rows of values, and its result.
+/// The rows of values that [`check_finite`] examines, and its result.
 pub struct FiniteCheck {
     /// The address of the first element, and the distance between rows.
     pub from: *const f32,
     pub row: isize,
     pub rows: usize,
     pub columns: usize,
-    /// The result: whether all elements are finite.
+    /// The result of the check: whether all elements are finite.
     pub all_finite: bool,
 }
 

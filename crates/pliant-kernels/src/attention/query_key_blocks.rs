@@ -1,9 +1,9 @@
-//! Computes a piece of attention, which is a range of rows of one work item: loops over blocks of rows, and for each of
-//! them over blocks of keys.
+//! Computes attention for a range of query rows: loops over blocks of rows, and for each block of
+//! rows over blocks of keys.
 //!
-//! Recipe: scores by the product kernel from packed keys, softmax in place, then weights times values. Several blocks
-//! of keys are processed as in FlashAttention (Dao et al., 2022). Measured as a whole: "Attention" in
-//! `docs/internals/measurements/attention.md`.
+//! Recipe: scores by the matmul kernel from packed keys, softmax in place, then the product of
+//! weights and values. Several blocks of keys are processed as in FlashAttention (Dao et al.,
+//! 2022). Measured as a whole: "Attention" in `docs/internals/measurements/attention.md`.
 
 use std::mem::MaybeUninit;
 use std::ops::Range;
@@ -20,23 +20,25 @@ use crate::algorithm_selection::attention::MAX_ROWS;
 use crate::matmul::micro_kernel::{KSegment, Prefetch, Tile};
 use crate::matmul::row_slivers::slivers;
 
-/// A range of rows of one work item, which one thread computes.
+/// A range of query rows of one work item (all queries that share a key head), which one thread
+/// computes.
 pub struct Piece<'a> {
     pub a: &'a Attention,
     pub s: Sizes,
     pub ops: &'a Ops,
     pub batch: usize,
     pub kv_head: usize,
-    /// The range of rows. The rows of a work item are the queries of the first query head that shares the key head,
-    /// then those of the next.
+    /// The range of rows. The rows of a work item are the queries of all query heads that share the
+    /// key head, one head after the other.
     pub rows: Range<usize>,
 }
 
 impl Piece<'_> {
-    /// Computes the results of the rows. Returns a kernel status.
+    /// Computes attention for the rows of the piece. Returns a kernel status.
     ///
     /// # Safety
-    /// The machine has the instructions of `ops`. All addressed elements are valid; the results overlap no operand.
+    /// The machine has the instructions of `ops`. All addressed elements are valid; the results
+    /// overlap no operand.
     pub unsafe fn run(&self, runtime: &KernelRuntime) -> i64 {
         let seen = self.rows.clone().map(|r| self.visible(r)).filter(|v| !v.is_empty());
         let span = seen.reduce(|x, y| x.start.min(y.start)..x.end.max(y.end));
@@ -76,21 +78,21 @@ impl Piece<'_> {
                 && is_uniform(self.a.out.head, self.a.out.row)
     }
 
-    /// The end of the block of at most `max_rows` rows that starts at `row`. A block stays within a head unless all
-    /// rows have a uniform stride.
+    /// Returns the end of the block of at most `max_rows` rows that starts at `row`. A block stays
+    /// within a head unless all rows have a uniform stride.
     fn block_end(&self, row: usize, max_rows: usize) -> usize {
         let head_end = (row / self.s.queries + 1) * self.s.queries;
         let end = self.rows.end.min(row + max_rows);
         if self.has_uniform_rows() { end } else { end.min(head_end) }
     }
 
-    /// The query head and the query to which a row belongs.
+    /// Returns the query head and the query to which a row of the work item belongs.
     fn head_and_query(&self, row: usize) -> (i64, i64) {
         let head = self.kv_head * self.s.group + row / self.s.queries;
         (head as i64, (row % self.s.queries) as i64)
     }
 
-    /// The range of keys that a row sees.
+    /// Returns the range of keys to which a row attends, according to the causal mask.
     fn visible(&self, row: usize) -> Range<usize> {
         let a = self.a;
         if !a.causal {
@@ -111,17 +113,19 @@ impl Piece<'_> {
         o.data.wrapping_offset(offset as isize)
     }
 
-    /// The distance between the rows of a block: `row`, or `head` if each head has only one query.
+    /// Returns the stride between the rows of a block: `row`, or `head` if each head has only one
+    /// query.
     fn row_stride(&self, head: i64, row: i64) -> isize {
         (if self.s.queries == 1 { head } else { row }) as isize
     }
 
-    /// The result of a row that sees no key. If there are no keys at all, it is the empty sum, 0.
+    /// Returns the result of a row that attends to no key. If there are no keys at all, the result
+    /// is the empty sum, 0.
     fn fully_masked(&self) -> f32 {
         if self.a.fully_masked == FullyMasked::Nan && self.s.keys > 0 { f32::NAN } else { 0.0 }
     }
 
-    /// Writes the results of rows that see no key.
+    /// Writes the results of rows that attend to no key.
     ///
     /// # Safety
     /// As for [`Piece::run`].
@@ -179,7 +183,7 @@ impl Piece<'_> {
         unsafe { (self.ops.finish)(&score_block, out.0, out.1, self.s.value_size, true) };
     }
 
-    /// The block of scores for these rows, in the state before the first block of keys.
+    /// Creates the block of scores for `rows`, in the state before the first block of keys.
     fn score_block<'r>(&self, scratch: &Scratch, rows: &'r mut [Row]) -> ScoreBlock<'r> {
         ScoreBlock {
             scores: scratch.scores,
@@ -198,7 +202,8 @@ impl Piece<'_> {
         }
     }
 
-    /// Sets the range of visible keys, the bias and the mask of each row to those for a block of keys.
+    /// Sets the range of visible keys, the bias and the mask of each row for the block `keys` of
+    /// keys.
     fn set_visible(&self, rows: Range<usize>, keys: &Range<usize>, block: &mut ScoreBlock<'_>) {
         block.width = keys.len().next_multiple_of(self.ops.kernels.lanes);
         for (row, to) in rows.zip(block.rows.iter_mut()) {
@@ -278,7 +283,7 @@ impl Piece<'_> {
     /// Computes the scores of a block of rows and a block of keys.
     ///
     /// # Safety
-    /// As for [`Piece::run`]; the keys are packed if the blocking requires it.
+    /// As for [`Piece::run`]; if `blocking` requires packed keys, the keys are packed.
     unsafe fn scores(
         &self,
         rows: Range<usize>,
@@ -336,10 +341,10 @@ impl Piece<'_> {
         }
     }
 
-    /// Multiplies the softmax weights of a block by the values, and adds the products to the results.
+    /// Multiplies the softmax weights of a block by the values, and adds the result to the output.
     ///
     /// # Safety
-    /// As for [`Piece::run`]; the values are packed if required.
+    /// As for [`Piece::run`]; if the blocking requires packed values, the values are packed.
     unsafe fn multiply_values(
         &self,
         rows: &[Row],

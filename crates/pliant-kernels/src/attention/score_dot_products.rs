@@ -9,7 +9,8 @@ use std::mem::MaybeUninit;
 use crate::simd::Lanes;
 use crate::simd::register_transpose::Transpose;
 
-/// Maximum number of elements, on any machine, of a block of as many vectors as a vector has lanes.
+/// Maximum number of elements of a square block on any machine: as many vectors as a vector has
+/// lanes.
 const BLOCK: usize = 256;
 
 /// The arguments of [`dots`], which computes the scores of `rows` queries with `keys` keys. Strides count elements.
@@ -20,7 +21,7 @@ pub struct Dots {
     pub k: *const f32,
     pub k_row: isize,
     pub keys: usize,
-    /// The number of elements of a query and of a key.
+    /// The number of elements of a query vector and of a key vector.
     pub size: usize,
     /// The destination of the scores. Its rows have room for whole vectors.
     pub scores: *mut f32,
@@ -62,7 +63,7 @@ pub unsafe fn dots<L: Transpose + Lanes<Elem = f32>>(d: &Dots) {
     }
 }
 
-/// Multiplies two arrays element by element, and sums the products in each lane.
+/// Multiplies two arrays element by element and returns a vector of partial sums, one per lane.
 ///
 /// # Safety
 /// As for [`dots`].

@@ -1,11 +1,13 @@
-//! Softmax of rows of scores, in place: scale, cap, bias and mask, then the maximum, then the exponentials and their
-//! sum. The results are weights that are not yet divided by their sum.
+//! Softmax of rows of scores, in place: scale, cap, bias and mask, then the maximum, then the
+//! exponentials and their sum. The results are unnormalised weights: the division by the sum
+//! follows later.
 //!
-//! A row is read two or three times while it is in the nearest caches. Rows keep their maximum and their sum across
-//! blocks of keys; the results of earlier blocks are scaled by [`Row::factor`].
+//! A row is read two or three times while it is in the nearest caches. Rows keep their maximum and
+//! their sum across blocks of keys; the results of earlier blocks are scaled by [`Row::factor`].
 //!
-//! Recipe: online softmax (Milakov and Gimelshein, 2018): a running maximum and sum; a single pass if all scores are
-//! present. Measured: under "Attention" in `docs/internals/measurements/attention.md`, with the time of the exponentials and the gain from
+//! Recipe: online softmax (Milakov and Gimelshein, 2018): a running maximum and sum; a single pass
+//! if all scores are present. Measured: under "Attention" in
+//! `docs/internals/measurements/attention.md`, with the time of the exponentials and the gain from
 //! skipping weights of 0.
 
 use crate::math;
@@ -16,22 +18,24 @@ use crate::vector_math::vector_math_ops::Wide;
 /// Number of float32 lanes of the widest vector.
 const WIDEST: usize = 16;
 
-/// The state of one row of scores: its visible columns (keys), its bias and mask, and its running maximum and sum.
+/// The softmax state of one row of scores: its visible columns (keys), its bias and mask, and its
+/// running maximum and sum.
 #[derive(Clone, Copy)]
 pub struct Row {
-    /// The first column that the row sees.
+    /// The first column (key) to which the row attends.
     pub low: usize,
-    /// The end of the range of columns that the row sees.
+    /// The end (exclusive) of the range of columns to which the row attends.
     pub high: usize,
     /// The address of the bias of column 0, or null.
     pub bias: *const f32,
     /// The address of the mask of column 0, or null.
     pub mask: *const u8,
-    /// The maximum score so far.
+    /// The maximum score of the row so far.
     pub largest: f32,
-    /// The sum of the weights so far.
+    /// The sum of the exponentials of the row so far.
     pub sum: f32,
-    /// The factor by which the results of earlier blocks are multiplied, because the maximum changed.
+    /// The factor by which the results of earlier key blocks must be multiplied, because the
+    /// maximum changed.
     pub factor: f32,
 }
 
@@ -56,7 +60,7 @@ pub struct ScoreBlock<'a> {
     pub stride: usize,
     /// The number of columns of the block, a multiple of the lanes of a vector.
     pub width: usize,
-    /// The factor by which the products of queries and keys are multiplied.
+    /// The factor by which the dot products of queries and keys are multiplied.
     pub scale: f32,
     /// The soft cap of the scores, which limits their magnitude; 0 for none.
     pub cap: f32,
@@ -64,7 +68,7 @@ pub struct ScoreBlock<'a> {
     pub bias_stride: isize,
     /// Whether a bias of minus infinity hides a key even if its score is NaN.
     pub bias_hides: bool,
-    /// The distance between the mask elements of adjacent columns.
+    /// The distance between the mask elements of adjacent columns, in elements.
     pub mask_stride: isize,
     /// The score of the columns that the mask hides.
     pub masked_score: f32,
@@ -72,16 +76,18 @@ pub struct ScoreBlock<'a> {
     pub mask_before_bias: bool,
     /// The result of rows whose weights are all 0.
     pub fully_masked: f32,
-    /// Whether rows whose weights are NaN get the result `fully_masked`, too.
+    /// Whether `fully_masked` is also the result of rows whose weights are NaN.
     pub nan_is_fully_masked: bool,
     /// The states of the rows of the block.
     pub rows: &'a mut [Row],
 }
 
-/// Computes the weights of all rows from their scores, in place. Columns that a row does not see get weight 0.
+/// Replaces the scores of all rows by softmax weights, in place. The weight of a masked column is
+/// 0.
 ///
 /// # Safety
-/// The machine has the instructions, and the caller has enabled them. All addressed elements are valid.
+/// The machine has the instructions, and the caller has enabled them. All addressed elements are
+/// valid.
 #[inline(always)]
 pub unsafe fn softmax_rows<L: MathLanes<Elem = f32> + Reduce>(block: &mut ScoreBlock<'_>) {
     for index in 0..block.rows.len() {
@@ -95,7 +101,8 @@ pub unsafe fn softmax_rows<L: MathLanes<Elem = f32> + Reduce>(block: &mut ScoreB
     }
 }
 
-/// Computes the weights of one row from its scores, in place, and updates its running maximum and sum.
+/// Replaces the scores of one row by softmax weights, in place, and updates the row's running
+/// maximum and sum.
 ///
 /// # Safety
 /// As for [`softmax_rows`].
@@ -140,8 +147,8 @@ unsafe fn one_row<L: MathLanes<Elem = f32> + Reduce>(
     }
 }
 
-/// Sets the lanes `low..high` of a vector of scores to minus infinity, in a register: loading a vector after narrower
-/// stores to it stalls.
+/// Sets the lanes `low..high` of a vector of scores to minus infinity. Changes the vector in a
+/// register, because storing single elements and then loading the vector would stall.
 ///
 /// # Safety
 /// As for [`softmax_rows`].
@@ -168,11 +175,13 @@ unsafe fn hide_lanes<L: MathLanes<Elem = f32>>(
 static LANE_INDICES: [f32; WIDEST] =
     [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 11.0, 12.0, 13.0, 14.0, 15.0];
 
-/// Minimum argument whose exponential is a normal number. Smaller weights become 0: an operation on subnormal numbers
-/// takes about a hundred cycles, and the weights of masked scores may be subnormal.
+/// Minimum argument whose exponential is a normal number. For smaller arguments, the weight is 0:
+/// subnormal weights, which masked scores may have, would cost about a hundred cycles per
+/// operation.
 const MIN_EXP_ARGUMENT: f32 = -87.0;
 
-/// Writes zeros to the scores from column `from` to column `to`, which are multiples of the lanes of a vector.
+/// Writes zeros to the scores from column `from` to column `to`, which are multiples of the vector
+/// length.
 ///
 /// # Safety
 /// As for [`softmax_rows`].
@@ -184,7 +193,7 @@ unsafe fn zero_fill<L: MathLanes<Elem = f32>>(scores: *mut f32, from: usize, to:
     }
 }
 
-/// Applies scale, cap, bias and mask to the scores of the columns `from..high`.
+/// Applies scale, soft cap, bias and mask to the scores of the columns `from..high`, in place.
 ///
 /// # Safety
 /// As for [`softmax_rows`].
@@ -229,7 +238,8 @@ unsafe fn transform_scores<L: MathLanes<Elem = f32>>(
     }
 }
 
-/// Replaces the scores that the mask hides, in a vector of `count` scores that starts at column `at`.
+/// Replaces masked scores by [`ScoreBlock::masked_score`], in a vector of `count` scores that
+/// starts at column `at`.
 ///
 /// # Safety
 /// As for [`softmax_rows`].
@@ -337,8 +347,9 @@ unsafe fn exponentials<L: MathLanes<Elem = f32> + Reduce>(
     }
 }
 
-/// Scales rows of results. After the last block of keys (`last`), they are multiplied by the reciprocals of the sums of their
-/// weights, otherwise by the factors of the rows. A row whose sum is 0 sees no key.
+/// Scales rows of results. After the last block of keys (`last`), multiplies each row by the
+/// reciprocal of its sum of weights; after earlier blocks, multiplies it by [`Row::factor`]. A row
+/// whose sum is 0 attends to no key.
 ///
 /// # Safety
 /// As for [`softmax_rows`]; `out` has the rows and columns of the results.

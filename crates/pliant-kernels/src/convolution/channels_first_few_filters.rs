@@ -1,8 +1,10 @@
 //! Convolution of few channels by one to four filters: vectors of adjacent results along a line.
 //!
-//! A panel has 16 filters, and a pixel has few channels, so vectors of filters or channels would mostly multiply by zeros. All
-//! threads first copy the input to padded planes, one per channel. A line with a stride is copied in phases, so that the inputs of
-//! adjacent results are adjacent. The sums stay in registers over all taps and channels.
+//! The other implementations use vectors of filters or of channels, which would mostly be padding
+//! here. All threads first copy the input to padded planes, one per channel. If the convolution has
+//! a stride, the pixels of a line are reordered by their position modulo the stride (phase), so
+//! that the inputs of adjacent results are adjacent. The sums stay in registers over all taps and
+//! channels.
 //!
 //! Recipe: direct convolution in registers over channels-first images. Measured: "Convolution" in
 //! `docs/internals/measurements/convolution.md`.
@@ -18,13 +20,14 @@ use crate::matmul::Element;
 use crate::matmul::work_partition::{parallel_for, unit_work};
 use crate::simd::{Lanes, for_isa};
 
-/// Minimum number of channels for which blocks of a transpose are faster than copies of single elements.
+/// Minimum number of channels for which the copy to planes transposes blocks in registers, instead
+/// of copying single elements.
 const MIN_TRANSPOSED: usize = 8;
 
 /// Maximum number of results that a tile computes, including those past the end of a line.
 const MAX_TILE: usize = 8 * 16;
 
-/// Whether this implementation supports a convolution and is profitable for it.
+/// Whether this implementation supports the convolution and is faster than the others.
 pub(super) fn applies(c: &Convolution, s: &Sizes) -> bool {
     s.groups == 1
         && (c.out.channel == 1 || s.filters == 1)
@@ -36,9 +39,11 @@ pub(super) fn applies(c: &Convolution, s: &Sizes) -> bool {
 #[derive(Clone, Copy)]
 struct Planes {
     data: *mut f32,
-    /// Elements of a phase.
+    /// Number of elements of a phase: the pixels of a padded line with the same position modulo the
+    /// stride.
     phase: usize,
-    /// Elements of a line, of an image plane `[y, x]`, of a channel and of all channels.
+    /// Numbers of elements of a padded line, of an image plane `[y, x]`, of a channel, and of all
+    /// channels.
     line: usize,
     plane: usize,
     channel: usize,
@@ -46,7 +51,8 @@ struct Planes {
 }
 
 impl Planes {
-    /// The planes of a convolution, without an address, and their number of elements; `None` if it is too large.
+    /// Computes the layout of the planes, without their address, and their number of elements;
+    /// `None` if the number is too large.
     fn of(s: &Sizes) -> Option<(Planes, usize)> {
         let phase = s.padded[2].div_ceil(s.stride[2]);
         let line = phase.checked_mul(s.stride[2])?;
@@ -58,17 +64,17 @@ impl Planes {
         Some((Planes { data, phase, line, plane, channel, image }, elements))
     }
 
-    /// The address of a line of the first channel.
+    /// Returns the address of a line of the first channel.
     fn line(&self, batch: usize, z: usize, y: usize) -> *mut f32 {
         self.data.wrapping_add(batch * self.image + z * self.plane + y * self.line)
     }
 }
 
-/// A line of results with its operands.
+/// The arguments of [`compute_line`]: a line of results and the operands.
 struct LineArgs<'a> {
     line: Line<'a>,
     planes: Planes,
-    /// The weights, `[z, y, channel, x, filter]`.
+    /// The weights, in the order `[z, y, channel, x, filter]`.
     weights: *const f32,
 }
 
@@ -106,7 +112,7 @@ pub(super) unsafe fn run(isa: Isa, runtime: &KernelRuntime, c: &Convolution, s: 
     status
 }
 
-/// Copies the weights of the taps that are used from a panel to `to`.
+/// Copies the weights of the used taps from the packed panel to `to`.
 ///
 /// # Safety
 /// The panel is readable, and `to` has room for the weights.
@@ -131,7 +137,8 @@ unsafe fn unpack(c: &Convolution, s: &Sizes, to: *mut f32) {
     }
 }
 
-/// Copies all input images to the planes, line by line, in parallel. Returns a kernel status.
+/// Copies all input images to planes, one per channel, line by line, in parallel. Returns a kernel
+/// status.
 ///
 /// # Safety
 /// The machine has `isa`. All elements are valid.
@@ -159,7 +166,8 @@ unsafe fn copy_planes(
     unsafe { parallel_for(runtime, s.batch * lines, micros, &line) }
 }
 
-/// Writes a padded line of all channels. `to` is the address of the line of the first channel.
+/// Copies one line of the input, for all channels, to the padded planes. `to` is the address of the
+/// line of the first channel.
 ///
 /// # Safety
 /// As for [`copy_planes`].
@@ -253,7 +261,7 @@ unsafe fn compute_line<L: Lanes<Elem = f32>>(args: &LineArgs<'_>) {
 }
 
 impl LineArgs<'_> {
-    /// Computes the results of `F` filters, `V` vectors at a time.
+    /// Computes the results of `F` filters, `V` vectors of adjacent results at a time.
     ///
     /// # Safety
     /// As for [`compute_line`].
@@ -273,7 +281,8 @@ impl LineArgs<'_> {
         }
     }
 
-    /// Computes the results from `x` on of `F` filters in `V` vectors, and stores the first `count`.
+    /// Computes `V` vectors of results, starting at position `x`, for each of `F` filters, and
+    /// stores the first `count` results of each filter.
     ///
     /// # Safety
     /// As for [`compute_line`].

@@ -1,11 +1,13 @@
-//! Convolution by one to four filters: dot products of vectors of channels, whose lanes are summed at the end.
+//! Convolution by one to four filters: dot products of vectors of channels, whose lanes are summed
+//! at the end.
 //!
-//! A panel has 16 filters, so the tiles of the other implementations would mostly multiply by zeros. Here, each vector of inputs
-//! is loaded once for all filters, and each vector of weights once for [`PIXELS`] results. The sums stay in registers over all
-//! taps and channels. Inputs are read in place. Taps outside of the input are skipped.
+//! The other implementations compute panels of 16 filters, which would mostly be padding here.
+//! Here, each vector of inputs is loaded once for all filters, and each vector of weights once for
+//! [`PIXELS`] results. The sums stay in registers over all taps and channels. Inputs are read in
+//! place. Taps outside of the input are skipped.
 //!
-//! Recipe: register tiles of a product whose inner dimension is in the lanes. Measured: "Convolution" in
-//! `docs/internals/measurements/convolution.md`.
+//! Recipe: register tiles of a matrix product, with the inner dimension (channels) in the vector
+//! lanes. Measured: "Convolution" in `docs/internals/measurements/convolution.md`.
 
 use std::ops::Range;
 
@@ -23,7 +25,7 @@ use crate::simd::horizontal_reduce::Reduce;
 /// Number of adjacent results along a line that share each loaded vector of weights.
 const PIXELS: usize = 4;
 
-/// Whether this implementation supports a convolution and is profitable for it.
+/// Whether this implementation supports the convolution and is faster than the others.
 pub(super) fn applies(c: &Convolution, s: &Sizes) -> bool {
     let last = c.x.channel == 1 && c.out.channel == 1;
     last && s.groups == 1
@@ -40,7 +42,8 @@ struct LineArgs<'a> {
 /// Adjacent results along a line. The same filter taps are inside the input for all of them.
 struct Results<'a> {
     taps: [Range<usize>; 3],
-    /// The address that tap 0 of the first result reads, for channel 0. It may be outside of the image.
+    /// The address of the input for filter tap 0 and channel 0 of the first result. It may be
+    /// outside of the image.
     input: *const f32,
     out: *mut f32,
     args: &'a LineArgs<'a>,
@@ -79,7 +82,7 @@ pub(super) unsafe fn run(isa: Isa, runtime: &KernelRuntime, c: &Convolution, s: 
     status
 }
 
-/// Copies the weights from a panel to `to`, filter by filter, without the taps that are not used.
+/// Copies the weights from a panel to `to`, filter by filter, without unused taps.
 ///
 /// # Safety
 /// The panel is readable, and `to` has room for the weights.
@@ -195,8 +198,9 @@ impl Results<'_> {
     }
 }
 
-/// Adds the products of a run of `length` adjacent inputs and the adjacent weights, for each result and each filter. `input_step`
-/// is the distance between the inputs of adjacent results, `filter_size` the distance between the weights of adjacent filters.
+/// For each result and each filter, adds the dot product of `length` adjacent inputs and `length`
+/// adjacent weights to the sum. `input_step` is the distance between the inputs of adjacent
+/// results, `filter_size` the distance between the weights of adjacent filters.
 ///
 /// # Safety
 /// As for [`compute_line`].

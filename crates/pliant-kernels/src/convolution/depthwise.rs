@@ -1,12 +1,13 @@
 //! Depthwise convolution: vectors of channels, [`STEP`] results along a line at a time.
 //!
-//! Taps outside of the input are skipped, so the first and last results of a line are computed one by one. For filters of width 3
-//! with stride 1, the inner results are computed by a sweep along the line, one vector of channels after the other
-//! (`depthwise_sweep`). In a sweep, weights stay in registers, and each input is loaded once for all taps of a row that read it.
-//! Both implementations sum in the same order.
+//! Taps outside of the input are skipped, so the first and last results of a line are computed one
+//! by one. For filters of width 3 with stride 1, the inner results are computed by a sweep along
+//! the line, one vector of channels after the other (`depthwise_interior`). In a sweep, weights
+//! stay in registers, and each input is loaded once for all taps of a filter row. Both
+//! implementations sum in the same order.
 //!
-//! Recipe: direct convolution, without a matrix product. Measured: "depthwise" under "Convolution" in
-//! `docs/internals/measurements/convolution.md`.
+//! Recipe: direct convolution, without a matrix product. Measured: "depthwise" under "Convolution"
+//! in `docs/internals/measurements/convolution.md`.
 
 use std::ops::Range;
 
@@ -50,21 +51,24 @@ pub(super) unsafe fn run(isa: Isa, runtime: &KernelRuntime, c: &Convolution, s: 
     unsafe { parallel_for(runtime, s.batch * lines, micros, &piece) }
 }
 
-/// The parameters for some adjacent results along a line. All vectors of channels share them.
+/// The parameters for computing some adjacent results along a line, which are the same for all
+/// vectors of channels.
 struct Step {
     /// For each dim, the range of filter taps that are inside the input.
     taps: [Range<usize>; 3],
-    /// The address that tap 0 of the first result reads, for channel 0.
+    /// The address of the input for filter tap 0 and channel 0 of the first result. It may be
+    /// outside of the image.
     input: *const f32,
-    /// For each dim, the distance in elements between the inputs that adjacent taps read.
+    /// For each dim, the distance in elements between the inputs of adjacent filter taps.
     tap_stride: [isize; 3],
-    /// The distance in elements between the inputs that adjacent results read for the same tap.
+    /// The distance in elements between the inputs of adjacent results, for the same tap.
     input_step: isize,
     /// The address of the first result, for channel 0, and the distance between results in elements.
     out: (*mut f32, isize),
     /// The position of the first result within the line.
     first: usize,
-    /// The epilogue of the line, if it is applied to sums in registers; otherwise `None`.
+    /// The epilogue of the line (bias, residual, clip), if it is applied to sums in registers;
+    /// otherwise `None`.
     clip: Option<TileEpilogue>,
 }
 
@@ -118,8 +122,8 @@ unsafe fn compute_line<L: MathLanes<Elem = f32>>(l: &Line<'_>, clip: Option<Tile
     }
 }
 
-/// Computes `P` adjacent results that use the same taps, for the channels from `from` on. `from` is a multiple of the lanes of a
-/// vector.
+/// Computes `P` adjacent results that use the same taps, for all channels from `from` on. `from` is
+/// a multiple of the vector length.
 ///
 /// # Safety
 /// As for [`compute_line`].
@@ -147,8 +151,9 @@ unsafe fn compute_pixels<L: MathLanes<Elem = f32>, const P: usize>(
     }
 }
 
-/// Computes `P` results for one vector of channels. `TAPS` is the number of taps of a filter row if it is known at compile time,
-/// otherwise 0. With `WHOLE`, all lanes of the vector are channels; otherwise only the first `count` lanes are.
+/// Computes `P` results for one vector of channels. `TAPS` is the number of taps of a filter row,
+/// or 0 if this number is not a compile-time constant. With `WHOLE`, all lanes of the vector are
+/// channels; otherwise only the first `count` lanes are.
 ///
 /// # Safety
 /// As for [`compute_line`].

@@ -1,10 +1,12 @@
-//! The inner part of a line of a depthwise convolution, where all taps are inside the input. Weights stay in registers.
+//! The inner part of a line of a depthwise convolution, where all taps are inside the input.
+//! Weights stay in registers.
 //!
-//! A sweep processes one vector of channels after the other, [`STEP`] results at a time. The last step overlaps the one before
-//! it, so that all steps have the same size.
+//! The implementation, called a sweep, processes one vector of channels after the other, [`STEP`]
+//! results at a time. The last step overlaps the previous step, so that all steps have the same
+//! size.
 //!
-//! [`crate::algorithm_selection::convolution::sweeps`] states when a sweep is faster than the loop of `depthwise`, which loads an input for
-//! each tap, with measurements.
+//! [`crate::algorithm_selection::convolution::sweeps`] states when a sweep is faster than the loop
+//! of `depthwise`, which loads an input for each tap, with measurements.
 
 use std::ops::Range;
 
@@ -17,8 +19,9 @@ use crate::simd::{Lanes, MathLanes};
 /// Number of adjacent inputs along a line that a step reads.
 const INPUTS: usize = STEP - 1 + TAPS;
 
-/// The range of results within a line that [`run`] can compute; empty if [`run`] does not support the filter. `first` and `second`
-/// are the ranges of filter taps, in the two outer dims, that are inside the input.
+/// Returns the range of results within a line that [`run`] can compute; empty if [`run`] does not
+/// support the filter. `first` and `second` are the ranges of filter taps, in the two outer dims,
+/// that are inside the input.
 #[inline(always)]
 pub(super) fn range(l: &Line<'_>, first: &Range<usize>, second: &Range<usize>) -> Range<usize> {
     let s = l.s;
@@ -34,11 +37,13 @@ pub(super) fn range(l: &Line<'_>, first: &Range<usize>, second: &Range<usize>) -
     if high >= low.saturating_add(STEP) { low..high } else { 0..0 }
 }
 
-/// Computes the results at the positions `xs` of a line, for all whole vectors of channels. `input` is the address that tap 0 reads
-/// for the first of these results. `z` is the tap in the first dim, and `rows` is the range of taps in the second.
+/// Computes the results at the positions `xs` of a line, for all whole vectors of channels. `input`
+/// is the address of the input for filter tap 0 of the first of these results. `z` is the filter
+/// tap in the first dim, and `rows` is the range of filter taps in the second dim.
 ///
 /// # Safety
-/// The machine has the instructions, and the caller has enabled them. All elements are valid. `xs` is the result of [`range`].
+/// The machine has the instructions, and the caller has enabled them. All elements are valid. `xs`
+/// is the result of [`range`].
 #[inline(always)]
 pub(super) unsafe fn run<L: MathLanes<Elem = f32>>(
     l: &Line<'_>,
@@ -102,8 +107,9 @@ unsafe fn sweep_rows<L: MathLanes<Elem = f32>, const ROWS: usize>(
     }
 }
 
-/// Returns the sums of [`STEP`] adjacent results. `from` is the address of the first input, `next_row` the distance between the
-/// inputs of adjacent filter rows, and `pixel` the distance between adjacent pixels.
+/// Returns the sums over `ROWS` filter rows for [`STEP`] adjacent results. `from` is the address of
+/// the first input, `next_row` the distance between the inputs of adjacent filter rows, and `pixel`
+/// the distance between adjacent pixels.
 ///
 /// # Safety
 /// As for [`run`].

@@ -61,8 +61,8 @@ fn epilogue(call: &Call, sizes: &Sizes) -> Epilogue {
     }
 }
 
-/// Converts an operand to images. A dim of size 1 gets the stride of an image without gaps, so that the kernel can treat the pixels
-/// as one line.
+/// Converts a tensor operand to a batch of images. Replaces the stride of a dim of size 1 by the
+/// stride without gaps, so that the kernel can treat all pixels as one line.
 fn image(view: Option<&View>) -> Image<*mut f32> {
     let view = view.expect("the operand is required");
     let (shape, strides) = (view.shape(), view.strides());

@@ -1,11 +1,14 @@
-//! Convolution as an implicit GEMM. The micro-kernel of products reads the runs of adjacent inputs under the filter in place.
+//! Convolution as an implicit GEMM. The matmul micro-kernel reads the runs of adjacent inputs under
+//! the filter in place.
 //!
-//! Blocks of up to [`block_pixels`] results are computed slice by slice of the weights. A slice consists of parts of one or
-//! several runs. It stays in the first-level cache while the next one is prefetched. That is 1.2 times as fast at 7 x 7 x 512 as
-//! whole filters, whose weights come from the second-level cache for each sliver. The sums of a tile stay in registers over all
-//! runs of a slice, because runs of few channels are too short to load and store the sums for each of them. On Zen 5 with AVX-512
-//! and one thread, this is 1.1 to 1.4 times as fast at 16 channels as one pass per run. If the results have channels first, they
-//! are computed in scratch memory and transposed. Taps outside of the input are skipped, so padding is neither written nor
+//! Blocks of up to [`block_pixels`] results are computed slice by slice of the weights. A slice
+//! consists of parts of one or several runs. A slice stays in the first-level cache while the next
+//! slice is prefetched. Slices are 1.2 times as fast at 7 x 7 x 512 as whole filters, whose weights
+//! come from the second-level cache for each sliver. The sums of a tile stay in registers over all
+//! runs of a slice, because runs of few channels are too short to load and store the sums for each
+//! run. On Zen 5 with AVX-512 and one thread, keeping the sums is 1.1 to 1.4 times as fast at 16
+//! channels as one pass per run. If the results have channels first, they are computed in scratch
+//! memory and transposed. Taps outside of the input are skipped, so padding is neither written nor
 //! multiplied.
 
 use std::mem::MaybeUninit;
@@ -45,10 +48,12 @@ struct ImplicitGemm<'a> {
     blocks: usize,
 }
 
-/// Some adjacent results along a line. The same filter taps are inside the input for all of them.
+/// Adjacent results along a line (the rows of one register tile). The same filter taps are inside
+/// the input for all of them.
 #[derive(Clone, Copy)]
 struct Sliver {
-    /// The address that tap 0 of the first result reads, for channel 0. It may be outside of the image.
+    /// The address of the input for filter tap 0 and channel 0 of the first result. It may be
+    /// outside of the image.
     input: *const f32,
     /// The address of the first result, for filter 0.
     out: *mut f32,
@@ -58,12 +63,13 @@ struct Sliver {
     height: usize,
     /// For each dim, the range of filter taps that are inside the input, as its start and its end.
     taps: [(usize, usize); 3],
-    /// Whether an earlier slice of the weights has stored sums for these results, to which products are added.
+    /// Whether an earlier slice of the weights has stored sums for these results, to which the
+    /// current slice adds.
     has_sums: bool,
 }
 
-/// The slivers of a block. The array is not initialised as a whole, because blocks of small convolutions take less than a
-/// microsecond.
+/// The slivers (groups of adjacent results) of a block. The array is not initialised as a whole,
+/// because blocks of small convolutions take less than a microsecond.
 struct Slivers {
     all: [MaybeUninit<Sliver>; MAX_BLOCK_PIXELS],
     count: usize,
@@ -82,15 +88,17 @@ impl Slivers {
     }
 }
 
-/// Maximum number of runs of a slice.
+/// Maximum number of runs (sequences of adjacent inputs under the filter) in a slice of the
+/// weights.
 const MAX_SLICE_RUNS: usize = 32;
 
-/// A part of a run. A run consists of the adjacent inputs that one filter row reads for a result, or those that one tap reads.
+/// A part of a run. A run is a sequence of adjacent inputs for one result: the inputs of a whole
+/// filter row, or of a single tap.
 #[derive(Clone, Copy, Default)]
 struct RunPart {
     /// The first tap of the run.
     tap: [usize; 3],
-    /// The distance, in elements, from the inputs of tap 0 of the filter to those of the run.
+    /// The distance, in elements, from the input of filter tap 0 to the first input of the run.
     input_offset: isize,
     /// The first row of the weights that are multiplied by the run.
     weight_row: usize,
@@ -105,16 +113,17 @@ struct RunPart {
 struct Slice {
     parts: [RunPart; MAX_SLICE_RUNS],
     count: usize,
-    /// The total number of weight rows of the parts.
+    /// The total number of weight rows in the slice.
     depth: usize,
 }
 
-/// The contiguous segments of the inner dimension (`k`) of a product into which a slice is divided, for results that read the same
-/// filter taps.
+/// The contiguous segments of the inner dimension (`k`) that a slice of the weights covers, for
+/// results with the same filter taps inside the input.
 struct SliceSegments {
     all: [KSegment; MAX_SLICE_RUNS],
     count: usize,
-    /// The ranges of taps for which the segments were computed; `None` if they are not valid for the current slice.
+    /// The ranges of taps for which the segments were computed; `None` if the segments are not
+    /// valid for the current slice.
     taps: Option<[(usize, usize); 3]>,
 }
 
@@ -122,7 +131,8 @@ struct SliceSegments {
 #[repr(C, align(64))]
 struct Scratch([MaybeUninit<f32>; MAX_BLOCK_PIXELS * MAX_TILE_COLUMNS]);
 
-/// Computes a convolution whose input is read in place: channels are last. `x` is the input. Returns a kernel status.
+/// Computes a convolution of the input `x`, which has channels last and is read in place. Returns a
+/// kernel status.
 ///
 /// # Safety
 /// The machine has `isa`. All elements are valid, and the results overlap no operand.
@@ -218,7 +228,7 @@ impl ImplicitGemm<'_> {
         slivers
     }
 
-    /// The first tap of the run with index `run`.
+    /// Returns the first filter tap of the run with index `run`.
     fn first_tap(&self, run: usize) -> [usize; 3] {
         let [_, height, width] = self.s.kernel;
         let per_row = width / self.taps_per_run;
@@ -298,9 +308,11 @@ impl ImplicitGemm<'_> {
         }
     }
 
-    /// Stores the next slice of the weights in `slice`, and advances the position (a run, and an element of it) to the end of that
-    /// slice. Returns false at the end of the filter. The depth of a slice depends on the columns of the `widest` panel, not on
-    /// those of the current panel: the products of all filters are added in the same order, so that equal filters give equal
+    /// Stores the next slice of the weights in `slice`, and advances the position (a run, and an
+    /// element in this run) to the end of that slice. Returns false at the end of the filter.
+    ///
+    /// The depth of a slice depends on the columns of the `widest` panel, not of the current panel.
+    /// So the sums of all filters have the same order of additions, and equal filters give equal
     /// results.
     fn next_slice(
         &self,
@@ -333,8 +345,8 @@ impl ImplicitGemm<'_> {
         true
     }
 
-    /// Computes the segments of `k` for a slice and for results whose taps inside the input are `taps`, and stores them in
-    /// `segments`. The segments contain only these taps.
+    /// Computes the segments of `k` for a slice, for results with the filter taps `taps` inside the
+    /// input, and stores them in `segments`.
     fn find_segments(
         &self,
         slice: &Slice,
@@ -362,7 +374,8 @@ impl ImplicitGemm<'_> {
         }
     }
 
-    /// The address that tap 0 reads for the result `pixel`, for channel 0. It may be outside of the image.
+    /// Returns the address of the input for filter tap 0 and channel 0 of the result `pixel`. It
+    /// may be outside of the image.
     fn input_address(&self, batch: usize, pixel: [usize; 3]) -> *const f32 {
         let s = self.s;
         let dim_offset = |d: usize| {
@@ -374,15 +387,15 @@ impl ImplicitGemm<'_> {
         self.x.data.wrapping_offset(offset as isize)
     }
 
-    /// The distance, in elements, from the inputs of tap 0 to those of the tap `tap`.
+    /// The distance, in elements, from the input of filter tap 0 to the input of the tap `tap`.
     fn tap_offset(&self, tap: [usize; 3]) -> isize {
         let dim_offset =
             |d: usize| ((tap[d] * self.s.dilation[d]) as i64).wrapping_mul(self.x.pixel[d]);
         (0..3).map(dim_offset).fold(0, i64::wrapping_add) as isize
     }
 
-    /// Adds the products of some segments of `k` to a sliver of `rows` results. A panel that is wider than a tile is processed in
-    /// strips of columns.
+    /// Multiplies inputs and weights over some segments of `k`, and adds the products to a sliver
+    /// of `rows` results. A panel that is wider than a tile is processed in strips of columns.
     ///
     /// # Safety
     /// As for [`run`].

@@ -1,28 +1,32 @@
 //! Convolution of float32 in 1, 2 and 3 dims, without im2col.
 //!
-//! Recipe: implicit GEMM with channels last, so that the inputs under one row of the filter are adjacent (`implicit_gemm`). A tile
-//! of the product micro-kernel has up to 12 results along a line and a panel of filters. It reads one run of `width * channels`
-//! adjacent inputs per row of the filter, in place, with a uniform stride. Weights are packed like any right operand. Taps that
-//! read padding are skipped. If the input has channels first, all threads first copy it to padded scratch memory with channels
-//! last; otherwise it is read in place. A 1 x 1 filter is a plain product over all pixels.
+//! Recipe: implicit GEMM with channels last, so that the inputs under one row of the filter are
+//! adjacent (`implicit_gemm`). A tile of the matmul micro-kernel has up to 12 results along a line
+//! and a panel of filters. The tile reads one run of `width * channels` adjacent inputs per row of
+//! the filter, in place, with a uniform stride. Weights are packed like any right operand. Taps
+//! that read padding are skipped. If the input has channels first, all threads first copy it to
+//! padded scratch memory with channels last; otherwise it is read in place. A convolution by 1 x 1
+//! filters is a plain matrix product over all pixels.
 //!
-//! Other implementations cover special cases. Depthwise convolutions use vectors of channels (`depthwise`). Groups of few filters
-//! (`grouped`), and one to four filters in total (`few_filters`, `planar`), keep their sums in registers over all taps. 3 x 3
-//! filters that the compiler transformed take 16 multiplications instead of 36, or 36 instead of 144 (`winograd`).
+//! Other implementations cover special cases. Depthwise convolutions use vectors of channels
+//! (`depthwise`). Convolutions with few filters per group (`grouped`), or with one to four filters
+//! in total (`channels_last_few_filters`, `channels_first_few_filters`), keep their sums in
+//! registers over all taps. 3 x 3 filters that the compiler transformed take 16 multiplications
+//! instead of 36, or 36 instead of 144 (`winograd`).
 //!
-//! The arguments and [`crate::algorithm_selection::convolution`] decide which of these runs. Measured: "Convolution" in
-//! `docs/internals/measurements/convolution.md`.
+//! The arguments and [`crate::algorithm_selection::convolution`] decide which implementation runs.
+//! Measured: "Convolution" in `docs/internals/measurements/convolution.md`.
 //!
 //! | module | owns |
 //! |---|---|
 //! | `shape_and_strides` | the checked sizes, and the positions of inputs and results |
-//! | `padded_input_copy` | copies of inputs with padding and channels last |
+//! | `padded_input_copy` | copies channels-first inputs to padded channels-last images |
 //! | `implicit_gemm` | implicit GEMM |
-//! | `output_line` | a line of results whose padding is skipped |
-//! | `depthwise` | one filter per channel |
+//! | `output_line` | a line of results, for implementations that skip taps in the padding |
+//! | `depthwise` | depthwise convolution (one filter per channel) |
 //! | `depthwise_interior` | the inner part of a line of a depthwise convolution, with weights in registers |
 //! | `grouped` | groups of few filters |
-//! | `channels_last_few_filters` | one to four filters in total |
+//! | `channels_last_few_filters` | one to four filters in total, with channels last |
 //! | `channels_first_few_filters` | few channels and one to four filters |
 //! | `winograd` | 3 x 3 filters with fewer multiplications |
 //! | `entry_point` | the declared kernel |
@@ -51,25 +55,27 @@ use shape_and_strides::Sizes;
 pub struct Image<P> {
     /// The address of the first element.
     pub data: P,
-    /// The distance between images.
+    /// The stride between images, in elements.
     pub batch: i64,
-    /// The distance between channels.
+    /// The stride between channels, in elements.
     pub channel: i64,
-    /// For each dim, the distance between adjacent pixels.
+    /// For each dim, the stride between adjacent pixels, in elements.
     pub pixel: [i64; 3],
 }
 
-/// The arguments of a convolution. Images of 1 or 2 dims have leading dims of size 1, with filter size, stride and dilation 1 and
-/// no padding.
+/// The arguments of a convolution. For convolutions in 1 or 2 dims, the leading dims have size 1,
+/// with filter size, stride and dilation 1 and no padding.
 ///
 /// The layout of the weights depends on the groups:
-/// - In general, each group has the panels of a matrix `[taps * channels / groups, filters / groups]`
-///   (`pliant_tensor::pack_panels`), one group after the other. Rows are taps in row-major order, then channels.
-/// - In a depthwise convolution, several groups have one input channel and one filter each. The weights are a matrix
-///   `[taps, channels]`, which is not packed. Input and results have channels last. An epilogue is applied to one line of results
-///   at a time.
-/// - Groups of 2, 4 or 8 filters and at most as many channels may share panels of 16 filters, if channels are last. The panels
-///   are `[taps * channels / groups, 16]`; the last one has only the remaining columns.
+/// - In general, each group has the panels of a matrix `[taps * channels / groups, filters /
+///   groups]` (`pliant_tensor::pack_panels`), one group after the other. Rows are taps in row-major
+///   order, then channels.
+/// - In a depthwise convolution, several groups have one input channel and one filter each. The
+///   weights are a matrix `[taps, channels]`, which is not packed. Input and results have channels
+///   last. An epilogue is applied to one line of results at a time.
+/// - Groups of 2, 4 or 8 filters and at most as many channels may share panels of 16 filters, if
+///   channels are last. The panels are `[taps * channels / groups, 16]`; the last one has only the
+///   remaining columns.
 #[derive(Clone, Copy, Debug)]
 pub struct Convolution {
     /// Batch size.
@@ -96,16 +102,19 @@ pub struct Convolution {
     pub x: Image<*const f32>,
     /// The address of the weights.
     pub weights: *const f32,
-    /// Columns of a panel of weights, or filters of a group if groups share panels. Ignored if weights are not packed.
+    /// Number of columns of a panel of weights, or number of filters of a group if groups share
+    /// panels. Ignored if weights are not packed.
     pub width: i64,
-    /// The input tile size of the Winograd algorithm minus 3, for transformed 1 x 3 x 3 filters (`pliant_tensor::Winograd`): 1
-    /// for F(2x2), 3 for F(4x4), 0 if the filters are not transformed. The weights are panels of `[16 * channels, filters]` or
-    /// `[36 * channels, filters]`; rows are the elements of a transformed filter, then channels. Strides and dilations are 1,
-    /// there is one group, and channels are last.
+    /// The Winograd variant, as the input tile size minus 3, for transformed 1 x 3 x 3 filters
+    /// (`pliant_tensor::Winograd`): 1 for F(2x2), 3 for F(4x4), 0 if the filters are not
+    /// transformed. The weights are panels of `[16 * channels, filters]` or `[36 * channels,
+    /// filters]`; rows are the elements of a transformed filter, then channels. Transformed filters
+    /// require strides and dilations of 1, one group, and channels last.
     pub winograd: i64,
     /// The result images. They must not overlap an operand.
     pub out: Image<*mut f32>,
-    /// The epilogue. Its rows are pixels of an image, its columns are filters.
+    /// The epilogue: operations on the results, such as bias and activation. Its rows are pixels of
+    /// an image, its columns are filters.
     pub epilogue: Option<Epilogue>,
 }
 

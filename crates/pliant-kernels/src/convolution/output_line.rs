@@ -1,4 +1,5 @@
-//! A line of results, or a part of one, for convolutions that have channels last and skip taps in the padding.
+//! A line of results, or a part of a line, for convolutions with channels last that skip filter
+//! taps in the padding.
 
 use std::ops::Range;
 
@@ -29,14 +30,14 @@ pub(super) fn parts(s: &Sizes) -> usize {
 }
 
 impl<'a> Line<'a> {
-    /// The line with index `index` among the lines of all images.
+    /// Returns the line with index `index` among the lines of all images.
     pub fn nth(c: &'a Convolution, s: &'a Sizes, index: usize) -> Line<'a> {
         let lines = s.output[0] * s.output[1];
         let (batch, line) = (index / lines, index % lines);
         Line { c, s, batch, z: line / s.output[1], y: line % s.output[1], xs: 0..s.output[2] }
     }
 
-    /// The part with index `index` among the parts of all lines ([`parts`]).
+    /// Returns the part with index `index` among the parts of all lines ([`parts`]).
     pub fn nth_part(c: &'a Convolution, s: &'a Sizes, index: usize) -> Line<'a> {
         let count = s.output[2].div_ceil(PART);
         let xs = even_part(s.output[2], 1, index % count, count);
@@ -49,13 +50,15 @@ impl<'a> Line<'a> {
         o.data.wrapping_offset(o.offset(self.batch, [self.z, self.y, x]))
     }
 
-    /// The offset, along dim `d`, of the input that tap 0 reads for the result at `position`. It may be outside of the input.
+    /// Returns the offset, along dim `d`, of the input for filter tap 0 of the result at
+    /// `position`, in elements. It may be outside of the input.
     pub fn input_offset(&self, d: usize, position: usize) -> isize {
         let input = position as i64 * self.s.stride[d] as i64 - self.s.before[d] as i64;
         input.wrapping_mul(self.c.x.pixel[d]) as isize
     }
 
-    /// The address that tap 0 reads for the result at position `x`, for channel 0. It may be outside of the input.
+    /// Returns the address of the input for filter tap 0 and channel 0 of the result at position
+    /// `x`. It may be outside of the input.
     pub fn input_address(&self, x: usize) -> *const f32 {
         let image = (self.batch as i64).wrapping_mul(self.c.x.batch) as isize;
         let dims =
@@ -63,29 +66,32 @@ impl<'a> Line<'a> {
         self.c.x.data.wrapping_offset(dims.into_iter().fold(image, isize::wrapping_add))
     }
 
-    /// The distance, in elements, between the inputs that adjacent taps along dim `d` read.
+    /// Returns the distance, in elements, between the inputs of adjacent filter taps along dim `d`.
     pub fn tap_stride(&self, d: usize) -> isize {
         (self.s.dilation[d] as i64).wrapping_mul(self.c.x.pixel[d]) as isize
     }
 
-    /// The distance, in elements, from the input of tap 0 to that of the tap `tap`.
+    /// Returns the distance, in elements, from the input of filter tap 0 to the input of the tap
+    /// `tap`.
     pub fn tap_offset(&self, tap: [usize; 3]) -> isize {
         let dims = (0..3).map(|d| (tap[d] as isize).wrapping_mul(self.tap_stride(d)));
         dims.fold(0, isize::wrapping_add)
     }
 
-    /// The distance, in elements of the input, between the inputs that adjacent results read for the same tap.
+    /// Returns the distance, in elements, between the inputs of adjacent results, for the same
+    /// filter tap.
     pub fn input_step(&self) -> isize {
         (self.s.stride[2] as isize).wrapping_mul(self.c.x.pixel[2] as isize)
     }
 
-    /// The epilogue of this line, if it can be applied to sums in registers; otherwise `None`.
+    /// Returns the epilogue of this line (bias, residual, clip), if it can be applied to sums in
+    /// registers; otherwise `None`.
     pub fn clip(&self) -> Option<TileEpilogue> {
         let clip = self.c.epilogue.as_ref().and_then(ClipEpilogue::of);
         clip.map(|clip| clip.at(self.position()))
     }
 
-    /// The position of the first result, as epilogues count it.
+    /// Returns the position of the line's first result, in the row and column numbers of epilogues.
     fn position(&self) -> Position {
         let s = self.s;
         let row = (self.z * s.output[1] + self.y) * s.output[2] + self.xs.start;

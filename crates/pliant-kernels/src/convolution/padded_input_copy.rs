@@ -1,4 +1,5 @@
-//! Copies inputs with channels first to padded images with channels last, which the implicit GEMM reads.
+//! Copies inputs with channels first to padded images with channels last, as input of the implicit
+//! GEMM.
 
 use pliant_exec::abi::{KernelRuntime, STATUS_OK};
 

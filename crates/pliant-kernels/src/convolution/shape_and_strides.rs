@@ -1,4 +1,4 @@
-//! The checked sizes of a convolution, and the positions of inputs and results.
+//! The checked sizes of a convolution, and the offsets of inputs and results in memory.
 
 use std::ops::Range;
 
@@ -6,10 +6,10 @@ use super::{Convolution, Image};
 use crate::algorithm_selection::convolution::may_share_panels;
 use crate::epilogue::MAX_TILE_COLUMNS;
 
-/// Maximum number of elements, so that addresses fit a signed word.
+/// Maximum number of elements of an operand, so that byte offsets fit in a signed 64-bit integer.
 const LIMIT: i64 = 1 << 46;
 
-/// The checked sizes of a convolution. The fields without comment are those of [`Counts`].
+/// The checked sizes of a convolution. The fields without comment are described in [`Counts`].
 #[derive(Clone, Copy, Debug)]
 pub struct Sizes {
     pub batch: usize,
@@ -22,18 +22,20 @@ pub struct Sizes {
     pub stride: [usize; 3],
     pub dilation: [usize; 3],
     pub before: [usize; 3],
-    /// The size of the input with padding in each dim, up to the last pixel that a tap reads.
+    /// The size of the input with padding in each dim, up to the last pixel that any result depends
+    /// on.
     pub padded: [usize; 3],
     /// Whether groups share panels of weights.
     pub shared: bool,
-    /// The size of the filter in memory. The kernel uses only some of these taps: those from `first_tap` on, as many as `kernel` in
-    /// each dim.
+    /// The size of the filter in memory, in each dim. The kernel uses only the taps
+    /// `first_tap..first_tap + kernel`.
     pub taps: [usize; 3],
-    /// The first tap that is used; earlier taps read only padding ([`Sizes::without_padding_taps`]).
+    /// The first used filter tap in each dim; earlier taps read only padding
+    /// ([`Sizes::without_padding_taps`]).
     pub first_tap: [usize; 3],
 }
 
-/// The unchecked sizes of a convolution ([`Convolution`]).
+/// The sizes of a convolution ([`Convolution`]) before they are checked.
 #[derive(Clone, Copy, Debug)]
 pub struct Counts {
     /// Batch size.
@@ -74,7 +76,8 @@ impl Counts {
         }
     }
 
-    /// Checks the sizes, for groups that share no panels. Returns `None` if they are negative, inconsistent or too large.
+    /// Checks the sizes, for groups that share no panels. Returns `None` if a size is negative or
+    /// too large, or if sizes are inconsistent.
     pub(crate) fn sizes(&self) -> Option<Sizes> {
         let size = |d: i64| usize::try_from(d).ok();
         let sizes =
@@ -119,7 +122,8 @@ impl Counts {
 }
 
 impl Sizes {
-    /// The checked sizes of a convolution. Returns `None` if the arguments are inconsistent.
+    /// Checks the arguments of a convolution and returns its sizes; `None` if the arguments are
+    /// inconsistent.
     pub(super) fn of(c: &Convolution) -> Option<Sizes> {
         let mut s = Counts::of(c).sizes()?;
         let has_valid_panels =
@@ -129,8 +133,9 @@ impl Sizes {
         (has_valid_panels || s.shared || s.is_depthwise()).then_some(s)
     }
 
-    /// Removes the taps at the borders of the filter that read only padding, for every result. Large dilations on small images
-    /// have many such taps. Returns the sizes with the remaining taps, and the first pixel of the input that these taps read.
+    /// Removes the taps at the borders of the filter that read only padding, for every result.
+    /// Large dilations on small images have many such taps. Returns the sizes with the remaining
+    /// taps, and the first pixel of the input for these taps.
     pub(super) fn without_padding_taps(mut self) -> (Sizes, [usize; 3]) {
         let mut first_pixel = [0; 3];
         if self.input.contains(&0) {
@@ -155,14 +160,14 @@ impl Sizes {
         (self, first_pixel)
     }
 
-    /// The index of the weight row for a tap and its first channel.
+    /// Returns the index of the weight row for a filter tap and its first channel.
     pub(super) fn weight_row(&self, tap: [usize; 3]) -> usize {
         let [z, y, x] = [0, 1, 2].map(|d| tap[d] + self.first_tap[d]);
         ((z * self.taps[1] + y) * self.taps[2] + x) * self.group_channels()
     }
 
-    /// Treats all pixels of an image as one line, for a filter of one tap with stride 1 and images without gaps. Otherwise
-    /// returns the sizes unchanged.
+    /// For a 1 x 1 filter with stride 1 and images without gaps, returns sizes in which all pixels
+    /// of an image form one line. Otherwise returns the sizes unchanged.
     pub(super) fn flattened(mut self, c: &Convolution) -> Sizes {
         let is_dense = |p: [i64; 3], size: [usize; 3]| {
             p[1] == p[2] * size[2] as i64 && p[0] == p[1] * size[1] as i64
@@ -200,7 +205,8 @@ impl Sizes {
         self.groups > 1 && self.groups == self.channels && self.groups == self.filters
     }
 
-    /// The range of taps along dim `d` that are inside the input, for the result at `position`.
+    /// Returns the range of filter taps along dim `d` that are inside the input, for the result at
+    /// `position`.
     pub(crate) fn taps(&self, d: usize, position: usize) -> Range<usize> {
         let first = position * self.stride[d];
         let low = self.before[d].saturating_sub(first).div_ceil(self.dilation[d]);
@@ -209,8 +215,8 @@ impl Sizes {
         low.min(high)..high
     }
 
-    /// The end of the range of results that starts at `x` along a line and in which all results have the same taps inside the
-    /// input. `taps` are those of result `x`. The end is at most `limit`, and at least `x + 1`.
+    /// Returns the end of the range of results along a line that starts at `x` and shares the
+    /// filter taps `taps` inside the input. The end is at least `x + 1` and at most `limit`.
     pub(super) fn same_taps_end(&self, x: usize, taps: &Range<usize>, limit: usize) -> usize {
         let mut end = x + 1;
         if *taps == (0..self.kernel[2]) {
@@ -238,7 +244,8 @@ impl Sizes {
         (count <= isize::MAX as usize / size_of::<f32>()).then_some(count)
     }
 
-    /// The padded images in the memory at `data`, without gaps and with channels last.
+    /// Returns the padded images in the memory at `data`, as images without gaps and with channels
+    /// last.
     pub(super) fn padded(&self, data: *mut f32) -> Image<*const f32> {
         let [depth, height, width] = self.padded.map(|d| d as i64);
         let x = self.channels as i64;

@@ -1,7 +1,8 @@
-//! Tiles of few columns. Several rows are finished as one row, in which the factors and terms of the columns repeat. Row by row,
-//! most lanes of each vector would be padding.
+//! Epilogues of tiles with few columns. Several rows are processed as one long row, with repeated
+//! column factors and biases. Row by row, most lanes of each vector would be padding.
 //!
-//! Each value gets the same operations in the same order, so the results are bitwise equal.
+//! The operations and their order are the same as for a row-by-row loop, so the results are bitwise
+//! equal.
 
 use std::ptr::null;
 
@@ -9,11 +10,12 @@ use pliant_machine::isa::Isa;
 
 use super::{Epilogue, EpilogueTile, Position, Residual};
 
-/// Maximum number of columns: half of a vector of AVX-512.
+/// Maximum number of columns of a tile for this implementation: half of an AVX-512 vector.
 const MAX_COLUMNS: usize = 8;
-/// Maximum number of elements that are finished as one row.
+/// Maximum number of elements that are processed as one long row.
 const MAX_ELEMENTS: usize = 128;
-/// Minimum number of rows for which copies of rows that are apart in memory pay off. Tiles of plain convolutions have fewer.
+/// Minimum number of rows of a tile for which copying non-adjacent rows to one long row is
+/// profitable. Tiles of plain convolutions have fewer rows.
 const MIN_COPIED_ROWS: usize = 16;
 
 /// Whether [`finish`] supports a tile and is faster than a loop over its rows.
@@ -34,10 +36,10 @@ fn is_dense(tile: &EpilogueTile) -> bool {
     usize::try_from(tile.row_stride) == Ok(tile.columns)
 }
 
-/// Finishes a tile.
+/// Applies the epilogue to a tile of few columns, in place.
 ///
 /// # Safety
-/// As for [`Epilogue::finish`]; [`applies`] holds.
+/// As for [`Epilogue::finish`]; [`applies`] returned true.
 pub(super) unsafe fn finish(isa: Isa, e: &Epilogue, tile: &EpilogueTile) {
     let (columns, position) = (tile.columns, tile.position);
     let rows = (MAX_ELEMENTS / columns).min(tile.rows);

@@ -1,9 +1,11 @@
-//! The general epilogue: applies any operands and any activation of an [`Epilogue`] to a tile, row by row.
+//! The general epilogue: applies any operands and any activation of an [`Epilogue`] to a tile, row
+//! by row.
 //!
-//! `activation(x * column_scale[j] + bias[j] + residual[i, j])`, with the widest vectors; each value is loaded and
-//! stored once.
+//! The epilogue computes `activation(x * column_scale[j] + bias[j] + residual[i, j])` with the
+//! widest vectors. Each value is loaded and stored once.
 //!
-//! Recipe: one pass over a tile directly after its product. It was not measured separately.
+//! Recipe: one pass over a tile directly after the matrix product of the tile. Not measured
+//! separately.
 
 use std::ptr::null;
 
@@ -91,7 +93,8 @@ struct RowOperands {
 }
 
 impl RowOperands {
-    /// The results for one vector of columns: with `WHOLE` all lanes, otherwise the first `count`.
+    /// Returns the results for one vector of columns. If `WHOLE` is set, all lanes are valid,
+    /// otherwise the first `count` lanes.
     ///
     /// # Safety
     /// As for [`finish_rows`].
@@ -126,7 +129,7 @@ struct ActivationParams {
     offset: f64,
 }
 
-/// An activation function that is computed on vectors.
+/// An activation function on vectors.
 trait ActivationFn {
     fn value<L: MathLanes<Elem = f32>>(b: &mut Wide<L>, x: &L, params: &ActivationParams) -> L;
 }

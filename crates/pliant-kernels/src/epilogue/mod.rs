@@ -1,12 +1,14 @@
-//! Epilogues: elementwise operations on results while they are in the first-level cache.
+//! Epilogues: elementwise operations on the results of matrix products and convolutions, while the
+//! results are in the first-level cache.
 //!
-//! A kernel calls its epilogue as soon as the sums of a tile of results are complete, on the thread that computed the
-//! tile. The epilogue changes the tile in place.
+//! A kernel calls its epilogue as soon as the sums of a tile of results are complete, on the thread
+//! that computed the tile. The epilogue changes the tile in place.
 //!
-//! Tiles of plain convolutions and of 8-bit integers have at most [`MAX_TILE_ROWS`] rows of [`MAX_TILE_COLUMNS`]
-//! columns. Other tiles are larger: a line of results of all channels in depthwise convolutions, part of a line of some
-//! filters in grouped convolutions with small groups, or adjacent tiles of the Winograd algorithm. Tiles cover each
-//! result exactly once, in any order. Several threads finish tiles at the same time.
+//! Tiles of plain convolutions and of 8-bit integers have at most [`MAX_TILE_ROWS`] rows of
+//! [`MAX_TILE_COLUMNS`] columns. Other tiles are larger: a line of results of all channels in
+//! depthwise convolutions, part of a line of some filters in grouped convolutions with small
+//! groups, or adjacent tiles of the Winograd algorithm. Tiles cover each result exactly once, in
+//! any order. Several threads finish tiles at the same time.
 //!
 //! | module | owns |
 //! |---|---|
@@ -25,21 +27,21 @@ use pliant_machine::isa::Isa;
 
 pub use bias_residual_clip::{ClipEpilogue, TileEpilogue};
 
-/// Maximum number of rows of a tile of a product.
+/// Maximum number of rows of a tile of a matrix product.
 pub const MAX_TILE_ROWS: usize = 6;
-/// Maximum number of columns of a tile of a product.
+/// Maximum number of columns of a tile of a matrix product.
 pub const MAX_TILE_COLUMNS: usize = 64;
 
 /// The epilogue of float32 results: `activation(x * column_scale[j] + bias[j] + residual[i, j])`.
 #[derive(Clone, Copy, Debug)]
 pub struct Epilogue {
-    /// The address of a factor for each column, or null.
+    /// The address of the factors, one for each column, or null.
     pub column_scale: *const f32,
-    /// The address of a bias for each column, or null.
+    /// The address of the biases, one for each column, or null.
     pub bias: *const f32,
     /// A tensor that is added to the results, element by element.
     pub residual: Option<Residual>,
-    /// The function that is applied to each value at the end.
+    /// The activation function, which is applied last.
     pub activation: Activation,
     /// Lower limit of the activations that clip.
     pub low: f64,
@@ -68,7 +70,8 @@ impl Default for Epilogue {
 }
 
 impl Epilogue {
-    /// The epilogue with the activation of a checked call, and without operands.
+    /// Returns an epilogue with the activation function of a checked call, without bias, scale and
+    /// residual.
     pub(crate) fn of_call(call: &Call) -> Epilogue {
         Epilogue {
             activation: Activation::ALL[call.int("activation") as usize],
@@ -91,8 +94,8 @@ impl Epilogue {
     /// Applies the epilogue to a tile in place.
     ///
     /// # Safety
-    /// The machine has `isa`. The tile is readable and writable, and not accessed by others. The operands have its rows
-    /// and columns.
+    /// The machine has `isa`. The tile is readable and writable, and no other thread accesses it.
+    /// The operands have elements for the rows and columns of the tile.
     pub unsafe fn finish(&self, isa: Isa, tile: &EpilogueTile) {
         // SAFETY: guaranteed by the caller.
         unsafe {
@@ -104,7 +107,7 @@ impl Epilogue {
         }
     }
 
-    /// Finishes a tile row by row.
+    /// Applies the epilogue to a tile row by row.
     ///
     /// # Safety
     /// As for [`Epilogue::finish`].
@@ -119,7 +122,8 @@ impl Epilogue {
     }
 }
 
-/// The function applied to each value, in the order of the choices of the attribute `activation`.
+/// The activation functions of epilogues, in the order of the choices of the attribute
+/// `activation`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Activation {
     /// The identity function.
@@ -136,13 +140,13 @@ pub enum Activation {
     Silu,
     /// The logistic function.
     Sigmoid,
-    /// Hyperbolic tangent.
+    /// The hyperbolic tangent.
     Tanh,
     /// `x * clip(slope * x + offset, low, high)`.
     HardSwish,
     /// `clip(slope * x + offset, low, high)`.
     HardSigmoid,
-    /// The value if it is positive, otherwise `slope * x`.
+    /// Leaky ReLU: the value if it is positive, otherwise `slope * x`.
     LeakyRelu,
 }
 
@@ -160,15 +164,15 @@ impl Activation {
     }
 }
 
-/// A tensor that an epilogue adds to the results, with contiguous columns. Strides count elements; a stride of 0
-/// broadcasts.
+/// A tensor that an epilogue adds to the results, whose columns are contiguous. Strides count
+/// elements; a stride of 0 broadcasts.
 #[derive(Clone, Copy, Debug)]
 pub struct Residual {
     /// The address of the first element.
     pub data: *const f32,
-    /// The distance between matrices of the batch.
+    /// The stride between the matrices of the batch, in elements.
     pub batch: i64,
-    /// The distance between rows.
+    /// The stride between rows, in elements.
     pub row: i64,
 }
 

@@ -1,4 +1,4 @@
-//! Measures the read bandwidth of memory for data of a given size, which is read repeatedly.
+//! Measures the read bandwidth of memory: threads repeatedly read data of a given size.
 
 use std::hint::black_box;
 
@@ -6,7 +6,8 @@ use super::best_of;
 use crate::simd::{Lanes, for_isa};
 use pliant_machine::isa::isa;
 
-/// Sizes in bytes that fit the first, second and third cache levels of common machines, and one that exceeds them.
+/// Sizes in bytes that fit the first, second and third cache levels of common machines, and a size
+/// that exceeds them.
 pub const LEVELS: [(&str, usize); 4] =
     [("L1", 16 << 10), ("L2", 256 << 10), ("L3", 8 << 20), ("DRAM", 256 << 20)];
 

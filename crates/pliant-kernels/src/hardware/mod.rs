@@ -11,15 +11,16 @@ use std::time::{Duration, Instant};
 pub use memory_bandwidth::{LEVELS, read_bandwidth};
 pub use peak_flops::{multiply_adds, peak_flops, tile_peaks};
 
-/// Number of rounds of a measurement, of which the best one counts.
+/// Number of rounds of a measurement. The fastest round counts.
 const ROUNDS: usize = 7;
 /// The stack size of measuring threads, in bytes.
 const STACK: usize = 2 << 20;
 
-/// The best round of a measurement.
+/// The fastest round of a measurement.
 struct Best {
     time: Duration,
-    /// The number of threads that ran. It is lower than requested if the system could not start more threads.
+    /// The number of threads that ran: fewer than requested if the system could not start more
+    /// threads.
     threads: usize,
 }
 

@@ -1,4 +1,5 @@
-//! Measures the peak rate of fused multiply-adds with operands in registers, and that of products in tile registers.
+//! Measures the peak rate of fused multiply-adds with operands in registers, and of matrix products
+//! in tile registers.
 
 use std::hint::black_box;
 
@@ -10,8 +11,8 @@ use crate::matmul::row_slivers::TILE_ROWS;
 use crate::simd::{Lanes, for_isa};
 use pliant_machine::isa::Isa;
 
-/// Number of independent sums in registers: at least the latency of a multiply-add times the number that start per
-/// cycle, and at most the number of registers.
+/// Number of independent sums in registers: at least the latency of a multiply-add in cycles times
+/// the number of multiply-adds per cycle, and at most the number of registers.
 const SUMS: usize = 12;
 /// Number of steps of a round, which takes about 10 ms.
 const STEPS: usize = 2_000_000;
@@ -19,7 +20,7 @@ const STEPS: usize = 2_000_000;
 #[cfg(target_arch = "x86_64")]
 const TILE_STEPS: usize = 400_000;
 
-/// Adds products to independent sums in registers, `steps` times each.
+/// Executes multiply-adds on independent sums in registers, `steps` times for each sum.
 ///
 /// # Safety
 /// The machine has the instructions.
@@ -43,8 +44,9 @@ unsafe fn accumulate<L: Lanes<Elem = f32>>(steps: usize) {
     }
 }
 
-/// Adds products to sums in registers for `steps` steps on the calling thread, with the instructions of `isa`. Returns
-/// the number of floating-point operations, or `None` if the machine lacks the instructions.
+/// Executes `steps` steps of multiply-adds in registers on the calling thread, with the
+/// instructions of `isa`. Returns the number of floating-point operations, or `None` if the machine
+/// lacks the instructions.
 pub fn multiply_adds(isa: Isa, steps: usize) -> Option<f64> {
     if !isa.is_available() {
         return None;
@@ -55,8 +57,9 @@ pub fn multiply_adds(isa: Isa, steps: usize) -> Option<f64> {
     Some(2.0 * (lanes * SUMS * steps) as f64)
 }
 
-/// Measures the peak rate of `threads` threads in floating-point operations per second: they add products of float32
-/// with the instructions of `isa`. `None` if the machine lacks the instructions.
+/// Measures the peak rate of `threads` threads in floating-point operations per second, for float32
+/// multiply-adds with the instructions of `isa`. Returns `None` if the machine lacks the
+/// instructions.
 pub fn peak_flops(isa: Isa, threads: usize) -> Option<f64> {
     let operations = multiply_adds(isa, STEPS)?;
     let time = best_of(threads.max(1), || {
@@ -67,8 +70,8 @@ pub fn peak_flops(isa: Isa, threads: usize) -> Option<f64> {
     Some(operations * time.threads as f64 / time.time.as_secs_f64())
 }
 
-/// Measures the peak rates of `threads` threads in tile registers, in operations per second: of bfloat16, then of
-/// bytes. `None` if the machine lacks tile registers.
+/// Measures the peak rates of `threads` threads in tile registers, in operations per second: for
+/// bfloat16, then for 8-bit integers. Returns `None` if the machine lacks tile registers.
 pub fn tile_peaks(threads: usize) -> Option<[f64; 2]> {
     #[cfg(target_arch = "x86_64")]
     if Isa::Amx.is_available() {

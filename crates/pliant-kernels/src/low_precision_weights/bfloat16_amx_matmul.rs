@@ -1,11 +1,12 @@
-//! Products of many rows of float32 (A) by bfloat16 weights (B) in tile registers ([`crate::amx`]). A is rounded to
-//! bfloat16, too.
+//! Matrix products of many float32 rows (A) by bfloat16 weights (B) in tile registers
+//! ([`crate::amx`]). A is rounded to bfloat16, too.
 //!
-//! Recipe: blocks of up to 256 rows and 512 of k of A are converted to bfloat16 once for all panels of a piece, in
-//! scratch memory that stays in the second-level cache. The same range of k of 32 columns of B takes 32 KB and stays in
-//! the first-level cache for all these rows.
+//! Recipe: blocks of A of up to 256 rows and 512 values of k are converted to bfloat16 once for all
+//! panels of a piece, in scratch memory that stays in the second-level cache. The same range of k
+//! of 32 columns of B takes 32 KB and stays in the first-level cache for all these rows.
 //!
-//! Measured: from five rows on, under "Weights of 4, 8 and 16 bits" in `docs/internals/measurements/low-precision-weights.md`.
+//! Measured: from five rows on, under "Weights of 4, 8 and 16 bits" in
+//! `docs/internals/measurements/low-precision-weights.md`.
 
 use std::arch::x86_64::*;
 use std::ops::Range;
@@ -19,9 +20,9 @@ use crate::matmul::row_slivers::{TILE_ROWS, split_evenly};
 use crate::matmul::work_partition::even_part;
 use crate::scratch_memory::Scratch;
 
-/// Number of rows of B, along `k`, that a step reads.
+/// Number of rows of B, along `k`, that a step of the micro-kernel reads.
 const STEP: usize = LINE / size_of::<u16>();
-/// Number of pairs of rows of B, along `k`, that a step reads.
+/// Number of pairs of rows of B, along `k`, that a step of the micro-kernel reads.
 const STEP_PAIRS: usize = STEP / 2;
 /// Distance in bytes between the copied rows of A: an odd number of cache lines, so that adjacent rows start in
 /// different sets of the cache.
@@ -34,14 +35,14 @@ thread_local! {
 /// The part of B that a tile multiplies: a strip of columns of a panel, over a range of `k`.
 struct Strip {
     panel: usize,
-    /// The index of the first column within the panel.
+    /// The index of the strip's first column within the panel.
     column: usize,
-    /// The number of columns that have results; the others are padding.
+    /// The number of columns of the strip without padding.
     columns: usize,
     k: Range<usize>,
 }
 
-/// Computes the results of a range of rows for a range of panels. Returns a kernel status.
+/// Computes the matrix product for a range of rows and a range of panels. Returns a kernel status.
 ///
 /// # Safety
 /// As for [`super::run`]; the machine has tile registers.
@@ -78,7 +79,8 @@ pub(super) unsafe fn many_rows(w: &CheckedGemm, rows: Range<usize>, panels: Rang
 }
 
 impl Strip {
-    /// Multiplies a range of rows of A by a strip of B. The bfloat16 copies of these rows start at `a`.
+    /// Multiplies a range of rows of A by a strip of B. `a` is the address of the bfloat16 copies
+    /// of these rows.
     ///
     /// # Safety
     /// As for [`many_rows`].

@@ -1,4 +1,4 @@
-//! The entry points of the declared kernels for products by low-precision weights.
+//! The entry points of the declared kernels for matrix products by low-precision weights.
 
 use std::ptr::null;
 
@@ -10,7 +10,7 @@ use super::{Format, LowPrecisionGemm, run};
 use crate::kernel_entry_points::Implementation;
 use pliant_machine::isa::isa;
 
-/// Computes the product of a checked call.
+/// Computes the matrix product of a checked call.
 ///
 /// # Safety
 /// As for [`Implementation::run`].
@@ -62,16 +62,16 @@ macro_rules! implementation {
 }
 
 implementation! {
-        /// The implementation of the kernel for products by int8 weights.
+        /// The implementation of the kernel for matrix products by int8 weights.
     Int8Weight, INT8, Format::Bytes, |call| call.int("group")
 }
 
 implementation! {
-    /// The implementation of the kernel for products by uint4 weights.
+    /// The implementation of the kernel for matrix products by uint4 weights.
     Int4Weight, INT4, Format::Nibbles, |call| call.int("group")
 }
 
 implementation! {
-        /// The implementation of the kernel for products by bfloat16 weights.
+        /// The implementation of the kernel for matrix products by bfloat16 weights.
     BFloat16Weight, BFLOAT16, Format::BFloat16, |_| i64::MAX
 }

@@ -1,19 +1,21 @@
-//! Products of float32 by low-precision weights, with float32 sums: 8-bit and 4-bit integers with group-wise scales and
-//! zero points, and bfloat16.
+//! Matrix products of float32 by low-precision weights, with float32 sums: 8-bit and 4-bit integers
+//! with group-wise scales and zero points, and bfloat16.
 //!
-//! Recipe: weights are converted to float32 in registers when they are loaded. For up to [`FEW_ROWS`] rows, the kernel
-//! reads the stored bits while it multiplies, two rows of k at a time. The sum of a group is scaled when it is
-//! complete. For more rows, a slice of 128 rows of a panel is converted to float32 in scratch memory, and all slivers
-//! of the float32 micro-kernel read it from the first-level cache. Products are divided by panels if there are enough,
-//! so that each slice is converted by one thread only. The whole operand is never copied. Measured against float32,
-//! with the cost of zero points: "Weights of 4, 8 and 16 bits" in `docs/internals/measurements/low-precision-weights.md`.
+//! Recipe: weights are converted to float32 in registers when they are loaded. For up to
+//! [`FEW_ROWS`] rows, the kernel reads the stored bits while it multiplies, two rows of k at a
+//! time. The sum of a group is scaled when it is complete. For more rows, a slice of 128 rows of a
+//! panel is converted to float32 in scratch memory, and all slivers of the float32 micro-kernel
+//! read it from the first-level cache. If there are enough panels, the work is divided only by
+//! panels, so that one thread converts each slice. The whole operand is never copied. Measured
+//! against float32, with the cost of zero points: "Weights of 4, 8 and 16 bits" in
+//! `docs/internals/measurements/low-precision-weights.md`.
 //!
 //! | module | owns |
 //! |---|---|
-//! | `bfloat16_amx_matmul` | products of many rows by bfloat16 in tile registers |
+//! | `bfloat16_amx_matmul` | matrix products of many rows by bfloat16 weights in tile registers |
 //! | `entry_point` | the declared kernels |
 //! | `storage_format` | the storage formats |
-//! | `panel_matmul` | products of few rows, and conversion of slices to float32 |
+//! | `panel_matmul` | matrix products of few rows by a panel, and conversion of slices to float32 |
 //!
 //! Right operands are packed by `pliant_tensor`'s `pack_bytes`, `pack_nibbles` and `pack_bfloat16`.
 
@@ -44,18 +46,19 @@ use panel_matmul::{Panel, few_rows, widen};
 use pliant_machine::isa::Isa;
 pub use storage_format::Format;
 
-/// The arguments of a product `c[m, n] = a[m, k] * b[k, n]`, in which B has low precision. Strides count elements.
+/// The arguments of a matrix product `c[m, n] = a[m, k] * b[k, n]` in which B has 4, 8 or 16 bits
+/// per element. Strides count elements.
 #[derive(Clone, Copy, Debug)]
 pub struct LowPrecisionGemm {
     /// Number of rows of A and C.
     pub m: i64,
     /// Number of columns of B and C.
     pub n: i64,
-    /// Number of columns of A, and of rows of B.
+    /// Number of columns of A, equal to the number of rows of B.
     pub k: i64,
     /// The address of A, whose rows are contiguous.
     pub a: *const f32,
-    /// The distance between rows of A.
+    /// The stride between rows of A, in elements.
     pub a_row: i64,
     /// The storage format of B.
     pub format: Format,
@@ -63,7 +66,8 @@ pub struct LowPrecisionGemm {
     pub b: *const u8,
     /// Number of columns of a panel of B.
     pub width: i64,
-    /// Number of adjacent rows of B, along `k`, that share a scale: an even number, or all rows.
+    /// Number of adjacent rows of B, along `k`, that share a scale: an even number, or the number
+    /// of all rows.
     pub group: i64,
     /// The scales `[panels, groups, width]`; null if all are 1, as for bfloat16.
     pub scales: *const f32,
@@ -71,15 +75,15 @@ pub struct LowPrecisionGemm {
     pub zeros: *const f32,
     /// The address of C, whose rows are contiguous.
     pub c: *mut f32,
-    /// The distance between rows of C.
+    /// The stride between rows of C, in elements.
     pub c_row: i64,
 }
 
-/// Memory for a slice of a panel that is converted to float32.
+/// Scratch memory for a slice of a panel, converted to float32.
 #[repr(C, align(64))]
 struct Slice([MaybeUninit<f32>; MAX_DEPTH * MAX_TILE_COLUMNS]);
 
-/// A product whose sizes are checked.
+/// A matrix product whose sizes have been checked.
 struct CheckedGemm<'a> {
     g: &'a LowPrecisionGemm,
     isa: Isa,
@@ -90,11 +94,11 @@ struct CheckedGemm<'a> {
     group: usize,
 }
 
-/// Computes a product with the given instruction set. Returns a kernel status.
+/// Computes a matrix product with the given instruction set. Returns a kernel status.
 ///
 /// # Safety
-/// The machine has `isa`. The runtime is valid; all addressed elements are valid, including whole panels; C overlaps no
-/// operand.
+/// The machine has `isa`. The runtime is valid; all addressed elements are valid, including whole
+/// panels; C overlaps no operand.
 pub unsafe fn run(isa: Isa, runtime: &KernelRuntime, g: &LowPrecisionGemm) -> i64 {
     let to_usize = |d: i64| usize::try_from(d).ok();
     let (Some(m), Some(n), Some(k)) = (to_usize(g.m), to_usize(g.n), to_usize(g.k)) else {
@@ -171,7 +175,8 @@ impl CheckedGemm<'_> {
         }
     }
 
-    /// Computes the results of a few rows for one panel, without converting the panel in memory.
+    /// Computes the matrix product of a few rows of A and one panel of B, without converting the
+    /// panel in memory.
     ///
     /// # Safety
     /// As for [`run`].
@@ -182,8 +187,8 @@ impl CheckedGemm<'_> {
         unsafe { for_isa!(self.isa, few_rows(panel: &Panel, format: Format)).0(&panel, format) }
     }
 
-    /// Computes the results of many rows for a range of panels: loops over blocks of rows, blocks of `k`, panels, and
-    /// slices.
+    /// Computes the matrix product of many rows of A and a range of panels of B: loops over blocks
+    /// of rows, blocks of `k`, panels, and slices.
     ///
     /// # Safety
     /// As for [`run`].
@@ -208,7 +213,7 @@ impl CheckedGemm<'_> {
     /// Converts one slice of a panel to float32, and multiplies the rows by the slice.
     ///
     /// # Safety
-    /// As for [`run`]; `slice` holds the rows of k.
+    /// As for [`run`]; `slice` has room for the rows `k`.
     unsafe fn multiply_slice(&self, panel: &Panel, k: Range<usize>, slice: *mut f32) {
         let (format, kernels) = (self.g.format, <f32 as Element>::kernels(self.isa));
         let widen = for_isa!(self.isa, widen(panel: &Panel, format: Format, rows: Range<usize>, to: *mut f32)).0;
@@ -239,8 +244,9 @@ impl CheckedGemm<'_> {
     }
 }
 
-/// Changes a partition so that only panels are divided, if there are enough panels for every thread. Pieces of rows
-/// would convert the same panels repeatedly. The resulting pieces differ by at most one panel.
+/// Changes a partition so that only panels are divided, if there are enough panels for every
+/// thread. Each piece of rows would convert the same panels again. The resulting pieces differ by
+/// at most one panel.
 fn partition_by_panels(partition: Partition, panels: usize) -> Partition {
     let wanted = partition.pieces();
     let Some(count) = panel_pieces(partition.row_blocks, wanted, panels) else { return partition };

@@ -1,11 +1,13 @@
-//! Products of few rows by a panel in its storage format, and conversion of a slice of a panel to float32.
+//! Matrix products of few rows by a panel in its low-precision format, and conversion of a slice of
+//! a panel to float32.
 //!
-//! Even and odd rows of k have separate sums, so that one row by four vectors has eight independent sums. Zero points
-//! are subtracted from each weight. Subtracting `z * sum(a)` from the sum of a group instead would cause cancellation,
-//! and NaN if an element of A is infinite.
+//! Even and odd rows of k have separate sums, so that one row by four vectors has eight independent
+//! sums. Zero points are subtracted from each weight. Subtracting `z * sum(a)` from the sum of a
+//! group instead would cause cancellation, and NaN if an element of A is infinite.
 //!
-//! Recipe: for few rows, stored bits are converted to float32 in registers and multiplied there. For many rows, they
-//! are written to memory for the float32 micro-kernel. Measured: "Weights of 4, 8 and 16 bits" in
+//! Recipe: for few rows, stored bits are converted to float32 in registers and multiplied there.
+//! For many rows, the converted weights are written to memory for the float32 micro-kernel.
+//! Measured: "Weights of 4, 8 and 16 bits" in
 //! `docs/internals/measurements/low-precision-weights.md`, with the cost of zero points.
 
 use std::ops::Range;
@@ -13,10 +15,10 @@ use std::ops::Range;
 use super::storage_format::{BFloat16, Bytes, Format, Nibbles, StorageFormat};
 use crate::simd::widen_to_float32::Widen;
 
-/// The arguments of a product of some rows of A by one panel of B.
+/// The arguments for multiplying some rows of A by one panel of B.
 pub(super) struct Panel {
     pub rows: usize,
-    /// Number of columns of the panel that have results; the others are padding.
+    /// Number of columns of the panel without padding.
     pub columns: usize,
     pub k: usize,
     pub width: usize,
@@ -94,8 +96,8 @@ unsafe fn tile<L: Widen, S: StorageFormat, const ZEROS: bool, const R: usize, co
     }
 }
 
-/// Adds the products of one or two rows of B, along `k`, to the sums of a tile. Subtracts zero points if `ZEROS` is
-/// true.
+/// Multiplies two adjacent rows of B (or one at the end), along `k`, and adds the products to the
+/// sums of a tile. Subtracts zero points if `ZEROS` is true.
 ///
 /// # Safety
 /// As for [`tile`].
@@ -128,7 +130,8 @@ unsafe fn pair<L: Widen, S: StorageFormat, const ZEROS: bool, const R: usize, co
     }
 }
 
-/// Computes the results of all rows of A for one panel: two rows at a time, in tiles of four, two and one vectors.
+/// Multiplies all rows of A by one panel: two rows at a time, in tiles of four, two and one
+/// vectors.
 ///
 /// # Safety
 /// As for [`tile`].
@@ -158,8 +161,8 @@ unsafe fn rows<L: Widen, S: StorageFormat, const ZEROS: bool>(p: &Panel) {
     }
 }
 
-/// Computes the results of all rows of A for one panel. This is faster than converting the panel to float32 if A has
-/// few rows.
+/// Multiplies all rows of A by one panel, converting the weights in registers. If A has few rows,
+/// this is faster than first converting the panel to float32 in memory.
 ///
 /// # Safety
 /// As for [`tile`].
@@ -178,8 +181,8 @@ pub(super) unsafe fn few_rows<L: Widen>(p: &Panel, format: Format) {
     }
 }
 
-/// Converts a range of rows of a panel to float32. The range starts at an even row. The converted rows have as many
-/// columns as the panel.
+/// Converts a range of rows of a panel to float32. The range starts at an even row. Writes the rows
+/// to `to` with the width of the panel.
 ///
 /// # Safety
 /// As for [`tile`]; the rows are writable.

@@ -5,16 +5,16 @@ use crate::simd::widen_to_float32::Widen;
 /// A storage format of low-precision weights.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// One int8 per byte.
+    /// int8 weights: one per byte.
     Bytes,
-    /// Unsigned 4-bit integers: two rows in each byte.
+    /// uint4 weights: adjacent rows share bytes, two values per byte.
     Nibbles,
-    /// bfloat16: two rows in each 32-bit word.
+    /// bfloat16 weights: adjacent rows share 32-bit words, two values per word.
     BFloat16,
 }
 
 impl Format {
-    /// The size in bytes of a panel of `k` rows and `width` columns.
+    /// Returns the size in bytes of a panel of `k` rows and `width` columns in this format.
     pub fn panel_bytes(self, k: usize, width: usize) -> usize {
         match self {
             Format::Bytes => k * width,
@@ -24,16 +24,18 @@ impl Format {
     }
 }
 
-/// A storage format as a type, for which generic functions are instantiated.
+/// A storage format as a type parameter, so that the compiler specialises loops for each format.
 pub(super) trait StorageFormat {
-    /// The offset in bytes, within a panel, of a column in the pair of rows that starts at row `k`. `k` is even.
+    /// Returns the byte offset, within a panel, of a column in the two rows that start at row `k`.
+    /// `k` is even.
     fn offset(k: usize, column: usize, width: usize) -> usize;
 
-    /// Loads a vector from each of two adjacent rows, and converts both to float32. If `both` is false, only the first
-    /// row exists, and the second vector is arbitrary.
+    /// Loads a vector from each of two adjacent rows, and converts both to float32. If `both` is
+    /// false, only the first row exists, and the second vector is arbitrary.
     ///
     /// # Safety
-    /// The machine has the instructions. The bytes of the first row, and of the second if `both`, are readable.
+    /// The machine has the instructions. The bytes of the first row, and if `both` is true also the
+    /// bytes of the second row, are readable.
     unsafe fn pair<L: Widen>(from: *const u8, width: usize, both: bool) -> [L; 2];
 }
 

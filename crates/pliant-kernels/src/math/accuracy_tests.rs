@@ -1,5 +1,6 @@
-//! Tests that measure the errors of all elementary functions, over all exponents, and check the table of
-//! `docs/reference/numerics.md`. `PLIANT_BLESS=1` writes the table.
+//! Tests that measure the errors of all elementary functions, over all exponents, and compare the
+//! errors with the table in `docs/reference/numerics.md`. With `PLIANT_BLESS=1`, write the table
+//! instead.
 
 mod gelu_values;
 mod hardest_arguments;
@@ -8,8 +9,8 @@ use std::marker::PhantomData;
 
 use super::*;
 
-/// A scalar implementation of [`MathOps`], with which the tests run the sequences of elementary functions. Integers are
-/// stored as the bit patterns of floats.
+/// A scalar implementation of [`MathOps`], on which the tests evaluate elementary functions.
+/// Integers are stored as the bit patterns of floats.
 struct Host<T>(PhantomData<T>);
 
 /// A float type with a fused multiply-add.
@@ -108,8 +109,9 @@ macro_rules! host {
 host!(f32, u32);
 host!(f64, u64);
 
-/// A measured function of one argument: its sequences in float32 and float64, the reference, the float32 argument of
-/// the largest error that `errors_over_all_arguments` found, and whether arguments are limited to [`Real::TRIG_LIMIT`].
+/// A measured function of one argument: the implementations in float32 and float64, the reference
+/// function, the float32 argument of the largest error that `errors_over_all_arguments` found, and
+/// whether arguments are limited to [`Real::TRIG_LIMIT`].
 struct MeasuredFn {
     name: &'static str,
     single: fn(f32) -> f32,
@@ -153,7 +155,8 @@ const FUNCTIONS: &[MeasuredFn] = rows! {
     gelu = crate::scalar_math::gelu, -0.67168385;
 };
 
-/// The logistic function as a reference. Its only intermediate rounding is that of the exponential.
+/// Reference implementation of the logistic function. The only intermediate rounding is the
+/// rounding of the exponential.
 fn logistic(x: f64) -> f64 {
     let e = libm::exp(-x.abs());
     let d = 1.0 + e;
@@ -163,7 +166,8 @@ fn logistic(x: f64) -> f64 {
     y + (y.mul_add(-d, over) - y * error) / d
 }
 
-/// The error of `got` in float32 ulp; infinite if only one of the values is NaN or infinite.
+/// Returns the error of `got` in float32 ulp; infinite if exactly one of the two values is NaN or
+/// infinite.
 fn ulps(got: f32, expected: f64) -> f64 {
     let rounded = expected as f32;
     if got == rounded || (got.is_nan() && rounded.is_nan()) {
@@ -189,8 +193,8 @@ fn unit(expected: f64) -> f64 {
     2f64.powi(exponent - 23)
 }
 
-/// Float32 arguments of every exponent and both signs: `per` mantissas for each, including the smallest and the
-/// largest.
+/// Returns float32 arguments of every exponent and both signs: `per` mantissas for each exponent,
+/// including the smallest and the largest.
 fn arguments(per: u32) -> impl Iterator<Item = f32> {
     (0..=255u32).flat_map(move |exponent| {
         (0..per).flat_map(move |k| {
@@ -206,7 +210,8 @@ fn arguments(per: u32) -> impl Iterator<Item = f32> {
     })
 }
 
-/// The arguments nearest to multiples of pi/2, for which most digits of the angle cancel.
+/// Returns the float32 arguments nearest to multiples of pi/2, for which range reduction cancels
+/// the most digits.
 fn hard_angles() -> impl Iterator<Item = f32> {
     (1..5200).flat_map(|k| {
         let multiple = (f64::from(k) * std::f64::consts::FRAC_PI_2) as f32;
@@ -214,7 +219,7 @@ fn hard_angles() -> impl Iterator<Item = f32> {
     })
 }
 
-/// The largest error, and the argument for which it occurs.
+/// Returns the largest error, and the argument with this error.
 fn worst<X: Copy>(errors: impl Iterator<Item = (f64, X)>, zero: X) -> (f64, X) {
     errors.fold((0.0, zero), |a, b| if b.0 > a.0 { b } else { a })
 }
@@ -238,8 +243,8 @@ fn ulps_double(got: f64, expected: f64) -> f64 {
     if error.is_nan() { f64::INFINITY } else { error }
 }
 
-/// The largest error of a function in float64 and its argument, among its hardest arguments. Their exact values are
-/// known with twice the precision.
+/// Returns the largest error of a function in float64 and its argument, among the function's
+/// hardest arguments. The exact function values are known with twice the precision of float64.
 fn hardest_double(row: &MeasuredFn) -> (f64, f64) {
     let known = hardest_arguments::HARDEST.iter().find(|(name, _)| *name == row.name);
     let (_, known) = known.expect("hardest arguments of the row");
@@ -250,8 +255,8 @@ fn hardest_double(row: &MeasuredFn) -> (f64, f64) {
     worst(known.iter().map(|k| (error(k), k.0)), 0.0)
 }
 
-/// The largest error of a function in float64 in ulp, and its argument. The reference is the crate `libm`, which is the
-/// same on every machine; for gelu, it is a list of values.
+/// The largest error of a function in float64 in ulp, and its argument. The reference is the crate
+/// `libm`, which is the same on every machine; for GELU, the reference is a list of values.
 fn worst_double(row: &MeasuredFn) -> (f64, f64) {
     if row.name == "gelu" {
         let errors = gelu_values::GELU.iter().map(|&(x, y)| (ulps_double((row.double)(x), y), x));
@@ -271,7 +276,7 @@ fn worst_double(row: &MeasuredFn) -> (f64, f64) {
     worst(errors.map(|x| (ulps_double((row.double)(x), (row.expected)(x)), x)), 0.0)
 }
 
-/// Pairs of float32 arguments that cover all exponents.
+/// Returns pairs of float32 arguments that cover all exponents.
 fn pairs() -> impl Iterator<Item = (f32, f32)> {
     let all: Vec<f32> = arguments(3).collect();
     let ordinary: Vec<f32> = (0..2000).map(|k| 0.05 + k as f32 * 0.007).collect();
@@ -340,7 +345,8 @@ fn errors_match_the_documentation() {
     check_document(&table);
 }
 
-/// Compares the table in the documentation with the measured errors, or writes it.
+/// Compares the table in the documentation with the measured errors. If `PLIANT_BLESS` is set,
+/// writes the table instead.
 fn check_document(table: &str) {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/numerics.md");
     let text = std::fs::read_to_string(path).expect("docs/reference/numerics.md");
@@ -359,8 +365,8 @@ fn check_document(table: &str) {
     );
 }
 
-/// Every float32 from 2^-30 to 2^14 of both signs, and every 61st of the others, for which the functions are powers,
-/// linear or constant.
+/// Returns every float32 of magnitude 2^-30 to 2^14, and every 61st of the other float32 numbers,
+/// for which the functions are powers, linear or constant.
 fn nearly_all() -> impl Iterator<Item = f32> {
     let dense = ((127 - 30) << 23)..((127 + 14) << 23);
     let sparse = (0..dense.start).chain(dense.end..1 << 31).step_by(61);

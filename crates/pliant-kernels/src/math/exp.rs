@@ -2,7 +2,7 @@
 
 use super::{MathOps, Real, abs, horner, negated, odd_polynomial, with_sign};
 
-/// The value `e^r - 1` for a small `r`, stored as three numbers: it is `r + p * square`.
+/// The value `e^r - 1` for a small `r`, stored as the three numbers of the sum `r + p * square`.
 pub(super) struct ExpM1<V> {
     r: V,
     p: V,
@@ -28,8 +28,9 @@ impl<V> ExpM1<V> {
     }
 }
 
-/// Computes a result from `e^r - 1`, before the result is scaled by a power of 2. This is not a closure: a closure that
-/// is not inlined lacks the instructions that its caller enables, so each operation would be a call.
+/// A computation of a function such as `e^r` from `e^r - 1`, before the result is scaled by a power
+/// of 2. It is a trait instead of a closure, because a closure that is not inlined lacks the target
+/// features of its caller, and each vector operation would be a call.
 pub(super) trait FromExpM1<B: MathOps> {
     /// Computes the result from `e^r - 1`.
     fn compute(&self, b: &mut B, exp_m1: &ExpM1<B::V>) -> B::V;
@@ -69,7 +70,7 @@ impl<B: MathOps> FromExpM1<B> for ExpRoundedTwice {
     }
 }
 
-/// Computes `(m + rest) * e^r` for a small `rest`, rounded once.
+/// Computes `(m + rest) * e^r` for a small `rest` (the low part of `m`), rounded once.
 pub(super) struct ScaledExp<'a, V> {
     pub m: &'a V,
     pub rest: &'a V,
@@ -110,14 +111,15 @@ pub(super) fn times_exp<B: MathOps>(b: &mut B, x: &B::V, result: &impl FromExpM1
     b.select_lt(&x, &lo, &zero, &y)
 }
 
-/// Returns `e^x` for arguments within [`Real::EXP_RANGE`], and NaN for NaN. The error is up to half an ulp larger than
-/// that of [`exp`], with three operations fewer.
+/// Returns `e^x` for arguments within [`Real::EXP_RANGE`], and NaN for NaN. The error is up to half
+/// an ulp larger than that of [`exp`], but this function needs three operations fewer.
 #[inline(always)]
 pub fn exp_within<B: MathOps>(b: &mut B, x: &B::V) -> B::V {
     times_exp_within(b, x, &ExpRoundedTwice)
 }
 
-/// Returns `e^x` if that is a normal number, rounded twice. The result for NaN is unspecified.
+/// Returns `e^x`, rounded twice, for arguments whose exponential is a normal number. The result for
+/// NaN is unspecified.
 #[inline(always)]
 pub(super) fn exp_normal<B: MathOps>(b: &mut B, x: &B::V) -> B::V {
     let (y, n, t) = unscaled_exp(b, x, &ExpRoundedTwice);
@@ -131,8 +133,8 @@ fn times_exp_within<B: MathOps>(b: &mut B, x: &B::V, result: &impl FromExpM1<B>)
     b.scale(&y, &n, &t)
 }
 
-/// Returns `m * e^x` before it is scaled by a power of 2: the mantissa, which is near `m`, and the operands `n` and `t`
-/// of [`MathOps::scale`].
+/// Returns `m * e^x` before the scaling by a power of 2: the mantissa, which is near `m`, and the
+/// operands `n` and `t` of [`MathOps::scale`].
 #[inline(always)]
 fn unscaled_exp<B: MathOps>(b: &mut B, x: &B::V, result: &impl FromExpM1<B>) -> (B::V, B::V, B::V) {
     let (log2e, magic) = (b.f(std::f64::consts::LOG2_E), b.f(B::Real::ROUND));
@@ -147,8 +149,8 @@ fn unscaled_exp<B: MathOps>(b: &mut B, x: &B::V, result: &impl FromExpM1<B>) -> 
     (result.compute(b, &ExpM1 { r, p, square }), n, t)
 }
 
-/// Returns `e^|x| / 2` and `e^-|x| / 2`. The first is halved before it is scaled, so that it overflows only if the
-/// hyperbolic functions do.
+/// Returns `e^|x| / 2` and `e^-|x| / 2`. The first value is halved before the scaling by a power of
+/// 2, so that it overflows only if the hyperbolic functions overflow.
 #[inline(always)]
 fn half_exps<B: MathOps>(b: &mut B, magnitude: &B::V) -> (B::V, B::V) {
     let quarter = b.f(0.25);
@@ -179,7 +181,7 @@ pub fn cosh<B: MathOps>(b: &mut B, x: &B::V) -> B::V {
     b.keep_nan(x, &y)
 }
 
-/// Hyperbolic tangent: a polynomial near 0, otherwise by the exponential.
+/// Hyperbolic tangent: a polynomial near 0, otherwise computed from the exponential.
 #[inline(always)]
 pub fn tanh<B: MathOps>(b: &mut B, x: &B::V) -> B::V {
     let magnitude = abs(b, x);
@@ -198,8 +200,9 @@ pub fn tanh<B: MathOps>(b: &mut B, x: &B::V) -> B::V {
     b.keep_nan(x, &y)
 }
 
-/// Logistic function, by `e^-|x|`, which does not overflow. One Newton step corrects the rounding errors of the
-/// denominator and the quotient; it derives the inverse of the denominator from the quotient.
+/// Logistic function, computed from `e^-|x|`, which does not overflow. One Newton step corrects the
+/// rounding errors of the denominator and the quotient. The step derives the inverse of the
+/// denominator from the quotient.
 #[inline(always)]
 pub fn sigmoid<B: MathOps>(b: &mut B, x: &B::V) -> B::V {
     let (zero, one) = (b.f(0.0), b.f(1.0));

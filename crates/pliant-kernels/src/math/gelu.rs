@@ -1,13 +1,14 @@
 //! The Gaussian error linear unit: `x` times the normal distribution function of `x`.
 //!
-//! `x * (1 + erf(x / sqrt(2))) / 2` suffers from cancellation for negative `x`, where `1 + erf` is small. Beyond 3/4,
-//! the sequence computes the tail `a * P(X > a)` of `a = |x|` as an exponential times a smooth function (`GELU_TAIL`).
-//! It corrects the rounding error of the square in the exponent.
+//! `x * (1 + erf(x / sqrt(2))) / 2` suffers from cancellation for negative `x`, where `1 + erf` is
+//! small. For magnitudes above 3/4, the implementation computes the tail `a * P(X > a)` of `a =
+//! |x|` as an exponential times a smooth function (`GELU_TAIL`). The implementation also corrects
+//! the rounding error of `x^2` in the exponent.
 
 use super::exp::{ScaledExp, times_exp};
 use super::{MathOps, Real, abs, horner, negated};
 
-/// `x` times the normal distribution function of `x`; -0 for minus infinity.
+/// GELU: `x` times the normal distribution function of `x`. The result is -0 for minus infinity.
 #[inline(always)]
 pub fn gelu<B: MathOps>(b: &mut B, x: &B::V) -> B::V {
     let magnitude = abs(b, x);

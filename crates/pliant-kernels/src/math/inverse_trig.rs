@@ -12,8 +12,9 @@ fn half_pis_minus<B: MathOps>(b: &mut B, count: f64, part: &B::V, rest: &B::V) -
     b.add(&high, &small)
 }
 
-/// Returns `s` and `asin(s) - s`. Up to 1/2, `s` is the magnitude. Beyond, where the derivative of `asin` is unbounded,
-/// `s` is `sqrt((1 - |x|) / 2)`, so that `asin(|x|) = pi/2 - 2 asin(s)`.
+/// Returns a reduced argument `s` and `asin(s) - s`. For magnitudes up to 1/2, `s` is the
+/// magnitude. For larger ones, where the derivative of `asin` is unbounded, `s` is `sqrt((1 - |x|)
+/// / 2)`, so that `asin(|x|) = pi/2 - 2 asin(s)`.
 #[inline(always)]
 fn asin_parts<B: MathOps>(b: &mut B, magnitude: &B::V) -> (B::V, B::V) {
     let (one, half) = (b.f(1.0), b.f(0.5));
@@ -80,7 +81,7 @@ pub fn atan<B: MathOps>(b: &mut B, x: &B::V) -> B::V {
     b.keep_nan(x, &y)
 }
 
-/// The angle of the point `(x, y)`. Respects the signs of zeros.
+/// Returns the angle of the point `(x, y)`, in radians. Respects the signs of zeros.
 #[inline(always)]
 pub fn atan2<B: MathOps>(b: &mut B, y: &B::V, x: &B::V) -> B::V {
     let (ay, ax) = (abs(b, y), abs(b, x));

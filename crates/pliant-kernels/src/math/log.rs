@@ -87,7 +87,7 @@ fn one_plus<B: MathOps>(b: &mut B, x: &B::V) -> (B::V, B::V) {
     (u, b.select_lt(&one, x, &from_one, &from_x))
 }
 
-/// `log(1 + x)`.
+/// Returns `log(1 + x)`, also accurate for small `x`.
 #[inline(always)]
 pub fn log1p<B: MathOps>(b: &mut B, x: &B::V) -> B::V {
     let (u, error) = one_plus(b, x);
@@ -99,7 +99,8 @@ pub fn log1p<B: MathOps>(b: &mut B, x: &B::V) -> B::V {
     b.keep_nan(x, &y)
 }
 
-/// The argument from which 1 is negligible compared with the square of the argument, which may overflow.
+/// The argument from which 1 is negligible compared with the square of the argument. Larger squares
+/// may overflow.
 const HUGE: f64 = 1e9;
 
 /// Inverse hyperbolic sine.
@@ -123,7 +124,7 @@ pub fn asinh<B: MathOps>(b: &mut B, x: &B::V) -> B::V {
     b.keep_nan(x, &y)
 }
 
-/// Returns `log(sum + rest)`, or `log(2 x)` for a huge `x`.
+/// Returns `log(sum + rest)`, or `log(2 x)` if `x` is at least [`HUGE`].
 #[inline(always)]
 fn log_or_log_twice<B: MathOps>(b: &mut B, x: &B::V, sum: &B::V, rest: &B::V) -> B::V {
     let (huge, zero, one) = (b.f(HUGE), b.f(0.0), b.f(1.0));

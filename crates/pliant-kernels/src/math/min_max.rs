@@ -2,7 +2,7 @@
 
 use super::MathOps;
 
-/// The maximum; NaN if one is NaN, and +0 for zeros of different signs.
+/// Returns the maximum of two numbers; NaN if either is NaN, and +0 for zeros of different signs.
 #[inline(always)]
 pub fn maximum<B: MathOps>(b: &mut B, x: &B::V, y: &B::V) -> B::V {
     // `max2` returns its second operand for two zeros. The bitwise and of both orders is +0.
@@ -14,7 +14,7 @@ pub fn maximum<B: MathOps>(b: &mut B, x: &B::V, y: &B::V) -> B::V {
     b.keep_nan(y, &z)
 }
 
-/// The minimum; NaN if one is NaN, and -0 for zeros of different signs.
+/// Returns the minimum of two numbers; NaN if either is NaN, and -0 for zeros of different signs.
 #[inline(always)]
 pub fn minimum<B: MathOps>(b: &mut B, x: &B::V, y: &B::V) -> B::V {
     let (one, other) = (b.min2(x, y), b.min2(y, x));

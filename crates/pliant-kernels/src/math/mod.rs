@@ -1,9 +1,12 @@
-//! Elementary functions as sequences of simple operations, for scalars and for vectors of any width.
+//! Elementary functions as sequences of simple operations, for scalars and for vectors of any
+//! width.
 //!
-//! Code generators implement [`MathOps`] with their own values, and the slice functions of [`crate::vector_math`] with the
-//! vectors of each instruction set. The sequences and their constants (`coefficients`) are the same, and so are the results,
-//! except that some machines have no fused multiply-add. A test measures the errors, which `docs/reference/numerics.md` lists: at
-//! most 2 ulp in float32 and 2.3 in float64 with fused multiply-add. Every function returns NaN for NaN.
+//! Code generators implement [`MathOps`] with their own values, and [`crate::vector_math`]
+//! implements it with the vectors of each instruction set. Both use the same sequences and
+//! constants (`polynomial_coefficients`), so their results are equal, except on machines without
+//! fused multiply-add. A test measures the errors, which `docs/reference/numerics.md` lists: at
+//! most 2 ulp in float32 and 2.3 in float64 with fused multiply-add. Every function returns NaN for
+//! NaN.
 //!
 //! | module | owns |
 //! |---|---|
@@ -40,8 +43,8 @@ pub use polynomial_coefficients::Real;
 pub use pow::{MAX_FINITE_BOUND, MIN_POSITIVE_BOUND, pow, pow_positive_finite};
 pub use trig::{cos, sin, tan};
 
-/// The operations from which elementary functions are built. They work on floats of one type, and on integers with as many lanes
-/// and bits.
+/// The operations from which elementary functions are built. The operations work on floats of one
+/// type, and on integers with the same number of lanes and bits.
 pub trait MathOps {
     /// The type of the floats.
     type Real: Real;
@@ -72,13 +75,13 @@ pub trait MathOps {
     fn bits(&mut self, a: &Self::V) -> Self::V;
     /// Returns the float whose bits are the integer `a`.
     fn float_of_bits(&mut self, a: &Self::V) -> Self::V;
-    /// Returns the sum of two integers, which wraps around.
+    /// Returns the sum of two integers; wraps on overflow.
     fn iadd(&mut self, a: &Self::V, b: &Self::V) -> Self::V;
-    /// Returns the difference of two integers, which wraps around.
+    /// Returns the difference of two integers; wraps on overflow.
     fn isub(&mut self, a: &Self::V, b: &Self::V) -> Self::V;
-    /// Returns the bitwise and.
+    /// Returns the bitwise and of two integers.
     fn iand(&mut self, a: &Self::V, b: &Self::V) -> Self::V;
-    /// Returns the bitwise or.
+    /// Returns the bitwise or of two integers.
     fn ior(&mut self, a: &Self::V, b: &Self::V) -> Self::V;
     /// Shifts an integer left by a constant number of bits.
     fn ishl(&mut self, a: &Self::V, by: u8) -> Self::V;
@@ -97,8 +100,8 @@ pub trait MathOps {
         self.select_lt(b, a, a, b)
     }
 
-    /// Returns `y * 2^n` for `y` near 1, including overflow and subnormal results. `t` is `n + ROUND` ([`Real::ROUND`]), with the
-    /// integer in its low bits.
+    /// Returns `y * 2^n` for `y` near 1, including overflow and subnormal results. `t` is `n +
+    /// ROUND` ([`Real::ROUND`]), whose low bits are the integer `n`.
     #[inline(always)]
     fn scale(&mut self, y: &Self::V, n: &Self::V, t: &Self::V) -> Self::V {
         scale_by_parts(self, y, n, t)
@@ -111,8 +114,8 @@ pub trait MathOps {
     }
 }
 
-/// Returns `y * 2^n` by adding `n` to the exponent, for a finite `y` and a normal result. `t` is `n + ROUND` ([`Real::ROUND`]); the
-/// shift drops the bits of this constant.
+/// Returns `y * 2^n` by adding `n` to the exponent, for a finite `y` and a normal result. `t` is `n
+/// + ROUND` ([`Real::ROUND`]); the left shift to the exponent drops the bits of `ROUND`.
 #[inline(always)]
 pub fn add_to_exponent<B: MathOps + ?Sized>(b: &mut B, y: &B::V, t: &B::V) -> B::V {
     let (bits, n) = (b.bits(y), b.bits(t));
@@ -121,7 +124,8 @@ pub fn add_to_exponent<B: MathOps + ?Sized>(b: &mut B, y: &B::V, t: &B::V) -> B:
     b.float_of_bits(&bits)
 }
 
-/// Implements [`MathOps::scale`] for machines without an instruction for it.
+/// Implements [`MathOps::scale`] (`y * 2^n`) for machines without an instruction for this
+/// operation.
 #[inline(always)]
 pub fn scale_by_parts<B: MathOps + ?Sized>(b: &mut B, y: &B::V, n: &B::V, t: &B::V) -> B::V {
     // Scale by 2^(n/2) first, so that both factors are normal numbers.

@@ -9,10 +9,10 @@ pub trait Real: Copy + Send + Sync + 'static {
     const BITS: u8;
     /// The exponent bias.
     const BIAS: i64;
-    /// The bits of -0, of which only the sign bit is set.
+    /// The bits of -0: only the sign bit is set.
     const SIGN: i64;
-    /// A constant that rounds a small number to an integer if it is added and subtracted. The sum has the integer in
-    /// its low bits.
+    /// A large constant. Adding it to a small number and subtracting it again rounds the number to
+    /// an integer. The low bits of the sum are the integer.
     const ROUND: f64;
     /// The bits of [`Real::ROUND`] as an integer.
     const ROUND_BITS: i64;
@@ -20,23 +20,24 @@ pub trait Real: Copy + Send + Sync + 'static {
     const ONE_BITS: i64;
     /// The bits of `sqrt(1/2)` as an integer.
     const SQRT_HALF_BITS: i64;
-    /// A constant for an estimate of the inverse: this integer minus the bits of a number are the bits of its inverse,
-    /// with a relative error of at most an eighth.
+    /// An integer constant for estimating inverses: this constant minus the bits of a number is the
+    /// bit pattern of the number's inverse, with a relative error of at most an eighth.
     const INVERSE_BITS: i64;
     /// The smallest positive normal number.
     const MIN_POSITIVE: f64;
     /// The largest finite number.
     const MAX: f64;
-    /// The logarithm ln 2 as the sum of two parts, of which the first has few bits.
+    /// ln 2 as the sum of two parts. The first part has few significant bits, so that its multiples
+    /// are exact.
     const LN2: (f64, f64);
     /// The argument below which the exponential is 0, and the argument above which half of the exponential is infinite.
     const EXP_RANGE: (f64, f64);
-    /// pi/2 in two parts: the nearest number, and its error.
+    /// pi/2 as the sum of two parts: the nearest float, and the rounding error of this float.
     const HALF_PI: (f64, f64);
-    /// -pi/2 as the sum of parts of few bits and a remainder.
+    /// -pi/2 as the sum of three parts with few significant bits and a remainder.
     const MINUS_HALF_PI: [f64; 4];
-    /// The largest argument for which range reduction is accurate. For larger ones, the function of the platform is
-    /// called.
+    /// The largest argument for which the range reduction of sine, cosine and tangent is accurate.
+    /// For larger arguments, generated code calls the platform's function.
     const TRIG_LIMIT: f64;
     /// The argument from which the error function rounds to 1.
     const ERF_ONE: f64;
@@ -68,7 +69,7 @@ pub trait Real: Copy + Send + Sync + 'static {
     const ERF: &'static [f64];
     /// Coefficients of `-log(1 - erf(x)) - x`, for `x` from 1 to [`Real::ERF_ONE`].
     const ERFC: &'static [f64];
-    /// The argument from which the tail of the normal distribution rounds to 0.
+    /// The argument above which the upper tail of the normal distribution rounds to 0.
     const GELU_ZERO: f64;
     /// The centre `m` around which [`Real::GELU_TAIL`] is expanded.
     const GELU_MIDDLE: f64;

@@ -18,8 +18,8 @@ const LOG: &[f64] = &[
     0.333_333_333_848_037_54,
 ];
 
-/// Returns `x^y` for float32 numbers, computed in float64; the caller rounds it to float32. Special values are those of
-/// IEEE 754 and NumPy.
+/// Returns `x^y` for float32 numbers, computed in float64. The caller rounds the result to float32.
+/// Special values are those of IEEE 754 and NumPy.
 #[inline(always)]
 pub fn pow<B: MathOps<Real = f64>>(b: &mut B, x: &B::V, y: &B::V) -> B::V {
     let (zero, one, big) = (b.f(0.0), b.f(1.0), b.f(1e300));
@@ -69,8 +69,9 @@ fn fraction<B: MathOps<Real = f64>>(b: &mut B, n: &B::V) -> B::V {
     abs(b, &rest)
 }
 
-/// Returns `x^y` for positive, finite `x` and finite `y`. Also returns a check value, which is between
-/// [`MIN_POSITIVE_BOUND`] and [`MAX_FINITE_BOUND`] for such operands, and only for them.
+/// Returns `x^y` for positive, finite `x` and finite `y`. Also returns a check value, which is
+/// between [`MIN_POSITIVE_BOUND`] and [`MAX_FINITE_BOUND`] if and only if the operands satisfy
+/// these conditions.
 #[inline(always)]
 pub fn pow_positive_finite<B: MathOps<Real = f64>>(b: &mut B, x: &B::V, y: &B::V) -> (B::V, B::V) {
     let log = log_of(b, x);
@@ -84,9 +85,9 @@ pub fn pow_positive_finite<B: MathOps<Real = f64>>(b: &mut B, x: &B::V, y: &B::V
     (exp_of(b, &power), check)
 }
 
-/// A lower bound of all positive float32 numbers.
+/// A lower bound of all positive float32 numbers, including subnormals.
 pub const MIN_POSITIVE_BOUND: f64 = 1e-46;
-/// The largest float32, an upper bound of all finite ones.
+/// The largest finite float32.
 pub const MAX_FINITE_BOUND: f64 = f32::MAX as f64;
 
 /// Returns the logarithm of a positive, finite float32 number.

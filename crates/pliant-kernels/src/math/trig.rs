@@ -2,8 +2,8 @@
 
 use super::{MathOps, Real, abs, horner, negated, with_sign};
 
-/// Reduces an angle: returns the nearest multiple of pi/2 (an integer in the low bits), the reduced angle of at most
-/// pi/4, and its rounding error.
+/// Reduces an angle: returns the multiple of pi/2 nearest to the angle (as an integer in the low
+/// bits), the reduced angle of magnitude at most pi/4, and the rounding error of the reduced angle.
 #[inline(always)]
 fn reduce_angle<B: MathOps>(b: &mut B, x: &B::V) -> (B::V, B::V, B::V) {
     let (two_over_pi, magic) = (b.f(std::f64::consts::FRAC_2_PI), b.f(B::Real::ROUND));
@@ -76,8 +76,8 @@ pub fn cos<B: MathOps>(b: &mut B, x: &B::V) -> B::V {
     sine(b, &n, &r, &error)
 }
 
-/// Tangent, for arguments up to [`Real::TRIG_LIMIT`]. The negated inverse that odd multiples of pi/2 require is
-/// corrected for the rounding error of the sum.
+/// Tangent, for arguments up to [`Real::TRIG_LIMIT`]. For odd multiples of pi/2, the result is a
+/// negated inverse, corrected for the rounding error of the reduced angle's tangent.
 #[inline(always)]
 pub fn tan<B: MathOps>(b: &mut B, x: &B::V) -> B::V {
     let (n, r, error) = reduce_angle(b, x);

@@ -1,9 +1,10 @@
 //! Copies rows of A to contiguous memory, if the rows would evict each other from the caches.
 //!
-//! Rows with a stride that is a multiple of 4 KB map to the same set of the first-level cache and of the TLB, which has
-//! few ways. The rows and columns that a block reads in one pass over k are copied once for all panels of a piece.
-//! [`crate::algorithm_selection::row_copies`] decides when this is profitable, and states the gain. Separate memory for the sums of a
-//! panel, in addition, costs 2 to 5 %.
+//! Rows whose stride is a multiple of 4 KB map to the same set of the first-level cache and of the
+//! TLB. A set has only a few ways. The rows and columns that a block reads in one pass over k are
+//! copied once for all panels of a piece. [`crate::algorithm_selection::row_copies`] decides when
+//! this is profitable, and states the gain. Separate memory also for the sums of a panel would cost
+//! 2 to 5 %.
 
 use std::ops::Range;
 
@@ -18,9 +19,10 @@ thread_local! {
     static COPIES: Scratch = const { Scratch::new() };
 }
 
-/// Calls `f` with a product that reads a copy of the given rows and columns of A, if copying is profitable for `panels`
-/// panels; otherwise calls `f` with the product itself. `f` must not read A outside of these rows and columns. Returns
-/// a kernel status: out of memory, or 0.
+/// If copying rows of A is profitable for `panels` panels, copies the given rows and columns of A
+/// and calls `f` with a product that reads the copy. Otherwise calls `f` with the unchanged
+/// product. `f` must not read A outside of these rows and columns. Returns a kernel status: out of
+/// memory, or 0.
 ///
 /// # Safety
 /// The elements of A in these rows and columns are readable.

@@ -1,14 +1,16 @@
-//! The micro-kernel of all products. It multiplies one sliver of rows by one panel of columns and keeps the sums in registers
-//! over all of k.
+//! The micro-kernel of all float32 and float64 matrix products. It multiplies a sliver (up to 12
+//! rows of A) by a panel (columns of B) and keeps the sums in registers over all of k.
 //!
-//! Recipe: register tiles of 6 rows by 4 vectors with 32 registers (24 sums, 4 vectors of B, one broadcast element of A), and of
-//! 6 by 2 with 16; narrower tiles have up to 12 rows. The micro-kernel reads A in place through its strides, and B row by row. k
-//! may consist of several segments, as in a convolution. A tile with few sums splits k: a multiply-add takes 4 cycles and two
-//! start per cycle, so at least 8 sums must be independent. Manual unrolling gained nothing. The hardware prefetcher covers the
-//! operands of the tile itself; the tile prefetches the data that the caller reads next ([`Prefetch`]).
+//! Recipe: register tiles of 6 rows by 4 vectors with 32 registers (24 sums, 4 vectors of B, one
+//! broadcast element of A), and of 6 rows by 2 vectors with 16 registers. Narrower tiles have up to
+//! 12 rows. The micro-kernel reads A in place through its strides, and B row by row. k may consist
+//! of several segments, as in a convolution. A tile with few sums splits k: a multiply-add takes 4
+//! cycles and two start per cycle, so at least 8 sums must be independent. Manual unrolling gained
+//! nothing. The hardware prefetcher covers the operands of the tile itself; the tile prefetches the
+//! data that the caller reads next ([`Prefetch`]).
 //!
-//! Measured: "Products with packed weights" in `docs/internals/measurements/products.md`. The cases of 64 to 256 rows by
-//! 384 x 384 show the speed of the tile best.
+//! Measured: "Products with packed weights" in `docs/internals/measurements/products.md`. The cases
+//! of 64 to 256 rows by 384 x 384 show the speed of the micro-kernel best.
 
 use crate::simd::register_transpose::transpose_matrix;
 use crate::simd::{Lanes, portable_vectors::Array};
@@ -19,19 +21,20 @@ pub const ROWS: usize = 6;
 /// Maximum number of rows of any tile.
 pub const MAX_ROWS: usize = 12;
 
-/// A segment of the inner dimension `k` of a product: adjacent columns of A, and the corresponding rows of B.
+/// A segment of the inner dimension `k` of a matrix product: adjacent columns of A, and the
+/// corresponding rows of B.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct KSegment {
     /// The offset of the segment's first column from the start of A, in elements.
     pub a_offset: isize,
     /// The offset of the segment's first row from the start of B, in elements.
     pub b_offset: usize,
-    /// The number of columns of A and rows of B in the segment.
+    /// The number of columns of A, equal to the number of rows of B, in the segment.
     pub k: usize,
 }
 
 impl KSegment {
-    /// The segment that consists of the first `k` columns of A and rows of B.
+    /// Returns the segment that consists of the first `k` columns of A and rows of B.
     pub const fn leading(k: usize) -> KSegment {
         KSegment { a_offset: 0, b_offset: 0, k }
     }
@@ -39,24 +42,24 @@ impl KSegment {
 
 /// The operands of one tile: `c[rows, columns] (+)= a[rows, k] * b[k, columns]`. Strides count elements.
 pub struct Tile<'a, T> {
-    /// The segments of `k`, in the order of summation. An empty segment must be the only one. Without segments, or with an empty
-    /// one, all sums are 0.
+    /// The segments of `k`, in the order of summation. An empty segment must be the only one.
+    /// Without segments, or with an empty segment, all sums are 0.
     pub segments: &'a [KSegment],
     /// The address of the first element of A.
     pub a: *const T,
-    /// The distance between rows of A.
+    /// The stride between rows of A, in elements.
     pub a_row: isize,
-    /// The distance between columns of A.
+    /// The stride between columns of A, in elements.
     pub a_col: isize,
     /// The address of the first element of B, whose rows are contiguous.
     pub b: *const T,
-    /// The distance between rows of B.
+    /// The stride between rows of B, in elements.
     pub b_row: isize,
     /// The address of the first element of C, whose rows are contiguous.
     pub c: *mut T,
-    /// The distance between rows of C.
+    /// The stride between rows of C, in elements.
     pub c_row: isize,
-    /// Whether the products are added to the contents of C.
+    /// Whether the matrix product is added to the contents of C instead of replacing them.
     pub accumulate: bool,
     /// The number of elements of C in the last vector of a row. [`MicroKernels::run`] sets it.
     pub tail_lanes: usize,
@@ -64,7 +67,8 @@ pub struct Tile<'a, T> {
     pub prefetch: Prefetch,
 }
 
-/// Memory that a tile prefetches into the second-level cache: some bytes for each row of B that it reads.
+/// Memory that a tile prefetches into the second-level cache: some bytes whenever the tile reads a
+/// row of B.
 #[derive(Clone, Copy, Debug)]
 pub struct Prefetch {
     /// The start of the memory, which need not be readable.
@@ -75,16 +79,18 @@ pub struct Prefetch {
 
 /// Number of bytes of a cache line.
 pub const LINE: usize = 64;
-/// Minimum number of tiles that share the prefetching of a slice. Each prefetch occupies one of about 16 fill buffers until the
-/// memory responds. The tile's own operands need these buffers, too, so faster prefetching costs more than it gains.
+/// Minimum number of tiles that share the prefetching of a slice. Each prefetch occupies one of
+/// about 16 fill buffers of the core until the memory responds. The operands of the tile need the
+/// same buffers, so prefetching faster costs more than it gains.
 const MIN_PREFETCHING_TILES: usize = 2;
 
 impl Prefetch {
-    /// No memory to prefetch.
+    /// The prefetch that does nothing.
     pub const NONE: Prefetch = Prefetch { address: std::ptr::null(), step_bytes: 0 };
 
-    /// The part of a slice that tile `index` of `count` tiles prefetches. The slice has `depth` rows of `row_bytes` bytes. Each
-    /// tile reads `depth` rows of B and prefetches an equal part. Returns [`Prefetch::NONE`] if there are too few tiles.
+    /// Returns the part of a slice of B that tile `index` of `count` tiles prefetches. The slice
+    /// has `depth` rows of `row_bytes` bytes. Each tile reads `depth` rows of B and prefetches an
+    /// equal part. Returns [`Prefetch::NONE`] if there are too few tiles.
     pub fn nth_part(
         slice: *const u8,
         row_bytes: usize,
@@ -128,7 +134,8 @@ pub fn prefetch_line(address: *const u8) {
 /// A micro-kernel that computes tiles of one size.
 pub type TileFn<T> = unsafe fn(&Tile<'_, T>);
 
-/// Micro-kernels for all tile sizes, indexed by vectors minus one, then by rows minus one.
+/// Micro-kernels for all tile sizes, indexed by the number of vectors minus one, then by the number
+/// of rows minus one.
 type Table<T> = &'static [&'static [TileFn<T>]];
 
 /// The micro-kernels of one instruction set.
@@ -148,13 +155,13 @@ pub struct MicroKernels<T: 'static> {
 type TransposeFn<T> = unsafe fn((*const T, isize), (*mut T, isize), usize, usize);
 
 impl<T> MicroKernels<T> {
-    /// Number of columns of the widest tile.
+    /// Returns the number of columns of the widest tile.
     pub fn columns(&self) -> usize {
         self.lanes * self.table.len()
     }
 
-    /// Maximum number of rows of a tile of `columns` columns. Narrow tiles may be taller, so that there are enough independent
-    /// sums.
+    /// Returns the maximum number of rows of a tile with `columns` columns. Narrow tiles may have
+    /// more rows, so that there are enough independent sums.
     ///
     /// # Panics
     /// If `columns` is 0 or more than [`MicroKernels::columns`].
@@ -165,8 +172,9 @@ impl<T> MicroKernels<T> {
     /// Computes a tile of `rows` by `columns`, and sets [`Tile::tail_lanes`].
     ///
     /// # Safety
-    /// The machine has the instructions. `1 <= columns <= self.columns()` and `1 <= rows <= self.rows(columns)`. The elements of
-    /// A and C are valid, and those of B up to the end of the last vector. C overlaps neither A nor B.
+    /// The machine has the instructions. `1 <= columns <= self.columns()` and `1 <= rows <=
+    /// self.rows(columns)`. The elements of A and C are valid, and the elements of B up to the end
+    /// of the last vector. C overlaps neither A nor B.
     #[inline]
     pub unsafe fn run(&self, rows: usize, columns: usize, tile: &mut Tile<'_, T>) {
         let vectors = columns.div_ceil(self.lanes);
@@ -179,12 +187,13 @@ impl<T> MicroKernels<T> {
         }
     }
 
-    /// Transposes a matrix of `rows` by `columns` elements: writes element `(i, j)` of `from` to `(j, i)` of `to`. The parameters
-    /// are the first element and the row stride of each matrix. Rows are contiguous.
+    /// Transposes a matrix of `rows` by `columns` elements: writes element `(i, j)` of `from` to
+    /// `(j, i)` of `to`. The parameters are the first element and the row stride of each matrix.
+    /// Rows are contiguous.
     ///
     /// # Safety
-    /// The machine has the instructions. The elements of `from` are readable and those of `to` writable. The matrices do not
-    /// overlap.
+    /// The machine has the instructions. The elements of `from` are readable and the elements of
+    /// `to` are writable. The matrices do not overlap.
     pub unsafe fn transpose(
         &self,
         from: (*const T, isize),
@@ -197,23 +206,24 @@ impl<T> MicroKernels<T> {
     }
 }
 
-/// An element type of products.
+/// An element type of matrix products: float32 or float64.
 pub trait Element: Copy + Send + Sync + 'static {
     /// The number zero.
     const ZERO: Self;
 
-    /// The micro-kernels of an instruction set, which the machine need not have.
+    /// Returns the micro-kernels for an instruction set, even if the machine does not support it.
     fn kernels(isa: Isa) -> &'static MicroKernels<Self>;
 }
 
-/// Minimum number of sums that are computed independently, so that multiply-adds do not wait for each other: the latency of a
-/// multiply-add times the number that start per cycle.
+/// Minimum number of sums that are computed independently, so that multiply-adds do not wait for
+/// each other: the latency of a multiply-add in cycles times the number of multiply-adds per cycle.
 const MIN_INDEPENDENT_SUMS: usize = 8;
 /// Maximum number of interleaved parts into which `k` is split.
 pub const MAX_K_SPLITS: usize = 4;
 
-/// The number of interleaved parts into which `k` is split in tiles of `rows` rows. `max_vectors` is the width of the widest tile.
-/// Narrower tiles, at the right edge, add in the same order, so that equal columns of B give equal columns of C.
+/// The number of interleaved parts into which `k` is split in tiles of `rows` rows. `max_vectors`
+/// is the width of the widest tile. Narrower tiles, at the right edge, use the same order of
+/// additions, so that equal columns of B give equal columns of C.
 const fn k_splits(rows: usize, max_vectors: usize) -> usize {
     if rows * max_vectors >= MIN_INDEPENDENT_SUMS {
         1
@@ -288,7 +298,7 @@ unsafe fn tile<L: Lanes, const R: usize, const V: usize, const W: usize, const P
     }
 }
 
-/// Adds the products of one column of A and one row of B to the sums of a tile.
+/// Adds the outer product of one column of A and one row of B to the sums of a tile.
 ///
 /// # Safety
 /// As for [`MicroKernels::run`].
@@ -332,10 +342,11 @@ unsafe fn write<L: Lanes>(sum: L, c: *mut L::Elem, t: &Tile<'_, L::Elem>, last: 
     }
 }
 
-/// Defines the tables of micro-kernels for one vector type. Each entry states the number of vectors of a row, then the numbers of
-/// rows.
+/// Defines the tables of micro-kernels for one vector type. Each entry states the number of vectors
+/// of a tile row, then the supported numbers of rows.
 ///
-/// With 32 registers, at most 24 hold sums, with 16 at most 12. The others hold vectors of B and an element of A.
+/// Of 32 registers, at most 24 contain sums; of 16 registers, at most 12. The other registers
+/// contain vectors of B and an element of A.
 macro_rules! kernels {
     ($lanes:ty $(, $feature:literal)?; 32 registers) => {
         kernels!($lanes $(, $feature)?;

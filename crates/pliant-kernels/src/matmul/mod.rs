@@ -3,11 +3,11 @@
 //! | module | owns |
 //! |---|---|
 //! | [`micro_kernel`] | the micro-kernel, with one instance per tile size, and its dispatch over instruction sets |
-//! | [`row_slivers`] | the division of rows into slivers |
-//! | [`packed_operand`] | products with a right operand packed at compile time |
+//! | [`row_slivers`] | the division of rows into slivers (the rows of a tile) |
+//! | [`packed_operand`] | matrix products with a right operand packed at compile time |
 //! | [`contiguous_row_copies`] | copies of rows of A that would conflict in the caches |
-//! | [`non_constant_operands`] | products of two non-constant operands |
-//! | [`work_partition`] | parallel loops, and the partition of products into pieces |
+//! | [`non_constant_operands`] | matrix products of two non-constant operands |
+//! | [`work_partition`] | parallel loops, and the partition of matrix products into pieces |
 
 pub mod contiguous_row_copies;
 pub mod micro_kernel;

@@ -1,11 +1,12 @@
-//! Products of two non-constant operands with any strides, on the calling thread.
+//! Matrix products of two non-constant operands with any strides, on the calling thread.
 //!
-//! Recipe: as for packed operands, but B is read in place if its rows are contiguous and only few slivers read them.
-//! Otherwise each panel is packed before it is multiplied, block by block of k, into scratch memory that stays in the
-//! second-level cache. If B is transposed, packing transposes blocks in registers.
+//! Recipe: as for packed operands, but B is read in place if its rows are contiguous and only few
+//! slivers read them. Otherwise each panel is packed before it is multiplied, block by block of k,
+//! into scratch memory that stays in the second-level cache. If B is transposed, packing transposes
+//! blocks in registers.
 //!
-//! [`crate::algorithm_selection::non_constant`] decides whether B is packed. Measured: "Products of two non-constant operands" in
-//! `docs/internals/measurements/products.md`.
+//! [`crate::algorithm_selection::non_constant`] decides whether B is packed. Measured: "Products of
+//! two non-constant operands" in `docs/internals/measurements/products.md`.
 
 use pliant_exec::abi::STATUS_OK;
 
@@ -16,8 +17,8 @@ use crate::batched_gemm::Gemm;
 use crate::scratch_memory::Scratch;
 use pliant_machine::isa::Isa;
 
-/// Whether [`run`] supports a product: C has contiguous rows or columns, and B need not be transposed, or transposing B
-/// is profitable.
+/// Whether [`run`] supports a matrix product: C has contiguous rows or columns, and B need not be
+/// transposed, or transposing B is profitable.
 pub fn applies<T>(g: &Gemm<T>) -> bool {
     if g.c.2 == 1 {
         g.b.2 == 1 || transposing_is_faster(g.m, g.k)
@@ -28,15 +29,16 @@ pub fn applies<T>(g: &Gemm<T>) -> bool {
 }
 
 thread_local! {
-    /// Memory for a packed panel. Its rows start at cache lines, because loads that straddle cache lines halve the
-    /// speed of a product.
+    /// Memory for a packed panel. The rows of the panel start at cache lines, because loads across
+    /// cache lines would halve the speed.
     static PANEL: Scratch = const { Scratch::new() };
 }
 
-/// Computes one product. Returns a kernel status: out of memory, or 0.
+/// Computes one matrix product. Returns a kernel status: out of memory, or 0.
 ///
 /// # Safety
-/// The machine has `isa`. [`applies`] is true. All addressed elements are valid. C overlaps neither A nor B.
+/// The machine has `isa`. [`applies`] is true. All addressed elements are valid. C overlaps neither
+/// A nor B.
 pub unsafe fn run<T: Element>(isa: Isa, g: &Gemm<T>) -> i64 {
     let kernels = T::kernels(isa);
     let g = if g.c.2 == 1 { *g } else { transposed(g) };
@@ -51,12 +53,12 @@ pub unsafe fn run<T: Element>(isa: Isa, g: &Gemm<T>) -> i64 {
     PANEL.with(|memory| memory.with(panel_size, compute))
 }
 
-/// Whether whole-vector panels of B are read in place. Other panels are packed.
+/// Whether panels of B that consist of whole vectors are read in place. Other panels are packed.
 fn reads_in_place<T>(g: &Gemm<T>) -> bool {
     g.b.2 == 1 && in_place_is_faster(g.m, g.b.1.unsigned_abs().saturating_mul(size_of::<T>()))
 }
 
-/// Swaps and transposes the operands, so that the product is the transpose of C.
+/// Returns the transposed problem `C^T = B^T A^T`: swaps and transposes the operands.
 fn transposed<T: Copy>(g: &Gemm<T>) -> Gemm<T> {
     let transpose = |(p, row, col)| (p, col, row);
     Gemm {
@@ -70,10 +72,11 @@ fn transposed<T: Copy>(g: &Gemm<T>) -> Gemm<T> {
     }
 }
 
-/// Adds the products to C, block by block of `k` and panel by panel.
+/// Adds the matrix product to C: loops over blocks of `k` and panels.
 ///
 /// # Safety
-/// As for [`run`], with contiguous rows of C. `packed` has room for the widest panel unless all of B is read in place.
+/// As for [`run`], with contiguous rows of C. `packed` has room for the widest panel unless all of
+/// B is read in place.
 unsafe fn add_blocks<T: Element>(kernels: &MicroKernels<T>, g: &Gemm<T>, packed: *mut T) {
     let max_depth = depth(kernels.columns());
     for k in (0..g.k.max(1)).step_by(max_depth) {
@@ -96,7 +99,7 @@ unsafe fn add_blocks<T: Element>(kernels: &MicroKernels<T>, g: &Gemm<T>, packed:
     }
 }
 
-/// Adds the products of one block of `k` to all rows of one panel of C.
+/// Multiplies all rows of A by one panel of B over one block of `k`, and adds the results to C.
 ///
 /// # Safety
 /// As for [`run`]; `b` has `depth` rows of whole vectors.

@@ -1,17 +1,21 @@
-//! Products with a right operand that the compiler packed into panels ([`pliant_tensor::panels`]).
+//! Matrix products with a right operand that the compiler packed into panels
+//! ([`pliant_tensor::panels`]).
 //!
-//! Recipe: a loop over blocks of rows, then panels, then slices of k, then slivers. All slivers of a block of rows read
-//! the same slice of a panel, [`slice_bytes`], from the first-level cache. The sums of a panel stay in the caches until
-//! all of k is added. A block of A stays in the second-level cache. If k is too large for that, it is split into equal
-//! blocks of about [`BLOCK_DEPTH`]. Rows that would conflict in the caches are copied ([`super::contiguous_row_copies`]). If the
-//! tiles of an instruction set are narrower than a panel, a panel is processed in several strips. The last panel is
-//! padded to the width of the others. Its padding columns are computed only up to a whole vector, and never written.
+//! Recipe: a loop over blocks of rows, then panels, then slices of k, then slivers. All slivers of
+//! a block of rows read the same slice of a panel, [`slice_bytes`], from the first-level cache. The
+//! sums of a panel stay in the caches until all of k is added. A block of A stays in the
+//! second-level cache. If k is too large for that, it is split into equal blocks of about
+//! [`BLOCK_DEPTH`]. Rows of A that would conflict in the caches are copied
+//! ([`super::contiguous_row_copies`]). If the tiles of an instruction set are narrower than a
+//! panel, a panel is processed in several strips. The last panel is padded to the width of the
+//! others. Padding columns are computed only up to a whole vector, and are never written.
 //!
-//! Measured with two threads on a processor with two 512-bit multiply-adds per cycle and 48 KB and 2 MB of cache. The
-//! clock and the peak were measured in each round. Compared with blocks of 512 of k outside of the loops over rows and
-//! panels: 96 % of the peak instead of 88 at 504 x 384 x 384, 91 instead of 87 at 504 x 1024 x 1024, 93 instead of 82
-//! at 252 x 3072 x 768. Slices of 160 or 192 rows, and A packed into slivers, are within 2 % or slower; slices of 256
-//! rows lose 4 %. Pieces of 48 rows cost 10 to 15 %.
+//! Measured with two threads on a processor with two 512-bit multiply-adds per cycle and 48 KB and
+//! 2 MB of cache. The clock and the peak were measured in each round. Compared with blocks of 512
+//! of k outside of the loops over rows and panels: 96 % of the peak instead of 88 at 504 x 384 x
+//! 384, 91 instead of 87 at 504 x 1024 x 1024, 93 instead of 82 at 252 x 3072 x 768. Slices of 160
+//! or 192 rows, and A packed into slivers, are within 2 % or slower; slices of 256 rows lose 4 %.
+//! Pieces of 48 rows cost 10 to 15 %.
 
 use std::ops::Range;
 
@@ -29,7 +33,8 @@ use crate::algorithm_selection::packed::{
 use crate::epilogue::MAX_TILE_COLUMNS;
 use pliant_machine::isa::Isa;
 
-/// How far ahead of the current position a single sliver prefetches panels, in bytes, if they are read from memory.
+/// Distance in bytes by which a single sliver prefetches panels ahead of the current position, if
+/// panels are read from memory.
 const PREFETCH_DISTANCE: usize = 4096;
 
 /// A matrix product with packed B: `c[m, n] (+)= a[m, k] * b[k, n]`. Strides count elements.
@@ -39,30 +44,33 @@ pub struct PackedProduct<T> {
     pub m: usize,
     /// Number of columns of B and C.
     pub n: usize,
-    /// Number of columns of A, and of rows of B.
+    /// Number of columns of A, equal to the number of rows of B.
     pub k: usize,
-    /// The address of the first element of A, the distance between its rows, and the distance between its columns.
+    /// The address of the first element of A, the stride of its rows, and the stride of its
+    /// columns, in elements.
     pub a: (*const T, isize, isize),
     /// The address of the panels of B, which are padded to `width` columns.
     pub b: *const T,
     /// Number of columns of a panel.
     pub width: usize,
-    /// Whether the panels are expected in memory instead of a cache, because the weights have more than
-    /// [`prefetched_bytes`] bytes. Such panels are prefetched.
+    /// Whether B is too large for a cache (more than [`prefetched_bytes`] bytes), so that panels
+    /// are read from memory. Such panels are prefetched.
     pub b_in_memory: bool,
-    /// The address of the first element of C, whose rows are contiguous, and the distance between its rows.
+    /// The address of the first element of C, whose rows are contiguous, and the stride between its
+    /// rows, in elements.
     pub c: (*mut T, isize),
-    /// Whether the products are added to the contents of C.
+    /// Whether the matrix product is added to the contents of C instead of replacing them.
     pub accumulate: bool,
 }
 
-/// The part of C for a block of rows and a panel: the address of the first element, and the distance between rows.
+/// The part of C for a block of rows and a panel: the address of the first element, and the stride
+/// between rows, in elements.
 type Output<T> = (*mut T, isize);
 
 impl<T: Element> PackedProduct<T> {
-    /// A product of an `m` by `k` and a `k` by `n` matrix that overwrites C. `a` is the address of the first element of
-    /// A with its row stride and column stride, `b` the panels with `width` columns, and `c` the address of the first
-    /// element of C with its row stride.
+    /// Creates the product of an `m` by `k` and a `k` by `n` matrix, which overwrites C. `a` is the
+    /// address of the first element of A with its row stride and column stride, `b` the panels with
+    /// `width` columns, and `c` the address of the first element of C with its row stride.
     pub fn new(
         [m, n, k]: [usize; 3],
         a: (*const T, isize, isize),
@@ -78,18 +86,21 @@ impl<T: Element> PackedProduct<T> {
         self.n.div_ceil(self.width)
     }
 
-    /// Whether the panel width is valid: a multiple of 16, and no wider than the product requires.
+    /// Whether the panel width is valid: a multiple of 16, and not larger than necessary for `n`
+    /// columns.
     pub fn has_valid_panels(&self) -> bool {
         let most = self.n.checked_next_multiple_of(MAX_TILE_COLUMNS).unwrap_or(usize::MAX);
         self.width > 0 && self.width.is_multiple_of(16) && self.width <= most.max(MAX_TILE_COLUMNS)
     }
 
-    /// Computes the block of C for a range of rows and a range of panels, on the calling thread. Returns a kernel
-    /// status: copies of rows ([`super::contiguous_row_copies`]) may exhaust memory. A single panel needs no copies.
+    /// Computes the block of C for a range of rows and a range of panels, on the calling thread.
+    /// Returns a kernel status: out of memory if rows cannot be copied
+    /// ([`super::contiguous_row_copies`]), or 0. A single panel needs no copies.
     ///
     /// # Safety
-    /// The machine has `isa`. [`PackedProduct::has_valid_panels`] is true. All addressed elements of A and C are valid,
-    /// and [`PackedProduct::panels`] whole panels of B. C overlaps neither A nor B. The ranges are inside the product.
+    /// The machine has `isa`. [`PackedProduct::has_valid_panels`] is true. All addressed elements
+    /// of A and C are valid, and [`PackedProduct::panels`] whole panels of B. C overlaps neither A
+    /// nor B. The ranges are inside the product.
     pub unsafe fn compute_block(&self, isa: Isa, rows: Range<usize>, panels: Range<usize>) -> i64 {
         let kernels = T::kernels(isa);
         for rows in row_blocks(rows) {
@@ -108,7 +119,8 @@ impl<T: Element> PackedProduct<T> {
         STATUS_OK
     }
 
-    /// Adds the products of a block of `k` to some rows and panels of C.
+    /// Multiplies some rows of A by some panels of B over a block of `k`, and adds the results to
+    /// C.
     ///
     /// # Safety
     /// As for [`PackedProduct::compute_block`].
@@ -131,8 +143,9 @@ impl<T: Element> PackedProduct<T> {
         }
     }
 
-    /// Adds the products of a block of `k` to some rows of one panel of C, slice by slice. `next_k` is the row of the
-    /// next panel that is read after this block, if any.
+    /// Multiplies some rows of A by one panel of B over a block of `k`, slice by slice, and adds
+    /// the results to C. `next_k` is the first row of the next panel that is read after this block,
+    /// if any.
     ///
     /// # Safety
     /// As for [`PackedProduct::compute_block`]. `output` has room for the rows.
@@ -161,7 +174,8 @@ impl<T: Element> PackedProduct<T> {
         }
     }
 
-    /// Adds the products of a slice of B to some rows of one panel of C. Meanwhile, prefetches the memory `next`.
+    /// Multiplies some rows of A by a slice of a panel of B, adds the results to C, and prefetches
+    /// the memory `next`.
     ///
     /// # Safety
     /// As for [`PackedProduct::add_panel`].
@@ -234,17 +248,17 @@ fn row_blocks(rows: Range<usize>) -> impl Iterator<Item = Range<usize>> {
     })
 }
 
-/// The number of rows of a slice of B with `columns` columns. It is a multiple of the factor by which tiles split `k`,
-/// so that only the last slice has a remainder.
+/// The number of rows of a slice of B with `columns` columns. The number is a multiple of the
+/// factor by which tiles split `k`, so that only the last slice has a remainder.
 ///
-/// Products of up to [`ROWS`] rows are not sliced, and tiles of fewer rows split k further, so the order of summation
-/// depends on the number of rows.
+/// Products with up to [`ROWS`] rows of A are not sliced, and tiles with fewer rows split `k`
+/// further. So the order of summation depends on the number of rows.
 pub fn slice_rows<T>(columns: usize) -> usize {
     (slice_bytes() / (columns * size_of::<T>()).max(LINE)).max(MAX_K_SPLITS)
 }
 
-/// Splits a range into parts of `size` elements; the last may be smaller. An empty range has one empty part, for which
-/// kernels write zeros.
+/// Splits a range into parts of `size` elements; the last part may be smaller. An empty range has
+/// one empty part, for which kernels write zeros.
 pub fn split_range(range: Range<usize>, size: usize) -> impl Iterator<Item = Range<usize>> {
     let size = size.max(1);
     let starts = (range.start..range.end.max(range.start + 1)).step_by(size);

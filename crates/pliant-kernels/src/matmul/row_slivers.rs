@@ -1,17 +1,19 @@
-//! Divides rows into slivers whose heights differ by at most one, so that no single row is left over.
+//! Divides the rows of A into slivers (the rows of a register tile) whose heights differ by at most
+//! one, so that no single row remains.
 
 use super::micro_kernel::ROWS;
 
 /// Maximum number of rows of A in a block that is multiplied in AMX tile registers.
 pub const TILE_ROWS: usize = 32;
 
-/// Divides `rows` rows into slivers of at most [`ROWS`] rows. Returns the first row and the height of each.
+/// Divides `rows` rows into slivers of at most [`ROWS`] rows. Returns the first row and the number
+/// of rows of each sliver.
 pub fn slivers(rows: usize) -> impl Iterator<Item = (usize, usize)> {
     split_evenly(rows, ROWS)
 }
 
-/// Divides `rows` rows into parts of at most `max_height` rows, whose heights are as equal as possible. Returns the first row and
-/// the height of each.
+/// Divides `rows` rows into parts of at most `max_height` rows, whose sizes differ by at most one.
+/// Returns the first row and the number of rows of each part.
 #[inline]
 pub fn split_evenly(rows: usize, max_height: usize) -> impl Iterator<Item = (usize, usize)> {
     // Divisions take longer than the products of a few rows.

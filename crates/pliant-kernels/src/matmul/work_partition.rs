@@ -1,4 +1,5 @@
-//! Parallel loops on the worker team, and the partition of products into the pieces of such a loop.
+//! Parallel loops on the worker team, and the partition of matrix products into the pieces of such
+//! a loop.
 
 use std::ffi::c_void;
 use std::ops::Range;
@@ -60,35 +61,38 @@ pub unsafe fn parallel_for<F: Fn(usize) -> i64>(
     }
 }
 
-/// The partition of a product with a packed operand into pieces. A piece is a block of rows and a block of panels.
+/// The partition of a matrix product with a packed operand into pieces for threads. A piece is a
+/// block of rows and a block of panels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Partition {
     /// Number of blocks into which rows are divided.
     pub row_blocks: usize,
     /// Number of blocks into which panels are divided.
     pub panel_blocks: usize,
-    /// Whether consecutive pieces are different rows for the same panels, instead of different panels for the same rows.
+    /// Whether consecutive pieces compute different rows for the same panels; otherwise, they
+    /// compute different panels for the same rows.
     pub rows_first: bool,
     /// Approximate duration of a piece in microseconds.
     pub piece_micros: usize,
 }
 
 impl Partition {
-    /// The number of pieces.
+    /// Returns the number of pieces.
     pub fn pieces(&self) -> usize {
         self.row_blocks * self.panel_blocks
     }
 
-    /// Reduces the number of blocks of panels to as many as threads need. Kernels that prepare the rows of A in each piece use
-    /// this.
+    /// Reduces the number of panel blocks to the number that keeps all threads busy. This suits
+    /// kernels that prepare the rows of A again in each piece.
     pub fn coarsen_panels(self) -> Partition {
         let micros = self.panel_blocks * self.piece_micros;
         let panel_blocks = self.panel_blocks.min(pieces().max(micros / MIN_PIECE_UNITS));
         Partition { panel_blocks, piece_micros: micros / panel_blocks.max(1), ..self }
     }
 
-    /// The ranges of rows and panels of piece `index`, for a product of `m` rows and `panels` panels. The number of rows of a piece
-    /// is a multiple of `unit`, except in the last block.
+    /// Returns the ranges of rows and panels of piece `index`, for a matrix product of `m` rows and
+    /// `panels` panels. The number of rows of a piece is a multiple of `unit`, except in the last
+    /// block.
     pub fn piece(
         &self,
         index: usize,
@@ -103,12 +107,14 @@ impl Partition {
         (even_part(m, unit, row, self.row_blocks), even_part(panels, 1, panel, self.panel_blocks))
     }
 
-    /// Chooses the partition for a product of `m` rows, `n` columns and depth `k` with `panels` panels. The number of rows of a
-    /// piece is a multiple of `unit` ([`Partition::piece`]).
+    /// Chooses the partition for a matrix product of `m` rows, `n` columns and depth `k` with
+    /// `panels` panels. The number of rows of a piece is a multiple of `unit`
+    /// ([`Partition::piece`]).
     ///
-    /// A product of few rows is divided by panels first, so that only one thread reads each part of B. A product of many rows is
-    /// divided into equal blocks of rows, the same number for each thread, and then by panels. One or two rows take the time of
-    /// reading B, which is about the time of multiplying [`MEMORY_BOUND_ROWS`] rows.
+    /// A product of few rows is divided by panels first, so that only one thread reads each part of
+    /// B. A product of many rows is divided into equal blocks of rows, the same number for each
+    /// thread, and then by panels. Products of one or two rows take as long as reading B, which is
+    /// about the time of multiplying [`MEMORY_BOUND_ROWS`] rows.
     pub fn of_product((m, unit): (usize, usize), n: usize, k: usize, panels: usize) -> Partition {
         let work = m.max(MEMORY_BOUND_ROWS).saturating_mul(n).saturating_mul(k.max(1));
         let max_pieces = (work / unit_work()).clamp(1, MAX_PIECES);
@@ -130,7 +136,8 @@ impl Partition {
     }
 }
 
-/// The largest number up to `max` that is 1, 2, 4 or a multiple of [`pieces`], so that all threads get equally many blocks.
+/// Returns the largest number up to `max` that is 1, 2, 4 or a multiple of [`pieces`], so that all
+/// threads get equally many blocks.
 fn balanced_blocks(max: usize) -> usize {
     match max {
         0..2 => 1,
@@ -140,8 +147,9 @@ fn balanced_blocks(max: usize) -> usize {
     }
 }
 
-/// Part `index` of the range `0..size`, which is divided into `count` parts of whole units. A unit has `unit` elements; the last
-/// one may be smaller. The parts differ by at most one unit.
+/// Returns part `index` of the range `0..size`, which is divided into `count` parts of whole units.
+/// A unit has `unit` elements; the last unit may be smaller. The sizes of the parts differ by at
+/// most one unit.
 pub fn even_part(size: usize, unit: usize, index: usize, count: usize) -> Range<usize> {
     let units = size.div_ceil(unit);
     let start = |i: usize| (i * (units / count) + i.min(units % count)) * unit;

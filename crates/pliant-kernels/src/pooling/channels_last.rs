@@ -1,7 +1,8 @@
-//! Pooling of images with channels last, one vector of channels after the other.
+//! Pooling of images with channels last, one vector of channels at a time.
 //!
-//! Recipe: a direct loop over the elements of a window that are inside of the image, for up to four vectors of channels
-//! at once. Each element is read once for each window that contains it, mostly from the first-level cache.
+//! Recipe: a direct loop over the elements of a window that are inside of the image, for up to four
+//! vectors of channels at once. An element is read once for each window that contains the element,
+//! mostly from the first-level cache.
 
 use std::ops::Range;
 
@@ -95,7 +96,8 @@ unsafe fn line<L: MathLanes<Elem = f32>, C: Reduction<L>>(
     }
 }
 
-/// One window: the address of its first element, the counts and strides of its elements, and the address of its result.
+/// A pooling window: the address of its first element, the counts and strides of its elements, and
+/// the address of its result.
 struct Window {
     from: *const f32,
     counts: [usize; 3],
@@ -104,7 +106,7 @@ struct Window {
 }
 
 impl Window {
-    /// Computes the result for all channels in the range.
+    /// Computes the pooling result of the window for all channels in the range.
     ///
     /// # Safety
     /// As for [`max_line`]; the elements are inside of the image.
@@ -127,7 +129,7 @@ impl Window {
         }
     }
 
-    /// Computes the result for `V` vectors of channels.
+    /// Computes the pooling result of the window for `V` vectors of channels.
     ///
     /// # Safety
     /// As for [`Window::compute`].
@@ -156,7 +158,8 @@ impl Window {
         }
     }
 
-    /// Computes the result for the last `count` channels, which are fewer than a vector has lanes.
+    /// Computes the pooling result of the window for the last `count` channels, fewer than the
+    /// number of lanes of a vector.
     ///
     /// # Safety
     /// As for [`Window::compute`].

@@ -1,9 +1,10 @@
 //! Pooling of images with contiguous rows, such as images with channels first.
 //!
-//! Recipe: windows are reduced one dim after the other. A strip of input columns is reduced over the planes and rows of
-//! the windows, and then over their columns. With a stride, the strip is split into phases in between, so that vectors
-//! load adjacent elements in both steps. Several short lines are processed together, because a load waits for the
-//! stores that it overlaps.
+//! Recipe: windows are reduced one dim after the other. A strip of input columns is reduced over
+//! the planes and rows of the windows, and then over their columns. Between the two steps, if the
+//! windows have a stride, the columns are reordered by their position modulo the stride (phase), so
+//! that vectors load adjacent elements in both steps. Several short lines are processed together,
+//! because a load from memory that was just stored must wait for the stores.
 
 use std::mem::MaybeUninit;
 
@@ -16,16 +17,16 @@ use crate::algorithm_selection::convolution::copied_unit;
 use crate::matmul::work_partition::parallel_for;
 use crate::simd::{MathLanes, for_isa};
 
-/// Maximum number of columns of a strip with several results: the strip then takes 16 KB, and its phases take another
-/// 16 KB.
+/// Maximum number of input columns of a strip with several results. The strip then takes 16 KB, and
+/// the copy reordered into phases takes another 16 KB.
 const STRIP_COLUMNS: usize = 4096;
 /// Maximum number of lines of results whose strips are processed together.
 const MAX_LINES: usize = 16;
 const _: () = assert!(2 * (MAX_WINDOW_SPAN as usize + 1) <= STRIP_COLUMNS);
 
-/// The division of lines of results into strips.
+/// The division of the lines of pooling results into strips.
 struct Strips {
-    /// Maximum number of results of a strip.
+    /// Maximum number of results of a strip in one line.
     results: usize,
     /// Maximum number of lines whose strips are processed together.
     lines: usize,
@@ -33,8 +34,8 @@ struct Strips {
     stride: usize,
     /// The number of columns of a strip in each phase.
     phase_columns: usize,
-    /// For each column of a window, where the element that the first result reads is stored: an index into the columns
-    /// after they are split into phases.
+    /// For each column of a window, the index of the element for the first result, in the strip
+    /// after its columns are reordered into phases.
     taps: [u16; MAX_WINDOW_COLUMNS as usize],
 }
 
@@ -56,7 +57,8 @@ impl Strips {
     }
 }
 
-/// A range of lines of results. Lines are numbered in row-major order of batch, channel, depth and height.
+/// A range of lines of pooling results. Lines are numbered in row-major order of batch, channel,
+/// depth and height.
 struct Lines {
     first: usize,
     count: usize,
@@ -90,7 +92,7 @@ pub(super) unsafe fn run(w: &Windows<'_>, mean: bool) -> i64 {
     unsafe { parallel_for(w.runtime, lines.div_ceil(lines_per_piece), units, &piece) }
 }
 
-/// Computes a range of lines of maximum pooling.
+/// Computes a range of result lines of maximum pooling.
 ///
 /// # Safety
 /// The machine has the instructions, and the caller has enabled them. All elements are valid.
@@ -100,7 +102,7 @@ unsafe fn max_lines<L: MathLanes<Elem = f32>>(w: &Windows<'_>, strips: &Strips, 
     unsafe { compute::<L, Max>(w, strips, lines) }
 }
 
-/// Computes a range of lines of mean pooling.
+/// Computes a range of result lines of mean pooling.
 ///
 /// # Safety
 /// As for [`max_lines`].
@@ -110,7 +112,7 @@ unsafe fn mean_lines<L: MathLanes<Elem = f32>>(w: &Windows<'_>, strips: &Strips,
     unsafe { compute::<L, Mean>(w, strips, lines) }
 }
 
-/// Computes a range of lines by the reduction `C`.
+/// Computes a range of result lines with the reduction `C` (maximum or mean).
 ///
 /// # Safety
 /// As for [`max_lines`].
@@ -203,8 +205,8 @@ impl Line {
     }
 }
 
-/// The input rows that the windows of a line read: the address of the first row, and the counts and strides of rows in
-/// the dims depth and height.
+/// The input rows under the windows of a line of results: the address of the first row, and the
+/// counts and strides of rows in the dims depth and height.
 struct WindowRows {
     from: *const f32,
     counts: [usize; 2],
@@ -217,10 +219,11 @@ impl WindowRows {
     }
 }
 
-/// The memory in which a group of lines is processed: the strips after the reduction over rows, and their phases.
+/// The scratch memory for a group of lines: the strips after the reduction over rows, and their
+/// copies reordered into phases.
 struct Buffer<'a> {
     strips: &'a mut [f32],
-    /// The strips, split into phases; empty if the stride is 1.
+    /// The strips with columns reordered into phases; empty if the stride is 1.
     phases: &'a mut [f32],
     /// The number of columns of each window that are inside of the image.
     counts: &'a mut [f32],
@@ -246,7 +249,8 @@ impl<'a> Buffer<'a> {
         Buffer { strips, phases, counts }
     }
 
-    /// Reduces the input rows for the strip of line `index` that starts at result `first`.
+    /// Reduces the input rows under the windows of line `index`, for the strip that starts at
+    /// result `first`.
     ///
     /// # Safety
     /// As for [`max_lines`]; the rows are inside of the image.
@@ -278,7 +282,8 @@ impl<'a> Buffer<'a> {
         }
     }
 
-    /// Splits the strips of `lines` lines into phases, if the stride is not 1.
+    /// Reorders the columns of the strips of `lines` lines by their position modulo the stride
+    /// (phase), if the stride is not 1.
     ///
     /// # Safety
     /// The strips are written.
@@ -315,7 +320,8 @@ impl<'a> Buffer<'a> {
         }
     }
 
-    /// Reduces the columns of `count` windows of line `index`, and stores the results. The windows have `rows` rows.
+    /// Reduces the columns of `count` windows of line `index`, and stores the results. The windows
+    /// contain `rows` rows of the image.
     ///
     /// # Safety
     /// As for [`max_lines`]; the results exist.
@@ -357,8 +363,8 @@ impl<'a> Buffer<'a> {
     }
 }
 
-/// Computes the results of windows at the given positions in the strip. The windows have `rows` rows, and `counts`
-/// points to their numbers of columns.
+/// Computes the results of windows at the given positions in the strip. The windows contain `rows`
+/// rows of the image, and `counts` points to the number of columns of each window.
 ///
 /// # Safety
 /// As for [`max_lines`]; the columns are inside of the image.
@@ -384,7 +390,7 @@ unsafe fn window_results<L: MathLanes<Elem = f32>, C: Reduction<L>, const V: usi
     }
 }
 
-/// Reduces `count` columns, from `column` on, over the rows of windows.
+/// Reduces `count` columns, from `column` on, over the rows under the windows.
 ///
 /// # Safety
 /// As for [`max_lines`]; the columns are inside of the image.
@@ -429,8 +435,8 @@ unsafe fn reduce<L: MathLanes<Elem = f32>, C: Reduction<L>>(
     }
 }
 
-/// Reduces `V` vectors of columns over the rows of windows. The vectors are at the given positions relative to
-/// `column`.
+/// Reduces `V` vectors of columns over the rows under the windows. Each vector starts at the given
+/// position relative to `column`.
 ///
 /// # Safety
 /// As for [`max_lines`]; the columns are inside of the image.

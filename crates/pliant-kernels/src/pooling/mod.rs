@@ -1,4 +1,5 @@
-//! The entry point of the declared kernel `pool`, and its parts that are independent of the layout.
+//! The entry point of the declared kernel `pool`, and the parts of pooling that are independent of
+//! the layout.
 
 mod channels_last;
 mod contiguous_rows;
@@ -43,7 +44,7 @@ impl Implementation for Pool {
     }
 }
 
-/// The sizes and operands of a checked call. Strides count elements.
+/// The sizes and operands of a checked pooling call. Strides count elements.
 #[derive(Clone, Copy)]
 struct Windows<'a> {
     runtime: &'a KernelRuntime,
@@ -118,8 +119,9 @@ impl<'a> Windows<'a> {
         }
     }
 
-    /// Converts the pooling to one of images with a single channel, by treating each pair of a column and a channel as
-    /// a column. Returns `None` if the direct computation reads fewer elements, or if columns are strided.
+    /// Treats each pair of a column and a channel as one column, so that images have a single
+    /// channel. Returns `None` if the direct computation reads fewer elements, or if columns are
+    /// strided.
     fn with_channels_as_columns(&self) -> Option<Windows<'a>> {
         let columns = |size: usize| size.saturating_mul(self.channels);
         let is_contiguous =
@@ -144,8 +146,8 @@ impl<'a> Windows<'a> {
         })
     }
 
-    /// The elements of a window along dim `d` that are inside of the image: the position of the first, and their
-    /// number.
+    /// Returns the position of the first element of a window along dim `d` that is inside of the
+    /// image, and the number of these elements.
     #[inline(always)]
     fn elements(&self, d: usize, at: usize) -> (usize, usize) {
         let (step, first) = (self.dilation[d], at.saturating_mul(self.stride[d]));
@@ -161,22 +163,23 @@ impl<'a> Windows<'a> {
     }
 }
 
-/// How the elements of a window are reduced to a result.
+/// The reduction of the elements of a pooling window to a result: maximum or mean.
 trait Reduction<L> {
-    /// Whether a result depends on the number of elements of its window.
+    /// Whether a result depends on the number of elements of its window, as a mean does.
     const COUNTS: bool;
 
-    /// Returns the value with which a reduction starts.
+    /// Returns the initial value of the reduction.
     ///
     /// # Safety
     /// The machine has the instructions of `L`. This holds for all methods.
     unsafe fn start() -> L;
-    /// Adds an element to the value so far.
+    /// Combines an element with the intermediate value of the reduction.
     unsafe fn add(so_far: L, element: L) -> L;
-    /// Converts the value of a window of `count` elements to the result.
+    /// Converts the intermediate value of a window of `count` elements to the result.
     unsafe fn finish(so_far: L, count: usize) -> L;
-    /// Converts the values of adjacent windows to results. All windows have `rows` rows; `columns` points to the number
-    /// of columns of each, and is read only if [`Self::COUNTS`] is true.
+    /// Converts the intermediate values of adjacent windows to results. All windows have `rows`
+    /// rows. `columns` points to the number of columns of each window, and is read only if
+    /// [`Self::COUNTS`] is true.
     unsafe fn finish_each(so_far: L, rows: f32, columns: *const f32) -> L;
 }
 
@@ -209,7 +212,7 @@ impl<L: MathLanes<Elem = f32>> Reduction<L> for Max {
     }
 }
 
-/// The mean of the elements; NaN if there are none.
+/// The mean of the elements; NaN if the window has no elements.
 struct Mean;
 
 impl<L: MathLanes<Elem = f32>> Reduction<L> for Mean {

@@ -1,13 +1,15 @@
-//! Products of 8-bit integers in tile registers ([`crate::amx`]).
+//! Matrix products of 8-bit integers in tile registers ([`crate::amx`]).
 //!
-//! Recipe: blocks of up to 256 rows of A are copied once for all panels of a piece. The copies start at cache lines and
-//! are padded with zeros, because a register whose rows cross cache lines takes twice as long to load. Blocks of C are
-//! up to 32 rows by 32 columns, or up to 16 by 64. Signed bytes need no offset, since there is an instruction for them.
-//! Sums are stored in scratch memory, whose rows map to different sets of the first-level cache, and are finished six
-//! rows at a time.
+//! Recipe: blocks of up to 256 rows of A are copied once for all panels of a piece. The copies
+//! start at cache lines and are padded with zeros, because a register whose rows cross cache lines
+//! takes twice as long to load. Blocks of C are up to 32 rows by 32 columns, or up to 16 by 64.
+//! Signed A needs no offset, because the hardware can multiply signed by signed bytes. Sums are
+//! stored in scratch memory, whose rows map to different sets of the first-level cache, and are
+//! finished six rows at a time.
 //!
-//! Measured: "8-bit integers" in `docs/internals/measurements/quantized.md`. [`crate::algorithm_selection::tile_registers`] states from how many rows on
-//! tile registers are used.
+//! Measured: "8-bit integers" in `docs/internals/measurements/quantized.md`.
+//! [`crate::algorithm_selection::tile_registers`] states the number of rows from which tile
+//! registers are used.
 
 use std::arch::x86_64::*;
 use std::ops::Range;
@@ -20,22 +22,22 @@ use crate::matmul::row_slivers::{TILE_ROWS, slivers, split_evenly};
 use crate::matmul::work_partition::even_part;
 use crate::scratch_memory::Scratch;
 
-/// Number of rows of quads of B in a step.
+/// Number of quads (four adjacent values of k) of each column of B in a step.
 const STEP_QUADS: usize = LINE / 4;
 
 thread_local! {
     static ROWS: Scratch = const { Scratch::new() };
 }
 
-/// A strip of columns of a panel of B that a tile multiplies.
+/// A strip of columns of a panel of B, multiplied with the same tile registers.
 struct Strip {
     /// The address of the strip's first byte.
     b: *const u8,
     /// The index of the strip's first column among all columns of B.
     first: usize,
-    /// The number of columns, rounded up to whole tile registers.
+    /// The number of columns of the strip, rounded up to whole tile registers.
     width: usize,
-    /// The number of columns that have results; the others are padding.
+    /// The number of columns of the strip without padding.
     columns: usize,
 }
 
@@ -45,14 +47,16 @@ struct RowCopies {
     rows: Range<usize>,
     /// The address of the copy of the first row.
     copy: *mut u8,
-    /// The distance between copied rows in bytes: an odd number of cache lines, so that adjacent rows start in different sets of
-    /// the cache.
+    /// The stride between copied rows in bytes: an odd number of cache lines, so that adjacent rows
+    /// start in different sets of the cache.
     row_stride: usize,
-    /// The destination of the sum of each row; null if columns have no zero points.
+    /// The destination of the sum of each row; null if the columns of B have no zero points, so
+    /// that the sums are not needed.
     row_sums: *mut i32,
 }
 
-/// Computes the results of a range of rows for a range of panels. Returns a kernel status.
+/// Computes the int8 matrix product for a range of rows and a range of panels. Returns a kernel
+/// status.
 ///
 /// # Safety
 /// As for [`super::run`]; the machine has tile registers, and `k` is at most `MAX_DEPTH`.
@@ -125,8 +129,8 @@ impl RowCopies {
         }
     }
 
-    /// Copies the rows of A cache line by cache line. `add` adds a cache line to a vector of sums, and `write` stores the sums of a
-    /// row.
+    /// Copies the rows of A cache line by cache line. `add` adds the bytes of a cache line to a
+    /// vector of sums, and `write` stores the sum of a row.
     ///
     /// # Safety
     /// As for [`RowCopies::copy`], whose instructions the caller has enabled.
@@ -160,7 +164,7 @@ impl RowCopies {
         }
     }
 
-    /// Multiplies the copied rows by a range of panels.
+    /// Multiplies the copied rows of A by a range of panels of B.
     ///
     /// # Safety
     /// As for [`block`].
@@ -194,7 +198,8 @@ impl RowCopies {
 }
 
 impl Strip {
-    /// Copies the quads that the incomplete last step reads to `edge`, if there is such a step.
+    /// Copies the quads of B for the incomplete last step to `edge`, if `k` is not a multiple of a
+    /// step.
     ///
     /// # Safety
     /// As for [`block`].
@@ -208,7 +213,7 @@ impl Strip {
         unsafe { edge.copy(b, w.k.div_ceil(4) - whole, self.width) };
     }
 
-    /// Multiplies up to [`TILE_ROWS`] copied rows by a strip.
+    /// Multiplies up to [`TILE_ROWS`] copied rows of A by a strip of B.
     ///
     /// # Safety
     /// As for [`block`].

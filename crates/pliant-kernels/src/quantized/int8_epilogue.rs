@@ -1,8 +1,9 @@
-//! The epilogue of 8-bit products and convolutions.
+//! The epilogue of 8-bit matrix products and convolutions.
 //!
-//! The epilogue adds an integer term for the column to each sum, converts the sum to float32, multiplies it by a factor
-//! for the row, and applies the float32 [`Epilogue`]. The result may then be requantised to 8 bits: divided by a scale,
-//! rounded to nearest, ties to even, shifted by a zero point, and clipped.
+//! The epilogue adds an integer term for the column to each sum, converts the sum to float32,
+//! multiplies it by a factor for the row, and applies the float32 [`Epilogue`]. The result may then
+//! be requantised to 8 bits: divided by a scale, rounded to nearest, ties to even, shifted by a
+//! zero point, and clipped.
 
 use std::ptr::null;
 use std::slice::{from_raw_parts, from_raw_parts_mut};
@@ -11,18 +12,21 @@ use crate::epilogue::{Epilogue, EpilogueTile};
 use crate::simd::{Lanes, for_isa};
 use pliant_machine::isa::Isa;
 
-/// The epilogue of int32 sums. The results are float32, which replace the sums in memory, or bytes.
+/// The epilogue of int32 sums. The results are float32 numbers, which replace the sums in memory,
+/// or 8-bit integers.
 #[derive(Clone, Copy, Debug)]
 pub struct IntegerEpilogue {
     /// The address of an integer term for each column; null if there are none.
     pub terms: *const i32,
     /// The address of a factor for each row; null if all are 1.
     pub row_scales: *const f32,
-    /// The distance between the factors of adjacent rows: 0 if all rows share one.
+    /// The distance between the factors of adjacent rows, in elements: 0 if all rows share one
+    /// factor.
     pub row_scales_stride: i64,
-    /// The epilogue of the float32 results.
+    /// The epilogue that is applied to the results as float32.
     pub float: Epilogue,
-    /// The parameters for requantising results to bytes; `None` if the results are float32.
+    /// The parameters for requantising results to 8-bit integers; `None` if the results are
+    /// float32.
     pub requantization: Option<Requantization>,
 }
 
@@ -39,23 +43,24 @@ impl Default for IntegerEpilogue {
     }
 }
 
-/// The parameters for requantising float32 results to bytes.
+/// The parameters for requantising float32 results to 8-bit integers.
 #[derive(Clone, Copy, Debug)]
 pub struct Requantization {
     /// The number by which results are divided.
     pub divisor: f32,
     /// The zero point, which is added after rounding.
     pub zero: f32,
-    /// The minimum and the maximum of the bytes.
+    /// The minimum and the maximum of the 8-bit results.
     pub limits: (f32, f32),
-    /// Whether the bytes are signed.
+    /// Whether the results are int8 instead of uint8.
     pub signed: bool,
-    /// The address to which the bytes are written, and the distance between rows.
+    /// The address to which the 8-bit results are written, and the stride between rows in bytes.
     pub out: (*mut u8, i64),
 }
 
 impl IntegerEpilogue {
-    /// The epilogue for results whose first column is `column`.
+    /// Returns the epilogue for a matrix of results that starts at column `column` of the original
+    /// matrix.
     pub(super) fn at_column(&self, column: usize) -> IntegerEpilogue {
         let mut epilogue = *self;
         let shift = |p: &mut *const f32| {
@@ -77,8 +82,8 @@ impl IntegerEpilogue {
     /// Applies the epilogue to a tile of int32 sums, which become float32 in place.
     ///
     /// # Safety
-    /// As for [`Epilogue::finish`], with elements of int32. The factors of the rows and the terms of the columns are
-    /// readable, the bytes writable.
+    /// As for [`Epilogue::finish`], with elements of int32. The factors of the rows and the terms
+    /// of the columns are readable; the 8-bit results are writable.
     pub(super) unsafe fn finish(&self, isa: Isa, tile: &EpilogueTile) {
         // SAFETY: guaranteed by the caller.
         unsafe {
@@ -125,7 +130,7 @@ unsafe fn to_floats<L: Lanes<Elem = f32>>(e: &IntegerEpilogue, t: &EpilogueTile)
     }
 }
 
-/// Requantises a tile of float32 results to bytes.
+/// Requantises a tile of float32 results to 8-bit integers.
 ///
 /// # Safety
 /// As for [`to_floats`].
@@ -159,8 +164,8 @@ impl Requantization {
     }
 }
 
-/// Clips a float to the limits, and truncates it to a byte; 0 for NaN. This vectorises, unlike the `as` conversion,
-/// which saturates.
+/// Clips a float to the limits, and truncates it to a byte; 0 for NaN. The compiler can vectorise
+/// this function, unlike the saturating `as` conversion.
 #[inline(always)]
 fn clip_to_byte(x: f32, (low, high): (f32, f32)) -> u8 {
     let x = if x < low { low } else { x };
@@ -170,8 +175,8 @@ fn clip_to_byte(x: f32, (low, high): (f32, f32)) -> u8 {
     unsafe { x.to_int_unchecked::<i32>() as u8 }
 }
 
-/// Rounds to the nearest integer, ties to even, by adding and subtracting 2^23: float32 numbers of that size have no
-/// fraction bits. This vectorises for any instruction set.
+/// Rounds to the nearest integer, ties to even, by adding and subtracting 2^23: float32 numbers of
+/// that size have no fraction bits. The compiler can vectorise this for any instruction set.
 #[inline(always)]
 fn round_even(x: f32) -> f32 {
     const WHOLE: f32 = (1 << 23) as f32;

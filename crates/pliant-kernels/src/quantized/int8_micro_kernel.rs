@@ -1,36 +1,39 @@
-//! The micro-kernel of 8-bit products: one sliver of rows by one panel of columns, in registers
-//! over all of k.
+//! The micro-kernel of 8-bit matrix products. It multiplies a sliver of rows by a panel of columns
+//! and keeps the sums in registers over all of k.
 //!
-//! A tile is 6 rows by 4 vectors of 16 sums with AVX-512 VNNI, and by 2 vectors of 8 sums with
-//! AVX2, which multiplies the even and the odd bytes of quads as 16-bit integers, since its
-//! instruction for bytes saturates. Other machines use scalar code.
+//! A tile is 6 rows by 4 vectors of 16 sums with AVX-512 VNNI, and 6 rows by 2 vectors of 8 sums
+//! with AVX2. The AVX2 kernel multiplies the even and the odd bytes of quads as 16-bit integers,
+//! since the instruction for bytes saturates. Other machines use scalar code.
 //!
-//! Recipe: as for float32 ([`crate::matmul::micro_kernel`]), with four adjacent values of k per lane.
-//! Measured: the rates without tile registers, and of few rows, under "8-bit integers" in
+//! Recipe: as for float32 ([`crate::matmul::micro_kernel`]), with four adjacent values of k per
+//! lane. Measured: the rates without tile registers, and of few rows, under "8-bit integers" in
 //! `docs/internals/measurements/quantized.md`.
 
 use crate::matmul::micro_kernel::ROWS;
 use pliant_machine::isa::{Isa, Vectors};
 
-/// The operands of one tile: `c[rows, columns] = a[rows, k] * b[k, columns]`. Strides count elements.
+/// The operands of one tile of an 8-bit matrix product: `c[rows, columns] = a[rows, k] * b[k,
+/// columns]`. Strides count elements.
 pub struct Tile {
-    /// The number of multiplications for each sum.
+    /// The inner dim: the number of multiplications for each sum.
     pub k: usize,
     /// The address of the first byte of A, whose rows are contiguous.
     pub a: *const u8,
-    /// The distance between rows of A.
+    /// The stride between rows of A, in elements.
     pub a_row: isize,
-    /// The bits that are flipped in each 32-bit word of A.
+    /// The bit mask by which each 32-bit word of A is XORed, to convert between signed and unsigned
+    /// bytes.
     pub flip: u32,
-    /// The address of the first quad of B.
+    /// The address of the first quad (four adjacent values of k) of B.
     pub b: *const i8,
-    /// The distance between rows of quads of B, in bytes.
+    /// The stride between rows of quads of B, in bytes.
     pub b_row: usize,
     /// The address of the first element of C, whose rows are contiguous.
     pub c: *mut i32,
-    /// The distance between rows of C.
+    /// The stride between rows of C, in elements.
     pub c_row: isize,
-    /// The number of elements of C in the last vector of a row; the other lanes are not written.
+    /// The number of elements of C in the last vector of a row. The other lanes of this vector are
+    /// not written.
     pub last: usize,
 }
 
@@ -39,12 +42,13 @@ type TileFn = unsafe fn(&Tile);
 /// The micro-kernels of one instruction set.
 pub struct Kernels {
     lanes: usize,
-    /// The micro-kernels for all tile sizes, indexed by rows minus one, then by vectors minus one.
+    /// The micro-kernels for all tile sizes, indexed by the number of rows minus one, then by the
+    /// number of vectors minus one.
     table: [&'static [TileFn]; ROWS],
 }
 
 impl Kernels {
-    /// Number of columns of the widest tile.
+    /// Returns the number of columns of the widest tile.
     pub fn columns(&self) -> usize {
         self.lanes * self.table[0].len()
     }
@@ -52,8 +56,9 @@ impl Kernels {
     /// Computes a tile of `rows` by `columns`; sets the tile's field `last`.
     ///
     /// # Safety
-    /// The machine has the instructions. `1 <= rows <= ROWS` and `1 <= columns <= self.columns()`. The elements of A and C are
-    /// valid, and those of B up to the end of the last vector; C overlaps neither.
+    /// The machine has the instructions. `1 <= rows <= ROWS` and `1 <= columns <= self.columns()`.
+    /// The elements of A and C are valid, and the elements of B up to the end of the last vector. C
+    /// overlaps neither A nor B.
     pub unsafe fn run(&self, rows: usize, columns: usize, tile: &mut Tile) {
         let vectors = columns.div_ceil(self.lanes);
         tile.last = columns - (vectors - 1) * self.lanes;
@@ -62,26 +67,27 @@ impl Kernels {
     }
 }
 
-/// A vector of 32-bit sums, and the operations of the micro-kernel on it.
+/// A vector of 32-bit sums, with the operations that the micro-kernel needs.
 ///
 /// # Safety of the methods
-/// The machine has the instructions; the bytes are readable, the elements writable.
+/// The machine has the instructions; the addressed bytes of B are readable, and the addressed sums
+/// are writable.
 trait Sums: Copy {
     /// The number of sums in the vector.
     const N: usize;
-    /// Four unsigned bytes of a row of A, prepared for [`Sums::dot`].
+    /// Four unsigned bytes of a row of A, in the form that [`Sums::dot`] needs.
     type Word: Copy;
-    /// Four signed bytes of B for each sum, prepared for [`Sums::dot`].
+    /// Four signed bytes of B for each sum, in the form that [`Sums::dot`] needs.
     type Quads: Copy;
     /// Returns a vector of zeros.
     unsafe fn zero() -> Self;
-    /// Prepares a word of A, which consists of four bytes.
+    /// Converts four bytes of a row of A to the form that [`Sums::dot`] needs.
     unsafe fn word(bytes: u32) -> Self::Word;
-    /// Loads a quad of B for each sum, and prepares it.
+    /// Loads four bytes of B for each sum, in the form that [`Sums::dot`] needs.
     unsafe fn quads(from: *const i8) -> Self::Quads;
-    /// Adds to each sum the four products of the bytes of the word and of the sum's quad.
+    /// Adds to each sum the dot product of the four bytes of A and the sum's four bytes of B.
     unsafe fn dot(self, word: Self::Word, quads: Self::Quads) -> Self;
-    /// Writes the first `count` sums.
+    /// Stores the first `count` sums.
     unsafe fn store_first(self, to: *mut i32, count: usize);
 }
 
@@ -174,7 +180,8 @@ mod x86 {
         }
     }
 
-    /// A vector of 8 sums in 256 bits, for AVX2. Words and quads are split into their even and their odd bytes, as 16-bit integers.
+    /// A vector of 8 sums in 256 bits, for AVX2. The bytes of A and B are split into even and odd
+    /// bytes, as 16-bit integers.
     #[derive(Clone, Copy)]
     pub struct Avx2(__m256i);
 
@@ -260,7 +267,8 @@ unsafe fn tile<S: Sums, const R: usize, const V: usize>(t: &Tile) {
     }
 }
 
-/// Adds the products of one row of quads of B and one word of each row of A, of which `COUNT` bytes exist.
+/// Adds the products of `COUNT` (1 to 4) adjacent values of k of each row of A and each column of
+/// B.
 ///
 /// # Safety
 /// As for [`Kernels::run`].
@@ -295,7 +303,8 @@ unsafe fn step<S: Sums, const R: usize, const V: usize, const COUNT: usize>(
     }
 }
 
-/// Defines the table of micro-kernels for one vector type, up to the given number of vectors in a row.
+/// Defines the table of micro-kernels for one vector type, for tiles of up to the given number of
+/// vectors per row.
 macro_rules! kernels {
     ($sums:ty $(, $feature:literal)?; $($v:literal)*) => {{
         /// # Safety
@@ -320,7 +329,7 @@ macro_rules! kernels {
     }};
 }
 
-/// The micro-kernels of an instruction set.
+/// Returns the 8-bit micro-kernels for an instruction set.
 pub fn kernels(isa: Isa) -> &'static Kernels {
     match isa.vectors() {
         #[cfg(target_arch = "x86_64")]

@@ -17,8 +17,8 @@ pub(super) fn data<T>(call: &Call, name: &str) -> *const T {
     call.operand(name).map_or(null(), |view| view.data.cast_const().cast())
 }
 
-/// The epilogue of float32 results of a call: column scales, a bias and an activation. `scales` is the name of the
-/// operand with the scales.
+/// Returns the epilogue of a call with float32 results: column scales, a bias and an activation.
+/// `scales` is the name of the operand that contains the scales.
 pub(super) fn float_epilogue(call: &Call, scales: &str) -> Epilogue {
     Epilogue {
         column_scale: data(call, scales),

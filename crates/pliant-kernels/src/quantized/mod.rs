@@ -1,18 +1,21 @@
-//! Matrix products of 8-bit integers with int32 sums: `c[i, j]` is the sum over `p` of `(a[i, p] - a_zero[i]) * (b[p,
-//! j] - b_zero[j])`.
+//! Matrix products of 8-bit integers with int32 sums: `c[i, j]` is the sum over `p` of `(a[i, p] -
+//! a_zero[i]) * (b[p, j] - b_zero[j])`.
 //!
-//! Recipe: as for packed float32 operands, with four adjacent values of k in each 32-bit lane. A word of A is broadcast
-//! to all lanes. One instruction (`vpdpbusd`) multiplies its unsigned bytes by the signed bytes of B and adds the four
-//! products. k is not split. The highest bit of signed bytes of A is flipped, which adds 128. Zero points are
-//! subtracted from the sums at the end. This uses the column sums of B, which packing computes, and the row sums of A,
-//! which are computed only if B has zero points. Sums wrap around on overflow of int32, as in the reference. Tile
-//! registers are used if the machine has them, except for few rows or a very large k.
+//! Recipe: as for packed float32 operands, with four adjacent values of k in each 32-bit lane. A
+//! 32-bit word of A (four values of k) is broadcast to all lanes. One instruction (`vpdpbusd`)
+//! multiplies the word's unsigned bytes by the signed bytes of B and adds the four products. k is
+//! not split. The highest bit of signed bytes of A is flipped, which adds 128. Zero points are
+//! subtracted from the sums at the end. The subtraction uses the column sums of B, which packing
+//! computes, and the row sums of A. The row sums are computed only if B has zero points. Sums wrap
+//! around on overflow of int32, as in the reference. Tile registers are used if the machine has
+//! them, except for few rows or a very large k.
 //!
-//! Measured, with and without tile registers: "8-bit integers" in `docs/internals/measurements/quantized.md`.
+//! Measured, with and without tile registers: "8-bit integers" in
+//! `docs/internals/measurements/quantized.md`.
 //!
 //! | module | owns |
 //! |---|---|
-//! | `int8_amx_matmul` | products of many rows in tile registers |
+//! | `int8_amx_matmul` | matrix products of many rows in tile registers |
 //! | `matmul_entry_point` | the declared kernel |
 //! | `convolution` | convolutions, by im2col |
 //! | `int8_epilogue` | the conversion of sums to float32 or 8 bits |
@@ -50,36 +53,38 @@ use pliant_machine::isa::Isa;
 pub use pliant_tensor::{VnniMatrix, pack_vnni};
 use zero_point_correction::{RawTile, subtract_zero_points, sum_rows};
 
-/// The arguments of a product of 8-bit integers. Strides count elements.
+/// The arguments of a matrix product of 8-bit integers. Strides count elements.
 #[derive(Clone, Copy, Debug)]
 pub struct QuantizedGemm {
     /// Number of rows of A and C.
     pub m: i64,
     /// Number of columns of B and C.
     pub n: i64,
-    /// Number of columns of A, and of rows of B.
+    /// Number of columns of A, equal to the number of rows of B.
     pub k: i64,
-    /// The address of A: bytes with contiguous rows.
+    /// The address of A, 8-bit integers whose rows are contiguous.
     pub a: *const u8,
-    /// The distance between rows of A.
+    /// The stride between rows of A, in elements.
     pub a_row: i64,
-    /// Whether the bytes of A are signed.
+    /// Whether A is int8 instead of uint8.
     pub a_signed: bool,
     /// The zero points of the rows of A; null if all are 0.
     pub a_zeros: *const i32,
-    /// The distance between the zero points of adjacent rows: 0 if all rows share one.
+    /// The distance between the zero points of adjacent rows, in elements: 0 if all rows share one
+    /// zero point.
     pub a_zeros_stride: i64,
     /// The address of B, as packed by [`pack_vnni`].
     pub b: *const i8,
     /// Number of columns of a panel of B.
     pub width: i64,
-    /// The sums of the columns of B.
+    /// The sum of each column of B.
     pub sums: *const i32,
     /// The zero points of the columns of B; null if all are 0.
     pub b_zeros: *const i32,
-    /// The address of C, whose rows are contiguous; null if the epilogue writes bytes instead.
+    /// The address of C, whose rows are contiguous; null if the epilogue writes 8-bit results
+    /// instead.
     pub c: *mut i32,
-    /// The distance between rows of C.
+    /// The stride between rows of C, in elements.
     pub c_row: i64,
     /// The epilogue; `None` if the results are the int32 sums.
     pub epilogue: Option<IntegerEpilogue>,
@@ -89,16 +94,16 @@ pub struct QuantizedGemm {
 #[repr(C, align(64))]
 struct Scratch([i32; MAX_TILE_ROWS * MAX_TILE_COLUMNS]);
 
-/// A product whose sizes are checked, and the choice of its implementation.
+/// A matrix product whose sizes have been checked, and the choice of its implementation.
 #[derive(Clone, Copy)]
 struct CheckedGemm<'a> {
     g: &'a QuantizedGemm,
     isa: Isa,
     kernels: &'static Kernels,
-    /// Whether tile registers are used.
+    /// Whether the product is computed with tile registers (AMX).
     uses_tile_registers: bool,
-    /// Whether A already consists of copies of rows, which start at cache lines, are writable, and are padded to whole
-    /// cache lines.
+    /// Whether A is already a copy in scratch memory, with rows that start at cache lines, are
+    /// writable, and are padded to whole cache lines.
     a_is_copied: bool,
     m: usize,
     n: usize,
@@ -106,11 +111,12 @@ struct CheckedGemm<'a> {
     width: usize,
 }
 
-/// Computes a product of 8-bit integers with the given instruction set. Returns a kernel status.
+/// Computes a matrix product of 8-bit integers with the given instruction set. Returns a kernel
+/// status.
 ///
 /// # Safety
-/// The machine has `isa`. The runtime is valid; all addressed elements are valid, including whole panels and the
-/// operands of the epilogue; C overlaps no operand.
+/// The machine has `isa`. The runtime is valid; all addressed elements are valid, including whole
+/// panels and the operands of the epilogue; C overlaps no operand.
 pub unsafe fn run(isa: Isa, runtime: &KernelRuntime, g: &QuantizedGemm) -> i64 {
     let Some(w) = CheckedGemm::of(isa, g) else { return STATUS_BAD_ARGUMENTS };
     if w.m == 0 || w.n == 0 {
@@ -133,8 +139,9 @@ pub unsafe fn run(isa: Isa, runtime: &KernelRuntime, g: &QuantizedGemm) -> i64 {
     unsafe { parallel_for(runtime, partition.pieces(), partition.piece_micros, &piece) }
 }
 
-/// The row stride of copies of A, in bytes, and the maximum number of rows that are copied at once. The stride is an
-/// odd number of cache lines, so that adjacent rows start in different sets of the first-level cache.
+/// Returns the row stride of copies of A, in bytes, and the maximum number of rows that are copied
+/// at once. The stride is an odd number of cache lines, so that adjacent rows start in different
+/// sets of the first-level cache.
 fn copy_layout(k: usize) -> (usize, usize) {
     let row_stride = (k.div_ceil(LINE) | 1) * LINE;
     let blocks = (copied_bytes() / row_stride / TILE_ROWS).clamp(1, MAX_COPIED_BLOCKS);
@@ -165,13 +172,14 @@ impl<'a> CheckedGemm<'a> {
         })
     }
 
-    /// The throughput of the product relative to float32, by which pieces are sized.
+    /// Returns the estimated throughput of the product relative to float32, by which the size of
+    /// pieces is chosen.
     fn speedup(&self) -> usize {
         if self.uses_tile_registers { TILE_SPEEDUP } else { VECTOR_SPEEDUP }
     }
 
-    /// Computes the results of a range of rows for a range of panels. Returns a kernel status; copies for tile
-    /// registers may exhaust memory.
+    /// Computes the results of a range of rows for a range of panels. Returns a kernel status: out
+    /// of memory if rows cannot be copied for tile registers, or 0.
     ///
     /// # Safety
     /// As for [`run`].
@@ -190,7 +198,8 @@ impl<'a> CheckedGemm<'a> {
         STATUS_OK
     }
 
-    /// Computes the results of one sliver of rows for one panel, strip by strip.
+    /// Computes the results for one sliver (the rows of a register tile) and one panel, strip by
+    /// strip of columns.
     ///
     /// # Safety
     /// As for [`run`].
@@ -236,8 +245,8 @@ impl<'a> CheckedGemm<'a> {
         }
     }
 
-    /// The number that flipping the highest bit adds to the bytes of A; 0 for tile registers, which support signed
-    /// bytes.
+    /// Returns the offset of the bytes of A: 128 if the highest bit of int8 is flipped to make
+    /// bytes unsigned, 0 otherwise, and 0 for tile registers, which support signed bytes.
     fn a_offset(&self) -> i32 {
         if self.g.a_signed && !self.uses_tile_registers { 128 } else { 0 }
     }

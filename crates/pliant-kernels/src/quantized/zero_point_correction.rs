@@ -6,17 +6,18 @@ use std::slice::{from_raw_parts, from_raw_parts_mut};
 use super::CheckedGemm;
 use crate::simd::Lanes;
 
-/// A tile of sums before the subtraction of zero points.
+/// A tile of int32 sums before the subtraction of zero points.
 pub(super) struct RawTile {
-    /// The sums of the rows of A, without the offset of flipped bits; not read if columns have no zero points.
+    /// The sum of each row of A, without the offset by flipped bits. Not read if the columns of B
+    /// have no zero points.
     pub row_sums: *const i32,
     /// The index of the tile's first row.
     pub row: usize,
     /// The address of the sums, whose rows are contiguous.
     pub c: *mut i32,
-    /// The distance between rows of sums.
+    /// The stride between rows of sums, in elements.
     pub c_row: isize,
-    /// The numbers of rows and columns.
+    /// The numbers of rows and columns of the tile.
     pub size: (usize, usize),
     /// The index of the tile's first column.
     pub first: usize,
@@ -48,7 +49,8 @@ pub(super) unsafe fn sum_rows<L: Lanes<Elem = f32>>(
     }
 }
 
-/// Subtracts the zero points, and the offset of flipped bits, from the sums of a tile.
+/// Subtracts the contribution of zero points, and of the offset by flipped bits, from the sums of a
+/// tile.
 ///
 /// # Safety
 /// The machine has the instructions of `L`, and the caller has enabled them; as for [`super::run`].

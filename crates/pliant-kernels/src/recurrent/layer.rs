@@ -1,10 +1,14 @@
-//! A recurrent layer: its operands, and the division of its work into input products and steps.
+//! A recurrent layer: its operands, and its computation by input products (inputs times weights)
+//! and time steps.
 //!
-//! Steps are numbered in the order in which they are computed. If sequences have lengths, the number of steps is the
-//! length of the longest sequence. A sequence keeps its state before it starts and after it ends.
+//! Steps are numbered in the order in which they are computed. If sequences have lengths, the
+//! number of steps is the length of the longest sequence. A sequence keeps its state before it
+//! starts and after it ends.
 //!
-//! Recipe: the input products of a range of steps are one packed product. Then, each step is a packed product whose
-//! panels finish their units. Measured: "Recurrent layers" in `docs/internals/measurements/recurrent.md`.
+//! Recipe: the inputs of a range of steps are multiplied by the input weights in one matrix
+//! product. Then each step multiplies the states by the recurrent weights, panel by panel, and
+//! computes the next states of each panel's units. Measured: "Recurrent layers" in
+//! `docs/internals/measurements/recurrent.md`.
 
 use std::mem::MaybeUninit;
 
@@ -22,7 +26,8 @@ use pliant_machine::isa::Isa;
 /// Maximum number of columns of a panel of recurrent weights.
 const WIDTH: usize = 64;
 
-/// The arguments of a recurrent layer. Strides count elements. A row is `hidden` or `input` contiguous elements.
+/// The arguments of a recurrent layer. Strides count elements. A row consists of `hidden` or
+/// `input` contiguous elements.
 #[derive(Clone, Copy, Debug)]
 pub struct Layer {
     /// The kind of cell.
@@ -31,15 +36,15 @@ pub struct Layer {
     pub steps: usize,
     /// The number of sequences.
     pub batch: usize,
-    /// The number of elements of the input of a step.
+    /// The number of elements of the input of one time step.
     pub input: usize,
     /// The number of hidden units.
     pub hidden: usize,
-    /// The number of directions: 1 or 2. The second direction starts at the end of the sequences.
+    /// The number of directions: 1 or 2. The second direction is backward.
     pub directions: usize,
-    /// Whether the first direction starts at the end of the sequences.
+    /// Whether the first direction is backward: it starts at the end of the sequences.
     pub reverse: bool,
-    /// The address of the inputs, the distance between steps, and the distance between sequences.
+    /// The address of the inputs, the stride between time steps, and the stride between sequences.
     pub x: (*const f32, usize, usize),
     /// The input weights ([`pliant_tensor::rnn_weight_layout::pack_input`]). All weights are stored one direction after
     /// the other.
@@ -50,37 +55,44 @@ pub struct Layer {
     pub bias: *const f32,
     /// The peephole weights `[3, hidden]` of the input, output and forget gates of an LSTM, or null.
     pub peepholes: *const f32,
-    /// The number of steps of each sequence, at most `steps`, or null if all have `steps`.
+    /// The number of steps of each sequence, at most `steps`. Null if all sequences have `steps`
+    /// steps.
     pub lengths: *const i64,
-    /// The address of the results, and the distances between steps, between directions, and between sequences. Results
-    /// after the end of a sequence are zero.
+    /// The address of the results, and the strides between steps, between directions, and between
+    /// sequences. Results after the end of a sequence are zero.
     pub y: (*mut f32, usize, usize, usize),
     /// The initial output and cell states; null for zeros.
     pub first: (*const f32, *const f32),
-    /// The destinations of the final output and cell states; the latter exist only for an LSTM.
+    /// The destinations of the final output and cell states; the cell states exist only for an
+    /// LSTM.
     pub last: (*mut f32, *mut f32),
-    /// The distances between directions and between sequences, in the initial and final states.
+    /// The strides between directions and between sequences, in the tensors of initial and final
+    /// states.
     pub state: (usize, usize),
 }
 
 /// The sizes of the parts of scratch memory, in elements.
 #[derive(Clone, Copy)]
 struct Sizes {
-    /// The distance between the rows of a state, and the size of a state. Each direction has four states: the previous
-    /// output state, the next output state, the cell state or update gate, and the reset state.
+    /// The stride between the rows of a state, and the size of a state. Each direction has four
+    /// states: the previous output state, the next output state, the cell state or update gate, and
+    /// the reset state.
     row: usize,
     state: usize,
-    /// The number of columns of the input products of all gates, which is also the distance between their rows.
+    /// The number of columns of the input products of all gates, which is also the row stride of
+    /// these products.
     columns: usize,
-    /// The number of steps whose input products are computed together, and the size of these products.
+    /// The number of steps for which one matrix product multiplies the inputs by the weights, and
+    /// the size of the results.
     range_steps: usize,
     gates: usize,
 }
 
-/// The number of states of each direction.
+/// The number of states of each direction: previous output, next output, cell state or update gate,
+/// and reset state.
 const STATES: usize = 4;
 
-/// Memory for the sums of a piece, aligned to cache lines.
+/// Memory for the products of states and weights of a piece, aligned to cache lines.
 #[repr(C, align(64))]
 struct Sums([MaybeUninit<f32>; MAX_PIECE_ROWS * WIDTH]);
 
@@ -91,7 +103,7 @@ struct Scratch {
     gates: *mut f32,
 }
 
-/// A range of steps, and the number of all steps.
+/// A range of time steps, and the total number of steps.
 #[derive(Clone, Copy)]
 struct StepRange {
     begin: usize,
@@ -118,7 +130,7 @@ impl Layer {
         Some(Sizes { row, state, columns, range_steps, gates })
     }
 
-    /// The total number of elements of scratch memory.
+    /// Returns the total number of elements of scratch memory.
     fn scratch_elements(&self, s: &Sizes) -> Option<usize> {
         let elements =
             s.state.checked_mul(STATES)?.checked_add(s.gates)?.checked_mul(self.directions)?;
@@ -127,7 +139,7 @@ impl Layer {
         Some(elements)
     }
 
-    /// The number of steps of the longest sequence; `None` if a length is invalid.
+    /// Returns the number of steps of the longest sequence; `None` if a length is invalid.
     ///
     /// # Safety
     /// The lengths, if any, are readable.
@@ -148,18 +160,18 @@ impl Layer {
         direction == 1 || self.reverse
     }
 
-    /// The position in the sequences of the step that a direction computes as number `index`. A backward direction
-    /// starts at the last position.
+    /// Returns the sequence position of step `index` in the order of computation of a direction. A
+    /// backward direction starts at the last position.
     fn position(&self, direction: usize, index: usize, steps: usize) -> usize {
         if self.is_backward(direction) { steps - 1 - index } else { index }
     }
 
-    /// The smallest position in the sequences of a range of steps.
+    /// Returns the smallest sequence position in a range of steps.
     fn first_position(&self, direction: usize, range: StepRange) -> usize {
         if self.is_backward(direction) { range.steps - range.end } else { range.begin }
     }
 
-    /// Computes the products of inputs and input weights for a range of steps.
+    /// Multiplies the inputs of a range of steps by the input weights.
     ///
     /// # Safety
     /// As for [`run`]; scratch memory has the computed sizes.
@@ -254,8 +266,8 @@ impl Layer {
         unsafe { parallel_stages::run(runtime, range.end - range.begin, &counts, micros, &piece) }
     }
 
-    /// Computes the product of the states and one panel of recurrent weights, for some sequences at one step, and then
-    /// the next states of the panel's units.
+    /// Multiplies the states by one panel of recurrent weights, for some sequences at one step, and
+    /// then computes the next states of the panel's units.
     ///
     /// # Safety
     /// As for [`Layer::compute_steps`].
@@ -324,7 +336,8 @@ impl Layer {
         }
     }
 
-    /// Describes the product of the states and one panel of recurrent weights.
+    /// Returns the arguments of the matrix product of the states and one panel of recurrent
+    /// weights.
     ///
     /// # Safety
     /// As for [`Layer::panel`].
@@ -377,7 +390,8 @@ impl Layer {
         }
     }
 
-    /// Copies the states after `steps` steps to the operands for the final states, and sets the results of later steps to zero.
+    /// Copies the final states, after `steps` steps, to their operands, and sets the results of
+    /// later steps to zero.
     ///
     /// # Safety
     /// As for [`Layer::compute_steps`].
@@ -415,11 +429,11 @@ impl Layer {
     }
 }
 
-/// Computes a layer with the given instruction set. Returns a kernel status.
+/// Computes a recurrent layer with the given instruction set. Returns a kernel status.
 ///
 /// # Safety
-/// The machine has `isa`. The runtime is valid; all addressed elements are valid, and written elements overlap no other
-/// operand.
+/// The machine has `isa`. The runtime is valid; all addressed elements are valid, and written
+/// elements overlap no other operand.
 pub unsafe fn run(isa: Isa, runtime: &KernelRuntime, layer: &Layer) -> i64 {
     let Some(s) = layer.sizes() else { return STATUS_NO_MEMORY };
     let Some(elements) = layer.scratch_elements(&s) else { return STATUS_NO_MEMORY };

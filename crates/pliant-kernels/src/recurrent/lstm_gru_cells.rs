@@ -1,11 +1,12 @@
-//! Computes the next state of the units of a panel from its sums, for each kind of cell.
+//! Computes the next states of LSTM, GRU and plain recurrent cells from the products of states and
+//! weights.
 //!
-//! The vectors of the gates of 16 units are adjacent in the sums and in the input gates. States are padded to whole
-//! vectors, so only stores of results are partial at the last unit. Gates use the elementary functions of
-//! [`crate::math`] (2 ulp).
+//! The vectors of the gates of 16 units are adjacent in the sums and in the input gates. States are
+//! padded to whole vectors, so only the stores of results handle an incomplete last vector. Gates
+//! use the elementary functions of [`crate::math`], which have errors of up to 2 ulp.
 //!
-//! Recipe: one pass over the gates of 16 units while their sums are in the nearest cache. Measured as a whole:
-//! "Recurrent layers" in `docs/internals/measurements/recurrent.md`.
+//! Recipe: one pass over the gates of 16 units while their sums are in the nearest cache. Measured
+//! as a whole: "Recurrent layers" in `docs/internals/measurements/recurrent.md`.
 
 use pliant_tensor::rnn_weight_layout::{Cell, StateProduct, UNITS};
 
@@ -20,8 +21,8 @@ use pliant_machine::isa::Isa;
 pub struct Units {
     /// The kind of cell.
     pub cell: Cell,
-    /// The index of the product of state and weights that was computed, within the step. A step of a GRU has two such
-    /// products.
+    /// The index, within the step, of the matrix product of state and weights that was computed. A
+    /// step of a GRU has two such products.
     pub phase: usize,
     /// The number of sequences.
     pub rows: usize,
@@ -29,23 +30,24 @@ pub struct Units {
     pub groups: usize,
     /// The number of units in the panel, without padding.
     pub units: usize,
-    /// The sums of the product of state and weights, and the distance between their rows.
+    /// The sums of the product of state and weights, and the stride between their rows.
     pub sums: (*const f32, usize),
-    /// The products of input and weights for all gates, and the distance between their rows.
+    /// The products of input and weights for all gates, and the stride between their rows.
     pub gates: (*const f32, usize),
     /// The biases of all gates.
     pub bias: *const f32,
-    /// The peephole weights of the input gate, and the distance between gates; null if there are none.
+    /// The peephole weights of the input gate, and the stride between gates; null without
+    /// peepholes.
     pub peepholes: (*const f32, usize),
-    /// The previous output state, and the distance between the rows of all states.
+    /// The previous output state, and the stride between the rows, which all states share.
     pub before: (*const f32, usize),
     /// The destination of the next output state.
     pub after: *mut f32,
-    /// The cell state of an LSTM; the update gate of a GRU.
+    /// The cell state of an LSTM, or the update gate of a GRU.
     pub c: *mut f32,
-    /// The reset state of a GRU whose reset gate applies to the state.
+    /// The product of reset gate and state, of a GRU whose reset gate applies to the state.
     pub reset: *mut f32,
-    /// The results of the step, and the distance between their rows.
+    /// The results of the step, and the stride between their rows.
     pub y: (*mut f32, isize),
     /// The lengths of the sequences; null if all sequences include the step.
     pub lengths: *const i64,
@@ -54,10 +56,11 @@ pub struct Units {
 }
 
 impl Units {
-    /// Computes the next states and results of the units.
+    /// Computes the next states and the results of the hidden units.
     ///
     /// # Safety
-    /// The machine has `isa`. All addressed elements are valid; written elements overlap no other operand.
+    /// The machine has `isa`. All addressed elements are valid; written elements overlap no other
+    /// operand.
     pub unsafe fn finish(&self, isa: Isa) {
         let finish = for_isa!(isa, finish(units: &Units)).0;
         // SAFETY: guaranteed by the caller.
@@ -72,17 +75,19 @@ impl Units {
 /// One vector of hidden units of one sequence.
 struct UnitVector<'a> {
     u: &'a Units,
-    /// The addresses of three operands for these units, at their first gate: sums, input products, and biases.
+    /// The addresses of three operands for these hidden units, at their first gate: state products,
+    /// input products, and biases.
     sums: *const f32,
     gates: *const f32,
     bias: *const f32,
-    /// The index of the first unit within a state, and its index within the panel.
+    /// The index of the first unit within a state, and the index of the first unit within the
+    /// panel.
     state: usize,
     unit: usize,
 }
 
 impl UnitVector<'_> {
-    /// Returns the argument of a gate: state product, input product and bias.
+    /// Returns the argument of a gate: the sum of state product, input product and bias.
     ///
     /// # Safety
     /// As for [`finish`]; likewise below.
@@ -92,7 +97,7 @@ impl UnitVector<'_> {
         unsafe { self.sum::<L>(gate).add(self.input(gate)) }
     }
 
-    /// Returns the state product of a gate.
+    /// Returns the product of state and weights for a gate.
     #[inline(always)]
     unsafe fn sum<L: MathLanes<Elem = f32>>(&self, gate: usize) -> L {
         let index = gate - self.u.state_product().first;
@@ -100,7 +105,7 @@ impl UnitVector<'_> {
         unsafe { L::load(self.sums.add(index * UNITS)) }
     }
 
-    /// Returns the input product of a gate plus its bias.
+    /// Returns the product of input and weights for a gate, plus the bias.
     #[inline(always)]
     unsafe fn input<L: MathLanes<Elem = f32>>(&self, gate: usize) -> L {
         // SAFETY: as above.
@@ -120,7 +125,7 @@ impl UnitVector<'_> {
     }
 }
 
-/// Returns the next output of an LSTM, and updates the cell state.
+/// Computes an LSTM cell: updates the cell state and returns the next output.
 #[inline(always)]
 unsafe fn lstm<L: MathLanes<Elem = f32>>(v: &UnitVector<'_>) -> L {
     // SAFETY: guaranteed by the caller.
@@ -138,7 +143,8 @@ unsafe fn lstm<L: MathLanes<Elem = f32>>(v: &UnitVector<'_>) -> L {
     }
 }
 
-/// Returns the interpolation between `hidden` and the previous state, by the update gate.
+/// Returns the next state of a GRU: interpolates between `hidden` and the previous state by the
+/// update gate.
 #[inline(always)]
 unsafe fn interpolate<L: MathLanes<Elem = f32>>(v: &UnitVector<'_>, update: L, hidden: L) -> L {
     // SAFETY: guaranteed by the caller.
@@ -163,7 +169,8 @@ unsafe fn linear_gru<L: MathLanes<Elem = f32>>(v: &UnitVector<'_>) -> L {
     }
 }
 
-/// Computes the gates of a GRU after its first product: stores the update gate and the reset state.
+/// Computes the gates of a GRU after the first matrix product of a step. Stores the update gate,
+/// and the product of reset gate and state.
 #[inline(always)]
 unsafe fn gru_gates<L: MathLanes<Elem = f32>>(v: &UnitVector<'_>) {
     // SAFETY: guaranteed by the caller.
@@ -176,7 +183,7 @@ unsafe fn gru_gates<L: MathLanes<Elem = f32>>(v: &UnitVector<'_>) {
     }
 }
 
-/// Returns the next output of a GRU after its second product.
+/// Returns the next output of a GRU after the second matrix product of a step.
 #[inline(always)]
 unsafe fn gru<L: MathLanes<Elem = f32>>(v: &UnitVector<'_>) -> L {
     // SAFETY: guaranteed by the caller.
@@ -186,7 +193,7 @@ unsafe fn gru<L: MathLanes<Elem = f32>>(v: &UnitVector<'_>) -> L {
     }
 }
 
-/// The kinds of computation after a product, as constant parameters of functions.
+/// The computations that follow a matrix product of state and weights, as const generic parameters.
 const LSTM: u8 = 0;
 const GRU_GATES: u8 = 1;
 const GRU: u8 = 2;
@@ -211,7 +218,7 @@ unsafe fn finish<L: MathLanes<Elem = f32>>(u: &Units) {
     }
 }
 
-/// Returns the next output of one vector of units; `None` if another product of the step follows.
+/// Returns the next output of one vector of units; `None` if the step has another matrix product.
 #[inline(always)]
 unsafe fn next_output<L: MathLanes<Elem = f32>, const KIND: u8>(v: &UnitVector<'_>) -> Option<L> {
     // SAFETY: guaranteed by the caller.

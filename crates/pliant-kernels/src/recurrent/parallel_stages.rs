@@ -1,5 +1,5 @@
-//! Runs a job in stages ([`pliant_pool::Stages`]) on the worker team of a kernel's caller. Threads synchronise between
-//! stages.
+//! Runs a parallel job in stages ([`pliant_pool::Stages`]) on the worker team that a kernel call
+//! provides. Threads synchronise between stages.
 
 use std::ffi::c_void;
 
@@ -7,13 +7,14 @@ use pliant_exec::abi::{KernelRuntime, STATUS_CANCELLED, STATUS_OK};
 pub use pliant_pool::MAX_PIECES;
 use pliant_pool::Stages;
 
-/// Runs `rounds * counts.len()` stages. Calls `piece` with each stage and each piece index below the count of that
-/// stage; `counts` are the counts of one round. A stage starts when the previous stage has finished. A piece takes
-/// about `micros` microseconds.
+/// Runs `rounds * counts.len()` stages in parallel. `counts` contains the number of pieces of each
+/// stage of a round. Calls `piece` with the index of the stage and the index of the piece. A stage
+/// starts when all pieces of the previous stage have finished. A piece takes about `micros`
+/// microseconds.
 ///
 /// # Safety
-/// The runtime's team and flag are valid. `piece` may be called on several threads at once, and must not unwind. Counts
-/// are at most [`MAX_PIECES`].
+/// The runtime's team and flag are valid. `piece` may be called on several threads at once, and
+/// must not unwind. The counts are at most [`MAX_PIECES`].
 pub unsafe fn run<F: Fn(usize, usize)>(
     runtime: &KernelRuntime,
     rounds: usize,
@@ -32,7 +33,8 @@ pub unsafe fn run<F: Fn(usize, usize)>(
             false => STATUS_CANCELLED,
         }
     }
-    /// Selects the entry function for the type of a job. The type contains closures and therefore cannot be named.
+    /// Returns the C entry function of a job. Type inference supplies the type of the job, which
+    /// contains closures and therefore has no name.
     fn entry<F: Fn(usize, usize), S: Fn() -> bool>(
         _: &Stages<'_, F, S>,
     ) -> unsafe extern "C" fn(*mut c_void, i64, i64) -> i64 {

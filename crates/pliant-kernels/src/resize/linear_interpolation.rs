@@ -1,8 +1,9 @@
-//! Interpolation: results are weighted sums of neighbors.
+//! Resizing by interpolation: results are weighted sums of neighbors.
 //!
-//! If the neighbors of a vector of results are within one vector of the image, they are loaded and permuted. This is so
-//! unless the image becomes smaller. Otherwise, neighbors are gathered. The permutations and offsets are computed once
-//! for all rows. Resized rows are kept while the following rows of results need them.
+//! If the neighbors of a vector of results are within one vector of the image, which is true unless
+//! the image becomes smaller, they are loaded and permuted. Otherwise, they are gathered. The
+//! permutations and offsets are computed once for all rows. Resized rows are kept while the
+//! following rows of results need them.
 
 use std::ops::Range;
 use std::ptr::null;
@@ -24,17 +25,18 @@ thread_local! {
     static ROWS: Scratch = const { Scratch::new() };
 }
 
-/// The arguments of [`resize_row`].
+/// The arguments of [`resize_row`], which resizes one row of an image.
 struct RowResize<'a> {
     axis: &'a Axis,
     channels: usize,
-    /// The window of each neighbor for each vector of results, for images of one channel.
+    /// For images of one channel: the part of the image row that contains the neighbors, for each
+    /// neighbor and each vector of results.
     windows: &'a [Window],
     from: *const f32,
     to: *mut f32,
 }
 
-/// The arguments of [`add_rows`].
+/// The arguments of [`add_rows`], which computes a weighted sum of rows.
 struct WeightedSum<'a> {
     /// The addresses of the rows, and their weights.
     rows: &'a [(*const f32, f32)],
@@ -57,7 +59,7 @@ impl Functions {
     }
 }
 
-/// The functions that convert rows to and from float32.
+/// The functions that convert rows from the data type of the images to float32 and back.
 #[derive(Clone, Copy)]
 struct Conversion {
     widen: WidenFn,
@@ -77,7 +79,8 @@ impl Conversion {
 /// Computes all results by interpolation.
 ///
 /// # Safety
-/// The operands are valid, and images and results have elements of type `dtype`. There are results.
+/// The operands are valid, and images and results have elements of type `dtype`. The results are
+/// not empty.
 pub unsafe fn run(runtime: &KernelRuntime, images: &Images, dtype: DType) -> i64 {
     let (isa, columns) = (isa(), &images.columns);
     let functions = Functions::new(isa);
@@ -123,27 +126,28 @@ pub unsafe fn run(runtime: &KernelRuntime, images: &Images, dtype: DType) -> i64
     })
 }
 
-/// A range of rows of results, and the memory for computing it.
+/// A range of rows of results, and the scratch memory for computing these rows.
 struct Piece<'a> {
     images: &'a Images,
     functions: &'a Functions,
     conversion: Option<Conversion>,
     windows: &'a [Window],
-    /// The order of the two dims. If true, rows of the image are added first and their sum is resized, which is faster
-    /// if there are fewer rows of results than of the image. Otherwise, rows are resized first and then added.
+    /// Whether rows of the image are first added and their sum is then resized, which is faster if
+    /// the results have fewer rows than the image. Otherwise, rows are first resized and then
+    /// added.
     sums_first: bool,
-    /// Memory for the rows that are added, of which there is one for each neighbor.
+    /// Scratch memory for the rows to add: one row for each neighbor along the vertical axis.
     terms: *mut f32,
-    /// Memory for a row of an image in float32.
+    /// Scratch memory for a row of an image in float32.
     image_row: *mut f32,
-    /// Memory for a row of results in float32.
+    /// Scratch memory for a row of results in float32.
     result_row: *mut f32,
 }
 
 /// The index of an image, and the index of a row in this image.
 type Source = (usize, usize);
 
-/// Maximum number of rows that are added for a row of results.
+/// Maximum number of rows whose weighted sum is a row of results.
 const MAX_TAPS: usize = pliant_kernel_api::kernels::resize::MAX_TAPS as usize;
 
 impl Piece<'_> {
@@ -178,8 +182,8 @@ impl Piece<'_> {
         }
     }
 
-    /// Returns the row that neighbor `tap` contributes to a row of results: a row of the image, or a resized row.
-    /// `term_sources` are the sources of the rows that are in memory already.
+    /// Returns the row for vertical neighbor `tap` of a row of results: a row of the image, or a
+    /// resized row. `term_sources` identifies the rows that are in scratch memory already.
     ///
     /// # Safety
     /// As for [`Self::run`].
@@ -215,7 +219,7 @@ impl Piece<'_> {
         term
     }
 
-    /// Returns a row of an image. A row that is not float32 is converted into `memory`.
+    /// Returns a row of an image. If the row is not float32, converts it to float32 in `memory`.
     ///
     /// # Safety
     /// As for [`Self::run`]; `memory` has room for the row.
@@ -245,7 +249,8 @@ impl Piece<'_> {
         unsafe { (self.functions.resize_row)(&row) }
     }
 
-    /// Computes a row of results from its terms.
+    /// Computes a row of results as the weighted sum of `rows`, and writes it in the data type of
+    /// the results.
     ///
     /// # Safety
     /// As for [`Self::run`].
@@ -320,7 +325,7 @@ unsafe fn resize_row<L: Permute>(row: &RowResize<'_>) {
     }
 }
 
-/// Computes a vector of results. Without `WHOLE`, the vector ends at the end of the row.
+/// Computes a vector of results. If `WHOLE` is not set, the row ends inside this vector.
 ///
 /// # Safety
 /// As for [`resize_row`].
@@ -362,7 +367,7 @@ unsafe fn resize_vector<L: Permute, const WHOLE: bool>(
     }
 }
 
-/// The weight of neighbor `tap` for a result.
+/// Returns the weight of neighbor `tap` of a result.
 ///
 /// # Safety
 /// The weights are valid.

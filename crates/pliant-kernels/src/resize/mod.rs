@@ -1,8 +1,10 @@
-//! The entry point of the declared kernel `resize`, and the parts that copying and interpolation share.
+//! The entry point of the declared kernel `resize`, and the code that nearest-neighbour resizing
+//! and interpolation share.
 //!
-//! Recipe: a row of an image is resized once, and kept while the following rows of results need it. Without weights,
-//! results are copies of elements, 16 bytes at a time, and equal rows of results are copied as a whole (`nearest_neighbor`). With
-//! weights, rows are resized in float32 and then added (`interpolate`).
+//! Recipe: a row of an image is resized once, and kept while the following rows of results need it.
+//! Without weights, results are copies of elements, 16 bytes at a time, and equal rows of results
+//! are copied as a whole (`nearest_neighbor`). With weights, rows are resized in float32 and then
+//! added (`linear_interpolation`).
 
 mod linear_interpolation;
 mod nearest_neighbor;
@@ -45,18 +47,18 @@ impl Implementation for Resize {
     }
 }
 
-/// The sizes and neighbors of a checked call along one axis.
+/// The sizes and the neighbors of results along one axis of a resize.
 #[derive(Clone, Copy)]
 struct Axis {
     /// The size of the images along the axis.
     from: usize,
     /// The size of the results along the axis.
     to: usize,
-    /// The number of neighbors of each result.
+    /// The number of image elements (neighbors) from which each result is computed.
     taps: usize,
     /// The positions `[taps, to]` of the neighbors, which may be outside of the image.
     positions: *const i64,
-    /// The weights `[taps, to]` of the neighbors, or null.
+    /// The weights `[taps, to]` of the neighbors; null if results are copies.
     weights: *const f32,
 }
 
@@ -73,10 +75,10 @@ impl Axis {
     }
 }
 
-/// Maximum number of results of a vector or block that is computed at once.
+/// Maximum number of results that are computed at once, as a vector or block.
 const MAX_LANES: usize = 16;
 
-/// The part of an image row that contains neighbor number `tap` of each of several adjacent results.
+/// The part of an image row that contains one neighbor of each of several adjacent results.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
 struct Window {
@@ -89,11 +91,12 @@ struct Window {
 }
 
 impl Axis {
-    /// Computes the window of neighbor `tap` for `lanes` results that start at `result`. Results after the end of the
-    /// row repeat the last one. A window that fits a vector is inside of the row.
+    /// Returns the part of an image row that contains neighbor `tap` of the results `result..result
+    /// + lanes`. Results after the end of the row repeat the last result. A window that fits in a
+    /// vector is inside of the row.
     ///
     /// # Safety
-    /// As for [`Self::position`]; there are results.
+    /// As for [`Self::position`]; the results are not empty.
     unsafe fn window(&self, tap: usize, result: usize, lanes: usize) -> Window {
         let mut positions = [0; MAX_LANES];
         for (lane, position) in positions[..lanes].iter_mut().enumerate() {
@@ -109,7 +112,7 @@ impl Axis {
     }
 }
 
-/// The operands and sizes of a checked call.
+/// The operands and sizes of a checked resize call.
 struct Images {
     x: *const u8,
     out: *mut u8,
@@ -177,8 +180,9 @@ impl Images {
         unsafe { self.out.cast::<T>().add(row * self.row_lengths().1) }
     }
 
-    /// Calls `f` with ranges of rows of results, on the worker team. Rows of all images are numbered consecutively.
-    /// `cost` is the time that an element takes, relative to the time of copying an element.
+    /// Divides the rows of results into ranges and calls `f` for each range, on the worker team.
+    /// Rows of all images are numbered consecutively. `cost` is the time to compute an element,
+    /// relative to the time to copy an element.
     ///
     /// # Safety
     /// The runtime is valid, and `f` does not unwind.
@@ -214,7 +218,7 @@ mod tests {
         is_weighted: bool,
     }
 
-    /// Test positions and weights for an axis. Some positions are outside of the image.
+    /// Returns test positions and weights for an axis. Some positions are outside of the image.
     fn axis((from, to, taps): (usize, usize, usize)) -> (Vec<i64>, Vec<f32>) {
         let position = |k: usize| ((k % to) * from / to) as i64 + (k / to) as i64 - 1;
         let weight = |k: usize| 0.25 + (k * 7 % 5) as f32 / 8.0;

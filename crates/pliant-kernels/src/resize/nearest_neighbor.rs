@@ -1,8 +1,8 @@
 //! Nearest-neighbour resizing: results are copies of elements.
 //!
-//! Results are copied in blocks of 16 bytes. If all bytes of a block come from a window of 16 bytes of the image, one
-//! byte shuffle selects them. This is so unless the image becomes smaller. The windows and selections are computed once
-//! for all rows.
+//! Results are copied in blocks of 16 bytes. If all bytes of a block come from 16 adjacent bytes of
+//! the image, which is true unless the image becomes smaller, one byte shuffle selects them. The
+//! windows and selections are computed once for all rows.
 
 use std::ops::Range;
 
@@ -19,26 +19,28 @@ thread_local! {
 /// Number of bytes of a block of results.
 const BYTES: usize = super::MAX_LANES;
 
-/// The bytes of a block, aligned for any element.
+/// The bytes of a block of results, with an alignment that suits any element type.
 #[repr(align(16))]
 struct Bytes([u8; BYTES]);
 
-/// How the elements of a block of results are copied.
+/// A block of results: the positions of the image elements to copy.
 #[derive(Clone, Copy)]
 #[repr(C, align(16))]
 struct Block {
-    /// For each byte of the block, the index of the byte in the window that it is copied from.
+    /// For each byte of the block, the index of the source byte within 16 adjacent bytes of the
+    /// image row.
     selection: [u8; BYTES],
-    /// The index of the first element of the window in the row.
+    /// The index, in the image row, of the first element of the 16 source bytes.
     first: u32,
-    /// Whether all elements of the block are in the window, so that they can be selected by a shuffle.
+    /// Whether all elements of the block come from 16 adjacent bytes of the image, so that a byte
+    /// shuffle can select them.
     uses_selection: bool,
 }
 
 /// Copies the elements for all results.
 ///
 /// # Safety
-/// The operands are valid, and have elements of type `T`. There are results.
+/// The operands are valid, and have elements of type `T`. The results are not empty.
 pub unsafe fn run<T: Copy>(runtime: &KernelRuntime, images: &Images) -> i64 {
     let lanes = BYTES / size_of::<T>();
     let blocks = if images.channels == 1 { images.columns.to.div_ceil(lanes) } else { 0 };
@@ -76,7 +78,7 @@ pub unsafe fn run<T: Copy>(runtime: &KernelRuntime, images: &Images) -> i64 {
     })
 }
 
-/// Computes how the block of results that starts at column `first` is copied.
+/// Returns the copy description of the block of results that starts at column `first`.
 ///
 /// # Safety
 /// As for [`run`].
@@ -94,10 +96,10 @@ unsafe fn block<T>(images: &Images, first: usize) -> Block {
     Block { selection, first: window.first as u32, uses_selection: window.fits_vector }
 }
 
-/// A function that copies the elements of one row.
+/// A function that computes one row of results by copying elements of an image row.
 type CopyRow<T> = unsafe fn(&Images, &[Block], *const T, *mut T);
 
-/// Selects the function that copies a row, for an instruction set.
+/// Returns the function that copies the elements of a row, for an instruction set.
 fn row_copier<T: Copy>(isa: Isa) -> CopyRow<T> {
     match isa.vectors() {
         #[cfg(target_arch = "x86_64")]
@@ -171,7 +173,8 @@ unsafe fn copy_row_portable<T: Copy>(
     }
 }
 
-/// Copies the elements of one row. `select` writes the bytes that a block selects from its window.
+/// Copies the elements of one row. `select` writes the 16 bytes of a block by a byte shuffle of 16
+/// adjacent bytes of the image.
 ///
 /// # Safety
 /// As for [`run`]; the rows are valid. The caller has enabled the instructions of `select`.

@@ -1,7 +1,8 @@
 //! The implementation of the declared kernel `arg_reduce`.
 //!
-//! Recipe: a contiguous row is read once, in blocks; only the block with the best element is searched again. Short rows
-//! and strided rows are computed side by side, one row per lane. If there are few long rows, they are divided into
+//! argmin and argmax of rows.\n\nRecipe: a contiguous row is read once, in blocks. Only the block
+//! with the best element (largest or smallest) is searched again. Short rows and strided rows are
+//! computed side by side, one row per lane. If there are few long rows, they are divided into
 //! parts.
 
 use half::{bf16, f16};
@@ -32,10 +33,10 @@ impl Implementation for ArgReduce {
 
 /// An element type of the operand.
 trait Element: Copy {
-    /// The type in which elements are compared.
+    /// The type of the sort keys by which elements are compared.
     type Key: Key;
 
-    /// Converts an element to a key, which has the same order.
+    /// Converts an element to a key. Keys have the same order as elements.
     fn key(self) -> Self::Key;
 }
 
@@ -85,8 +86,8 @@ integers!(i8 i16 i32 i64 u8 u16 u32 u64);
 impl Element for f16 {
     type Key = f32;
 
-    /// Returns the bits of the magnitude as a number, with the sign of the element. This keeps the order of the
-    /// elements.
+    /// Returns the bits of the magnitude as a number, with the sign of the element. These numbers
+    /// have the same order as the elements.
     #[inline(always)]
     fn key(self) -> f32 {
         let bits = self.to_bits();
@@ -114,13 +115,14 @@ fn is_better_key<K: Key, const LARGEST: bool>(a: K, b: K) -> bool {
 
 // ---- contiguous rows ----
 
-/// Number of elements of a block of a contiguous row.
+/// Number of elements of a contiguous row in a block, within which the best element is searched.
 const BLOCK: usize = 512;
 /// Number of elements of a block that are compared in parallel.
 const LANES: usize = 64;
 
-/// Returns the best key of a block of at least [`LANES`] elements, ignoring NaN, and whether the block contains NaN.
-/// The last chunk may overlap the previous one.
+/// Returns the best key of a block of at least [`LANES`] elements, ignoring NaN, and whether the
+/// block contains NaN. Compares [`LANES`] elements at a time; the last group may overlap the
+/// previous group.
 #[inline(always)]
 fn best_of<T: Element, const LARGEST: bool>(block: &[T]) -> (T::Key, bool) {
     let mut best = [block[0].key(); LANES];
@@ -151,7 +153,8 @@ fn best_of<T: Element, const LARGEST: bool>(block: &[T]) -> (T::Key, bool) {
     (best[0], any)
 }
 
-/// Returns the index of the first element whose key satisfies a predicate; 0 if there is none.
+/// Returns the index of the first element whose key satisfies a predicate; 0 if no key satisfies
+/// it.
 #[inline(always)]
 fn first_index<T: Element>(row: &[T], predicate: impl Fn(T::Key) -> bool) -> usize {
     let (chunks, rest) = row.as_chunks::<LANES>();
@@ -185,8 +188,9 @@ fn position<T: Element, const LARGEST: bool>(row: &[T]) -> usize {
 
 // ---- rows side by side ----
 
-/// Returns the positions of the best elements of `N` rows, which are computed together. `stride` is the distance
-/// between rows, `step` the distance between the elements of a row.
+/// Returns the positions of the best elements of `N` rows, which are computed side by side.
+/// `stride` is the distance between rows, and `step` the distance between the elements of a row, in
+/// elements.
 ///
 /// # Safety
 /// The rows have `columns` elements, at least one.
@@ -211,8 +215,8 @@ unsafe fn side_by_side<T: Element, const LARGEST: bool, const N: usize>(
     positions
 }
 
-/// Whether rows are contiguous and so long that they are computed one at a time instead of side by side. `columns` is
-/// their length, `step` the distance between elements.
+/// Whether rows are contiguous and so long that they are computed one at a time instead of side by
+/// side. `columns` is the length of a row, and `step` the distance between its elements.
 fn is_long(columns: usize, step: usize) -> bool {
     step == 1 && columns >= LANES.max(MIN_ROW_AT_A_TIME_COLUMNS)
 }
@@ -227,7 +231,7 @@ struct RowBlock<T> {
     x: *const T,
     /// The distance between rows, in elements.
     stride: usize,
-    /// The distance between the elements of a row.
+    /// The distance between the elements of a row, in elements.
     step: usize,
     rows: usize,
     columns: usize,
@@ -240,7 +244,7 @@ impl<T: Element> RowBlock<T> {
     /// Computes the results of all rows of the block.
     ///
     /// # Safety
-    /// The rows and the results are valid, and there are columns.
+    /// The rows and the results are valid, and the rows are not empty.
     #[inline(always)]
     unsafe fn reduce<const LARGEST: bool>(&self) {
         // SAFETY: guaranteed by the caller.
@@ -257,7 +261,7 @@ impl<T: Element> RowBlock<T> {
         }
     }
 
-    /// Computes the result of one row after the other by the function `position`.
+    /// Computes the results of the rows one at a time, with the function `position`.
     ///
     /// # Safety
     /// As for [`Self::reduce`]; rows are contiguous.
@@ -272,7 +276,8 @@ impl<T: Element> RowBlock<T> {
         }
     }
 
-    /// Computes the results of the rows from `first` on, `N` at a time. Returns the end of the rows that were computed.
+    /// Computes the results of the rows from `first` on, `N` rows side by side. Returns the index
+    /// after the last computed row; fewer than `N` rows may remain.
     ///
     /// # Safety
     /// As for [`Self::reduce`].
@@ -310,7 +315,7 @@ impl<T: Element> Vectorized for &RowBlock<T> {
 
 // ---- calls ----
 
-/// The rows, results and attributes of a checked call.
+/// The rows, results and attributes of a checked `arg_reduce` call.
 struct Reduction<T> {
     x: Rows<T>,
     out: Rows<i64>,
@@ -319,7 +324,7 @@ struct Reduction<T> {
     largest: bool,
 }
 
-/// Computes a checked call: divides its rows, or the parts of its rows, among threads.
+/// Computes a checked `arg_reduce` call: divides its rows, or the parts of its rows, among threads.
 ///
 /// # Safety
 /// As for [`Implementation::run`]; the operand `x` has elements of type `T`.
@@ -349,7 +354,7 @@ impl<T: Element> Reduction<T> {
     /// Computes the results in pieces of whole rows.
     ///
     /// # Safety
-    /// The rows are valid, and there are some.
+    /// The rows are valid, and there is at least one row.
     unsafe fn reduce_rows(&self, runtime: &KernelRuntime, rows: usize) -> i64 {
         let multiple = if is_long(self.columns, self.step) { 1 } else { ADJACENT_ROWS };
         let rows_per_piece = (piece() / self.columns).max(1).next_multiple_of(multiple).min(rows);

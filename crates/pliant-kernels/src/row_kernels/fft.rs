@@ -1,7 +1,7 @@
 //! The implementation of the declared kernel `fft`, for any length, with the crate `rustfft`.
 //!
-//! Rows are transformed in float64 and rounded once, so that sums that cancel are zero within the precision of narrower
-//! types.
+//! Rows are transformed in float64 and rounded once, so that sums that should cancel are zero to
+//! the precision of the operand's type.
 
 use std::cell::LazyCell;
 use std::collections::HashMap;
@@ -41,7 +41,7 @@ impl Implementation for Fft {
     }
 }
 
-/// The data type of the real and imaginary parts.
+/// The data type of the real and imaginary parts of operands.
 trait Component: Copy {
     fn to_f64(self) -> f64;
     fn from_f64(value: f64) -> Self;
@@ -80,14 +80,15 @@ struct Plans {
     planner: FftPlanner<f64>,
     cached: HashMap<(usize, bool), Arc<dyn Plan<f64>>>,
     scratch: Vec<Complex<f64>>,
-    /// The row that is transformed in place.
+    /// The complex numbers of the row, which are transformed in place.
     row: Vec<Complex<f64>>,
 }
 
 /// The FFT plans of all threads.
 static CACHES: ThreadCaches<Option<Plans>> = ThreadCaches::new();
 
-/// Calls `f` with the FFT plans of the thread, or with temporary plans while another thread drops those.
+/// Calls `f` with the FFT plans of the thread, or with temporary plans while another thread empties
+/// the cache.
 fn with_plans(f: impl FnOnce(&mut Plans) -> i64) -> i64 {
     let plans = PLANS.with(|plans| plans.enter());
     match plans {
@@ -123,8 +124,9 @@ impl Plans {
         plan
     }
 
-    /// Checks that there is memory for transforms of `n` numbers. Returns a kernel status. Tables and scratch memory
-    /// take a few times the memory of the row; without this check, the allocator would abort the process.
+    /// Checks that enough memory is available for transforms of `n` numbers. Returns a kernel
+    /// status. The tables and scratch memory of `rustfft` take a few times the memory of the row,
+    /// and without this check a failed allocation would abort the process.
     fn reserve(&mut self, n: usize) -> i64 {
         let n = n.max(1);
         let mut tables: Vec<Complex<f64>> = Vec::new();
@@ -154,10 +156,11 @@ thread_local! {
 
 // ---- calls ----
 
-/// The operands and attributes of a checked call.
+/// The operands and attributes of a checked `fft` call.
 struct Transform<T> {
     x: Rows<T>,
-    /// The distance between samples, and the distance between the real and the imaginary part of a sample.
+    /// The stride between samples, and the stride between the real and the imaginary part of a
+    /// sample, in elements.
     x_strides: [usize; 2],
     samples: usize,
     is_complex: bool,

@@ -1,4 +1,5 @@
-//! Compiles the loops of a computation for each instruction set, and selects one of them at run time.
+//! Compiles the loops of a computation for each instruction set, and selects one of the compiled
+//! versions at run time.
 
 use pliant_machine::isa::{Isa, Vectors};
 
@@ -7,15 +8,15 @@ pub(super) trait Vectorized {
     /// The result of the computation.
     type Output;
 
-    /// Computes the result. Implementations must be `#[inline(always)]`, so that they are compiled for the caller's
-    /// instructions.
+    /// Computes the result. Implementations must be `#[inline(always)]`, so that they are compiled
+    /// for the caller's instructions.
     ///
     /// # Safety
     /// As the implementation requires.
     unsafe fn run(self) -> Self::Output;
 }
 
-/// Runs a computation with the vectors of an instruction set.
+/// Runs the version of a computation that is compiled for an instruction set.
 ///
 /// # Safety
 /// The machine has the instructions of `isa`; as [`Vectorized::run`] requires.

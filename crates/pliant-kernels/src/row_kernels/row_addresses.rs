@@ -2,10 +2,12 @@
 
 use pliant_kernel_api::{MAX_RANK, View};
 
-/// The rows of a tensor. The leading dims are the indices of a row, the other dims are those of its elements.
+/// The rows of a tensor. The leading dims enumerate the rows, and the trailing dims enumerate the
+/// elements of a row.
 pub(super) struct Rows<T> {
     data: *mut T,
-    /// Sizes and strides of the leading dims. Adjacent dims are merged if rows are equally far apart across them.
+    /// Sizes and strides of the leading dims. Adjacent dims are merged if the stride between rows
+    /// is uniform across them.
     dims: [(usize, usize); MAX_RANK],
     rank: usize,
 }
@@ -13,7 +15,7 @@ pub(super) struct Rows<T> {
 // SAFETY: kernels write different rows in different pieces.
 unsafe impl<T> Sync for Rows<T> {}
 
-/// A range of rows with a uniform stride.
+/// A range of rows with a uniform stride between them.
 pub(super) struct UniformRows<T> {
     /// The address of the first row.
     pub address: *mut T,
@@ -42,14 +44,15 @@ impl<T> Rows<T> {
         rows
     }
 
-    /// The rows of a slice, each of which consists of one element.
+    /// Returns the elements of a slice as rows of one element.
     pub fn of_slice(elements: &mut [T]) -> Rows<T> {
         let mut dims = [(1, 0); MAX_RANK];
         dims[0] = (elements.len(), 1);
         Rows { data: elements.as_mut_ptr(), dims, rank: 1 }
     }
 
-    /// The longest range of rows with a uniform stride that starts at `row`. This row must exist.
+    /// Returns the longest range of rows with a uniform stride that starts at row `row`, which must
+    /// exist.
     pub fn uniform_rows(&self, row: usize) -> UniformRows<T> {
         let Some((&(size, stride), outer)) = self.dims[..self.rank].split_last() else {
             return UniformRows { address: self.data, stride: 0, count: 1 };
@@ -64,8 +67,8 @@ impl<T> Rows<T> {
         UniformRows { address: self.data.wrapping_add(offset), stride, count: size - position }
     }
 
-    /// The addresses of `count` rows from `row` on. `count` is from 1 to `N`. Surplus elements of the array repeat the
-    /// last address.
+    /// Returns the addresses of `count` rows, starting with row `row`. `count` is from 1 to `N`.
+    /// Surplus elements of the array repeat the last address.
     #[inline(always)]
     pub fn addresses<const N: usize>(&self, row: usize, count: usize) -> [*mut T; N] {
         let mut range = self.uniform_rows(row);

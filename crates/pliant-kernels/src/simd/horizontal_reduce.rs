@@ -1,11 +1,12 @@
-//! Horizontal sum and maximum of float32 vectors.
+//! Horizontal sum and maximum of the lanes of a float32 vector.
 
 use super::Lanes;
 
 /// Maximum number of float32 lanes of a vector.
 const WIDEST: usize = 16;
 
-/// Vectors whose lanes can be summed and compared. The order of summation depends on the instruction set.
+/// Vectors with a horizontal sum and maximum over the lanes. The order of summation depends on the
+/// instruction set.
 pub trait Reduce: Lanes<Elem = f32> {
     /// Returns the sum of the lanes.
     ///
@@ -72,7 +73,8 @@ mod x86 {
         }
     }
 
-    /// Reduces the lanes of an x86-64 vector: combines the halves of the vector, then its quarters, then pairs.
+    /// Defines the horizontal reduction of an x86-64 vector: combines the halves of the vector,
+    /// then its quarters, then pairs.
     macro_rules! fold {
         ($vector:expr, $four:ident, $one:ident) => {{
             let half = $four(_mm256_castps256_ps128($vector), _mm256_extractf128_ps::<1>($vector));

@@ -8,11 +8,11 @@ pub const MAX_LANES: usize = 16;
 
 /// Vectors whose lanes can be permuted.
 pub trait Permute: Lanes<Elem = f32> {
-    /// The type of a permutation that is loaded in a register.
+    /// A permutation, loaded in a register in the form that the machine's instruction requires.
     type Order: Copy;
 
-    /// Loads the permutation that sets lane `i` to lane `from[i]`. The first `N` indices are below `N`; the others are
-    /// not read.
+    /// Loads the permutation that moves lane `from[i]` to lane `i`. The first `N` indices are below
+    /// `N`; the others are not read.
     ///
     /// # Safety
     /// The machine has the instructions; likewise below.
@@ -24,10 +24,11 @@ pub trait Permute: Lanes<Elem = f32> {
     /// As for [`Permute::order`].
     unsafe fn permute(self, order: Self::Order) -> Self;
 
-    /// Loads the elements at the given offsets from an address, one per lane.
+    /// Loads the elements at `offsets` (in elements) from the address `from`, one per lane.
     ///
     /// # Safety
-    /// As for [`Permute::order`]; the first `N` offsets are below 2^31, and their elements are readable.
+    /// As for [`Permute::order`]; the first `N` offsets are below 2^31, and their elements are
+    /// readable.
     #[inline(always)]
     unsafe fn gather(from: *const f32, offsets: &[u32; MAX_LANES]) -> Self {
         let mut lanes = [0f32; MAX_LANES];

@@ -1,10 +1,12 @@
 //! Vectors of all instruction sets behind one trait, so that each kernel is written once.
 //!
-//! The methods are inlined into functions that enable the instructions (`#[target_feature]`). In other functions they
-//! are slow, and undefined behaviour if the machine lacks the instructions.
+//! The methods are inlined into functions that enable the instructions (`#[target_feature]`). In
+//! other functions, the methods are slow, and their behaviour is undefined if the machine lacks the
+//! instructions.
 
-/// Instantiates a generic function over float32 vectors for an instruction set, with the instructions enabled. Returns
-/// a function pointer and the number of lanes. The function may only be called if the machine has the instructions.
+/// Instantiates a generic function over float32 vectors for an instruction set, with the
+/// instructions enabled. Evaluates to a function pointer and the number of lanes. The function may
+/// only be called if the machine has the instructions.
 macro_rules! for_isa {
     (@ $lanes:ty, [$($feature:literal)?], $generic:ident, ($($arg:ident: $ty:ty),*)) => {{
         /// # Safety
@@ -45,11 +47,11 @@ mod x86_math;
 #[cfg(target_arch = "x86_64")]
 pub mod x86_vectors;
 
-/// A vector of [`Lanes::N`] elements.
+/// A vector of [`Lanes::N`] elements in a register.
 pub trait Lanes: Copy {
     /// The element type.
     type Elem: Copy;
-    /// The number of elements.
+    /// The number of elements (lanes) of a vector.
     const N: usize;
 
     /// Returns a vector of zeros.
@@ -111,8 +113,8 @@ pub unsafe fn load<L: Lanes, const WHOLE: bool>(from: *const L::Elem, count: usi
     unsafe { if WHOLE { L::load(from) } else { L::load_first(from, count) } }
 }
 
-/// The vector operations from which elementary functions are built. Vectors of floats also hold integers that are as
-/// wide as a lane.
+/// The vector operations from which elementary functions are built. Float vectors can also contain
+/// integers of the same width per lane.
 ///
 /// # Safety of the methods
 /// The machine has the instructions.
@@ -121,7 +123,7 @@ pub unsafe fn load<L: Lanes, const WHOLE: bool>(from: *const L::Elem, count: usi
     reason = "the condition is the same for all methods and stated above"
 )]
 pub trait MathLanes: Lanes {
-    /// Returns a vector with a constant, rounded to the element type, in every lane.
+    /// Returns a vector with a constant in every lane, rounded to the element type.
     unsafe fn constant(value: f64) -> Self;
     /// Returns a vector with an integer in every lane: the low bits of `bits`.
     unsafe fn pattern(bits: i64) -> Self;
@@ -143,13 +145,13 @@ pub trait MathLanes: Lanes {
     unsafe fn keep_nan(x: Self, y: Self) -> Self;
     /// Whether `a < b` in any lane.
     unsafe fn any_lt(a: Self, b: Self) -> bool;
-    /// Returns the sum of the lanes as integers.
+    /// Returns the sums of corresponding lanes, as integers.
     unsafe fn iadd(self, x: Self) -> Self;
-    /// Returns the difference of the lanes as integers.
+    /// Returns the differences of corresponding lanes, as integers.
     unsafe fn isub(self, x: Self) -> Self;
-    /// Returns the bitwise and.
+    /// Returns the bitwise and of two vectors.
     unsafe fn iand(self, x: Self) -> Self;
-    /// Returns the bitwise or.
+    /// Returns the bitwise or of two vectors.
     unsafe fn ior(self, x: Self) -> Self;
     /// Shifts the integer in each lane left by `by` bits.
     unsafe fn ishl(self, by: u8) -> Self;
@@ -164,7 +166,7 @@ pub trait MathLanes: Lanes {
     }
 }
 
-/// Vectors of float64 that are loaded from and stored as float32.
+/// Vectors of float64 that can be loaded from float32 memory and stored to float32 memory.
 ///
 /// # Safety of the methods
 /// As for [`MathLanes`]; the elements are readable or writable.

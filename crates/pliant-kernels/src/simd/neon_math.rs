@@ -84,7 +84,8 @@ macro_rules! math {
     };
 }
 
-/// Returns a nonzero number if a lane is nonzero. There is no instruction `vmaxvq` for lanes of 64 bits.
+/// Returns a nonzero number if any lane of the mask is nonzero. (NEON has no `vmaxvq` for 64-bit
+/// lanes.)
 #[inline(always)]
 unsafe fn any_lane(mask: uint64x2_t) -> u64 {
     // SAFETY: as above.

@@ -1,5 +1,5 @@
-//! Transposes blocks of a matrix in registers. Operands are packed with it if their rows are contiguous and not their
-//! columns, or vice versa.
+//! Transposes blocks of a matrix in registers. Used for packing an operand whose contiguous dim
+//! differs from the contiguous dim of the packed layout.
 
 use std::mem::MaybeUninit;
 
@@ -7,10 +7,12 @@ use super::Lanes;
 
 /// Vectors that transpose blocks of `N` by `N` elements.
 pub trait Transpose: Lanes {
-    /// Transposes a block of `N` by `N`. Rows are contiguous, with row strides of `row` and `to_row` elements.
+    /// Transposes a block of `N` by `N` elements. Rows are contiguous; `row` and `to_row` are the
+    /// row strides of source and destination, in elements.
     ///
     /// # Safety
-    /// The machine has the instructions. The elements are readable and writable; the blocks do not overlap.
+    /// The machine has the instructions. The elements are readable and writable; the blocks do not
+    /// overlap.
     #[inline(always)]
     unsafe fn transpose(from: *const Self::Elem, row: isize, to: *mut Self::Elem, to_row: isize) {
         for i in 0..Self::N {
@@ -121,7 +123,7 @@ mod x86 {
     }
 }
 
-/// Maximum number of elements of a block, on any machine.
+/// Maximum number of elements of a block of `N` by `N` on any machine.
 const BLOCK: usize = 256;
 
 /// Transposes a partial block of `rows` by `columns` elements, as [`Transpose::transpose`] does for a whole block.

@@ -14,9 +14,11 @@ use super::{Lanes, MathLanes};
 pub trait Widen: MathLanes<Elem = f32> {
     /// Loads and converts `N` int8 elements.
     unsafe fn bytes(from: *const u8) -> Self;
-    /// Loads `N` bytes, and converts their lower and their upper four bits, as uint4.
+    /// Loads `N` bytes. Converts their lower four bits to one vector and their upper four bits to
+    /// another, as unsigned integers.
     unsafe fn nibbles(from: *const u8) -> [Self; 2];
-    /// Loads `N` 32-bit words, and converts their lower and their upper halves, as bfloat16.
+    /// Loads `N` 32-bit words. Converts their lower 16 bits to one vector and their upper 16 bits
+    /// to another, as bfloat16.
     unsafe fn halves(from: *const u8) -> [Self; 2];
 }
 

@@ -42,7 +42,7 @@ mod x86 {
     /// Converts float32 to float16 with AVX-512.
     ///
     /// # Safety
-    /// As above.
+    /// As for [`widen_avx512`].
     #[target_feature(enable = "avx512f")]
     pub unsafe extern "C" fn narrow_avx512(
         _: *const KernelRuntime,
@@ -63,7 +63,7 @@ mod x86 {
     /// Converts float16 to float32 with F16C.
     ///
     /// # Safety
-    /// As above.
+    /// As for [`widen_avx512`].
     #[target_feature(enable = "avx,f16c")]
     pub unsafe extern "C" fn widen_f16c(
         _: *const KernelRuntime,
@@ -83,7 +83,7 @@ mod x86 {
     /// Converts float32 to float16 with F16C.
     ///
     /// # Safety
-    /// As above.
+    /// As for [`widen_avx512`].
     #[target_feature(enable = "avx,f16c")]
     pub unsafe extern "C" fn narrow_f16c(
         _: *const KernelRuntime,
@@ -102,10 +102,11 @@ mod x86 {
     }
 }
 
-/// Converts blocks of `N` elements by the function `block`. An incomplete last block is copied to arrays first.
+/// Converts blocks of `N` elements with the function `block`. Incomplete last blocks are processed
+/// in temporary arrays.
 ///
 /// # Safety
-/// `n` elements are readable and writable. `block` reads and writes `N`.
+/// `n` elements are readable and writable. `block` reads and writes `N` elements.
 #[inline(always)]
 unsafe fn convert_blocks<const N: usize, A: Copy + Default, B: Copy + Default>(
     to: *mut B,
@@ -132,7 +133,7 @@ unsafe fn convert_blocks<const N: usize, A: Copy + Default, B: Copy + Default>(
 macro_rules! scalar_conversions {
     ($($name:ident: $from:ty => $to:ty = |$x:ident| $value:expr;)*) => {
         $(
-            /// Converts a slice element by element.
+            /// Converts a slice between float32 and a 16-bit float type, element by element.
             ///
             /// # Safety
             /// `n` elements are readable and writable; the slices do not overlap.
@@ -157,7 +158,7 @@ scalar_conversions! {
     narrow_bf16: f32 => u16 = |x| bf16::from_f32(x).to_bits();
 }
 
-/// The function that converts float16 to float32, for an instruction set.
+/// Returns the function that converts float16 to float32 with an instruction set.
 pub fn widen(isa: Isa) -> WidenFn {
     match isa.vectors() {
         #[cfg(target_arch = "x86_64")]
@@ -168,7 +169,7 @@ pub fn widen(isa: Isa) -> WidenFn {
     }
 }
 
-/// The function that converts float32 to float16, for an instruction set.
+/// Returns the function that converts float32 to float16 with an instruction set.
 pub fn narrow(isa: Isa) -> NarrowFn {
     match isa.vectors() {
         #[cfg(target_arch = "x86_64")]

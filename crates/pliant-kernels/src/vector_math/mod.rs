@@ -1,4 +1,5 @@
-//! Elementary functions over slices, for all instruction sets. Generated loops call them on tiles.
+//! Elementary functions (such as `exp`) over slices, for all instruction sets. Generated loops call
+//! these slice functions on tiles.
 //!
 //! The sequences are those of [`crate::math`], which code generators expand in place. Here they use the widest vectors
 //! of the machine. The functions are declared in [`pliant_kernel_api::slice_functions`]. Results may replace an
@@ -8,7 +9,7 @@
 //! | module | owns |
 //! |---|---|
 //! | `slice_loops` | the loops over slices, with masked tails |
-//! | `vector_math_ops` | the operations of the sequences, on the vectors of an instruction set |
+//! | `vector_math_ops` | the primitive operations of elementary functions, on the vectors of an instruction set |
 //! | [`half_conversions`] | conversions between float32 and the 16-bit floats |
 
 pub mod half_conversions;
@@ -24,15 +25,15 @@ use pliant_machine::isa::Isa;
 use pliant_tensor::DType;
 use slice_loops::{Binary, Unary};
 
-/// A function of one operand over slices. The arguments are the runtime, the results, the operand, and the number of
-/// elements. Returns a kernel status.
+/// A C function that applies an elementary function of one operand to a slice. The arguments are
+/// the runtime, the results, the operand, and the number of elements. Returns a kernel status.
 pub type OneFn<T> = unsafe extern "C" fn(*const KernelRuntime, *mut T, *const T, i64) -> i64;
-/// A function of two operands over slices. The arguments are the runtime, the results, the operands, and the number of
-/// elements. Returns a kernel status.
+/// A C function that applies an elementary function of two operands to slices. The arguments are
+/// the runtime, the results, the operands, and the number of elements. Returns a kernel status.
 pub type TwoFn<T> =
     unsafe extern "C" fn(*const KernelRuntime, *mut T, *const T, *const T, i64) -> i64;
 
-/// A slice function for one instruction set.
+/// A slice function (an elementary function over slices) for one instruction set.
 #[derive(Clone, Copy)]
 pub enum Slices<T> {
     /// The function has one operand.
@@ -67,7 +68,7 @@ macro_rules! functions {
             functions!(@impl $kind $name $type $(, $platform)? $(, $fast)?);
         )*
 
-        /// All elementary functions with slice functions.
+        /// All elementary functions that have slice functions (`pliant_vec_*`).
         pub static FUNCTIONS: &[VectorFn] = &[$(VectorFn {
             name: stringify!($name),
             single: functions!(@single $kind $type),

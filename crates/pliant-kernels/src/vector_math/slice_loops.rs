@@ -1,7 +1,8 @@
-//! The loops of slice functions: whole vectors, then a masked vector for the remaining elements.
+//! The loops of slice functions (elementary functions over slices): whole vectors, then a masked
+//! vector for the remaining elements.
 //!
-//! Recipe: one vector at a time, in registers, by the sequences of [`crate::math`]. Measured: "Elementary functions" in
-//! `docs/internals/measurements/functions.md`.
+//! Recipe: one vector at a time, in registers, with the algorithms of [`crate::math`]. Measured:
+//! "Elementary functions" in `docs/internals/measurements/functions.md`.
 
 use pliant_exec::abi::{KernelRuntime, STATUS_OK};
 
@@ -18,27 +19,27 @@ use pliant_machine::isa::{Isa, Vectors};
 
 /// An elementary function of one number.
 pub trait Unary {
-    /// The function of the platform, which is called for arguments beyond [`Real::TRIG_LIMIT`]; `None` if the sequence
-    /// supports all arguments.
+    /// The platform's math function, which is called for arguments beyond [`Real::TRIG_LIMIT`];
+    /// `None` if `value` supports all arguments.
     const PLATFORM: Option<fn(f64) -> f64> = None;
 
-    /// Computes the function by its sequence of operations.
+    /// Computes the function with the primitive operations of `b`.
     fn value<B: MathOps>(b: &mut B, x: &B::V) -> B::V;
 }
 
 /// An elementary function of two numbers.
 pub trait Binary {
-    /// Computes the function by its sequence of operations.
+    /// Computes the function with the primitive operations of `b`.
     fn value<B: MathOps>(b: &mut B, x: &B::V, y: &B::V) -> B::V;
 }
 
 /// An elementary function of two float32 numbers that is computed in float64.
 pub trait InDouble {
-    /// Computes the function by its sequence of operations.
+    /// Computes the function with the primitive operations of `b`, for all operands.
     fn value<B: MathOps<Real = f64>>(b: &mut B, x: &B::V, y: &B::V) -> B::V;
 
-    /// Computes the function by a shorter sequence, whose results are the same for most operands. Also returns a check
-    /// value, which is within [`InDouble::FAST_RANGE`] for these operands.
+    /// Computes the function with fewer operations; the result is valid for most operands. Also
+    /// returns a check value, which is within [`InDouble::FAST_RANGE`] if the result is valid.
     fn fast<B: MathOps<Real = f64>>(b: &mut B, x: &B::V, y: &B::V) -> (B::V, B::V);
 
     /// The range of check values for which the result of [`InDouble::fast`] is valid.
@@ -93,8 +94,8 @@ unsafe fn value<L: MathLanes<Elem: Number>, F: Unary>(x: L) -> L {
     }
 }
 
-/// Returns `y`, in which the lanes whose argument is beyond [`Real::TRIG_LIMIT`] are replaced by results of the
-/// platform's function. So the result of a lane does not depend on the other lanes.
+/// Returns `y`, with the lanes whose argument is beyond [`Real::TRIG_LIMIT`] replaced by results of
+/// the platform's math function. So the result of a lane does not depend on the other lanes.
 ///
 /// # Safety
 /// As for [`one`].
@@ -223,7 +224,8 @@ unsafe fn two_in_double<L: FromSingle, F: InDouble>(
     }
 }
 
-/// Defines the C functions of one instruction set. They are generic over the elementary function.
+/// Defines the C functions of one instruction set. The functions are generic over the elementary
+/// function.
 macro_rules! c_functions {
     ($module:ident, $single:ty, $double:ty $(, $feature:literal)?) => {
         mod $module {
@@ -284,7 +286,8 @@ c_functions!(portable, Array<f32, 4>, Array<f64, 2>);
 macro_rules! choose {
     ($($name:ident: $bound:ident => $result:ty;)*) => {
         $(
-            /// Returns the `extern "C"` function that is compiled for an instruction set.
+            /// Returns the `extern "C"` function of the elementary function `F`, compiled for an
+            /// instruction set.
             pub fn $name<F: $bound>(isa: Isa) -> $result {
                 match isa.vectors() {
                     #[cfg(target_arch = "x86_64")]

@@ -1,4 +1,5 @@
-//! Implements the operations of elementary functions ([`MathOps`]) with the vectors of an instruction set.
+//! Implements the primitive operations of elementary functions ([`MathOps`]) with the vectors of an
+//! instruction set.
 
 use std::marker::PhantomData;
 
@@ -9,7 +10,7 @@ use crate::simd::MathLanes;
 pub struct Wide<L>(PhantomData<L>);
 
 impl<L> Wide<L> {
-    /// Creates the implementation of the operations.
+    /// Creates an implementation of [`MathOps`] with vectors `L`.
     ///
     /// # Safety
     /// The machine has the instructions of `L`, and the caller has enabled them.
@@ -19,7 +20,7 @@ impl<L> Wide<L> {
     }
 }
 
-/// Implements methods of [`MathOps`] by calling the method of the same name of the vector type.
+/// Implements methods of [`MathOps`] by calls of the vector type's methods of the same names.
 macro_rules! delegate {
     ($($name:ident($($arg:ident),*) = $method:ident;)*) => {
         $(

@@ -1,4 +1,5 @@
-//! Compares attention with its definition in float64, with every instruction set, layout and mask, between guard pages.
+//! Compares the attention kernel with the definition of attention in float64, for every instruction
+//! set, layout and mask, with operands between guard pages.
 
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
@@ -12,7 +13,7 @@ use pliant_pool::Team;
 
 use crate::guard_pages::Guarded;
 
-/// The sizes and features of a test case.
+/// The sizes and features of an attention test case.
 #[derive(Clone, Copy, Debug)]
 struct Case {
     batch: usize,
@@ -58,7 +59,7 @@ const PLAIN: Case = Case {
     fully_masked: FullyMasked::Zeros,
 };
 
-/// `len` pseudo-random numbers between -1 and 1.
+/// Returns `len` pseudo-random numbers between -1 and 1.
 fn noise(len: usize, seed: u64) -> Vec<f32> {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let mut next = || {
@@ -76,7 +77,8 @@ fn heads<P>(data: P, (heads, rows, size): (usize, usize, usize), by_head: bool) 
     Heads { data, batch: heads * rows * size, head, row }
 }
 
-/// The strides of a bias or mask that varies along the dims `varies`, and the number of its elements.
+/// Returns the strides of a bias or mask that varies along the dims `varies`, and the number of its
+/// elements.
 fn scores(c: &Case, varies: [bool; 4]) -> ([i64; 4], usize) {
     let dims = [c.batch, c.heads, c.queries, c.keys];
     let (mut strides, mut total) = ([0; 4], 1usize);
@@ -89,7 +91,7 @@ fn scores(c: &Case, varies: [bool; 4]) -> ([i64; 4], usize) {
     (strides, total)
 }
 
-/// The operands of a case, each adjacent to guard pages.
+/// The operands of a test case, each adjacent to guard pages.
 struct Operands {
     case: Case,
     q: Guarded<f32>,
@@ -169,7 +171,7 @@ impl Operands {
         !c.causal || j <= i && (c.window == 0 || j > i - c.window)
     }
 
-    /// The result of query `i` that the definition of attention gives.
+    /// Returns the result of query `i` according to the definition of attention.
     fn expected(&self, a: &Attention, batch: usize, head: usize, i: usize) -> Vec<f64> {
         let c = &self.case;
         let kv = head / (c.heads / c.kv_heads);

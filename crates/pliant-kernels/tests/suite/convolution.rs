@@ -1,5 +1,5 @@
-//! Compares convolutions with their definition, for every instruction set and many layouts and shapes, with operands
-//! between guard pages.
+//! Compares the convolution kernel with the definition of convolution, for every instruction set and many layouts and
+//! shapes, with operands between guard pages.
 
 use std::ffi::c_void;
 
@@ -15,7 +15,7 @@ use pliant_tensor::{Tensor, Winograd, may_share_panels, pack_panels};
 use crate::guard_pages::Guarded;
 use crate::packed_matmul::fill;
 
-/// The sizes and features of a test case.
+/// The sizes and features of a convolution test case.
 #[derive(Clone, Copy, Debug)]
 struct Case {
     batch: usize,
@@ -28,7 +28,7 @@ struct Case {
     dilation: [usize; 3],
     before: [usize; 3],
     after: [usize; 3],
-    /// Whether channels are the first dim: for the input, and for the results.
+    /// Whether channels come first instead of last: in the input, and in the results.
     first: [bool; 2],
     epilogue: bool,
     winograd: Option<Winograd>,
@@ -51,7 +51,7 @@ const PLAIN: Case = Case {
 };
 
 /// Applies the Winograd filter transform to filters, and packs the results. Returns the panels and their width.
-/// `weight` returns the weight of a filter for a row of the matrix of weights.
+/// `weight` returns an element of the weight matrix, by its row and its filter.
 fn transformed_panels(
     c: &Case,
     algorithm: Winograd,
@@ -171,7 +171,7 @@ impl Operands {
         }
     }
 
-    /// The result of a filter at a pixel that the definition of convolution gives.
+    /// Returns the result of one filter at one pixel according to the definition of convolution.
     fn expected(
         &self,
         x: &Image<*const f32>,
@@ -239,13 +239,13 @@ fn is_depthwise(c: &Case) -> bool {
     c.groups > 1 && c.groups == c.channels && c.groups == c.filters
 }
 
-/// Whether the groups of a case share panels of weights.
+/// Whether the groups of a test case share panels of weights.
 fn shares_panels(c: &Case) -> bool {
     let may_share = may_share_panels(c.groups, c.channels / c.groups, c.filters / c.groups);
     may_share && c.first == [false; 2]
 }
 
-/// Test cases with groups of few filters.
+/// Returns test cases of grouped convolution with few filters per group.
 fn grouped() -> Vec<Case> {
     let groups = |groups: usize, channels: usize, filters: usize| Case {
         groups,
@@ -311,8 +311,8 @@ fn grouped() -> Vec<Case> {
     cases
 }
 
-/// Test cases with few channels. Their runs of adjacent inputs are short, so that a slice of the weights has several
-/// runs.
+/// Returns test cases with few channels. The runs of adjacent inputs under the filter are short, so that a slice of the
+/// weights covers several runs.
 fn few_channels() -> Vec<Case> {
     let mut cases = Vec::new();
     for channels in [1, 2, 3, 4] {
@@ -353,7 +353,8 @@ fn few_channels() -> Vec<Case> {
     cases
 }
 
-/// Few channels and one to four filters, for which the kernel computes vectors of adjacent results.
+/// Returns test cases with few channels and one to four filters, for which the kernel computes vectors of adjacent
+/// results.
 fn few_channels_and_filters() -> Vec<Case> {
     let mut cases = Vec::new();
     for (channels, filters) in [(1, 1), (2, 1), (3, 3), (4, 2), (3, 4), (8, 1), (19, 3)] {
@@ -379,7 +380,7 @@ fn few_channels_and_filters() -> Vec<Case> {
     cases
 }
 
-/// Test cases with one to four filters, for which the kernel computes dot products over channels.
+/// Returns test cases with one to four filters, for which the kernel computes dot products over channels.
 fn few_filters() -> Vec<Case> {
     let one = Case { kernel: [1; 3], before: [0; 3], after: [0; 3], channels: 70, ..PLAIN };
     let mut cases = Vec::new();
@@ -616,8 +617,8 @@ fn nan_affects_only_results_that_read_it() {
     }
 }
 
-/// Equal filters give equal results even in the last panel, which may have fewer columns than the others: products are
-/// added in the same order.
+/// Tests that equal filters have equal results even in the last panel, which may have fewer columns than the others.
+/// The order of additions must be the same.
 #[test]
 fn equal_filters_give_equal_results() {
     let one_tap = Case { kernel: [1; 3], before: [0; 3], after: [0; 3], filters: 104, ..PLAIN };

@@ -1,5 +1,5 @@
-//! Compares the epilogue of float32 with its definition: every activation with every instruction set, and tiles of few
-//! columns, which are flattened.
+//! Compares float32 epilogues with their definition: every activation with every instruction set,
+//! and tiles of few columns, which are processed as one row.
 
 use std::ptr::null;
 
@@ -31,7 +31,7 @@ fn activated(x: f64, activation: Activation) -> f64 {
     }
 }
 
-/// An epilogue with only an activation, with the parameters of [`activated`].
+/// Returns an epilogue that only applies an activation, with the parameters of [`activated`].
 fn activation_epilogue(activation: Activation) -> Epilogue {
     let (low, high, slope, offset) = (-1.0, 6.0, 0.25, 0.5);
     Epilogue { activation, low, high, slope, offset, ..Epilogue::default() }

@@ -2,7 +2,7 @@
 
 use std::ffi::c_void;
 
-/// Elements between two guard pages, adjacent to one of them.
+/// An array between two guard pages, directly adjacent to one of them.
 pub struct Guarded<T> {
     map: *mut c_void,
     bytes: usize,
@@ -16,15 +16,15 @@ impl<T: Copy> Guarded<T> {
         Guarded::at_offset(values, at_end, 0)
     }
 
-    /// Copies `values` as [`Guarded::new`] does, except that memory that does not end at a guard page starts one byte
-    /// after one, at an odd address.
+    /// Copies `values` as [`Guarded::new`] does. But if `at_end` is false, the memory starts one
+    /// byte after a guard page, at an odd address.
     pub fn bytes(values: &[T], at_end: bool) -> Guarded<T> {
         const { assert!(align_of::<T>() == 1) };
         Guarded::at_offset(values, at_end, 1)
     }
 
-    /// Copies `values` as [`Guarded::new`] does, except that memory that does not end at a guard page starts `offset`
-    /// bytes after one.
+    /// Copies `values` as [`Guarded::new`] does. But if `at_end` is false, the memory starts
+    /// `offset` bytes after a guard page.
     fn at_offset(values: &[T], at_end: bool, offset: usize) -> Guarded<T> {
         // SAFETY: `sysconf` only returns a number.
         let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) } as usize;

@@ -1,5 +1,5 @@
-//! Compares convolutions of 8-bit integers with their definition, with every instruction set, between guard pages.
-//! Results are exact.
+//! Compares convolutions of 8-bit integers with their definition, for every instruction set, with
+//! operands between guard pages. Results must be exact.
 
 use std::ffi::c_void;
 
@@ -12,7 +12,7 @@ use pliant_pool::Team;
 
 use crate::guard_pages::Guarded;
 
-/// The sizes and features of a test case.
+/// The sizes and features of an int8 convolution test case.
 #[derive(Clone, Copy, Debug)]
 struct Case {
     counts: [usize; 4],
@@ -34,7 +34,7 @@ const PLAIN: Case = Case {
     after: [0, 1, 1],
 };
 
-/// All test cases. `counts` are the numbers of images, channels, filters and groups.
+/// Returns all test cases. `counts` are the numbers of images, channels, filters and groups.
 fn cases() -> Vec<Case> {
     let p = PLAIN;
     let one = Case { kernel: [1; 3], before: [0; 3], after: [0; 3], ..p };
@@ -73,7 +73,7 @@ struct Operands {
     signed: bool,
     output: [usize; 3],
     x: Guarded<u8>,
-    /// The weights `[filter, tap, channel of a group]`.
+    /// The weights, in the order `[filter, tap, channel of a group]`.
     weights: Vec<i8>,
     packed: Guarded<i8>,
     width: usize,
@@ -163,7 +163,7 @@ impl Operands {
         }
     }
 
-    /// The results that the definition of convolution gives.
+    /// Returns the results according to the definition of convolution.
     fn expected(&self) -> Vec<i32> {
         let c = &self.case;
         let [batch, channels, filters, groups] = c.counts;
@@ -249,8 +249,8 @@ fn threads_cover_all_results() {
     }
 }
 
-/// The epilogue adds integer terms and a bias, multiplies by factors, and applies an activation. The results are
-/// float32 or bytes.
+/// The epilogue adds integer terms and a bias, multiplies by factors, and applies an activation.
+/// The results are float32 or 8-bit integers.
 #[test]
 fn epilogue_gives_float32_and_bytes() {
     for (case_index, case) in cases().into_iter().enumerate() {

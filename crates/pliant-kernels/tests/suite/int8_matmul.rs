@@ -1,5 +1,5 @@
-//! Compares products of 8-bit integers with their definition, with every instruction set, with and without zero points,
-//! between guard pages. Results are exact.
+//! Compares matrix products of 8-bit integers with their definition, for every instruction set,
+//! with and without zero points, with operands between guard pages. Results must be exact.
 
 use std::ffi::c_void;
 
@@ -16,12 +16,12 @@ use pliant_tensor::DType;
 
 use crate::guard_pages::Guarded;
 
-/// `len` pseudo-random bytes.
+/// Returns `len` pseudo-random bytes.
 fn bytes(len: usize, step: usize) -> Vec<u8> {
     (0..len).map(|i| ((i * step + i / 7) % 256) as u8).collect()
 }
 
-/// The kind of zero points that the left operand has.
+/// The kinds of zero points of the left operand in tests.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Zeros {
     None,
@@ -29,7 +29,7 @@ enum Zeros {
     Rows,
 }
 
-/// The value with which the memory of C is filled before a product.
+/// The value with which the memory of C is filled before a matrix product.
 const BLANK: i32 = -77;
 
 /// The options of a test case, except the sizes.
@@ -42,7 +42,7 @@ struct Variant {
 }
 
 impl Variant {
-    /// The padding between the rows of A, and between those of C, in elements.
+    /// Returns the number of padding elements between the rows of A, and between the rows of C.
     fn row_padding(self) -> usize {
         if self.at_end { 3 } else { 0 }
     }
@@ -51,7 +51,7 @@ impl Variant {
 struct Operands {
     size: (usize, usize, usize),
     variant: Variant,
-    /// The distances between rows, of A and of C.
+    /// The row strides of A and of C, in elements.
     rows: (usize, usize),
     a: Guarded<u8>,
     b: Vec<i8>,
@@ -131,7 +131,8 @@ impl Operands {
         (0..m * n).map(|at| sum(at / n, at % n) as i32).collect()
     }
 
-    /// The expected contents of the memory of C: the results, and the initial value between the rows.
+    /// Returns the expected contents of the memory of C: the results, and the initial value between
+    /// rows.
     fn expected_memory(&self, results: &[i32]) -> Vec<i32> {
         let (n, c_row) = (self.size.1, self.rows.1);
         let all = (0..self.c.values().len()).map(|at| (at / c_row * n, at % c_row));

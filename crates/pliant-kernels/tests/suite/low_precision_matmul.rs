@@ -1,5 +1,5 @@
-//! Compares products by low-precision weights with float64, with every instruction set, with groups and zero points,
-//! between guard pages.
+//! Compares matrix products by low-precision weights with products in float64, for every
+//! instruction set, with groups and zero points, with operands between guard pages.
 
 use std::ffi::c_void;
 
@@ -13,7 +13,7 @@ use pliant_tensor::{
 
 use crate::guard_pages::Guarded;
 
-/// The value with which the memory of C is filled before a product.
+/// The value with which the memory of C is filled before a matrix product.
 const BLANK: f32 = 1e30;
 
 /// The options of a test case, except the sizes.
@@ -26,7 +26,7 @@ struct Variant {
 }
 
 impl Variant {
-    /// The padding between the rows of A, and between those of C, in elements.
+    /// Returns the number of padding elements between the rows of A, and between the rows of C.
     fn row_padding(self) -> usize {
         if self.at_end { 3 } else { 0 }
     }
@@ -35,7 +35,7 @@ impl Variant {
 struct Operands {
     size: (usize, usize, usize),
     variant: Variant,
-    /// The distances between rows, of A and of C.
+    /// The row strides of A and of C, in elements.
     rows: (usize, usize),
     a: Guarded<f32>,
     b: Guarded<u8>,

@@ -1,5 +1,5 @@
-//! Tests products of two non-constant operands with every instruction set and layout, with operands between guard
-//! pages.
+//! Tests matrix products of two non-constant operands for every instruction set and layout, with
+//! operands between guard pages.
 
 use pliant_kernels::Gemm;
 use pliant_kernels::matmul::non_constant_operands::{applies, run};
@@ -12,9 +12,9 @@ fn strides(rows: usize, columns: usize, transposed: bool) -> (isize, isize) {
     if transposed { (1, rows as isize) } else { (columns as isize, 1) }
 }
 
-/// Checks one product against its definition. `bits` selects transposed operands (bits 0 to 2 for A, B and C),
-/// accumulation (bit 3) and the guard page that the operands adjoin (bit 4). Returns whether the implementation
-/// supports the product.
+/// Compares one matrix product with its definition. `bits` selects transposed operands (bits 0 to 2
+/// for A, B and C), accumulation (bit 3) and whether operands end at or start after a guard page
+/// (bit 4). Returns whether the implementation supports the product.
 fn check<T: Real>(isa: Isa, (m, n, k): (usize, usize, usize), bits: u32) -> bool {
     let has_bit = |bit: u32| bits >> bit & 1 != 0;
     let (a, b, old) = (fill::<T>(m * k, 7), fill::<T>(k * n, 5), fill::<T>(m * n, 3));

@@ -1,5 +1,5 @@
-//! Tests products with a packed operand, with every instruction set of the machine, at sizes that leave remainders, and
-//! with operands between guard pages.
+//! Tests matrix products with a packed operand, for every instruction set of the machine, at sizes
+//! that are not multiples of the tile, with operands between guard pages.
 
 use pliant_exec::abi::{KernelRuntime, STATUS_BAD_ARGUMENTS};
 use pliant_kernels::matmul::{Element, PackedProduct};
@@ -8,7 +8,7 @@ use pliant_tensor::{Tensor, pack_panels};
 
 use crate::guard_pages::Guarded;
 
-/// An element type of products: float32 or float64.
+/// An element type of matrix products: float32 or float64.
 pub trait Real: Element + pliant_tensor::Element {
     fn of(x: f64) -> Self;
     fn to(self) -> f64;
@@ -32,13 +32,13 @@ impl Real for f64 {
     }
 }
 
-/// `len` small integers with a period of 13, whose sums are exact in both types.
+/// Returns `len` small integers with a period of 13, whose sums are exact in both float types.
 pub fn fill<T: Real>(len: usize, step: usize) -> Vec<T> {
     (0..len).map(|i| T::of(((i * step) % 13) as f64 - 6.0)).collect()
 }
 
-/// Computes a product block by block, in four blocks, with operands between guard pages. Returns the result and the
-/// expected result.
+/// Computes a matrix product in four blocks, with operands between guard pages. Returns the result
+/// and the expected result.
 fn product<T: Real>(
     isa: Isa,
     (m, n, k): (usize, usize, usize),

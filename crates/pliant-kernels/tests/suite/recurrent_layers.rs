@@ -1,4 +1,5 @@
-//! Compares recurrent layers with their definition in float64: every cell and instruction set, between guard pages.
+//! Compares recurrent layers with their definition in float64, for every cell kind and instruction
+//! set, with operands between guard pages.
 
 use std::ffi::c_void;
 
@@ -22,7 +23,7 @@ fn noise(len: usize, seed: usize) -> Vec<f32> {
 struct Variant {
     directions: usize,
     reverse: bool,
-    /// Whether the batch is the first dim, before the steps.
+    /// Whether the batch is the first dim; otherwise the time steps are.
     batch_first: bool,
     /// Whether the call passes all optional operands: biases, peepholes, lengths and initial states.
     has_all_operands: bool,
@@ -70,7 +71,8 @@ impl Operands {
         }
     }
 
-    /// Returns the input product and the recurrent product for a gate of a hidden unit, each with its bias.
+    /// Returns the product of input and weights and the product of state and weights, for a gate of
+    /// a hidden unit, each with its bias.
     fn sums(
         &self,
         d: usize,
@@ -91,7 +93,8 @@ impl Operands {
         (of_x + bias(row), of_state + bias(rows + row))
     }
 
-    /// Computes one step of one sequence by definition: updates the hidden state `h` and the cell state `c`.
+    /// Computes one time step of one sequence by definition: updates the hidden state `h` and the
+    /// cell state `c`.
     fn step(&self, d: usize, x: &[f32], h: &mut [f64], c: &mut [f64], has_all_operands: bool) {
         let hidden = self.sizes.3;
         let sigmoid = |x: f64| 1.0 / (1.0 + (-x).exp());

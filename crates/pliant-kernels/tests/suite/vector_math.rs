@@ -1,5 +1,5 @@
-//! Tests the slice functions with every instruction set of the machine, at sizes that leave remainders, between guard
-//! pages, and in place.
+//! Tests the slice functions (`pliant_vec_*`) with every instruction set of the machine, at sizes
+//! that are not multiples of a vector, between guard pages, and in place.
 
 use std::ptr::null;
 
@@ -10,7 +10,8 @@ use crate::guard_pages::Guarded;
 
 const SIZES: [usize; 12] = [0, 1, 2, 3, 7, 8, 15, 16, 17, 63, 65, 200];
 
-/// `n` arguments inside and outside of the domains of the functions, including special values.
+/// Returns `n` arguments inside and outside of the domains of the functions, including special
+/// values.
 fn arguments(n: usize, step: f64) -> Vec<f64> {
     let special =
         [0.0, -0.0, f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1.0, -1.0, 9000.5, 1e-40, 2e6];
@@ -52,8 +53,8 @@ impl Real for f64 {
     }
 }
 
-/// Computes a function on slices adjacent to guard pages, and returns the results. With `in_place`, the results
-/// overwrite the first operand.
+/// Computes a function on slices adjacent to guard pages, and returns the results. If `in_place` is
+/// set, the results overwrite the first operand.
 fn run<T: Real>(function: Slices<T>, x: &[T], y: &[T], at_end: bool, in_place: bool) -> Vec<f64> {
     let (left, right) = (Guarded::new(x, at_end), Guarded::new(y, at_end));
     let out = Guarded::new(&vec![T::of(7.0); x.len()], at_end);
@@ -69,7 +70,7 @@ fn run<T: Real>(function: Slices<T>, x: &[T], y: &[T], at_end: bool, in_place: b
     to.values().iter().map(|v| v.to()).collect()
 }
 
-/// Computes a function by calls with one element each, and returns the results.
+/// Computes a slice function by calls with one element each, and returns the results.
 fn one_by_one<T: Real>(function: Slices<T>, x: &[T], y: &[T]) -> Vec<f64> {
     (0..x.len()).flat_map(|i| run(function, &x[i..=i], &y[i..=i], true, false)).collect()
 }
@@ -113,8 +114,8 @@ fn results_do_not_depend_on_other_elements() {
     }
 }
 
-/// Results of instruction sets with fused multiply-add are bit-identical; others differ by no more than the documented
-/// error.
+/// Results of instruction sets with fused multiply-add are bit-identical; results of other
+/// instruction sets differ by at most the documented error.
 #[test]
 fn every_isa_gives_the_same_results() {
     let best = available().next().expect("there is plain code");
@@ -168,7 +169,8 @@ fn half_conversions_match_scalar_conversions() {
     }
 }
 
-/// NaN propagates from either operand with its sign; zeros are ordered by sign.
+/// Tests that `maximum` and `minimum` propagate NaN from either operand with its sign, and order
+/// zeros by sign.
 #[test]
 fn maximum_and_minimum_propagate_nan_and_order_zeros() {
     let values = [0.0f32, -0.0, f32::NAN, -f32::NAN, 1.0, -1.0, f32::INFINITY, f32::NEG_INFINITY];

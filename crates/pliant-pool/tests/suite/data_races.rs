@@ -1,11 +1,12 @@
-//! Tests loops that pass non-atomic memory between threads. `make race` checks them for data races.
+//! Tests loops that pass non-atomic memory between threads. `make race` checks these tests for data
+//! races with ThreadSanitizer.
 
 use std::cell::UnsafeCell;
 
 use crate::on_four_threads;
 use pliant_pool::Team;
 
-/// Numbers to which several threads write. Each thread writes only its own.
+/// Numbers to which several threads write. No two threads write the same number in one loop.
 struct Shared(Vec<UnsafeCell<u64>>);
 
 // SAFETY: the loops below write disjoint numbers and read only those of a loop that has ended.
@@ -27,8 +28,8 @@ impl Shared {
     }
 }
 
-/// Runs loops that each read what the previous loop wrote, in reverse order, so that threads read data of other
-/// threads.
+/// Runs `rounds` loops. Each loop reads the numbers that the previous loop wrote, in reverse order,
+/// so that threads read data of other threads.
 fn hand_over(team: &Team, count: usize, rounds: u64) {
     let (mut from, mut to) = (Shared::zeros(count), Shared::zeros(count));
     for round in 0..rounds {

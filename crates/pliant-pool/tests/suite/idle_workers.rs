@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::locked;
 use pliant_pool::Team;
 
-/// CPU time of a thread of this process in nanoseconds.
+/// Returns the CPU time that a thread of this process has used, in nanoseconds.
 fn cpu_time(thread: libc::pid_t) -> u64 {
     let path = format!("/proc/self/task/{thread}/schedstat");
     let text = std::fs::read_to_string(path).expect("the thread lives");

@@ -8,8 +8,8 @@ mod worker_team;
 
 use std::sync::{Mutex, MutexGuard, TryLockError};
 
-/// Locks a mutex by polling, so that ThreadSanitizer can follow, which does not see the standard library's internal wait for a
-/// lock.
+/// Locks a mutex by polling, because ThreadSanitizer cannot observe how the standard library waits
+/// for a lock.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     loop {
         match mutex.try_lock() {
@@ -20,8 +20,9 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     }
 }
 
-/// Runs `work` on four threads, with the numbers 0 to 3 as arguments, and joins the threads. The explicit joins are needed because
-/// ThreadSanitizer does not see the synchronisation at the end of a scope, which is inside the standard library.
+/// Runs `work` on four threads, with the numbers 0 to 3 as arguments, and joins the threads. The
+/// explicit joins are needed because ThreadSanitizer cannot observe the standard library's
+/// synchronisation at the end of a scope.
 fn on_four_threads(work: impl Fn(usize) + Sync) {
     std::thread::scope(|scope| {
         let work = &work;

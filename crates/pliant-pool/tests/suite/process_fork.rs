@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use crate::locked;
 use pliant_pool::Team;
 
-/// Whether several threads run the loops of the team.
+/// Whether more than one thread runs the loops of the team.
 fn helps(team: &Team) -> bool {
     let seen = Mutex::new(HashSet::new());
     let begin = Instant::now();

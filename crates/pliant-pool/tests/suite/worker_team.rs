@@ -1,4 +1,5 @@
-//! Tests teams: coverage, nesting, contention, panics, statuses, parking and shutdown.
+//! Tests of worker teams: coverage of iterations, nested loops, contention, panics, statuses,
+//! parking and shutdown.
 
 use std::ffi::c_void;
 use std::sync::Mutex;

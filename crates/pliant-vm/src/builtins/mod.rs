@@ -1,4 +1,4 @@
-//! The table of builtins. Each submodule implements one group.
+//! The table of the VM's builtins. Each submodule implements one group of builtins.
 
 mod nonzero;
 mod print_and_assert;
@@ -27,17 +27,18 @@ pub(crate) struct Builtin {
     pub(crate) kind: BuiltinKind,
 }
 
-/// How the VM executes a builtin.
+/// The kinds of builtins, by how the VM executes them.
 #[derive(Clone, Copy)]
 pub(crate) enum BuiltinKind {
-    /// Runs the builtin as a plain function of its operands.
+    /// The builtin is a plain function of its operands.
     Plain(BuiltinFn),
-    /// Calls the closure in the first operand.
+    /// The builtin calls the closure in its first operand.
     Closure,
-    /// Calls a closure in tail position. If the closure is a bytecode function, its result becomes the result of the running
-    /// function. Otherwise the result is stored in the destination register, as for a normal call.
+    /// The builtin calls a closure in tail position. If the closure is a bytecode function, its
+    /// result becomes the result of the running function. Otherwise the result is stored in the
+    /// destination register, as for a normal call.
     TailClosure,
-    /// Calls the loop function in the first operand.
+    /// The builtin calls the loop function in its first operand.
     LoopFuncDyn,
 }
 
@@ -105,12 +106,12 @@ static TABLE: &[Builtin] = &[
     plain("vm.builtin.unique", unique::unique),
 ];
 
-/// Looks up the builtin `name`; `None` if there is none.
+/// Finds the builtin `name`; `None` if there is no such builtin.
 pub(crate) fn find_builtin(name: &str) -> Option<&'static Builtin> {
     TABLE.binary_search_by(|row| row.name.cmp(name)).ok().map(|i| &TABLE[i])
 }
 
-/// The names of all builtins, sorted.
+/// Returns the names of all builtins, sorted.
 pub fn builtin_names() -> impl ExactSizeIterator<Item = &'static str> {
     TABLE.iter().map(|row| row.name)
 }

@@ -11,13 +11,14 @@ use crate::builtin_operands::Args;
 use crate::memory_pool;
 use crate::{Value, VmError};
 
-/// The number of elements in a chunk. The positions of its nonzero elements fit in the L1 cache.
+/// The number of elements in a chunk. The positions of a chunk's nonzero elements fit in the L1
+/// cache.
 const CHUNK: usize = 4096;
 /// The number of adjacent elements that are skipped together if all of them are zero.
 const BLOCK: usize = 64;
 
-/// `nonzero(x)`: the indices of the nonzero elements of `x` in row-major order, as an int64 tensor of shape (rank of x, count). NaN
-/// is nonzero.
+/// `nonzero(x)`: returns the indices of the nonzero elements of `x` in row-major order, as an int64
+/// tensor of shape (rank of x, count). NaN is nonzero.
 pub(super) fn nonzero(args: Args<'_>) -> Result<Value, VmError> {
     let tensor = args.tensor(0)?;
     let tensor = if tensor.is_row_major_aligned() { tensor.clone() } else { tensor.copy()? };
@@ -31,7 +32,7 @@ pub(super) fn nonzero(args: Args<'_>) -> Result<Value, VmError> {
     }
 }
 
-/// An element as an unsigned integer with the same bits.
+/// An unsigned integer type that contains the bits of an element.
 trait ElementBits: Copy + Default + PartialEq + BitAnd<Output = Self> + Sync {}
 
 impl<T: Copy + Default + PartialEq + BitAnd<Output = T> + Sync> ElementBits for T {}
@@ -119,7 +120,8 @@ fn nonzero_positions<T: ElementBits>(chunk: &[T], mask: T, positions: &mut [u16;
     count
 }
 
-/// The output tensor of `nonzero`, which has one row per dim of the input and one column per nonzero element.
+/// A pointer to the output tensor of `nonzero`, which has one row per dim of the input and one
+/// column per nonzero element.
 struct Rows<'a> {
     first: *mut i64,
     len: usize,

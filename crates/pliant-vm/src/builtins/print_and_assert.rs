@@ -1,4 +1,4 @@
-//! The builtins `print` and `assert_op`, which format values as text. They return an empty tuple.
+//! The builtins `print` and `assert_op`, which format values as text. Both return an empty tuple.
 
 use std::io::Write;
 
@@ -29,7 +29,8 @@ pub(super) fn assert_op(args: Args<'_>) -> Result<Value, VmError> {
     Err(VmError::check(CheckKind::Assertion, text))
 }
 
-/// Formats the operands after operand `at`. Operand `at` is the format string.
+/// Formats the operands after operand `at` with the format string in operand `at`. If the format
+/// string is empty, separates the values by `separator`.
 fn text(args: &Args<'_>, at: usize, separator: &str) -> Result<String, VmError> {
     let Some(Value::Str(format)) = args.get(at) else {
         return Err(VmError::type_error(format!("{}: operand {at} must be a string", args.name)));

@@ -10,7 +10,7 @@ pub(super) fn item(args: Args<'_>) -> Result<Value, VmError> {
     element(args.tensor(0)?)
 }
 
-/// The element of a one-element tensor as a scalar value.
+/// Returns the element of a one-element tensor as a scalar value.
 pub(crate) fn element(tensor: &Tensor) -> Result<Value, VmError> {
     if tensor.numel() != 1 {
         let text = format!("item: expected a tensor of one element, but got {tensor:?}");

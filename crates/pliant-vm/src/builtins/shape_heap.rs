@@ -14,7 +14,7 @@ use crate::builtin_operands::Args;
 use crate::memory_pool;
 use crate::{CheckKind, Value, VmError};
 
-/// Maximum number of slots of a shape heap. No real program has that many symbols.
+/// Maximum number of slots of a shape heap. Real programs have far fewer symbols.
 const MAX_SLOTS: i64 = 1 << 24;
 
 /// `alloc_shape_heap(n)`: creates a shape heap of `n` slots with value 0.
@@ -76,8 +76,8 @@ impl Heap {
     }
 }
 
-/// `match_shape(value, heap, n, (code, operand) * n, context)`: checks or stores each dim of a tensor or shape, as its
-/// [`MatchShapeCode`] says.
+/// `match_shape(value, heap, n, (code, operand) * n, context)`: checks each dim of a tensor or
+/// shape, or stores it in the shape heap. The dim's [`MatchShapeCode`] selects the action.
 pub(super) fn match_shape(args: Args<'_>) -> Result<Value, VmError> {
     let dims = match args.value(0)? {
         Value::Tensor(tensor) => tensor.shape(),
@@ -142,7 +142,8 @@ pub(super) fn match_shape(args: Args<'_>) -> Result<Value, VmError> {
     Ok(Value::None)
 }
 
-/// The name of the checked value: the first line of the context string.
+/// Returns the name of the checked value: the first line of the context string in operand
+/// `context_at`.
 fn subject<'a>(args: &Args<'a>, context_at: usize) -> &'a str {
     args.text_or(context_at, "value").lines().next().unwrap_or("value")
 }
@@ -172,7 +173,8 @@ fn dim_mismatch(
     )
 }
 
-/// `make_shape(heap, n, (code, operand) * n)`: creates a shape from immediates and heap slots, as each [`MakeShapeCode`] says.
+/// `make_shape(heap, n, (code, operand) * n)`: creates a shape. Each dim is an immediate or the
+/// value of a slot of the shape heap, as the dim's [`MakeShapeCode`] states.
 pub(super) fn make_shape(args: Args<'_>) -> Result<Value, VmError> {
     let count = usize::try_from(args.int(1)?).unwrap_or(usize::MAX);
     if count.checked_mul(2).and_then(|n| n.checked_add(2)) != Some(args.len()) {
@@ -194,7 +196,8 @@ pub(super) fn make_shape(args: Args<'_>) -> Result<Value, VmError> {
     Ok(Value::Shape((&*dims).into()))
 }
 
-/// Evaluates the pair (code, operand) that starts at operand index `at`. Operand 0 is the shape heap.
+/// Returns the dim that the pair (code, operand) at operand index `at` describes. Operand 0 is the
+/// shape heap.
 fn eval_code(args: &Args<'_>, at: usize) -> Result<i64, VmError> {
     let (code, operand) = (args.int(at)?, args.int(at + 1)?);
     match code {
@@ -226,7 +229,8 @@ pub(super) fn store_shape(args: Args<'_>) -> Result<Value, VmError> {
     Ok(Value::tuple([]))
 }
 
-/// `load_shape(heap, slots..)`: creates a shape from the values of the listed slots.
+/// `load_shape(heap, slots..)`: creates a shape from the values of the listed slots of the shape
+/// heap.
 pub(super) fn load_shape(args: Args<'_>) -> Result<Value, VmError> {
     let heap = Heap::new(&args, 0)?;
     let dims: Result<Vec<i64>, VmError> =
@@ -270,7 +274,8 @@ pub(super) fn match_prim_value(args: Args<'_>) -> Result<Value, VmError> {
     ))
 }
 
-/// `make_prim_value(heap, code, operand)`: creates an integer from an immediate or a heap slot.
+/// `make_prim_value(heap, code, operand)`: creates an integer from an immediate or a slot of the
+/// shape heap.
 pub(super) fn make_prim_value(args: Args<'_>) -> Result<Value, VmError> {
     eval_code(&args, 1).map(Value::Int)
 }

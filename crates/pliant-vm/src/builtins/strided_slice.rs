@@ -5,7 +5,7 @@ use pliant_tensor::{Tensor, TensorError, checked_nbytes};
 use crate::builtin_operands::Args;
 use crate::{CheckKind, Value, VmError, memory_pool};
 
-/// A slice of one dim: the first index, the step and the number of elements.
+/// The elements of a sliced dim: the first index, the step and the number of elements.
 struct DimSlice {
     first: i64,
     step: i64,
@@ -48,8 +48,9 @@ fn dim_slices(args: Args<'_>, tensor: &Tensor) -> Result<Vec<DimSlice>, VmError>
     Ok(parts)
 }
 
-/// `dynamic_strided_slice(x, begin, end, strides)`: slices every dim of `x`, as `x[begin:end:stride]` does in Python. The other
-/// operands are int64 vectors with one element per dim.
+/// `dynamic_strided_slice(x, begin, end, strides)`: slices every dim of `x`, as
+/// `x[begin:end:stride]` does in Python. `begin`, `end` and `strides` are int64 vectors with one
+/// element per dim.
 pub(super) fn dynamic_strided_slice(args: Args<'_>) -> Result<Value, VmError> {
     let tensor = args.tensor(0)?;
     let parts = dim_slices(args, tensor)?;

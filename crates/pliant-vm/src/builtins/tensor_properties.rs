@@ -5,7 +5,8 @@ use pliant_tensor::Tensor;
 use crate::builtin_operands::Args;
 use crate::{CheckKind, Value, VmError};
 
-/// The entry of a per-dim list, such as the shape or the strides, for the axis in operand 1.
+/// Returns one entry of a list with one number per dim, such as the shape or the strides. Operand 1
+/// is the axis.
 fn dim_entry(args: Args<'_>, list: fn(&Tensor) -> &[i64]) -> Result<Value, VmError> {
     let (tensor, axis) = (args.tensor(0)?, args.int(1)?);
     let entry = usize::try_from(axis).ok().and_then(|i| list(tensor).get(i).copied());
@@ -56,8 +57,9 @@ pub(super) fn elem_offset(args: Args<'_>) -> Result<Value, VmError> {
     Ok(Value::Int(tensor.dl().byte_offset as i64 / tensor.dtype().size() as i64))
 }
 
-/// `tensor_view(tensor, shape, dtype, offset)`: a view of the tensor's memory at an offset in bytes. Each of the last three
-/// operands may be `None` or `()` to keep the value of the tensor.
+/// `tensor_view(tensor, shape, dtype, offset)`: returns a view of the tensor's memory at an offset
+/// in bytes. If one of the last three operands is `None` or `()`, the view has the tensor's own
+/// shape, dtype or offset.
 pub(super) fn tensor_view(args: Args<'_>) -> Result<Value, VmError> {
     let tensor = args.tensor(0)?;
     let given = |i: usize| match args.get(i) {

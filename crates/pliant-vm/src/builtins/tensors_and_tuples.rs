@@ -17,7 +17,7 @@ pub(super) fn alloc_storage(args: Args<'_>) -> Result<Value, VmError> {
     Ok(Value::Storage(memory_pool::alloc_storage(bytes)?))
 }
 
-/// The number of bytes in operand 0, which is an integer or a shape of one dim.
+/// Returns the number of bytes in operand 0, which is an integer or a shape of one dim.
 pub(crate) fn bytes(args: Args<'_>) -> Result<usize, VmError> {
     match args.value(0)? {
         Value::Shape(shape) if shape.len() == 1 => size(shape[0]),
@@ -37,7 +37,8 @@ pub(super) fn alloc_tensor(args: Args<'_>) -> Result<Value, VmError> {
     alloc_tensor_unwritten(args).inspect(clear)
 }
 
-/// As [`alloc_tensor`], but without initialising the elements. The program must write the elements before it reads them.
+/// Creates a tensor in a storage as [`alloc_tensor`] does, but without initialising the elements.
+/// The program must write the elements before it reads them.
 pub(crate) fn alloc_tensor_unwritten(args: Args<'_>) -> Result<Value, VmError> {
     let (storage, shape, dtype) = (args.storage(0)?, args.shape(2)?, args.dtype(3)?);
     let offset = size(args.int(1)?)?;
@@ -49,8 +50,8 @@ pub(super) fn alloc_tensor_with_storage(args: Args<'_>) -> Result<Value, VmError
     alloc_own_tensor_unwritten(args).inspect(clear)
 }
 
-/// As [`alloc_tensor_with_storage`], but without initialising the elements. The program must write the elements before it reads
-/// them.
+/// Creates a tensor in its own storage as [`alloc_tensor_with_storage`] does, but without
+/// initialising the elements. The program must write the elements before it reads them.
 pub(crate) fn alloc_own_tensor_unwritten(args: Args<'_>) -> Result<Value, VmError> {
     let (shape, dtype) = (args.shape(1)?, args.dtype(2)?);
     let storage = memory_pool::alloc_storage(bytes(args)?)?;
@@ -98,7 +99,8 @@ pub(super) fn copy_tensor(args: Args<'_>) -> Result<Value, VmError> {
     Ok(Value::Tensor(args.tensor(0)?.copy()?))
 }
 
-/// `null_value()` returns no value. Neither does `kill_object` of a constant, nor its aliases `free_tensor` and `free_storage`.
+/// Returns no value. Implements `null_value()`, `kill_object` of a constant, and its aliases
+/// `free_tensor` and `free_storage`.
 pub(super) fn none(_args: Args<'_>) -> Result<Value, VmError> {
     Ok(Value::None)
 }
@@ -123,7 +125,8 @@ pub(super) fn read_if_cond(args: Args<'_>) -> Result<Value, VmError> {
     condition(args.value(0)?).map(Value::Bool)
 }
 
-/// `make_closure(function, captured..)`: creates a closure. A call of the closure passes the captured values after the arguments.
+/// `make_closure(function, captured..)`: creates a closure. A call of the closure passes the
+/// arguments and then the captured values to the function.
 pub(super) fn make_closure(args: Args<'_>) -> Result<Value, VmError> {
     Ok(Value::Func(args.func(0)?.bind(args.iter().skip(1).cloned())))
 }

@@ -1,5 +1,6 @@
-//! Builtins that check the kind of a value, mostly of an argument. The last operand of each is a context string that names the
-//! value, such as `main: 'x'`. On failure, the error states the expected and the actual kind.
+//! Builtins that check the kind of a value, mostly of an argument. The last operand of each builtin
+//! is a context string that names the value, such as `main: 'x'`. On failure, the error states the
+//! expected and the actual kind.
 
 use pliant_tensor::DType;
 
@@ -62,9 +63,10 @@ pub(super) fn tensor_info(args: Args<'_>) -> Result<Value, VmError> {
     Err(failed(&args, kind, 3, &format!("a {dtype}tensor{rank}")))
 }
 
-/// `check_apart(output, other, strided, name of output, name of other)`: fails if the two tensors overlap in memory. `strided`
-/// states whether the loop function reads strides. A loop function that does not read strides receives a row-major copy of a
-/// strided tensor, which cannot overlap, so a strided tensor passes the check.
+/// `check_apart(output, other, strided, name of output, name of other)`: fails if the two tensors
+/// overlap in memory. `strided` states whether the loop function reads strides. If it does not, it
+/// receives a row-major copy of a strided tensor. The copy cannot overlap, so a strided tensor
+/// passes the check.
 pub(super) fn no_overlap(args: Args<'_>) -> Result<Value, VmError> {
     let (output, other) = (args.tensor(0)?, args.tensor(1)?);
     if (other.is_row_major_aligned() || args.int(2)? != 0) && output.overlaps(other) {

@@ -1,7 +1,7 @@
 //! The builtin `unique`, whose result shape depends on the values of its operand.
 //!
-//! Elements are compared by keys. A key is an unsigned integer. The keys of two elements compare in the same way as the elements,
-//! and they are equal exactly if the elements are equal.
+//! Elements are compared by sort keys, which are unsigned integers. The keys of two elements have
+//! the same order as the elements, and are equal if and only if the elements are equal.
 
 use pliant_tensor::{DType, Reserved, Tensor, TensorError, checked_nbytes};
 
@@ -31,7 +31,7 @@ fn vec_with_capacity<T>(len: usize) -> Result<Vec<T>, TensorError> {
     Ok(list)
 }
 
-/// The sort key of every element of a row-major tensor. NaN is ordered last.
+/// Returns the sort keys of all elements of a row-major tensor. NaN is ordered last.
 fn keys(tensor: &Tensor) -> Result<Vec<u64>, VmError> {
     let dtype = tensor.dtype();
     if dtype.is_float() {
@@ -58,12 +58,14 @@ pub(super) fn tensor_of(shape: &[i64], dtype: DType, bytes: &[u8]) -> Result<Val
     Ok(Value::Tensor(Tensor::from_storage(storage, 0, shape, dtype)?))
 }
 
-/// The slices of a tensor along an axis, with sort keys. Without an axis, every element is a slice.
+/// The slices of a tensor along an axis, with the sort keys of the elements. Without an axis, every
+/// element is a slice.
 struct Slices {
     shape: Vec<i64>,
     axis: usize,
     len: usize,
-    /// The product of the dims before the axis; `inner` is the product of the dims after it.
+    /// The number of slices' outer positions: the product of the dims before the axis. `inner` is
+    /// the product of the dims after the axis.
     outer: usize,
     inner: usize,
     /// The sort keys of the elements, slice by slice.
@@ -73,8 +75,9 @@ struct Slices {
     _memory: Reserved,
 }
 
-/// Reserves the memory that `unique` needs in the memory budget: three words per element (value, key, key by slice) and six per
-/// slice (five vectors and the sort buffer). With a dim of 0, a tensor can have more slices than elements.
+/// Reserves the memory that `unique` needs in the memory budget: three 64-bit words per element
+/// (value, key, key by slice) and six words per slice (five vectors and the sort buffer). With a
+/// dim of 0, a tensor can have more slices than elements.
 fn reserve_memory(numel: usize, slices: usize) -> Result<Reserved, TensorError> {
     Reserved::new(numel.saturating_mul(24).saturating_add(slices.saturating_mul(48)))
 }
@@ -136,7 +139,8 @@ impl Slices {
         &self.keys[slice * width..(slice + 1) * width]
     }
 
-    /// Groups equal slices. Groups are sorted by value; the slices of a group are sorted by position.
+    /// Returns groups of equal slices. The groups are sorted by value, and the slices of a group by
+    /// position.
     fn groups(&self, args: Args<'_>) -> Result<Groups, VmError> {
         let mut order: Vec<usize> = vec_with_capacity(self.len)?;
         order.extend(0..self.len);
@@ -170,7 +174,7 @@ impl Slices {
         }
     }
 
-    /// Gathers the given slices of a row-major tensor.
+    /// Copies the given slices of a row-major tensor to a new tensor.
     fn gather(&self, tensor: &Tensor, slices: &[usize]) -> Result<Value, VmError> {
         let (bytes, row) = (tensor.as_bytes()?, self.inner * tensor.dtype().size());
         let mut out = Vec::with_capacity(slices.len().saturating_mul(self.outer * row));
@@ -204,11 +208,13 @@ impl Groups {
     }
 }
 
-/// `unique(x, sorted, return_index, return_inverse, return_counts, axis)`: the distinct elements, or the distinct slices along
-/// `axis` (an integer; an empty tuple or no value compares elements). The result is sorted, or in order of first occurrence if
-/// `sorted` is false. Each `return_*` flag appends an int64 vector to the result, which then is a tuple: the position of the first
-/// occurrence of each distinct value, the index of each slice's value, and the number of occurrences of each value. NaN sorts last.
-/// NaN elements are equal to each other, but slices of rank 1 or more that contain NaN are all distinct.
+/// `unique(x, sorted, return_index, return_inverse, return_counts, axis)`: returns the distinct
+/// elements, or the distinct slices along `axis`. `axis` is an integer; with an empty tuple or no
+/// value, elements are compared. The result is sorted; if `sorted` is false, it is in order of
+/// first occurrence. Each `return_*` flag appends an int64 vector to the result, which then is a
+/// tuple: the position of the first occurrence of each distinct value, the index of each slice's
+/// value, and the number of occurrences of each value. NaN sorts last. NaN elements are equal to
+/// each other, but slices of rank 1 or more that contain NaN are all distinct.
 pub(super) fn unique(args: Args<'_>) -> Result<Value, VmError> {
     let axis = match args.get(5) {
         None | Some(Value::None) => None,

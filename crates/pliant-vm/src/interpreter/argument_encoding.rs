@@ -6,8 +6,8 @@ use pliant_tensor::{DType, Tensor};
 use crate::runtime_value::holds_int;
 use crate::{Value, VmError};
 
-/// Encodes `value` as the word that a loop function receives for a parameter of kind `expected`. `None` if the value does not
-/// match.
+/// Encodes `value` as the word that a loop function receives for a parameter of kind `expected`.
+/// Returns `None` if the value has the wrong kind.
 pub(super) fn encode_arg(value: &Value, expected: LoopFuncParam) -> Option<u64> {
     match (value, expected) {
         (Value::Tensor(tensor), LoopFuncParam::Tensor { dtype, ndim, written, .. }) => {
@@ -31,7 +31,8 @@ pub(super) fn encode_arg(value: &Value, expected: LoopFuncParam) -> Option<u64> 
     }
 }
 
-/// Copies a tensor to row-major, aligned memory if the loop function requires such memory. `None` if no copy is needed.
+/// Copies a tensor to row-major, aligned memory if the loop function requires such memory. Returns
+/// `None` if no copy is needed.
 #[cold]
 pub(super) fn row_major_copy(
     tensor: &Tensor,
@@ -48,7 +49,8 @@ pub(super) fn row_major_copy(
     }
 }
 
-/// The truth value of a branch condition: a bool or integer scalar, or a tensor with one such element.
+/// Returns the truth value of a branch condition, which is a bool or integer scalar, or a tensor
+/// with one such element.
 pub(crate) fn condition(value: &Value) -> Result<bool, VmError> {
     match value {
         Value::Bool(value) => Ok(*value),

@@ -1,4 +1,5 @@
-//! Creates the errors of failed calls: of loop functions that fail, of values that are not callable, and of panics.
+//! Creates the error values for failed calls: failures of loop functions, calls of values that are
+//! not functions, and panics.
 
 use std::any::Any;
 
@@ -75,7 +76,7 @@ pub(crate) fn in_function(error: VmError, name: &str) -> VmError {
     }
 }
 
-/// The message of a panic that was caught.
+/// Returns the message of a caught panic.
 pub(crate) fn panic_text(panic: &(dyn Any + Send)) -> String {
     panic
         .downcast_ref::<&str>()

@@ -5,7 +5,8 @@ use pliant_exec::{Arg, Constant, ExecBuilder, Param, Reg};
 use pliant_tensor::{DType, Tensor};
 use pliant_vm::{Value, VirtualMachine};
 
-/// Builds a VM whose `main` passes its own arguments, followed by those of `extra`, to one builtin.
+/// Builds a VM whose function `main` passes its arguments, followed by the operands of `extra`, to
+/// one builtin.
 fn one(
     name: &str,
     params: usize,
@@ -289,7 +290,7 @@ fn tuple_getitem_and_read_if_cond() {
     assert_eq!(call(&vm, &[Value::Float(1.5)]), Ok("1.5".into()));
 }
 
-/// Bytecode may come from a malicious file, so the linker decides which tensors to clear.
+/// Tests that the linker, which cannot trust bytecode, clears new tensors in reused memory.
 #[test]
 fn new_tensors_are_zero_filled_even_in_reused_memory() {
     let mut b = builder();

@@ -6,7 +6,8 @@ use pliant_exec::{Arg, Constant, ExecBuilder, Param, Reg};
 use pliant_tensor::{DType, Element, Tensor};
 use pliant_vm::{Value, VirtualMachine};
 
-/// Builds a VM whose `main(x)` passes `x`, followed by the operands of `extra`, to one builtin.
+/// Builds a VM whose function `main(x)` passes `x`, followed by the operands of `extra`, to one
+/// builtin.
 fn one(name: &str, extra: impl FnOnce(&mut ExecBuilder) -> Vec<Arg>) -> VirtualMachine {
     let mut b = builder();
     b.begin_function("main", vec![Param::new("x")], "");
@@ -18,7 +19,8 @@ fn one(name: &str, extra: impl FnOnce(&mut ExecBuilder) -> Vec<Arg>) -> VirtualM
     build_vm(b)
 }
 
-/// Builds a VM whose `main(x)` calls `unique(x, sorted, return_index, return_inverse, return_counts, axis)`.
+/// Builds a VM whose function `main(x)` calls `unique(x, sorted, return_index, return_inverse,
+/// return_counts, axis)`.
 fn unique(flags: [i64; 4], axis: Option<i64>) -> VirtualMachine {
     let mut b = builder();
     b.begin_function("main", vec![Param::new("x")], "");
@@ -39,7 +41,7 @@ fn tensor<T: Element>(shape: &[i64], data: &[T]) -> Value {
     Tensor::from_slice(shape, data).unwrap().into()
 }
 
-/// The shape and the elements of a tensor.
+/// Returns the shape and the elements of a tensor.
 fn read(value: &Value) -> (Vec<i64>, Vec<f64>) {
     let tensor = value.as_tensor().expect("a tensor");
     (tensor.shape().to_vec(), tensor.to_f64_vec().unwrap())

@@ -11,7 +11,7 @@ use proptest::prelude::*;
 
 const REGS: u32 = 6;
 
-/// Creates a random operand.
+/// Creates a random operand for a builtin call.
 fn operand(b: &mut ExecBuilder, kind: u8, pick: u8) -> Arg {
     match kind % 10 {
         0..=4 => b.r(u32::from(pick) % REGS),
@@ -41,7 +41,8 @@ fn operand(b: &mut ExecBuilder, kind: u8, pick: u8) -> Arg {
 static INTERRUPTS: Once = Once::new();
 static RUNNING: Mutex<Option<VirtualMachine>> = Mutex::new(None);
 
-/// Interrupts the running program five times a second, because it may recurse forever.
+/// Interrupts the running program five times a second, because a random program may recurse
+/// forever.
 fn interrupt_forever() {
     loop {
         std::thread::sleep(Duration::from_millis(200));

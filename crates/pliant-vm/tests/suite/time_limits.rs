@@ -1,4 +1,4 @@
-//! Tests the time limits of runs.
+//! Tests of the time limits of runs ([`RunOptions`]).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -24,8 +24,8 @@ unsafe extern "C" fn endless_loop_func(_args: *const u64, runtime: *const Kernel
     STATUS_CANCELLED
 }
 
-/// Builds a VM with these functions: `kernel` and `goto` are endless, `calls` calls the endless `kernel`, `short` returns its
-/// argument, and `calls_back` calls the packed function `back`.
+/// Builds a VM with these functions: `kernel` and `goto` never end, `calls` calls `kernel`, `short`
+/// returns its argument, and `calls_back` calls the packed function `back`.
 fn build_vm(back: PackedFunc) -> VirtualMachine {
     let mut b = builder();
     b.loop_func(LoopFuncInfo { name: "endless".into(), args: vec![], checks: vec![] });

@@ -50,7 +50,7 @@ fn a_call_preserves_the_registers_of_the_caller() {
     assert!(twice.call(&[Value::Int(4)]).unwrap_err().to_string().contains("was dropped"));
 }
 
-/// Builds a VM whose `main` computes `while i < n { acc += i; i += 1 } acc`.
+/// Builds a VM whose function `main` computes `while i < n { acc += i; i += 1 } acc`.
 fn loop_vm() -> VirtualMachine {
     let mut b = builder();
     b.begin_function("main", vec![Param::new("n")], "");
@@ -171,7 +171,8 @@ fn recursion_depth_is_limited() {
     }
 }
 
-/// Builds a VM whose `down(n, f)` makes tail calls to itself until `n` is 0: directly, or through the closure `f` if it is one.
+/// Builds a VM whose function `down(n, f)` calls itself in tail position until `n` is 0: directly, or through `f` if
+/// `f` is a closure.
 fn countdown() -> VirtualMachine {
     let mut b = builder();
     b.begin_function("down", vec![Param::new("n"), Param::new("f")], "");
@@ -494,7 +495,7 @@ fn interrupts_stop_infinite_loops() {
     assert_eq!(polls.load(Ordering::Relaxed), 3);
 }
 
-/// Runs until the VM's interrupt flag is set. Sets its argument when it starts.
+/// A loop function that runs until the VM's interrupt flag is set. Sets the tensor argument when it starts.
 unsafe extern "C" fn endless_loop_func(args: *const u64, runtime: *const KernelRuntime) -> i64 {
     // SAFETY: called with an int64 tensor of one element and the VM's runtime. Other threads access
     // the element atomically.

@@ -1,5 +1,6 @@
-//! Tests expressions on bools and integers of 8, 16 and 64 bits. Compares the facts of the overflow analysis, the
-//! results of compiled code and the results of the interpreter with a reference evaluator.
+//! Tests expressions on bools and integers of 8, 16 and 64 bits. Compares the value ranges that the
+//! overflow analysis derives, the results of compiled code and the results of the interpreter with
+//! a reference evaluator.
 
 mod random_exprs;
 
@@ -13,9 +14,10 @@ use pliant_tensor::{DType, Tensor};
 use pliant_tir::overflow_analysis::{Interval, OverflowAnalysis};
 use random_exprs::{Random, TYPES, Term, wrap_to};
 
-/// Builds a function that computes each of the expressions at each point and stores the result of expression `k` at
-/// point `i`, as int64, to `O[k, i]`. The buffers `A` to `E`, one per type, are the leaves. With `blocks`, the function
-/// is input for the whole pipeline, otherwise in lowered form for the code generator and the interpreter.
+/// Builds a function that computes each of the expressions at each point and stores the result of
+/// expression `k` at point `i`, as int64, to `O[k, i]`. The variables of expressions are elements
+/// of the buffers `A` to `E`, one per type. If `blocks` is set, the function has blocks, as input
+/// for all passes; otherwise it is in lowered form, for the code generator and the interpreter.
 fn function(terms: &[Term], points: usize, blocks: bool) -> PrimFunc {
     let mut f = PrimFunc::new();
     let (n, rows) = (f.int(points as i64), f.int(terms.len() as i64));
@@ -61,7 +63,7 @@ fn function(terms: &[Term], points: usize, blocks: bool) -> PrimFunc {
     f
 }
 
-/// The values of the leaves of expressions: a list for each type, with one value for each point.
+/// The values of the variables of expressions: a list for each type, with one value for each point.
 struct Inputs(Vec<Vec<i64>>);
 
 impl Inputs {
@@ -69,7 +71,7 @@ impl Inputs {
         self.0[0].len()
     }
 
-    /// Returns the values of the leaves at a point.
+    /// Returns the values of the variables at point `i`.
     fn at(&self, i: usize) -> Vec<i64> {
         self.0.iter().map(|list| list[i]).collect()
     }
@@ -152,8 +154,8 @@ const ALL_OPERATORS: [BinOp; 17] = {
     [Add, Sub, Mul, Div, Mod, FloorDiv, FloorMod, Min, Max, Eq, Ne, Lt, Le, Gt, Ge, And, Or]
 };
 
-/// Returns every binary operator that a type supports, applied to a leaf of that type and the expression `second`. Zero
-/// divisors are replaced by 1.
+/// Returns every binary operator that a type supports, applied to a variable of that type and the
+/// expression `second`. Zero divisors are replaced by 1.
 fn operators(leaf: usize, second: Term) -> Vec<Term> {
     let dtype = TYPES[leaf];
     let legal = |op: &BinOp| match op {
@@ -227,7 +229,8 @@ fn random_expressions_keep_their_values_through_the_pipeline() {
     }
 }
 
-/// Returns random bounds for each type, and 256 points within the bounds.
+/// Returns random bounds for the variable of each type, and 256 assignments of values within the
+/// bounds.
 fn random_bounds_and_points(random: &mut Random) -> (Vec<Interval>, Vec<Vec<i64>>) {
     let bounds: Vec<Interval> = TYPES
         .iter()
@@ -255,8 +258,8 @@ fn random_bounds_and_points(random: &mut Random) -> (Vec<Interval>, Vec<Vec<i64>
     (bounds, points)
 }
 
-/// Compares the facts that the overflow analysis derives for an expression with the value of the expression at all
-/// points.
+/// Compares the range and overflow facts that the analysis derives for an expression with the value
+/// of the expression at all points.
 fn check_fact(term: &Term, bounds: &[Interval], points: &[Vec<i64>]) {
     let mut f = PrimFunc::new();
     let vars: Vec<_> = TYPES.iter().map(|&d| f.add_var("x", VarTy::Value(Ty::scalar(d)))).collect();

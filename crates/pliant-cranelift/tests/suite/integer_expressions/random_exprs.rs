@@ -72,8 +72,8 @@ impl Term {
         }
     }
 
-    /// Evaluates the expression in machine arithmetic, in which the result of every operator wraps to its type; `None`
-    /// for a division by zero.
+    /// Evaluates the expression for the variable values `at` in machine arithmetic: the result of
+    /// every operator wraps to its type. Returns `None` for a division by zero.
     pub fn machine_value(&self, at: &[i64]) -> Option<i128> {
         let value = match self {
             Term::Leaf(i) => at[*i].into(),
@@ -89,8 +89,9 @@ impl Term {
         Some(wrap_to(value, self.dtype()))
     }
 
-    /// Evaluates the expression in exact arithmetic: operators on signed integers and bools do not wrap; all other
-    /// subexpressions have their machine value. Returns `None` for a division by zero or an overflow of 128 bits.
+    /// Evaluates the expression in exact arithmetic: operators on signed integers and bools do not
+    /// wrap. Operators on unsigned integers wrap, as in machine arithmetic. Returns `None` for a
+    /// division by zero or an overflow of 128 bits.
     pub fn exact_value(&self, at: &[i64]) -> Option<i128> {
         let symbolic = |t: &Term| t.dtype() != DType::UInt8;
         if !symbolic(self) {
@@ -172,7 +173,7 @@ impl Random {
         wrap_to(v.into(), dtype) as i64
     }
 
-    /// Returns a random expression of a type, nested at most `depth` levels deep.
+    /// Returns a random integer expression of type `dtype`, nested at most `depth` levels deep.
     pub fn term(&mut self, dtype: DType, depth: u32) -> Term {
         let leaf = TYPES.iter().position(|d| *d == dtype).expect("it is one of the types");
         if depth == 0 || self.next().is_multiple_of(6) {

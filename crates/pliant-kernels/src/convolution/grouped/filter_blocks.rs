@@ -5,10 +5,10 @@ use pliant_tensor::SHARED_FILTERS;
 use super::super::Convolution;
 use super::super::shape_and_strides::Sizes;
 
-/// Adjacent filters of one panel of weights, whose results are computed together.
+/// A block of adjacent filters from one panel of weights, whose results are computed together.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Block {
-    /// The index of the first filter.
+    /// The index of the block's first filter.
     pub filter: usize,
     /// The number of filters of the block.
     pub filters: usize,
@@ -16,13 +16,13 @@ pub(super) struct Block {
     pub vectors: usize,
     /// The index of the first input channel that the filters read.
     pub channel: usize,
-    /// The offset of the filters' first weight, in elements.
+    /// The offset of the block's first weight from the start of all weights, in elements.
     pub weights: usize,
     /// The distance between rows of weights, in elements.
     pub weight_row_stride: usize,
 }
 
-/// The division of all filters into blocks.
+/// The division of the filters of all groups into blocks.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FilterBlocks {
     lanes: usize,
@@ -34,7 +34,8 @@ pub(super) struct FilterBlocks {
     channels: usize,
     /// The number of rows of a panel: one for each tap and channel.
     rows: usize,
-    /// The number of columns of a panel that belongs to one group; `None` if groups share panels.
+    /// The number of columns (filters) of a panel, if each group has its own panels; `None` if
+    /// groups share panels.
     width: Option<usize>,
 }
 
@@ -72,7 +73,7 @@ impl FilterBlocks {
         }
     }
 
-    /// Maximum number of filters of a block whose panel several groups share.
+    /// Returns the maximum number of filters of a block, if several groups share a panel.
     fn max_filters(&self) -> usize {
         if self.filters >= 2 * self.lanes { 2 * self.lanes } else { self.lanes }
     }

@@ -1,10 +1,12 @@
-//! The line buffer: a ring buffer of the input rows that a line of results reads, with their padding. It has as many rows as the
-//! filter spans. Rows for the next line replace those that are no longer needed.
+//! The line buffer: a ring buffer of the padded input rows that a line of results depends on. The
+//! number of rows is the number of input rows that the filter spans. New rows for the next line
+//! replace rows that are no longer needed.
 //!
-//! A row consists of cells. A cell has [`CELL`] channels of a pixel, or is a vector in which each lane has a channel of its own
-//! group. With stride `s`, the cells of pixels 0, `s`, `2 s` and so on come first (phase 0), then those of pixels 1, `s + 1` and
-//! so on. So the cells that adjacent results read for the same tap are adjacent, and one loop with compile-time strides handles
-//! all strides, dilations and paddings.
+//! A row consists of cells. A cell has [`CELL`] channels of a pixel, or is a vector in which each
+//! lane has a channel of its own group. With stride `s`, the cells of pixels 0, `s`, `2 s` and so
+//! on come first (phase 0), then the cells of pixels 1, `s + 1` and so on. So the cells for the
+//! same tap of adjacent results are adjacent, and one loop with compile-time strides handles all
+//! strides, dilations and paddings.
 
 use std::ops::Range;
 
@@ -17,7 +19,7 @@ use crate::simd::lane_permutation::{MAX_LANES, Permute};
 
 /// Number of channels of a pixel in one cell, for cells that hold channels of only one group.
 pub(super) const CELL: usize = 16;
-/// Maximum number of channels of a group, for vectors that contain filters of several groups.
+/// Maximum number of channels per group, for vectors that contain filters of several groups.
 const SPREAD: usize = 8;
 
 /// The layout of a line buffer.
@@ -35,26 +37,30 @@ pub(super) struct LineBuffer {
     pub plane: usize,
     /// The number of input rows that the filter spans in its second dim, including dilation.
     pub rows: usize,
-    /// The number of channels that one vector reads if its filters belong to several groups.
+    /// The number of input channels for one vector of filters, if the filters belong to several
+    /// groups.
     inputs: usize,
-    /// For each channel of a group, the channel that each lane reads, relative to the first channel of the vector.
+    /// For each channel of a group, the input channel for each lane of a vector, relative to the
+    /// vector's first channel.
     order: [[u32; MAX_LANES]; SPREAD],
 }
 
-/// Pixels of an input row that are copied into the line buffer.
+/// A range of pixels of an input row to copy into the line buffer.
 #[derive(Clone, Copy)]
 struct Pixels {
     from: *const f32,
-    /// The distance between these pixels, in elements.
+    /// The distance between consecutive pixels to copy, in elements.
     step: isize,
-    /// The distance, in elements, to the row that replaces this row when the next line is computed. That row is prefetched.
+    /// The distance, in elements, from this input row to the row that will replace it in the line
+    /// buffer. That row is prefetched.
     next: isize,
     count: usize,
 }
 
 impl LineBuffer {
-    /// Computes the layout for vectors of `lanes` lanes, and the number of parts into which lines of results are divided. Parts
-    /// have at least `min_results` results, if the line has as many. Returns `None` if a size overflows.
+    /// Computes the layout for vectors of `lanes` lanes, and the number of parts into which lines
+    /// of results are divided. Parts have at least `min_results` results, unless the line has
+    /// fewer. Returns `None` if a size overflows.
     pub fn new(
         s: &Sizes,
         blocks: &FilterBlocks,
@@ -91,13 +97,15 @@ impl LineBuffer {
         self.planes * self.plane
     }
 
-    /// The number of elements of a buffer for filters with `depth` taps in the first dim.
+    /// Returns the number of elements of a line buffer for filters with `depth` taps in the first
+    /// dim.
     pub fn elements(&self, depth: usize) -> Option<usize> {
         let all = [self.planes, self.plane, self.rows, depth];
         all.into_iter().try_fold(1usize, usize::checked_mul)
     }
 
-    /// Copies one row of the input to `to`, in the layout that the results from `x` on read. `from` is the first pixel of the row.
+    /// Copies one row of the input to the line buffer row `to`, for the results from position `x`
+    /// on. `from` is the address of the row's first pixel.
     ///
     /// # Safety
     /// The machine has the instructions, and the caller has enabled them. `to` has room for the
@@ -154,8 +162,8 @@ impl LineBuffer {
         }
     }
 
-    /// Writes cells for filters of several groups: one cell for each pixel and each channel of a group. Each lane of a cell gets
-    /// the channel of its own group.
+    /// Writes cells for filters of several groups: one cell for each pixel and each channel of a
+    /// group. Each lane of a cell contains the channel of the lane's group.
     ///
     /// # Safety
     /// As for [`LineBuffer::fill_row`].
@@ -180,8 +188,8 @@ impl LineBuffer {
         }
     }
 
-    /// Writes `PLANES` planes of permuted pixels, or all planes if `PLANES` is 0. With `WHOLE`, a pixel has at least a whole vector
-    /// of channels.
+    /// Writes `PLANES` planes of permuted pixels, or all planes if `PLANES` is 0. If `WHOLE` is
+    /// set, a pixel has at least as many channels as a vector has lanes.
     ///
     /// # Safety
     /// As for [`LineBuffer::fill_row`]; `inputs` elements of each pixel are valid.
@@ -211,7 +219,8 @@ impl LineBuffer {
         }
     }
 
-    /// Copies the channels of pixels to cells without permuting them. Reads nothing beyond the last channel.
+    /// Copies the channels of pixels to cells without permuting them. Does not read beyond the last
+    /// channel.
     ///
     /// # Safety
     /// As for [`LineBuffer::fill_row`].

@@ -1,12 +1,13 @@
-//! Convolution in groups of few filters. A vector holds adjacent filters of one or several groups, and up to 14 results along a
-//! line share the loaded weights.
+//! Grouped convolution with few filters per group. A vector holds adjacent filters of one or
+//! several groups, and up to 14 results along a line share the loaded weights.
 //!
-//! If a vector holds filters of several groups, each lane needs a channel of its own group. Inputs are permuted once for each
-//! channel of a group, when they are copied with their padding into a line buffer (`line_buffer`); the copies serve all taps. If
-//! all filters belong to one group, each input is broadcast to all lanes. The sums stay in registers over all taps.
+//! If a vector holds filters of several groups, each lane needs a channel of its own group. Inputs
+//! are permuted once for each channel of a group, when they are copied with their padding into a
+//! line buffer (`line_buffer`); the copies serve all taps. If all filters belong to one group, each
+//! input is broadcast to all lanes. The sums stay in registers over all taps.
 //!
-//! Recipe: direct convolution on a line buffer of input rows. Measured: the cases in groups under "Convolution" in
-//! `docs/internals/measurements/convolution.md`.
+//! Recipe: direct convolution on a line buffer of input rows. Measured: the cases in groups under
+//! "Convolution" in `docs/internals/measurements/convolution.md`.
 //!
 //! | module | owns |
 //! |---|---|
@@ -43,7 +44,7 @@ struct GroupedConvolution<'a> {
     buffer: LineBuffer,
     /// The number of parts into which each line of results is divided.
     parts: usize,
-    /// The number of bands into which the lines of an image are divided.
+    /// The number of bands (ranges of lines) into which each image is divided.
     bands: usize,
 }
 
@@ -63,7 +64,8 @@ struct Piece<'a> {
     weight_row_stride: usize,
 }
 
-/// Whether this implementation supports a convolution: channels are last, and groups share panels or have a narrow panel each.
+/// Whether this implementation supports a convolution: channels are last, and either groups share
+/// panels, or each group has one narrow panel.
 pub(super) fn applies(c: &Convolution, s: &Sizes) -> bool {
     let last = c.x.channel == 1 && c.out.channel == 1;
     s.groups > 1 && last && (s.shared || sums_fit_registers(c.width))
@@ -114,7 +116,8 @@ pub(super) unsafe fn run(isa: Isa, runtime: &KernelRuntime, c: &Convolution, s: 
 }
 
 impl GroupedConvolution<'_> {
-    /// The piece with index `index`. Consecutive pieces compute different blocks of filters, whose inputs and results are adjacent.
+    /// Returns the piece with index `index`. Consecutive pieces compute different blocks of
+    /// filters, whose inputs and results are adjacent.
     fn piece(&self, index: usize, buffer: *mut f32) -> Piece<'_> {
         let (rest, block) =
             (index / self.filter_blocks.count(), index % self.filter_blocks.count());
@@ -158,7 +161,8 @@ impl Piece<'_> {
         (self.weights, self.weight_row_stride) = (to, lanes);
     }
 
-    /// Computes all lines of the piece in order. Each line also uses the rows that earlier lines have copied into the line buffer.
+    /// Computes all lines of the piece in order. A line reuses input rows that earlier lines have
+    /// copied into the line buffer.
     ///
     /// # Safety
     /// As for [`run`]. `line` is [`compute_line`] with the instructions of the machine.
@@ -195,8 +199,8 @@ impl Piece<'_> {
     }
 }
 
-/// Copies the input rows `new` into the line buffer, and computes line `y` of the results. Rows are counted from the first row of
-/// padding.
+/// Copies the input rows `new` into the line buffer, and computes line `y` of the results. The
+/// index of a row includes the rows of padding before the input.
 ///
 /// # Safety
 /// The machine has the instructions, and the caller has enabled them. As for [`run`].
@@ -214,7 +218,8 @@ unsafe fn compute_line<L: Permute>(p: &Piece<'_>, y: usize, new: Range<usize>) {
     }
 }
 
-/// Computes a line as [`compute_line`] does, for blocks of `V` vectors. With `SPREAD`, a vector contains filters of several groups.
+/// Computes a line as [`compute_line`] does, for blocks of `V` vectors. If `SPREAD` is set, a
+/// vector contains filters of several groups.
 ///
 /// # Safety
 /// As for [`compute_line`].

@@ -1,8 +1,8 @@
-//! Register tiles of a grouped convolution: adjacent results along a line for one or two vectors of filters, with sums in registers
-//! over all taps and channels.
+//! Register tiles of a grouped convolution: adjacent results along a line for one or two vectors of
+//! filters, with sums in registers over all taps and channels.
 //!
-//! Recipe: register tiles as for products, in a direct convolution. Measured as a whole: the cases in groups under "Convolution"
-//! in `docs/internals/measurements/convolution.md`.
+//! Recipe: register tiles as in matrix products, but for direct convolution. Measured as a whole:
+//! the cases in groups under "Convolution" in `docs/internals/measurements/convolution.md`.
 
 use std::ops::Range;
 
@@ -10,13 +10,13 @@ use super::line_buffer::{CELL, LineBuffer};
 use crate::algorithm_selection::convolution::{SWEPT_TAPS as TAPS, sweeps};
 use crate::simd::Lanes;
 
-/// The parameters of a line of results, which all its tiles share.
+/// The parameters of a line of results, which all register tiles of the line share.
 pub(super) struct Line<'a> {
     /// The layout of the line buffer.
     pub buffer: &'a LineBuffer,
-    /// The address of the line buffer's contents.
+    /// The address of the contents of the line buffer.
     pub inputs: *const f32,
-    /// The index of the row of the line buffer that the first filter row reads.
+    /// The index of the line buffer row for the first filter row.
     pub first_row: usize,
     /// For each of the two outer dims, the range of filter taps that are inside the input.
     pub taps: [Range<usize>; 2],
@@ -40,8 +40,8 @@ pub(super) struct Line<'a> {
     pub filters: usize,
 }
 
-/// Maximum number of results of a tile with `vectors` vectors of filters: their sums take all registers except those for weights
-/// and an input.
+/// Returns the maximum number of results of a tile with `vectors` vectors of filters. The sums take
+/// all vector registers except those for weights and an input.
 pub(super) const fn max_results(lanes: usize, vectors: usize) -> usize {
     match (lanes, vectors) {
         (16, 1) => 14,
@@ -50,7 +50,8 @@ pub(super) const fn max_results(lanes: usize, vectors: usize) -> usize {
     }
 }
 
-/// Computes `count` results of a line, from result `from` on, in one tile. `count` is at most [`max_results`].
+/// Computes the results `from..from + count` of a line in one register tile. `count` is at most
+/// [`max_results`].
 ///
 /// # Safety
 /// The machine has the instructions, and the caller has enabled them. The line buffer contains the
@@ -123,7 +124,8 @@ unsafe fn tile<L: Lanes<Elem = f32>, const P: usize, const V: usize, const SPREA
     }
 }
 
-/// Adds the products of one filter row of [`TAPS`] taps, for stride and dilation 1. Each input is loaded once for all taps.
+/// Adds the products of inputs and weights for one filter row of [`TAPS`] taps, for stride and
+/// dilation 1. Each input is loaded once for all taps.
 ///
 /// # Safety
 /// As for [`compute_tile`].
@@ -180,7 +182,7 @@ unsafe fn add_swept_row<
     }
 }
 
-/// Adds the products of one filter row, tap by tap.
+/// Adds the products of inputs and weights for one filter row, tap by tap.
 ///
 /// # Safety
 /// As for [`compute_tile`].
@@ -222,8 +224,8 @@ unsafe fn add_row<L: Lanes<Elem = f32>, const P: usize, const V: usize, const SP
     }
 }
 
-/// Loads the inputs of cell `at`, one per lane. Without `SPREAD`, all lanes have filters of the same group, and one input is
-/// broadcast to all lanes.
+/// Loads the inputs of cell `at`, one per lane. If `SPREAD` is not set, all lanes belong to the
+/// same group, and one input is broadcast to all lanes.
 ///
 /// # Safety
 /// As for [`compute_tile`].

@@ -1,23 +1,27 @@
-//! Winograd convolution for 3 x 3 filters: F(2x2, 3x3), with 16 multiplications for 4 results instead of 36, and F(4x4, 3x3),
-//! with 36 for 16 results instead of 144.
+//! Winograd convolution for 3 x 3 filters: F(2x2, 3x3) takes 16 multiplications for 4 results
+//! instead of 36, and F(4x4, 3x3) takes 36 multiplications for 16 results instead of 144.
 //!
-//! Recipe (Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks", 2015): the input transform `B^T d B` is applied
-//! to 4 x 4 inputs for each tile of 2 x 2 results (6 x 6 for 4 x 4), with vectors of channels. For each element of a transformed
-//! tile, one product multiplies that element of all tiles of a block by the weights. The compiler has applied the filter
-//! transform `G g G^T` to the weights. The output transform `A^T m A` computes the results, to which the epilogue is applied line
-//! by line. Padding is not read but taken as zeros. The inputs of a block and the sums of one panel of filters are in scratch
-//! memory: about 1 MB, half of a second-level cache. A block has a minimum number of tiles, so it takes more with many channels
-//! (above 682 for F(2x2), above 303 for F(4x4)). If there are few blocks, threads first transform the inputs together, then share
-//! the panels of each block.
+//! Recipe (Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks", 2015): the input
+//! transform `B^T d B` is applied to 4 x 4 inputs for each tile of 2 x 2 results (6 x 6 for 4 x 4),
+//! with vectors of channels. For each element of a transformed tile, one matrix product multiplies
+//! that element of all tiles of a block by the weights. The compiler has applied the filter
+//! transform `G g G^T` to the weights. The output transform `A^T m A` computes the results, to
+//! which the epilogue is applied line by line. Padding is not read but taken as zeros. The inputs
+//! of a block and the sums of one panel of filters are in scratch memory: about 1 MB, half of a
+//! second-level cache. A block has a minimum number of tiles, so it takes more with many channels
+//! (above 682 for F(2x2), above 303 for F(4x4)). If there are few blocks, threads first transform
+//! the inputs together, then share the panels of each block.
 //!
-//! Measured, with one and two threads. F(2x2) compared with implicit GEMM: 1.6 and 1.5 times as fast at 56 x 56 x 64, 1.7 and 1.8
-//! at 28 x 28 x 128, 1.9 and 2.1 at 14 x 14 x 256, 1.1 and 1.0 at 5 x 5 x 256; 0.6 and 0.85 at 3 x 3 x 256, where the transformed
-//! weights are read for only four tiles. F(4x4) compared with F(2x2): 1.6 and 1.4 times as fast at 56 x 56 x 64, 1.8 and 1.4 at
-//! 28 x 28 x 128, 1.1 at 14 x 14 x 256, 0.6 and 0.7 at 7 x 7 x 512.
+//! Measured, with one and two threads. F(2x2) compared with implicit GEMM: 1.6 and 1.5 times as
+//! fast at 56 x 56 x 64, 1.7 and 1.8 at 28 x 28 x 128, 1.9 and 2.1 at 14 x 14 x 256, 1.1 and 1.0 at
+//! 5 x 5 x 256; 0.6 and 0.85 at 3 x 3 x 256, where the transformed weights are read for only four
+//! tiles. F(4x4) compared with F(2x2): 1.6 and 1.4 times as fast at 56 x 56 x 64, 1.8 and 1.4 at 28
+//! x 28 x 128, 1.1 at 14 x 14 x 256, 0.6 and 0.7 at 7 x 7 x 512.
 //!
-//! Rounding: F(2x2) doubles the error of a plain sum, to about 5e-7 of the largest result, by the sums of three and four terms
-//! before and after the products. The factors up to 8 of F(4x4) increase it to 6e-6 to 1e-5, so F(4x4) must be requested. A
-//! result of F(2x2) depends only on the inputs under its filter: an infinity among them gives infinity or NaN. F(4x4) spreads an
+//! Rounding: F(2x2) doubles the error of a plain sum, to about 5e-7 of the largest result, by the
+//! sums of three and four terms before and after the products. The factors up to 8 of F(4x4)
+//! increase it to 6e-6 to 1e-5, so F(4x4) must be requested. A result of F(2x2) depends only on the
+//! inputs under its filter: an infinity among them gives infinity or NaN. F(4x4) spreads an
 //! infinity or NaN to results of the same tile that do not read it, sometimes to the whole tile.
 //!
 //! | module | owns |
@@ -60,8 +64,9 @@ struct WinogradConvolution<'a> {
     width: usize,
 }
 
-/// The variant of the Winograd algorithm for which the weights are transformed. Returns `None` if the convolution is not supported:
-/// it must have 2 dims, 3 x 3 taps with stride and dilation 1, one group, and channels last.
+/// Returns the variant of the Winograd algorithm for which the weights are transformed. Returns
+/// `None` if the convolution is not supported: it must have 2 dims, 3 x 3 taps with stride and
+/// dilation 1, one group, and channels last.
 pub(super) fn algorithm(c: &Convolution, s: &Sizes) -> Option<Winograd> {
     let algorithms = [Winograd::Two, Winograd::Four];
     let algorithm = algorithms.into_iter().find(|a| a.input_tile() as i64 - 3 == c.winograd)?;
@@ -133,23 +138,25 @@ thread_local! {
 }
 
 impl WinogradConvolution<'_> {
-    /// The range of tiles of a block.
+    /// Returns the range of tiles of a block.
     fn block_tiles(&self, block: usize) -> Range<usize> {
         even_part(self.tile_count, 1, block, self.blocks)
     }
 
-    /// The number of elements of the transformed inputs of a tile, over all channels.
+    /// Returns the number of elements of the transformed inputs of a tile, over all channels.
     fn tile_inputs(&self) -> usize {
         self.algorithm.filter_elements() * self.s.channels
     }
 
-    /// The number of sums of products for one block of tiles and one panel of filters.
+    /// Returns the number of transformed results (before the output transform) of one block of
+    /// tiles and one panel of filters.
     fn block_sums(&self, block: usize) -> usize {
         self.algorithm.filter_elements() * self.block_tiles(block).len() * self.width
     }
 
-    /// Computes the convolution in two parallel loops: over tiles, to transform the inputs of all blocks, then over blocks and
-    /// panels. `micros` is the approximate time of the products.
+    /// Computes the convolution in two parallel loops: over tiles, to transform the inputs of all
+    /// blocks, then over blocks and panels. `micros` is the approximate time of the matrix products
+    /// in microseconds.
     ///
     /// # Safety
     /// As for [`run`].
@@ -200,7 +207,7 @@ impl WinogradConvolution<'_> {
         status
     }
 
-    /// The image, row and column of a tile.
+    /// Returns the image, the tile row and the tile column of a tile.
     fn tile_position(&self, tile: usize) -> (usize, usize, usize) {
         let [down, across] = self.tiles;
         (tile / (down * across), tile / across % down, tile % across)
@@ -280,7 +287,8 @@ impl WinogradConvolution<'_> {
         }
     }
 
-    /// Applies the output transform to the sums `m` of one panel, and then the epilogue to the results.
+    /// Applies the output transform to the transformed results `m` of one panel, stores the
+    /// results, and applies the epilogue.
     ///
     /// # Safety
     /// As for [`run`]. `m` contains the sums of the block and the panel.

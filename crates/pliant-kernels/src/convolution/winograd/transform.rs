@@ -11,7 +11,7 @@ use pliant_machine::isa::Isa;
 pub(super) struct Inputs {
     /// The address of the first channel of the tile's first pixel. It may be outside of the input.
     pub x: *const f32,
-    /// The distance between adjacent pixels of a line, in elements.
+    /// The distance between adjacent pixels of an input line, in elements.
     pub pixel: isize,
     /// The distance between lines, in elements.
     pub line: isize,
@@ -22,17 +22,17 @@ pub(super) struct Inputs {
     pub channels: usize,
     /// The address to which the first element of the transformed tile is written.
     pub to: *mut f32,
-    /// The distance between elements of the transformed tile, in floats.
+    /// The distance between elements of the transformed tile in memory, in floats.
     pub element_stride: usize,
 }
 
 /// The arguments of the output transform of a tile.
 pub(super) struct Outputs {
-    /// The address of the sums for the first element of the tile.
+    /// The address of the transformed results for the first element of the tile.
     pub from: *const f32,
-    /// The distance between elements of the tile, in floats.
+    /// The distance between elements of the transformed tile in memory, in floats.
     pub element_stride: usize,
-    /// The number of filters.
+    /// The number of filters (columns) for which the transform runs.
     pub columns: usize,
     /// The address of the first result of the first filter.
     pub out: *mut f32,
@@ -102,8 +102,9 @@ unsafe fn outputs_4<L: MathLanes<Elem = f32>>(t: &Outputs) {
     unsafe { transform_outputs::<L, Four, 6, 4>(t) }
 }
 
-/// The one-dimensional transforms of a Winograd algorithm with `N` inputs and `M` results per tile and dim. They use no closures of
-/// array functions of the standard library, because closures would be compiled without the target features of the caller.
+/// The one-dimensional transforms of a Winograd algorithm with `N` inputs and `M` results per tile
+/// and dim. The implementations avoid array functions of the standard library with closures (such
+/// as `map`), because closures would be compiled without the target features of the caller.
 trait Transforms<const N: usize, const M: usize> {
     /// Applies the input transform `B^T d` to one line of a tile.
     ///
@@ -122,14 +123,14 @@ trait Transforms<const N: usize, const M: usize> {
 struct Two;
 
 impl Transforms<4, 2> for Two {
-    /// Returns `d0 - d2, d1 + d2, d2 - d1, d1 - d3`.
+    /// The input transform of F(2x2, 3x3) in one dim: returns `d0 - d2, d1 + d2, d2 - d1, d1 - d3`.
     #[inline(always)]
     unsafe fn input<L: MathLanes>(d: [L; 4]) -> [L; 4] {
         // SAFETY: guaranteed by the caller.
         unsafe { [d[0].sub(d[2]), d[1].add(d[2]), d[2].sub(d[1]), d[1].sub(d[3])] }
     }
 
-    /// Returns `m0 + m1 + m2, m1 - m2 - m3`.
+    /// The output transform of F(2x2, 3x3) in one dim: returns `m0 + m1 + m2, m1 - m2 - m3`.
     #[inline(always)]
     unsafe fn output<L: MathLanes>(m: [L; 4]) -> [L; 2] {
         // SAFETY: guaranteed by the caller.
@@ -141,8 +142,9 @@ impl Transforms<4, 2> for Two {
 struct Four;
 
 impl Transforms<6, 4> for Four {
-    /// Returns `4 d0 - 5 d2 + d4`, the sum and the difference of `d4 - 4 d2` and `d3 - 4 d1`, the sum and the difference of `d4 -
-    /// d2` and `2 (d3 - d1)`, and `4 d1 - 5 d3 + d5`.
+    /// The input transform of F(4x4, 3x3) in one dim. Returns `4 d0 - 5 d2 + d4`, then the sum and
+    /// the difference of `d4 - 4 d2` and `d3 - 4 d1`, then the sum and the difference of `d4 - d2`
+    /// and `2 (d3 - d1)`, then `4 d1 - 5 d3 + d5`.
     #[inline(always)]
     unsafe fn input<L: MathLanes>(d: [L; 6]) -> [L; 6] {
         // SAFETY: guaranteed by the caller.
@@ -162,7 +164,8 @@ impl Transforms<6, 4> for Four {
         }
     }
 
-    /// Returns `m0 + s + t, d + 2 e, s + 4 t, d + 8 e + m5`, where `s = m1 + m2`, `d = m1 - m2`, `t = m3 + m4` and `e = m3 - m4`.
+    /// The output transform of F(4x4, 3x3) in one dim. Returns `m0 + s + t, d + 2 e, s + 4 t, d + 8
+    /// e + m5`, where `s = m1 + m2`, `d = m1 - m2`, `t = m3 + m4` and `e = m3 - m4`.
     #[inline(always)]
     unsafe fn output<L: MathLanes>(m: [L; 6]) -> [L; 4] {
         // SAFETY: guaranteed by the caller.
@@ -180,11 +183,12 @@ impl Transforms<6, 4> for Four {
     }
 }
 
-/// Computes `B^T d B` of a tile, for each channel. Inputs outside of the image are 0.
+/// Computes the input transform `B^T d B` of a tile, for each channel. Inputs outside of the image
+/// are 0.
 ///
 /// # Safety
-/// The machine has the instructions. The inputs inside the image are readable, and the elements of the transformed tile are
-/// writable.
+/// The machine has the instructions. The inputs inside the image are readable, and the elements of
+/// the transformed tile are writable.
 #[inline(always)]
 unsafe fn transform_inputs<
     L: MathLanes<Elem = f32>,
@@ -224,10 +228,11 @@ unsafe fn transform_inputs<
     }
 }
 
-/// Computes `A^T m A` of a tile, for each filter.
+/// Computes the output transform `A^T m A` of a tile, for each filter.
 ///
 /// # Safety
-/// The machine has the instructions. The sums are readable up to whole vectors, and the results inside the output are writable.
+/// The machine has the instructions. The sums are readable up to whole vectors, and the results
+/// inside the output are writable.
 #[inline(always)]
 unsafe fn transform_outputs<
     L: MathLanes<Elem = f32>,

@@ -1,5 +1,6 @@
-//! Reference values of GELU, `x` times the normal distribution function of `x`, computed with 60 digits (mpmath) and
-//! rounded to float64. If they were computed with `erfc` of `libm`, they would have errors of up to 3 ulp.
+//! Reference values of GELU, `x` times the normal distribution function of `x`, computed with 60
+//! digits (mpmath) and rounded to float64. Values computed with `erfc` of `libm` would have errors
+//! of up to 3 ulp.
 
 /// Pairs of an argument and the value of GELU.
 pub const GELU: &[(f64, f64)] = &[

@@ -1,11 +1,12 @@
-//! The float64 arguments with the largest errors among ten million arguments of each function over all exponents,
-//! measured against 80-bit arithmetic (for `erf` and `gelu`, among a hundred thousand, measured against 60 digits). The
-//! exact values were computed with 60 digits (mpmath) and are sums of two numbers.
+//! The float64 arguments with the largest errors among ten million arguments of each function over
+//! all exponents, measured against 80-bit arithmetic (for `erf` and `gelu`, among a hundred
+//! thousand, measured against 60 digits). The exact values were computed with 60 digits (mpmath)
+//! and are stored as sums of two float64 numbers.
 
-/// An argument, the rounded value of a function for it, and the rounding error of that value.
+/// An argument, the rounded function value, and the rounding error of this value.
 pub type Known = (f64, f64, f64);
 
-/// The name of each function, and its hardest arguments.
+/// Pairs of a function's name and its hardest arguments (those with the largest errors).
 pub const HARDEST: &[(&str, &[Known])] = &[
     (
         "exp",

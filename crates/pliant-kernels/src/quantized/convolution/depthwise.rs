@@ -1,8 +1,9 @@
-//! Depthwise convolution of 8-bit integers. Tiles of a few results along a line by adjacent channels keep their sums in
-//! registers over all taps.
+//! Depthwise convolution of 8-bit integers. A tile covers a few results along a line and adjacent
+//! channels. Its sums stay in registers over all taps.
 //!
-//! Recipe: direct convolution with channels in lanes. The compiler vectorises the loops for each instruction set. Taps
-//! outside of the input are skipped, which is equivalent to reading the zero point.
+//! Recipe: direct convolution with channels in lanes. The compiler vectorises the loops for each
+//! instruction set. Taps outside of the input are skipped, which is equivalent to reading the zero
+//! point.
 
 use std::slice::from_raw_parts;
 
@@ -16,12 +17,12 @@ use crate::matmul::work_partition::parallel_for;
 use crate::simd::{Lanes, for_isa};
 use pliant_machine::isa::Isa;
 
-/// Maximum number of results along a line in a tile. They share each loaded weight.
+/// Maximum number of results along a line in a tile. The results share each loaded weight.
 const MAX_RESULTS: usize = 4;
 /// Maximum number of channels of a tile.
 const CHANNELS: usize = 16;
 
-/// The arguments for a tile: adjacent results along a line, for adjacent channels.
+/// The arguments for computing one tile: adjacent results along a line, for adjacent channels.
 struct DepthwiseTile<'a> {
     c: &'a Convolution,
     s: &'a Sizes,
@@ -33,7 +34,8 @@ struct DepthwiseTile<'a> {
     results: usize,
     /// The first channel, and the number of channels, at most [`CHANNELS`].
     channels: (usize, usize),
-    /// The address to which the sums are written, and the distance between results.
+    /// The address to which the sums are written, and the stride between adjacent results, in
+    /// elements.
     to: (*mut i32, usize),
 }
 
@@ -75,8 +77,8 @@ pub(super) unsafe fn run(
     unsafe { parallel_for(runtime, s.batch * lines, units, &piece) }
 }
 
-/// Computes the results of a line, which starts with the tile `first`, by the function `sums`, and applies the
-/// epilogue.
+/// Computes a line of results tile by tile with the function `sums`, and applies the epilogue.
+/// `first` is the first tile of the line.
 ///
 /// # Safety
 /// As for [`super::run`]; the machine has the instructions of `sums`.
@@ -162,8 +164,9 @@ unsafe fn sums<L: Lanes<Elem = f32>>(p: &DepthwiseTile<'_>, value: impl Fn(u8) -
     }
 }
 
-/// Computes the sums of a tile. With `WHOLE`, the tile has [`MAX_RESULTS`] results and [`CHANNELS`] channels, and all
-/// taps along the line are inside of the input. Then the loops have no branches, and the sums stay in registers.
+/// Computes the sums of a tile. If `WHOLE` is set, the tile has [`MAX_RESULTS`] results and
+/// [`CHANNELS`] channels, and all taps along the line are inside of the input. Then the loops have
+/// no branches, and the sums stay in registers.
 ///
 /// # Safety
 /// As for [`signed`].

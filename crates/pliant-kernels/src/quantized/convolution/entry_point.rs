@@ -66,7 +66,7 @@ fn counts(call: &Call, sizes: &Sizes) -> Counts {
     }
 }
 
-/// The parameters by which a call requantises float32 results to bytes.
+/// Returns the parameters by which a call requantises float32 results to 8-bit integers.
 ///
 /// # Safety
 /// The operands are readable.

@@ -1,4 +1,4 @@
-//! im2col: copies the inputs under the filter (the patch) to a row of a matrix, for one result after the other.
+//! im2col: copies the inputs under the filter (the patch) to a row of a matrix, for each result.
 
 use std::ops::Range;
 
@@ -9,9 +9,9 @@ use pliant_machine::isa::Isa;
 /// The input of a group, from which patches are copied.
 pub(super) struct Patches<'a> {
     s: &'a Sizes,
-    /// The address of the group's first channel in the first pixel.
+    /// The address of the first pixel's element for the group's first channel.
     x: *const u8,
-    /// The byte that is stored for padding: the zero point of the input.
+    /// The 8-bit integer to store for padding: the zero point of the input.
     zero: u8,
     /// The number of channels of the group.
     group_channels: usize,
@@ -92,7 +92,7 @@ impl<'a> Patches<'a> {
     }
 }
 
-/// Implements [`Patches::copy`] with the instructions of `L`.
+/// Copies patches to rows, as [`Patches::copy`] does, compiled for the instructions of `L`.
 ///
 /// # Safety
 /// The machine has the instructions, and the caller has enabled them; as for [`Patches::copy`].
@@ -157,7 +157,7 @@ unsafe fn copy_bytes(from: *const u8, to: *mut u8, len: usize) {
     }
 }
 
-/// Copies at least `N` bytes in chunks of `N`. The last chunk may overlap the previous one.
+/// Copies at least `N` bytes in chunks of `N` bytes. The last chunk may overlap the previous chunk.
 ///
 /// # Safety
 /// As for [`copy_bytes`].

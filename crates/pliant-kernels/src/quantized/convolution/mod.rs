@@ -1,11 +1,12 @@
-//! Convolutions of 8-bit integers in 1, 2 and 3 dims, with int32 sums. Zero points are subtracted from the inputs and
-//! the weights.
+//! Convolutions of 8-bit integers in 1, 2 and 3 dims, with int32 sums. Zero points are subtracted
+//! from the inputs and the weights.
 //!
-//! Recipe: im2col, with channels last. Each row of A contains the inputs under the filter for one result: taps in
-//! row-major order, then channels. B contains the weights, in quads. Blocks of rows are copied into scratch memory,
-//! with the zero point of the input as padding, and multiplied like other products ([`super`]). Copying bytes takes
-//! little time compared with the products. For a filter of one tap with stride 1, rows are read in place. Depthwise
-//! convolutions are direct (`depthwise`).
+//! Recipe: im2col, with channels last. Each row of A contains the inputs under the filter for one
+//! result: taps in row-major order, then channels. B contains the weights, in quads (four adjacent
+//! values of k). Blocks of rows are copied into scratch memory, with the zero point of the input as
+//! padding, and multiplied by the int8 matmul ([`super`]). The copies take little time compared
+//! with the multiplications. For a filter of one tap with stride 1, rows are read in place.
+//! Depthwise convolutions are direct (`depthwise`).
 //!
 //! Measured: "Convolutions of 8-bit integers" in `docs/internals/measurements/quantized.md`.
 //!
@@ -38,7 +39,8 @@ thread_local! {
     static ROWS: Scratch = const { Scratch::new() };
 }
 
-/// The arguments of a convolution. Input and results are dense, with channels last.
+/// The arguments of a convolution of 8-bit integers. Input and results have channels last and no
+/// gaps.
 #[derive(Clone, Copy, Debug)]
 pub struct Convolution {
     /// The sizes of the convolution.
@@ -59,7 +61,7 @@ pub struct Convolution {
     pub sums: *const i32,
     /// The zero points of the filters; null if all are 0.
     pub w_zeros: *const i32,
-    /// The address of the results; null if the epilogue writes bytes instead.
+    /// The address of the results; null if the epilogue writes 8-bit results instead.
     pub out: *mut i32,
     /// The epilogue; `None` if the results are the int32 sums.
     pub epilogue: Option<IntegerEpilogue>,
@@ -70,8 +72,8 @@ struct GroupedProducts<'a> {
     c: &'a Convolution,
     s: &'a Sizes,
     isa: Isa,
-    /// The number of rows of each product, which are the results of all images, and its number of columns, which are
-    /// the filters of a group.
+    /// The number of rows and the number of columns of each matrix product. Rows are the results of
+    /// all images, columns the filters of a group.
     rows: usize,
     columns: usize,
     /// The number of multiplications for each sum.
@@ -113,7 +115,7 @@ pub unsafe fn run(isa: Isa, runtime: &KernelRuntime, c: &Convolution) -> i64 {
 }
 
 impl GroupedProducts<'_> {
-    /// The matrix product for a group.
+    /// Returns the matrix product that computes a group.
     fn product(&self, group: usize) -> QuantizedGemm {
         let c = self.c;
         let first = group * self.columns;
@@ -173,7 +175,8 @@ impl GroupedProducts<'_> {
         unsafe { parallel_for(runtime, pieces, units / pieces, &piece) }
     }
 
-    /// Computes the results of a range of rows for a range of panels. Panels of all groups are numbered consecutively.
+    /// Computes the results of a range of rows (results) for a range of panels (filters). Panels of
+    /// all groups are numbered consecutively.
     ///
     /// # Safety
     /// As for [`run`].
@@ -210,7 +213,8 @@ impl GroupedProducts<'_> {
         STATUS_OK
     }
 
-    /// Computes the results of a range of rows for a range of panels of one group, from copies of the rows.
+    /// Computes the results of a range of rows for a range of panels of one group, from im2col
+    /// copies of the rows.
     ///
     /// # Safety
     /// As for [`run`].

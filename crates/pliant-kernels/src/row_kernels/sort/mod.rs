@@ -1,12 +1,12 @@
 //! The implementation of the declared kernel `sort`.
 //!
-//! The order is stable. NaN is after all numbers in both directions, and both zeros are equal. Each element is
-//! converted to an integer with the required order, with its position in the lower bits. These records are distinct, so
-//! an unstable sort of integers gives the stable order.
+//! The order is stable. NaN is after all numbers in both directions, and both zeros are equal. Each
+//! element is converted to an integer with the required order, with its position in the lower bits.
+//! These records are distinct, so even an unstable sort of the records produces the stable order.
 //!
-//! [`crate::algorithm_selection::sort`] chooses the algorithm: a sorting network over [`LANES`] rows, one per lane; insertion into a
-//! short sorted list; selection from blocks of candidates; or selection of the requested elements, which are then
-//! sorted.
+//! [`crate::algorithm_selection::sort`] chooses the algorithm: a sorting network over [`LANES`]
+//! rows, one per lane; insertion into a short sorted list; selection from blocks of candidates; or
+//! selection of the requested elements, which are then sorted.
 
 mod sort_keys;
 mod sort_row;
@@ -45,7 +45,7 @@ impl Implementation for Sort {
     }
 }
 
-/// Maximum number of rows that are sorted side by side, or gathered together.
+/// Maximum number of rows that are sorted side by side, or copied together to contiguous memory.
 const LANES: usize = 16;
 
 // ---- rows side by side ----
@@ -58,7 +58,7 @@ struct Column<R> {
 }
 
 impl<R: Copy + Ord> Column<R> {
-    /// The smaller and the larger element of each lane.
+    /// Returns the smaller element and the larger element in each lane.
     #[inline(always)]
     fn sorted(self, other: Self) -> (Self, Self) {
         let (mut low, mut high) = (self, other);
@@ -80,7 +80,7 @@ thread_local! {
     static RECORDS: Scratch = const { Scratch::new() };
 }
 
-/// The operands of a checked call, and the choice of the algorithm.
+/// The operands of a checked `sort` call, and the chosen algorithm.
 struct Sorting<K> {
     x: Rows<K>,
     values: Option<(Rows<K>, usize)>,
@@ -92,7 +92,7 @@ struct Sorting<K> {
     network: Network,
 }
 
-/// Computes a checked call, for elements of type `K`.
+/// Computes a checked `sort` call, for elements of type `K`.
 ///
 /// # Safety
 /// As for [`Implementation::run`]; the operands `x` and `values` have elements of type `K`.
@@ -132,7 +132,7 @@ impl<K: Key> Sorting<K> {
     /// Sorts all rows on the worker team, with records of type `R`.
     ///
     /// # Safety
-    /// The rows and the results are valid, and there are some.
+    /// The rows and the results are valid, and there is at least one row.
     unsafe fn run<R: Record>(&self, runtime: &KernelRuntime, rows: usize) -> i64 {
         let unit = unit(self.selection.algorithm);
         let multiple = match self.selection.algorithm {
@@ -179,8 +179,8 @@ impl<K: Key> Sorting<K> {
         unsafe { parallel_for(runtime, rows.div_ceil(rows_per_piece), units.max(1), &run) }
     }
 
-    /// The number of rows that are sorted before their results are written: several rows if elements or results are
-    /// strided, otherwise 1.
+    /// Returns the number of rows that are sorted before their results are written: several rows if
+    /// elements or results are strided, otherwise 1.
     fn block_rows(&self) -> usize {
         let steps = [self.values.as_ref().map(|v| v.1), self.positions.as_ref().map(|p| p.1)];
         let is_adjacent = |&step: &usize| step == 1;
@@ -190,8 +190,9 @@ impl<K: Key> Sorting<K> {
         }
     }
 
-    /// Writes the results of `lanes` rows that start at `row`. `position` returns the position of the element with a
-    /// given rank in a given lane; `key` returns the element at a position of a lane.
+    /// Writes the results of `lanes` rows that start at `row`. `position` returns the position, in
+    /// its row, of the element with a given rank in a given lane. `key` returns the element at a
+    /// position in a given lane.
     ///
     /// # Safety
     /// These rows of the results are valid.
@@ -243,16 +244,16 @@ fn for_each((rows, ranks): (usize, usize), step: usize, mut f: impl FnMut(usize,
     }
 }
 
-/// A range of rows that one thread sorts, and memory for a block of rows.
+/// A range of rows that one thread sorts, and scratch memory for a block of rows.
 struct Piece<'a, K, R> {
     sorting: &'a Sorting<K>,
     rows: Range<usize>,
     block: usize,
-    /// Memory for the elements of a block, which are gathered if rows are strided.
+    /// Scratch memory for the elements of a block of rows, if rows are strided and must be copied.
     keys: *mut K,
-    /// Memory for the records of one row.
+    /// Scratch memory for the records (sort key and position) of one row.
     records: &'a mut [R],
-    /// Memory for the requested records of the rows of a block.
+    /// Scratch memory for the requested records of the rows of a block, in sorted order.
     ordered: &'a mut [R],
 }
 
@@ -307,7 +308,8 @@ impl<K: Key, R: Record> Piece<'_, K, R> {
         }
     }
 
-    /// Sorts one row after the other. The elements of several strided rows are gathered together.
+    /// Sorts one row after the other. The elements of several strided rows are copied together to
+    /// contiguous memory.
     ///
     /// # Safety
     /// As for [`Self::side_by_side`].
@@ -423,7 +425,7 @@ mod tests {
             }
         }
     }
-    /// `n` pseudo-random numbers, some of them equal.
+    /// Returns `n` pseudo-random numbers, some of which are equal.
     fn pseudo_random(n: usize) -> Vec<i64> {
         (0..n as u64).map(|i| (i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 59) as i64 - 16).collect()
     }

@@ -1,4 +1,5 @@
-//! Sort keys: converts elements to integers with the required order, and combines them with positions to records.
+//! Sort keys: converts elements to integers (ranks) with the required order, and combines ranks and
+//! positions to records.
 
 use half::{bf16, f16};
 
@@ -10,7 +11,8 @@ pub(super) trait Key: Copy {
     /// Whether a rank and a 32-bit position fit in a 64-bit record.
     const FITS_U64_RECORD: bool = size_of::<Self::Rank>() <= 4;
 
-    /// Returns an integer whose order is that of the elements. NaN has the largest rank in both directions.
+    /// Returns an integer key. The keys have the requested order of the elements. NaN has the
+    /// largest rank in both directions.
     fn rank(self, descending: bool) -> Self::Rank;
 }
 
@@ -44,7 +46,8 @@ macro_rules! floats {
         impl Key for $ty {
             type Rank = $bits;
 
-            /// Branch-free, since random signs would cause mispredictions.
+            /// Computes the rank without branches, because branches on random signs would be
+            /// mispredicted.
             #[inline(always)]
             fn rank(self, descending: bool) -> $bits {
                 const SIGN: $bits = 1 << (<$bits>::BITS - 1);
@@ -66,7 +69,8 @@ floats! {
     f64 => u64, 0x7ff0_0000_0000_0000;
 }
 
-/// An element of a row: its rank and position, ordered by rank and then by position.
+/// The sort record of an element: its rank (integer key) and its position, ordered by rank, then by
+/// position.
 pub(super) trait Record: Copy + Ord {
     /// A record that is ordered after all others.
     const LAST: Self;
@@ -75,7 +79,7 @@ pub(super) trait Record: Copy + Ord {
     fn position(self) -> usize;
 }
 
-/// A record in 64 bits: a rank and a position of 32 bits each.
+/// A record as one 64-bit integer: a rank and a position of 32 bits each.
 impl Record for u64 {
     const LAST: u64 = u64::MAX;
 
@@ -104,7 +108,7 @@ impl Record for (u64, usize) {
     }
 }
 
-/// The record of the element at a position.
+/// Returns the record of the element `key` at position `position` of a row.
 #[inline(always)]
 pub(super) fn record<K: Key, R: Record>(key: K, position: usize, descending: bool) -> R {
     R::new(key.rank(descending).into(), position)

@@ -4,22 +4,25 @@ use super::sort_keys::{Key, Record, record};
 use super::sorting_networks::Network;
 use crate::algorithm_selection::sort::Algorithm;
 
-/// Number of elements that are compared with the worst candidate at once.
+/// Number of elements that are compared at once with the last candidate in sorted order.
 const BLOCK: usize = 32;
-/// Maximum number of elements of a row from which the initial limit is computed.
+/// Number of leading elements of a row from which the initial limit for candidates is computed, at
+/// most.
 const SAMPLE: usize = 4096;
-/// Number of groups into which these elements are divided to compute the initial limit.
+/// Number of groups into which the first [`SAMPLE`] elements are divided to compute the initial
+/// limit for candidates.
 const GROUPS: usize = 16;
 
-/// The limit that the rank of an element must meet to become a candidate for the result.
+/// The limit for the rank (integer key) of an element that may still belong to the requested
+/// elements.
 #[derive(Clone, Copy)]
 enum Limit<R> {
-    /// Elements of all ranks are candidates.
+    /// There is no limit: all elements are candidates.
     None,
     /// Elements with at most this rank are candidates.
     AtMost(R),
-    /// Elements below this rank are candidates. Later elements of the same rank would be sorted after the worst
-    /// candidate.
+    /// Elements below this rank are candidates. Later elements of equal rank would be sorted after
+    /// the last candidate.
     Below(R),
 }
 
@@ -34,9 +37,9 @@ impl<R: Ord + Copy> Limit<R> {
     }
 }
 
-/// Calls `insert` with each element that the limit admits, and its position. `insert` returns the limit for the
-/// following elements. In a long row, one comparison per block excludes most elements, which are worse than all
-/// candidates.
+/// Calls `insert` with each element within the limit, and its position. `insert` returns the limit
+/// for the following elements. In long rows, one comparison per block of elements excludes most
+/// blocks.
 #[inline(always)]
 fn for_each_admitted<K: Key>(
     keys: &[K],
@@ -63,8 +66,8 @@ fn for_each_admitted<K: Key>(
     }
 }
 
-/// Computes an initial limit that admits at least `count` elements: divides the first elements of the row into
-/// [`GROUPS`] groups, and takes the rank that is not below the minima of `count` groups.
+/// Computes an initial limit that at least `count` elements satisfy: divides the first elements of
+/// the row into [`GROUPS`] groups, and returns the `count`-th smallest of the minima of the groups.
 #[inline(always)]
 fn bound<K: Key>(keys: &[K], count: usize, descending: bool) -> Limit<K::Rank> {
     let (groups, _) = keys[..keys.len().min(SAMPLE)].as_chunks::<GROUPS>();
@@ -108,9 +111,9 @@ fn insert_top<K: Key, R: Record>(keys: &[K], descending: bool, best: &mut [R]) {
     best[len.min(count)..].fill(R::new(0, 0));
 }
 
-/// Collects candidates for the first `count` records in sorted order: all of these, in any order, and possibly others.
-/// Returns the number of collected records. `best` has room for more than `count` records, and the row has more than
-/// `count` elements.
+/// Collects a superset of the first `count` records in sorted order, in any order. Returns the
+/// number of collected records. `best` has room for more than `count` records, and the row has more
+/// than `count` elements.
 #[inline(always)]
 fn collect_candidates<K: Key, R: Record>(
     keys: &[K],
@@ -148,7 +151,8 @@ fn sort_ranks<R: Ord>(records: &mut [R], from: usize, to: usize) {
     part.sort_unstable();
 }
 
-/// The range of ranks that a call requests, the direction, and the algorithm.
+/// What a `sort` call requests: the range of positions in sorted order, the direction, and the
+/// chosen algorithm.
 #[derive(Clone, Copy)]
 pub(super) struct Selection {
     pub from: usize,
@@ -158,7 +162,8 @@ pub(super) struct Selection {
 }
 
 impl Selection {
-    /// The number of records that are needed to sort a row of `columns` elements.
+    /// Returns the number of records of scratch memory that are needed to sort a row of `columns`
+    /// elements.
     pub fn records(&self, columns: usize) -> usize {
         match self.algorithm {
             Algorithm::Network => 0,
@@ -168,7 +173,8 @@ impl Selection {
         }
     }
 
-    /// The network that sorts rows of `columns` elements. For other algorithms, it has no comparators.
+    /// Returns the sorting network for rows of `columns` elements. For other algorithms, returns a
+    /// network without comparators.
     pub fn network(&self, columns: usize) -> Network {
         let is_used = matches!(self.algorithm, Algorithm::Network);
         let mut network = Network::new(if is_used { columns } else { 0 });
@@ -178,8 +184,8 @@ impl Selection {
         network
     }
 
-    /// Returns the requested records of a row in sorted order. `records` is memory for as many records as
-    /// [`Self::records`] returns.
+    /// Returns the requested records of a row in sorted order. `records` is scratch memory of the
+    /// size that [`Self::records`] returns.
     #[inline(always)]
     pub fn order<'r, K: Key, R: Record>(&self, keys: &[K], records: &'r mut [R]) -> &'r [R] {
         let Selection { from, to, descending, .. } = *self;

@@ -2,17 +2,20 @@
 
 use std::ops::Range;
 
-/// Maximum number of comparators: that of the network for [`crate::algorithm_selection::sort::MAX_NETWORK`] elements.
+/// Maximum number of comparators: the number in the network for
+/// [`crate::algorithm_selection::sort::MAX_NETWORK`] elements.
 const MAX_COMPARATORS: usize = 543;
 
-/// Batcher's odd-even merge sort. Each comparator swaps the elements at its two positions if they are out of order.
+/// A sorting network (Batcher's odd-even merge sort). Each comparator swaps the elements at its two
+/// positions if they are out of order.
 pub(super) struct Network {
     comparators: [(u8, u8); MAX_COMPARATORS],
     len: usize,
 }
 
 impl Network {
-    /// Creates the network for `wires` elements, at most [`crate::algorithm_selection::sort::MAX_NETWORK`].
+    /// Creates the sorting network for `wires` elements, at most
+    /// [`crate::algorithm_selection::sort::MAX_NETWORK`].
     pub fn new(wires: usize) -> Network {
         let mut network = Network { comparators: [(0, 0); MAX_COMPARATORS], len: 0 };
         let mut sorted = 1;
@@ -35,7 +38,7 @@ impl Network {
         network
     }
 
-    /// Keeps only the comparators that affect the elements of these ranks.
+    /// Removes the comparators that do not affect the elements of ranks `ranks`.
     pub fn keep(&mut self, ranks: Range<usize>) {
         let mut affects = [false; crate::algorithm_selection::sort::MAX_NETWORK];
         affects[ranks].fill(true);
@@ -89,7 +92,7 @@ mod tests {
         assert_eq!(minimum.len, 63);
     }
 
-    /// A network sorts all inputs if it sorts those of zeros and ones.
+    /// Zero-one principle: a network sorts all inputs if it sorts all inputs of zeros and ones.
     #[test]
     fn network_sorts_all_zero_one_inputs() {
         for wires in 0..=MAX_NETWORK {
