@@ -44,7 +44,7 @@ impl fmt::Display for CodegenError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             CodegenError::Unsupported(list) => {
-                write!(f, "the code generator cannot compile these functions:")?;
+                write!(f, "the code generator cannot compile the following functions:")?;
                 for item in list {
                     write!(f, "\n  {}: {}", item.function, item.description)?;
                 }

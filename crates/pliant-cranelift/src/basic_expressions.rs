@@ -63,7 +63,9 @@ impl FuncGen<'_, '_> {
         match f.expr(e) {
             ExprData::Int(value, ty) => Ok(self.int_const(*value, *ty)),
             ExprData::Float(bits, ty) => self.float_const(f64::from_bits(*bits), *ty),
-            ExprData::Str(_) => internal("a string is used other than as an argument of a call"),
+            ExprData::Str(_) => {
+                internal("a string constant occurs outside of the arguments of a call")
+            }
             ExprData::Var(v) => match self.vars.get(v) {
                 Some(value) => Ok(value.clone()),
                 None => unsupported(format!(
@@ -160,7 +162,11 @@ impl FuncGen<'_, '_> {
                 self.b.ins().f32const(v)
             }
             DType::BFloat16 => self.b.ins().f32const(pliant_tensor::round_to_bf16(value).to_f32()),
-            other => return internal(format!("a float constant has type {other}")),
+            other => {
+                return internal(format!(
+                    "a float constant has type {other}, expected a float type"
+                ));
+            }
         };
         Ok(self.broadcast(s, ty))
     }
@@ -294,7 +300,11 @@ impl FuncGen<'_, '_> {
                 ExprValue::Scalar(v) => (vec![v], |v| ExprValue::Scalar(v[0])),
                 ExprValue::Chunks(v) => (v.to_vec(), ExprValue::Chunks),
                 ExprValue::Lanes(v) => (v.to_vec(), ExprValue::Lanes),
-                ExprValue::Mask(..) => return internal("a value in storage form is a mask"),
+                ExprValue::Mask(..) => {
+                    return internal(
+                        "a vector of bools in storage form is a mask, expected one value per lane",
+                    );
+                }
             };
             if constructor.is_none() {
                 for &v in &values {
@@ -309,7 +319,7 @@ impl FuncGen<'_, '_> {
         }
         self.b.seal_block(done);
         self.b.switch_to_block(done);
-        let construct = constructor.expect("both sides have been generated");
+        let construct = constructor.expect("the code of both branches has been generated");
         Ok(construct(self.b.block_params(done).into()))
     }
 
@@ -319,7 +329,7 @@ impl FuncGen<'_, '_> {
         if self.b.func.dfg.value_type(v) == types::I8 {
             Ok(v)
         } else {
-            internal("a condition is not a bool")
+            internal("the condition of a branch is not a bool")
         }
     }
 }

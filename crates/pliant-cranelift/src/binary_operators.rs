@@ -57,7 +57,9 @@ impl FuncGen<'_, '_> {
         let (ta, tb) = (f.expr_ty(a), f.expr_ty(b));
         let operand_ty = ta.with_lanes(ty.lanes);
         if ta.dtype != tb.dtype {
-            return internal(format!("the operands of {op:?} have different types, {ta} and {tb}"));
+            return internal(format!(
+                "the operands of the operator {op:?} have different types: {ta} and {tb}"
+            ));
         }
         if operand_ty.dtype.is_integer()
             && let Some(v) = self.divide_by_power_of_two(op, a, b, operand_ty)?
@@ -288,7 +290,11 @@ impl FuncGen<'_, '_> {
             BinOp::Div | BinOp::Mod | BinOp::FloorDiv | BinOp::FloorMod => {
                 self.int_division(op, a, b, signed)
             }
-            other => return internal(format!("the operator {other:?} is not defined on {dtype}")),
+            other => {
+                return internal(format!(
+                    "the operator {other:?} is not defined on operands of type {dtype}"
+                ));
+            }
         })
     }
 
@@ -323,7 +329,11 @@ impl FuncGen<'_, '_> {
                 let adjusted = self.b.ins().fadd(r, b);
                 self.b.ins().select(signs_differ, adjusted, r)
             }
-            other => return internal(format!("the operator {other:?} is not defined on floats")),
+            other => {
+                return internal(format!(
+                    "the operator {other:?} is not defined on float operands"
+                ));
+            }
         })
     }
 

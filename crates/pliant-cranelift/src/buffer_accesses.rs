@@ -98,7 +98,7 @@ impl FuncGen<'_, '_> {
             None => {
                 let name = &self.f.buffer(buffer).name;
                 unsupported(format!(
-                    "the buffer '{name}' is neither a parameter nor allocated in the function"
+                    "the buffer '{name}' is neither a parameter of the function nor allocated in it"
                 ))
             }
         }
@@ -165,7 +165,7 @@ impl FuncGen<'_, '_> {
     fn flat_index(&self, indices: &[Expr]) -> Gen<Expr> {
         match indices {
             [index] => Ok(*index),
-            _ => internal("a buffer access does not have exactly one index"),
+            _ => internal("a buffer access in lowered form must have exactly one index"),
         }
     }
 
@@ -190,7 +190,7 @@ impl FuncGen<'_, '_> {
             .contiguous_start(index)
             .and_then(|(base, lanes)| slots.get(&(self.f.as_int(base)?, lanes)).cloned());
         Some(slot.map_or_else(
-            || internal("an access of a buffer in registers matches none of its slots"),
+            || internal("an access of a buffer in registers has no matching register"),
             Ok,
         ))
     }
@@ -448,7 +448,7 @@ impl FuncGen<'_, '_> {
             let values: Vec<Value> = match self.storage_form(&value, ty) {
                 ExprValue::Scalar(v) => vec![v],
                 ExprValue::Chunks(v) | ExprValue::Lanes(v) => v.to_vec(),
-                ExprValue::Mask(..) => return internal("a value in storage form is a mask"),
+                ExprValue::Mask(..) => return internal("a stored vector of bools is a mask"),
             };
             for (var, v) in slot.into_iter().zip(values) {
                 self.b.def_var(var, v);

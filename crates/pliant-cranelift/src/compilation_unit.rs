@@ -234,7 +234,7 @@ fn check_frame(ctx: &Context) -> Result<(), GenError> {
         return Ok(());
     }
     Err(GenError::Unsupported(format!(
-        "the expressions of the function need a stack frame of {bytes} bytes, more than the maximum of {MAX_FRAME_BYTES}"
+        "the machine code of the function needs a stack frame of {bytes} bytes, more than the maximum of {MAX_FRAME_BYTES}"
     )))
 }
 

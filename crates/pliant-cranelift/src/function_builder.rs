@@ -247,7 +247,7 @@ impl FuncGen<'_, '_> {
     /// Calls a linked function by name, as [`call_extern_fn`](Self::call_extern_fn) does.
     pub fn call_linked(&mut self, name: &str, args: &[Value]) -> Gen<Value> {
         let Some(f) = extern_fn(name) else {
-            return internal(format!("the linked function {name} does not exist"));
+            return internal(format!("there is no library function named '{name}'"));
         };
         self.call_extern_fn(f, args)
     }
@@ -274,7 +274,7 @@ impl FuncGen<'_, '_> {
     pub fn scalar(&mut self, e: Expr) -> Gen<Value> {
         match self.expr(e)? {
             ExprValue::Scalar(v) => Ok(v),
-            _ => internal("found a vector where a scalar is expected"),
+            _ => internal("the value of an expression is a vector, expected a scalar"),
         }
     }
 

@@ -153,7 +153,9 @@ impl FuncGen<'_, '_> {
     fn scalar_argument(&mut self, args: Value, offset: i32, ty: Ty) -> Gen<Value> {
         let machine_type = scalar_type(ty.dtype);
         if ty.lanes != 1 {
-            return unsupported("a parameter has a vector type; pass a scalar or a buffer");
+            return unsupported(format!(
+                "a parameter has the vector type {ty}; declare a scalar or a buffer"
+            ));
         }
         if ty.dtype.is_float() {
             let wide = self.b.ins().load(types::F64, constant_mem_flags(), args, offset);
@@ -255,7 +257,7 @@ impl FuncGen<'_, '_> {
                     self.vars.insert(v, ExprValue::Scalar(zero));
                 }
                 None => {
-                    let message = format!("{arg}: the offset is not 0");
+                    let message = format!("{arg}: the element offset is not 0");
                     let actual = self.b.ins().iconst(types::I64, 0);
                     deferred.push(SizeCheck { actual, expected: offset, message });
                 }

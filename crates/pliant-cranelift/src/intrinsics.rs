@@ -73,7 +73,7 @@ impl FuncGen<'_, '_> {
                     let index = self.scalar(index)?;
                     Ok(ExprValue::Scalar(self.address(buffer, index)?))
                 }
-                _ => internal("the argument of address_of is not a buffer element"),
+                _ => internal("the argument of T.address_of is not an element of a buffer"),
             },
             Reinterpret => self.reinterpret(args[0], ty),
             VectorSum | VectorMax | VectorMin => self.reduce_lanes(intrin, args[0], ty),
@@ -115,7 +115,7 @@ impl FuncGen<'_, '_> {
             }
             Floor | Ceil | Trunc | Round | Nearbyint => self.expr(args[0]),
             other => unsupported(format!(
-                "T.{other} does not support the type {ty}; cast the operand to a float type first"
+                "T.{other} does not support operands of type {ty}; cast the operand to a float type first"
             )),
         }
     }
@@ -170,7 +170,9 @@ impl FuncGen<'_, '_> {
                 let suffix = if single { "f32" } else { "f64" };
                 let name = format!("pliant_{}_{suffix}", intrin.name());
                 let Some(f) = extern_fn(&name) else {
-                    return unsupported(format!("T.{intrin} does not support the type {ty}"));
+                    return unsupported(format!(
+                        "T.{intrin} does not support operands of type {ty}"
+                    ));
                 };
                 let args: Vec<(ExprValue, Ty)> = values.into_iter().map(|v| (v, ty)).collect();
                 self.try_map_lanes(&args, ty, |g, l| g.call_extern_fn(f, l))
@@ -193,7 +195,7 @@ impl FuncGen<'_, '_> {
             if R::BITS == 32 { (DType::Float32, "f32") } else { (DType::Float64, "f64") };
         let platform = format!("pliant_{}_{suffix}", intrin.name());
         let Some(platform) = extern_fn(&platform) else {
-            return unsupported(format!("T.{intrin} does not support the type {ty}"));
+            return unsupported(format!("T.{intrin} does not support operands of type {ty}"));
         };
         let wide = Ty::scalar(dtype).with_lanes(ty.lanes);
         let (xs, by_sequence) = (self.lanes(x, wide), self.storage_form(&by_sequence, wide));
@@ -203,7 +205,9 @@ impl FuncGen<'_, '_> {
             ExprValue::Chunks(chunks) | ExprValue::Lanes(chunks) => chunks.to_vec(),
             ExprValue::Scalar(v) => vec![*v],
             ExprValue::Mask(..) => {
-                return internal("the operand of a trigonometric function is a mask");
+                return internal(
+                    "the operand of a trigonometric function is a vector of bools, expected floats",
+                );
             }
         };
         for &v in &sequence_values {
@@ -254,7 +258,7 @@ impl FuncGen<'_, '_> {
             return all
                 .into_iter()
                 .reduce(|a, b| self.b.ins().bor(a, b))
-                .expect("a value has at least one lane");
+                .expect("a vector value has at least one lane");
         }
         let limit = Sequences::<R>::new(self).f(R::TRIG_LIMIT);
         let limit = self.b.ins().splat(chunk_type(ty.dtype), limit);
@@ -264,7 +268,7 @@ impl FuncGen<'_, '_> {
             let mask = self.b.ins().fcmp(FloatCC::GreaterThan, magnitude, limit);
             any = Some(any.map_or(mask, |a| self.b.ins().bor(a, mask)));
         }
-        let any = any.expect("a vector has at least one chunk");
+        let any = any.expect("a vector value has at least one 128-bit chunk");
         self.b.ins().vany_true(any)
     }
 
@@ -493,10 +497,10 @@ impl FuncGen<'_, '_> {
     fn call_extern(&mut self, args: &[Expr], ty: Ty) -> Gen<ExprValue> {
         let f = self.f;
         let Some((&name, rest)) = args.split_first() else {
-            return internal("call_extern without a name");
+            return internal("the first argument of T.call_extern is not the name of a function");
         };
         let ExprData::Str(name) = f.expr(name) else {
-            return internal("call_extern without a name");
+            return internal("the first argument of T.call_extern is not the name of a function");
         };
         let linked = extern_fn(name).filter(|callee| callee.from_script());
         let Some(callee) = linked else {
@@ -517,14 +521,12 @@ impl FuncGen<'_, '_> {
             // CheckBounds checks only the accesses through addresses of elements.
             let is_address = matches!(f.expr(arg), ExprData::Call(Intrin::AddressOf, ..));
             if is_address != (expected == ExternTy::Ptr) {
-                let expectation = if is_address {
-                    "must be a number, not an address"
+                let argument = format!("argument {position} of the function '{name}'");
+                return unsupported(if is_address {
+                    format!("{argument} is an address, but the parameter is a number")
                 } else {
-                    "must be an address; pass T.address_of of an element"
-                };
-                return unsupported(format!(
-                    "argument {position} of the function '{name}' {expectation}"
-                ));
+                    format!("{argument} must be an address; pass T.address_of of an element")
+                });
             }
             let v = self.scalar(arg)?;
             let actual = self.b.func.dfg.value_type(v);

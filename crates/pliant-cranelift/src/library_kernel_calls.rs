@@ -22,7 +22,7 @@ impl FuncGen<'_, '_> {
         let name = call.kernel.name;
         let Some(entry) = pliant_kernels::entry_of(name) else {
             return unsupported(format!(
-                "T.call_kernel calls the kernel {name}, which this build of Pliant does not contain"
+                "T.call_kernel names the kernel '{name}', which this build of Pliant does not contain"
             ));
         };
         let count = call.kernel.arity();

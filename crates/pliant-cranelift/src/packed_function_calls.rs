@@ -44,10 +44,10 @@ impl FuncGen<'_, '_> {
     fn emit_packed_call(&mut self, args: &[Expr], kind: u64) -> Gen<Value> {
         let f = self.f;
         let Some((&name, rest)) = args.split_first() else {
-            return internal("call_packed without a name");
+            return internal("the first argument of T.call_packed is not the name of a function");
         };
         let ExprData::Str(name) = f.expr(name) else {
-            return internal("call_packed without a name");
+            return internal("the first argument of T.call_packed is not the name of a function");
         };
         let size = (WORD_BYTES * (rest.len() + 1)) as u32;
         let slot = self.call_slot(size)?;
@@ -127,7 +127,7 @@ impl FuncGen<'_, '_> {
                 let float = ty.dtype.is_float();
                 let to = if float { DType::Float64 } else { DType::Int64 };
                 let ExprValue::Scalar(wide) = self.cast(v, ty, Ty::scalar(to))? else {
-                    return internal("the cast of a scalar is not a scalar");
+                    return internal("the cast of a scalar argument resulted in a vector");
                 };
                 if float {
                     let bits = self.b.ins().bitcast(types::I64, MemFlagsData::new(), wide);

@@ -99,13 +99,13 @@ impl FuncGen<'_, '_> {
                 Some(ExprValue::Scalar(value)) => captures.vars.push((v, *value)),
                 Some(_) => {
                     return unsupported(
-                        "a parallel loop uses a vector that is defined outside of the loop",
+                        "the body of a parallel loop uses a vector that is defined outside of the loop; define it in the body",
                     );
                 }
                 None => {
                     let name = &self.f.var(v).name;
                     return unsupported(format!(
-                        "the variable '{name}' is not defined where it is used"
+                        "the body of a parallel loop uses the variable '{name}', which is not defined before the loop"
                     ));
                 }
             }
@@ -113,7 +113,7 @@ impl FuncGen<'_, '_> {
         for b in names.buffers {
             if let Some(BufferLocation::Registers(_)) = self.locations.get(&b) {
                 return unsupported(
-                    "a parallel loop uses a buffer that is allocated in registers outside of the loop",
+                    "the body of a parallel loop uses a buffer that is allocated in registers outside of the loop; allocate it in the body",
                 );
             }
             captures.buffers.push((b, self.base_address(b)?));

@@ -38,7 +38,7 @@ impl FuncGen<'_, '_> {
                 }
                 ForKind::Parallel => self.parallel_loop(*var, *min, *extent, *body, annotations),
                 other => unsupported(format!(
-                    "a loop of kind {} is left in a lowered function",
+                    "the lowered function still contains a loop of kind {}, which has no machine code",
                     other.name()
                 )),
             },
@@ -68,7 +68,9 @@ impl FuncGen<'_, '_> {
                 }
                 self.stmt(*body)
             }
-            StmtData::Block(_) => unsupported("a block is left in a lowered function"),
+            StmtData::Block(_) => unsupported(
+                "the function still contains a block; lower the function before code generation",
+            ),
         }
     }
 

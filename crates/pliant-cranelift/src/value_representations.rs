@@ -43,7 +43,7 @@ pub(crate) fn chunk_type(dtype: DType) -> Type {
 
 /// Returns the machine type of a 128-bit chunk whose lanes have the type `scalar`.
 pub(crate) fn chunk_type_of(scalar: Type) -> Type {
-    scalar.by(128 / scalar.bits()).expect("every scalar type divides 128 bits")
+    scalar.by(128 / scalar.bits()).expect("the size of every scalar type divides 128 bits")
 }
 
 /// Returns the number of lanes of a 128-bit chunk with a given element type.

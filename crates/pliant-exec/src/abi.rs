@@ -277,7 +277,10 @@ unsafe extern "C" fn system_free(block: *mut c_void) {
     unsafe {
         let block = block.cast::<u8>().sub(HEADER);
         let layout = workspace_layout(block.cast::<u64>().read());
-        std::alloc::dealloc(block, layout.expect("the size was valid when allocated"));
+        std::alloc::dealloc(
+            block,
+            layout.expect("the size of a workspace was valid when it was allocated"),
+        );
     }
 }
 

@@ -37,10 +37,16 @@ pub(crate) fn validate(exe: &Executable) -> Result<(), ExecError> {
     let mut names = FxHashSet::default();
     for def in &exe.funcs {
         if def.name().is_empty() {
-            return Err(ExecError::invalid("executable", "a function has no name"));
+            return Err(ExecError::invalid(
+                "executable",
+                "a function in the function table has no name",
+            ));
         }
         if !names.insert(def.name()) {
-            return Err(ExecError::invalid(def.name(), "the function name is not unique"));
+            return Err(ExecError::invalid(
+                def.name(),
+                "several functions in the function table have this name",
+            ));
         }
     }
     for (i, constant) in exe.constants.iter().enumerate() {
@@ -48,7 +54,10 @@ pub(crate) fn validate(exe: &Executable) -> Result<(), ExecError> {
             && !(tensor.is_contiguous() && tensor.is_read_only())
         {
             let location = format!("constant {i}");
-            return Err(ExecError::invalid(location, "the tensor must be row-major and read-only"));
+            return Err(ExecError::invalid(
+                location,
+                "a constant tensor must be row-major and read-only",
+            ));
         }
     }
     exe.vm_functions().try_for_each(|function| Checker { exe, function }.check())
@@ -81,10 +90,10 @@ impl Checker<'_> {
             ));
         }
         if i32::try_from(f.instrs.len()).is_err() || u32::try_from(f.args.len()).is_err() {
-            return whole("the body has too many instructions".into());
+            return whole("the function body has too many instructions or operands".into());
         }
         if !matches!(f.instrs.last(), Some(Instr::Ret { .. } | Instr::Goto { .. })) {
-            return whole("the body does not end in a return or a jump".into());
+            return whole("the function body does not end in a return or a jump".into());
         }
         // If calls shared operands, a small file could expand to a program of any size.
         let mut operands_end = 0usize;
@@ -92,7 +101,7 @@ impl Checker<'_> {
             match *instr {
                 Instr::Call { func, args_start, args_len, dst } => {
                     if args_start as usize != operands_end {
-                        let message = "the operands do not follow those of the previous call";
+                        let message = "the operands of the call are not directly after the operands of the previous call";
                         return Err(self.fail(at, message));
                     }
                     if !dst.is_void() {
@@ -115,11 +124,13 @@ impl Checker<'_> {
         let mut next = 0;
         for run in &f.lines {
             if run.start < next || run.start as usize >= f.instrs.len() {
-                return whole("the line table is not in order of instructions".into());
+                return whole(
+                    "the entries of the line table are not in the order of instructions".into(),
+                );
             }
             if run.line != 0 && run.file as usize >= self.exe.files.len() || run.last < run.line {
                 return whole(
-                    "a line entry refers to a file that does not exist, or its lines are reversed"
+                    "an entry of the line table refers to a file that does not exist, or its last line precedes its first"
                         .into(),
                 );
             }
@@ -135,15 +146,20 @@ impl Checker<'_> {
         if reg.0 < self.function.num_regs {
             return Ok(());
         }
-        Err(self.fail(at, format!("register {reg} does not exist")))
+        Err(self.fail(
+            at,
+            format!(
+                "register {reg} does not exist: the function has {} registers",
+                self.function.num_regs
+            ),
+        ))
     }
 
     fn target(&self, at: usize, offset: i32) -> Result<usize, ExecError> {
         let target = at as i64 + i64::from(offset);
-        usize::try_from(target)
-            .ok()
-            .filter(|&t| t < self.function.instrs.len())
-            .ok_or_else(|| self.fail(at, format!("the jump target {target} is outside the body")))
+        usize::try_from(target).ok().filter(|&t| t < self.function.instrs.len()).ok_or_else(|| {
+            self.fail(at, format!("the jump target {target} is outside the function body"))
+        })
     }
 
     fn operands(&self, at: usize, start: u32, len: u32) -> Result<&[Arg], ExecError> {
@@ -151,12 +167,12 @@ impl Checker<'_> {
         start
             .checked_add(len)
             .and_then(|end| self.function.args.get(start..end))
-            .ok_or_else(|| self.fail(at, "the operands are outside the operand table"))
+            .ok_or_else(|| self.fail(at, "the operands of the call are outside the operand table"))
     }
 
     fn call(&self, at: usize, func: u32, args: &[Arg]) -> Result<(), ExecError> {
         let Some(def) = self.exe.funcs.get(func as usize) else {
-            return Err(self.fail(at, format!("function {func} does not exist")));
+            return Err(self.fail(at, format!("the function table has no function {func}")));
         };
         for arg in args {
             let message = match arg.decode() {
@@ -167,9 +183,9 @@ impl Checker<'_> {
                 Some(ArgValue::Imm(_)) => continue,
                 Some(ArgValue::Const(i)) if (i as usize) < self.exe.constants.len() => continue,
                 Some(ArgValue::Func(i)) if (i as usize) < self.exe.funcs.len() => continue,
-                Some(ArgValue::Const(i)) => format!("constant {i} does not exist"),
-                Some(ArgValue::Func(i)) => format!("function {i} does not exist"),
-                None => "an operand is malformed".to_string(),
+                Some(ArgValue::Const(i)) => format!("the constant table has no constant {i}"),
+                Some(ArgValue::Func(i)) => format!("the function table has no function {i}"),
+                None => "an operand of the call cannot be decoded".to_string(),
             };
             return Err(self.fail(at, message));
         }

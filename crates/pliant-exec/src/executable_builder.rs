@@ -301,7 +301,10 @@ impl ExecBuilder {
         match tensor.to_contiguous() {
             Ok(tensor) => tensor.as_read_only(),
             Err(error) => {
-                self.misuse("builder", format!("constant tensor: {error}"));
+                self.misuse(
+                    "builder",
+                    format!("the constant tensor cannot be copied to row-major memory: {error}"),
+                );
                 tensor
             }
         }
@@ -324,7 +327,7 @@ impl ExecBuilder {
     pub fn get(mut self) -> Result<Executable, ExecError> {
         if let Some((_, open)) = &self.current {
             let name = open.name.clone();
-            self.misuse(&name, "the function is not ended (call end_function)");
+            self.misuse(&name, "the function body is not complete: call end_function before get");
         }
         if let Some(error) = self.error {
             return Err(error);

@@ -289,7 +289,8 @@ fn write_tensors(
     let mut end = 0u64;
     for (offset, tensor) in tensors {
         put(&vec![0; (offset - end) as usize])?;
-        let bytes = tensor.as_bytes().expect("constants are row-major: the validator checked");
+        let bytes =
+            tensor.as_bytes().expect("constant tensors are row-major, which the validator checked");
         put(bytes)?;
         end = offset + bytes.len() as u64;
     }
@@ -300,10 +301,12 @@ fn write_tensors(
 fn check_header(bytes: &[u8], len: u64) -> Result<[Section; SECTIONS.len()], ExecError> {
     let magic = bytes.get(..MAGIC.len()).unwrap_or(bytes);
     if !MAGIC.starts_with(magic) {
-        return Err(ExecError::format("this is not a Pliant executable"));
+        return Err(ExecError::format(
+            "the file is not a Pliant executable: it does not begin with PLIANTEX",
+        ));
     }
     let Some(header) = bytes.get(..HEADER_LEN) else {
-        return Err(ExecError::format("the executable is truncated"));
+        return Err(ExecError::format("the executable is truncated: its header is incomplete"));
     };
     let version = u32_at(header, 8);
     if version != VERSION {
@@ -330,7 +333,9 @@ fn check_header(bytes: &[u8], len: u64) -> Result<[Section; SECTIONS.len()], Exe
         return Err(ExecError::format(text));
     }
     if len > stated {
-        return Err(ExecError::format("the executable is damaged: there are bytes after its end"));
+        return Err(ExecError::format(
+            "the executable is damaged: the file is longer than its header states",
+        ));
     }
     let mut sections = [Section { start: 0, end: 0, crc: 0 }; SECTIONS.len()];
     let mut end = HEADER_LEN as u64;

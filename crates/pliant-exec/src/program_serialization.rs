@@ -180,23 +180,23 @@ pub(crate) fn decode(
             Const::Tensor { dtype: index, shape, offset } => {
                 let dtype = dtype(index)?;
                 let bad = |why: String| {
-                    ExecError::format(format!(
-                        "the program section is damaged: a constant tensor {why}"
-                    ))
+                    ExecError::format(format!("the program section is damaged: {why}"))
                 };
                 let nbytes = checked_nbytes(&shape, dtype)
-                    .map_err(|e| bad(format!("has an invalid shape: {e}")))?;
+                    .map_err(|e| bad(format!("a constant tensor has an invalid shape: {e}")))?;
                 // Tensors must be adjacent, so that they neither overlap nor leave gaps.
                 if end.checked_next_multiple_of(TENSOR_ALIGN) != Some(offset) {
-                    return Err(bad("does not follow the previous one".into()));
+                    return Err(bad(
+                        "a constant tensor does not follow the previous constant tensor".into(),
+                    ));
                 }
                 end = offset.saturating_add(nbytes as u64);
                 if end > len as u64 {
-                    return Err(bad("exceeds the constants section".into()));
+                    return Err(bad("a constant tensor exceeds the constants section".into()));
                 }
                 let at = start + offset as usize;
                 let tensor = Tensor::from_storage(storage.clone(), at, &shape, dtype)
-                    .map_err(|e| bad(format!("is invalid: {e}")))?;
+                    .map_err(|e| bad(format!("a constant tensor is invalid: {e}")))?;
                 Constant::Tensor(tensor.as_read_only())
             }
             Const::Shape(shape) => Constant::Shape(shape.into()),

@@ -195,7 +195,7 @@ impl Call {
     pub(crate) fn index_of(&self, name: &str) -> usize {
         let id = name_id(name);
         let at = self.kernel.operands.iter().position(|operand| operand.id == id);
-        at.expect("the kernel has an operand of this name")
+        at.expect("the kernel declares an operand of this name")
     }
 
     /// Returns the numbers that represent an attribute: one, or one per element of a list. A choice is represented by
@@ -205,7 +205,7 @@ impl Call {
     /// The kernel has no attribute of this name.
     pub fn ints(&self, name: &str) -> &[i64] {
         let (attr, first) =
-            self.kernel.attr(name).expect("the kernel has an attribute of this name");
+            self.kernel.attr(name).expect("the kernel declares an attribute of this name");
         &self.numbers[first..first + attr.ty.number_count()]
     }
 
@@ -266,7 +266,7 @@ impl Call {
                 AttrType::Bool => (0, 1),
                 AttrType::Choice(list) => (0, list.len() as i64 - 1),
                 AttrType::Float if f64::from_bits(values[0] as u64).is_nan() => {
-                    return fail(format!("attribute {name} is NaN"));
+                    return fail(format!("attribute {name} is NaN, expected a number"));
                 }
                 AttrType::Float => continue,
             };
@@ -285,17 +285,17 @@ impl Call {
         sizes: &mut Sizes,
     ) -> Result<(), KernelError> {
         let name = operand.name;
-        let fail =
-            |kind, message: String| Err(self.error(kind, format!("operand {name} {message}")));
+        let fail = |kind, message: String| Err(self.error(kind, message));
         let Some(view) = view else {
             return match operand.optional {
                 true => Ok(()),
-                false => fail(KernelErrorKind::Type, "is missing".to_string()),
+                false => fail(KernelErrorKind::Type, format!("operand {name} is missing")),
             };
         };
         if view.dtype != operand.dtype && !operand.other_dtypes.contains(&view.dtype) {
             let expected: Vec<String> = operand.dtypes().map(|dtype| dtype.to_string()).collect();
-            let message = format!("is {}, expected {}", view.dtype, expected.join(" or "));
+            let message =
+                format!("operand {name} is {}, expected {}", view.dtype, expected.join(" or "));
             return fail(KernelErrorKind::Type, message);
         }
         let dims = self.dims(operand);
@@ -303,14 +303,17 @@ impl Call {
         let Some(leading) = leading_dims(dims, rank) else {
             let (count, list) = (dims.len(), dims.join(", "));
             let message = match dims.first().is_some_and(|d| d.starts_with('*')) {
-                true => format!("has {rank} dims, expected at least {} ({list})", count - 1),
-                false => format!("has {rank} dims, expected {count} ({list})"),
+                true => format!(
+                    "operand {name} has {rank} dims, expected at least {} ({list})",
+                    count - 1
+                ),
+                false => format!("operand {name} has {rank} dims, expected {count} ({list})"),
             };
             return fail(KernelErrorKind::Shape, message);
         };
         let Some(bytes) = view.span_bytes() else {
             let message = format!(
-                "has dims {:?} and strides {:?}, which are negative or too large",
+                "operand {name} has dims {:?} and strides {:?}, which are negative or too large",
                 view.shape(),
                 view.strides()
             );
@@ -324,23 +327,32 @@ impl Call {
             Order::Strided => true,
         };
         if !order_is_valid {
-            let message = format!("has strides {:?}, expected rows without gaps", view.strides());
+            let message = format!(
+                "operand {name} has strides {:?}, expected rows without gaps",
+                view.strides()
+            );
             return fail(KernelErrorKind::Value, message);
         }
         if operand.role.is_written() && !view.has_distinct_elements() {
             let (dims, strides) = (view.shape(), view.strides());
-            let message = format!("has dims {dims:?} and strides {strides:?}, which overlap");
+            let message = format!(
+                "operand {name} has dims {dims:?} and strides {strides:?}, which place several elements at the same address"
+            );
             return fail(KernelErrorKind::Value, message);
         }
         if bytes > 0 && (view.data.is_null() || view.data.addr() % view.dtype.size() != 0) {
-            return fail(KernelErrorKind::Value, "has a null or misaligned address".to_string());
+            return fail(
+                KernelErrorKind::Value,
+                format!("operand {name} has a null or misaligned address"),
+            );
         }
         match unify_dims(sizes, dims, view.shape(), leading) {
             None => Ok(()),
             Some((dim, size, known)) => {
                 let dim = dim.trim_start_matches('*');
-                let message =
-                    format!("has size {size} in dim {dim}, but another operand has size {known}");
+                let message = format!(
+                    "operand {name} has size {size} in dim {dim}, but another operand has size {known}"
+                );
                 fail(KernelErrorKind::Shape, message)
             }
         }

@@ -78,7 +78,7 @@ unsafe fn decode(call: &mut Call, args: &[PackedWord]) -> Result<(), KernelError
         |message: String| KernelError { kernel: kernel.name, kind: KernelErrorKind::Type, message };
     if args.len() != kernel.arity() {
         return Err(type_error(format!(
-            "the call has {} arguments, expected {}",
+            "the kernel call has {} arguments, expected {}",
             args.len(),
             kernel.arity()
         )));
@@ -86,19 +86,15 @@ unsafe fn decode(call: &mut Call, args: &[PackedWord]) -> Result<(), KernelError
     let (operands, numbers) = args.split_at(kernel.operands.len());
     for (i, word) in operands.iter().enumerate() {
         // SAFETY: guaranteed by the caller.
-        let view = unsafe { view(word) };
-        let name = kernel.operands[i].name;
-        let value_error = |problem| KernelError {
-            kernel: kernel.name,
-            kind: KernelErrorKind::Value,
-            message: format!("operand {name} {problem}"),
-        };
+        let view = unsafe { view(word, kernel.operands[i].name) };
+        let value_error =
+            |message| KernelError { kernel: kernel.name, kind: KernelErrorKind::Value, message };
         call.set_operand(i, view.map_err(value_error)?);
     }
     for (i, word) in numbers.iter().enumerate() {
         if !matches!(word.kind, PACKED_INT | PACKED_FLOAT) {
             return Err(type_error(format!(
-                "argument {} of the call is not a number",
+                "argument {} of the kernel call is not a number",
                 operands.len() + i
             )));
         }
@@ -112,16 +108,16 @@ unsafe fn decode(call: &mut Call, args: &[PackedWord]) -> Result<(), KernelError
 /// # Safety
 /// As for [`decode`].
 #[inline(always)]
-unsafe fn view(word: &PackedWord) -> Result<Option<View>, String> {
+unsafe fn view(word: &PackedWord, name: &str) -> Result<Option<View>, String> {
     let (header, lists) = match word.kind {
         PACKED_ABSENT => return Ok(None),
         PACKED_MEMORY => (2, 1),
         PACKED_STRIDED => (2, 2),
         PACKED_VIEW => (4, 2),
-        _ => return Err("is not a tensor".to_string()),
+        _ => return Err(format!("operand {name} is not a tensor")),
     };
     let rank = usize::try_from(word.len).ok().filter(|&rank| rank <= MAX_RANK);
-    let rank = rank.ok_or_else(|| format!("has more than {MAX_RANK} dims"))?;
+    let rank = rank.ok_or_else(|| format!("operand {name} has more than {MAX_RANK} dims"))?;
     // SAFETY: guaranteed by the caller: `header` words, then `lists` lists of `rank` numbers.
     let words =
         unsafe { std::slice::from_raw_parts(word.word as *const i64, header + lists * rank) };

@@ -75,7 +75,7 @@ impl Implementation for PackInt8 {
 #[inline(always)]
 #[expect(
     clippy::extra_unused_type_parameters,
-    reason = "`for_isa` enables the instructions of `L`, which the compiler then uses"
+    reason = "the type parameter selects the instruction set for which the function is compiled"
 )]
 unsafe fn pack<L: Lanes>(m: &Matrix, panel: usize) {
     let first = panel * m.width;

@@ -54,7 +54,9 @@ impl<'a, F: Fn(usize, usize), S: Fn() -> bool> Stages<'a, F, S> {
         assert!(counts.iter().all(|&n| n <= MAX_PIECES), "a stage has too many pieces");
         let all = counts.iter().sum::<usize>().checked_mul(rounds);
         let stages = rounds.checked_mul(counts.len());
-        let (Some(_), Some(stages)) = (all, stages) else { panic!("too many stages") };
+        let (Some(_), Some(stages)) = (all, stages) else {
+            panic!("the number of stages or pieces of a job overflows")
+        };
         let zero = || CachePadded::new(AtomicUsize::new(0));
         Stages {
             stages,

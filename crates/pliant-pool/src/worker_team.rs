@@ -99,7 +99,7 @@ impl Team {
         let panicked = Panicked::new(None);
         // SAFETY: a reference to a trait object is two pointers; they are only reassembled.
         let [data, table] = unsafe { transmute::<LoopBody<'_>, [*const (); 2]>(body) };
-        let extent = i64::try_from(extent).expect("an extent is at most isize::MAX");
+        let extent = i64::try_from(extent).expect("the extent of a loop is at most isize::MAX");
         let grain = i64::try_from(grain).unwrap_or(i64::MAX);
         let context = [data, table, (&raw const panicked).cast()];
         // SAFETY: the body is Sync, and it and the mutex live until `launch` returns.

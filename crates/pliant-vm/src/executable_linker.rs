@@ -430,7 +430,7 @@ impl Linker<'_> {
                 Ok(operand)
             }
             None => Err(VmError::type_error(
-                "the executable contains an operand that cannot be decoded",
+                "a call in the executable has an operand that cannot be decoded",
             )),
         }
     }
@@ -447,7 +447,9 @@ impl Linker<'_> {
     fn constant(&mut self, value: Value) -> Result<Operand, VmError> {
         let index = self.linked.consts.len() as u32;
         if index >= CONST_BIT {
-            return Err(VmError::type_error("the executable has too many constants"));
+            return Err(VmError::type_error(
+                "the executable has too many constants and integer operands",
+            ));
         }
         self.linked.consts.push(value);
         Ok(Operand(CONST_BIT | index))

@@ -508,7 +508,7 @@ impl<'a> Runner<'a> {
                         Ok(CallOutcome::Value(Value::None))
                     }
                     _ => Err(VmError::type_error(format!(
-                        "'{}' cannot be called as a closure",
+                        "the function '{}' cannot be called as a closure",
                         func.name()
                     ))),
                 }

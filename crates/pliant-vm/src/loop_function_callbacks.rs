@@ -234,8 +234,8 @@ pub(crate) unsafe extern "C" fn report_error(
     // SAFETY: the VM's runtime and the current call live until the loop function returns.
     let call = unsafe { &*(*runtime).call.cast::<LoopCall<'_>>() };
     // SAFETY: the kernel passes the address and length of the text.
-    let message =
-        unsafe { text(message, len) }.unwrap_or("a library kernel failed without a message");
+    let message = unsafe { text(message, len) }
+        .unwrap_or("a library kernel failed without an error message (a bug in Pliant)");
     let kind = match kind {
         FAILED_TYPE => CheckKind::Type,
         FAILED_SHAPE => CheckKind::Shape,

@@ -47,7 +47,7 @@ pub(crate) struct Context {
 }
 
 thread_local! {
-    #[expect(clippy::vec_box, reason = "a lease moves one word, not the context")]
+    #[expect(clippy::vec_box, reason = "moving a boxed context copies one word instead of the whole context")]
     static CACHED: RefCell<Vec<Box<Context>>> = const { RefCell::new(Vec::new()) };
     static NESTING: Cell<usize> = const { Cell::new(0) };
 }
@@ -78,7 +78,7 @@ impl ContextLease {
     }
 
     pub(crate) fn get(&mut self) -> &mut Context {
-        self.context.as_mut().expect("the context is there until the lease is dropped")
+        self.context.as_mut().expect("a lease contains its context until the lease is dropped")
     }
 }
 

@@ -331,7 +331,7 @@ impl VirtualMachine {
         let Some(Entry::Vm(function)) = inner.linked.entries.get(index as usize).copied() else {
             let name = inner.exe.funcs().get(index as usize).map_or("?", FuncDef::name);
             return Err(VmError::type_error(format!(
-                "'{name}' is not a bytecode function and cannot be invoked by the host"
+                "'{name}' is not a bytecode function; the host can invoke only bytecode functions"
             )));
         };
         if args.len() != inner.linked.functions[function as usize].num_params {
@@ -397,7 +397,7 @@ impl VirtualMachine {
         let Some(args) = lock().get(name).map(|state| state.inputs.clone()) else {
             self.index_of(name)?;
             return Err(VmError::type_error(format!(
-                "'{name}' has no inputs: call set_input first"
+                "the function '{name}' has no stored inputs: call set_input first"
             )));
         };
         let output = self.invoke_with(name, &args, options)?;
@@ -415,7 +415,9 @@ impl VirtualMachine {
     pub fn get_outputs(&self, name: &str) -> Result<Value, VmError> {
         let stateful = self.0.stateful.lock().unwrap_or_else(PoisonError::into_inner);
         stateful.get(name).and_then(|state| state.output.clone()).ok_or_else(|| {
-            VmError::type_error(format!("'{name}' has no output: call invoke_stateful first"))
+            VmError::type_error(format!(
+                "the function '{name}' has no stored output: call invoke_stateful first"
+            ))
         })
     }
 

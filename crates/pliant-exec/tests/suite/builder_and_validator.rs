@@ -68,11 +68,11 @@ fn invalid_programs_are_rejected() {
     rejected("register %void does not exist", |b| {
         b.emit_ret(Reg::VOID);
     });
-    rejected("constant 3 does not exist", |b| {
+    rejected("the constant table has no constant 3", |b| {
         b.emit_call("f", &[pliant_exec::Arg::constant(3)], Reg(1));
         b.emit_ret(Reg(1));
     });
-    rejected("function 99 does not exist", |b| {
+    rejected("the function table has no function 99", |b| {
         b.emit_call_id(99, &[], Reg(1));
         b.emit_ret(Reg(1));
     });

@@ -108,13 +108,21 @@ fn every_truncation_is_detected() {
         assert!(text.contains("truncated"), "{len}: {text}");
     }
     let longer = [&bytes[..], &[0]].concat();
-    assert!(Executable::from_bytes(&longer).unwrap_err().to_string().contains("after its end"));
+    assert!(
+        Executable::from_bytes(&longer)
+            .unwrap_err()
+            .to_string()
+            .contains("longer than its header states")
+    );
 }
 
 #[test]
 fn other_files_and_versions_are_rejected() {
     let text = |bytes: &[u8]| Executable::from_bytes(bytes).unwrap_err().to_string();
-    assert_eq!(text(b"\x7fELF\x02\x01\x01\0"), "this is not a Pliant executable");
+    assert_eq!(
+        text(b"\x7fELF\x02\x01\x01\0"),
+        "the file is not a Pliant executable: it does not begin with PLIANTEX"
+    );
     let mut bytes = sample().to_bytes().unwrap();
     bytes[8] = 9;
     assert!(text(&bytes).contains("format version 9"));

@@ -56,7 +56,7 @@ impl Implementation for ScaledDotProduct {
 
 /// Converts the view of a required operand to the address and strides of its heads.
 fn heads(view: Option<&View>) -> Heads<*mut f32> {
-    let view = view.expect("the operand is required");
+    let view = view.expect("a checked call has all required operands");
     let strides = view.strides();
     Heads { data: view.data.cast(), batch: strides[0], head: strides[1], row: strides[2] }
 }

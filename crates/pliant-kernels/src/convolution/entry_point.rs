@@ -45,7 +45,7 @@ impl Implementation for Conv {
 }
 
 fn three_dims(list: &[i64]) -> [i64; 3] {
-    list.try_into().expect("the attribute has three numbers")
+    list.try_into().expect("the kernel declares three numbers for this attribute")
 }
 
 /// Converts the operands and attributes of a call to an epilogue: bias, then residual, then activation.
@@ -55,7 +55,8 @@ fn epilogue(call: &Call, sizes: &Sizes) -> Epilogue {
         residual: call.operand("residual").map(|view| Residual {
             data: view.data.cast_const().cast(),
             batch: view.strides()[0],
-            row: residual_row(call, sizes).expect("the call was checked"),
+            row: residual_row(call, sizes)
+                .expect("a checked call has a residual with channels last"),
         }),
         ..Epilogue::of_call(call)
     }
@@ -64,7 +65,7 @@ fn epilogue(call: &Call, sizes: &Sizes) -> Epilogue {
 /// Converts a tensor operand to a batch of images. Replaces the stride of a dim of size 1 by the
 /// stride without gaps, so that the kernel can treat all pixels as one line.
 fn image(view: Option<&View>) -> Image<*mut f32> {
-    let view = view.expect("the operand is required");
+    let view = view.expect("a checked call has all required operands");
     let (shape, strides) = (view.shape(), view.strides());
     let mut pixel = three_dims(&strides[2..]);
     for dim in [1, 0] {

@@ -102,7 +102,7 @@ impl IntegerEpilogue {
 /// The machine has the instructions of `L`, and the caller has enabled them; as for [`IntegerEpilogue::finish`].
 #[expect(
     clippy::extra_unused_type_parameters,
-    reason = "selects the instructions that the compiler may use"
+    reason = "the type parameter selects the instruction set for which the function is compiled"
 )]
 #[inline(always)]
 unsafe fn to_floats<L: Lanes<Elem = f32>>(e: &IntegerEpilogue, t: &EpilogueTile) {
@@ -136,7 +136,7 @@ unsafe fn to_floats<L: Lanes<Elem = f32>>(e: &IntegerEpilogue, t: &EpilogueTile)
 /// As for [`to_floats`].
 #[expect(
     clippy::extra_unused_type_parameters,
-    reason = "selects the instructions that the compiler may use"
+    reason = "the type parameter selects the instruction set for which the function is compiled"
 )]
 #[inline(always)]
 unsafe fn to_bytes<L: Lanes<Elem = f32>>(b: &Requantization, t: &EpilogueTile) {

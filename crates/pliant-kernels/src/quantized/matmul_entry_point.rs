@@ -35,7 +35,7 @@ impl Implementation for Int8Product {
 
     unsafe fn run(runtime: &KernelRuntime, call: &Call, sizes: &Sizes) -> i64 {
         let stride = |name: &str| call.operand(name).map_or(0, |view| view.strides()[0]);
-        let out = call.operand("out").expect("the operand is required");
+        let out = call.operand("out").expect("a checked call has all required operands");
         let signed = call.operand("x").is_some_and(|view| view.dtype == DType::Int8);
         let epilogue = IntegerEpilogue {
             row_scales: data(call, "row_scales"),

@@ -29,7 +29,7 @@ pub(super) struct RawTile {
 /// The machine has the instructions of `L`, and the caller has enabled them. The bytes are readable.
 #[expect(
     clippy::extra_unused_type_parameters,
-    reason = "selects the instructions that the compiler may use"
+    reason = "the type parameter selects the instruction set for which the function is compiled"
 )]
 #[inline(always)]
 pub(super) unsafe fn sum_rows<L: Lanes<Elem = f32>>(
@@ -56,7 +56,7 @@ pub(super) unsafe fn sum_rows<L: Lanes<Elem = f32>>(
 /// The machine has the instructions of `L`, and the caller has enabled them; as for [`super::run`].
 #[expect(
     clippy::extra_unused_type_parameters,
-    reason = "selects the instructions that the compiler may use"
+    reason = "the type parameter selects the instruction set for which the function is compiled"
 )]
 #[inline(always)]
 pub(super) unsafe fn subtract_zero_points<L: Lanes<Elem = f32>>(w: &CheckedGemm, t: &RawTile) {

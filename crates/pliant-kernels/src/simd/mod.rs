@@ -120,7 +120,7 @@ pub unsafe fn load<L: Lanes, const WHOLE: bool>(from: *const L::Elem, count: usi
 /// The machine has the instructions.
 #[expect(
     clippy::missing_safety_doc,
-    reason = "the condition is the same for all methods and stated above"
+    reason = "the safety condition is the same for all methods, and the trait states it"
 )]
 pub trait MathLanes: Lanes {
     /// Returns a vector with a constant in every lane, rounded to the element type.
@@ -172,7 +172,7 @@ pub trait MathLanes: Lanes {
 /// As for [`MathLanes`]; the elements are readable or writable.
 #[expect(
     clippy::missing_safety_doc,
-    reason = "the condition is the same for all methods and stated above"
+    reason = "the safety condition is the same for all methods, and the trait states it"
 )]
 pub trait FromSingle: MathLanes<Elem = f64> {
     /// Loads float32 elements and converts them to float64.

@@ -9,7 +9,7 @@ use super::{Lanes, MathLanes};
 /// The machine has the instructions; the bytes are readable.
 #[expect(
     clippy::missing_safety_doc,
-    reason = "the condition is the same for all methods and stated above"
+    reason = "the safety condition is the same for all methods, and the trait states it"
 )]
 pub trait Widen: MathLanes<Elem = f32> {
     /// Loads and converts `N` int8 elements.

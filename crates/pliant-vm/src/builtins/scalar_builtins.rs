@@ -13,7 +13,9 @@ pub(super) fn item(args: Args<'_>) -> Result<Value, VmError> {
 /// Returns the element of a one-element tensor as a scalar value.
 pub(crate) fn element(tensor: &Tensor) -> Result<Value, VmError> {
     if tensor.numel() != 1 {
-        let text = format!("item: expected a tensor of one element, but got {tensor:?}");
+        let text = format!(
+            "vm.builtin.item: the operand must be a tensor of one element, but is {tensor:?}"
+        );
         return Err(VmError::check(CheckKind::Shape, text));
     }
     let dtype = tensor.dtype();

@@ -22,7 +22,7 @@ pub(super) fn alloc_shape_heap(args: Args<'_>) -> Result<Value, VmError> {
     let slots = args.int(0)?;
     if !(0..=MAX_SLOTS).contains(&slots) {
         return Err(VmError::type_error(format!(
-            "cannot create a shape heap of {slots} slots (allowed: 0 to {MAX_SLOTS})"
+            "vm.builtin.alloc_shape_heap: the number of slots is {slots}, expected 0 to {MAX_SLOTS}"
         )));
     }
     let bytes = slots as usize * DType::Int64.size();
@@ -47,7 +47,7 @@ impl Heap {
             && !tensor.is_read_only();
         if !usable {
             return Err(VmError::type_error(format!(
-                "{}: {tensor:?} is not a shape heap (a writable int64 vector)",
+                "{}: the shape heap must be a writable int64 vector, but is {tensor:?}",
                 args.name
             )));
         }
@@ -57,7 +57,10 @@ impl Heap {
     fn slot(&self, index: i64) -> Result<*mut i64, VmError> {
         match usize::try_from(index) {
             Ok(i) if i < self.len => Ok(self.slots.wrapping_add(i)),
-            _ => Err(VmError::type_error(format!("the shape heap has no slot {index}"))),
+            _ => Err(VmError::type_error(format!(
+                "slot {index} is outside of the shape heap, which has {} slots",
+                self.len
+            ))),
         }
     }
 
@@ -109,7 +112,7 @@ pub(super) fn match_shape(args: Args<'_>) -> Result<Value, VmError> {
     let heap = || {
         heap.as_ref().ok_or_else(|| {
             VmError::type_error(
-                "vm.builtin.match_shape: a dim refers to the shape heap, but the heap is missing",
+                "vm.builtin.match_shape: a dim refers to the shape heap, but operand 1 (the heap) is None",
             )
         })
     };
@@ -256,7 +259,7 @@ pub(super) fn match_prim_value(args: Args<'_>) -> Result<Value, VmError> {
         c if c == MatchShapeCode::NoOp as i64 => return Ok(Value::None),
         c => {
             return Err(VmError::type_error(format!(
-                "vm.builtin.match_prim_value: the code {c} is unknown"
+                "vm.builtin.match_prim_value: the code {c} in operand 2 is unknown"
             )));
         }
     };
@@ -304,7 +307,7 @@ pub(super) fn compute_prim_value(args: Args<'_>) -> Result<Value, VmError> {
         4 => sum != 0,
         op => {
             return Err(VmError::type_error(format!(
-                "vm.builtin.compute_prim_value: the operation {op} is unknown"
+                "vm.builtin.compute_prim_value: the operation {op} in operand 0 is unknown"
             )));
         }
     }))
@@ -319,8 +322,9 @@ pub(super) fn shape_of(args: Args<'_>) -> Result<Value, VmError> {
 pub(super) fn tensor_to_shape(args: Args<'_>) -> Result<Value, VmError> {
     let tensor = args.tensor(0)?;
     if tensor.ndim() != 1 || !tensor.dtype().is_integer() {
-        let text =
-            format!("tensor_to_shape: expected an integer tensor of 1 dim, but got {tensor:?}");
+        let text = format!(
+            "vm.builtin.tensor_to_shape: the operand must be an integer tensor of 1 dim, but is {tensor:?}"
+        );
         let kind = if tensor.ndim() == 1 { CheckKind::DType } else { CheckKind::Shape };
         return Err(VmError::check(kind, text));
     }

@@ -33,7 +33,7 @@ fn dim_slices(args: Args<'_>, tensor: &Tensor) -> Result<Vec<DimSlice>, VmError>
         if list.len() != tensor.ndim() {
             let (n, rank) = (list.len(), tensor.ndim());
             return Err(fail(format!(
-                "relax.dynamic_strided_slice: {name} has {n} elements for a tensor of rank {rank}"
+                "relax.dynamic_strided_slice: {name} has {n} elements, but the tensor has rank {rank}"
             )));
         }
         lists.push(list);
@@ -41,7 +41,9 @@ fn dim_slices(args: Args<'_>, tensor: &Tensor) -> Result<Vec<DimSlice>, VmError>
     let mut parts = Vec::with_capacity(tensor.ndim());
     for (d, &dim) in tensor.shape().iter().enumerate() {
         if lists[2][d] == 0 {
-            return Err(fail(format!("relax.dynamic_strided_slice: the stride of dim {d} is 0")));
+            return Err(fail(format!(
+                "relax.dynamic_strided_slice: the stride of dim {d} is 0, expected a nonzero integer"
+            )));
         }
         parts.push(slice_dim(dim, lists[0][d], lists[1][d], lists[2][d]));
     }

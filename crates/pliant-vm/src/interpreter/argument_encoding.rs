@@ -64,7 +64,7 @@ pub(crate) fn condition(value: &Value) -> Result<bool, VmError> {
             Ok(is_true)
         }
         other => Err(VmError::type_error(format!(
-            "a condition must be a bool or integer scalar, but is {other:?}"
+            "the condition of a branch must be a bool or integer scalar, but is {other:?}"
         ))),
     }
 }

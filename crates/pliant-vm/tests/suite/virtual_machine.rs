@@ -111,7 +111,7 @@ fn branch_conditions_accept_bool_and_integer_scalars() {
     assert_eq!(run(Tensor::scalar(0i32).unwrap().into()).unwrap(), 0);
     for bad in [Value::None, Value::Float(1.0), Tensor::zeros(&[2], DType::Bool).unwrap().into()] {
         let error = run(bad).unwrap_err().to_string();
-        assert!(error.starts_with("main: a condition must be"), "{error}");
+        assert!(error.starts_with("main: the condition of a branch must be"), "{error}");
     }
 }
 

@@ -194,7 +194,7 @@ fn native_errors_equal_bytecode_errors() {
     b.emit_if(Reg(0), 1);
     b.emit_ret(Reg(0));
     b.end_function();
-    assert!(failure(b, &x).contains("main: a condition must be a bool"));
+    assert!(failure(b, &x).contains("main: the condition of a branch must be a bool"));
     // A wrong number of arguments is detected before any instruction runs.
     let [native, _] = native_and_bytecode_vms(sum_loop());
     assert!(matches!(native.invoke("main", &[]), Err(VmError::Arity { .. })));

@@ -146,7 +146,7 @@ unsafe fn unsigned<L: Lanes<Elem = f32>>(p: &DepthwiseTile<'_>) {
 /// As for [`signed`].
 #[expect(
     clippy::extra_unused_type_parameters,
-    reason = "selects the instructions that the compiler may use"
+    reason = "the type parameter selects the instruction set for which the function is compiled"
 )]
 #[inline(always)]
 unsafe fn sums<L: Lanes<Elem = f32>>(p: &DepthwiseTile<'_>, value: impl Fn(u8) -> i32) {

@@ -21,7 +21,7 @@ impl Implementation for Int8Conv {
     const KERNEL: &'static Kernel = &KERNEL;
 
     unsafe fn run(runtime: &KernelRuntime, call: &Call, sizes: &Sizes) -> i64 {
-        let out = call.operand("out").expect("the operand is required");
+        let out = call.operand("out").expect("a checked call has all required operands");
         let to_bytes = matches!(out.dtype, DType::Int8 | DType::UInt8);
         let epilogue = IntegerEpilogue {
             terms: data(call, "terms"),
@@ -51,7 +51,9 @@ impl Implementation for Int8Conv {
 
 fn counts(call: &Call, sizes: &Sizes) -> Counts {
     let size = |name| sizes.get(name);
-    let three = |name| call.ints(name).try_into().expect("the attribute has three numbers");
+    let three = |name| {
+        call.ints(name).try_into().expect("the kernel declares three numbers for this attribute")
+    };
     Counts {
         batch: size("batch"),
         channels: size("channels"),
@@ -76,7 +78,7 @@ unsafe fn requantization(call: &Call, sizes: &Sizes) -> Requantization {
         // SAFETY: guaranteed by the caller; the check ensures an aligned address.
         p => unsafe { p.read() },
     };
-    let out = call.operand("out").expect("the operand is required");
+    let out = call.operand("out").expect("a checked call has all required operands");
     Requantization {
         divisor: number("out_scale", 1.0),
         zero: number("out_zero", 0.0),

@@ -98,7 +98,7 @@ impl<'a> Patches<'a> {
 /// The machine has the instructions, and the caller has enabled them; as for [`Patches::copy`].
 #[expect(
     clippy::extra_unused_type_parameters,
-    reason = "selects the instructions that the compiler may use"
+    reason = "the type parameter selects the instruction set for which the function is compiled"
 )]
 #[inline(always)]
 unsafe fn copy<L: Lanes<Elem = f32>>(
