@@ -12,7 +12,7 @@ use crate::error::CodegenError;
 /// The name and the function of a lowered loop function that a backend compiles.
 pub type KernelSource<'a> = (Arc<str>, &'a PrimFunc);
 
-/// Options of code generation.
+/// Options of code generation for a whole compilation.
 #[derive(Clone, Debug)]
 pub struct CodegenOptions {
     /// The number of compilation threads. 0 selects the number of hardware threads of the machine.

@@ -14,9 +14,9 @@ use pliant_tensor::DType;
 pub enum ParamKind {
     /// A tensor, passed as a pointer to a `DLTensor`.
     Tensor {
-        /// The element type.
+        /// The required element type of the tensor argument.
         dtype: DType,
-        /// The rank.
+        /// The required rank of the tensor argument.
         ndim: usize,
     },
     /// An integer or bool of this type, passed as an int64.
@@ -98,7 +98,7 @@ impl CompiledKernels {
         self.kernels.iter()
     }
 
-    /// The number of loop functions.
+    /// Returns the number of loop functions in the collection.
     pub fn len(&self) -> usize {
         self.kernels.len()
     }

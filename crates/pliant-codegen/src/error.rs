@@ -21,7 +21,7 @@ pub enum CodegenError {
     Internal {
         /// The function for which code was generated.
         function: Arc<str>,
-        /// A description of the failure.
+        /// A description of the failure of code generation.
         message: String,
         /// The intermediate code of the function, for bug reports.
         ir: String,
@@ -31,7 +31,7 @@ pub enum CodegenError {
 }
 
 impl CodegenError {
-    /// Returns [`CodegenError::Unsupported`] for one construct.
+    /// Returns the error [`CodegenError::Unsupported`] for one unsupported construct of `function`.
     pub fn unsupported(function: impl Into<Arc<str>>, description: impl Into<String>) -> Self {
         CodegenError::Unsupported(vec![Unsupported {
             function: function.into(),

@@ -195,7 +195,7 @@ impl FuncGen<'_, '_> {
         ))
     }
 
-    /// Loads elements of a buffer.
+    /// Loads the elements of a buffer at scalar or vector indices.
     pub fn load(&mut self, buffer: Buffer, indices: &[Expr]) -> Gen<ExprValue> {
         self.load_as(buffer, indices, self.f.buffer(buffer).dtype)
     }

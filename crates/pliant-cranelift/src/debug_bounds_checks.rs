@@ -16,7 +16,7 @@ use crate::function_builder::{FuncGen, Gen};
 pub(crate) struct Limits {
     /// The smallest index; negative if a stride is negative.
     pub first: Value,
-    /// The largest index plus 1.
+    /// The largest valid linear index plus 1.
     pub end: Value,
 }
 

@@ -75,7 +75,7 @@ pub(crate) fn constant_mem_flags() -> MemFlagsData {
     MemFlagsData::trusted().with_readonly().with_can_move()
 }
 
-/// One machine function under construction.
+/// The state of one machine function under construction.
 pub(crate) struct FuncGen<'a, 'b> {
     /// The loop function that is compiled.
     pub f: &'a PrimFunc,

@@ -8,7 +8,7 @@ use pliant_tensor::DType;
 use crate::function_builder::FuncGen;
 use crate::value_representations::bitcast_flags;
 
-/// The float32 bits of infinity.
+/// The bit pattern of float32 infinity.
 const F32_INFINITY: i64 = 0x7f80_0000;
 /// The float32 bits of the smallest normal float16.
 const MIN_NORMAL_F16: i64 = 0x3880_0000;

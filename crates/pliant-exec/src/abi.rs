@@ -55,7 +55,7 @@ pub type ReportError = unsafe extern "C" fn(*const KernelRuntime, u64, *const u8
 
 /// Error kind: an operand is missing or has the wrong type.
 pub const FAILED_TYPE: u64 = 0;
-/// Error kind: sizes are incompatible.
+/// Error kind: the sizes of operands are incompatible.
 pub const FAILED_SHAPE: u64 = 1;
 /// Error kind: an attribute is out of range, or buffers overlap.
 pub const FAILED_VALUE: u64 = 2;

@@ -37,7 +37,7 @@ pub type FuncId = u32;
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Arg(pub(crate) u64);
 
-/// A decoded call operand ([`Arg`]).
+/// The value of a call operand, decoded from an [`Arg`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ArgValue {
     /// The operand is the value of a register.
@@ -103,9 +103,9 @@ impl fmt::Debug for Arg {
 /// A bytecode instruction. Jump offsets count instructions, relative to the jump itself.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Instr {
-    /// Calls a function.
+    /// Calls a function with operands from the operand table.
     Call {
-        /// The called function.
+        /// The called function, as an index into the function table.
         func: FuncId,
         /// The index of the first operand in [`VmFunction::args`].
         args_start: u32,
@@ -127,9 +127,9 @@ pub enum Instr {
         /// The jump offset if the condition is false, in instructions.
         false_offset: i32,
     },
-    /// Jumps unconditionally.
+    /// Jumps unconditionally within the bytecode function.
     Goto {
-        /// The jump offset, in instructions.
+        /// The jump offset in instructions, relative to the jump.
         offset: i32,
     },
 }
@@ -165,7 +165,7 @@ impl fmt::Display for Param {
 /// A function that consists of bytecode, as opposed to compiled loop functions and host functions.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct VmFunction {
-    /// The function's name.
+    /// The name of the bytecode function.
     pub name: String,
     /// The parameters of the function. Their values are passed in the first registers.
     pub params: Vec<Param>,
@@ -190,7 +190,7 @@ pub enum LoopFuncParam {
     Tensor {
         /// The required element type, if any.
         dtype: Option<DType>,
-        /// The required rank, if any.
+        /// The required rank of the tensor; `None` accepts any rank.
         ndim: Option<u8>,
         /// Whether the function writes to the tensor. If it does, read-only tensors are rejected.
         written: bool,
@@ -202,7 +202,7 @@ pub enum LoopFuncParam {
     Int(DType),
     /// The parameter accepts a float, or an integer, which is converted.
     Float,
-    /// The parameter accepts a bool.
+    /// The parameter accepts only a bool.
     Bool,
 }
 
@@ -210,7 +210,7 @@ pub enum LoopFuncParam {
 /// section of the executable.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct LoopFuncInfo {
-    /// The function's name.
+    /// The name of the loop function.
     pub name: String,
     /// The kinds of arguments that each parameter accepts.
     pub args: Vec<LoopFuncParam>,
@@ -222,16 +222,16 @@ pub struct LoopFuncInfo {
 /// An entry of the function table.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum FuncDef {
-    /// A bytecode function.
+    /// A function that consists of bytecode.
     Vm(VmFunction),
-    /// A compiled loop function.
+    /// A compiled loop function, with its signature.
     LoopFunc(LoopFuncInfo),
     /// A builtin or registered host function, looked up by name when the executable is linked.
     Packed(String),
 }
 
 impl FuncDef {
-    /// The function's name.
+    /// The name under which the function table lists the function.
     pub fn name(&self) -> &str {
         match self {
             FuncDef::Vm(f) => &f.name,
@@ -244,19 +244,19 @@ impl FuncDef {
 /// A compile-time constant of a program.
 #[derive(Clone, Debug)]
 pub enum Constant {
-    /// A read-only tensor constant.
+    /// A tensor constant, which is read-only.
     Tensor(Tensor),
     /// A shape constant (a list of dims).
     Shape(Arc<[i64]>),
-    /// An integer.
+    /// An integer constant.
     Int(i64),
-    /// A float.
+    /// A float constant.
     Float(f64),
-    /// A bool.
+    /// A bool constant.
     Bool(bool),
-    /// A string.
+    /// A string constant.
     Str(Arc<str>),
-    /// An element type.
+    /// An element type (dtype) as a constant.
     DType(DType),
     /// The constant for "no value".
     None,

@@ -132,7 +132,7 @@ impl ExecBuilder {
         id
     }
 
-    /// Ends the current bytecode function.
+    /// Ends the bytecode function that [`ExecBuilder::begin_function`] started.
     pub fn end_function(&mut self) {
         match self.current.take() {
             Some((id, mut function)) => {
@@ -320,7 +320,7 @@ impl ExecBuilder {
         self.metadata.insert(key.into(), value.into());
     }
 
-    /// Finishes and validates the executable.
+    /// Builds and validates the executable from the declared and emitted functions.
     ///
     /// # Errors
     /// `Invalid` if the builder was misused or the program violates a rule of the bytecode.

@@ -79,17 +79,17 @@ pub struct BodyEntries {
     pub builtin: BodyCall,
     /// Clears a register, which releases its value.
     pub release: BodyCall,
-    /// Calls a compiled loop function.
+    /// Calls a compiled loop function (machine code).
     pub loop_func: BodyCall,
     /// Executes `vm.builtin.call_tir_dyn`: calls a loop function that is passed as an operand.
     pub dynamic: BodyCall,
-    /// Calls a packed function.
+    /// Calls a packed function (a host function).
     pub packed: BodyCall,
     /// Enters a bytecode function: pushes its frame. Never returns 0.
     pub function: BodyCall,
     /// Calls a closure. If the closure is a bytecode function, pushes its frame.
     pub closure: BodyCall,
-    /// Evaluates a branch condition.
+    /// Evaluates the condition of a branch.
     pub condition: BodyCondition,
 }
 

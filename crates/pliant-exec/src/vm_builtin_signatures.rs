@@ -4,9 +4,9 @@
 /// The number of operands that a builtin accepts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BuiltinArity {
-    /// The name of the builtin.
+    /// The name of the builtin, such as `vm.builtin.reshape`.
     pub name: &'static str,
-    /// The minimum number of operands.
+    /// The minimum number of operands of the builtin.
     pub min: u32,
     /// Maximum number of operands; `u32::MAX` if unlimited.
     pub max: u32,
@@ -106,7 +106,7 @@ pub enum MatchShapeCode {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(i64)]
 pub enum MakeShapeCode {
-    /// The dim is the operand.
+    /// The dim is the operand itself, an immediate.
     UseImm = 0,
     /// The dim is in the slot of the shape heap whose index is the operand.
     LoadShape = 1,

@@ -16,9 +16,9 @@ pub enum KernelErrorKind {
 /// The error of a call with invalid arguments.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KernelError {
-    /// The name of the kernel.
+    /// The name of the called kernel.
     pub kernel: &'static str,
-    /// The kind of the error.
+    /// The kind of the error: type, shape or value.
     pub kind: KernelErrorKind,
     /// The text of the error: the operand or attribute, its value or property, and what was expected.
     pub message: String,

@@ -13,7 +13,7 @@ use crate::{MAX_NUMBERS, MAX_OPERANDS, MAX_RANK};
 pub struct View {
     /// The address of the first element.
     pub data: *mut u8,
-    /// The data type.
+    /// The data type of the elements.
     pub dtype: DType,
     rank: usize,
     shape: [i64; MAX_RANK],
@@ -156,7 +156,7 @@ fn span_of(dims: &[i64], strides: &[i64]) -> Option<usize> {
 /// A call of a kernel: the kernel, its operands, and the numbers that represent its attributes.
 #[derive(Debug)]
 pub struct Call {
-    /// The kernel that is called.
+    /// The declaration of the called kernel.
     pub kernel: &'static Kernel,
     operands: [Option<View>; MAX_OPERANDS],
     numbers: [i64; MAX_NUMBERS],

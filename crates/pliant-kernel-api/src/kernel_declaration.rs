@@ -17,7 +17,7 @@ pub struct Kernel {
     pub doc: &'static str,
     /// The operands: the inputs, then the results.
     pub operands: &'static [Operand],
-    /// The attributes of a call.
+    /// The declarations of the attributes of a call.
     pub attrs: &'static [Attr],
     /// The derived dims, whose sizes follow from the sizes of other dims and the attributes. Each
     /// entry is the name of a dim and the function that computes its size.
@@ -39,7 +39,7 @@ pub type DeriveSize = fn(&Call, &Sizes) -> Option<i64>;
 /// How a kernel accesses an operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// The kernel reads the operand.
+    /// The kernel only reads the operand.
     Input,
     /// The kernel writes all elements of the operand and reads none.
     Output,
@@ -58,7 +58,7 @@ impl Role {
 /// The declaration of an operand of a kernel.
 #[derive(Debug)]
 pub struct Operand {
-    /// The name of the operand.
+    /// The name of the operand, as in printed calls.
     pub name: &'static str,
     /// The id of the operand's name ([`name_id`]).
     pub(crate) id: u64,
@@ -149,7 +149,7 @@ impl Operand {
 /// The order in which an operand's elements may lie in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// Row-major order without gaps.
+    /// The elements are in row-major order without gaps.
     RowMajor,
     /// Elements along the last dim are adjacent in memory. The other strides are arbitrary.
     StridedRows,
@@ -172,11 +172,11 @@ pub enum Dims {
 /// The declaration of an attribute of a kernel.
 #[derive(Debug)]
 pub struct Attr {
-    /// The name of the attribute.
+    /// The name of the attribute, as in printed calls.
     pub name: &'static str,
     /// The id of the attribute's name ([`name_id`]).
     pub(crate) id: u64,
-    /// The type of the attribute.
+    /// The type and range of the attribute's values.
     pub ty: AttrType,
     /// The value of the attribute in calls that omit it.
     pub default: AttrDefault,
@@ -196,23 +196,23 @@ impl Attr {
     }
 }
 
-/// The type of an attribute.
+/// The type of a kernel attribute, with the range of its values.
 #[derive(Clone, Copy, Debug)]
 pub enum AttrType {
     /// An integer in the given range; both limits are included.
     Int(i64, i64),
     /// A list of integers of fixed length.
     Ints {
-        /// The length of the list.
+        /// The number of integers in the list.
         len: usize,
         /// The minimum and maximum of each integer.
         range: (i64, i64),
     },
     /// A float64 other than NaN.
     Float,
-    /// A boolean.
+    /// A boolean, represented as 0 or 1.
     Bool,
-    /// One of these strings.
+    /// One of these strings, represented by its index.
     Choice(&'static [&'static str]),
 }
 
@@ -242,7 +242,7 @@ pub enum AttrDefault {
 /// The meaning of one argument of a kernel call: an operand, or a number of an attribute.
 #[derive(Clone, Copy, Debug)]
 pub enum Slot {
-    /// The argument is this operand.
+    /// The argument is this operand (a tensor, or absent).
     Operand(&'static Operand),
     /// The argument is a number of this attribute. The index is its position in a list attribute,
     /// otherwise 0.

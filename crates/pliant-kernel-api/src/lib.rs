@@ -40,5 +40,5 @@ pub use reference_page_generator::reference_page;
 pub const MAX_OPERANDS: usize = 12;
 /// Maximum number of integers that represent all attributes of a call ([`Kernel::number_count`]).
 pub const MAX_NUMBERS: usize = 32;
-/// Maximum rank of an operand.
+/// Maximum rank of an operand of a kernel.
 pub const MAX_RANK: usize = 8;

@@ -35,7 +35,7 @@ pub struct Sizes {
 }
 
 impl Sizes {
-    /// Creates a table without sizes.
+    /// Creates an empty table of dim sizes.
     pub fn new() -> Self {
         Sizes { ids: [0; MAX_NAMES], sizes: [0; MAX_NAMES], len: 0 }
     }

@@ -347,7 +347,7 @@ pub mod low_precision_weights {
     }
 }
 
-/// Rules for attention.
+/// Rules for attention: packing, and sizes of blocks of queries and keys.
 pub mod attention {
     use pliant_machine::Machine;
 
@@ -425,7 +425,7 @@ pub mod attention {
     }
 }
 
-/// Rules for convolutions.
+/// Rules for convolutions: choice of the implementation, and sizes of blocks.
 pub mod convolution {
     use pliant_machine::Machine;
     /// Whether groups of a grouped convolution share panels of weights.
@@ -540,7 +540,7 @@ pub mod convolution {
     }
 }
 
-/// Rules for recurrent layers.
+/// Rules for recurrent layers: sizes of blocks and pieces of work.
 pub mod recurrent {
     /// Maximum number of rows (inputs of time steps) that are multiplied by the input weights at once. With few rows, the
     /// weights are read too often. With many rows, the results are evicted from the caches before the steps use them. Not
@@ -576,7 +576,7 @@ pub mod arg_reduce {
     }
 }
 
-/// Rules for discrete Fourier transforms.
+/// Rules for discrete Fourier transforms: sizes of pieces of work.
 pub mod fft {
     /// The estimated number of operations of a Fourier transform of a row of `length` numbers, by the formula for powers of 2.
     pub fn row_operations(length: usize) -> usize {
@@ -592,7 +592,7 @@ pub mod fft {
     }
 }
 
-/// Rules for resizing images.
+/// Rules for resizing images: sizes of pieces of work.
 pub mod resize {
     /// Number of elements that are copied per microsecond.
     pub fn unit() -> usize {
@@ -605,7 +605,7 @@ pub mod resize {
     }
 }
 
-/// Rules for softmax.
+/// Rules for softmax: sizes of pieces of work.
 pub mod softmax {
     /// Number of elements for which softmax is computed per microsecond: an exponential, a sum, two differences and a product
     /// take about as long as 32 multiply-adds. On Zen 5 with AVX-512, a thread takes 0.33 ns per element for rows of 256
@@ -619,7 +619,7 @@ pub mod softmax {
     }
 }
 
-/// Rules for sorting rows.
+/// Rules for sorting rows: choice of the algorithm, and sizes of pieces.
 pub mod sort {
     use pliant_machine::Machine;
 
@@ -675,7 +675,7 @@ pub mod sort {
     }
 }
 
-/// Rules for transposes.
+/// Rules for transposes: sizes of tiles and of pieces of work.
 pub mod transpose {
     /// Number of rows and of columns of a tile of a transpose. A tile of float32 takes 4 KB in the source and 4 KB in the
     /// destination, which fit in a first-level cache of 32 KB. All cache lines of 64 bytes are read and written completely.

@@ -206,7 +206,7 @@ pub fn library_gemm() -> &'static dyn LibraryGemm {
 
 /// An element type of matrix products: float32 or float64.
 pub trait Product: matmul::Element {
-    /// The number one.
+    /// The number 1 of the element type.
     const ONE: Self;
 
     /// Computes one matrix product with [`library_gemm`]. Returns a kernel status.

@@ -10,15 +10,15 @@ use pliant_machine::isa::isa;
 /// The type of a parameter or result of an external function (called by name from generated code).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExternTy {
-    /// A 32-bit integer.
+    /// The parameter or result is a 32-bit integer.
     I32,
-    /// A 64-bit integer.
+    /// The parameter or result is a 64-bit integer.
     I64,
-    /// A float32.
+    /// The parameter or result is a float32.
     F32,
-    /// A float64.
+    /// The parameter or result is a float64.
     F64,
-    /// An address.
+    /// The parameter or result is an address.
     Ptr,
 }
 
@@ -27,12 +27,12 @@ pub enum ExternTy {
 pub struct ExternFn {
     /// The name of the function, as in `T.call_extern(..., "name", ...)`.
     pub name: &'static str,
-    /// The address of the function.
+    /// The address of the function's machine code.
     pub address: usize,
     /// The types of the parameters. If the function takes the kernel runtime, it precedes these
     /// parameters.
     pub params: &'static [ExternTy],
-    /// The type of the result.
+    /// The type of the function's result.
     pub result: ExternTy,
     /// Whether the function takes the kernel runtime as its first argument, and returns a kernel
     /// status that the caller must propagate.

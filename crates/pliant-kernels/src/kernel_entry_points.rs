@@ -15,7 +15,7 @@ pub type Entry = unsafe extern "C" fn(*const KernelRuntime, *const PackedWord, u
 
 /// The implementation of a declared kernel.
 pub trait Implementation {
-    /// The declaration of the kernel.
+    /// The declaration of the implemented kernel.
     const KERNEL: &'static Kernel;
 
     /// Computes the results of a checked call. Returns a kernel status.

@@ -46,7 +46,7 @@ pub struct Cpu {
     pub family: (u8, u8, u8),
     /// The instruction set with which the rates were measured.
     pub isa: Isa,
-    /// The measured rates.
+    /// The measured computing rates of a core.
     pub rates: Rates,
 }
 

@@ -16,7 +16,7 @@ pub enum Isa {
     Avx512,
     /// 256-bit vectors of x86-64 with fused multiply-add (AVX2 and FMA).
     Avx2,
-    /// 128-bit vectors of AArch64.
+    /// 128-bit vectors of AArch64 (NEON).
     Neon,
     /// Portable code, which the compiler vectorises for the baseline of its target.
     Portable,
@@ -26,11 +26,11 @@ pub enum Isa {
 /// only on the kind of vectors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Vectors {
-    /// 512-bit vectors of x86-64.
+    /// 512-bit vectors of x86-64 (AVX-512).
     Avx512,
-    /// 256-bit vectors of x86-64.
+    /// 256-bit vectors of x86-64 (AVX2).
     Avx2,
-    /// 128-bit vectors of AArch64.
+    /// 128-bit vectors of AArch64 (NEON).
     Neon,
     /// The vectors that the compiler chooses for portable code.
     Portable,

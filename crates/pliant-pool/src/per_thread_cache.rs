@@ -173,7 +173,7 @@ impl<T: Default> Drop for CacheGuard<'_, T> {
     }
 }
 
-/// The functions registered by [`on_release`].
+/// The functions that [`on_release`] has registered; unused entries are null.
 static RELEASES: [AtomicPtr<()>; 8] = [const { AtomicPtr::new(null_mut()) }; 8];
 
 /// Registers a function that [`release`] calls. Registering a function again has no effect.

@@ -147,7 +147,7 @@ impl Workers {
         }
     }
 
-    /// Wakes a sleeping thread.
+    /// Wakes the sleeping thread with index `thread`.
     fn wake(&self, thread: usize) {
         let worker = thread - 1;
         self.shared.placements[worker].avoid_this_cpu();

@@ -30,7 +30,7 @@ pub struct Args<'a> {
 }
 
 impl<'a> Args<'a> {
-    /// Returns the number of operands.
+    /// Returns the number of operands of the call.
     pub fn len(&self) -> usize {
         self.operands.len()
     }
@@ -61,7 +61,7 @@ impl<'a> Args<'a> {
         self.operands.get(i).map(|operand| operand.get(self.regs, self.consts))
     }
 
-    /// Returns operand `i`.
+    /// Returns operand `i` as a value of any kind.
     ///
     /// # Errors
     /// `Type` if the call has fewer operands.

@@ -17,7 +17,7 @@ pub struct CallEvent<'a> {
     pub callee: &'a str,
     /// The kind of the called function.
     pub kind: CalleeKind,
-    /// The arguments of the call.
+    /// The arguments of the reported call.
     pub args: &'a [Value],
     /// The result of the call. `None` before the call, and also after a call of a bytecode
     /// function, because the event precedes the execution of its body.
@@ -32,11 +32,11 @@ pub struct CallEvent<'a> {
 /// The kinds of functions that a program calls.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CalleeKind {
-    /// A compiled loop function.
+    /// A loop function, compiled to machine code.
     LoopFunction,
     /// A builtin of the VM.
     Builtin,
-    /// A packed function.
+    /// A packed function of the host.
     Packed,
     /// A graph function or a closure. Its event after the call is reported before its body runs.
     GraphFunction,
@@ -46,7 +46,7 @@ pub enum CalleeKind {
 /// call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum InstrumentAction {
-    /// The call runs.
+    /// The VM executes the call.
     Continue,
     /// The call is skipped, and its destination register becomes empty.
     Skip,

@@ -23,7 +23,7 @@ pub enum CheckKind {
     Assertion,
     /// An index is out of range.
     Index,
-    /// A divisor is zero.
+    /// The divisor of an integer division is zero.
     Division,
     /// Generated code violated an internal invariant: a bug in Pliant.
     Internal,
@@ -53,7 +53,7 @@ pub enum VmError {
     },
     /// The executable has no function with the requested name.
     UnknownFunction {
-        /// The name that was requested.
+        /// The requested name of a function.
         name: String,
         /// The names of the functions that the executable has.
         known: Vec<String>,
@@ -62,7 +62,7 @@ pub enum VmError {
     Arity {
         /// The signature of the function, such as `main(x: Tensor(("n",), "float32"))`.
         signature: String,
-        /// The expected number of arguments.
+        /// The number of parameters of the function.
         expected: usize,
         /// The number of arguments of the call.
         given: usize,
@@ -73,7 +73,7 @@ pub enum VmError {
     Type(String),
     /// A tensor could not be created or viewed.
     Tensor(TensorError),
-    /// A packed function failed.
+    /// A packed function returned an error or panicked.
     Packed {
         /// The name of the packed function.
         name: String,
@@ -92,7 +92,7 @@ pub enum VmError {
         /// The status that the loop function returned; see the `STATUS_*` constants of `pliant_exec::abi`.
         status: i64,
     },
-    /// Calls are nested too deeply.
+    /// The calls of the program are nested too deeply.
     StackOverflow {
         /// The nesting depth of the calls.
         depth: usize,
@@ -100,7 +100,7 @@ pub enum VmError {
         /// of VMs was exceeded.
         function: String,
     },
-    /// The invocation was interrupted.
+    /// The invocation was interrupted by the host.
     Interrupted,
     /// The invocation exceeded its time limit ([`RunOptions::time_limit`](crate::RunOptions)) and was stopped.
     TimeLimit {
@@ -113,7 +113,7 @@ pub enum VmError {
     NoTimer(std::io::Error),
     /// An error with the source locations where it occurred.
     Traced {
-        /// The error without source locations.
+        /// The original error, without source locations.
         error: Box<VmError>,
         /// The source locations, innermost first: the failed instruction, then the enclosing calls.
         trace: Vec<TraceEntry>,

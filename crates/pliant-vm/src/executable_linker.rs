@@ -27,7 +27,7 @@ pub struct LoopFuncTable {
 }
 
 impl LoopFuncTable {
-    /// Creates an empty table.
+    /// Creates a table without functions.
     pub fn new() -> LoopFuncTable {
         LoopFuncTable::default()
     }

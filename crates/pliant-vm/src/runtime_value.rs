@@ -22,44 +22,44 @@ pub enum Value {
     /// The absence of a value. Unused registers contain this variant.
     #[default]
     None,
-    /// A tensor.
+    /// A tensor value.
     Tensor(Tensor),
-    /// A shape.
+    /// A shape: a list of dims.
     Shape(Arc<[i64]>),
-    /// An integer scalar.
+    /// An integer scalar of 64 bits.
     Int(i64),
-    /// A float scalar.
+    /// A float scalar of 64 bits.
     Float(f64),
     /// A bool scalar.
     Bool(bool),
-    /// A string.
+    /// A string value.
     Str(Arc<str>),
-    /// An element type.
+    /// An element type (dtype) as a value.
     DType(DType),
-    /// A tuple of values.
+    /// A tuple of other values.
     Tuple(Tuple),
     /// Memory in which tensors can be allocated.
     Storage(Storage),
-    /// A function.
+    /// A function or closure as a value.
     Func(FuncValue),
-    /// An object of the host.
+    /// An object of the host, which the VM does not access.
     Object(Object),
 }
 
 const _: () = assert!(size_of::<Value>() == 24, "a register is three words");
 
 impl Value {
-    /// Creates a tuple.
+    /// Creates a tuple value from items.
     pub fn tuple(items: impl IntoIterator<Item = Value>) -> Value {
         Value::Tuple(Tuple(items.into_iter().collect()))
     }
 
-    /// Creates a shape.
+    /// Creates a shape value from dims.
     pub fn shape(dims: &[i64]) -> Value {
         Value::Shape(dims.into())
     }
 
-    /// Creates a string.
+    /// Creates a string value from text.
     pub fn str(text: &str) -> Value {
         Value::Str(text.into())
     }
@@ -207,7 +207,7 @@ impl From<&Constant> for Value {
     }
 }
 
-/// A tuple with shared items.
+/// A tuple whose clones share the items.
 ///
 /// The type exists because dropping nested tuples must not recurse: programs can nest tuples to any
 /// depth.
@@ -365,7 +365,7 @@ impl FuncValue {
         &self.0.target
     }
 
-    /// Calls the function.
+    /// Calls the function with `args` as arguments.
     ///
     /// # Errors
     /// The error of the function; `Type` if its VM was dropped.

@@ -55,7 +55,7 @@ impl TensorCache {
         Some(tensor)
     }
 
-    /// Drops all cached tensors.
+    /// Drops all tensors in the cache.
     pub(crate) fn clear(&mut self) {
         self.tensors.clear();
         self.next = 0;

@@ -97,7 +97,7 @@ impl Limit {
         &self.run.interrupt
     }
 
-    /// Whether the deadline has passed.
+    /// Whether the deadline of the run has passed.
     pub(crate) fn has_expired(&self) -> bool {
         self.run.expired.load(Ordering::SeqCst)
     }

@@ -55,7 +55,7 @@ pub struct VmOptions {
     pub attachment: Option<Arc<dyn Any + Send + Sync>>,
 }
 
-/// Options for one invocation.
+/// Options for one invocation of a function.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct RunOptions {
     /// The time limit of the run. Default: unlimited. When it expires, the run stops at the next poll of the interrupt flag and
@@ -64,7 +64,7 @@ pub struct RunOptions {
     pub time_limit: Option<Duration>,
 }
 
-/// Statistics of a VM.
+/// Statistics of a VM, such as the number of invocations.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct VmStats {
     /// The number of invocations by the host so far.
@@ -223,7 +223,7 @@ impl VirtualMachine {
         self.0.exe.vm_function(name).map(|f| &f.params[..])
     }
 
-    /// Calls the function `name`.
+    /// Calls the bytecode function `name` with `args` and returns its result.
     ///
     /// # Errors
     /// `UnknownFunction`, `Arity`, and any error reported by the program's checks, loop functions
@@ -453,7 +453,7 @@ impl VirtualMachine {
         self.0.attention.fetch_add(INTERRUPT, Ordering::Relaxed);
     }
 
-    /// Sets the callback for [`VirtualMachine::request_poll`].
+    /// Sets the callback that [`VirtualMachine::request_poll`] triggers, or removes it.
     pub fn set_poll(&self, poll: Option<Arc<dyn Fn() -> bool + Send + Sync>>) {
         *self.0.poll.write().unwrap_or_else(PoisonError::into_inner) = poll;
     }

@@ -66,17 +66,17 @@ fn tensor_on<T: Elem>(data: *mut T, len: usize, shape: &[usize]) -> Arg {
     Arg { shape, strides, tensor: Some(tensor), word: 0 }
 }
 
-/// Creates an integer argument.
+/// Creates an integer argument for a loop function.
 pub fn int(value: i64) -> Arg {
     Arg { shape: Vec::new(), strides: Vec::new(), tensor: None, word: value as u64 }
 }
 
-/// Creates a float argument.
+/// Creates a float argument for a loop function.
 pub fn float(value: f64) -> Arg {
     Arg { shape: Vec::new(), strides: Vec::new(), tensor: None, word: value.to_bits() }
 }
 
-/// A compiled loop function.
+/// A loop function compiled for a test.
 pub struct CompiledFunction {
     kernels: CompiledKernels,
 }

@@ -19,7 +19,7 @@ pub mod weight_only_matmul;
 
 use crate::Kernel;
 
-/// All declared kernels.
+/// The table of all declared kernels.
 pub static KERNELS: &[&Kernel] = &[
     &arg_reduce::KERNEL,
     &attention::KERNEL,

@@ -8,7 +8,7 @@ use pliant_tensor::DType;
 use super::Number;
 
 impl Number {
-    /// Whether the element is NaN.
+    /// Whether the tensor element is NaN.
     pub(crate) fn is_nan(self) -> bool {
         matches!(self, Number::Float(v) if v.is_nan())
     }

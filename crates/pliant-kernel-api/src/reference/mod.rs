@@ -18,7 +18,7 @@ pub type Result<T, E = Box<dyn Error>> = std::result::Result<T, E>;
 pub enum Number {
     /// An integer or bool. A uint64 is reinterpreted as an int64.
     Int(i64),
-    /// A float.
+    /// A floating-point number.
     Float(f64),
 }
 
@@ -50,7 +50,7 @@ impl From<f64> for Number {
 /// budget of the run. `operand` is the index of the operand in the declaration. `indices` has one
 /// index per dim of the operand's tensor.
 pub trait Memory {
-    /// Reads an element.
+    /// Reads one element of an operand.
     ///
     /// # Errors
     /// The index is out of bounds.

@@ -20,7 +20,7 @@ impl<T: Copy + Default> Edge<T> {
     /// The distance between rows of the buffers in bytes.
     pub const ROW: usize = BLOCK_COLUMNS * size_of::<u32>();
 
-    /// Creates buffers filled with zeros.
+    /// Creates both buffers, filled with zeros.
     pub fn new() -> Edge<T> {
         const { assert!(size_of::<T>() == size_of::<u32>()) };
         Edge { b: [0; _], c: [T::default(); _] }

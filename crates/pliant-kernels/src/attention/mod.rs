@@ -86,7 +86,7 @@ pub struct Scores<T> {
     pub column: i64,
 }
 
-/// The arguments of attention.
+/// The arguments of scaled dot-product attention.
 ///
 /// A score is `cap(scale * (q . k)) + bias`, where `cap(x)` is `cap * tanh(x / cap)`. The score is
 /// [`Attention::masked_score`] if the mask hides the key, and minus infinity if the key is outside
@@ -95,7 +95,7 @@ pub struct Scores<T> {
 /// also hides NaN, so a query whose keys are all hidden gets zeros even if keys are NaN.
 #[derive(Clone, Copy, Debug)]
 pub struct Attention {
-    /// Batch size.
+    /// Batch size (number of independent sets of heads).
     pub batch: i64,
     /// Number of query heads, a multiple of `kv_heads`.
     pub heads: i64,
@@ -109,11 +109,11 @@ pub struct Attention {
     pub size: i64,
     /// The number of elements of a value vector and of a result vector.
     pub value_size: i64,
-    /// The query tensor Q.
+    /// The query tensor Q: address and strides.
     pub q: Heads<*const f32>,
-    /// The key tensor K.
+    /// The key tensor K: address and strides.
     pub k: Heads<*const f32>,
-    /// The value tensor V.
+    /// The value tensor V: address and strides.
     pub v: Heads<*const f32>,
     /// The result tensor. It must not overlap an operand.
     pub out: Heads<*mut f32>,

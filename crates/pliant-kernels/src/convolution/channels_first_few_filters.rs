@@ -242,7 +242,7 @@ unsafe fn compute(
     unsafe { parallel_for(runtime, parts(s), piece_work / unit_work(), &piece) }
 }
 
-/// Computes a line of results.
+/// Computes a line of convolution results for all filters.
 ///
 /// # Safety
 /// The machine has the instructions, and the caller has enabled them. All elements are valid.

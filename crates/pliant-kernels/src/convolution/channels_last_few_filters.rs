@@ -109,7 +109,7 @@ unsafe fn unpack(c: &Convolution, s: &Sizes, to: *mut f32) {
     }
 }
 
-/// Computes a line of results.
+/// Computes a line of convolution results for all filters.
 ///
 /// # Safety
 /// The machine has the instructions, and the caller has enabled them. All elements are valid.

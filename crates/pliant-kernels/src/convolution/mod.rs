@@ -78,7 +78,7 @@ pub struct Image<P> {
 ///   remaining columns.
 #[derive(Clone, Copy, Debug)]
 pub struct Convolution {
-    /// Batch size.
+    /// Batch size (number of images).
     pub batch: i64,
     /// Number of channels of the input.
     pub channels: i64,
@@ -94,13 +94,13 @@ pub struct Convolution {
     pub kernel: [i64; 3],
     /// The stride in each dim, in pixels of the input.
     pub stride: [i64; 3],
-    /// The dilation in each dim.
+    /// The dilation of the filter in each dim.
     pub dilation: [i64; 3],
     /// The padding before the input, in each dim. The padding after the input follows from the sizes.
     pub before: [i64; 3],
-    /// The input images.
+    /// The input images: address and strides.
     pub x: Image<*const f32>,
-    /// The address of the weights.
+    /// The address of the (packed) weights.
     pub weights: *const f32,
     /// Number of columns of a panel of weights, or number of filters of a group if groups share
     /// panels. Ignored if weights are not packed.

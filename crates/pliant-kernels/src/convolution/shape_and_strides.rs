@@ -38,7 +38,7 @@ pub struct Sizes {
 /// The sizes of a convolution ([`Convolution`]) before they are checked.
 #[derive(Clone, Copy, Debug)]
 pub struct Counts {
-    /// Batch size.
+    /// Batch size (number of images).
     pub batch: i64,
     /// Number of channels of the input.
     pub channels: i64,
@@ -54,7 +54,7 @@ pub struct Counts {
     pub kernel: [i64; 3],
     /// The stride in each dim, in pixels of the input.
     pub stride: [i64; 3],
-    /// The dilation in each dim.
+    /// The dilation of the filter in each dim.
     pub dilation: [i64; 3],
     /// The padding before the input, in each dim.
     pub before: [i64; 3],

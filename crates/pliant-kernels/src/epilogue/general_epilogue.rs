@@ -129,7 +129,7 @@ struct ActivationParams {
     offset: f64,
 }
 
-/// An activation function on vectors.
+/// An activation function that is applied to vectors of results.
 trait ActivationFn {
     fn value<L: MathLanes<Elem = f32>>(b: &mut Wide<L>, x: &L, params: &ActivationParams) -> L;
 }

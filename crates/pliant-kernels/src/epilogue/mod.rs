@@ -126,7 +126,7 @@ impl Epilogue {
 /// `activation`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Activation {
-    /// The identity function.
+    /// The identity function: no activation.
     None,
     /// The maximum of the value and 0; NaN propagates.
     Relu,
@@ -134,11 +134,11 @@ pub enum Activation {
     Clip,
     /// `x * (1 + erf(x / sqrt 2)) / 2`.
     Gelu,
-    /// The `tanh` approximation of GELU.
+    /// GELU in its `tanh` approximation.
     GeluTanh,
-    /// `x * sigmoid(x)`.
+    /// SiLU (swish): `x * sigmoid(x)`.
     Silu,
-    /// The logistic function.
+    /// The logistic function (sigmoid).
     Sigmoid,
     /// The hyperbolic tangent.
     Tanh,
@@ -192,9 +192,9 @@ pub struct EpilogueTile {
     pub data: *mut f32,
     /// The distance between rows, in elements.
     pub row_stride: isize,
-    /// The number of rows.
+    /// The number of rows of the tile.
     pub rows: usize,
-    /// The number of columns.
+    /// The number of columns of the tile.
     pub columns: usize,
     /// The position of the tile's first element among all results.
     pub position: Position,

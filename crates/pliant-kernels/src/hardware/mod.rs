@@ -34,7 +34,7 @@ fn best_of<P: FnMut()>(threads: usize, prepare: impl Fn() -> P + Sync) -> Best {
     Best { time: time.unwrap_or(Duration::MAX), threads }
 }
 
-/// Runs one round of [`best_of`].
+/// Measures one round of [`best_of`]: runs all threads and returns the time.
 fn round<P: FnMut()>(threads: usize, prepare: &(impl Fn() -> P + Sync)) -> Best {
     let (ready, started) = (AtomicUsize::new(0), AtomicBool::new(false));
     let part = |wait: &dyn Fn()| {

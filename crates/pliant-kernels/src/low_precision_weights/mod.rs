@@ -60,7 +60,7 @@ pub struct LowPrecisionGemm {
     pub a: *const f32,
     /// The stride between rows of A, in elements.
     pub a_row: i64,
-    /// The storage format of B.
+    /// The storage format of the weights B.
     pub format: Format,
     /// The address of the panels of B.
     pub b: *const u8,

@@ -36,7 +36,7 @@ pub(super) trait FromExpM1<B: MathOps> {
     fn compute(&self, b: &mut B, exp_m1: &ExpM1<B::V>) -> B::V;
 }
 
-/// Computes `e^r`.
+/// Computes `e^r` from `e^r - 1`.
 struct Exp;
 
 impl<B: MathOps> FromExpM1<B> for Exp {
@@ -46,7 +46,7 @@ impl<B: MathOps> FromExpM1<B> for Exp {
     }
 }
 
-/// Computes `e^r / 2`.
+/// Computes `e^r / 2` from `e^r - 1`.
 struct HalfExp;
 
 impl<B: MathOps> FromExpM1<B> for HalfExp {
@@ -159,7 +159,7 @@ fn half_exps<B: MathOps>(b: &mut B, magnitude: &B::V) -> (B::V, B::V) {
     (half_exp, half_inverse)
 }
 
-/// Hyperbolic sine.
+/// Hyperbolic sine of `x`.
 #[inline(always)]
 pub fn sinh<B: MathOps>(b: &mut B, x: &B::V) -> B::V {
     let magnitude = abs(b, x);
@@ -172,7 +172,7 @@ pub fn sinh<B: MathOps>(b: &mut B, x: &B::V) -> B::V {
     b.keep_nan(x, &y)
 }
 
-/// Hyperbolic cosine.
+/// Hyperbolic cosine of `x`.
 #[inline(always)]
 pub fn cosh<B: MathOps>(b: &mut B, x: &B::V) -> B::V {
     let magnitude = abs(b, x);

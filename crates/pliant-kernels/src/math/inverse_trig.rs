@@ -67,7 +67,7 @@ fn atan_correction<B: MathOps>(b: &mut B, r: &B::V) -> B::V {
     b.mul(&p, r)
 }
 
-/// Inverse tangent.
+/// Inverse tangent of `x`, in radians.
 #[inline(always)]
 pub fn atan<B: MathOps>(b: &mut B, x: &B::V) -> B::V {
     let (magnitude, one) = (abs(b, x), b.f(1.0));

@@ -103,7 +103,7 @@ pub fn log1p<B: MathOps>(b: &mut B, x: &B::V) -> B::V {
 /// may overflow.
 const HUGE: f64 = 1e9;
 
-/// Inverse hyperbolic sine.
+/// Inverse hyperbolic sine of `x`.
 #[inline(always)]
 pub fn asinh<B: MathOps>(b: &mut B, x: &B::V) -> B::V {
     let small = odd_polynomial(b, x, B::Real::ASINH);

@@ -46,7 +46,7 @@ pub use trig::{cos, sin, tan};
 /// The operations from which elementary functions are built. The operations work on floats of one
 /// type, and on integers with the same number of lanes and bits.
 pub trait MathOps {
-    /// The type of the floats.
+    /// The float type on which the operations work.
     type Real: Real;
     /// A float or integer value, scalar or vector.
     type V: Clone;
@@ -185,7 +185,7 @@ fn with_sign<B: MathOps>(b: &mut B, y: &B::V, x: &B::V) -> B::V {
     b.float_of_bits(&y)
 }
 
-/// Returns `-x`.
+/// Returns `-x` for a float `x`.
 #[inline(always)]
 fn negated<B: MathOps>(b: &mut B, x: &B::V) -> B::V {
     let (bits, sign) = (b.bits(x), b.i(B::Real::SIGN));

@@ -5,9 +5,9 @@
 pub trait Real: Copy + Send + Sync + 'static {
     /// Number of bits of the mantissa.
     const MANTISSA: u8;
-    /// Total number of bits.
+    /// Total number of bits of the float type.
     const BITS: u8;
-    /// The exponent bias.
+    /// The exponent bias of the float type.
     const BIAS: i64;
     /// The bits of -0: only the sign bit is set.
     const SIGN: i64;
@@ -23,9 +23,9 @@ pub trait Real: Copy + Send + Sync + 'static {
     /// An integer constant for estimating inverses: this constant minus the bits of a number is the
     /// bit pattern of the number's inverse, with a relative error of at most an eighth.
     const INVERSE_BITS: i64;
-    /// The smallest positive normal number.
+    /// The smallest positive normal number of the float type.
     const MIN_POSITIVE: f64;
-    /// The largest finite number.
+    /// The largest finite number of the float type.
     const MAX: f64;
     /// ln 2 as the sum of two parts. The first part has few significant bits, so that its multiples
     /// are exact.

@@ -142,9 +142,9 @@ type Table<T> = &'static [&'static [TileFn<T>]];
 pub struct MicroKernels<T: 'static> {
     /// Number of lanes of a vector.
     pub lanes: usize,
-    /// The micro-kernels that ignore [`Tile::prefetch`].
+    /// The micro-kernels without prefetching, which ignore [`Tile::prefetch`].
     table: Table<T>,
-    /// The micro-kernels that prefetch [`Tile::prefetch`].
+    /// The micro-kernels that also prefetch the memory [`Tile::prefetch`].
     prefetching_table: Table<T>,
     /// The function that transposes a matrix.
     transpose: TransposeFn<T>,
@@ -208,7 +208,7 @@ impl<T> MicroKernels<T> {
 
 /// An element type of matrix products: float32 or float64.
 pub trait Element: Copy + Send + Sync + 'static {
-    /// The number zero.
+    /// The number 0 of the element type.
     const ZERO: Self;
 
     /// Returns the micro-kernels for an instruction set, even if the machine does not support it.
@@ -363,6 +363,8 @@ macro_rules! kernels {
         )
     };
     ($lanes:ty $(, $feature:literal)?; $($v:literal: $($r:literal)*;)*) => {{
+        /// Computes a tile of `R` rows by `V` vectors, compiled for one instruction set.
+        ///
         /// # Safety
         /// As for [`MicroKernels::run`].
         $(#[target_feature(enable = $feature)])?
@@ -370,6 +372,8 @@ macro_rules! kernels {
             // SAFETY: guaranteed by the caller.
             unsafe { tile::<$lanes, R, V, { [$($v),*].len() }, PREFETCH>(t) }
         }
+        /// Transposes a matrix with the vectors of one instruction set.
+        ///
         /// # Safety
         /// As for [`MicroKernels::transpose`].
         $(#[target_feature(enable = $feature)])?

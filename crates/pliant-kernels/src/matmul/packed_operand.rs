@@ -81,7 +81,7 @@ impl<T: Element> PackedProduct<T> {
         PackedProduct { m, n, k, a, b, width, b_in_memory, c, accumulate: false }
     }
 
-    /// The number of panels.
+    /// Returns the number of panels of B.
     pub fn panels(&self) -> usize {
         self.n.div_ceil(self.width)
     }

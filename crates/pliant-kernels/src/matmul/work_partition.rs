@@ -77,7 +77,7 @@ pub struct Partition {
 }
 
 impl Partition {
-    /// Returns the number of pieces.
+    /// Returns the number of pieces of the partition.
     pub fn pieces(&self) -> usize {
         self.row_blocks * self.panel_blocks
     }

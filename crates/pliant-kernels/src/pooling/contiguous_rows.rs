@@ -171,7 +171,7 @@ impl Line {
         Line { batch: image / w.channels, channel: image % w.channels, z, y }
     }
 
-    /// Advances to the next line.
+    /// Advances to the next line of results in row-major order.
     #[inline(always)]
     fn advance(&mut self, w: &Windows<'_>) {
         self.y += 1;

@@ -43,7 +43,7 @@ struct Strip {
 
 /// A range of rows of A, and the memory for their copies.
 struct RowCopies {
-    /// The range of rows.
+    /// The range of rows of A.
     rows: Range<usize>,
     /// The address of the copy of the first row.
     copy: *mut u8,

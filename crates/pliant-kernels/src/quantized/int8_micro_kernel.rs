@@ -307,6 +307,8 @@ unsafe fn step<S: Sums, const R: usize, const V: usize, const COUNT: usize>(
 /// vectors per row.
 macro_rules! kernels {
     ($sums:ty $(, $feature:literal)?; $($v:literal)*) => {{
+        /// Computes a tile with the vectors of one instruction set.
+        ///
         /// # Safety
         /// As for [`Kernels::run`].
         $(#[target_feature(enable = $feature)])?

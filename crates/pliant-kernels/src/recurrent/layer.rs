@@ -30,15 +30,15 @@ const WIDTH: usize = 64;
 /// `input` contiguous elements.
 #[derive(Clone, Copy, Debug)]
 pub struct Layer {
-    /// The kind of cell.
+    /// The kind of cell: LSTM, GRU or plain.
     pub cell: Cell,
     /// The number of steps of the longest sequence.
     pub steps: usize,
-    /// The number of sequences.
+    /// The number of sequences in the batch.
     pub batch: usize,
     /// The number of elements of the input of one time step.
     pub input: usize,
-    /// The number of hidden units.
+    /// The number of hidden units of the layer.
     pub hidden: usize,
     /// The number of directions: 1 or 2. The second direction is backward.
     pub directions: usize,
@@ -49,9 +49,9 @@ pub struct Layer {
     /// The input weights ([`pliant_tensor::rnn_weight_layout::pack_input`]). All weights are stored one direction after
     /// the other.
     pub w: *const f32,
-    /// The recurrent weights ([`pliant_tensor::rnn_weight_layout::pack_state`]).
+    /// The recurrent weights, in the layout of [`pliant_tensor::rnn_weight_layout::pack_state`].
     pub r: *const f32,
-    /// The biases ([`pliant_tensor::rnn_weight_layout::pack_bias`]).
+    /// The biases, in the layout of [`pliant_tensor::rnn_weight_layout::pack_bias`].
     pub bias: *const f32,
     /// The peephole weights `[3, hidden]` of the input, output and forget gates of an LSTM, or null.
     pub peepholes: *const f32,

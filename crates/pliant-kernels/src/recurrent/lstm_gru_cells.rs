@@ -19,12 +19,12 @@ use pliant_machine::isa::Isa;
 /// refer to the panel's first unit and the first sequence; strides count elements.
 #[derive(Clone, Copy, Debug)]
 pub struct Units {
-    /// The kind of cell.
+    /// The kind of cell: LSTM, GRU or plain.
     pub cell: Cell,
     /// The index, within the step, of the matrix product of state and weights that was computed. A
     /// step of a GRU has two such products.
     pub phase: usize,
-    /// The number of sequences.
+    /// The number of sequences (rows of states).
     pub rows: usize,
     /// The number of groups of 16 units in the panel.
     pub groups: usize,
@@ -34,7 +34,7 @@ pub struct Units {
     pub sums: (*const f32, usize),
     /// The products of input and weights for all gates, and the stride between their rows.
     pub gates: (*const f32, usize),
-    /// The biases of all gates.
+    /// The address of the biases of all gates.
     pub bias: *const f32,
     /// The peephole weights of the input gate, and the stride between gates; null without
     /// peepholes.
@@ -51,7 +51,7 @@ pub struct Units {
     pub y: (*mut f32, isize),
     /// The lengths of the sequences; null if all sequences include the step.
     pub lengths: *const i64,
-    /// The index of the step.
+    /// The index of the current time step.
     pub step: i64,
 }
 

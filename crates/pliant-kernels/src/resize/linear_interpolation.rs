@@ -76,7 +76,7 @@ impl Conversion {
     }
 }
 
-/// Computes all results by interpolation.
+/// Computes all results of a resize by interpolation.
 ///
 /// # Safety
 /// The operands are valid, and images and results have elements of type `dtype`. The results are

@@ -42,7 +42,7 @@ trait Element: Copy {
 
 /// A number by which elements are compared.
 trait Key: Copy + PartialOrd {
-    /// Whether the key is NaN.
+    /// Whether the key stands for a NaN element.
     #[inline(always)]
     fn is_nan(self) -> bool {
         false

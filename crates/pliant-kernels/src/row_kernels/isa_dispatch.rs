@@ -5,7 +5,7 @@ use pliant_machine::isa::{Isa, Vectors};
 
 /// A computation whose loops are compiled for each instruction set.
 pub(super) trait Vectorized {
-    /// The result of the computation.
+    /// The type of the computation's result.
     type Output;
 
     /// Computes the result. Implementations must be `#[inline(always)]`, so that they are compiled

@@ -21,7 +21,7 @@ pub(super) struct UniformRows<T> {
     pub address: *mut T,
     /// The distance between rows, in elements.
     pub stride: usize,
-    /// The number of rows.
+    /// The number of rows in the range.
     pub count: usize,
 }
 

@@ -49,7 +49,7 @@ pub mod x86_vectors;
 
 /// A vector of [`Lanes::N`] elements in a register.
 pub trait Lanes: Copy {
-    /// The element type.
+    /// The element type of the vector.
     type Elem: Copy;
     /// The number of elements (lanes) of a vector.
     const N: usize;
@@ -78,7 +78,7 @@ pub trait Lanes: Copy {
     /// `count` elements are readable; `count` is at most `N`.
     unsafe fn load_first(from: *const Self::Elem, count: usize) -> Self;
 
-    /// Stores all elements.
+    /// Stores all elements to an address of any alignment.
     ///
     /// # Safety
     /// `N` elements are writable.
@@ -96,7 +96,7 @@ pub trait Lanes: Copy {
     /// As for [`Lanes::zero`].
     unsafe fn mul_add(self, x: Self, y: Self) -> Self;
 
-    /// Returns `self + x`.
+    /// Returns the sums `self + x` of corresponding lanes.
     ///
     /// # Safety
     /// As for [`Lanes::zero`].
@@ -127,11 +127,11 @@ pub trait MathLanes: Lanes {
     unsafe fn constant(value: f64) -> Self;
     /// Returns a vector with an integer in every lane: the low bits of `bits`.
     unsafe fn pattern(bits: i64) -> Self;
-    /// Returns `self - x`.
+    /// Returns the differences `self - x` of corresponding lanes.
     unsafe fn sub(self, x: Self) -> Self;
-    /// Returns `self * x`.
+    /// Returns the products `self * x` of corresponding lanes.
     unsafe fn mul(self, x: Self) -> Self;
-    /// Returns `self / x`.
+    /// Returns the quotients `self / x` of corresponding lanes.
     unsafe fn div(self, x: Self) -> Self;
     /// Returns the square root of each lane.
     unsafe fn sqrt(self) -> Self;

@@ -36,9 +36,9 @@ pub type TwoFn<T> =
 /// A slice function (an elementary function over slices) for one instruction set.
 #[derive(Clone, Copy)]
 pub enum Slices<T> {
-    /// The function has one operand.
+    /// A slice function with one operand.
     One(OneFn<T>),
-    /// The function has two operands.
+    /// A slice function with two operands.
     Two(TwoFn<T>),
 }
 

@@ -18,7 +18,7 @@ pub(crate) use tensors_and_tuples::{
 use crate::builtin_operands::Args;
 use crate::{Value, VmError};
 
-/// The implementation of a builtin.
+/// A Rust function that implements a builtin.
 pub(crate) type BuiltinFn = fn(Args<'_>) -> Result<Value, VmError>;
 
 /// A builtin: its name and how the VM executes it.

@@ -115,7 +115,7 @@ pub(super) fn tuple_getitem(args: Args<'_>) -> Result<Value, VmError> {
     })
 }
 
-/// `make_tuple(values..)`: creates a tuple.
+/// `make_tuple(values..)`: creates a tuple of the operands.
 pub(super) fn make_tuple(args: Args<'_>) -> Result<Value, VmError> {
     Ok(Value::tuple(args.iter().cloned()))
 }

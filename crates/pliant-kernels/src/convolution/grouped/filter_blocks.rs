@@ -57,7 +57,7 @@ impl FilterBlocks {
         self.width.is_none() && self.filters < self.lanes
     }
 
-    /// The number of blocks.
+    /// Returns the number of blocks of filters.
     pub fn count(&self) -> usize {
         match self.width {
             None => self.all_filters.div_ceil(self.max_filters()),
@@ -65,7 +65,7 @@ impl FilterBlocks {
         }
     }
 
-    /// The block with index `index`.
+    /// Returns the block of filters with index `index`.
     pub fn block(&self, index: usize) -> Block {
         match self.width {
             None => self.block_of_shared_panel(index),

@@ -20,7 +20,7 @@ pub(super) struct Line<'a> {
     pub first_row: usize,
     /// For each of the two outer dims, the range of filter taps that are inside the input.
     pub taps: [Range<usize>; 2],
-    /// The sizes of the filter.
+    /// The sizes of the filter in depth, height and width.
     pub kernel: [usize; 3],
     /// The dilations in the two inner dims.
     pub dilation: [usize; 2],
@@ -36,7 +36,7 @@ pub(super) struct Line<'a> {
     pub out: *mut f32,
     /// The distance between adjacent results, in elements.
     pub result_stride: isize,
-    /// The number of filters.
+    /// The number of filters of the block.
     pub filters: usize,
 }
 

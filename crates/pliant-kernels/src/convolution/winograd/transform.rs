@@ -119,7 +119,7 @@ trait Transforms<const N: usize, const M: usize> {
     unsafe fn output<L: MathLanes>(m: [L; N]) -> [L; M];
 }
 
-/// The transforms of F(2x2, 3x3).
+/// The one-dimensional Winograd transforms of F(2x2, 3x3).
 struct Two;
 
 impl Transforms<4, 2> for Two {
@@ -138,7 +138,7 @@ impl Transforms<4, 2> for Two {
     }
 }
 
-/// The transforms of F(4x4, 3x3).
+/// The one-dimensional Winograd transforms of F(4x4, 3x3).
 struct Four;
 
 impl Transforms<6, 4> for Four {

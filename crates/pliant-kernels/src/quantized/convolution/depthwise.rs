@@ -39,7 +39,7 @@ struct DepthwiseTile<'a> {
     to: (*mut i32, usize),
 }
 
-/// Computes a depthwise convolution.
+/// Computes a depthwise convolution of 8-bit integers on the worker team.
 ///
 /// # Safety
 /// As for [`super::run`].

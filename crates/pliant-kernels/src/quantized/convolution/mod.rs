@@ -43,9 +43,9 @@ thread_local! {
 /// gaps.
 #[derive(Clone, Copy, Debug)]
 pub struct Convolution {
-    /// The sizes of the convolution.
+    /// The sizes of images, filters and groups.
     pub counts: Counts,
-    /// The address of the input.
+    /// The address of the input images.
     pub x: *const u8,
     /// Whether the input is int8 instead of uint8.
     pub signed: bool,

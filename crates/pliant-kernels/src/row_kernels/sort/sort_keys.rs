@@ -5,7 +5,7 @@ use half::{bf16, f16};
 
 /// An element type that can be sorted.
 pub(super) trait Key: Copy {
-    /// The integer type of ranks.
+    /// The integer type to which elements are converted for sorting.
     type Rank: Copy + Ord + Into<u64>;
 
     /// Whether a rank and a 32-bit position fit in a 64-bit record.
