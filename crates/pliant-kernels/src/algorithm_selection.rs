@@ -284,7 +284,7 @@ pub mod quantized {
     /// by panels repeats the im2col copy of the inputs. Not measured.
     pub fn piece_grid(rows: usize, panels: usize, units: usize) -> (usize, usize) {
         use super::partition::{MAX_PIECES, MIN_PIECE_UNITS, pieces};
-        use crate::matmul::row_slivers::TILE_ROWS;
+        use crate::matmul::row_tiling::TILE_ROWS;
         let wanted = units.clamp(1, MAX_PIECES);
         let max_pieces = pieces();
         let row_pieces = wanted
@@ -302,7 +302,7 @@ pub mod low_precision_weights {
     use pliant_machine::Machine;
 
     use crate::matmul::micro_kernel::ROWS;
-    use crate::matmul::row_slivers::TILE_ROWS;
+    use crate::matmul::row_tiling::TILE_ROWS;
 
     /// Maximum value of [`depth`] on any machine, by which the kernels' scratch memory is sized.
     pub const MAX_DEPTH: usize = 128;

@@ -2,7 +2,7 @@
 //! of B, and the sums.
 
 use super::{BLOCK_COLUMNS, LINE};
-use crate::matmul::row_slivers::TILE_ROWS;
+use crate::matmul::row_tiling::TILE_ROWS;
 
 /// Number of rows of B that a step reads. A row consists of 32-bit words.
 const WORDS: usize = LINE / size_of::<u32>();

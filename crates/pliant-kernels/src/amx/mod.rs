@@ -26,7 +26,7 @@ mod assembly_kernels;
 mod edge_tile_buffers;
 mod tile_registers;
 
-use crate::matmul::row_slivers::TILE_ROWS;
+use crate::matmul::row_tiling::TILE_ROWS;
 pub use assembly_kernels::{Block, KRange};
 pub use edge_tile_buffers::Edge;
 pub use tile_registers::TileRegisters;

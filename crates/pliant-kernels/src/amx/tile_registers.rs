@@ -4,7 +4,7 @@ use std::arch::asm;
 
 use super::assembly_kernels::{Block, kernels};
 use super::{COLUMNS, Kind, LINE, ROWS};
-use crate::matmul::row_slivers::TILE_ROWS;
+use crate::matmul::row_tiling::TILE_ROWS;
 
 /// The layout of the memory operand of the instruction `ldtilecfg`: for each tile register, the
 /// number of rows and the number of bytes per row.

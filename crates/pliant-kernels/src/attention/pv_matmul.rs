@@ -17,7 +17,7 @@ use std::ops::Range;
 use super::Ops;
 use super::score_softmax::Row;
 use crate::matmul::micro_kernel::{KSegment, Prefetch, Tile};
-use crate::matmul::row_slivers::slivers;
+use crate::matmul::row_tiling::slivers;
 use crate::simd::MathLanes;
 use crate::simd::horizontal_reduce::Reduce;
 

@@ -18,7 +18,7 @@ use super::score_softmax::{Row, ScoreBlock};
 use super::{Attention, FullyMasked, Ops, Scores, Sizes};
 use crate::algorithm_selection::attention::MAX_ROWS;
 use crate::matmul::micro_kernel::{KSegment, Prefetch, Tile};
-use crate::matmul::row_slivers::slivers;
+use crate::matmul::row_tiling::slivers;
 
 /// A range of query rows of one work item (all queries that share a key head), which one thread
 /// computes.

@@ -22,7 +22,7 @@ use crate::algorithm_selection::convolution::{MAX_BLOCK_PIXELS, block_pixels, sh
 use crate::epilogue::{EpilogueTile, MAX_TILE_COLUMNS, Position};
 use crate::matmul::Element;
 use crate::matmul::micro_kernel::{KSegment, MAX_K_SPLITS, MicroKernels, Prefetch, Tile};
-use crate::matmul::row_slivers::split_evenly;
+use crate::matmul::row_tiling::split_evenly;
 use crate::matmul::slice_rows;
 use crate::matmul::work_partition::{even_part, parallel_for, unit_work};
 use pliant_machine::isa::Isa;

@@ -7,7 +7,7 @@ use super::best_of;
 #[cfg(target_arch = "x86_64")]
 use crate::amx::{COLUMNS, Kind, LINE, TileRegisters};
 #[cfg(target_arch = "x86_64")]
-use crate::matmul::row_slivers::TILE_ROWS;
+use crate::matmul::row_tiling::TILE_ROWS;
 use crate::simd::{Lanes, for_isa};
 use pliant_machine::isa::Isa;
 

@@ -16,7 +16,7 @@ use pliant_exec::abi::STATUS_OK;
 use super::CheckedGemm;
 use crate::algorithm_selection::low_precision_weights::{COPY_DEPTH, COPY_ROWS};
 use crate::amx::{BLOCK_COLUMNS, Block, COLUMNS, Edge, KRange, Kind, LINE, TileRegisters, strips};
-use crate::matmul::row_slivers::{TILE_ROWS, split_evenly};
+use crate::matmul::row_tiling::{TILE_ROWS, split_evenly};
 use crate::matmul::work_partition::even_part;
 use crate::scratch_memory::Scratch;
 

@@ -37,7 +37,7 @@ pub use crate::algorithm_selection::tile_registers::FEW_ROWS;
 use crate::algorithm_selection::tile_registers::used_for_bfloat16;
 use crate::epilogue::MAX_TILE_COLUMNS;
 use crate::matmul::micro_kernel::{Element, KSegment, Prefetch, ROWS, Tile};
-use crate::matmul::row_slivers::{TILE_ROWS, slivers};
+use crate::matmul::row_tiling::{TILE_ROWS, slivers};
 use crate::matmul::split_range;
 use crate::matmul::work_partition::{Partition, even_part, parallel_for};
 use crate::simd::for_isa;

@@ -11,7 +11,7 @@
 use pliant_exec::abi::STATUS_OK;
 
 use super::micro_kernel::{Element, KSegment, MicroKernels, Prefetch, Tile};
-use super::row_slivers::split_evenly;
+use super::row_tiling::split_evenly;
 use crate::algorithm_selection::non_constant::{depth, in_place_is_faster, transposing_is_faster};
 use crate::batched_gemm::Gemm;
 use crate::scratch_memory::Scratch;

@@ -25,7 +25,7 @@ use super::contiguous_row_copies::with_copied_rows;
 use super::micro_kernel::{
     Element, KSegment, LINE, MAX_K_SPLITS, MicroKernels, Prefetch, ROWS, Tile,
 };
-use super::row_slivers::split_evenly;
+use super::row_tiling::split_evenly;
 use super::work_partition::even_part;
 use crate::algorithm_selection::packed::{
     BLOCK_DEPTH, MIN_PREFETCH_ROWS, block_rows, prefetched_bytes, slice_bytes,

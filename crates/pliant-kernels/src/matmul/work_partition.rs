@@ -159,7 +159,7 @@ pub fn even_part(size: usize, unit: usize, index: usize, count: usize) -> Range<
 #[cfg(test)]
 mod tests {
     use super::super::micro_kernel::ROWS;
-    use super::super::row_slivers::TILE_ROWS;
+    use super::super::row_tiling::TILE_ROWS;
     use super::*;
 
     #[test]

@@ -18,7 +18,7 @@ use pliant_exec::abi::STATUS_OK;
 
 use super::{CheckedGemm, copy_layout};
 use crate::amx::{BLOCK_COLUMNS, Block, Edge, KRange, Kind, LINE, TileRegisters, strips};
-use crate::matmul::row_slivers::{TILE_ROWS, slivers, split_evenly};
+use crate::matmul::row_tiling::{TILE_ROWS, slivers, split_evenly};
 use crate::matmul::work_partition::even_part;
 use crate::scratch_memory::Scratch;
 

@@ -42,7 +42,7 @@ use crate::algorithm_selection::quantized::{
 use crate::algorithm_selection::tile_registers;
 use crate::epilogue::{EpilogueTile, MAX_TILE_COLUMNS, MAX_TILE_ROWS, Position};
 use crate::matmul::micro_kernel::{LINE, ROWS};
-use crate::matmul::row_slivers::{TILE_ROWS, slivers};
+use crate::matmul::row_tiling::{TILE_ROWS, slivers};
 use crate::matmul::work_partition::{Partition, parallel_for};
 use crate::simd::for_isa;
 pub use convolution::Int8Conv;

@@ -4,10 +4,10 @@
 //! Recipe: a row of an image is resized once, and kept while the following rows of results need it.
 //! Without weights, results are copies of elements, 16 bytes at a time, and equal rows of results
 //! are copied as a whole (`nearest_neighbor`). With weights, rows are resized in float32 and then
-//! added (`linear_interpolation`).
+//! added (`weighted_interpolation`).
 
-mod linear_interpolation;
 mod nearest_neighbor;
+mod weighted_interpolation;
 
 use pliant_exec::abi::{KernelRuntime, STATUS_OK};
 use pliant_kernel_api::kernels::resize::KERNEL;
@@ -35,7 +35,7 @@ impl Implementation for Resize {
         // SAFETY: guaranteed by the caller; the call was checked, so that the elements have these sizes and types.
         unsafe {
             match (is_weighted, dtype) {
-                (true, _) => linear_interpolation::run(runtime, &images, dtype),
+                (true, _) => weighted_interpolation::run(runtime, &images, dtype),
                 (false, _) => match dtype.size() {
                     1 => nearest_neighbor::run::<u8>(runtime, &images),
                     2 => nearest_neighbor::run::<u16>(runtime, &images),

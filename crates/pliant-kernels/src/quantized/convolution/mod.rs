@@ -160,7 +160,7 @@ impl GroupedProducts<'_> {
         let (row_pieces, panel_pieces) = piece_grid(self.rows, panels, units);
         let piece = |index: usize| {
             let (unit, at) = (
-                crate::matmul::row_slivers::TILE_ROWS,
+                crate::matmul::row_tiling::TILE_ROWS,
                 (index / panel_pieces, index % panel_pieces),
             );
             let (rows, panels) = (
