@@ -76,7 +76,8 @@ fn convolution(c: &mut Criterion) {
             let mut out = vec![0f32; output * output * filters];
             // One group after the other.
             let group_shape = [rows * groups, filters / groups].map(|d| d as i64);
-            let matrix = Tensor::from_slice(&group_shape, &weights).expect("a small tensor");
+            let matrix = Tensor::from_slice(&group_shape, &weights)
+                .expect("the memory for a small tensor can be allocated");
             let panels = pack_panels(&matrix, false).expect("a matrix");
             let is_depthwise = groups > 1 && channels == groups && filters == groups;
             let group_filters = filters / groups;
@@ -153,7 +154,8 @@ fn transposed(c: &mut Criterion) {
             let x = values(size * size * channels, 7);
             let matrix = values(phase_kernel * phase_kernel * channels * filters, 5);
             let sizes = [phase_kernel * phase_kernel * channels, filters].map(|d| d as i64);
-            let matrix = Tensor::from_slice(&sizes, &matrix).expect("a small tensor");
+            let matrix = Tensor::from_slice(&sizes, &matrix)
+                .expect("the memory for a small tensor can be allocated");
             let panels = pack_panels(&matrix, false).expect("a matrix");
             let mut out = vec![0f32; output * output * filters];
             let phase = |index: usize| {

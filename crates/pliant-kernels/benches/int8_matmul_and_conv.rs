@@ -34,7 +34,7 @@ fn quantized(c: &mut Criterion) {
             let byte = |x: f32| (x * 120.0) as i8;
             let a: Vec<u8> = values(m * k, 7).into_iter().map(|x| byte(x) as u8).collect();
             let b: Vec<i8> = values(n * k, 5).into_iter().map(byte).collect();
-            let quads = pack_vnni(&b, k, n).expect("a small matrix");
+            let quads = pack_vnni(&b, k, n).expect("a small matrix can be packed");
             // Tensors are aligned to cache lines, like the constants of programs.
             let b = Tensor::from_slice(&[quads.data.len() as i64], &quads.data).expect("memory");
             let mut out = vec![0i32; m * n];
@@ -94,7 +94,7 @@ fn convolutions(c: &mut Criterion) {
             // The values do not affect the time; only the order of taps differs.
             let padded_k = if is_depthwise { k.next_multiple_of(4) } else { k };
             let b: Vec<i8> = values(padded_k * filters, 5).into_iter().map(byte).collect();
-            let quads = pack_vnni(&b, padded_k, filters).expect("a small matrix");
+            let quads = pack_vnni(&b, padded_k, filters).expect("a small matrix can be packed");
             let packed = if is_depthwise { &b } else { &quads.data };
             let weights = Tensor::from_slice(&[packed.len() as i64], packed).expect("memory");
             let mut out = vec![0i32; output * output * filters];

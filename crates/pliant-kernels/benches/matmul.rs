@@ -135,10 +135,14 @@ fn packed<T: Number>(c: &mut Criterion, shapes: &[(usize, usize, usize)]) {
         let runtime = cases.runtime();
         for &(m, n, k) in shapes {
             let (a, b) = (numbers::<T>(m * k, 7), numbers::<T>(k * n, 5));
-            let b = Tensor::from_slice(&[k as i64, n as i64], &b).expect("a small tensor");
+            let b = Tensor::from_slice(&[k as i64, n as i64], &b)
+                .expect("the memory for a small tensor can be allocated");
             let panels = pack_panels(&b, false).expect("a matrix");
             let width = panels.shape()[2];
-            let panels = panels.as_slice::<T>().expect("its own type").as_ptr();
+            let panels = panels
+                .as_slice::<T>()
+                .expect("a packed tensor has the element type of its source")
+                .as_ptr();
             let mut out = numbers::<T>(m * n, 1);
             cases.run(&format!("{m} x {n} x {k}"), work::<T>(m, n, k, 1), || {
                 let out = (black_box(out.as_mut_ptr()), n as isize);

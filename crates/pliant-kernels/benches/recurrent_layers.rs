@@ -32,8 +32,9 @@ const SHAPES: [(Cell, usize, usize, usize); 10] = [
 /// Repeats the weights of one direction for each direction, in memory with the alignment of an
 /// executable's constants.
 fn repeated(one: Option<Vec<f32>>, directions: usize) -> Tensor {
-    let all = one.expect("weights of these sizes").repeat(directions);
-    Tensor::from_slice(&[all.len() as i64], &all).expect("a small tensor")
+    let all = one.expect("weights of the benchmarked sizes can be packed").repeat(directions);
+    Tensor::from_slice(&[all.len() as i64], &all)
+        .expect("the memory for a small tensor can be allocated")
 }
 
 fn data(t: &Tensor) -> *const f32 {

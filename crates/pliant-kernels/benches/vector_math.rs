@@ -91,7 +91,7 @@ fn operations<T: Real>(name: &str) -> f64 {
             match name {
                 $(stringify!($one) => math::$one(b, &()),)*
                 $(stringify!($two) => math::$two(b, &(), &()),)*
-                other => panic!("no sequence is called {other}"),
+                other => panic!("there is no vector math function named {other}"),
             }
         };
     }

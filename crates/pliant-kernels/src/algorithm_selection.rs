@@ -121,8 +121,8 @@ pub mod packed {
         Machine::host().block_rows(BLOCK_DEPTH, ROWS)
     }
     /// Size of B in bytes from which panels are prefetched, because they are read from memory: the size of a second-level
-    /// cache. For a smaller B, prefetching makes a product of 4 x 384 x 384 take 1.23 times as long, and makes no difference
-    /// for 7 and 16 rows (one thread). One and two rows are memory-bound in any case.
+    /// cache. For a smaller B, prefetching makes a matrix product of 4 x 384 x 384 take 1.23 times as long, and makes no
+    /// difference for 7 and 16 rows (one thread). One and two rows are memory-bound in any case.
     pub fn prefetched_bytes() -> usize {
         Machine::host().caches.l2
     }
@@ -198,9 +198,9 @@ pub mod non_constant {
     const SHORT_K_DOT_ROWS: usize = 2;
     /// Maximum `k` that counts as short, for the choice between dot products and transposing B.
     const SHORT_K: usize = 63;
-    /// Maximum number of results of a product for which the crate `gemm` chooses dot products. Larger products are passed to
-    /// the crate in strips of this size. Time without strips relative to transposing: 3.4 for 3 rows by 1024 x 1024, 2 to 3
-    /// for 2 rows by 2048 x 512 and 3072 x 768.
+    /// Maximum number of results of a matrix product for which the crate `gemm` chooses dot products. Larger products are
+    /// passed to the crate in strips of this size. Time without strips relative to transposing: 3.4 for 3 rows by 1024 x 1024,
+    /// 2 to 3 for 2 rows by 2048 x 512 and 3072 x 768.
     pub const MAX_DOT_RESULTS: usize = 16 * 16;
 
     /// Whether B is read in place instead of packed if its rows are contiguous, for `m` rows of A and a row stride of B of
@@ -222,8 +222,8 @@ pub mod non_constant {
 
 /// Rules for the choice between tile registers (AMX) and vector instructions.
 pub mod tile_registers {
-    /// Number of rows of A up to which tile registers are not used for low-precision weights: products by integer weights then
-    /// read the stored bits in place, and products by bfloat16 weights use vectors. Tile registers read as much of B for one
+    /// Number of rows of A up to which tile registers are not used for low-precision weights: matmuls by integer weights then
+    /// read the stored bits in place, and matmuls by bfloat16 weights use vectors. Tile registers read as much of B for one
     /// row as for 16. Measured at 1024 x 1024 with one thread. bfloat16, tile registers relative to vectors: 1.2 for 1 row,
     /// 1.0 for 2, 0.63 for 4 (for which A would also be rounded); reading in place takes 2.1 for 5 rows. 8-bit and 4-bit
     /// weights, conversion of slices to float32 relative to reading in place: 1.7 and 1.9 for 1 row, 1.0 for 4; reading in
@@ -256,12 +256,12 @@ pub mod tile_registers {
 /// Rules for matrix products of 8-bit integers.
 pub mod quantized {
     /// Maximum `k` for which tile registers are used. A copy of 32 rows of A then takes 2.1 MB, about the second-level cache
-    /// of machines with tile registers. Not measured: such deep products are rare.
+    /// of machines with tile registers. Not measured: such deep matmuls are rare.
     pub const MAX_DEPTH: usize = 64 * 1024;
-    /// Estimated throughput of 8-bit products with vectors, relative to float32, by which the size of pieces is chosen. The
+    /// Estimated throughput of 8-bit matmuls with vectors, relative to float32, by which the size of pieces is chosen. The
     /// measured ratio is 2.0 to 2.5, the theoretical maximum 4 ("8-bit integers").
     pub const VECTOR_SPEEDUP: usize = 4;
-    /// Estimated throughput of 8-bit products with tile registers, relative to float32, by which the size of pieces is chosen.
+    /// Estimated throughput of 8-bit matmuls with tile registers, relative to float32, by which the size of pieces is chosen.
     /// The measured ratio is 2.7 to 7.1, and at most 14 to 16 ("8-bit integers").
     pub const TILE_SPEEDUP: usize = 16;
     /// Maximum size in bytes of the copies of A for tile registers: an eighth of the second-level cache. A single block of 32
@@ -308,9 +308,9 @@ pub mod low_precision_weights {
     pub const MAX_DEPTH: usize = 128;
 
     /// Number of rows of a slice of B, along `k`, that is converted to float32. A slice of the widest panel, 64 columns, stays
-    /// in the first-level cache. With slices of 128 rows on Emerald Rapids, products with many rows of A take 0.96 to 1.02 of
-    /// the time of float32 products ("Weights of 4, 8 and 16 bits"). With slices larger than the cache and pieces by rows,
-    /// they take 1.25.
+    /// in the first-level cache. With slices of 128 rows on Emerald Rapids, matmuls with many rows of A take 0.96 to 1.02 of
+    /// the time of float32 matmuls ("Weights of 4, 8 and 16 bits"). With slices larger than the cache and pieces by rows, they
+    /// take 1.25.
     pub fn depth() -> usize {
         let rows = Machine::host().slice_bytes() / (64 * size_of::<f32>());
         // Groups of 32 weights, the smallest common ones, stay whole.
@@ -326,7 +326,7 @@ pub mod low_precision_weights {
         let rows = Machine::host().l2_share(8) / (MAX_A_DEPTH * size_of::<f32>());
         (rows / ROWS * ROWS).max(4 * ROWS)
     }
-    /// Estimated throughput of bfloat16 products with tile registers, relative to float32, by which the size of pieces is
+    /// Estimated throughput of bfloat16 matmuls with tile registers, relative to float32, by which the size of pieces is
     /// chosen. The measured ratio is 2.2 to 5.8 ("Weights of 4, 8 and 16 bits"); 8 is half the estimate for 8-bit integers.
     pub const TILE_SPEEDUP: usize = 8;
     /// Number of columns of A that are converted to bfloat16 at once for tile registers; the corresponding rows of 32 columns
@@ -338,9 +338,9 @@ pub mod low_precision_weights {
     pub const COPY_ROWS: usize = 8 * TILE_ROWS;
 
     /// Returns the number of pieces if only panels are divided; `None` if there are too few panels or `rows` is 1. Without
-    /// this rule, the product would be divided into `rows` blocks of rows by `pieces` pieces of panels, and each block of rows
-    /// would convert the panels again. Products with many rows took 1.25 times as long as float32 with blocks of rows, and
-    /// 1.05 times without.
+    /// this rule, the matmul would be divided into `rows` blocks of rows by `pieces` pieces of panels, and each block of rows
+    /// would convert the panels again. Matmuls with many rows took 1.25 times as long as float32 with blocks of rows, and 1.05
+    /// times without.
     pub fn panel_pieces(rows: usize, pieces: usize, panels: usize) -> Option<usize> {
         let min_pieces = super::partition::pieces();
         (rows > 1 && panels >= min_pieces).then(|| pieces.max(min_pieces).min(panels))
@@ -457,8 +457,8 @@ pub mod convolution {
     pub const FEW_FILTERS: usize = 4;
 
     /// Whether a convolution by few filters is faster as dot products over channels than with panels of 16 filters, which
-    /// would mostly be padding. Each dot product ends with a horizontal sum, which takes about as long as a few vectors of
-    /// products.
+    /// would mostly be padding. Each dot product ends with a horizontal sum, which takes about as long as a few vector
+    /// multiply-adds.
     pub const fn few_filters_are_faster(filters: usize, channels: usize, taps: usize) -> bool {
         filters <= FEW_FILTERS && channels >= 8 && channels.saturating_mul(taps) >= 64
     }

@@ -186,7 +186,7 @@ pub fn on_release(f: fn()) {
         let put = slot.compare_exchange(null_mut(), f, Ordering::AcqRel, Ordering::Acquire);
         put.is_ok() || put == Err(f)
     });
-    assert!(known, "more than 8 release functions");
+    assert!(known, "on_release supports at most 8 functions");
 }
 
 /// Calls the functions registered with [`on_release`], which empty the caches of all threads.
@@ -223,29 +223,31 @@ mod tests {
         let (to_test, done) = channel::<Vec<u8>>();
         let thread = thread::spawn(move || {
             let cache = CACHES.claim();
-            let mut used = cache.enter().expect("nobody empties it");
+            let mut used = cache.enter().expect("no other thread empties the cache");
             used.push(7);
-            assert!(cache.enter().is_none(), "it is in use");
-            to_test.send(used.clone()).expect("the test waits");
-            next.recv().expect("the test continues");
+            assert!(cache.enter().is_none(), "a cache in use cannot be entered again");
+            to_test.send(used.clone()).expect("the test thread receives messages");
+            next.recv().expect("the test thread sends a message to continue");
             assert_eq!(*used, [7], "a cache in use is not emptied");
             drop(used);
-            let mut used = cache.enter().expect("nobody empties it");
+            let mut used = cache.enter().expect("no other thread empties the cache");
             let seen = used.clone();
             used.push(8);
             drop(used);
-            to_test.send(seen).expect("the test waits");
-            next.recv().expect("the test continues");
-            to_test.send(cache.enter().expect("idle").clone()).expect("the test waits");
+            to_test.send(seen).expect("the test thread receives messages");
+            next.recv().expect("the test thread sends a message to continue");
+            to_test
+                .send(cache.enter().expect("an idle cache can be entered").clone())
+                .expect("the test thread receives messages");
         });
-        assert_eq!(done.recv().expect("a value"), [7]);
+        assert_eq!(done.recv().expect("the other thread sends a value"), [7]);
         CACHES.empty(std::mem::take);
-        to_thread.send(()).expect("the thread waits");
-        assert_eq!(done.recv().expect("a value"), [0u8; 0]);
+        to_thread.send(()).expect("the worker thread receives messages");
+        assert_eq!(done.recv().expect("the other thread sends a value"), [0u8; 0]);
         CACHES.empty(std::mem::take);
-        to_thread.send(()).expect("the thread waits");
-        assert_eq!(done.recv().expect("a value"), [0u8; 0]);
-        thread.join().expect("it ends");
+        to_thread.send(()).expect("the worker thread receives messages");
+        assert_eq!(done.recv().expect("the other thread sends a value"), [0u8; 0]);
+        thread.join().expect("the thread ends without a panic");
     }
 
     #[test]
@@ -254,12 +256,12 @@ mod tests {
         for _ in 0..5 {
             thread::spawn(|| {
                 let cache = CACHES.claim();
-                let mut used = cache.enter().expect("nobody else has it");
+                let mut used = cache.enter().expect("no other thread uses the cache");
                 assert!(used.is_empty());
                 used.push(1);
             })
             .join()
-            .expect("it ends");
+            .expect("the thread ends without a panic");
         }
         assert_eq!(CACHES.nodes().count(), 1);
     }

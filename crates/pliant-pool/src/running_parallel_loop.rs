@@ -171,7 +171,7 @@ mod models {
                     assert_eq!(cell.with(|cell| unsafe { *cell }), round);
                 }
             }
-            worker.join().expect("the worker ends");
+            worker.join().expect("the worker thread ends without a panic");
         });
     }
 
@@ -203,7 +203,7 @@ mod models {
             queue.run_chunks(0);
             wait(&queue);
             assert_eq!(queue.status(), 7);
-            worker.join().expect("the worker ends");
+            worker.join().expect("the worker thread ends without a panic");
         });
     }
 
@@ -227,7 +227,7 @@ mod models {
             // SAFETY: nothing was published before.
             unsafe { queue.publish(job(&sums, add), 2, |_| worker.thread().unpark()) };
             // A worker that parked without being seen would never be joined, which the checker reports as a deadlock.
-            worker.join().expect("the worker ends");
+            worker.join().expect("the worker thread ends without a panic");
             queue.run_chunks(0);
         });
     }

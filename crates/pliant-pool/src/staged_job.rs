@@ -177,7 +177,7 @@ mod tests {
                 .flat_map(|stage| (0..counts[stage % counts.len()]).map(move |p| (stage, p)));
             assert_eq!(seen.into_inner().expect("no panic"), want.collect::<Vec<_>>());
         }
-        let none = |_, _| panic!("there is no piece");
+        let none = |_, _| panic!("a stage without pieces must not run any piece");
         assert!(Stages::new(0, &[3], 1.0, &none, &|| false).join());
         assert!(Stages::new(3, &[], 1.0, &none, &|| false).join());
     }
@@ -263,7 +263,7 @@ mod models {
             unsafe { enter(std::ptr::with_exposed_provenance(at)) }
         });
         let ended = job.join();
-        [ended, other.join().expect("the thread ends")]
+        [ended, other.join().expect("the other thread ends without a panic")]
     }
 
     /// Checks under all interleavings with at most three preemptions that every piece of the job runs once, after the previous

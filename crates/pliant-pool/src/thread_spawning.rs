@@ -127,13 +127,17 @@ mod tests {
 
     #[test]
     fn threads_start_and_are_joined() {
-        let helper = start_helper(Builder::new(), || 3).expect("there is memory");
-        assert_eq!(helper.join().expect("it ends"), 3);
+        let helper =
+            start_helper(Builder::new(), || 3).expect("the system has memory for a thread");
+        assert_eq!(helper.join().expect("the thread ends without a panic"), 3);
         let mut text = String::new();
         std::thread::scope(|scope| {
             let work = || text.push('a');
             let thread = start_scoped(scope, Builder::new(), 1 << 20, work);
-            thread.expect("there is memory").join().expect("it ends");
+            thread
+                .expect("the system has memory for a thread")
+                .join()
+                .expect("the thread ends without a panic");
         });
         assert_eq!(text, "a");
     }

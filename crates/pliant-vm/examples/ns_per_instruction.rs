@@ -1,7 +1,7 @@
 //! Measures the cost of one VM instruction:
 //! `cargo run --release -p pliant-vm --example ns_per_instruction`.
 
-#![expect(clippy::print_stdout, reason = "a program that prints its measurements")]
+#![expect(clippy::print_stdout, reason = "the example prints its measurements")]
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -48,15 +48,16 @@ fn measure(name: &str, per_round: u32, mut emit: impl FnMut(&mut ExecBuilder, u3
     unsafe { kernels.insert("kernel", nothing) };
     let host: PackedFunc = Arc::new(|args: &[Value]| Ok(args[0].clone()));
     let functions = [("host".to_string(), host)].into_iter().collect();
-    let exe = Arc::new(b.get().expect("the program is valid"));
+    let exe = Arc::new(b.get().expect("the built program obeys the rules of the bytecode"));
     let options = VmOptions { functions, ..VmOptions::default() };
-    let vm = VirtualMachine::with_options(exe, kernels, options).expect("the program links");
+    let vm = VirtualMachine::with_options(exe, kernels, options)
+        .expect("all functions of the program can be linked");
     let x = Value::Tensor(Tensor::zeros(&[4, 4], DType::Float32).expect("64 bytes"));
     let main = vm.index_of("main").expect("main exists");
     let mut best = f64::MAX;
     for _ in 0..50 {
         let start = Instant::now();
-        vm.invoke_index(main, std::slice::from_ref(&x)).expect("the program runs");
+        vm.invoke_index(main, std::slice::from_ref(&x)).expect("the program runs without an error");
         best = best.min(start.elapsed().as_nanos() as f64 / f64::from(REPEAT));
     }
     println!("{name:<44} {best:7.1} ns");

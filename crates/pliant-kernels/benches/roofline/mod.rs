@@ -7,7 +7,7 @@
 //! each batch. The printed percentage is the median, over all batches, of the floor at that peak
 //! rate divided by the time.
 
-#![expect(clippy::print_stdout, reason = "the tables are what the benchmarks are for")]
+#![expect(clippy::print_stdout, reason = "the benchmarks print their result tables")]
 
 use std::collections::HashMap;
 use std::ffi::c_void;
@@ -88,7 +88,7 @@ impl Floor {
     /// Measures the current peak rate of all threads together, in operations per second.
     fn peak(&mut self) -> f64 {
         let threads = self.team.threads();
-        let one = multiply_adds(isa(), 1).expect("the chosen instructions are there");
+        let one = multiply_adds(isa(), 1).expect("the machine has the selected instruction set");
         let round = |_| {
             let begin = Instant::now();
             self.team.parallel_for(threads * PEAK_STEPS, PEAK_STEPS / 16, &|range| {

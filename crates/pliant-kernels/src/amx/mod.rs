@@ -55,7 +55,7 @@ pub fn strips(columns: usize, rows: usize) -> impl Iterator<Item = (usize, usize
     })
 }
 
-/// The element types of the operands of a product in tile registers.
+/// The element types of the operands of a matrix product in tile registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Operands of type bfloat16, with sums in float32. Subnormal operands and sums count as zeros.

@@ -247,7 +247,7 @@ fn ulps_double(got: f64, expected: f64) -> f64 {
 /// hardest arguments. The exact function values are known with twice the precision of float64.
 fn hardest_double(row: &MeasuredFn) -> (f64, f64) {
     let known = hardest_arguments::HARDEST.iter().find(|(name, _)| *name == row.name);
-    let (_, known) = known.expect("hardest arguments of the row");
+    let (_, known) = known.expect("every function has a list of hardest arguments");
     let error = |&(x, y, error_of_y): &hardest_arguments::Known| {
         let unit = f64::from_bits(y.abs().max(f64::MIN_POSITIVE).to_bits() & 0x7ff0_0000_0000_0000);
         ((((row.double)(x) - y) - error_of_y) / (unit * f64::EPSILON)).abs()
@@ -308,7 +308,7 @@ fn errors_match_the_documentation() {
     let mut exceeded = Vec::new();
     let mut check_limit = |name: &str, error: f64, limit: f64| {
         if error > limit {
-            exceeded.push(format!("{name}: {error} ulp"));
+            exceeded.push(format!("{name}: the error of {error} ulp exceeds the limit"));
         }
         (error * 10.0).ceil() / 10.0
     };
@@ -351,17 +351,17 @@ fn check_document(table: &str) {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/numerics.md");
     let text = std::fs::read_to_string(path).expect("docs/reference/numerics.md");
     let (begin, end) = ("<!-- measured -->\n", "<!-- end of measured -->");
-    let start = text.find(begin).expect("the table's start") + begin.len();
-    let stop = text.find(end).expect("the table's end");
+    let start = text.find(begin).expect("the page contains the start of the table") + begin.len();
+    let stop = text.find(end).expect("the page contains the end of the table");
     if std::env::var_os("PLIANT_BLESS").is_some() {
         let new = format!("{}{table}{}", &text[..start], &text[stop..]);
-        std::fs::write(path, new).expect("docs/reference/numerics.md can be written");
+        std::fs::write(path, new).expect("the file docs/reference/numerics.md can be written");
         return;
     }
     assert_eq!(
         &text[start..stop],
         table,
-        "PLIANT_BLESS=1 writes the table of docs/reference/numerics.md"
+        "the table in docs/reference/numerics.md differs from the measured errors; PLIANT_BLESS=1 updates it"
     );
 }
 
@@ -380,7 +380,9 @@ fn errors_over_all_arguments() {
         .iter()
         .map(|row| (row.name, worst_single(row, nearly_all())))
         .filter(|(_, (error, _))| *error > 2.0)
-        .map(|(name, (error, at))| format!("{name}: {error} ulp at {at:e}"))
+        .map(|(name, (error, at))| {
+            format!("{name}: the error of {error} ulp at {at:e} exceeds the limit")
+        })
         .collect();
     assert!(above.is_empty(), "{above:?}");
 }
@@ -390,7 +392,10 @@ fn signs_of_zero_are_kept() {
     for name in
         ["sinh", "tanh", "asinh", "atanh", "sin", "tan", "asin", "atan", "erf", "gelu", "log1p"]
     {
-        let row = FUNCTIONS.iter().find(|row| row.name == name).expect("a row of the table");
+        let row = FUNCTIONS
+            .iter()
+            .find(|row| row.name == name)
+            .expect("the table has a row for the function");
         for zero in [0.0f32, -0.0] {
             assert_eq!((row.single)(zero).to_bits(), zero.to_bits(), "{name}");
             let zero = f64::from(zero);
@@ -431,7 +436,7 @@ fn special_powers_are_those_of_the_platform() {
                 same || ulps(got, expected.into()) <= 1.0
                     && expected.is_finite()
                     && expected != 0.0,
-                "{x}^{y}: {got}, not {expected}"
+                "{x}^{y} is {got}, expected {expected}"
             );
         }
     }

@@ -20,9 +20,9 @@ thread_local! {
 }
 
 /// If copying rows of A is profitable for `panels` panels, copies the given rows and columns of A
-/// and calls `f` with a product that reads the copy. Otherwise calls `f` with the unchanged
-/// product. `f` must not read A outside of these rows and columns. Returns a kernel status: out of
-/// memory, or 0.
+/// and calls `f` with arguments of a matrix product that reads the copy. Otherwise calls `f` with
+/// the unchanged arguments. `f` must not read A outside of these rows and columns. Returns a kernel
+/// status: out of memory, or 0.
 ///
 /// # Safety
 /// The elements of A in these rows and columns are readable.

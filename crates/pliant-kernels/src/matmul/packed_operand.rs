@@ -251,8 +251,8 @@ fn row_blocks(rows: Range<usize>) -> impl Iterator<Item = Range<usize>> {
 /// The number of rows of a slice of B with `columns` columns. The number is a multiple of the
 /// factor by which tiles split `k`, so that only the last slice has a remainder.
 ///
-/// Products with up to [`ROWS`] rows of A are not sliced, and tiles with fewer rows split `k`
-/// further. So the order of summation depends on the number of rows.
+/// Matrix products with up to [`ROWS`] rows of A are not sliced, and tiles with fewer rows split
+/// `k` further. So the order of summation depends on the number of rows.
 pub fn slice_rows<T>(columns: usize) -> usize {
     (slice_bytes() / (columns * size_of::<T>()).max(LINE)).max(MAX_K_SPLITS)
 }

@@ -79,8 +79,8 @@ struct Sizes {
     /// the reset state.
     row: usize,
     state: usize,
-    /// The number of columns of the input products of all gates, which is also the row stride of
-    /// these products.
+    /// The number of columns of the input products (inputs times weights) of all gates, which is
+    /// also their row stride.
     columns: usize,
     /// The number of steps for which one matrix product multiplies the inputs by the weights, and
     /// the size of the results.
@@ -96,7 +96,7 @@ const STATES: usize = 4;
 #[repr(C, align(64))]
 struct Sums([MaybeUninit<f32>; MAX_PIECE_ROWS * WIDTH]);
 
-/// Scratch memory: the states, and the input products of a range of steps.
+/// Scratch memory: the states, and the input products (inputs times weights) of a range of steps.
 #[derive(Clone, Copy)]
 struct Scratch {
     states: *mut f32,
@@ -231,7 +231,7 @@ impl Layer {
     /// Computes the states and results of a range of steps.
     ///
     /// # Safety
-    /// As for [`run`]; the input products of the range are computed.
+    /// As for [`run`]; the products of inputs and weights of the range are computed.
     unsafe fn compute_steps(
         &self,
         (isa, runtime): (Isa, &KernelRuntime),

@@ -75,8 +75,8 @@ impl Units {
 /// One vector of hidden units of one sequence.
 struct UnitVector<'a> {
     u: &'a Units,
-    /// The addresses of three operands for these hidden units, at their first gate: state products,
-    /// input products, and biases.
+    /// The addresses of three operands for these hidden units, at their first gate: products of
+    /// state and weights, products of input and weights, and biases.
     sums: *const f32,
     gates: *const f32,
     bias: *const f32,
@@ -87,7 +87,8 @@ struct UnitVector<'a> {
 }
 
 impl UnitVector<'_> {
-    /// Returns the argument of a gate: the sum of state product, input product and bias.
+    /// Returns the argument of a gate: the products of state and input with the gate's weights,
+    /// plus the bias.
     ///
     /// # Safety
     /// As for [`finish`]; likewise below.
