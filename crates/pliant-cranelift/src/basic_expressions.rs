@@ -323,7 +323,7 @@ impl FuncGen<'_, '_> {
         Ok(construct(self.b.block_params(done).into()))
     }
 
-    /// Computes the condition of a branch, a scalar bool.
+    /// Returns the value of a branch condition, which must be a scalar bool.
     pub fn condition(&mut self, e: Expr) -> Gen<Value> {
         let v = self.scalar(e)?;
         if self.b.func.dfg.value_type(v) == types::I8 {

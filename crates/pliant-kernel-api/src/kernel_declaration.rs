@@ -60,7 +60,7 @@ impl Role {
 pub struct Operand {
     /// The name of the operand, as in printed calls.
     pub name: &'static str,
-    /// The id of the operand's name ([`name_id`]).
+    /// The hash of the operand's name ([`name_id`]), for fast comparison.
     pub(crate) id: u64,
     /// How the kernel accesses the operand.
     pub role: Role,

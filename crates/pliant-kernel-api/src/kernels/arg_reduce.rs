@@ -6,7 +6,7 @@ use super::transpose::OTHER_DTYPES;
 use crate::reference::{Args, Number, Result};
 use crate::{Attr, AttrDefault, AttrType, Dims, Kernel, Operand};
 
-/// The declaration of the kernel `arg_reduce`.
+/// The declaration of the kernel `arg_reduce`: argmin and argmax of rows.
 pub static KERNEL: Kernel = Kernel {
     name: "arg_reduce",
     doc: "The position of the first largest or smallest element of each row (ONNX `ArgMax` and `ArgMin`), or of its first NaN. Rows \

@@ -17,7 +17,7 @@ pub const ZEROS_FOR_NAN: i64 = 2;
 
 const SCORES: Dims = Dims::Fixed(&["batch", "heads", "queries", "keys"]);
 
-/// The declaration of the kernel `attention`.
+/// The declaration of the kernel `attention`: scaled dot-product attention.
 pub static KERNEL: Kernel = Kernel {
     name: "attention",
     doc: "Attention (Vaswani et al., 2017; ONNX `Attention`): `softmax(cap(scale * q @ k^T) + bias) @ v`, where `cap(x)` is \

@@ -12,7 +12,7 @@ pub const MAX_ATTR_VALUE: i64 = 1 << 28;
 
 const RESULTS: Dims = Dims::Fixed(&["batch", "filters", "out_depth", "out_height", "out_width"]);
 
-/// The declaration of the kernel `conv`.
+/// The declaration of the kernel `conv`: float32 convolution.
 pub static KERNEL: Kernel = Kernel {
     name: "conv",
     doc: "Convolution (cross-correlation, ONNX `Conv`) in up to 3 dims, then `activation(conv + bias + residual)`. Images of \

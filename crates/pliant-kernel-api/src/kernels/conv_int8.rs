@@ -13,7 +13,7 @@ use crate::{Attr, AttrDefault, AttrType, Call, Dims, Kernel, Operand, Sizes};
 const SCALAR: Dims = Dims::Fixed(&["*one"]);
 const FILTERS: Dims = Dims::Fixed(&["*filters"]);
 
-/// The declaration of the kernel `conv_int8`.
+/// The declaration of the kernel `conv_int8`: convolution of 8-bit integers.
 pub static KERNEL: Kernel = Kernel {
     name: "conv_int8",
     doc: "Convolution of 8-bit integers (ONNX `ConvInteger`, `QLinearConv`) in up to 3 dims. The sums are those of \

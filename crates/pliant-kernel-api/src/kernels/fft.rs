@@ -9,7 +9,7 @@ use crate::{Attr, AttrDefault, AttrType, Dims, Kernel, Operand};
 
 const OTHER_DTYPES: &[DType] = &[Float64, Float16, BFloat16];
 
-/// The declaration of the kernel `fft`.
+/// The declaration of the kernel `fft`: discrete Fourier transforms of rows.
 pub static KERNEL: Kernel = Kernel {
     name: "fft",
     doc: "The discrete Fourier transform of each row (ONNX `DFT`, `STFT`). A row is cut or padded with zeros to `length`, then \

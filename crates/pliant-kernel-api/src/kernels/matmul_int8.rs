@@ -20,7 +20,7 @@ pub(super) const PANELS: &[(&str, crate::DeriveSize)] = &[
     ("quad", |_, _| Some(4)),
 ];
 
-/// The declaration of the kernel `matmul_int8`.
+/// The declaration of the kernel `matmul_int8`: matrix products of 8-bit integers.
 pub static KERNEL: Kernel = Kernel {
     name: "matmul_int8",
     doc: "The product of 8-bit integers (ONNX `MatMulInteger`): `(x - x_zeros) @ (weight - weight_zeros)`. A float32 result is \

@@ -5,7 +5,7 @@ use pliant_tensor::DType::{Int8, Int32, UInt8};
 use crate::reference::{Args, Number, Result, indices};
 use crate::{Dims, Kernel, Operand};
 
-/// The declaration of the kernel `pack_int8`.
+/// The declaration of the kernel `pack_int8`: packing of 8-bit matrices into panels.
 pub static KERNEL: Kernel = Kernel {
     name: "pack_int8",
     doc: "Packs a matrix of 8-bit integers for the kernel `matmul_int8`: `packed[p, q, c, r] = x[4 * q + r, width * p + c]`, or 0 \

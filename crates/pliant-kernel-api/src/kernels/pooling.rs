@@ -50,7 +50,7 @@ pub fn contiguous_dim(call: &Call, sizes: &Sizes) -> Option<ContiguousDim> {
     }
 }
 
-/// The declaration of the kernel `pool`.
+/// The declaration of the kernel `pool`: maximum and mean pooling.
 pub static KERNEL: Kernel = Kernel {
     name: "pool",
     doc: "Pooling (ONNX `MaxPool`, and `AveragePool` that does not count padding) in up to 3 dims: the largest element of each window, \

@@ -20,7 +20,7 @@ const Y: Dims = Dims::ByLayout(&[
 const STATE: Dims =
     Dims::ByLayout(&[&["directions", "batch", "hidden"], &["batch", "directions", "hidden"]]);
 
-/// The declaration of the kernel `recurrent`.
+/// The declaration of the kernel `recurrent`: LSTM, GRU and plain recurrent layers.
 pub static KERNEL: Kernel = Kernel {
     name: "recurrent",
     doc: "An LSTM, GRU or plain recurrent layer, in one or both directions (ONNX `LSTM`, `GRU`, `RNN`). Weights are packed: \

@@ -12,7 +12,7 @@ pub const MAX_TAPS: i64 = 16;
 /// Maximum number of columns of an image.
 pub const MAX_COLUMNS: i64 = 1 << 30;
 
-/// The declaration of the kernel `resize`.
+/// The declaration of the kernel `resize`: resizing of images.
 pub static KERNEL: Kernel = Kernel {
     name: "resize",
     doc: "Resizes images (ONNX `Resize`): each result is a weighted sum of its neighbors, first along rows, then along columns. A \

@@ -8,7 +8,7 @@ use crate::{Attr, AttrDefault, AttrType, Dims, Kernel, Operand};
 
 const RESULTS: Dims = Dims::Fixed(&["*rows", "count"]);
 
-/// The declaration of the kernel `sort`.
+/// The declaration of the kernel `sort`: sorting, argsort and top-k of rows.
 pub static KERNEL: Kernel = Kernel {
     name: "sort",
     doc: "Sorts each row, and returns `count` elements from rank `first` on and their positions in the row: all, the first ones \

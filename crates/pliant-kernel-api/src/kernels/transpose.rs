@@ -13,7 +13,7 @@ const ELEMENTS: Dims = Dims::Fixed(&["*elements"]);
 pub(super) const OTHER_DTYPES: &[DType] =
     &[Bool, Int8, Int16, Int32, Int64, UInt8, UInt16, UInt32, UInt64, Float16, BFloat16, Float64];
 
-/// The declaration of the kernel `transpose`.
+/// The declaration of the kernel `transpose`: copies between tensors of any strides.
 pub static KERNEL: Kernel = Kernel {
     name: "transpose",
     doc: "Copies elements between tensors of any strides (ONNX `Transpose`): `out[i, j, ...] = x[i, j, ...]`. Both operands have \

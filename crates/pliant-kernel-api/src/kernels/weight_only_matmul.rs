@@ -34,7 +34,7 @@ const GROUP_COUNT: (&str, DeriveSize) = ("groups", |c, s| div_ceil(s.get("inner"
 const WHOLE_ROWS: (&str, DeriveSize) = ("weight_rows", |_, s| Some(s.get("inner")));
 const ROW_PAIRS: (&str, DeriveSize) = ("weight_rows", |_, s| div_ceil(s.get("inner"), 2));
 
-/// The declaration of the kernel `matmul_int8_weight`.
+/// The declaration of the kernel `matmul_int8_weight`: matrix products of float32 by int8 weights.
 pub static INT8: Kernel = Kernel {
     name: "matmul_int8_weight",
     doc: "The product of float32 by a dequantized int8 weight: `out = x @ ((weight - zeros) * scales)`.",
@@ -52,7 +52,7 @@ pub static INT8: Kernel = Kernel {
     reference,
 };
 
-/// The declaration of the kernel `matmul_int4_weight`.
+/// The declaration of the kernel `matmul_int4_weight`: matrix products of float32 by int4 weights.
 pub static INT4: Kernel = Kernel {
     name: "matmul_int4_weight",
     doc: "The product of float32 by a dequantized 4-bit weight, with elements from 0 to 15: `out = x @ ((weight - zeros) * scales)`.",
@@ -74,7 +74,8 @@ pub static INT4: Kernel = Kernel {
     reference,
 };
 
-/// The declaration of the kernel `matmul_bfloat16_weight`.
+/// The declaration of the kernel `matmul_bfloat16_weight`: matrix products of float32 by bfloat16
+/// weights.
 pub static BFLOAT16: Kernel = Kernel {
     name: "matmul_bfloat16_weight",
     doc: "The product of float32 by a bfloat16 weight, with sums in float32: `out = x @ weight`.",

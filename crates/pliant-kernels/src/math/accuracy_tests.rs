@@ -186,7 +186,7 @@ fn ulps(got: f32, expected: f64) -> f64 {
     (got - expected).abs() / unit(expected)
 }
 
-/// The distance between adjacent float32 numbers (ulp) at the value `expected`.
+/// Returns the distance between adjacent float32 numbers (one ulp) near the value `expected`.
 fn unit(expected: f64) -> f64 {
     let size = expected.abs().clamp(f64::from(f32::MIN_POSITIVE), f64::from(f32::MAX));
     let exponent = (size.to_bits() >> 52) as i32 - 1023;

@@ -150,8 +150,9 @@ pub struct MicroKernels<T: 'static> {
     transpose: TransposeFn<T>,
 }
 
-/// A function that writes element `(i, j)` of a matrix to `(j, i)` of another one. The parameters are the address of the first
-/// element and the row stride of each matrix, and the numbers of rows and columns of the source.
+/// A function that writes element `(i, j)` of a matrix to element `(j, i)` of another matrix. The
+/// parameters are the address of the first element and the row stride of each matrix, and the
+/// numbers of rows and columns of the source.
 type TransposeFn<T> = unsafe fn((*const T, isize), (*mut T, isize), usize, usize);
 
 impl<T> MicroKernels<T> {

@@ -16,7 +16,7 @@ thread_local! {
     static BLOCKS: Scratch = const { Scratch::new() };
 }
 
-/// Number of bytes of a block of results.
+/// Number of bytes in a block of results that is copied at once.
 const BYTES: usize = super::MAX_LANES;
 
 /// The bytes of a block of results, with an alignment that suits any element type.

@@ -114,8 +114,8 @@ fn results_do_not_depend_on_other_elements() {
     }
 }
 
-/// Results of instruction sets with fused multiply-add are bit-identical; results of other
-/// instruction sets differ by at most the documented error.
+/// Tests that results of instruction sets with fused multiply-add are bit-identical; results of
+/// other instruction sets differ by at most the documented error.
 #[test]
 fn every_isa_gives_the_same_results() {
     let best = available().next().expect("there is plain code");

@@ -25,7 +25,7 @@ const SPREAD: usize = 8;
 /// The layout of a line buffer.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LineBuffer {
-    /// The number of elements of a cell.
+    /// The number of elements (channels) of a cell.
     cell: usize,
     /// The number of cells of a pixel.
     pub planes: usize,

@@ -32,7 +32,7 @@ pub(super) struct Line<'a> {
     pub weights: *const f32,
     /// The distance between rows of weights, in elements.
     pub weight_row_stride: usize,
-    /// The address of the first result.
+    /// The address of the first result of the line.
     pub out: *mut f32,
     /// The distance between adjacent results, in elements.
     pub result_stride: isize,
