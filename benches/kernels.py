@@ -17,7 +17,7 @@ from page import write_table
 from plots import write_plots
 
 ROOT = Path(__file__).resolve().parents[1]
-BENCHES = ["products", "half", "attention", "convolution", "quantized", "recurrent"]
+BENCHES = ["matmul", "float16_matmul", "attention", "convolution", "int8_matmul_and_conv", "recurrent_layers"]
 TITLE = re.compile(r"(.+), \w+, (\d+) thr: peak (\d+) GFLOP/s at best, (\d+) in the middle")
 CASE = re.compile(r"\| (.+?) \| ([\d.]+) \| (.+?) \| (\d+) \|")
 
