@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::span::Span;
+use crate::source_spans::Span;
 
 /// The severity of a diagnostic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -27,7 +27,7 @@ pub struct Label {
 /// One error, warning or note about a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
-    /// The error code; see [`codes`](crate::codes).
+    /// The error code; see [`codes`](crate::error_codes).
     pub code: &'static str,
     /// The severity of the diagnostic.
     pub severity: Severity,

@@ -2,21 +2,21 @@
 //!
 //! | file | contents |
 //! |---|---|
-//! | `span` | source locations: [`Span`], [`SourceMap`] |
-//! | `codes` | the table of all error codes |
+//! | `source_spans` | source locations: [`Span`], [`SourceMap`] |
+//! | `error_codes` | the table of all error codes |
 //! | `diagnostic` | [`Diagnostic`]: one error, warning or note about a program |
-//! | `render` | rendering of diagnostics with source lines |
-//! | `suggest` | suggestions for misspelt names |
-//! | `error` | [`Error`]: a user error, an unsupported feature, or a compiler bug |
+//! | `render_diagnostics` | rendering of diagnostics with source lines |
+//! | `spelling_suggestions` | suggestions for misspelt names |
+//! | `compile_error` | [`Error`]: a user error, an unsupported feature, or a compiler bug |
 
-pub mod codes;
+pub mod compile_error;
 pub mod diagnostic;
-pub mod error;
-pub mod render;
-pub mod span;
-pub mod suggest;
+pub mod error_codes;
+pub mod render_diagnostics;
+pub mod source_spans;
+pub mod spelling_suggestions;
 
+pub use compile_error::Error;
 pub use diagnostic::{Diagnostic, Label, Severity};
-pub use error::Error;
-pub use render::{render, render_all};
-pub use span::{FileId, SourceFile, SourceMap, Span};
+pub use render_diagnostics::{render, render_all};
+pub use source_spans::{FileId, SourceFile, SourceMap, Span};

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use pliant_diag::{Diagnostic, SourceFile, SourceMap, Span, render_all};
-use pliant_ir::equal::structural_equal;
 use pliant_ir::print::{PrintOptions, print_module};
+use pliant_ir::structural_equality::structural_equal;
 use pliant_ir::verify::verify_module;
 use pliant_ir::{BaseFunc, IRModule};
 use pliant_pass::{PassContext, PassError, Sequential};
@@ -145,7 +145,7 @@ fn pass_errors(error: PassError) -> Result<Vec<Diagnostic>, String> {
             .collect()),
         PassError::Unsupported(list) => Ok(list
             .iter()
-            .map(|u| Diagnostic::error(pliant_diag::codes::PL0002, u.to_string()))
+            .map(|u| Diagnostic::error(pliant_diag::error_codes::PL0002, u.to_string()))
             .collect()),
         other => Err(other.to_string()),
     }

@@ -4,23 +4,23 @@
 //! checked value. For each dim `i`, line `i + 1` contains the term that the dim must equal and, after a tab, the origin of the
 //! term's value.
 
-mod call_operator;
 mod data_dependent_shapes;
+mod dynamic_operator_call;
 mod print_and_assert;
-mod scalar;
+mod scalar_results;
 mod tensor_properties;
 
-pub(crate) use scalar::element;
+pub(crate) use scalar_results::element;
 
 use std::sync::Arc;
 
 use pliant_tensor::{DType, Storage, Tensor};
 
-use crate::error::Result;
+use crate::interp_error::Result;
 use crate::interpreter::Interpreter;
-use crate::loops::scalar::Val;
-use crate::loops::view::View;
-use crate::value::{Func, plural};
+use crate::loop_functions::buffer_view::View;
+use crate::loop_functions::scalar_arithmetic::Val;
+use crate::runtime_values::{Func, plural};
 use crate::{InterpError, Value};
 
 /// Maximum number of slots of a shape heap.
@@ -144,8 +144,8 @@ pub(crate) fn call(
     args: &[Value],
 ) -> Option<Result<Value>> {
     let a = Args(args);
-    if name == pliant_ops::dynamic_calls::CALL_OPERATOR {
-        return Some(call_operator::call(interp, a));
+    if name == pliant_ops::dynamic_operator_calls::CALL_OPERATOR {
+        return Some(dynamic_operator_call::call(interp, a));
     }
     let name = name.strip_prefix("vm.builtin.")?;
     let unit = |result: Result<()>| result.map(|()| Value::unit());
@@ -167,7 +167,7 @@ pub(crate) fn call(
         "invoke_closure" | "invoke_closure_tail" | "invoke_pure_closure" => {
             a.func(0).and_then(|f| interp.call_func(&f, &args[1..]))
         }
-        "item" => scalar::item(a),
+        "item" => scalar_results::item(a),
         "make_closure" => a.func(0).map(|f| Func::Bound(Arc::new(f), args[1..].into()).into()),
         "make_prim_value" => decode_int(a, 1).map(Value::Int),
         "make_shape" => make_shape(a),
@@ -181,7 +181,7 @@ pub(crate) fn call(
         "reshape" => reshape(a),
         "shape_of" => a.tensor(0).map(|t| Value::shape(t.shape())),
         "tensor_to_shape" => tensor_to_shape(a),
-        "trip_count" => scalar::trip_count(a),
+        "trip_count" => scalar_results::trip_count(a),
         "tuple_getitem" => tuple_getitem(a),
         "unique" => data_dependent_shapes::unique(interp, a),
         "tensor_view" => tensor_properties::tensor_view(a),

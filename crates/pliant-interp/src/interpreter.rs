@@ -9,9 +9,9 @@ use std::time::Duration;
 use pliant_ir::{BaseFunc, IRModule};
 use pliant_tensor::{DType, Storage, Tensor, checked_nbytes};
 
-use crate::error::{ErrorKind, Result};
-use crate::value::Func;
-use crate::{InterpError, PackedFuncs, Value, builtins, graph, loops};
+use crate::interp_error::{ErrorKind, Result};
+use crate::runtime_values::Func;
+use crate::{InterpError, PackedFuncs, Value, builtins, graph_functions, loop_functions};
 
 /// The number of steps between two checks whether the run was cancelled.
 const STEPS_PER_STOP_CHECK: u64 = 1 << 12;
@@ -233,10 +233,12 @@ impl<'a> Interpreter<'a> {
         match self.module.functions.get_key_value(name) {
             Some((name, BaseFunc::Relax(func))) => {
                 let (name, func) = (name.clone(), func.clone());
-                self.nested_call(&name, |interp| graph::call_function(interp, &name, &func, args))
+                self.nested_call(&name, |interp| {
+                    graph_functions::call_function(interp, &name, &func, args)
+                })
             }
             Some((name, BaseFunc::Prim(func))) => {
-                self.nested_call(name, |interp| loops::call(interp, name, func, args))?;
+                self.nested_call(name, |interp| loop_functions::call(interp, name, func, args))?;
                 Ok(Value::unit())
             }
             None => {
@@ -275,7 +277,9 @@ impl<'a> Interpreter<'a> {
             Func::Closure(closure) => {
                 let closure = closure.clone();
                 let name = closure.name.clone();
-                self.nested_call(&name, |interp| graph::call_closure(interp, &closure, args))
+                self.nested_call(&name, |interp| {
+                    graph_functions::call_closure(interp, &closure, args)
+                })
             }
             Func::Bound(func, bound) => {
                 let args: Vec<Value> = args.iter().chain(bound.iter()).cloned().collect();

@@ -7,13 +7,13 @@
 //!
 //! | module | contains |
 //! |---|---|
-//! | [`value`] | [`Value`]: the arguments and results of functions |
-//! | [`packed`] | [`PackedFuncs`]: packed functions of the host |
-//! | [`error`] | [`InterpError`]: the error of a run |
+//! | [`runtime_values`] | [`Value`]: the arguments and results of functions |
+//! | [`packed_functions`] | [`PackedFuncs`]: packed functions of the host |
+//! | [`interp_error`] | [`InterpError`]: the error of a run |
 //! | `interpreter` | the state of a run: step budget, call depth, global functions |
-//! | `graph` | graph functions: bindings, calls, type checks, operators |
+//! | `graph_functions` | graph functions: bindings, calls, type checks, operators |
 //! | `builtins` | the builtins `vm.builtin.*`, which lowered modules call |
-//! | `loops` | loop functions: statements, expressions, buffers, calls of kernels and extern functions |
+//! | `loop_functions` | loop functions: statements, expressions, buffers, calls of kernels and extern functions |
 //!
 //! ```
 //! use pliant_interp::{NoPacked, run};
@@ -24,14 +24,14 @@
 //! ```
 
 mod builtins;
-pub mod error;
-mod graph;
+mod graph_functions;
+pub mod interp_error;
 mod interpreter;
-mod loops;
-pub mod packed;
-pub mod value;
+mod loop_functions;
+pub mod packed_functions;
+pub mod runtime_values;
 
-pub use error::{ErrorKind, InterpError, TraceEntry};
+pub use interp_error::{ErrorKind, InterpError, TraceEntry};
 pub use interpreter::{Options, run, run_func, run_with};
-pub use packed::{NoPacked, PackedFuncs, PackedTable, assign};
-pub use value::{Func, HostFunc, Value};
+pub use packed_functions::{NoPacked, PackedFuncs, PackedTable, assign};
+pub use runtime_values::{Func, HostFunc, Value};

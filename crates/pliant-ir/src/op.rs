@@ -9,7 +9,7 @@ use std::hash::{Hash, Hasher};
 
 use pliant_tensor::DType;
 
-use crate::attrs::{AttrValue, Attrs};
+use crate::attr_values::{AttrValue, Attrs};
 use crate::relax::{Expr, Function, Type};
 
 /// An operator. Its id is a hash of its full name (`relax.add`), so any crate can define an operator as a constant. A test checks

@@ -4,11 +4,11 @@
 //! - Graph functions only refer to functions of the module (PL0210, reported with the function).
 //! - No two functions have the same `global_symbol` (PL0222). For a public function without this attribute, its name counts.
 
-use pliant_diag::{Diagnostic, codes};
+use pliant_diag::{Diagnostic, error_codes};
 use rustc_hash::FxHashMap;
 
 use crate::attr_names::GLOBAL_SYMBOL;
-use crate::module::{BaseFunc, IRModule};
+use crate::ir_module::{BaseFunc, IRModule};
 use crate::op::OpRegistry;
 
 /// Maximum number of violations that are reported for one function.
@@ -30,7 +30,7 @@ pub fn verify_module(module: &IRModule, ops: &dyn OpRegistry) -> Vec<Diagnostic>
         {
             let message =
                 format!("functions '{other}' and '{name}' have the same global symbol '{symbol}'");
-            out.push(Diagnostic::error(codes::PL0222, message).in_function(&**name));
+            out.push(Diagnostic::error(error_codes::PL0222, message).in_function(&**name));
         }
         let violations = match func {
             BaseFunc::Relax(f) => crate::relax::verify::verify_function(f, Some(module), ops),

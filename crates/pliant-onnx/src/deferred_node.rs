@@ -16,14 +16,14 @@ use pliant_ir::{DType, IRModule};
 use pliant_tensor::Tensor;
 use prost::Message;
 
-use crate::error::Problem;
-use crate::graph::import_single_node;
-use crate::limits::Limits;
-use crate::model::Model;
+use crate::graph_import::import_single_node;
+use crate::import_error::Problem;
+use crate::import_limits::Limits;
+use crate::initializer_tensors;
+use crate::model_file::Model;
 use crate::proto::tensor_shape_proto::{Dimension, dimension};
 use crate::proto::type_proto::{Tensor as TensorType, Value as TypeValue};
 use crate::proto::{ModelProto, TensorProto, TensorShapeProto, TypeProto, ValueInfoProto};
-use crate::tensor;
 
 /// Maximum number of elements of an integer operand whose values are fixed when a node is specialised. Larger operands are unlikely
 /// to be axes, sizes or pads.
@@ -146,7 +146,7 @@ impl DeferredNode {
                 graph.initializer.push(TensorProto {
                     name: info.name.take(),
                     dims,
-                    data_type: Some(tensor::data_type(operand.dtype) as i32),
+                    data_type: Some(initializer_tensors::data_type(operand.dtype) as i32),
                     raw_data: Some(encode_ints(values, operand.dtype).into()),
                     ..TensorProto::default()
                 });
@@ -162,7 +162,7 @@ impl DeferredNode {
                 Dimension { value: known.or(dim(d).value), ..Dimension::default() }
             });
             let shape = TensorShapeProto { dim: dims.collect() };
-            let elem_type = Some(tensor::data_type(operand.dtype) as i32);
+            let elem_type = Some(initializer_tensors::data_type(operand.dtype) as i32);
             let value = Some(TypeValue::TensorType(TensorType { elem_type, shape: Some(shape) }));
             info.r#type = Some(TypeProto { value, ..TypeProto::default() });
             graph.input.push(info);
@@ -193,7 +193,7 @@ pub(crate) fn constant_initializer(name: &str, tensor: &Tensor) -> Option<Tensor
     Some(TensorProto {
         name: Some(name.into()),
         dims: raw.shape().to_vec(),
-        data_type: Some(tensor::data_type(raw.dtype()) as i32),
+        data_type: Some(initializer_tensors::data_type(raw.dtype()) as i32),
         raw_data: Some(bytes::Bytes::copy_from_slice(raw.as_bytes().ok()?)),
         ..TensorProto::default()
     })

@@ -12,10 +12,10 @@ use pliant_sym::Sym;
 use rustc_hash::FxHashSet;
 
 use crate::dim_arithmetic::{CEIL, DimExpr, DimParser, FLOOR, MAX, MIN};
-use crate::error::Problem;
+use crate::import_error::Problem;
 use crate::proto::TensorShapeProto;
 use crate::proto::tensor_shape_proto::dimension;
-use crate::shape_contract::DynamicDim;
+use crate::shape_constraint_report::DynamicDim;
 
 /// The symbols of a model, by their names in the file.
 #[derive(Debug, Default)]

@@ -13,7 +13,7 @@ use memmap2::Mmap;
 use rustc_hash::FxHashMap;
 use rustix::fs::{Mode, OFlags, ResolveFlags, openat, openat2};
 
-use crate::model::SharedMap;
+use crate::model_file::SharedMap;
 
 /// The external data files of one import. Each file is mapped once.
 #[derive(Debug)]

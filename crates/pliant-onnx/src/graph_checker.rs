@@ -1,16 +1,16 @@
 //! Checks that a graph is well-formed: names are defined exactly once and before their use, nesting is limited, and calls of the
 //! model's functions match their signatures.
 
-use pliant_diag::suggest::did_you_mean;
+use pliant_diag::spelling_suggestions::did_you_mean;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::error::Problem;
-use crate::graph::{FunctionKey, function_key, normalized_domain};
-use crate::limits::Limits;
+use crate::graph_import::{FunctionKey, function_key, normalized_domain};
+use crate::import_error::Problem;
+use crate::import_limits::Limits;
+use crate::inlined_node_count;
 use crate::node::label;
-use crate::node_count;
+use crate::operator_schemas;
 use crate::proto::{FunctionProto, GraphProto, ModelProto, NodeProto};
-use crate::schema;
 
 /// The result of checking whether a graph is well-formed.
 pub(crate) struct GraphCheck {
@@ -30,11 +30,11 @@ pub(crate) fn check(model: &ModelProto, limits: &Limits) -> GraphCheck {
         functions: FxHashMap::default(),
         function: None,
     };
-    if let Err(problem) = node_count::check(model, limits) {
+    if let Err(problem) = inlined_node_count::check(model, limits) {
         checker.problems.push(problem);
         checker.within_limits = false;
     }
-    checker.problems.extend(schema::check_opsets(model));
+    checker.problems.extend(operator_schemas::check_opsets(model));
     for function in &model.functions {
         if checker.functions.insert(function_key(function), function).is_some() {
             let name = function_label(function);

@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use crate::error::Problem;
-use crate::limits::Limits;
+use crate::import_error::Problem;
+use crate::import_limits::Limits;
 
 /// The deadline of an import, which is checked before each node.
 #[derive(Debug)]

@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 
 use prost::Message;
 
-use crate::graph::ImportOptions;
-use crate::limits::Limits;
-use crate::model::Model;
-use crate::model_report::{Finding, check};
+use crate::graph_import::ImportOptions;
+use crate::import_limits::Limits;
+use crate::model_file::Model;
+use crate::model_problem_report::{Finding, check};
 use crate::proto::tensor_proto::DataType;
 use crate::proto::tensor_shape_proto::{Dimension, dimension};
 use crate::proto::type_proto::{Tensor as TensorType, Value as TypeValue};

@@ -1,21 +1,21 @@
 //! [`Node`]: the interface that converters use. It gives access to a node's inputs and attributes, and emits calls of Pliant's
 //! operators.
 
-mod call;
+mod emit_operator_calls;
 
 use pliant_ir::relax::{Expr, Function, TensorShape, TypeData};
 use pliant_ir::{AttrValue, Attrs, DType};
 use pliant_sym::Sym;
 use pliant_tensor::Tensor;
 
-pub(crate) use call::{infer_problem, ints_attr};
+pub(crate) use emit_operator_calls::{infer_problem, ints_attr};
 
-use crate::attributes::AttrReader;
-use crate::error::Problem;
-use crate::graph::Importer;
+use crate::graph_import::Importer;
+use crate::import_error::Problem;
+use crate::imported_value::{SymTensor, Value};
+use crate::node_attributes::AttrReader;
 use crate::proto::NodeProto;
 use crate::proto::tensor_proto::DataType;
-use crate::value::{SymTensor, Value};
 
 /// The result of building an expression, or the problem that prevents it.
 pub type ExprResult = Result<Expr, Problem>;

@@ -5,9 +5,9 @@ use pliant_ir::{AttrValue, Attrs, DType};
 use pliant_sym::Sym;
 use pliant_tensor::Tensor;
 
-use crate::error::Problem;
+use crate::import_error::Problem;
+use crate::imported_value::{SymTensor, Value};
 use crate::node::{ExprResult, Node, ints_attr};
-use crate::value::{SymTensor, Value};
 
 impl Node<'_, '_> {
     // ---- sizes ----

@@ -2,7 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use crate::error::Problem;
+use crate::import_error::Problem;
 use crate::node::{ConvertResult, Node};
 use crate::ops::OnnxOp;
 
@@ -24,9 +24,9 @@ mod tests {
     use prost::Message;
 
     use super::*;
-    use crate::graph::Importer;
-    use crate::limits::Limits;
-    use crate::model::Model;
+    use crate::graph_import::Importer;
+    use crate::import_limits::Limits;
+    use crate::model_file::Model;
     use crate::proto::{GraphProto, ModelProto, NodeProto};
 
     #[test]

@@ -10,10 +10,10 @@ use pliant_ir::relax::Function;
 use pliant_sym::{Sym, SymArena};
 use pliant_tensor::Tensor;
 
-use crate::graph::Importer;
+use crate::graph_import::Importer;
+use crate::imported_value::{SymTensor, Value, broadcast_shape};
 use crate::node::{ExprResult, Node};
 use crate::shape_folding::{self, FoldOp};
-use crate::value::{SymTensor, Value, broadcast_shape};
 
 /// Maximum numerator of a constant. Larger constants may need more bits than the mantissa of a float has.
 const MAX_NUMERATOR: f64 = 4096.0;

@@ -4,7 +4,7 @@ use pliant_ir::DType;
 use pliant_ir::relax::Function;
 use pliant_sym::Sym;
 
-use crate::value::{SymTensor, broadcast_shape};
+use crate::imported_value::{SymTensor, broadcast_shape};
 
 /// A binary operator on shape computations that can be folded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use pliant_ir::relax::Expr;
 use pliant_ir::{AttrValue, Attrs, DType};
 use pliant_tensor::Tensor;
 
-use crate::error::Problem;
+use crate::import_error::Problem;
 use crate::node::{ExprResult, Node};
 use crate::proto::tensor_proto::DataType;
 

@@ -2,10 +2,10 @@
 //!
 //! A declared symbol must remain dynamic. The size checks of the program are collected during the import:
 //! [`pliant_ops::size_checks`] returns those of operator calls, and converters add their own. At the end, all of them are analysed
-//! together ([`specialization`]). If they restrict a declared symbol to few sizes, the import fails, unless specialisation is
+//! together ([`overconstrained_symbols`]). If they restrict a declared symbol to few sizes, the import fails, unless specialisation is
 //! allowed. The error names the node, how the symbol reaches it, and where the required size comes from.
 
-mod specialization;
+mod overconstrained_symbols;
 
 use pliant_ir::relax::type_lattice::type_syms;
 use pliant_ir::relax::{Expr, Function};
@@ -13,10 +13,10 @@ use pliant_sym::{Sym, SymVar};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::dim_symbols::DimSymbols;
-use crate::shape_contract::{
+use crate::shape_constraint_report::{
     Branch, Constraint, ControlContext, DeclaredBy, DynamicDim, ShapeReport, SymbolInfo,
 };
-use crate::size_relation::{SizeRelation, split_condition};
+use crate::symbolic_size_condition::{SizeRelation, split_condition};
 use crate::value_origins::{Origin, Origins};
 
 /// The tracked symbols, and the conditions on them that have been collected so far.

@@ -1,7 +1,7 @@
 //! [`UnsupportedFeatures`]: collects the unsupported features that a node uses, and reports them together. Ignoring them would give
 //! wrong results.
 
-use crate::error::Problem;
+use crate::import_error::Problem;
 use crate::node::Node;
 
 /// The list of unsupported features that a node uses.

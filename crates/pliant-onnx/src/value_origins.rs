@@ -5,10 +5,10 @@ use pliant_ir::relax::type_lattice::type_syms;
 use pliant_ir::relax::{Function, TypeData};
 use pliant_sym::SymVar;
 
-use crate::graph::operator_name;
+use crate::graph_import::operator_name;
+use crate::imported_value::Value;
 use crate::node::label;
 use crate::proto::NodeProto;
-use crate::value::Value;
 
 /// Maximum number of nodes in the chain that a message lists.
 const MAX_STEPS: usize = 8;

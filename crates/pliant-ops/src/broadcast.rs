@@ -13,11 +13,11 @@ use pliant_ir::relax::Function;
 use pliant_ir::{Sym, SymArena};
 use pliant_sym::SymKind;
 
-use crate::infer::InferCtx;
 use crate::legalize::{LegalizeCtx, LegalizeError, Value};
-use crate::shared_rules::operand_types;
+use crate::shared_operator_rules::operand_types;
 use crate::size_proofs;
 use crate::te::{self, Check};
+use crate::type_inference::InferCtx;
 
 /// The sizes that were broadcast to `size`: the operands of a term created by [`broadcast_dim`], else `size` itself.
 pub fn broadcast_sources(syms: &mut SymArena, mut size: Sym) -> Vec<Sym> {

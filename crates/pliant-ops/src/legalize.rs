@@ -8,11 +8,11 @@ use pliant_ir::relax::{Callee, Expr, ExprData, Function, Type, TypeData};
 use pliant_ir::tir::PrimFunc;
 use pliant_ir::{AttrValue, Attrs, DType, Sym};
 
-use crate::decl::{ConstantSizes, Legalize, OpDecl};
-use crate::infer::InferCtx;
-use crate::registry::{RegistryEntry, registry};
+use crate::op_declaration::{ConstantSizes, Legalize, OpDecl};
+use crate::op_registry::{RegistryEntry, registry};
 use crate::size_proofs;
 use crate::te::{self, AssumedDims, TeError, VarMap};
+use crate::type_inference::InferCtx;
 
 mod lowered_forms;
 
@@ -231,7 +231,7 @@ impl<'a> LegalizeCtx<'a> {
     }
 
     /// Converts a condition on sizes to a run-time check of a stage.
-    pub fn size_check(&mut self, check: crate::shared_rules::SizeCheck) -> te::Check {
+    pub fn size_check(&mut self, check: crate::shared_operator_rules::SizeCheck) -> te::Check {
         let cond = te::cast(&self.size_or_condition(check.cond), te::Ty::BOOL);
         let values: Vec<te::Expr> = check.values.iter().map(|&value| self.size(value)).collect();
         let cond = te::explain(&cond, &values);
@@ -247,7 +247,7 @@ impl<'a> LegalizeCtx<'a> {
 
     /// Whether operand `i` is present.
     pub fn has_operand(&self, i: usize) -> bool {
-        i < self.args.len() && !crate::infer::is_null(self.func, self.args[i])
+        i < self.args.len() && !crate::type_inference::is_null(self.func, self.args[i])
     }
 
     /// The dims of operand `i`.
@@ -497,7 +497,7 @@ impl<'a> LegalizeCtx<'a> {
 
     /// The value of the attribute, or its declared default.
     pub fn attr(&self, key: &str) -> AttrValue {
-        crate::attrs::attr(self.decl, self.attrs, key)
+        crate::call_attributes::attr(self.decl, self.attrs, key)
     }
 }
 

@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
-use pliant_ir::equal::{equal_prim_funcs, hash_prim_func};
 use pliant_ir::op::CALL_TIR;
 use pliant_ir::relax::{Callee, Expr, Function, FunctionBuilder, Type, TypeData, Var};
+use pliant_ir::structural_equality::{equal_prim_funcs, hash_prim_func};
 use pliant_ir::tir::PrimFunc;
 use pliant_ir::{Attrs, BaseFunc, IRModule, Sym};
 use rustc_hash::FxHashMap;
 
 use crate::legalize::{LegalizeError, TirCall, tir_call};
 use crate::te;
-use crate::user_ops::TeCall;
+use crate::user_defined_ops::TeCall;
 
 /// A module under construction. Loop functions that are equal up to names are stored once.
 #[derive(Debug, Default)]

@@ -5,11 +5,11 @@ use pliant_ir::op::Op;
 use pliant_ir::relax::{Callee, Expr, ExprData, Function};
 use pliant_ir::{OpRegistry, Sym};
 
-use crate::decl::Legalize;
 use crate::legalize::{LegalizeCtx, LegalizeError};
-use crate::registry::{RegistryEntry, registry};
+use crate::op_declaration::Legalize;
+use crate::op_registry::{RegistryEntry, registry};
 use crate::te::{self, VarMap};
-use crate::user_ops::TeCall;
+use crate::user_defined_ops::TeCall;
 
 /// Lowers a call of an operator over existing tensors. `existing_tensors` has the tensor for each operand expression, and `vars`
 /// maps the sizes of those tensors to the symbols of the function.

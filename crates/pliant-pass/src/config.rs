@@ -3,7 +3,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use pliant_diag::suggest::did_you_mean;
+use pliant_diag::spelling_suggestions::did_you_mean;
 use pliant_ir::AttrValue;
 
 /// The values that a setting accepts.

@@ -426,12 +426,14 @@ pub fn structural_difference(
 ) -> Result<Option<String>> {
     let (a, b) = (Comparable::of(lhs)?, Comparable::of(rhs)?);
     let outcome = match (&a, &b) {
-        (Comparable::Module(a), Comparable::Module(b)) => ir::equal::structural_equal(a, b),
+        (Comparable::Module(a), Comparable::Module(b)) => {
+            ir::structural_equality::structural_equal(a, b)
+        }
         (Comparable::Func(ir::BaseFunc::Relax(a)), Comparable::Func(ir::BaseFunc::Relax(b))) => {
-            ir::equal::equal_functions(a, b)
+            ir::structural_equality::equal_functions(a, b)
         }
         (Comparable::Func(ir::BaseFunc::Prim(a)), Comparable::Func(ir::BaseFunc::Prim(b))) => {
-            ir::equal::equal_prim_funcs(a, b)
+            ir::structural_equality::equal_prim_funcs(a, b)
         }
         _ => {
             return Ok(Some(format!(
@@ -448,9 +450,9 @@ pub fn structural_difference(
 #[pyfunction]
 pub fn structural_hash(node: &Bound<'_, PyAny>) -> Result<u64> {
     Ok(match Comparable::of(node)? {
-        Comparable::Module(m) => ir::equal::structural_hash(&m),
-        Comparable::Func(ir::BaseFunc::Relax(f)) => ir::equal::hash_function(&f),
-        Comparable::Func(ir::BaseFunc::Prim(f)) => ir::equal::hash_prim_func(&f),
+        Comparable::Module(m) => ir::structural_equality::structural_hash(&m),
+        Comparable::Func(ir::BaseFunc::Relax(f)) => ir::structural_equality::hash_function(&f),
+        Comparable::Func(ir::BaseFunc::Prim(f)) => ir::structural_equality::hash_prim_func(&f),
     })
 }
 

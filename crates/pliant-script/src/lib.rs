@@ -10,36 +10,36 @@
 //! | module | contents |
 //! |---|---|
 //! | [`python`] | the syntax: lexer, syntax tree, parser |
-//! | [`env`] | the interface to the host program |
-//! | `dialect` | the table of spellings of all dialects |
-//! | `context`, `errors`, `literal`, `name_visitor` | shared by all functions |
-//! | `module` | imports, metadata, the module class, the order of functions |
+//! | [`host_environment`] | the interface to the host program |
+//! | `dialect_spellings` | the table of spellings of all dialects |
+//! | `parser_context`, `script_errors`, `literals`, `name_visitor` | shared by all functions |
+//! | `module_parser` | imports, metadata, the module class, the order of functions |
 //! | `relax` | graph functions |
 //! | `tir` | loop functions |
 
-mod context;
-mod dialect;
-pub mod env;
-mod errors;
-mod literal;
-mod module;
+mod dialect_spellings;
+pub mod host_environment;
+mod literals;
+mod module_parser;
 mod name_visitor;
+mod parser_context;
 pub mod python;
 mod relax;
+mod script_errors;
 mod tir;
 
 use std::sync::Arc;
 
-pub use env::{HostEnv, HostMacro, HostSym, HostSymOp, HostValue, NoHost};
+pub use host_environment::{HostEnv, HostMacro, HostSym, HostSymOp, HostValue, NoHost};
 use pliant_diag::{Diagnostic, FileId};
 use pliant_ir::{BaseFunc, IRModule, OpRegistry};
 
-use crate::errors::{ErrorKind, Errors, ScriptError};
+use crate::script_errors::{ErrorKind, Errors, ScriptError};
 
 /// The result of parsing a text.
 #[derive(Clone, Debug)]
 pub enum Parsed {
-    /// A module.
+    /// The text contains a module.
     Module(IRModule),
     /// The rules of a rewriter (a class decorated with `@R.rewriter`): the name of the class, and the rules as a module.
     Rewriter(Arc<str>, IRModule),
@@ -72,7 +72,8 @@ pub fn parse(
     parse_with_macros(text, file, &[], env, ops)
 }
 
-/// Parses a source text like [`parse`], where the sources of the host program's `macros` follow the script in the text.
+/// Parses a source text like [`parse`]. After the script, the text contains the sources of the host
+/// program's `macros`.
 pub fn parse_with_macros(
     text: &str,
     file: FileId,
@@ -92,8 +93,8 @@ pub fn parse_with_macros(
             drop(stmts);
             return (None, errors.finish());
         }
-        let mut cx = context::ParseContext::new(text, env, ops, errors);
-        let parsed = module::parse_top(&mut cx, &stmts, macros);
+        let mut cx = parser_context::ParseContext::new(text, env, ops, errors);
+        let parsed = module_parser::parse_top(&mut cx, &stmts, macros);
         let parsed = parsed.filter(|_| !cx.errors.any());
         (parsed, cx.errors.finish())
     })

@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use crate::vm_codegen::{CodegenInputs, codegen, default_kernel_info};
 use pliant_codegen::CodegenOptions;
-use pliant_diag::suggest::did_you_mean;
+use pliant_diag::spelling_suggestions::did_you_mean;
 use pliant_exec::EXEC_MODE;
 use pliant_ir::{AttrValue, IRModule, print};
 use pliant_pass::config::{KERNELS, PRECISION};

@@ -8,7 +8,7 @@
 use pliant_exec::FuncDef;
 use pliant_exec::abi::KernelRuntime;
 use pliant_ops::ConstantSizes;
-use pliant_ops::dynamic_calls::{CALL_OPERATOR, OperandType, call_script};
+use pliant_ops::dynamic_operator_calls::{CALL_OPERATOR, OperandType, call_script};
 use pliant_tensor::DType;
 use pliant_vm::{CheckKind, Value, VirtualMachine, VmError};
 

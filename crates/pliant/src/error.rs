@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use pliant_codegen::CodegenError;
-use pliant_diag::codes::{PL0002, PL0501, PL0502, PL0601};
+use pliant_diag::error_codes::{PL0002, PL0501, PL0502, PL0601};
 use pliant_diag::{Diagnostic, SourceMap};
 use pliant_exec::ExecError;
 use pliant_onnx::{ImportError, Problem, ProblemKind};

@@ -9,7 +9,7 @@ use pliant_codegen::{
 };
 use pliant_cranelift::CraneliftBackend;
 use pliant_diag::Diagnostic;
-use pliant_diag::codes::PL0002;
+use pliant_diag::error_codes::PL0002;
 use pliant_exec::{ExecError, Executable, LoopFuncInfo, LoopFuncParam};
 use pliant_ir::attr_names::KERNELS;
 use pliant_ir::print::{PrintOptions, print_module};

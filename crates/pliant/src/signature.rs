@@ -1,6 +1,6 @@
 //! The signatures of functions: names, dtypes and dims with their symbols, for users and frontends.
 
-use pliant_diag::suggest::did_you_mean;
+use pliant_diag::spelling_suggestions::did_you_mean;
 use pliant_ir::attr_names::{DEFAULT_INPUTS, INPUT_NAMES, OUTPUT_NAMES};
 use pliant_ir::relax::{Function, Type, TypeData};
 use pliant_ir::{AttrValue, IRModule, print};

@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use pliant_diag::suggest::closest;
+use pliant_diag::spelling_suggestions::closest;
 use pliant_ir::tir::PrimFunc;
 use pliant_ir::{BaseFunc, IRModule};
 use pliant_pass::{ModulePass, PassContext, PassError};

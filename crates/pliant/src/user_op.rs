@@ -1,7 +1,7 @@
 //! [`register_op`]: registers operators that users define by functions on tensor expressions.
 
 use pliant_diag::Diagnostic;
-use pliant_diag::codes::PL0219;
+use pliant_diag::error_codes::PL0219;
 use pliant_ir::{AttrValue, Attrs};
 use pliant_ops::te::{TeError, Tensor};
 use pliant_ops::{TeArg, UserOpSpec, register_user_op};

@@ -7,10 +7,10 @@ use pliant_tensor::{DType, Tensor};
 use super::Args;
 use crate::InterpError;
 use crate::Value;
-use crate::error::Result;
+use crate::interp_error::Result;
 use crate::interpreter::Interpreter;
-use crate::loops::scalar::Val;
-use crate::loops::view::View;
+use crate::loop_functions::buffer_view::View;
+use crate::loop_functions::scalar_arithmetic::Val;
 
 /// Compares two elements. NaN is ordered last.
 fn order(a: &Val, b: &Val, dtype: DType) -> Ordering {

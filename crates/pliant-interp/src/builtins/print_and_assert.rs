@@ -5,7 +5,7 @@ use std::io::Write;
 use pliant_tensor::{fill_format, format_elements, format_shape};
 
 use super::{Args, condition};
-use crate::error::Result;
+use crate::interp_error::Result;
 use crate::{InterpError, Value};
 
 /// `print(format, values..)`: prints a line to standard output.

@@ -3,7 +3,7 @@
 use super::Args;
 use crate::InterpError;
 use crate::Value;
-use crate::error::Result;
+use crate::interp_error::Result;
 
 /// `inspect.*(tensor, axis)`: returns the property of a tensor that `name` names, such as its rank; `None` if no builtin has this
 /// name.

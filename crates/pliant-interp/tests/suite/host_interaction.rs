@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use crate::common::*;
+use crate::script_and_tensor_helpers::*;
 use pliant_interp::{ErrorKind, PackedTable, Value, assign};
 use pliant_tensor::Tensor;
 

@@ -5,20 +5,20 @@ mod data_dependent_shapes;
 mod data_movement;
 mod detection_and_recurrent;
 mod elementwise;
-mod harness;
-mod indexed;
-mod nd_array;
-mod reductions;
+mod expected_arrays;
+mod gather_and_scatter;
+mod matmul_and_reductions;
+mod operator_call_harness;
 mod scans_and_sorts;
 
 use data_dependent_shapes::{BASE, SET};
 use data_movement::{CREATE, INDEX, MANIPULATE};
 use detection_and_recurrent::{RECURRENT, VISION};
 use elementwise::{BINARY, UNARY};
-use harness::Case;
-use indexed::{INDEXED, REARRANGE};
+use gather_and_scatter::{INDEXED, REARRANGE};
+use matmul_and_reductions::{LINEAR_ALGEBRA, NN, STATISTICAL};
+use operator_call_harness::Case;
 use pliant_ops::registry;
-use reductions::{LINEAR_ALGEBRA, NN, STATISTICAL};
 use scans_and_sorts::ORDERED;
 
 fn run_cases(cases: &[Case]) {

@@ -2,12 +2,12 @@
 //!
 //! | file | prints |
 //! |---|---|
-//! | `names` | identifiers, which it makes valid and unique |
-//! | `literal` | strings, numbers, attributes, small tensors |
-//! | `sym` | symbolic integers |
+//! | `unique_names` | identifiers, which it makes valid and unique |
+//! | `literals` | strings, numbers, attributes, small tensors |
+//! | `symbol_names` | symbolic integers |
 //! | `relax`, `relax_expr` | graph functions; their types and expressions |
 //! | `tir`, `tir_block`, `tir_expr` | loop functions; their blocks and expressions |
-//! | `highlight` | colours for terminals |
+//! | `syntax_highlighting` | colours for terminals |
 //!
 //! # Format
 //! - Symbols that a signature introduces are printed as strings (`"n"`). All symbols of a function are declared at the start of its
@@ -29,26 +29,26 @@
 //!
 //! Printing takes linear time and does not recurse into long chains.
 
-mod highlight;
-mod kernel_call;
-mod literal;
-mod names;
+mod kernel_calls;
+mod literals;
 mod relax;
 mod relax_expr;
-mod sym;
+mod symbol_names;
+mod syntax_highlighting;
 mod tir;
 mod tir_block;
 mod tir_expr;
+mod unique_names;
 
 use std::sync::Arc;
 
 use pliant_tensor::Tensor;
 use rustc_hash::FxHashMap;
 
-use crate::module::{BaseFunc, IRModule};
+use crate::ir_module::{BaseFunc, IRModule};
 use crate::op::OpRegistry;
 use crate::{relax as graph, tir as loops};
-pub use highlight::highlight;
+pub use syntax_highlighting::highlight;
 
 /// The name that the printer gives to variables whose values are not used.
 pub const DISCARDED: &str = "_";
@@ -111,7 +111,7 @@ impl<'a> ModulePrinter<'a> {
 
     /// The printed name of a global function.
     fn global(&self, name: &str) -> String {
-        self.globals.get(name).cloned().unwrap_or_else(|| names::sanitize(name))
+        self.globals.get(name).cloned().unwrap_or_else(|| unique_names::sanitize(name))
     }
 
     /// The text before the functions: the import line and the metadata.
@@ -134,7 +134,7 @@ impl<'a> ModulePrinter<'a> {
         for tensor in &self.constants {
             let dims: Vec<String> = tensor.shape().iter().map(i64::to_string).collect();
             let shape = tuple(&dims);
-            let data = literal::base64(tensor).unwrap_or_default();
+            let data = literals::base64(tensor).unwrap_or_default();
             out.push_str(&format!(
                 "        I.tensor({shape}, \"{}\", \"{data}\"),\n",
                 tensor.dtype()
@@ -156,14 +156,15 @@ pub(crate) fn tuple(parts: &[String]) -> String {
 /// Prints a module. `ops` provides the signatures of operators.
 pub fn print_module(module: &IRModule, ops: &dyn OpRegistry, options: &PrintOptions) -> String {
     let mut printer = ModulePrinter::new(ops, options);
-    let mut taken = names::Names::new();
+    let mut taken = unique_names::Names::new();
     for name in module.functions.keys() {
         let printed = taken.take(name);
         printer.globals.insert(name.clone(), printed);
     }
-    let mut body = format!("@I.ir_module\nclass {}:\n", names::sanitize(&options.module_name));
+    let mut body =
+        format!("@I.ir_module\nclass {}:\n", unique_names::sanitize(&options.module_name));
     if !module.attrs.is_empty() {
-        body.push_str(&format!("    I.module_attrs({})\n", literal::func_attrs(&module.attrs)));
+        body.push_str(&format!("    I.module_attrs({})\n", literals::func_attrs(&module.attrs)));
     }
     if module.functions.is_empty() && module.attrs.is_empty() {
         body.push_str("    pass\n");
@@ -192,7 +193,7 @@ pub fn print_function(
 ) -> String {
     let mut printer = ModulePrinter::new(ops, options);
     let mut body = String::new();
-    relax::print(&mut printer, &mut body, &names::sanitize(name), func, 0);
+    relax::print(&mut printer, &mut body, &unique_names::sanitize(name), func, 0);
     let mut out = printer.preamble();
     out.push_str(&body);
     out
@@ -205,7 +206,7 @@ pub fn print_prim_func(name: &str, func: &loops::PrimFunc, options: &PrintOption
         out.push_str(HEADER);
         out.push('\n');
     }
-    tir::print(&mut out, &names::sanitize(name), func, 0);
+    tir::print(&mut out, &unique_names::sanitize(name), func, 0);
     out
 }
 

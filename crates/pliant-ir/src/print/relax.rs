@@ -5,9 +5,9 @@ use std::rc::Rc;
 use pliant_sym::{Sym, SymKind, SymVar};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::literal::func_attrs;
-use super::names::Names;
-use super::sym::SymTable;
+use super::literals::func_attrs;
+use super::symbol_names::SymTable;
+use super::unique_names::Names;
 use super::{DISCARDED, ModulePrinter};
 use crate::relax::visit::called_globals;
 use crate::relax::{

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use pliant_sym::Sym;
 
-use super::literal::{attr_value, py_str, small_tensor, typed_float};
+use super::literals::{attr_value, py_str, small_tensor, typed_float};
 use super::relax::FuncPrinter;
 use crate::op::{CALL_BUILTIN_WITH_CTX, CALL_KERNEL, CALL_PURE_PACKED, DESTINATION_PASSING, Op};
 use crate::relax::kernel_call::{ATTRIBUTES, AXES, KERNEL, OPERANDS};

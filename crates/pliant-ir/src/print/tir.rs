@@ -2,8 +2,8 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::literal::{attr_map, func_attrs, py_str};
-use super::names::Names;
+use super::literals::{attr_map, func_attrs, py_str};
+use super::unique_names::Names;
 use crate::AttrValue;
 use crate::tir::{
     BinOp, Buffer, Expr, ExprData, ForKind, PrimFunc, Scope, Stmt, StmtData, Var, VarTy,

@@ -1,6 +1,6 @@
 //! Prints blocks of loop functions.
 
-use super::literal::{attr_map, py_str};
+use super::literals::{attr_map, py_str};
 use super::tir::{Pending, TirPrinter, line};
 use crate::tir::{BlockData, BufferRegion, ExprData, IterKind, IterVar};
 

@@ -1,6 +1,6 @@
 //! Prints expressions of loop functions, without recursion.
 
-use super::literal::{py_str, typed_float};
+use super::literals::{py_str, typed_float};
 use super::tir::TirPrinter;
 use crate::DType;
 use crate::tir::{BinOp, Buffer, Expr, ExprData, Intrin, KernelCall, Ty};

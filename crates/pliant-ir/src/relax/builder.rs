@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap;
 use super::expr::*;
 use super::function::Function;
 use super::types::{Type, TypeData};
-use crate::attrs::{Attrs, FuncAttrs};
+use crate::attr_values::{Attrs, FuncAttrs};
 use crate::op::{InferError, NULL_VALUE, Op, OpRegistry};
 
 /// A builder of a graph function. Blocks are created as needed: [`begin_dataflow`](Self::begin_dataflow) and

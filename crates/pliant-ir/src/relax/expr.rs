@@ -8,7 +8,7 @@ use pliant_sym::Sym;
 use pliant_tensor::DType;
 
 use super::types::Type;
-use crate::attrs::FuncAttrs;
+use crate::attr_values::FuncAttrs;
 use crate::op::Op;
 
 /// The id of a variable: a parameter, or the variable of a binding.

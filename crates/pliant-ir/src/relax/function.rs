@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 
 use super::expr::*;
 use super::types::{TensorShape, Type, TypeArena, TypeData};
-use crate::attrs::{Attrs, FuncAttrs};
+use crate::attr_values::{Attrs, FuncAttrs};
 use crate::op::DESTINATION_PASSING;
 
 /// A graph function, and the arenas with everything that it consists of. Ids are only valid in their own function.

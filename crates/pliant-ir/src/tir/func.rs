@@ -12,7 +12,7 @@ use super::buffer::{Buffer, BufferData};
 use super::expr::{BinOp, Expr, ExprData, Ty, Var, VarData, VarTy};
 use super::intrin::{Intrin, IntrinResult};
 use super::stmt::{Stmt, StmtData};
-use crate::attrs::{AttrValue, FuncAttrs};
+use crate::attr_values::{AttrValue, FuncAttrs};
 
 /// The name of the attribute that marks flat functions: in these, every access to a buffer has a single linear index, relative to
 /// the first element of the buffer.

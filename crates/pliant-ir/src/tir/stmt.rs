@@ -7,7 +7,7 @@ use cranelift_entity::entity_impl;
 use super::buffer::{Buffer, BufferRegion};
 use super::expr::{Expr, Var};
 use super::func::PrimFunc;
-use crate::attrs::AttrValue;
+use crate::attr_values::AttrValue;
 
 /// The id of a statement of a loop function.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

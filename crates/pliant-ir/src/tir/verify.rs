@@ -24,7 +24,7 @@
 //! - Vectorized and unrolled loops have a constant extent (PL0311). A block with an init has a reduction axis (PL0314). Statements
 //!   are nested at most [`MAX_DEPTH`] deep, expressions [`MAX_EXPR_DEPTH`] (PL0312).
 
-use pliant_diag::{Diagnostic, codes};
+use pliant_diag::{Diagnostic, error_codes};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::buffer::{Buffer, BufferRegion};
@@ -105,28 +105,37 @@ impl Verifier<'_> {
                     if !buffers.insert(b) {
                         let name = f.buffer(b).name.clone();
                         self.error(
-                            codes::PL0309,
+                            error_codes::PL0309,
                             format!("buffer '{name}' belongs to two parameters"),
                         );
                     }
                 }
                 (VarTy::Handle, None) => {
                     let name = self.name(p).to_string();
-                    self.error(codes::PL0309, format!("handle parameter '{name}' has no buffer"));
+                    self.error(
+                        error_codes::PL0309,
+                        format!("handle parameter '{name}' has no buffer"),
+                    );
                 }
                 (VarTy::Value(_), Some(_)) => {
                     let name = self.name(p).to_string();
-                    self.error(codes::PL0309, format!("scalar parameter '{name}' has a buffer"));
+                    self.error(
+                        error_codes::PL0309,
+                        format!("scalar parameter '{name}' has a buffer"),
+                    );
                 }
                 (VarTy::Value(_), None) => {}
             }
             if !self.vars.insert(p) {
                 let name = self.name(p).to_string();
-                self.error(codes::PL0309, format!("parameter '{name}' occurs twice"));
+                self.error(error_codes::PL0309, format!("parameter '{name}' occurs twice"));
             }
         }
         if f.buffer_map.keys().any(|p| !f.params.contains(p)) {
-            self.error(codes::PL0309, "a buffer is mapped to a handle that is not a parameter");
+            self.error(
+                error_codes::PL0309,
+                "a buffer is mapped to a handle that is not a parameter",
+            );
         }
         self.buffers = buffers;
         let sizes: Vec<Expr> = f
@@ -147,7 +156,7 @@ impl Verifier<'_> {
                 {
                     let name = self.name(*v).to_string();
                     self.error(
-                            codes::PL0309,
+                            error_codes::PL0309,
                             format!("size '{name}' is undefined: it is not a whole dim, stride or offset of any parameter"),
                         );
                 }
@@ -181,7 +190,7 @@ impl Verifier<'_> {
                     visited += 1;
                     if depth > MAX_DEPTH || visited > MAX_STMTS {
                         self.error(
-                            codes::PL0312,
+                            error_codes::PL0312,
                             format!("statements nest deeper than {MAX_DEPTH}"),
                         );
                         return;
@@ -195,7 +204,10 @@ impl Verifier<'_> {
     fn define(&mut self, v: Var) {
         if !self.vars.insert(v) {
             let name = self.name(v).to_string();
-            self.error(codes::PL0302, format!("variable '{name}' is redefined in its own scope"));
+            self.error(
+                error_codes::PL0302,
+                format!("variable '{name}' is redefined in its own scope"),
+            );
         }
     }
 
@@ -208,7 +220,7 @@ impl Verifier<'_> {
         if !data.strides.is_empty() || data.elem_offset.is_some() {
             let name = data.name.clone();
             self.error(
-                codes::PL0303,
+                error_codes::PL0303,
                 format!(
                     "the allocated buffer '{name}' has strides or an offset, which only buffers of parameters can have"
                 ),
@@ -217,7 +229,7 @@ impl Verifier<'_> {
         if !self.buffers.insert(b) {
             let name = self.f.buffer(b).name.clone();
             self.error(
-                codes::PL0303,
+                error_codes::PL0303,
                 format!("buffer '{name}' is allocated again in its own scope"),
             );
         }
@@ -246,7 +258,7 @@ impl Verifier<'_> {
                 let ty = self.check_expr(*value);
                 if f.var(*v).ty != VarTy::Value(ty) {
                     let name = self.name(*v).to_string();
-                    self.error(codes::PL0313, format!("'{name}' is bound to a value of type {ty}, which is not its declared type"));
+                    self.error(error_codes::PL0313, format!("'{name}' is bound to a value of type {ty}, which is not its declared type"));
                 }
                 self.define(*v);
                 stack.extend([Pending::LeaveVar(*v), Pending::Stmt(*body, depth)]);
@@ -258,7 +270,7 @@ impl Verifier<'_> {
                 if ty != want {
                     let name = f.buffer(*buffer).name.clone();
                     self.error(
-                        codes::PL0307,
+                        error_codes::PL0307,
                         format!(
                             "a value of type {ty} is stored in '{name}', which requires {want}"
                         ),
@@ -287,7 +299,7 @@ impl Verifier<'_> {
             VarTy::Handle => {
                 let name = self.name(var).to_string();
                 self.error(
-                    codes::PL0305,
+                    error_codes::PL0305,
                     format!("'{name}' is a handle, which cannot be a loop variable or an axis"),
                 );
                 Ty::I64
@@ -305,14 +317,14 @@ impl Verifier<'_> {
         if a != ty || b != ty {
             let name = self.name(var).to_string();
             self.error(
-                codes::PL0305,
+                error_codes::PL0305,
                 format!("loop variable '{name}' has type {ty}, but its first value is {a} and its extent {b}"),
             );
         }
         if matches!(kind, ForKind::Vectorized | ForKind::Unrolled) && f.as_int(extent).is_none() {
             let name = self.name(var).to_string();
             self.error(
-                codes::PL0311,
+                error_codes::PL0311,
                 format!("{} loop '{name}' has no constant extent", kind.name()),
             );
         }
@@ -328,7 +340,7 @@ impl Verifier<'_> {
                 if have != ty {
                     let name = self.name(it.var).to_string();
                     self.error(
-                        codes::PL0310,
+                        error_codes::PL0310,
                         format!(
                             "axis '{name}' has type {ty}, but its range or binding has type {have}"
                         ),
@@ -338,7 +350,7 @@ impl Verifier<'_> {
         }
         if b.init.is_some() && !b.iters.iter().any(|it| it.kind == IterKind::Reduce) {
             self.error(
-                codes::PL0314,
+                error_codes::PL0314,
                 format!("block '{}' has an init but no reduction axis", b.name),
             );
         }
@@ -379,7 +391,7 @@ impl Verifier<'_> {
         if r.region.len() != rank {
             let n = r.region.len();
             self.error(
-                codes::PL0304,
+                error_codes::PL0304,
                 format!("a region of '{name}' has {n} dims, but the buffer has {rank}"),
             );
         }
@@ -394,7 +406,7 @@ impl Verifier<'_> {
     fn check_condition(&mut self, e: Expr) {
         let ty = self.check_expr(e);
         if ty != Ty::BOOL {
-            self.error(codes::PL0305, format!("a condition has type {ty}, not bool"));
+            self.error(error_codes::PL0305, format!("a condition has type {ty}, not bool"));
         }
     }
 
@@ -402,7 +414,10 @@ impl Verifier<'_> {
     fn check_scalar_int(&mut self, e: Expr, what: &str) -> Ty {
         let ty = self.check_expr(e);
         if !ty.dtype.is_integer() || ty.lanes != 1 {
-            self.error(codes::PL0305, format!("{what} has type {ty}, not a scalar integer type"));
+            self.error(
+                error_codes::PL0305,
+                format!("{what} has type {ty}, not a scalar integer type"),
+            );
         }
         ty
     }
@@ -410,7 +425,10 @@ impl Verifier<'_> {
     fn use_buffer(&mut self, b: Buffer) {
         if !self.buffers.contains(&b) {
             let name = self.f.buffer(b).name.clone();
-            self.error(codes::PL0303, format!("buffer '{name}' is used outside of its scope"));
+            self.error(
+                error_codes::PL0303,
+                format!("buffer '{name}' is used outside of its scope"),
+            );
         }
     }
 
@@ -430,12 +448,12 @@ impl Verifier<'_> {
         let n = indices.len();
         if f.is_flat() && n != 1 {
             self.error(
-                codes::PL0304,
+                error_codes::PL0304,
                 format!("'{name}' is accessed with {n} indices, but a flat function has one linear index per access"),
             );
         } else if !f.is_flat() && n != rank {
             self.error(
-                codes::PL0304,
+                error_codes::PL0304,
                 format!("'{name}' has {rank} dims, but is accessed with {n} indices"),
             );
         }
@@ -444,7 +462,7 @@ impl Verifier<'_> {
             let ty = f.expr_ty(i);
             if !ty.dtype.is_integer() {
                 self.error(
-                    codes::PL0305,
+                    error_codes::PL0305,
                     format!("an index of '{name}' has type {ty}, not an integer type"),
                 );
             }
@@ -463,7 +481,7 @@ impl Verifier<'_> {
                 ExprData::Var(v) if !self.vars.contains(v) => {
                     let name = self.name(*v).to_string();
                     self.error(
-                        codes::PL0301,
+                        error_codes::PL0301,
                         format!("variable '{name}' is used outside of its scope"),
                     );
                 }
@@ -471,14 +489,14 @@ impl Verifier<'_> {
                     let (name, buffer) = (self.name(*v).to_string(), f.buffer_map[v]);
                     let buffer = &f.buffer(buffer).name;
                     self.error(
-                        codes::PL0315,
+                        error_codes::PL0315,
                         format!("handle '{name}' is not a value; use its buffer '{buffer}'"),
                     );
                 }
                 ExprData::Var(v) if self.hidden.contains(v) => {
                     let name = self.name(*v).to_string();
                     self.error(
-                        codes::PL0310,
+                        error_codes::PL0310,
                         format!("the body of a block uses the loop variable '{name}'; bind it to an axis of the block"),
                     );
                 }
@@ -487,7 +505,7 @@ impl Verifier<'_> {
             }
         }
         if matches!(f.expr(e), ExprData::Str(_)) || is_address(f, e) {
-            self.error(codes::PL0315, "a string or an address can only be an argument of call_extern, call_packed or call_kernel");
+            self.error(error_codes::PL0315, "a string or an address can only be an argument of call_extern, call_packed or call_kernel");
         }
         list.sort();
         for e in list {
@@ -500,7 +518,10 @@ impl Verifier<'_> {
             });
             self.checked_depths.insert(e, depth);
             if depth == MAX_EXPR_DEPTH {
-                self.error(codes::PL0312, format!("expressions nest deeper than {MAX_EXPR_DEPTH}"));
+                self.error(
+                    error_codes::PL0312,
+                    format!("expressions nest deeper than {MAX_EXPR_DEPTH}"),
+                );
             }
             self.check_types(e);
         }
@@ -519,25 +540,28 @@ impl Verifier<'_> {
             misplaced |= !call && (matches!(f.expr(a), ExprData::Str(_)) || is_address(f, a));
         });
         if misplaced {
-            self.error(codes::PL0315, "a string or an address can only be an argument of call_extern, call_packed or call_kernel");
+            self.error(error_codes::PL0315, "a string or an address can only be an argument of call_extern, call_packed or call_kernel");
         }
         match f.expr(e) {
             ExprData::Int(v, ty) => {
                 if ty.lanes != 1 || ty.dtype.is_float() || !ty.dtype.has_int(*v) {
-                    self.error(codes::PL0317, format!("the constant {v} does not fit {ty}"));
+                    self.error(error_codes::PL0317, format!("the constant {v} does not fit {ty}"));
                 }
             }
             ExprData::Float(bits, ty) => {
                 if ty.lanes != 1 || !ty.dtype.is_float() {
                     let v = f64::from_bits(*bits);
-                    self.error(codes::PL0317, format!("the constant {v:?} does not fit {ty}"));
+                    self.error(
+                        error_codes::PL0317,
+                        format!("the constant {v:?} does not fit {ty}"),
+                    );
                 }
             }
             ExprData::Cast(ty, a) => {
                 let from = f.expr_ty(*a);
                 if from.lanes != ty.lanes {
                     self.error(
-                        codes::PL0306,
+                        error_codes::PL0306,
                         format!("a cast from {from} to {ty} changes the number of lanes"),
                     );
                 }
@@ -547,7 +571,7 @@ impl Verifier<'_> {
                 let ty = f.expr_ty(*a);
                 if !ty.dtype.is_bool() {
                     self.error(
-                        codes::PL0306,
+                        error_codes::PL0306,
                         format!("the operand of a logical negation has type {ty}, not bool"),
                     );
                 }
@@ -562,7 +586,7 @@ impl Verifier<'_> {
                 let (a, b) = (f.expr_ty(*base), f.expr_ty(*stride));
                 if a != b || a.lanes != 1 || !a.dtype.is_integer() || *lanes < 2 {
                     self.error(
-                        codes::PL0306,
+                        error_codes::PL0306,
                         format!("invalid ramp of {lanes} lanes: base {a} and stride {b} must be scalars of the same integer type, with at least 2 lanes"),
                     );
                 }
@@ -571,7 +595,7 @@ impl Verifier<'_> {
                 let ty = f.expr_ty(*a);
                 if ty.lanes != 1 || *lanes < 2 {
                     self.error(
-                        codes::PL0306,
+                        error_codes::PL0306,
                         format!("invalid broadcast of {ty} to {lanes} lanes: the operand must be a scalar, and there must be at least 2 lanes"),
                     );
                 }
@@ -590,14 +614,17 @@ impl Verifier<'_> {
             || (arithmetic && a.dtype.is_bool() && !matches!(op, BinOp::Min | BinOp::Max))
             || (floor && op == BinOp::Mod && a.dtype.is_float());
         if bad {
-            self.error(codes::PL0306, format!("invalid operand types of {op:?}: {a} and {b}"));
+            self.error(
+                error_codes::PL0306,
+                format!("invalid operand types of {op:?}: {a} and {b}"),
+            );
         }
     }
 
     fn check_select(&mut self, c: Ty, a: Ty, b: Ty) {
         if !c.dtype.is_bool() || a != b || (c.lanes != 1 && c.lanes != a.lanes) {
             self.error(
-                codes::PL0306,
+                error_codes::PL0306,
                 format!("invalid select: the condition has type {c}, and the alternatives have types {a} and {b}"),
             );
         }
@@ -607,7 +634,10 @@ impl Verifier<'_> {
         let f = self.f;
         if let Some(arity) = intrin.arity().filter(|&n| n != args.len()) {
             let n = args.len();
-            self.error(codes::PL0308, format!("{intrin} takes {arity} operands, but has {n}"));
+            self.error(
+                error_codes::PL0308,
+                format!("{intrin} takes {arity} operands, but has {n}"),
+            );
             return;
         }
         let tys: Vec<Ty> = args.iter().map(|&a| f.expr_ty(a)).collect();
@@ -619,7 +649,7 @@ impl Verifier<'_> {
             }
             CallKernel => {
                 if let Err(message) = KernelCall::of_args(f, args) {
-                    self.error(codes::PL0308, message);
+                    self.error(error_codes::PL0308, message);
                 }
                 return;
             }
@@ -637,7 +667,7 @@ impl Verifier<'_> {
         if !ok {
             let tys: Vec<String> = tys.iter().map(Ty::to_string).collect();
             self.error(
-                codes::PL0308,
+                error_codes::PL0308,
                 format!("invalid operand types of {intrin}: ({})", tys.join(", ")),
             );
         }

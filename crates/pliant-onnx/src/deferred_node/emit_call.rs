@@ -7,17 +7,17 @@ use rustc_hash::FxHashSet;
 
 use super::infer_results::{PartialType, infer_result_types};
 use super::{DeferredNode, constant_initializer};
-use crate::error::{Problem, ProblemKind};
-use crate::failure_recorder::captured_names;
-use crate::graph::Importer;
+use crate::failed_node_recorder::captured_names;
+use crate::graph_import::Importer;
 use crate::host;
+use crate::import_error::{Problem, ProblemKind};
+use crate::imported_value::Value;
 use crate::node::Node;
 use crate::proto::tensor_shape_proto::{Dimension, dimension};
 use crate::proto::type_proto::{Tensor as TensorType, Value as TypeValue};
 use crate::proto::{
     GraphProto, ModelProto, NodeProto, TensorShapeProto, TypeProto, ValueInfoProto,
 };
-use crate::value::Value;
 
 /// Maximum number of elements of a constant that is embedded in the model of a deferred node. Larger constants are operands of the
 /// call.

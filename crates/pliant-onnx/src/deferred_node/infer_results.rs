@@ -5,7 +5,7 @@ use pliant_ir::DType;
 use pliant_ir::relax::{Type, TypeData};
 
 use super::{DeferredNode, MAX_SPECIALIZED_VALUES, OperandSpec, Specialization, is_plain_int};
-use crate::error::{Problem, ProblemKind};
+use crate::import_error::{Problem, ProblemKind};
 
 /// Minimum number of ranks of the first operand for which the tentative import must succeed. The limit applies if several operands
 /// have unknown ranks, because only some combinations of ranks are tried. With fewer successes, the result ranks count as unknown.

@@ -4,12 +4,12 @@ use pliant_ir::DType;
 use pliant_ir::relax::Expr;
 
 use super::{OnnxOp, op};
-use crate::error::Problem;
 use crate::host;
+use crate::import_error::Problem;
+use crate::imported_value::Value;
+use crate::initializer_tensors;
 use crate::node::{ConvertResult, ExprResult, Node};
 use crate::subbyte_types::{is_narrow_float, narrow_type};
-use crate::tensor;
-use crate::value::Value;
 
 pub(super) static OPS: &[OnnxOp] = &[op("BitCast", bit_cast), op("Det", det)];
 
@@ -26,7 +26,7 @@ fn bit_cast(n: &mut Node<'_, '_>) -> ConvertResult {
     if let Some(ty) = narrow.filter(|&ty| !is_narrow_float(ty)) {
         return Err(unsupported_bits(ty.as_str_name()));
     }
-    let to = tensor::checked_dtype(to)?;
+    let to = initializer_tensors::checked_dtype(to)?;
     let from = n.dtype(x)?;
     if from.size() != to.size() {
         let message =

@@ -3,10 +3,10 @@
 use pliant_ir::relax::Expr;
 
 use super::{OnnxOp, op};
-use crate::error::Problem;
+use crate::import_error::Problem;
+use crate::imported_value::Value;
 use crate::node::{ConvertResult, ExprResult, Node};
 use crate::shape_folding::{self, FoldOp};
-use crate::value::Value;
 
 pub(super) static OPS: &[OnnxOp] = &[op("Clip", clip)];
 

@@ -4,9 +4,9 @@ use pliant_ir::relax::Expr;
 use pliant_sym::Sym;
 
 use super::{OnnxOp, op};
-use crate::error::Problem;
+use crate::import_error::Problem;
+use crate::imported_value::SymTensor;
 use crate::node::{ConvertResult, Node};
-use crate::value::SymTensor;
 
 pub(super) static OPS: &[OnnxOp] = &[
     op("Concat", concat),

@@ -2,17 +2,17 @@
 
 use pliant_ir::DType;
 use pliant_ir::relax::Expr;
-use pliant_ops::shared_rules::wide_float;
+use pliant_ops::shared_operator_rules::wide_float;
 use pliant_sym::Sym;
 
 use super::{OnnxOp, op};
-use crate::error::Problem;
+use crate::import_error::Problem;
+use crate::imported_value::{SymTensor, Value, broadcast_shape};
 use crate::node::{ConvertResult, ExprResult, Node};
 use crate::proto::tensor_proto::DataType;
 use crate::rational_dims::{self, RationalTensor, Rounding};
 use crate::shape_folding::{self, FoldOp};
 use crate::subbyte_types;
-use crate::value::{SymTensor, Value, broadcast_shape};
 
 pub(super) static OPS: &[OnnxOp] = &[
     op("Abs", |n| unary(n, "relax.abs")),
@@ -288,7 +288,7 @@ fn cast(n: &mut Node<'_, '_>) -> ConvertResult {
     if let Some(narrow) = subbyte_types::narrow_type(code) {
         return cast_to_narrow(n, narrow);
     }
-    cast_to(n, crate::tensor::checked_dtype(code)?)
+    cast_to(n, crate::initializer_tensors::checked_dtype(code)?)
 }
 
 fn cast_like(n: &mut Node<'_, '_>) -> ConvertResult {

@@ -3,11 +3,11 @@
 use pliant_ir::relax::{Expr, Seq};
 
 use super::{OnnxOp, op};
-use crate::error::Problem;
+use crate::import_error::Problem;
 use crate::node::{ConvertResult, Node, label};
-use crate::object_type::{ObjectType, OuterSymbols};
 use crate::proto::GraphProto;
-use crate::shape_contract::Branch;
+use crate::sequence_optional_types::{ObjectType, OuterSymbols};
+use crate::shape_constraint_report::Branch;
 
 pub(super) static OPS: &[OnnxOp] = &[op("If", if_node)];
 

@@ -1,10 +1,10 @@
 //! Converters of matrix products: `MatMul`, `Gemm` and `Einsum`.
 
 use pliant_ir::{AttrValue, Attrs, DType};
-use pliant_ops::shared_rules::wide_float;
+use pliant_ops::shared_operator_rules::wide_float;
 
 use super::{OnnxOp, op};
-use crate::error::Problem;
+use crate::import_error::Problem;
 use crate::node::{ConvertResult, Node};
 
 pub(super) static OPS: &[OnnxOp] = &[op("Einsum", einsum), op("Gemm", gemm), op("MatMul", matmul)];

@@ -6,27 +6,27 @@ mod bitcast_det;
 mod clip;
 mod concat_split;
 mod elementwise;
-mod gather;
+mod gather_scatter;
 mod if_node;
 mod loops;
 mod matmul;
 mod microsoft;
 mod nn;
-mod quantize;
-mod random;
-mod reduce;
-mod reshape;
+mod optimizer_steps;
+mod quantization;
+mod random_numbers;
+mod reductions;
+mod reshape_transpose;
 mod search_sort;
-mod sequence;
-mod shape;
-mod signal;
+mod sequence_optional;
+mod shape_and_constants;
+mod signal_processing;
 mod slice;
 mod tf_idf;
-mod training;
 mod tree_ensemble;
-pub(crate) mod user_ops;
+pub(crate) mod user_registered_ops;
 
-use pliant_diag::suggest::closest as closest_name;
+use pliant_diag::spelling_suggestions::closest as closest_name;
 
 use crate::node::{ConvertResult, Node};
 
@@ -52,22 +52,22 @@ const GROUPS: &[&[OnnxOp]] = &[
     clip::OPS,
     if_node::OPS,
     elementwise::OPS,
-    gather::OPS,
+    gather_scatter::OPS,
     concat_split::OPS,
     matmul::OPS,
     loops::OPS,
     ai_onnx_ml::OPS,
     tf_idf::OPS,
-    quantize::OPS,
-    random::OPS,
-    reduce::OPS,
-    reshape::OPS,
+    quantization::OPS,
+    random_numbers::OPS,
+    reductions::OPS,
+    reshape_transpose::OPS,
     search_sort::OPS,
-    sequence::OPS,
-    shape::OPS,
-    signal::OPS,
+    sequence_optional::OPS,
+    shape_and_constants::OPS,
+    signal_processing::OPS,
     slice::OPS,
-    training::OPS,
+    optimizer_steps::OPS,
     tree_ensemble::OPS,
 ];
 

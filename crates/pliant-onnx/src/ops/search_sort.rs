@@ -5,9 +5,9 @@ use pliant_ir::{AttrValue, Attrs, DType};
 use pliant_sym::Sym;
 
 use super::{OnnxOp, op};
-use crate::error::Problem;
+use crate::import_error::Problem;
+use crate::imported_value::{SymTensor, Value};
 use crate::node::{ConvertResult, ExprResult, Node, ints_attr};
-use crate::value::{SymTensor, Value};
 
 pub(super) static OPS: &[OnnxOp] = &[
     op("ArgMax", |n| arg_extremum(n, "relax.argmax")),
@@ -194,7 +194,7 @@ fn eye_like(n: &mut Node<'_, '_>) -> ConvertResult {
     let k = n.attrs().int("k")?.unwrap_or(0);
     let x = n.tensor(0)?;
     let dtype = match n.attrs().int("dtype")? {
-        Some(code) => crate::tensor::checked_dtype(code)?,
+        Some(code) => crate::initializer_tensors::checked_dtype(code)?,
         None => n.dtype(x)?,
     };
     let k = n.func().syms.int(k);

@@ -5,9 +5,9 @@ use pliant_ir::relax::Expr;
 use pliant_sym::Sym;
 
 use super::{OnnxOp, op};
-use crate::error::Problem;
+use crate::import_error::Problem;
+use crate::imported_value::{SymTensor, Value};
 use crate::node::{ConvertResult, Node, ints_attr};
-use crate::value::{SymTensor, Value};
 
 pub(super) static OPS: &[OnnxOp] = &[op("Slice", slice)];
 

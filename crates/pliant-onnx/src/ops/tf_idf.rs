@@ -6,7 +6,7 @@ use pliant_sym::Sym;
 use pliant_tensor::Tensor;
 
 use super::{OnnxOp, op};
-use crate::error::Problem;
+use crate::import_error::Problem;
 use crate::node::{ConvertResult, ExprResult, Node, ints_attr};
 
 pub(super) static OPS: &[OnnxOp] = &[op("TfIdfVectorizer", tf_idf_vectorizer)];

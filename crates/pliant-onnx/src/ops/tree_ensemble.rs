@@ -6,10 +6,10 @@ use pliant_ir::{AttrValue, Attrs, DType};
 use pliant_tensor::Tensor;
 
 use super::OnnxOp;
-use crate::attributes::AttrReader;
-use crate::error::Problem;
+use crate::import_error::Problem;
+use crate::initializer_tensors;
 use crate::node::{ConvertResult, ExprResult, Node, ints_attr};
-use crate::tensor;
+use crate::node_attributes::AttrReader;
 
 pub(super) static OPS: &[OnnxOp] =
     &[OnnxOp { domain: "ai.onnx.ml", name: "TreeEnsemble", convert: tree_ensemble }];
@@ -65,7 +65,7 @@ fn int_list(attrs: AttrReader<'_>, name: &str, len: Option<usize>) -> Result<Vec
 fn tensor_attribute(n: &mut Node<'_, '_>, name: &str) -> Result<Vec<f64>, Problem> {
     let Some(proto) = n.attrs().tensor(name)? else { return Ok(Vec::new()) };
     let limits = n.importer.limits;
-    let read = tensor::read_tensor(proto, &mut n.importer.external, &limits)?;
+    let read = initializer_tensors::read_tensor(proto, &mut n.importer.external, &limits)?;
     read.to_f64_vec().map_err(|e| Problem::invalid(e.to_string()))
 }
 

@@ -7,10 +7,10 @@ use pliant_ir::{AttrValue, Attrs, DType, Sym};
 use rustc_hash::FxHashSet;
 
 use super::{LegalizeCtx, LegalizeError, Legalized, TirCall, to_tir};
-use crate::decl::{Legalize, OpDecl};
-use crate::infer::InferCtx;
+use crate::op_declaration::{Legalize, OpDecl};
 use crate::ops::squeezed_axes_to_check;
 use crate::te::{self, Arg, AssumedDims, VarMap};
+use crate::type_inference::InferCtx;
 
 /// A call that is expressed by tensor expressions.
 pub(crate) struct TeForm {
@@ -174,7 +174,7 @@ pub(super) fn legalize_packed(
         args.push(func.tuple(&[]));
     }
     for (key, _) in decl.attrs {
-        let value = match crate::attrs::attr(decl, attrs, key) {
+        let value = match crate::call_attributes::attr(decl, attrs, key) {
             AttrValue::Bool(b) => {
                 let v = func.syms.int(b as i64);
                 func.int_value(v, DType::Int64)

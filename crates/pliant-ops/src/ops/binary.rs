@@ -4,14 +4,14 @@ use pliant_ir::DType;
 use pliant_tensor::CheckFailure;
 
 use crate::broadcast::BroadcastTarget;
-use crate::decl::{InferResult, OpDecl, TeResult};
-use crate::infer::InferCtx;
 use crate::legalize::LegalizeCtx;
-use crate::shared_rules::{
+use crate::op_declaration::{InferResult, OpDecl, TeResult};
+use crate::shared_operator_rules::{
     infer_arithmetic, infer_broadcast, infer_broadcast_float, infer_compare, require_bits,
     require_integer, te_broadcast, wide_float,
 };
 use crate::te::{self, Expr};
+use crate::type_inference::InferCtx;
 
 macro_rules! arithmetic {
     ($name:literal, $te:expr, $doc:literal) => {

@@ -9,11 +9,11 @@ use pliant_ir::relax::kernel_call::{ATTRIBUTES, AXES, KERNEL, KernelCall, NEW_AX
 use pliant_kernel_api::{Dims, MAX_RANK, Order, Role, leading_dims};
 use pliant_sym::Sym;
 
-use crate::decl::{Default, InferResult, OpDecl, Pattern, TeResult};
-use crate::infer::{InferCtx, TensorTy};
 use crate::legalize::{LegalizeCtx, LegalizeError};
+use crate::op_declaration::{Default, InferResult, OpDecl, Pattern, TeResult};
 use crate::size_proofs;
 use crate::te::{self, Tensor, TensorView};
+use crate::type_inference::{InferCtx, TensorTy};
 
 /// The operators of this file.
 pub static DECLS: &[OpDecl] = &[OpDecl::new(

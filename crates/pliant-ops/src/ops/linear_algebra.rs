@@ -6,13 +6,13 @@ pub mod einsum;
 use pliant_ir::op::InferError;
 use pliant_ir::{DType, Sym};
 
-use super::statistical::accumulator;
+use super::reductions::accumulator;
 use crate::broadcast::{BroadcastTarget, broadcast_dims};
-use crate::decl::{Default, InferResult, OpDecl, Pattern, TeResult};
-use crate::infer::{InferCtx, TensorTy};
 use crate::legalize::LegalizeCtx;
-use crate::shared_rules::{operand_types, require_number, shared_dim, te_converted};
+use crate::op_declaration::{Default, InferResult, OpDecl, Pattern, TeResult};
+use crate::shared_operator_rules::{operand_types, require_number, shared_dim, te_converted};
 use crate::te::{self, Expr};
+use crate::type_inference::{InferCtx, TensorTy};
 
 const OUT_DTYPE_ATTR: &[(&str, Default)] = &[("out_dtype", Default::None)];
 

@@ -10,12 +10,12 @@ use pliant_ir::op::InferError;
 use pliant_ir::relax::{ExprData, TensorShape, TypeData};
 
 use crate::broadcast::{BroadcastTarget, may_broadcast_to};
-use crate::decl::{ConstantSizes, Default, InferResult, OpDecl, Pattern, TeResult};
-use crate::infer::InferCtx;
 use crate::legalize::{LegalizeCtx, LegalizeError};
-use crate::shared_rules::numel;
+use crate::op_declaration::{ConstantSizes, Default, InferResult, OpDecl, Pattern, TeResult};
+use crate::shared_operator_rules::numel;
 use crate::size_proofs;
 use crate::te::{self, Check, Expr};
+use crate::type_inference::InferCtx;
 
 /// The operators of this file.
 pub static DECLS: &[OpDecl] = &[

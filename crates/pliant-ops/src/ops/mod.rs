@@ -2,46 +2,46 @@
 //! group's file.
 
 mod binary;
-mod create;
-mod data_dependent;
+mod calls_and_memory;
+mod data_dependent_shapes;
+mod fourier_transforms;
 mod image;
-mod index;
-mod inspect;
+mod indexing;
 mod kernel_call;
 mod linear_algebra;
 mod manipulate;
 mod nn;
+mod parallel_row_loops;
 mod quantize;
 mod recurrent;
-mod row_loops;
-mod runtime;
-mod scalar;
-mod signal;
+mod reductions;
+mod scalar_results;
 mod sort;
-mod statistical;
+mod tensor_creation;
+mod tensor_properties;
 mod ternary;
 mod unary;
 mod vision;
 
-use crate::decl::OpDecl;
+use crate::op_declaration::OpDecl;
 
 pub use manipulate::squeezed_axes_to_check;
 
 /// All operators of the library by group.
 pub static GROUPS: &[&[OpDecl]] = &[
-    runtime::DECLS,
+    calls_and_memory::DECLS,
     binary::DECLS,
-    create::DECLS,
-    create::eye_and_hamming::DECLS,
+    tensor_creation::DECLS,
+    tensor_creation::eye_and_hamming::DECLS,
     image::col2im::DECLS,
     image::grid_sample::DECLS,
     image::resize::DECLS,
-    index::DECLS,
-    index::tensor_scatter::DECLS,
-    index::gather::DECLS,
-    index::scatter::DECLS,
-    index::dynamic_slice::DECLS,
-    inspect::DECLS,
+    indexing::DECLS,
+    indexing::tensor_scatter::DECLS,
+    indexing::gather::DECLS,
+    indexing::scatter::DECLS,
+    indexing::dynamic_slice::DECLS,
+    tensor_properties::DECLS,
     kernel_call::DECLS,
     linear_algebra::DECLS,
     linear_algebra::einsum::DECLS,
@@ -64,17 +64,17 @@ pub static GROUPS: &[&[OpDecl]] = &[
     nn::softmax::DECLS,
     quantize::DECLS,
     recurrent::DECLS,
-    scalar::DECLS,
-    data_dependent::DECLS,
-    signal::DECLS,
+    scalar_results::DECLS,
+    data_dependent_shapes::DECLS,
+    fourier_transforms::DECLS,
     sort::DECLS,
-    statistical::DECLS,
-    statistical::cumulative::DECLS,
+    reductions::DECLS,
+    reductions::cumulative::DECLS,
     ternary::DECLS,
     unary::DECLS,
-    vision::boxes::DECLS,
+    vision::box_decoding::DECLS,
     vision::nms::DECLS,
-    vision::roi::DECLS,
+    vision::roi_pooling::DECLS,
 ];
 
 /// The element of a tensor at a linear index in row-major order.

@@ -3,13 +3,13 @@
 use pliant_ir::DType;
 use pliant_ir::op::InferError;
 
-use super::index::index_bounds;
-use crate::decl::{Default, InferResult, OpDecl, Pattern, TeResult};
-use crate::infer::InferCtx;
+use super::indexing::index_bounds;
 use crate::legalize::{LegalizeCtx, LegalizeError, Value};
-use crate::shared_rules::{operand_types, require_float, require_integer, shared_dim};
+use crate::op_declaration::{Default, InferResult, OpDecl, Pattern, TeResult};
+use crate::shared_operator_rules::{operand_types, require_float, require_integer, shared_dim};
 use crate::size_proofs;
 use crate::te::{self, Check, Expr};
+use crate::type_inference::InferCtx;
 
 /// The operators of this file.
 pub static DECLS: &[OpDecl] = &[
@@ -254,7 +254,7 @@ fn te_multinomial(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let (prob, uniform) = (ctx.tensor(0)?, ctx.tensor(1)?);
     let rows = ctx.tensor_with_dims(2, &uniform_dims)?;
     let (op, trust_indices) = (ctx.decl.name, ctx.trust_indices);
-    let acc_dtype = super::statistical::accumulator(prob.dtype());
+    let acc_dtype = super::reductions::accumulator(prob.dtype());
     let classes = prob.shape()[1].clone();
     Ok(te::extern_("multinomial", &[(shape.clone(), dtype)], |b, out| {
         if classes.as_int().is_none_or(|n| n < 1) {

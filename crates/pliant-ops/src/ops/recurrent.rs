@@ -9,8 +9,8 @@ mod layer;
 
 use pliant_ir::relax::TypeData;
 
-use crate::decl::{Default, InferResult, OpDecl, Pattern};
-use crate::infer::InferCtx;
+use crate::op_declaration::{Default, InferResult, OpDecl, Pattern};
+use crate::type_inference::InferCtx;
 use layer::{CellKind, LayerSizes};
 
 const ATTRS: &[(&str, Default)] = &[

@@ -6,11 +6,11 @@ use pliant_ir::op::InferError;
 use pliant_ir::relax::TypeData;
 use pliant_kernel_api::kernels::sort::KERNEL;
 
-use crate::decl::{Default, InferResult, OpDecl, Pattern, TeResult};
-use crate::infer::InferCtx;
 use crate::legalize::{LegalizeCtx, LegalizeError};
+use crate::op_declaration::{Default, InferResult, OpDecl, Pattern, TeResult};
 use crate::size_proofs;
 use crate::te::{self, Body, Expr, KernelCall, Tensor, TensorView};
+use crate::type_inference::InferCtx;
 
 /// The operators of this file.
 pub static DECLS: &[OpDecl] = &[

@@ -2,11 +2,11 @@
 
 use pliant_ir::op::InferError;
 
-use crate::decl::{InferResult, OpDecl, TeResult};
-use crate::infer::InferCtx;
 use crate::legalize::LegalizeCtx;
-use crate::shared_rules::{broadcast_of, require_number, require_scalar, te_broadcast_of};
+use crate::op_declaration::{InferResult, OpDecl, TeResult};
+use crate::shared_operator_rules::{broadcast_of, require_number, require_scalar, te_broadcast_of};
 use crate::te::{self};
+use crate::type_inference::InferCtx;
 
 /// The operators of this file.
 pub static DECLS: &[OpDecl] = &[

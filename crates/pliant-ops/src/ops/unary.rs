@@ -2,13 +2,13 @@
 
 use pliant_ir::DType;
 
-use crate::decl::{Default, InferResult, OpDecl, Pattern, TeResult};
-use crate::infer::InferCtx;
 use crate::legalize::LegalizeCtx;
-use crate::shared_rules::{
+use crate::op_declaration::{Default, InferResult, OpDecl, Pattern, TeResult};
+use crate::shared_operator_rules::{
     infer_unary, infer_unary_float, infer_unary_number, require_bits, require_scalar, te_unary,
 };
 use crate::te::{self, Expr};
+use crate::type_inference::InferCtx;
 
 macro_rules! unary_op {
     ($name:literal, $infer:expr, $te:expr, $doc:literal) => {

@@ -1,8 +1,8 @@
 //! Object detection: boxes, their overlaps, and pooling of image regions.
 
-pub mod boxes;
+pub mod box_decoding;
 pub mod nms;
-pub mod roi;
+pub mod roi_pooling;
 
 use crate::te::{self, Expr};
 

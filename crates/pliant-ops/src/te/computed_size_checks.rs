@@ -11,9 +11,9 @@ use rustc_hash::FxHashSet;
 
 use super::expr::{Expr, ExprKind, Var};
 use super::expr_builders::{all, binary, cast, const_of, explain, ge, int, lt};
+use super::expr_traversal::{free_vars, post_order};
 use super::sym_conversion::{VarMap, to_sym};
 use super::tensor::{Check, Tensor, TensorOp};
-use super::traversal::{free_vars, post_order};
 
 /// The assumed maximum number of bits of the size of a dim. The next constant is that of the number of elements of a tensor in
 /// memory.

@@ -9,9 +9,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::TeError;
 use super::create_prim_func::{ADVICE_STAGE, PrimFuncCreator, check_term_count};
 use super::expr::{Expr, ExprKind, Var};
+use super::expr_traversal::post_order;
 use super::extern_stage::{Extern, Stmt, exprs_of, for_each};
 use super::tensor::{Tensor, TensorOp};
-use super::traversal::post_order;
 
 /// The variables that the statements of a stage define.
 pub(super) fn defined_vars(stage: &Extern) -> Vec<Var> {

@@ -20,9 +20,9 @@ use super::TeError;
 use super::computed_size_checks;
 use super::expr::{Expr, ExprKind, IterVar, Reduce, Var};
 use super::expr_builders::cast;
+use super::expr_traversal::{fold, free_vars, post_order, substitute, tree_and_nodes};
 use super::extern_stage::{exprs_of, for_each};
 use super::tensor::{Check, Compute, Tensor, TensorOp};
-use super::traversal::{fold, free_vars, post_order, substitute, tree_and_nodes};
 
 /// The maximum number of terms of a stage's expression written out as a tree. Later passes walk and print loop functions as trees,
 /// so an expression that shares its parts at each level (`e = e * e`) would take exponential time.

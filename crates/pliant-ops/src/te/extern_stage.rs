@@ -26,8 +26,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::expr::{Expr, ExprKind, IterVar, Var};
 use super::expr_builders::{cast, int, not};
+use super::expr_traversal::{post_order, redirect_loads, substitute};
 use super::tensor::{Tensor, TensorOp, placeholder};
-use super::traversal::{post_order, redirect_loads, substitute};
 
 /// A statement. The variables, buffers and assertions that [`Stmt::Let`], [`Stmt::Alloc`] and [`Stmt::Assert`] introduce are in
 /// effect up to the end of the enclosing list.

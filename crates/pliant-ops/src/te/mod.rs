@@ -9,16 +9,16 @@
 //! | `expr` | variables, expression nodes and their types; drops deep expressions without recursion |
 //! | `expr_builders` | constants, operators with type promotion, intrinsics, reductions |
 //! | `tensor` | tensors: [`placeholder`], [`compute`], run-time checks of a stage |
-//! | `traversal` | traversal without recursion, substitution, the size of an expression as a tree |
+//! | `expr_traversal` | traversal without recursion, substitution, the size of an expression as a tree |
 //! | `extern_stage` | [`extern_`]: stages that are lists of statements, and their builder [`Body`] |
 //! | `tuple_reduction` | [`compute_tuple_reduction`]: reductions of several values at once |
 //! | `scan`, `scan_dependences` | [`scan()`]: stages whose rows depend on earlier rows |
 //! | `create_prim_func`, `create_extern_block` | [`create_prim_func()`] |
 //! | `kernel_call` | [`KernelCall`]: calls of library kernels |
 //! | `tensor_view` | [`TensorView`]: views of tensors as operands of library kernels |
-//! | `inline` | inlines injective stages into the stages that read them |
+//! | `stage_inlining` | inlines injective stages into the stages that read them |
 //! | `sym_conversion` | conversions to and from [`pliant_ir::Sym`] |
-//! | `print` | the text of an expression |
+//! | `expr_text` | the text of an expression |
 //! | `computed_size_checks` | run-time checks that computed sizes are valid |
 
 pub(crate) mod computed_size_checks;
@@ -26,16 +26,16 @@ mod create_extern_block;
 mod create_prim_func;
 mod expr;
 mod expr_builders;
+mod expr_text;
+mod expr_traversal;
 mod extern_stage;
-mod inline;
 mod kernel_call;
-mod print;
 mod scan;
 mod scan_dependences;
+mod stage_inlining;
 mod sym_conversion;
 mod tensor;
 mod tensor_view;
-mod traversal;
 mod tuple_reduction;
 
 pub(crate) use create_prim_func::stages_of;
@@ -45,20 +45,20 @@ pub use create_prim_func::{
 };
 pub use expr::{CustomReducer, Expr, ExprKind, IterVar, Reduce, Reducer, Var};
 pub use expr_builders::*;
+pub use expr_traversal::{
+    fold, free_vars, post_order, redirect_loads, substitute, tensors_read, tree_size,
+};
 pub use extern_stage::{
     Body, Cell, Extern, Stmt, extern_, extern_of, outputs_of, replace_in_stmts,
 };
-pub use inline::inline_injective;
 pub use kernel_call::KernelCall;
 pub use scan::scan;
+pub use stage_inlining::inline_injective;
 pub use sym_conversion::{VarMap, from_sym, simplify, to_sym};
 pub use tensor::{
     Check, Compute, Tensor, TensorOp, check_axes, compute, compute_named, compute_over, placeholder,
 };
 pub use tensor_view::TensorView;
-pub use traversal::{
-    fold, free_vars, post_order, redirect_loads, substitute, tensors_read, tree_size,
-};
 pub use tuple_reduction::{TupleReducer, TupleReduction, compute_tuple_reduction};
 
 pub use pliant_ir::tir::intrin::IntrinResult;

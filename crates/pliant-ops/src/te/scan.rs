@@ -6,11 +6,11 @@ use super::TeError;
 use super::create_prim_func::stages_of;
 use super::expr::{Expr, ExprKind, Var};
 use super::expr_builders::minimum;
+use super::expr_traversal::{post_order, redirect_loads, substitute};
 use super::extern_stage::{Body, stage_of};
 use super::scan_dependences::{UnprovedReads, distance, unproved_reads};
 use super::sym_conversion::simplify;
 use super::tensor::{Compute, Tensor, TensorOp, placeholder};
-use super::traversal::{post_order, redirect_loads, substitute};
 
 /// Creates a scan: tensors of recurrent states, whose first axis is the step. The first rows are those of `init`. Each later row
 /// is the row of `update` at the same step, which reads earlier rows of the placeholders `state`. Intermediate stages that read a

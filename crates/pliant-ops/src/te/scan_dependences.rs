@@ -6,9 +6,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::expr::{Expr, ExprKind, IterVar};
 use super::expr_builders::{and, le, lt, not, or};
+use super::expr_traversal::fold;
 use super::sym_conversion::simplify;
 use super::tensor::{Compute, Tensor};
-use super::traversal::fold;
 
 /// The maximum number of distinct pairs of a subexpression and the condition under which it is evaluated. Beyond it, reads count
 /// as unconditional.

@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 
 use super::expr::{Expr, ExprKind, Var};
 use super::expr_builders::*;
-use super::traversal::fold;
+use super::expr_traversal::fold;
 
 /// A one-to-one mapping between symbols of a function and variables of tensor expressions. A variable may also represent a whole
 /// term.

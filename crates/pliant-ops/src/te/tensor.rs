@@ -9,8 +9,8 @@ use pliant_tensor::DType;
 use super::TeError;
 use super::expr::{Expr, ExprKind, IterVar, Orphan, Var, drop_orphans};
 use super::expr_builders::{cast, int};
+use super::expr_traversal::tensors_read;
 use super::extern_stage::Extern;
-use super::traversal::tensors_read;
 
 /// A tensor. Cloning shares it. Two tensors are equal only if they are the same object.
 #[derive(Clone, Debug)]

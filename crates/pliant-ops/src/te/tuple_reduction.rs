@@ -10,9 +10,9 @@ use rustc_hash::FxHashMap;
 use super::TeError;
 use super::expr::{Expr, IterVar, Var};
 use super::expr_builders::cast;
+use super::expr_traversal::substitute;
 use super::extern_stage::{Cell, extern_};
 use super::tensor::Tensor;
-use super::traversal::substitute;
 
 /// A commutative and associative function that combines two tuples of values, with its neutral tuple.
 #[derive(Clone, Debug)]

@@ -1,7 +1,7 @@
 //! Tests of lowering: the loop function of each operator is well-formed, unproved conditions are checked at run time, equal
 //! functions are stored once, and user-defined operators only need a tensor expression.
 
-use crate::common::{Calls, attrs};
+use crate::op_call_text::{Calls, attrs};
 use pliant_ir::op::{OperandKind, op_id};
 use pliant_ir::print::{PrintOptions, print_module, print_prim_func, type_text};
 use pliant_ir::relax::{Expr, FunctionBuilder, TypeData};

@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 
-use crate::common::{Calls, attrs};
+use crate::op_call_text::{Calls, attrs};
 use pliant_ir::tir::{
     BinOp, Buffer, Expr, ExprData, Intrin, IterKind, PrimFunc, Stmt, StmtData, Var,
 };

@@ -1,6 +1,6 @@
 //! Tests of type rules: tables of calls with the type of the result or a part of the error message.
 
-use crate::common::{attrs, infer};
+use crate::op_call_text::{attrs, infer};
 
 /// Checks lines of the form `op | operands | attributes | expected`. An expected text that begins with `!` is a part of the error.
 pub fn check(table: &str) {

@@ -2,7 +2,7 @@
 
 use pliant_ir::op::Op;
 
-use crate::common::{Calls, attrs};
+use crate::op_call_text::{Calls, attrs};
 use crate::type_rules::check;
 
 #[test]

@@ -8,7 +8,7 @@ use pliant_ir::op::{CALL_PURE_PACKED, CALL_TIR_INPLACE, WHILE_LOOP};
 use pliant_ir::relax::visit::{Event, operand_vars, value_free_vars, walk};
 use pliant_ir::relax::{Binding, Callee, Expr, ExprData, Function, Var};
 use pliant_ir::{AttrValue, IRModule, Op};
-use pliant_ops::decl::Legalize;
+use pliant_ops::op_declaration::Legalize;
 use pliant_ops::{OpDecl, registry};
 use rustc_hash::{FxHashMap, FxHashSet};
 

@@ -50,7 +50,7 @@ use pliant_ir::relax::{
     Binding, BlockData, Callee, Expr, ExprData, Function, SeqData, Type, TypeData, Var,
 };
 use pliant_ir::{BaseFunc, IRModule, Op, Sym};
-use pliant_ops::decl::Legalize;
+use pliant_ops::op_declaration::Legalize;
 use pliant_ops::size_proofs::at_most;
 use pliant_pass::pass::update_each_relax;
 use pliant_pass::rewrite::{Substitution, reachable_seqs, remove_and_substitute, shape_vars};

@@ -47,7 +47,7 @@
 use std::sync::Arc;
 
 use pliant_ir::attr_names::{CODEGEN, COMPOSITE, PRIMITIVE};
-use pliant_ir::attrs::is_forced_pure;
+use pliant_ir::attr_values::is_forced_pure;
 use pliant_ir::relax::type_lattice::{SymMap, is_subtype};
 use pliant_ir::relax::visit::{Importer, called_globals, for_each_expr};
 use pliant_ir::relax::{

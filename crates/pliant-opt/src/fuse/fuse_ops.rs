@@ -87,8 +87,8 @@ mod partition;
 use std::sync::Arc;
 
 use pliant_ir::attr_names::PRIMITIVE;
-use pliant_ir::equal::{equal_functions, hash_function};
 use pliant_ir::relax::{Binding, Block, Callee, Expr, Function, TypeData};
+use pliant_ir::structural_equality::{equal_functions, hash_function};
 use pliant_ir::{AttrValue, Attrs, BaseFunc, IRModule, Span};
 use pliant_pass::rewrite::reachable_seqs;
 use pliant_pass::{ModulePass, PassContext, PassError};

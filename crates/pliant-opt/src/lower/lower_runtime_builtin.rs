@@ -40,7 +40,7 @@
 
 use pliant_ir::relax::{Binding, Callee, Expr, ExprData, Function, Type, TypeData};
 use pliant_ir::{Attrs, Op};
-use pliant_ops::dynamic_calls;
+use pliant_ops::dynamic_operator_calls;
 use pliant_pass::rewrite::{Namer, rewrite_bindings};
 use pliant_pass::{FunctionPass, PassContext, PassError};
 
@@ -153,10 +153,10 @@ fn dynamic_operator_call(
     {
         return None;
     }
-    let (text, operands) = dynamic_calls::describe_call(func, op, args, attrs);
+    let (text, operands) = dynamic_operator_calls::describe_call(func, op, args, attrs);
     let mut call_args = vec![func.str_value(op.name()), func.str_value(&text)];
     call_args.extend(operands);
-    Some(packed_call(func, dynamic_calls::CALL_OPERATOR, &call_args, ty))
+    Some(packed_call(func, dynamic_operator_calls::CALL_OPERATOR, &call_args, ty))
 }
 
 /// Replaces a tuple variable in the operands of a closure operator by a literal of its fields, because builtins take the operands

@@ -57,7 +57,7 @@
 use std::sync::Arc;
 
 use indexmap::IndexMap;
-use pliant_diag::suggest::did_you_mean;
+use pliant_diag::spelling_suggestions::did_you_mean;
 use pliant_ir::attr_names::{CODEGEN, COMPOSITE};
 use pliant_ir::op::CALL_DPS_PACKED;
 use pliant_ir::relax::{Callee, Expr, ExprData, Function, Type, TypeData};

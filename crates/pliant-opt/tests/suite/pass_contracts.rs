@@ -6,9 +6,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use pliant_ir::equal::structural_equal;
 use pliant_ir::relax::visit::{bindings, operand_vars};
 use pliant_ir::relax::{Callee, Expr, ExprData, Function, Var};
+use pliant_ir::structural_equality::structural_equal;
 use pliant_ir::{BaseFunc, IRModule};
 use pliant_opt::common::products::{CONVOLUTIONS, LINEAR, MATMUL};
 use pliant_opt::contract::{Gate, INITIAL, Properties, Property};

@@ -8,9 +8,9 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use pliant_ir::equal::structural_equal;
 use pliant_ir::print::{PrintOptions, print_module};
 use pliant_ir::relax::TypeData;
+use pliant_ir::structural_equality::structural_equal;
 use pliant_ir::verify::verify_module;
 use pliant_ir::{DType, IRModule};
 use pliant_opt::contract::{

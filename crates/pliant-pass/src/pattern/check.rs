@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use pliant_diag::suggest::did_you_mean;
+use pliant_diag::spelling_suggestions::did_you_mean;
 use pliant_ir::{AttrValue, Op, OpRegistry};
 
 use super::contradictions::contradiction;

@@ -256,7 +256,7 @@ pub fn attrs_dict<'a, 'py>(
 /// # Errors
 /// `TypeError` for a value that cannot be an attribute.
 pub fn set_attrs(
-    attrs: &mut pliant_ir::attrs::FuncAttrs,
+    attrs: &mut pliant_ir::attr_values::FuncAttrs,
     key_or_dict: &Bound<'_, PyAny>,
     value: Option<&Bound<'_, PyAny>>,
 ) -> Result<()> {

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pliant_ir::BaseFunc;
 use pliant_ir::attr_names::GLOBAL_SYMBOL;
-use pliant_ir::attrs::FuncAttrs;
+use pliant_ir::attr_values::FuncAttrs;
 use pliant_ir::relax::{self as ir};
 use pliant_ops::te;
 use pliant_ops::{ModuleBuilder, TeCall};

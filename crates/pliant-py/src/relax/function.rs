@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use pliant_ir::attr_names::GLOBAL_SYMBOL;
-use pliant_ir::attrs::FuncAttrs;
+use pliant_ir::attr_values::FuncAttrs;
 use pliant_ir::print::{PrintOptions, print_function};
 use pliant_ir::relax::{self as ir, ExprData, Function as IrFunction};
 use pliant_ir::{AttrValue, BaseFunc};

@@ -4,7 +4,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use pliant_ir::attrs::FuncAttrs;
+use pliant_ir::attr_values::FuncAttrs;
 use pliant_ir::relax as ir;
 use rustc_hash::FxHashMap;
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use pliant::{CancelToken, CompileOptions, CompiledModule, Pipeline};
 use pliant::{Dim, Signature, ValueInfo};
-use pliant_diag::suggest::did_you_mean;
+use pliant_diag::spelling_suggestions::did_you_mean;
 use pliant_ir::AttrValue;
 use pliant_pass::config::{KERNELS, PRECISION};
 use pliant_vm::RunOptions;

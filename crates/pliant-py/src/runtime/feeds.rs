@@ -1,7 +1,7 @@
 //! Inputs and outputs by name, for `Model.run`, which is compatible with sessions of ONNX Runtime.
 
 use pliant::Signature;
-use pliant_diag::suggest::did_you_mean;
+use pliant_diag::spelling_suggestions::did_you_mean;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 

@@ -93,7 +93,8 @@ pub fn fuse_ops_by_pattern(
 fn registered_pattern(name: &str) -> Result<FusionPattern> {
     get_pattern(name).ok_or_else(|| {
         let names: Vec<String> = patterns_with_prefix("").into_iter().map(|p| p.name).collect();
-        let help = pliant_diag::suggest::did_you_mean(name, names.iter().map(String::as_str));
+        let help =
+            pliant_diag::spelling_suggestions::did_you_mean(name, names.iter().map(String::as_str));
         let help = help.map(|h| format!(" (help: {h})")).unwrap_or_default();
         Error::Value(format!("no pattern is registered as '{name}'{help}"))
     })

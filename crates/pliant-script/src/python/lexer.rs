@@ -2,7 +2,7 @@
 
 use super::MAX_INDENT;
 use super::ast::Range;
-use super::parser::SyntaxError;
+use super::statement_parser::SyntaxError;
 
 /// A kind of token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

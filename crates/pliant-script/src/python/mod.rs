@@ -5,13 +5,13 @@
 //! overflow the stack.
 
 pub mod ast;
-mod expr;
+mod expression_parser;
 mod lexer;
 mod literals;
-mod parser;
+mod statement_parser;
 
-pub use parser::{File, SyntaxError, parse_expression, parse_file};
 use pliant_ir::tir;
+pub use statement_parser::{File, SyntaxError, parse_expression, parse_file};
 
 /// Maximum nesting depth of expressions: brackets, operators and chains of operators. Printed loop functions must be accepted: one
 /// level of a valid expression prints as at most three levels (an operator, its brackets, a subscript). The remaining levels are

@@ -9,11 +9,11 @@ use pliant_ir::relax::{Expr as IrExpr, ExprData, Type, TypeData, type_lattice};
 use pliant_ir::{DType, Sym};
 use pliant_tensor::Tensor;
 
-use super::branch::BranchEnd;
-use super::stmt::{Flow, Rest};
+use super::if_statements::BranchEnd;
+use super::statements::{Flow, Rest};
 use super::{FuncParser, Local};
-use crate::errors::{ErrorKind, Reported, Res};
 use crate::python::ast::{Expr, ExprKind, Range, Stmt, StmtKind};
+use crate::script_errors::{ErrorKind, Reported, Res};
 
 /// How an iteration of a loop ends.
 pub(super) enum Exit {

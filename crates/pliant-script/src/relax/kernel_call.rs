@@ -6,9 +6,9 @@ use pliant_ir::relax::kernel_call::{AXES, find_kernel, kernel_attrs};
 use pliant_ir::{AttrValue, Attrs};
 
 use super::FuncParser;
-use crate::dialect::TYPE_KEYWORDS;
-use crate::errors::{ErrorKind, Res};
+use crate::dialect_spellings::TYPE_KEYWORDS;
 use crate::python::ast::{Call, Expr, ExprKind};
+use crate::script_errors::{ErrorKind, Res};
 
 const WHAT: &str = "R.call_kernel";
 

@@ -12,9 +12,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::FuncParser;
 use super::while_loop::ParseBody;
-use crate::errors::{ErrorKind, Reported, Res};
 use crate::python::ast::Range;
 use crate::python::with_stack_segment;
+use crate::script_errors::{ErrorKind, Reported, Res};
 
 /// Maximum number of times that the loop bodies of one function are parsed again. Inner loops are parsed again each time their
 /// outer loop is.

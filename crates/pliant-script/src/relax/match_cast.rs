@@ -4,11 +4,11 @@ use pliant_ir::relax::{Expr as IrExpr, TensorShape, Type, TypeData, Var, type_la
 use pliant_ir::{DType, Sym};
 use pliant_sym::Proof;
 
-use super::value::Val;
+use super::unresolved_values::Val;
 use super::{FuncParser, Local};
-use crate::dialect::{Namespace, RelaxName, relax_name};
-use crate::errors::{ErrorKind, Res};
+use crate::dialect_spellings::{Namespace, RelaxName, relax_name};
 use crate::python::ast::{Call, Expr, ExprKind, Range};
+use crate::script_errors::{ErrorKind, Res};
 
 impl<'s> FuncParser<'_, 's> {
     /// The `match_cast` or `match_shape` call that an expression consists of, if any.
@@ -193,7 +193,7 @@ impl<'s> FuncParser<'_, 's> {
                 "var" | "Var" | "size_var" | "SizeVar" => true,
                 name => {
                     call.args.is_empty()
-                        && crate::context::parse_dtype(name).is_some_and(DType::is_integer)
+                        && crate::parser_context::parse_dtype(name).is_some_and(DType::is_integer)
                 }
             },
             _ => false,

@@ -2,56 +2,56 @@
 //!
 //! | file | contents |
 //! |---|---|
-//! | `value` | values of expressions whose context is not known yet, and their conversions |
-//! | `annotation` | types |
-//! | `expr` | expressions |
-//! | `call` | ordinary operators and calls of functions |
-//! | `scalar` | constants, scalars, shapes |
-//! | `construct_calls` | calls of loop functions, packed functions and builtins: `call_tir`, `call_packed` and similar |
+//! | `unresolved_values` | values of expressions whose context is not known yet, and their conversions |
+//! | `type_annotations` | types |
+//! | `expressions` | expressions |
+//! | `calls` | ordinary operators and calls of functions |
+//! | `constants_and_scalars` | constants, scalars, shapes |
+//! | `call_tir_and_builtins` | calls of loop functions, packed functions and builtins: `call_tir`, `call_packed` and similar |
 //! | `kernel_call` | `call_kernel` |
-//! | `macros` | expansion of `@R.macro` |
-//! | `inplace` | calls that overwrite arguments |
+//! | `macro_expansion` | expansion of `@R.macro` |
+//! | `inplace_calls` | calls that overwrite arguments |
 //! | `match_cast` | `match_cast`, `match_shape`, and annotated bindings |
-//! | `stmt` | statements |
-//! | `branch` | `if` |
-//! | `loops` | `for` and `while` |
-//! | `range` | the range of a `for` |
+//! | `statements` | statements |
+//! | `if_statements` | `if` |
+//! | `for_and_while` | `for` and `while` |
+//! | `range_calls` | the range of a `for` |
 //! | `loop_state` | the loop state and its types |
 //! | `while_loop` | `R.while_loop` and its functions |
 //! | `self_recursive_loop` | loops whose body is the enclosing function |
 //! | `jump_statements` | `return`, `break` and `continue`, and how they exit loops |
-//! | `function` | signatures, bodies, local functions |
+//! | `functions` | signatures, bodies, local functions |
 
-mod annotation;
-mod branch;
-mod call;
-mod construct_calls;
-mod expr;
-mod function;
-mod inplace;
+mod call_tir_and_builtins;
+mod calls;
+mod constants_and_scalars;
+mod expressions;
+mod for_and_while;
+mod functions;
+mod if_statements;
+mod inplace_calls;
 mod jump_statements;
 mod kernel_call;
 mod loop_state;
-mod loops;
-mod macros;
+mod macro_expansion;
 mod match_cast;
-mod range;
-mod scalar;
+mod range_calls;
 mod self_recursive_loop;
-mod stmt;
-mod value;
+mod statements;
+mod type_annotations;
+mod unresolved_values;
 mod while_loop;
 
-pub(crate) use function::{Callees, Def, Flags, parse_function};
-pub(crate) use macros::MacroDef;
+pub(crate) use functions::{Callees, Def, Flags, parse_function};
+pub(crate) use macro_expansion::MacroDef;
 
 use pliant_ir::relax::{Expr as IrExpr, FunctionBuilder, Type, TypeData, Var};
 use pliant_ir::{DType, Sym, SymVar};
 use rustc_hash::FxHashMap;
 
-use crate::context::ParseContext;
-use crate::errors::{ErrorKind, Reported};
+use crate::parser_context::ParseContext;
 use crate::python::ast::{Expr, Range};
+use crate::script_errors::{ErrorKind, Reported};
 
 /// The meaning of a name inside a graph function.
 #[derive(Clone, Debug)]
@@ -61,7 +61,7 @@ pub(crate) enum Local {
     /// A symbolic integer.
     Sym(Sym),
     /// A macro argument that is not a value of the graph, such as a string or a data type.
-    Value(value::Val),
+    Value(unresolved_values::Val),
     /// The module that contains the function, as in `cls.f`.
     Module,
     /// A name whose definition has an error. Its uses report no further errors.
@@ -182,7 +182,7 @@ impl<'p, 's> FuncParser<'p, 's> {
             return self.recursive_macro(name, range);
         }
         let local = self.scope.keys().copied();
-        let help = crate::errors::did_you_mean(name, local.chain(self.callees.names()));
+        let help = crate::script_errors::did_you_mean(name, local.chain(self.callees.names()));
         self.cx.error_maybe(
             ErrorKind::UnknownName,
             self.range(range),

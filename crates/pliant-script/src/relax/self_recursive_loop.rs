@@ -21,9 +21,9 @@ use pliant_ir::relax::{Expr as IrExpr, ExprData, TypeData};
 use rustc_hash::FxHashSet;
 
 use super::FuncParser;
-use super::value::Val;
-use crate::errors::Res;
+use super::unresolved_values::Val;
 use crate::python::ast::Range;
+use crate::script_errors::Res;
 
 impl FuncParser<'_, '_> {
     /// The body function for a loop with the given state: the enclosing function itself, or a wrapper that calls it.

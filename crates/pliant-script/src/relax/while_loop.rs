@@ -7,9 +7,9 @@ use rustc_hash::FxHashSet;
 
 use super::FuncParser;
 use super::loop_state::State;
-use super::value::Val;
-use crate::errors::{ErrorKind, Res};
+use super::unresolved_values::Val;
 use crate::python::ast::{Call, Expr, ExprKind, Lambda, Range};
+use crate::script_errors::{ErrorKind, Res};
 
 /// A callback that parses the body of a function. It takes the parser and the parameters of the function, and returns the result as
 /// an operand.

@@ -6,9 +6,9 @@ use pliant_kernel_api::{Attr, AttrDefault, AttrType, Kernel, MAX_RANK};
 use pliant_tensor::DType;
 
 use super::PrimParser;
-use super::expr::Val;
-use crate::errors::{ErrorKind, Res};
+use super::expressions::Val;
 use crate::python::ast::{Call, Expr, ExprKind, Keyword, Range};
+use crate::script_errors::{ErrorKind, Res};
 
 /// The arguments of a kernel call in the order of the kernel's declaration.
 struct Args {

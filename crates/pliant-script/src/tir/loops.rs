@@ -6,10 +6,10 @@ use pliant_ir::AttrValue;
 use pliant_ir::tir::bind_calls::contains_calls;
 use pliant_ir::tir::{BinOp, Expr as IrExpr, ForKind, Stmt as IrStmt, StmtData, Var};
 
-use super::expr::Val;
+use super::expressions::Val;
 use super::{Local, PrimParser};
-use crate::errors::{ErrorKind, Res};
 use crate::python::ast::{Call, Expr, ExprKind, Range, Stmt};
+use crate::script_errors::{ErrorKind, Res};
 
 /// The annotations of a loop or block.
 pub(super) type Annotations = Vec<(Arc<str>, AttrValue)>;
@@ -280,7 +280,7 @@ impl<'s> PrimParser<'_, 's> {
 
     /// Evaluates a dict of annotations. Values that are not literals are evaluated by the host.
     pub(super) fn annotations(&mut self, e: &Expr<'s>) -> Res<Annotations> {
-        match (&e.kind, crate::literal::attr(e)) {
+        match (&e.kind, crate::literals::attr(e)) {
             (_, Some(AttrValue::Map(items))) => Ok(items),
             (_, Some(AttrValue::None)) => Ok(Annotations::new()),
             (ExprKind::Dict(items), None) => items
@@ -295,9 +295,9 @@ impl<'s> PrimParser<'_, 's> {
     }
 
     fn note(&self, e: &Expr<'s>) -> Res<Option<AttrValue>> {
-        match crate::literal::attr(e) {
+        match crate::literals::attr(e) {
             Some(value) => Ok(Some(value)),
-            None => Ok(crate::literal::host_attr(&self.cx.eval(e.range)?)),
+            None => Ok(crate::literals::host_attr(&self.cx.eval(e.range)?)),
         }
     }
 }

@@ -2,32 +2,32 @@
 //!
 //! | file | contents |
 //! |---|---|
-//! | `function` | signatures, size declarations |
-//! | `buffer` | buffer types, `match_buffer`, allocations, regions |
-//! | `stmt` | statements |
+//! | `signatures` | signatures, size declarations |
+//! | `buffers` | buffer types, `match_buffer`, allocations, regions |
+//! | `statements` | statements |
 //! | `loops` | `for`, `T.grid` and similar |
-//! | `block` | blocks and their axes |
-//! | `expr` | expressions and their typing rules |
-//! | `call` | calls: typed literals, intrinsics |
+//! | `blocks` | blocks and their axes |
+//! | `expressions` | expressions and their typing rules |
+//! | `calls` | calls: typed literals, intrinsics |
 
-mod block;
-mod buffer;
-mod call;
-mod expr;
-mod function;
+mod blocks;
+mod buffers;
+mod calls;
+mod expressions;
 mod kernel_call;
 mod loops;
-mod stmt;
+mod signatures;
+mod statements;
 
-pub(crate) use function::parse_function;
+pub(crate) use signatures::parse_function;
 
 use pliant_ir::tir::{Buffer, Expr as IrExpr, Intrin, PrimFunc, Var};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::context::{ParseContext, Path};
-use crate::dialect::Namespace;
-use crate::errors::{ErrorKind, Reported};
+use crate::dialect_spellings::Namespace;
+use crate::parser_context::{ParseContext, Path};
 use crate::python::ast::{Call, Expr, Range};
+use crate::script_errors::{ErrorKind, Reported};
 
 /// The meaning of a name inside a loop function.
 #[derive(Clone, Debug)]
@@ -39,7 +39,7 @@ enum Local {
     /// A buffer.
     Buffer(Buffer),
     /// A constant that the parser evaluates, such as that of `k = 4`.
-    Const(expr::Val),
+    Const(expressions::Val),
     /// A name whose definition has an error. Its uses report no further errors.
     Broken,
 }
@@ -116,7 +116,7 @@ impl<'s> PrimParser<'_, 's> {
     }
 
     fn unknown_name(&self, name: &str, range: Range) -> Reported {
-        let help = crate::errors::did_you_mean(name, self.scope.keys().copied());
+        let help = crate::script_errors::did_you_mean(name, self.scope.keys().copied());
         self.cx.error_maybe(ErrorKind::UnknownName, range, format!("unknown name '{name}'"), help)
     }
 
@@ -129,7 +129,7 @@ impl<'s> PrimParser<'_, 's> {
                 *instead,
             );
         }
-        let help = crate::errors::did_you_mean(name, spellings());
+        let help = crate::script_errors::did_you_mean(name, spellings());
         self.cx.error_maybe(ErrorKind::UnknownConstruct, range, format!("T has no '{name}'"), help)
     }
 }

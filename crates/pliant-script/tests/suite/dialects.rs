@@ -1,9 +1,9 @@
 //! Tests that equivalent programs in the dialects of 2022, `struct_info` and TVM 0.26 parse to the same IR.
 
-use crate::common::{errors, fixed_point};
+use crate::parse_and_print::{errors, fixed_point};
 
 /// Example R1 of TVM's RFC of Relax (2022).
-const RFC: &str = include_str!("programs/rfc.py");
+const RFC: &str = include_str!("programs/rfc_example.py");
 
 #[test]
 fn the_main_program_of_the_rfc_parses() {

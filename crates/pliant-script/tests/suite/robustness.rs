@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use crate::common::{errors, module};
+use crate::parse_and_print::{errors, module};
 
 /// Parses the text and ignores the result, to check that the parser does not panic.
 fn read(text: &str) {
@@ -91,9 +91,9 @@ fn long_programs_parse_in_linear_time() {
 
 /// Complete graph and loop programs, which the tests mutate.
 const SEEDS: [&str; 3] = [
-    include_str!("programs/canonical.py"),
-    include_str!("programs/rfc.py"),
-    include_str!("programs/loops.py"),
+    include_str!("programs/canonical_printed_form.py"),
+    include_str!("programs/rfc_example.py"),
+    include_str!("programs/loop_function.py"),
 ];
 
 #[test]

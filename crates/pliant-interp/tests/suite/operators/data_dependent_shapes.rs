@@ -3,8 +3,8 @@
 use pliant_interp::Value;
 use pliant_ir::{AttrValue, Attrs};
 
-use super::harness::*;
-use super::nd_array::*;
+use super::expected_arrays::*;
+use super::operator_call_harness::*;
 
 pub const SET: &[Case] = &[
     ("relax.unique", || {
@@ -18,8 +18,12 @@ pub const SET: &[Case] = &[
             let with = ["return_index", "return_inverse", "return_counts"];
             let with = with.map(|k| (k, AttrValue::Bool(true)));
             let got = call("relax.unique", &[x.f32()], &attrs(&with), true).unwrap();
-            let fields: Vec<Vec<f64>> =
-                got.as_tuple().unwrap().iter().map(crate::common::flat).collect();
+            let fields: Vec<Vec<f64>> = got
+                .as_tuple()
+                .unwrap()
+                .iter()
+                .map(crate::script_and_tensor_helpers::flat)
+                .collect();
             let place = |v: f64| sorted.iter().position(|&s| s == v).unwrap() as f64;
             let first = |v: &f64| x.data.iter().position(|d| d == v).unwrap() as f64;
             let count = |v: &f64| x.data.iter().filter(|d| *d == v).count() as f64;

@@ -3,8 +3,8 @@
 use pliant_interp::Value;
 use pliant_ir::{AttrValue, Attrs, DType};
 
-use super::harness::*;
-use super::nd_array::*;
+use super::expected_arrays::*;
+use super::operator_call_harness::*;
 
 fn filled(op: &'static str, like: bool, v: Option<f64>) {
     for shape in shapes() {

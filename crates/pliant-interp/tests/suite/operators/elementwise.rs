@@ -3,8 +3,8 @@
 use pliant_ir::{AttrValue, Attrs, DType};
 use pliant_tensor::f16;
 
-use super::harness::*;
-use super::nd_array::*;
+use super::expected_arrays::*;
+use super::operator_call_harness::*;
 
 /// Computes the error function by its series.
 fn erf(x: f64) -> f64 {

@@ -3,9 +3,9 @@
 use pliant_interp::Value;
 use pliant_ir::{AttrValue, Attrs, DType};
 
-use super::harness::*;
-use super::indexed::{expect_tuple, refuse};
-use super::nd_array::*;
+use super::expected_arrays::*;
+use super::gather_and_scatter::{expect_tuple, refuse};
+use super::operator_call_harness::*;
 
 fn none() -> Attrs {
     Attrs::default()

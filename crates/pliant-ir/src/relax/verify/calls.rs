@@ -1,11 +1,11 @@
 //! Verifies calls: their side effects, the signatures of operators, arguments, and destination-passing calls.
 
-use pliant_diag::codes;
+use pliant_diag::error_codes;
 
 use super::Verifier;
 use crate::attr_names::INPLACE_INDICES;
-use crate::attrs::AttrValue;
-use crate::module::BaseFunc;
+use crate::attr_values::AttrValue;
+use crate::ir_module::BaseFunc;
 use crate::op::{CALL_TIR, CALL_TIR_INPLACE, Op, WHILE_LOOP};
 use crate::relax::expr::*;
 use crate::relax::type_lattice::{derive_call_ty, derive_callable_ty, type_syms};
@@ -65,13 +65,13 @@ impl Verifier<'_> {
         };
         if self.dataflow.is_some() {
             self.error_help(
-                codes::PL0207,
+                error_codes::PL0207,
                 format!("the call of '{what}' in a dataflow block has side effects"),
                 "move the call out of the block; if it is pure, use R.call_pure_packed",
             );
         } else if self.funcs.last().is_some_and(|&id| self.f.func(id).pure) {
             self.error_help(
-                codes::PL0208,
+                error_codes::PL0208,
                 format!("the call of '{what}' has side effects, but the function is declared pure"),
                 "declare the function with @R.function(pure=False)",
             );
@@ -80,7 +80,7 @@ impl Verifier<'_> {
 
     fn check_op_call(&mut self, op: Op, args: usize) {
         let Some(signature) = self.ops.signature(op) else {
-            self.error(codes::PL0219, format!("operator '{op}' is not declared"));
+            self.error(error_codes::PL0219, format!("operator '{op}' is not declared"));
             return;
         };
         let operands = &signature.operands;
@@ -89,7 +89,7 @@ impl Verifier<'_> {
             let names: Vec<&str> = operands.iter().map(|o| o.name).collect();
             let names = names.join(", ");
             self.error(
-                codes::PL0219,
+                error_codes::PL0219,
                 format!("'{op}' takes the operands ({names}), but the call passes {args} of them"),
             );
         }
@@ -105,7 +105,7 @@ impl Verifier<'_> {
         let (cond, body) = (f.expr_ty(*cond), f.expr_ty(*body));
         let func = self.proof_copy.get_or_insert_with(|| f.clone());
         if let Err(e) = while_loop_ty(func, cond, body, &states) {
-            self.error(codes::PL0225, e.message);
+            self.error(error_codes::PL0225, e.message);
         }
     }
 
@@ -122,7 +122,7 @@ impl Verifier<'_> {
         if let Some(symbol) = shared {
             let name = self.name(v);
             self.error_help(
-                codes::PL0225,
+                error_codes::PL0225,
                 format!(
                     "while_loop: the loop is inside its own function '{name}', and its state contains the symbol '{symbol}' of this function"
                 ),
@@ -161,7 +161,7 @@ impl Verifier<'_> {
         let ty = f.expr_ty(callee);
         if !matches!(f.types.get(ty), TypeData::Callable { .. } | TypeData::Any) {
             let text = self.ty_text(ty);
-            self.error(codes::PL0223, format!("a value of type {text} cannot be called"));
+            self.error(error_codes::PL0223, format!("a value of type {text} cannot be called"));
             return;
         }
         let tys: Vec<Type> = args.iter().map(|&a| f.expr_ty(a)).collect();
@@ -183,7 +183,7 @@ impl Verifier<'_> {
         params: usize,
     ) {
         if let Err(e) = result {
-            let code = if args == params { codes::PL0212 } else { codes::PL0211 };
+            let code = if args == params { error_codes::PL0212 } else { error_codes::PL0211 };
             self.error(code, format!("the call of '{what}': {}", e.message));
         }
     }
@@ -203,7 +203,7 @@ impl Verifier<'_> {
         if count != callee.params.len() {
             let n = callee.params.len();
             self.error(
-                codes::PL0211,
+                error_codes::PL0211,
                 format!("'{name}' has {n} parameters, but the call passes {count} arguments"),
             );
         }
@@ -215,7 +215,7 @@ impl Verifier<'_> {
         let Some(&callee) = args.first() else { return };
         let ExprData::Global(s) = f.expr(callee) else {
             self.error(
-                codes::PL0218,
+                error_codes::PL0218,
                 "the first argument of call_tir must be a loop function of the module",
             );
             return;
@@ -226,7 +226,7 @@ impl Verifier<'_> {
             Some(BaseFunc::Prim(p)) => p,
             Some(BaseFunc::Relax(_)) => {
                 self.error(
-                    codes::PL0218,
+                    error_codes::PL0218,
                     format!("call_tir calls '{name}', which is a graph function"),
                 );
                 return;
@@ -241,7 +241,7 @@ impl Verifier<'_> {
             many => many.to_vec(),
         };
         if outs.is_empty() {
-            self.error(codes::PL0218, format!("the call_tir of '{name}' has no out_sinfo"));
+            self.error(error_codes::PL0218, format!("the call_tir of '{name}' has no out_sinfo"));
             return;
         }
         // An output that overwrites an input has no separate parameter.
@@ -268,7 +268,7 @@ impl Verifier<'_> {
         if have != want {
             let (i, o) = (inputs.len(), outs.len());
             self.error(
-                codes::PL0218,
+                error_codes::PL0218,
                 format!("'{name}' has {want} parameters, but call_tir passes {i} inputs, {o} outputs and {vars} sizes"),
             );
             return;
@@ -289,13 +289,13 @@ impl Verifier<'_> {
             {
                 let text = self.ty_text(ty);
                 self.error(
-                    codes::PL0218,
+                    error_codes::PL0218,
                     format!("parameter {i} of '{name}' is a {} scalar, not {text}", want.dtype),
                 );
             }
             if matches!(prim.var(p).ty, VarTy::Value(_)) && f.types.get(ty).is_tensor() {
                 self.error(
-                    codes::PL0218,
+                    error_codes::PL0218,
                     format!("parameter {i} of '{name}' is a scalar, not a tensor"),
                 );
             }
@@ -309,7 +309,7 @@ impl Verifier<'_> {
             _ => {
                 let text = text();
                 self.error(
-                    codes::PL0218,
+                    error_codes::PL0218,
                     format!("parameter {i} of '{name}' is a buffer, not {text}"),
                 );
                 return;
@@ -318,14 +318,14 @@ impl Verifier<'_> {
         if dtype.is_some_and(|d| d != buffer.dtype) {
             let (text, want) = (text(), buffer.dtype);
             self.error(
-                codes::PL0218,
+                error_codes::PL0218,
                 format!("parameter {i} of '{name}' has dtype {want}, but the call passes {text}"),
             );
         }
         if f.rank_of(ty).is_some_and(|n| n as usize != buffer.shape.len()) {
             let (text, want) = (text(), buffer.shape.len());
             self.error(
-                codes::PL0218,
+                error_codes::PL0218,
                 format!("parameter {i} of '{name}' has {want} dims, but the call passes {text}"),
             );
             return;
@@ -336,7 +336,7 @@ impl Verifier<'_> {
                 && d != s
             {
                 self.error(
-                    codes::PL0218,
+                    error_codes::PL0218,
                     format!(
                         "dim {axis} of parameter {i} of '{name}' is {s}, but the call passes {d}"
                     ),

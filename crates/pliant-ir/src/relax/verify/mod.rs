@@ -38,11 +38,11 @@
 //!   belong to the current call.
 
 mod calls;
-mod scope;
+mod scopes;
 
 use std::rc::Rc;
 
-use pliant_diag::{Diagnostic, Span, codes};
+use pliant_diag::{Diagnostic, Span, error_codes};
 use pliant_sym::{Proof, SymVar};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -52,8 +52,8 @@ use super::type_lattice::{is_subtype, solvable_syms, visit_dims};
 use super::types::{Type, TypeData};
 use super::visit::{BindingLocation, Event, for_each_expr, func_run, type_vars, walk};
 use super::while_loop::is_condition;
-use crate::attrs::is_forced_pure;
-use crate::module::IRModule;
+use crate::attr_values::is_forced_pure;
+use crate::ir_module::IRModule;
 use crate::op::OpRegistry;
 use crate::print::type_text;
 use crate::verify::MAX_PER_FUNCTION;
@@ -201,7 +201,7 @@ impl<'a> Verifier<'a> {
             self.check_ty(f.var(p).ty);
             if f.var(p).dataflow {
                 self.error(
-                    codes::PL0205,
+                    error_codes::PL0205,
                     format!("parameter '{}' is a dataflow variable", self.name(p)),
                 );
             }
@@ -223,7 +223,7 @@ impl<'a> Verifier<'a> {
                 if self.fits(have, func.ret_ty).is_no() {
                     let (have, want) = (self.ty_text(have), self.ty_text(func.ret_ty));
                     self.error(
-                        codes::PL0214,
+                        error_codes::PL0214,
                         format!("the function returns {have}, but declares {want}"),
                     );
                 }
@@ -241,7 +241,7 @@ impl<'a> Verifier<'a> {
                 if self.dataflow.is_some() {
                     let name = self.name(b.var);
                     self.error(
-                        codes::PL0206,
+                        error_codes::PL0206,
                         format!("'{name}' is bound to an 'if' in a dataflow block, which cannot contain one"),
                     );
                 }
@@ -254,7 +254,7 @@ impl<'a> Verifier<'a> {
                 if self.dataflow.is_some() {
                     let name = self.name(b.var);
                     self.error(
-                        codes::PL0206,
+                        error_codes::PL0206,
                         format!("'{name}' is bound to a local function in a dataflow block, which cannot contain one"),
                     );
                 }
@@ -285,7 +285,7 @@ impl<'a> Verifier<'a> {
             if self.fits(have, cast).is_no() {
                 let (name, have, cast) = (self.name(b.var), self.ty_text(have), self.ty_text(cast));
                 self.error(
-                    codes::PL0216,
+                    error_codes::PL0216,
                     format!("the match_cast of '{name}' always fails: the value has type {have}, which does not fit {cast}"),
                 );
             }
@@ -295,7 +295,7 @@ impl<'a> Verifier<'a> {
         if self.fits(source, want).is_no() {
             let (name, have, want) = (self.name(b.var), self.ty_text(source), self.ty_text(want));
             self.error(
-                codes::PL0213,
+                error_codes::PL0213,
                 format!("'{name}' is declared as {want}, but its value is {have}"),
             );
         }
@@ -306,7 +306,7 @@ impl<'a> Verifier<'a> {
                     let (name, have, want) =
                         (self.name(b.var), self.ty_text(have), self.ty_text(want));
                     self.error(
-                        codes::PL0214,
+                        error_codes::PL0214,
                         format!("a branch of '{name}' returns {have}, which does not fit {want}"),
                     );
                 }
@@ -325,7 +325,7 @@ impl<'a> Verifier<'a> {
         let ok = is_condition(f, ty);
         if !ok {
             let text = self.ty_text(ty);
-            self.error(codes::PL0215, format!("a condition has type {text}, not bool"));
+            self.error(error_codes::PL0215, format!("a condition has type {text}, not bool"));
         }
     }
 
@@ -339,7 +339,10 @@ impl<'a> Verifier<'a> {
         while let Some((e, depth)) = stack.pop() {
             match f.expr(e) {
                 ExprData::Tuple(_) if depth >= MAX_DEPTH => {
-                    self.error(codes::PL0220, format!("tuples are nested deeper than {MAX_DEPTH}"));
+                    self.error(
+                        error_codes::PL0220,
+                        format!("tuples are nested deeper than {MAX_DEPTH}"),
+                    );
                     return false;
                 }
                 ExprData::Tuple(list) => {
@@ -350,7 +353,7 @@ impl<'a> Verifier<'a> {
                 | ExprData::If { .. }
                 | ExprData::Func(_) => {
                     self.error_help(
-                        codes::PL0202,
+                        error_codes::PL0202,
                         format!("{what} must be an operand: a leaf or a tuple of leaves"),
                         "bind the value to a variable first",
                     );
@@ -397,7 +400,7 @@ impl<'a> Verifier<'a> {
             ExprData::Global(s) => {
                 let name = f.str(*s);
                 if self.module.is_some_and(|m| m.get(name).is_none()) {
-                    self.error(codes::PL0210, format!("the module has no function '{name}'"));
+                    self.error(error_codes::PL0210, format!("the module has no function '{name}'"));
                 }
             }
             ExprData::Shape(dims) => dims.iter().for_each(|&d| self.use_sym(d)),
@@ -408,7 +411,7 @@ impl<'a> Verifier<'a> {
                 {
                     let n = fields.len();
                     self.error(
-                        codes::PL0217,
+                        error_codes::PL0217,
                         format!("field {i} does not exist: the tuple has {n} fields"),
                     );
                 }
@@ -430,7 +433,7 @@ impl<'a> Verifier<'a> {
             if !matches!(self.f.var_ty(v), TypeData::Shape { .. } | TypeData::Any) {
                 let name = self.name(v);
                 self.error(
-                    codes::PL0201,
+                    error_codes::PL0201,
                     format!("the shape of a tensor is '{name}', which is not a shape variable"),
                 );
             }

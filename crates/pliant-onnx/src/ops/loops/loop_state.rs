@@ -13,11 +13,11 @@ use pliant_ir::relax::{Expr, TensorShape, Type, TypeData};
 use pliant_sym::{Sym, SymVar};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::error::Problem;
-use crate::graph::identifier;
+use crate::graph_import::identifier;
+use crate::import_error::Problem;
+use crate::imported_value::Value;
 use crate::node::{ExprResult, Node, infer_problem};
-use crate::object_type::{ObjectType, OuterSymbols};
-use crate::value::Value;
+use crate::sequence_optional_types::{ObjectType, OuterSymbols};
 
 /// A callback that emits the body of a loop. It returns the state after an iteration for the state before it.
 type LoopBody<'t> = &'t mut dyn FnMut(&mut Node<'_, '_>, &[Value]) -> Result<Vec<Value>, Problem>;

@@ -10,10 +10,10 @@ use pliant_ir::DType;
 pub(super) use scan_outputs::{collecting_loop, increment, is_below};
 
 use super::{OnnxOp, op};
-use crate::error::Problem;
+use crate::import_error::Problem;
+use crate::imported_value::Value;
 use crate::node::{ConvertResult, Node};
 use crate::proto::GraphProto;
-use crate::value::Value;
 
 pub(super) static OPS: &[OnnxOp] =
     &[op("Loop", loop_node), op("Scan", scan::scan), op("SequenceMap", sequence_map::sequence_map)];

@@ -5,10 +5,10 @@ use pliant_sym::Sym;
 
 use super::scan_outputs::LoopResult;
 use super::{collecting_loop, convert_body, increment, is_below};
-use crate::error::Problem;
+use crate::import_error::Problem;
+use crate::imported_value::Value;
 use crate::node::{ConvertResult, Node, ints_attr};
 use crate::proto::GraphProto;
-use crate::value::Value;
 
 /// A tensor that is scanned slice by slice along an axis.
 #[derive(Clone, Copy)]

@@ -6,11 +6,11 @@ use pliant_ir::relax::Expr;
 use pliant_sym::Sym;
 
 use super::loop_state::{LoopCondition, LoopState, while_loop};
-use crate::error::Problem;
 use crate::host;
+use crate::import_error::Problem;
+use crate::imported_value::Value;
 use crate::node::{ExprResult, Node};
-use crate::object_type::{ObjectType, OuterSymbols};
-use crate::value::Value;
+use crate::sequence_optional_types::{ObjectType, OuterSymbols};
 
 /// A callback that emits the body of a loop. It returns the state after an iteration, and the values that the iteration collects.
 type CollectingBody<'t> =

@@ -3,12 +3,12 @@
 use pliant_ir::DType;
 
 use super::{collecting_loop, convert_body, increment, is_below};
-use crate::error::Problem;
 use crate::host;
+use crate::import_error::Problem;
+use crate::imported_value::Value;
 use crate::node::{ConvertResult, Node};
-use crate::object_type::ObjectType;
 use crate::proto::GraphProto;
-use crate::value::Value;
+use crate::sequence_optional_types::ObjectType;
 
 pub(super) fn sequence_map(n: &mut Node<'_, '_>) -> ConvertResult {
     let graph = n.attrs().graph("body")?;

@@ -6,7 +6,8 @@ use pliant_ops::size_proofs;
 use pliant_sym::Sym;
 
 use super::op;
-use crate::error::Problem;
+use crate::import_error::Problem;
+use crate::imported_value::Value;
 use crate::node::{ConvertResult, ExprResult, Node, ints_attr};
 use crate::ops::OnnxOp;
 use crate::ops::nn::attention::{
@@ -14,7 +15,6 @@ use crate::ops::nn::attention::{
     reshape_per_batch, rotary_angles, softcap, split_heads,
 };
 use crate::unsupported_features::UnsupportedFeatures;
-use crate::value::Value;
 
 pub(super) static OPS: &[OnnxOp] = &[
     op("Attention", attention),

@@ -3,7 +3,7 @@
 use pliant_ir::relax::Expr;
 
 use super::op;
-use crate::error::Problem;
+use crate::import_error::Problem;
 use crate::node::{ConvertResult, ExprResult, Node};
 use crate::ops::OnnxOp;
 use crate::ops::clip::{clip_to_bounds, constant_bound};

@@ -6,10 +6,10 @@ use pliant_ir::relax::Expr;
 use pliant_tensor::Tensor;
 
 use super::op;
-use crate::error::Problem;
+use crate::import_error::Problem;
 use crate::node::{ConvertResult, ExprResult, Node};
 use crate::ops::OnnxOp;
-use crate::ops::quantize::repeat_and_truncate;
+use crate::ops::quantization::repeat_and_truncate;
 
 pub(super) static OPS: &[OnnxOp] = &[
     op("BiasGelu", |n| gelu(n, "relax.nn.gelu")),

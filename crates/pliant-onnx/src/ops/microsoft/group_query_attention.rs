@@ -7,7 +7,7 @@ use pliant_sym::Sym;
 
 use super::attention::{attention_product, causal_mask, head_count, past_keys_values};
 use super::op;
-use crate::error::Problem;
+use crate::import_error::Problem;
 use crate::node::{ConvertResult, ExprResult, Node};
 use crate::ops::OnnxOp;
 use crate::ops::nn::attention::{

@@ -2,10 +2,10 @@
 
 mod attention;
 mod fused_activation;
+mod fused_normalization;
 mod gelu_and_matmul;
 mod group_query_attention;
-mod norm;
-mod quantized;
+mod quantized_ops;
 
 use super::OnnxOp;
 use crate::node::{ConvertResult, Node};
@@ -16,8 +16,8 @@ pub(super) const GROUPS: &[&[OnnxOp]] = &[
     gelu_and_matmul::OPS,
     fused_activation::OPS,
     group_query_attention::OPS,
-    norm::OPS,
-    quantized::OPS,
+    fused_normalization::OPS,
+    quantized_ops::OPS,
 ];
 
 /// Creates the table entry for an operator of the domain `com.microsoft`.

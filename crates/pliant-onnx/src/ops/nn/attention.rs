@@ -5,13 +5,13 @@ use pliant_ir::{AttrValue, Attrs, DType};
 use pliant_sym::Sym;
 
 use super::super::loops::convert_body;
-use super::super::quantize::repeat_along;
-use super::norm::to_common_type;
+use super::super::quantization::repeat_along;
+use super::normalization::to_common_type;
 use super::pad::pad_axis;
-use crate::error::Problem;
+use crate::import_error::Problem;
+use crate::imported_value::Value;
 use crate::node::{ConvertResult, ExprResult, Node, ints_attr};
 use crate::ops::{OnnxOp, op};
-use crate::value::Value;
 
 pub(super) static OPS: &[OnnxOp] = &[
     op("Attention", attention),
@@ -296,7 +296,7 @@ pub(in crate::ops) fn softcap(n: &mut Node<'_, '_>, x: Expr, cap: f64) -> ExprRe
 fn masked_softmax(n: &mut Node<'_, '_>, x: Expr, bias: Option<Expr>) -> ExprResult {
     let dtype = n.dtype(x)?;
     let precision = match n.attrs().int("softmax_precision")?.filter(|&code| code != 0) {
-        Some(code) => crate::tensor::checked_dtype(code)?,
+        Some(code) => crate::initializer_tensors::checked_dtype(code)?,
         None => dtype,
     };
     let wide = n.cast(x, precision)?;
@@ -318,7 +318,7 @@ fn flex_attention(n: &mut Node<'_, '_>) -> ConvertResult {
     let [q, k, v] = [n.tensor(0)?, n.tensor(1)?, n.tensor(2)?];
     let (dims, dtype) = (n.dims_with_min_rank(q, 4)?, n.dtype(q)?);
     let wide = match n.attrs().int("softmax_precision")?.filter(|&code| code != 0) {
-        Some(code) => crate::tensor::checked_dtype(code)?,
+        Some(code) => crate::initializer_tensors::checked_dtype(code)?,
         None if dtype == DType::Float64 => dtype,
         None => DType::Float32,
     };

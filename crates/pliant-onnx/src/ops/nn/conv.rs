@@ -3,9 +3,9 @@
 use pliant_ir::relax::Expr;
 use pliant_ir::{AttrValue, DType, Sym};
 
-use super::super::quantize::{requantize_conv, subtract_zero_point};
-use super::window::{Window, check_pads, check_sizes};
-use crate::error::Problem;
+use super::super::quantization::{requantize_conv, subtract_zero_point};
+use super::sliding_window::{Window, check_pads, check_sizes};
+use crate::import_error::Problem;
 use crate::node::{ConvertResult, ExprResult, Node};
 use crate::ops::{OnnxOp, op};
 

@@ -5,11 +5,11 @@ use pliant_ir::relax::Expr;
 use pliant_sym::Sym;
 
 use super::attention::{attention_scale, merge_heads, repeat_kv_heads, split_heads};
-use crate::error::Problem;
+use crate::import_error::Problem;
+use crate::imported_value::Value;
 use crate::node::{ConvertResult, ExprResult, Node};
 use crate::ops::loops::{collecting_loop, increment, is_below};
 use crate::ops::{OnnxOp, op};
-use crate::value::Value;
 
 pub(super) static OPS: &[OnnxOp] = &[op("LinearAttention", linear_attention)];
 

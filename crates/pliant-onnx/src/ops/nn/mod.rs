@@ -3,15 +3,15 @@
 mod activation;
 pub(super) mod attention;
 pub(super) mod conv;
-mod image;
+mod image_ops;
 mod linear_attention;
 mod loss;
-mod norm;
+mod normalization;
 pub(super) mod pad;
-mod pool;
+mod pooling;
 mod recurrent;
 mod resize;
-mod window;
+mod sliding_window;
 
 use super::OnnxOp;
 
@@ -20,12 +20,12 @@ pub(super) const GROUPS: &[&[OnnxOp]] = &[
     activation::OPS,
     attention::OPS,
     conv::OPS,
-    image::OPS,
+    image_ops::OPS,
     linear_attention::OPS,
     loss::OPS,
-    norm::OPS,
+    normalization::OPS,
     pad::OPS,
-    pool::OPS,
+    pooling::OPS,
     recurrent::OPS,
     resize::OPS,
 ];

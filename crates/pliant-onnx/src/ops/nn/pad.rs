@@ -4,8 +4,8 @@ use pliant_ir::relax::Expr;
 use pliant_ir::{AttrValue, Attrs, DType};
 use pliant_sym::Sym;
 
-use super::window::{MAX_PAD, check_pads};
-use crate::error::Problem;
+use super::sliding_window::{MAX_PAD, check_pads};
+use crate::import_error::Problem;
 use crate::node::{ConvertResult, ExprResult, Node, ints_attr};
 use crate::ops::{OnnxOp, op};
 

@@ -3,10 +3,10 @@
 use pliant_ir::relax::Expr;
 use pliant_ir::{AttrValue, Attrs};
 
-use crate::error::Problem;
+use crate::import_error::Problem;
+use crate::imported_value::Value;
 use crate::node::{ConvertResult, Node};
 use crate::ops::{OnnxOp, op};
-use crate::value::Value;
 
 pub(super) static OPS: &[OnnxOp] = &[
     op("GRU", |n| recurrent_layer(n, "relax.nn.gru", 6, Some("linear_before_reset"))),

@@ -7,11 +7,11 @@ use pliant_ir::relax::Expr;
 use pliant_ir::{AttrValue, Attrs, DType};
 use pliant_sym::Sym;
 
-use crate::error::Problem;
+use crate::import_error::Problem;
+use crate::imported_value::Value;
 use crate::node::{ConvertResult, ExprResult, Node};
 use crate::ops::{OnnxOp, op};
 use crate::rational_dims::RationalTensor;
-use crate::value::Value;
 
 mod interpolation;
 

@@ -1,12 +1,12 @@
 //! Sums patches at their positions in an image, the inverse of im2col.
 
 use super::super::nn::sliding_window::Window;
-use super::super::row_loops::RowLoops;
-use super::super::statistical::accumulator;
-use crate::decl::{Default, InferResult, OpDecl, Pattern, TeResult};
-use crate::infer::InferCtx;
+use super::super::parallel_row_loops::RowLoops;
+use super::super::reductions::accumulator;
 use crate::legalize::LegalizeCtx;
+use crate::op_declaration::{Default, InferResult, OpDecl, Pattern, TeResult};
 use crate::te::{self, Body, Expr, Tensor};
+use crate::type_inference::InferCtx;
 
 /// The operators of this file.
 pub static DECLS: &[OpDecl] = &[OpDecl::new(

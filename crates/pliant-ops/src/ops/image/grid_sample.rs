@@ -3,13 +3,13 @@
 use pliant_ir::op::InferError;
 use pliant_ir::{DType, Sym};
 
-use super::super::statistical::accumulator;
+use super::super::reductions::accumulator;
 use super::cubic_weights;
-use crate::decl::{Default, InferResult, OpDecl, Pattern, TeResult};
-use crate::infer::InferCtx;
 use crate::legalize::LegalizeCtx;
-use crate::shared_rules::{operand_types, require_float, shared_dim};
+use crate::op_declaration::{Default, InferResult, OpDecl, Pattern, TeResult};
+use crate::shared_operator_rules::{operand_types, require_float, shared_dim};
 use crate::te::{self, Expr, Tensor};
+use crate::type_inference::InferCtx;
 
 /// The operators of this file.
 pub static DECLS: &[OpDecl] = &[

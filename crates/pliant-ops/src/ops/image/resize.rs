@@ -8,15 +8,15 @@ use pliant_ir::op::DimTrait;
 use pliant_ir::op::InferError;
 use pliant_ir::{AttrValue, DType, Sym};
 
-use super::super::nn::layout::{self, Layout};
-use super::super::statistical::accumulator;
+use super::super::nn::tensor_layouts::{self, Layout};
+use super::super::reductions::accumulator;
 use super::cubic_weights;
 use super::resize_kernel::{self, Images};
-use crate::decl::{Default, InferResult, OpDecl, Pattern, TeResult};
-use crate::infer::InferCtx;
 use crate::legalize::LegalizeCtx;
+use crate::op_declaration::{Default, InferResult, OpDecl, Pattern, TeResult};
 use crate::size_proofs;
 use crate::te::{self, Check, Expr, Tensor};
+use crate::type_inference::InferCtx;
 
 macro_rules! resize_op {
     ($name:literal, $n:literal, $layout:literal, $rounding:literal) => {
@@ -44,7 +44,7 @@ macro_rules! resize_op {
         .dims(DimTrait::Layout("layout"))
         .te(Pattern::Opaque, |ctx| te_resize(ctx, $n))
         .onnx(&["Resize", "Upsample"])
-        .limits(layout::LAYOUT_LIMITS)
+        .limits(tensor_layouts::LAYOUT_LIMITS)
     };
 }
 

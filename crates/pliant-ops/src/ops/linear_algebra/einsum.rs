@@ -7,12 +7,12 @@ use pliant_ir::op::InferError;
 use pliant_ir::{DType, Sym};
 
 use crate::broadcast::{BroadcastOperand, BroadcastTarget, broadcast_dim};
-use crate::decl::{Default, InferResult, OpDecl, Pattern, TeResult};
 use crate::einsum_equation::{Equation, EquationMismatch, Label, ParsedEquation};
-use crate::infer::{InferCtx, TensorTy};
 use crate::legalize::{LegalizeCtx, LegalizeError};
-use crate::ops::statistical::accumulator;
+use crate::op_declaration::{Default, InferResult, OpDecl, Pattern, TeResult};
+use crate::ops::reductions::accumulator;
 use crate::te::{self, Check, Expr, Tensor};
+use crate::type_inference::{InferCtx, TensorTy};
 
 /// The operators of this file.
 pub static DECLS: &[OpDecl] = &[OpDecl::new(

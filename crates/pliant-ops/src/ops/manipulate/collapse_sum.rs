@@ -3,14 +3,14 @@
 use pliant_ir::Sym;
 use pliant_ir::op::InferError;
 
-use crate::decl::{Default, InferResult, OpDecl, Pattern, TeResult};
-use crate::infer::InferCtx;
 use crate::legalize::LegalizeCtx;
-use crate::ops::index::index_bounds;
-use crate::ops::statistical::accumulator;
-use crate::shared_rules::{require_integer, require_number};
+use crate::op_declaration::{Default, InferResult, OpDecl, Pattern, TeResult};
+use crate::ops::indexing::index_bounds;
+use crate::ops::reductions::accumulator;
+use crate::shared_operator_rules::{require_integer, require_number};
 use crate::size_proofs;
 use crate::te::{self, Expr};
+use crate::type_inference::InferCtx;
 
 /// The operators of this file.
 pub static DECLS: &[OpDecl] = &[

@@ -6,16 +6,16 @@ use pliant_ir::relax::TypeData;
 use pliant_ir::{DType, Sym};
 use pliant_sym::SymKind;
 
-use crate::attrs::Sizes;
-use crate::decl::{Default, InferResult, OpDecl, Pattern, TeResult};
-use crate::infer::{InferCtx, TensorTy};
+use crate::call_attributes::Sizes;
 use crate::legalize::{LegalizeCtx, LegalizeError};
+use crate::op_declaration::{Default, InferResult, OpDecl, Pattern, TeResult};
 use crate::ops::flat_at;
-use crate::ops::index::index_bounds;
-use crate::ops::row_loops::{RowLoops, for_each_element};
-use crate::shared_rules::{numel, shared_dim};
+use crate::ops::indexing::index_bounds;
+use crate::ops::parallel_row_loops::{RowLoops, for_each_element};
+use crate::shared_operator_rules::{numel, shared_dim};
 use crate::size_proofs;
 use crate::te::{self, Body, Check, Expr, Tensor};
+use crate::type_inference::{InferCtx, TensorTy};
 
 /// The operators of this file.
 pub static DECLS: &[OpDecl] = &[

@@ -7,12 +7,12 @@
 use pliant_ir::Sym;
 use pliant_ir::op::InferError;
 
-use crate::decl::{Default, InferResult, OpDecl, Pattern, TeResult};
-use crate::infer::InferCtx;
 use crate::legalize::LegalizeCtx;
-use crate::ops::index::index_bounds;
-use crate::shared_rules::numel;
+use crate::op_declaration::{Default, InferResult, OpDecl, Pattern, TeResult};
+use crate::ops::indexing::index_bounds;
+use crate::shared_operator_rules::numel;
 use crate::te::{self, Expr};
+use crate::type_inference::InferCtx;
 
 /// The operators of this file.
 pub static DECLS: &[OpDecl] = &[OpDecl::new(

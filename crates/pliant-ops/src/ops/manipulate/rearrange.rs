@@ -6,12 +6,12 @@ use pliant_ir::op::InferError;
 use pliant_ir::relax::{Type, TypeData};
 
 use super::concat_split::{ConcatOperands, MAX_SELECTED_PARTS, concat_operands};
-use crate::decl::{Default, InferResult, OpDecl, Pattern, TeResult};
-use crate::infer::InferCtx;
 use crate::legalize::LegalizeCtx;
-use crate::ops::index::index_bounds;
-use crate::shared_rules::{require_integer, shared_dim};
+use crate::op_declaration::{Default, InferResult, OpDecl, Pattern, TeResult};
+use crate::ops::indexing::index_bounds;
+use crate::shared_operator_rules::{require_integer, shared_dim};
 use crate::te::{self, Expr, Tensor};
+use crate::type_inference::InferCtx;
 use pliant_tensor::CheckFailure;
 
 /// The operators of this file.
@@ -168,7 +168,7 @@ fn infer_meshgrid(ctx: &mut InferCtx<'_>) -> InferResult {
         }
     }
     let count = parts.len();
-    let field = |p: &crate::infer::TensorTy| (grid.clone(), p.dtype);
+    let field = |p: &crate::type_inference::TensorTy| (grid.clone(), p.dtype);
     let fields: Vec<_> = parts.iter().map(field).collect();
     let fields: Vec<Type> =
         fields.into_iter().map(|(grid, dtype)| ctx.tensor_type(grid, Some(count), dtype)).collect();

@@ -5,13 +5,13 @@ use pliant_ir::op::InferError;
 use pliant_ir::relax::TypeData;
 
 use crate::broadcast::BroadcastTarget;
-use crate::decl::{ConstantSizes, Default, InferResult, OpDecl, Pattern, TeResult};
-use crate::infer::InferCtx;
 use crate::legalize::LegalizeCtx;
-use crate::shared_rules::{
+use crate::op_declaration::{ConstantSizes, Default, InferResult, OpDecl, Pattern, TeResult};
+use crate::shared_operator_rules::{
     infer_unary_float, infer_unary_number, require_float, shared_dim, te_unary, te_unary_steps,
 };
 use crate::te::{self, Expr};
+use crate::type_inference::InferCtx;
 
 macro_rules! activation {
     ($name:literal, $infer:expr, $te:expr, $doc:literal) => {

@@ -4,17 +4,17 @@ use pliant_ir::op::InferError;
 use pliant_ir::{DType, Sym};
 use pliant_tensor::CheckFailure;
 
-use super::super::index::index_bounds;
-use super::super::statistical::accumulator;
+use super::super::indexing::index_bounds;
+use super::super::reductions::accumulator;
 use crate::broadcast::{BroadcastOperand, BroadcastTarget, may_broadcast_to};
-use crate::decl::{Default, InferResult, OpDecl, Pattern, TeResult};
-use crate::infer::{InferCtx, TensorTy};
 use crate::legalize::{LegalizeCtx, LegalizeError};
-use crate::shared_rules::{
+use crate::op_declaration::{Default, InferResult, OpDecl, Pattern, TeResult};
+use crate::shared_operator_rules::{
     SizeCheck, operand_types, require_divisible, require_float, require_integer, require_scalar,
     shared_dim, te_converted,
 };
 use crate::te::{self, Check, Expr, IterVar, Tensor};
+use crate::type_inference::{InferCtx, TensorTy};
 
 const ATTRS: &[(&str, Default)] =
     &[("scale", Default::None), ("causal_mask", Default::None), ("window_size", Default::None)];

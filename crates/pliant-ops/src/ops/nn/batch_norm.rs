@@ -3,13 +3,13 @@
 use pliant_ir::op::DimTrait;
 use pliant_ir::relax::TypeData;
 
-use super::super::statistical::{ReductionAxes, accumulator};
+use super::super::reductions::{ReductionAxes, accumulator};
 use super::layer_norm::{check_param, epsilon};
-use crate::decl::{Default, InferResult, OpDecl, Pattern, TeResult};
-use crate::infer::InferCtx;
 use crate::legalize::{LegalizeCtx, Value};
-use crate::shared_rules::require_float;
+use crate::op_declaration::{Default, InferResult, OpDecl, Pattern, TeResult};
+use crate::shared_operator_rules::require_float;
 use crate::te::{self, Expr, Reducer};
+use crate::type_inference::InferCtx;
 
 /// The operators of this file.
 pub static DECLS: &[OpDecl] = &[OpDecl::new(

@@ -3,14 +3,14 @@
 use pliant_ir::op::InferError;
 use pliant_ir::{DType, Sym};
 
-use super::super::statistical::accumulator;
-use super::layout::{self, Layout};
+use super::super::reductions::accumulator;
 use super::sliding_window::Window;
-use crate::decl::{Default, InferResult, OpDecl, Pattern, TeResult};
-use crate::infer::InferCtx;
+use super::tensor_layouts::{self, Layout};
 use crate::legalize::LegalizeCtx;
-use crate::shared_rules::{require_divisible, require_number, shared_dim, te_converted};
+use crate::op_declaration::{Default, InferResult, OpDecl, Pattern, TeResult};
+use crate::shared_operator_rules::{require_divisible, require_number, shared_dim, te_converted};
 use crate::te::{self, Expr};
+use crate::type_inference::InferCtx;
 
 macro_rules! conv_op {
     ($name:literal, $n:literal, $data:literal, $kernel:literal) => {
@@ -41,7 +41,7 @@ macro_rules! conv_op {
         .lists(&[("strides", $n), ("padding", 2 * $n), ("dilation", $n)])
         .te(Pattern::OutEWiseFusable, |ctx| te_conv(ctx, $n))
         .onnx(&["Conv"])
-        .limits(layout::LAYOUT_LIMITS)
+        .limits(tensor_layouts::LAYOUT_LIMITS)
     };
 }
 
@@ -113,7 +113,7 @@ fn infer(ctx: &mut InferCtx<'_>, n: usize) -> InferResult {
         let (c, i, g) = (ctx.dim_text(channels), ctx.dim_text(in_channels), ctx.dim_text(groups));
         return Err(ctx.error(format!(
             "data has {c} channels, but weight reads {i} in each of {g} groups: {}",
-            crate::shared_rules::operand_types(ctx)
+            crate::shared_operator_rules::operand_types(ctx)
         )));
     }
     require_divisible(ctx, out_channels, groups, "the output channels of weight", "groups")?;

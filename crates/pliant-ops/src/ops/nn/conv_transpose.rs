@@ -3,15 +3,15 @@
 
 use pliant_ir::op::InferError;
 
-use super::super::statistical::accumulator;
+use super::super::reductions::accumulator;
 use super::conv::{Layouts, conv_dtype, groups};
 use super::sliding_window::Window;
-use crate::decl::{Default, InferResult, OpDecl, Pattern, TeResult};
-use crate::infer::InferCtx;
 use crate::legalize::LegalizeCtx;
-use crate::shared_rules::{operand_types, require_divisible, shared_dim, te_converted};
+use crate::op_declaration::{Default, InferResult, OpDecl, Pattern, TeResult};
+use crate::shared_operator_rules::{operand_types, require_divisible, shared_dim, te_converted};
 use crate::size_proofs;
 use crate::te::{self, Expr, Tensor};
+use crate::type_inference::InferCtx;
 
 macro_rules! conv_op {
     ($name:literal, $n:literal, $data:literal, $kernel:literal) => {
@@ -47,7 +47,7 @@ macro_rules! conv_op {
         ])
         .te(Pattern::OutEWiseFusable, |ctx| te_transpose(ctx, $n))
         .onnx(&["ConvTranspose"])
-        .limits(super::layout::LAYOUT_LIMITS)
+        .limits(super::tensor_layouts::LAYOUT_LIMITS)
     };
 }
 

@@ -5,13 +5,13 @@ use pliant_ir::Sym;
 use pliant_ir::op::DimTrait;
 use pliant_ir::op::InferError;
 
-use super::super::statistical::accumulator;
+use super::super::reductions::accumulator;
 use super::layer_norm::{check_param, epsilon};
-use crate::decl::{Default, InferResult, OpDecl, Pattern, TeResult};
-use crate::infer::InferCtx;
 use crate::legalize::{LegalizeCtx, LegalizeError, Value};
-use crate::shared_rules::{require_divisible, require_float};
+use crate::op_declaration::{Default, InferResult, OpDecl, Pattern, TeResult};
+use crate::shared_operator_rules::{require_divisible, require_float};
 use crate::te::{self, Expr, IterVar, Tensor};
+use crate::type_inference::InferCtx;
 
 /// The operators of this file.
 pub static DECLS: &[OpDecl] = &[

@@ -3,12 +3,12 @@
 use pliant_ir::op::DimTrait;
 use pliant_ir::op::InferError;
 
-use super::super::statistical::{ReductionAxes, accumulator};
-use crate::decl::{Default, InferResult, OpDecl, Pattern, TeResult};
-use crate::infer::{InferCtx, TensorTy};
+use super::super::reductions::{ReductionAxes, accumulator};
 use crate::legalize::{LegalizeCtx, LegalizeError, Value};
-use crate::shared_rules::{require_float, shared_dim};
+use crate::op_declaration::{Default, InferResult, OpDecl, Pattern, TeResult};
+use crate::shared_operator_rules::{require_float, shared_dim};
 use crate::te::{self, Expr, Reducer};
+use crate::type_inference::{InferCtx, TensorTy};
 
 /// The operators of this file.
 pub static DECLS: &[OpDecl] = &[

@@ -3,16 +3,16 @@
 use pliant_ir::op::InferError;
 use pliant_ir::{DType, Sym};
 
-use super::super::index::index_bounds;
-use super::super::statistical::accumulator;
+use super::super::indexing::index_bounds;
+use super::super::reductions::accumulator;
 use super::layer_norm::check_param;
-use crate::decl::{Default, InferResult, OpDecl, Pattern, TeResult};
-use crate::infer::InferCtx;
 use crate::legalize::{LegalizeCtx, Value};
-use crate::shared_rules::{
+use crate::op_declaration::{Default, InferResult, OpDecl, Pattern, TeResult};
+use crate::shared_operator_rules::{
     operand_types, require_float, require_integer, shared_dim, te_converted,
 };
 use crate::te::{self, Check, Expr, IterVar, Var};
+use crate::type_inference::InferCtx;
 use pliant_tensor::CheckFailure;
 
 /// The operators of this file.

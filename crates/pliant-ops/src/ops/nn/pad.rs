@@ -4,11 +4,11 @@ use pliant_ir::Sym;
 use pliant_ir::op::DimTrait;
 use pliant_ir::op::InferError;
 
-use crate::decl::{Default, InferResult, OpDecl, Pattern, TeResult};
-use crate::infer::InferCtx;
 use crate::legalize::{LegalizeCtx, LegalizeError};
+use crate::op_declaration::{Default, InferResult, OpDecl, Pattern, TeResult};
 use crate::size_proofs;
 use crate::te::{self, Check, Expr};
+use crate::type_inference::InferCtx;
 
 /// The operators of this file.
 pub static DECLS: &[OpDecl] = &[OpDecl::new(

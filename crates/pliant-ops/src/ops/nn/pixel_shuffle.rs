@@ -1,11 +1,11 @@
 //! Rearranges the elements of images: channels to pixels, and flattening.
 
 use super::super::manipulate::te_view;
-use crate::decl::{Default, InferResult, OpDecl, Pattern, TeResult};
-use crate::infer::InferCtx;
 use crate::legalize::LegalizeCtx;
-use crate::shared_rules::{numel, require_divisible};
+use crate::op_declaration::{Default, InferResult, OpDecl, Pattern, TeResult};
+use crate::shared_operator_rules::{numel, require_divisible};
 use crate::te::{self, Expr};
+use crate::type_inference::InferCtx;
 
 /// The operators of this file.
 pub static DECLS: &[OpDecl] = &[

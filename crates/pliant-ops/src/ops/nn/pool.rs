@@ -4,15 +4,15 @@ use pliant_ir::Sym;
 use pliant_ir::op::DimTrait;
 use pliant_ir::op::InferError;
 
-use super::super::statistical::accumulator;
-use super::layout::{self, Layout};
+use super::super::reductions::accumulator;
 use super::sliding_window::Window;
-use crate::decl::{Default, InferResult, OpDecl, Pattern, TeResult};
-use crate::infer::InferCtx;
+use super::tensor_layouts::{self, Layout};
 use crate::legalize::LegalizeCtx;
-use crate::shared_rules::require_float;
+use crate::op_declaration::{Default, InferResult, OpDecl, Pattern, TeResult};
+use crate::shared_operator_rules::require_float;
 use crate::size_proofs;
 use crate::te::{self, Expr, IterVar, Tensor};
+use crate::type_inference::InferCtx;
 
 macro_rules! pool {
     ($name:literal, $n:literal, $kind:expr, $pad:literal, $layout:literal, $doc:literal, $onnx:expr) => {
@@ -32,7 +32,7 @@ macro_rules! pool {
             .dims(DimTrait::Layout("layout"))
             .te(Pattern::OutEWiseFusable, |ctx| te_pool(ctx, $n, $kind))
             .onnx($onnx)
-            .limits(layout::LAYOUT_LIMITS)
+            .limits(tensor_layouts::LAYOUT_LIMITS)
     };
 }
 
@@ -54,7 +54,7 @@ macro_rules! adaptive_pool {
         .dims(DimTrait::Layout("layout"))
         .te(Pattern::OutEWiseFusable, |ctx| te_adaptive(ctx, $n))
         .onnx(&["GlobalAveragePool"])
-        .limits(layout::LAYOUT_LIMITS)
+        .limits(tensor_layouts::LAYOUT_LIMITS)
     };
 }
 

@@ -3,9 +3,9 @@
 use pliant_ir::Sym;
 use pliant_ir::op::InferError;
 
-use crate::infer::InferCtx;
 use crate::size_proofs;
 use crate::te::{self, Expr, Tensor};
+use crate::type_inference::InferCtx;
 
 /// The sliding window parameters of each spatial dim.
 #[derive(Clone, Debug)]

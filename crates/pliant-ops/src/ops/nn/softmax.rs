@@ -2,12 +2,12 @@
 
 use pliant_ir::op::DimTrait;
 
-use super::super::statistical::{ReductionAxes, accumulator};
-use crate::decl::{Default, InferResult, OpDecl, Pattern, TeResult};
-use crate::infer::InferCtx;
+use super::super::reductions::{ReductionAxes, accumulator};
 use crate::legalize::{LegalizeCtx, LegalizeError, Value};
-use crate::shared_rules::require_float;
+use crate::op_declaration::{Default, InferResult, OpDecl, Pattern, TeResult};
+use crate::shared_operator_rules::require_float;
 use crate::te::{self, Expr, Reducer, Tensor};
+use crate::type_inference::InferCtx;
 
 /// The operators of this file.
 pub static DECLS: &[OpDecl] = &[

@@ -2,8 +2,8 @@
 
 use pliant_ir::op::InferError;
 
-use crate::infer::InferCtx;
 use crate::te::{self, Expr};
+use crate::type_inference::InferCtx;
 
 /// An activation with its parameters.
 #[derive(Clone, Copy, Debug, PartialEq)]

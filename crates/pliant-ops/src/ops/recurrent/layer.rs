@@ -5,13 +5,13 @@ use pliant_ir::{DType, Sym};
 
 use super::activation::{Activation, activations};
 use super::cells;
-use crate::decl::TeResult;
-use crate::infer::InferCtx;
 use crate::legalize::{LegalizeCtx, LegalizeError};
-use crate::ops::index::index_bounds;
-use crate::ops::statistical::accumulator;
-use crate::shared_rules::{require_float, require_integer, shared_dim};
+use crate::op_declaration::TeResult;
+use crate::ops::indexing::index_bounds;
+use crate::ops::reductions::accumulator;
+use crate::shared_operator_rules::{require_float, require_integer, shared_dim};
 use crate::te::{self, Body, Expr, Tensor};
+use crate::type_inference::InferCtx;
 use pliant_tensor::CheckFailure;
 
 /// The kinds of recurrent layers.

@@ -5,14 +5,14 @@ use pliant_ir::DType;
 use pliant_ir::op::InferError;
 use pliant_ir::relax::TypeData;
 
-use super::boxes::{assert_indices_in_row, check_rank, index_attr};
+use super::box_decoding::{assert_indices_in_row, check_rank, index_attr};
 use super::overlap;
-use crate::decl::{Default, InferResult, OpDecl, Pattern, TeResult};
-use crate::infer::InferCtx;
 use crate::legalize::{LegalizeCtx, Value};
-use crate::ops::index::index_bounds::{as_int64, clamp};
-use crate::shared_rules::{operand_types, require_float, require_integer, shared_dim};
+use crate::op_declaration::{Default, InferResult, OpDecl, Pattern, TeResult};
+use crate::ops::indexing::index_bounds::{as_int64, clamp};
+use crate::shared_operator_rules::{operand_types, require_float, require_integer, shared_dim};
 use crate::te::{self, Body, Expr, Tensor};
+use crate::type_inference::InferCtx;
 use pliant_kernel_api::kernels::sort;
 use pliant_tensor::CheckFailure;
 

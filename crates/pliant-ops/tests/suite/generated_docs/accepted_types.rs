@@ -2,8 +2,8 @@
 
 use pliant_ir::relax::{Expr, FunctionBuilder, TypeData};
 use pliant_ir::{AttrValue, Attrs, DType};
-use pliant_ops::decl::Default;
-use pliant_ops::infer::InferCtx;
+use pliant_ops::op_declaration::Default;
+use pliant_ops::type_inference::InferCtx;
 use pliant_ops::{OpDecl, registry};
 
 const TYPES: [DType; 13] = [

@@ -3,13 +3,13 @@
 
 mod accepted_types;
 mod operators_page;
-mod stubs;
+mod python_stubs;
 mod tutorial_op;
 mod unsupported_ops;
 
 use std::path::Path;
 
-use pliant_ops::decl::Default;
+use pliant_ops::op_declaration::Default;
 use pliant_ops::{OpDecl, registry};
 
 /// Compares a file with the expected text, or writes it.

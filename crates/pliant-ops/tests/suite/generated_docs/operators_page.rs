@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use pliant_ir::OpRegistry;
-use pliant_ops::decl::{Legalize, Pattern};
+use pliant_ops::op_declaration::{Legalize, Pattern};
 use pliant_ops::{OpDecl, registry};
 
 use super::accepted_types::element_types;

@@ -1,7 +1,7 @@
 //! The declaration that docs/extend/operator.md adds to `ops/binary.rs`.
 
-use pliant_ops::decl::{OpDecl, Pattern};
-use pliant_ops::shared_rules::{infer_broadcast_float, te_broadcast};
+use pliant_ops::op_declaration::{OpDecl, Pattern};
+use pliant_ops::shared_operator_rules::{infer_broadcast_float, te_broadcast};
 use pliant_ops::te;
 
 /// A table with only this declaration.

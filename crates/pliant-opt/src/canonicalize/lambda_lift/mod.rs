@@ -47,7 +47,7 @@ mod rewrite;
 use std::sync::Arc;
 
 use pliant_ir::attr_names::{FORCE_PURE, FORCE_PURE_OLD, GLOBAL_SYMBOL, NUM_CAPTURED};
-use pliant_ir::attrs::FuncAttrs;
+use pliant_ir::attr_values::FuncAttrs;
 use pliant_ir::relax::visit::{Importer, copy_function};
 use pliant_ir::relax::{FuncData, Function, TypeData};
 use pliant_ir::{AttrValue, BaseFunc, DType, IRModule};

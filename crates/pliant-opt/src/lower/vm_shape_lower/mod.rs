@@ -76,7 +76,7 @@ use pliant_ir::relax::visit::{bindings, called_globals};
 use pliant_ir::relax::{Callee, ExprData, Function};
 use pliant_ir::tir::PrimFunc;
 use pliant_ir::{AttrValue, BaseFunc, IRModule, Op};
-use pliant_ops::decl::Legalize;
+use pliant_ops::op_declaration::Legalize;
 use pliant_pass::pass::for_each_relax;
 use pliant_pass::{ModulePass, PassContext, PassError};
 use rustc_hash::{FxHashMap, FxHashSet};

@@ -93,7 +93,7 @@ impl PatternNode {
             Some(op) => checked_pattern(PatternKind::Op(op)),
             None => {
                 let known = pliant_ir::OpRegistry::names(registry);
-                let help = pliant_diag::suggest::did_you_mean(name, known);
+                let help = pliant_diag::spelling_suggestions::did_you_mean(name, known);
                 let help = help.map(|h| format!(" (help: {h})")).unwrap_or_default();
                 Err(Error::Value(format!("there is no operator '{name}'{help}")))
             }

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use pliant_diag::codes;
+use pliant_diag::error_codes;
 use pliant_ir::relax::verify::verify_function;
 use pliant_ir::relax::{Binding, Expr, Function as IrFunction};
 use pliant_pass::MayWrite;
@@ -139,7 +139,7 @@ pub fn pattern_rewrite_calls<'py>(
 fn check_scopes(func: &Bound<'_, PyAny>) -> Result<()> {
     let func = ir_function(&required_operand(func)?)?;
     let problems = verify_function(&func, None, pliant_ops::registry());
-    match problems.iter().find(|p| p.code == codes::PL0203) {
+    match problems.iter().find(|p| p.code == error_codes::PL0203) {
         Some(problem) => {
             let text = format!(
                 "the expression that the callback of rewrite_call returned is invalid at this position: {problem}"

@@ -5,7 +5,7 @@ use pliant_ir::{AttrValue, Attrs, DType};
 use pliant_sym::Sym;
 
 use super::{AxisResize, ResizeAttrs, float_size, floor_to_size};
-use crate::error::Problem;
+use crate::import_error::Problem;
 use crate::node::{ExprResult, Node};
 
 /// Computes for each output element its position in the input, in float64.

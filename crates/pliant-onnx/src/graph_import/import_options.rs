@@ -1,0 +1,64 @@
+//! The options and the result of an import.
+
+use indexmap::IndexMap;
+use pliant_diag::FileId;
+use pliant_ir::{DType, IRModule};
+use pliant_tensor::Tensor;
+
+use crate::import_error::Problem;
+use crate::shape_constraint_report::{DynamicDim, ShapeReport};
+
+/// The options of an import.
+#[derive(Clone, Debug, Default)]
+pub struct ImportOptions {
+    /// Whether initializers become parameters of `main`, after the inputs. By default, they become constants.
+    pub keep_params_in_input: bool,
+    /// The dims of inputs, by input name. They override the dims that the file declares.
+    pub shapes: IndexMap<String, Vec<DimSpec>>,
+    /// The element types of inputs, by input name. They override those in the file: arguments have the given type and are cast to
+    /// the type in the file.
+    pub dtypes: IndexMap<String, DType>,
+    /// Whether all tensors that nodes compute are added to the outputs, to compare runtimes node by node.
+    pub intermediates: bool,
+    /// Declarations of single dims of inputs (symbols and their ranges), by input name and axis. They override the dims that the
+    /// file declares.
+    pub dynamic: IndexMap<String, IndexMap<usize, DynamicDim>>,
+    /// The divisors of sizes, by symbol name.
+    pub divisible: IndexMap<String, i64>,
+    /// Whether the model may restrict declared symbols, including those of the file, to few sizes. If so, each restriction is
+    /// reported as a warning instead of an error.
+    pub allow_specialization: bool,
+    /// The file in a [`pliant_diag::SourceMap`] to which source locations refer. Its text is [`Imported::nodes`].
+    pub file: Option<FileId>,
+}
+
+/// A dim in the `shapes` option.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DimSpec {
+    /// A constant size.
+    Size(i64),
+    /// A symbol with the given name.
+    Name(String),
+    /// A new symbol.
+    Any,
+}
+
+/// The result of an import.
+#[derive(Debug)]
+pub struct Imported {
+    /// The module, whose function `main` computes the graph.
+    pub module: IRModule,
+    /// The initializers that are parameters of `main`, by name, in the order of the parameters. Empty unless `keep_params_in_input`
+    /// is set.
+    pub params: IndexMap<String, Tensor>,
+    /// The names of the graph inputs, in the order of `main`'s parameters.
+    pub inputs: Vec<String>,
+    /// The names of the outputs. If there are several, `main` returns a tuple.
+    pub outputs: Vec<String>,
+    /// The symbols of the inputs, and the constraints on them.
+    pub shapes: ShapeReport,
+    /// The problems that do not prevent the import.
+    pub warnings: Vec<Problem>,
+    /// The labels of the nodes, one per line. Source locations refer to this text.
+    pub nodes: String,
+}

@@ -1,0 +1,161 @@
+//! [`Model`]: a decoded model file.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use memmap2::Mmap;
+use prost::Message;
+use rustc_hash::FxHashSet;
+
+use crate::decoded_model_size::decoded_size;
+use crate::dim_symbols::has_name;
+use crate::import_error::{ImportError, Problem};
+use crate::import_limits::Limits;
+use crate::node::label;
+use crate::proto::tensor_proto::DataLocation;
+use crate::proto::tensor_shape_proto::{Dimension, dimension};
+use crate::proto::type_proto::Value as TypeValue;
+use crate::proto::{ModelProto, TensorProto, ValueInfoProto};
+
+/// A decoded model file, whose weights are borrowed from the mapped file.
+#[derive(Debug)]
+pub struct Model {
+    pub(crate) proto: ModelProto,
+    /// The folder in which external data files are searched; `None` for a model that was decoded from memory.
+    pub(crate) folder: Option<PathBuf>,
+    pub(crate) limits: Limits,
+}
+
+impl Model {
+    /// Maps and decodes a model file. External data is only read from the file's folder. The file must not be modified while the
+    /// model, or anything created from it, exists.
+    ///
+    /// # Errors
+    /// If the file cannot be read, exceeds the limits, or is not an ONNX model.
+    pub fn open(path: &Path, limits: Limits) -> Result<Model, ImportError> {
+        let describe = |what: String| Problem::invalid(format!("'{}' {what}", path.display()));
+        let meta =
+            std::fs::metadata(path).map_err(|e| describe(format!("cannot be opened: {e}")))?;
+        // Checked before opening, because opening a pipe blocks until it has a writer.
+        if !meta.is_file() {
+            return Err(describe("is not a file".into()).into());
+        }
+        let file = File::open(path).map_err(|e| describe(format!("cannot be opened: {e}")))?;
+        let meta = file.metadata().map_err(|e| describe(format!("cannot be read: {e}")))?;
+        check_size(meta.len(), &limits)?;
+        if meta.len() == 0 {
+            return Err(describe("is empty".into()).into());
+        }
+        // SAFETY: the documentation requires that the file does not change while it is mapped.
+        let map =
+            unsafe { Mmap::map(&file) }.map_err(|e| describe(format!("cannot be mapped: {e}")))?;
+        let mut model = Model::decode(Bytes::from_owner(map), limits)?;
+        model.folder = Some(path.parent().map_or_else(PathBuf::new, Path::to_path_buf));
+        Ok(model)
+    }
+
+    /// Decodes a model in memory. Such a model has no external data.
+    ///
+    /// # Errors
+    /// If the bytes exceed the limits or are not an ONNX model.
+    pub fn from_bytes(bytes: impl Into<Bytes>, limits: Limits) -> Result<Model, ImportError> {
+        let bytes = bytes.into();
+        check_size(bytes.len() as u64, &limits)?;
+        Model::decode(bytes, limits)
+    }
+
+    fn decode(bytes: Bytes, limits: Limits) -> Result<Model, ImportError> {
+        let describe = |e: String| {
+            Problem::invalid(format!("this is not an ONNX model: {e}")).with_help(
+                "the file is of another kind, or was truncated while it was written or copied",
+            )
+        };
+        let size = decoded_size(&bytes, limits.decoded_bytes).map_err(describe)?;
+        if size > limits.decoded_bytes {
+            let max = limits.decoded_bytes;
+            let message = format!("the model takes more than {max} bytes once it is decoded");
+            return Err(Problem::invalid(message).into());
+        }
+        let proto = ModelProto::decode(bytes).map_err(|e| describe(e.to_string()))?;
+        if proto.graph.is_none() {
+            return Err(describe("the file contains no graph".into()).into());
+        }
+        Ok(Model { proto, folder: None, limits })
+    }
+
+    /// The name and version of the exporter that produced the file, as the file states them.
+    pub fn producer(&self) -> String {
+        format!("{} {}", self.proto.producer_name(), self.proto.producer_version()).trim().into()
+    }
+
+    /// The nodes of the main graph in order. Each item is the label of the node and the names of its outputs.
+    pub fn nodes(&self) -> impl Iterator<Item = (String, Vec<String>)> + '_ {
+        let nodes = self.proto.graph.iter().flat_map(|g| &g.node);
+        nodes.map(|n| (label(n), n.output.iter().filter(|o| !o.is_empty()).cloned().collect()))
+    }
+
+    /// The input tensors of the graph and the texts of their dims. A text is a number, a name or arithmetic; it is empty if the
+    /// file does not declare the dim.
+    pub fn inputs(&self) -> Vec<(String, Vec<String>)> {
+        let Some(graph) = &self.proto.graph else { return Vec::new() };
+        let initial: FxHashSet<&str> = graph.initializer.iter().map(|t| t.name()).collect();
+        let text = |dim: &Dimension| match &dim.value {
+            Some(dimension::Value::DimValue(size)) => size.to_string(),
+            Some(dimension::Value::DimParam(text)) if has_name(text) => text.trim().to_owned(),
+            _ => String::new(),
+        };
+        let fed = graph.input.iter().filter(|i| !initial.contains(i.name()));
+        fed.map(|input| {
+            let dims = match input.r#type.as_ref().and_then(|t| t.value.as_ref()) {
+                Some(TypeValue::TensorType(tensor)) => {
+                    tensor.shape.iter().flat_map(|s| &s.dim).map(text).collect()
+                }
+                _ => Vec::new(),
+            };
+            (input.name().to_owned(), dims)
+        })
+        .collect()
+    }
+
+    /// Whether some weights are stored in other files.
+    pub fn has_external_data(&self) -> bool {
+        let external = |t: &TensorProto| t.data_location() == DataLocation::External;
+        self.proto.graph.iter().flat_map(|g| &g.initializer).any(external)
+    }
+
+    /// Encodes a variant of the model in which the outputs of all nodes are also graph outputs, to compare runtimes node by node.
+    pub fn with_all_outputs(&self) -> Vec<u8> {
+        let mut proto = self.proto.clone();
+        if let Some(graph) = &mut proto.graph {
+            let mut names: FxHashSet<String> =
+                graph.output.iter().map(|o| o.name().to_owned()).collect();
+            for name in graph.node.iter().flat_map(|n| &n.output).filter(|o| !o.is_empty()) {
+                if names.insert(name.clone()) {
+                    let name = Some(name.clone());
+                    graph.output.push(ValueInfoProto { name, ..ValueInfoProto::default() });
+                }
+            }
+        }
+        proto.encode_to_vec()
+    }
+
+    /// The version of ONNX's own opset that the model imports.
+    pub fn opset(&self) -> Option<i64> {
+        let is_onnx_domain = |d: &str| d.is_empty() || d == "ai.onnx";
+        self.proto.opset_import.iter().find(|o| is_onnx_domain(o.domain())).map(|o| o.version())
+    }
+}
+
+fn check_size(len: u64, limits: &Limits) -> Result<(), ImportError> {
+    if len <= limits.file_bytes {
+        return Ok(());
+    }
+    let help = "store large weights as external data";
+    let message = format!("the model has {len} bytes, but the limit is {}", limits.file_bytes);
+    Err(Problem::invalid(message).with_help(help).into())
+}
+
+/// A mapped external file, which several tensors may share.
+pub(crate) type SharedMap = Arc<Mmap>;

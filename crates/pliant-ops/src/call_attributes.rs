@@ -1,0 +1,309 @@
+//! Typed access to the attributes of a call, for type inference and lowering. An accessor returns an error that names the
+//! attribute if the attribute's value is invalid.
+
+use pliant_ir::op::InferError;
+use pliant_ir::relax::TypeData;
+use pliant_ir::{AttrValue, Attrs, DType, Sym};
+
+use crate::op_declaration::{Default, OpDecl};
+use crate::type_inference::InferCtx;
+
+impl InferCtx<'_> {
+    /// The value of the attribute, or its declared default.
+    pub fn attr(&self, key: &str) -> AttrValue {
+        attr(self.decl, self.attrs, key)
+    }
+
+    /// An error about an attribute whose value is invalid for any operands.
+    fn attr_error(&self, key: &str, what: impl AsRef<str>) -> InferError {
+        self.error(format!("{key} {}", what.as_ref())).of_attr(key)
+    }
+
+    /// An integer attribute.
+    ///
+    /// # Errors
+    /// If the attribute is not an integer.
+    pub fn int(&self, key: &str) -> Result<i64, InferError> {
+        match self.attr(key) {
+            AttrValue::Int(v) => Ok(v),
+            _ => Err(self.attr_error(key, "must be an integer")),
+        }
+    }
+
+    /// A bool attribute.
+    ///
+    /// # Errors
+    /// If the attribute is not a bool.
+    pub fn bool(&self, key: &str) -> Result<bool, InferError> {
+        self.attr(key).as_bool().ok_or_else(|| self.attr_error(key, "must be True or False"))
+    }
+
+    /// A data type attribute. `None` if its value is `None`, the empty string or `"void"`.
+    ///
+    /// # Errors
+    /// If the attribute is not the name of a data type.
+    pub fn dtype(&self, key: &str) -> Result<Option<DType>, InferError> {
+        let value = self.attr(key);
+        if value.is_none() || value.as_str().is_some_and(|s| s.is_empty() || s == "void") {
+            return Ok(None);
+        }
+        let bad = || self.attr_error(key, "must be a data type such as \"float32\"");
+        value.as_dtype().map(Some).ok_or_else(bad)
+    }
+
+    /// An attribute with one or more axes of a tensor of rank `ndim`, normalised to `0 .. ndim`. `None` if the attribute is `None`.
+    ///
+    /// # Errors
+    /// If an axis is out of range or occurs twice.
+    pub fn axes(&self, key: &str, ndim: usize) -> Result<Option<Vec<usize>>, InferError> {
+        let value = self.attr(key);
+        if value.is_none() {
+            return Ok(None);
+        }
+        let bad = || self.attr_error(key, "must be an integer or a list of integers");
+        let mut axes = Vec::new();
+        for axis in value.as_ints().ok_or_else(bad)? {
+            let axis = self.normalize_axis(axis, ndim)?;
+            if axes.contains(&axis) {
+                return Err(self.error(format!("axis {axis} appears twice in {key}")));
+            }
+            axes.push(axis);
+        }
+        Ok(Some(axes))
+    }
+
+    /// An attribute with one axis of a tensor of rank `ndim`, normalised to `0 .. ndim`.
+    ///
+    /// # Errors
+    /// If the axis is out of range.
+    pub fn axis(&self, key: &str, ndim: usize) -> Result<usize, InferError> {
+        self.normalize_axis(self.int(key)?, ndim)
+    }
+
+    /// Normalises an axis of a tensor of rank `ndim` to `0 .. ndim`.
+    ///
+    /// # Errors
+    /// If the axis is out of range.
+    pub fn normalize_axis(&self, axis: i64, ndim: usize) -> Result<usize, InferError> {
+        let n = ndim as i64;
+        let normal = if axis < 0 { axis.saturating_add(n) } else { axis };
+        if (0..n).contains(&normal) {
+            return Ok(normal as usize);
+        }
+        Err(self.error(format!("axis {axis} is out of range for a tensor of rank {ndim}")))
+    }
+
+    /// A float attribute. Integers are accepted.
+    ///
+    /// # Errors
+    /// If the attribute is not a number.
+    pub fn float(&self, key: &str) -> Result<f64, InferError> {
+        self.attr(key).as_float().ok_or_else(|| self.attr_error(key, "must be a number"))
+    }
+
+    /// A float attribute that becomes an element of a tensor of type `dtype`. For integer types the fraction is dropped.
+    ///
+    /// # Errors
+    /// If the attribute is not a number, or out of the range of an integer type.
+    pub fn element_value(&self, key: &str, dtype: Option<DType>) -> Result<f64, InferError> {
+        let value = self.float(key)?;
+        let Some(dtype) = dtype.filter(|dtype| !dtype.is_float()) else { return Ok(value) };
+        let (min, max) = dtype.int_range();
+        // The upper bound is a power of two, which float64 represents exactly.
+        if value.trunc() >= min as f64 && value.trunc() < max as f64 + 1.0 {
+            return Ok(value);
+        }
+        Err(self
+            .attr_error(key, format!("must be a value of {dtype}, {min} to {max}, but is {value}")))
+    }
+
+    /// A float attribute that is neither infinite nor NaN.
+    ///
+    /// # Errors
+    /// If the attribute is not a finite number.
+    pub fn finite_float(&self, key: &str) -> Result<f64, InferError> {
+        match self.float(key)? {
+            v if v.is_finite() => Ok(v),
+            v => Err(self.attr_error(key, format!("must be a finite number, but is {v}"))),
+        }
+    }
+
+    /// The attribute `epsilon`, which is added to a variance.
+    ///
+    /// # Errors
+    /// If the attribute is not a finite number of at least 0.
+    pub fn epsilon(&self) -> Result<f64, InferError> {
+        let epsilon = self.float("epsilon")?;
+        if epsilon.is_finite() && epsilon >= 0.0 {
+            return Ok(epsilon);
+        }
+        Err(self.attr_error(
+            "epsilon",
+            format!("must be a finite number of at least 0, but is {epsilon}"),
+        ))
+    }
+
+    /// The index in `choices` of the value of a string attribute.
+    ///
+    /// # Errors
+    /// If the value is not in `choices`. The message lists them.
+    pub fn choice(&self, key: &str, choices: &[&str]) -> Result<usize, InferError> {
+        let value = self.attr(key);
+        let index = value.as_str().and_then(|s| choices.iter().position(|c| *c == s));
+        index.ok_or_else(|| {
+            let quoted: Vec<String> = choices.iter().map(|c| format!("{c:?}")).collect();
+            let actual =
+                value.as_str().map_or_else(|| "something else".into(), |s| format!("{s:?}"));
+            self.attr_error(key, format!("must be one of {}, but is {actual}", quoted.join(", ")))
+        })
+    }
+
+    /// An attribute with `n` integers of at least `min`. A single integer stands for `n` equal ones.
+    ///
+    /// # Errors
+    /// If the attribute is neither an integer nor a list of `n` integers, or if a value is out of range.
+    pub fn ints(&self, key: &str, n: usize, min: i64) -> Result<Vec<i64>, InferError> {
+        let list = self.attr(key).as_ints().ok_or_else(|| {
+            self.attr_error(key, format!("must be an integer or a list of {n} integers"))
+        })?;
+        let list = if list.len() == 1 { vec![list[0]; n] } else { list };
+        if list.len() != n {
+            return Err(self.error(format!("{key} has {} values, but {n} are needed", list.len())));
+        }
+        self.check_range(key, &list, min)?;
+        Ok(list)
+    }
+
+    /// Checks that all values of an attribute are in `min ..= 2**31`, so that computations of sizes do not overflow.
+    ///
+    /// # Errors
+    /// If a value is out of range. The message shows it.
+    pub fn check_range(&self, key: &str, list: &[i64], min: i64) -> Result<(), InferError> {
+        const MAX_SIZE: i64 = 1 << 31;
+        match list.iter().find(|&&v| v < min || v > MAX_SIZE) {
+            Some(v) if *v < min => {
+                Err(self.attr_error(key, format!("must be at least {min}, but is {v}")))
+            }
+            Some(v) => Err(self.attr_error(key, format!("must be at most {MAX_SIZE}, but is {v}"))),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The attribute, or its declared default.
+pub(crate) fn attr(decl: &OpDecl, attrs: &Attrs, key: &str) -> AttrValue {
+    if let Some(value) = attrs.get(key) {
+        return value.clone();
+    }
+    let default = decl.attrs.iter().find(|(k, _)| *k == key).map_or(Default::None, |(_, d)| *d);
+    default.value().unwrap_or(AttrValue::None)
+}
+
+/// The value of an attribute that may contain symbols.
+pub enum Sizes {
+    /// One size.
+    One(Sym),
+    /// A list of sizes.
+    Many(Vec<Sym>),
+    /// One size of unknown value.
+    UnknownOne,
+    /// A list of unknown sizes, with its length if known.
+    UnknownMany(Option<usize>),
+}
+
+impl Sizes {
+    /// The sizes, if they are known.
+    pub fn known_sizes(self) -> Option<Vec<Sym>> {
+        match self {
+            Sizes::One(size) => Some(vec![size]),
+            Sizes::Many(sizes) => Some(sizes),
+            Sizes::UnknownOne | Sizes::UnknownMany(_) => None,
+        }
+    }
+
+    /// The number of sizes, if it is known.
+    pub fn count(&self) -> Option<usize> {
+        match self {
+            Sizes::One(_) | Sizes::UnknownOne => Some(1),
+            Sizes::Many(sizes) => Some(sizes.len()),
+            Sizes::UnknownMany(count) => *count,
+        }
+    }
+}
+
+impl InferCtx<'_> {
+    /// Whether this attribute is passed as an additional operand, because it contains symbols.
+    pub fn is_symbolic_attr(&self, key: &str) -> bool {
+        self.decl.symbolic == Some(key) && self.args.len() > self.decl.operands.len()
+    }
+
+    /// An attribute that may contain symbols; `None` if it is absent.
+    ///
+    /// # Errors
+    /// If the attribute does not consist of integers.
+    pub fn sizes_attr(&mut self, key: &str) -> Result<Option<Sizes>, InferError> {
+        if !self.is_symbolic_attr(key) {
+            let value = self.attr(key);
+            if value.is_none() {
+                return Ok(None);
+            }
+            let bad = || self.attr_error(key, "must be an integer or a list of integers");
+            let ints = value.as_ints().ok_or_else(bad)?;
+            let sizes: Vec<Sym> = ints.iter().map(|&v| self.func.syms.int(v)).collect();
+            let one = matches!(value, AttrValue::Int(_));
+            return Ok(Some(if one { Sizes::One(sizes[0]) } else { Sizes::Many(sizes) }));
+        }
+        let operand = self.decl.operands.len();
+        let sizes = self.sizes(operand)?;
+        Ok(Some(match (sizes.dims, self.operand_type(operand)) {
+            (Some(dims), TypeData::Prim { .. }) => Sizes::One(dims[0]),
+            (Some(dims), _) => Sizes::Many(dims),
+            (None, TypeData::Prim { .. }) => Sizes::UnknownOne,
+            (None, _) => Sizes::UnknownMany(sizes.ndim),
+        }))
+    }
+
+    /// As [`sizes_attr`](Self::sizes_attr), for one integer of at least `min`; `None` if its value is unknown.
+    ///
+    /// # Errors
+    /// If the attribute is absent, not a single integer, or provably too small.
+    pub fn size_attr(&mut self, key: &str, min: i64) -> Result<Option<Sym>, InferError> {
+        let sizes = self.sizes_attr(key)?;
+        let bad = |ctx: &Self| ctx.attr_error(key, "must be one integer");
+        let Some(sizes) = sizes.filter(|s| s.count().is_none_or(|n| n == 1)) else {
+            return Err(bad(self));
+        };
+        let Some(&[size]) = sizes.known_sizes().as_deref() else { return Ok(None) };
+        match self.func.syms.as_int(size) {
+            Some(v) if v < min && min == 0 => {
+                Err(self.attr_error(key, format!("must not be negative, but is {v}")))
+            }
+            Some(v) if v < min => {
+                Err(self.attr_error(key, format!("must be at least {min}, but is {v}")))
+            }
+            _ => Ok(Some(size)),
+        }
+    }
+
+    /// A list attribute with any items; `None` if it is absent.
+    ///
+    /// # Errors
+    /// If the attribute is not a list.
+    pub fn list(&self, key: &str) -> Result<Option<Vec<AttrValue>>, InferError> {
+        match self.attr(key) {
+            AttrValue::None => Ok(None),
+            AttrValue::List(items) => Ok(Some(items.to_vec())),
+            _ => Err(self.attr_error(key, "must be a list")),
+        }
+    }
+
+    /// A list attribute with numbers; `None` if it is absent.
+    ///
+    /// # Errors
+    /// If the attribute is not a list of numbers.
+    pub fn floats(&self, key: &str) -> Result<Option<Vec<f64>>, InferError> {
+        let Some(list) = self.list(key)? else { return Ok(None) };
+        let numbers: Option<Vec<f64>> = list.iter().map(AttrValue::as_float).collect();
+        numbers.map(Some).ok_or_else(|| self.attr_error(key, "must be a list of numbers"))
+    }
+}

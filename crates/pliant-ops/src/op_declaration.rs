@@ -1,0 +1,314 @@
+//! [`OpDecl`]: the complete declaration of an operator.
+
+use pliant_ir::op::{DimTrait, InferError, OperandKind, OperandSpec};
+use pliant_ir::relax::Type;
+use pliant_ir::{AttrValue, OpSignature};
+
+use crate::legalize::{LegalizeCtx, LegalizeError};
+use crate::te;
+use crate::type_inference::InferCtx;
+
+/// The result of type inference: the type of the call, or the reason why its operands or attributes are invalid.
+pub type InferResult = Result<Type, InferError>;
+
+/// The result of lowering to tensor expressions: one tensor per output, or the reason why the call cannot be lowered.
+pub type TeResult = Result<Vec<te::Tensor>, LegalizeError>;
+
+/// Infers the type of a call. The type is created in the arenas of the function that contains the call.
+pub type InferFn = fn(&mut InferCtx<'_>) -> InferResult;
+
+/// Lowers a call to tensor expressions over its operands.
+pub type TeFn = fn(&mut LegalizeCtx<'_>) -> TeResult;
+
+/// How an operator can be fused with its neighbours, in descending order of freedom.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Pattern {
+    /// Each output element depends on the input elements at the same position.
+    ElemWise,
+    /// As [`Pattern::ElemWise`], after broadcasting.
+    Broadcast,
+    /// Each output element is one input element at a computed position.
+    Injective,
+    /// A commutative reduction.
+    CommReduce,
+    /// An expensive operator whose output can be fused with elementwise operators: matrix products, convolutions.
+    OutEWiseFusable,
+    /// Cannot be fused.
+    Opaque,
+}
+
+/// The sizes of operands that type inference must know as constants. All other sizes may be symbolic.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ConstantSizes {
+    /// No size must be constant.
+    None,
+    /// For each size, it must be known whether it is 1.
+    WhetherOne,
+    /// The last dim of the operand with this index must be constant, because it determines the meaning of the operand's elements.
+    /// The preceding operands are tensors.
+    LastDim(usize),
+}
+
+/// The lowered form of an operator's calls.
+#[derive(Clone, Copy, Debug)]
+pub enum Legalize {
+    /// The call is not lowered here: a later stage handles it.
+    Keep,
+    /// The call becomes a call of a loop function, which is generated from this tensor expression.
+    Te(TeFn),
+    /// The call becomes a view of operand 0 with the shape of the result: `relax.reshape`. The tensor expression, which copies,
+    /// is for uses that need a loop function.
+    View(TeFn),
+    /// The call becomes a call of this packed function with the operands, followed by the attributes.
+    Packed(&'static str),
+}
+
+/// The default value of an attribute.
+#[derive(Clone, Copy, Debug)]
+pub enum Default {
+    /// No default: the attribute is required.
+    Required,
+    /// `None`.
+    None,
+    /// A bool.
+    Bool(bool),
+    /// An integer.
+    Int(i64),
+    /// A float.
+    Float(f64),
+    /// A string.
+    Str(&'static str),
+    /// A list of integers.
+    Ints(&'static [i64]),
+}
+
+impl Default {
+    /// The value; `None` for a required attribute.
+    pub fn value(self) -> Option<AttrValue> {
+        Some(match self {
+            Default::Required => return None,
+            Default::None => AttrValue::None,
+            Default::Bool(b) => AttrValue::Bool(b),
+            Default::Int(v) => AttrValue::Int(v),
+            Default::Float(v) => AttrValue::float(v),
+            Default::Str(s) => AttrValue::str(s),
+            Default::Ints(v) => AttrValue::ints(v.iter().copied()),
+        })
+    }
+}
+
+/// The declaration of an operator: an entry in the table of its group's file (`ops`).
+#[derive(Clone, Copy, Debug)]
+pub struct OpDecl {
+    /// The full name: `relax.add`.
+    pub name: &'static str,
+    /// Other full names of the same operator.
+    pub aliases: &'static [&'static str],
+    /// The keywords of the operands: `x`; `x?` for an optional one; `*xs` for all remaining ones. A
+    /// word after a colon states the kind of an operand that is not an element, as in
+    /// `indices: index` or `k?: size` ([`OperandKind`]).
+    pub operands: &'static [&'static str],
+    /// The attributes with their defaults.
+    pub attrs: &'static [(&'static str, Default)],
+    /// The attribute that may contain symbols, if any. It must be the first attribute.
+    pub symbolic: Option<&'static str>,
+    /// The attributes that are lists. A single number stands for a list of the given length ([`OpSignature::lists`]). The
+    /// defaults of these attributes are lists.
+    pub lists: &'static [(&'static str, usize)],
+    /// The type inference of a call.
+    pub infer: InferFn,
+    /// Whether a call has no side effects.
+    pub pure: bool,
+    /// Whether the two operands can be exchanged.
+    pub commutative: bool,
+    /// How a call can be fused with its neighbours.
+    pub pattern: Pattern,
+    /// How a call is lowered.
+    pub legalize: Legalize,
+    /// How the operator treats the dims of its operands, for passes that permute dims.
+    pub dims: DimTrait,
+    /// Whether the shape of the result depends on the operands' values.
+    pub data_dependent: bool,
+    /// Whether the result only depends on the types of the operands. If the inferred type contains the value of the result,
+    /// passes may replace the call by that value.
+    pub depends_on_types_only: bool,
+    /// The sizes that must be constant when a call is compiled.
+    pub constant_sizes: ConstantSizes,
+    /// The equivalent NumPy function, if any.
+    pub numpy: Option<&'static str>,
+    /// The ONNX operators that the operator implements.
+    pub onnx: &'static [&'static str],
+    /// A short description in full sentences. It is the documentation of the operator.
+    pub doc: &'static str,
+    /// The features of comparable operators that are not supported, with reasons.
+    pub limits: Option<&'static str>,
+    // Gradients are not implemented. A field `gradient: Option<GradientFn>` with a builder function `gradient(f)` would hold them,
+    // where `f` creates the adjoints of the operands from the adjoint of the result.
+}
+
+impl OpDecl {
+    /// Declares a pure, opaque operator without operands that is not lowered here. The other methods change these properties.
+    pub const fn new(name: &'static str, infer: InferFn, doc: &'static str) -> Self {
+        OpDecl {
+            name,
+            aliases: &[],
+            operands: &[],
+            attrs: &[],
+            symbolic: None,
+            lists: &[],
+            infer,
+            pure: true,
+            commutative: false,
+            pattern: Pattern::Opaque,
+            legalize: Legalize::Keep,
+            dims: DimTrait::Opaque,
+            data_dependent: false,
+            depends_on_types_only: false,
+            constant_sizes: ConstantSizes::None,
+            numpy: None,
+            onnx: &[],
+            doc,
+            limits: None,
+        }
+    }
+
+    /// Sets the operands.
+    pub const fn operands(mut self, operands: &'static [&'static str]) -> Self {
+        self.operands = operands;
+        self
+    }
+
+    /// Sets the attributes.
+    pub const fn attrs(mut self, attrs: &'static [(&'static str, Default)]) -> Self {
+        self.attrs = attrs;
+        self
+    }
+
+    /// Declares that the attribute `name`, which must be the first one, may contain symbols. Type inference reads it with
+    /// [`InferCtx::sizes_attr`].
+    pub const fn symbolic(mut self, name: &'static str) -> Self {
+        self.symbolic = Some(name);
+        self
+    }
+
+    /// Sets the attributes that are lists. A single number stands for a list of the given length.
+    pub const fn lists(mut self, lists: &'static [(&'static str, usize)]) -> Self {
+        self.lists = lists;
+        self
+    }
+
+    /// Sets the fusion pattern, and the tensor expression to which calls are lowered.
+    pub const fn te(mut self, pattern: Pattern, te: TeFn) -> Self {
+        self.pattern = pattern;
+        if matches!(pattern, Pattern::ElemWise) {
+            self.dims = DimTrait::Elementwise;
+        }
+        self.legalize = Legalize::Te(te);
+        self
+    }
+
+    /// Sets the tensor expression of an elementwise operator with broadcasting: each output element only depends on the operands'
+    /// elements at its position.
+    pub const fn te_broadcast(mut self, te: TeFn) -> Self {
+        self.pattern = Pattern::Broadcast;
+        self.dims = DimTrait::Elementwise;
+        self.legalize = Legalize::Te(te);
+        self
+    }
+
+    /// Sets how the operator treats the dims of its operands.
+    pub const fn dims(mut self, dims: DimTrait) -> Self {
+        self.dims = dims;
+        self
+    }
+
+    /// Sets a tensor expression that only changes the shape, so that a view can replace it.
+    pub const fn view(mut self, te: TeFn) -> Self {
+        self.pattern = Pattern::Injective;
+        self.legalize = Legalize::View(te);
+        self
+    }
+
+    /// Lowers calls to a packed function.
+    pub const fn packed(mut self, name: &'static str) -> Self {
+        self.legalize = Legalize::Packed(name);
+        self
+    }
+
+    /// Marks the operands as commutative.
+    pub const fn commutative(mut self) -> Self {
+        self.commutative = true;
+        self
+    }
+
+    /// Marks the operator as having side effects.
+    pub const fn impure(mut self) -> Self {
+        self.pure = false;
+        self
+    }
+
+    /// Marks the operator as having a result whose shape depends on values.
+    pub const fn data_dependent(mut self) -> Self {
+        self.data_dependent = true;
+        self
+    }
+
+    /// Marks the operator as having a result that only depends on the types of the operands.
+    pub const fn depends_on_types_only(mut self) -> Self {
+        self.depends_on_types_only = true;
+        self
+    }
+
+    /// Sets the sizes that must be constant when a call is compiled.
+    pub const fn constant_sizes(mut self, constant_sizes: ConstantSizes) -> Self {
+        self.constant_sizes = constant_sizes;
+        self
+    }
+
+    /// Sets the alternative names.
+    pub const fn aliases(mut self, aliases: &'static [&'static str]) -> Self {
+        self.aliases = aliases;
+        self
+    }
+
+    /// Sets the equivalent NumPy function.
+    pub const fn numpy(mut self, name: &'static str) -> Self {
+        self.numpy = Some(name);
+        self
+    }
+
+    /// Sets the corresponding ONNX operators.
+    pub const fn onnx(mut self, names: &'static [&'static str]) -> Self {
+        self.onnx = names;
+        self
+    }
+
+    /// Sets the unsupported features, with reasons.
+    pub const fn limits(mut self, text: &'static str) -> Self {
+        self.limits = Some(text);
+        self
+    }
+
+    /// The signature of the operator.
+    pub fn signature(&self) -> OpSignature {
+        let operands = self.operands.iter().map(|s| parse_operand(s)).collect();
+        // Data types are stored as such, even if the declaration spells them as strings.
+        let value = |name: &str, default: Default| match default.value() {
+            Some(AttrValue::Str(s)) if name.ends_with("dtype") => {
+                Some(s.parse().map_or(AttrValue::Str(s), AttrValue::DType))
+            }
+            value => value,
+        };
+        let attrs = self.attrs.iter().map(|&(name, d)| (name, value(name, d))).collect();
+        OpSignature { operands, attrs, symbolic: self.symbolic, lists: self.lists }
+    }
+}
+
+/// Parses the declaration of an operand, such as `x`, `x?`, `*xs` or `k?: size`.
+pub(crate) fn parse_operand(spec: &'static str) -> OperandSpec {
+    let (name, word) = spec.split_once(": ").unwrap_or((spec, ""));
+    let kind = OperandKind::from_keyword(word).unwrap_or_default();
+    let variadic = name.starts_with('*');
+    let optional = variadic || name.ends_with('?');
+    OperandSpec { name: name.trim_matches(['*', '?']), optional, variadic, kind }
+}

@@ -1,0 +1,36 @@
+//! Slices with bounds in tensors: the shape of the result depends on values.
+
+use crate::op_declaration::{InferResult, OpDecl};
+use crate::shared_operator_rules::{require_integer, shared_dim};
+use crate::type_inference::InferCtx;
+
+/// The operators of this file.
+pub static DECLS: &[OpDecl] = &[OpDecl::new(
+    "relax.dynamic_strided_slice",
+    infer,
+    "Slices every dim `d` as Python's `begin[d]:end[d]:strides[d]`. `begin`, `end` and `strides` are int64 vectors with one \
+    element per dim. A stride of 0 is a run-time error.",
+)
+.operands(&["x", "begin: index", "end: index", "strides: index"])
+.packed("vm.builtin.dynamic_strided_slice")
+.data_dependent()
+.onnx(&["Slice"])];
+
+fn infer(ctx: &mut InferCtx<'_>) -> InferResult {
+    let x = ctx.tensor(0)?;
+    for i in 1..4 {
+        let t = ctx.tensor(i)?;
+        require_integer(ctx, i, &t)?;
+        let (name, ty) = (ctx.operand_name(i), ctx.operand_type_text(i));
+        if t.ndim.is_some_and(|n| n != 1) {
+            return Err(ctx.error(format!("{name} must have 1 dim, but is {ty}")));
+        }
+        if let (Some(dims), Some(n)) = (t.dims, x.ndim) {
+            let rank = ctx.func.syms.int(n as i64);
+            if shared_dim(ctx, dims[0], rank).is_none() {
+                return Err(ctx.error(format!("{name} must have {n} elements, but is {ty}")));
+            }
+        }
+    }
+    Ok(ctx.tensor_type(None, x.ndim, x.dtype))
+}

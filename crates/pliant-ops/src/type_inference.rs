@@ -1,0 +1,326 @@
+//! [`InferCtx`]: the context of type inference for a call, with helpers for error messages.
+
+use pliant_ir::op::{InferError, NULL_VALUE, Op};
+use pliant_ir::print::type_text;
+use pliant_ir::relax::{Expr, ExprData, Function, TensorShape, Type, TypeData};
+use pliant_ir::{Attrs, DType, Sym};
+
+use crate::op_declaration::{OpDecl, parse_operand};
+
+/// A call whose type is inferred.
+pub struct InferCtx<'a> {
+    /// The function that contains the call.
+    pub func: &'a mut Function,
+    /// The operator's declaration.
+    pub decl: &'a OpDecl,
+    /// The operands.
+    pub args: &'a [Expr],
+    /// The attributes of the call, without defaults.
+    pub attrs: &'a Attrs,
+    /// The explicit result types.
+    pub ty_args: &'a [Type],
+}
+
+/// The known properties of a tensor operand.
+#[derive(Clone, Debug)]
+pub struct TensorTy {
+    /// The shape, as in the type.
+    pub shape: TensorShape,
+    /// The dims, if all are known.
+    pub dims: Option<Vec<Sym>>,
+    /// The rank, if known.
+    pub ndim: Option<usize>,
+    /// The element type, if known.
+    pub dtype: Option<DType>,
+    /// Whether the operand is a scalar value rather than a tensor of rank 0.
+    pub scalar: bool,
+}
+
+/// The known properties of a list of sizes.
+#[derive(Clone, Debug)]
+pub struct SizesTy {
+    /// The sizes, if all are known.
+    pub dims: Option<Vec<Sym>>,
+    /// The number of sizes, if known.
+    pub ndim: Option<usize>,
+}
+
+impl InferCtx<'_> {
+    /// An error of this operator.
+    pub fn error(&self, message: impl AsRef<str>) -> InferError {
+        InferError::new(format!("{}: {}", self.op(), message.as_ref()))
+    }
+
+    /// The operator.
+    pub fn op(&self) -> Op {
+        Op::new(self.decl.name)
+    }
+
+    /// The keyword of operand `i`.
+    pub fn operand_name(&self, i: usize) -> String {
+        let last = self.decl.operands.len().saturating_sub(1);
+        match self.decl.operands.get(i.min(last)).map(|s| parse_operand(s)) {
+            Some(spec) if i > last && !spec.variadic => {
+                self.decl.symbolic.unwrap_or(spec.name).to_string()
+            }
+            Some(spec) if spec.variadic => format!("{}[{}]", spec.name, i - last),
+            Some(spec) => spec.name.to_string(),
+            None => format!("operand {i}"),
+        }
+    }
+
+    /// Checks the number of operands against the declaration.
+    ///
+    /// # Errors
+    /// If an operand is missing, or there are too many.
+    pub fn check_arity(&self) -> Result<(), InferError> {
+        let specs: Vec<_> = self.decl.operands.iter().map(|s| parse_operand(s)).collect();
+        let required = specs.iter().filter(|s| !s.optional).count();
+        let max = self.decl.signature().max_operands().unwrap_or(usize::MAX);
+        let count = self.args.len();
+        if count < required {
+            return Err(self.error(format!("operand {} is missing", self.operand_name(count))));
+        }
+        if count > max {
+            return Err(self.error(format!("takes {max} operands, but {count} were given")));
+        }
+        Ok(())
+    }
+
+    // ---- operands ----
+
+    /// The type of operand `i`.
+    pub fn operand_type(&self, i: usize) -> &TypeData {
+        self.func.ty(self.args[i])
+    }
+
+    /// Whether operand `i` is present, which `R.null_value()` is not.
+    pub fn has_operand(&self, i: usize) -> bool {
+        i < self.args.len() && !is_null(self.func, self.args[i])
+    }
+
+    /// Operand `i` as a tensor. A scalar is a tensor of rank 0. An operand of unknown type is a tensor without known properties.
+    ///
+    /// # Errors
+    /// If the operand is neither a tensor nor a scalar.
+    pub fn tensor(&self, i: usize) -> Result<TensorTy, InferError> {
+        let ty = self.func.expr_ty(self.args[i]);
+        let what = match self.func.expr(self.args[i]) {
+            ExprData::Str(_) => "a string",
+            ExprData::DType(_) => "a data type",
+            _ => return self.tensor_ty(ty, || self.operand_name(i)),
+        };
+        Err(self.error(format!("{} must be a tensor, but is {what}", self.operand_name(i))))
+    }
+
+    /// The tensor properties of a type. `name` is the name of the operand for messages.
+    ///
+    /// # Errors
+    /// If the type is neither a tensor nor a scalar type.
+    pub fn tensor_ty(
+        &self,
+        ty: Type,
+        name: impl FnOnce() -> String,
+    ) -> Result<TensorTy, InferError> {
+        let unknown = TensorTy {
+            shape: TensorShape::Unknown,
+            dims: None,
+            ndim: None,
+            dtype: None,
+            scalar: false,
+        };
+        match self.func.types.get(ty) {
+            TypeData::Tensor { shape, dtype } => {
+                let dims = match shape {
+                    TensorShape::Dims(d) => Some(d.to_vec()),
+                    TensorShape::Var(v) => self.func.var_ty(*v).dims().map(<[Sym]>::to_vec),
+                    _ => None,
+                };
+                let ndim = self.func.rank_of(ty).map(|n| n as usize);
+                Ok(TensorTy { shape: shape.clone(), dims, ndim, dtype: *dtype, scalar: false })
+            }
+            TypeData::Prim { dtype, .. } => Ok(TensorTy {
+                shape: TensorShape::Dims(Box::default()),
+                dims: Some(Vec::new()),
+                ndim: Some(0),
+                dtype: Some(*dtype),
+                scalar: true,
+            }),
+            TypeData::Any => Ok(unknown),
+            _ => Err(self.error(format!("{} must be a tensor, but is {}", name(), self.text(ty)))),
+        }
+    }
+
+    /// The fields of operand `i`, a tuple expression or a variable of tuple type, as tensors. `None` if their number is unknown.
+    ///
+    /// # Errors
+    /// If the operand is not a tuple of tensors.
+    pub fn tensors(&self, i: usize) -> Result<Option<Vec<TensorTy>>, InferError> {
+        match self.operand_type(i) {
+            TypeData::Any => Ok(None),
+            TypeData::Tuple(fields) => {
+                let fields = fields.clone();
+                let field = |(k, &ty): (usize, &Type)| {
+                    self.tensor_ty(ty, || format!("{}[{k}]", self.operand_name(i)))
+                };
+                fields.iter().enumerate().map(field).collect::<Result<_, _>>().map(Some)
+            }
+            _ => {
+                let ty = self.text(self.func.expr_ty(self.args[i]));
+                Err(self.error(format!(
+                    "{} must be a tuple of tensors, but is {ty}",
+                    self.operand_name(i)
+                )))
+            }
+        }
+    }
+
+    /// Operand `i` as a list of sizes: a shape, a tuple of integer scalars, or one integer scalar.
+    ///
+    /// # Errors
+    /// If the operand has another type.
+    pub fn sizes(&self, i: usize) -> Result<SizesTy, InferError> {
+        let known = |dims: Vec<Sym>| SizesTy { ndim: Some(dims.len()), dims: Some(dims) };
+        let ty = self.func.expr_ty(self.args[i]);
+        match self.func.types.get(ty) {
+            TypeData::Shape { dims, ndim } => Ok(SizesTy {
+                dims: dims.as_ref().map(|d| d.to_vec()),
+                ndim: ndim.map(|n| n as usize),
+            }),
+            TypeData::Prim { value: Some(v), dtype } if dtype.is_integer() => Ok(known(vec![*v])),
+            TypeData::Prim { value: None, dtype } if dtype.is_integer() => {
+                Ok(SizesTy { dims: None, ndim: Some(1) })
+            }
+            TypeData::Any => Ok(SizesTy { dims: None, ndim: None }),
+            TypeData::Tuple(fields) => {
+                let value = |&t: &Type| match self.func.types.get(t) {
+                    TypeData::Prim { value, dtype } if dtype.is_integer() => Some(*value),
+                    _ => None,
+                };
+                match fields.iter().map(value).collect::<Option<Vec<Option<Sym>>>>() {
+                    Some(values) => {
+                        Ok(SizesTy { ndim: Some(values.len()), dims: values.into_iter().collect() })
+                    }
+                    None => Err(self.error(format!(
+                        "{} must be a shape or integers, but is {}",
+                        self.operand_name(i),
+                        self.text(ty)
+                    ))),
+                }
+            }
+            _ => Err(self.error(format!(
+                "{} must be a shape or integers, but is {}",
+                self.operand_name(i),
+                self.text(ty)
+            ))),
+        }
+    }
+
+    /// As [`sizes`](Self::sizes), for the shape of a result. Rejects negative sizes.
+    ///
+    /// # Errors
+    /// If a size is provably negative.
+    pub fn result_sizes(&self, i: usize) -> Result<SizesTy, InferError> {
+        let sizes = self.sizes(i)?;
+        let known = sizes.dims.iter().flatten().filter_map(|&d| self.func.syms.as_int(d));
+        match known.into_iter().find(|&v| v < 0) {
+            Some(v) => Err(self.error(format!("the size {v} is negative"))),
+            None => Ok(sizes),
+        }
+    }
+
+    /// The value of operand `i`, an `R.dtype`.
+    ///
+    /// # Errors
+    /// If the operand is not an `R.dtype`.
+    pub fn dtype_operand(&self, i: usize) -> Result<DType, InferError> {
+        match self.func.expr(self.args[i]) {
+            ExprData::DType(d) => Ok(*d),
+            _ => Err(self.error(format!(
+                "{} must be a data type such as R.dtype(\"float32\")",
+                self.operand_name(i)
+            ))),
+        }
+    }
+
+    // ---- results ----
+
+    /// A tensor type with these dims, or else this rank, or else an unknown shape.
+    pub fn tensor_type(
+        &mut self,
+        dims: Option<Vec<Sym>>,
+        ndim: Option<usize>,
+        dtype: Option<DType>,
+    ) -> Type {
+        let shape = match (dims, ndim) {
+            (Some(dims), _) => TensorShape::Dims(dims.into()),
+            (None, Some(n)) => TensorShape::Rank(n as u32),
+            (None, None) => TensorShape::Unknown,
+        };
+        self.func.intern(TypeData::Tensor { shape, dtype })
+    }
+
+    /// A tensor type with the same shape as an operand.
+    pub fn tensor_type_like(&mut self, t: &TensorTy, dtype: Option<DType>) -> Type {
+        self.func.intern(TypeData::Tensor { shape: t.shape.clone(), dtype })
+    }
+
+    /// The type of the empty tuple.
+    pub fn unit_type(&mut self) -> Type {
+        self.func.intern(TypeData::unit())
+    }
+
+    /// The common element type of two operands. If the element type of only one operand is known, returns that one. A scalar
+    /// adopts the type of a tensor.
+    ///
+    /// # Errors
+    /// If the types differ.
+    pub fn same_dtype(&self, i: usize, j: usize) -> Result<Option<DType>, InferError> {
+        let (a, b) = (self.tensor(i)?, self.tensor(j)?);
+        match (a.dtype, b.dtype) {
+            (Some(x), Some(y)) if x != y => match (a.scalar, b.scalar) {
+                (true, false) if may_adopt(x, y) => Ok(Some(y)),
+                (false, true) if may_adopt(y, x) => Ok(Some(x)),
+                _ => Err(self
+                    .error(format!(
+                        "{} is {x}, but {} is {y}",
+                        self.operand_name(i),
+                        self.operand_name(j)
+                    ))
+                    .with_help(format!("convert one of them: R.astype(..., dtype=\"{x}\")"))),
+            },
+            // A scalar adopts the type of a tensor, even if that is unknown.
+            (None, Some(_)) if b.scalar => Ok(None),
+            (Some(_), None) if a.scalar => Ok(None),
+            (x, y) => Ok(x.or(y)),
+        }
+    }
+
+    // ---- text ----
+
+    /// Formats a size.
+    pub fn dim_text(&self, dim: Sym) -> String {
+        self.func.syms.display(dim).to_string()
+    }
+
+    /// Formats a type.
+    pub fn text(&self, ty: Type) -> String {
+        type_text(self.func, ty)
+    }
+
+    /// Formats the type of operand `i`.
+    pub fn operand_type_text(&self, i: usize) -> String {
+        self.text(self.func.expr_ty(self.args[i]))
+    }
+}
+
+/// Whether a scalar of type `scalar` may adopt the element type `tensor`.
+fn may_adopt(scalar: DType, tensor: DType) -> bool {
+    tensor.is_float() || (scalar.is_integer() && tensor.is_integer()) || scalar.is_bool()
+}
+
+/// Whether an operand is a call of `R.null_value()`.
+pub(crate) fn is_null(func: &Function, e: Expr) -> bool {
+    use pliant_ir::relax::Callee;
+    matches!(func.expr(e), ExprData::Call { callee: Callee::Op(NULL_VALUE), .. })
+}

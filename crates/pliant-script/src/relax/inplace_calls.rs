@@ -1,0 +1,81 @@
+//! Parsing of calls that overwrite some of their arguments: `call_tir_inplace`, `call_inplace_packed`.
+
+use pliant_ir::attr_names::INPLACE_INDICES;
+use pliant_ir::relax::Expr as IrExpr;
+use pliant_ir::{AttrValue, Attrs};
+
+use super::FuncParser;
+use crate::dialect_spellings::TYPE_KEYWORDS;
+use crate::python::ast::{Call, Expr};
+use crate::script_errors::{ErrorKind, Res};
+
+impl<'s> FuncParser<'_, 's> {
+    /// Parses `R.call_tir_inplace(gvar, args, inplace_indices, out_sinfo, tir_vars)`.
+    pub(super) fn call_tir_inplace(&mut self, e: &Expr<'s>, call: &Call<'s>) -> Res<IrExpr> {
+        const WHAT: &str = "R.call_tir_inplace";
+        let known = [TYPE_KEYWORDS, &["gvar", "func", "args", INPLACE_INDICES, "tir_vars"]];
+        self.check_keywords(WHAT, call, &known.concat())?;
+        let given =
+            |at: usize, names: &[&str]| call.args.get(at).or_else(|| self.keyword(call, names));
+        let (func, args) = (given(0, &["gvar", "func"]), given(1, &["args"]));
+        let (indices, tir_vars) = (given(2, &[INPLACE_INDICES]), given(4, &["tir_vars"]));
+        let Some(op) = self.find_op("call_tir_inplace") else {
+            return Err(self.error(
+                ErrorKind::UnknownConstruct,
+                e.range,
+                "R has no 'call_tir_inplace'",
+            ));
+        };
+        let (Some(func), Some(args), Some(indices)) = (func, args, indices) else {
+            let message = format!("{WHAT} needs a function, its arguments and 'inplace_indices'");
+            return Err(self.error(ErrorKind::Arguments, e.range, message));
+        };
+        let callee = self.callee(func)?;
+        let (fields, mut vars) = self.call_args(args, Some(callee))?;
+        let indices = self.inplace_indices(indices)?;
+        let out = self.out_type(WHAT, e, call, call.args.get(3), &fields)?;
+        vars.extend(self.tir_vars(tir_vars)?);
+        let tuple = self.b.func_mut().tuple(&fields);
+        let mut operands = vec![callee, tuple];
+        if !vars.is_empty() {
+            operands.push(self.b.func_mut().shape(&vars));
+        }
+        let attrs = Attrs::default().with(INPLACE_INDICES, indices);
+        self.emit_op(op, &operands, attrs, &[out], e.range)
+    }
+
+    /// The value of `inplace_indices`: a list, or a single integer.
+    fn inplace_indices(&mut self, e: &Expr<'s>) -> Res<AttrValue> {
+        let val = self.value(e)?;
+        Ok(match self.attr(&val, e.range)? {
+            AttrValue::Int(v) => AttrValue::ints([v]),
+            list => list,
+        })
+    }
+
+    pub(super) fn call_inplace(&mut self, e: &Expr<'s>, call: &Call<'s>) -> Res<IrExpr> {
+        const WHAT: &str = "R.call_inplace_packed";
+        self.check_keywords(WHAT, call, &[TYPE_KEYWORDS, &[INPLACE_INDICES]].concat())?;
+        let Some(op) = self.find_op("call_inplace_packed") else {
+            return Err(self.error(
+                ErrorKind::UnknownConstruct,
+                e.range,
+                "R has no 'call_inplace_packed'",
+            ));
+        };
+        let (callee, args) = self.packed_parts(WHAT, e, call)?;
+        let ty_args = self.packed_types(call)?;
+        let Some(indices) = self.keyword(call, &[INPLACE_INDICES]) else {
+            return Err(self.error(
+                ErrorKind::Arguments,
+                e.range,
+                format!("{WHAT} needs 'inplace_indices'"),
+            ));
+        };
+        let indices = self.inplace_indices(indices)?;
+        let mut operands = vec![callee];
+        operands.extend(args);
+        let attrs = Attrs::default().with(INPLACE_INDICES, indices);
+        self.emit_op(op, &operands, attrs, &ty_args, e.range)
+    }
+}
