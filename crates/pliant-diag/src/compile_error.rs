@@ -6,18 +6,19 @@ use std::path::PathBuf;
 
 use crate::diagnostic::Diagnostic;
 
-/// The reason why a compilation failed.
+/// The reason why a compilation failed: the user's program, an unsupported feature or a compiler
+/// bug.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Error {
     /// The program is invalid. Contains all errors found, at least one.
     User(Vec<Diagnostic>),
     /// The program is valid but uses unsupported features. Contains at least one diagnostic, one per feature.
     Unsupported(Vec<Diagnostic>),
-    /// A bug in the compiler, with the information for a report.
+    /// A bug in the compiler, with the data for a bug report.
     Internal {
         /// The pass in which the bug was detected.
         pass: String,
-        /// What went wrong.
+        /// A description of the bug: what the compiler found to be wrong.
         message: String,
         /// The file that contains the input of the pass, if it was saved.
         dump: Option<PathBuf>,
@@ -30,12 +31,13 @@ impl Error {
         Error::User(vec![diagnostic])
     }
 
-    /// Creates an internal error without a dump.
+    /// Creates the error for a compiler bug that the pass `pass` detected. The input of the pass is
+    /// not saved.
     pub fn internal(pass: impl Into<String>, message: impl Into<String>) -> Self {
         Error::Internal { pass: pass.into(), message: message.into(), dump: None }
     }
 
-    /// The diagnostics; empty for a compiler bug.
+    /// The diagnostics of a user error or of unsupported features; empty for a compiler bug.
     pub fn diagnostics(&self) -> &[Diagnostic] {
         match self {
             Error::User(list) | Error::Unsupported(list) => list,

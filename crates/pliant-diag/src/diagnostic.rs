@@ -7,18 +7,18 @@ use crate::source_spans::Span;
 /// The severity of a diagnostic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Severity {
-    /// Additional information.
+    /// The diagnostic only contains additional information.
     Note,
-    /// Probably a mistake; compilation continues.
+    /// The program is probably mistaken, but compilation continues.
     Warning,
-    /// The program is rejected.
+    /// The program is rejected because of the diagnostic.
     Error,
 }
 
 /// A secondary source location of a diagnostic.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Label {
-    /// The marked source location.
+    /// The source location to which the text belongs.
     pub span: Span,
     /// The text shown at the location.
     pub text: String,
@@ -33,7 +33,7 @@ pub struct Diagnostic {
     pub severity: Severity,
     /// A description of the problem, with the names of the variables, dims and types involved.
     pub message: String,
-    /// The primary source location.
+    /// The source location of the problem itself.
     pub span: Span,
     /// The text beside the caret at the primary location.
     pub label: Option<String>,
@@ -41,9 +41,9 @@ pub struct Diagnostic {
     pub labels: Vec<Label>,
     /// How to fix the problem, if known.
     pub help: Option<String>,
-    /// Further information.
+    /// Notes with further information, which are printed after the source text.
     pub notes: Vec<String>,
-    /// The function that contains the problem, if any.
+    /// The name of the function that contains the problem, if any.
     pub function: Option<String>,
 }
 
@@ -63,12 +63,12 @@ impl Diagnostic {
         }
     }
 
-    /// Creates an error.
+    /// Creates a diagnostic of severity error.
     pub fn error(code: &'static str, message: impl Into<String>) -> Self {
         Self::new(Severity::Error, code, message)
     }
 
-    /// Creates a warning.
+    /// Creates a diagnostic of severity warning.
     pub fn warning(code: &'static str, message: impl Into<String>) -> Self {
         Self::new(Severity::Warning, code, message)
     }
@@ -91,13 +91,13 @@ impl Diagnostic {
         self
     }
 
-    /// Sets the help text.
+    /// Sets the help text: how to fix the problem.
     pub fn with_help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
         self
     }
 
-    /// Adds a note.
+    /// Adds a note with further information.
     pub fn with_note(mut self, note: impl Into<String>) -> Self {
         self.notes.push(note.into());
         self

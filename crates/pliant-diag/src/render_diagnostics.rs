@@ -56,7 +56,7 @@ fn source_of<'a>(diagnostic: &Diagnostic, sources: &'a SourceMap) -> Option<&'a 
     sources.get(diagnostic.span.file)
 }
 
-/// An excerpt of a source file, with the marked ranges in the excerpt.
+/// An excerpt of a source file, with the ranges to be underlined in it.
 struct Window {
     name: String,
     first_line: usize,
@@ -64,7 +64,8 @@ struct Window {
     marks: Vec<(Range<usize>, bool, Option<String>)>,
 }
 
-/// The source excerpts of a diagnostic. The file of the primary location comes first.
+/// Collects the source excerpts that a diagnostic marks, one per file. The file of the primary
+/// location comes first.
 fn windows(diagnostic: &Diagnostic, sources: &SourceMap) -> Vec<Window> {
     let mut marks = vec![(diagnostic.span, true, diagnostic.label.clone())];
     marks.extend(diagnostic.labels.iter().map(|l| (l.span, false, Some(l.text.clone()))));
@@ -100,7 +101,8 @@ fn clamp(file: &SourceFile, span: Span) -> Range<usize> {
     start..end.max(start)
 }
 
-/// The excerpt of a file that contains the marked ranges, with the original indentation of its lines.
+/// Cuts the lines that contain the marked ranges out of a file. The lines keep their original
+/// indentation.
 fn window(file: &SourceFile, marks: &[(Range<usize>, bool, Option<String>)]) -> Window {
     let text = &file.text;
     let first = marks.iter().map(|m| m.0.start).min().unwrap_or(0);

@@ -6,10 +6,10 @@ use std::sync::Arc;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FileId(pub u32);
 
-/// A byte range of a source file. Generated code has the location [`Span::NONE`].
+/// A byte range of a source file. Code that the compiler generates has the location [`Span::NONE`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Span {
-    /// The source file.
+    /// The id of the source file that contains the bytes.
     pub file: FileId,
     /// The offset of the first byte in the file.
     pub start: u32,
@@ -57,7 +57,7 @@ pub struct SourceFile {
     pub dedent: u32,
 }
 
-/// A file of a source map with its line starts.
+/// A source file of a [`SourceMap`], with the offsets at which its lines start.
 #[derive(Clone, Debug)]
 struct Entry {
     file: SourceFile,

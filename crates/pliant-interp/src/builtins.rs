@@ -1,7 +1,9 @@
-//! The builtins `vm.builtin.*`, which lowered modules call. Their operands and error messages are those of the VM.
+//! The builtins `vm.builtin.*`, which lowered modules call. Their operands and error messages are
+//! those of the VM.
 //!
-//! The shape heap is an int64 tensor with one slot per symbol. The last operand of a check is a string. Its first line names the
-//! checked value. For each dim `i`, line `i + 1` contains the term that the dim must equal and, after a tab, the origin of the
+//! The shape heap is an int64 tensor with one slot per symbol. The last operand of a check, such as
+//! `match_shape`, is a string. The first line of the string names the checked value. For each dim
+//! `i`, line `i + 1` contains the term that the dim must equal and, after a tab, the origin of the
 //! term's value.
 
 mod data_dependent_shapes;
@@ -96,7 +98,8 @@ impl<'a> Args<'a> {
         }
     }
 
-    /// Returns the name of the value that a builtin checks: the first line of the string at operand `i`.
+    /// Returns the name of the value that a check builtin checks: the first line of the string at
+    /// operand `i`.
     fn subject(&self, i: usize) -> &'a str {
         self.text(i).lines().next().unwrap_or("value")
     }
@@ -247,7 +250,8 @@ fn call_tir_dyn(interp: &mut Interpreter<'_>, a: Args<'_>) -> Result<Value> {
 
 // ---- checks of types ----
 
-/// Creates the error that operand 0 has the wrong kind. The string at operand `context` names the checked value.
+/// Creates the error that operand 0 is not `wanted`, such as `a function`. The string at operand
+/// `context` names the checked value.
 fn kind_error(a: Args<'_>, context: usize, wanted: &str) -> InterpError {
     let actual = a.0.first().map_or_else(|| "missing".to_string(), Value::describe);
     let subject = a.subject(context);
@@ -321,8 +325,9 @@ fn check_func(a: Args<'_>) -> Result<()> {
 
 // ---- shapes ----
 
-/// Matches a size according to a code: compares it with a constant (0) or a heap slot (3), stores it in a heap slot (1), or does
-/// nothing (2). If the code is a comparison, returns the size that is required.
+/// Matches a size according to a code: compares it with a constant (0) or a heap slot (3), stores
+/// it in a heap slot (1), or does nothing (2). Returns the required size for a comparison, else
+/// `None`.
 fn match_size(a: Args<'_>, code: i64, operand: i64, actual: i64) -> Result<Option<i64>> {
     match code {
         0 => Ok(Some(operand)),
@@ -370,7 +375,8 @@ fn load_shape(a: Args<'_>) -> Result<Value> {
     Ok(Value::shape(&dims?))
 }
 
-/// `match_shape(value, heap, n, (code, operand) * n, context)`: matches each dim of a tensor or shape; see [`match_size`].
+/// `match_shape(value, heap, n, (code, operand) * n, context)`: matches each dim of a tensor or
+/// shape with its code and operand; see [`match_size`].
 fn match_shape(a: Args<'_>) -> Result<()> {
     let count = usize::try_from(a.int(2)?).ok().filter(|&n| n <= a.0.len());
     let Some(count) = count.filter(|n| 3 + 2 * n <= a.0.len()) else {
@@ -402,7 +408,8 @@ fn match_shape(a: Args<'_>) -> Result<()> {
     Ok(())
 }
 
-/// `match_prim_value(value, heap, code, operand, context)`: matches an integer; see [`match_size`].
+/// `match_prim_value(value, heap, code, operand, context)`: matches an integer with a code and an
+/// operand; see [`match_size`].
 fn match_prim(a: Args<'_>) -> Result<()> {
     let Some(value) = a.value(0)?.as_int() else { return Err(kind_error(a, 4, "an integer")) };
     let (code, operand) = (a.int(2)?, a.int(3)?);

@@ -9,12 +9,12 @@ use pliant_tensor::{CheckFailure, TensorError};
 /// Maximum number of locations in the trace of an error.
 const MAX_TRACE: usize = 12;
 
-/// What kind of failure stopped a run.
+/// The kinds of failures that stop a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ErrorKind {
     /// A value does not have the type that was declared for it.
     Type,
-    /// An access is out of bounds.
+    /// An element access is out of the bounds of its buffer.
     Bounds,
     /// A check that the program contains has failed.
     Check,
@@ -109,12 +109,12 @@ impl InterpError {
         Self::new(ErrorKind::Unsupported, message)
     }
 
-    /// Adds a trace entry that describes a place in words, without a source location.
+    /// Adds a trace entry that describes a location in words, without a source location.
     pub(crate) fn at(self, what: impl FnOnce() -> String) -> Self {
         self.at_span(Span::NONE, what)
     }
 
-    /// Adds a location that has a source location to the trace.
+    /// Adds a trace entry with a source location.
     pub(crate) fn at_span(mut self, span: Span, what: impl FnOnce() -> String) -> Self {
         if self.trace.len() < MAX_TRACE {
             self.trace.push(TraceEntry { what: what(), span });
@@ -122,7 +122,7 @@ impl InterpError {
         self
     }
 
-    /// Whether any location of the trace has a source location.
+    /// Whether any entry of the trace has a source location.
     pub(crate) fn has_source_location(&self) -> bool {
         self.trace.iter().any(|entry| !entry.span.is_none())
     }

@@ -13,10 +13,10 @@ use crate::interp_error::{ErrorKind, Result};
 use crate::runtime_values::Func;
 use crate::{InterpError, PackedFuncs, Value, builtins, graph_functions, loop_functions};
 
-/// The number of steps between two checks whether the run was cancelled.
+/// The number of interpreter steps after which the run checks again whether it was cancelled.
 const STEPS_PER_STOP_CHECK: u64 = 1 << 12;
 
-/// The limits of a run.
+/// The limits and settings of a run of the interpreter.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Maximum number of steps: executed bindings, statements and loop iterations, and elements that library kernels compute.
@@ -80,7 +80,7 @@ thread_local! {
     static RUN_CONTEXT: RefCell<Option<RunContext>> = const { RefCell::new(None) };
 }
 
-/// As [`run`], with the given options.
+/// Runs a function like [`run`], with the given options.
 ///
 /// # Errors
 /// As [`run`].
@@ -210,7 +210,7 @@ impl<'a> Interpreter<'a> {
         ))
     }
 
-    /// Executes a call of the function `name` at the next call depth. `f` runs the function.
+    /// Calls the function `name` by running `f`, at a call depth that is increased by one.
     pub fn nested_call<T>(
         &mut self,
         name: &str,
@@ -269,7 +269,7 @@ impl<'a> Interpreter<'a> {
         }
     }
 
-    /// Calls a function that is given as a value.
+    /// Calls a function value, such as a closure.
     pub fn call_func(&mut self, func: &Func, args: &[Value]) -> Result<Value> {
         match func {
             Func::Global(name) => self.call_global(name, args),

@@ -13,7 +13,7 @@ pub trait PackedFuncs: Sync {
     fn call(&self, name: &str, args: &[Value]) -> Option<Result<Value, String>>;
 }
 
-/// An empty collection of packed functions.
+/// A collection that contains no packed functions.
 pub struct NoPacked;
 
 impl PackedFuncs for NoPacked {
@@ -24,14 +24,14 @@ impl PackedFuncs for NoPacked {
 
 type PackedFn = Box<dyn Fn(&[Value]) -> Result<Value, String> + Send + Sync>;
 
-/// A table of packed functions, to which functions can be added.
+/// A table of packed functions, to which the program that embeds the interpreter adds functions.
 #[derive(Default)]
 pub struct PackedTable {
     functions: BTreeMap<String, PackedFn>,
 }
 
 impl PackedTable {
-    /// Creates an empty table.
+    /// Creates a table without packed functions.
     pub fn new() -> Self {
         Self::default()
     }

@@ -15,31 +15,31 @@ use rustc_hash::FxHashMap;
 pub enum Value {
     /// The absence of a value: `R.null_value()`.
     None,
-    /// A tensor.
+    /// A tensor, whose memory clones of the value share.
     Tensor(Tensor),
-    /// A shape.
+    /// A shape: the sizes of its dims.
     Shape(Arc<[i64]>),
-    /// An integer scalar.
+    /// An integer scalar of any integer data type.
     Int(i64),
-    /// A float scalar.
+    /// A scalar of a float data type.
     Float(f64),
-    /// A bool scalar.
+    /// A scalar of the data type bool.
     Bool(bool),
-    /// A string.
+    /// A string, such as an argument of a packed function.
     Str(Arc<str>),
-    /// A data type.
+    /// A data type as a value, such as an argument of a packed function.
     DType(DType),
-    /// A tuple.
+    /// A tuple of other values.
     Tuple(Arc<[Value]>),
     /// Untyped memory, in which tensors can be allocated.
     Storage(Storage),
-    /// A function.
+    /// A function that can be called.
     Func(Func),
     /// An opaque object of the host.
     Object(Arc<dyn Any + Send + Sync>),
 }
 
-/// A function as a value.
+/// A function as a run-time value.
 #[derive(Clone)]
 pub enum Func {
     /// A function of the module, by name.
@@ -48,7 +48,7 @@ pub enum Func {
     Packed(Arc<str>),
     /// A local function with its captured values.
     Closure(Arc<Closure>),
-    /// A function, with the values that a call passes after the other arguments.
+    /// A function together with captured values, which a call passes after the other arguments.
     Bound(Arc<Func>, Arc<[Value]>),
     /// A host function without a registered name.
     Host(Arc<HostFunc>),
@@ -74,8 +74,9 @@ pub struct Closure {
     pub(crate) group: Arc<ClosureGroup>,
 }
 
-/// A group of local functions that can refer to each other. They are created together and share their captured values, which
-/// contain no closure of the group, so there are no reference cycles.
+/// A group of local functions that can refer to each other. They are created together and share
+/// their captured values. These values contain no closure of the group, so there are no reference
+/// cycles.
 pub(crate) struct ClosureGroup {
     pub func: Arc<Function>,
     pub members: Vec<(Var, FuncId)>,
@@ -100,12 +101,12 @@ impl Value {
         Value::Tuple(Arc::from([]))
     }
 
-    /// Creates a tuple.
+    /// Creates a tuple value from its items.
     pub fn tuple(items: impl IntoIterator<Item = Value>) -> Value {
         Value::Tuple(items.into_iter().collect())
     }
 
-    /// Creates a shape.
+    /// Creates a shape value from its dims.
     pub fn shape(dims: &[i64]) -> Value {
         Value::Shape(dims.into())
     }
@@ -143,7 +144,7 @@ impl Value {
         }
     }
 
-    /// Returns the kind of the value with an article, for messages: `a tensor`.
+    /// Returns the kind of the value with an article, such as `a tensor`, for messages.
     pub fn kind(&self) -> &'static str {
         match self {
             Value::None => "none",

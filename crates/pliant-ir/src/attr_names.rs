@@ -15,7 +15,7 @@ names! {
     GLOBAL_SYMBOL = "global_symbol";
     /// Attribute of a graph function: the compiler ignores the side effects of the function and of its local functions.
     FORCE_PURE = "relax.force_pure";
-    /// The old name of [`FORCE_PURE`].
+    /// The old name of [`FORCE_PURE`], which older scripts use.
     FORCE_PURE_OLD = "force_pure";
     /// Attribute of the main function of a model: the number of leading parameters that are inputs. The other parameters are
     /// weights.
@@ -41,7 +41,8 @@ names! {
     OP_PATTERN = "op_pattern";
     /// Attribute of a loop function: its buffer parameters do not overlap in memory.
     NOALIAS = "tir.noalias";
-    /// Attribute of a loop function: whether its matrix products and similar computations may be replaced by library kernels.
+    /// Attribute of a loop function: whether library kernels may replace its matrix products and
+    /// similar computations.
     KERNELS = "tir.kernels";
     /// Attribute of an in-place call: for each output, the index of the input that the output overwrites, or -1.
     INPLACE_INDICES = "inplace_indices";

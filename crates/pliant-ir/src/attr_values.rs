@@ -10,21 +10,21 @@ use crate::attr_names::{FORCE_PURE, FORCE_PURE_OLD};
 /// The value of an attribute. Floats are compared by their bits, so that values can be hash-consed.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum AttrValue {
-    /// `None` in a script.
+    /// The absence of a value; `None` in a script.
     None,
-    /// `True` or `False`.
+    /// A truth value; `True` or `False` in a script.
     Bool(bool),
-    /// An integer.
+    /// An integer attribute value.
     Int(i64),
     /// A float, represented by its bits.
     Float(u64),
-    /// A string.
+    /// A string attribute value.
     Str(Arc<str>),
     /// A data type, printed as a string.
     DType(DType),
-    /// A list.
+    /// A list of attribute values.
     List(Vec<AttrValue>),
-    /// A map with ordered keys.
+    /// A map from names to attribute values, in a fixed order.
     Map(Vec<(Arc<str>, AttrValue)>),
 }
 
@@ -109,7 +109,8 @@ impl AttrValue {
     }
 }
 
-/// The attributes of a call, in the order of the operator's declaration. They are interned per function.
+/// The attributes of a call, in the order of the operator's declaration. Equal attributes are
+/// stored once per function.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Attrs(pub Vec<(Arc<str>, AttrValue)>);
 
@@ -133,7 +134,7 @@ impl Attrs {
         self
     }
 
-    /// Whether there are no attributes.
+    /// Whether the call has no attributes.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -143,7 +144,8 @@ impl Attrs {
 /// `tir.noalias`, ...).
 pub type FuncAttrs = IndexMap<Arc<str>, AttrValue>;
 
-/// Whether a function with these attributes is treated as pure regardless of its body.
+/// Whether a function with these attributes counts as pure, whatever its body does
+/// (`relax.force_pure`).
 pub fn is_forced_pure(attrs: &FuncAttrs) -> bool {
     let force = attrs.get(FORCE_PURE).or_else(|| attrs.get(FORCE_PURE_OLD));
     force.and_then(AttrValue::as_bool) == Some(true)

@@ -10,9 +10,9 @@ use crate::{relax, tir};
 /// A function of a module: a graph function or a loop function. It is shared and copied on write.
 #[derive(Clone, Debug)]
 pub enum BaseFunc {
-    /// A graph function.
+    /// A graph function (Relax).
     Relax(Arc<relax::Function>),
-    /// A loop function.
+    /// A loop function (TIR).
     Prim(Arc<tir::PrimFunc>),
 }
 
@@ -64,7 +64,7 @@ pub struct IRModule {
 }
 
 impl IRModule {
-    /// Creates an empty module.
+    /// Creates a module without functions.
     pub fn new() -> Self {
         Self::default()
     }

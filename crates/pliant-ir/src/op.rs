@@ -12,9 +12,10 @@ use pliant_tensor::DType;
 use crate::attr_values::{AttrValue, Attrs};
 use crate::relax::{Expr, Function, Type};
 
-/// An operator. Its id is a hash of its full name (`relax.add`), so any crate can define an operator as a constant. A test checks
-/// that the operators of the library have different ids, and the registry rejects a user operator whose id is taken. Names have
-/// static lifetime: those of the library are constants, and the name of a user operator is leaked once on registration.
+/// An operator. Its id is a hash of its full name (`relax.add`), so any crate can define an
+/// operator as a constant. A test checks that the operators of the library have different ids, and
+/// the registry rejects a user operator whose id is taken. Names have static lifetime: the names of
+/// library operators are constants, and the name of a user operator is leaked once on registration.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Op {
     id: u64,
@@ -71,7 +72,7 @@ impl PartialOrd for Op {
 }
 
 impl Ord for Op {
-    /// Compares operators by name.
+    /// Orders operators by their full names.
     fn cmp(&self, other: &Op) -> Ordering {
         self.name.cmp(other.name)
     }
@@ -106,10 +107,12 @@ pub const CALL_DPS_PACKED: Op = Op::new("relax.call_dps_packed");
 pub const CALL_KERNEL: Op = Op::new("relax.call_kernel");
 /// `relax.call_pure_packed(func, args...)`: call of a packed function. The caller promises that it is pure.
 pub const CALL_PURE_PACKED: Op = Op::new("relax.call_pure_packed");
-/// `relax.call_builtin_with_ctx(func, (args...))`: call of a VM builtin that takes the VM's context.
+/// `relax.call_builtin_with_ctx(func, (args...))`: call of a VM builtin that receives the VM's
+/// context as an additional argument.
 pub const CALL_BUILTIN_WITH_CTX: Op = Op::new("relax.call_builtin_with_ctx");
-/// `relax.while_loop(cond, body, state...)`: executes `state = body(state)` while `cond(state)` holds, and returns the final state.
-/// [`crate::relax::while_loop`] specifies its semantics and typing rule.
+/// `relax.while_loop(cond, body, state...)`: executes `state = body(state)` while `cond(state)` is
+/// true, and returns the final state. [`crate::relax::while_loop`] specifies its semantics and
+/// typing rule.
 pub const WHILE_LOOP: Op = Op::new("relax.while_loop");
 
 /// `R.null_value()`: the placeholder for an absent optional operand.
@@ -118,7 +121,7 @@ pub const NULL_VALUE: Op = Op::new("relax.null_value");
 /// The signature of an operator: its operands, then its attributes with their defaults.
 #[derive(Clone, Debug, Default)]
 pub struct OpSignature {
-    /// The operands, in order.
+    /// The operands, in the order in which calls pass them.
     pub operands: Vec<OperandSpec>,
     /// The names and defaults of the attributes, in order; `None` marks a required attribute.
     pub attrs: Vec<(&'static str, Option<AttrValue>)>,
@@ -146,10 +149,11 @@ impl OpSignature {
         }
     }
 
-    /// For each operand of a call, the dtype to which a number is converted if it is passed for this operand; `None` if it remains
-    /// a scalar. A number among [`OperandKind::Elements`] gets the dtype of the first tensor with a known dtype. If no such operand
-    /// is a tensor and one is a float, all numbers become float32. An [`OperandKind::Fill`] number gets the dtype `stated` for the
-    /// result.
+    /// For each operand of a call, the dtype to which a number is converted if it is passed for
+    /// this operand; `None` if the number remains a scalar. A number among
+    /// [`OperandKind::Elements`] gets the dtype of the first tensor with a known dtype. If there is
+    /// no such tensor and one number is a float, all numbers become float32. An
+    /// [`OperandKind::Fill`] number gets the dtype `stated`, which the call states for its result.
     pub fn number_dtypes(
         &self,
         args: &[ArgumentForm],
@@ -239,7 +243,8 @@ pub struct OperandSpec {
     pub kind: OperandKind,
 }
 
-/// The kind of an operand. It determines how a number is converted that is passed for this operand.
+/// The kind of an operand. It determines the dtype to which a number is converted if it is passed
+/// for this operand.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OperandKind {
     /// Elements that share a dtype with other operands: a number gets the dtype of an operand that is a tensor.
@@ -272,7 +277,8 @@ impl OperandKind {
     }
 }
 
-/// The form of an argument of an operator call. It determines how numbers among the other arguments are converted.
+/// The form of an argument of an operator call, as far as it determines how numbers among the other
+/// arguments are converted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ArgumentForm {
     /// A tensor of the given dtype; `None` if the dtype is unknown or the value may be something else.
@@ -281,9 +287,9 @@ pub enum ArgumentForm {
     Int,
     /// A float without a stated dtype.
     Float,
-    /// A Boolean.
+    /// A Boolean without a stated dtype.
     Bool,
-    /// Any other value.
+    /// An argument of any other form.
     Other,
 }
 
@@ -337,24 +343,27 @@ impl fmt::Display for InferError {
 
 impl std::error::Error for InferError {}
 
-/// The way in which an operator refers to the dims of its operands, for passes that permute dims.
+/// How an operator relates the dims of its operands to the dims of its results. Passes that permute
+/// dims use this.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DimTrait {
-    /// Unknown: the dims cannot be permuted.
+    /// Unknown relation: passes must not permute the dims of the operands.
     #[default]
     Opaque,
     /// Each element of the result only depends on the operand elements at the same indices, after broadcasting. All operands and
     /// the result can be permuted alike.
     Elementwise,
-    /// The dims of operand 0, which may be a tuple, correspond to those of the results. The listed attributes refer to dims by
-    /// index. Each other operand is a vector along such a dim.
+    /// The dims of operand 0, which may be a tuple, correspond to those of the results. The listed
+    /// attributes refer to dims by index. All other operands are vectors along one of these dims.
     Named(&'static [&'static str]),
     /// A reduction over the dims that the attribute `axis` lists. With the attribute `keepdims`, the operator behaves like
     /// [`DimTrait::Named`] with `axis`. Otherwise the result does not have these dims.
     Reduced,
-    /// Like [`DimTrait::Named`], but the operand with this index, a list, refers to the dims.
+    /// Like [`DimTrait::Named`], but the operand with this index, instead of attributes, lists the
+    /// dims to which the operator refers.
     NamedByOperand(usize),
-    /// Like [`DimTrait::Named`], but the attribute with this name is a list with two numbers for each dim.
+    /// Like [`DimTrait::Named`], but the attribute with this name lists two numbers for each dim,
+    /// such as the padding before and after it.
     Paired(&'static str),
     /// Like [`DimTrait::Named`], but the attribute with this name is the image layout of operand 0, such as `NCHW`. The attribute
     /// `out_layout`, if the operator has it, is the layout of the result.
@@ -396,7 +405,7 @@ pub trait OpRegistry: Send + Sync {
         false
     }
 
-    /// The way in which an operator refers to the dims of its operands.
+    /// How the operator relates the dims of its operands to the dims of its results.
     fn dim_trait(&self, _op: Op) -> DimTrait {
         DimTrait::Opaque
     }

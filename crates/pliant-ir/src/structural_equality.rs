@@ -23,7 +23,7 @@ use crate::ir_module::{BaseFunc, IRModule};
 pub struct Difference {
     /// The location of the difference, such as `main / binding 3 (lv2) / argument 0`.
     pub path: String,
-    /// A description of the two sides at this location.
+    /// A description of what each of the two modules contains at this location.
     pub what: String,
 }
 
@@ -66,7 +66,8 @@ fn same<T: PartialEq + fmt::Display>(what: &str, a: T, b: T) -> Comparison {
     if a == b { Ok(()) } else { Err(Difference::sides(what, a, b)) }
 }
 
-/// Attributes that comparisons ignore, because they do not affect what a function computes.
+/// The names of attributes that comparisons ignore, because they do not affect what a function
+/// computes.
 const HINTS: &[&str] = &[NOALIAS, NUM_CAPTURED];
 
 fn same_attrs(a: &FuncAttrs, b: &FuncAttrs) -> Comparison {

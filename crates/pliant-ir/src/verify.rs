@@ -1,8 +1,10 @@
-//! Checks modules against the specification. The rules for functions are in [`relax::verify`](crate::relax::verify) and
-//! [`tir::verify`](crate::tir::verify); those for whole modules are:
+//! Checks modules against the specification. The rules for functions are in
+//! [`relax::verify`](crate::relax::verify) and [`tir::verify`](crate::tir::verify). The rules for
+//! whole modules are:
 //!
 //! - Graph functions only refer to functions of the module (PL0210, reported with the function).
-//! - No two functions have the same `global_symbol` (PL0222). For a public function without this attribute, its name counts.
+//! - No two functions have the same `global_symbol` (PL0222). For a public function without this
+//!   attribute, its name counts.
 
 use pliant_diag::{Diagnostic, error_codes};
 use rustc_hash::FxHashMap;

@@ -38,7 +38,7 @@ enum FieldKind {
     Bytes,
     /// Packed integers of 1 to 10 bytes each.
     Varints,
-    /// Packed fixed-size numbers.
+    /// A packed list of numbers of a fixed size.
     Fixed,
 }
 

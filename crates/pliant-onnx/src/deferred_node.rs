@@ -1,13 +1,14 @@
 //! [`DeferredNode`]: a node that is imported at run time, once the types of its operands are known.
 //!
-//! Most converters need the ranks of the operands, and some need sizes or values. If these are non-constant, the program calls the
-//! host function [`crate::host::NODE`] and passes the node as a model of its own. The host imports that model for the actual ranks,
-//! which gives an ordinary program with symbolic sizes. If the ranks are not sufficient, it imports the model for the actual sizes
-//! and small integer values.
+//! Most converters need the ranks of the operands, and some need sizes or values. If these are
+//! unknown during the import, the program calls the host function
+//! [`crate::host::NODE`] and passes the node as a model of its own. The host imports
+//! that model for the actual ranks, as an ordinary program with symbolic sizes. If the ranks are
+//! not sufficient, it imports the model for the actual sizes and small integer values.
 //! | module | owns |
 //! |---|---|
-//! | `emit_call` | emits the call for such a node |
-//! | `infer_results` | infers the result types of such a node by importing it for several ranks |
+//! | `emit_call` | emits the call for a deferred node |
+//! | `infer_results` | infers the result types of a deferred node by importing it for several ranks |
 
 mod emit_call;
 mod infer_results;
@@ -29,15 +30,17 @@ use crate::proto::{ModelProto, TensorProto, TensorShapeProto, TypeProto, ValueIn
 /// to be axes, sizes or pads.
 const MAX_SPECIALIZED_VALUES: usize = 64;
 
-/// The properties of the operands that are fixed when a node is specialised.
+/// What the host knows about the operands of a deferred node when it imports the node
+/// ("specialises" it) at run time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Specialization {
-    /// The ranks and element types of all operands.
+    /// The ranks and element types of all operands are known.
     Ranks,
-    /// The properties of `Ranks`, and the sizes of all operands but the first. The values of these operands are also fixed if they
-    /// are few integers.
+    /// In addition to `Ranks`, the sizes of all operands but the first are known. The elements of
+    /// these operands are also known if they are few integers.
     Parameters,
-    /// The properties of `Parameters`, but for all operands including the first.
+    /// In addition to `Parameters`, the sizes of the first operand are known, and its elements if
+    /// they are few integers.
     All,
 }
 
@@ -56,7 +59,7 @@ impl Specialization {
     }
 }
 
-/// The properties of an operand for which a node is specialised.
+/// The properties of one operand for which a deferred node is specialised.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct OperandSpec {
     dtype: DType,
@@ -66,7 +69,8 @@ pub struct OperandSpec {
 }
 
 impl OperandSpec {
-    /// Reads from a tensor, which is operand `i`, the properties that the given specialisation fixes.
+    /// Reads the properties that `specialization` fixes from the tensor `value`, which is operand
+    /// `i`.
     pub fn from_tensor(value: &Tensor, i: usize, specialization: Specialization) -> OperandSpec {
         let (dtype, fixed) = (value.dtype(), specialization.fixes_sizes(i));
         let few = fixed && is_plain_int(dtype) && value.numel() <= MAX_SPECIALIZED_VALUES;
@@ -86,7 +90,8 @@ fn is_plain_int(dtype: DType) -> bool {
     matches!(dtype, DType::Int64 | DType::Int32 | DType::Bool)
 }
 
-/// A node in the form of a model that consists of this node alone. The inputs of the model are the node's operands, without types.
+/// A node whose import is deferred to run time, in the form of a model with this node alone. The
+/// inputs of the model are the node's operands, without types.
 #[derive(Clone, Debug)]
 pub struct DeferredNode {
     proto: ModelProto,
@@ -118,7 +123,8 @@ impl DeferredNode {
         node.map_or_else(String::new, crate::node::label)
     }
 
-    /// Imports the node for the given operands. The function `main` of the module takes the operands whose values are not fixed.
+    /// Imports the node for the given operands. The parameters of the module's function `main` are
+    /// the operands whose values are not fixed.
     ///
     /// # Errors
     /// The reason why the node cannot be imported.

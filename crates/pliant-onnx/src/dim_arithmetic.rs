@@ -3,8 +3,9 @@
 
 use rustc_hash::FxHashSet;
 
-/// Evaluates the text of a dim, such as `2*seq + 1`. `size` looks up the value of a name and is called for every name. Returns
-/// `None` if a name has no value, the text is not arithmetic, or the result is not an integer.
+/// Evaluates the text of a dim, such as `2*seq + 1`. `size` returns the value of a name and is
+/// called for every name in the text. Returns `None` if a name has no value, the text is not
+/// arithmetic, or the result is not an integer.
 pub fn evaluate_dim(text: &str, size: &mut dyn FnMut(&str) -> Option<i64>) -> Option<i64> {
     evaluate(&DimParser::parse(text)?, size)
 }
@@ -109,8 +110,8 @@ impl DimExpr {
         }
     }
 
-    /// Whether the whole expression can be rounded down by rounding its only quotient down. This holds if only integers are added
-    /// to the quotient or subtracted from it.
+    /// Whether rounding the only quotient of the expression down rounds the whole expression down.
+    /// This is so if only integers are added to the quotient or subtracted from it.
     fn floors_as_whole(&self) -> bool {
         match self {
             DimExpr::Op(b'/', operands) => !operands.0.has_division() && !operands.1.has_division(),

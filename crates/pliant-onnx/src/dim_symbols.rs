@@ -30,7 +30,11 @@ pub(crate) struct DimSymbols {
     divisible: IndexMap<String, i64>,
     /// For each size with a declared divisor, the program name of the symbol for the quotient.
     quotients: IndexMap<String, String>,
-    /// The dim texts that contain symbols which no input dim defines. They are treated as names.
+    /// Converts the dims of a declared shape to symbolic terms. A dim without a name or value
+    /// becomes a new symbol, which is named after `owner` and the axis.
+    ///
+    /// # Errors
+    /// If a dim is negative.
     undefined: FxHashSet<String>,
 }
 
@@ -92,7 +96,8 @@ impl DimSymbols {
         DivisibleSizes::new(&self.divisible_triples()).in_user_symbols(term)
     }
 
-    /// The name and the divisor of the size whose quotient symbol has the given program name.
+    /// The name and the declared divisor of a size, found by the program name of its quotient
+    /// symbol.
     pub(crate) fn divisible_size(&self, program_name: &str) -> Option<(&str, i64)> {
         let (name, _) = self.quotients.iter().find(|(_, part)| *part == program_name)?;
         Some((name, self.divisor(name)))
@@ -103,7 +108,7 @@ impl DimSymbols {
         self.divisible.get(name).copied().unwrap_or(1)
     }
 
-    /// Checks that the range that the user declares for a dim contains a size.
+    /// Checks that the range that the user declares for a dim contains at least one size.
     ///
     /// # Errors
     /// Describes the empty range.
@@ -127,7 +132,7 @@ impl DimSymbols {
         Some(problem.with_help(format!("the symbols of the model are {}", known.join(", "))))
     }
 
-    /// The term for the size with the given name. A symbol is created if the name is new.
+    /// The symbolic term for the size with the given name. A symbol is created if the name is new.
     pub(crate) fn symbol(&mut self, func: &mut Function, name: &str) -> Sym {
         if let Some(&sym) = self.by_name.get(name) {
             return sym;
@@ -167,8 +172,9 @@ impl DimSymbols {
         program_name
     }
 
-    /// Finds out which symbols the texts of the input dims define. `file` are the texts in the file, and `user` those of the user.
-    /// A plain name defines its symbol. An arithmetic text defines a symbol if all other symbols in it are defined.
+    /// Finds out which symbols the texts of the input dims define. `file` contains the texts in the
+    /// file, and `user` the texts that the user declares. A plain name defines its symbol. An
+    /// arithmetic text defines a symbol if all other symbols in it are defined.
     pub(crate) fn analyze_dims(&mut self, file: &[&str], user: &[&str]) {
         let (mut defined, mut equations) = (FxHashSet::default(), Vec::new());
         for (&text, from_file) in
@@ -224,7 +230,7 @@ impl DimSymbols {
         }
     }
 
-    /// Converts the syntax tree of a dim text to a term.
+    /// Converts the syntax tree of a dim text to a symbolic term.
     fn build_term(&mut self, func: &mut Function, tree: &DimExpr) -> Sym {
         let (op, a, b) = match tree {
             DimExpr::Int(v) => return func.syms.int(*v),
@@ -247,7 +253,8 @@ impl DimSymbols {
     }
 }
 
-/// Whether the text of a dim denotes a specific dim. Exporters write `?` for any unknown size.
+/// Whether the text of a dim names a specific dim. The text `?`, which exporters write for any
+/// unknown size, does not.
 pub(crate) fn has_name(text: &str) -> bool {
     text.chars().any(|c| c.is_alphanumeric() || c == '_')
 }

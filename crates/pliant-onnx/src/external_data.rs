@@ -32,7 +32,7 @@ impl ExternalData {
     /// Maps the external data file at `location`, a path relative to the model's folder.
     ///
     /// # Errors
-    /// Describes the problem. The text continues a sentence that starts with the location.
+    /// Describes the problem, without the location.
     pub(crate) fn map(&mut self, location: &str) -> Result<SharedMap, String> {
         if let Some(map) = self.maps.get(location) {
             return Ok(map.clone());

@@ -1,7 +1,9 @@
-//! [`FailureRecorder`]: records the nodes that cannot be converted, so that a report can show each one as a model of its own.
+//! [`FailureRecorder`]: records the nodes that cannot be converted, so that a report can show each
+//! one as a model of its own.
 //!
-//! After a failed node, the import continues with placeholders for its outputs if the file declares their types. So one unknown
-//! operator does not hide later problems. Integer outputs get no placeholder: they may be sizes, and then their values matter.
+//! After a failed node, the import continues with placeholders for its outputs if the file declares
+//! their types. So one unknown operator does not hide later problems. Integer outputs get no
+//! placeholder, because they may be sizes, whose values the import needs.
 
 use pliant_ir::DType;
 use pliant_ir::relax::{TensorShape, TypeData};
@@ -131,7 +133,8 @@ impl Importer<'_> {
         })
     }
 
-    /// The declaration of a value in the file, or a declaration without a type if the file has none.
+    /// The declaration of a value in the file. If the file has none, returns a declaration without
+    /// a type.
     fn declared_info(&self, name: &str) -> ValueInfoProto {
         let declared = self.recorder.as_ref().and_then(|r| r.declared.get(name));
         declared.map_or_else(

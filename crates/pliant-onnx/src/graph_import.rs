@@ -70,8 +70,8 @@ pub fn import(model: &Model, options: &ImportOptions) -> Result<Imported, Import
     })
 }
 
-/// Imports a model with one node at run time, when the types of the operands are known. The node is never deferred again, so such
-/// imports do not nest. Only the first problem is reported.
+/// Imports a model with one node at run time, when the types of the operands are known. The node is
+/// never deferred again, so these imports do not nest. Only the first problem is reported.
 pub(crate) fn import_single_node(model: &Model) -> Result<Imported, ImportError> {
     let checked = graph_checker::check(&model.proto, &model.limits);
     if !checked.problems.is_empty() || !checked.within_limits {
@@ -118,7 +118,7 @@ fn convert_to_dataflow(module: IRModule) -> Result<IRModule, ImportError> {
     converted.map_err(|e| Problem::internal("ConvertToDataflow", e).into())
 }
 
-/// The state of an import.
+/// The state of the import of one model.
 pub(crate) struct Importer<'m> {
     pub(crate) builder: FunctionBuilder<'static>,
     pub(crate) external: ExternalData,
@@ -138,7 +138,8 @@ pub(crate) struct Importer<'m> {
     pub(crate) recorder: Option<FailureRecorder<'m>>,
     pub(crate) symbol_constraints: SymbolConstraints,
     pub(crate) origins: Origins,
-    /// The origin of the values that are being created.
+    /// The origin of the values that are being created: the node that is being converted. Messages
+    /// about sizes use it.
     pub(crate) origin: Origin,
     /// Whether this import runs for a deferred node. If so, a node that cannot be converted is an error and is not deferred again.
     pub(crate) is_deferred_import: bool,
@@ -152,7 +153,7 @@ pub(crate) struct Importer<'m> {
     pure: bool,
 }
 
-/// The converted main graph.
+/// The main graph of the model after its conversion.
 pub(crate) struct ConvertedGraph {
     inputs: Vec<String>,
     /// The graph inputs that become constants, because the file has values for them.
@@ -355,12 +356,14 @@ impl<'m> Importer<'m> {
         }
     }
 
-    /// Marks the function being built as impure, because it contains a run-time check.
+    /// Records that the function being built has a side effect, because it contains a run-time
+    /// check.
     pub(crate) fn mark_impure(&mut self) {
         self.pure = false;
     }
 
-    /// Starts a nested function. Returns a value that the caller passes to [`end_nested_function`](Self::end_nested_function).
+    /// Starts a nested function. Returns whether the enclosing function has been pure so far; the
+    /// caller passes this to [`end_nested_function`](Self::end_nested_function).
     pub(crate) fn begin_nested_function(&mut self) -> bool {
         std::mem::replace(&mut self.pure, true)
     }

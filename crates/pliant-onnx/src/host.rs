@@ -1,8 +1,9 @@
-//! The names of the host functions that imported programs call. They implement sequences and optionals, whose length or presence
-//! may be non-constant.
+//! The names of the host functions that imported programs call. They implement sequences and
+//! optionals, whose length or presence may be non-constant.
 //!
-//! The crate `pliant` implements and registers these functions (`pliant/src/host`). A dynamic sequence is a tuple. A chain is the
-//! list of values that the iterations of a loop collect; appending to it does not copy the existing items.
+//! The crate `pliant` implements and registers these functions (`pliant/src/host`). A dynamic
+//! sequence is a tuple. A chain is the linked list of values that the iterations of a loop collect.
+//! Appending to it does not copy the existing items.
 
 /// Creates a sequence. Arguments: `items...`.
 pub const SEQUENCE: &str = "pliant.sequence";

@@ -5,7 +5,7 @@ use std::fmt;
 /// Maximum number of problems that the text of an error lists.
 const MAX_SHOWN: usize = 50;
 
-/// The kind of a problem.
+/// The kind of a problem: what is at fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ProblemKind {
     /// The file violates the ONNX specification.
@@ -25,13 +25,13 @@ pub struct Problem {
     pub node: String,
     /// The operator, prefixed with its domain unless that is ONNX's own; empty if there is no node.
     pub operator: String,
-    /// The description of the problem.
+    /// A description of what is wrong.
     pub message: String,
     /// How to fix the problem.
     pub help: Option<String>,
     /// Whether the problem is only that a property of the operands is unknown before run time.
     pub needs_run_time: bool,
-    /// Whether an attribute alone causes the problem, whatever the inputs are.
+    /// Whether an attribute alone causes the problem. If so, the problem occurs for all inputs.
     pub in_attribute: bool,
 }
 
@@ -59,8 +59,9 @@ impl Problem {
         Problem { kind: ProblemKind::Unsupported, ..Problem::invalid(message) }
     }
 
-    /// Creates a problem for a property that the converter needs but that is unknown before run time. `what` is the property, the
-    /// subject of the message.
+    /// Creates the problem that a property of the operands is known only at run time, although the
+    /// converter needs it during the import. `what` describes the property and is the subject of
+    /// the message.
     pub fn known_only_at_run_time(what: &str) -> Self {
         let message = format!("{what} is known only at run time");
         Problem { needs_run_time: true, ..Problem::unsupported(message) }
@@ -72,7 +73,7 @@ impl Problem {
         Problem { kind: ProblemKind::Internal, ..Problem::invalid(message) }
     }
 
-    /// Adds a help text.
+    /// Adds a help text, which says how to fix the problem.
     #[must_use]
     pub fn with_help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-/// Resource limits of an import. The defaults accept every model that the machine can hold. A service that imports untrusted files
-/// should set lower limits.
+/// Resource limits of an import. The defaults accept every model that fits in the memory of the
+/// machine. A service that imports untrusted files should set lower limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Maximum size of the model file in bytes, without external data. A protobuf message has at most 2 GiB.

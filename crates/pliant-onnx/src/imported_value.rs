@@ -15,19 +15,21 @@ use crate::sequence_optional_types::ObjectType;
 pub enum Value {
     /// An expression of the program: a tensor, a tuple or an object.
     Expr(Expr),
-    /// A constant tensor.
+    /// A constant tensor that is not part of the program yet.
     Const(Tensor),
     /// A shape computation: a small integer or bool tensor whose elements are known as symbolic terms.
     Symbolic(SymTensor),
     /// A small float tensor that is computed from sizes.
     Rational(RationalTensor),
-    /// A tensor of a narrow element type, with the value in which its elements are stored.
+    /// A tensor of a narrow element type (of 2, 4 or 8 bits that the IR lacks), with the value that
+    /// stores its elements in another dtype.
     Narrow(DataType, Box<Value>),
     /// An absent optional input, or an optional without a value.
     Absent,
     /// A sequence of known length.
     Sequence(Vec<Value>),
-    /// An opaque object: a sequence of unknown length, an optional that may be empty, or a value that only the importer uses.
+    /// An opaque object: a sequence of unknown length, an optional that may be empty, or an
+    /// internal value of the importer, such as a chain.
     Object(Expr, ObjectType),
     /// The result of a node that could not be converted. Nodes that use it report no further problems.
     Failed,
@@ -57,12 +59,12 @@ pub struct SymTensor {
 }
 
 impl SymTensor {
-    /// Creates an int64 vector, which is what `Shape` computes.
+    /// Creates an int64 vector, the kind of tensor that `Shape` computes.
     pub fn vector(elems: Vec<Sym>) -> Self {
         SymTensor { shape: vec![elems.len()], elems, dtype: DType::Int64 }
     }
 
-    /// Creates an int64 scalar.
+    /// Creates an int64 scalar with one symbolic element.
     pub fn scalar(elem: Sym) -> Self {
         SymTensor { shape: Vec::new(), elems: vec![elem], dtype: DType::Int64 }
     }

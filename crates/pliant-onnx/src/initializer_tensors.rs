@@ -39,11 +39,11 @@ pub(crate) fn program_dtype(code: i32) -> Result<DType, String> {
     })
 }
 
-/// The dtype for the code of an element type in an attribute or a declaration, like [`program_dtype`]. The problem includes a help
-/// text.
+/// Like [`program_dtype`], returns the dtype for the code of an ONNX element type, here from an
+/// attribute or a declaration. The problem includes a help text.
 ///
 /// # Errors
-/// If the number is invalid, or the type is not supported.
+/// If the code is invalid, or the type is not supported.
 pub(crate) fn checked_dtype(code: i64) -> Result<DType, Problem> {
     let code = i32::try_from(code).unwrap_or(i32::MAX);
     let problem = |e| match DataType::try_from(code) {
@@ -126,7 +126,8 @@ fn checked_byte_size(shape: &[i64], dtype: DType, limits: &Limits) -> Result<usi
     Ok(nbytes)
 }
 
-/// Reads the elements of a tensor from the field or the external file that holds them.
+/// Reads the elements of a tensor from the field of the message or the external file that contains
+/// them.
 fn read_elements(
     proto: &TensorProto,
     dtype: DType,
@@ -253,7 +254,7 @@ fn external_bytes(
     Ok(Bytes::from_owner(MappedBytes(map)).slice(start..end as usize))
 }
 
-/// A mapped file in the role of an owner of bytes, from which tensors borrow.
+/// A mapped file that owns the bytes from which tensors borrow their elements.
 struct MappedBytes(crate::model_file::SharedMap);
 
 impl AsRef<[u8]> for MappedBytes {

@@ -23,7 +23,7 @@ pub struct Report {
     pub producer: String,
     /// The version of ONNX's own opset that the model imports.
     pub opset: Option<i64>,
-    /// The number of nodes, including those of subgraphs.
+    /// The number of nodes of the main graph and all subgraphs.
     pub nodes: usize,
     /// The number of occurrences of each operator, in the order of the first occurrences.
     pub operators: IndexMap<String, usize>,
@@ -120,8 +120,9 @@ impl Report {
         self.findings.is_empty()
     }
 
-    /// Writes a small model for each finding that such a model reproduces, as `1-Operator.onnx`, and returns the paths. Problems
-    /// outside of the file, such as invalid external data, cannot be reproduced.
+    /// Writes a small model file for each finding that a reduced model can reproduce, as
+    /// `1-Operator.onnx`, and returns the paths. Problems outside of the model file, such as
+    /// invalid external data, cannot be reproduced.
     ///
     /// # Errors
     /// If the directory or a file cannot be written.

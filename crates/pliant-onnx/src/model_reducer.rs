@@ -52,7 +52,8 @@ pub(crate) fn write(
     Ok(files)
 }
 
-/// Whether a check of `model` reports the finding, and no findings other than those of the original model.
+/// Whether a check of `model` reports the finding and no findings that the original model does not
+/// have.
 fn reproduces(model: &ModelProto, finding: &Finding, all: &[Finding]) -> bool {
     let model = Model { proto: model.clone(), folder: None, limits: Limits::default() };
     let problems = check(&model, &ImportOptions::default()).findings;

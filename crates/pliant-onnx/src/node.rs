@@ -1,5 +1,5 @@
-//! [`Node`]: the interface that converters use. It gives access to a node's inputs and attributes, and emits calls of Pliant's
-//! operators.
+//! [`Node`]: the interface that converters use. `Node` reads the inputs and attributes of a node,
+//! and emits calls of Pliant's operators.
 
 mod emit_operator_calls;
 
@@ -228,7 +228,8 @@ impl<'n, 'm> Node<'n, 'm> {
         self.reshape(typed, &dims)
     }
 
-    /// Creates a vector of terms that may be negative. Shape values cannot contain such terms, because they are sizes.
+    /// Creates a vector of symbolic terms that may be negative. A shape value cannot contain these
+    /// terms, because its elements are sizes.
     fn stack_values(&mut self, elems: &[Sym]) -> ExprResult {
         let mut parts = Vec::with_capacity(elems.len());
         for &elem in elems {
@@ -279,10 +280,11 @@ impl<'n, 'm> Node<'n, 'm> {
         Err(Problem::invalid(format!("an input has {rank} dims, but must have at least {min}")))
     }
 
-    /// Replaces the dims of a tensor's type by the known ones among `known`. These are checked at run time.
+    /// Replaces dims in the type of a tensor by the dims that `known` contains; `None` keeps a dim.
+    /// The new dims are checked at run time.
     ///
     /// # Errors
-    /// If its rank is unknown.
+    /// If the rank of the tensor is unknown.
     pub fn with_dims(&mut self, x: Expr, known: &[Option<Sym>]) -> ExprResult {
         let current = self.dims(x)?;
         let dims: Vec<Sym> =

@@ -24,8 +24,9 @@ impl Node<'_, '_> {
         self.require_comparison("relax.equal", a, b, text)
     }
 
-    /// Requires dim `axis` of a tensor to have the given size. If that is not provable, it is checked at run time. If the dim
-    /// provably has another size, the tensor is returned unchanged, and type inference of the operator reports the error.
+    /// Requires dim `axis` of a tensor to have the given size. If the equality is not provable, it
+    /// is checked at run time. If the dim provably has another size, the tensor is returned
+    /// unchanged, and type inference of the operator reports the error.
     ///
     /// # Errors
     /// If the rank is unknown or too low.
@@ -60,10 +61,11 @@ impl Node<'_, '_> {
         }
     }
 
-    /// Requires a size to be 1 or the size to which it is broadcast. `what` is the subject of the message.
+    /// Requires a size to be broadcastable to another one: it is 1 or equals that size. `what` is
+    /// the subject of the message.
     ///
     /// # Errors
-    /// If it is provably neither.
+    /// If the size is provably neither.
     pub(crate) fn require_broadcastable(
         &mut self,
         actual: Sym,
@@ -109,8 +111,9 @@ impl Node<'_, '_> {
         self.with_dims(y, &known)
     }
 
-    /// Applies the range of int32 to the elements of a shape computation. Constants that overflow wrap, as in ONNX Runtime. Other
-    /// elements are checked for overflow at run time.
+    /// Converts the elements of a shape computation to its dtype if that is int32. Constants that
+    /// overflow wrap around, as in ONNX Runtime. Other elements are checked for overflow at run
+    /// time.
     ///
     /// # Errors
     /// If type inference fails.
@@ -141,8 +144,8 @@ impl Node<'_, '_> {
         Ok(t)
     }
 
-    /// Requires that the new shape of a Reshape does not contain both 0 and -1. `zeros` and `inferred` are masks over the new
-    /// shape.
+    /// Requires that the new shape of a Reshape does not contain both 0 and -1. `zeros` and
+    /// `inferred` are bool masks that mark the elements 0 and -1.
     ///
     /// # Errors
     /// If type inference fails.
@@ -181,7 +184,8 @@ impl Node<'_, '_> {
         Problem::invalid(message)
     }
 
-    /// Emits a run-time check that all elements of a condition hold. In the message `text`, the `{}` stand for `values`.
+    /// Emits a run-time check that all elements of the condition `holds` are true. In the message
+    /// `text`, the `{}` stand for `values`.
     ///
     /// # Errors
     /// If type inference fails.

@@ -12,8 +12,8 @@ use crate::node::{ExprResult, Node, ints_attr};
 impl Node<'_, '_> {
     // ---- sizes ----
 
-    /// The elements of a non-constant integer vector as terms. Each unknown element becomes a new symbol, which is bound at run
-    /// time.
+    /// The elements of a non-constant integer vector as symbolic terms. Each unknown element
+    /// becomes a new symbol, which gets its value at run time.
     ///
     /// # Errors
     /// If type inference fails.
@@ -234,8 +234,8 @@ impl Node<'_, '_> {
 
     // ---- axes that are inputs ----
 
-    /// Computes a bool vector of length `rank` that says for each axis whether the vector `axes` contains it. Fails at run time if
-    /// an axis occurs twice.
+    /// Computes a bool vector of length `rank` that is true for each axis in the vector `axes`.
+    /// Fails at run time if an axis occurs twice.
     ///
     /// # Errors
     /// If type inference fails.
@@ -295,8 +295,9 @@ impl Node<'_, '_> {
         self.reshape_to_tensor(x, sizes)
     }
 
-    /// Emits a computation for each possible value of an axis, and branches that select among them by input `i` at run time. The
-    /// axis must be one of the first `count` axes of a tensor of rank `rank`.
+    /// Emits a computation for each possible value of an axis, and branches that choose one of them
+    /// by the value of input `i` at run time. The axis must be one of the first `count` axes of a
+    /// tensor of rank `rank`.
     ///
     /// # Errors
     /// If the axis is out of range. Also the errors of `build`.
@@ -327,8 +328,8 @@ impl Node<'_, '_> {
         self.select_by_value(axis, 0, count, build)
     }
 
-    /// Emits branches that select the result of `build(k)` for the `k` that equals `value`, where `k` is from `index` to
-    /// `count - 1`. All other values select the last result.
+    /// Emits branches that compute `build(k)` for the `k` that equals `value`, with `k` from
+    /// `index` to `count - 1`. Any other value selects the last branch.
     ///
     /// # Errors
     /// The errors of `build`.

@@ -42,7 +42,7 @@ struct InputTypes {
     letters: &'static str,
     /// Whether these types also apply to all following inputs.
     many: bool,
-    /// Whether the input is optional.
+    /// Whether nodes may omit the input.
     optional: bool,
 }
 

@@ -1,7 +1,8 @@
-//! [`KnownElements`]: integer vectors that are non-constant as a whole, but of which some elements are known during the import.
+//! [`KnownElements`]: non-constant integer vectors with some elements that are known during the
+//! import.
 //!
-//! Exporters concatenate known and unknown sizes, such as `Concat(k, Shape(x)[1])`. The result is a run-time tensor. If this tensor
-//! is used as a shape, the known sizes are still known statically.
+//! Exporters concatenate known and unknown sizes, such as `Concat(k, Shape(x)[1])`. The result is a
+//! run-time tensor. If this tensor is used as a shape, the known sizes are still known statically.
 
 use pliant_ir::DType;
 use pliant_ir::relax::Expr;
@@ -11,7 +12,7 @@ use rustc_hash::FxHashMap;
 use crate::imported_value::Value;
 use crate::node::Node;
 
-/// The vectors of which some elements are known.
+/// The non-constant integer vectors with some known elements.
 #[derive(Debug, Default)]
 pub(crate) struct KnownElements {
     by_vector: FxHashMap<Expr, Vec<Option<Sym>>>,

@@ -1,9 +1,11 @@
-//! [`RationalTensor`]: sizes that a model computes in floating point, as quotients of symbolic terms.
+//! [`RationalTensor`]: sizes that a model computes in floating point, represented as quotients of
+//! symbolic terms.
 //!
-//! Exporters scale sizes by `Shape -> Cast to float -> Mul -> Floor -> Cast to int64`. Such a computation can be folded exactly.
-//! Floats represent integers up to 2^24 exactly (float64 up to 2^53), and also their products with a fraction of few bits. The
-//! quotient of two such numbers is rounded once, and never up to the next integer. So rounding it down or up gives the same result
-//! as exact division. Computations that are rounded more than once are done at run time.
+//! Exporters scale sizes by `Shape -> Cast to float -> Mul -> Floor -> Cast to int64`. Such a
+//! computation can be folded exactly. Floats represent integers up to 2^24 exactly (float64 up to
+//! 2^53), and also their products with a fraction of few bits. The quotient of two such numbers is
+//! rounded once, and never up to the next integer. So rounding the quotient down or up has the same
+//! result as exact division. Computations that are rounded more than once are done at run time.
 
 use pliant_ir::DType;
 use pliant_ir::relax::Function;
@@ -18,14 +20,14 @@ use crate::shape_folding::{self, FoldOp};
 /// Maximum numerator of a constant. Larger constants may need more bits than the mantissa of a float has.
 const MAX_NUMERATOR: f64 = 4096.0;
 
-/// A small float tensor whose elements are quotients of two terms.
+/// A small float tensor whose elements are quotients of two symbolic terms.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RationalTensor {
-    /// The numerators. Their shape is that of the tensor.
+    /// The numerators, in a tensor of the same shape.
     pub numerators: SymTensor,
-    /// The numerators. They have the shape of the tensor.
+    /// The denominators, in a tensor of the same shape.
     pub denominators: SymTensor,
-    /// The float type.
+    /// The float type of the elements.
     pub dtype: DType,
 }
 
@@ -110,7 +112,7 @@ impl RationalTensor {
         self.numerators.elems.iter().copied().zip(self.denominators.elems.iter().copied())
     }
 
-    /// Whether floats represent all quotients of the tensor exactly.
+    /// Whether all quotients of the tensor are numbers that floats represent exactly.
     fn is_exact(&self, func: &Function) -> bool {
         self.denominators.elems.iter().all(|&e| power_of_two(func, e).is_some())
     }
@@ -121,7 +123,7 @@ fn power_of_two(func: &Function, e: Sym) -> Option<i64> {
     func.syms.as_int(e).filter(|&v| v > 0 && v.count_ones() == 1)
 }
 
-/// Reduces a quotient if one of its terms is a constant multiple of the other.
+/// Reduces a quotient if the numerator or the denominator is a constant multiple of the other one.
 fn cancel(func: &mut Function, numerator: Sym, denominator: Sym) -> (Sym, Sym) {
     let one = func.syms.int(1);
     if func.syms.as_int(numerator).is_some() && func.syms.as_int(denominator).is_some() {

@@ -21,7 +21,7 @@ use crate::proto::type_proto::Value as TypeValue;
 /// The ONNX type of a dynamically typed value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ObjectType {
-    /// An unknown type: that of the items of an empty sequence or of the content of an empty optional.
+    /// The type is unknown, for example the type of the items of an empty sequence.
     Unknown,
     /// A tensor.
     Tensor {
@@ -34,7 +34,7 @@ pub enum ObjectType {
     },
     /// A sequence of items of the given type.
     Sequence(Box<ObjectType>),
-    /// A value of the given type, or none.
+    /// A tensor, whose properties the fields describe.
     Optional(Box<ObjectType>),
     /// A value that only the importer uses, such as a chain.
     Internal,
@@ -81,8 +81,9 @@ impl ObjectType {
         })
     }
 
-    /// Sets the rank of a result whose two branches have different ranks to the rank that the file declares. The dims are those of
-    /// the branch with this rank, and are checked at run time.
+    /// Sets the rank of an `If` result to the rank that the file declares, if the two branches have
+    /// different ranks. The dims are taken from the branch with this rank, and are checked at run
+    /// time.
     pub fn with_declared_rank(self, rank: Option<usize>, branches: [&ObjectType; 2]) -> ObjectType {
         let ObjectType::Tensor { dtype, narrow, dims: None } = self else { return self };
         let problems = branches.into_iter().find_map(|branch| match branch {

@@ -1,5 +1,5 @@
-//! The shape contract of a model: its symbols with their declared ranges and divisors, the constraints that nodes impose on them,
-//! and a report of both.
+//! The shape constraints of a model: its symbols with their declared ranges and divisors, the
+//! constraints that nodes impose on them, and a report of both.
 
 use crate::import_error::Problem;
 use crate::symbolic_size_condition::SizeRelation;
@@ -10,9 +10,9 @@ use crate::value_origins::Origin;
 pub struct DynamicDim {
     /// The name of a symbol, or arithmetic over symbols. `None` stands for a new symbol.
     pub name: Option<String>,
-    /// The minimum size.
+    /// The minimum size that the user declares for the dim.
     pub min: Option<i64>,
-    /// The maximum size.
+    /// The maximum size that the user declares for the dim.
     pub max: Option<i64>,
 }
 
@@ -30,11 +30,11 @@ pub enum DeclaredBy {
 /// A symbol of a model, as listed by `explain_shapes`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SymbolInfo {
-    /// The name of the symbol.
+    /// The name of the symbol in the model file or in the user's declaration.
     pub name: String,
     /// The minimum and the maximum size that the user declares.
     pub range: (Option<i64>, Option<i64>),
-    /// The declared divisor.
+    /// The divisor that the user declares for the size.
     pub divisor: Option<i64>,
     /// The inputs and axes whose dims contain the symbol.
     pub occurrences: Vec<(String, usize)>,
@@ -49,16 +49,16 @@ pub struct Constraint {
     pub needs: String,
     /// The symbols that occur in `needs`.
     pub symbols: Vec<String>,
-    /// The declared symbols that the constraint restricts to few sizes in every run.
+    /// The declared symbols that have few possible sizes in every run because of the constraint.
     pub fixes: Vec<String>,
-    /// The declared symbols that the constraint restricts to few sizes only in the runs that take a certain branch, where the
-    /// branch does not depend on sizes alone.
+    /// The declared symbols that have few possible sizes because of the constraint, but only in
+    /// runs that take a certain branch. The condition of the branch depends on more than sizes.
     pub may_fix: Vec<String>,
     /// The label of the node that imposes the constraint.
     pub node: String,
     /// The way by which the first symbol reaches the node: the input, then the nodes on the way.
     pub path: Vec<String>,
-    /// The nodes that computed the required size, nearest first.
+    /// The labels of the nodes that computed the required size, nearest first.
     pub chain: Vec<String>,
     pub(crate) operator: String,
     pub(crate) relation: SizeRelation,
@@ -66,7 +66,8 @@ pub struct Constraint {
 }
 
 impl Constraint {
-    /// Whether both constraints apply to the same term of the same node, and this constraint allows fewer values.
+    /// Whether both constraints concern the same symbolic term at the same node, and this
+    /// constraint allows fewer values.
     pub(crate) fn is_stricter_than(&self, other: &Constraint) -> bool {
         let (SizeRelation::OneOf(term, values), SizeRelation::OneOf(same, more)) =
             (&self.relation, &other.relation)
@@ -94,7 +95,8 @@ pub(crate) struct Branch {
     /// The label of the `If` node.
     pub label: String,
     pub then: bool,
-    /// Whether the condition of the branch depends on sizes alone. If so, the branch is never taken for other sizes.
+    /// Whether the condition of the branch depends on sizes alone. If so, runs with other sizes
+    /// never take the branch.
     pub by_sizes: bool,
 }
 
@@ -128,7 +130,7 @@ impl Constraint {
 /// The symbols of a model and the constraints on them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ShapeReport {
-    /// The symbols of the inputs.
+    /// The symbols that occur in the dims of the inputs.
     pub symbols: Vec<SymbolInfo>,
     /// The constraints that the nodes impose.
     pub constraints: Vec<Constraint>,
@@ -171,7 +173,8 @@ impl SymbolInfo {
         self.declared > DeclaredBy::Nobody && !one
     }
 
-    /// The range of the program's symbol. It is unknown if this symbol represents the quotient of a declared size and its divisor.
+    /// The range of the symbol in the program. It is unknown if the program's symbol represents a
+    /// declared size divided by its divisor.
     pub(crate) fn own_range(&self) -> (Option<i64>, Option<i64>) {
         if self.divisor.is_some_and(|by| by != 1) { (None, None) } else { self.range }
     }

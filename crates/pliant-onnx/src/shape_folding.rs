@@ -28,7 +28,8 @@ pub(crate) enum FoldOp {
 }
 
 impl FoldOp {
-    /// Applies the operator to two elements. `None` if the result cannot be expressed symbolically.
+    /// Applies the operator to an element of each operand. `None` if the result cannot be expressed
+    /// symbolically.
     pub(crate) fn apply(self, func: &mut Function, a: Sym, b: Sym) -> Option<Sym> {
         if let FoldOp::Div | FoldOp::Mod = self {
             return self.divide(func, a, b);
@@ -104,7 +105,7 @@ impl FoldOp {
         Some(func.syms.select(below, up, down))
     }
 
-    /// Whether the operator returns bool.
+    /// Whether the elements of the operator's result are bools.
     fn is_predicate(self) -> bool {
         !matches!(
             self,
@@ -141,7 +142,8 @@ pub(crate) fn map(t: &SymTensor, dtype: DType, mut f: impl FnMut(Sym) -> Sym) ->
     SymTensor { shape: t.shape.clone(), elems, dtype }
 }
 
-/// Selects elements of `a` where the condition holds, and of `b` elsewhere, with broadcasting.
+/// Selects elements of `a` where the condition is true, and elements of `b` elsewhere, with
+/// broadcasting.
 pub(crate) fn select(
     func: &mut Function,
     c: &SymTensor,

@@ -1,6 +1,7 @@
-//! Narrow element types, which the IR lacks: integers of 2 and 4 bits, and floats of 4 and 8 bits. A narrow tensor is stored in
-//! another dtype. Integers are stored as int8 or uint8 of the same value, floats as their bit patterns in uint8. Data movement
-//! operators work on the storage directly.
+//! Narrow element types, which the IR lacks: integers of 2 and 4 bits, and floats of 4 and 8 bits.
+//! A tensor of a narrow type is stored in another dtype. Integers are stored as int8 or uint8 of
+//! the same value, floats as their bit patterns in uint8. Data movement operators work on the
+//! storage directly.
 
 use pliant_ir::relax::Expr;
 use pliant_ir::{AttrValue, Attrs, DType};
@@ -112,8 +113,9 @@ impl FloatFormat {
         if negative { -number } else { number }
     }
 
-    /// The thresholds for rounding: the bit pattern of a positive number is the number of thresholds below it. A threshold is the
-    /// midpoint between two adjacent numbers; ties round to the even bit pattern.
+    /// The thresholds for rounding a positive number: its bit pattern is the number of thresholds
+    /// below it. A threshold is the midpoint between two adjacent numbers; ties round to the even
+    /// bit pattern.
     fn thresholds(&self, saturate: bool) -> Vec<f32> {
         let last = if saturate { self.largest - 1 } else { self.largest };
         let last_step = |code: u8| {

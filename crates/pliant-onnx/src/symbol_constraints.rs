@@ -1,9 +1,10 @@
 //! [`SymbolConstraints`]: the constraints that a model imposes on the symbols of its inputs.
 //!
-//! A declared symbol must remain dynamic. The size checks of the program are collected during the import:
-//! [`pliant_ops::size_checks`] returns those of operator calls, and converters add their own. At the end, all of them are analysed
-//! together ([`overconstrained_symbols`]). If they restrict a declared symbol to few sizes, the import fails, unless specialisation is
-//! allowed. The error names the node, how the symbol reaches it, and where the required size comes from.
+//! A declared symbol must remain dynamic. The size checks of the program are collected during the
+//! import: [`pliant_ops::size_checks`] returns the checks of operator calls, and converters add
+//! their own. At the end, all checks are analysed together ([`overconstrained_symbols`]). If they
+//! restrict a declared symbol to few sizes, the import fails, unless specialisation is allowed. The
+//! error names the node, how the symbol reaches it, and where the required size comes from.
 
 mod overconstrained_symbols;
 

@@ -1,25 +1,28 @@
-//! [`SizeRelation`]: a condition on sizes, in a form from which the possible sizes of its symbols are determined.
+//! [`SizeRelation`]: a condition on symbolic sizes, in a form from which the possible values of its
+//! symbols can be determined.
 
 use pliant_sym::{CmpOp, Sym, SymArena, SymKind, SymVar};
 
-/// Sample sizes with which conditions are tested for large sizes. They are divisible by all small numbers. The first one is far
-/// above the sizes in models. The others are for products of several sizes, which would overflow 64 bits at the first one.
+/// Sample sizes with which conditions are tested for large sizes. They are divisible by all small
+/// numbers. The first one is far above the sizes in models. The others are for products of several
+/// sizes, which overflow 64 bits with the first one.
 const LARGE_SIZES: [i64; 4] = [(1 << 20) * 243 * 125 * 49 * 11 * 13, 720_720, 55_440, 5_040];
 
 /// The number of sizes that are tested, starting at the minimum.
 const TESTED_SIZES: i64 = 1024;
 
-/// Maximum number of possible sizes that counts as few. A condition on a size divided by a stride or window may leave that many.
+/// Maximum number of possible sizes that counts as few. A condition on a size divided by a stride
+/// or window may allow that many sizes.
 const MAX_FEW_SIZES: usize = 64;
 
-/// A conjunct of a condition on sizes.
+/// One condition of a conjunction of conditions on sizes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum SizeRelation {
-    /// A term has one of these values.
+    /// The term has one of the listed values.
     OneOf(Sym, Vec<i64>),
-    /// Two terms must be equal.
+    /// The two symbolic terms must be equal.
     Equal(Sym, Sym),
-    /// Any other condition.
+    /// Any other condition, as a predicate over symbols.
     Predicate(Sym),
 }
 
@@ -91,7 +94,8 @@ impl SizeRelation {
         }
     }
 
-    /// Whether the relation holds if its only symbol has the given size. `None` on overflow or division by zero.
+    /// Whether the relation is true if its only symbol has the given size. `None` on overflow or
+    /// division by zero.
     fn holds_at(&self, syms: &SymArena, size: i64) -> Option<bool> {
         let value = |term: Sym| syms.evaluate(term, &|_| Some(size)).ok();
         Some(match self {
@@ -141,7 +145,7 @@ pub(crate) fn is_monotone(syms: &SymArena, term: Sym) -> bool {
     }
 }
 
-/// Splits a condition into its conjuncts, as relations.
+/// Splits a conjunction of conditions on sizes into relations, one for each condition.
 pub(crate) fn split_condition(syms: &mut SymArena, cond: Sym) -> Vec<SizeRelation> {
     let mut list = Vec::new();
     let mut pending = vec![cond];
@@ -164,8 +168,8 @@ pub(crate) fn split_condition(syms: &mut SymArena, cond: Sym) -> Vec<SizeRelatio
     list
 }
 
-/// Merges the alternatives of a disjunction into one relation if each of them states a value of the same term. `None` for other
-/// disjunctions.
+/// Merges a disjunction of equations, such as `n == 1 or n == 4`, into one relation if all of them
+/// have the same left side. `None` for other disjunctions.
 fn merge_alternatives(syms: &mut SymArena, parts: &[Sym]) -> Option<SizeRelation> {
     let mut all: Option<(Sym, Vec<i64>)> = None;
     for &part in parts {
@@ -229,7 +233,8 @@ fn simplified_equation(syms: &mut SymArena, a: Sym, b: Sym) -> Option<SizeRelati
     })
 }
 
-/// Cancels sizes that are factors of all terms of an equation. If such a size is 0, the tensors are empty and the equation holds.
+/// Cancels sizes that are factors of all terms of an equation. If such a factor is 0, the tensors
+/// are empty and the equation is true.
 fn cancel_common_factors(
     syms: &mut SymArena,
     terms: Vec<(i64, Sym)>,

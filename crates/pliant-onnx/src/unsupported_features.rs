@@ -1,5 +1,5 @@
-//! [`UnsupportedFeatures`]: collects the unsupported features that a node uses, and reports them together. Ignoring them would give
-//! wrong results.
+//! [`UnsupportedFeatures`]: collects the unsupported features that a node uses, and reports them
+//! together. If the features were ignored, the results would be wrong.
 
 use crate::import_error::Problem;
 use crate::node::Node;

@@ -1,5 +1,5 @@
-//! [`Origins`]: for each value, the node that computed it and the values that the node read. Messages use this to explain where a
-//! size comes from.
+//! [`Origins`]: for each value, the node that computed it and the values that the node read.
+//! Messages use these origins to explain where a size comes from.
 
 use pliant_ir::relax::type_lattice::type_syms;
 use pliant_ir::relax::{Function, TypeData};
@@ -72,7 +72,7 @@ impl Origins {
         self.get(node).inputs.get(i).copied().unwrap_or(node)
     }
 
-    /// Adds the origin of a subgraph's output as an input of the node.
+    /// Records that a node also depends on the origin of a subgraph's output.
     pub fn add_source(&mut self, node: Origin, from: Origin) {
         let inputs = &mut self.list[node.0 as usize].inputs;
         if from != node && !inputs.contains(&from) {
@@ -111,7 +111,8 @@ impl Origins {
         }
     }
 
-    /// The way by which a symbol reaches a node: the label of the input, then the labels of the nodes on the way.
+    /// The path by which a symbol reaches a node: the label of the input, then the labels of the
+    /// nodes on the path.
     pub fn symbol_path(&self, node: Origin, symbol: SymVar) -> Vec<String> {
         let (mut current, mut path) = (node, vec![node]);
         loop {

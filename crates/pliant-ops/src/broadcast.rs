@@ -1,9 +1,10 @@
-//! NumPy broadcasting with symbolic sizes that may be 1: computes the sizes of the result and the indices at which loop functions
-//! read the operands.
+//! NumPy broadcasting with symbolic sizes that may be 1: computes the sizes of the result and the
+//! indices at which loop functions read the operands.
 //!
-//! Provable cases are decided at compile time: equal sizes, a size of 1, and a size that cannot be 1. All other cases are decided
-//! at run time. The broadcast size of `n` and `m` is then `T.Select(n == 1, m, n)`, which is also correct for 0 (1 and 0 broadcast
-//! to 0, so it is not the maximum). The loop function checks that each operand's size is 1 or that of the result, and reads an
+//! Provable cases are decided at compile time: equal sizes, a size of 1, and a size that cannot be
+//! 1. All other cases are decided at run time. The broadcast size of `n` and `m` is then
+//! `T.Select(n == 1, m, n)`. It is not the maximum, because 1 and 0 broadcast to 0. The loop
+//! function checks that each operand's size is 1 or equal to the result's size, and reads an
 //! operand of size 1 at index 0.
 
 use std::sync::Arc;
@@ -96,8 +97,8 @@ pub fn may_broadcast_to(func: &mut Function, size: Sym, target: Sym) -> bool {
     may_stretch_to(func, size, target)
 }
 
-/// Broadcasts two lists of dims, aligned at the right. `tail` is the number of operand dims that follow these lists and are not
-/// broadcast; the error message counts the axis from the end of all dims.
+/// Broadcasts two lists of dims, aligned at the right. `tail` is the number of dims that follow in
+/// the operands and are not broadcast. Axes in the error message count from the end of all dims.
 ///
 /// # Errors
 /// If two dims are provably incompatible. The message shows them.
@@ -141,7 +142,7 @@ pub struct BroadcastTarget {
     dims: Vec<Sym>,
     /// For each dim, the operand sizes that must be checked at run time to be 1 or equal to the dim.
     unproved: Vec<Vec<Sym>>,
-    /// Maximum number of an operand's dims that follow its broadcast dims.
+    /// Maximum number of trailing dims of an operand that are not broadcast.
     tail: usize,
 }
 
@@ -151,14 +152,14 @@ pub struct BroadcastOperand {
     axes: Vec<AxisIndexing>,
 }
 
-/// How a dim of an operand is indexed.
+/// Which index of an operand's dim is read for an element of the result.
 #[derive(Clone, Debug)]
 pub(crate) enum AxisIndexing {
-    /// The size is 1, so the index is 0.
+    /// The size of the dim is 1, so index 0 is read.
     Zero,
-    /// The index is that of the result.
+    /// The index of the result element in the same dim is read.
     Output,
-    /// The index is 0 if the condition holds, else that of the result.
+    /// If the condition is true at run time, index 0 is read, else the index of the result element.
     ZeroIf(te::Expr),
 }
 
@@ -221,8 +222,9 @@ impl BroadcastTarget {
         Ok(read.map(|(t, (_, axes))| BroadcastOperand { value: Value::Tensor(t), axes }).collect())
     }
 
-    /// Decides how each dim of an operand is indexed. The dims are aligned with those of the target at the right. A dim that must
-    /// be equal to that of the target is replaced by the target's dim.
+    /// Decides which index is read in each dim of an operand. The dims of operand and target are
+    /// aligned at the right. An operand dim that must equal the target's dim is replaced by the
+    /// latter.
     pub(crate) fn index_broadcast_dims(
         &mut self,
         ctx: &mut LegalizeCtx<'_>,
@@ -232,8 +234,8 @@ impl BroadcastTarget {
         dims.iter_mut().enumerate().map(|(k, dim)| self.index_dim(ctx, k + skip, dim)).collect()
     }
 
-    /// Decides how a dim that is broadcast to dim `at` of the target is indexed. A dim that must be equal to that of the target
-    /// is replaced by the target's dim.
+    /// Decides which index is read in an operand dim that is broadcast to dim `at` of the target.
+    /// An operand dim that must equal the target's dim is replaced by the latter.
     fn index_dim(&mut self, ctx: &mut LegalizeCtx<'_>, at: usize, dim: &mut Sym) -> AxisIndexing {
         let Some(&target) = self.dims.get(at) else { return AxisIndexing::Output };
         if ctx.func.syms.as_int(*dim) == Some(1) {
@@ -297,12 +299,12 @@ impl BroadcastOperand {
         BroadcastOperand::new(tensor, axes)
     }
 
-    /// The operand.
+    /// The operand as a tensor or a scalar.
     pub fn value(&self) -> &Value {
         &self.value
     }
 
-    /// The element of the operand that belongs to the output element at `indices`.
+    /// The element of the operand that is combined into the output element at `indices`.
     pub fn at(&self, indices: &[te::Expr]) -> te::Expr {
         let skip = indices.len().saturating_sub(self.axes.len());
         let operand_indices = self.axes.iter().zip(&indices[skip..]).map(|(axis, i)| match axis {

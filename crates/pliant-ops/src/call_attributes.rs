@@ -19,7 +19,7 @@ impl InferCtx<'_> {
         self.error(format!("{key} {}", what.as_ref())).of_attr(key)
     }
 
-    /// An integer attribute.
+    /// The value of an integer attribute.
     ///
     /// # Errors
     /// If the attribute is not an integer.
@@ -30,7 +30,7 @@ impl InferCtx<'_> {
         }
     }
 
-    /// A bool attribute.
+    /// The value of a bool attribute.
     ///
     /// # Errors
     /// If the attribute is not a bool.
@@ -38,7 +38,8 @@ impl InferCtx<'_> {
         self.attr(key).as_bool().ok_or_else(|| self.attr_error(key, "must be True or False"))
     }
 
-    /// A data type attribute. `None` if its value is `None`, the empty string or `"void"`.
+    /// The value of a data type attribute. `None` if its value is `None`, the empty string or
+    /// `"void"`.
     ///
     /// # Errors
     /// If the attribute is not the name of a data type.
@@ -93,7 +94,7 @@ impl InferCtx<'_> {
         Err(self.error(format!("axis {axis} is out of range for a tensor of rank {ndim}")))
     }
 
-    /// A float attribute. Integers are accepted.
+    /// The value of a float attribute. Integers are accepted and converted.
     ///
     /// # Errors
     /// If the attribute is not a number.
@@ -101,7 +102,8 @@ impl InferCtx<'_> {
         self.attr(key).as_float().ok_or_else(|| self.attr_error(key, "must be a number"))
     }
 
-    /// A float attribute that becomes an element of a tensor of type `dtype`. For integer types the fraction is dropped.
+    /// A float attribute that becomes an element of a tensor of type `dtype`. For integer types,
+    /// the fraction of the value is dropped.
     ///
     /// # Errors
     /// If the attribute is not a number, or out of the range of an integer type.
@@ -190,7 +192,8 @@ impl InferCtx<'_> {
     }
 }
 
-/// The attribute, or its declared default.
+/// The value of the attribute `key`: the value in `attrs`, or the default that the operator
+/// declares.
 pub(crate) fn attr(decl: &OpDecl, attrs: &Attrs, key: &str) -> AttrValue {
     if let Some(value) = attrs.get(key) {
         return value.clone();
@@ -201,11 +204,11 @@ pub(crate) fn attr(decl: &OpDecl, attrs: &Attrs, key: &str) -> AttrValue {
 
 /// The value of an attribute that may contain symbols.
 pub enum Sizes {
-    /// One size.
+    /// The value is one size.
     One(Sym),
-    /// A list of sizes.
+    /// The value is a list of sizes.
     Many(Vec<Sym>),
-    /// One size of unknown value.
+    /// The value is one size, which is unknown.
     UnknownOne,
     /// A list of unknown sizes, with its length if known.
     UnknownMany(Option<usize>),
@@ -232,7 +235,8 @@ impl Sizes {
 }
 
 impl InferCtx<'_> {
-    /// Whether this attribute is passed as an additional operand, because it contains symbols.
+    /// Whether the value of this attribute is passed as an additional operand of the call, because
+    /// it contains symbols.
     pub fn is_symbolic_attr(&self, key: &str) -> bool {
         self.decl.symbolic == Some(key) && self.args.len() > self.decl.operands.len()
     }
@@ -263,7 +267,8 @@ impl InferCtx<'_> {
         }))
     }
 
-    /// As [`sizes_attr`](Self::sizes_attr), for one integer of at least `min`; `None` if its value is unknown.
+    /// Reads an attribute like [`sizes_attr`](Self::sizes_attr), but only one integer of at least
+    /// `min`; `None` if its value is unknown.
     ///
     /// # Errors
     /// If the attribute is absent, not a single integer, or provably too small.
@@ -297,7 +302,7 @@ impl InferCtx<'_> {
         }
     }
 
-    /// A list attribute with numbers; `None` if it is absent.
+    /// The numbers of a list attribute; `None` if it is absent.
     ///
     /// # Errors
     /// If the attribute is not a list of numbers.

@@ -13,11 +13,12 @@ use pliant_ir::{Attrs, DType, Span, Sym};
 
 use crate::op_registry::registry;
 
-/// The packed function that executes calls with operands of unknown type.
+/// The name of the packed function that executes calls with operands of unknown type.
 pub const CALL_OPERATOR: &str = "pliant.call_operator";
 
-/// Describes a call as a script, and returns the operands for the script's variables. Literals remain in the script. A computed
-/// size becomes an operand of its own: operand 3 is called `n3` in the script if it is a size, and `a3` otherwise.
+/// Describes a call as a script, and returns the operands for the script's variables. Literals
+/// remain in the script. A computed size becomes a separate operand. In the script, operand 3 is
+/// called `n3` if it is a size, and `a3` otherwise.
 pub fn describe_call(
     func: &mut Function,
     op: Op,
@@ -83,19 +84,19 @@ impl CallDescription {
     }
 }
 
-/// The actual type of an operand.
+/// The type of an operand, derived from its value at run time.
 pub enum OperandType {
     /// A tensor; an unspecified dim becomes a new symbol.
     Tensor(Vec<Option<i64>>, DType),
     /// A shape, with dims as for a tensor.
     Shape(Vec<Option<i64>>),
-    /// An integer.
+    /// An integer without a stated data type.
     Int,
     /// A scalar of the given type.
     Scalar(DType),
-    /// A tuple.
+    /// A tuple of operands with these types.
     Tuple(Vec<OperandType>),
-    /// Any other value.
+    /// An operand of any other type.
     Other,
 }
 

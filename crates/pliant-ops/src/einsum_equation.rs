@@ -1,38 +1,40 @@
 //! The equation of an einsum: the labels of the dims of its operands and its result.
 
-/// The label of a dim.
+/// The label of a dim in an einsum equation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Label {
     /// A dim of the ellipsis, counted from the right, starting with 0.
     Ellipsis(usize),
-    /// A letter.
+    /// A dim that the equation labels with a letter.
     Letter(char),
 }
 
-/// A term as written; `None` is the ellipsis.
+/// The labels of one operand or of the result, as written in the equation; `None` stands for the
+/// ellipsis `...`.
 type Term = Vec<Option<char>>;
 
 /// A parsed equation whose ellipses are not expanded yet.
 #[derive(Clone, Debug)]
 pub struct ParsedEquation {
     inputs: Vec<Term>,
-    /// The term of the result; `None` if the equation has none.
+    /// The labels of the result; `None` if the equation has no part after `->`.
     output: Option<Term>,
 }
 
 /// The labels of each operand and of the result.
 #[derive(Clone, Debug)]
 pub struct Equation {
-    /// The labels of each operand.
+    /// The labels of the dims of each operand.
     pub inputs: Vec<Vec<Label>>,
-    /// The labels of the result.
+    /// The labels of the result's dims.
     pub output: Vec<Label>,
 }
 
 /// The reason why an equation does not match the operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EquationMismatch {
-    /// The number of terms, which differs from the number of operands.
+    /// The equation has this number of terms (label lists before `->`), which differs from the
+    /// number of operands.
     Count(usize),
     /// The index of the first term that does not match the rank of its operand.
     Rank(usize),
@@ -118,7 +120,8 @@ fn parse_term(text: &str) -> Result<Term, String> {
     Ok(term)
 }
 
-/// The term with its ellipsis expanded to the given number of dims.
+/// The labels of one operand or of the result, with the ellipsis replaced by labels for the given
+/// number of dims.
 fn expand_ellipsis(term: &Term, dims: usize) -> Vec<Label> {
     let mut out = Vec::new();
     for label in term {

@@ -30,14 +30,15 @@ pub enum Legalized {
     Tir(TirCall),
     /// `relax.reshape(input, shape)` with the type of the call: a view, which the VM creates without copying.
     Reshape {
-        /// The tensor.
+        /// The tensor of which the result is a view.
         input: Expr,
         /// The dims of the result: a shape value.
         shape: Expr,
     },
-    /// A call of a packed function with these operands and the type of the call.
+    /// A call of a packed function with these operands. Its result type is the type of the lowered
+    /// call.
     Packed {
-        /// The registered name.
+        /// The name by which the packed function is registered.
         name: &'static str,
         /// The operands. Calls and tuple fields among them have to be bound by the caller.
         args: Vec<Expr>,
@@ -49,13 +50,13 @@ pub enum Legalized {
 pub struct TirCall {
     /// The function; its parameters are the inputs, the outputs and the sizes.
     pub func: PrimFunc,
-    /// The preferred name.
+    /// The preferred name of the loop function in the module.
     pub name: Arc<str>,
     /// The input tensors. Tuple fields among them have to be bound by the caller.
     pub inputs: Vec<Expr>,
     /// The sizes passed after the outputs.
     pub tir_vars: Vec<Sym>,
-    /// The types of the outputs.
+    /// The types of the tensors that the loop function writes.
     pub out_tys: Vec<Type>,
     /// Whether the call returns a tuple even if there is only one output.
     pub tuple: bool,
@@ -64,7 +65,7 @@ pub struct TirCall {
 /// The reason why a call cannot be lowered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LegalizeError {
-    /// The description of the problem.
+    /// The reason why the call cannot be lowered.
     pub message: String,
     /// Whether the cause is an unknown shape or data type. The call can then be lowered after an `R.match_cast` that defines it.
     pub unknown: bool,
@@ -106,23 +107,23 @@ impl From<TeError> for LegalizeError {
     }
 }
 
-/// A call to be lowered.
+/// A call of an operator that is being lowered, with its context.
 pub struct LegalizeCtx<'a> {
     /// The function that contains the call.
     pub func: &'a mut Function,
-    /// The operator's declaration.
+    /// The declaration of the called operator.
     pub decl: &'a OpDecl,
-    /// The operands.
+    /// The operands of the call.
     pub args: &'a [Expr],
     /// The attributes of the call, without defaults.
     pub attrs: &'a Attrs,
-    /// The type of the call.
+    /// The result type of the call.
     pub ty: Type,
     /// The mapping between symbols of the function and size variables.
     pub vars: VarMap,
     /// Whether non-constant indices are assumed to be in range, so that they are not checked.
     pub trust_indices: bool,
-    /// The name of the loop function, if it is not that of the operator.
+    /// The name of the loop function; `None` for the name of the operator.
     pub name_hint: Option<&'static str>,
     /// The tensors that represent operands, if the call is lowered over existing tensors ([`crate::topi`]).
     pub(crate) existing_tensors: Option<&'a [(Expr, te::Tensor)]>,
@@ -133,14 +134,14 @@ pub struct LegalizeCtx<'a> {
 /// An operand as a tensor expression.
 #[derive(Clone, Debug)]
 pub enum Value {
-    /// A tensor.
+    /// A tensor operand.
     Tensor(te::Tensor),
     /// A scalar: a constant of rank 0 or a scalar value.
     Scalar(te::Expr),
 }
 
 impl Value {
-    /// The dims.
+    /// The dims of the operand; empty for a scalar.
     pub fn shape(&self) -> &[te::Expr] {
         match self {
             Value::Tensor(t) => t.shape(),
@@ -148,7 +149,7 @@ impl Value {
         }
     }
 
-    /// The element type.
+    /// The element type of the operand.
     pub fn dtype(&self) -> DType {
         match self {
             Value::Tensor(t) => t.dtype(),
@@ -166,7 +167,8 @@ impl Value {
 }
 
 impl<'a> LegalizeCtx<'a> {
-    /// Creates the context of a call of type `ty` with placeholders as operands and checked indices.
+    /// Creates the context for lowering a call of type `ty`. The operands become placeholders, and
+    /// non-constant indices are checked at run time.
     pub(crate) fn new(
         func: &'a mut Function,
         decl: &'a OpDecl,
@@ -213,7 +215,7 @@ impl<'a> LegalizeCtx<'a> {
         te::cast(&self.size_or_condition(sym), te::Ty::I64)
     }
 
-    /// As [`Self::size`], but a condition remains a bool.
+    /// Converts a symbolic size like [`Self::size`], but a condition remains a bool.
     fn size_or_condition(&mut self, sym: Sym) -> te::Expr {
         if self.existing_tensors.is_none() {
             self.vars.name_conditionals(&self.func.syms, sym);
@@ -245,7 +247,7 @@ impl<'a> LegalizeCtx<'a> {
 
     // ---- operands ----
 
-    /// Whether operand `i` is present.
+    /// Whether the call passes operand `i`.
     pub fn has_operand(&self, i: usize) -> bool {
         i < self.args.len() && !crate::type_inference::is_null(self.func, self.args[i])
     }
@@ -272,7 +274,8 @@ impl<'a> LegalizeCtx<'a> {
         self.value_with_dims(i, &dims)
     }
 
-    /// As [`value`](Self::value), for an operand whose dims are assumed to be `dims`. The loop function checks them at run time.
+    /// Operand `i` as a value, like [`value`](Self::value), with dims that are assumed to be
+    /// `dims`. The loop function checks them at run time.
     ///
     /// # Errors
     /// If the data type of the operand is unknown.
@@ -325,8 +328,9 @@ impl<'a> LegalizeCtx<'a> {
         self.fields_with_dims(i, |_, field_dims| field_dims.to_vec())
     }
 
-    /// As [`fields`](Self::fields), but the dims of field `k` are assumed to be `assumed(k, d)`, where `d` are the dims in the
-    /// type of the field. The loop function checks this at run time.
+    /// The fields of operand `i`, like [`fields`](Self::fields), but the dims of field `k` are
+    /// assumed to be `assumed(k, d)`, where `d` are the dims in the type of the field. The loop
+    /// function checks this at run time.
     ///
     /// # Errors
     /// If a shape or data type is unknown.
@@ -370,8 +374,9 @@ impl<'a> LegalizeCtx<'a> {
         })
     }
 
-    /// Creates a placeholder with the dims `dims` for an input of the loop function. `type_dims` are the dims in the type of the
-    /// operand, if known. The loop function checks those that are not provably equal to `dims`.
+    /// Creates a placeholder with the dims `dims` for an input of the loop function. `type_dims`
+    /// are the dims in the type of the operand, if known. The loop function checks each of
+    /// `type_dims` that is not provably equal to `dims`.
     fn input(
         &mut self,
         (e, name, type_dims): (Expr, &str, Option<&[Sym]>),
@@ -507,8 +512,8 @@ pub(crate) fn input_name(i: usize) -> String {
     if i < 26 { letter.to_string() } else { format!("{letter}{}", i / 26) }
 }
 
-/// Lowers a call of an operator. `None` if the expression is not such a call or the call is not lowered at this stage. A
-/// `relax.reshape` to a shape expression remains as it is.
+/// Lowers a call of an operator. `None` if the expression is not a call of an operator, or if the
+/// call is not lowered at this stage. A `relax.reshape` to a shape expression remains as it is.
 ///
 /// # Errors
 /// If a required shape or data type is unknown.
@@ -535,8 +540,8 @@ pub fn legalize(
     legalize_with(func, op, args, attrs, ty, false)
 }
 
-/// As [`legalize`]. With `trust_indices`, non-constant indices are not checked, and an index out of range accesses another
-/// element of the same tensor.
+/// Lowers a call like [`legalize`]. With `trust_indices`, non-constant indices are not checked, and
+/// an index out of range accesses another element of the same tensor.
 ///
 /// # Errors
 /// As [`legalize`].
@@ -561,7 +566,7 @@ pub fn legalize_with(
     }
 }
 
-/// Whether lowering an operator requires the shapes of its operands.
+/// Whether an operator can only be lowered if the shapes of its operands are known.
 pub fn needs_shapes(op: Op) -> bool {
     match registry().entry(op) {
         Some(RegistryEntry::Library { decl, .. }) => {
@@ -580,8 +585,8 @@ pub fn constant_sizes_of(name: &str) -> ConstantSizes {
     }
 }
 
-/// As [`legalize`], but always to a loop function, even for operators that the VM can execute as views. `None` if the operator has
-/// no tensor expression.
+/// Lowers a call like [`legalize`], but always to a loop function, even for operators that the VM
+/// can execute as views. `None` if the operator has no tensor expression.
 ///
 /// # Errors
 /// As [`legalize`].

@@ -21,7 +21,7 @@ pub struct ModuleBuilder {
 }
 
 impl ModuleBuilder {
-    /// Creates an empty module.
+    /// Creates a builder for an empty module.
     pub fn new() -> Self {
         Self::default()
     }
@@ -47,7 +47,7 @@ impl ModuleBuilder {
         &self.module
     }
 
-    /// The finished module.
+    /// Ends the construction and returns the module.
     pub fn finish(self) -> IRModule {
         self.module
     }
@@ -123,7 +123,8 @@ impl ModuleBuilder {
         Ok(self.call_tir(func, call))
     }
 
-    /// Binds the result of [`call_te`](Self::call_te) in the function under construction. Operands are normalised first.
+    /// Binds the result of [`call_te`](Self::call_te) in the function under construction. Operands
+    /// that are calls or tuple fields are bound to variables first.
     ///
     /// # Errors
     /// As [`call_te`](Self::call_te).
@@ -154,7 +155,8 @@ pub fn te_call(
     te_call_with_sizes(func, hint, args, &[], |tensors, _| f(tensors))
 }
 
-/// As [`te_call`], but `f` also receives `sizes` as expressions.
+/// Creates a loop function and its call like [`te_call`], but `f` also receives `sizes` as
+/// expressions.
 ///
 /// # Errors
 /// As [`te_call`].

@@ -20,27 +20,28 @@ pub type InferFn = fn(&mut InferCtx<'_>) -> InferResult;
 /// Lowers a call to tensor expressions over its operands.
 pub type TeFn = fn(&mut LegalizeCtx<'_>) -> TeResult;
 
-/// How an operator can be fused with its neighbours, in descending order of freedom.
+/// How an operator can be fused with its neighbours, from the least to the most restricted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Pattern {
     /// Each output element depends on the input elements at the same position.
     ElemWise,
-    /// As [`Pattern::ElemWise`], after broadcasting.
+    /// Each output element depends on the input elements at the same position after broadcasting.
     Broadcast,
     /// Each output element is one input element at a computed position.
     Injective,
-    /// A commutative reduction.
+    /// A commutative reduction, such as a sum over an axis.
     CommReduce,
-    /// An expensive operator whose output can be fused with elementwise operators: matrix products, convolutions.
+    /// An expensive operator whose output can be fused with elementwise operators, such as a matrix
+    /// product or a convolution.
     OutEWiseFusable,
-    /// Cannot be fused.
+    /// The operator cannot be fused with its neighbours.
     Opaque,
 }
 
 /// The sizes of operands that type inference must know as constants. All other sizes may be symbolic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConstantSizes {
-    /// No size must be constant.
+    /// All sizes may be symbolic.
     None,
     /// For each size, it must be known whether it is 1.
     WhetherOne,
@@ -52,14 +53,14 @@ pub enum ConstantSizes {
 /// The lowered form of an operator's calls.
 #[derive(Clone, Copy, Debug)]
 pub enum Legalize {
-    /// The call is not lowered here: a later stage handles it.
+    /// Calls are not lowered by this crate; a later stage of compilation handles them.
     Keep,
-    /// The call becomes a call of a loop function, which is generated from this tensor expression.
+    /// A call becomes a call of a loop function, which is generated from this tensor expression.
     Te(TeFn),
-    /// The call becomes a view of operand 0 with the shape of the result: `relax.reshape`. The tensor expression, which copies,
-    /// is for uses that need a loop function.
+    /// The call becomes a view of operand 0 with the shape of the result: `relax.reshape`. The
+    /// tensor expression copies the elements; it is used if a loop function is required.
     View(TeFn),
-    /// The call becomes a call of this packed function with the operands, followed by the attributes.
+    /// A call becomes a call of this packed function with the operands, followed by the attributes.
     Packed(&'static str),
 }
 
@@ -68,17 +69,17 @@ pub enum Legalize {
 pub enum Default {
     /// No default: the attribute is required.
     Required,
-    /// `None`.
+    /// The default is `None`.
     None,
-    /// A bool.
+    /// The default is this bool.
     Bool(bool),
-    /// An integer.
+    /// The default is this integer.
     Int(i64),
-    /// A float.
+    /// The default is this float.
     Float(f64),
-    /// A string.
+    /// The default is this string.
     Str(&'static str),
-    /// A list of integers.
+    /// The default is this list of integers.
     Ints(&'static [i64]),
 }
 
@@ -100,7 +101,7 @@ impl Default {
 /// The declaration of an operator: an entry in the table of its group's file (`ops`).
 #[derive(Clone, Copy, Debug)]
 pub struct OpDecl {
-    /// The full name: `relax.add`.
+    /// The full name of the operator, such as `relax.add`.
     pub name: &'static str,
     /// Other full names of the same operator.
     pub aliases: &'static [&'static str],
@@ -108,7 +109,7 @@ pub struct OpDecl {
     /// word after a colon states the kind of an operand that is not an element, as in
     /// `indices: index` or `k?: size` ([`OperandKind`]).
     pub operands: &'static [&'static str],
-    /// The attributes with their defaults.
+    /// The names of the operator's attributes, with their defaults.
     pub attrs: &'static [(&'static str, Default)],
     /// The attribute that may contain symbols, if any. It must be the first attribute.
     pub symbolic: Option<&'static str>,
@@ -123,16 +124,17 @@ pub struct OpDecl {
     pub commutative: bool,
     /// How a call can be fused with its neighbours.
     pub pattern: Pattern,
-    /// How a call is lowered.
+    /// The form to which a call is lowered.
     pub legalize: Legalize,
-    /// How the operator treats the dims of its operands, for passes that permute dims.
+    /// How the operator relates the dims of its operands to the dims of its result, for passes that
+    /// permute dims.
     pub dims: DimTrait,
     /// Whether the shape of the result depends on the operands' values.
     pub data_dependent: bool,
     /// Whether the result only depends on the types of the operands. If the inferred type contains the value of the result,
     /// passes may replace the call by that value.
     pub depends_on_types_only: bool,
-    /// The sizes that must be constant when a call is compiled.
+    /// The operand sizes that must be constant when a call is compiled.
     pub constant_sizes: ConstantSizes,
     /// The equivalent NumPy function, if any.
     pub numpy: Option<&'static str>,
@@ -147,7 +149,8 @@ pub struct OpDecl {
 }
 
 impl OpDecl {
-    /// Declares a pure, opaque operator without operands that is not lowered here. The other methods change these properties.
+    /// Declares an operator with default properties: pure, without operands and attributes, not
+    /// fusible, and kept by this crate's lowering. The other methods change these properties.
     pub const fn new(name: &'static str, infer: InferFn, doc: &'static str) -> Self {
         OpDecl {
             name,
@@ -172,13 +175,13 @@ impl OpDecl {
         }
     }
 
-    /// Sets the operands.
+    /// Sets the keywords of the operator's operands.
     pub const fn operands(mut self, operands: &'static [&'static str]) -> Self {
         self.operands = operands;
         self
     }
 
-    /// Sets the attributes.
+    /// Sets the operator's attributes and their defaults.
     pub const fn attrs(mut self, attrs: &'static [(&'static str, Default)]) -> Self {
         self.attrs = attrs;
         self
@@ -197,7 +200,8 @@ impl OpDecl {
         self
     }
 
-    /// Sets the fusion pattern, and the tensor expression to which calls are lowered.
+    /// Sets the fusion pattern of the operator, and the tensor expression to which its calls are
+    /// lowered.
     pub const fn te(mut self, pattern: Pattern, te: TeFn) -> Self {
         self.pattern = pattern;
         if matches!(pattern, Pattern::ElemWise) {
@@ -216,26 +220,27 @@ impl OpDecl {
         self
     }
 
-    /// Sets how the operator treats the dims of its operands.
+    /// Sets how the operator relates the dims of its operands to the dims of its result.
     pub const fn dims(mut self, dims: DimTrait) -> Self {
         self.dims = dims;
         self
     }
 
-    /// Sets a tensor expression that only changes the shape, so that a view can replace it.
+    /// Sets a tensor expression that only changes the shape, and allows lowering to replace it by a
+    /// view.
     pub const fn view(mut self, te: TeFn) -> Self {
         self.pattern = Pattern::Injective;
         self.legalize = Legalize::View(te);
         self
     }
 
-    /// Lowers calls to a packed function.
+    /// Declares that calls are lowered to the packed function `name`.
     pub const fn packed(mut self, name: &'static str) -> Self {
         self.legalize = Legalize::Packed(name);
         self
     }
 
-    /// Marks the operands as commutative.
+    /// Marks the operator as commutative: its two operands can be exchanged.
     pub const fn commutative(mut self) -> Self {
         self.commutative = true;
         self
@@ -247,13 +252,13 @@ impl OpDecl {
         self
     }
 
-    /// Marks the operator as having a result whose shape depends on values.
+    /// Marks the operator's result shape as dependent on the values of operands.
     pub const fn data_dependent(mut self) -> Self {
         self.data_dependent = true;
         self
     }
 
-    /// Marks the operator as having a result that only depends on the types of the operands.
+    /// Marks the operator's result as dependent only on the types of the operands.
     pub const fn depends_on_types_only(mut self) -> Self {
         self.depends_on_types_only = true;
         self
@@ -265,19 +270,19 @@ impl OpDecl {
         self
     }
 
-    /// Sets the alternative names.
+    /// Sets alternative full names of the operator.
     pub const fn aliases(mut self, aliases: &'static [&'static str]) -> Self {
         self.aliases = aliases;
         self
     }
 
-    /// Sets the equivalent NumPy function.
+    /// Sets the name of the equivalent NumPy function.
     pub const fn numpy(mut self, name: &'static str) -> Self {
         self.numpy = Some(name);
         self
     }
 
-    /// Sets the corresponding ONNX operators.
+    /// Sets the ONNX operators that this operator implements.
     pub const fn onnx(mut self, names: &'static [&'static str]) -> Self {
         self.onnx = names;
         self
@@ -289,7 +294,7 @@ impl OpDecl {
         self
     }
 
-    /// The signature of the operator.
+    /// The operands and attributes of the operator, as calls write them.
     pub fn signature(&self) -> OpSignature {
         let operands = self.operands.iter().map(|s| parse_operand(s)).collect();
         // Data types are stored as such, even if the declaration spells them as strings.

@@ -12,12 +12,12 @@ use crate::ops::GROUPS;
 use crate::type_inference::InferCtx;
 use crate::user_defined_ops::UserOp;
 
-/// An operator together with its signature.
+/// A registered operator, with its signature.
 #[derive(Debug)]
 pub(crate) enum RegistryEntry {
     /// An operator of the library.
     Library {
-        /// The declaration.
+        /// The operator's declaration in the library.
         decl: &'static OpDecl,
         /// The signature: the operands and attributes as they are written in a call.
         signature: OpSignature,
@@ -27,7 +27,7 @@ pub(crate) enum RegistryEntry {
 }
 
 impl RegistryEntry {
-    /// The full name.
+    /// The full name of the operator.
     fn name(&self) -> &'static str {
         match self {
             RegistryEntry::Library { decl, .. } => decl.name,
@@ -44,7 +44,8 @@ impl RegistryEntry {
     }
 }
 
-/// All operators. The process has one registry: [`registry`].
+/// A collection of operators with lookup by id or name. The process has one, which [`registry`]
+/// returns.
 pub struct Registry {
     library: FxHashMap<u64, RegistryEntry>,
     /// Maps the ids of alternative names to the ids of the operators.
@@ -105,12 +106,14 @@ impl Registry {
         names
     }
 
-    /// Checks that a user-defined operator with this full name can be added. Python modules make operators and groups accessible
-    /// as attributes, so no name may be both.
+    /// Checks that a user-defined operator with this full name can be added. In Python, operators
+    /// and groups of operators are attributes of modules, so no name may be both an operator and a
+    /// group.
     ///
     /// # Errors
-    /// If other operators' names begin with this name and a dot (`a` if there is `a.b`), if the name begins with an operator's
-    /// name and a dot (`a.b` if there is `a`), or if another operator has the same id.
+    /// If other operators' names begin with this name and a dot (`a` if there is `a.b`), if the
+    /// name begins with an operator's name and a dot (`a.b` if there is `a`), or if another
+    /// operator has the same id.
     pub(crate) fn check_name_is_free(&self, name: &str) -> Result<(), InferError> {
         if let Some(other) = self.by_id(op_id(name)) {
             let other = other.name();

@@ -16,9 +16,10 @@ use crate::ops::squeezed_axes_to_check;
 use crate::te::{self, ExprKind, Intrin, Stmt, TensorOp, VarMap};
 use crate::type_inference::InferCtx;
 
-/// The conditions on sizes that could not be proved and must hold when the call runs. `args` are the operands of the call, and an
-/// absent operand is `R.null_value()`. The list is empty if no check is needed, if the expression is not a call of a library
-/// operator, or if its tensor expression cannot be built.
+/// The conditions on sizes that could not be proved and must be true when the call runs. `args` are
+/// the operands of the call, and an absent operand is `R.null_value()`. The list is empty if no
+/// check is needed, if the expression is not a call of a library operator, or if its tensor
+/// expression cannot be built.
 pub fn size_checks(func: &mut Function, call: Expr, args: &[Expr]) -> Vec<Sym> {
     let ExprData::Call { callee: Callee::Op(op), attrs, .. } = func.expr(call) else {
         return Vec::new();
@@ -75,8 +76,8 @@ fn is_lowered_to_check(func: &mut Function, decl: &OpDecl, args: &[Expr], attrs:
         && squeezed_axes_to_check(&mut infer).is_ok_and(|unproved| !unproved.is_empty())
 }
 
-/// The condition that a tensor has as many elements as its view. `None` if dims are unknown, `Some(None)` if the condition is
-/// proved.
+/// The condition that a tensor has as many elements as its view. The result is `None` if dims are
+/// unknown, and `Some(None)` if the condition is proved.
 fn element_count_condition(func: &mut Function, x: Expr, view: Type) -> Option<Option<Sym>> {
     let dims = func.ty(x).dims()?.to_vec();
     let view_dims = func.types.get(view).dims()?.to_vec();

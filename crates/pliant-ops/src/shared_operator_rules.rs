@@ -17,7 +17,7 @@ pub fn operand_types(ctx: &InferCtx<'_>) -> String {
     (0..ctx.args.len()).map(one).collect::<Vec<_>>().join(", ")
 }
 
-/// The shape that several operands broadcast to. The result has no element type.
+/// The broadcast shape of the operands with the indices `operands`. The result has no element type.
 ///
 /// # Errors
 /// If the shapes provably do not broadcast. The error names the dims.
@@ -54,7 +54,7 @@ fn broadcast_two(ctx: &mut InferCtx<'_>, a: TensorTy, b: TensorTy) -> Result<Ten
     })
 }
 
-/// The shape and element type that operands 0 and 1 broadcast to.
+/// The broadcast shape and the common element type of operands 0 and 1.
 ///
 /// # Errors
 /// If the shapes do not broadcast or the element types differ.
@@ -257,7 +257,8 @@ pub fn te_unary(
     Ok(vec![te::compute_named(shape, name, &["i0", "i1", "i2", "i3", "i4", "i5"], |i| f(&x.at(i)))])
 }
 
-/// As [`te_unary`], for a formula of several float operations. For 16-bit floats, it is computed in float32 and rounded once.
+/// Lowers an elementwise operator like [`te_unary`], for a formula of several float operations. For
+/// 16-bit floats, the formula is computed in float32 and rounded once.
 ///
 /// # Errors
 /// As for [`te_unary`].
@@ -283,13 +284,13 @@ pub fn shared_dim(ctx: &mut InferCtx<'_>, a: Sym, b: Sym) -> Option<Sym> {
     }
 }
 
-/// The product of sizes.
+/// The product of the dims, which is the number of elements of a tensor.
 pub fn numel(ctx: &mut InferCtx<'_>, dims: &[Sym]) -> Sym {
     ctx.func.syms.product(dims.iter().copied())
 }
 
-/// The tensor converted to `dtype`, unless it already has that type. Converts sums of 16-bit floats, which are accumulated in
-/// float32, to the type of the result.
+/// The tensor converted to `dtype`, unless it already has that type. Used for sums of 16-bit
+/// floats, which are accumulated in float32.
 pub fn te_converted(t: te::Tensor, dtype: DType) -> te::Tensor {
     if t.dtype() == dtype {
         return t;
@@ -297,7 +298,8 @@ pub fn te_converted(t: te::Tensor, dtype: DType) -> te::Tensor {
     te::compute(t.shape().to_vec(), "T_cast", |i| te::cast(&t.at(i), dtype))
 }
 
-/// A condition on sizes that could not be proved. The loop function checks it at run time.
+/// A condition on sizes that could not be proved, and is therefore checked by the loop function at
+/// run time.
 #[derive(Clone, Debug)]
 pub struct SizeCheck {
     /// The condition, a predicate over symbolic sizes.

@@ -11,11 +11,12 @@ use crate::op_registry::{RegistryEntry, registry};
 use crate::te::{self, VarMap};
 use crate::user_defined_ops::TeCall;
 
-/// Lowers a call of an operator over existing tensors. `existing_tensors` has the tensor for each operand expression, and `vars`
-/// maps the sizes of those tensors to the symbols of the function.
+/// Lowers a call of an operator over existing tensors. `existing_tensors` has the tensor for each
+/// operand expression, and `vars` maps the sizes of these tensors to the symbols of the function.
 ///
 /// # Errors
-/// If the operator has no tensor expression, if an operand is a constant array, or if the operator rejects its operands.
+/// If the operator has no tensor expression, if an operand is a constant array, or if the operator
+/// rejects its operands.
 pub fn outputs_over(
     func: &mut Function,
     call: Expr,
@@ -60,7 +61,8 @@ pub fn has_te(op: Op) -> bool {
     }
 }
 
-/// Rejects constant arrays among the operands. They would become inputs of the loop function, which a tensor expression cannot add.
+/// Rejects constant arrays among the operands. Each would become an additional input of the loop
+/// function, but a tensor expression cannot add inputs.
 fn reject_constant_arrays(func: &Function, op: Op, args: &[Expr]) -> Result<(), LegalizeError> {
     let array = |&e: &Expr| matches!(func.expr(e), ExprData::Constant(c) if func.const_tensor(*c).ndim() > 0);
     let among = |e: &Expr| match func.expr(*e) {
@@ -76,8 +78,9 @@ fn reject_constant_arrays(func: &Function, op: Op, args: &[Expr]) -> Result<(), 
 }
 
 impl LegalizeCtx<'_> {
-    /// The existing tensor for an operand, with a view and checks if other dims are assumed for the operand. A number becomes a
-    /// tensor of rank 0. `None` if the call is not lowered over existing tensors, or if there is none for the operand.
+    /// The existing tensor for an operand. If the operand is assumed to have other dims, the result
+    /// is a view with run-time checks. A number becomes a tensor of rank 0. `None` if the call is
+    /// not lowered over existing tensors, or if there is no tensor for the operand.
     pub(crate) fn existing_tensor(&mut self, e: Expr, dims: &[Sym]) -> Option<te::Tensor> {
         let existing_tensors = self.existing_tensors?;
         let Some((_, tensor)) = existing_tensors.iter().find(|(g, _)| *g == e) else {

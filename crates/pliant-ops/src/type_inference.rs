@@ -7,30 +7,30 @@ use pliant_ir::{Attrs, DType, Sym};
 
 use crate::op_declaration::{OpDecl, parse_operand};
 
-/// A call whose type is inferred.
+/// The context of type inference for one call of an operator.
 pub struct InferCtx<'a> {
     /// The function that contains the call.
     pub func: &'a mut Function,
-    /// The operator's declaration.
+    /// The declaration of the called operator.
     pub decl: &'a OpDecl,
-    /// The operands.
+    /// The operands of the call.
     pub args: &'a [Expr],
     /// The attributes of the call, without defaults.
     pub attrs: &'a Attrs,
-    /// The explicit result types.
+    /// The result types that the call states explicitly.
     pub ty_args: &'a [Type],
 }
 
 /// The known properties of a tensor operand.
 #[derive(Clone, Debug)]
 pub struct TensorTy {
-    /// The shape, as in the type.
+    /// The shape as the type of the operand states it.
     pub shape: TensorShape,
     /// The dims, if all are known.
     pub dims: Option<Vec<Sym>>,
-    /// The rank, if known.
+    /// The number of dims; `None` if it is unknown.
     pub ndim: Option<usize>,
-    /// The element type, if known.
+    /// The element type; `None` if it is unknown.
     pub dtype: Option<DType>,
     /// Whether the operand is a scalar value rather than a tensor of rank 0.
     pub scalar: bool,
@@ -46,17 +46,17 @@ pub struct SizesTy {
 }
 
 impl InferCtx<'_> {
-    /// An error of this operator.
+    /// Creates an error whose message names the operator.
     pub fn error(&self, message: impl AsRef<str>) -> InferError {
         InferError::new(format!("{}: {}", self.op(), message.as_ref()))
     }
 
-    /// The operator.
+    /// The operator that the call calls.
     pub fn op(&self) -> Op {
         Op::new(self.decl.name)
     }
 
-    /// The keyword of operand `i`.
+    /// The keyword of operand `i`, such as `x`, for messages.
     pub fn operand_name(&self, i: usize) -> String {
         let last = self.decl.operands.len().saturating_sub(1);
         match self.decl.operands.get(i.min(last)).map(|s| parse_operand(s)) {
@@ -94,7 +94,7 @@ impl InferCtx<'_> {
         self.func.ty(self.args[i])
     }
 
-    /// Whether operand `i` is present, which `R.null_value()` is not.
+    /// Whether operand `i` is present. An operand `R.null_value()` counts as absent.
     pub fn has_operand(&self, i: usize) -> bool {
         i < self.args.len() && !is_null(self.func, self.args[i])
     }
@@ -113,7 +113,8 @@ impl InferCtx<'_> {
         Err(self.error(format!("{} must be a tensor, but is {what}", self.operand_name(i))))
     }
 
-    /// The tensor properties of a type. `name` is the name of the operand for messages.
+    /// The known properties of a tensor or scalar type. `name` is the name of the operand for
+    /// messages.
     ///
     /// # Errors
     /// If the type is neither a tensor nor a scalar type.
@@ -216,7 +217,7 @@ impl InferCtx<'_> {
         }
     }
 
-    /// As [`sizes`](Self::sizes), for the shape of a result. Rejects negative sizes.
+    /// Operand `i` as the shape of a result; see [`sizes`](Self::sizes). Rejects negative sizes.
     ///
     /// # Errors
     /// If a size is provably negative.
@@ -245,7 +246,8 @@ impl InferCtx<'_> {
 
     // ---- results ----
 
-    /// A tensor type with these dims, or else this rank, or else an unknown shape.
+    /// Creates a tensor type: with `dims` if they are known, else with the rank if it is known,
+    /// else with an unknown shape.
     pub fn tensor_type(
         &mut self,
         dims: Option<Vec<Sym>>,
@@ -270,8 +272,8 @@ impl InferCtx<'_> {
         self.func.intern(TypeData::unit())
     }
 
-    /// The common element type of two operands. If the element type of only one operand is known, returns that one. A scalar
-    /// adopts the type of a tensor.
+    /// The common element type of two operands. If the element type of only one operand is known,
+    /// returns this type. A scalar gets the element type of a tensor.
     ///
     /// # Errors
     /// If the types differ.
@@ -298,12 +300,12 @@ impl InferCtx<'_> {
 
     // ---- text ----
 
-    /// Formats a size.
+    /// Formats a symbolic size for messages.
     pub fn dim_text(&self, dim: Sym) -> String {
         self.func.syms.display(dim).to_string()
     }
 
-    /// Formats a type.
+    /// Formats a type for messages.
     pub fn text(&self, ty: Type) -> String {
         type_text(self.func, ty)
     }
@@ -314,7 +316,7 @@ impl InferCtx<'_> {
     }
 }
 
-/// Whether a scalar of type `scalar` may adopt the element type `tensor`.
+/// Whether a scalar of type `scalar` may be converted implicitly to the element type `tensor`.
 fn may_adopt(scalar: DType, tensor: DType) -> bool {
     tensor.is_float() || (scalar.is_integer() && tensor.is_integer()) || scalar.is_bool()
 }

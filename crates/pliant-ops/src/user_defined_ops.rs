@@ -1,5 +1,5 @@
-//! Operators that the user defines by tensor expressions. The type rule of such an operator is derived from its tensor
-//! expression.
+//! Operators that the user defines by tensor expressions. The type rule of a user-defined operator
+//! is derived from its tensor expression.
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,26 +16,26 @@ use crate::te::{self, TeError, VarMap};
 /// An operand as it is passed to the user's function.
 #[derive(Clone, Debug)]
 pub enum TeArg {
-    /// A tensor.
+    /// A tensor operand, as a placeholder or stage.
     Tensor(te::Tensor),
-    /// A scalar.
+    /// A scalar operand, as an expression.
     Scalar(te::Expr),
-    /// A shape.
+    /// A shape operand, as the expressions for its dims.
     Shape(Vec<te::Expr>),
-    /// A tuple.
+    /// A tuple of other operands.
     Tuple(Vec<TeArg>),
-    /// A string.
+    /// A string operand.
     Str(Arc<str>),
-    /// A data type.
+    /// A data type operand.
     DType(DType),
-    /// An absent operand.
+    /// An optional operand that the call omits.
     None,
 }
 
 /// The user's function. It maps operands and attributes to outputs.
 pub type UserTe = dyn Fn(&[TeArg], &Attrs) -> Result<Vec<te::Tensor>, TeError> + Send + Sync;
 
-/// An operator to register.
+/// The definition of an operator that the user registers.
 pub struct UserOpSpec {
     /// The full name. `relax.` is prepended to a name without it.
     pub name: String,
@@ -44,11 +44,11 @@ pub struct UserOpSpec {
     pub operands: Vec<String>,
     /// The attributes and their defaults. `None` marks a required attribute.
     pub attrs: Vec<(String, Option<AttrValue>)>,
-    /// The tensor expression.
+    /// The user's function that computes the outputs.
     pub te: Box<UserTe>,
 }
 
-/// A user-defined operator that is registered.
+/// An operator that the user has defined and registered.
 pub(crate) struct UserOp {
     name: &'static str,
     signature: OpSignature,
@@ -61,13 +61,13 @@ impl fmt::Debug for UserOp {
     }
 }
 
-/// Registers an operator that is defined by a tensor expression. Calls have no side effects. Registering a name again replaces
-/// the operator.
+/// Registers an operator that is defined by a tensor expression. Calls have no side effects.
+/// Registering a name again replaces the operator.
 ///
 /// # Errors
-/// If the name is not made of words and dots, is that of a library operator, or cannot be an attribute of a Python module: other
-/// operators' names begin with the name and a dot (`a` if there is `a.b`), or the name begins with an operator's name and a dot
-/// (`a.b` if there is `a`).
+/// If the name does not consist of words and dots, is the name of a library operator, or cannot be
+/// an attribute of a Python module: other operators' names begin with the name and a dot (`a` if
+/// there is `a.b`), or the name begins with an operator's name and a dot (`a.b` if there is `a`).
 pub fn register_user_op(spec: UserOpSpec) -> Result<Op, InferError> {
     let full =
         if spec.name.starts_with("relax.") { spec.name } else { format!("relax.{}", spec.name) };
@@ -109,8 +109,9 @@ impl UserOp {
         &self.signature
     }
 
-    /// Infers the result type by calling the user's function with placeholders of the operands' types. If the shape of an operand
-    /// is not known, the shape of the result is unknown, too, and example operands determine the number of outputs.
+    /// Infers the result type by calling the user's function with placeholders of the operands'
+    /// types. If the shape of an operand is not known, the shape of the result is unknown, too. The
+    /// number of outputs is then determined by calling the function with example operands.
     pub(crate) fn infer(
         &self,
         func: &mut Function,
@@ -213,8 +214,8 @@ impl UserOp {
     }
 }
 
-/// The operands of a call under construction that is computed by a tensor expression. Maps tensors to operands, and size
-/// variables to symbols.
+/// The operands of a call under construction that is computed by a tensor expression. Also contains
+/// the mappings from tensors to operands, and from size variables to symbols.
 pub struct TeCall<'f> {
     func: &'f mut Function,
     /// The tensors created so far, each with its operand.
@@ -256,7 +257,8 @@ impl<'f> TeCall<'f> {
         TeCall { func, inputs: Vec::new(), vars, existing_tensors, example: None }
     }
 
-    /// A call without operands whose size variables in `vars` already stand for symbols of the function.
+    /// A call without operands. The size variables in `vars` already represent symbols of the
+    /// function.
     pub fn with_vars(func: &'f mut Function, vars: VarMap) -> Self {
         TeCall { func, inputs: Vec::new(), vars, existing_tensors: &[], example: None }
     }
@@ -313,8 +315,9 @@ impl<'f> TeCall<'f> {
         }
     }
 
-    /// Converts a size to an int64 expression; conditions become 0 or 1. The unanalyzable parts of a size become variables, which
-    /// the loop function takes as arguments.
+    /// Converts a symbolic size to an int64 expression; a condition becomes 0 or 1. The parts of
+    /// the size that cannot be analysed become variables, which are passed to the loop function as
+    /// arguments.
     pub fn size(&mut self, size: Sym) -> te::Expr {
         if self.existing_tensors.is_empty() {
             self.vars.name_unanalyzable(&self.func.syms, size);

@@ -1,7 +1,8 @@
-//! The tables of spellings: the meaning of every name of the script language in every dialect.
+//! Tables with the meaning of every name of the script language, in all spellings of all dialects.
 //!
-//! Three dialects are supported: that of the RFC of 2022, the `struct_info` dialect of TVM 0.13 to 0.22 (which the printer
-//! produces), and that of TVM 0.26. To support another spelling, add a row here.
+//! Three dialects are supported: the dialect of TVM's RFC of Relax (2022), the `struct_info`
+//! dialect of TVM 0.13 to 0.22 (which the printer produces), and that of TVM 0.26. To support
+//! another spelling, add a row here.
 
 /// A namespace of the script language.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -18,7 +19,8 @@ pub(crate) enum Namespace {
     Root,
 }
 
-/// Names that refer to a module unless the script defines them, with the path of the module.
+/// The names that refer to a module although the script does not import or define them, with the
+/// path of the module.
 pub(crate) const DEFAULT_NAMES: &[(&str, &str)] = &[
     ("R", "tvm.script.relax"),
     ("T", "tvm.script.tir"),
@@ -125,7 +127,8 @@ pub(crate) enum RelaxName {
     CallableTy,
 }
 
-/// The spellings of the constructs of graph functions, in all dialects.
+/// The spellings of the constructs in graph functions that are not ordinary operators, in all
+/// dialects.
 const RELAX_NAMES: &[(&str, RelaxName)] = &[
     ("function", RelaxName::Function),
     ("func", RelaxName::Function),
@@ -167,7 +170,7 @@ const RELAX_NAMES: &[(&str, RelaxName)] = &[
     ("Callable", RelaxName::CallableTy),
 ];
 
-/// The construct with the given spelling.
+/// The construct that a name spells in any dialect; `None` for other names.
 pub(crate) fn relax_name(name: &str) -> Option<RelaxName> {
     RELAX_NAMES.iter().find(|row| row.0 == name).map(|row| row.1)
 }
@@ -218,7 +221,8 @@ pub(crate) fn op_alias(name: &str) -> Option<&'static str> {
     OP_ALIASES.iter().find(|row| row.0 == name).map(|row| row.1)
 }
 
-/// The indices of two operands that this spelling of an operator takes in swapped order, the smaller index first.
+/// The indices of two operands that are exchanged in this spelling of an operator, the smaller
+/// index first.
 pub(crate) fn swapped_operands(name: &str) -> Option<(usize, usize)> {
     // In the RFC the shape precedes the offset.
     (name == "runtime.builtin.alloc_tensor").then_some((1, 2))
@@ -259,18 +263,18 @@ pub(crate) fn python_op(symbol: &str) -> Option<&'static str> {
 pub(crate) const TYPE_KEYWORDS: &[&str] =
     &["sinfo_args", "ty_args", "type_args", "out_sinfo", "out_ty", "out_struct_info"];
 
-/// Keyword arguments of calls, such as those of the memory builtins in TVM's RFC of Relax (2022), that are ignored, because there
-/// is only CPU memory.
+/// Keyword arguments of calls that are ignored, because there is only CPU memory. The memory
+/// builtins in TVM's RFC of Relax (2022) have them.
 pub(crate) const IGNORED_KEYWORDS: &[&str] = &["device", "vdevice"];
 
 /// The default value of an operand that the dialect of 2022 omits.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum OperandDefault {
-    /// An integer scalar.
+    /// The default is this integer scalar.
     Int(i64),
-    /// A string.
+    /// The default is this string.
     Str(&'static str),
-    /// A data type.
+    /// The default is this data type.
     DType(pliant_tensor::DType),
 }
 

@@ -1,10 +1,12 @@
-//! The interface between a script and its host program.
+//! The interface between a script and its host program, which is the Python program that contains
+//! the script.
 
 use pliant_diag::FileId;
 use pliant_ir::BaseFunc;
 use pliant_tensor::{DType, Tensor};
 
-/// The host program whose values a script can read. Script files have no host and use [`NoHost`].
+/// The host program whose values a script can read. A script file has no host program and uses
+/// [`NoHost`].
 pub trait HostEnv {
     /// The value of a name that the script captures; `None` if the host does not define the name. The parser calls this method for
     /// plain names only, and [`eval`](Self::eval) for attributes of host objects.
@@ -17,7 +19,8 @@ pub trait HostEnv {
     fn eval(&self, text: &str) -> Result<HostValue, String>;
 }
 
-/// A macro that the host program defines. Its source text is appended to that of the script.
+/// A macro that the host program defines. Its source text is appended to the source text of the
+/// script.
 pub struct HostMacro<'a> {
     /// The byte offset, in the combined source text, at which the macro's source starts.
     pub start: u32,
@@ -42,26 +45,26 @@ impl HostEnv for NoHost {
     }
 }
 
-/// A value of the host program.
+/// A value of the host program that a script can read.
 #[derive(Clone, Debug)]
 pub enum HostValue {
-    /// `None`.
+    /// The Python value `None`.
     None,
-    /// An integer.
+    /// A Python integer.
     Int(i64),
-    /// A float.
+    /// A Python float.
     Float(f64),
-    /// A Boolean.
+    /// A Python bool.
     Bool(bool),
-    /// A string.
+    /// A Python string.
     Str(String),
-    /// A data type.
+    /// A data type of the host program.
     DType(DType),
-    /// A list.
+    /// A Python list of other values.
     List(Vec<HostValue>),
-    /// A tuple.
+    /// A Python tuple of other values.
     Tuple(Vec<HostValue>),
-    /// A dict with string keys.
+    /// A Python dict with string keys.
     Map(Vec<(String, HostValue)>),
     /// A tensor. It becomes a constant.
     Tensor(Tensor),
@@ -81,29 +84,29 @@ pub enum HostValue {
 /// A symbolic integer of the host program. Variables are identified by their ids.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HostSym {
-    /// A constant.
+    /// An integer constant.
     Int(i64),
     /// A variable: its unique id and its name.
     Var(u64, String),
-    /// A binary operation.
+    /// A binary operation on two symbolic integers.
     Binary(HostSymOp, Box<HostSym>, Box<HostSym>),
 }
 
-/// The operators of [`HostSym`].
+/// The binary operators of [`HostSym`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HostSymOp {
-    /// Sum.
+    /// The sum of the operands.
     Add,
-    /// Difference.
+    /// The difference of the operands.
     Sub,
-    /// Product.
+    /// The product of the operands.
     Mul,
-    /// Quotient, rounded towards minus infinity.
+    /// The quotient of the operands, rounded towards minus infinity.
     FloorDiv,
-    /// Remainder of the floor division.
+    /// The remainder of the floor division of the operands.
     FloorMod,
-    /// Minimum.
+    /// The smaller of the operands.
     Min,
-    /// Maximum.
+    /// The larger of the operands.
     Max,
 }

@@ -8,11 +8,12 @@ use crate::parser_context::{ParseContext, parse_dtype};
 use crate::python::ast::{BinOp, Expr, ExprKind, UnaryOp};
 use crate::script_errors::{ErrorKind, Res};
 
-/// A numeric element of a constant, as a float and as an integer.
+/// A number in a constant, as a float and as an integer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Number {
     pub float: f64,
-    /// The integer value. 128 bits can represent all integer types and the result of one operation on them.
+    /// The integer value. The type i128 can represent all integer data types and the result of one
+    /// operation on them.
     pub int: i128,
     pub kind: LiteralKind,
 }
@@ -49,8 +50,8 @@ pub(crate) fn default_dtype(items: &[Number]) -> DType {
     }
 }
 
-/// Creates a tensor from its elements in row-major order. `None` if their number does not match the shape, or if `dtype` cannot
-/// represent one of them.
+/// Creates a tensor from its elements in row-major order. `None` if the number of elements does not
+/// match the shape, or if `dtype` cannot represent an element.
 pub(crate) fn tensor(items: &[Number], shape: &[i64], dtype: DType) -> Option<Tensor> {
     let mut bytes = Vec::with_capacity(items.len().checked_mul(dtype.size())?);
     for n in items {
@@ -129,7 +130,8 @@ pub(crate) fn number(e: &Expr<'_>) -> Option<Number> {
     }
 }
 
-/// Evaluates a short expression of integer literals. `None` for other expressions, and if the result does not fit 64 bits.
+/// Evaluates arithmetic on integer literals, such as `2 * 3`. `None` for other expressions, and if
+/// the result does not fit 64 bits.
 pub(crate) fn integer_of(e: &Expr<'_>) -> Option<i64> {
     // Limit the depth, because each level visits all levels below it.
     const DEPTH: u16 = 8;

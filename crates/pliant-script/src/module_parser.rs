@@ -86,7 +86,8 @@ pub(crate) fn parse_top<'s>(
     }
 }
 
-/// Collects the macros of the host program, followed by those of the script.
+/// Collects the definitions of macros: first the macros of the host program, then the macros of the
+/// script.
 fn macros<'p, 's>(
     cx: &ParseContext<'s>,
     stmts: &'p [Stmt<'s>],
@@ -274,7 +275,8 @@ fn module_attrs<'s>(cx: &ParseContext<'s>, call: &Call<'s>) -> Vec<(String, Attr
     out
 }
 
-/// Parses functions that may call each other: first the loop functions, then the graph functions, callees before callers.
+/// Parses functions that may call each other: first all loop functions, then the graph functions. A
+/// called graph function is parsed before its callers.
 fn parse_funcs<'s>(
     cx: &ParseContext<'s>,
     funcs: &[&FunctionDef<'s>],

@@ -1,4 +1,4 @@
-//! Collects the errors of a script, with suggestions, up to a limit.
+//! Collects the errors of a script, with suggestions for misspelt names, up to a limit.
 
 use std::cell::RefCell;
 
@@ -10,11 +10,12 @@ use crate::python::ast::Range;
 /// Maximum number of errors reported by one parse.
 const MAX_ERRORS: usize = 25;
 
-/// A marker that an error has been reported. The caller continues with the next statement.
+/// A marker that an error has been reported, so that the caller continues with the next statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Reported;
 
-/// The result of an operation that reports its own errors, so the error value [`Reported`] has no contents.
+/// The result of an operation that reports its own errors, so the error value [`Reported`] contains
+/// no message.
 pub(crate) type Res<T> = Result<T, Reported>;
 
 /// The kinds of script errors. Each has its own error code.
@@ -22,17 +23,17 @@ pub(crate) type Res<T> = Result<T, Reported>;
 pub(crate) enum ErrorKind {
     /// The text is not valid Python.
     Syntax,
-    /// Valid Python that scripts do not support.
+    /// The script contains valid Python that the script language does not support.
     Unsupported,
-    /// An undefined name.
+    /// The script uses an undefined name.
     UnknownName,
-    /// An unknown name of the script language.
+    /// The script uses a name that the script language does not have.
     UnknownConstruct,
     /// Wrong arguments of a construct or an operator.
     Arguments,
-    /// A value of the wrong kind.
+    /// The script uses a value of the wrong kind.
     Value,
-    /// A type mismatch.
+    /// A value or an annotation has a type that does not match.
     Type,
     /// The type inference of an operator failed.
     Infer,
@@ -40,7 +41,7 @@ pub(crate) enum ErrorKind {
     Dataflow,
     /// A call with side effects where they are not allowed.
     Purity,
-    /// The structure of the function is invalid.
+    /// The structure of a function or module is invalid.
     Structure,
     /// The host could not evaluate an expression.
     Host,
@@ -92,7 +93,7 @@ impl ScriptError {
     }
 }
 
-/// The errors of one parse.
+/// The errors found by one parse.
 pub(crate) struct Errors {
     /// The files that make up the source, with the offset at which each file starts.
     files: Vec<(u32, FileId)>,

@@ -1,4 +1,5 @@
-//! Builtins that compute scalars: the element of a tensor, and the number of iterations of a range.
+//! Builtins that compute scalars: the element of a one-element tensor, and the number of iterations
+//! of a range.
 
 use pliant_tensor::{DType, Tensor};
 

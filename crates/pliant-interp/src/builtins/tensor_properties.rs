@@ -5,8 +5,8 @@ use crate::InterpError;
 use crate::Value;
 use crate::interp_error::Result;
 
-/// `inspect.*(tensor, axis)`: returns the property of a tensor that `name` names, such as its rank; `None` if no builtin has this
-/// name.
+/// `inspect.*(tensor, axis)`: returns a property of a tensor, such as its rank. `name` is the
+/// builtin that selects the property; `None` if there is no builtin of this name.
 pub(super) fn inspect(name: &str, a: Args<'_>) -> Option<Result<Value>> {
     let tensor = match a.tensor(0) {
         Ok(tensor) => tensor,
@@ -34,8 +34,8 @@ pub(super) fn inspect(name: &str, a: Args<'_>) -> Option<Result<Value>> {
     })
 }
 
-/// `tensor_view(tensor, shape, dtype, offset)`: returns a view of the tensor's memory. The offset is in bytes. Operands that are
-/// omitted are taken from the tensor.
+/// `tensor_view(tensor, shape, dtype, offset)`: returns a view of the tensor's memory from byte
+/// `offset` on. The default shape and dtype are those of the tensor, and the default offset is 0.
 pub(super) fn tensor_view(a: Args<'_>) -> Result<Value> {
     let tensor = a.tensor(0)?;
     let is_present = |i: usize| match a.0.get(i) {

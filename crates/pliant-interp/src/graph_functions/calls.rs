@@ -1,5 +1,5 @@
-//! Calls of functions of the module and of the host, destination-passing calls, and operators that are not lowered to loop
-//! functions.
+//! Runs calls in graph functions: calls of functions of the module and of the host,
+//! destination-passing calls, and operators that are not lowered to loop functions.
 
 use std::sync::Arc;
 
@@ -199,7 +199,8 @@ impl Frame {
         })
     }
 
-    /// Runs `call_tir_inplace`. An output that overwrites an input is that input. Other outputs are allocated.
+    /// Runs `call_tir_inplace`. If an output overwrites an input, the memory of this input is
+    /// passed as the output. Other outputs are allocated.
     fn call_inplace(&mut self, interp: &mut Interpreter<'_>, call: &Call<'_>) -> Result<Value> {
         let callee = self.callee(call.arg(0)?)?;
         let mut args = self.fields(call.arg(1)?)?;

@@ -58,7 +58,8 @@ impl Frame {
         self.match_dims(&dims, false)
     }
 
-    /// Checks a value against a type, except for its sizes, which are appended to `dims`.
+    /// Checks a value against a type, except for its sizes. Appends each size and its required size
+    /// to `dims`.
     fn collect<'s>(
         &self,
         ty: Type,
@@ -151,8 +152,9 @@ impl Frame {
         Ok(tensor)
     }
 
-    /// Checks sizes, and defines symbols if `define` is set. Dims that are a single symbol are matched first, in order; then
-    /// composite dims, each of which can define one symbol.
+    /// Checks sizes, and defines symbols if `define` is set. Dims that are a single symbol are
+    /// matched first, in order. Composite dims, such as `n * 2`, follow; each can define one
+    /// symbol.
     fn match_dims(&mut self, dims: &[Dim<'_>], define: bool) -> Result<()> {
         let func = self.func.clone();
         let mut composite = Vec::new();

@@ -207,7 +207,7 @@ impl Frame {
         self.vars.extend(group.closures());
     }
 
-    /// Kills the variable `e`: reading it is an error from now on.
+    /// Marks the variable `e` as killed: from now on, reading it is an error.
     fn kill(&mut self, e: Expr) {
         if let ExprData::Var(v) = *self.func.expr(e) {
             self.vars.remove(&v);
@@ -215,7 +215,8 @@ impl Frame {
     }
 }
 
-/// Whether a value is computed by nested bindings: those of branches, or of the functions of a `while_loop`.
+/// Whether a value is computed by nested bindings, which are in the branches of an `if` or in the
+/// functions of a `while_loop`.
 fn has_nested_bindings(func: &Function, value: Expr) -> bool {
     match func.expr(value) {
         ExprData::If { .. } => true,

@@ -1,5 +1,6 @@
-//! Runs operators of the library and of users. The call is rebuilt in a separate function with concrete shapes, lowered as the
-//! operator's declaration says, and executed as a loop function. This code does not depend on individual operators.
+//! Runs operators of the library and of users. Each call is rebuilt with concrete shapes in a
+//! separate function. It is lowered as the operator's declaration says, and executed as a loop
+//! function. This code does not depend on individual operators.
 
 use pliant_diag::Span;
 use pliant_ir::op::{NULL_VALUE, OpRegistry};

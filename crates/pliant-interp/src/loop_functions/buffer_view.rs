@@ -1,8 +1,8 @@
 //! [`View`]: a buffer at run time. Only this module accesses memory.
 //!
-//! A *position* is the offset of an element from the base of the buffer, in elements. An *address* is the offset that the program
-//! computes from the declaration of the buffer, which differs from the position if a buffer that is declared compact receives a
-//! strided tensor; see [`View::address`].
+//! A *position* is the offset of an element from the base of the buffer, in elements. An *address*
+//! is the offset that the program computes from the declaration of the buffer. It differs from the
+//! position if a buffer that is declared compact receives a strided tensor; see [`View::address`].
 
 use pliant_ir::DType;
 use pliant_tensor::{Tensor, bf16, f16, round_to_bf16, round_to_f16};
@@ -11,14 +11,15 @@ use super::scalar_arithmetic::{Val, malformed};
 use crate::InterpError;
 use crate::interp_error::{ErrorKind, Result};
 
-/// How a linear index relates to a position.
+/// How the linear index of an element is converted to its position in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Layout {
-    /// The tensor is row-major without gaps: a linear index is a position.
+    /// The tensor is row-major without gaps, so the linear index is the position.
     Compact,
-    /// The buffer declares strides: a linear index is a position.
+    /// The buffer declares strides, so the linear index that the program computes is the position.
     Declared,
-    /// The buffer is declared compact, but the tensor has strides: a linear index is the number of an element in row-major order.
+    /// The buffer is declared compact, but the tensor has strides. The linear index is the number
+    /// of the element in row-major order.
     Strided,
 }
 
@@ -32,7 +33,8 @@ pub(crate) struct View {
     layout: Layout,
     /// The address of the element at position 0.
     base: *mut u8,
-    /// The first position that an access may reach; `end` is the position after the last one.
+    /// The lowest position that an access may reach. The next field, `end`, is the position after
+    /// the highest one.
     first: i64,
     end: i64,
     read_only: bool,

@@ -9,8 +9,9 @@ use super::scalar_arithmetic::{Val, wrap};
 use crate::interp_error::Result;
 
 impl LoopFrame<'_, '_, '_> {
-    /// Runs the inits that a loop without iterations must run: those of the blocks in its body that have an empty reduction axis.
-    /// The loop variable has its first value. Inner loops iterate normally, but at least once.
+    /// Runs the inits of the blocks in the body of a loop without iterations, if the blocks have an
+    /// empty reduction axis. The loop variable has its first value. Inner loops iterate normally,
+    /// but at least once.
     pub(super) fn run_inits_of_empty_loop(&mut self, body: Stmt) -> Result<()> {
         // Without inits, nothing is evaluated, because expressions may be invalid if the loop has no iterations.
         let mut has_inits = false;

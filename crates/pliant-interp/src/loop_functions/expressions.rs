@@ -9,7 +9,8 @@ use super::statements::ints;
 use crate::interp_error::Result;
 
 impl LoopFrame<'_, '_, '_> {
-    /// Evaluates an expression of a new statement. Values that were memoised for earlier expressions are discarded.
+    /// Evaluates an expression of a statement. Discards the values that were memoised for earlier
+    /// expressions, because the memory that they read may have changed.
     pub(super) fn eval(&mut self, e: Expr) -> Result<Val> {
         self.memo.clear();
         self.expr(e)

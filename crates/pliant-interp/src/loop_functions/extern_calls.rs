@@ -1,7 +1,9 @@
-//! Runs `T.call_extern` of functions of the run-time library, which are slice functions and scalar functions.
+//! Runs `T.call_extern` of functions of the run-time library, which are vector math functions
+//! (`pliant_vec_*`) and scalar functions.
 //!
-//! A symbol that a program registers (`pliant::register_symbol`) is the address of machine code. Only a code generator can call it,
-//! because the call depends on its signature. The interpreter rejects such calls.
+//! A symbol that a program registers (`pliant::register_symbol`) is the address of machine code.
+//! Only a code generator can call it, because the call depends on its signature. The interpreter
+//! rejects such calls.
 
 use pliant_ir::DType;
 use pliant_ir::tir::{Expr, Intrin, Ty};

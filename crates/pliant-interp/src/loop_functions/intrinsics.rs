@@ -1,4 +1,5 @@
-//! Evaluates intrinsics. They are computed in float64 or 64-bit integers, and the result is rounded or wrapped to the data type.
+//! Evaluates calls of intrinsics. Intrinsics are computed in float64 or 64-bit integers, and the
+//! result is rounded or wrapped to the data type.
 
 use std::sync::Arc;
 

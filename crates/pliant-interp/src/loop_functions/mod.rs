@@ -87,8 +87,9 @@ fn shared_exprs(f: &PrimFunc) -> SecondaryMap<Expr, bool> {
 }
 
 impl LoopFrame<'_, '_, '_> {
-    /// Binds the arguments of a call: first the scalar parameters, then the buffers and those sizes that are a whole dim. Finally
-    /// checks all other dims, strides and offsets.
+    /// Binds the arguments of a call: first the scalar parameters, then the buffers. A size
+    /// variable that is a whole dim gets the value of this dim. Finally checks all other dims,
+    /// strides and offsets.
     fn bind_arguments(&mut self, args: &[Value]) -> Result<()> {
         let f = self.f;
         if args.len() != f.params.len() {
@@ -158,8 +159,9 @@ impl LoopFrame<'_, '_, '_> {
         }
     }
 
-    /// Binds a buffer parameter and those sizes that are a whole dim, stride or offset of the buffer. The other sizes are appended
-    /// to `pending`, each as location, required value and actual value.
+    /// Binds a buffer parameter. A size variable that is a whole dim, stride or offset of the
+    /// buffer gets the actual value. All other sizes are appended to `pending`, each as location,
+    /// required value and actual value.
     fn buffer_argument(
         &mut self,
         buffer: Buffer,
@@ -206,8 +208,8 @@ impl LoopFrame<'_, '_, '_> {
         matches!(self.f.expr(e), ExprData::Var(v) if !self.vars.contains_key(v))
     }
 
-    /// Matches the required size `want` with the actual size: defines it if it is a variable without a value. Otherwise appends the
-    /// size to `pending`, to be checked later.
+    /// Matches the required size `want` with the actual size. A variable without a value gets the
+    /// actual size. Any other size is appended to `pending`, to be checked later.
     fn match_size(
         &mut self,
         want: Expr,

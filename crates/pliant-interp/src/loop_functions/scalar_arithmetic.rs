@@ -1,5 +1,5 @@
-//! The values of expressions in loop functions, and arithmetic on them. It is computed in 64-bit integers and float64, and the
-//! result of each operation is rounded or wrapped to the data type.
+//! The values of expressions in loop functions, and arithmetic on them. Operations are computed in
+//! 64-bit integers and float64, and each result is rounded or wrapped to the data type.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -21,9 +21,9 @@ pub(crate) enum Val {
     Int(i64),
     /// A float that its data type represents exactly.
     Float(f64),
-    /// The lanes of a vector.
+    /// A vector, as the values of its lanes.
     Vector(Rc<[Val]>),
-    /// A string.
+    /// A string, such as the name of a packed function.
     Str(Arc<str>),
     /// The address of a buffer element; see [`View::address`].
     Address(Rc<View>, i64),

@@ -63,7 +63,8 @@ impl LoopFrame<'_, '_, '_> {
         }
     }
 
-    /// Evaluates the condition of an assertion. Returns whether it holds and, if not, the integers that the message contains.
+    /// Evaluates the condition of an assertion. Returns whether the condition is true and, if not,
+    /// the integers that the message contains.
     fn assertion(&mut self, cond: Expr) -> Result<(bool, Vec<i64>)> {
         let ExprData::Call(Intrin::Explain, args, _) = self.f.expr(cond) else {
             return Ok((self.eval(cond)?.is_true()?, Vec::new()));

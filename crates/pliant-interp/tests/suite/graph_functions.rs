@@ -1,4 +1,5 @@
-//! Tests graph functions: symbols, calls, control flow, closures, destination passing, checks.
+//! Tests how the interpreter runs graph functions: symbols, calls, control flow, closures,
+//! destination passing, type checks.
 
 use crate::script_and_tensor_helpers::*;
 use pliant_interp::{ErrorKind, NoPacked, Options, PackedTable, Value, assign, run, run_with};

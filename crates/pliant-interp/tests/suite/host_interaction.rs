@@ -88,7 +88,8 @@ class Module:
     assert_eq!(flat(&out), [-3.0]);
 }
 
-/// A tensor array as in the control-flow document: an opaque object behind packed functions.
+/// Runs a loop whose state is a tensor array: an opaque object that packed functions create, read
+/// and write.
 #[test]
 fn opaque_objects_are_loop_state() {
     let text = r#"

@@ -1,4 +1,5 @@
-//! Tests loop functions: statements, blocks, vectors, buffers, checks, library calls.
+//! Tests how the interpreter runs loop functions: statements, blocks, vectors, buffers, checks,
+//! calls of the kernel library.
 
 use crate::script_and_tensor_helpers::*;
 use pliant_interp::{ErrorKind, NoPacked, Options, Value, run, run_with};
@@ -223,7 +224,8 @@ def f(A: T.Buffer((1, 1, 1, 1, 1, 1, 1, 1, 1), "float32"), B: T.Buffer((1,), "fl
     assert!(error.message.contains("operand x has more than 8 dims"), "{error}");
 }
 
-/// A convolution of an image of 4 x 5 with padding of 1 and filters transformed for this tile, in a panel of this width.
+/// Convolves `image` (4 x 5, padding 1) with one 3 x 3 filter. `kernel` is the filter, transformed
+/// for the Winograd tile `tile`, and `width` is the panel width of the packed filter.
 fn convolved(
     image: &Value,
     kernel: &[f32],

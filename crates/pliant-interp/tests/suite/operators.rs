@@ -40,7 +40,8 @@ macro_rules! groups {
             }
         )*
 
-        /// The Python tests check the converse: every operator has a case. They also run in the interpreter.
+        /// Checks that every operator name in the test cases is declared. The Python tests check
+        /// the converse, that every declared operator has a test case.
         #[test]
         fn all_cases_test_existing_operators() {
             let known: Vec<&str> = registry().decls().map(|d| d.name).collect();

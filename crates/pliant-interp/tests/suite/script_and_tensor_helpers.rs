@@ -7,7 +7,7 @@ use pliant_tensor::Tensor;
 
 pub const HEADER: &str = "from pliant.script import ir as I, relax as R, tir as T\n\n";
 
-/// Parses a script.
+/// Parses a script that contains a module.
 pub fn module(text: &str) -> IRModule {
     match pliant_script::parse_module(&format!("{HEADER}{text}"), registry()) {
         Ok(module) => module,
@@ -32,27 +32,27 @@ pub fn run_packed(
     run(&module(text), "main", args, packed)
 }
 
-/// Runs a script that must fail, and returns the message of its error.
+/// Runs the function `main` of a script, which must fail, and returns the message of the error.
 pub fn fails(text: &str, args: &[Value]) -> String {
     run_script(text, args).expect_err("the script should fail").to_string()
 }
 
-/// Creates a float32 tensor.
+/// Creates a float32 tensor of the given shape from its elements.
 pub fn f32s(shape: &[i64], data: &[f32]) -> Value {
     Tensor::from_slice(shape, data).unwrap().into()
 }
 
-/// Creates an int64 tensor.
+/// Creates an int64 tensor of the given shape from its elements.
 pub fn i64s(shape: &[i64], data: &[i64]) -> Value {
     Tensor::from_slice(shape, data).unwrap().into()
 }
 
-/// Creates a bool tensor.
+/// Creates a bool tensor of the given shape from its elements.
 pub fn bools(shape: &[i64], data: &[bool]) -> Value {
     Tensor::from_slice(shape, data).unwrap().into()
 }
 
-/// Creates a tensor of zeros.
+/// Creates a tensor of the given shape and data type that is filled with zeros.
 pub fn zeros(shape: &[i64], dtype: DType) -> Value {
     Tensor::zeros(shape, dtype).unwrap().into()
 }

@@ -50,7 +50,7 @@ use crate::op::OpRegistry;
 use crate::{relax as graph, tir as loops};
 pub use syntax_highlighting::highlight;
 
-/// The name that the printer gives to variables whose values are not used.
+/// The name that the printer uses for variables whose values are not used.
 pub const DISCARDED: &str = "_";
 
 /// The first line of every printed script.

@@ -21,7 +21,8 @@ pub(super) struct FuncPrinter<'a, 'm> {
     pub ty_memo: FxHashMap<Type, Rc<str>>,
     names: Names,
     vars: FxHashMap<Var, String>,
-    /// The variables that are named [`DISCARDED`] but used. They are printed with other names.
+    /// The variables that have the name [`DISCARDED`] although their values are used. They are
+    /// printed with other names.
     used_discards: FxHashSet<Var>,
     syms: SymTable,
     /// For each symbol, the function whose signature or body introduces it.
@@ -43,7 +44,7 @@ pub(super) fn print(
     printer.function(out, name, f.root(), indent);
 }
 
-/// An element of the stack of output that remains to be printed.
+/// A piece of output that remains to be printed, on the printer's explicit stack.
 enum Pending {
     /// The bindings of a block from the given index on, and their indentation level.
     Bindings(Block, usize, usize),

@@ -11,7 +11,7 @@ use crate::relax::kernel_call::{ATTRIBUTES, AXES, KERNEL, OPERANDS};
 use crate::relax::{Callee, Expr, ExprData, TensorShape, Type, TypeData};
 use crate::{AttrValue, Attrs, DType};
 
-/// An element of the stack of output that remains to be printed.
+/// A piece of output that remains to be printed, on the printer's explicit stack.
 pub(super) enum Tok {
     Lit(&'static str),
     Text(String),
@@ -24,7 +24,7 @@ pub(super) enum Tok {
 /// The style in which symbolic integers are printed.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum SymStyle {
-    /// Without quotes.
+    /// Symbolic integers are printed without quotes.
     Plain,
     /// In quotes if they contain a symbol that the signature being printed introduces.
     Signature,

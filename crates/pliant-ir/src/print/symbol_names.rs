@@ -28,8 +28,8 @@ impl SymTable {
         self.names.get(&var).map_or("_", String::as_str)
     }
 
-    /// The symbols of a term that have not been introduced yet, ordered by name. The order of creation would not survive printing
-    /// and parsing.
+    /// The symbols of a term that have not been introduced yet, ordered by name. They are not
+    /// ordered by creation, because printing and parsing would not preserve this order.
     pub fn unknown(&self, arena: &SymArena, sym: Sym) -> Vec<SymVar> {
         if let SymKind::Int(_) = arena.kind(sym) {
             return Vec::new();

@@ -27,7 +27,7 @@ enum Named {
     Buffer(Buffer),
 }
 
-/// An element of the stack of output that remains to be printed.
+/// A piece of output that remains to be printed, on the printer's explicit stack.
 pub(super) enum Pending {
     /// The statements that one statement consists of after nested sequences are flattened. `in_block` is set if they are directly
     /// in a block.
@@ -186,8 +186,8 @@ impl<'a> TirPrinter<'a> {
         format!("T.Buffer({})", self.buffer_args(b))
     }
 
-    /// The printed arguments of a buffer type: shape, dtype, and all properties that differ from those of a compact buffer in
-    /// global memory.
+    /// The printed arguments of a buffer type: shape, dtype, and each property that differs from
+    /// its default (compact, in global memory).
     pub(super) fn buffer_args(&mut self, b: Buffer) -> String {
         let data = self.f.buffer(b);
         let mut out = format!("{}, \"{}\"", self.expr_tuple(&data.shape), data.dtype);
@@ -208,7 +208,7 @@ impl<'a> TirPrinter<'a> {
         super::tuple(&items)
     }
 
-    /// The size variables that the buffers of parameters define, in the order of their occurrence.
+    /// The size variables that the buffer parameters define, in the order of their occurrence.
     fn size_vars(&self) -> Vec<Var> {
         let mut seen: FxHashSet<Var> = self.f.params.iter().copied().collect();
         let mut vars = Vec::new();

@@ -16,7 +16,7 @@ mod prec {
     pub const ATOM: u8 = 8;
 }
 
-/// An element of the stack of output that remains to be printed.
+/// A piece of output that remains to be printed, on the printer's explicit stack.
 pub(super) enum Tok {
     Lit(&'static str),
     Text(String),

@@ -13,7 +13,8 @@ const RESERVED: &[&str] = &[
 /// The set of names that are in use.
 #[derive(Default)]
 pub(crate) struct Names {
-    /// For each name in use, the hint and the number that it consists of; `None` if it has no number.
+    /// The names in use. If a name was made from a hint and a number, the value contains both;
+    /// otherwise it is `None`.
     used: FxHashMap<String, Option<(String, u32)>>,
     /// The next number to append to a hint.
     next: FxHashMap<String, u32>,

@@ -66,8 +66,8 @@ impl<'r> FunctionBuilder<'r> {
         }
     }
 
-    /// Creates a builder that adds to the arenas of an existing function. New expressions can refer to existing ones. The names of
-    /// new variables differ from those of all existing variables.
+    /// Creates a builder that adds to the arenas of an existing function. New expressions can refer
+    /// to existing ones. New variables get names that no existing variable has.
     pub fn resume(func: Function, ops: &'r dyn OpRegistry) -> Self {
         let mut builder = FunctionBuilder { func, ..FunctionBuilder::new(ops) };
         for v in builder.func.var_ids() {
@@ -129,7 +129,8 @@ impl<'r> FunctionBuilder<'r> {
         NameMark(self.taken.len())
     }
 
-    /// Releases the names that were taken since the mark. No binding may define a variable with such a name.
+    /// Releases the names that were taken since the mark, so that they can be used again. No
+    /// binding may define a variable with one of these names.
     pub fn release_names(&mut self, mark: NameMark) {
         while self.taken.len() > mark.0 {
             let Some((name, before)) = self.taken.pop() else { break };
@@ -328,8 +329,8 @@ impl<'r> FunctionBuilder<'r> {
         Ok(self.func.call(Callee::Op(op), &args, attrs, ty_args, ty))
     }
 
-    /// Replaces a variable that is bound to `R.null_value()` by that call, by which type inference recognises absent operands.
-    /// Returns other operands unchanged.
+    /// Returns the operand `R.null_value()` itself for a variable that is bound to it, because type
+    /// inference recognises absent operands by this call. Returns other operands unchanged.
     pub fn resolve_absent(&self, arg: Expr) -> Expr {
         let ExprData::Var(v) = *self.func.expr(arg) else { return arg };
         let value = self.value_of(v).filter(|&value| {
@@ -383,7 +384,7 @@ impl<'r> FunctionBuilder<'r> {
         self.func.add_expr(ExprData::Func(id), ty)
     }
 
-    /// The attributes of the innermost open function.
+    /// Mutable access to the attributes of the innermost function under construction.
     pub fn attrs_mut(&mut self) -> &mut FuncAttrs {
         match self.frames.iter().rev().find_map(|frame| frame.func.as_ref()) {
             Some(&(id, _)) => &mut self.func.func_mut(id).attrs,
@@ -408,7 +409,7 @@ impl<'r> FunctionBuilder<'r> {
         self.func.add_var(name, ty, false, self.span)
     }
 
-    /// Binds a declared variable to its value, and sets its type to that of the value.
+    /// Binds a declared variable to a value, and sets the variable's type to the type of the value.
     pub fn bind_declared(&mut self, var: Var, value: Expr) {
         self.func.var_mut(var).ty = self.func.expr_ty(value);
         self.push_binding(Binding::bind(var, value));

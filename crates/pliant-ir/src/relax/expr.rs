@@ -16,7 +16,7 @@ use crate::op::Op;
 pub struct Var(u32);
 entity_impl!(Var, "var");
 
-/// The id of an expression.
+/// The id of an expression in the arena of its function.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Expr(u32);
 entity_impl!(Expr, "expr");
@@ -51,7 +51,7 @@ entity_impl!(AttrsId, "attrs");
 pub struct FuncId(u32);
 entity_impl!(FuncId, "func");
 
-/// The properties of a variable.
+/// The properties of a variable of a graph function.
 #[derive(Clone, Debug)]
 pub struct VarData {
     /// The name of the variable, unique among the visible names.
@@ -64,10 +64,10 @@ pub struct VarData {
     pub span: Span,
 }
 
-/// The target of a call.
+/// The operator or function that a call calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Callee {
-    /// An operator.
+    /// The call calls an operator.
     Op(Op),
     /// A global function ([`ExprData::Global`]), a packed function ([`ExprData::Extern`]) or a variable that contains a function.
     Expr(Expr),
@@ -77,29 +77,29 @@ pub enum Callee {
 /// tuples of leaves.
 #[derive(Clone, Debug)]
 pub enum ExprData {
-    /// A variable.
+    /// A reference to a variable.
     Var(Var),
     /// A function of the module, by its name.
     Global(Str),
     /// A packed function, by its registered name; `R.ExternFunc` in scripts.
     Extern(Str),
-    /// A tensor constant.
+    /// A tensor constant, by its id.
     Constant(Const),
-    /// A shape value.
+    /// A shape value, as its symbolic dims.
     Shape(Box<[Sym]>),
-    /// An integer scalar.
+    /// An integer scalar, as a symbolic integer and its data type.
     Int(Sym, DType),
     /// A float scalar, represented by its bits as f64.
     Float(u64, DType),
-    /// A string.
+    /// A string value, by its id.
     Str(Str),
-    /// A data type.
+    /// A data type as a value.
     DType(DType),
-    /// A tuple of operands.
+    /// A tuple whose fields are operands.
     Tuple(EntityList<Expr>),
-    /// A field of a tuple.
+    /// The field with the given index of a tuple.
     TupleGetItem(Expr, u32),
-    /// A call.
+    /// A call of an operator or a function.
     Call {
         /// The called operator or function.
         callee: Callee,
@@ -112,14 +112,14 @@ pub enum ExprData {
     },
     /// A conditional on a scalar bool.
     If {
-        /// The condition.
+        /// The condition, a scalar bool.
         cond: Expr,
         /// The sequence that is evaluated if the condition is true.
         then_seq: Seq,
         /// The sequence that is evaluated if the condition is false.
         else_seq: Seq,
     },
-    /// A local function.
+    /// A local function, by its id.
     Func(FuncId),
 }
 
@@ -128,7 +128,7 @@ pub enum ExprData {
 pub struct Binding {
     /// The variable that the binding defines.
     pub var: Var,
-    /// The bound value.
+    /// The expression whose value is bound to the variable.
     pub value: Expr,
     /// For a `match_cast`, the type against which the value is checked at run time. The binding defines the new symbols in this
     /// type.
@@ -152,16 +152,16 @@ impl Binding {
 pub struct BlockData {
     /// Whether the block is a dataflow block.
     pub dataflow: bool,
-    /// The bindings, in order.
+    /// The bindings of the block, in order.
     pub bindings: Vec<Binding>,
 }
 
 /// A sequence of blocks with a result, which is a leaf or a tuple of leaves.
 #[derive(Clone, Debug)]
 pub struct SeqData {
-    /// The binding blocks, in order.
+    /// The binding blocks of the sequence, in order.
     pub blocks: Vec<Block>,
-    /// The result, an operand.
+    /// The value of the sequence: a leaf or a tuple of leaves.
     pub result: Expr,
 }
 

@@ -16,9 +16,9 @@ use crate::op::DESTINATION_PASSING;
 /// A graph function, and the arenas with everything that it consists of. Ids are only valid in their own function.
 #[derive(Clone, Debug)]
 pub struct Function {
-    /// The arena of symbolic integers.
+    /// The arena of the function's symbolic integers.
     pub syms: SymArena,
-    /// The arena of types.
+    /// The arena of the function's types.
     pub types: TypeArena,
     /// The attributes of the function (`global_symbol`, ...).
     pub attrs: FuncAttrs,
@@ -138,7 +138,7 @@ impl Function {
         var
     }
 
-    /// The properties of a variable.
+    /// The properties of the variable with the given id.
     pub fn var(&self, var: Var) -> &VarData {
         &self.vars[var]
     }
@@ -357,7 +357,7 @@ impl Function {
         &self.call_attrs[id]
     }
 
-    /// The tensor of a constant.
+    /// The tensor of the constant with the given id.
     pub fn const_tensor(&self, c: Const) -> &Tensor {
         &self.consts[c]
     }
@@ -369,7 +369,7 @@ impl Function {
         self.blocks.push(data)
     }
 
-    /// The contents of a block.
+    /// The contents of the binding block with the given id.
     pub fn block(&self, b: Block) -> &BlockData {
         &self.blocks[b]
     }
@@ -384,7 +384,7 @@ impl Function {
         self.seqs.push(data)
     }
 
-    /// The contents of a sequence.
+    /// The contents of the sequence with the given id.
     pub fn seq(&self, s: Seq) -> &SeqData {
         &self.seqs[s]
     }

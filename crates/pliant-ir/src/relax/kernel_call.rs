@@ -1,18 +1,22 @@
-//! Calls of library kernels at the graph level: `R.call_kernel("name", operand=tensor, ..., attribute=value, ..., out_sinfo=...)`.
+//! Calls of library kernels at the graph level: `R.call_kernel("name", operand=tensor, ...,
+//! attribute=value, ..., out_sinfo=...)`.
 //!
 //! # Semantics
-//! The kernel reads its operands and writes new tensors, whose types are `out_sinfo`. The results are the declared operands that
-//! the kernel writes, in the order of its declaration ([`pliant_kernel_api::Kernel`]).
+//! The kernel reads its operands and writes new tensors, whose types are `out_sinfo`. The results
+//! are the declared operands that the kernel writes, in the order of its declaration
+//! ([`pliant_kernel_api::Kernel`]).
 //!
 //! # Axes
-//! Kernels declare their operands with named dims, such as (batch, channels, depth, height, width). `axes` maps the name of an
-//! operand to a list with an entry for each declared dim: the index of the tensor's dim, or -1 for a dim of size 1 that the tensor
-//! does not have. For example, `axes={"x": [0, 3, -1, 1, 2]}` passes an image in NHWC layout without a copy.
+//! Kernels declare their operands with named dims, such as (batch, channels, depth, height, width).
+//! `axes` maps the name of an operand to a list with an entry for each declared dim. The entry is
+//! the index of the tensor's dim, or -1 for a dim of size 1 that the tensor does not have. For
+//! example, `axes={"x": [0, 3, -1, 1, 2]}` passes an image in NHWC layout without a copy.
 //!
 //! # Representation
-//! The arguments of a call are the tensors that the kernel reads. The call has four attributes: `kernel` is the name of the kernel,
-//! `operands` lists the names of the arguments' operands, `axes` is the map above, and `attributes` maps the kernel's attributes to
-//! values other than their defaults.
+//! The arguments of a call are the tensors that the kernel reads. The call has four attributes:
+//! `kernel` is the name of the kernel, `operands` lists the names of the arguments' operands,
+//! `axes` is the map above, and `attributes` maps the kernel's attributes to values other than
+//! their defaults.
 
 use std::sync::Arc;
 
@@ -55,7 +59,7 @@ pub fn unknown_keyword(kernel: &Kernel, name: &str) -> (String, String) {
     (message, format!("it has: {}", known.join(", ")))
 }
 
-/// A kernel call under construction.
+/// A call of a library kernel at the graph level, under construction.
 #[derive(Debug)]
 pub struct NewKernelCall {
     kernel: &'static Kernel,
@@ -85,7 +89,8 @@ impl NewKernelCall {
         }
     }
 
-    /// Sets the axes of an operand or a result.
+    /// Sets the `axes` entry of an operand or a result: for each dim that the kernel declares, the
+    /// index of the tensor's dim or [`NEW_AXIS`].
     pub fn axes(mut self, name: &str, axes: impl IntoIterator<Item = i64>) -> Self {
         self.axes.push((name.into(), AttrValue::ints(axes)));
         self
@@ -171,11 +176,12 @@ fn decode_attr(attr: &Attr, numbers: &[i64]) -> AttrValue {
 /// A decoded kernel call of a graph function.
 #[derive(Debug)]
 pub struct KernelCall {
-    /// The called kernel.
+    /// The declaration of the called kernel.
     pub kernel: &'static Kernel,
     /// For each argument of the call, the index of its operand in the kernel's declaration.
     pub operands: Vec<usize>,
-    /// The axes of each declared operand; `None` if the declared dims are those of the tensor, in the same order.
+    /// For each declared operand, the index of the tensor's dim for each declared dim. `None` if
+    /// the tensor has the declared dims in the declared order.
     pub axes: Vec<Option<Vec<i64>>>,
     /// The encoded values of all attributes, in the order of the declaration; see [`encode_attr`].
     pub numbers: Vec<i64>,
@@ -202,8 +208,9 @@ impl KernelCall {
         Ok(KernelCall { kernel, operands, axes, numbers })
     }
 
-    /// For each result of a call with `count` results, the index of the declared operand that the kernel writes. Only optional
-    /// results at the end may be omitted; `None` if `count` does not fit.
+    /// For each result of a call with `count` results, the index of the declared operand that the
+    /// kernel writes. Only trailing optional results may be omitted; `None` if a call cannot have
+    /// `count` results.
     pub fn results(&self, count: usize) -> Option<Vec<usize>> {
         let all = self.kernel.operands.iter().enumerate();
         let written: Vec<_> = all.filter(|(_, operand)| operand.role.is_written()).collect();
@@ -213,7 +220,7 @@ impl KernelCall {
     }
 }
 
-/// For each argument of a call, the index of its operand in the kernel's declaration.
+/// Looks up, for each argument of a call, the index of its operand in the kernel's declaration.
 fn operands(kernel: &'static Kernel, attrs: &Attrs, count: usize) -> Result<Vec<usize>, String> {
     let Some(AttrValue::List(names)) = attrs.get(OPERANDS) else {
         return Err("the names of the operands are missing".to_string());
@@ -242,7 +249,8 @@ fn operands(kernel: &'static Kernel, attrs: &Attrs, count: usize) -> Result<Vec<
     Ok(indices)
 }
 
-/// The axes of each declared operand of the kernel.
+/// Decodes the call attribute `axes` into one entry per operand of the kernel's declaration; see
+/// [`KernelCall::axes`].
 fn axes(kernel: &'static Kernel, attrs: &Attrs) -> Result<Vec<Option<Vec<i64>>>, String> {
     let mut axes = vec![None; kernel.operands.len()];
     let map = match attrs.get(AXES) {
@@ -306,7 +314,7 @@ fn numbers(kernel: &'static Kernel, attrs: &Attrs) -> Result<Vec<i64>, String> {
 /// items.
 ///
 /// # Errors
-/// If the value is invalid. The message completes the sentence "attribute x ...".
+/// If the value is invalid. The message names the attribute.
 pub fn encode_attr(attr: &Attr, value: &AttrValue) -> Result<Vec<i64>, String> {
     let in_range = |v: i64, (min, max): (i64, i64)| match (min..=max).contains(&v) {
         true => Ok(v),

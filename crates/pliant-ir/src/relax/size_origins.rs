@@ -5,8 +5,9 @@ use pliant_sym::{Sym, SymArena, SymVar};
 use crate::AttrValue;
 use crate::relax::Function;
 
-/// The name of the function attribute that lists the sizes with a declared divisor. It is a flat list of strings, with three for
-/// each such size: the symbol for the quotient, the symbol for the size, and the divisor.
+/// The name of the function attribute that lists the sizes with a declared divisor. The list is
+/// flat and has three strings for each such size: the symbol for the quotient, the symbol for the
+/// size, and the divisor.
 pub const DIVISIBLE: &str = "divisible";
 
 /// The sizes with a declared divisor. If the user declares that 4 divides `n`, the program represents `n` as `n_over_4 * 4`. This
@@ -78,11 +79,12 @@ impl DivisibleSizes {
     }
 }
 
-/// Describes where the symbols of `term` got their values, as in `'x' dim 0 and 'y' dim 1`. The size at `location` must equal
-/// `term`. `origin` returns the location that defined a symbol. `None` if no symbol has a known origin.
+/// Describes where the symbols of `term` got their values, as in `'x' dim 0 and 'y' dim 1`. `term`
+/// is the size that the dim at `location` must have. `origin` returns the location that defined a
+/// symbol. The result is `None` if no symbol has a known origin.
 ///
-/// If the size at `location` itself defines a symbol of the term, this is listed last, because the message reports that no value of
-/// the symbol fits.
+/// If the size at `location` itself defines a symbol of the term, this location is listed last,
+/// because the message reports that no value of the symbol fits.
 pub fn describe_origins<'o>(
     syms: &SymArena,
     term: Sym,

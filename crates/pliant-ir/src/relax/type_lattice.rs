@@ -13,10 +13,12 @@ use super::types::{TensorShape, Type, TypeData};
 use crate::op::InferError;
 use crate::print::type_text;
 
-/// A map from the symbols of one function to terms of another function.
+/// A map from symbols of one function to the symbolic integers of another function that replace
+/// them.
 pub type SymMap = FxHashMap<SymVar, Sym>;
 
-/// The proof that two statements both hold: no if either is disproved, yes if both are proved.
+/// Combines the proofs of two statements into the proof that both are true: disproved if either is
+/// disproved, proved if both are proved.
 pub fn conjunction(a: Proof, b: Proof) -> Proof {
     match (a, b) {
         (Proof::No, _) | (_, Proof::No) => Proof::No,
@@ -210,8 +212,8 @@ fn shape_lca(func: &mut Function, a: TensorShape, b: &TensorShape) -> TensorShap
     }
 }
 
-/// Replaces the symbols of a type by `sym` and its shape variables by `var`. Where a mapping returns `None`, only the remaining
-/// information, such as the rank, is kept in the type.
+/// Replaces the symbols of a type by `sym` and its shape variables by `var`. If a mapping returns
+/// `None`, the type loses the dim or shape but keeps the remaining information, such as the rank.
 pub fn erase_to_well_defined(
     func: &mut Function,
     ty: Type,
@@ -240,8 +242,8 @@ pub fn import_type(dst: &mut Function, src: &Function, ty: Type, syms: &mut SymM
     TypeTransfer { src: Some(src), dst, sym: &mut sym, var: &|_| None }.ty(ty)
 }
 
-/// Imports a symbolic integer of `src` into `dst`. Symbols are mapped as in [`import_type`]. Terms in `terms` are replaced as a
-/// whole.
+/// Imports a symbolic integer of `src` into `dst`. Symbols are mapped as in [`import_type`]. A
+/// symbolic integer that is a key of `terms` is replaced as a whole.
 pub fn import_sym(
     dst: &mut Function,
     src: &Function,
@@ -412,8 +414,9 @@ struct ArgumentMatcher<'a> {
     src: Option<&'a Function>,
     dst: &'a mut Function,
     bound: SymMap,
-    /// The dims to compare after all symbols have been bound: the index and the name of the parameter, the index of the dim, the
-    /// dim of the parameter, and the dim of the argument.
+    /// The dims to compare after all symbols have been bound. Each entry is the index and the name
+    /// of the parameter, the index of the dim, the dim of the parameter, and the dim of the
+    /// argument.
     deferred: Vec<(usize, String, usize, Sym, Sym)>,
 }
 
@@ -565,7 +568,8 @@ pub fn type_syms(func: &Function, ty: Type) -> Vec<SymVar> {
     out
 }
 
-/// The symbols that a value of this type defines: those that are a whole dim, or the value of a scalar.
+/// The symbols that a value of this type defines: symbols that are a whole dim, or the value of a
+/// scalar.
 pub fn definable_syms(func: &Function, ty: Type) -> Vec<SymVar> {
     let mut out = Vec::new();
     visit_dims(func, ty, false, &mut |dim| {
@@ -578,9 +582,10 @@ pub fn definable_syms(func: &Function, ty: Type) -> Vec<SymVar> {
     out
 }
 
-/// The symbols that values of these types define together: those that are a whole dim or the value of a scalar, and those that are
-/// the only unknown symbol of a dim that is linear in it, such as `n * 2`, `n + 1`, or `n * 4 + m` with known `m`. `known` returns
-/// whether a symbol is already defined.
+/// The symbols that values of these types define together. A symbol is defined if it is a whole dim
+/// or the value of a scalar. It is also defined if it is the only unknown symbol of a dim that is
+/// linear in it, such as `n * 2`, `n + 1`, or `n * 4 + m` with known `m`. `known` returns whether a
+/// symbol is already defined.
 pub fn solvable_syms(func: &Function, tys: &[Type], known: &dyn Fn(SymVar) -> bool) -> Vec<SymVar> {
     let mut out = Vec::new();
     let mut patterns = Vec::new();
@@ -633,8 +638,8 @@ fn is_linear(func: &Function, term: Sym, var: SymVar) -> bool {
     }
 }
 
-/// Calls `visit` with each dim and scalar value in a type. Parameter and result types of callables are only visited if
-/// `in_callables` is set.
+/// Calls `visit` with each dim and scalar value in a type. Parameter and result types of callables
+/// are only visited if `in_callables` is true.
 pub fn visit_dims(func: &Function, ty: Type, in_callables: bool, visit: &mut dyn FnMut(Sym)) {
     let mut stack = vec![ty];
     while let Some(ty) = stack.pop() {

@@ -19,11 +19,11 @@ entity_impl!(Type, "type");
 /// The statically known part of a tensor's shape.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum TensorShape {
-    /// All dims, as symbolic integers.
+    /// All dims of the shape are known as symbolic integers.
     Dims(Box<[Sym]>),
     /// The value of a variable of shape type. The rank is known if the type of the variable states it.
     Var(Var),
-    /// Only the rank is known.
+    /// Only the number of dims is known.
     Rank(u32),
     /// Not even the rank is known.
     Unknown,
@@ -36,32 +36,32 @@ pub enum TypeData {
     Any,
     /// A scalar, with its value if that is a known symbolic integer; `R.Prim` in scripts.
     Prim {
-        /// The data type.
+        /// The data type of the scalar.
         dtype: DType,
         /// The value of an integer scalar, if known.
         value: Option<Sym>,
     },
     /// A shape value, with its dims if known; `R.Shape` in scripts.
     Shape {
-        /// The dims, if known.
+        /// The symbolic dims of the shape; `None` if they are unknown.
         dims: Option<Box<[Sym]>>,
         /// The rank, if known. If `dims` are known, it is their number.
         ndim: Option<u32>,
     },
-    /// A tensor; `R.Tensor` in scripts.
+    /// A tensor type; `R.Tensor` in scripts.
     Tensor {
         /// The statically known part of the shape.
         shape: TensorShape,
-        /// The data type, if known.
+        /// The element type of the tensor; `None` if it is unknown.
         dtype: Option<DType>,
     },
     /// A tuple, with the types of its fields; `R.Tuple` in scripts.
     Tuple(Box<[Type]>),
     /// A function; `R.Callable` in scripts. `params` is `None` if the parameters are unknown.
     Callable {
-        /// The parameter types, if known.
+        /// The types of the parameters; `None` if they are unknown.
         params: Option<Box<[Type]>>,
-        /// The result type.
+        /// The type of the function's result.
         ret: Type,
         /// Whether calls of the function have no side effects.
         pure: bool,
@@ -91,7 +91,7 @@ impl TypeData {
         TypeData::Shape { dims: Some(dims), ndim }
     }
 
-    /// The type of the empty tuple, which calls without a result have.
+    /// The type of the empty tuple, which is the result of functions without a result.
     pub fn unit() -> Self {
         TypeData::Tuple(Box::default())
     }
@@ -148,7 +148,7 @@ impl TypeArena {
         self.types.len()
     }
 
-    /// Whether the arena is empty.
+    /// Whether the arena contains no types.
     pub fn is_empty(&self) -> bool {
         self.types.is_empty()
     }

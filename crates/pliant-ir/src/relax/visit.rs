@@ -27,7 +27,8 @@ pub fn for_each_operand(f: &Function, e: Expr, mut visit: impl FnMut(Expr)) {
     }
 }
 
-/// Calls `visit` with an expression and all expressions nested in it, in post-order, except those in branches and local functions.
+/// Calls `visit` with an expression and all expressions nested in it, in post-order. Expressions
+/// inside branches and local functions are not visited.
 pub fn for_each_expr(f: &Function, e: Expr, mut visit: impl FnMut(Expr)) {
     let mut stack = vec![(e, false)];
     let mut operands = Vec::new();
@@ -60,15 +61,15 @@ pub struct BindingLocation {
 pub enum Event {
     /// A function expression begins: its parameters become visible.
     EnterFunc(FuncId),
-    /// A function expression ends.
+    /// A function expression ends: its variables are no longer visible.
     LeaveFunc(FuncId),
-    /// A sequence begins.
+    /// A sequence of binding blocks begins.
     EnterSeq(Seq),
     /// A sequence ends with its result.
     Result(Seq),
-    /// A block begins.
+    /// A binding block begins.
     EnterBlock(Block),
-    /// A block ends.
+    /// A binding block ends.
     LeaveBlock(Block),
     /// A binding begins. If its value is an `If` or a local function, the events of its bodies follow.
     EnterBinding(BindingLocation, Binding),
@@ -204,7 +205,8 @@ pub fn type_vars(f: &Function, ty: Type) -> Vec<Var> {
     out
 }
 
-/// The variables that an expression reads, except those in branches and local functions.
+/// The variables that an expression reads. Reads inside branches and local functions are not
+/// included.
 pub fn operand_vars(f: &Function, e: Expr) -> Vec<Var> {
     let mut out = Vec::new();
     for_each_expr(f, e, |e| {
@@ -306,7 +308,7 @@ pub fn free_vars(f: &Function, id: FuncId) -> Vec<Var> {
     used_vars(f, id).into_iter().filter(|v| !bound.contains(v)).collect()
 }
 
-/// The variables that a value reads but does not define, including those in nested bodies.
+/// The variables that a value reads but does not define, including the reads in nested bodies.
 pub fn value_free_vars(f: &Function, value: Expr) -> Vec<Var> {
     let mut out = operand_vars(f, value);
     if !matches!(f.expr(value), ExprData::If { .. } | ExprData::Func(_)) {
@@ -413,12 +415,13 @@ pub fn called_globals(f: &Function) -> Vec<std::sync::Arc<str>> {
     out
 }
 
-/// Copies parts of `src` into `dst`. Entries in [`vars`](Self::vars) and [`syms`](Self::syms) are substituted. Other variables are
-/// copied at their definition, and symbols at their first occurrence.
+/// Copies parts of `src` into `dst`. Variables in [`vars`](Self::vars) and symbols in
+/// [`syms`](Self::syms) are replaced by their entries. Other variables are copied at their
+/// definition, and symbols at their first occurrence.
 pub struct Importer<'a> {
-    /// The source function.
+    /// The function from which parts are copied.
     pub src: &'a Function,
-    /// The destination function.
+    /// The function into which parts are copied.
     pub dst: &'a mut Function,
     /// Maps variables of `src` to operands of `dst`.
     pub vars: FxHashMap<Var, Expr>,
@@ -440,7 +443,7 @@ impl<'a> Importer<'a> {
         Importer { src, dst, vars, syms, terms, types: FxHashMap::default(), defined: Vec::new() }
     }
 
-    /// Imports a symbolic integer.
+    /// Imports a symbolic integer of the source into the destination.
     pub fn sym(&mut self, s: Sym) -> Sym {
         super::type_lattice::import_sym(self.dst, self.src, s, &mut self.syms, &self.terms)
     }
@@ -562,7 +565,7 @@ impl<'a> Importer<'a> {
         Binding { var, value, cast: cast.into() }
     }
 
-    /// Imports a block.
+    /// Imports a binding block with its bindings.
     pub fn block(&mut self, b: Block) -> Block {
         let src = self.src;
         let data = src.block(b);
@@ -583,7 +586,7 @@ impl<'a> Importer<'a> {
         self.dst.add_block(BlockData { dataflow: data.dataflow, bindings })
     }
 
-    /// Imports a sequence.
+    /// Imports a sequence with its binding blocks.
     pub fn seq(&mut self, s: Seq) -> Seq {
         let data = self.src.seq(s);
         let blocks = data.blocks.iter().map(|&b| self.block(b)).collect();
@@ -591,7 +594,7 @@ impl<'a> Importer<'a> {
         self.dst.add_seq(SeqData { blocks, result })
     }
 
-    /// Imports a function expression.
+    /// Imports a function expression with its parameters and body.
     pub fn func(&mut self, id: FuncId) -> FuncId {
         let data = self.src.func(id);
         let params = data.params.iter().map(|&p| self.define(p)).collect();
@@ -625,7 +628,8 @@ pub fn copy_local_function(src: &Function, id: FuncId) -> Function {
     dst
 }
 
-/// Copies the function expression `id` as the root of `dst`, without its attributes: those of a root are in [`Function::attrs`].
+/// Copies the function expression `id` as the root of `dst`, without its attributes, because the
+/// attributes of a root are in [`Function::attrs`].
 fn copy_root(
     src: &Function,
     id: FuncId,

@@ -1,4 +1,4 @@
-//! Structural equality of graph functions.
+//! Compares graph functions: structural equality up to renaming, and a compatible hash.
 
 use std::hash::{Hash, Hasher};
 
@@ -322,7 +322,8 @@ impl<'a> Matcher<'a> {
         vars
     }
 
-    /// Whether two terms are equal, assuming that the new symbols of the left term correspond to those of the right term in order.
+    /// Whether two terms are equal if the new symbols of the left term are renamed, in order, to
+    /// the new symbols of the right term.
     fn equal_if_paired(&self, x: Sym, y: Sym, new_left: &[SymVar], new_right: &[SymVar]) -> bool {
         let mut arena = pliant_sym::SymArena::new();
         let mut imported: FxHashMap<SymVar, Sym> = FxHashMap::default();

@@ -1,4 +1,4 @@
-//! Structural equality of loop functions.
+//! Compares loop functions: structural equality up to renaming, and a compatible hash.
 
 use std::hash::{Hash, Hasher};
 

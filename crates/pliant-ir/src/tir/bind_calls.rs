@@ -32,7 +32,7 @@ struct CallBinder<'a> {
     f: &'a mut PrimFunc,
     /// Cache: the number of calls in each expression. A shared call counts once per occurrence.
     counts: FxHashMap<Expr, u32>,
-    /// The first error, if any.
+    /// The first error of the pass, if any.
     error: Option<String>,
 }
 

@@ -41,27 +41,27 @@ impl Scope {
     }
 }
 
-/// The properties of a buffer.
+/// The properties of a buffer of a loop function.
 #[derive(Clone, Debug)]
 pub struct BufferData {
     /// The name of the buffer. The printer makes names unique.
     pub name: Arc<str>,
-    /// The element type.
+    /// The type of the buffer's elements.
     pub dtype: DType,
-    /// The dims, in elements.
+    /// The sizes of the buffer's dims, in elements.
     pub shape: Vec<Expr>,
     /// The strides, in elements; empty for a compact row-major buffer.
     pub strides: Vec<Expr>,
     /// The offset of the buffer's first element from the start of its memory, in elements; `None` if it is 0.
     pub elem_offset: Option<Expr>,
-    /// The memory scope.
+    /// The memory scope in which the buffer is allocated.
     pub scope: Scope,
 }
 
 /// A rectangular region of a buffer.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct BufferRegion {
-    /// The buffer.
+    /// The buffer of which this is a region.
     pub buffer: Buffer,
     /// The start and the extent of the region in each dim.
     pub region: Vec<(Expr, Expr)>,

@@ -22,7 +22,7 @@ entity_impl!(Expr, "texpr");
 /// The type of a value: an element type and the number of vector lanes (1 for scalars).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Ty {
-    /// The element type.
+    /// The type of one lane.
     pub dtype: DType,
     /// The number of lanes; 1 for scalars.
     pub lanes: u16,
@@ -66,11 +66,11 @@ impl fmt::Display for Ty {
 pub enum VarTy {
     /// A tensor argument that `buffer_map` maps to a buffer; `T.handle`.
     Handle,
-    /// A scalar or vector value.
+    /// The variable has a scalar or vector value of this type.
     Value(Ty),
 }
 
-/// The properties of a variable.
+/// The properties of a variable of a loop function.
 #[derive(Clone, Debug)]
 pub struct VarData {
     /// The name of the variable. The printer makes names unique.
@@ -100,17 +100,17 @@ pub enum BinOp {
     Min,
     /// Maximum; NaN if either operand is NaN.
     Max,
-    /// Equal.
+    /// Whether the operands are equal.
     Eq,
-    /// Not equal.
+    /// Whether the operands differ.
     Ne,
-    /// Less.
+    /// Whether the first operand is less than the second.
     Lt,
-    /// Less or equal.
+    /// Whether the first operand is less than or equal to the second.
     Le,
-    /// Greater.
+    /// Whether the first operand is greater than the second.
     Gt,
-    /// Greater or equal.
+    /// Whether the first operand is greater than or equal to the second.
     Ge,
     /// Logical and. Not short-circuiting: the second operand may always be evaluated.
     And,
@@ -135,13 +135,13 @@ pub enum ExprData {
     Float(u64, Ty),
     /// A string, which can only be an argument of a call.
     Str(Arc<str>),
-    /// A variable.
+    /// A reference to a variable.
     Var(Var),
     /// A type conversion. From float to integer it truncates and saturates.
     Cast(Ty, Expr),
-    /// A binary operation.
+    /// A binary operator applied to two operands.
     Binary(BinOp, Expr, Expr),
-    /// Logical negation.
+    /// Logical negation of a bool operand.
     Not(Expr),
     /// `c ? a : b`, where both alternatives are evaluated.
     Select(Expr, Expr, Expr),
@@ -150,7 +150,7 @@ pub enum ExprData {
     Load(Buffer, Box<[Expr]>),
     /// The vector `base, base + stride, ...`.
     Ramp(Expr, Expr, u16),
-    /// A vector of equal elements.
+    /// A vector with the given number of lanes, all equal to the scalar operand.
     Broadcast(Expr, u16),
     /// A call of an intrinsic with the given result type.
     Call(Intrin, Box<[Expr]>, Ty),

@@ -91,7 +91,7 @@ impl PrimFunc {
         self.add_var(name, VarTy::Value(Ty::I64))
     }
 
-    /// The properties of a variable.
+    /// The properties of the variable with the given id.
     pub fn var(&self, v: Var) -> &VarData {
         &self.vars[v]
     }
@@ -133,7 +133,7 @@ impl PrimFunc {
         })
     }
 
-    /// The properties of a buffer.
+    /// The properties of the buffer with the given id.
     pub fn buffer(&self, b: Buffer) -> &BufferData {
         &self.buffers[b]
     }
@@ -168,7 +168,7 @@ impl PrimFunc {
         &self.exprs[e]
     }
 
-    /// The type of an expression. Strings have no type and count as handles (int64).
+    /// The type of an expression. A string counts as a handle, whose type is int64.
     pub fn expr_ty(&self, e: Expr) -> Ty {
         self.expr_tys[e]
     }
@@ -217,7 +217,7 @@ impl PrimFunc {
         self.add_expr(ExprData::Var(v))
     }
 
-    /// Creates an int64 constant.
+    /// Creates an int64 constant expression.
     pub fn int(&mut self, value: i64) -> Expr {
         self.add_expr(ExprData::Int(value, Ty::I64))
     }

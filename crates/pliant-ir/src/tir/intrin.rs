@@ -139,7 +139,7 @@ intrinsics! {
     ShiftRight = "shift_right", Some(2), Same;
     /// `c ? a : b`; only the chosen alternative is evaluated.
     IfThenElse = "if_then_else", Some(3), Second;
-    /// A condition that is expected to be true.
+    /// Returns its operand, a condition that is expected to be true.
     Likely = "likely", Some(1), Same;
     /// The condition of an assertion, followed by int64 values that replace `{0}`, `{1}`, ... in its message.
     Explain = "explain", None, Same;

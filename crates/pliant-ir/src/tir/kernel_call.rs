@@ -1,12 +1,13 @@
-//! Calls of library kernels in loop functions: `T.call_kernel("name", operand=buffer, ..., attribute=value, ...)`.
+//! Calls of library kernels in loop functions: `T.call_kernel("name", operand=buffer, ...,
+//! attribute=value, ...)`.
 //!
-//! The arguments of such a call are, in this order:
+//! The call is the intrinsic `call_kernel` with these arguments, in this order:
 //! - the name of the kernel;
 //! - a bit mask: bit `i` is set if operand `i` of the declaration is present;
-//! - for each present operand, the address of the first element of its buffer and a rank: [`WHOLE_BUFFER`], or the rank of a view,
-//!   followed by the view's offset, dims and strides;
-//! - the values of the attributes: float64 for floats, int64 for all others. A choice is represented by its index, a bool by 0 or
-//!   1.
+//! - for each present operand, the address of the first element of its buffer and a rank:
+//!   [`WHOLE_BUFFER`], or the rank of a view, followed by the view's offset, dims and strides;
+//! - the values of the attributes: float64 for floats, int64 for all others. A choice is
+//!   represented by its index, a bool by 0 or 1.
 
 use pliant_kernel_api::{AttrType, Kernel, MAX_OPERANDS, MAX_RANK, Operand, Role, Slot, find};
 use smallvec::SmallVec;
@@ -103,7 +104,7 @@ impl PrimFunc {
 /// A decoded kernel call of a loop function.
 #[derive(Clone, Debug)]
 pub struct KernelCall<'f> {
-    /// The called kernel.
+    /// The declaration of the called kernel.
     pub kernel: &'static Kernel,
     /// The operands in the order of the kernel's declaration; `None` for absent operands.
     pub operands: SmallVec<[Option<KernelOperand<'f>>; MAX_OPERANDS]>,
@@ -227,7 +228,8 @@ impl<'f> KernelCall<'f> {
         whole && !reads && !self.computes_from(f, buffer)
     }
 
-    /// Whether an attribute, or the offset, a dim or a stride of a view, is computed from elements of a buffer.
+    /// Whether the call reads elements of `buffer` to compute an attribute, or the offset, a dim or
+    /// a stride of a view.
     fn computes_from(&self, f: &PrimFunc, buffer: Buffer) -> bool {
         let views = self.operands.iter().flatten().filter_map(|operand| operand.view);
         let of_view = |view: BufferView<'_>| {
@@ -246,9 +248,10 @@ impl<'f> KernelCall<'f> {
 }
 
 impl BufferView<'_> {
-    /// Whether the view is a transposition of the whole compact buffer, possibly with additional dims of size 1. The dims must be
-    /// the same expressions as those of the buffer, and the strides must be products of them. Overflow of these products is
-    /// harmless: the buffer's own strides overflow in the same way, and the strides of a nonempty buffer do not overflow.
+    /// Whether the view is a transposition of the whole compact buffer, possibly with additional
+    /// dims of size 1. The dims must be the same expressions as the dims of the buffer, and the
+    /// strides must be products of these dims. Overflow of these products is harmless: the buffer's
+    /// own strides overflow in the same way, and the strides of a nonempty buffer do not overflow.
     fn is_permutation(&self, f: &PrimFunc, buffer: Buffer) -> bool {
         let is_one = |e: &Expr| f.as_int(*e) == Some(1);
         let pairs = self.dims.iter().zip(self.strides).filter(|(dim, _)| !is_one(dim));
@@ -304,7 +307,7 @@ impl Product {
     }
 }
 
-/// Decodes the operand at the front of the arguments, and advances past it. The error completes the sentence "operand x is ...".
+/// Decodes the operand at the front of the arguments, and advances past it. The error does not name the operand.
 fn operand<'f>(f: &'f PrimFunc, args: &mut &'f [Expr]) -> Result<KernelOperand<'f>, String> {
     let missing = || "missing".to_string();
     let (&[address, rank], rest) = args.split_first_chunk().ok_or_else(missing)?;

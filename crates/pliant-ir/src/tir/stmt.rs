@@ -59,7 +59,7 @@ pub struct IterVar {
     pub min: Expr,
     /// The number of values of the axis.
     pub extent: Expr,
-    /// The kind of the axis.
+    /// Whether the axis is spatial, a reduction axis or opaque.
     pub kind: IterKind,
     /// The value of the axis in an iteration, computed from the enclosing loop variables.
     pub binding: Expr,
@@ -70,7 +70,7 @@ pub struct IterVar {
 pub struct BlockData {
     /// The name of the block.
     pub name: Arc<str>,
-    /// The axes of the block.
+    /// The axes of the block, outermost first.
     pub iters: Vec<IterVar>,
     /// The condition under which the block is executed in an iteration; `None` for always.
     pub predicate: Option<Expr>,
@@ -84,9 +84,9 @@ pub struct BlockData {
     /// first values. If a reduction axis is empty, it is executed once for each value of the spatial axes, so that the result of an
     /// empty reduction is the reducer's identity.
     pub init: Option<Stmt>,
-    /// The body.
+    /// The statement that the block executes.
     pub body: Stmt,
-    /// The annotations.
+    /// Annotations of the block, as names and values.
     pub annotations: Vec<(Arc<str>, AttrValue)>,
 }
 
@@ -111,20 +111,20 @@ pub enum StmtData {
     Seq(Vec<Stmt>),
     /// A loop over `min .. min + extent`.
     For {
-        /// The loop variable.
+        /// The loop variable, which is defined in the body.
         var: Var,
-        /// The first value.
+        /// The first value of the loop variable.
         min: Expr,
         /// The number of iterations; a negative number counts as 0.
         extent: Expr,
         /// The way in which the iterations are executed.
         kind: ForKind,
-        /// The body.
+        /// The statement that every iteration executes.
         body: Stmt,
-        /// The annotations.
+        /// Annotations of the loop, as names and values.
         annotations: Vec<(Arc<str>, AttrValue)>,
     },
-    /// Repeats the body while the condition holds.
+    /// Repeats the body while the condition is true.
     While(Expr, Stmt),
     /// A conditional: the condition, and the statements for true and false.
     If(Expr, Stmt, Option<Stmt>),
@@ -132,11 +132,11 @@ pub enum StmtData {
     Let(Var, Expr, Stmt),
     /// Stores an element, or a vector if the last index is a ramp.
     Store {
-        /// The buffer.
+        /// The buffer to which the value is stored.
         buffer: Buffer,
         /// One index per dim, or a single linear index in flat functions.
         indices: Box<[Expr]>,
-        /// The stored value.
+        /// The value that is stored.
         value: Expr,
     },
     /// Creates a buffer that exists during the execution of the given statement.
@@ -145,6 +145,6 @@ pub enum StmtData {
     Evaluate(Expr),
     /// Fails with the message if the condition is false; otherwise executes the body.
     Assert(Expr, Arc<str>, Stmt),
-    /// A block.
+    /// A block, the unit of scheduling.
     Block(Box<BlockData>),
 }

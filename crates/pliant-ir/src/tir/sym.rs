@@ -16,7 +16,8 @@ use super::visit::for_each_operand;
 pub struct SymBridge {
     to_sym: FxHashMap<Var, SymVar>,
     to_var: FxHashMap<SymVar, Var>,
-    /// The expressions that are not integer arithmetic, with the symbols that represent them.
+    /// The expressions that are not integer arithmetic, such as loads. Each is represented by a
+    /// symbol.
     opaque: FxHashMap<Expr, SymVar>,
     from_opaque: FxHashMap<SymVar, Expr>,
     /// Cache: the symbolic integers for converted expressions; `None` if an expression is not integer arithmetic.
@@ -26,7 +27,7 @@ pub struct SymBridge {
 }
 
 impl SymBridge {
-    /// Creates an empty mapping.
+    /// Creates a mapping without variables and symbols.
     pub fn new() -> Self {
         Self::default()
     }

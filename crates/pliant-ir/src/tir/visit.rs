@@ -336,9 +336,9 @@ pub fn substitute(f: &mut PrimFunc, s: Stmt, map: &FxHashMap<Var, Expr>) -> Stmt
 /// Copies parts of `src` into `dst`. Entries in [`vars`](Self::vars) and [`buffers`](Self::buffers) are substituted; everything
 /// else is copied, with new definitions.
 pub struct TirImporter<'a> {
-    /// The source function.
+    /// The loop function from which parts are copied.
     pub src: &'a PrimFunc,
-    /// The destination function.
+    /// The loop function into which parts are copied.
     pub dst: &'a mut PrimFunc,
     /// Maps variables of `src` to expressions of `dst`.
     pub vars: FxHashMap<Var, Expr>,
@@ -361,7 +361,7 @@ impl<'a> TirImporter<'a> {
         new
     }
 
-    /// Imports an expression.
+    /// Imports an expression of the source into the destination.
     pub fn expr(&mut self, e: Expr) -> Expr {
         let src = self.src;
         let mut list = Vec::new();
@@ -409,7 +409,7 @@ impl<'a> TirImporter<'a> {
         new
     }
 
-    /// Imports a statement.
+    /// Imports a statement of the source into the destination.
     pub fn stmt(&mut self, s: Stmt) -> Stmt {
         let src = self.src;
         let data = match src.stmt(s) {

@@ -17,8 +17,8 @@ use pliant_sym::Proof;
 use pliant_tensor::Tensor;
 use rustc_hash::FxHashMap;
 
-/// Creates the function `f(x: (n, m)) { g(y: (m, k)) = y; if c: exp(x) else: x; match_cast ... }`. Tests vary its names and a
-/// constant.
+/// Creates the function `f(x: (n, m)) { g(y: (m, k)) = y; if c: exp(x) else: x; match_cast ... }`.
+/// Tests compare variants with other names or another constant.
 fn sample(names: [&str; 3], constant: f32) -> Function {
     let mut b = FunctionBuilder::new(&TestOps);
     let f = b.func_mut();

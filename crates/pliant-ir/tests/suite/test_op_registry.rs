@@ -1,4 +1,5 @@
-//! Shared test code: a small operator registry and a matrix product.
+//! Shared test code: an operator registry with a few operators, and a loop function for a matrix
+//! product.
 
 use std::sync::OnceLock;
 
@@ -9,7 +10,8 @@ use pliant_ir::relax::{Expr, Function, Type};
 use pliant_ir::tir::{self, BlockData, ForKind, IterKind, IterVar, PrimFunc, StmtData};
 use pliant_ir::{AttrValue, Attrs, DType};
 
-/// An operator registry with a few operators. Except for `call_tir`, the result has the type of the first operand.
+/// An operator registry with a few operators. The type rule of every operator except `call_tir`
+/// returns the type of the first operand.
 pub struct TestOps;
 
 type Table = Vec<(Op, OpSignature, bool)>;

@@ -444,7 +444,8 @@ fn deeply_nested_statements_are_rejected_without_a_crash() {
     assert_eq!(deep, [error_codes::PL0312]);
 }
 
-/// Creates a local function with parameters of the given types; `result` creates its result from them.
+/// Creates a local function with parameters of the given types. The callback `result` creates the
+/// function's result from its parameters.
 fn local(
     t: &mut Fixture,
     params: &[Type],
@@ -458,7 +459,8 @@ fn local(
     t.emit(func)
 }
 
-/// The error codes that the verifier reports for a loop over `x` with the given operands.
+/// The error codes that the verifier reports for a `while_loop`. The callback creates the operands
+/// of the loop from the tensor `x` and other values.
 fn loop_codes(operands: impl FnOnce(&mut Fixture, [Expr; 2]) -> Vec<Expr>) -> Vec<String> {
     let mut t = Fixture::new();
     let ty = t.ty;

@@ -88,8 +88,8 @@ impl Importer<'_> {
         Ok(outputs)
     }
 
-    /// Converts the node to a model with this node alone. Returns the model, and the values that the call passes as operands.
-    /// `None` if one of them is not a tensor.
+    /// Converts the node to a model with this node alone. Returns the model, and the values that
+    /// the call passes as operands. `None` if an operand is not a tensor.
     fn node_as_model(
         &mut self,
         node: &NodeProto,

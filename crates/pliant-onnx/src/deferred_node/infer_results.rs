@@ -7,8 +7,9 @@ use pliant_ir::relax::{Type, TypeData};
 use super::{DeferredNode, MAX_SPECIALIZED_VALUES, OperandSpec, Specialization, is_plain_int};
 use crate::import_error::{Problem, ProblemKind};
 
-/// Minimum number of ranks of the first operand for which the tentative import must succeed. The limit applies if several operands
-/// have unknown ranks, because only some combinations of ranks are tried. With fewer successes, the result ranks count as unknown.
+/// Minimum number of ranks of the first operand for which the tentative import must succeed. With
+/// fewer successes, the result ranks count as unknown. The limit applies if several operands have
+/// unknown ranks, because then only some combinations of ranks are tried.
 const MIN_SUCCESSFUL_RANKS: usize = 3;
 /// The ranks that are tried for an operand of unknown rank.
 const TRIED_RANKS: std::ops::RangeInclusive<usize> = 0..=6;
@@ -68,12 +69,13 @@ impl DeferredNode {
     }
 }
 
-/// Infers the result types of a node from what is known about its operands. If tentative imports fail for different reasons,
-/// nothing is known about the results, because operands that have not been tried may still succeed.
+/// Infers the result types of a node from what is known about its operands. If tentative imports
+/// fail for different reasons, the result types count as unknown, because the import may still
+/// succeed for operands that have not been tried.
 ///
 /// # Errors
-/// The problem, if the node is unsupported or invalid for all operands. `None` if every attempt failed only because too little is
-/// known.
+/// `Some(problem)` if the node is unsupported or invalid for all operands. `None` if every attempt
+/// failed only because too little is known about the operands.
 pub(super) fn infer_result_types(
     node: &DeferredNode,
     known: &[PartialType],
@@ -141,8 +143,8 @@ pub(super) fn infer_result_types(
     Ok((0..count).map(|_| PartialType { dtype: None, dims: None }).collect())
 }
 
-/// The combinations of ranks that are tried. The first number is the rank of the first operand of unknown rank, the second number
-/// is the rank of all other such operands.
+/// The combinations of ranks that are tried for the operands of unknown rank. Each pair is the rank
+/// of the first such operand and the rank of all others.
 fn rank_combinations(unknown_rank: usize) -> impl Iterator<Item = (usize, usize)> {
     let first = if unknown_rank == 0 { 0..=0 } else { TRIED_RANKS };
     first.flat_map(move |rank| {

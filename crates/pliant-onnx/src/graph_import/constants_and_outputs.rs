@@ -1,4 +1,4 @@
-//! Creates the expressions of the function: constants, variables and outputs.
+//! Creates the constants, variables and outputs of the function `main`.
 
 use pliant_ir::relax::{Expr, TypeData};
 use pliant_tensor::Tensor;
@@ -12,7 +12,8 @@ use crate::proto::type_proto::Value as TypeValue;
 use crate::proto::{GraphProto, NodeProto, ValueInfoProto};
 
 impl Importer<'_> {
-    /// Creates a constant for a tensor. Only one constant is created for tensors that share the same data and shape.
+    /// Creates a constant for a tensor. Tensors that share the same data and shape get the same
+    /// constant.
     pub(crate) fn constant(&mut self, tensor: &Tensor) -> Expr {
         let key = (tensor.data_ptr() as usize, tensor.shape().to_vec());
         if tensor.numel() == 0 {
@@ -22,8 +23,8 @@ impl Importer<'_> {
         *self.constants.entry(key).or_insert_with(|| builder.func_mut().constant(tensor.clone()))
     }
 
-    /// Binds an expression to a variable that is named after the node's first output. In its type, unknown dims and dims with large
-    /// terms are replaced by new symbols.
+    /// Binds an expression to a variable that is named after the node's first output. Unknown dims
+    /// and large symbolic dims in the type of the variable are replaced by new symbols.
     pub(crate) fn bind(&mut self, value: Expr, node: &NodeProto) -> Expr {
         let hint = identifier(node.output.first().map_or("", String::as_str), "lv");
         let var = self.builder.emit_named(value, &hint);

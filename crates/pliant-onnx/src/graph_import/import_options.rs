@@ -15,8 +15,8 @@ pub struct ImportOptions {
     pub keep_params_in_input: bool,
     /// The dims of inputs, by input name. They override the dims that the file declares.
     pub shapes: IndexMap<String, Vec<DimSpec>>,
-    /// The element types of inputs, by input name. They override those in the file: arguments have the given type and are cast to
-    /// the type in the file.
+    /// The element types of inputs, by input name. They override the types in the file: an argument
+    /// has the type in this option and is cast to the type in the file.
     pub dtypes: IndexMap<String, DType>,
     /// Whether all tensors that nodes compute are added to the outputs, to compare runtimes node by node.
     pub intermediates: bool,
@@ -25,8 +25,8 @@ pub struct ImportOptions {
     pub dynamic: IndexMap<String, IndexMap<usize, DynamicDim>>,
     /// The divisors of sizes, by symbol name.
     pub divisible: IndexMap<String, i64>,
-    /// Whether the model may restrict declared symbols, including those of the file, to few sizes. If so, each restriction is
-    /// reported as a warning instead of an error.
+    /// Whether the model may restrict declared symbols to few sizes, including symbols that the
+    /// file declares. If so, each restriction is reported as a warning instead of an error.
     pub allow_specialization: bool,
     /// The file in a [`pliant_diag::SourceMap`] to which source locations refer. Its text is [`Imported::nodes`].
     pub file: Option<FileId>,
@@ -35,11 +35,11 @@ pub struct ImportOptions {
 /// A dim in the `shapes` option.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DimSpec {
-    /// A constant size.
+    /// The dim has a constant size.
     Size(i64),
     /// A symbol with the given name.
     Name(String),
-    /// A new symbol.
+    /// The dim is a new symbol without a given name.
     Any,
 }
 

@@ -196,7 +196,7 @@ impl<'m> Importer<'m> {
         Ok(self.builder.func_mut().intern(data))
     }
 
-    /// The dims of an input: those in the user's `shapes` option if present, else those in the file.
+    /// The dims of an input. The user's `shapes` option overrides the dims in the file.
     fn input_dims(
         &mut self,
         name: &str,

@@ -9,10 +9,10 @@ use rustc_hash::FxHashMap;
 use super::Importer;
 use crate::imported_value::Value;
 
-/// Minimum number of nodes of a term that is replaced by a symbol.
+/// The number of nodes from which on a symbolic size counts as large and is replaced by a symbol.
 const MAX_TERM_NODES: usize = 128;
 
-/// The symbols that have been introduced in place of large terms.
+/// The symbols that have been introduced in place of large symbolic sizes.
 #[derive(Debug, Default)]
 pub(super) struct SizeSymbols {
     /// For each replaced term, the symbol and the number of blocks that were open when it was created.
@@ -43,7 +43,7 @@ impl Importer<'_> {
         self.size_symbols.symbols.retain(|_, (_, at)| *at <= open);
     }
 
-    /// Whether a term is so large that it is replaced by a symbol.
+    /// Whether a symbolic size is so large that it is replaced by a symbol.
     fn is_large(&self, sym: Sym) -> bool {
         self.builder.func().syms.tree_size(sym, MAX_TERM_NODES) >= MAX_TERM_NODES
     }

@@ -7,7 +7,8 @@ use crate::imported_value::Value;
 use crate::value_origins::Origin;
 
 impl Importer<'_> {
-    /// The value of a name; `None` if it is undefined. Names of inner graphs hide those of outer graphs.
+    /// The value of a name; `None` if it is undefined. A name of an inner graph hides the same name
+    /// of an outer graph.
     pub(crate) fn lookup(&self, name: &str) -> Option<Value> {
         self.scopes.iter().rev().find_map(|s| s.get(name)).map(|(value, _)| value.clone())
     }
@@ -42,7 +43,8 @@ impl Importer<'_> {
         self.symbol_constraints.graph_depth -= 1;
     }
 
-    /// The value of an output of a subgraph of the current node. The origin of this value becomes a source of the node.
+    /// The value of an output of a subgraph of the current node. The node that computes this value
+    /// is recorded as an input of the current node, for messages about sizes.
     pub(super) fn subgraph_output(&mut self, name: &str) -> Value {
         let origin = self.origin_of(name);
         self.origins.add_source(self.origin, origin);

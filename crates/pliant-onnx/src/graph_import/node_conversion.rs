@@ -35,7 +35,8 @@ impl<'m> Importer<'m> {
         }
     }
 
-    /// Converts a node, and gives all its bindings the source location of the node.
+    /// Converts a node. All bindings that the conversion creates get the source location of the
+    /// node.
     fn convert_node_with_span(&mut self, node: &NodeProto) {
         let enclosing = self.spans.current;
         self.spans.current = self.spans.node_span(node);

@@ -43,7 +43,7 @@ impl Node<'_, '_> {
         Ok(self.importer.bind(call, self.proto))
     }
 
-    /// Creates a scalar constant.
+    /// Creates a scalar constant as a tensor expression.
     pub fn scalar<T: Element>(&mut self, value: T) -> ExprResult {
         let tensor = Tensor::scalar(value).map_err(|e| Problem::invalid(e.to_string()))?;
         Ok(self.importer.constant(&tensor))

@@ -27,7 +27,8 @@ fn clip(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![clip_to_bounds(n, x, low, high)?.into()])
 }
 
-/// Clips `x` to the bounds that are present. The upper bound is applied last, so it wins if the bounds cross.
+/// Clips `x` to the bounds that are present. The upper bound is applied last, so the result is the
+/// upper bound if the lower bound exceeds it.
 pub(super) fn clip_to_bounds(
     n: &mut Node<'_, '_>,
     x: Expr,

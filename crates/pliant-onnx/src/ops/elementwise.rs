@@ -89,7 +89,8 @@ fn round_op(n: &mut Node<'_, '_>, op: &str, how: Rounding) -> ConvertResult {
     unary(n, op)
 }
 
-/// Converts a binary operator with broadcasting. Shape computations are folded.
+/// Converts a binary operator with broadcasting. If both inputs are shape computations, the result
+/// is folded with `fold`.
 fn binary(n: &mut Node<'_, '_>, op: &str, fold: Option<FoldOp>) -> ConvertResult {
     if let Some(fold) = fold
         && let Some(folded) = fold_inputs(n, fold)?
@@ -161,7 +162,8 @@ fn divide(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![n.op("relax.divide", &[a, b])?.into()])
 }
 
-/// Converts `Mod`. With `fmod = 1`, the remainder has the sign of the dividend, else that of the divisor.
+/// Converts `Mod`. The remainder has the sign of the dividend if `fmod` is 1, else the sign of the
+/// divisor.
 fn modulo(n: &mut Node<'_, '_>) -> ConvertResult {
     let truncated = n.attrs().int("fmod")?.unwrap_or(0) != 0;
     if !truncated && let Some(folded) = fold_inputs(n, FoldOp::Mod)? {
@@ -180,8 +182,8 @@ fn modulo(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![n.op("relax.subtract", &[a, product])?.into()])
 }
 
-/// Computes the remainder of floats, with the sign of the dividend. The remainder of the absolute values is computed first: it is
-/// exact, because it needs no correction of the sign.
+/// Computes the remainder of floats, with the sign of the dividend. The remainder of the absolute
+/// values is computed first, because it is exact without a correction of the sign.
 fn float_remainder(n: &mut Node<'_, '_>, a: Expr, b: Expr) -> ExprResult {
     let dtype = n.dtype(a)?;
     let (dividend, divisor) = (n.op("relax.abs", &[a])?, n.op("relax.abs", &[b])?);
@@ -316,8 +318,8 @@ fn cast_to(n: &mut Node<'_, '_>, to: DType) -> ConvertResult {
     Ok(vec![n.cast(x, to)?.into()])
 }
 
-/// Folds a cast of sizes to floats, which gives a tensor of quotients, or a cast of such a tensor to integers. `None` for other
-/// casts.
+/// Folds a cast of symbolic sizes to floats, whose result is a tensor of quotients, or a cast of
+/// quotients to integers. `None` for other casts.
 fn cast_symbolic(n: &mut Node<'_, '_>, to: DType) -> Option<Value> {
     match n.input(0) {
         Value::Symbolic(t) if t.dtype != DType::Bool && rational_dims::is_foldable_float(to) => {

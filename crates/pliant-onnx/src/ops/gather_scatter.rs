@@ -145,13 +145,15 @@ fn scatter_nd(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![n.op_with("relax.scatter_nd", &[x, indices, updates], attrs)?.into()])
 }
 
-/// Reads the attribute `reduction`, translated to the names that Relax uses.
+/// Reads the attribute `reduction` of a scatter node, translated to the name of the reduction in
+/// Relax.
 fn reduction(n: &Node<'_, '_>) -> Result<AttrValue, Problem> {
     let kind = n.attrs().choice("reduction", &["none", "add", "mul", "min", "max"])?;
     Ok(AttrValue::str(if kind == "none" { "update" } else { kind }))
 }
 
-/// Converts `Compress`: selects the slices along an axis, or the elements, for which a condition holds.
+/// Converts `Compress`: selects the slices along an axis, or the elements, for which a bool vector
+/// is true.
 fn compress(n: &mut Node<'_, '_>) -> ConvertResult {
     let (mut x, cond) = (n.tensor(0)?, n.tensor(1)?);
     let dims = n.dims(x)?;

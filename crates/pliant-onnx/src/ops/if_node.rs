@@ -1,4 +1,4 @@
-//! Converter of the operator `If`.
+//! Converter of the ONNX operator `If`, which chooses between two graphs.
 
 use pliant_ir::relax::{Expr, Seq};
 
@@ -11,8 +11,8 @@ use crate::shape_constraint_report::Branch;
 
 pub(super) static OPS: &[OnnxOp] = &[op("If", if_node)];
 
-/// Converts `If` with both branches, which can use the names of the enclosing graphs. The result types cover the types of both
-/// branches.
+/// Converts `If` with both branches, whose graphs can use the names of the enclosing graphs. Each
+/// result type covers the types of both branches.
 fn if_node(n: &mut Node<'_, '_>) -> ConvertResult {
     let (then, other) = (n.attrs().graph("then_branch")?, n.attrs().graph("else_branch")?);
     let count = n.proto.output.len();
@@ -49,8 +49,8 @@ fn if_node(n: &mut Node<'_, '_>) -> ConvertResult {
         .collect()
 }
 
-/// Converts one branch of an `If`. Constraints on sizes that the branch imposes are recorded together with the branch, because they
-/// do not hold in every run.
+/// Converts one branch of an `If`. Constraints on sizes that the branch imposes are recorded
+/// together with the branch, because runs that take the other branch do not impose them.
 fn convert_in_branch<T>(
     n: &mut Node<'_, '_>,
     then: bool,

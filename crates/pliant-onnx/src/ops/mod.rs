@@ -35,7 +35,7 @@ use crate::node::{ConvertResult, Node};
 pub struct OnnxOp {
     /// The domain of the operator; empty for ONNX's own domain.
     pub domain: &'static str,
-    /// The name of the operator.
+    /// The name of the operator in ONNX.
     pub name: &'static str,
     /// Converts a node: emits its computation and returns its outputs.
     pub convert: fn(&mut Node<'_, '_>) -> ConvertResult,
@@ -71,7 +71,7 @@ const GROUPS: &[&[OnnxOp]] = &[
     tree_ensemble::OPS,
 ];
 
-/// All supported operators.
+/// The table entries of all supported operators.
 pub fn all() -> impl Iterator<Item = &'static OnnxOp> {
     GROUPS.iter().chain(nn::GROUPS).chain(microsoft::GROUPS).flat_map(|group| group.iter())
 }

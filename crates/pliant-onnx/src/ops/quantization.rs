@@ -198,8 +198,8 @@ pub(super) fn dequantize(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![n.cast(y, dtype)?.into()])
 }
 
-/// Emits the input minus the zero point, times the scale. The product is computed at least in float32, because a 16-bit integer may
-/// overflow float16.
+/// Emits the input minus the zero point, times the scale. The multiplication is done at least in
+/// float32, because a 16-bit integer may overflow float16.
 fn dequantize_wide(n: &mut Node<'_, '_>) -> ExprResult {
     let axis = n.attrs().int("axis")?.unwrap_or(1);
     let block = n.attrs().int("block_size")?.unwrap_or(0);
@@ -245,8 +245,8 @@ pub(super) fn dynamic_quantize(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![y.into(), divisor.into(), zero_point.into()])
 }
 
-/// Subtracts the zero point from an operand of a product, in int32. The zero point is a scalar, or a vector with one element per
-/// row or column.
+/// Subtracts the zero point from an operand of a matrix product, in int32. The zero point is a
+/// scalar, or a vector with one element per row or column.
 pub(super) fn subtract_zero_point(
     n: &mut Node<'_, '_>,
     x: Expr,
@@ -267,7 +267,8 @@ fn matmul_integer(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![n.op("relax.matmul", &[a, b])?.into()])
 }
 
-/// The factor that requantises a product: the product of the two input scales divided by the output scale, as float32.
+/// The factor that requantises the result of a matrix product, as float32: the product of the two
+/// input scales divided by the output scale.
 fn requantization_factor(n: &mut Node<'_, '_>, scales: [Expr; 3]) -> ExprResult {
     let mut wide = Vec::with_capacity(3);
     for scale in scales {
@@ -299,8 +300,8 @@ fn qlinear_matmul(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![round_and_saturate(n, y, Some(y_zero), dtype, bounds)?.into()])
 }
 
-/// Requantises the int32 sum of a convolution. `scales` are those of the input, of the weight (per channel or per tensor), and of
-/// the result.
+/// Requantises the int32 result of a convolution. `scales` contains the scales of the input, of the
+/// weight (per channel or per tensor), and of the result.
 pub(super) fn requantize_conv(
     n: &mut Node<'_, '_>,
     sum: Expr,

@@ -1,4 +1,4 @@
-//! Converters of reduction operators.
+//! Converters of ONNX's reduction operators, such as `ReduceSum`.
 
 use pliant_ir::relax::Expr;
 use pliant_ir::{AttrValue, Attrs, DType};
@@ -45,7 +45,7 @@ struct Reduction {
     keep: bool,
 }
 
-/// The axes of a reduction.
+/// The axes over which a node reduces.
 enum Axes {
     /// No reduction: there are no axes and `noop_with_empty_axes` is set, so the tensor is unchanged.
     NoOp,
@@ -94,8 +94,9 @@ impl Reduction {
         Ok(Reduction { axes, keep })
     }
 
-    /// Emits the reduction with operator `op`. Non-constant axes are reduced one after another, each in a branch, which is
-    /// equivalent for all reductions.
+    /// Emits the reduction with operator `op`. Non-constant axes are reduced one after another: for
+    /// each axis, a branch reduces it if the mask contains it. For all supported reductions, this
+    /// computes the same result as reducing the axes together.
     fn apply(&self, n: &mut Node<'_, '_>, op: &str, x: Expr, keep: bool) -> ExprResult {
         match &self.axes {
             Axes::NoOp => Ok(x),
@@ -229,7 +230,8 @@ fn log_sum_exp(n: &mut Node<'_, '_>) -> ConvertResult {
     })
 }
 
-/// Emits the maxima along the reduced axes, with 0 in place of non-finite ones, because subtracting infinity would give NaN.
+/// Emits the maxima along the reduced axes, with 0 in place of infinite maxima, because infinity
+/// minus infinity is NaN.
 fn finite_maximum(n: &mut Node<'_, '_>, reduction: &Reduction, x: Expr, keep: bool) -> ExprResult {
     let max = reduction.apply(n, "relax.max", x, keep)?;
     let finite = n.op("relax.isfinite", &[max])?;

@@ -51,13 +51,14 @@ fn reshape(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![n.reshape(x, &dims)?.into()])
 }
 
-/// Converts dims to numbers; `None` if one of them is symbolic.
+/// Converts dims to numbers; `None` if any dim is symbolic.
 pub(super) fn constant_dims(n: &mut Node<'_, '_>, dims: &[Sym]) -> Option<Vec<usize>> {
     dims.iter().map(|&d| n.func().syms.as_int(d).and_then(|d| usize::try_from(d).ok())).collect()
 }
 
-/// The dims of the input, as far as `Reshape` needs them. If the rank is unknown and the new shape keeps no dim, the result is a
-/// single dim, the number of elements. `None` if the new shape keeps dims but the rank is unknown.
+/// The dims of the input, as far as `Reshape` needs them. If the rank is unknown and the new shape
+/// keeps no dim, the result has a single dim: the number of elements. `None` if the new shape keeps
+/// dims but the rank is unknown.
 fn input_dims(
     n: &mut Node<'_, '_>,
     x: Expr,
@@ -154,8 +155,8 @@ fn check_zero_dim(n: &mut Node<'_, '_>, kept: Option<Sym>, dim: Sym) -> Result<(
     n.require(is_valid, text, &[size, kept])
 }
 
-/// Emits the computation of the new shape of a `Reshape` whose shape input is non-constant. 0 and -1 are resolved by arithmetic on
-/// the shape tensor.
+/// Emits the computation of the new shape of a `Reshape` whose shape input is non-constant. The
+/// elements 0 and -1 are replaced by arithmetic on the shape tensor.
 fn non_constant_target(n: &mut Node<'_, '_>, input_dims: &[Sym], allow_zero: bool) -> ExprResult {
     let target = n.tensor(1)?;
     let target = n.cast(target, DType::Int64)?;

@@ -23,7 +23,7 @@ pub(super) static OPS: &[OnnxOp] = &[
     op("Unique", unique),
 ];
 
-/// Converts `ArgMax` and `ArgMin`.
+/// Converts `ArgMax` and `ArgMin`, whose result is the index of the extreme element.
 fn arg_extremum(n: &mut Node<'_, '_>, op: &str) -> ConvertResult {
     let attrs = n.attrs();
     let keep = attrs.int("keepdims")?.unwrap_or(1) != 0;

@@ -61,7 +61,7 @@ fn optional_get_element(n: &mut Node<'_, '_>) -> ConvertResult {
 /// Input 0 of a node, which must be a sequence.
 enum Sequence {
     Known(Vec<Value>),
-    /// A dynamic sequence: the object, and the type of its items.
+    /// A sequence that is an object at run time: the object, and the type of its items.
     Dynamic(Expr, ObjectType),
 }
 

@@ -1,4 +1,4 @@
-//! Converter of `Slice`.
+//! Converter of the ONNX operator `Slice`.
 
 use pliant_ir::DType;
 use pliant_ir::relax::Expr;
@@ -46,8 +46,8 @@ fn slice(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![n.op("relax.strided_slice", &[x, args[0], args[1], args[2], args[3]])?.into()])
 }
 
-/// Clamps the start of a slice with a negative step to the first element, as the specification requires. In NumPy, such a slice is
-/// empty.
+/// Clamps the start of a slice with a negative step to the first element, as the specification
+/// requires. In NumPy, the slice would be empty.
 fn clamp_start(n: &mut Node<'_, '_>, start: Sym, step: i64, size: Sym) -> Sym {
     let syms = &mut n.func().syms;
     // A constant start of at least -1 is never before the first element.
@@ -133,7 +133,7 @@ fn slice_non_constant(n: &mut Node<'_, '_>, rank: usize) -> ConvertResult {
     Ok(vec![n.with_dims(y, &kept)?.into()])
 }
 
-/// Reads the bounds of a slice as terms; `None` if one of them is not known symbolically.
+/// Reads the bounds of a slice as symbolic terms; `None` if any bound is not known symbolically.
 fn slice_bounds(n: &mut Node<'_, '_>, rank: usize) -> Result<Option<Bounds>, Problem> {
     let values =
         |n: &mut Node<'_, '_>, attr: &str, input: usize| -> Result<Option<Vec<Sym>>, Problem> {

@@ -13,7 +13,7 @@ pub(super) static OPS: &[OnnxOp] = &[op("TfIdfVectorizer", tf_idf_vectorizer)];
 
 /// Maximum skip distance. The limit exists because each skip distance is unrolled.
 const MAX_SKIPS: i64 = 64;
-/// Maximum length of n-grams.
+/// Maximum number of elements of an n-gram.
 const MAX_GRAM_LENGTH: i64 = 64;
 
 /// The pool of n-grams that the attributes list.

@@ -1,5 +1,6 @@
-//! Converter of `TreeEnsemble`, which evaluates all trees together, one level per step. A position is the number of an inner node,
-//! or the number of inner nodes plus the number of a leaf. The successor of a leaf is the leaf itself.
+//! Converter of `TreeEnsemble`, which evaluates all trees together, one level per step. In this
+//! file, a position is the index of a node in one list of all nodes, in which the leaves follow the
+//! inner nodes. The successor of a leaf is the leaf itself.
 
 use pliant_ir::relax::Expr;
 use pliant_ir::{AttrValue, Attrs, DType};
@@ -33,12 +34,13 @@ const MAX_MEMBERS: usize = 1 << 26;
 struct TreeEnsemble {
     roots: Vec<i64>,
     inner: usize,
-    /// The next position for each position: first if the comparison holds, then if it does not.
+    /// The next position for each position: the first list is for a comparison that is true, the
+    /// second list for one that is false.
     next: [Vec<i64>; 2],
     features: Vec<i64>,
     modes: Vec<i64>,
     splits: Vec<f64>,
-    /// For each position, whether a missing value (NaN) continues as if the comparison held.
+    /// For each position, whether a missing value (NaN) continues as if the comparison were true.
     missing: Vec<bool>,
     /// For each position that tests membership, the set, padded to the length of the longest set.
     members: Vec<Vec<f64>>,
@@ -242,7 +244,7 @@ fn leaf_positions(n: &mut Node<'_, '_>, trees: &TreeEnsemble, x: Expr) -> ExprRe
     Ok(position)
 }
 
-/// Emits whether the comparison at the current position of each row and tree holds.
+/// Emits a bool for each row and tree: whether the comparison at the current position is true.
 fn compare_values(
     n: &mut Node<'_, '_>,
     trees: &TreeEnsemble,
@@ -269,7 +271,7 @@ fn compare_values(
     accumulated.ok_or_else(|| broken_trees("there is no comparison"))
 }
 
-/// Emits whether each value is in the membership set of its position.
+/// Emits a bool for each value: whether it is in the membership set of its position.
 fn is_member(
     n: &mut Node<'_, '_>,
     trees: &TreeEnsemble,

@@ -11,8 +11,8 @@ use crate::symbolic_size_condition::SizeRelation;
 use crate::value_origins::Origin;
 
 impl SymbolConstraints {
-    /// Finds for each constraint the declared symbols that it restricts to few sizes. Symbols that must equal a restricted symbol
-    /// are restricted, too.
+    /// Finds for each constraint the declared symbols that it restricts to few sizes. A symbol that
+    /// must equal a restricted symbol is restricted, too.
     pub(super) fn find_fixed_symbols(&mut self, func: &Function) {
         let mut equal = EqualSymbols::default();
         for c in &self.report.constraints {
@@ -60,8 +60,8 @@ impl SymbolConstraints {
         }
     }
 
-    /// Creates problems for the symbols for which no size in the declared range satisfies all constraints. They are errors even if
-    /// specialisation is allowed.
+    /// Creates problems for the symbols for which no size in the declared range satisfies all
+    /// constraints. These problems are errors even if specialisation is allowed.
     pub(crate) fn unsatisfiable_symbols(&self, func: &mut Function) -> Vec<Problem> {
         let mut vars: Vec<(usize, SymVar)> = self.symbols.iter().map(|(v, at)| (*at, *v)).collect();
         vars.sort_unstable();
@@ -165,7 +165,8 @@ struct BranchPaths {
 }
 
 impl BranchPaths {
-    /// Adds a combination. If both branches of an `If` node are present, they are replaced by the combination without that node.
+    /// Adds a combination of branches. If the combinations for both branches of an `If` node are
+    /// present, they are replaced by one combination without that node.
     fn add(&mut self, branches: &[Branch]) {
         let mut way: Vec<(Origin, bool)> = branches.iter().map(|b| (b.node, b.then)).collect();
         self.paths.insert(way.clone());

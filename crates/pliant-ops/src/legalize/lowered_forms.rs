@@ -82,7 +82,8 @@ pub(super) fn legalize_view(
     Ok(Some(Legalized::Reshape { input: args[0], shape }))
 }
 
-/// Creates the loop function that computes `outputs`, and a call of it. The call passes those `inputs` that the outputs read.
+/// Creates the loop function that computes `outputs`, and a call of it. The call passes the tensors
+/// among `inputs` that the outputs read.
 ///
 /// # Errors
 /// Those of [`te::create_prim_func`], or if a size does not correspond to a symbol of the function.
@@ -97,7 +98,8 @@ pub(crate) fn tir_call(
     tir_call_assuming(func, name, (inputs, outputs, &AssumedDims::default()), vars, ty)
 }
 
-/// Makes each output a separate stage: copies an output that is an operand or is the same tensor as another output.
+/// Makes each output a separate stage. An output is copied if it is an operand, or the same tensor
+/// as another output.
 ///
 /// # Errors
 /// If an output is a placeholder that is not an operand.
@@ -122,7 +124,8 @@ pub(super) fn copy_aliased_outputs(
     Ok(distinct)
 }
 
-/// As [`tir_call`], for inputs with assumed dims.
+/// Creates a loop function and a call of it like [`tir_call`], for inputs whose dims are assumed to
+/// be equal to other sizes.
 pub(super) fn tir_call_assuming(
     func: &mut Function,
     name: &str,
@@ -156,8 +159,8 @@ pub(super) fn tir_call_assuming(
     Ok(TirCall { func: prim, name: name.into(), inputs, tir_vars, out_tys, tuple })
 }
 
-/// Lowers a call to a packed function. Its operands are those of the call, followed by the attributes as values and the variadic
-/// operands.
+/// Lowers a call to a packed function. The packed function receives the operands of the call, then
+/// the attributes as values, then the variadic operands.
 pub(super) fn legalize_packed(
     func: &mut Function,
     decl: &OpDecl,

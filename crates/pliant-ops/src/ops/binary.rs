@@ -34,7 +34,7 @@ macro_rules! binary_op {
     };
 }
 
-/// The operators of this file.
+/// The declarations of all operators that this file implements.
 pub static DECLS: &[OpDecl] = &[
     arithmetic!("add", |a, b| a + b, "`x1 + x2`.").commutative().onnx(&["Add"]),
     arithmetic!("subtract", |a, b| a - b, "`x1 - x2`.").onnx(&["Sub"]),
@@ -100,7 +100,7 @@ pub static DECLS: &[OpDecl] = &[
         .numpy("logaddexp"),
 ];
 
-/// Whether the value is nonzero.
+/// A condition: whether the value is nonzero.
 fn is_nonzero(x: &Expr) -> Expr {
     super::unary::convert(x, DType::Bool)
 }
@@ -131,8 +131,8 @@ fn log_add_exp(a: &Expr, b: &Expr) -> Expr {
     te::cast(&te::select(&te::eq(&a, &b), &(&a + c(std::f64::consts::LN_2)), &unequal), dtype)
 }
 
-/// NumPy's floor division. For floats, the remainder is subtracted before the division, so that quotient and remainder are
-/// consistent; the plain quotient could round up to the next integer. A zero result has the sign of the quotient.
+/// NumPy's floor division. For floats, the remainder is subtracted before the division, because the
+/// plain quotient could round up to the next integer. A zero result has the sign of the quotient.
 fn floor_divide(a: &Expr, b: &Expr) -> Expr {
     if !a.ty().dtype.is_float() {
         return te::floordiv(a, b);
@@ -147,7 +147,8 @@ fn floor_divide(a: &Expr, b: &Expr) -> Expr {
     te::select(&te::eq(&b, &c(0.0)), &(&a / &b), &exact)
 }
 
-/// The remainder of floats with the sign of the dividend, and whether its sign differs from that of the divisor.
+/// The remainder of floats with the sign of the dividend, and whether this sign differs from the
+/// divisor's sign.
 fn remainder(a: &Expr, b: &Expr) -> (Expr, Expr) {
     let zero = te::const_of(0.0, a.ty().dtype);
     let r = te::fmod(a, b);

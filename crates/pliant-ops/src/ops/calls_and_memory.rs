@@ -14,7 +14,7 @@ use crate::type_inference::InferCtx;
 
 const INPLACE_ATTR: &[(&str, Default)] = &[(INPLACE_INDICES, Default::Required)];
 
-/// The operators of this file.
+/// The declarations of all operators that this file implements.
 pub static DECLS: &[OpDecl] = &[
     OpDecl::new(
         "relax.call_tir",
@@ -165,7 +165,7 @@ pub static DECLS: &[OpDecl] = &[
     .impure(),
 ];
 
-/// The type rule of operators whose result type is explicit in the call.
+/// The type rule of operators whose calls state the result type explicitly.
 fn infer_explicit(ctx: &mut InferCtx<'_>) -> InferResult {
     Ok(match *ctx.ty_args {
         [] => ctx.func.intern(TypeData::Any),
@@ -190,8 +190,9 @@ fn infer_packed_inplace(ctx: &mut InferCtx<'_>) -> InferResult {
     infer_inplace(ctx, &inputs)
 }
 
-/// The type rule of in-place calls: the explicit result type. `inplace_indices` is checked to hold, for each output, the index of
-/// an input of a compatible type, or -1.
+/// The type rule of in-place calls, which returns the result type that the call states. Checks
+/// `inplace_indices`: each entry is the index of an input whose type is compatible with the output,
+/// or -1.
 fn infer_inplace(ctx: &mut InferCtx<'_>, inputs: &[Type]) -> InferResult {
     let whole = infer_explicit(ctx)?;
     let outputs = match ctx.func.types.get(whole) {
@@ -241,8 +242,8 @@ fn infer_unit(ctx: &mut InferCtx<'_>) -> InferResult {
     Ok(ctx.unit_type())
 }
 
-/// The type rule of `make_closure`. The captured values are the last arguments of the function, so the closure has the other
-/// parameters.
+/// The type rule of `make_closure`. The captured values are the last arguments of the function, so
+/// the closure has the remaining parameters.
 fn infer_make_closure(ctx: &mut InferCtx<'_>) -> InferResult {
     let captured = match ctx.operand_type(1) {
         TypeData::Tuple(fields) => Some(fields.len()),
@@ -282,8 +283,8 @@ fn infer_make_closure(ctx: &mut InferCtx<'_>) -> InferResult {
     Ok(ctx.func.intern(data))
 }
 
-/// The type rule of closure calls: the explicit result type, or else the closure's result type for these arguments. Rejects
-/// provably incompatible arguments.
+/// The type rule of closure calls: the result type that the call states, else the closure's result
+/// type for these arguments. Rejects provably incompatible arguments.
 fn infer_invoke(ctx: &mut InferCtx<'_>) -> InferResult {
     let args = match ctx.operand_type(1) {
         TypeData::Tuple(fields) => Some(fields.to_vec()),
@@ -368,8 +369,9 @@ fn te_shape_to_tensor(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     })])
 }
 
-/// Adds run-time checks that no size is negative and that the number of elements fits 64 bits. A stage that only depends on the
-/// sizes of a tensor needs them, because the tensor itself is then never computed.
+/// Adds run-time checks that no size is negative and that the number of elements fits 64 bits. A
+/// stage that only depends on the sizes of a tensor needs these checks, because no other stage
+/// computes the tensor and checks its sizes.
 fn with_size_checks(ctx: &mut LegalizeCtx<'_>, mut stage: te::Tensor, dims: &[Sym]) -> te::Tensor {
     let op = ctx.decl.name;
     let zero = ctx.func.syms.int(0);
@@ -427,7 +429,8 @@ fn infer_tensor_in_storage(ctx: &mut InferCtx<'_>) -> InferResult {
     infer_allocated(ctx, 2, 3)
 }
 
-/// The type of a tensor whose shape and data type are in the operands with these indices.
+/// The type of an allocated tensor. `shape` and `dtype` are the indices of the operands that
+/// contain its shape and data type.
 fn infer_allocated(ctx: &mut InferCtx<'_>, shape: usize, dtype: usize) -> InferResult {
     let dtype = ctx.dtype_operand(dtype)?;
     // A shape variable describes the shape more precisely than its rank.

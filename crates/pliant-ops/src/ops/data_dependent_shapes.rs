@@ -6,7 +6,7 @@ use pliant_ir::relax::TypeData;
 use crate::op_declaration::{Default, InferResult, OpDecl};
 use crate::type_inference::InferCtx;
 
-/// The operators of this file.
+/// The declarations of all operators that this file implements.
 pub static DECLS: &[OpDecl] = &[
     OpDecl::new(
         "relax.unique",

@@ -1,4 +1,5 @@
-//! Discrete Fourier transforms of a signal, and of windows along it. Complex numbers are represented by a last dim of size 2.
+//! Discrete Fourier transforms of a signal, and of windows along the signal (STFT). Complex numbers
+//! are represented by a last dim of size 2.
 
 use pliant_ir::Sym;
 use pliant_ir::op::InferError;
@@ -11,7 +12,7 @@ use crate::shared_operator_rules::{require_float, shared_dim};
 use crate::te::{self, Expr, TensorView};
 use crate::type_inference::InferCtx;
 
-/// The operators of this file.
+/// The declarations of all operators that this file implements.
 pub static DECLS: &[OpDecl] = &[
     OpDecl::new(
         "relax.signal.dft",
@@ -59,7 +60,8 @@ fn size_operand(ctx: &InferCtx<'_>, i: usize) -> Result<Option<Sym>, InferError>
     }
 }
 
-/// Whether the last dim holds complex (size 2) rather than real numbers (size 1). Rejects other sizes.
+/// Whether the last dim contains complex numbers (size 2) or real numbers (size 1). Rejects other
+/// sizes.
 fn is_complex(ctx: &InferCtx<'_>, last: Sym) -> Result<bool, InferError> {
     match ctx.func.syms.as_int(last) {
         Some(1) => Ok(false),
@@ -122,7 +124,7 @@ fn infer_dft(ctx: &mut InferCtx<'_>) -> InferResult {
     Ok(ctx.tensor_type(Some(dims), None, t.dtype))
 }
 
-/// Starts a call of the DFT kernel for transforms of this length. The operands are still missing.
+/// Starts a call of the DFT kernel for transforms of this length. The caller adds the operands.
 fn transform<'a>(length: &Expr, (onesided, inverse): (bool, bool)) -> te::KernelCall<'a> {
     te::KernelCall::new(&KERNEL)
         .attr("length", std::slice::from_ref(length))

@@ -19,7 +19,7 @@ use crate::size_proofs;
 use crate::te::{self, Expr};
 use crate::type_inference::InferCtx;
 
-/// The operators of this file.
+/// The declarations of all operators that this file implements.
 pub static DECLS: &[OpDecl] = &[
     OpDecl::new(
         "relax.take",
@@ -117,7 +117,7 @@ fn te_take(ctx: &mut LegalizeCtx<'_>) -> TeResult {
 
 // ---- strided_slice ----
 
-/// The slice of one axis.
+/// The slice of one axis, in normalised form.
 pub(super) struct AxisSlice {
     axis: usize,
     pub(super) begin: Sym,
@@ -244,7 +244,8 @@ fn check_inbound(
     Ok(())
 }
 
-/// Converts a bound that may count from the end to one that counts from the start.
+/// Converts a slice bound, which counts from the end if it is negative, to a bound that counts from
+/// the start.
 fn from_start(ctx: &mut InferCtx<'_>, b: Sym, dim: Sym) -> Sym {
     let zero = ctx.func.syms.int(0);
     match size_proofs::at_most(ctx.func, zero, b) {

@@ -15,7 +15,7 @@ use crate::size_proofs;
 use crate::te::{self, Tensor, TensorView};
 use crate::type_inference::{InferCtx, TensorTy};
 
-/// The operators of this file.
+/// The declarations of all operators that this file implements.
 pub static DECLS: &[OpDecl] = &[OpDecl::new(
     "relax.call_kernel",
     infer,
@@ -79,7 +79,7 @@ fn infer(ctx: &mut InferCtx<'_>) -> InferResult {
     Ok(ty)
 }
 
-/// Creates an error about operand `at` of the kernel.
+/// Creates an error about operand `at` of the kernel. `message` receives the name of the operand.
 fn operand_error(
     ctx: &InferCtx<'_>,
     call: &KernelCall,
@@ -154,8 +154,8 @@ fn check_axes(order: Order, axes: &[i64], rank: usize) -> Result<(), String> {
     }
 }
 
-/// Checks the dims of a tensor against dims of the same name in earlier operands. Sizes that are not provably different are
-/// compared at run time.
+/// Checks the dims of a tensor against dims of the same name in earlier operands. Sizes that are
+/// neither provably equal nor provably different are compared at run time.
 fn check_sizes(
     ctx: &mut InferCtx<'_>,
     call: &KernelCall,
@@ -197,7 +197,7 @@ fn check_sizes(
     Ok(())
 }
 
-/// The names of the dims of operand `at`.
+/// The names of the dims that the kernel declares for operand `at`.
 fn dims(call: &KernelCall, at: usize) -> &'static [&'static str] {
     match call.kernel.operands[at].dims {
         Dims::Fixed(dims) => dims,
@@ -237,7 +237,7 @@ fn te_call_kernel(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     }))
 }
 
-/// The view of a tensor with the dims in the order of the kernel operand.
+/// A view of a tensor whose dims are in the order that the kernel declares.
 fn view<'a>(tensor: &'a Tensor, axes: Option<&[i64]>) -> TensorView<'a> {
     let view = TensorView::from(tensor);
     match axes {

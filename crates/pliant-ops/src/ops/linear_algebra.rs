@@ -1,5 +1,5 @@
-//! Matrix products. Each is lowered to a single reduction block, `C[.., i, j] += A[.., i, k] * B[.., k, j]`, which the schedules
-//! of loop functions recognise.
+//! Operators that compute matrix products. Each is lowered to a single reduction block, `C[.., i,
+//! j] += A[.., i, k] * B[.., k, j]`, which the schedules of loop functions recognise.
 
 pub mod einsum;
 
@@ -16,7 +16,7 @@ use crate::type_inference::{InferCtx, TensorTy};
 
 const OUT_DTYPE_ATTR: &[(&str, Default)] = &[("out_dtype", Default::None)];
 
-/// The operators of this file.
+/// The declarations of all operators that this file implements.
 pub static DECLS: &[OpDecl] = &[
     OpDecl::new(
         "relax.matmul",
@@ -45,7 +45,8 @@ pub static DECLS: &[OpDecl] = &[
         .numpy("outer"),
 ];
 
-/// The element type of the result: the requested one, else that of the operands.
+/// The element type of the result: the one that the call requests, else the element type of the
+/// operands.
 fn out_dtype(ctx: &InferCtx<'_>) -> Result<Option<DType>, InferError> {
     let common = ctx.same_dtype(0, 1)?;
     require_number(ctx, 0, &ctx.tensor(0)?)?;
@@ -127,7 +128,7 @@ fn te_matmul(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     Ok(vec![te_converted(product, dtype)])
 }
 
-/// The names of the axes of a product: batch dims, then `i` and `j`.
+/// The names of the axes of a matrix product: batch dims, then `i` and `j`.
 fn axis_names(batch: usize, row: bool, col: bool) -> Vec<&'static str> {
     const BATCH: [&str; 6] = ["b0", "b1", "b2", "b3", "b4", "b5"];
     let mut names: Vec<&str> = BATCH.iter().copied().take(batch).collect();

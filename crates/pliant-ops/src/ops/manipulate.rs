@@ -17,7 +17,7 @@ use crate::size_proofs;
 use crate::te::{self, Check, Expr};
 use crate::type_inference::InferCtx;
 
-/// The operators of this file.
+/// The declarations of all operators that this file implements.
 pub static DECLS: &[OpDecl] = &[
     OpDecl::new(
         "relax.reshape",
@@ -348,7 +348,8 @@ fn te_broadcast_to(ctx: &mut LegalizeCtx<'_>) -> TeResult {
 
 // ---- repeat, tile ----
 
-/// The number of repeats, one for each axis or one for all. `None` if it is unknown.
+/// The attribute `repeats`: the number of repetitions, either one number for each axis or one for
+/// all. `None` if a number is unknown.
 fn repeats(ctx: &mut InferCtx<'_>) -> Result<Option<Vec<Sym>>, InferError> {
     let bad = "repeats must be an integer or a list of integers, none of them negative";
     let repeats = ctx.sizes_attr("repeats").map_err(|_| ctx.error(bad))?;

@@ -22,7 +22,7 @@ impl RowLoops {
         RowLoops { other_dims, axis, len }
     }
 
-    /// The indices of element `k` of a row. `row` has the row's indices in the other dims.
+    /// The indices of element `k` of a row. `row` contains the row's indices in the other dims.
     pub(super) fn at(&self, row: &[Expr], k: &Expr) -> Vec<Expr> {
         [&row[..self.axis], std::slice::from_ref(k), &row[self.axis..]].concat()
     }

@@ -11,7 +11,7 @@ use crate::size_proofs;
 use crate::te::{self, Check, Expr};
 use crate::type_inference::InferCtx;
 
-/// The operators of this file.
+/// The declarations of all operators that this file implements.
 pub static DECLS: &[OpDecl] = &[
     OpDecl::new(
         "relax.quantize",
@@ -104,7 +104,8 @@ fn infer_dequantize(ctx: &mut InferCtx<'_>) -> InferResult {
     Ok(ctx.tensor_type_like(&data, Some(out)))
 }
 
-/// The scale or zero point: a scalar (per-tensor), or a vector along the axis (per-channel). A vector of size 1 is broadcast.
+/// A scale or zero point: a scalar (per-tensor), or a vector along the axis (per-channel). A vector
+/// of size 1 is broadcast.
 struct QuantParameter {
     value: Value,
     /// The condition that the size is 1, if that is unknown at compile time.
@@ -171,7 +172,7 @@ impl QuantizeOperands {
         Ok(QuantizeOperands { x: ctx.value(0)?, scale, zero, axis, checks })
     }
 
-    /// The stage that computes `f` for each element.
+    /// Creates the stage that computes `f(x, scale, zero_point)` for each element of the data.
     fn stage(self, name: &str, f: impl Fn(Expr, Expr, Expr) -> Expr) -> Vec<te::Tensor> {
         let QuantizeOperands { x, scale, zero, axis, checks } = self;
         let out = te::compute(x.shape().to_vec(), name, |i| {

@@ -1,7 +1,8 @@
 //! Recurrent layers with ONNX's semantics: relax.nn.lstm, relax.nn.gru, relax.nn.rnn.
 //!
-//! The products of the inputs with their weights are computed in one stage for all time steps. The products of the state with its
-//! weights are computed step by step. Operands and results are those of ONNX, in the same order. TVM has no such operators.
+//! The matrix product of the inputs and their weights is computed in one stage for all time steps.
+//! The matrix product of the state and its weights is computed step by step. The operators have the
+//! operands and results of the ONNX operators, in the same order. TVM has no such operators.
 
 mod activation;
 mod cells;
@@ -22,7 +23,7 @@ const ATTRS: &[(&str, Default)] = &[
     ("layout", Default::Int(0)),
 ];
 
-/// The operators of this file.
+/// The declarations of all operators that this file implements.
 pub static DECLS: &[OpDecl] = &[
     OpDecl::new(
         "relax.nn.lstm",

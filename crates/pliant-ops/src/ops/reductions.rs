@@ -1,4 +1,4 @@
-//! Reductions over axes.
+//! Operators that reduce a tensor over axes, such as sum, mean, variance and argmax.
 
 pub mod cumulative;
 
@@ -34,7 +34,7 @@ macro_rules! single_axis_op {
     };
 }
 
-/// The operators of this file.
+/// The declarations of all operators that this file implements.
 pub static DECLS: &[OpDecl] = &[
     reduction_op!("sum", infer_total, sum, "The sum over axes. Bools are summed as int64.")
         .numpy("sum")
@@ -78,7 +78,8 @@ fn infer(ctx: &mut InferCtx<'_>) -> InferResult {
     infer_reduced(ctx, dtype)
 }
 
-/// The result type of sums and products: int64 for bool, as in NumPy, else the type of the operand.
+/// The type rule of sums and products of elements. The element type is int64 for bool, as in NumPy,
+/// else the type of the operand.
 fn infer_total(ctx: &mut InferCtx<'_>) -> InferResult {
     let dtype = ctx.tensor(0)?.dtype;
     infer_reduced(ctx, dtype.map(|d| if d.is_bool() { DType::Int64 } else { d }))
@@ -155,7 +156,7 @@ impl ReductionAxes {
         self.reduce.iter().fold(te::int(1), |acc, &i| acc * &self.shape[i])
     }
 
-    /// The dims of the output.
+    /// The dims of the reduced tensor.
     pub fn out_shape(&self) -> Vec<Expr> {
         let dims = self.shape.iter().enumerate();
         match self.keepdims {
@@ -181,7 +182,7 @@ impl ReductionAxes {
         }
     }
 
-    /// A stage that reduces `f(input indices)` over the axes.
+    /// Creates the stage that reduces `f(input indices)` over the axes.
     pub fn stage(&self, name: &str, reducer: Reducer, f: impl FnOnce(&[Expr]) -> Expr) -> Tensor {
         let axes: Vec<IterVar> = self
             .reduce
@@ -227,7 +228,7 @@ fn te_reduce(ctx: &mut LegalizeCtx<'_>, name: &str, reducer: Reducer) -> TeResul
     Ok(vec![cast_to(out, kept)])
 }
 
-/// The tensor converted to `dtype`, unless it already has that type.
+/// Converts the tensor to `dtype`, unless it already has that type.
 fn cast_to(t: Tensor, dtype: DType) -> Tensor {
     if t.dtype() == dtype {
         return t;

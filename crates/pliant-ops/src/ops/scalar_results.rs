@@ -1,4 +1,5 @@
-//! Operators that return scalars: the element of a tensor, the trip count of a range.
+//! Operators that return scalars: the element of a one-element tensor, and the trip count of a
+//! range.
 
 use pliant_ir::DType;
 use pliant_ir::relax::TypeData;
@@ -6,7 +7,7 @@ use pliant_ir::relax::TypeData;
 use crate::op_declaration::{InferResult, OpDecl};
 use crate::type_inference::InferCtx;
 
-/// The operators of this file.
+/// The declarations of all operators that this file implements.
 pub static DECLS: &[OpDecl] = &[
     OpDecl::new("relax.item", infer_item, "The only element of a tensor, as a scalar.")
         .operands(&["x"])

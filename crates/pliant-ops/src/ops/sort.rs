@@ -12,7 +12,7 @@ use crate::size_proofs;
 use crate::te::{self, Body, Expr, KernelCall, Tensor, TensorView};
 use crate::type_inference::InferCtx;
 
-/// The operators of this file.
+/// The declarations of all operators that this file implements.
 pub static DECLS: &[OpDecl] = &[
     OpDecl::new("relax.sort", infer_sort, "Sorts along an axis. The sort is stable, and NaN is last.")
         .operands(&["x"])
@@ -108,12 +108,13 @@ fn check_positions(b: &mut te::Body, op: &str, dtype: DType, len: &te::Expr) {
     }
 }
 
-/// The type of the positions that the kernel writes, if the result has type `dtype`.
+/// The type in which the kernel writes positions, if the operator returns positions of type
+/// `dtype`.
 fn kernel_position_dtype(dtype: DType) -> DType {
     if dtype == DType::Int32 { dtype } else { DType::Int64 }
 }
 
-/// Positions converted to `dtype`.
+/// Converts a tensor of positions to the data type `dtype`.
 fn convert_positions(positions: Tensor, dtype: DType) -> Tensor {
     if positions.dtype() == dtype {
         return positions;
@@ -265,7 +266,7 @@ fn median_rank(b: &mut Body, shape: &[Expr], axis: usize) -> Expr {
     te::maximum(&te::floordiv(&(&shape[axis] - 1), &te::int(2)), &te::int(0))
 }
 
-/// A view of a tensor as rows of one element each.
+/// A view of a tensor in which each element is a row of one element.
 fn column(tensor: &Tensor) -> TensorView<'_> {
     TensorView::from(tensor).flatten().unsqueeze(1)
 }

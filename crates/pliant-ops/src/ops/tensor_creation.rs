@@ -14,7 +14,7 @@ use crate::type_inference::InferCtx;
 const DTYPE_ATTR: &[(&str, Default)] = &[("dtype", Default::None)];
 const DIAGONAL_ATTR: &[(&str, Default)] = &[("k", Default::Int(0))];
 
-/// The operators of this file.
+/// The declarations of all operators that this file implements.
 pub static DECLS: &[OpDecl] = &[
     OpDecl::new("relax.full", infer_full, "A tensor of the given shape, filled with a value.")
         .operands(&["shape: size", "fill_value: fill"])
@@ -126,7 +126,7 @@ fn scalar_operand(ctx: &InferCtx<'_>, i: usize) -> Result<Option<DType>, InferEr
     }
 }
 
-/// The value with which a tensor is filled.
+/// The value with which a new tensor is filled.
 enum Fill {
     Value(f64),
     Operand,
@@ -270,7 +270,8 @@ fn te_arange(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     })])
 }
 
-/// Adds a run-time check to `out` that its integer type can represent the first and the last value, if there are any.
+/// Adds a run-time check to `out`: its integer type can represent the first and the last value, if
+/// there are any values.
 fn check_representable(
     op: &str,
     out: te::Tensor,

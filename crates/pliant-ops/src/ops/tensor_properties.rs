@@ -1,4 +1,5 @@
-//! Properties of tensors as values, and reinterpretation of a tensor's memory.
+//! Operators that return properties of a tensor (such as its rank) as values, and that reinterpret
+//! its memory.
 
 use pliant_ir::DType;
 use pliant_ir::relax::TypeData;
@@ -10,7 +11,7 @@ use crate::type_inference::InferCtx;
 
 const AXIS_ATTR: &[(&str, Default)] = &[("axis", Default::Required)];
 
-/// The operators of this file.
+/// The declarations of all operators that this file implements.
 pub static DECLS: &[OpDecl] = &[
     OpDecl::new(
         "relax.inspect.tensor_shape_i",

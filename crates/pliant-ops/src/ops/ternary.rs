@@ -8,7 +8,7 @@ use crate::shared_operator_rules::{broadcast_of, require_number, require_scalar,
 use crate::te::{self};
 use crate::type_inference::InferCtx;
 
-/// The operators of this file.
+/// The declarations of all operators that this file implements.
 pub static DECLS: &[OpDecl] = &[
     OpDecl::new(
         "relax.where",

@@ -1,4 +1,4 @@
-//! Unary elementwise operators.
+//! Elementwise operators with one operand.
 
 use pliant_ir::DType;
 
@@ -18,7 +18,7 @@ macro_rules! unary_op {
     };
 }
 
-/// The operators of this file.
+/// The declarations of all operators that this file implements.
 pub static DECLS: &[OpDecl] = &[
     unary_op!("abs", infer_unary, abs, "Absolute value.").numpy("abs").onnx(&["Abs"]),
     unary_op!("negative", infer_unary_number, |x| -x, "Negation.").numpy("negative").onnx(&["Neg"]),

@@ -1,4 +1,4 @@
-//! Object detection: boxes, their overlaps, and pooling of image regions.
+//! Operators for object detection: box decoding, overlaps of boxes, and pooling of image regions.
 
 pub mod box_decoding;
 pub mod nms;

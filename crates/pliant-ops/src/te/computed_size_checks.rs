@@ -1,7 +1,8 @@
-//! Run-time checks of computed sizes that may be negative or exceed 64 bits. The loop function executes them first.
+//! Run-time checks of computed sizes that may be negative or exceed 64 bits. The loop function
+//! executes them first.
 //!
-//! A negative size would be treated as 0. Tensors that are fused away are never allocated, so nothing else would detect such a
-//! size.
+//! Without the checks, a negative size would count as 0. Tensors that are fused away are never
+//! allocated, so no allocation would detect an invalid size.
 
 use pliant_ir::SymArena;
 use pliant_ir::tir::BinOp;
@@ -23,11 +24,12 @@ const MEMORY_BITS: u32 = 47;
 /// The maximum number of bits of a size that needs no overflow check.
 const MAX_UNCHECKED_BITS: u32 = 61;
 
-/// A size whose float64 value is of smaller magnitude than this bound fits in 64 bits.
+/// Float64 bound for the check that a size fits in 64 bits: every size of smaller magnitude does.
 const FITS_BELOW: f64 = (1u64 << 62) as f64;
 
-/// The checks that dims of results and extents of reductions are at least 0 and fit in 64 bits, for those sizes of which this is
-/// not proved. Variables and the dims of operands are valid sizes.
+/// Creates the checks that dims of results and extents of reductions are at least 0 and fit in 64
+/// bits. Sizes for which this is proved need no check. Variables and the dims of operands are valid
+/// sizes.
 pub(crate) fn checks(args: &[Tensor], stages: &[Tensor]) -> Vec<Check> {
     let mut collector = CheckCollector {
         arena: SymArena::new(),
@@ -60,15 +62,15 @@ pub(crate) fn checks(args: &[Tensor], stages: &[Tensor]) -> Vec<Check> {
 struct CheckCollector {
     arena: SymArena,
     vars: VarMap,
-    /// The sizes that need no check: sizes of operands, and sizes that already have a check.
+    /// The sizes that need no check: sizes of operands, and sizes for which a check exists already.
     known: FxHashSet<Sym>,
     /// For each operand, the factors whose product is its number of elements.
     operands: Vec<Vec<Sym>>,
 }
 
 impl CheckCollector {
-    /// Records the dims of an operand and the products of neighbouring dims, which are valid sizes because the operand is in
-    /// memory.
+    /// Records the dims of an operand, and the products of neighbouring dims, as valid sizes. They
+    /// are valid because the operand is in memory.
     fn record_operand(&mut self, t: &Tensor) {
         let dims: Vec<Sym> = t
             .shape()
@@ -113,8 +115,8 @@ impl CheckCollector {
         list.push(Check { axes: Vec::new(), cond, message: message.into() });
     }
 
-    /// Whether a size may need more than 64 bits, according to bounds on its symbols and on the operands. Quotients and other
-    /// unanalyzable terms are bounded like sizes of dims.
+    /// Whether a size may need more than 64 bits, according to bounds on its symbols and on the
+    /// operands. A quotient, or another term that cannot be analysed, has the bound of a dim.
     fn may_overflow(&self, size: Sym) -> bool {
         match self.arena.kind(size) {
             SymKind::Sum { terms, .. } => {

@@ -1,4 +1,4 @@
-//! Converts stages made of statements. Each becomes one opaque block of the loop function.
+//! Converts stages made of statements to loop functions. Each stage becomes one opaque block.
 
 use std::sync::Arc;
 
@@ -23,8 +23,9 @@ pub(super) fn defined_vars(stage: &Extern) -> Vec<Var> {
     vars
 }
 
-/// Rejects stages that cannot become a block: those with reductions, accesses with a wrong number of indices, stores to tensors
-/// that are not buffers of the stage, and expressions with too many terms when written out as a tree.
+/// Rejects stages that cannot become a block. The reason is a reduction, an access with a wrong
+/// number of indices, a store to a tensor that is not a buffer of the stage, or an expression with
+/// too many terms when written out as a tree.
 pub(super) fn validate(stage: &Extern) -> Result<(), TeError> {
     let name = &stage.name;
     let mut stage_buffers: FxHashSet<&Tensor> = stage.outs.iter().collect();
@@ -76,7 +77,8 @@ pub(super) fn validate(stage: &Extern) -> Result<(), TeError> {
 }
 
 impl PrimFuncCreator<'_> {
-    /// Assigns a buffer to each output: that of the tensor among the arguments, or else a buffer to be allocated.
+    /// Assigns a buffer to each output: the buffer of the output's tensor if that is an argument,
+    /// else a buffer to be allocated.
     pub(super) fn extern_buffers(
         &mut self,
         stage: &Arc<Extern>,
@@ -125,7 +127,8 @@ impl PrimFuncCreator<'_> {
         self.f.add_stmt(StmtData::Block(Box::new(block)))
     }
 
-    /// Converts a list to one statement. A statement that introduces a variable, buffer or assertion encloses those after it.
+    /// Converts a list to one statement. A statement that introduces a variable, buffer or
+    /// assertion encloses all statements after it.
     fn statements(&mut self, list: &[Stmt]) -> tir::Stmt {
         let mut open: Vec<(StmtData, Vec<tir::Stmt>)> = Vec::new();
         let mut current: Vec<tir::Stmt> = Vec::new();

@@ -1,8 +1,9 @@
 //! [`create_prim_func`]: creates a loop function from tensors.
 //!
-//! The parameters come in the order of the arguments. Tensors are handles that are bound to buffers. If a dim of a tensor argument
-//! is a size variable by itself, the argument defines that variable. Each other size variable becomes an int64 parameter after all
-//! arguments, in order of appearance. Each stage is one loop nest around one block. Stages that are not arguments are stored in
+//! The parameters have the order of the arguments. Tensors are handles that are bound to buffers.
+//! If a dim of a tensor argument is a size variable by itself, the argument defines that variable.
+//! Each other size variable becomes an int64 parameter after all arguments, in order of appearance.
+//! Each stage is one loop nest around one block. Stages that are not arguments are stored in
 //! buffers of a root block.
 
 use std::sync::Arc;
@@ -24,8 +25,9 @@ use super::expr_traversal::{fold, free_vars, post_order, substitute, tree_and_no
 use super::extern_stage::{exprs_of, for_each};
 use super::tensor::{Check, Compute, Tensor, TensorOp};
 
-/// The maximum number of terms of a stage's expression written out as a tree. Later passes walk and print loop functions as trees,
-/// so an expression that shares its parts at each level (`e = e * e`) would take exponential time.
+/// The maximum number of terms of a stage's expression written out as a tree. Later passes walk and
+/// print loop functions as trees, so processing an expression that shares its parts at each level
+/// (`e = e * e`) would need exponential time.
 pub const MAX_TERMS: u64 = 100_000;
 
 /// An expression may exceed [`MAX_TERMS`] up to this number of terms per distinct node. A long chain of distinct nodes is large
@@ -37,7 +39,7 @@ const TERMS_PER_NODE: u64 = 8;
 pub enum Arg {
     /// A tensor: a placeholder (input) or a stage (output).
     Tensor(Tensor),
-    /// A scalar.
+    /// A scalar parameter.
     Var(Var),
 }
 
@@ -62,7 +64,7 @@ impl From<Var> for Arg {
 /// A loop function created from tensors.
 #[derive(Clone, Debug)]
 pub struct CreatedPrimFunc {
-    /// The function.
+    /// The created loop function.
     pub func: PrimFunc,
     /// The size variables that became parameters after the arguments.
     pub size_params: Vec<Var>,
@@ -94,7 +96,8 @@ pub fn create_prim_func(args: &[Arg]) -> Result<PrimFunc, TeError> {
     create_prim_func_with_vars(args).map(|c| c.func)
 }
 
-/// As [`create_prim_func`], but also returns the size variables that became parameters.
+/// Creates a loop function like [`create_prim_func`], and also returns the size variables that
+/// became parameters.
 ///
 /// # Errors
 /// As for [`create_prim_func`].
@@ -102,7 +105,8 @@ pub fn create_prim_func_with_vars(args: &[Arg]) -> Result<CreatedPrimFunc, TeErr
     create_prim_func_assuming(args, &AssumedDims::default())
 }
 
-/// As [`create_prim_func_with_vars`], for placeholders whose dims are assumed to be equal to other sizes.
+/// Creates a loop function like [`create_prim_func_with_vars`], for placeholders whose dims are
+/// assumed to be equal to other sizes.
 ///
 /// # Errors
 /// As for [`create_prim_func`].
@@ -266,7 +270,7 @@ pub(super) fn check_term_count(
     )))
 }
 
-/// The value of a reduction after combining one more element.
+/// The value of a reduction after combining the accumulated value `acc` with the next value.
 fn combine(r: &Reduce, acc: &Var, next: Var) -> Expr {
     let combined = r.reducer.combine(&acc.expr(), &next.expr());
     substitute(&combined, &[(next, r.source.clone())].into_iter().collect())
@@ -476,7 +480,7 @@ impl PrimFuncCreator<'_> {
         Ok(self.close_nest(nest, t.name().clone(), reads, vec![write], init, body))
     }
 
-    /// The initial store of a reduction, and the value after each update.
+    /// The store of a reduction's initial value, and the value after each update.
     fn reduction(
         &mut self,
         buffer: tir::Buffer,
@@ -502,7 +506,7 @@ impl PrimFuncCreator<'_> {
         (init, value)
     }
 
-    /// Creates the loop variables and the block axes for the axes of a stage.
+    /// Creates the loop variables and the block axes of a stage.
     fn open_nest(&mut self, axes: &[&IterVar]) -> LoopNest {
         let mut nest = LoopNest::default();
         for axis in axes {
@@ -578,13 +582,15 @@ impl PrimFuncCreator<'_> {
         regions
     }
 
-    /// Converts a temporary expression, which is kept alive as long as the memo (see [`expr`](Self::expr)).
+    /// Converts a temporary expression, which is kept alive in `nest`, because the memo refers to
+    /// its nodes by their addresses (see [`expr`](Self::expr)).
     fn expr_kept_alive(&mut self, e: Expr, nest: &mut LoopNest) -> tir::Expr {
         nest.kept_alive.push(e.clone());
         self.expr(&e, &mut nest.memo)
     }
 
-    /// Converts an expression to the function's own variables and buffers. `memo` holds the converted nodes by their addresses.
+    /// Converts an expression to the function's own variables and buffers. `memo` maps the
+    /// addresses of nodes to converted expressions.
     pub(super) fn expr(&mut self, e: &Expr, memo: &mut FxHashMap<usize, tir::Expr>) -> tir::Expr {
         let result: Result<tir::Expr, std::convert::Infallible> =
             fold(e, memo, |e, args: &[tir::Expr]| Ok(self.node(e, args)));

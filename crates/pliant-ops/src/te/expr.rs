@@ -29,7 +29,7 @@ enum VarKind {
 }
 
 impl Var {
-    /// A new variable.
+    /// Creates a new variable, which differs from all others.
     pub fn new(name: impl Into<Arc<str>>, ty: impl Into<Ty>) -> Self {
         Var(Arc::new(VarNode { name: name.into(), ty: ty.into(), kind: VarKind::Any }))
     }
@@ -44,7 +44,7 @@ impl Var {
         self.0.kind == VarKind::Nonneg
     }
 
-    /// A new variable that holds the address of a buffer.
+    /// A new variable that contains the address of a buffer.
     pub fn handle(name: impl Into<Arc<str>>) -> Self {
         Var(Arc::new(VarNode { name: name.into(), ty: Ty::I64, kind: VarKind::Handle }))
     }
@@ -64,7 +64,7 @@ impl Var {
         &self.0.name
     }
 
-    /// The type of the variable.
+    /// The scalar type of the variable.
     pub fn ty(&self) -> Ty {
         self.0.ty
     }
@@ -97,11 +97,11 @@ impl Hash for Var {
 /// An axis of a computation: a variable and its range.
 #[derive(Clone, Debug)]
 pub struct IterVar {
-    /// The index variable.
+    /// The index variable of the axis.
     pub var: Var,
-    /// The first value.
+    /// The first value of the index variable.
     pub min: Expr,
-    /// The number of values.
+    /// The number of values of the index variable.
     pub extent: Expr,
     /// Whether the axis is one of the output (spatial) or of a reduction (reduce).
     pub kind: IterKind,
@@ -129,20 +129,20 @@ pub struct CustomReducer {
     pub lhs: Var,
     /// The variable for the next value.
     pub rhs: Var,
-    /// The combined value.
+    /// The value that results from combining `lhs` and `rhs`.
     pub result: Expr,
-    /// The initial value.
+    /// The value from which the reduction starts.
     pub identity: Expr,
 }
 
 /// A reduction of the values of an expression. It may occur only at the top of a stage's body.
 #[derive(Clone, Debug)]
 pub struct Reduce {
-    /// How values are combined.
+    /// The function that combines two values.
     pub reducer: Reducer,
-    /// The values to be combined.
+    /// The expression whose values are combined.
     pub source: Expr,
-    /// The axes that are reduced.
+    /// The axes over which the values are combined.
     pub axes: Vec<IterVar>,
     /// The initial value, if it differs from the reducer's own.
     pub init: Option<Expr>,
@@ -158,22 +158,22 @@ pub(super) struct Node {
     ty: Ty,
 }
 
-/// The kinds of expressions.
+/// The kinds of scalar expressions, with their operands.
 #[derive(Clone, Debug)]
 pub enum ExprKind {
     /// An integer or bool constant of the expression's type.
     Int(i64),
     /// A float constant of the expression's type.
     Float(f64),
-    /// A string. Only calls take it as an argument.
+    /// A string, which can only be an argument of a call.
     Str(Arc<str>),
-    /// A variable.
+    /// A reference to a variable.
     Var(Var),
     /// An operator over two operands of the same type.
     Binary(BinOp, Expr, Expr),
     /// A conversion to the expression's type.
     Cast(Expr),
-    /// Logical negation.
+    /// Logical negation of a bool operand.
     Not(Expr),
     /// `c ? a : b`, where both operands are evaluated.
     Select(Expr, Expr, Expr),
@@ -181,7 +181,7 @@ pub enum ExprKind {
     Call(Intrin, Vec<Expr>),
     /// An element of a tensor, with one index per dim.
     Load(Tensor, Vec<Expr>),
-    /// A reduction.
+    /// A reduction of the values of an expression over axes.
     Reduce(Arc<Reduce>),
     /// The vector `base, base + stride, ...`. It occurs in lowered loop functions, not in stages.
     Ramp(Expr, Expr),
@@ -195,17 +195,17 @@ impl Expr {
         Expr(Arc::new(Node { kind, ty }))
     }
 
-    /// The kind of the expression.
+    /// The kind of the expression, with its operands.
     pub fn kind(&self) -> &ExprKind {
         &self.0.kind
     }
 
-    /// The type of the expression.
+    /// The scalar or vector type of the expression.
     pub fn ty(&self) -> Ty {
         self.0.ty
     }
 
-    /// Whether both are the same node.
+    /// Whether both expressions are the same node in memory.
     pub fn same_as(&self, other: &Expr) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
@@ -254,13 +254,14 @@ impl Expr {
     }
 }
 
-/// A child of a node that is being dropped.
+/// A part of a dropped expression or tensor that must be dropped, too.
 pub(super) enum Orphan {
     Expr(Expr),
     Tensor(Tensor),
 }
 
-/// Moves the parts of a node that may be the start of deep chains onto the stack.
+/// Moves the parts of a node that may start deep chains onto the stack, so that dropping the node
+/// does not recurse.
 fn take_children(kind: ExprKind, stack: &mut Vec<Orphan>) {
     use ExprKind::*;
     match kind {
@@ -285,7 +286,7 @@ fn take_children(kind: ExprKind, stack: &mut Vec<Orphan>) {
     }
 }
 
-/// Drops orphans one by one, so that deep chains do not exhaust the call stack.
+/// Drops the parts on the stack one by one, so that deep chains do not exhaust the call stack.
 pub(super) fn drop_orphans(mut stack: Vec<Orphan>) {
     while let Some(orphan) = stack.pop() {
         match orphan {

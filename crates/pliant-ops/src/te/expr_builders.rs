@@ -1,7 +1,9 @@
-//! Constants, operators that convert their operands to one type, intrinsics and reductions.
+//! Functions that build expressions: constants, operators that convert their operands to one type,
+//! intrinsics and reductions.
 //!
-//! Integer constants are folded where that does not overflow, and neutral operands are dropped, so sizes and indices stay small.
-//! Floats are not folded, except for conversions of constants.
+//! Integer constants are folded if the result does not overflow. Neutral operands, such as a
+//! summand 0, are dropped, so sizes and indices stay small. Floats are not folded, except for
+//! conversions of constants.
 
 use std::ops;
 use std::sync::Arc;
@@ -40,7 +42,7 @@ pub fn int_of(value: i64, dtype: DType) -> Expr {
     Expr::new(kind, Ty::scalar(dtype))
 }
 
-/// A string. Only calls take it as an argument.
+/// A string, which can only be an argument of a call.
 pub fn string(value: impl Into<Arc<str>>) -> Expr {
     Expr::new(ExprKind::Str(value.into()), Ty::I64)
 }
@@ -127,9 +129,10 @@ fn fits(v: i64, dtype: DType) -> bool {
     }
 }
 
-/// Converts both operands to one type. A constant takes the type of the other operand. Otherwise a float type is preferred to an
-/// integer type and an integer type to bool, and a wider type to a narrower one. A signed and an unsigned integer are converted to
-/// a signed type that holds both, if there is one.
+/// Converts both operands to one type. A constant gets the type of the other operand. Otherwise a
+/// float type is preferred to an integer type, an integer type to bool, and a wider type to a
+/// narrower one. A signed and an unsigned integer are converted to a signed type that represents
+/// both, if there is one.
 pub fn match_types(a: &Expr, b: &Expr) -> (Expr, Expr) {
     if a.ty() == b.ty() {
         return (a.clone(), b.clone());
@@ -146,7 +149,7 @@ fn is_literal(e: &Expr) -> bool {
     matches!(e.kind(), ExprKind::Int(_) | ExprKind::Float(_))
 }
 
-/// Whether a constant can take the other operand's type without changing its value.
+/// Whether a constant can be converted to the other operand's type without changing its value.
 fn may_adopt(literal: &Expr, dtype: DType) -> bool {
     match *literal.kind() {
         ExprKind::Int(v) => dtype.is_float() || fits(v, dtype),
@@ -168,7 +171,7 @@ pub fn binary_as_written(op: BinOp, a: &Expr, b: &Expr) -> Expr {
     node(op, a, b)
 }
 
-/// Converts the operands of an operator to the type that the operator takes.
+/// Converts the operands of an operator to the type in which the operator is computed.
 fn operands(op: BinOp, a: &Expr, b: &Expr) -> (Expr, Expr) {
     let (a, b) = match_types(a, b);
     match op {
@@ -185,7 +188,8 @@ fn node(op: BinOp, a: Expr, b: Expr) -> Expr {
     Expr::new(ExprKind::Binary(op, a, b), ty)
 }
 
-/// The result of an operator over integer constants, or one operand if the other is neutral. `None` if nothing can be folded.
+/// The result of an operator on integer constants, or one operand if the other one is neutral, such
+/// as 0 in a sum. `None` if nothing can be folded.
 fn fold_binary(op: BinOp, a: &Expr, b: &Expr) -> Option<Expr> {
     use BinOp::*;
     if a.ty().dtype.is_float() || a.ty().lanes != 1 {
@@ -494,8 +498,8 @@ unary_functions! {
     bitwise_not = BitwiseNot;
 }
 
-/// Attaches integer values to a condition, for the error message of its assertion. The placeholders `{0}`, `{1}`, ... in the
-/// message stand for them.
+/// Attaches integer values to the condition of an assertion. The placeholders `{0}`, `{1}`, ... in
+/// the assertion's message are replaced by these values.
 pub fn explain(cond: &Expr, values: &[Expr]) -> Expr {
     let cond = cast(cond, Ty::BOOL);
     let values = values.iter().map(|v| cast(v, Ty::I64));

@@ -9,8 +9,9 @@ use super::expr::{Expr, ExprKind, Reducer, Var};
 /// The maximum depth to print. Deeper operands are printed as `...`, so that printing does not exhaust the stack.
 const MAX_DEPTH: u32 = 64;
 
-/// The maximum number of terms to print. The remaining terms are printed as `...`. A shared operand is printed at each use, so
-/// the text may be exponentially longer than the expression in memory.
+/// The maximum number of terms to print. The remaining terms are printed as `...`. A shared operand
+/// is printed at each use, so without this limit the text could be exponentially longer than the
+/// expression in memory.
 const MAX_PRINTED: u32 = 10_000;
 
 impl fmt::Display for Var {
@@ -25,7 +26,7 @@ impl fmt::Display for Expr {
     }
 }
 
-/// An output that counts how many terms may still be printed.
+/// An output for text that counts how many more terms may be printed.
 struct Printer<'p, 'f> {
     f: &'p mut fmt::Formatter<'f>,
     left: u32,

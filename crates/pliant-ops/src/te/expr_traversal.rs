@@ -7,8 +7,9 @@ use super::expr::{Expr, ExprKind, Var};
 use super::expr_builders::with_children;
 use super::tensor::Tensor;
 
-/// Computes a value for each distinct node under `root`, operands first, and returns the value of the root. `memo` holds the values
-/// of the nodes visited so far, by [`Expr::id`]. It may be reused for further roots as long as all visited expressions live.
+/// Computes a value for each distinct node under `root`, operands first, and returns the value of
+/// the root. `memo` maps the nodes visited so far, by [`Expr::id`], to their values. It may be
+/// reused for further roots as long as all visited expressions exist.
 ///
 /// # Errors
 /// The first error that `f` returns.
@@ -67,7 +68,8 @@ pub fn post_order(root: &Expr, mut visit: impl FnMut(&Expr)) {
     }
 }
 
-/// The expression with variables replaced. Nodes without any of them stay shared. The axes of reductions are not changed.
+/// The expression with variables replaced. Nodes that contain none of these variables stay shared.
+/// The axes of reductions are not changed.
 pub fn substitute(root: &Expr, map: &FxHashMap<Var, Expr>) -> Expr {
     let mut memo = FxHashMap::default();
     let result: Result<Expr, std::convert::Infallible> =

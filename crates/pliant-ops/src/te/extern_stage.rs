@@ -1,8 +1,9 @@
-//! Stages made of statements. They compute tensors that cannot be expressed by a formula over output indices: sorting, scans,
-//! scatters with duplicate indices, recurrences.
+//! Stages made of statements. They compute tensors that cannot be expressed by a formula over
+//! output indices: sorting, scans, scatters with duplicate indices, recurrences.
 //!
-//! [`extern_`] creates such a stage: a function writes statements with a [`Body`] over the stage's outputs, its own scratch buffers
-//! and any other tensors. In a loop function, the stage is one opaque block, so passes leave it unchanged.
+//! [`extern_`] creates a stage from a function, which writes statements with a [`Body`] over the
+//! stage's outputs, its own scratch buffers and any other tensors. In a loop function, the stage is
+//! one opaque block, so passes leave it unchanged.
 //!
 //! ```
 //! use pliant_ops::te;
@@ -35,20 +36,20 @@ use super::tensor::{Tensor, TensorOp, placeholder};
 pub enum Stmt {
     /// A loop over `0 .. extent`.
     For {
-        /// The loop variable.
+        /// The loop variable, which counts from 0.
         var: Var,
         /// The number of iterations. A negative number means none.
         extent: Expr,
-        /// How the iterations are executed.
+        /// Whether the iterations run serially, in parallel, vectorised or unrolled.
         kind: ForKind,
-        /// The body.
+        /// The statements that every iteration executes.
         body: Vec<Stmt>,
     },
-    /// Repeats while the condition holds.
+    /// Repeats the statements while the condition is true.
     While(Expr, Vec<Stmt>),
-    /// A branch: the condition, the statements if it holds, and the statements if it does not.
+    /// A branch: the condition, the statements if it is true, and the statements if it is false.
     If(Expr, Vec<Stmt>, Vec<Stmt>),
-    /// Gives a variable its value.
+    /// Defines a variable with the given value.
     Let(Var, Expr),
     /// A scratch buffer, represented by a placeholder.
     Alloc(Tensor),
@@ -64,20 +65,20 @@ pub enum Stmt {
 /// A stage made of statements: several outputs written by one list of statements.
 #[derive(Debug)]
 pub struct Extern {
-    /// The name of the stage.
+    /// The name of the stage, which becomes the name of its block.
     pub name: Arc<str>,
     /// The outputs as the statements refer to them: placeholders with their shapes.
     pub outs: Vec<Tensor>,
     /// The tensors that the statements read, except for outputs and scratch buffers.
     pub inputs: Vec<Tensor>,
-    /// The statements.
+    /// The statements that write the outputs.
     pub body: Vec<Stmt>,
-    /// Whether the stage is a scan.
+    /// Whether the stage was created by [`scan`](super::scan()).
     pub scan: bool,
 }
 
-/// Creates a stage made of statements and returns its outputs, which have these shapes and types. `write` emits the statements and
-/// receives the outputs as buffers.
+/// Creates a stage made of statements and returns its outputs, which have the shapes and data types
+/// in `outputs`. `write` emits the statements and receives the outputs as buffers.
 pub fn extern_(
     name: &str,
     outputs: &[(Vec<Expr>, DType)],
@@ -152,7 +153,7 @@ pub fn for_each<'s>(stmts: &'s [Stmt], visit: &mut impl FnMut(&'s Stmt)) {
     }
 }
 
-/// Copies statements with variables and tensors replaced.
+/// Copies statements, and replaces variables and tensors in the copies.
 pub fn replace_in_stmts(
     stmts: &[Stmt],
     vars: &FxHashMap<Var, Expr>,
@@ -179,7 +180,8 @@ pub fn replace_in_stmts(
     stmts.iter().map(one).collect()
 }
 
-/// The expressions of the statement itself, without those of nested statements. The dims of a scratch buffer are included.
+/// The expressions of the statement itself, including the dims of a scratch buffer. The expressions
+/// of nested statements are not included.
 pub fn exprs_of(s: &Stmt) -> Vec<&Expr> {
     match s {
         Stmt::For { extent, .. } => vec![extent],
@@ -201,7 +203,7 @@ pub struct Body {
 pub struct Cell(Tensor);
 
 impl Cell {
-    /// The value of this scalar at the statement that contains the returned expression.
+    /// The value that the scalar has when the statement with the returned expression is executed.
     pub fn get(&self) -> Expr {
         self.0.at(&[int(0)])
     }
@@ -215,7 +217,7 @@ fn nested(write: impl FnOnce(&mut Body)) -> Vec<Stmt> {
 }
 
 impl Body {
-    /// The statements.
+    /// Ends the construction and returns the statements.
     pub fn finish(self) -> Vec<Stmt> {
         self.stmts
     }
@@ -280,17 +282,18 @@ impl Body {
         total.get()
     }
 
-    /// Emits a loop that repeats while the condition holds.
+    /// Emits a loop that repeats while the condition is true.
     pub fn while_(&mut self, cond: &Expr, write: impl FnOnce(&mut Body)) {
         self.stmts.push(Stmt::While(cast(cond, Ty::BOOL), nested(write)));
     }
 
-    /// Emits statements that are executed if the condition holds.
+    /// Emits statements that are executed if the condition is true.
     pub fn if_(&mut self, cond: &Expr, then: impl FnOnce(&mut Body)) {
         self.if_else(cond, then, |_| {});
     }
 
-    /// Emits two lists of statements: `then` is executed if the condition holds, and `other` if it does not.
+    /// Emits two lists of statements: `then` is executed if the condition is true, and `other` if
+    /// it is false.
     pub fn if_else(
         &mut self,
         cond: &Expr,
@@ -345,8 +348,8 @@ impl Body {
         self.stmts.push(Stmt::Evaluate(call));
     }
 
-    /// Emits an assertion, which fails at run time if the condition does not hold. The following statements may rely on the
-    /// condition.
+    /// Emits an assertion, which fails at run time if the condition is false. The following
+    /// statements may rely on the condition.
     pub fn assert(&mut self, cond: &Expr, message: impl Into<Arc<str>>) {
         self.stmts.push(Stmt::Assert(cast(cond, Ty::BOOL), message.into()));
     }

@@ -71,7 +71,7 @@ use std::fmt;
 pub struct TeError(pub String);
 
 impl TeError {
-    /// An error with this message.
+    /// Creates an error with the given message.
     pub fn new(message: impl Into<String>) -> Self {
         TeError(message.into())
     }

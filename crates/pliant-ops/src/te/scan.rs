@@ -12,13 +12,14 @@ use super::scan_dependences::{UnprovedReads, distance, unproved_reads};
 use super::sym_conversion::simplify;
 use super::tensor::{Compute, Tensor, TensorOp, placeholder};
 
-/// Creates a scan: tensors of recurrent states, whose first axis is the step. The first rows are those of `init`. Each later row
-/// is the row of `update` at the same step, which reads earlier rows of the placeholders `state`. Intermediate stages that read a
-/// state also have the step as their first axis.
+/// Creates a scan: tensors of recurrent states, whose first axis is the step. The first rows are
+/// the rows of `init`. Each later row is the row of `update` at the same step; it may read earlier
+/// rows through the placeholders `state`. Intermediate stages that read a state also have the step
+/// as their first axis.
 ///
 /// # Errors
-/// If the numbers, ranks, types or sizes of the states do not match, or if the first axis of a stage that reads a state is not the
-/// steps.
+/// If the numbers, ranks, types or sizes of the states do not match, or if the first axis of a
+/// stage that reads a state is not the steps.
 pub fn scan(
     name: &str,
     init: &[Tensor],
@@ -183,8 +184,8 @@ fn axis_indices(stage: &Compute, at: &[Expr]) -> FxHashMap<Var, Expr> {
     stage.axes.iter().map(|axis| axis.var.clone()).zip(at.iter().cloned()).collect()
 }
 
-/// Emits the statements that write the row of a stage at step `t`. States and intermediate stages are read from the buffers that
-/// hold them.
+/// Emits the statements that write the row of a stage at step `t`. States and intermediate stages
+/// are read from the buffers that store them.
 fn write_row(
     b: &mut Body,
     name: &str,

@@ -20,14 +20,14 @@ pub(super) struct UnprovedRead {
     step: Expr,
     /// The condition under which the value is read. `None` if it is always read.
     condition: Option<Expr>,
-    /// Whether the read may access the step that is being computed. It may read intermediate stages there, because they are
-    /// computed in order.
+    /// Whether the read may access the step that is being computed. This is possible for
+    /// intermediate stages, which are computed in order within a step.
     same_step: bool,
 }
 
 impl UnprovedRead {
-    /// The condition that the read step has been computed when the reader computes step `t`. Intermediate stages begin at step
-    /// `first`.
+    /// The condition that the row which the read accesses is available when the reader computes
+    /// step `t`. Intermediate stages begin at step `first`.
     pub(super) fn is_available(&self, t: &Expr, first: &Expr) -> Expr {
         let is_earlier = match self.same_step {
             true => and(&le(first, &self.step), &le(&self.step, t)),
@@ -40,7 +40,8 @@ impl UnprovedRead {
     }
 }
 
-/// The constant distance from the reader's own step to the step that is read, or `None` if the distance is not constant.
+/// The distance from the reader's own step to the step that it reads; `None` if the distance is not
+/// constant.
 pub(super) fn distance(stage: &Compute, at: &[Expr]) -> Option<i64> {
     simplify(&(at.first()? - &stage.axes[0].var.expr())).as_int()
 }

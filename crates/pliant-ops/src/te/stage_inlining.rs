@@ -8,13 +8,14 @@ use super::expr_builders::with_children;
 use super::expr_traversal::{fold, substitute, tree_size};
 use super::tensor::{Tensor, TensorOp};
 
-/// The maximum number of terms of a stage after inlining, written out as a tree. Each use recomputes the inlined formula, so
-/// formulas that read the previous stage twice would double in size at each stage.
+/// The maximum number of terms of a stage after inlining, written out as a tree. Each use repeats
+/// the inlined formula, so without a limit formulas that read the previous stage twice would double
+/// in size at each stage.
 const MAX_INLINED: u64 = 4_000;
 
-/// Inlines every stage that has no reduction and no check and is not an output itself, and returns the rewritten outputs. Each
-/// reader recomputes the stages that it inlines, so use this for cheap formulas. A stage remains if its readers would become too
-/// large.
+/// Inlines every stage that has no reduction and no check and is not an output itself, and returns
+/// the rewritten outputs. Each stage that reads an inlined stage recomputes it, so this is only
+/// useful for cheap formulas. A stage is not inlined if its readers would become too large.
 pub fn inline_injective(outputs: &[Tensor]) -> Vec<Tensor> {
     let outputs_kept: FxHashSet<&Tensor> = outputs.iter().collect();
     let mut rewritten: FxHashMap<Tensor, RewrittenStage> = FxHashMap::default();

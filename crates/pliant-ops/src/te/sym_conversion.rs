@@ -9,8 +9,8 @@ use super::expr::{Expr, ExprKind, Var};
 use super::expr_builders::*;
 use super::expr_traversal::fold;
 
-/// A one-to-one mapping between symbols of a function and variables of tensor expressions. A variable may also represent a whole
-/// term.
+/// A one-to-one mapping between symbols of a function and variables of tensor expressions. A
+/// variable may also represent a whole symbolic term, such as `n // 2`.
 #[derive(Clone, Debug, Default)]
 pub struct VarMap {
     to_te: FxHashMap<SymVar, Var>,
@@ -21,7 +21,7 @@ pub struct VarMap {
 }
 
 impl VarMap {
-    /// An empty map.
+    /// Creates a mapping without symbols and variables.
     pub fn new() -> Self {
         Self::default()
     }
@@ -52,8 +52,8 @@ impl VarMap {
         sym
     }
 
-    /// Creates a variable with this name that represents the term: [`from_sym`] replaces each occurrence of the term by the
-    /// variable.
+    /// Creates a variable with this name that represents a symbolic term. [`from_sym`] replaces
+    /// each occurrence of the term by the variable.
     pub fn name_term(&mut self, term: Sym, name: &str) {
         if !self.named.contains_key(&term) {
             let var = Var::size(name);
@@ -62,7 +62,8 @@ impl VarMap {
         }
     }
 
-    /// Creates variables that replace the unanalyzable terms in a size ([`SymArena::unanalyzable_terms`]).
+    /// Creates variables that replace the parts of a size that cannot be analysed
+    /// ([`SymArena::unanalyzable_terms`]).
     pub fn name_unanalyzable(&mut self, arena: &SymArena, size: Sym) {
         for term in arena.unanalyzable_terms(size) {
             self.name_term(term, &arena.short_name(term));
@@ -218,7 +219,8 @@ fn te_node(arena: &SymArena, sym: Sym, memo: &FxHashMap<Sym, Expr>, vars: &mut V
     }
 }
 
-/// The expression in the normal form of symbolic integers. An expression that is not a symbolic integer is returned unchanged.
+/// Simplifies an integer expression by converting it to the normal form of symbolic integers. Other
+/// expressions are returned unchanged.
 pub fn simplify(expr: &Expr) -> Expr {
     let (mut arena, mut vars) = (SymArena::new(), VarMap::new());
     match to_sym(&mut arena, expr, &mut vars) {

@@ -27,9 +27,9 @@ pub(super) struct TensorNode {
 /// The source of a tensor's elements.
 #[derive(Clone, Debug)]
 pub enum TensorOp {
-    /// The caller passes the tensor.
+    /// The tensor is an argument that the caller passes.
     Placeholder,
-    /// A formula computes the elements.
+    /// A formula computes each element of the tensor.
     Compute(Compute),
     /// Statements write the tensor, which is the output with this index.
     Extern(Arc<Extern>, usize),
@@ -42,18 +42,19 @@ pub struct Compute {
     pub axes: Vec<IterVar>,
     /// The element at these axes. A reduction may occur only at the top.
     pub body: Expr,
-    /// Conditions that must hold before the stage runs.
+    /// Conditions that are checked at run time before the stage.
     pub checks: Vec<Check>,
 }
 
 /// A condition that is checked at run time before a stage, for all values of its axes.
 #[derive(Clone, Debug)]
 pub struct Check {
-    /// The axes for whose values the condition is checked. Empty for a condition on sizes.
+    /// The axes over which the condition is checked: it must be true for all their values. Empty
+    /// for a condition on sizes.
     pub axes: Vec<IterVar>,
-    /// The condition.
+    /// The condition that must be true.
     pub cond: Expr,
-    /// The message if the condition does not hold.
+    /// The error message if the condition is false.
     pub message: Arc<str>,
 }
 
@@ -69,27 +70,27 @@ pub fn check_axes(shape: &[Expr]) -> Vec<IterVar> {
 }
 
 impl Tensor {
-    /// The name.
+    /// The name of the tensor.
     pub fn name(&self) -> &Arc<str> {
         &self.0.name
     }
 
-    /// The dims, of type int64.
+    /// The sizes of the tensor's dims, of type int64.
     pub fn shape(&self) -> &[Expr] {
         &self.0.shape
     }
 
-    /// The rank.
+    /// The number of dims of the tensor.
     pub fn ndim(&self) -> usize {
         self.0.shape.len()
     }
 
-    /// The element type.
+    /// The element type of the tensor.
     pub fn dtype(&self) -> DType {
         self.0.dtype
     }
 
-    /// The source of the elements.
+    /// The source of the tensor's elements.
     pub fn op(&self) -> &TensorOp {
         &self.0.op
     }
@@ -107,7 +108,7 @@ impl Tensor {
         matches!(self.0.op, TensorOp::Placeholder)
     }
 
-    /// The tensors that this one is computed from directly, each once.
+    /// The tensors from which this tensor is computed directly, without duplicates.
     pub fn inputs(&self) -> Vec<Tensor> {
         match &self.0.op {
             TensorOp::Placeholder => Vec::new(),
@@ -138,7 +139,8 @@ impl Tensor {
         Err(TeError::new(format!("tensor {name} has {rank} dims, but is read with {got} indices")))
     }
 
-    /// The same stage with one more run-time check. Only a computed stage takes a check; other tensors are returned unchanged.
+    /// The same stage with one more run-time check. Only a compute stage can have checks; other
+    /// tensors are returned unchanged.
     pub fn with_check(&self, check: Check) -> Tensor {
         let TensorOp::Compute(stage) = self.op() else { return self.clone() };
         let mut stage = stage.clone();
@@ -206,18 +208,19 @@ impl Drop for TensorNode {
     }
 }
 
-/// An index or a dim converted to int64.
+/// Converts an index or a dim to int64.
 fn index(e: &Expr) -> Expr {
     if e.ty() == Ty::I64 { e.clone() } else { cast(e, Ty::I64) }
 }
 
-/// A tensor that the caller passes.
+/// A placeholder: a tensor that the caller passes as an argument.
 pub fn placeholder(shape: Vec<Expr>, dtype: DType, name: impl Into<Arc<str>>) -> Tensor {
     let shape = shape.iter().map(index).collect();
     Tensor::new(name.into(), shape, dtype, TensorOp::Placeholder)
 }
 
-/// A tensor of shape `shape` whose element at the indices `i` is `f(i)`. Its dtype is that of the element.
+/// A tensor of shape `shape` whose element at the indices `i` is `f(i)`. The dtype is the dtype of
+/// this element.
 pub fn compute(
     shape: Vec<Expr>,
     name: impl Into<Arc<str>>,

@@ -13,9 +13,9 @@ pub struct TensorView<'a> {
     tensor: &'a Tensor,
     offset: Expr,
     dims: Vec<Expr>,
-    /// The strides, in elements.
+    /// The strides of the view's dims, in elements.
     strides: Vec<Expr>,
-    /// Whether the dims and strides are those of the tensor.
+    /// Whether the view has the dims and strides of the tensor itself.
     whole: bool,
 }
 
@@ -38,12 +38,12 @@ impl<'a> From<&'a Tensor> for TensorView<'a> {
 }
 
 impl TensorView<'_> {
-    /// The sizes of the dims.
+    /// The sizes of the view's dims.
     pub fn dims(&self) -> &[Expr] {
         &self.dims
     }
 
-    /// A view whose dim `i` is dim `axes[i]` of this one.
+    /// A view whose dim `i` is dim `axes[i]` of this view.
     pub fn permute(mut self, axes: &[usize]) -> Self {
         self.dims = axes.iter().map(|&axis| self.dims[axis].clone()).collect();
         self.strides = axes.iter().map(|&axis| self.strides[axis].clone()).collect();
@@ -78,7 +78,7 @@ impl TensorView<'_> {
         self
     }
 
-    /// A view of `size` elements of dim `axis`, beginning at `first` and taking each `step`-th element.
+    /// A view of `size` elements of dim `axis`: the elements at `first`, `first + step`, and so on.
     pub fn slice(mut self, axis: usize, first: i64, step: i64, size: Expr) -> Self {
         self.offset = &self.offset + &(int(first) * &self.strides[axis]);
         self.strides[axis] = &self.strides[axis] * int(step);
@@ -90,7 +90,7 @@ impl TensorView<'_> {
     /// A view of a whole tensor as one dim.
     ///
     /// # Panics
-    /// If the dims of this view are not those of the tensor.
+    /// If this view does not have the dims of the tensor itself.
     pub fn flatten(mut self) -> Self {
         assert!(self.whole, "only a whole tensor is flattened");
         if self.dims.len() != 1 {
@@ -101,8 +101,9 @@ impl TensorView<'_> {
         self
     }
 
-    /// A view of a whole tensor as rows along `axis`. Its dims are the product of the dims before the axis, the product of the dims
-    /// after the axis if there are any, the axis, and the last `inner` dims, which are not merged.
+    /// A view of a whole tensor as rows along `axis`. The view has these dims: the product of the
+    /// dims before the axis; the product of the dims after the axis, if there are any; the axis;
+    /// and the last `inner` dims, which are not merged.
     ///
     /// # Panics
     /// As for [`Self::flatten`].

@@ -1,6 +1,7 @@
 //! Reductions of several values at once, such as the largest element together with its index.
 //!
-//! A compute stage has one formula, so such a reduction is a stage made of statements: loops that update mutable scalars.
+//! A compute stage has only one formula, so a reduction of several values is a stage made of
+//! statements: loops that update mutable scalars.
 
 use std::sync::Arc;
 
@@ -14,7 +15,8 @@ use super::expr_traversal::substitute;
 use super::extern_stage::{Cell, extern_};
 use super::tensor::Tensor;
 
-/// A commutative and associative function that combines two tuples of values, with its neutral tuple.
+/// A commutative and associative function that combines two tuples of values, and its neutral tuple
+/// of values.
 #[derive(Clone, Debug)]
 pub struct TupleReducer {
     lhs: Vec<Var>,
@@ -52,7 +54,7 @@ impl TupleReducer {
         Ok(TupleReducer { lhs, rhs, result: result.collect(), identity })
     }
 
-    /// Combines two tuples of values.
+    /// Combines two tuples of values into one tuple.
     fn combine(&self, a: &[Expr], b: &[Expr]) -> Vec<Expr> {
         let pairs = self.lhs.iter().zip(a).chain(self.rhs.iter().zip(b));
         let map: FxHashMap<Var, Expr> = pairs.map(|(v, e)| (v.clone(), e.clone())).collect();
@@ -63,11 +65,11 @@ impl TupleReducer {
 /// A reduction of several values over axes.
 #[derive(Clone, Debug)]
 pub struct TupleReduction {
-    /// How tuples of values are combined.
+    /// The function that combines tuples of values.
     pub reducer: Arc<TupleReducer>,
-    /// The values to be reduced.
+    /// The expressions whose values are combined, one per tuple field.
     pub source: Vec<Expr>,
-    /// The axes that are reduced.
+    /// The axes over which the tuples are combined.
     pub axes: Vec<IterVar>,
     /// The condition that selects the elements to be reduced. `None` selects all.
     pub cond: Option<Expr>,
@@ -75,8 +77,8 @@ pub struct TupleReduction {
     pub init: Option<Vec<Expr>>,
 }
 
-/// Creates one tensor of the given shape per reduced value. The element at the indices `axes` is the value of the reduction. The
-/// element types are those of the neutral values.
+/// Creates one tensor of the given shape per reduced value. The element at the indices `axes` is
+/// the value of the reduction. The element types are the types of the neutral values.
 ///
 /// # Errors
 /// If the number of values does not match the reducer.

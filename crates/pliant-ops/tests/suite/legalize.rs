@@ -1,5 +1,6 @@
-//! Tests of lowering: the loop function of each operator is well-formed, unproved conditions are checked at run time, equal
-//! functions are stored once, and user-defined operators only need a tensor expression.
+//! Tests of lowering: loop functions of all operators are well-formed, unproved conditions are
+//! checked at run time, equal functions are stored once, and a user-defined operator only needs a
+//! tensor expression.
 
 use crate::op_call_text::{Calls, attrs};
 use pliant_ir::op::{OperandKind, op_id};
@@ -12,7 +13,7 @@ use pliant_ops::{
     register_user_op, registry, te,
 };
 
-/// Lowers a call and returns its loop function.
+/// Lowers a call of an operator, and returns the loop function.
 fn tir(
     op: &str,
     args: &[&str],

@@ -24,7 +24,8 @@ impl Calls {
         self.builder.func_mut()
     }
 
-    /// Parses a product, sum or difference of names and numbers, evaluated from left to right: `n * 4 + 1`.
+    /// Parses a dim written as names and numbers with `*`, `+` and `-`, which are evaluated from
+    /// left to right: `n * 4 + 1`.
     pub fn dim(&mut self, text: &str) -> Sym {
         let mut words = text.split_whitespace();
         let mut acc = self.atom(words.next().expect("a dim"));

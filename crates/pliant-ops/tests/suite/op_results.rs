@@ -203,8 +203,8 @@ fn intrin(i: Intrin, args: &[f64]) -> f64 {
     }
 }
 
-/// Runs `op` over operands whose types are given as text, with these inputs, and returns the outputs. Sizes that only the output
-/// defines come from `outs`.
+/// Runs `op` and returns its outputs. `args` describes the operand types as text, and `inputs`
+/// contains the operands' elements. Sizes that only the output defines come from `outs`.
 fn run(
     op: &str,
     args: &[&str],

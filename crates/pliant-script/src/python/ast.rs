@@ -18,18 +18,18 @@ impl Range {
     }
 }
 
-/// An expression.
+/// A Python expression.
 #[derive(Debug)]
 pub struct Expr<'a> {
-    /// The kind of expression.
+    /// The kind of the expression, with its operands.
     pub kind: ExprKind<'a>,
-    /// The source range.
+    /// The source range of the expression.
     pub range: Range,
     /// The nesting depth: 1 plus the depth of the deepest operand. At most [`super::MAX_EXPR_DEPTH`].
     pub depth: u16,
 }
 
-/// Binary operators.
+/// Python's binary operators.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BinOp {
     /// The operator `+`.
@@ -81,7 +81,7 @@ impl BinOp {
     }
 }
 
-/// Comparison operators.
+/// Python's comparison operators.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CmpOp {
     /// The operator `==`.
@@ -94,13 +94,13 @@ pub enum CmpOp {
     Le,
     /// The operator `>`.
     Gt,
-    /// The operator `>=`.
+    /// `in`, `not in`, `is` or `is not`. Only the host program can evaluate these operators.
     Ge,
     /// `in`, `not in`, `is` or `is not`. Only the host can evaluate these.
     Host,
 }
 
-/// Unary operators.
+/// Python's unary operators.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UnaryOp {
     /// The operator `-`.
@@ -113,28 +113,28 @@ pub enum UnaryOp {
     Not,
 }
 
-/// The kinds of expressions, with their operands.
+/// The kinds of Python expressions, with their operands.
 #[derive(Debug)]
 pub enum ExprKind<'a> {
-    /// A name.
+    /// A name, such as `x`.
     Name(&'a str),
     /// An integer that fits `i64`.
     Int(i64),
     /// An integer that fits `u64` but not `i64`.
     BigInt(u64),
-    /// A float.
+    /// A floating-point literal.
     Float(f64),
     /// A string with its escapes resolved.
     Str(Cow<'a, str>),
-    /// `True` or `False`.
+    /// The literal `True` or `False`.
     Bool(bool),
-    /// `None`.
+    /// The literal `None`.
     None,
     /// A tuple, with or without parentheses.
     Tuple(Vec<Expr<'a>>),
-    /// A list.
+    /// A list display, such as `[a, b]`.
     List(Vec<Expr<'a>>),
-    /// A dict.
+    /// A dict display, as pairs of keys and values.
     Dict(Vec<(Expr<'a>, Expr<'a>)>),
     /// `value.name`, with the range of the name.
     Attribute(Box<Expr<'a>>, &'a str, Range),
@@ -142,13 +142,13 @@ pub enum ExprKind<'a> {
     Subscript(Box<Expr<'a>>, Box<Expr<'a>>),
     /// `lower:upper:step`, in subscripts only.
     Slice(Option<Box<Expr<'a>>>, Option<Box<Expr<'a>>>, Option<Box<Expr<'a>>>),
-    /// A call.
+    /// A call, with its callee and arguments.
     Call(Box<Call<'a>>),
-    /// A unary operation.
+    /// A unary operator applied to an operand.
     Unary(UnaryOp, Box<Expr<'a>>),
-    /// A binary operation.
+    /// A binary operator applied to two operands.
     Binary(BinOp, Box<Expr<'a>>, Box<Expr<'a>>),
-    /// A chain of comparisons.
+    /// A chain of comparisons, such as `a < b <= c`.
     Compare(Box<Expr<'a>>, Vec<(CmpOp, Expr<'a>)>),
     /// `a and b`.
     And(Box<Expr<'a>>, Box<Expr<'a>>),
@@ -167,31 +167,31 @@ pub enum ExprKind<'a> {
 /// A lambda expression.
 #[derive(Debug)]
 pub struct Lambda<'a> {
-    /// The parameter names.
+    /// The names of the lambda's parameters.
     pub params: Vec<&'a str>,
-    /// The body.
+    /// The expression that the lambda returns.
     pub body: Expr<'a>,
 }
 
-/// A call.
+/// A call expression.
 #[derive(Debug)]
 pub struct Call<'a> {
-    /// The callee.
+    /// The called expression.
     pub func: Expr<'a>,
-    /// The positional arguments.
+    /// The positional arguments of the call.
     pub args: Vec<Expr<'a>>,
     /// The keyword arguments. `**x` has the name `**`.
     pub keywords: Vec<Keyword<'a>>,
 }
 
-/// A keyword argument.
+/// A keyword argument of a call.
 #[derive(Debug)]
 pub struct Keyword<'a> {
-    /// The keyword.
+    /// The name of the argument.
     pub name: &'a str,
-    /// The range of the keyword.
+    /// The source range of the argument's name.
     pub range: Range,
-    /// The value.
+    /// The value of the argument.
     pub value: Expr<'a>,
 }
 
@@ -249,19 +249,19 @@ impl<'a> Expr<'a> {
     }
 }
 
-/// A statement.
+/// A Python statement.
 #[derive(Debug)]
 pub struct Stmt<'a> {
-    /// The kind of statement.
+    /// The kind of the statement, with its parts.
     pub kind: StmtKind<'a>,
-    /// The source range; for compound statements, that of the header.
+    /// The source range. For compound statements such as `if`, it only covers the header.
     pub range: Range,
 }
 
-/// The kinds of statements, with their parts.
+/// The kinds of Python statements, with their parts.
 #[derive(Debug)]
 pub enum StmtKind<'a> {
-    /// An expression statement.
+    /// An expression that is used as a statement.
     Expr(Expr<'a>),
     /// `a = b = value`.
     Assign(Vec<Expr<'a>>, Expr<'a>),
@@ -298,45 +298,45 @@ pub enum StmtKind<'a> {
 /// A function definition.
 #[derive(Debug)]
 pub struct FunctionDef<'a> {
-    /// The function name.
+    /// The name of the function.
     pub name: &'a str,
-    /// The range of the name.
+    /// The source range of the function's name.
     pub name_range: Range,
-    /// The parameters.
+    /// The parameters of the function.
     pub params: Vec<Param<'a>>,
     /// The type parameters of `def f[N](...)`.
     pub type_params: Vec<&'a str>,
     /// The annotation of the result type.
     pub returns: Option<Expr<'a>>,
-    /// The decorators.
+    /// The decorators of the function, from top to bottom.
     pub decorators: Vec<Expr<'a>>,
-    /// The body.
+    /// The statements of the function's body.
     pub body: Vec<Stmt<'a>>,
     /// The range of the first unsupported part of the parameter list, such as a default value or
     /// `*`.
     pub unsupported: Option<Range>,
 }
 
-/// A parameter.
+/// A parameter of a function definition.
 #[derive(Debug)]
 pub struct Param<'a> {
-    /// The parameter name.
+    /// The name of the parameter.
     pub name: &'a str,
-    /// The range of the name.
+    /// The source range of the parameter's name.
     pub range: Range,
-    /// The type annotation.
+    /// The type annotation of the parameter.
     pub annotation: Option<Expr<'a>>,
 }
 
 /// A class definition.
 #[derive(Debug)]
 pub struct ClassDef<'a> {
-    /// The class name.
+    /// The name of the class.
     pub name: &'a str,
-    /// The range of the name.
+    /// The source range of the class's name.
     pub name_range: Range,
-    /// The decorators.
+    /// The decorators of the class, from top to bottom.
     pub decorators: Vec<Expr<'a>>,
-    /// The body.
+    /// The statements of the class's body.
     pub body: Vec<Stmt<'a>>,
 }

@@ -6,7 +6,7 @@ use super::literals::{Literal, Number, number_value, string_value};
 use super::statement_parser::{Parser, Result, SyntaxError, is_keyword};
 use super::{MAX_EXPR_DEPTH, with_stack_segment};
 
-/// The precedence of comparisons. It is higher than those of `or`, `and` and `not`.
+/// The precedence of comparisons. It is higher than the precedences of `or`, `and` and `not`.
 const COMPARE: u8 = 4;
 /// The lowest precedence above comparisons. Targets of `for` are parsed with this precedence, so that they end before `in`.
 const BIT_OR: u8 = 5;
@@ -34,7 +34,7 @@ impl<'a> Parser<'a> {
             .with_help("bind parts of the expression to variables first")
     }
 
-    /// Creates an expression node. `operands` is the depth of its deepest operand.
+    /// Creates an expression node over `range`. `operands` is the depth of its deepest operand.
     fn node(&mut self, kind: ExprKind<'a>, range: Range, operands: u16) -> Result<Expr<'a>> {
         if operands >= MAX_EXPR_DEPTH {
             return Err(self.too_deep(range));
@@ -113,7 +113,7 @@ impl<'a> Parser<'a> {
         self.expression()
     }
 
-    /// Parses a single expression.
+    /// Parses a single expression, without commas at the top level.
     pub(super) fn expression(&mut self) -> Result<Expr<'a>> {
         self.nested(|p| {
             if p.at_word("lambda") {
@@ -529,8 +529,8 @@ impl<'a> Parser<'a> {
         self.node(kind, self.from(start), depth)
     }
 
-    /// Parses the clauses `for target in iter ...` that make `element` the element of a comprehension. Without such clauses,
-    /// returns `element` itself.
+    /// Parses the clauses `for target in iter ...` that follow `element` in a comprehension.
+    /// Without these clauses, `element` is an ordinary expression and is returned.
     fn maybe_comprehension(&mut self, element: Expr<'a>, _start: u32) -> Result<Expr<'a>> {
         if !self.at_word("for") {
             return Ok(element);

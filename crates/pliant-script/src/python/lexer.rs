@@ -4,7 +4,7 @@ use super::MAX_INDENT;
 use super::ast::Range;
 use super::statement_parser::SyntaxError;
 
-/// A kind of token.
+/// The kinds of tokens in Python source text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Tok {
     /// A name or keyword.
@@ -21,11 +21,11 @@ pub(super) enum Tok {
     Indent,
     /// The end of an indented block.
     Dedent,
-    /// The end of the text.
+    /// The end of the source text.
     End,
 }
 
-/// A token.
+/// A token of Python source text.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Token {
     pub kind: Tok,
@@ -47,7 +47,7 @@ pub(super) struct Lexer<'a> {
     ended: bool,
 }
 
-/// Encodes an operator as an integer, so that comparing operators is fast.
+/// Encodes an operator as an integer, because integers are compared faster than strings.
 pub(super) const fn op_code(op: &str) -> u32 {
     let bytes = op.as_bytes();
     let (mut code, mut i) = (0, 0);

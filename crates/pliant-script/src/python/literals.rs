@@ -1,10 +1,10 @@
-//! Evaluates string and number literals.
+//! Evaluates Python's string and number literals.
 
 use std::borrow::Cow;
 
 /// The value of a string literal.
 pub(super) enum Literal<'a> {
-    /// A text.
+    /// The text of the literal, with its escapes resolved.
     Text(Cow<'a, str>),
     /// An f-string or bytes literal. Only the host can evaluate it.
     Host,
@@ -76,15 +76,15 @@ fn hex(chars: &mut std::str::Chars<'_>, digits: usize) -> Option<char> {
 
 /// The value of a number literal.
 pub(super) enum Number {
-    /// An integer.
+    /// An integer that fits `i64`.
     Int(i64),
     /// An integer that fits `u64` but not `i64`.
     BigInt(u64),
-    /// A float.
+    /// A floating-point number.
     Float(f64),
-    /// An integer that does not fit 64 bits.
+    /// An integer that fits neither `i64` nor `u64`.
     TooLarge,
-    /// Not a number.
+    /// The text is not a number.
     Bad,
 }
 

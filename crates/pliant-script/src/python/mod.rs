@@ -13,9 +13,10 @@ mod statement_parser;
 use pliant_ir::tir;
 pub use statement_parser::{File, SyntaxError, parse_expression, parse_file};
 
-/// Maximum nesting depth of expressions: brackets, operators and chains of operators. Printed loop functions must be accepted: one
-/// level of a valid expression prints as at most three levels (an operator, its brackets, a subscript). The remaining levels are
-/// for the code around the expression.
+/// Maximum nesting depth of expressions: brackets, operators and chains of operators. The limit
+/// must accept all printed loop functions. One level of a valid expression is printed as at most
+/// three levels: an operator, its brackets, a subscript. The remaining levels are for the code
+/// around the expression.
 pub const MAX_EXPR_DEPTH: u16 = 3 * (tir::verify::MAX_EXPR_DEPTH as u16) + 200;
 /// Maximum nesting depth of blocks: the maximum for valid loop functions, plus the enclosing function, class and dataflow block.
 pub const MAX_INDENT: usize = tir::verify::MAX_DEPTH + 8;

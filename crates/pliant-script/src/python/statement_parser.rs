@@ -7,9 +7,9 @@ use super::{MAX_INDENT, MAX_SYNTAX_ERRORS, with_stack_segment};
 /// A syntax error, with its location and message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SyntaxError {
-    /// The location of the error.
+    /// The source range of the error.
     pub range: Range,
-    /// The description of the error.
+    /// A description of the error.
     pub message: String,
     /// How to fix the error, if known.
     pub help: Option<String>,
@@ -40,7 +40,7 @@ pub(super) struct Parser<'a> {
     pub(super) cur: Token,
     pub(super) last_end: u32,
     pub(super) depth: u16,
-    /// The maximum nesting depth of all expressions parsed so far.
+    /// The maximum nesting depth among all expressions parsed so far.
     pub(super) max_expr_depth: u16,
     blocks: usize,
     /// The maximum number of blocks that were open at the same time.
@@ -49,18 +49,18 @@ pub(super) struct Parser<'a> {
     stopped: bool,
 }
 
-/// A parsed file.
+/// The syntax tree of a parsed source text, with its errors.
 #[derive(Debug, Default)]
 pub struct File<'a> {
-    /// The top-level statements.
+    /// The statements at the top level of the text.
     pub stmts: Vec<Stmt<'a>>,
-    /// The syntax errors.
+    /// The syntax errors in the text.
     pub errors: Vec<SyntaxError>,
-    /// The maximum nesting depth of blocks plus that of expressions.
+    /// The maximum nesting depth of blocks plus the maximum nesting depth of expressions.
     pub depth: usize,
 }
 
-/// Parses a file.
+/// Parses a complete source text.
 pub fn parse_file(text: &str) -> File<'_> {
     if u32::try_from(text.len()).is_err() {
         let message = "the text is longer than 4 GiB";
@@ -183,7 +183,7 @@ impl<'a> Parser<'a> {
         self.errors.push(error);
     }
 
-    /// Calls `step` again and again until it succeeds, and reports the error of each failed call.
+    /// Calls `step` until a call succeeds. Reports the error of each failed call.
     fn recovering(&mut self, mut step: impl FnMut(&mut Self) -> Result<()>) {
         while !self.stopped {
             match step(self) {

@@ -1,5 +1,5 @@
-//! Calls of constructs that are expressions: mainly calls of loop functions, packed functions and builtins (`call_tir`,
-//! `call_packed` and similar), in all dialects.
+//! Parses calls of constructs that are expressions: mainly calls of loop functions, packed
+//! functions and builtins (`call_tir`, `call_packed` and similar), in all dialects.
 
 use pliant_ir::op::{CALL_BUILTIN_WITH_CTX, CALL_DPS_PACKED, CALL_PURE_PACKED, CALL_TIR};
 use pliant_ir::relax::{Expr as IrExpr, ExprData, TensorShape, Type, TypeData};
@@ -217,7 +217,7 @@ impl<'s> FuncParser<'_, 's> {
         self.special(CALL_DPS_PACKED, &[callee, tuple], &[out_ty], e.range)
     }
 
-    /// Whether an argument of `call_tir` can be the callee, as opposed to a shape.
+    /// Whether an argument of `call_tir` can be the called function; otherwise it is a shape.
     fn is_callee(&mut self, e: &Expr<'s>) -> bool {
         match &e.kind {
             ExprKind::Str(_) => true,
@@ -250,9 +250,9 @@ impl<'s> FuncParser<'_, 's> {
         }
     }
 
-    /// Evaluates the arguments of a destination-passing call: tensors, followed by scalars. The dialect of 2026 writes scalars at
-    /// the end of the tuple, although the call passes them after the outputs. A scalar stays in its position if the loop function
-    /// has a scalar parameter there.
+    /// Evaluates the arguments of a destination-passing call: tensors, followed by scalars. The TVM
+    /// 0.26 dialect writes scalars at the end of the tuple, although the call passes them after the
+    /// outputs. A scalar stays in its position if the loop function has a scalar parameter there.
     pub(super) fn call_args(
         &mut self,
         e: &Expr<'s>,
@@ -408,7 +408,7 @@ impl<'s> FuncParser<'_, 's> {
         Ok(self.intern(TypeData::Tensor { shape, dtype }))
     }
 
-    /// Creates a call of an operator that is built into the IR.
+    /// Creates a call of an operator that the IR itself defines, such as `call_tir`.
     fn special(&mut self, op: Op, args: &[IrExpr], ty_args: &[Type], range: Range) -> Res<IrExpr> {
         if self.cx.ops.lookup(op.name()).is_some() {
             let mut attrs = Attrs::default();
@@ -511,7 +511,8 @@ impl<'s> FuncParser<'_, 's> {
         self.special(CALL_PURE_PACKED, &operands, &ty_args, e.range)
     }
 
-    /// Parses `R.call_py_func("name", (args...), out_sinfo)`, a call of a packed function that returns its result.
+    /// Parses `R.call_py_func("name", (args...), out_sinfo)`, which calls a packed function that
+    /// returns its result.
     fn call_py_func(&mut self, e: &Expr<'s>, call: &Call<'s>) -> Res<IrExpr> {
         const WHAT: &str = "R.call_py_func";
         self.check_keywords(WHAT, call, &[TYPE_KEYWORDS, &["func_name", "args"]].concat())?;

@@ -1,4 +1,4 @@
-//! Calls of operators and functions.
+//! Parsing of calls of operators and functions in graph functions.
 
 use pliant_ir::attr_values::is_forced_pure;
 use pliant_ir::op::ArgumentForm;
@@ -14,7 +14,7 @@ use crate::python::ast::{Call, Expr, ExprKind, Range};
 use crate::script_errors::{ErrorKind, Res};
 
 impl<'s> FuncParser<'_, 's> {
-    /// Evaluates a call.
+    /// Evaluates a call expression in a graph function.
     pub(super) fn call(&mut self, e: &Expr<'s>, call: &Call<'s>) -> Res<Val> {
         let func = &call.func;
         if let Some(used) = self.used_macro(call) {
@@ -185,7 +185,8 @@ impl<'s> FuncParser<'_, 's> {
         self.emit_op(op, &args, bound.attrs, &ty_args, e.range)
     }
 
-    /// Classifies an argument by how it affects the data type of number literals among the other operands.
+    /// Classifies an argument of an operator call. The class determines the data type of number
+    /// literals among the other operands.
     fn written(&self, val: &Val) -> ArgumentForm {
         match val {
             Val::Expr(x) => match self.ty_of(*x) {
@@ -201,7 +202,7 @@ impl<'s> FuncParser<'_, 's> {
         }
     }
 
-    /// Whether a value consists of integers of which at least one is unknown at parse time.
+    /// Whether a value consists of integers, and at least one of them is unknown at parse time.
     fn is_symbolic(&self, val: &Val) -> bool {
         let open = |s: &Sym| self.b.func().syms.as_int(*s).is_none();
         match val {
@@ -301,7 +302,8 @@ impl<'s> FuncParser<'_, 's> {
         Ok(SortedArgs { operands, attrs: out })
     }
 
-    /// Reports an error if the argument at index `i`, which is an attribute according to its position, is a tensor.
+    /// Reports an error if the argument at index `i` is a tensor although this position belongs to
+    /// an attribute.
     fn no_tensor(
         &self,
         op: Op,
@@ -382,7 +384,8 @@ impl<'s> FuncParser<'_, 's> {
         Ok(given.into_iter().map(|g| g.unwrap_or((Val::None, range))).collect())
     }
 
-    /// Emits a call of the operator with the given full name, for calls that the parser itself generates.
+    /// Emits a call of the operator with the given full name. The parser uses this for calls that
+    /// the script does not contain.
     pub(super) fn op_by_name(&mut self, name: &str, args: &[IrExpr], range: Range) -> Res<IrExpr> {
         let Some(op) = self.find_op(name.strip_prefix("relax.").unwrap_or(name)) else {
             let message = format!("operator {name} is not declared");

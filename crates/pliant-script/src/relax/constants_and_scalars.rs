@@ -116,7 +116,8 @@ impl<'s> FuncParser<'_, 's> {
         Ok(self.b.func_mut().shape(&dims))
     }
 
-    /// Evaluates expressions of the namespace `T` that graph functions use in dims and scalars: `T.min(n, 4)`, `T.int64(3)`.
+    /// Evaluates calls of functions in the namespace `T` that graph functions may use in dims and
+    /// scalars, such as `T.min(n, 4)` and `T.int64(3)`.
     pub(super) fn scalar_call(&mut self, path: &Path, e: &Expr<'s>, call: &Call<'s>) -> Res<Val> {
         if let Some(dtype) = crate::parser_context::parse_dtype(&path.name) {
             return self.typed_scalar(dtype, e, call);

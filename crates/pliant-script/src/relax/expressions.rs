@@ -24,7 +24,7 @@ impl<'s> FuncParser<'_, 's> {
         }
     }
 
-    /// Binds an expression to a variable if it is a call. Returns other expressions unchanged.
+    /// Binds an expression to a variable if it is a call. Returns any other expression unchanged.
     fn computed(&mut self, x: IrExpr) -> IrExpr {
         match self.b.func().expr(x) {
             ExprData::Call { .. } => self.b.operand(x),

@@ -21,9 +21,9 @@ use crate::script_errors::{ErrorKind, Reported, Res};
 /// A function of the module that is not parsed yet.
 #[derive(Clone, Copy)]
 pub(crate) enum Def<'p, 's> {
-    /// A graph function.
+    /// A graph function, by its syntax tree.
     Relax(&'p FunctionDef<'s>),
-    /// A loop function.
+    /// A loop function, which is parsed before all graph functions.
     Prim,
 }
 
@@ -33,7 +33,7 @@ pub(crate) struct Callees<'p, 's> {
     /// The macros that the function can use. Those of the host program come first, in the order in which the host passes them.
     pub macros: &'p [MacroDef<'p, 's>],
     defs: FxHashMap<&'s str, Def<'p, 's>>,
-    /// The functions that have been parsed; `None` for those with errors.
+    /// The functions that have been parsed; `None` for a function with errors.
     done: RefCell<FxHashMap<&'s str, Option<BaseFunc>>>,
     /// The functions of the host program that are called, with their names in the module.
     captured: RefCell<Vec<(Arc<str>, BaseFunc)>>,
@@ -95,7 +95,7 @@ pub(crate) struct Flags {
     pub pure: Option<bool>,
 }
 
-/// Parses one graph function.
+/// Parses one graph function of a module.
 pub(crate) fn parse_function<'p, 's>(
     cx: &'p ParseContext<'s>,
     callees: &'p Callees<'p, 's>,
@@ -372,7 +372,8 @@ impl<'p, 's> FuncParser<'p, 's> {
         Ok(())
     }
 
-    /// Whether the annotation is `-> R.Tuple` without fields and the result is a tuple with fields, which this annotation accepts.
+    /// Whether the annotated result type is `R.Tuple` without fields and the result is a tuple with
+    /// fields. This annotation accepts all tuples.
     fn is_any_tuple(&self, def: &FunctionDef<'s>, want: Type, result: IrExpr) -> bool {
         let bare = def.returns.as_ref().is_some_and(|e| e.as_call().is_none());
         let fields = |ty: &TypeData| match ty {
@@ -422,8 +423,8 @@ impl<'p, 's> FuncParser<'p, 's> {
         self.intern(TypeData::Callable { params: Some(params.into()), ret, pure: func.is_pure() })
     }
 
-    /// The type of a function according to its annotations. It is needed if that function and the current one call each other,
-    /// because then that function is not parsed yet.
+    /// The type of a function according to its annotations. It is needed if this function and the
+    /// current one call each other, because then this function is not parsed yet.
     fn declared_type(&mut self, def: &FunctionDef<'s>, range: Range) -> Res<Type> {
         if self.declaring.contains(&def.name) {
             let message = format!("the signature of '{}' refers to itself", def.name);

@@ -1,7 +1,9 @@
-//! `if` statements. Both branches define the same variables or return the result of the function.
+//! Parsing of `if` statements. Both branches define the same variables or return the result of the
+//! function.
 //!
-//! If one branch returns and the other continues, the statements after the `if` become part of the continuing branch, and the
-//! result of the `if` is the result of the function. If both branches may continue, those statements are duplicated.
+//! If one branch returns and the other continues, the statements after the `if` become part of the
+//! continuing branch, and the result of the `if` is the result of the function. If both branches
+//! may continue, the statements after the `if` are duplicated.
 
 use pliant_ir::DType;
 use pliant_ir::print::DISCARDED;
@@ -83,7 +85,8 @@ impl<'s> FuncParser<'_, 's> {
         Ok(Flow::Open)
     }
 
-    /// Parses an `if` that may return from the function in one branch but may continue after the `if` in the other.
+    /// Parses an `if` with one branch that may return from the function, and another branch that
+    /// may continue after the `if`.
     pub(super) fn returning_if(
         &mut self,
         stmt: &Stmt<'s>,
@@ -220,8 +223,9 @@ impl<'s> FuncParser<'_, 's> {
         Err(self.error(ErrorKind::Type, range, message))
     }
 
-    /// The variables that the `if` defines for the statements after it: those that are read later, or else the one that both
-    /// branches assign last. A name assigned in only one branch keeps its previous value in the other.
+    /// The variables that the `if` defines for the statements after it. These are the names that
+    /// are read later. If no name is read later, it is the name that both branches assign last. A
+    /// name assigned in only one branch keeps its previous value in the other branch.
     fn joined_names(
         &mut self,
         stmt: &Stmt<'s>,
@@ -324,8 +328,8 @@ impl<'s> FuncParser<'_, 's> {
         ended.map(|_| Branch { defined, seq, ty, returned })
     }
 
-    /// Parses the statements of a branch. If the last statement assigns the name that holds the result, its right-hand side becomes
-    /// the result of the branch.
+    /// Parses the statements of a branch. If the last statement assigns the name of the `if`'s
+    /// result, its right-hand side becomes the result of the branch.
     fn branch_body(
         &mut self,
         body: &[Stmt<'s>],
@@ -376,7 +380,8 @@ impl<'s> FuncParser<'_, 's> {
         })
     }
 
-    /// The annotated type of the name that both branches assign last; `None` if an annotation is missing or the two differ.
+    /// The annotated type of the name that both branches assign last; `None` if one of the two
+    /// annotations is missing, or if they differ.
     fn annotated_type(
         &mut self,
         joined: &[&'s str],

@@ -1,9 +1,11 @@
-//! `return`, `break` and `continue`: finds statements that exit early, and encodes exits from loops in the loop state.
+//! `return`, `break` and `continue`: finds statements that exit early, and encodes exits from loops
+//! in the loop state.
 //!
-//! The body of a loop is a function from the state before an iteration to the state after it, so every exit must produce a state.
-//! `continue` produces the state of the next iteration. `break` sets the counter of a `for` loop to its end, or clears a flag that
-//! the condition of a `while` loop reads. `return` does the same and also stores its value in the state; an `if` after the loop
-//! returns this value if another flag is set.
+//! The body of a loop is a function from the state before an iteration to the state after it, so
+//! every exit must produce a state. `continue` produces the state of the next iteration. `break`
+//! sets the counter of a `for` loop to its end, or clears a flag that the condition of a `while`
+//! loop reads. `return` ends the loop in the same way, stores its value in the state, and sets
+//! another flag. If this flag is set, an `if` after the loop returns the value.
 
 use pliant_ir::relax::{Expr as IrExpr, ExprData, Type, TypeData, type_lattice};
 use pliant_ir::{DType, Sym};
@@ -57,11 +59,12 @@ pub(super) struct Iteration<'s> {
     pub counter: Option<Counter>,
     /// The value of the loop variable, if it differs from the counter.
     pub loop_var: Option<Sym>,
-    /// Whether the loop state contains a flag that says whether the loop continues.
+    /// Whether the loop state contains a flag that is true while the loop continues.
     pub flagged: bool,
-    /// Whether the loop state contains the result of the function, and a flag that says whether it is set.
+    /// Whether the loop state contains the result of the function, and a flag that is true if there
+    /// is a result.
     pub returns: bool,
-    /// The types of the values that the parsed `return` statements of the body return.
+    /// The types of the values of all `return` statements parsed so far in the body.
     pub returned: Vec<Type>,
 }
 
@@ -73,7 +76,7 @@ pub(super) struct LoopResult {
 }
 
 impl<'s> FuncParser<'_, 's> {
-    /// Parses `break` and `continue`.
+    /// Parses a `break` or `continue` statement.
     pub(super) fn jump_stmt(&mut self, word: &str, range: Range) -> Res<Flow> {
         if self.iterations.is_empty() {
             let message = format!("'{word}' is outside a loop");
@@ -257,8 +260,8 @@ impl<'s> FuncParser<'_, 's> {
     }
 }
 
-/// Whether, for an `if` with these two branches, some path leaves the enclosing list of statements early and another continues
-/// after the `if`.
+/// Whether an `if` with these two branches has both kinds of paths: paths that leave the enclosing
+/// list of statements early, and paths that continue after the `if`.
 pub(super) fn exits_early(a: &[Stmt<'_>], b: &[Stmt<'_>]) -> bool {
     (may_exit(a) || may_exit(b)) && !(always_exits(a) && always_exits(b))
 }

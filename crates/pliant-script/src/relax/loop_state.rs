@@ -1,7 +1,8 @@
 //! The state that a loop passes from one iteration to the next, and the inference of its types.
 //!
-//! Initially, the types are those of the initial values. If an iteration produces other types, they are widened: a dim that changes
-//! becomes a symbol defined in the body. The body is parsed again with the wider types until they are stable.
+//! Initially, the state has the types of the initial values. If an iteration produces other types,
+//! they are widened: a dim that changes becomes a symbol defined in the body. The body is parsed
+//! again with the wider types until they are stable.
 
 use pliant_ir::relax::type_lattice::{
     erase_to_well_defined, is_subtype, prove_dims_equal, type_syms,
@@ -16,8 +17,8 @@ use crate::python::ast::Range;
 use crate::python::with_stack_segment;
 use crate::script_errors::{ErrorKind, Reported, Res};
 
-/// Maximum number of times that the loop bodies of one function are parsed again. Inner loops are parsed again each time their
-/// outer loop is.
+/// Maximum number of times that the loop bodies of one function are parsed again. An inner loop is
+/// parsed again each time its outer loop is parsed.
 const MAX_REPARSES: u32 = 2000;
 
 /// The state of a loop: its names, initial values and types.
@@ -64,7 +65,8 @@ impl<'s> FuncParser<'_, 's> {
         }
     }
 
-    /// The types of the state values that the body function returns, that is, after an iteration. `count` is the number of values.
+    /// The types of the `count` state values after an iteration: the result types of the body
+    /// function.
     fn results(&mut self, body: IrExpr, count: usize, range: Range) -> Res<Vec<Type>> {
         let TypeData::Callable { ret, .. } = *self.ty_of(body) else { return Err(Reported) };
         match self.b.func().types.get(ret) {

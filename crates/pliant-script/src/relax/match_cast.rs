@@ -102,7 +102,7 @@ impl<'s> FuncParser<'_, 's> {
         Err(self.error(ErrorKind::Type, range, message))
     }
 
-    /// Binds the result of a match of `value` with type `ty` to a new variable.
+    /// Binds `match_cast(value, ty)` to a new variable.
     pub(super) fn bind_match(&mut self, value: IrExpr, ty: Type, hint: &str, range: Range) -> Var {
         self.b.set_span(self.cx.span(range));
         self.b.match_cast(value, ty, hint)
@@ -143,8 +143,8 @@ impl<'s> FuncParser<'_, 's> {
         }
     }
 
-    /// Whether a value of type `have` has type `want` if the parameter and result types of functions are ignored. Those cannot be
-    /// checked at run time.
+    /// Whether a value of type `have` has type `want` if the parameter and result types of
+    /// functions are ignored. Parameter and result types cannot be checked at run time.
     pub(super) fn same_but_for_functions(&mut self, have: Type, want: Type) -> bool {
         let (have, want) = (self.without_functions(have), self.without_functions(want));
         type_lattice::is_subtype(self.b.func_mut(), have, want) == Proof::Yes
@@ -219,8 +219,9 @@ impl<'s> FuncParser<'_, 's> {
         Ok(())
     }
 
-    /// Replaces the shape variable of a tensor type, if there is one, by its rank. Types that have been treated this way can be
-    /// joined: those of the branches of an `if`, or of the iterations of a loop.
+    /// Replaces the shape variable of a tensor type, if there is one, by its rank. The types of the
+    /// two branches of an `if`, or of the iterations of a loop, can only be combined without shape
+    /// variables.
     pub(super) fn erase_shape(&mut self, ty: Type) -> Type {
         match self.b.func().types.get(ty) {
             TypeData::Tensor { shape: TensorShape::Var(_), dtype } => {

@@ -56,9 +56,9 @@ use crate::script_errors::{ErrorKind, Reported};
 /// The meaning of a name inside a graph function.
 #[derive(Clone, Debug)]
 pub(crate) enum Local {
-    /// A variable.
+    /// A variable of the graph, by the expression that refers to it.
     Var(IrExpr),
-    /// A symbolic integer.
+    /// A symbolic integer, such as `n`.
     Sym(Sym),
     /// A macro argument that is not a value of the graph, such as a string or a data type.
     Value(unresolved_values::Val),
@@ -82,24 +82,26 @@ pub(crate) struct FuncParser<'p, 's> {
     pub callees: &'p Callees<'p, 's>,
     pub b: FunctionBuilder<'p>,
     scope: FxHashMap<&'s str, Local>,
-    /// The previous meanings of redefined names, which are restored when a scope is closed.
+    /// The names redefined in the open scopes, with their previous meanings. These are restored
+    /// when a scope is closed.
     undo: Vec<(&'s str, Option<Local>)>,
     host_syms: FxHashMap<u64, SymVar>,
     /// Whether undefined names in dims define symbols, as in signatures and patterns of `match_shape`.
     implicit: bool,
-    /// Whether an integer scalar denotes its value, as in dims.
+    /// Whether an integer scalar in an expression stands for its value, as in dims.
     in_dim: bool,
     /// The types of the other functions of the module, with their symbols imported into this function.
     callee_types: FxHashMap<&'s str, Type>,
     /// The functions whose types are being derived from their signatures, to detect cycles.
     declaring: Vec<&'s str>,
-    /// The range of the quoted dim that is being parsed. Errors inside the quotes are reported for this range.
+    /// The range of the quoted dim that is being parsed. Errors inside the quotes are reported at
+    /// this range.
     at: Option<Range>,
     /// The byte offset of the last use of each name.
     last_use: FxHashMap<&'s str, u32>,
     /// The source range of the first call with side effects.
     impure: Option<Range>,
-    /// Whether the current call is a statement whose result is not used.
+    /// Whether the call that is being parsed is a statement of its own, whose result is not used.
     discarded: bool,
     /// The number of expressions in the current statement that enclose the current expression.
     nesting: u32,
@@ -110,8 +112,8 @@ pub(crate) struct FuncParser<'p, 's> {
     outer_syms: FxHashMap<Var, usize>,
     /// Whether the innermost function is declared to return `R.Object`.
     result_is_any: bool,
-    /// The names in the states of the enclosing loops, whose values the next iteration reads. The number counts the loops that
-    /// carry the name.
+    /// The names in the states of the enclosing loops, with the number of loops whose state
+    /// contains the name. The next iteration reads the values of these names.
     carried: FxHashMap<&'s str, u32>,
     /// The iterations of the enclosing loops in the innermost function, innermost last.
     iterations: Vec<jump_statements::Iteration<'s>>,
@@ -151,7 +153,7 @@ impl<'p, 's> FuncParser<'p, 's> {
         self.undo.push((name, before));
     }
 
-    /// Opens a scope. Returns a mark that [`close_scope`](Self::close_scope) takes.
+    /// Opens a scope. Returns a mark that the caller passes to [`close_scope`](Self::close_scope).
     fn open_scope(&self) -> usize {
         self.undo.len()
     }
@@ -176,7 +178,7 @@ impl<'p, 's> FuncParser<'p, 's> {
         defined
     }
 
-    /// Reports an undefined name.
+    /// Reports that a name is not defined.
     fn unknown_name(&self, name: &str, range: Range) -> Reported {
         if self.expanding.contains(&name) {
             return self.recursive_macro(name, range);

@@ -11,8 +11,8 @@ use crate::script_errors::{ErrorKind, Res};
 const ITEM: Op = Op::new("relax.item");
 const TRIP_COUNT: Op = Op::new("relax.trip_count");
 
-/// The range of the counter of a `for` loop. If the step of the loop variable is not constant, the counter counts the iterations
-/// instead.
+/// The range of the counter of a `for` loop. If the step of the loop variable is not constant, the
+/// counter is the number of the iteration instead.
 pub(super) struct LoopRange {
     pub lo: Sym,
     pub hi: Sym,
@@ -103,7 +103,8 @@ impl<'s> FuncParser<'_, 's> {
         }
     }
 
-    /// Creates a new symbol whose value is the integer scalar, by means of a `match_cast`.
+    /// Creates a new symbol, and emits a `match_cast` that gives it the value of the integer
+    /// scalar.
     fn matched(&mut self, scalar: IrExpr, dtype: DType, at: Range) -> Res<Sym> {
         let scalar = self.b.operand(scalar);
         let func = self.b.func_mut();

@@ -1,7 +1,8 @@
 //! Loops whose body is the enclosing function itself.
 //!
-//! The symbols of a function are the sizes of the current call. If its own loop calls the function, the symbols have other values
-//! in every iteration, which one type cannot express. Therefore the loop calls a wrapper function with its own symbols:
+//! The symbols of a function are the sizes of the current call. If a loop inside the function calls
+//! the function, the symbols have other values in every iteration, which one type cannot express.
+//! Therefore the loop calls a wrapper function with its own symbols:
 //!
 //! ```python
 //! def iteration(y: R.Tensor(("k",), "int64")) -> R.Tensor(ndim=1, dtype="int64"):

@@ -12,16 +12,17 @@ use crate::dialect_spellings::{Namespace, RelaxName, relax_name};
 use crate::python::ast::{Call, Expr, ExprKind, Range, Stmt, StmtKind};
 use crate::script_errors::{ErrorKind, Reported, Res};
 
-/// How a list of statements ends: open, or with a `return`.
+/// How a list of statements ends: with a `return`, or by reaching its end.
 #[derive(Debug)]
 pub(super) enum Flow {
-    /// Execution reaches the end of the list.
+    /// Execution reaches the end of the list and continues after it.
     Open,
-    /// The list returns a value.
+    /// The list ends with a `return` of this value.
     Returned(IrExpr),
 }
 
-/// The remaining statements of a function after a nested list of statements, as a linked list from the inside out.
+/// The statements of a function that remain after a nested list of statements, as a linked list.
+/// Each element contains the statements of one nesting level, the innermost first.
 pub(super) struct Rest<'a, 's> {
     /// The statements directly after the list, at the same level.
     pub stmts: &'a [Stmt<'s>],
@@ -250,7 +251,7 @@ impl<'s> FuncParser<'_, 's> {
         }
     }
 
-    /// Binds a value to a variable.
+    /// Binds a value to a variable called `name`.
     fn bind(
         &mut self,
         name: &str,
@@ -444,7 +445,8 @@ impl<'s> FuncParser<'_, 's> {
         Ok(())
     }
 
-    /// Checks the value of the attribute `tir_var_upper_bound`, which sets maximum values for sizes in the signature.
+    /// Checks the value of the attribute `tir_var_upper_bound`, which contains maximum values for
+    /// the sizes in the signature.
     fn check_bounds(&self, value: &AttrValue, range: Range) -> Res<()> {
         let refuse = |message: String| {
             let help = "write: R.func_attr({\"tir_var_upper_bound\": {\"n\": 1024}})";

@@ -46,7 +46,7 @@ impl<'s> FuncParser<'_, 's> {
         }
     }
 
-    /// Evaluates a type annotation.
+    /// Evaluates a type annotation of a graph function to a type.
     pub(super) fn annotation(&mut self, e: &Expr<'s>) -> Res<Type> {
         match &e.kind {
             ExprKind::Call(call) => {

@@ -1,4 +1,5 @@
-//! Values of expressions whose context is not known yet, and their conversions.
+//! Values of expressions whose context is not known yet, and their conversions to operands, dims
+//! and attributes.
 
 use pliant_ir::relax::{Expr as IrExpr, ExprData, TypeData};
 use pliant_ir::{AttrValue, DType, Sym};
@@ -18,29 +19,30 @@ pub(crate) enum Val {
     Expr(IrExpr),
     /// A constant or symbolic integer, with its data type if stated.
     Sym(Sym, Option<DType>),
-    /// A float.
+    /// A float constant, with its data type if stated.
     Float(f64, Option<DType>),
-    /// A Boolean.
+    /// A Boolean constant.
     Bool(bool),
-    /// A string.
+    /// A string constant.
     Str(String),
-    /// An index function, represented by its source text. It can only be an attribute.
+    /// An index function of a layout transformation, represented by its source text. It can only be
+    /// an attribute.
     Lambda(String),
-    /// `None`.
+    /// The Python value `None`.
     None,
-    /// A data type.
+    /// A data type as a value.
     DType(DType),
-    /// A tuple or list.
+    /// A tuple or list of other values.
     Seq(Vec<Val>),
-    /// A dict.
+    /// A dict from strings to other values.
     Map(Vec<(String, Val)>),
-    /// A captured tensor.
+    /// A tensor of the host program that the script captures.
     Tensor(Tensor),
     /// A name of the script language that is not called, such as `R.add`.
     Path(Path),
     /// The module that contains the function, as in `cls.f`.
     Module,
-    /// A host value that scripts cannot represent, given by the name of its type.
+    /// A host value that has no equivalent in scripts, given by the name of its type.
     Other(String),
 }
 
@@ -158,7 +160,8 @@ impl<'s> FuncParser<'_, 's> {
         Ok(self.b.operand(e))
     }
 
-    /// Converts the value to an expression like [`operand`](Self::operand), but a call stays unbound.
+    /// Converts the value to an expression like [`operand`](Self::operand), but does not bind a
+    /// call to a variable.
     pub(super) fn expr_of(&mut self, val: Val, like: Option<DType>, range: Range) -> Res<IrExpr> {
         let val = match (like, &val) {
             (Some(d), Val::Sym(s, None)) => match self.b.func().syms.as_int(*s) {

@@ -11,8 +11,8 @@ use super::unresolved_values::Val;
 use crate::python::ast::{Call, Expr, ExprKind, Lambda, Range};
 use crate::script_errors::{ErrorKind, Res};
 
-/// A callback that parses the body of a function. It takes the parser and the parameters of the function, and returns the result as
-/// an operand.
+/// A callback that parses the body of a function. It receives the parser and the parameters of the
+/// function, and returns the function's result as an operand.
 pub(super) type ParseBody<'f, P> = &'f mut dyn FnMut(&mut P, &[IrExpr]) -> Res<IrExpr>;
 
 impl<'s> FuncParser<'_, 's> {
@@ -80,7 +80,8 @@ impl<'s> FuncParser<'_, 's> {
         self.operand(val, None, e.range)
     }
 
-    /// Sets the types of the loop state to those of the parameters of the body function, where these are known.
+    /// Sets the types of the loop state to the parameter types of the body function; `Any` if they
+    /// are unknown.
     fn state_of(&mut self, body: IrExpr, state: &mut State<'s>) {
         let params = match self.ty_of(body) {
             TypeData::Callable { params: Some(params), .. } => params.to_vec(),

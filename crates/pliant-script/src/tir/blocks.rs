@@ -163,8 +163,9 @@ impl<'s> PrimParser<'_, 's> {
         Ok(self.nest(nest, block))
     }
 
-    /// Derives the regions that a block reads and writes if its body consists of plain stores, in order of appearance. Reads of the
-    /// updated buffers are ignored if the block has an initial value.
+    /// Derives the regions that a block reads and writes, in order of appearance, if its body
+    /// consists of plain stores. If the block has an initial value, reads of the buffers that it
+    /// updates are ignored.
     fn complete_regions(&mut self, open: &mut OpenBlock, body: IrStmt) {
         let stores = match self.f.stmt(body) {
             StmtData::Seq(items) => items.clone(),
@@ -314,7 +315,8 @@ impl<'s> PrimParser<'_, 's> {
         Ok(())
     }
 
-    /// Parses `T.bind(vi, i)`, by which scripts of 2021 bind axes. Returns false if the first argument is not an axis.
+    /// Parses `T.bind(vi, i)`, the syntax of 2021 that binds a block axis to a value. Returns false
+    /// if the first argument is not an axis.
     pub(super) fn bind_axis(&mut self, open: &mut OpenBlock, call: &Call<'s>) -> Res<bool> {
         let [target, value] = call.args.as_slice() else { return Ok(false) };
         let var = match target.as_name().and_then(|n| self.scope.get(n)) {

@@ -150,7 +150,7 @@ impl<'s> PrimParser<'_, 's> {
         }
     }
 
-    /// Evaluates a dim. A name in quotes means the same as without quotes.
+    /// Evaluates a dim. A quoted name has the same meaning as an unquoted one.
     fn dim(&mut self, e: &Expr<'s>) -> Res<IrExpr> {
         if let ExprKind::Str(std::borrow::Cow::Borrowed(name)) = e.kind
             && !name.is_empty()

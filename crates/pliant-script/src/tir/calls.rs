@@ -9,7 +9,8 @@ use super::expressions::{Val, fits};
 use crate::python::ast::{Call, Expr, ExprKind, Range};
 use crate::script_errors::{ErrorKind, Res};
 
-/// Functions that are equivalent to a binary operator, with this operator.
+/// The functions that are equivalent to a binary operator, such as `T.floordiv`, with this
+/// operator.
 const BINARY: &[(&str, BinOp)] = &[
     ("min", BinOp::Min),
     ("max", BinOp::Max),
@@ -39,11 +40,11 @@ const BINARY: &[(&str, BinOp)] = &[
     ("Or", BinOp::Or),
 ];
 
-/// Functions that TVM also prints without a module prefix.
+/// Names of functions that scripts printed by TVM also use without a module prefix.
 const BARE_NAMES: &[&str] =
     &["min", "max", "floordiv", "floormod", "truncdiv", "truncmod", "indexdiv", "indexmod"];
 
-/// Alternative spellings of intrinsics, with the intrinsic.
+/// Alternative spellings of intrinsics, each with the intrinsic.
 const INTRINSICS: &[(&str, Intrin)] = &[
     ("fabs", Intrin::Abs),
     ("power", Intrin::Pow),
@@ -54,7 +55,7 @@ const INTRINSICS: &[(&str, Intrin)] = &[
 ];
 
 impl<'s> PrimParser<'_, 's> {
-    /// Evaluates a call.
+    /// Evaluates a call expression in a loop function.
     pub(super) fn call(&mut self, e: &Expr<'s>, call: &Call<'s>) -> Res<Val> {
         let Some(name) = self.tir_name(&call.func) else { return self.other_call(e, call) };
         if let Some(ty) = parse_ty(&name) {
@@ -123,7 +124,8 @@ impl<'s> PrimParser<'_, 's> {
         }
     }
 
-    /// Evaluates calls of Python builtins and of host functions.
+    /// Evaluates calls that are not constructs of the namespace `T`: calls of Python builtins and
+    /// of host functions.
     fn other_call(&mut self, e: &Expr<'s>, call: &Call<'s>) -> Res<Val> {
         if let (ExprKind::Attribute(value, "astype", _), [dtype]) =
             (&call.func.kind, call.args.as_slice())
@@ -281,8 +283,8 @@ impl<'s> PrimParser<'_, 's> {
         Ok(Val::Typed(self.f.binary(BinOp::FloorDiv, sum, b)))
     }
 
-    /// Parses `T.Cast(dtype, value)` and `T.cast(value, dtype)`. If the arguments are in the other order, the data type is
-    /// recognised as a type literal.
+    /// Parses `T.Cast(dtype, value)` and `T.cast(value, dtype)`. If the two arguments are
+    /// exchanged, the data type is recognised because it is a type literal.
     fn cast_call(&mut self, e: &Expr<'s>, call: &Call<'s>, value_first: bool) -> Res<Val> {
         let [a, b] = self.args::<2>("Cast", e, call)?;
         let value_first = match (a.as_str(), b.as_str()) {

@@ -10,24 +10,24 @@ use crate::host_environment::{HostSym, HostSymOp, HostValue};
 use crate::python::ast::{self, CmpOp, Expr, ExprKind, Range, UnaryOp};
 use crate::script_errors::{ErrorKind, Reported, Res};
 
-/// The value of an expression before its context is known.
+/// The value of an expression before the context determines its type.
 #[derive(Clone, Debug)]
 pub(super) enum Val {
-    /// A typed expression.
+    /// An expression whose type is known.
     Typed(IrExpr),
     /// An integer literal. It gets the type of the other operand.
     Int(i64),
     /// A float literal. It gets the type of the other operand.
     Float(f64),
-    /// A string.
+    /// A string, which can only be an argument of a call.
     Str(String),
-    /// A buffer.
+    /// A buffer that is not indexed.
     Buffer(Buffer),
-    /// A handle parameter.
+    /// A handle parameter that is not matched with a buffer.
     Handle(pliant_ir::tir::Var),
-    /// A data type.
+    /// A data type, which is not a value of a loop function.
     DType,
-    /// A tuple or list.
+    /// A tuple or list of other values.
     Seq(Vec<Val>),
 }
 
@@ -50,7 +50,7 @@ const FLOAT: Ty = Ty::scalar(DType::Float32);
 impl<'s> PrimParser<'_, 's> {
     // ---- conversions ----
 
-    /// Evaluates a scalar. An untyped literal gets the type `like`, if that can represent it.
+    /// Evaluates a scalar. An untyped literal gets the type `like` if this type can represent it.
     pub(super) fn scalar(&mut self, e: &Expr<'s>, like: Option<Ty>) -> Res<IrExpr> {
         let val = self.val(e)?;
         self.typed(val, like, e.range)
@@ -158,8 +158,8 @@ impl<'s> PrimParser<'_, 's> {
         }
     }
 
-    /// Converts a value to a type. Only lossless conversions are implicit; scripts must write others explicitly. `what` names the
-    /// value in errors.
+    /// Converts a value to a type. Only lossless conversions are implicit. Scripts must write all
+    /// other conversions explicitly. `what` names the value in errors.
     pub(super) fn convert(&mut self, val: Val, to: Ty, what: &str, range: Range) -> Res<IrExpr> {
         if let (Val::Float(v), false) = (&val, to.dtype.is_float()) {
             let message = format!("{v:?} is a float, but {what} is {}", to.dtype);
@@ -224,7 +224,7 @@ impl<'s> PrimParser<'_, 's> {
 
     // ---- expressions ----
 
-    /// Evaluates an expression.
+    /// Evaluates an expression of a loop function.
     pub(super) fn val(&mut self, e: &Expr<'s>) -> Res<Val> {
         match &e.kind {
             ExprKind::Name(name) => self.name(name, e),

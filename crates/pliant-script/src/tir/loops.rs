@@ -23,7 +23,7 @@ struct LoopRange {
     annotations: Annotations,
     /// The first value and the step of the loop variable in the script; `None` if the step is 1.
     strided: Option<(IrExpr, i64)>,
-    /// The values that are computed once, before the loop, and the variables that hold them.
+    /// The values that are computed once, before the loop, each with the variable that stores it.
     once: Vec<(Var, IrExpr)>,
 }
 
@@ -246,7 +246,8 @@ impl<'s> PrimParser<'_, 's> {
         self.f.binary(BinOp::FloorDiv, raised, size)
     }
 
-    /// Evaluates the domain of a loop or axis, an extent or `(first, end)`, to the first value and the extent.
+    /// Evaluates the domain of a loop or axis, which is written as an extent or as `(first, end)`.
+    /// Returns the first value and the extent.
     pub(super) fn domain(&mut self, e: &Expr<'s>) -> Res<(IrExpr, IrExpr)> {
         let pair = match (e.as_sequence(), self.tir_call(e)) {
             (Some([a, b]), _) => Some((a, b)),

@@ -32,13 +32,13 @@ use crate::script_errors::{ErrorKind, Reported};
 /// The meaning of a name inside a loop function.
 #[derive(Clone, Debug)]
 enum Local {
-    /// A scalar variable.
+    /// A scalar variable of the loop function.
     Var(Var),
     /// A handle parameter that is not matched with a buffer yet.
     Handle(Var),
-    /// A buffer.
+    /// A buffer of the loop function.
     Buffer(Buffer),
-    /// A constant that the parser evaluates, such as that of `k = 4`.
+    /// A value that the parser computes instead of the program, as for `k = 4`.
     Const(expressions::Val),
     /// A name whose definition has an error. Its uses report no further errors.
     Broken,

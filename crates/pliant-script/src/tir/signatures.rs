@@ -11,7 +11,7 @@ use crate::parser_context::ParseContext;
 use crate::python::ast::{Expr, ExprKind, FunctionDef, Param};
 use crate::script_errors::{ErrorKind, Reported, Res};
 
-/// Parses one loop function.
+/// Parses one loop function of a module.
 pub(crate) fn parse_function<'s>(cx: &ParseContext<'s>, def: &FunctionDef<'s>) -> Res<PrimFunc> {
     let mut p = PrimParser {
         cx,

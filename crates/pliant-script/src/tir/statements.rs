@@ -414,8 +414,9 @@ impl<'s> PrimParser<'_, 's> {
         Ok(self.with_evaluated_once(once, store))
     }
 
-    /// Prepares a value to be used several times. If repeated evaluation could give different results, the value is stored in a
-    /// variable, which is added to `once` and returned. Other expressions are returned unchanged.
+    /// Prepares a value to be used several times. If repeated evaluation could have different
+    /// results, the value is stored in a variable, which is added to `once` and returned. Other
+    /// expressions are returned unchanged.
     pub(super) fn evaluate_once(&mut self, e: IrExpr, once: &mut Vec<(Var, IrExpr)>) -> IrExpr {
         if !may_change(&self.f, e) {
             return e;
@@ -500,7 +501,8 @@ impl<'s> PrimParser<'_, 's> {
         }
     }
 
-    /// The only argument of a call. Reports the error `message` if there is not exactly one.
+    /// Returns the only argument of a call. Reports the error `message` if the call has no argument
+    /// or several.
     fn only_argument<'c>(
         &self,
         call: &'c Call<'s>,

@@ -2,7 +2,7 @@
 
 use crate::parse_and_print::{errors, fixed_point};
 
-/// Example R1 of TVM's RFC of Relax (2022).
+/// The source text of example R1 of TVM's RFC of Relax (2022).
 const RFC: &str = include_str!("programs/rfc_example.py");
 
 #[test]
@@ -30,7 +30,8 @@ fn the_main_program_of_the_rfc_parses() {
     );
 }
 
-/// Parses each body with the same signature. All must print identically.
+/// Parses each body with the same signature, and checks that all of them print identically. Returns
+/// the printed form.
 fn assert_print_equal(signature: &str, bodies: &[&str]) -> String {
     let mut first: Option<String> = None;
     for body in bodies {
@@ -189,7 +190,7 @@ def main(x: R.Tensor[(n, m), "float32"]):
     assert!(out.contains("e: R.Tensor((m * n,), dtype=\"float32\") = R.add(a, b)"), "{out}");
 }
 
-/// Tests example R11 of the RFC: shapes.
+/// Tests example R11 of TVM's RFC of Relax (2022), which is about shapes.
 #[test]
 fn the_shape_example_of_the_rfc_parses() {
     let out = fixed_point(
@@ -384,7 +385,8 @@ def main(x: R.Tensor((4,), "float32")):
     );
 }
 
-/// Tests example R18 of the RFC, with its brackets corrected: explicit memory.
+/// Tests example R18 of TVM's RFC of Relax (2022), which is about explicit memory. Its brackets are
+/// corrected.
 #[test]
 fn the_explicit_memory_example_of_the_rfc_parses() {
     let out = fixed_point(
@@ -412,7 +414,8 @@ def relax_function(x: R.Tensor(ndim=2, dtype="float32")):
     );
 }
 
-/// Tests example R9 of the RFC, with its product corrected: sizes shadowed by axes, unnamed blocks, calls of all kinds.
+/// Tests example R9 of the RFC, with its matrix product corrected: sizes shadowed by axes, unnamed
+/// blocks, calls of all kinds.
 #[test]
 fn the_cross_level_program_of_the_rfc_parses() {
     let out = fixed_point(
@@ -507,7 +510,8 @@ class Module:
     assert!(out.contains("A = T.match_buffer(a, (n, 2 * (m // 2)), \"float32\")"), "{out}");
 }
 
-/// Tests example R19 of the RFC, with its brackets corrected: explicit shapes. The order of operands differs from the current one.
+/// Tests example R19 of TVM's RFC of Relax (2022), which is about explicit shapes. Its brackets are
+/// corrected, and its operands are in another order than today.
 #[test]
 fn the_explicit_shapes_example_of_the_rfc_parses() {
     let out = fixed_point(

@@ -1,14 +1,15 @@
-//! Tests the exact messages of all kinds of errors.
+//! Tests the exact text of the parser's error messages, for all kinds of errors.
 
 use crate::parse_and_print::errors;
 
-/// Reports the errors of a graph function with the given body lines; `x` is a float32 tensor of shape (n, 4).
+/// Parses a graph function with the given body lines and returns its errors as text; `x` is a
+/// float32 tensor of shape (n, 4).
 fn relax(body: &str) -> String {
     let lines: String = body.lines().map(|l| format!("    {l}\n")).collect();
     errors(&format!("@R.function\ndef main(x: R.Tensor((\"n\", 4), \"float32\")):\n{lines}"))
 }
 
-/// Reports the errors of a loop function with the given body lines.
+/// Parses a loop function with the given body lines and returns its errors as text.
 fn tir(body: &str) -> String {
     let lines: String = body.lines().map(|l| format!("    {l}\n")).collect();
     errors(&format!(

@@ -1,4 +1,4 @@
-//! Tests scripts that use values of the host program.
+//! Tests scripts that read values of the host program.
 
 use std::collections::HashMap;
 use std::sync::Arc;

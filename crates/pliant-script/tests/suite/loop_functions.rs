@@ -1,4 +1,4 @@
-//! Tests of loop functions: the printed form equals the source.
+//! Tests that loop functions are parsed and printed: the printed form equals the source.
 
 use crate::parse_and_print::{fixed_point, module, print};
 

@@ -1,4 +1,4 @@
-//! Shared test code: parsing, printing and reporting errors.
+//! Shared test code: parses scripts, prints modules, and formats errors.
 
 use pliant_diag::{Diagnostic, SourceFile, SourceMap};
 use pliant_ir::IRModule;
@@ -41,7 +41,8 @@ pub fn fixed_point(text: &str) -> String {
     once
 }
 
-/// Formats each error as `line:column: message (help)` with the source that it refers to.
+/// Formats each error as `line:column: message (help)`, followed by the source text at this
+/// location.
 #[allow(dead_code, reason = "each test file uses some of these")]
 pub fn report(text: &str, errors: &[Diagnostic]) -> String {
     let mut map = SourceMap::new();

@@ -1,4 +1,5 @@
-//! Tests that no input makes the parser panic, overflow the stack, or take more than linear time.
+//! Tests that no input makes the parser panic or overflow the stack, and that parsing time is
+//! linear in the length of the input.
 
 use proptest::prelude::*;
 

@@ -1,4 +1,5 @@
-//! Tests operators that use sizes as values, and operators whose result shape depends on values.
+//! Tests operators that take sizes as operands, and operators whose result shape depends on the
+//! values of operands.
 
 use pliant_interp::Value;
 use pliant_ir::{AttrValue, Attrs};

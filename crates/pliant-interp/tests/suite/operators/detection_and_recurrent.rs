@@ -1,4 +1,5 @@
-//! Tests operators for detection and recurrent layers at small sizes. The Python tests compare more of them with explicit loops.
+//! Tests operators for detection and recurrent layers at small sizes. The Python tests compare more
+//! of these operators with explicit loops.
 
 use pliant_interp::Value;
 use pliant_ir::{AttrValue, Attrs, DType};
@@ -17,7 +18,8 @@ fn nd(shape: &[i64], data: &[f64]) -> Nd {
     Nd { shape: shape.to_vec(), data: data.to_vec() }
 }
 
-/// Returns three boxes (class, score, corners), of which the second overlaps half of the first.
+/// Returns three boxes as rows (class, score, four corner coordinates). The second box overlaps
+/// half of the first.
 fn boxes() -> Nd {
     nd(&[1, 3, 6], &[0., 0.5, 0., 0., 2., 2., 0., 0.9, 0., 0., 2., 1., 1., 0.1, 0., 0., 2., 2.])
 }
@@ -26,7 +28,8 @@ fn sigmoid(v: f64) -> f64 {
     1.0 / (1.0 + (-v).exp())
 }
 
-/// Tests a recurrent layer of one input and one hidden unit over the inputs 1, 2 and 3. All weights are 1, and there is no bias.
+/// Tests a recurrent layer of one input and one hidden unit on the input sequence 1, 2, 3. All
+/// weights are 1, and there is no bias.
 fn layer(op: &'static str, gates: i64, step: impl Fn(f64, &mut f64, &mut f64), cells: bool) {
     let x = nd(&[3, 1, 1], &[1.0, 2.0, 3.0]);
     let ones = |shape: &[i64]| Nd::new(shape, |_| 1.0).f32();
@@ -155,7 +158,7 @@ pub const RECURRENT: &[Case] = &[
     ("relax.nn.rnn", || layer("relax.nn.rnn", 1, |x, h, _| *h = (x + *h).tanh(), false)),
 ];
 
-/// All recurrent operators reject tuples as operands.
+/// Tests that all recurrent operators reject tuples as operands.
 #[test]
 fn recurrent_layers_reject_operands_that_are_not_tensors() {
     let unit = Value::tuple(vec![]);

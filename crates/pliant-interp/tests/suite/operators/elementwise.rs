@@ -6,7 +6,7 @@ use pliant_tensor::f16;
 use super::expected_arrays::*;
 use super::operator_call_harness::*;
 
-/// Computes the error function by its series.
+/// Computes the error function by its Taylor series, as the expected result.
 fn erf(x: f64) -> f64 {
     let (mut term, mut sum) = (x, x);
     for k in 1..200 {
@@ -116,7 +116,7 @@ pub const UNARY: &[Case] = &[
     }),
 ];
 
-/// Returns pairs of shapes that broadcast.
+/// Returns pairs of shapes that can be broadcast to each other.
 fn pairs() -> impl Iterator<Item = (Vec<i64>, Vec<i64>)> {
     SIZES.into_iter().flat_map(|n| {
         [

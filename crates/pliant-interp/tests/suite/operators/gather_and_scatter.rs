@@ -1,4 +1,5 @@
-//! Tests operators whose indices are values, and operators that rearrange and scatter elements.
+//! Tests gather and scatter operators, whose indices are tensor operands, and operators that
+//! rearrange elements.
 
 use pliant_interp::Value;
 use pliant_ir::{AttrValue, Attrs, DType};
@@ -16,7 +17,7 @@ fn axis(v: i64) -> Attrs {
     attrs(&[("axis", int(v))])
 }
 
-/// Returns indices between -2 and 1.
+/// Returns an array of index values between -2 and 1.
 fn places(shape: &[i64]) -> Nd {
     let mut k = 0;
     Nd::new(shape, |_| {
@@ -41,7 +42,7 @@ pub fn expect_tuple(op: &'static str, args: &[Value], with: &Attrs, want: &[Nd],
     }
 }
 
-/// Checks that a call is rejected, during interpretation or before, with a message that contains `part`.
+/// Checks that a call fails, during interpretation or before, with a message that contains `part`.
 pub fn refuse(op: &'static str, args: &[Value], with: &Attrs, part: &str) {
     for symbolic in [false, true] {
         let error = call(op, args, with, symbolic).expect_err(op);

@@ -1,4 +1,4 @@
-//! Tests products, normalisations and reductions.
+//! Tests matrix products, normalisations and reductions.
 
 use pliant_ir::{AttrValue, Attrs, DType};
 

@@ -25,7 +25,8 @@ pub fn shapes() -> impl Iterator<Item = Vec<i64>> {
     SIZES.into_iter().flat_map(|n| [vec![n], vec![n, 3], vec![2, n]]).chain([vec![]])
 }
 
-/// Calls an operator in a function of its own.
+/// Creates a function that only calls the operator `op`, and interprets it. With `symbolic`, the
+/// sizes of the operands are symbols.
 pub fn call(
     op: &'static str,
     args: &[Value],
@@ -59,8 +60,9 @@ pub struct Build {
 }
 
 impl Build {
-    /// Returns the term for a dim of size `d`. In a symbolic call, this is the symbol that an operand has defined for this size;
-    /// with `define`, a new symbol is defined if there is none.
+    /// Returns the symbolic integer for a dim of size `d`. In a symbolic call, this is the symbol
+    /// that an operand has defined for this size; with `define`, a new symbol is defined if there
+    /// is none.
     fn dim(&mut self, d: i64, define: bool) -> Sym {
         let func = self.fb.func_mut();
         if self.symbolic && d != 1 {
@@ -119,7 +121,8 @@ pub fn int(v: i64) -> AttrValue {
     AttrValue::Int(v)
 }
 
-/// Calls an operator with constant and with symbolic dims, and compares the results with the expected one, up to `tolerance`.
+/// Calls an operator with constant and with symbolic dims. Checks that both results equal the
+/// expected one, up to `tolerance`.
 pub fn expect(
     op: &'static str,
     args: &[Value],

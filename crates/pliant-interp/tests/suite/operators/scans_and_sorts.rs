@@ -1,4 +1,4 @@
-//! Tests scans, sorting, sums over labels, quantised numbers and transforms.
+//! Tests cumulative operators, sorting, einsum, quantisation and Fourier transforms.
 
 use pliant_interp::Value;
 use pliant_ir::{AttrValue, Attrs, DType};
@@ -15,7 +15,7 @@ fn yes(key: &'static str) -> (&'static str, AttrValue) {
     (key, AttrValue::Bool(true))
 }
 
-/// Returns the stable sorting order of a row, with NaN last.
+/// Returns the positions of a row's elements in stable sorted order, with NaN last.
 fn order(row: &[f64], descending: bool) -> Vec<usize> {
     let mut places: Vec<usize> = (0..row.len()).collect();
     places.sort_by(|&a, &b| {
@@ -26,7 +26,7 @@ fn order(row: &[f64], descending: bool) -> Vec<usize> {
     places
 }
 
-/// Returns numbers with ties and a NaN.
+/// Returns `n` rows of numbers, among them equal numbers and a NaN.
 fn ties(n: i64) -> Nd {
     Nd::new(&[2, n], |i| if i[1] == 2 { f64::NAN } else { ((i[1] * 5 + i[0]) % 4) as f64 })
 }

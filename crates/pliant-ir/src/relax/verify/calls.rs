@@ -109,8 +109,9 @@ impl Verifier<'_> {
         }
     }
 
-    /// Rejects a loop inside a local function whose condition or body is this function, if the state contains symbols of the
-    /// function. The type of the loop could not distinguish the symbols of the current call from those of the iterations.
+    /// Rejects a loop inside a local function whose condition or body is this function itself, if
+    /// the state contains symbols of the function. The type of the loop could not distinguish the
+    /// symbols of the current call from the symbols of the iterations.
     fn check_self_recursive_loop(&mut self, function: Expr, states: &[Type]) {
         let ExprData::Var(v) = *self.f.expr(function) else { return };
         let Some((_, own)) = self.enclosing_funcs.iter().find(|(var, _)| *var == v) else { return };

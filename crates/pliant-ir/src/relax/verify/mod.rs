@@ -80,7 +80,8 @@ struct Verifier<'a> {
     module: Option<&'a IRModule>,
     ops: &'a dyn OpRegistry,
     out: Vec<Diagnostic>,
-    /// A copy of the function, created on demand. Proofs about types use it, because they add to the arenas of the function.
+    /// A copy of the function, created on demand, in which proofs about types run. Proofs add terms
+    /// to the arenas, and the verified function must not change.
     proof_copy: Option<Function>,
     force_pure: bool,
     /// The variables that have been defined so far.

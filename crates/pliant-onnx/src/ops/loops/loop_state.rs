@@ -19,10 +19,12 @@ use crate::imported_value::Value;
 use crate::node::{ExprResult, Node, infer_problem};
 use crate::sequence_optional_types::{ObjectType, OuterSymbols};
 
-/// A callback that emits the body of a loop. It returns the state after an iteration for the state before it.
+/// A callback that emits the body of a loop. It receives the state before an iteration and returns
+/// the state after it.
 type LoopBody<'t> = &'t mut dyn FnMut(&mut Node<'_, '_>, &[Value]) -> Result<Vec<Value>, Problem>;
 
-/// A callback that emits the condition of a loop. It returns whether there is another iteration.
+/// A callback that emits the condition of a loop. It receives the state and returns a bool: whether
+/// there is another iteration.
 pub(super) type LoopCondition<'t> = &'t mut dyn FnMut(&mut Node<'_, '_>, &[Value]) -> ExprResult;
 
 /// The state of a loop: names, values and types.
@@ -73,7 +75,7 @@ impl LoopState {
             .collect()
     }
 
-    /// The types of the state, in which fresh symbols replace those that the body defines.
+    /// The types of the state with fresh symbols in place of the symbols that the body defines.
     fn with_fresh_symbols(&self, n: &mut Node<'_, '_>) -> Vec<Type> {
         let func = n.func();
         let mut map: FxHashMap<SymVar, Sym> = FxHashMap::default();
@@ -121,7 +123,8 @@ impl LoopState {
         Ok(wider)
     }
 
-    /// The type that covers the current type of value `i` and its type `result` after an iteration.
+    /// The type that covers both the current type of state value `i` and its type `result` after an
+    /// iteration.
     fn widen_type(&mut self, n: &mut Node<'_, '_>, i: usize, result: Type) -> Type {
         let ty = self.types[i];
         if ty == result || is_subtype(n.func(), result, ty).is_yes() {
@@ -255,7 +258,7 @@ pub(super) fn while_loop(
     state.to_values(n, &fields)
 }
 
-/// The types of the state values that the body function returns, that is, after an iteration.
+/// The types of the state values after an iteration: the result types of the body function.
 fn result_types(n: &mut Node<'_, '_>, func: Expr, count: usize) -> Result<Vec<Type>, Problem> {
     let ret = match n.func().ty(func) {
         TypeData::Callable { ret, .. } => *ret,

@@ -60,7 +60,7 @@ pub(super) fn scan(n: &mut Node<'_, '_>) -> ConvertResult {
     }
 }
 
-/// Converts `Scan` since opset 9.
+/// Converts a `Scan` node of opset 9 or later.
 fn scan_slices(n: &mut Node<'_, '_>, graph: &GraphProto, carried: usize) -> ConvertResult {
     let count = graph.input.len() - carried;
     let axes = int_list(n, "scan_input_axes", count)?;

@@ -12,7 +12,8 @@ use crate::imported_value::Value;
 use crate::node::{ExprResult, Node};
 use crate::sequence_optional_types::{ObjectType, OuterSymbols};
 
-/// A callback that emits the body of a loop. It returns the state after an iteration, and the values that the iteration collects.
+/// A callback that emits the body of a loop. It receives the state before an iteration, and returns
+/// the state after it and the values that the iteration collects.
 type CollectingBody<'t> =
     &'t mut dyn FnMut(&mut Node<'_, '_>, &[Value]) -> Result<(Vec<Value>, Vec<Value>), Problem>;
 

@@ -30,8 +30,8 @@ pub(super) fn head_count(n: &mut Node<'_, '_>, name: &str) -> Result<Sym, Proble
     Ok(n.func().syms.int(count))
 }
 
-/// Emits scaled dot-product attention. All operands are `(batch, heads, length, size)`; the result is
-/// `(batch, length, heads * size)`.
+/// Emits scaled dot-product attention. Queries, keys and values are `(batch, heads, length, size)`;
+/// the result is `(batch, length, heads * size)`.
 pub(super) fn attention_product(
     n: &mut Node<'_, '_>,
     qkv: [Expr; 3],
@@ -122,8 +122,8 @@ pub(super) fn past_keys_values(
     }
 }
 
-/// Adds a causal mask: a query attends only to the keys up to its own position. Query positions start after the `past` keys.
-/// Returns the differences between the positions of queries and keys.
+/// Adds a causal mask: a query attends only to the keys up to its own position. The first query
+/// follows `past` earlier keys. Returns the differences between the positions of queries and keys.
 pub(super) fn causal_mask(
     n: &mut Node<'_, '_>,
     masks: &mut Masks,
@@ -262,7 +262,8 @@ fn multi_head_attention(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![y.into(), k.into(), v.into()])
 }
 
-/// Adds the parts of a bias vector to queries, keys and values. Keys and values that are already split into heads get no bias.
+/// Adds a packed bias vector, split into three parts, to queries, keys and values. Keys and values
+/// that are already split into heads get no bias.
 fn add_packed_bias(n: &mut Node<'_, '_>, bias: Expr, parts: [&mut Expr; 3]) -> Result<(), Problem> {
     let mut ends = vec![n.func().syms.int(0)];
     for part in &parts {

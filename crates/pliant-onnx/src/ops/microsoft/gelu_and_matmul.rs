@@ -40,7 +40,7 @@ fn quick_gelu(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![n.op("relax.multiply", &[x, gate])?.into()])
 }
 
-/// Converts `FusedMatMul`: optionally transposes the operands, and scales the product by `alpha`.
+/// Converts `FusedMatMul`: a matrix product with optionally transposed operands, scaled by `alpha`.
 fn fused_matmul(n: &mut Node<'_, '_>) -> ConvertResult {
     let alpha = n.attrs().float("alpha")?.unwrap_or(1.0);
     let mut operands = [n.tensor(0)?, n.tensor(1)?];
@@ -65,8 +65,8 @@ fn fused_matmul(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![n.op("relax.multiply", &[y, alpha])?.into()])
 }
 
-/// Emits the unpacking of fields of `bits` bits, lowest bits first. Converts bytes `(rows, count)` to int32
-/// `(rows, count * 8 / bits)`.
+/// Emits the unpacking of integers of `bits` bits from bytes, lowest bits first. Converts bytes
+/// `(rows, count)` to int32 `(rows, count * 8 / bits)`.
 fn unpack_fields(n: &mut Node<'_, '_>, bytes: Expr, bits: i64) -> ExprResult {
     let dims = n.dims_with_min_rank(bytes, 2)?;
     let wide = n.cast(bytes, DType::Int32)?;
@@ -88,8 +88,8 @@ fn unpack_fields(n: &mut Node<'_, '_>, bytes: Expr, bits: i64) -> ExprResult {
 
 /// Maximum size of a dim of the weights, so that the product of two such sizes stays below 2^63.
 const MAX_WEIGHT_SIZE: i64 = 1 << 30;
-/// Unpacks fields of `bits` bits, lowest bits first, from constant bytes. Each of the `rows` rows holds `stored_count` fields, of
-/// which the first `count` are returned.
+/// Unpacks integers of `bits` bits from constant bytes, lowest bits first. Each of the `rows` rows
+/// contains `stored_count` integers, of which the first `count` are returned.
 fn unpack_constant_fields(
     bytes: &Tensor,
     (rows, stored_count): (i64, i64),
@@ -109,9 +109,10 @@ fn unpack_constant_fields(
     Tensor::from_slice(&[rows, count], &fields).ok()
 }
 
-/// Dequantises constant weights `(N, K)` in the form that later passes recognise: the integers are cast, zero points are
-/// subtracted, and the result is multiplied by the scales, each repeated for its block. The last block may be incomplete. `None` if
-/// the weights do not have the expected form.
+/// Dequantises constant weights `(N, K)` in the form that later passes recognise: the integers are
+/// cast, zero points are subtracted, and the result is multiplied by the scales, each repeated for
+/// its block. The last block may be incomplete. `None` if the weights are not constants of the
+/// expected shape.
 fn dequantized_constant_weights(
     n: &mut Node<'_, '_>,
     (rows, depth): (i64, i64),

@@ -124,7 +124,7 @@ fn qlinear_global_average_pool(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![quantize_result(n, y, 3)?.into()])
 }
 
-/// Emits the product of two quantised matrices, as float32.
+/// Emits the matrix product of two quantised matrices, as float32.
 fn dequantized_matmul(
     n: &mut Node<'_, '_>,
     [a, b]: [Expr; 2],

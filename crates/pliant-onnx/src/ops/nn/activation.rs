@@ -1,4 +1,4 @@
-//! Converters of activations, including softmax.
+//! Converters of ONNX's activation functions, including softmax.
 
 use pliant_ir::DType;
 use pliant_ir::relax::Expr;
@@ -43,7 +43,7 @@ fn relu(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![n.op("relax.nn.relu", &[x])?.into()])
 }
 
-/// Creates a scalar constant in the dtype of another tensor.
+/// Creates a scalar constant with the dtype of the tensor `like`.
 fn constant_like(n: &mut Node<'_, '_>, like: Expr, value: f64) -> ExprResult {
     let dtype = n.dtype(like)?;
     n.scalar_as(value, dtype)
@@ -201,7 +201,8 @@ fn softmax(n: &mut Node<'_, '_>, op: &str) -> ConvertResult {
     along_axis_or_flattened(n, &mut |n, x, axis| n.op_with(op, &[x], ints_attr("axis", axis)))
 }
 
-/// Emits a function that works along one axis. Before opset 13, all axes from `axis` on are flattened to one.
+/// Emits a function that works along one axis, such as softmax. Before opset 13, all axes from
+/// `axis` on are flattened to one axis.
 fn along_axis_or_flattened(
     n: &mut Node<'_, '_>,
     make: &mut dyn FnMut(&mut Node<'_, '_>, Expr, i64) -> ExprResult,

@@ -1,4 +1,5 @@
-//! Converters of attention operators, and the parts of attention: heads, masks, caches and rotary positions.
+//! Converters of attention operators, and helpers for their parts: heads, masks, key-value caches
+//! and rotary positions.
 
 use pliant_ir::relax::Expr;
 use pliant_ir::{AttrValue, Attrs, DType};
@@ -71,7 +72,8 @@ pub(in crate::ops) fn attention_scale(
 
 // ---- masks ----
 
-/// The masks of an attention: biases that are added to the scores, and a mask of the scores that are allowed.
+/// The masks of an attention: a bias that is added to the scores, and a bool mask that is true for
+/// the allowed scores.
 #[derive(Default)]
 pub(in crate::ops) struct Masks {
     pub added: Option<Expr>,
@@ -79,7 +81,7 @@ pub(in crate::ops) struct Masks {
 }
 
 impl Masks {
-    /// Restricts the allowed scores to those for which `allowed` is also true.
+    /// Restricts the allowed scores: a score stays allowed only if `allowed` is also true for it.
     pub fn allow(&mut self, n: &mut Node<'_, '_>, allowed: Expr) -> Result<(), Problem> {
         self.allowed = Some(match self.allowed {
             None => allowed,
@@ -104,8 +106,8 @@ impl Masks {
     }
 }
 
-/// Computes the positions of queries minus those of keys, as a matrix `(queries, keys)`. `first` is the position of the first
-/// query. Default: 0.
+/// Computes the position of each query minus the position of each key, as a matrix `(queries,
+/// keys)`. `first` is the position of the first query. Default: 0.
 pub(in crate::ops) fn query_key_distances(
     n: &mut Node<'_, '_>,
     queries: Sym,

@@ -19,8 +19,8 @@ pub(super) static OPS: &[OnnxOp] = &[
     op("RoiAlign", roi_align),
 ];
 
-/// Moves the coordinates of a sampling grid from the last dim, where ONNX has them, to the second dim, or with `back` in the
-/// opposite direction.
+/// Moves the coordinates of a sampling grid from the last dim, where ONNX has them, to the second
+/// dim. With `back`, moves them in the opposite direction.
 fn move_coordinates(n: &mut Node<'_, '_>, grid: Expr, back: bool) -> ExprResult {
     let rank = n.dims_with_min_rank(grid, 2)?.len();
     let mut order: Vec<usize> = (0..rank).collect();

@@ -1,4 +1,5 @@
-//! Converter of `LinearAttention`: a recurrent attention with one state matrix per head. Each step updates the state and reads it.
+//! Converter of `LinearAttention`: a recurrent attention with one state matrix per head. Each step
+//! updates the state matrix with a key and value, and multiplies it by a query.
 
 use pliant_ir::DType;
 use pliant_ir::relax::Expr;

@@ -1,4 +1,4 @@
-//! Converters of loss functions.
+//! Converters of ONNX's loss functions: cross-entropy and negative log-likelihood.
 
 use pliant_ir::relax::Expr;
 use pliant_ir::{AttrValue, Attrs};

@@ -1,4 +1,4 @@
-//! Converters of normalisations.
+//! Converters of ONNX's normalisations, such as `BatchNormalization` and `LayerNormalization`.
 
 use std::cmp::Ordering;
 

@@ -11,7 +11,8 @@ use crate::ops::{OnnxOp, op};
 
 pub(super) static OPS: &[OnnxOp] = &[op("CenterCropPad", center_crop_pad), op("Pad", pad)];
 
-/// Emits a padding with zeros. `width` lists the amounts before and after axis 0, then those of axis 1, and so on.
+/// Emits a padding with zeros. `width` lists the amounts before and after axis 0, then before and
+/// after axis 1, and so on.
 pub(super) fn pad_with_zeros(n: &mut Node<'_, '_>, x: Expr, width: &[i64]) -> ExprResult {
     let attrs = Attrs::default()
         .with("pad_width", AttrValue::ints(width.iter().copied()))
@@ -112,7 +113,8 @@ fn wrong_pad_count(want: usize) -> Problem {
     Problem::invalid(format!("'pads' must have {want} numbers"))
 }
 
-/// Emits the cropping and padding by constant amounts, with a constant value.
+/// Emits the cropping and padding of all axes by constant amounts. The padding has a constant
+/// value.
 fn pad_constant_widths(
     n: &mut Node<'_, '_>,
     x: Expr,

@@ -1,4 +1,4 @@
-//! Converters of pooling operators.
+//! Converters of ONNX's pooling operators, such as `MaxPool`.
 
 use pliant_ir::relax::Expr;
 use pliant_ir::{AttrValue, Attrs};

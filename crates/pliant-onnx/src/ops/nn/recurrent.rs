@@ -1,4 +1,5 @@
-//! Converters of recurrent layers. The operators of Relax have the same operands as those of ONNX, in the same order.
+//! Converters of the recurrent layers `LSTM`, `GRU` and `RNN`. The corresponding Relax operators
+//! have the operands of the ONNX operators, in the same order.
 
 use pliant_ir::relax::Expr;
 use pliant_ir::{AttrValue, Attrs};

@@ -358,8 +358,8 @@ fn resize_axes(
     resize_by_axis(n, x, attrs, list)
 }
 
-/// Resizes an image whose requested sizes include those of the batch and channel axes, which rarely change. If they do not change
-/// at run time, the image operator is used, else each axis is resized separately.
+/// Resizes an image whose requested sizes include the batch and channel axes. If these two sizes do
+/// not change at run time, the image operator is used, else each axis is resized separately.
 fn resize_image_or_axes(
     n: &mut Node<'_, '_>,
     x: Expr,
@@ -389,7 +389,7 @@ fn resize_image_or_axes(
     n.with_dims(y, &dims)
 }
 
-/// Resizes one axis after another.
+/// Resizes a tensor by resizing its axes one after another.
 fn resize_by_axis(
     n: &mut Node<'_, '_>,
     x: Expr,
@@ -455,8 +455,9 @@ fn is_image(
     Ok(!rounds || scales.is_some())
 }
 
-/// The scales of the spatial dims if all of them are constants, and whether one of them is fractional. Integer scales equal the
-/// quotients of the sizes, so they need not be passed to the operator.
+/// The scales of the spatial dims if all of them are constants, and whether any of them is
+/// fractional. Integer scales equal the quotients of the sizes, so they need not be passed to the
+/// operator.
 fn image_scales(list: &[AxisResize], rank: usize) -> (Option<Vec<f64>>, bool) {
     let scale = |k: usize| match list.iter().find(|a| a.axis == k).map(|a| a.scale) {
         None => Some(1.0),

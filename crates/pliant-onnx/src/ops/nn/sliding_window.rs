@@ -8,7 +8,7 @@ use super::pad::pad_axis;
 use crate::import_error::Problem;
 use crate::node::{ExprResult, Node};
 
-/// Maximum filter dim, stride or dilation, so that products of two of these stay below 2^63.
+/// Maximum filter dim, stride or dilation, so that the product of any two of them stays below 2^63.
 const MAX_WINDOW_SIZE: i64 = 1 << 30;
 /// Maximum amount of padding, or of cropping, at one end of an axis.
 pub(super) const MAX_PAD: i64 = 1 << 40;
@@ -19,7 +19,8 @@ pub(super) struct Window {
     pub filter: Vec<i64>,
     pub strides: Vec<i64>,
     pub dilations: Vec<i64>,
-    /// The constant padding at the starts of all axes, followed by that at the ends. It is passed to the operator as an attribute.
+    /// The constant padding at the starts of all axes, followed by the padding at the ends of all
+    /// axes. It is passed to the operator as an attribute.
     pub pads: Vec<i64>,
     /// The padding at the start of each axis. It is symbolic if `auto_pad` pads the input explicitly.
     pub before: Vec<Sym>,
@@ -133,7 +134,8 @@ impl Window {
     }
 }
 
-/// Checks that filter dims, strides and dilations are positive, and small enough for their products.
+/// Checks that filter dims, strides and dilations are positive, and small enough that the product
+/// of any two of them does not overflow.
 pub(super) fn check_sizes(sizes: [&[i64]; 3]) -> Result<(), Problem> {
     if sizes.into_iter().flatten().all(|v| (1..=MAX_WINDOW_SIZE).contains(v)) {
         return Ok(());

@@ -8,7 +8,7 @@ use crate::op_declaration::{Default, InferResult, OpDecl, Pattern, TeResult};
 use crate::te::{self, Body, Expr, Tensor};
 use crate::type_inference::InferCtx;
 
-/// The operators of this file.
+/// The declarations of all operators that this file implements.
 pub static DECLS: &[OpDecl] = &[OpDecl::new(
     "relax.image.col2im",
     infer,
@@ -72,21 +72,22 @@ fn te_col2im(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     }))
 }
 
-/// The patches of one image.
+/// The patches that are summed to one image.
 struct Patches<'a> {
-    /// The patches of all images.
+    /// The tensor with the patches of all images.
     x: &'a Tensor,
     window: &'a Window,
     /// The size of the image in each spatial dim.
     size: &'a [Expr],
-    /// The index of the image in the first dim of `x`.
+    /// The index of the image in the leading dims of `x`.
     plane: &'a [Expr],
 }
 
 impl Patches<'_> {
-    /// Loops over all patches that cover the image with their element at `within`, and calls `add` with the position of that
-    /// element in the image and its value. Recursive over the spatial dims: `positions` and `index` hold the patch's and the
-    /// element's position in the preceding dims.
+    /// Loops over all patches whose element at `within` lies in the image. Calls `add` with the
+    /// position of this element in the image and its value. Recursive over the spatial dims:
+    /// `positions` contains the patch's position, and `index` the element's position, in the
+    /// preceding dims.
     fn add(
         &self,
         b: &mut Body,

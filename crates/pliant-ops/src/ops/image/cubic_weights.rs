@@ -1,4 +1,4 @@
-//! Weights of cubic interpolation.
+//! Weights of the four neighbours in cubic interpolation.
 
 use pliant_ir::DType;
 

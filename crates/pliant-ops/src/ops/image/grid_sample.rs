@@ -1,4 +1,4 @@
-//! Sampling of images at the positions of a grid, and affine grids.
+//! Operators that sample images at the positions of a grid, and that create affine grids.
 
 use pliant_ir::op::InferError;
 use pliant_ir::{DType, Sym};
@@ -11,7 +11,7 @@ use crate::shared_operator_rules::{operand_types, require_float, shared_dim};
 use crate::te::{self, Expr, Tensor};
 use crate::type_inference::InferCtx;
 
-/// The operators of this file.
+/// The declarations of all operators that this file implements.
 pub static DECLS: &[OpDecl] = &[
     OpDecl::new(
         "relax.image.grid_sample",
@@ -102,7 +102,8 @@ fn infer_sample(ctx: &mut InferCtx<'_>) -> InferResult {
     Ok(ctx.tensor_type(Some(out), None, t.dtype))
 }
 
-/// The common batch size of data and grid. The grid has one coordinate per spatial dim.
+/// The common batch size of data and grid. Also checks that the grid has one coordinate per spatial
+/// dim.
 fn sample_batch(ctx: &mut InferCtx<'_>, dims: &[Sym], grid: &[Sym]) -> Result<Sym, InferError> {
     let n = ctx.func.syms.int(dims.len() as i64 - 2);
     if shared_dim(ctx, grid[1], n).is_none() {
@@ -115,7 +116,7 @@ fn sample_batch(ctx: &mut InferCtx<'_>, dims: &[Sym], grid: &[Sym]) -> Result<Sy
         .ok_or_else(|| ctx.error(format!("the batch sizes differ: {}", operand_types(ctx))))
 }
 
-/// The position of a pixel, and its weight; no weight means 1.
+/// The position of a pixel, and its weight; `None` stands for the weight 1.
 type WeightedPosition = (Expr, Option<Expr>);
 
 /// Maps grid coordinates to pixel positions along one axis of the image.
@@ -163,7 +164,8 @@ impl GridAxis<'_> {
         self.clip(&reflected)
     }
 
-    /// The position after applying the padding mode to positions outside of the image. Zero padding leaves it unchanged.
+    /// The position after applying the padding mode to positions outside of the image. With zero
+    /// padding, the position is unchanged.
     fn apply_padding_mode(&self, x: &Expr) -> Expr {
         match self.sample_attrs.padding_mode {
             PaddingMode::Zeros => x.clone(),
@@ -247,8 +249,8 @@ fn te_sample(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     })])
 }
 
-/// A tap of the interpolation along one image axis: a pixel that contributes to an element of the result. The tensors have one
-/// element per grid position, which all channels share.
+/// A pixel position along one image axis that contributes to an element of the result, with its
+/// weight. The tensors have one element per grid position, which all channels share.
 struct Pixel {
     index: Tensor,
     /// Whether the index is inside the image.
@@ -263,7 +265,7 @@ impl Pixel {
     }
 }
 
-/// The taps of the interpolation along axis `k` of the image.
+/// The pixel positions along axis `k` of the image that contribute to each element of the result.
 fn pixels(
     sample_attrs: &SampleAttrs,
     (x, grid): (&Tensor, &Tensor),

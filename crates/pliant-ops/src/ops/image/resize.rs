@@ -1,8 +1,10 @@
 //! Resizing of 2D and 3D images.
 //!
-//! Without `scales`, the position in the data for a position in the result is a quotient of two integers, so that floor and round
-//! detect ties exactly. Positions and weights are computed once per index of an axis, not per pixel. If the width is the last dim
-//! and does not shrink, interpolation is separable: whole rows are averaged first, then neighbours within a row.
+//! Without `scales`, the position in the data for a position in the result is a quotient of two
+//! integers, so that floor and round detect ties exactly. Positions and weights are computed once
+//! for each index of an axis, and all pixels at this index share them. If the width is the last dim
+//! and does not shrink, interpolation is separable: whole rows are averaged first, then neighbours
+//! within a row.
 
 use pliant_ir::op::DimTrait;
 use pliant_ir::op::InferError;
@@ -48,7 +50,7 @@ macro_rules! resize_op {
     };
 }
 
-/// The operators of this file.
+/// The declarations of all operators that this file implements.
 pub static DECLS: &[OpDecl] =
     &[resize_op!("resize2d", 2, "NCHW", "round"), resize_op!("resize3d", 3, "NCDHW", "")];
 
@@ -72,7 +74,7 @@ const TF_CROP_AND_RESIZE: &str = "tf_crop_and_resize";
 const ROUNDINGS: [&str; 6] =
     ["", "round", "round_prefer_floor", "round_prefer_ceil", "floor", "ceil"];
 
-/// The attributes of a resize.
+/// The attributes of a call of a resize operator.
 struct ResizeAttrs {
     layout: Layout,
     method: Interpolation,
@@ -83,7 +85,8 @@ struct ResizeAttrs {
     alpha: f64,
     exclude_outside: bool,
     extrapolation_value: f64,
-    /// For each dim, the ratio of the size of the result to that of the data, if it is given rather than computed from the sizes.
+    /// For each dim, the factor by which its size changes, if the call states it; `None` if the
+    /// factor follows from the sizes.
     scales: Option<Vec<f64>>,
 }
 
@@ -170,20 +173,22 @@ fn infer(ctx: &mut InferCtx<'_>, n: usize) -> InferResult {
     Ok(ctx.tensor_type(Some(dims), None, dtype))
 }
 
-/// The source elements for one axis of the result.
+/// For each index along one axis of the result, the source elements in the data and their weights.
 pub(super) struct SourceElements {
     /// The position in the data, as float64, for each index of the axis in the result.
     position: Tensor,
     /// The size of the axis in the data.
     from: Expr,
-    /// The nearest element, or the one before the position.
+    /// The index of the nearest source element or, for interpolation, of the element before the
+    /// position.
     pub(super) base: Tensor,
-    /// The weights of the neighbours; none for the nearest element.
+    /// The weights of the neighbours; empty if the nearest element is copied.
     pub(super) weights: Vec<Tensor>,
 }
 
 impl ResizeAttrs {
-    /// The float64 position in the data for index `i`.
+    /// The float64 position in the data for index `i` of dim `k` of the result. `from` and `to` are
+    /// the sizes of the dim in the data and in the result.
     fn source_position(&self, k: usize, i: &Expr, from: &Expr, to: &Expr) -> Expr {
         if let Some(scales) = &self.scales {
             return self.scaled_source_position(scales[k], i, from, to);
@@ -210,9 +215,9 @@ impl ResizeAttrs {
         }
     }
 
-    /// Whether dim `k` has a scale of exactly 1, so that its elements are copied. Equal sizes are not sufficient, because copying
-    /// and averaging differ for infinite neighbours (infinity times 0), and the result must not depend on whether the compiler
-    /// knows that the sizes are equal.
+    /// Whether dim `k` has a scale of exactly 1, so that its elements are copied. Equal sizes are
+    /// not sufficient, because the result must not depend on whether the compiler knows that the
+    /// sizes are equal. Copying and averaging differ for infinite neighbours (infinity times 0).
     fn copies_dim(&self, k: usize) -> bool {
         let scaled_length = self.scales.as_ref().is_some_and(|scales| scales[k] == 1.0);
         scaled_length && self.mode != "tf_half_pixel_for_nn"
@@ -227,8 +232,8 @@ impl ResizeAttrs {
         is_supported.then(|| Images::of_axes(&self.layout.spatial_axes(), self.layout.axis('C')))?
     }
 
-    /// The float64 position in the data for index `i`, where `scale` is the ratio of the sizes before the size of the result was
-    /// rounded (the formulas of ONNX's Resize).
+    /// The float64 position in the data for index `i` of the result, by the formulas of ONNX's
+    /// Resize. `scale` is the exact ratio of the sizes, before the size of the result was rounded.
     fn scaled_source_position(&self, scale: f64, i: &Expr, from: &Expr, to: &Expr) -> Expr {
         let float64 = |e: &Expr| te::cast(e, DType::Float64);
         let c = |v: f64| te::const_of(v, DType::Float64);
@@ -257,7 +262,7 @@ impl ResizeAttrs {
         }
     }
 
-    /// The element nearest to a position.
+    /// The index of the element nearest to position `x`.
     fn nearest(&self, x: &Expr) -> Expr {
         let half = te::const_of(0.5, DType::Float64);
         match self.rounding {
@@ -304,8 +309,8 @@ impl ResizeAttrs {
         SourceElements { position, from: from.clone(), base, weights }
     }
 
-    /// The weights of cubic interpolation. If requested, elements outside of the data are excluded and the other weights are
-    /// normalised.
+    /// The weights of cubic interpolation. With the attribute `cubic_exclude`, the weights of
+    /// elements outside of the data are 0, and the remaining weights are normalised.
     fn cubic(
         &self,
         base: &Tensor,
@@ -448,7 +453,8 @@ fn te_resize(ctx: &mut LegalizeCtx<'_>, n: usize) -> TeResult {
     Ok(vec![checked(out)])
 }
 
-/// The weighted sum of the neighbours of element `i` along some axes. If an axis has no weights, its nearest element is taken.
+/// The weighted sum of the neighbours of element `i` along some axes. On an axis without weights,
+/// the nearest element is used.
 fn weighted_sum(
     read: &dyn Fn(&[Expr]) -> Expr,
     i: &[Expr],

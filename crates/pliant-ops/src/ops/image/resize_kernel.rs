@@ -34,17 +34,18 @@ impl Images {
     }
 }
 
-/// The neighbours along one axis of the images.
+/// One axis of the images, with the neighbours of each index.
 pub(super) struct Axis<'a> {
     pub source: &'a SourceElements,
     /// The size of the axis in the result.
     pub size: &'a Expr,
-    /// Whether the elements of the axis are copied.
+    /// Whether the elements along the axis are copied without interpolation.
     pub is_copied: bool,
 }
 
 impl Axis<'_> {
-    /// Writes the positions of the neighbours and, unless each result has only one neighbour, their weights.
+    /// Writes the positions of the neighbours of each index and their weights. There are no weights
+    /// if each index has only one neighbour.
     fn tables(&self, b: &mut Body, name: &str) -> (Tensor, Option<Tensor>) {
         let weights = if self.is_copied { &[] } else { self.source.weights.as_slice() };
         let taps = weights.len().max(1);

@@ -4,7 +4,7 @@ use crate::op_declaration::{InferResult, OpDecl};
 use crate::shared_operator_rules::{require_integer, shared_dim};
 use crate::type_inference::InferCtx;
 
-/// The operators of this file.
+/// The declarations of all operators that this file implements.
 pub static DECLS: &[OpDecl] = &[OpDecl::new(
     "relax.dynamic_strided_slice",
     infer,

@@ -12,7 +12,7 @@ use crate::size_proofs;
 use crate::te::{self, Check, Expr};
 use crate::type_inference::{InferCtx, TensorTy};
 
-/// The operators of this file.
+/// The declarations of all operators that this file implements.
 pub static DECLS: &[OpDecl] = &[
     OpDecl::new(
         "relax.gather_elements",
@@ -58,8 +58,8 @@ pub static DECLS: &[OpDecl] = &[
 
 // ---- gather_elements ----
 
-/// Checks that indices have the rank of data, and that no dim of indices except the axis is provably larger than that of data.
-/// Returns the axis, or `None` if no rank is known.
+/// Checks that indices have the rank of data, and that no dim of indices, except the axis, is
+/// provably larger than the same dim of data. Returns the axis, or `None` if no rank is known.
 pub(super) fn check_index_dims(
     ctx: &mut InferCtx<'_>,
     (data, name): (&TensorTy, &str),
@@ -87,7 +87,8 @@ pub(super) fn check_index_dims(
     Ok(Some(axis))
 }
 
-/// Run-time checks for the dims of indices, except the axis, that are not provably at most those of the tensor.
+/// Creates run-time checks that each dim of the indices, except the axis, is at most the same dim
+/// of the tensor. Dims for which this is proved need no check.
 pub(super) fn index_dim_checks(
     ctx: &mut LegalizeCtx<'_>,
     inner: &[Sym],
@@ -138,7 +139,8 @@ fn te_gather_elements(ctx: &mut LegalizeCtx<'_>) -> TeResult {
 
 // ---- gather_nd ----
 
-/// The number of dims that an index tuple addresses: the size of the last dim of indices.
+/// The number of dims that an index tuple addresses, which is the size of the last dim of the
+/// indices.
 pub(super) fn index_tuple_len(
     ctx: &mut InferCtx<'_>,
     indices: &TensorTy,
@@ -319,7 +321,7 @@ fn infer_bucketize(ctx: &mut InferCtx<'_>) -> InferResult {
     Ok(ctx.tensor_type_like(&t, Some(dtype)))
 }
 
-/// A binary search for the number of boundaries before the element.
+/// Lowers `bucketize`: a binary search for the number of boundaries before each element.
 fn te_bucketize(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let (x, bounds) = (ctx.value(0)?, ctx.tensor(1)?);
     let (right, dtype) = (ctx.infer().bool("right")?, ctx.out_dtype(0)?);

@@ -30,8 +30,8 @@ pub fn normalize(index: &Expr, size: &Expr) -> Expr {
     clamp(&te::select(&te::lt(&index, &te::int(0)), &(&index + size), &index), size)
 }
 
-/// The condition that an index is in `-size .. size` and its error message. The condition also holds the values that the message
-/// shows.
+/// The condition that an index is in `-size .. size`, and its error message. The condition also
+/// contains the values that the message shows.
 pub fn range_condition(op: &str, index: &Expr, axis: usize, size: &Expr) -> (Expr, Arc<str>) {
     let position = as_int64(index);
     let cond = te::and(&te::ge(&position, &-size), &te::lt(&position, size));
@@ -40,7 +40,7 @@ pub fn range_condition(op: &str, index: &Expr, axis: usize, size: &Expr) -> (Exp
     (te::explain(&cond, &[index.clone(), size.clone()]), CheckFailure::Index.mark(&message).into())
 }
 
-/// A run-time check of a condition for all indices of a shape.
+/// Creates a run-time check that `cond` is true for all indices of a shape.
 pub fn check_all(shape: &[Expr], cond: impl FnOnce(&[Expr]) -> (Expr, Arc<str>)) -> Check {
     let axes = te::check_axes(shape);
     let at: Vec<Expr> = axes.iter().map(|a| a.var.expr()).collect();

@@ -21,7 +21,7 @@ use crate::type_inference::{InferCtx, TensorTy};
 
 const REDUCTIONS: &[&str] = &["update", "add", "mul", "min", "max", "mean"];
 
-/// The operators of this file.
+/// The declarations of all operators that this file implements.
 pub static DECLS: &[OpDecl] = &[
     OpDecl::new(
         "relax.scatter_elements",
@@ -223,7 +223,7 @@ fn te_index_put(ctx: &mut LegalizeCtx<'_>) -> TeResult {
 
 // ---- slice_scatter ----
 
-/// The start, end and step of the slice that src replaces; `None` if one is unknown.
+/// The start, end and step of the slice that the operand `src` replaces; `None` if one is unknown.
 fn slice_bounds(ctx: &InferCtx<'_>) -> Result<Option<[Sym; 3]>, InferError> {
     let mut bounds = Vec::with_capacity(3);
     for i in 2..5 {
@@ -239,7 +239,7 @@ fn slice_bounds(ctx: &InferCtx<'_>) -> Result<Option<[Sym; 3]>, InferError> {
     Ok(bounds.try_into().ok())
 }
 
-/// The slice that src replaces: its first index, step and length.
+/// The slice that the operand `src` replaces: its first index, step and length.
 fn slice_of(ctx: &mut InferCtx<'_>, dim: Sym) -> Result<Option<super::AxisSlice>, InferError> {
     let axis = ctx.axis("axis", ctx.tensor(0)?.ndim.unwrap_or(usize::MAX))?;
     let Some([start, end, step]) = slice_bounds(ctx)? else { return Ok(None) };

@@ -11,7 +11,7 @@ use crate::te::{self, Body, Expr, Tensor};
 /// A function that writes one update, given the indices of an element in the result and in the updates.
 type WriteUpdate<'a> = dyn Fn(&mut Body, &[Expr], &[Expr]) + 'a;
 
-/// Combines one element of the result with an update by the reduction.
+/// Emits the update of one element of the result: combines it with `update` by the reduction.
 fn apply_update(b: &mut Body, to: &Tensor, at: &[Expr], update: &Expr, reduction: &str) {
     let old = to.at(at);
     let update = te::cast(update, to.dtype());
@@ -28,10 +28,11 @@ fn apply_update(b: &mut Body, to: &Tensor, at: &[Expr], update: &Expr, reduction
 
 /// The updates of a scatter, and how they can be split into parallel parts.
 pub(super) struct ScatterUpdates<'a> {
-    /// The dims of the updates.
+    /// The dims of the tensor of updates.
     pub(super) shape: &'a [Expr],
-    /// The number of leading dims of the updates. Each index tuple of these dims selects a row of the updates, which is written
-    /// to one position of the result. The remaining dims are those of the row.
+    /// The number of leading dims of the updates. One index in each of these dims selects a row of
+    /// the updates, which is written to one position of the result. The remaining dims are the dims
+    /// of the row.
     pub(super) lead: usize,
     /// The dim, if any, whose index is also an index in the result. Updates with different indices in this dim write different
     /// elements.
@@ -53,7 +54,7 @@ impl ScatterUpdates<'_> {
         (lead..shape.len()).find(|&k| !shape[k].is_const(1))
     }
 
-    /// The number of indices of the split dim in each parallel part.
+    /// The number of indices of the split dim that each parallel part processes.
     fn indices_per_part(&self, k: usize) -> Expr {
         let others = self.shape.iter().enumerate().filter(|&(i, _)| i != k);
         let each = others.fold(te::int(1), |n, (_, d)| n * d);
@@ -87,8 +88,8 @@ impl ScatterUpdates<'_> {
         });
     }
 
-    /// Emits the loops of one part of [`for_each_update`](Self::for_each_update). `part` has the split dim, the part's first
-    /// index in this dim, and the number of its indices.
+    /// Emits the loops of one part of [`for_each_update`](Self::for_each_update). `part` consists
+    /// of the split dim, the part's first index in this dim, and the number of indices in the part.
     fn updates_part(
         &self,
         b: &mut Body,
@@ -120,8 +121,8 @@ impl ScatterUpdates<'_> {
     }
 }
 
-/// The statements of a scatter: the checks, a copy of the data, the updates, and for a mean the division by the number of
-/// updates.
+/// Emits the statements of a scatter: the checks, a copy of the data, and the updates. For a mean,
+/// the sums are divided by the number of updates.
 pub(super) fn scatter(
     name: &str,
     data: &Tensor,

@@ -11,7 +11,7 @@ use crate::size_proofs;
 use crate::te::{self, Check, Expr};
 use crate::type_inference::InferCtx;
 
-/// The operators of this file.
+/// The declarations of all operators that this file implements.
 pub static DECLS: &[OpDecl] = &[OpDecl::new(
     "relax.tensor_scatter",
     infer,

@@ -1,7 +1,7 @@
 //! einsum: sums of products over labelled dims.
 //!
-//! Operands are contracted pairwise from left to right. Each step sums over the labels that are not needed later, so a chain of
-//! products costs as much as the individual products.
+//! Operands are contracted pairwise from left to right. Each step sums over the labels that are not
+//! needed later, so a chain of matrix products costs as much as the individual matrix products.
 
 use pliant_ir::op::InferError;
 use pliant_ir::{DType, Sym};
@@ -14,7 +14,7 @@ use crate::ops::reductions::accumulator;
 use crate::te::{self, Check, Expr, Tensor};
 use crate::type_inference::{InferCtx, TensorTy};
 
-/// The operators of this file.
+/// The declarations of all operators that this file implements.
 pub static DECLS: &[OpDecl] = &[OpDecl::new(
     "relax.einsum",
     infer,
@@ -28,7 +28,7 @@ pub static DECLS: &[OpDecl] = &[OpDecl::new(
 .numpy("einsum")
 .onnx(&["Einsum"])];
 
-/// Parses the attribute `subscripts`.
+/// The operand and result labels in the attribute `subscripts`.
 fn terms(ctx: &InferCtx<'_>) -> Result<ParsedEquation, InferError> {
     let value = ctx.attr("subscripts");
     let text = value.as_str().ok_or_else(|| ctx.error("subscripts must be a string"))?;
@@ -53,7 +53,7 @@ fn equation(ctx: &InferCtx<'_>, ranks: &[usize]) -> Result<Equation, InferError>
     })
 }
 
-/// The size of each label, broadcast over all dims with that label.
+/// The size of each label: the broadcast size of all dims with that label.
 fn sizes(
     ctx: &mut InferCtx<'_>,
     eq: &Equation,
@@ -119,21 +119,23 @@ fn infer(ctx: &mut InferCtx<'_>) -> InferResult {
     Ok(ctx.tensor_type(dims, Some(rank), dtype))
 }
 
-/// An operand or an intermediate product, with the labels of its dims.
+/// An operand or an intermediate result, with the labels of its dims.
 struct LabeledTensor {
     operand: BroadcastOperand,
     labels: Vec<Label>,
 }
 
 impl LabeledTensor {
-    /// The element for the given indices of labels. Dims of size 1 are broadcast.
+    /// The element of the tensor where the dim with label `l` has the index `index(l)`. Dims of
+    /// size 1 are broadcast.
     fn at(&self, index: &dyn Fn(Label) -> Expr) -> Expr {
         let at: Vec<Expr> = self.labels.iter().map(|&l| index(l)).collect();
         self.operand.at(&at)
     }
 }
 
-/// The operands with dims broadcast to the sizes of their labels, and the checks of their sizes.
+/// The operands, whose dims are broadcast to the sizes of their labels, and the run-time checks of
+/// these sizes.
 fn read_operands(
     ctx: &mut LegalizeCtx<'_>,
     eq: &Equation,
@@ -161,7 +163,7 @@ fn read_operands(
     Ok((parts.collect(), checks))
 }
 
-/// The product of one or two operands, summed over the labels that are not in `keep`.
+/// Multiplies two operands (or takes one), and sums over the labels that are not in `keep`.
 fn contract(
     parts: &[&LabeledTensor],
     keep: &[Label],

@@ -12,7 +12,7 @@ use crate::size_proofs;
 use crate::te::{self, Expr};
 use crate::type_inference::InferCtx;
 
-/// The operators of this file.
+/// The declarations of all operators that this file implements.
 pub static DECLS: &[OpDecl] = &[
     OpDecl::new(
         "relax.collapse_sum_to",
@@ -47,9 +47,9 @@ pub static DECLS: &[OpDecl] = &[
 /// How a dim of data is reduced.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum DimReduction {
-    /// The dim is kept.
+    /// The dim is a dim of the result.
     Kept,
-    /// The dim is summed.
+    /// The elements along the dim are summed.
     Summed,
     /// The dim is summed if the target size is 1 at run time, else it is kept.
     SummedIfOne,

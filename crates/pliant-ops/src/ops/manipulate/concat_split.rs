@@ -17,7 +17,7 @@ use crate::size_proofs;
 use crate::te::{self, Body, Check, Expr, Tensor};
 use crate::type_inference::{InferCtx, TensorTy};
 
-/// The operators of this file.
+/// The declarations of all operators that this file implements.
 pub static DECLS: &[OpDecl] = &[
     OpDecl::new(
         "relax.concat",
@@ -130,8 +130,8 @@ fn infer_concat(ctx: &mut InferCtx<'_>) -> InferResult {
     Ok(ctx.tensor_type(Some(dims), None, dtype))
 }
 
-/// Reads the operands of `concat`, flattened if there is no axis. The dims of the operands except `axis` are assumed to be those
-/// of the result, `out`.
+/// Reads the operands of `concat`, flattened if there is no axis. All dims of the operands except
+/// `axis` are assumed to equal the dims of the result, `out`.
 fn joined_parts(ctx: &mut LegalizeCtx<'_>, out: &[Sym], axis: Option<usize>) -> TeResult {
     let parts = ctx.fields_with_dims(0, |_, part_dims| match axis {
         Some(axis) => {
@@ -190,7 +190,8 @@ fn te_concat(ctx: &mut LegalizeCtx<'_>) -> TeResult {
 /// start of each part is the sum of all previous sizes, so the expression grows with the number of parts.
 pub(super) const MAX_SELECTED_PARTS: usize = 64;
 
-/// As [`MAX_SELECTED_PARTS`], for the last axis, where the selection is made for each element.
+/// The same limit as [`MAX_SELECTED_PARTS`] for a concatenation along the last axis, where the part
+/// is selected anew for each element.
 const MAX_SELECTED_PARTS_LAST_AXIS: usize = 8;
 
 /// Copies parts one after another, with constant code size per part. The rows over the dims before the axis are copied in
@@ -278,7 +279,7 @@ fn parts_between(ctx: &mut InferCtx<'_>, indices: &[Sym], dim: Sym) -> Vec<(Sym,
     parts
 }
 
-/// The size of a part; it is empty if its end is before its start.
+/// The size of a part from `begin` to `end`; 0 if `end` is before `begin`.
 fn part_size(ctx: &mut InferCtx<'_>, begin: Sym, end: Sym) -> Sym {
     let len = ctx.func.syms.sub(end, begin);
     match size_proofs::at_most(ctx.func, begin, end) {

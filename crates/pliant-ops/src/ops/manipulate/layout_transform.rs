@@ -14,7 +14,7 @@ use crate::shared_operator_rules::numel;
 use crate::te::{self, Expr};
 use crate::type_inference::InferCtx;
 
-/// The operators of this file.
+/// The declarations of all operators that this file implements.
 pub static DECLS: &[OpDecl] = &[OpDecl::new(
     "relax.layout_transform",
     infer,
@@ -30,7 +30,7 @@ pub static DECLS: &[OpDecl] = &[OpDecl::new(
 ])
 .te(Pattern::Opaque, te_layout)];
 
-/// An expression over the indices.
+/// An arithmetic expression over the indices of an index map.
 #[derive(Debug)]
 enum IndexExpr {
     Index(usize),
@@ -214,8 +214,8 @@ fn index_map(ctx: &InferCtx<'_>, rank: Option<usize>) -> Result<IndexMap, InferE
     Ok(IndexMap { inputs, outputs })
 }
 
-/// The maximum value of an expression of an index map, which it has at the maximum indices. A remainder is at most the divisor
-/// minus 1.
+/// The maximum value of an expression of an index map. The expression has it at the maximum indices
+/// `max_indices`; a remainder is at most the divisor minus 1.
 fn max_value(ctx: &mut InferCtx<'_>, node: &IndexExpr, max_indices: &[Sym]) -> Sym {
     match node {
         IndexExpr::Index(k) => max_indices[*k],

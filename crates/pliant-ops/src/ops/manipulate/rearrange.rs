@@ -14,7 +14,7 @@ use crate::te::{self, Expr, Tensor};
 use crate::type_inference::InferCtx;
 use pliant_tensor::CheckFailure;
 
-/// The operators of this file.
+/// The declarations of all operators that this file implements.
 pub static DECLS: &[OpDecl] = &[
     OpDecl::new("relax.flip", infer_flip, "Reverses the elements along one or more axes.")
         .operands(&["data"])
@@ -136,7 +136,7 @@ fn stack_sequentially(parts: &[Tensor], shape: &[Expr], axis: usize) -> Vec<Tens
 
 // ---- meshgrid ----
 
-/// The dim of the grid along which each operand varies.
+/// For each operand of `meshgrid`, the dim of the grid along which the operand varies.
 fn grid_dims(ctx: &InferCtx<'_>, count: usize) -> Result<Vec<usize>, InferError> {
     let mut dims: Vec<usize> = (0..count).collect();
     if ctx.choice("indexing", &["ij", "xy"])? == 1 && count > 1 {

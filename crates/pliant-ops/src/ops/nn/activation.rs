@@ -29,7 +29,7 @@ macro_rules! float_activation {
     };
 }
 
-/// The operators of this file.
+/// The declarations of all operators that this file implements.
 pub static DECLS: &[OpDecl] = &[
     activation!("relu", infer_unary_number, relu, "`max(x, 0)`.").onnx(&["Relu"]),
     activation!("relu6", infer_unary_number, relu6, "`min(max(x, 0), 6)`."),

@@ -1,4 +1,5 @@
-//! Attention: the softmax of the scaled products of queries and keys, times the values.
+//! Attention operators: the softmax of the scaled matrix product of queries and keys, multiplied by
+//! the values.
 
 use pliant_ir::op::InferError;
 use pliant_ir::{DType, Sym};
@@ -19,7 +20,7 @@ use crate::type_inference::{InferCtx, TensorTy};
 const ATTRS: &[(&str, Default)] =
     &[("scale", Default::None), ("causal_mask", Default::None), ("window_size", Default::None)];
 
-/// The operators of this file.
+/// The declarations of all operators that this file implements.
 pub static DECLS: &[OpDecl] = &[
     OpDecl::new(
         "relax.nn.attention",
@@ -212,12 +213,13 @@ fn infer_var_len(ctx: &mut InferCtx<'_>) -> InferResult {
 
 // ---- lowering ----
 
-/// Queries, keys and values, and the parameters of the computation.
+/// The operands of an attention (queries, keys and values) and its parameters.
 struct Attention {
     q: Tensor,
     k: Tensor,
     v: Tensor,
-    /// The number of query heads per key head, if they differ.
+    /// The number of query heads that share one key head; `None` if there is one key head for each
+    /// query head.
     group: Option<Expr>,
     scale: Expr,
     acc_dtype: DType,
@@ -359,8 +361,8 @@ fn te_attention(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     ))
 }
 
-/// The sequences of queries or keys, which are packed into one dim: the start of each sequence, and the sequence to which each
-/// position belongs.
+/// Sequences of queries or keys that are packed into one dim: the start of each sequence, and the
+/// sequence to which each position belongs.
 struct Sequences {
     starts: Tensor,
     sequence_of: Tensor,

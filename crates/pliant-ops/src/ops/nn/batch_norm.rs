@@ -11,7 +11,7 @@ use crate::shared_operator_rules::require_float;
 use crate::te::{self, Expr, Reducer};
 use crate::type_inference::InferCtx;
 
-/// The operators of this file.
+/// The declarations of all operators that this file implements.
 pub static DECLS: &[OpDecl] = &[OpDecl::new(
     "relax.nn.batch_norm",
     infer,

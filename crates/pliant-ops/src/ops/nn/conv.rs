@@ -45,20 +45,20 @@ macro_rules! conv_op {
     };
 }
 
-/// The operators of this file.
+/// The declarations of all operators that this file implements.
 pub static DECLS: &[OpDecl] = &[
     conv_op!("conv1d", 1, "NCW", "OIW"),
     conv_op!("conv2d", 2, "NCHW", "OIHW"),
     conv_op!("conv3d", 3, "NCDHW", "OIDHW"),
 ];
 
-/// The layouts of a convolution.
+/// The layouts of the tensors of a convolution.
 pub struct Layouts {
-    /// The layout of the data.
+    /// The layout of the data operand.
     pub data: Layout,
-    /// The layout of the filter.
+    /// The layout of the filter operand.
     pub filter: Layout,
-    /// The layout of the result.
+    /// The layout of the convolution's result.
     pub out: Layout,
 }
 
@@ -128,8 +128,8 @@ fn infer(ctx: &mut InferCtx<'_>, n: usize) -> InferResult {
     Ok(ctx.tensor_type(Some(dims), None, dtype))
 }
 
-/// Lowers a convolution. The number of channels of the data is assumed to be that of the filter. Unless this is proved, the loop
-/// function checks it.
+/// Lowers a convolution. The number of channels of the data is assumed to match the filter. Unless
+/// this is proved, the loop function checks it.
 fn te_conv(ctx: &mut LegalizeCtx<'_>, n: usize) -> TeResult {
     let (mut data, filter, out) = (ctx.dims(0)?, ctx.dims(1)?, ctx.out_dims(0)?);
     let dtype = ctx.out_dtype(0)?;

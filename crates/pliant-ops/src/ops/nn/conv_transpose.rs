@@ -51,7 +51,7 @@ macro_rules! conv_op {
     };
 }
 
-/// The operators of this file.
+/// The declarations of all operators that this file implements.
 pub static DECLS: &[OpDecl] = &[
     conv_op!("conv1d_transpose", 1, "NCW", "IOW"),
     conv_op!("conv2d_transpose", 2, "NCHW", "IOHW"),

@@ -13,7 +13,7 @@ use crate::shared_operator_rules::{require_divisible, require_float};
 use crate::te::{self, Expr, IterVar, Tensor};
 use crate::type_inference::InferCtx;
 
-/// The operators of this file.
+/// The declarations of all operators that this file implements.
 pub static DECLS: &[OpDecl] = &[
     OpDecl::new(
         "relax.nn.group_norm",
@@ -112,8 +112,9 @@ fn te_group(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     Ok(vec![check.map_or(out.clone(), |c| out.with_check(ctx.size_check(c)))])
 }
 
-/// Sums over the normalised axes of the data and the channels of each group. The sums have one dim for each axis that is not
-/// normalised; that of the channel axis counts the groups.
+/// The data of a group normalisation, for sums over the normalised axes and the channels of each
+/// group. The sums have one dim for each axis that is not normalised. In place of the channel axis,
+/// they have a dim with one element per group.
 struct GroupSums {
     shape: Vec<Expr>,
     axes: Vec<usize>,
@@ -124,7 +125,7 @@ struct GroupSums {
 }
 
 impl GroupSums {
-    /// The axes that are not normalised. The channel axis is among them.
+    /// The axes that are not normalised, including the channel axis.
     fn kept_axes(&self) -> Vec<usize> {
         (0..self.shape.len()).filter(|a| !self.axes.contains(a)).collect()
     }
@@ -141,7 +142,8 @@ impl GroupSums {
         self.kept_axes().into_iter().map(group).collect()
     }
 
-    /// A sum over each group of `f`, a function of the indices of an element and of its group.
+    /// Creates the stage that sums `f` over each group. `f` receives the indices of an element and
+    /// of its group.
     fn stage(&self, name: &str, f: impl Fn(&[Expr], &[Expr]) -> Expr) -> Tensor {
         let kept = self.kept_axes();
         let shape = kept.iter().map(|&a| match a == self.channel {
@@ -177,8 +179,8 @@ impl GroupSums {
     }
 }
 
-/// Normalises the data over groups of channels, or over each channel separately. `grouped` holds the number of groups and the
-/// channels per group.
+/// Normalises the data over groups of channels, or over each channel separately. `grouped` consists
+/// of the number of groups and the number of channels per group.
 fn normalize(
     ctx: &mut LegalizeCtx<'_>,
     name: &str,

@@ -1,4 +1,4 @@
-//! Layer and RMS normalisation.
+//! Operators for layer and RMS normalisation.
 
 use pliant_ir::op::DimTrait;
 use pliant_ir::op::InferError;
@@ -10,7 +10,7 @@ use crate::shared_operator_rules::{require_float, shared_dim};
 use crate::te::{self, Expr, Reducer};
 use crate::type_inference::{InferCtx, TensorTy};
 
-/// The operators of this file.
+/// The declarations of all operators that this file implements.
 pub static DECLS: &[OpDecl] = &[
     OpDecl::new(
         "relax.nn.layer_norm",
@@ -88,8 +88,8 @@ pub(super) fn check_param(
 
 // ---- lowering ----
 
-/// Reads the data, the normalised axes, and the parameters. The dims of the parameters are assumed to be those of the data, which
-/// the loop function checks.
+/// Reads the data, the normalised axes, and the parameters. The dims of the parameters are assumed
+/// to equal the normalised dims of the data, which the loop function checks.
 fn norm_operands(
     ctx: &mut LegalizeCtx<'_>,
 ) -> Result<(Value, Vec<usize>, Vec<Value>), LegalizeError> {

@@ -1,4 +1,4 @@
-//! Loss functions.
+//! Loss functions: cross-entropy and negative log-likelihood.
 
 use pliant_ir::op::InferError;
 use pliant_ir::{DType, Sym};
@@ -15,7 +15,7 @@ use crate::te::{self, Check, Expr, IterVar, Var};
 use crate::type_inference::InferCtx;
 use pliant_tensor::CheckFailure;
 
-/// The operators of this file.
+/// The declarations of all operators that this file implements.
 pub static DECLS: &[OpDecl] = &[
     OpDecl::new(
         "relax.nn.cross_entropy_with_logits",
@@ -127,7 +127,7 @@ fn dims_without_class(dims: &[Sym]) -> Vec<Sym> {
     dims.iter().enumerate().filter(|(i, _)| *i != class).map(|(_, &d)| d).collect()
 }
 
-/// The tensors and parameters of nll_loss.
+/// The tensors and parameters of `nll_loss` (negative log-likelihood).
 struct NllTensors {
     p: Value,
     t: Value,
@@ -142,12 +142,14 @@ impl NllTensors {
         index_bounds::as_int64(&self.t.at(i))
     }
 
-    /// Whether the element at `i` counts, because its target is not the ignored class.
+    /// Whether the element at `i` contributes to the loss, because its target is not the ignored
+    /// class.
     fn is_counted(&self, i: &[Expr]) -> Expr {
         te::ne(&self.target(i), &self.ignored)
     }
 
-    /// The weight of the class of the element at `i`; 0 if the element does not count.
+    /// The weight of the class of the element at `i`; 0 if the element does not contribute to the
+    /// loss.
     fn weight(&self, i: &[Expr]) -> Expr {
         let weight = match &self.weights {
             Some(w) => te::cast(&w.at(&[self.target(i)]), self.acc_dtype),
@@ -167,7 +169,7 @@ impl NllTensors {
         te::if_then_else(&self.is_counted(i), &weighted, &te::const_of(0.0, self.acc_dtype))
     }
 
-    /// The check that counted targets are valid classes.
+    /// The check that the target of each contributing element is a valid class.
     fn check(&self, shape: &[Expr]) -> Check {
         let axes: Vec<IterVar> = shape
             .iter()

@@ -10,7 +10,7 @@ use crate::size_proofs;
 use crate::te::{self, Check, Expr};
 use crate::type_inference::InferCtx;
 
-/// The operators of this file.
+/// The declarations of all operators that this file implements.
 pub static DECLS: &[OpDecl] = &[OpDecl::new(
     "relax.nn.pad",
     infer,
@@ -30,7 +30,7 @@ pub static DECLS: &[OpDecl] = &[OpDecl::new(
 .numpy("pad")
 .onnx(&["Pad"])];
 
-/// The contents of the padding.
+/// The mode that determines the contents of the padding.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum PadMode {
     Constant,
@@ -126,8 +126,10 @@ fn infer(ctx: &mut InferCtx<'_>) -> InferResult {
     Ok(ctx.tensor_type(Some(dims), None, t.dtype))
 }
 
-/// The index in the data for index `i` of an axis of `n` elements, from which the leading padding was subtracted. The index is
-/// written with comparisons, at which loops are split, so that the inner elements are copied by vector loops without a division.
+/// For position `i` of a padded axis, counted from the end of the leading padding: the index of the
+/// data element that is copied to it. `n` is the size of the axis in the data. The index is written
+/// with comparisons instead of a division. Loops are split at these comparisons, so that vector
+/// loops copy the inner elements.
 fn source_index(mode: PadMode, i: &Expr, n: &Expr) -> Expr {
     let (zero, last) = (te::int(0), n - 1);
     match mode {

@@ -7,7 +7,7 @@ use crate::shared_operator_rules::{numel, require_divisible};
 use crate::te::{self, Expr};
 use crate::type_inference::InferCtx;
 
-/// The operators of this file.
+/// The declarations of all operators that this file implements.
 pub static DECLS: &[OpDecl] = &[
     OpDecl::new(
         "relax.nn.pixel_shuffle",

@@ -81,7 +81,7 @@ macro_rules! avg_pool {
     };
 }
 
-/// The operators of this file.
+/// The declarations of all operators that this file implements.
 pub static DECLS: &[OpDecl] = &[
     max_pool!("max_pool1d", 1, "NCW"),
     max_pool!("max_pool2d", 2, "NCHW"),
@@ -109,7 +109,8 @@ fn layouts(ctx: &InferCtx<'_>, n: usize) -> Result<(Layout, Layout), InferError>
     Ok((data, out))
 }
 
-/// Reads the pooling windows and their sizes. Rejects padding that could fill a whole window.
+/// Reads the parameters and the sizes of the pooling windows. Rejects padding that could fill a
+/// whole window.
 fn pool_windows(ctx: &InferCtx<'_>, n: usize) -> Result<(Window, Vec<i64>), InferError> {
     let (window, sizes) = (Window::read(ctx, n)?, ctx.ints("pool_size", n, 1)?);
     for (k, &size) in sizes.iter().enumerate() {
@@ -184,9 +185,9 @@ fn te_pool(ctx: &mut LegalizeCtx<'_>, n: usize, kind: PoolKind) -> TeResult {
     })])
 }
 
-/// The reduction of windows. Large windows are reduced separably, along one spatial axis after the other, so that a window of
-/// `a * b` elements takes `a + b` steps. The innermost axis is reduced last, so that the earlier passes read adjacent elements for
-/// adjacent results at any stride.
+/// The reduction of windows. Large windows are reduced along one spatial axis at a time, so that a
+/// window of `a * b` elements needs `a + b` steps. The innermost axis is reduced last, so that the
+/// earlier passes read adjacent elements for adjacent results at any stride.
 struct WindowReduction<'a> {
     window: &'a Window,
     axes: &'a [usize],
@@ -244,7 +245,7 @@ impl WindowReduction<'_> {
     }
 }
 
-/// Transposes the result of a pooling to the output layout, unless the data has that layout.
+/// Transposes the result of a pooling to the layout `out`, unless `data` is the same layout.
 fn out_layout(data: &Layout, out: &Layout, result: Tensor, shape: Vec<Expr>) -> Tensor {
     let spatial_axes = out.spatial_axes();
     let same = data.axis('N') == out.axis('N')
@@ -260,7 +261,7 @@ fn out_layout(data: &Layout, out: &Layout, result: Tensor, shape: Vec<Expr>) -> 
     })
 }
 
-/// The number of elements along one spatial axis by which the sum of window `i` is divided.
+/// The divisor of the mean of window `i` along one spatial axis: the number of elements that count.
 fn counted_elements(
     window: &Window,
     k: usize,
@@ -288,7 +289,8 @@ fn counted_elements(
 
 // ---- adaptive ----
 
-/// The sizes of the result: the requested ones, or those of the data.
+/// The sizes of the result of an adaptive pooling: the requested sizes, or the sizes of the data by
+/// default.
 fn adaptive_sizes(
     ctx: &mut InferCtx<'_>,
     n: usize,

@@ -1,4 +1,5 @@
-//! Sliding windows: strides, dilation and padding, and the number of windows.
+//! Parameters of sliding windows (strides, dilation and padding), and the number of windows along
+//! an axis.
 
 use pliant_ir::Sym;
 use pliant_ir::op::InferError;
@@ -22,8 +23,8 @@ impl Window {
     /// Reads the attributes `strides`, `dilation` and `padding`.
     ///
     /// # Errors
-    /// If the number of values of an attribute differs from that of the dims, a stride or dilation is not positive, or a padding is
-    /// negative.
+    /// If the number of values of an attribute differs from the number of dims, a stride or
+    /// dilation is not positive, or a padding is negative.
     pub fn read(ctx: &InferCtx<'_>, n: usize) -> Result<Window, InferError> {
         let strides = ctx.ints("strides", n, 1)?;
         let dilation = ctx.ints("dilation", n, 1)?;
@@ -88,8 +89,9 @@ impl Window {
         Ok(count)
     }
 
-    /// Pads the spatial axes of a tensor with `fill`, as far as `counts` windows read. Window `i` of the result starts at `i *
-    /// stride`. Without padding, returns the tensor unchanged.
+    /// Pads the spatial axes of a tensor with `fill`, as far as `counts` windows read. In the
+    /// padded tensor, window `i` starts at `i * stride`. Without padding, returns the tensor
+    /// unchanged.
     pub fn padded(
         &self,
         x: &Tensor,

@@ -1,4 +1,4 @@
-//! Softmax and log-softmax.
+//! The operators softmax and log_softmax.
 
 use pliant_ir::op::DimTrait;
 
@@ -9,7 +9,7 @@ use crate::shared_operator_rules::require_float;
 use crate::te::{self, Expr, Reducer, Tensor};
 use crate::type_inference::InferCtx;
 
-/// The operators of this file.
+/// The declarations of all operators that this file implements.
 pub static DECLS: &[OpDecl] = &[
     OpDecl::new("relax.nn.softmax", infer_softmax, "The softmax along an axis.")
         .operands(&["data"])
@@ -38,7 +38,8 @@ fn infer_softmax(ctx: &mut InferCtx<'_>) -> InferResult {
     Ok(ctx.tensor_type_like(&t, t.dtype))
 }
 
-/// A softmax without overflow: the maximum is subtracted before the exponential.
+/// The parts of a softmax that cannot overflow, because the maximum of the row is subtracted before
+/// the exponential.
 struct Softmax {
     x: Value,
     axes: ReductionAxes,
@@ -54,7 +55,7 @@ impl Softmax {
         Ok(Softmax { x, axes, max_element })
     }
 
-    /// The element minus the maximum of its row, in the accumulation type.
+    /// The element at `i` minus the maximum of its row, in the type in which sums are accumulated.
     fn minus_max(&self, i: &[Expr]) -> Expr {
         let acc_dtype = accumulator(self.x.dtype());
         te::cast(&self.x.at(i), acc_dtype)

@@ -5,7 +5,7 @@ use pliant_ir::op::InferError;
 
 use crate::type_inference::{InferCtx, TensorTy};
 
-/// The unsupported features of operators with layouts.
+/// The unsupported features of all operators that have a layout attribute, for their documentation.
 pub const LAYOUT_LIMITS: &str = "blocked layouts such as `NCHW16c`: a layout only orders the dims, and schedules block the loops \
 instead";
 
@@ -44,7 +44,7 @@ impl Layout {
         )))
     }
 
-    /// The layout of the result: the attribute `out_layout`, or that of the data by default.
+    /// The layout of the result: the attribute `out_layout`, or the layout of the data by default.
     ///
     /// # Errors
     /// As [`read`](Self::read).
@@ -84,7 +84,7 @@ impl Layout {
             .collect()
     }
 
-    /// Checks the rank of an operand against the layout.
+    /// Checks that operand `i` has as many dims as the layout has letters.
     ///
     /// # Errors
     /// If the rank is known to be different.

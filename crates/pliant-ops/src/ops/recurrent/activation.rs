@@ -5,7 +5,7 @@ use pliant_ir::op::InferError;
 use crate::te::{self, Expr};
 use crate::type_inference::InferCtx;
 
-/// An activation with its parameters.
+/// An activation function of a recurrent layer, with its parameters.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Activation {
     name: &'static str,
@@ -13,7 +13,8 @@ pub(super) struct Activation {
     beta: f64,
 }
 
-/// The activations with the defaults of alpha and beta; NaN if the activation has no such parameter.
+/// The supported activations, each with its name and the defaults of alpha and beta. NaN means that
+/// the activation has no such parameter.
 const ACTIVATIONS: &[(&str, f64, f64)] = &[
     ("Relu", f64::NAN, f64::NAN),
     ("Tanh", f64::NAN, f64::NAN),
@@ -29,7 +30,7 @@ const ACTIVATIONS: &[(&str, f64, f64)] = &[
 ];
 
 impl Activation {
-    /// The activation of `x`.
+    /// The expression for the activation function applied to `x`.
     pub fn apply(&self, x: &Expr) -> Expr {
         let dtype = x.ty().dtype;
         let number = |v: f64| te::const_of(v, dtype);

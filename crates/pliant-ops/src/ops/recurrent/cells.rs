@@ -26,7 +26,8 @@ pub(super) fn step(
     }
 }
 
-/// Emits the sums of the input and state products of the gates `gates.0 .. gates.1`, which are written to the scratch buffer.
+/// Emits the sums of the matrix products of input and state for the gates `gates.0 .. gates.1`. The
+/// sums are written to the scratch buffer.
 fn write_gate_sums(
     b: &mut Body,
     layer_tensors: &LayerTensors,

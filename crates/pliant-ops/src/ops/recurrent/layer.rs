@@ -14,7 +14,7 @@ use crate::te::{self, Body, Expr, Tensor};
 use crate::type_inference::InferCtx;
 use pliant_tensor::CheckFailure;
 
-/// The kinds of recurrent layers.
+/// The kinds of recurrent layers: RNN, GRU and LSTM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CellKind {
     Lstm,
@@ -23,7 +23,7 @@ pub(super) enum CellKind {
 }
 
 impl CellKind {
-    /// The number of gates in the weights.
+    /// The number of gates of the cell, for which the weights have one block of rows each.
     pub fn gates(self) -> i64 {
         match self {
             CellKind::Lstm => 4,
@@ -43,7 +43,7 @@ impl CellKind {
 
 const DIRECTIONS: &[&str] = &["forward", "reverse", "bidirectional"];
 
-/// The sizes of a layer.
+/// The sizes of a recurrent layer.
 #[derive(Clone, Debug)]
 pub(super) struct LayerSizes {
     steps: Sym,
@@ -122,7 +122,7 @@ impl LayerSizes {
         Ok(Some(layer))
     }
 
-    /// The dims of operand `i`.
+    /// The dims that operand `i` of the layer must have.
     fn operand_dims(&self, ctx: &mut InferCtx<'_>, kind: CellKind, i: usize) -> Vec<Sym> {
         let syms = &mut ctx.func.syms;
         let d = syms.int(self.directions);
@@ -143,7 +143,7 @@ impl LayerSizes {
         }
     }
 
-    /// The dims of an output that holds the state after the last step.
+    /// The dims of an output that contains the state after the last step.
     pub fn state_dims(&self, ctx: &mut InferCtx<'_>) -> Vec<Sym> {
         let d = ctx.func.syms.int(self.directions);
         match self.batched {
@@ -152,7 +152,7 @@ impl LayerSizes {
         }
     }
 
-    /// The dims of the result that holds the outputs of all steps.
+    /// The dims of the output that contains the results of all steps.
     pub fn output_dims(&self, ctx: &mut InferCtx<'_>) -> Vec<Sym> {
         let d = ctx.func.syms.int(self.directions);
         match self.batched {
@@ -165,7 +165,8 @@ impl LayerSizes {
 /// The tensors and parameters of a layer.
 pub(super) struct LayerTensors {
     pub kind: CellKind,
-    /// The products of the inputs with their weights, plus biases, of shape (directions, steps, batch, gates * hidden).
+    /// The matrix products of the inputs and their weights, plus biases, of shape (directions,
+    /// steps, batch, gates * hidden).
     pub gates: Tensor,
     pub r: Tensor,
     pub b: Option<Tensor>,
@@ -178,7 +179,7 @@ pub(super) struct LayerTensors {
     pub variant: bool,
 }
 
-/// The state of one sequence: its output and its cell state, before and after a time step.
+/// The state of one sequence, before and after a time step: its output and its cell state.
 pub(super) struct SequenceState {
     pub h: Tensor,
     pub c: Tensor,
@@ -195,7 +196,7 @@ pub(super) struct StepIndices<'e> {
 }
 
 impl LayerTensors {
-    /// The `k`-th activation of direction `d`, applied after clipping.
+    /// Applies the `k`-th activation of direction `d` to `x`, after clipping.
     pub fn activate(&self, d: usize, k: usize, x: &Expr) -> Expr {
         let activation_count = self.kind.default_activations().len();
         self.activations[d * activation_count + k].apply(&self.clipped(x))
@@ -216,7 +217,8 @@ impl LayerTensors {
         &self.hidden * gate + j
     }
 
-    /// Emits the product of the state `h` with the weights of one gate element, added to `first`.
+    /// Emits the dot product of the state `h` and the weights of one gate element, added to
+    /// `first`.
     pub fn state_product(
         &self,
         b: &mut Body,
@@ -234,7 +236,7 @@ impl LayerTensors {
         sum.get()
     }
 
-    /// The contribution of the inputs to a gate element.
+    /// The contribution of the inputs to the gate element `row` at a step.
     pub fn input_product(&self, s: &StepIndices<'_>, row: &Expr) -> Expr {
         self.gates.at(&[te::int(s.d as i64), s.t.clone(), s.n.clone(), row.clone()])
     }
@@ -254,8 +256,8 @@ fn optional(
     ctx.tensor_with_dims(i, &dims).map(Some)
 }
 
-/// Computes the products of all inputs with their weights as one stage. The biases of inputs and state are included where both
-/// are added unconditionally.
+/// Creates the stage that multiplies all inputs by their weights. The biases of inputs and state
+/// are included if the cell adds both unconditionally.
 fn input_gates(
     ctx: &mut LegalizeCtx<'_>,
     layer: &LayerSizes,

@@ -1,4 +1,4 @@
-//! Cumulative sums and products.
+//! Cumulative sums and products of elements along an axis.
 
 use pliant_ir::DType;
 use pliant_ir::op::DimTrait;
@@ -14,7 +14,7 @@ use crate::type_inference::InferCtx;
 const ATTRS: &[(&str, Default)] =
     &[("axis", Default::None), ("dtype", Default::None), ("exclusive", Default::Bool(false))];
 
-/// The operators of this file.
+/// The declarations of all operators that this file implements.
 pub static DECLS: &[OpDecl] = &[
     OpDecl::new(
         "relax.cumsum",
@@ -83,7 +83,7 @@ fn te_cumulative(
     }))
 }
 
-/// A cumulative sum or product along an axis, or of the flattened tensor.
+/// Parameters of a cumulative sum or product, along an axis or over the flattened tensor.
 struct CumulativeOp {
     x: Tensor,
     axis: usize,
@@ -119,8 +119,9 @@ impl CumulativeOp {
         });
     }
 
-    /// Emits the scans along the axis. Scans at different indices of the other dims are independent: those at adjacent indices of
-    /// the last dim are vectorised, and the others run in parallel.
+    /// Emits the scans along the axis. Scans at different indices of the other dims are
+    /// independent. Scans at adjacent indices of the last dim are vectorised, and all others run in
+    /// parallel.
     fn scan_along_axis(&self, b: &mut te::Body, out: &Tensor) {
         let shape = self.x.shape();
         let last = shape.len() - 1;
@@ -147,7 +148,7 @@ impl CumulativeOp {
         });
     }
 
-    /// Emits one scan. `at` returns the indices of the `k`-th element.
+    /// Emits the scan of one row. `at` returns the indices of the `k`-th element of the row.
     fn scan_row(&self, b: &mut te::Body, out: &Tensor, at: &dyn Fn(&Expr) -> Vec<Expr>) {
         let total = b.cell("total", &self.first);
         b.for_("k", &self.x.shape()[self.axis], |b, k| {
@@ -190,7 +191,8 @@ impl CumulativeOp {
     }
 }
 
-/// The position of an element in the flattened tensor, in row-major order.
+/// Returns a function from the indices of an element to its position in the flattened tensor, in
+/// row-major order.
 fn flat_position(x: &Tensor) -> impl Fn(&[Expr]) -> Expr {
     let shape = x.shape().to_vec();
     move |i: &[Expr]| i.iter().zip(&shape).fold(te::int(0), |acc, (i, d)| acc * d + i)

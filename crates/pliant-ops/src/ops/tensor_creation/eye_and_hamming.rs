@@ -1,4 +1,4 @@
-//! eye, eye_like and hamming_window.
+//! The operators eye, eye_like (identity matrices) and hamming_window.
 
 use pliant_ir::op::InferError;
 use pliant_ir::{DType, Sym};
@@ -8,7 +8,7 @@ use crate::op_declaration::{Default, InferResult, OpDecl, Pattern, TeResult};
 use crate::te::{self};
 use crate::type_inference::InferCtx;
 
-/// The operators of this file.
+/// The declarations of all operators that this file implements.
 pub static DECLS: &[OpDecl] = &[
     OpDecl::new("relax.eye", infer_eye, "An `n x m` matrix with ones on diagonal `k` and zeros elsewhere. By default, `m` is \
     `n`.")

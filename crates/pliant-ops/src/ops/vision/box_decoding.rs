@@ -1,4 +1,4 @@
-//! Boxes from predictions: get_valid_counts, multibox_transform_loc.
+//! Operators that decode boxes from predictions: get_valid_counts, multibox_transform_loc.
 
 use pliant_ir::op::InferError;
 use pliant_ir::relax::TypeData;
@@ -10,7 +10,7 @@ use crate::shared_operator_rules::{operand_types, require_float, shared_dim};
 use crate::te::{self, Expr};
 use crate::type_inference::{InferCtx, TensorTy};
 
-/// The operators of this file.
+/// The declarations of all operators that this file implements.
 pub static DECLS: &[OpDecl] = &[
     OpDecl::new(
         "relax.vision.get_valid_counts",

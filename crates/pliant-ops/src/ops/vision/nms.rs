@@ -1,5 +1,5 @@
-//! Non-maximum suppression: of boxes that overlap, the one with the highest score is kept. Boxes with equal scores are taken in
-//! their input order.
+//! Non-maximum suppression: of boxes that overlap, the one with the highest score is kept. Boxes
+//! with equal scores are processed in their input order.
 
 use pliant_ir::DType;
 use pliant_ir::op::InferError;
@@ -16,7 +16,7 @@ use crate::type_inference::InferCtx;
 use pliant_kernel_api::kernels::sort;
 use pliant_tensor::CheckFailure;
 
-/// The operators of this file.
+/// The declarations of all operators that this file implements.
 pub static DECLS: &[OpDecl] = &[
     OpDecl::new(
         "relax.vision.non_max_suppression",

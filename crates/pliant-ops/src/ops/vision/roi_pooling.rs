@@ -15,7 +15,7 @@ use crate::te::{self, Body, Expr, Tensor};
 use crate::type_inference::InferCtx;
 use pliant_tensor::CheckFailure;
 
-/// The operators of this file.
+/// The declarations of all operators that this file implements.
 pub static DECLS: &[OpDecl] = &[
     OpDecl::new(
         "relax.vision.roi_align",
@@ -50,7 +50,7 @@ pub static DECLS: &[OpDecl] = &[
     .onnx(&["MaxRoiPool"]),
 ];
 
-/// The dims that hold channels, rows and columns.
+/// The indices of the dims for channels, rows and columns.
 #[derive(Clone, Copy)]
 struct ImageDims {
     channel: usize,
@@ -142,7 +142,7 @@ impl RoiPooling {
         te::const_of(v, self.acc_dtype)
     }
 
-    /// Column `k` of region `r`.
+    /// The element in column `k` of the row that describes region `r`.
     fn region_value(&self, r: &Expr, k: i64) -> Expr {
         te::cast(&self.rois.at(&[r.clone(), te::int(k)]), self.acc_dtype)
     }
@@ -204,7 +204,7 @@ impl RoiPooling {
         });
     }
 
-    /// Sets the total of each channel of a bin to `value(total, channel)`.
+    /// Emits the loop that sets the total of each channel of a bin to `value(total, channel)`.
     fn each_channel(&self, b: &mut Body, bin: &RegionBin, value: impl Fn(&Expr, &Expr) -> Expr) {
         b.for_("c", &self.axis_size(self.dims.channel), |b, c| {
             let at = std::slice::from_ref(c);
@@ -212,7 +212,7 @@ impl RoiPooling {
         });
     }
 
-    /// Writes `value(total)` for each channel of a bin.
+    /// Emits the loop that writes `value(total)` to the result for each channel of a bin.
     fn write_bin(
         &self,
         b: &mut Body,
@@ -261,8 +261,9 @@ impl RoiPooling {
         SamplePosition { low, high, weight, inside }
     }
 
-    /// The first sample along one side that may lie in the image, and the number of such samples. Samples outside of the image are
-    /// 0 and are skipped, so that the run time is bounded by the size of the image and not by that of the region.
+    /// The first sample along one side that may lie in the image, and the number of such samples.
+    /// Samples outside of the image are 0 and are skipped, so that the run time depends on the size
+    /// of the image instead of the size of the region.
     fn samples_in_image(
         &self,
         b: &mut Body,

@@ -22,7 +22,7 @@ const TYPES: [DType; 13] = [
     DType::Float64,
 ];
 
-/// The known properties of the shape of the tested operand: none, or its rank.
+/// What is known about the shape of the tested operand: nothing (`None`), or its rank.
 const KNOWN_RANKS: [Option<usize>; 7] =
     [None, Some(0), Some(1), Some(2), Some(3), Some(4), Some(5)];
 
@@ -33,7 +33,8 @@ enum Kind {
     Tuple,
 }
 
-/// The known properties of an operand: none, or its kind, its element type and optionally its rank.
+/// What is known about an operand: nothing (`None`), or its kind, optionally its rank, and its
+/// element type.
 type KnownOperand = Option<(Kind, Option<usize>, DType)>;
 
 /// For each operand that is a tensor or a tuple of tensors, the element types that the type rule accepts, in words.
@@ -71,7 +72,8 @@ fn accepts_kind(decl: &OpDecl, k: usize, kind: Kind) -> bool {
     open.is_empty() || open.iter().any(any)
 }
 
-/// Whether an element type is accepted. It is rejected if the type rule rejects it in any case in which it accepts another type.
+/// Whether an operand accepts an element type. The type counts as rejected if the type rule rejects
+/// it in any case in which another type is accepted.
 fn accepts_type(decl: &OpDecl, k: usize, kind: Kind, dtype: DType) -> bool {
     let mut accepted_once = false;
     for known in KNOWN_RANKS {
@@ -85,7 +87,8 @@ fn accepts_type(decl: &OpDecl, k: usize, kind: Kind, dtype: DType) -> bool {
     accepted_once
 }
 
-/// Whether the type rule accepts operand `k` as described by `is`, if only the rank of the first of the other operands is known.
+/// Whether the type rule accepts operand `k` if it is as `is` describes. Of the other operands,
+/// only the rank of the first one is known: `first`.
 fn accepts(decl: &OpDecl, k: usize, is: KnownOperand, first: Option<usize>) -> bool {
     samples(decl).iter().any(|attrs| {
         let mut builder = FunctionBuilder::new(registry());
@@ -157,7 +160,7 @@ fn samples(decl: &OpDecl) -> Vec<Attrs> {
         .collect()
 }
 
-/// The names of the classes that these types form.
+/// The names of the classes, such as "floats", that these types form.
 fn type_class_names(types: &[DType]) -> String {
     let has =
         |t: &dyn Fn(DType) -> bool| TYPES.into_iter().filter(|&d| t(d)).all(|d| types.contains(&d));

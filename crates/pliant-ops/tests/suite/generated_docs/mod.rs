@@ -12,7 +12,8 @@ use std::path::Path;
 use pliant_ops::op_declaration::Default;
 use pliant_ops::{OpDecl, registry};
 
-/// Compares a file with the expected text, or writes it.
+/// Compares a generated file with the expected text. With `PLIANT_BLESS=1`, writes the text to the
+/// file.
 fn check(path: &str, text: &str) {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path);
     if std::env::var_os("PLIANT_BLESS").is_some() {
@@ -27,7 +28,7 @@ fn check(path: &str, text: &str) {
     );
 }
 
-/// The declaration in docs/extend/operator.md compiles, and its type rule works.
+/// Checks that the declaration in docs/extend/operator.md compiles, and that its type rule works.
 #[test]
 fn the_tutorial_operator_compiles() {
     let page = include_str!("../../../../../docs/extend/operator.md");
@@ -54,7 +55,7 @@ fn groups() -> Vec<(&'static str, Vec<&'static OpDecl>)> {
     groups
 }
 
-/// The name without `relax.`.
+/// The full name of an operator without the prefix `relax.`.
 fn short(decl: &OpDecl) -> &'static str {
     decl.name.strip_prefix("relax.").unwrap_or(decl.name)
 }
@@ -64,7 +65,7 @@ struct Param {
     name: String,
     /// The default in Python syntax, if there is one.
     default: Option<String>,
-    /// Whether the parameter is keyword-only.
+    /// Whether the parameter can only be passed by keyword.
     keyword: bool,
     /// The default of an attribute. `None` for an operand.
     attr: Option<Default>,
@@ -99,7 +100,7 @@ fn params(decl: &OpDecl) -> Vec<Param> {
     list
 }
 
-/// A default in Python syntax.
+/// Formats the default of an attribute in Python syntax.
 fn python(default: Default) -> Option<String> {
     Some(match default {
         Default::Required => return None,

@@ -1,4 +1,4 @@
-//! `docs/reference/operators.md`.
+//! Generates the page `docs/reference/operators.md` from the operator declarations.
 
 use std::fmt::Write;
 

@@ -1,4 +1,4 @@
-//! The stubs of `relax.op`: `python/pliant/relax/op/*.pyi`.
+//! Generates the Python stubs of `relax.op`, `python/pliant/relax/op/*.pyi`.
 
 use std::fmt::Write;
 
@@ -65,7 +65,7 @@ fn stub(group: &str, list: &[&'static OpDecl], nested: &[&str]) -> String {
     out
 }
 
-/// Aliases in this group for operators of other groups.
+/// The aliases in this group that refer to operators of other groups.
 fn aliases_of_other_groups(group: &str) -> Vec<(String, &'static OpDecl)> {
     let mut aliases = Vec::new();
     for decl in pliant_ops::registry().decls() {

@@ -1,7 +1,7 @@
-//! The operators of comparable compilers. Each operator that this library does not support has a reason.
+//! The operators that comparable compilers have but this library lacks, each with the reason.
 
-/// The names of operators that `R` has in released versions of comparable compilers, by group, without those that only construct
-/// the language itself.
+/// The names of the operators in the namespace `R` of released versions of comparable compilers, by
+/// group. Names that only construct parts of the language are not included.
 const COMPARABLE_OPERATORS: &str = "
     null_value call_tir call_tir_with_grad call_tir_inplace call_dps_packed call_py_func call_builtin_with_ctx
     make_closure invoke_closure invoke_pure_closure call_inplace_packed call_pure_packed print assert_op shape_of size

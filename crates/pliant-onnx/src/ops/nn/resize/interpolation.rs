@@ -120,7 +120,8 @@ pub(super) fn is_outside(n: &mut Node<'_, '_>, position: Expr, size: Sym) -> Exp
     n.op("relax.logical_or", &[low, high])
 }
 
-/// Computes the weight of an input element from its distance to the position, in float64.
+/// Computes the weight of an input element in float64, from the distance between the element and
+/// the source position.
 pub(super) fn interpolation_weight(
     n: &mut Node<'_, '_>,
     attrs: &ResizeAttrs,
@@ -154,7 +155,7 @@ pub(super) fn interpolation_weight(
     n.op("relax.where", &[is_near, near, far])
 }
 
-/// Sets the weights to zero whose indices are outside of the axis.
+/// Sets the weights of indices outside of the axis to zero.
 pub(super) fn zero_outside_weights(
     n: &mut Node<'_, '_>,
     weights: Expr,
