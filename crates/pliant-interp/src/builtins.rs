@@ -230,9 +230,11 @@ fn tuple_getitem(a: Args<'_>) -> Result<Value> {
     let Value::Tuple(items) = a.value(0)? else { return a.type_mismatch(0, "a tuple") };
     let index = a.int(1)?;
     let item = usize::try_from(index).ok().and_then(|i| items.get(i)).cloned();
-    let len = plural(items.len() as i64, "item");
+    let item_count = plural(items.len() as i64, "item");
     item.ok_or_else(|| {
-        InterpError::type_error(format!("tuple index {index} is out of range: the tuple has {len}"))
+        InterpError::type_error(format!(
+            "tuple index {index} is out of range: the tuple has {item_count}"
+        ))
     })
 }
 
@@ -334,7 +336,9 @@ fn match_size(a: Args<'_>, code: i64, operand: i64, actual: i64) -> Result<Optio
         1 => a.store(1, operand, actual).map(|()| None),
         2 => Ok(None),
         3 => a.load(1, operand).map(Some),
-        _ => Err(InterpError::type_error(format!("the match code {code} is unknown"))),
+        _ => Err(InterpError::type_error(format!(
+            "the match code {code} is unknown; expected 0, 1, 2 or 3"
+        ))),
     }
 }
 
@@ -428,9 +432,9 @@ fn decode_int(a: Args<'_>, i: usize) -> Result<i64> {
     match (a.int(i)?, a.int(i + 1)?) {
         (0, value) => Ok(value),
         (1, slot) => a.load(0, slot),
-        (code, _) => {
-            Err(InterpError::type_error(format!("the code {code} in operand {i} is unknown")))
-        }
+        (code, _) => Err(InterpError::type_error(format!(
+            "the code {code} in operand {i} is unknown; expected 0 (a constant) or 1 (a heap slot)"
+        ))),
     }
 }
 
@@ -451,7 +455,11 @@ fn compute_prim(a: Args<'_>) -> Result<Value> {
         2 => sum <= 0,
         3 => sum == 0,
         4 => sum != 0,
-        op => return Err(InterpError::type_error(format!("unknown op {op}"))),
+        op => {
+            return Err(InterpError::type_error(format!(
+                "compute_prim_value: the operation {op} is unknown; expected 0 to 4"
+            )));
+        }
     }))
 }
 

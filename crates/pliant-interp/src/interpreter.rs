@@ -187,13 +187,19 @@ impl<'a> Interpreter<'a> {
                 let check = left / STEPS_PER_STOP_CHECK != self.steps_left / STEPS_PER_STOP_CHECK;
                 self.steps_left = left;
                 if check && self.stop.load(Ordering::Relaxed) {
-                    return Err(InterpError::new(ErrorKind::Stopped, "the run was stopped"));
+                    return Err(InterpError::new(
+                        ErrorKind::Stopped,
+                        "the run was stopped because the host program requested it",
+                    ));
                 }
                 Ok(())
             }
             None => Err(InterpError::new(
                 ErrorKind::Budget,
-                format!("the run takes more than {} steps", self.options.max_steps),
+                format!(
+                    "the run takes more than {} steps, which is its limit",
+                    self.options.max_steps
+                ),
             )),
         }
     }

@@ -92,7 +92,7 @@ impl IRModule {
         (1u64..)
             .map(|i| format!("{hint}{i}"))
             .find(|name| !self.functions.contains_key(name.as_str()))
-            .expect("a finite module has unused names")
+            .expect("a module has finitely many functions, so some name is unused")
             .into()
     }
 

@@ -120,7 +120,7 @@ impl DimSymbols {
             return Ok(());
         }
         let divisor = if by == 1 { String::new() } else { format!(" that {by} divides") };
-        Err(format!("has no size from {min} to {max}{divisor}"))
+        Err(format!("the declared range contains no size from {min} to {max}{divisor}"))
     }
 
     /// Reports a divisor that is declared for a name that no dim has.

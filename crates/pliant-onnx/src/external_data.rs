@@ -39,7 +39,8 @@ impl ExternalData {
         }
         let file = self.open(location)?;
         // SAFETY: `Model::open` requires that the model's files do not change while they are mapped.
-        let map = unsafe { Mmap::map(&file) }.map_err(|e| format!("cannot be mapped: {e}"))?;
+        let map =
+            unsafe { Mmap::map(&file) }.map_err(|e| format!("the file cannot be mapped: {e}"))?;
         let map = Arc::new(map);
         self.maps.insert(location.into(), map.clone());
         Ok(map)
@@ -49,7 +50,7 @@ impl ExternalData {
     fn open(&mut self, location: &str) -> Result<File, String> {
         let path = relative_path(location)?;
         let Some(folder) = &self.folder else {
-            return Err("is a file next to the model, but the model was loaded from bytes and has no folder; \
+            return Err("the file belongs next to the model, but the model was loaded from bytes and has no folder; \
                         load the model by its path"
                 .into());
         };
@@ -57,10 +58,10 @@ impl ExternalData {
             let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
             let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC;
             let fd = rustix::fs::open(folder, flags, Mode::empty())
-                .map_err(|e| format!("cannot be opened: the model's folder: {e}"))?;
+                .map_err(|e| format!("the model's folder cannot be opened: {e}"))?;
             self.handle = Some(fd);
         }
-        let handle = self.handle.as_ref().ok_or("has no folder")?;
+        let handle = self.handle.as_ref().ok_or("the model has no folder")?;
         let file = File::from(open_beneath(handle, &path)?);
         check_regular_file(&file)?;
         Ok(file)
@@ -75,12 +76,14 @@ fn relative_path(location: &str) -> Result<PathBuf, String> {
         match part {
             Component::Normal(name) => out.push(name),
             Component::CurDir => {}
-            Component::ParentDir => return Err("leaves the model's folder".into()),
-            Component::RootDir | Component::Prefix(_) => return Err("is an absolute path".into()),
+            Component::ParentDir => return Err("the path leaves the model's folder".into()),
+            Component::RootDir | Component::Prefix(_) => {
+                return Err("the location is an absolute path".into());
+            }
         }
     }
     if out.as_os_str().is_empty() || location.contains('\0') {
-        return Err("names no file".into());
+        return Err("the path names no file".into());
     }
     Ok(out)
 }
@@ -109,18 +112,18 @@ fn open_by_component(folder: &OwnedFd, path: &Path, flags: OFlags) -> Result<Own
             openat(current.as_ref().unwrap_or(folder), part.as_os_str(), inner, Mode::empty());
         current = Some(next.map_err(open_error)?);
     }
-    current.ok_or_else(|| "names no file".into())
+    current.ok_or_else(|| "the path names no file".into())
 }
 
 /// Describes an error of the operating system on opening a file.
 fn open_error(e: rustix::io::Errno) -> String {
     match e {
-        rustix::io::Errno::LOOP => "is a symbolic link, which is not followed".into(),
-        rustix::io::Errno::XDEV => "leaves the model's folder".into(),
+        rustix::io::Errno::LOOP => "the file is a symbolic link, which is not followed".into(),
+        rustix::io::Errno::XDEV => "the path leaves the model's folder".into(),
         rustix::io::Errno::NOTDIR => {
-            "is not in a folder, or its path contains a symbolic link".into()
+            "the file is not in a folder, or its path contains a symbolic link".into()
         }
-        e => format!("cannot be opened: {e}"),
+        e => format!("the file cannot be opened: {e}"),
     }
 }
 
@@ -128,13 +131,13 @@ fn open_error(e: rustix::io::Errno) -> String {
 /// file on the disk.
 fn check_regular_file(file: &File) -> Result<(), String> {
     use std::os::unix::fs::MetadataExt;
-    let meta = file.metadata().map_err(|e| format!("cannot be read: {e}"))?;
+    let meta = file.metadata().map_err(|e| format!("the file cannot be read: {e}"))?;
     if !meta.is_file() {
-        return Err("is not a regular file".into());
+        return Err("the file is not a regular file".into());
     }
     if meta.nlink() > 1 {
         return Err(
-            "is a hard link, which may refer to a file outside the model's folder; copy the file"
+            "the file is a hard link, which may refer to a file outside the model's folder; copy the file"
                 .into(),
         );
     }

@@ -85,7 +85,7 @@ pub(crate) fn import_single_node(model: &Model) -> Result<Imported, ImportError>
 }
 
 fn graph_of(model: &Model) -> Result<&GraphProto, Problem> {
-    model.proto.graph.as_ref().ok_or_else(|| Problem::invalid("there is no graph"))
+    model.proto.graph.as_ref().ok_or_else(|| Problem::invalid("the model contains no graph"))
 }
 
 /// Finds all problems that prevent the conversion of nodes. Nodes downstream of a failed node are checked as far as the file

@@ -80,12 +80,12 @@ pub(crate) fn data_type(dtype: DType) -> DataType {
 /// Checks that the rank of a tensor is within the limits.
 ///
 /// # Errors
-/// Describes the problem. The text continues a sentence that starts with the tensor.
-pub(crate) fn check_rank(rank: usize, limits: &Limits) -> Result<(), String> {
+/// Describes the problem. The text starts with `subject`, which names the tensor.
+pub(crate) fn check_rank(subject: &str, rank: usize, limits: &Limits) -> Result<(), String> {
     if rank <= limits.rank {
         return Ok(());
     }
-    Err(format!("has {rank} dims, but the limit is {}", limits.rank))
+    Err(format!("{subject} has {rank} dims, but the limit is {}", limits.rank))
 }
 
 /// Reads a tensor from the file or from its external data.
@@ -115,7 +115,7 @@ fn checked_byte_size(shape: &[i64], dtype: DType, limits: &Limits) -> Result<usi
     if let Some(&d) = shape.iter().find(|&&d| d < 0) {
         return Err(format!("the shape {shape:?} has the negative dim {d}"));
     }
-    check_rank(shape.len(), limits).map_err(|e| format!("the tensor {e}"))?;
+    check_rank("the tensor", shape.len(), limits)?;
     let nbytes = checked_nbytes(shape, dtype).map_err(|e| format!("the shape {shape:?}: {e}"))?;
     if nbytes as u64 > limits.tensor_bytes {
         return Err(format!(
@@ -243,7 +243,7 @@ fn external_bytes(
     if nbytes == 0 {
         return Ok(Bytes::new());
     }
-    let map = external.map(location).map_err(|e| format!("the external data '{location}' {e}"))?;
+    let map = external.map(location).map_err(|e| format!("the external data '{location}': {e}"))?;
     let end = offset.checked_add(nbytes as u64).filter(|&end| end <= map.len() as u64);
     let (Ok(start), Some(end)) = (usize::try_from(offset), end) else {
         return Err(format!(

@@ -35,22 +35,25 @@ impl Model {
     /// # Errors
     /// If the file cannot be read, exceeds the limits, or is not an ONNX model.
     pub fn open(path: &Path, limits: Limits) -> Result<Model, ImportError> {
-        let describe = |what: String| Problem::invalid(format!("'{}' {what}", path.display()));
-        let meta =
-            std::fs::metadata(path).map_err(|e| describe(format!("cannot be opened: {e}")))?;
+        let file_name = path.display();
+        let meta = std::fs::metadata(path)
+            .map_err(|e| Problem::invalid(format!("'{file_name}' cannot be opened: {e}")))?;
         // Checked before opening, because opening a pipe blocks until it has a writer.
         if !meta.is_file() {
-            return Err(describe("is not a file".into()).into());
+            return Err(Problem::invalid(format!("'{file_name}' is not a file")).into());
         }
-        let file = File::open(path).map_err(|e| describe(format!("cannot be opened: {e}")))?;
-        let meta = file.metadata().map_err(|e| describe(format!("cannot be read: {e}")))?;
+        let file = File::open(path)
+            .map_err(|e| Problem::invalid(format!("'{file_name}' cannot be opened: {e}")))?;
+        let meta = file
+            .metadata()
+            .map_err(|e| Problem::invalid(format!("'{file_name}' cannot be read: {e}")))?;
         check_size(meta.len(), &limits)?;
         if meta.len() == 0 {
-            return Err(describe("is empty".into()).into());
+            return Err(Problem::invalid(format!("'{file_name}' is empty")).into());
         }
         // SAFETY: the documentation requires that the file does not change while it is mapped.
-        let map =
-            unsafe { Mmap::map(&file) }.map_err(|e| describe(format!("cannot be mapped: {e}")))?;
+        let map = unsafe { Mmap::map(&file) }
+            .map_err(|e| Problem::invalid(format!("'{file_name}' cannot be mapped: {e}")))?;
         let mut model = Model::decode(Bytes::from_owner(map), limits)?;
         model.folder = Some(path.parent().map_or_else(PathBuf::new, Path::to_path_buf));
         Ok(model)

@@ -147,18 +147,24 @@ impl ObjectType {
     /// The object type that a file declares.
     ///
     /// # Errors
-    /// If the type is not a tensor, sequence or optional, or its element type is not supported. The message continues a sentence
-    /// that starts with the value's name.
-    pub fn declared(ty: &TypeProto, syms: &mut SymArena) -> Result<ObjectType, Problem> {
+    /// If the type is not a tensor, sequence or optional, or its element type is not supported. The message starts with
+    /// `subject`, which names the value.
+    pub fn declared(
+        subject: &str,
+        ty: &TypeProto,
+        syms: &mut SymArena,
+    ) -> Result<ObjectType, Problem> {
         let mut inner = |elem: &Option<Box<TypeProto>>| match elem {
-            Some(elem) => ObjectType::declared(elem, syms).map(Box::new),
-            None => Err(Problem::invalid("does not declare the type of its contents")),
+            Some(elem) => ObjectType::declared(subject, elem, syms).map(Box::new),
+            None => Err(Problem::invalid(format!(
+                "{subject} does not declare the type of its contents"
+            ))),
         };
         match &ty.value {
             Some(TypeValue::TensorType(tensor)) => {
                 let code = i64::from(tensor.elem_type());
                 let dtype = initializer_tensors::checked_dtype(code).map_err(|p| Problem {
-                    message: format!("cannot be fed: {}", p.message),
+                    message: format!("{subject} cannot be fed: {}", p.message),
                     ..p
                 })?;
                 let mut size = |d: &Option<dimension::Value>| match d {
@@ -179,13 +185,17 @@ impl ObjectType {
             Some(TypeValue::OptionalType(optional)) => {
                 Ok(ObjectType::Optional(inner(&optional.elem_type)?))
             }
-            Some(TypeValue::MapType(_)) => Err(Problem::unsupported("is a map")
+            Some(TypeValue::MapType(_)) => Err(Problem::unsupported(format!("{subject} is a map"))
                 .with_help("convert the value to a tensor before passing it to the model")),
-            Some(TypeValue::SparseTensorType(_)) => Err(Problem::unsupported("is a sparse tensor")
-                .with_help("declare and pass a dense tensor")),
-            Some(TypeValue::OpaqueType(_)) => Err(Problem::unsupported("is opaque")
-                .with_help("export the model with a tensor instead")),
-            None => Err(Problem::invalid("has no type")),
+            Some(TypeValue::SparseTensorType(_)) => {
+                Err(Problem::unsupported(format!("{subject} is a sparse tensor"))
+                    .with_help("declare and pass a dense tensor"))
+            }
+            Some(TypeValue::OpaqueType(_)) => {
+                Err(Problem::unsupported(format!("{subject} is of an opaque type"))
+                    .with_help("export the model with a tensor instead"))
+            }
+            None => Err(Problem::invalid(format!("{subject} has no type"))),
         }
     }
 }

@@ -15,8 +15,8 @@ impl InferCtx<'_> {
     }
 
     /// An error about an attribute whose value is invalid for any operands.
-    fn attr_error(&self, key: &str, what: impl AsRef<str>) -> InferError {
-        self.error(format!("{key} {}", what.as_ref())).of_attr(key)
+    fn attr_error(&self, key: &str, message: impl AsRef<str>) -> InferError {
+        self.error(message).of_attr(key)
     }
 
     /// The value of an integer attribute.
@@ -26,7 +26,7 @@ impl InferCtx<'_> {
     pub fn int(&self, key: &str) -> Result<i64, InferError> {
         match self.attr(key) {
             AttrValue::Int(v) => Ok(v),
-            _ => Err(self.attr_error(key, "must be an integer")),
+            _ => Err(self.attr_error(key, format!("{key} must be an integer"))),
         }
     }
 
@@ -35,7 +35,9 @@ impl InferCtx<'_> {
     /// # Errors
     /// If the attribute is not a bool.
     pub fn bool(&self, key: &str) -> Result<bool, InferError> {
-        self.attr(key).as_bool().ok_or_else(|| self.attr_error(key, "must be True or False"))
+        self.attr(key)
+            .as_bool()
+            .ok_or_else(|| self.attr_error(key, format!("{key} must be True or False")))
     }
 
     /// The value of a data type attribute. `None` if its value is `None`, the empty string or
@@ -48,7 +50,7 @@ impl InferCtx<'_> {
         if value.is_none() || value.as_str().is_some_and(|s| s.is_empty() || s == "void") {
             return Ok(None);
         }
-        let bad = || self.attr_error(key, "must be a data type such as \"float32\"");
+        let bad = || self.attr_error(key, format!("{key} must be a data type such as \"float32\""));
         value.as_dtype().map(Some).ok_or_else(bad)
     }
 
@@ -61,7 +63,8 @@ impl InferCtx<'_> {
         if value.is_none() {
             return Ok(None);
         }
-        let bad = || self.attr_error(key, "must be an integer or a list of integers");
+        let bad =
+            || self.attr_error(key, format!("{key} must be an integer or a list of integers"));
         let mut axes = Vec::new();
         for axis in value.as_ints().ok_or_else(bad)? {
             let axis = self.normalize_axis(axis, ndim)?;
@@ -99,7 +102,9 @@ impl InferCtx<'_> {
     /// # Errors
     /// If the attribute is not a number.
     pub fn float(&self, key: &str) -> Result<f64, InferError> {
-        self.attr(key).as_float().ok_or_else(|| self.attr_error(key, "must be a number"))
+        self.attr(key)
+            .as_float()
+            .ok_or_else(|| self.attr_error(key, format!("{key} must be a number")))
     }
 
     /// A float attribute that becomes an element of a tensor of type `dtype`. For integer types,
@@ -115,8 +120,10 @@ impl InferCtx<'_> {
         if value.trunc() >= min as f64 && value.trunc() < max as f64 + 1.0 {
             return Ok(value);
         }
-        Err(self
-            .attr_error(key, format!("must be a value of {dtype}, {min} to {max}, but is {value}")))
+        Err(self.attr_error(
+            key,
+            format!("{key} must be a value of {dtype}, {min} to {max}, but is {value}"),
+        ))
     }
 
     /// A float attribute that is neither infinite nor NaN.
@@ -126,7 +133,7 @@ impl InferCtx<'_> {
     pub fn finite_float(&self, key: &str) -> Result<f64, InferError> {
         match self.float(key)? {
             v if v.is_finite() => Ok(v),
-            v => Err(self.attr_error(key, format!("must be a finite number, but is {v}"))),
+            v => Err(self.attr_error(key, format!("{key} must be a finite number, but is {v}"))),
         }
     }
 
@@ -156,7 +163,10 @@ impl InferCtx<'_> {
             let quoted: Vec<String> = choices.iter().map(|c| format!("{c:?}")).collect();
             let actual =
                 value.as_str().map_or_else(|| "something else".into(), |s| format!("{s:?}"));
-            self.attr_error(key, format!("must be one of {}, but is {actual}", quoted.join(", ")))
+            self.attr_error(
+                key,
+                format!("{key} must be one of {}, but is {actual}", quoted.join(", ")),
+            )
         })
     }
 
@@ -166,7 +176,7 @@ impl InferCtx<'_> {
     /// If the attribute is neither an integer nor a list of `n` integers, or if a value is out of range.
     pub fn ints(&self, key: &str, n: usize, min: i64) -> Result<Vec<i64>, InferError> {
         let list = self.attr(key).as_ints().ok_or_else(|| {
-            self.attr_error(key, format!("must be an integer or a list of {n} integers"))
+            self.attr_error(key, format!("{key} must be an integer or a list of {n} integers"))
         })?;
         let list = if list.len() == 1 { vec![list[0]; n] } else { list };
         if list.len() != n {
@@ -184,9 +194,11 @@ impl InferCtx<'_> {
         const MAX_SIZE: i64 = 1 << 31;
         match list.iter().find(|&&v| v < min || v > MAX_SIZE) {
             Some(v) if *v < min => {
-                Err(self.attr_error(key, format!("must be at least {min}, but is {v}")))
+                Err(self.attr_error(key, format!("{key} must be at least {min}, but is {v}")))
             }
-            Some(v) => Err(self.attr_error(key, format!("must be at most {MAX_SIZE}, but is {v}"))),
+            Some(v) => {
+                Err(self.attr_error(key, format!("{key} must be at most {MAX_SIZE}, but is {v}")))
+            }
             None => Ok(()),
         }
     }
@@ -251,7 +263,8 @@ impl InferCtx<'_> {
             if value.is_none() {
                 return Ok(None);
             }
-            let bad = || self.attr_error(key, "must be an integer or a list of integers");
+            let bad =
+                || self.attr_error(key, format!("{key} must be an integer or a list of integers"));
             let ints = value.as_ints().ok_or_else(bad)?;
             let sizes: Vec<Sym> = ints.iter().map(|&v| self.func.syms.int(v)).collect();
             let one = matches!(value, AttrValue::Int(_));
@@ -274,17 +287,17 @@ impl InferCtx<'_> {
     /// If the attribute is absent, not a single integer, or provably too small.
     pub fn size_attr(&mut self, key: &str, min: i64) -> Result<Option<Sym>, InferError> {
         let sizes = self.sizes_attr(key)?;
-        let bad = |ctx: &Self| ctx.attr_error(key, "must be one integer");
+        let bad = |ctx: &Self| ctx.attr_error(key, format!("{key} must be one integer"));
         let Some(sizes) = sizes.filter(|s| s.count().is_none_or(|n| n == 1)) else {
             return Err(bad(self));
         };
         let Some(&[size]) = sizes.known_sizes().as_deref() else { return Ok(None) };
         match self.func.syms.as_int(size) {
             Some(v) if v < min && min == 0 => {
-                Err(self.attr_error(key, format!("must not be negative, but is {v}")))
+                Err(self.attr_error(key, format!("{key} must not be negative, but is {v}")))
             }
             Some(v) if v < min => {
-                Err(self.attr_error(key, format!("must be at least {min}, but is {v}")))
+                Err(self.attr_error(key, format!("{key} must be at least {min}, but is {v}")))
             }
             _ => Ok(Some(size)),
         }
@@ -298,7 +311,7 @@ impl InferCtx<'_> {
         match self.attr(key) {
             AttrValue::None => Ok(None),
             AttrValue::List(items) => Ok(Some(items.to_vec())),
-            _ => Err(self.attr_error(key, "must be a list")),
+            _ => Err(self.attr_error(key, format!("{key} must be a list"))),
         }
     }
 
@@ -309,6 +322,8 @@ impl InferCtx<'_> {
     pub fn floats(&self, key: &str) -> Result<Option<Vec<f64>>, InferError> {
         let Some(list) = self.list(key)? else { return Ok(None) };
         let numbers: Option<Vec<f64>> = list.iter().map(AttrValue::as_float).collect();
-        numbers.map(Some).ok_or_else(|| self.attr_error(key, "must be a list of numbers"))
+        numbers
+            .map(Some)
+            .ok_or_else(|| self.attr_error(key, format!("{key} must be a list of numbers")))
     }
 }

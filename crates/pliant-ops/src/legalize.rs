@@ -346,7 +346,11 @@ impl<'a> LegalizeCtx<'a> {
         for (k, t) in tys.into_iter().enumerate() {
             match (t.dims, t.dtype) {
                 (Some(dims), Some(dtype)) => known.push((assumed(k, &dims), dims, dtype)),
-                _ => return Err(unknown("the shape or data type of a field is not known")),
+                _ => {
+                    return Err(unknown(
+                        "the shape or data type of a field of the tuple operand is not known",
+                    ));
+                }
             }
         }
         let name = ctx.operand_name(i);

@@ -240,11 +240,9 @@ fn check_attrs(ctx: &InferCtx<'_>) -> Result<(), InferError> {
                 .map(|spec| parse_operand(spec).name)
                 .chain(ctx.decl.attrs.iter().map(|(k, _)| *k))
                 .collect();
-            return Err(ctx.error(format!("has no attribute {key}")).with_help(format!(
-                "it is written {}({})",
-                ctx.op().short_name(),
-                known.join(", ")
-            )));
+            return Err(ctx.error(format!("the operator has no attribute {key}")).with_help(
+                format!("the operator is written {}({})", ctx.op().short_name(), known.join(", ")),
+            ));
         }
     }
     for (key, default) in ctx.decl.attrs {

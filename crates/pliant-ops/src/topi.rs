@@ -40,9 +40,11 @@ pub fn outputs_over(
                 te(&mut ctx)
             }
             Legalize::Packed(name) => Err(LegalizeError::new(format!(
-                "{op}: it has no tensor expression, because it is the packed function '{name}'"
+                "{op}: the operator has no tensor expression, because it calls the packed function '{name}'"
             ))),
-            Legalize::Keep => Err(LegalizeError::new(format!("{op}: it has no tensor expression"))),
+            Legalize::Keep => {
+                Err(LegalizeError::new(format!("{op}: the operator has no tensor expression")))
+            }
         },
         Some(RegistryEntry::User(user)) => user.outputs(
             &mut TeCall::with_existing_tensors(func, vars.clone(), existing_tensors),

@@ -82,7 +82,9 @@ impl InferCtx<'_> {
             return Err(self.error(format!("operand {} is missing", self.operand_name(count))));
         }
         if count > max {
-            return Err(self.error(format!("takes {max} operands, but {count} were given")));
+            return Err(
+                self.error(format!("the operator takes {max} operands, but {count} were given"))
+            );
         }
         Ok(())
     }

@@ -169,7 +169,7 @@ pub(crate) fn metadata<'s>(cx: &ParseContext<'s>, e: &Expr<'s>) -> Res<Vec<Tenso
     let bad =
         |e: &Expr<'_>, what: &str| cx.error(ErrorKind::Value, e.range, format!("metadata: {what}"));
     let ExprKind::Dict(items) = &e.kind else {
-        return Err(bad(e, "expected a dict"));
+        return Err(bad(e, "the value must be a dict from names to lists of tensors"));
     };
     let mut out = Vec::new();
     for (key, value) in items {
@@ -177,7 +177,10 @@ pub(crate) fn metadata<'s>(cx: &ParseContext<'s>, e: &Expr<'s>) -> Res<Vec<Tenso
             return Err(bad(key, "expected the key \"relax.expr.Constant\""));
         }
         let Some(entries) = value.as_sequence() else {
-            return Err(bad(value, "expected a list of tensors"));
+            return Err(bad(
+                value,
+                "the value of \"relax.expr.Constant\" must be a list of tensors",
+            ));
         };
         for entry in entries {
             let tensor = entry.as_call().and_then(|call| {

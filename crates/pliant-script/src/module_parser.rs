@@ -268,7 +268,11 @@ fn module_attrs<'s>(cx: &ParseContext<'s>, call: &Call<'s>) -> Vec<(String, Attr
         match (key.as_str(), literals::attr(value)) {
             (Some(key), Some(value)) => out.push((key.to_string(), value)),
             _ => {
-                cx.error(ErrorKind::Value, value.range, "expected a constant");
+                cx.error(
+                    ErrorKind::Value,
+                    value.range,
+                    "the key of an attribute must be a string, and its value a constant",
+                );
             }
         }
     }

@@ -28,4 +28,4 @@ class Module:
     @R.function
     def sizes(x: R.Tensor((3,), "float32"), y: R.Tensor((1,), "int64")) -> R.Object:
         cls = Module
-        return cls.inner(x, y)  # error: PL0107 argument 0 (parameter 'a'): dim 0 is 3, but the parameter's is 2
+        return cls.inner(x, y)  # error: PL0107 argument 0 (parameter 'a'): dim 0 is 3, but the dim of the parameter is 2

@@ -35,7 +35,7 @@ class Module:
     @R.function
     def captures_too_much(x: R.Tensor(("n",), "float32")) -> R.Object:
         cls = Module
-        f = R.make_closure(cls.scale, (x, x, x))  # error: PL0108 captures 3 values, but the function has only 2 parameters
+        f = R.make_closure(cls.scale, (x, x, x))  # error: PL0108 the closure captures 3 values, but the function has only 2 parameters
         return f
 
     @R.function

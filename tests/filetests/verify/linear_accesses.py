@@ -12,7 +12,7 @@ class Module:
     @T.prim_func
     def flat(A: T.Buffer((4, 8), "float32")):
         T.func_attr({"tir.flat": True})
-        A[1, 2] = T.float32(0.0)  # error: PL0107 2 indices in a function of linear accesses
+        A[1, 2] = T.float32(0.0)  # error: PL0107 the access has 2 indices, but this function has one linear index per access
 
     @T.prim_func
     def not_flat(A: T.Buffer((4, 8), "float32")):

@@ -68,7 +68,10 @@ impl Frame {
     fn callee(&self, e: Expr) -> Result<Func> {
         match self.value(e)? {
             Value::Func(func) => Ok(func),
-            other => Err(InterpError::type_error(format!("{} cannot be called", other.describe()))),
+            other => Err(InterpError::type_error(format!(
+                "{} is not a function and cannot be called",
+                other.describe()
+            ))),
         }
     }
 
@@ -258,7 +261,9 @@ impl Frame {
     fn new_output(&self, interp: &Interpreter<'_>, ty: Type) -> Result<Tensor> {
         let unknown = |what: &str| {
             let text = pliant_ir::print::type_text(&self.func, ty);
-            InterpError::unsupported(format!("the {what} of an output is unknown: {text}"))
+            InterpError::unsupported(format!(
+                "the {what} of an output is unknown, because its type is {text}"
+            ))
         };
         let TypeData::Tensor { shape, dtype } = self.func.types.get(ty) else {
             return Err(unknown("type"));

@@ -51,13 +51,15 @@ impl LoopFrame<'_, '_, '_> {
             Intrin::IsNan | Intrin::IsInf | Intrin::IsFinite => classify(intrin, &v[0], from),
             _ if ty.dtype.is_float() => {
                 let floats: Result<Vec<f64>> = v.iter().map(Val::float).collect();
-                let result = float_intrin(intrin, &floats?)
-                    .ok_or_else(|| unsupported(format!("T.{intrin} is not supported for {ty}")))?;
+                let result = float_intrin(intrin, &floats?).ok_or_else(|| {
+                    unsupported(format!("T.{intrin} is not supported for operands of type {ty}"))
+                })?;
                 Ok(Val::Float(round(result, ty.dtype)))
             }
             _ => {
-                let result = int_intrin(intrin, &ints(v)?, ty.dtype)
-                    .ok_or_else(|| unsupported(format!("T.{intrin} is not supported for {ty}")))?;
+                let result = int_intrin(intrin, &ints(v)?, ty.dtype).ok_or_else(|| {
+                    unsupported(format!("T.{intrin} is not supported for operands of type {ty}"))
+                })?;
                 Ok(Val::Int(wrap(result, ty.dtype)))
             }
         })

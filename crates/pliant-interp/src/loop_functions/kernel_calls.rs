@@ -114,7 +114,9 @@ impl LoopFrame<'_, '_, '_> {
         let (dims, strides) = (numbers(view.dims)?, numbers(view.strides)?);
         let elements = whole.shape.iter().fold(1i64, |n, &dim| n.saturating_mul(dim));
         KernelView::within((whole.base(), whole.dtype, elements), offset, &dims, &strides)
-            .map_err(|e| InterpError::new(ErrorKind::Bounds, format!("operand {name} {e}")))?;
+            .map_err(|e| {
+                InterpError::new(ErrorKind::Bounds, format!("kernel operand {name} {e}"))
+            })?;
         Ok(Rc::new(whole.subview(offset, dims, strides)))
     }
 }

@@ -356,7 +356,7 @@ impl<'r> FunctionBuilder<'r> {
     /// Closes the nested sequence with the given result.
     pub fn end_seq(&mut self, result: Expr) -> Seq {
         let result = self.operand(result);
-        let frame = self.frames.pop().expect("begin_seq precedes end_seq");
+        let frame = self.frames.pop().expect("end_seq is called after begin_seq");
         self.func.add_seq(SeqData { blocks: frame.blocks, result })
     }
 
@@ -374,8 +374,8 @@ impl<'r> FunctionBuilder<'r> {
     /// `ret_ty`, the return type is the type of the result.
     pub fn end_func(&mut self, result: Expr, ret_ty: Option<Type>, pure: bool) -> Expr {
         let result = self.operand(result);
-        let frame = self.frames.pop().expect("begin_func precedes end_func");
-        let (id, params) = frame.func.expect("begin_func precedes end_func");
+        let frame = self.frames.pop().expect("end_func is called after begin_func");
+        let (id, params) = frame.func.expect("end_func is called after begin_func");
         let body = self.func.add_seq(SeqData { blocks: frame.blocks, result });
         let ret_ty = ret_ty.unwrap_or_else(|| self.func.expr_ty(result));
         let attrs = std::mem::take(&mut self.func.func_mut(id).attrs);
@@ -395,7 +395,7 @@ impl<'r> FunctionBuilder<'r> {
     /// Suspends the construction of the innermost local function, whose body must be the innermost open sequence. Until it is
     /// resumed, the caller can declare its variable and build other functions.
     pub fn suspend_func(&mut self) -> SuspendedFunc {
-        SuspendedFunc(self.frames.pop().expect("begin_func precedes suspend_func"))
+        SuspendedFunc(self.frames.pop().expect("suspend_func is called after begin_func"))
     }
 
     /// Resumes the construction of a suspended local function.

@@ -56,7 +56,7 @@ pub fn unknown_keyword(kernel: &Kernel, name: &str) -> (String, String) {
     let operands = kernel.operands.iter().map(|o| o.name);
     let known: Vec<&str> = operands.chain(kernel.attrs.iter().map(|a| a.name)).collect();
     let message = format!("kernel {} has no operand or attribute '{name}'", kernel.name);
-    (message, format!("it has: {}", known.join(", ")))
+    (message, format!("its operands and attributes are: {}", known.join(", ")))
 }
 
 /// A call of a library kernel at the graph level, under construction.
@@ -237,7 +237,7 @@ fn operands(kernel: &'static Kernel, attrs: &Attrs, count: usize) -> Result<Vec<
         };
         if kernel.operands[index].role.is_written() {
             return Err(format!(
-                "operand {name} of kernel {} is a result: out_sinfo states its type",
+                "operand {name} of kernel {} is a result, which cannot be passed: out_sinfo states its type",
                 kernel.name
             ));
         }
@@ -291,8 +291,7 @@ fn numbers(kernel: &'static Kernel, attrs: &Attrs) -> Result<Vec<i64>, String> {
         let entry = map.iter().find(|(name, _)| **name == *attr.name);
         match (entry, attr.default) {
             (Some((_, value)), _) => {
-                let wrong =
-                    |want| format!("attribute {} of kernel {} {want}", attr.name, kernel.name);
+                let wrong = |e| format!("kernel {}: {e}", kernel.name);
                 numbers.extend(encode_attr(attr, value).map_err(wrong)?);
             }
             (None, AttrDefault::Number(n)) => {
@@ -316,31 +315,34 @@ fn numbers(kernel: &'static Kernel, attrs: &Attrs) -> Result<Vec<i64>, String> {
 /// # Errors
 /// If the value is invalid. The message names the attribute.
 pub fn encode_attr(attr: &Attr, value: &AttrValue) -> Result<Vec<i64>, String> {
+    let name = attr.name;
     let in_range = |v: i64, (min, max): (i64, i64)| match (min..=max).contains(&v) {
         true => Ok(v),
-        false => Err(format!("is {v}, expected {min} to {max}")),
+        false => Err(format!("attribute {name} is {v}, expected {min} to {max}")),
     };
     match attr.ty {
         AttrType::Int(min, max) => {
-            let v = value.as_int().ok_or("takes an integer")?;
+            let v = value.as_int().ok_or_else(|| format!("attribute {name} takes an integer"))?;
             Ok(vec![in_range(v, (min, max))?])
         }
         AttrType::Ints { len, range } => {
             let list = value.as_ints().filter(|list| list.len() == len);
-            let list = list.ok_or_else(|| format!("takes a list of {len} integers"))?;
+            let list =
+                list.ok_or_else(|| format!("attribute {name} takes a list of {len} integers"))?;
             list.into_iter().map(|v| in_range(v, range)).collect()
         }
         AttrType::Float => match value.as_float() {
             Some(v) if !v.is_nan() => Ok(vec![v.to_bits() as i64]),
-            _ => Err("takes a number that is not NaN".to_string()),
+            _ => Err(format!("attribute {name} takes a number that is not NaN")),
         },
         AttrType::Bool => match value {
             AttrValue::Bool(v) => Ok(vec![i64::from(*v)]),
-            _ => Err("takes True or False".to_string()),
+            _ => Err(format!("attribute {name} takes True or False")),
         },
         AttrType::Choice(list) => {
             let index = value.as_str().and_then(|s| list.iter().position(|c| *c == s));
-            let index = index.ok_or_else(|| format!("takes one of: {}", list.join(", ")))?;
+            let index = index
+                .ok_or_else(|| format!("attribute {name} takes one of: {}", list.join(", ")))?;
             Ok(vec![index as i64])
         }
     }

@@ -454,7 +454,7 @@ impl ArgumentMatcher<'_> {
                 let value = if expected == dim { String::new() } else { format!(" = {expected}") };
                 let argument = argument(i, &name);
                 return Err(InferError::new(format!(
-                    "{argument}: dim {axis} is {actual}, but the parameter's is {dim}{value}"
+                    "{argument}: dim {axis} is {actual}, but the dim of the parameter is {dim}{value}"
                 )));
             }
         }

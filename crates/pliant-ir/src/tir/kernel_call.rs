@@ -146,7 +146,7 @@ impl<'f> KernelCall<'f> {
             let operand = match present >> i & 1 {
                 0 => None,
                 _ => Some(operand(f, &mut rest).map_err(|problem| {
-                    format!("operand {} of kernel {name} is {problem}", declared.name)
+                    format!("operand {} of kernel {name}: {problem}", declared.name)
                 })?),
             };
             operands.push(operand);
@@ -309,23 +309,23 @@ impl Product {
 
 /// Decodes the operand at the front of the arguments, and advances past it. The error does not name the operand.
 fn operand<'f>(f: &'f PrimFunc, args: &mut &'f [Expr]) -> Result<KernelOperand<'f>, String> {
-    let missing = || "missing".to_string();
+    let missing = || "some of the arguments that describe it are missing".to_string();
     let (&[address, rank], rest) = args.split_first_chunk().ok_or_else(missing)?;
-    let buffer =
-        buffer_at_address(f, address).ok_or("not the address of the first element of a buffer")?;
-    let rank = f.as_int(rank).ok_or("a view whose rank is not a constant")?;
+    let buffer = buffer_at_address(f, address)
+        .ok_or("its address is not the address of the first element of a buffer")?;
+    let rank = f.as_int(rank).ok_or("the rank of its view is not a constant")?;
     if rank == WHOLE_BUFFER {
         *args = rest;
         return Ok(KernelOperand { buffer, view: None });
     }
     let rank = usize::try_from(rank).ok().filter(|&rank| rank <= MAX_RANK);
-    let rank = rank.ok_or_else(|| format!("a view with more than {MAX_RANK} dims"))?;
+    let rank = rank.ok_or_else(|| format!("its view has more than {MAX_RANK} dims"))?;
     let (view, rest) = rest.split_at_checked(1 + 2 * rank).ok_or_else(missing)?;
     if !f.buffer(buffer).strides.is_empty() {
-        return Err("a view of a buffer that has strides".to_string());
+        return Err("its view is over a buffer that has strides".to_string());
     }
     if view.iter().any(|&e| f.expr_ty(e) != Ty::I64) {
-        return Err("a view whose offset, dims and strides are not int64".to_string());
+        return Err("the offset, dims and strides of its view must be int64".to_string());
     }
     *args = rest;
     let (dims, strides) = view[1..].split_at(rank);

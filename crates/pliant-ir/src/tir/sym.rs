@@ -80,7 +80,7 @@ impl SymBridge {
             });
             self.memo.insert(e, Some(sym));
         }
-        self.memo[&e].expect("every part was converted")
+        self.memo[&e].expect("every part of the expression was converted before")
     }
 
     /// The subexpressions of an expression that have not been converted yet, operands before their users.

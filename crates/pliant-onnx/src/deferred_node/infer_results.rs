@@ -55,7 +55,9 @@ impl DeferredNode {
     /// Imports the node for the given operands, and returns the types of the results.
     fn result_types(&self, operands: &[OperandSpec]) -> Result<Vec<PartialType>, Problem> {
         let module = self.import(operands)?;
-        let missing_main = || Problem::internal("a node at run time", "there is no function");
+        let missing_main = || {
+            Problem::internal("the import of a deferred node", "the module has no function main")
+        };
         let main = module.get("main").and_then(|f| f.as_relax()).ok_or_else(missing_main)?;
         let ret = main.ret_ty();
         let of = |ty: Type| PartialType {

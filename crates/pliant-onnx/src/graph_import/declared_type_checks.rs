@@ -34,8 +34,10 @@ impl Importer<'_> {
             // The types of sequences and optionals are checked with their contents.
             _ => return value,
         };
-        if let Some(contradiction) = self.contradiction(&value, declared) {
-            let problem = Problem::invalid(format!("output '{name}' {contradiction}"));
+        if let Some(contradiction) =
+            self.contradiction(&format!("output '{name}'"), &value, declared)
+        {
+            let problem = Problem::invalid(contradiction);
             let help = "the declaration in the file is wrong: infer the types again (onnx.shape_inference)";
             self.problems.push(problem.with_help(help).at_node(&label(node), &operator_name(node)));
             return value;
@@ -72,8 +74,14 @@ impl Importer<'_> {
         }
     }
 
-    /// Describes the contradiction between the inferred and the declared type of a value; `None` if there is none.
-    pub(super) fn contradiction(&self, value: &Value, declared: &TensorType) -> Option<String> {
+    /// Describes the contradiction between the inferred and the declared type of a value, which `subject` names. `None` if there
+    /// is none.
+    pub(super) fn contradiction(
+        &self,
+        subject: &str,
+        value: &Value,
+        declared: &TensorType,
+    ) -> Option<String> {
         let (code, dims) = self.type_of(value)?;
         let text = |code: i32| {
             initializer_tensors::program_dtype(code).map_or_else(
@@ -86,7 +94,11 @@ impl Importer<'_> {
             let small = |c: i32| crate::subbyte_types::narrow_type(i64::from(c));
             let name =
                 |c: i32| small(c).map_or_else(|| text(c), |d| d.as_str_name().to_lowercase());
-            return Some(format!("is declared as {}, but is {}", name(wanted), name(code)));
+            return Some(format!(
+                "{subject} is declared as {}, but is {}",
+                name(wanted),
+                name(code)
+            ));
         }
         let (dims, shape) = (dims.filter(|_| self.declared_sizes)?, declared.shape.as_ref()?);
         let size = |d: &Option<dimension::Value>| match d {
@@ -100,7 +112,11 @@ impl Importer<'_> {
         let dim_text = |d: &Option<i64>| d.map_or("?".to_owned(), |d| d.to_string());
         let actual: Vec<String> = dims.iter().map(dim_text).collect();
         differs.then(|| {
-            format!("is declared as [{}], but is [{}]", dims_text(shape), actual.join(", "))
+            format!(
+                "{subject} is declared as [{}], but is [{}]",
+                dims_text(shape),
+                actual.join(", ")
+            )
         })
     }
 

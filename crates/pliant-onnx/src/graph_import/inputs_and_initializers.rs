@@ -123,9 +123,8 @@ impl<'m> Importer<'m> {
         ty: &TypeProto,
         options: &ImportOptions,
     ) -> Result<Value, Problem> {
-        let object_type = ObjectType::declared(ty, &mut self.builder.func_mut().syms);
-        let object_type = object_type
-            .map_err(|p| Problem { message: format!("input '{name}' {}", p.message), ..p })?;
+        let subject = format!("input '{name}'");
+        let object_type = ObjectType::declared(&subject, ty, &mut self.builder.func_mut().syms)?;
         if has_user_declaration(name, options) {
             let message = format!("input '{name}' is {}, which has no dims", object_type.name());
             return Err(Problem::invalid(message));
@@ -171,24 +170,23 @@ impl<'m> Importer<'m> {
         dynamic: Option<&IndexMap<usize, DynamicDim>>,
     ) -> Result<Type, Problem> {
         let name = info.name();
-        let describe = |what: &str| format!("input '{name}' {what}");
         let value = info.r#type.as_ref().and_then(|t| t.value.as_ref());
         let Some(TypeValue::TensorType(tensor)) = value else {
-            let problem = Problem::invalid(describe("has no type"));
+            let problem = Problem::invalid(format!("input '{name}' has no type"));
             return Err(problem
                 .with_help("declare the type of the input: onnx.helper.make_tensor_value_info"));
         };
         let dtype = initializer_tensors::checked_dtype(tensor.elem_type().into()).map_err(|p| {
-            Problem { message: describe(&format!("cannot be fed: {}", p.message)), ..p }
+            Problem { message: format!("input '{name}' cannot be fed: {}", p.message), ..p }
         })?;
         let rank = tensor.shape.as_ref().map_or(0, |s| s.dim.len());
-        initializer_tensors::check_rank(rank, &self.limits)
-            .map_err(|e| Problem::invalid(describe(&e)))?;
+        initializer_tensors::check_rank(&format!("input '{name}'"), rank, &self.limits)
+            .map_err(Problem::invalid)?;
         let mut data = self.input_dims(name, tensor, override_dims, dtype)?;
         if let Some(dynamic) = dynamic {
             let Some(dims) = data.dims().map(<[Sym]>::to_vec) else {
-                return Err(Problem::invalid(describe(
-                    "has no declared rank, so its dims cannot be declared",
+                return Err(Problem::invalid(format!(
+                    "input '{name}' has no declared rank, so its dims cannot be declared"
                 )));
             };
             data = TypeData::tensor(self.apply_dynamic_dims(name, dims, dynamic)?, dtype);
@@ -239,21 +237,24 @@ impl<'m> Importer<'m> {
         mut dims: Vec<Sym>,
         dynamic: &IndexMap<usize, DynamicDim>,
     ) -> Result<Vec<Sym>, Problem> {
-        let describe = |what: &str| format!("input '{name}' {what}");
         let func = self.builder.func_mut();
         for (&axis, dim) in dynamic {
             let rank = dims.len();
             let dim_slot = dims.get_mut(axis).ok_or_else(|| {
-                Problem::invalid(describe(&format!("has rank {rank}, but dim {axis} is declared")))
+                Problem::invalid(format!(
+                    "input '{name}' has rank {rank}, but dim {axis} is declared"
+                ))
             })?;
-            self.symbols.check_range(dim).map_err(|e| Problem::invalid(describe(&e)))?;
+            self.symbols
+                .check_range(dim)
+                .map_err(|e| Problem::invalid(format!("input '{name}': {e}")))?;
             match &dim.name {
                 Some(text) if self.symbols.is_undefined(text) => {
-                    let what = format!(
-                        "has the dim '{text}' at axis {axis}, but no input dim defines its symbols"
+                    let message = format!(
+                        "input '{name}' has the dim '{text}' at axis {axis}, but no input dim defines its symbols"
                     );
                     let help = "declare an input dim for each symbol, or use a plain name";
-                    return Err(Problem::invalid(describe(&what)).with_help(help));
+                    return Err(Problem::invalid(message).with_help(help));
                 }
                 Some(text) => *dim_slot = self.symbols.parse_dim(func, text),
                 None if func.syms.as_int(*dim_slot).is_some() => {
@@ -345,10 +346,10 @@ impl<'m> Importer<'m> {
                     }
                 };
             let declared_dims = declared.get(proto.name()).and_then(|info| tensor_type(info));
-            if let Some(differs) =
-                declared_dims.and_then(|declared_dims| self.contradiction(&value, declared_dims))
-            {
-                let message = format!("input '{}' {differs} in its initializer", proto.name());
+            if let Some(contradiction) = declared_dims.and_then(|declared_dims| {
+                self.contradiction(&format!("input '{}'", proto.name()), &value, declared_dims)
+            }) {
+                let message = format!("{contradiction} in its initializer");
                 self.problems.push(Problem::invalid(message));
             }
             self.origins.record_properties(self.origin, self.builder.func(), &value);

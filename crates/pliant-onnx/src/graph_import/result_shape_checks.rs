@@ -15,13 +15,13 @@ impl Importer<'_> {
     /// # Errors
     /// What is wrong with the shape.
     pub(super) fn check_result_size(&self, name: &str, value: &Value) -> Result<(), Problem> {
-        let describe = |what: String| Problem::invalid(format!("output '{name}' {what}"));
+        let subject = format!("output '{name}'");
         let func = self.builder.func();
         let rank = match value {
             Value::Expr(e) => match func.ty(*e) {
                 TypeData::Tensor { shape: TensorShape::Dims(dims), dtype } => {
                     let width = dtype.map_or(1, |d| d.size() as i64);
-                    check_byte_count(func, dims, width).map_err(describe)?;
+                    check_byte_count(&subject, func, dims, width).map_err(Problem::invalid)?;
                     dims.len()
                 }
                 TypeData::Tensor { shape: TensorShape::Rank(rank), .. } => *rank as usize,
@@ -33,20 +33,25 @@ impl Importer<'_> {
             Value::Narrow(_, storage) => return self.check_result_size(name, storage),
             _ => 0,
         };
-        check_rank(rank, &self.limits).map_err(describe)
+        check_rank(&subject, rank, &self.limits).map_err(Problem::invalid)
     }
 }
 
 /// Checks that no dim is negative, and that the size in bytes fits in 64 bits if all symbols are 1. If a symbol is 0, the tensor is
-/// empty; if it is larger than 1, the tensor is usually larger.
-fn check_byte_count(func: &Function, dims: &[Sym], width: i64) -> Result<(), String> {
+/// empty; if it is larger than 1, the tensor is usually larger. `subject` names the tensor in the message.
+fn check_byte_count(
+    subject: &str,
+    func: &Function,
+    dims: &[Sym],
+    width: i64,
+) -> Result<(), String> {
     let shown = || {
         let all: Vec<String> = dims.iter().map(|&d| func.syms.display(d).to_string()).collect();
         format!("[{}]", all.join(", "))
     };
     let sizes = || dims.iter().filter_map(|&d| func.syms.as_int(d));
     if let Some(size) = sizes().find(|&size| size < 0) {
-        return Err(format!("has the shape {}, but a dim cannot be {size}", shown()));
+        return Err(format!("{subject} has the shape {}, but a dim cannot be {size}", shown()));
     }
     if sizes().any(|size| size == 0) {
         return Ok(());
@@ -59,6 +64,7 @@ fn check_byte_count(func: &Function, dims: &[Sym], width: i64) -> Result<(), Str
             Err(_) => Some(bytes),
         },
     );
-    let describe = || format!("has the shape {}, whose size in bytes exceeds 64 bits", shown());
+    let describe =
+        || format!("{subject} has the shape {}, whose size in bytes exceeds 64 bits", shown());
     bytes.map(drop).ok_or_else(describe)
 }

@@ -40,7 +40,7 @@ fn reshape(n: &mut Node<'_, '_>) -> ConvertResult {
     let x = n.tensor(0)?;
     let Some(own_dims) = input_dims(n, x, allow_zero, target.as_deref())? else {
         return Err(Problem::known_only_at_run_time(
-            "the new shape keeps dims of the input, whose rank",
+            "the rank of the input, whose dims the new shape keeps,",
         ));
     };
     let Some(target) = target else {

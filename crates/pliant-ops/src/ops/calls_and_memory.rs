@@ -255,7 +255,7 @@ fn infer_make_closure(ctx: &mut InferCtx<'_>) -> InferResult {
                 Some(Some(rest)) => Some(params[..rest].into()),
                 Some(None) => {
                     return Err(ctx.error(format!(
-                        "captures {} values, but the function has only {} parameters",
+                        "the closure captures {} values, but the function has only {} parameters",
                         captured.unwrap_or(0),
                         params.len()
                     )));

@@ -1,6 +1,4 @@
-//! Calls of library kernels as operators.
-
-use std::fmt::Display;
+//! The operator `call_kernel`, which calls a library kernel: its type rule and its lowering.
 
 use pliant_ir::op::InferError;
 use pliant_ir::print::type_text;
@@ -72,7 +70,9 @@ fn infer(ctx: &mut InferCtx<'_>) -> InferResult {
         let tensor = ctx.tensor_ty(result, || name.to_string())?;
         check_operand(ctx, &call, at, &tensor)?;
         if tensor.dims.is_none() {
-            return Err(operand_error(ctx, &call, at, "has unknown dims"));
+            return Err(operand_error(ctx, &call, at, |operand| {
+                format!("{operand} has unknown dims")
+            }));
         }
         check_sizes(ctx, &call, at, &tensor, &mut sizes)?;
     }
@@ -84,10 +84,10 @@ fn operand_error(
     ctx: &InferCtx<'_>,
     call: &KernelCall,
     at: usize,
-    what: impl Display,
+    message: impl FnOnce(&str) -> String,
 ) -> InferError {
     let (kernel, operand) = (call.kernel.name, call.kernel.operands[at].name);
-    ctx.error(format!("operand {operand} of kernel {kernel} {what}"))
+    ctx.error(message(&format!("operand {operand} of kernel {kernel}")))
 }
 
 /// Checks the data type, the rank and the axes of a tensor against the declaration of the kernel's operand.
@@ -98,58 +98,63 @@ fn check_operand(
     tensor: &TensorTy,
 ) -> Result<(), InferError> {
     let operand = &call.kernel.operands[at];
-    let fail = |what: String| Err(operand_error(ctx, call, at, what));
+    let name = format!("operand {} of kernel {}", operand.name, call.kernel.name);
+    let fail = |message: String| Err(ctx.error(message));
     if tensor.scalar {
-        return fail("is a scalar, expected a tensor".to_string());
+        return fail(format!("{name} is a scalar, expected a tensor"));
     }
     let accumulate = call.kernel.attr("accumulate");
     let accumulates = accumulate.is_some_and(|(_, first)| call.numbers[first] != 0);
     if operand.role == Role::Accumulator && accumulates {
-        return fail(
-            "is a new tensor, so it has no values to which accumulate=True could add".to_string(),
-        );
+        return fail(format!(
+            "{name} is a new tensor, so it has no values to which accumulate=True could add"
+        ));
     }
     let Some(dtype) = tensor.dtype else {
-        return fail("has an unknown data type".to_string());
+        return fail(format!("{name} has an unknown data type"));
     };
     if operand.dtypes().all(|accepted| accepted != dtype) {
         let wanted: Vec<String> = operand.dtypes().map(|dtype| dtype.to_string()).collect();
-        return fail(format!("is {dtype}, expected {}", wanted.join(" or ")));
+        return fail(format!("{name} is {dtype}, expected {}", wanted.join(" or ")));
     }
     let Some(rank) = tensor.ndim else {
-        return fail("has an unknown number of dims".to_string());
+        return fail(format!("{name} has an unknown number of dims"));
     };
     let rank = match &call.axes[at] {
         Some(axes) => {
-            check_axes(operand.order, axes, rank).or_else(fail)?;
+            check_axes(&name, operand.order, axes, rank).or_else(fail)?;
             axes.len()
         }
         None => rank,
     };
     if rank.max(tensor.ndim.unwrap_or(0)) > MAX_RANK {
-        return fail(format!("has {rank} dims, but at most {MAX_RANK} are possible"));
+        return fail(format!("{name} has {rank} dims, but at most {MAX_RANK} are possible"));
     }
     let names = dims(call, at);
     match leading_dims(names, rank) {
-        None => fail(format!("has {rank} dims, expected ({})", names.join(", "))),
+        None => fail(format!("{name} has {rank} dims, expected ({})", names.join(", "))),
         Some(_) => Ok(()),
     }
 }
 
-/// Checks that the memory order that a kernel requires allows these axes for a tensor of rank `rank`.
-fn check_axes(order: Order, axes: &[i64], rank: usize) -> Result<(), String> {
+/// Checks whether a kernel that requires the memory order `order` can read a tensor of rank `rank`
+/// through these axes. `name` is the name of the tensor for messages.
+fn check_axes(name: &str, order: Order, axes: &[i64], rank: usize) -> Result<(), String> {
     let tensor_axes: Vec<i64> = axes.iter().copied().filter(|&axis| axis != NEW_AXIS).collect();
     if tensor_axes.len() != rank {
-        return Err(format!("has {rank} dims, but axes for {}: {axes:?}", tensor_axes.len()));
+        return Err(format!(
+            "{name} has {rank} dims, but axes for {}: {axes:?}",
+            tensor_axes.len()
+        ));
     }
     let last = rank as i64 - 1;
     match order {
         Order::RowMajor if !tensor_axes.is_sorted() => {
-            Err(format!("has the axes {axes:?}, but the kernel reads its dims in order"))
+            Err(format!("{name} has the axes {axes:?}, but the kernel reads its dims in order"))
         }
-        Order::StridedRows if axes.last().is_some_and(|&k| k != NEW_AXIS && k != last) => {
-            Err(format!("has the axes {axes:?}, but the kernel reads rows: {last} must be last"))
-        }
+        Order::StridedRows if axes.last().is_some_and(|&k| k != NEW_AXIS && k != last) => Err(
+            format!("{name} has the axes {axes:?}, but the kernel reads rows: {last} must be last"),
+        ),
         _ => Ok(()),
     }
 }
@@ -190,8 +195,9 @@ fn check_sizes(
         if size_proofs::equal(ctx.func, known, size) == Some(false) {
             let (size, known) = (ctx.dim_text(size), ctx.dim_text(known));
             let other = call.kernel.operands[other].name;
-            let what = format!("has {name} = {size}, but operand {other} has {name} = {known}");
-            return Err(operand_error(ctx, call, at, what));
+            return Err(operand_error(ctx, call, at, |operand| {
+                format!("{operand} has {name} = {size}, but operand {other} has {name} = {known}")
+            }));
         }
     }
     Ok(())
@@ -202,7 +208,10 @@ fn dims(call: &KernelCall, at: usize) -> &'static [&'static str] {
     match call.kernel.operands[at].dims {
         Dims::Fixed(dims) => dims,
         Dims::ByLayout(list) => {
-            let (_, first) = call.kernel.attr("layout").expect("the layout is an attribute");
+            let (_, first) = call
+                .kernel
+                .attr("layout")
+                .expect("a kernel with dims by layout has the attribute layout");
             list[call.numbers[first] as usize]
         }
     }
@@ -213,7 +222,9 @@ fn te_call_kernel(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let call = decode_call(&ctx.infer())?;
     let tensors = (0..ctx.args.len()).map(|i| ctx.tensor(i)).collect::<Result<Vec<_>, _>>()?;
     let count = ctx.out_tys().len();
-    let written = call.results(count).ok_or_else(|| ctx.error("has too many results"))?;
+    let written = call
+        .results(count)
+        .ok_or_else(|| ctx.error("the call has more results than the kernel writes"))?;
     let results = (0..count)
         .map(|k| Ok((ctx.out_shape(k)?, ctx.out_dtype(k)?)))
         .collect::<Result<Vec<_>, LegalizeError>>()?;

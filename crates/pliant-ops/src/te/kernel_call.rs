@@ -60,7 +60,11 @@ impl<'a> KernelCall<'a> {
     pub fn attr(mut self, name: &str, values: &[Expr]) -> Self {
         let (attr, first) =
             self.kernel.attr(name).expect("the kernel has an attribute of this name");
-        assert_eq!(attr.ty.number_count(), values.len(), "the length of {name}");
+        assert_eq!(
+            attr.ty.number_count(),
+            values.len(),
+            "attribute {name} has another number of values"
+        );
         for (to, value) in self.numbers[first..].iter_mut().zip(values) {
             *to = Some(value.clone());
         }
@@ -73,7 +77,7 @@ impl<'a> KernelCall<'a> {
     /// If the kernel has no attribute of that name, or the value is invalid.
     pub fn value(self, name: &str, value: &AttrValue) -> Self {
         let (attr, _) = self.kernel.attr(name).expect("the kernel has an attribute of this name");
-        let numbers = encode_attr(attr, value).unwrap_or_else(|what| panic!("{name} {what}"));
+        let numbers = encode_attr(attr, value).unwrap_or_else(|what| panic!("{what}"));
         self.numbers(attr, &numbers)
     }
 
@@ -95,7 +99,9 @@ impl<'a> KernelCall<'a> {
     /// If the kernel has no such attribute, or if the attribute has no such choice.
     pub fn choice(self, name: &str, choice: &str) -> Self {
         let (attr, _) = self.kernel.attr(name).expect("the kernel has an attribute of this name");
-        let AttrType::Choice(list) = attr.ty else { panic!("{name} is not a choice") };
+        let AttrType::Choice(list) = attr.ty else {
+            panic!("attribute {name} is not a choice between texts")
+        };
         let index = list.iter().position(|c| *c == choice).expect("the attribute has this choice");
         self.attr(name, &[int(index as i64)])
     }

@@ -92,7 +92,7 @@ impl TensorView<'_> {
     /// # Panics
     /// If this view does not have the dims of the tensor itself.
     pub fn flatten(mut self) -> Self {
-        assert!(self.whole, "only a whole tensor is flattened");
+        assert!(self.whole, "only the view of a whole tensor can be flattened");
         if self.dims.len() != 1 {
             self.dims = vec![self.dims.iter().fold(int(1), |all, dim| all * dim)];
             self.strides = vec![int(1)];
@@ -108,7 +108,7 @@ impl TensorView<'_> {
     /// # Panics
     /// As for [`Self::flatten`].
     pub fn rows(mut self, axis: usize, inner: usize) -> Self {
-        assert!(self.whole, "only a whole tensor has rows");
+        assert!(self.whole, "only the view of a whole tensor can be divided into rows");
         let product = |dims: &[Expr]| dims.iter().fold(int(1), |all, dim| all * dim);
         let (dims, strides) = (&self.dims, &self.strides);
         let end = dims.len() - inner;

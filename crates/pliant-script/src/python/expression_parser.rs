@@ -126,7 +126,7 @@ impl<'a> Parser<'a> {
             p.advance()?;
             let cond = p.binary(1)?;
             if !p.eat_word("else")? {
-                return Err(p.unexpected("'else'"));
+                return Err(p.unexpected("expected 'else'"));
             }
             let otherwise = p.expression()?;
             let depth = cond.depth.max(then.depth).max(otherwise.depth);
@@ -150,7 +150,7 @@ impl<'a> Parser<'a> {
                 }
             }
             if !self.at_op(":") && !self.eat_op(",")? && self.cur.kind != Tok::Name {
-                return Err(self.unexpected("':'"));
+                return Err(self.unexpected("expected ':'"));
             }
         }
         self.advance()?;
@@ -237,7 +237,7 @@ impl<'a> Parser<'a> {
                 (Tok::Name, "not") => {
                     self.advance()?;
                     if !self.at_word("in") {
-                        return Err(self.unexpected("'in'"));
+                        return Err(self.unexpected("expected 'in'"));
                     }
                     CmpOp::Host
                 }
@@ -321,7 +321,7 @@ impl<'a> Parser<'a> {
                 let arg = self.starred_or_expression()?;
                 if self.at_op("=") {
                     let Some(name) = arg.as_name() else {
-                        return Err(self.unexpected("a name before '='"));
+                        return Err(self.unexpected("expected a name before '='"));
                     };
                     self.advance()?;
                     let value = self.expression()?;
@@ -368,7 +368,7 @@ impl<'a> Parser<'a> {
         let start = self.cur.range.start;
         let lower = if self.at_op(":") { None } else { Some(self.starred_or_expression()?) };
         if !self.at_op(":") {
-            return lower.ok_or_else(|| self.unexpected("an index"));
+            return lower.ok_or_else(|| self.unexpected("expected an index"));
         }
         self.advance()?;
         let bound = |p: &mut Self| -> Result<Option<Expr<'a>>> {
@@ -417,9 +417,9 @@ impl<'a> Parser<'a> {
                     self.advance()?;
                     self.node(ExprKind::Host, range, 0)
                 }
-                _ => Err(self.unexpected("an expression")),
+                _ => Err(self.unexpected("expected an expression")),
             },
-            _ => Err(self.unexpected("an expression")),
+            _ => Err(self.unexpected("expected an expression")),
         }
     }
 
@@ -429,7 +429,7 @@ impl<'a> Parser<'a> {
             "True" => ExprKind::Bool(true),
             "False" => ExprKind::Bool(false),
             "None" => ExprKind::None,
-            _ if is_keyword(word) => return Err(self.unexpected("an expression")),
+            _ if is_keyword(word) => return Err(self.unexpected("expected an expression")),
             _ => ExprKind::Name(word),
         };
         self.advance()?;
@@ -545,7 +545,7 @@ impl<'a> Parser<'a> {
             if self.eat_word("for")? {
                 self.target_list()?;
                 if !self.eat_word("in")? {
-                    return Err(self.unexpected("'in'"));
+                    return Err(self.unexpected("expected 'in'"));
                 }
                 self.nested(|p| p.binary(1))?;
             } else if self.eat_word("if")? {

@@ -90,7 +90,7 @@ pub fn parse_expression(text: &str) -> std::result::Result<Expr<'_>, SyntaxError
     }
     match p.cur.kind {
         Tok::End => Ok(expr),
-        _ => Err(p.unexpected("the end of the expression")),
+        _ => Err(p.unexpected("expected the end of the expression")),
     }
 }
 
@@ -152,13 +152,13 @@ impl<'a> Parser<'a> {
     }
 
     pub(super) fn expect_op(&mut self, op: &str) -> Result<()> {
-        if self.eat_op(op)? { Ok(()) } else { Err(self.unexpected(&format!("'{op}'"))) }
+        if self.eat_op(op)? { Ok(()) } else { Err(self.unexpected(&format!("expected '{op}'"))) }
     }
 
     /// Parses a name that is not a keyword.
     pub(super) fn identifier(&mut self) -> Result<(&'a str, Range)> {
         if self.cur.kind != Tok::Name || is_keyword(self.cur_text()) {
-            return Err(self.unexpected("a name"));
+            return Err(self.unexpected("expected a name"));
         }
         let out = (self.cur_text(), self.cur.range);
         self.advance()?;
@@ -167,13 +167,13 @@ impl<'a> Parser<'a> {
 
     pub(super) fn unexpected(&self, expected: &str) -> SyntaxError {
         let found = match self.cur.kind {
-            Tok::Newline => "the end of the line".to_string(),
-            Tok::Indent => "an indented line".to_string(),
-            Tok::Dedent => "the end of the block".to_string(),
-            Tok::End => "the end of the file".to_string(),
-            _ => format!("'{}'", self.cur_text()),
+            Tok::Newline => "found the end of the line".to_string(),
+            Tok::Indent => "found an indented line".to_string(),
+            Tok::Dedent => "found the end of the block".to_string(),
+            Tok::End => "found the end of the file".to_string(),
+            _ => format!("found '{}'", self.cur_text()),
         };
-        SyntaxError::new(self.cur.range, format!("expected {expected}, found {found}"))
+        SyntaxError::new(self.cur.range, format!("{expected}, {found}"))
     }
 
     // ---- recovery ----
@@ -286,7 +286,7 @@ impl<'a> Parser<'a> {
             return match self.cur.kind {
                 Tok::Newline => self.advance(),
                 Tok::End => Ok(()),
-                _ => Err(self.unexpected("the end of the line")),
+                _ => Err(self.unexpected("expected the end of the line")),
             };
         }
     }
@@ -384,7 +384,7 @@ impl<'a> Parser<'a> {
         while self.eat_op(".")? || self.eat_op("...")? {}
         let base = if self.at_word("import") { String::new() } else { self.dotted_path()? };
         if !self.eat_word("import")? {
-            return Err(self.unexpected("'import'"));
+            return Err(self.unexpected("expected 'import'"));
         }
         if self.eat_op("*")? {
             return Ok(StmtKind::ImportFrom(Vec::new()));
@@ -433,7 +433,7 @@ impl<'a> Parser<'a> {
         }
         self.advance()?;
         if self.cur.kind != Tok::Indent {
-            return Err(self.unexpected("an indented block"));
+            return Err(self.unexpected("expected an indented block"));
         }
         self.blocks += 1;
         if self.blocks > MAX_INDENT {
@@ -480,7 +480,7 @@ impl<'a> Parser<'a> {
         self.advance()?;
         let target = self.target_list()?;
         if !self.eat_word("in")? {
-            return Err(self.unexpected("'in'"));
+            return Err(self.unexpected("expected 'in'"));
         }
         let iter = self.expression_list()?;
         let (body, end) = self.block()?;
@@ -519,7 +519,7 @@ impl<'a> Parser<'a> {
         while self.eat_op("@")? {
             decorators.push(self.expression()?);
             if self.cur.kind != Tok::Newline {
-                return Err(self.unexpected("the end of the line"));
+                return Err(self.unexpected("expected the end of the line"));
             }
             self.advance()?;
         }
@@ -528,7 +528,7 @@ impl<'a> Parser<'a> {
             "def" => self.function_def(decorators)?,
             "class" => self.class_def(decorators)?,
             "async" => self.other_stmt(),
-            _ => return Err(self.unexpected("'def' or 'class' after a decorator")),
+            _ => return Err(self.unexpected("expected 'def' or 'class' after a decorator")),
         };
         Ok(Stmt { kind, range: Range { start, end } })
     }

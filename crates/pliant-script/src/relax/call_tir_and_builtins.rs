@@ -126,7 +126,11 @@ impl<'s> FuncParser<'_, 's> {
         let arg = self.one_arg(what, e, call)?;
         match self.value(arg)? {
             Val::Str(s) => Ok(s),
-            _ => Err(self.error(ErrorKind::Value, arg.range, format!("{what} takes a string"))),
+            _ => Err(self.error(
+                ErrorKind::Value,
+                arg.range,
+                format!("the argument of {what} must be a string"),
+            )),
         }
     }
 
@@ -241,10 +245,17 @@ impl<'s> FuncParser<'_, 's> {
             Val::Str(name) => Ok(self.b.func_mut().extern_func(&name)),
             Val::Expr(x) => match self.b.func().expr(x) {
                 ExprData::Global(_) | ExprData::Extern(_) | ExprData::Var(_) => Ok(x),
-                _ => Err(self.error(ErrorKind::Value, e.range, "expected a function")),
+                _ => Err(self.error(
+                    ErrorKind::Value,
+                    e.range,
+                    "expected a function of the module or the name of a packed function",
+                )),
             },
             other => {
-                let message = format!("expected a function, found {}", other.describe());
+                let message = format!(
+                    "expected a function of the module or the name of a packed function, found {}",
+                    other.describe()
+                );
                 Err(self.error(ErrorKind::Value, e.range, message))
             }
         }

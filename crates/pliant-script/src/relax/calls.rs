@@ -8,7 +8,7 @@ use pliant_ir::{AttrValue, Attrs, BaseFunc, DType, Op, OpSignature, Sym, SymVar}
 
 use super::unresolved_values::Val;
 use super::{FuncParser, Local};
-use crate::dialect_spellings::{self, Namespace, TYPE_KEYWORDS};
+use crate::dialect_spellings::{self, IGNORED_KEYWORDS, Namespace, TYPE_KEYWORDS};
 use crate::parser_context::Path;
 use crate::python::ast::{Call, Expr, ExprKind, Range};
 use crate::script_errors::{ErrorKind, Res};
@@ -260,9 +260,7 @@ impl<'s> FuncParser<'_, 's> {
             operands.swap(a, b);
         }
         for k in &call.keywords {
-            if TYPE_KEYWORDS.contains(&k.name)
-                || dialect_spellings::IGNORED_KEYWORDS.contains(&k.name)
-            {
+            if TYPE_KEYWORDS.contains(&k.name) || IGNORED_KEYWORDS.contains(&k.name) {
                 continue;
             }
             if let Some(i) = sig.operands.iter().position(|o| o.name == k.name) {
@@ -294,7 +292,7 @@ impl<'s> FuncParser<'_, 's> {
         let mut out = Attrs::default();
         for (value, (name, default)) in attrs.into_iter().zip(&sig.attrs) {
             let Some(value) = value.or_else(|| default.clone()) else {
-                let message = format!("R.{} needs '{name}'", op.short_name());
+                let message = format!("R.{} needs the argument '{name}'", op.short_name());
                 return Err(self.error(ErrorKind::Arguments, e.range, message));
             };
             out.0.push(((*name).into(), typed_attr(name, value, default.as_ref())));
@@ -378,7 +376,7 @@ impl<'s> FuncParser<'_, 's> {
                 !o.optional && !o.variadic && given.get(*i).is_none_or(Option::is_none)
             });
         if let Some((_, operand)) = missing {
-            let message = format!("R.{} needs '{}'", op.short_name(), operand.name);
+            let message = format!("R.{} needs the argument '{}'", op.short_name(), operand.name);
             return Err(self.error(ErrorKind::Arguments, range, message));
         }
         Ok(given.into_iter().map(|g| g.unwrap_or((Val::None, range))).collect())

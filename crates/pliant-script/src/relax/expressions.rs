@@ -91,7 +91,7 @@ impl<'s> FuncParser<'_, 's> {
             ExprKind::Starred(_) | ExprKind::Slice(..) => Err(self.error(
                 ErrorKind::Unsupported,
                 e.range,
-                "graph functions do not support this expression",
+                "graph functions support neither * nor slices outside of calls and subscripts",
             )),
             // A lambda is an index function. Operators take it as text.
             ExprKind::Lambda(_) => Ok(Val::Lambda(self.cx.slice(self.range(e.range)).to_string())),
@@ -117,7 +117,7 @@ impl<'s> FuncParser<'_, 's> {
                 (_, Val::Seq(items)) => out.extend(items),
                 (Some(dims), _) => out.extend(dims.into_iter().map(|d| Val::Sym(d, None))),
                 (None, other) => {
-                    let message = format!("cannot unpack {}", other.describe());
+                    let message = format!("* cannot unpack {}", other.describe());
                     return Err(self.error(ErrorKind::Value, item.range, message));
                 }
             }
@@ -320,7 +320,7 @@ impl<'s> FuncParser<'_, 's> {
         let real = if at < 0 { len.map_or(at, |n| at + n as i64) } else { at };
         if real < 0 || real > i64::from(u32::MAX) || len.is_some_and(|n| real >= n as i64) {
             let message = match len {
-                Some(n) => format!("index {at} is out of range: there are {n} fields"),
+                Some(n) => format!("index {at} is out of range: the value has {n} fields"),
                 None => format!("index {at} is out of range"),
             };
             return Err(self.error(ErrorKind::Value, index.range, message));
@@ -378,9 +378,11 @@ impl<'s> FuncParser<'_, 's> {
                 let x = self.operand(val, None, value.range)?;
                 self.op_by_name(name, &[x], range).map(Val::Expr)
             }
-            _ => {
-                Err(self.error(ErrorKind::Value, range, format!("bad operand: {}", val.describe())))
-            }
+            _ => Err(self.error(
+                ErrorKind::Value,
+                range,
+                format!("the operator is not defined on {}", val.describe()),
+            )),
         }
     }
 
@@ -406,7 +408,7 @@ impl<'s> FuncParser<'_, 's> {
                     return Err(self.error(
                         ErrorKind::Value,
                         range,
-                        "this operator is only defined for integers",
+                        "this operator is defined for integers, but not for floats",
                     ));
                 }
             };
@@ -507,13 +509,17 @@ impl<'s> FuncParser<'_, 's> {
     fn small_int(&mut self, value: Option<i64>, range: Range) -> Res<Val> {
         match value {
             Some(v) => Ok(Val::Sym(self.int(v), None)),
-            None => Err(self.error(ErrorKind::Value, range, "integer does not fit 64 bits")),
+            None => Err(self.error(ErrorKind::Value, range, "the integer does not fit 64 bits")),
         }
     }
 
     fn tensor_binary(&mut self, symbol: &str, a: Val, b: Val, range: Range) -> Res<Val> {
         let ((Val::Expr(_), _) | (_, Val::Expr(_))) = (&a, &b) else {
-            let message = format!("'{symbol}' does not take {} and {}", a.describe(), b.describe());
+            let message = format!(
+                "the operator '{symbol}' is not defined on {} and {}",
+                a.describe(),
+                b.describe()
+            );
             return Err(self.error(ErrorKind::Value, range, message));
         };
         let dtype = |p: &Self, v: &Val| match v {
@@ -583,7 +589,11 @@ impl<'s> FuncParser<'_, 's> {
             return self.op_by_name(name, &[x, y], range).map(Val::Expr);
         }
         let word = if and { "and" } else { "or" };
-        let message = format!("'{word}' does not take {} and {}", a.describe(), b.describe());
+        let message = format!(
+            "the operator '{word}' is not defined on {} and {}",
+            a.describe(),
+            b.describe()
+        );
         Err(self.error(ErrorKind::Value, range, message))
     }
 

@@ -138,24 +138,29 @@ impl<'p, 's> FuncParser<'p, 's> {
             return Err(self.error(ErrorKind::Unsupported, range, message));
         }
         let mut given: Vec<Option<&Expr<'s>>> = vec![None; def.params.len()];
-        let wrong = |p: &Self, what: String| {
+        let name = def.name;
+        let wrong = |p: &Self, message: String| {
             let names: Vec<&str> = def.params.iter().map(|p| p.name).collect();
-            let help = format!("it takes: {}", names.join(", "));
-            let message = format!("macro '{}' {what}", def.name);
+            let help = format!("the macro takes: {}", names.join(", "));
             Err(p.error_help(ErrorKind::Arguments, e.range, message, help))
         };
         if call.args.len() > given.len() {
             let (many, args) = (given.len(), call.args.len());
-            return wrong(self, format!("takes {many} arguments, but {args} are given"));
+            return wrong(
+                self,
+                format!("macro '{name}' takes {many} arguments, but {args} are given"),
+            );
         }
         for (slot, arg) in given.iter_mut().zip(&call.args) {
             *slot = Some(arg);
         }
         for k in &call.keywords {
             match def.params.iter().position(|p| p.name == k.name) {
-                None => return wrong(self, format!("has no parameter '{}'", k.name)),
+                None => {
+                    return wrong(self, format!("macro '{name}' has no parameter '{}'", k.name));
+                }
                 Some(at) if given[at].is_some() => {
-                    return wrong(self, format!("is given '{}' twice", k.name));
+                    return wrong(self, format!("macro '{name}' is given '{}' twice", k.name));
                 }
                 Some(at) => given[at] = Some(&k.value),
             }
@@ -163,7 +168,7 @@ impl<'p, 's> FuncParser<'p, 's> {
         let mut out = Vec::with_capacity(given.len());
         for (param, arg) in def.params.iter().zip(given) {
             let Some(arg) = arg else {
-                return wrong(self, format!("is not given '{}'", param.name));
+                return wrong(self, format!("macro '{name}' is not given '{}'", param.name));
             };
             let val = self.value(arg)?;
             self.b.set_span(self.cx.span(arg.range));

@@ -134,7 +134,7 @@ impl<'s> FuncParser<'_, 's> {
             }
             Proof::No => {
                 let message = format!(
-                    "the annotation says {}, but the value is {}",
+                    "the annotation states the type {}, but the value has type {}",
                     self.ty_text(want),
                     self.ty_text(have)
                 );

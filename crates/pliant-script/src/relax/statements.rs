@@ -295,7 +295,11 @@ impl<'s> FuncParser<'_, 's> {
             return Ok(());
         }
         let Some(target_name) = target.as_name() else {
-            return Err(self.error(ErrorKind::Structure, target.range, "expected a name"));
+            return Err(self.error(
+                ErrorKind::Structure,
+                target.range,
+                "the result of a match_cast must be assigned to a name",
+            ));
         };
         let (value_e, ty) = self.match_parts(name, value, call, None)?;
         let var = self.bind_match(value_e, ty, target_name, target.range);
@@ -304,7 +308,7 @@ impl<'s> FuncParser<'_, 's> {
             let fits = pliant_ir::relax::type_lattice::is_subtype(self.b.func_mut(), ty, want);
             if fits == pliant_sym::Proof::No {
                 let message = format!(
-                    "the annotation says {}, but the value is {}",
+                    "the annotation states the type {}, but the value has type {}",
                     self.ty_text(want),
                     self.ty_text(ty)
                 );

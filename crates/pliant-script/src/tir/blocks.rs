@@ -79,7 +79,8 @@ impl<'s> PrimParser<'_, 's> {
             Some(t) => t.as_sequence().map_or_else(|| vec![t], |items| items.iter().collect()),
         };
         if targets.len() != domains.len() {
-            let message = format!("{} axes for {} domains", targets.len(), domains.len());
+            let message =
+                format!("the block has {} axes, but {} domains", targets.len(), domains.len());
             return Err(self.error(ErrorKind::Arguments, range, message));
         }
         let mut open = OpenBlock::default();
@@ -275,7 +276,7 @@ impl<'s> PrimParser<'_, 's> {
         };
         if kinds.chars().count() != values.len() || targets.len() != values.len() {
             let message = format!(
-                "{} axes, {} kinds and {} values must be as many",
+                "T.axis.remap needs as many kinds and values as axes, but has {} axes, {} kinds and {} values",
                 targets.len(),
                 kinds.chars().count(),
                 values.len()
@@ -290,7 +291,8 @@ impl<'s> PrimParser<'_, 's> {
                 'R' => IterKind::Reduce,
                 'O' => IterKind::Opaque,
                 _ => {
-                    let message = format!("unknown kind '{letter}' of an axis: S, R or O");
+                    let message =
+                        format!("unknown kind '{letter}' of an axis; the kinds are S, R and O");
                     return Err(self.error(ErrorKind::Value, range, message));
                 }
             };

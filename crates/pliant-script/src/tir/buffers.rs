@@ -98,7 +98,8 @@ impl<'s> PrimParser<'_, 's> {
             _ => Vec::new(),
         };
         if !strides.is_empty() && strides.len() != shape.len() {
-            let message = format!("{} strides for {} dims", strides.len(), shape.len());
+            let message =
+                format!("the buffer has {} strides, but {} dims", strides.len(), shape.len());
             return Err(self.error(ErrorKind::Arguments, args.range, message));
         }
         let elem_offset = match offset {
@@ -133,7 +134,7 @@ impl<'s> PrimParser<'_, 's> {
             return Ok(());
         }
         let why = UNSUPPORTED_PARAMETERS.iter().find(|r| r.0 == k.name).map_or("", |r| r.1);
-        let message = format!("the parameter '{}' asks for {why}", k.name);
+        let message = format!("the parameter '{}' is not supported: it asks for {why}", k.name);
         Err(self.error(ErrorKind::Unsupported, k.range, message))
     }
 

@@ -169,11 +169,13 @@ impl<'s> PrimParser<'_, 's> {
         let e = self.typed(val, Some(to), range)?;
         let from = self.f.expr_ty(e);
         if from.lanes != to.lanes && from.lanes != 1 {
-            let message = format!("{} lanes, but {what} has {}", from.lanes, to.lanes);
+            let message =
+                format!("the value has {} lanes, but {what} has {}", from.lanes, to.lanes);
             return Err(self.error(ErrorKind::Type, range, message));
         }
         if from.dtype != to.dtype && from.dtype.promote(to.dtype) != to.dtype {
-            let message = format!("a value of type {}, but {what} is {}", from.dtype, to.dtype);
+            let message =
+                format!("the value has type {}, but {what} has type {}", from.dtype, to.dtype);
             let help = format!("convert the value: T.Cast(\"{}\", ...)", to.dtype);
             return Err(self.error_help(ErrorKind::Type, range, message, help));
         }
@@ -213,7 +215,10 @@ impl<'s> PrimParser<'_, 's> {
             return Ok((x, y));
         }
         if s.lanes != t.lanes && s.lanes != 1 && t.lanes != 1 {
-            let message = format!("operands have {} and {} lanes", s.lanes, t.lanes);
+            let message = format!(
+                "the operands have different numbers of lanes: {} and {}",
+                s.lanes, t.lanes
+            );
             return Err(self.error(ErrorKind::Type, range, message));
         }
         let (dtype, lanes) = (s.dtype.promote(t.dtype), s.lanes.max(t.lanes));
@@ -230,7 +235,7 @@ impl<'s> PrimParser<'_, 's> {
             ExprKind::Name(name) => self.name(name, e),
             ExprKind::Int(v) => Ok(Val::Int(*v)),
             ExprKind::BigInt(_) => {
-                Err(self.error(ErrorKind::Value, e.range, "integer does not fit 64 bits"))
+                Err(self.error(ErrorKind::Value, e.range, "the integer does not fit 64 bits"))
             }
             ExprKind::Float(v) => Ok(Val::Float(*v)),
             ExprKind::Bool(v) => {
@@ -272,7 +277,7 @@ impl<'s> PrimParser<'_, 's> {
                 Err(self.error(
                     ErrorKind::Value,
                     e.range,
-                    "loop functions do not support this expression",
+                    "loop functions do not support None, dicts, slices and * here",
                 ))
             }
         }
@@ -443,7 +448,10 @@ impl<'s> PrimParser<'_, 's> {
         if !self.f.is_flat() {
             self.check_rank(b, items.len(), range)?;
         } else if items.len() != 1 {
-            let message = format!("{} indices in a function of linear accesses", items.len());
+            let message = format!(
+                "the access has {} indices, but this function has one linear index per access",
+                items.len()
+            );
             return Err(self.error(ErrorKind::Type, range, message));
         }
         let mut out = Vec::with_capacity(items.len());
@@ -491,7 +499,9 @@ impl<'s> PrimParser<'_, 's> {
             (UnaryOp::Pos, val) => Ok(val),
             (UnaryOp::Neg, Val::Int(v)) => match v.checked_neg() {
                 Some(v) => Ok(Val::Int(v)),
-                None => Err(self.error(ErrorKind::Value, range, "integer does not fit 64 bits")),
+                None => {
+                    Err(self.error(ErrorKind::Value, range, "the integer does not fit 64 bits"))
+                }
             },
             (UnaryOp::Neg, Val::Float(v)) => Ok(Val::Float(-v)),
             (UnaryOp::Neg, val) => {
@@ -539,7 +549,7 @@ impl<'s> PrimParser<'_, 's> {
                     return Err(self.error(
                         ErrorKind::Value,
                         range,
-                        "this operator is only defined for integers",
+                        "this operator is defined for integers, but not for floats",
                     ));
                 }
             };
@@ -548,7 +558,9 @@ impl<'s> PrimParser<'_, 's> {
         if let (Val::Int(x), Val::Int(y), Py::Pow) = (&a, &b, op) {
             return match u32::try_from(*y).ok().and_then(|y| x.checked_pow(y)) {
                 Some(v) => Ok(Val::Int(v)),
-                None => Err(self.error(ErrorKind::Value, range, "integer does not fit 64 bits")),
+                None => {
+                    Err(self.error(ErrorKind::Value, range, "the integer does not fit 64 bits"))
+                }
             };
         }
         let zero = matches!(b, Val::Int(0));

@@ -288,10 +288,18 @@ impl<'s> PrimParser<'_, 's> {
                 .iter()
                 .map(|(key, value)| match (key.as_str(), self.note(value)?) {
                     (Some(key), Some(value)) => Ok((key.into(), value)),
-                    _ => Err(self.error(ErrorKind::Value, value.range, "expected a constant")),
+                    _ => Err(self.error(
+                        ErrorKind::Value,
+                        value.range,
+                        "the key of an annotation must be a string, and its value a constant",
+                    )),
                 })
                 .collect(),
-            _ => Err(self.error(ErrorKind::Value, e.range, "expected a dict of constants")),
+            _ => Err(self.error(
+                ErrorKind::Value,
+                e.range,
+                "annotations must be a dict from names to constants",
+            )),
         }
     }
 

@@ -263,7 +263,7 @@ impl<'s> PrimParser<'_, 's> {
                 return Err(self.error(
                     ErrorKind::Structure,
                     target.range,
-                    "expected a name or an element",
+                    "the target of an assignment must be a name or an element of a buffer",
                 ));
             };
             if names.len() != items.len() {
@@ -309,7 +309,11 @@ impl<'s> PrimParser<'_, 's> {
         value: &Expr<'s>,
     ) -> Res<Item> {
         let Some(name) = target.as_name() else {
-            return Err(self.error(ErrorKind::Structure, target.range, "expected a name"));
+            return Err(self.error(
+                ErrorKind::Structure,
+                target.range,
+                "the target of an annotated assignment must be a name",
+            ));
         };
         let annotation = match &annotation.kind {
             ExprKind::Subscript(head, ty) if self.tir_name(head).as_deref() == Some("let") => &**ty,
@@ -538,7 +542,11 @@ impl<'s> PrimParser<'_, 's> {
             ));
         };
         let Some(name) = var.as_name() else {
-            return Err(self.error(ErrorKind::Structure, var.range, "expected a name"));
+            return Err(self.error(
+                ErrorKind::Structure,
+                var.range,
+                "the second argument of T.bind must be a name",
+            ));
         };
         let value = self.scalar(value, None)?;
         self.bind_name(name, value, out);

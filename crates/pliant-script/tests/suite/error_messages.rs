@@ -102,7 +102,7 @@ fn an_error_is_not_repeated_by_uses_of_its_name() {
 
 #[test]
 fn wrong_arguments() {
-    assert_eq!(relax("return R.add(x)"), "3:12 `R.add(x)` PL0105: R.add needs 'x2'");
+    assert_eq!(relax("return R.add(x)"), "3:12 `R.add(x)` PL0105: R.add needs the argument 'x2'");
     assert_eq!(
         relax("return R.exp(x, x)"),
         "3:21 `x` PL0105: R.exp takes at most 1 arguments, 2 given"
@@ -137,7 +137,7 @@ fn wrong_arguments() {
 fn type_errors_in_graph_functions() {
     assert_eq!(
         relax("y: R.Tensor((n, 5), \"float32\") = R.exp(x)\nreturn y"),
-        "3:8 `R.Tensor((n, 5), \"float32\")` PL0107: the annotation says R.Tensor((n, 5), dtype=\"float32\"), but the value is R.Tensor((n, 4), dtype=\"float32\")"
+        "3:8 `R.Tensor((n, 5), \"float32\")` PL0107: the annotation states the type R.Tensor((n, 5), dtype=\"float32\"), but the value has type R.Tensor((n, 4), dtype=\"float32\")"
     );
     assert_eq!(
         errors(
@@ -179,7 +179,7 @@ fn type_errors_in_graph_functions() {
 fn type_errors_in_loop_functions() {
     assert_eq!(
         tir("I[0] = A[0]"),
-        "3:12 `A[0]` PL0107: a value of type float32, but buffer 'I' is int32 (convert the value: T.Cast(\"int32\", ...))"
+        "3:12 `A[0]` PL0107: the value has type float32, but buffer 'I' has type int32 (convert the value: T.Cast(\"int32\", ...))"
     );
     assert_eq!(
         tir("I[0] = 1.5"),
@@ -261,7 +261,7 @@ fn structural_errors() {
 fn unsupported_buffer_parameters() {
     assert_eq!(
         tir("B = T.decl_buffer((4,), \"float32\", data=A.data)"),
-        "3:40 `data` PL0102: the parameter 'data' asks for a buffer in the memory of another one; index that buffer instead"
+        "3:40 `data` PL0102: the parameter 'data' is not supported: it asks for a buffer in the memory of another one; index that buffer instead"
     );
     for (given, named) in [
         ("buffer_type=\"auto_broadcast\"", "buffer_type"),
@@ -270,7 +270,10 @@ fn unsupported_buffer_parameters() {
         ("allocated_addr=4096", "allocated_addr"),
     ] {
         let out = tir(&format!("B = T.alloc_buffer((4,), \"float32\", {given})"));
-        assert!(out.contains(&format!("PL0102: the parameter '{named}' asks for")), "{out}");
+        assert!(
+            out.contains(&format!("PL0102: the parameter '{named}' is not supported: it asks for")),
+            "{out}"
+        );
     }
     for given in ["strides=(100000000,)", "elem_offset=8"] {
         let out = tir(&format!("B = T.alloc_buffer((4,), \"float32\", {given})\nB[3] = 1.0"));

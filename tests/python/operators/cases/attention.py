@@ -21,7 +21,7 @@ def attention(
 ) -> Array | Refusal:
     """Attention over queries (batch, len, heads, size); keys and values may have fewer heads."""
     if q.shape[2] % max(k.shape[2], 1) or k.shape[2] == 0 < q.shape[2]:
-        return Refusal("must be a multiple of those of keys")
+        return Refusal("must be a multiple of the heads of keys")
     out = np.zeros((*q.shape[:3], v.shape[3]))
     q64, k64, v64 = (t.astype("f8") for t in (q, k, v))
     scale = 1 / math.sqrt(max(q.shape[3], 1)) if scale is None else scale

@@ -90,7 +90,7 @@ impl Verifier<'_> {
             let names = names.join(", ");
             self.error(
                 error_codes::PL0219,
-                format!("'{op}' takes the operands ({names}), but the call passes {args} of them"),
+                format!("'{op}' takes the operands ({names}), but the call passes {args} operands"),
             );
         }
     }

@@ -225,7 +225,7 @@ impl<'a> Verifier<'a> {
                     let (have, want) = (self.ty_text(have), self.ty_text(func.ret_ty));
                     self.error(
                         error_codes::PL0214,
-                        format!("the function returns {have}, but declares {want}"),
+                        format!("the function returns a value of type {have}, but declares the type {want}"),
                     );
                 }
             }
@@ -326,7 +326,10 @@ impl<'a> Verifier<'a> {
         let ok = is_condition(f, ty);
         if !ok {
             let text = self.ty_text(ty);
-            self.error(error_codes::PL0215, format!("a condition has type {text}, not bool"));
+            self.error(
+                error_codes::PL0215,
+                format!("a condition has type {text}, but must be a bool scalar"),
+            );
         }
     }
 

@@ -190,7 +190,7 @@ fn conv_transpose(n: &mut Node<'_, '_>) -> ConvertResult {
                     Some(output_shape) => {
                         let size = n.func().syms.as_int(dims[k + 2]).ok_or_else(|| {
                             Problem::known_only_at_run_time(
-                                "'output_shape' needs the size of the input, which",
+                                "the size of the input, which 'output_shape' needs,",
                             )
                         })?;
                         let steps = i128::from(size - 1) * i128::from(strides[k]);

@@ -141,7 +141,8 @@ fn attention_sizes(
     let len_kv = same(k[1], v[1], "the lengths of keys and values")?;
     let heads_kv = same(k[2], v[2], "the heads of keys and values")?;
     let (len, heads, size_v) = (q[1], q[2], v[3]);
-    let grouped = require_divisible(ctx, heads, heads_kv, "the heads of queries", "those of keys")?;
+    let grouped =
+        require_divisible(ctx, heads, heads_kv, "the heads of queries", "the heads of keys")?;
     Ok((Some(AttentionSizes { batch, len, heads, size, len_kv, heads_kv, size_v, grouped }), dtype))
 }
 
