@@ -10,11 +10,15 @@ const MAX_FUNCTION_LINES: usize = 80;
 /// Functions that may exceed [`MAX_FUNCTION_LINES`]: the file, the name and the reason.
 const ALLOWED_LONG_FUNCTIONS: &[(&str, &str, &str)] = &[
     (
-        "crates/pliant-pass/src/pattern/check.rs",
+        "crates/pliant-pass/src/pattern/impossible_patterns.rs",
         "write_pattern",
         "one arm for each kind of pattern",
     ),
-    ("crates/pliant-pass/src/pattern/matcher.rs", "expand", "one arm for each kind of pattern"),
+    (
+        "crates/pliant-pass/src/pattern/pattern_matcher.rs",
+        "expand",
+        "one arm for each kind of pattern",
+    ),
     ("crates/pliant-ir/src/print/tir.rs", "item", "one arm for each kind of statement"),
     ("crates/pliant-ops/src/ops/vision/nms.rs", "suppress", "one loop nest, as it is generated"),
     (

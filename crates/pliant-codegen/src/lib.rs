@@ -8,7 +8,7 @@
 //! | [`compiled_loop_functions`] | [`CompiledKernels`]: entry points, signatures, error messages and memory of loop functions |
 //! | [`error`] | [`CodegenError`] |
 //!
-//! The input of a backend is *lowered* loop functions. `pliant_tir::lowered` defines this form.
+//! The input of a backend is *lowered* loop functions. `pliant_tir::lowered_form_verifier` defines this form.
 
 pub mod backend_trait;
 pub mod compiled_bytecode_functions;

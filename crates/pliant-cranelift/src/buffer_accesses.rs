@@ -13,7 +13,7 @@ use pliant_exec::abi::{
 };
 use pliant_ir::tir::{BinOp, Buffer, Expr, ExprData, Stmt, Ty, Var};
 use pliant_tensor::{DType, POISON_WORD, POISONS};
-use pliant_tir::accesses::{STACK_BYTES, constant_size, free_names, register_slots};
+use pliant_tir::buffer_accesses::{STACK_BYTES, constant_size, free_names, register_slots};
 use pliant_tir::overflow_analysis::{SIZE_LIMIT, checked_terms};
 use rustc_hash::FxHashMap;
 

@@ -286,13 +286,14 @@ fn generate_function(
     name: &Arc<str>,
     func: &PrimFunc,
 ) -> Result<GeneratedFunction, GenError> {
-    pliant_tir::lowered::verify(func).map_err(GenError::Unsupported)?;
+    pliant_tir::lowered_form_verifier::verify(func).map_err(GenError::Unsupported)?;
     let signature = KernelSignature::of(func).map_err(|param| {
         GenError::Unsupported(format!(
             "the handle parameter '{param}' has no buffer; bind it with T.match_buffer"
         ))
     })?;
-    let checked = unit.check_accesses.then(|| pliant_tir::kernel_checks::with_kernel_checks(func));
+    let checked =
+        unit.check_accesses.then(|| pliant_tir::slice_function_checks::with_kernel_checks(func));
     let (id, messages) =
         crate::function_prologue::generate(unit, checked.as_ref().unwrap_or(func))?;
     Ok(GeneratedFunction { name: name.clone(), id, signature, messages })

@@ -225,7 +225,7 @@ impl FuncGen<'_, '_> {
             let values = self.b.ins().load(types::I64, mem_flags(), descriptor, list as i32);
             for (index, &e) in sizes.iter().enumerate() {
                 let actual = self.b.ins().load(types::I64, mem_flags(), values, (index * 8) as i32);
-                let size = pliant_tir::format_expr::format_expr(f, e);
+                let size = pliant_tir::format_index_expressions::format_expr(f, e);
                 self.check_range(actual, min, format!("{arg}: {noun} {index} ({size})"));
                 match self.undefined_var(e) {
                     Some(v) => {
@@ -237,7 +237,7 @@ impl FuncGen<'_, '_> {
                         }
                     }
                     None => {
-                        let expected = pliant_tir::format_expr::format_expr(f, e);
+                        let expected = pliant_tir::format_index_expressions::format_expr(f, e);
                         let message = format!("{arg}: {noun} {index} is not {expected}");
                         let check = SizeCheck { actual, expected: e, message };
                         if self.is_defined(e) {

@@ -11,7 +11,7 @@ use cranelift_module::{FuncId, Module};
 use pliant_exec::abi::{OFFSET_PARALLEL_LAUNCH, OFFSET_TEAM};
 use pliant_ir::AttrValue;
 use pliant_ir::tir::{Buffer, Expr, Stmt, Var};
-use pliant_tir::accesses::{PARALLEL_GRAIN, free_names};
+use pliant_tir::buffer_accesses::{PARALLEL_GRAIN, free_names};
 use rustc_hash::FxHashMap;
 
 use crate::buffer_accesses::BufferLocation;

@@ -122,13 +122,13 @@ fn run_passes(mut module: IRModule, passes: &[String]) -> Result<IRModule, PassE
             module = Sequential::new("filetest", vec![(info.make)()]).run_each(module, &ctx)?;
             continue;
         }
-        let Some(pass) = pliant_tir::pipeline::pass(name) else {
+        let Some(pass) = pliant_tir::lowering_pipeline::pass(name) else {
             return Err(PassError::internal(format!("there is no pass '{name}'")));
         };
         for func in module.functions.values_mut() {
             if let BaseFunc::Prim(f) = func {
                 let f = Arc::make_mut(f);
-                pliant_tir::pipeline::run_pass(pass, f)
+                pliant_tir::lowering_pipeline::run_pass(pass, f)
                     .map_err(|e| PassError::user(e.to_string()))?;
             }
         }

@@ -21,12 +21,12 @@
 pub mod analysis;
 pub mod canonicalize;
 pub mod common;
-pub mod contract;
 pub mod fuse;
 pub mod lower;
 pub mod memory;
 pub mod offload;
 pub mod params;
+pub mod pass_contracts;
 pub mod passes;
 pub mod pipelines;
 pub mod rewrite;

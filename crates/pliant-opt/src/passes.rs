@@ -19,10 +19,6 @@ use crate::canonicalize::remove_redundant_reshape::RemoveRedundantReshape;
 use crate::canonicalize::remove_unused_outputs::RemoveUnusedOutputs;
 use crate::canonicalize::remove_unused_parameters::RemoveUnusedParameters;
 use crate::canonicalize::topological_sort::TopologicalSort;
-use crate::contract::{
-    Gate, INVALIDATED_BY_ALLOC_TENSOR, INVALIDATED_BY_CALL_TIR, INVALIDATED_BY_OPERATOR, Phase,
-    Properties, Property,
-};
 use crate::fuse::annotate_tir_op_pattern::AnnotateTirOpPattern;
 use crate::fuse::fuse_ops::FuseOps;
 use crate::fuse::fuse_tir::FuseTir;
@@ -45,10 +41,14 @@ use crate::offload::channels_last::ChannelsLast;
 use crate::offload::fuse_ops_by_pattern::FuseOpsByPattern;
 use crate::offload::merge_composite_functions::MergeCompositeFunctions;
 use crate::offload::offload_kernels::OffloadKernels;
-use crate::offload::rule::Stage;
+use crate::offload::offload_rule::Stage;
 use crate::offload::run_codegen::RunCodegen;
 use crate::params::bundle_model_params::BundleModelParams;
 use crate::params::lift_transform_params::LiftTransformParams;
+use crate::pass_contracts::{
+    Gate, INVALIDATED_BY_ALLOC_TENSOR, INVALIDATED_BY_CALL_TIR, INVALIDATED_BY_OPERATOR, Phase,
+    Properties, Property,
+};
 use crate::rewrite::adjust_matmul_order::AdjustMatmulOrder;
 use crate::rewrite::combine_parallel_matmul::CombineParallelMatmul;
 use crate::rewrite::einsum_to_matmul::EinsumToMatmul;
@@ -67,7 +67,7 @@ pub struct PassInfo {
     pub phase: Phase,
     /// What the pass does, in one line.
     pub doc: &'static str,
-    /// The properties that the pass needs to have its full effect; see [`contract`](crate::contract).
+    /// The properties that the pass needs to have its full effect; see [`contract`](crate::pass_contracts).
     pub requires: Properties,
     /// The properties that hold after the pass.
     pub ensures: Properties,

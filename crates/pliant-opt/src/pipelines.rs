@@ -1,9 +1,9 @@
-//! The named sequences of passes. The table of passes ([`contract`](crate::contract)) determines which orders are valid:
+//! The named sequences of passes. The table of passes ([`contract`](crate::pass_contracts)) determines which orders are valid:
 //! [`pipeline`] checks that the requirements of every step hold, and that the result is what the pipeline promises.
 
 use pliant_pass::Sequential;
 
-use crate::contract::{EXECUTABLE, INITIAL, Properties, check_order};
+use crate::pass_contracts::{EXECUTABLE, INITIAL, Properties, check_order};
 use crate::passes::{PassInfo, find};
 
 /// The passes of the minimum build, which lower calls of loop functions for bytecode generation. They accept a module at any stage,
@@ -125,7 +125,7 @@ fn check_pipeline(name: &str) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::contract::Gate;
+    use crate::pass_contracts::Gate;
 
     #[test]
     fn every_pipeline_names_known_passes() {

@@ -3,45 +3,45 @@
 //! | module | contains |
 //! |---|---|
 //! | [`pass`] | [`ModulePass`], [`FunctionPass`], [`Sequential`] |
-//! | [`context`] | [`PassContext`]: options, instruments, cancellation |
-//! | [`cancel`] | [`CancelToken`]: cancels a compilation |
-//! | [`instrument`] | observers of passes: dumping, printing, verifying |
-//! | [`timing`] | the instrument that measures passes |
-//! | [`error`] | [`PassError`]: the error of a pass |
-//! | [`evaluate`] | the interface for executing parts of a program during compilation |
+//! | [`pass_context`] | [`PassContext`]: options, instruments, cancellation |
+//! | [`cancel_token`] | [`CancelToken`]: cancels a compilation |
+//! | [`pass_instruments`] | observers of passes: dumping, printing, verifying |
+//! | [`pass_timing`] | the instrument that measures passes |
+//! | [`pass_error`] | [`PassError`]: the error of a pass |
+//! | [`compile_time_evaluation`] | the interface for executing parts of a program during compilation |
 //! | [`pattern`] | the dataflow pattern language: matching and rewriting |
-//! | [`config`] | the table of settings |
-//! | [`dump`] | writes modules to files for debugging |
-//! | `user_passes` | verification and error reports of user-defined passes |
-//! | [`may_write`] | [`MayWrite`]: the functions that may write to their arguments |
-//! | [`rewrite`] | helpers to rewrite graph functions binding by binding without recursion |
-//! | [`remark`] | optimisation remarks, for `explain` |
+//! | [`pass_settings`] | the table of settings |
+//! | [`module_dump_files`] | writes modules to files for debugging |
+//! | `verify_user_passes` | verification and error reports of user-defined passes |
+//! | [`argument_writing_functions`] | [`MayWrite`]: the functions that may write to their arguments |
+//! | [`binding_rewrites`] | helpers to rewrite graph functions binding by binding without recursion |
+//! | [`optimisation_remarks`] | optimisation remarks, for `explain` |
 //! | [`module_text`] | scripts and violations of modules as text |
 //!
 //! The concrete passes are in `pliant-opt`, on which this crate does not depend.
 
-pub mod cancel;
-pub mod config;
-pub mod context;
-pub mod dump;
-pub mod error;
-pub mod evaluate;
-pub mod instrument;
-pub mod may_write;
+pub mod argument_writing_functions;
+pub mod binding_rewrites;
+pub mod cancel_token;
+pub mod compile_time_evaluation;
+pub mod module_dump_files;
 pub mod module_text;
+pub mod optimisation_remarks;
 pub mod pass;
+pub mod pass_context;
+pub mod pass_error;
+pub mod pass_instruments;
+pub mod pass_settings;
+pub mod pass_timing;
 pub mod pattern;
-pub mod remark;
-pub mod rewrite;
-pub mod timing;
-mod user_passes;
+mod verify_user_passes;
 
-pub use cancel::CancelToken;
-pub use context::PassContext;
-pub use error::{PassError, Problem, Unsupported};
-pub use evaluate::Evaluate;
-pub use instrument::{DumpIr, Instrument, PrintIr, Verify};
-pub use may_write::MayWrite;
+pub use argument_writing_functions::MayWrite;
+pub use cancel_token::CancelToken;
+pub use compile_time_evaluation::Evaluate;
+pub use optimisation_remarks::{Remark, RemarkKind, Remarks};
 pub use pass::{FunctionPass, ModulePass, PassInfo, Sequential};
-pub use remark::{Remark, RemarkKind, Remarks};
-pub use timing::{Timing, TimingEntry};
+pub use pass_context::PassContext;
+pub use pass_error::{PassError, Problem, Unsupported};
+pub use pass_instruments::{DumpIr, Instrument, PrintIr, Verify};
+pub use pass_timing::{Timing, TimingEntry};

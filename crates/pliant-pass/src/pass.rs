@@ -6,9 +6,9 @@ use std::sync::Arc;
 use pliant_ir::{BaseFunc, IRModule, relax};
 use pliant_pool::parallel_map;
 
-use crate::context::PassContext;
-use crate::error::PassError;
-use crate::{dump, user_passes};
+use crate::pass_context::PassContext;
+use crate::pass_error::PassError;
+use crate::{module_dump_files, verify_user_passes};
 
 /// The information about a pass that instruments receive.
 #[derive(Clone, Copy, Debug)]
@@ -145,7 +145,7 @@ fn run_caught<P: ModulePass + ?Sized>(
     let result = catch_unwind(AssertUnwindSafe(|| pass.run(module, ctx)));
     let error = match (result, &kept) {
         (Ok(Ok(module)), Some(before)) if pass.is_user_defined() => {
-            return user_passes::verify_result(pass.name(), before, module, ctx);
+            return verify_user_passes::verify_result(pass.name(), before, module, ctx);
         }
         (Ok(Ok(module)), _) => return Ok(module),
         (Ok(Err(error)), _) => error,
@@ -156,10 +156,10 @@ fn run_caught<P: ModulePass + ?Sized>(
             if pass.is_user_defined() && name.is_empty() =>
         {
             let source: Box<dyn std::error::Error + Send + Sync> = message.into();
-            user_passes::pass_failure(pass.name(), source.into(), before, ctx)
+            verify_user_passes::pass_failure(pass.name(), source.into(), before, ctx)
         }
         (PassError::UserCode { origin, source, dump: None }, Some(before)) if origin.is_empty() => {
-            user_passes::pass_failure(pass.name(), source, before, ctx)
+            verify_user_passes::pass_failure(pass.name(), source, before, ctx)
         }
         (PassError::UserCode { origin, source, dump }, None) if origin.is_empty() => {
             PassError::UserCode { origin: format!("pass '{}'", pass.name()), source, dump }
@@ -167,7 +167,7 @@ fn run_caught<P: ModulePass + ?Sized>(
         (PassError::Internal { pass: name, message, dump }, _) => PassError::Internal {
             pass: if name.is_empty() { pass.name().into() } else { name },
             message,
-            dump: dump.or_else(|| dump::write(pass.name(), "before", &kept?, ctx)),
+            dump: dump.or_else(|| module_dump_files::write(pass.name(), "before", &kept?, ctx)),
         },
         (other, _) => other,
     })

@@ -494,6 +494,7 @@ pub fn verify_function(func: &Bound<'_, PyAny>) -> Result<Vec<String>> {
 /// The groups of graph functions that are mutually recursive, by name.
 #[pyfunction]
 pub fn recursive_groups(module: &Bound<'_, IRModule>) -> Vec<Vec<String>> {
-    let groups = pliant_opt::analysis::recursion::recursive_groups(&module.get().snapshot());
+    let groups =
+        pliant_opt::analysis::recursive_functions::recursive_groups(&module.get().snapshot());
     groups.iter().map(|g| g.iter().map(ToString::to_string).collect()).collect()
 }

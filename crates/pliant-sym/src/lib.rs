@@ -6,54 +6,54 @@
 //!
 //! | file | contents |
 //! |---|---|
-//! | `kind` | ids, [`SymKind`], the stored node |
-//! | `arena` | storage, hash-consing, variables |
-//! | `linear_form`, `recover_mod` | the linear form behind the normal form; converting it back to terms with `%` |
-//! | `build_linear`, `build_div`, `build_minmax`, `build_logic` | the builders, by operator family |
-//! | `quotient` | exact division of polynomials |
-//! | `print` | text in Python's syntax |
+//! | `term_types` | ids, [`SymKind`], the stored node |
+//! | `term_arena` | storage, hash-consing, variables |
+//! | `linear_form`, `recover_remainders` | the linear form behind the normal form; converting it back to terms with `%` |
+//! | `sum_and_product_builders`, `division_builders`, `min_max_builders`, `comparison_and_logic_builders` | the builders, by operator family |
+//! | `exact_polynomial_division` | exact division of polynomials |
+//! | `print_terms` | text in Python's syntax |
 //! | `unanalyzable_terms` | subterms of sizes that are passed to loop functions as parameters |
-//! | `tree_size` | the number of nodes of a term written as a tree |
-//! | `substitute` | traversals: children, free variables, substitution, import |
-//! | `evaluate` | the value of a term for given sizes |
-//! | `solve` | solves a shape pattern for the variable that it defines |
-//! | `facts` | [`Facts`]: ranges, divisibility, bindings, assumed predicates |
-//! | `analyzer` | [`Analyzer`]: an arena and facts, the entry point for queries |
-//! | `bounds`, `modular` | constant bounds; residues |
-//! | `simplify` | simplification under facts |
-//! | `prove`, `constraints`, `linear_solver` | the prover: queries, constraints on terms, the solver for linear constraints |
+//! | `expanded_term_size` | the number of nodes of a term written as a tree |
+//! | `substitution_and_traversal` | traversals: children, free variables, substitution, import |
+//! | `evaluate_terms` | the value of a term for given sizes |
+//! | `solve_match_cast_sizes` | solves a shape pattern for the variable that it defines |
+//! | `variable_assumptions` | [`Facts`]: ranges, divisibility, bindings, assumed predicates |
+//! | `term_analyzer` | [`Analyzer`]: an arena and facts, the entry point for queries |
+//! | `constant_term_bounds`, `divisibility` | constant bounds; residues |
+//! | `simplify_terms` | simplification under facts |
+//! | `predicate_prover`, `terms_to_linear_constraints`, `linear_solver` | the prover: queries, constraints on terms, the solver for linear constraints |
 
-mod analyzer;
-mod arena;
-mod bounds;
-mod build_div;
-mod build_linear;
-mod build_logic;
-mod build_minmax;
-mod constraints;
-mod evaluate;
-mod facts;
-mod kind;
+mod comparison_and_logic_builders;
+mod constant_term_bounds;
+mod divisibility;
+mod division_builders;
+mod evaluate_terms;
+mod exact_polynomial_division;
+mod expanded_term_size;
 mod linear_form;
 mod linear_solver;
-mod modular;
-mod print;
-mod prove;
-mod quotient;
-mod recover_mod;
-mod simplify;
-mod solve;
-mod substitute;
-mod tree_size;
+mod min_max_builders;
+mod predicate_prover;
+mod print_terms;
+mod recover_remainders;
+mod simplify_terms;
+mod solve_match_cast_sizes;
+mod substitution_and_traversal;
+mod sum_and_product_builders;
+mod term_analyzer;
+mod term_arena;
+mod term_types;
+mod terms_to_linear_constraints;
 mod unanalyzable_terms;
+mod variable_assumptions;
 
-pub use analyzer::{Analyzer, DEFAULT_BUDGET};
-pub use arena::SymArena;
-pub use bounds::Bound;
-pub use evaluate::EvalError;
-pub use facts::Facts;
-pub use kind::{CmpOp, Sym, SymKind, SymVar, Term};
-pub use modular::ModularSet;
-pub use print::Naming;
-pub use prove::Proof;
-pub use solve::{Solution, solve_match};
+pub use constant_term_bounds::Bound;
+pub use divisibility::ModularSet;
+pub use evaluate_terms::EvalError;
+pub use predicate_prover::Proof;
+pub use print_terms::Naming;
+pub use solve_match_cast_sizes::{Solution, solve_match};
+pub use term_analyzer::{Analyzer, DEFAULT_BUDGET};
+pub use term_arena::SymArena;
+pub use term_types::{CmpOp, Sym, SymKind, SymVar, Term};
+pub use variable_assumptions::Facts;

@@ -2,12 +2,12 @@
 //!
 //! A linear form is *expanded*: `a % c` by a constant is written as `a - c * (a // c)`, also inside products. Two expressions that
 //! are equal as polynomials over variables and quotients have the same linear form, in whatever order they are built.
-//! [`crate::recover_mod`] converts it to a readable term; expanding that term gives the same linear form.
+//! [`crate::recover_remainders`] converts it to a readable term; expanding that term gives the same linear form.
 
 use smallvec::SmallVec;
 
-use crate::arena::{Draft, HAS_MOD, SymArena};
-use crate::kind::{Node, Sym, SymKind, SymList, Term};
+use crate::term_arena::{Draft, HAS_MOD, SymArena};
+use crate::term_types::{Node, Sym, SymKind, SymList, Term};
 
 /// Maximum number of terms of a linear form. Longer sums stay unfolded, so that a chain of additions takes linear memory.
 pub(crate) const MAX_TERMS: usize = 128;

@@ -5,8 +5,8 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::kind::Sym;
 use crate::linear_form::{LinearForm, floor_div, gcd};
+use crate::term_types::Sym;
 
 /// Maximum number of rows of a system. The solver gives up on larger systems.
 const MAX_ROWS: usize = 160;

@@ -3,11 +3,11 @@
 //! whose first operand keeps an access in its second operand in bounds becomes `T.if_then_else` too.
 //!
 //! Checked values that are read from memory are loaded once: a `T.let` binds the value in front of the check, and the access uses
-//! the variable ([`crate::guards`]). Loop extents and kernel arguments that are read from memory are bound too.
-//! [`crate::index_facts`] proves that accesses are in bounds.
+//! the variable ([`crate::access_guards`]). Loop extents and kernel arguments that are read from memory are bound too.
+//! [`crate::index_range_analysis`] proves that accesses are in bounds.
 
-mod expr;
-mod proofs;
+mod expression_guards;
+mod in_bounds_proofs;
 
 use pliant_ir::AttrValue;
 use pliant_ir::tir::visit::for_each_expr;
@@ -18,10 +18,10 @@ use pliant_ir::tir::{
 use pliant_tensor::{CheckFailure, DType};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::error::LowerError;
-use crate::guards::{self, Bindings, Guard};
-use crate::index_facts::{IndexFacts, Snapshot};
-use crate::walk::{direct_exprs, for_each_stmt, substitute_expr, uses_any};
+use crate::access_guards::{self, Bindings, Guard};
+use crate::index_range_analysis::{IndexFacts, Snapshot};
+use crate::lowering_error::LowerError;
+use crate::statement_traversal::{direct_exprs, for_each_stmt, substitute_expr, uses_any};
 
 /// The attribute that lists the positions of int64 parameters that may have any value. No proof relies on their bounds.
 /// CheckBounds recomputes the attribute and ignores its value in scripts.
@@ -130,7 +130,8 @@ impl Checker {
         }
         for &dim in &f.buffer(b).shape {
             if !self.facts.fact(f, dim).pure {
-                let (dim, name) = (crate::format_expr::format_expr(f, dim), &f.buffer(b).name);
+                let (dim, name) =
+                    (crate::format_index_expressions::format_expr(f, dim), &f.buffer(b).name);
                 let message = format!(
                     "the size {dim} of the buffer '{name}' is read from memory, which may change"
                 );
@@ -157,7 +158,7 @@ impl Checker {
         let new = self.guard_stmt(f, s, &mut guards);
         let new = f.add_stmt(new);
         self.bindings = outer;
-        guards::wrap(f, &guards, new)
+        access_guards::wrap(f, &guards, new)
     }
 
     /// Appends the guards of a statement to `guards`. Returns the statement, with guarded values replaced by the variables to which
@@ -226,13 +227,17 @@ impl Checker {
     /// Guards an expression that must be evaluated once. If it reads memory, a guard binds it to a variable.
     fn guard_and_bind(&mut self, f: &mut PrimFunc, e: Expr, guards: &mut Vec<Guard>) -> Expr {
         let e = self.guard_expr(f, e, guards);
-        if guards::reads_memory(f, e) { self.bindings.bind(f, e, guards) } else { e }
+        if access_guards::reads_memory(f, e) { self.bindings.bind(f, e, guards) } else { e }
     }
 
     /// Binds the loads of an index to variables if generated code may execute a load twice. Proofs assume that all occurrences of
     /// a load have the same value, but each side of a conditional executes its own load.
     fn bind_repeated_loads(&mut self, f: &mut PrimFunc, e: Expr, guards: &mut Vec<Guard>) -> Expr {
-        if expr::may_load_twice(f, e) { self.bindings.bind_loads(f, e, guards) } else { e }
+        if expression_guards::may_load_twice(f, e) {
+            self.bindings.bind_loads(f, e, guards)
+        } else {
+            e
+        }
     }
 
     /// Guards a statement under the assumption that a condition holds, or that it does not.
@@ -262,9 +267,9 @@ impl Checker {
             scope: Scope::Local,
         });
         let store = f.store(condition_buffer, &[zero], checked);
-        let before_loop = guards::wrap(f, &guards, store);
+        let before_loop = access_guards::wrap(f, &guards, store);
         // `unique_vars` renames the variables of this copy.
-        let after_iteration = guards::wrap(f, &guards, store);
+        let after_iteration = access_guards::wrap(f, &guards, store);
         let body = f.add_stmt(StmtData::Seq(vec![body, after_iteration]));
         let condition = f.load(condition_buffer, &[zero]);
         let while_loop = f.add_stmt(StmtData::While(condition, body));
@@ -322,7 +327,10 @@ impl Checker {
             }
             if let Some(predicate) = predicate {
                 c.bindings = outer;
-                inner = inner.into_iter().map(|g| expr::guard_if(f, predicate, g)).collect();
+                inner = inner
+                    .into_iter()
+                    .map(|g| expression_guards::guard_if(f, predicate, g))
+                    .collect();
             }
             guards.extend(inner);
             b.allocs.iter().for_each(|&b| c.check_allocation(f, b));
@@ -385,6 +393,6 @@ impl Checker {
             c.guard_access(f, buffer, &indices, &mut guards);
             c.bindings = outer;
         });
-        guards::wrap(f, &guards, b.body)
+        access_guards::wrap(f, &guards, b.body)
     }
 }

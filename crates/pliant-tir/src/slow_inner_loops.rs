@@ -6,7 +6,7 @@ use pliant_ir::tir::{BinOp, Expr, ExprData, Intrin, PrimFunc, Stmt, StmtData, Va
 
 use rustc_hash::FxHashSet;
 
-use crate::walk::{direct_exprs, for_each_stmt, uses_any};
+use crate::statement_traversal::{direct_exprs, for_each_stmt, uses_any};
 
 /// Loops of at most this many iterations count as remainder loops of vectorized or unrolled loops, and are not reported.
 const MAX_REMAINDER_ITERATIONS: i64 = 16;

@@ -6,7 +6,7 @@ use pliant_ir::tir::visit::for_each_operand;
 use pliant_ir::tir::{Expr, PrimFunc, Stmt};
 use pliant_pool::start_scoped;
 
-use crate::walk::{children, direct_exprs, for_each_stmt};
+use crate::statement_traversal::{children, direct_exprs, for_each_stmt};
 
 /// Expressions nested deeper than this count as deep.
 const DEEP_EXPR: usize = 200;

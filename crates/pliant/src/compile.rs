@@ -11,7 +11,7 @@ use pliant_codegen::CodegenOptions;
 use pliant_diag::spelling_suggestions::did_you_mean;
 use pliant_exec::EXEC_MODE;
 use pliant_ir::{AttrValue, IRModule, print};
-use pliant_pass::config::{KERNELS, PRECISION};
+use pliant_pass::pass_settings::{KERNELS, PRECISION};
 use pliant_pass::{
     CancelToken, DumpIr, Instrument, ModulePass, PassContext, Sequential, Timing, TimingEntry,
     Verify,
@@ -239,8 +239,8 @@ pub fn pipeline(name: &str) -> Result<Sequential, Error> {
 /// Rejects options with unknown settings or invalid values.
 fn check_settings(options: &CompileOptions) -> Result<(), Error> {
     for (name, value) in &options.config {
-        pliant_pass::config::check(name, value)
-            .map_err(|e| Error::option(e, "`pliant_pass::config` lists the settings"))?;
+        pliant_pass::pass_settings::check(name, value)
+            .map_err(|e| Error::option(e, "`pliant_pass::pass_settings` lists the settings"))?;
     }
     let setting = |name: &str| options.config.get(name).cloned();
     if setting(PRECISION)

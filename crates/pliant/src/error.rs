@@ -10,7 +10,7 @@ use pliant_diag::{Diagnostic, SourceMap};
 use pliant_exec::ExecError;
 use pliant_onnx::{ImportError, Problem, ProblemKind};
 use pliant_pass::PassError;
-use pliant_pass::dump::write_new;
+use pliant_pass::module_dump_files::write_new;
 use pliant_vm::VmError;
 
 /// The cause of an error and the phase in which it occurred: compiling, loading or running.

@@ -12,7 +12,7 @@ use std::sync::{Arc, Once};
 use pliant_exec::abi::{KernelRuntime, STATUS_CANCELLED, STATUS_OK};
 use pliant_kernels::{batched_gemm, scalar_math};
 use pliant_ops::dynamic_operator_calls::CALL_OPERATOR;
-use pliant_opt::offload::byoc::gemm::{ACTIVATIONS, SYMBOL};
+use pliant_opt::offload::byoc::gemm_backend::{ACTIVATIONS, SYMBOL};
 use pliant_tensor::{DType, Tensor};
 use pliant_vm::{CheckKind, Value, VmError, register_library_func};
 

@@ -17,7 +17,7 @@ use pliant_ir::tir::PrimFunc;
 use pliant_ir::{AttrValue, BaseFunc, IRModule};
 use pliant_pass::PassContext;
 use pliant_pool::parallel_map;
-use pliant_tir::full_writes::fully_written_params;
+use pliant_tir::fully_written_buffers::fully_written_params;
 use pliant_vm::LoopFuncTable;
 
 use crate::error::Error;

@@ -25,7 +25,7 @@ pub struct CompileStats {
 impl CompileStats {
     /// Formats the phases as an indented table, with the total last.
     pub fn render(&self) -> String {
-        let mut out = pliant_pass::timing::render(&self.phases);
+        let mut out = pliant_pass::pass_timing::render(&self.phases);
         out.push_str(&format!("{:>10.3} ms  total\n", self.total.as_secs_f64() * 1e3));
         out
     }

@@ -43,7 +43,7 @@ pub fn pass_list() -> Vec<PassEntry> {
     let graph = pliant_opt::PASSES.iter().map(|p| (p.name, p.doc, p.phase));
     let with_parameters = pliant_opt::passes::WITH_PARAMETERS.iter();
     let with_parameters =
-        with_parameters.map(|&(name, doc)| (name, doc, pliant_opt::contract::Phase::Params));
+        with_parameters.map(|&(name, doc)| (name, doc, pliant_opt::pass_contracts::Phase::Params));
     let graph = graph.chain(with_parameters).map(|(name, doc, phase)| PassEntry {
         name,
         doc,
@@ -267,7 +267,7 @@ impl ModulePass for LoopPass {
             if let Err(error) = ctx.check_cancelled() {
                 return Some(error);
             }
-            let result = pliant_tir::pipeline::run_pass(self.0, Arc::make_mut(func));
+            let result = pliant_tir::lowering_pipeline::run_pass(self.0, Arc::make_mut(func));
             result
                 .err()
                 .map(|e| PassError::unsupported(format!("'{name}' in {}", e.pass), e.message))

@@ -25,9 +25,9 @@ use pliant_pass::{PassContext, PassError};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use pliant_opt::analysis::liveness::{AT_RESULT, Liveness, plain_alias};
-use pliant_opt::analysis::loop_closures::{LoopClosure, loop_closures, loop_operands};
-use pliant_opt::analysis::tail_binding::is_kill;
-use pliant_opt::common::lowered_ops::{
+use pliant_opt::analysis::result_binding::is_kill;
+use pliant_opt::analysis::while_loop_closures::{LoopClosure, loop_closures, loop_operands};
+use pliant_opt::common::lowered_operators::{
     MEMORY_KILL_STORAGE, MEMORY_KILL_TENSOR, NULL_VALUE, VM_ALLOC_STORAGE, VM_ALLOC_TENSOR,
     VM_KILL_OBJECT,
 };
@@ -89,7 +89,7 @@ pub fn codegen(
 
 /// The signature of a loop function as its source declares it.
 pub fn default_kernel_info(name: &str, func: &PrimFunc) -> LoopFuncInfo {
-    let written = pliant_tir::accesses::written_buffers(func);
+    let written = pliant_tir::buffer_accesses::written_buffers(func);
     let args = func
         .params
         .iter()

@@ -288,7 +288,7 @@ fn multiplies_batches_of_strided_heads() {
     });
     let mut g = f.clone();
     assert!(matches!(
-        pliant_tir::schedule::stage::parse_stage(&mut g, f.body)
+        pliant_tir::schedule::loop_nest_stages::parse_stage(&mut g, f.body)
             .map(|s| pliant_tir::schedule::gemm::is_matmul(&mut g, &s)),
         Some(true)
     ));

@@ -5,8 +5,8 @@
 use pliant_exec::abi::KernelRuntime;
 use pliant_ir::IRModule;
 use pliant_ir::tir::{ExprData, PrimFunc, StmtData};
-use pliant_tir::guards::reads_memory;
-use pliant_tir::walk::for_each_stmt;
+use pliant_tir::access_guards::reads_memory;
+use pliant_tir::statement_traversal::for_each_stmt;
 
 use crate::guard::Guarded;
 use crate::loop_function_harness::{
@@ -291,6 +291,7 @@ fn lowered_assertions_do_not_read_memory() {
     let condition = f.add_expr(ExprData::Binary(pliant_ir::tir::BinOp::Le, zero, value));
     let body = f.body;
     f.body = f.add_stmt(StmtData::Assert(condition, "it is not checked".into(), body));
-    let message = pliant_tir::lowered::verify(&f).expect_err("the check reads memory");
+    let message =
+        pliant_tir::lowered_form_verifier::verify(&f).expect_err("the check reads memory");
     assert!(message.contains("reads memory"), "{message}");
 }

@@ -48,8 +48,8 @@ fn elementwise(
 fn count_extern_calls(f: &PrimFunc) -> usize {
     let lowered = pliant_tir::lower(f).expect("the test's function can be lowered");
     let mut n = 0;
-    pliant_tir::walk::for_each_stmt(&lowered, lowered.body, &mut |_, data| {
-        pliant_tir::walk::direct_exprs(data, |e| {
+    pliant_tir::statement_traversal::for_each_stmt(&lowered, lowered.body, &mut |_, data| {
+        pliant_tir::statement_traversal::direct_exprs(data, |e| {
             n += usize::from(matches!(lowered.expr(e), ExprData::Call(Intrin::CallExtern, ..)));
         });
     });

@@ -4,7 +4,7 @@
 //! Nodes are numbered in program order, so every edge goes from a smaller to a larger number. Skip links find the nearest common
 //! ancestor of two nodes in logarithmic time.
 
-use super::op_pattern::OpPattern;
+use super::fusion_pattern_kind::OpPattern;
 
 /// A node of the dataflow graph.
 #[derive(Clone, Debug)]

@@ -5,7 +5,7 @@
 //! function live as long as the function: each use of the function uses them.
 
 use pliant_ir::relax::{Binding, ExprData, Function, Seq, Var};
-use pliant_pass::rewrite::for_each_operand_var;
+use pliant_pass::binding_rewrites::for_each_operand_var;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// The index that stands for the result of a sequence, which is read after all bindings.

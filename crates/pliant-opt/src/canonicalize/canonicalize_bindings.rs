@@ -46,15 +46,15 @@ use pliant_ir::relax::type_lattice::{SymMap, definable_syms, is_subtype, type_sy
 use pliant_ir::relax::visit::{Event, copy_function_with, walk};
 use pliant_ir::relax::{Binding, Expr, ExprData, Function, Seq, Type, TypeData, Var};
 use pliant_ir::{IRModule, Sym, SymVar};
-use pliant_pass::pass::update_each_relax;
-use pliant_pass::rewrite::{
+use pliant_pass::binding_rewrites::{
     Substitution, drop_empty_blocks, mark_outputs, reachable_seqs, shape_vars, substitute_result,
 };
+use pliant_pass::pass::update_each_relax;
 use pliant_pass::{ModulePass, PassContext, PassError};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::analysis::aliases::{MemoryAliases, ParamUses, written_constants};
-use crate::common::bind_constants::bind_constants;
+use crate::analysis::memory_aliases::{MemoryAliases, ParamUses, written_constants};
+use crate::common::bind_constants_to_variables::bind_constants;
 
 /// The pass that removes copies of variables, casts that cannot fail and fields of known tuples. The documentation of the module
 /// describes it.

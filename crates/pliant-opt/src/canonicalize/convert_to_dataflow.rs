@@ -32,8 +32,8 @@
 
 use pliant_ir::IRModule;
 use pliant_ir::relax::{Binding, Block, BlockData, ExprData, Function, Seq};
+use pliant_pass::binding_rewrites::{reachable_seqs, read_outside_block};
 use pliant_pass::pass::update_each_relax;
-use pliant_pass::rewrite::{reachable_seqs, read_outside_block};
 use pliant_pass::{ModulePass, PassContext, PassError};
 
 use crate::analysis::Effects;

@@ -46,14 +46,14 @@ use pliant_ir::relax::type_lattice::{is_subtype, type_syms};
 use pliant_ir::relax::visit::{Event, for_each_expr, type_vars, walk};
 use pliant_ir::relax::{Binding, ExprData, Function, Seq, Type, TypeData, Var};
 use pliant_ir::{Sym, SymVar};
+use pliant_pass::binding_rewrites::{Substitution, remove_and_substitute};
 use pliant_pass::pass::update_each_relax;
-use pliant_pass::rewrite::{Substitution, remove_and_substitute};
 use pliant_pass::{ModulePass, PassContext, PassError, Problem};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::analysis::Effects;
 use crate::canonicalize::eliminate_unused::{public_functions, remove_unreachable};
-use crate::common::lowered_ops::format_names;
+use crate::common::lowered_operators::format_names;
 
 /// The pass that removes unused bindings and unreachable functions. The documentation of the module describes it.
 #[derive(Clone, Debug, Default)]

@@ -46,12 +46,14 @@ use pliant_ir::relax::expr::AttrsId;
 use pliant_ir::relax::visit::{Event, walk};
 use pliant_ir::relax::{Binding, Callee, Expr, ExprData, Function, Str, Type, Var};
 use pliant_ir::{DType, Op, Sym};
+use pliant_pass::binding_rewrites::{
+    Substitution, mark_outputs, remove_and_substitute, shape_vars,
+};
 use pliant_pass::pass::update_each_relax;
-use pliant_pass::rewrite::{Substitution, mark_outputs, remove_and_substitute, shape_vars};
 use pliant_pass::{ModulePass, PassContext, PassError};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::analysis::aliases::{MemoryAliases, ParamUses};
+use crate::analysis::memory_aliases::{MemoryAliases, ParamUses};
 use crate::analysis::{Effects, may_write_tensors, written_vars};
 
 /// The pass that computes equal values once (common subexpression elimination). The documentation of the module describes it.

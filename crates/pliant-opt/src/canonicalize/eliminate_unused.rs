@@ -32,7 +32,7 @@ use std::sync::Arc;
 
 use pliant_ir::relax::{Callee, ExprData, Function};
 use pliant_ir::{BaseFunc, IRModule};
-use pliant_pass::rewrite::reachable_seqs;
+use pliant_pass::binding_rewrites::reachable_seqs;
 use pliant_pass::{ModulePass, PassContext, PassError};
 use rustc_hash::FxHashSet;
 

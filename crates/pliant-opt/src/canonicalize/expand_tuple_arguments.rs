@@ -44,14 +44,14 @@ use std::sync::Arc;
 
 use pliant_ir::relax::{Binding, BlockData, Expr, ExprData, Function, Type, TypeData, Var};
 use pliant_ir::{BaseFunc, IRModule, Span};
-use pliant_pass::rewrite::{
+use pliant_pass::binding_rewrites::{
     Namer, Substitution, for_each_operand_var, reachable_seqs, remove_and_substitute,
 };
 use pliant_pass::{ModulePass, PassContext, PassError};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::analysis::call_graph::called_by_name_only;
-use crate::common::call_sites::{CallSite, rewrite_calls};
+use crate::common::rewrite_call_sites::{CallSite, rewrite_calls};
 
 /// The pass that passes the fields of tuples to private functions as separate arguments. The documentation of the module describes
 /// it.

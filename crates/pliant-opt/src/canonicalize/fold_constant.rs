@@ -52,12 +52,14 @@ use pliant_ir::relax::{
 use pliant_ir::{BaseFunc, IRModule, Op, Sym};
 use pliant_ops::op_declaration::Legalize;
 use pliant_ops::size_proofs::at_most;
+use pliant_pass::binding_rewrites::{
+    Substitution, reachable_seqs, remove_and_substitute, shape_vars,
+};
 use pliant_pass::pass::update_each_relax;
-use pliant_pass::rewrite::{Substitution, reachable_seqs, remove_and_substitute, shape_vars};
 use pliant_pass::{CancelToken, Evaluate, ModulePass, PassContext, PassError};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::analysis::aliases::{MemoryAliases, ParamUses};
+use crate::analysis::memory_aliases::{MemoryAliases, ParamUses};
 use crate::analysis::{Effects, written_vars};
 
 /// Maximum number of elements of a constant that has no constant tensor operands.

@@ -54,18 +54,18 @@ use pliant_ir::relax::{
     Binding, Block, BlockData, Callee, Expr, ExprData, Function, Seq, Type, TypeData, Var,
 };
 use pliant_ir::{BaseFunc, IRModule};
-use pliant_pass::pass::update_each_relax;
-use pliant_pass::rewrite::{
+use pliant_pass::binding_rewrites::{
     Namer, Substitution, mark_outputs, reachable_seqs, shape_vars, substitute_result,
 };
+use pliant_pass::pass::update_each_relax;
 use pliant_pass::{ModulePass, PassContext, PassError};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::analysis::CallGraph;
 use crate::analysis::call_graph::called_by_name_only;
 
-use crate::common::purity::allow_hidden_effects;
-use crate::common::reinfer::reinfer;
+use crate::common::purity_after_lowering::allow_hidden_effects;
+use crate::common::repeat_type_inference::reinfer;
 
 /// Maximum number of bindings of a function after inlining.
 pub const MAX_BINDINGS: usize = 1 << 20;

@@ -51,12 +51,12 @@ use pliant_ir::relax::{
 };
 use pliant_ir::{BaseFunc, DType, IRModule, Sym};
 use pliant_ops::ConstantSizes;
-use pliant_pass::rewrite::{Namer, Substitution, reachable_funcs, reachable_seqs};
+use pliant_pass::binding_rewrites::{Namer, Substitution, reachable_funcs, reachable_seqs};
 use pliant_pass::{ModulePass, PassContext, PassError, Problem};
 use rustc_hash::FxHashMap;
 
-use crate::common::lowered_ops::RESHAPE;
-use crate::common::reinfer::Reinfer;
+use crate::common::lowered_operators::RESHAPE;
+use crate::common::repeat_type_inference::Reinfer;
 
 /// The pass that defines symbols for unknown sizes that operators need. The documentation of the module describes it.
 pub struct MatchUnknownShapes;

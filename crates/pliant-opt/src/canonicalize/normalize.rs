@@ -33,8 +33,8 @@
 
 use pliant_ir::IRModule;
 use pliant_ir::relax::{Block, Function, Seq};
+use pliant_pass::binding_rewrites::reachable_seqs;
 use pliant_pass::pass::update_each_relax;
-use pliant_pass::rewrite::reachable_seqs;
 use pliant_pass::{ModulePass, PassContext, PassError};
 
 /// The pass that drops empty binding blocks and merges adjacent plain blocks. The documentation of the module describes it.

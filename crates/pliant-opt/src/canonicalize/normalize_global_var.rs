@@ -47,8 +47,8 @@ use pliant_ir::attr_names::GLOBAL_SYMBOL;
 use pliant_ir::relax::visit::called_globals;
 use pliant_ir::relax::{ExprData, Function};
 use pliant_ir::{AttrValue, BaseFunc, IRModule};
+use pliant_pass::binding_rewrites::{map_leaves, reachable_seqs};
 use pliant_pass::pass::update_each_relax;
-use pliant_pass::rewrite::{map_leaves, reachable_seqs};
 use pliant_pass::{ModulePass, PassContext, PassError, Problem};
 use rustc_hash::{FxHashMap, FxHashSet};
 

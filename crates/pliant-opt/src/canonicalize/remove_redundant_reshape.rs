@@ -44,15 +44,15 @@ use pliant_ir::IRModule;
 use pliant_ir::relax::type_lattice::is_subtype;
 use pliant_ir::relax::visit::{Event, walk};
 use pliant_ir::relax::{Binding, Callee, Expr, ExprData, Function, Var};
-use pliant_pass::pass::update_each_relax;
-use pliant_pass::rewrite::{
+use pliant_pass::binding_rewrites::{
     Substitution, drop_empty_blocks, mark_outputs, reachable_seqs, shape_vars, substitute_result,
 };
+use pliant_pass::pass::update_each_relax;
 use pliant_pass::{ModulePass, PassContext, PassError};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::analysis::aliases::{MemoryAliases, ParamUses, has_local_functions};
-use crate::common::lowered_ops::RESHAPE;
+use crate::analysis::memory_aliases::{MemoryAliases, ParamUses, has_local_functions};
+use crate::common::lowered_operators::RESHAPE;
 
 /// The pass that merges chains of reshapes and removes reshapes that do not change the shape. The documentation of the module
 /// describes it.

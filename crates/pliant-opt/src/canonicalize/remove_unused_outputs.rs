@@ -51,13 +51,13 @@ use std::sync::Arc;
 use pliant_ir::relax::visit::{Event, walk};
 use pliant_ir::relax::{Binding, BlockData, Callee, Expr, ExprData, Function, Type, TypeData, Var};
 use pliant_ir::{BaseFunc, IRModule};
+use pliant_pass::binding_rewrites::{Namer, for_each_operand_var, rewrite_bindings};
 use pliant_pass::pass::update_each_relax;
-use pliant_pass::rewrite::{Namer, for_each_operand_var, rewrite_bindings};
 use pliant_pass::{ModulePass, PassContext, PassError};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::analysis::call_graph::called_by_name_only;
-use crate::common::call_sites::callee_expr;
+use crate::common::rewrite_call_sites::callee_expr;
 
 /// The pass that removes results of private functions that no caller reads. The documentation of the module describes it.
 pub struct RemoveUnusedOutputs;

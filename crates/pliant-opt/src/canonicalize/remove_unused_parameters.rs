@@ -53,13 +53,13 @@ use pliant_ir::relax::type_lattice::{definable_syms, type_syms};
 use pliant_ir::relax::visit::{for_each_sym, post_order, used_vars};
 use pliant_ir::relax::{Callee, Expr, ExprData, Function, TypeData, Var};
 use pliant_ir::{BaseFunc, DType, IRModule, Span, SymVar};
-use pliant_pass::rewrite::{Namer, shape_vars};
+use pliant_pass::binding_rewrites::{Namer, shape_vars};
 use pliant_pass::{ModulePass, PassContext, PassError};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::analysis::CallGraph;
 use crate::analysis::call_graph::called_by_name_only;
-use crate::common::call_sites::{CallSite, rewrite_calls, rewrite_calls_in};
+use crate::common::rewrite_call_sites::{CallSite, rewrite_calls, rewrite_calls_in};
 
 /// The pass that removes parameters of private functions that are not read. The documentation of the module describes it.
 pub struct RemoveUnusedParameters;

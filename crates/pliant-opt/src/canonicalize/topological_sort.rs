@@ -46,8 +46,8 @@ use pliant_ir::relax::type_lattice::{definable_syms, type_syms};
 use pliant_ir::relax::visit::{for_each_expr, operand_vars, type_vars};
 use pliant_ir::relax::{Binding, Block, ExprData, Function, Type, Var};
 use pliant_ir::{IRModule, SymVar};
+use pliant_pass::binding_rewrites::reachable_seqs;
 use pliant_pass::pass::update_each_relax;
-use pliant_pass::rewrite::reachable_seqs;
 use pliant_pass::{ModulePass, PassContext, PassError};
 use rustc_hash::FxHashMap;
 

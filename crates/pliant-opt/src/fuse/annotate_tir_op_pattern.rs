@@ -42,7 +42,7 @@ use pliant_ir::attr_names::OP_PATTERN;
 use pliant_ir::{AttrValue, BaseFunc, IRModule};
 use pliant_pass::{ModulePass, PassContext, PassError};
 
-use crate::analysis::op_pattern::op_pattern;
+use crate::analysis::fusion_pattern_kind::op_pattern;
 
 /// The pass that annotates each loop function with its fusion pattern. The documentation of the module describes it.
 pub struct AnnotateTirOpPattern;

@@ -80,9 +80,9 @@
 //! Fuses a call whose tensors do not provably fit the loop function (its run-time check is kept), a call with effects, or a
 //! `match_cast`.
 
-mod graph;
-pub(crate) mod outline;
-mod partition;
+mod dataflow_graph;
+mod fusion_groups;
+pub(crate) mod outline_fusion_group;
 
 use std::sync::Arc;
 
@@ -90,15 +90,15 @@ use pliant_ir::attr_names::PRIMITIVE;
 use pliant_ir::relax::{Binding, Block, Callee, Expr, Function, TypeData};
 use pliant_ir::structural_equality::{equal_functions, hash_function};
 use pliant_ir::{AttrValue, Attrs, BaseFunc, IRModule, Span};
-use pliant_pass::rewrite::reachable_seqs;
+use pliant_pass::binding_rewrites::reachable_seqs;
 use pliant_pass::{ModulePass, PassContext, PassError};
 use rustc_hash::FxHashMap;
 
 use crate::analysis::Effects;
-use crate::analysis::tir_call::TirCall;
-use graph::{FusibleFunctions, Graph};
-use outline::{Outlined, outline_group};
-use partition::Groups;
+use crate::analysis::loop_function_calls::TirCall;
+use dataflow_graph::{FusibleFunctions, Graph};
+use fusion_groups::Groups;
+use outline_fusion_group::{Outlined, outline_group};
 
 /// Default for the maximum number of calls in a group. The setting [`MAX_DEPTH_KEY`] overrides it.
 const MAX_CALLS: usize = 64;
@@ -265,7 +265,7 @@ fn members_without_foreign_fields(func: &Function, graph: &Graph, group: Vec<u32
         let mut all_are_members = true;
         if !graph.calls[*n as usize] {
             let value = graph.bindings[*n as usize].value;
-            pliant_pass::rewrite::for_each_operand_var(func, value, &mut |v| {
+            pliant_pass::binding_rewrites::for_each_operand_var(func, value, &mut |v| {
                 all_are_members &= graph.index.get(&v).is_some_and(|&from| is_member(from));
             });
         }

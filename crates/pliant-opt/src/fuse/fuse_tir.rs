@@ -84,20 +84,20 @@
 //! # Never
 //! Shares memory between the tensors of a function.
 
-mod lower_primitive;
-mod merge;
+mod lower_primitive_function;
+mod merge_loop_functions;
 
 use std::sync::Arc;
 
 use pliant_ir::attr_names::PRIMITIVE;
 use pliant_ir::relax::{Callee, Expr, ExprData, Function, Type, TypeData};
 use pliant_ir::{BaseFunc, IRModule, Sym, SymVar};
-use pliant_pass::rewrite::{reachable_seqs, rewrite_bindings};
+use pliant_pass::binding_rewrites::{reachable_seqs, rewrite_bindings};
 use pliant_pass::{ModulePass, PassContext, PassError};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::canonicalize::eliminate_unused::collect_globals;
-use lower_primitive::{MergedFunction, lower};
+use lower_primitive_function::{MergedFunction, lower};
 
 /// The pass that merges each group of loop functions into one loop function. The documentation of the module describes it.
 pub struct FuseTir;

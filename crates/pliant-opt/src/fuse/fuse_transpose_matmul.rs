@@ -39,14 +39,14 @@
 use pliant_ir::relax::visit::{bindings, operand_vars};
 use pliant_ir::relax::{Expr, ExprData, Function, Var};
 use pliant_ir::{AttrValue, Attrs, DType, IRModule, Sym};
+use pliant_pass::binding_rewrites::{for_each_operand_var, reachable_seqs};
 use pliant_pass::pass::update_each_relax;
 use pliant_pass::pattern::{Pattern, RewriteCx, RuleSet, is_op, rewrite_rules, wildcard};
-use pliant_pass::rewrite::{for_each_operand_var, reachable_seqs};
 use pliant_pass::{MayWrite, ModulePass, PassContext, PassError};
 use rustc_hash::FxHashMap;
 
-use crate::common::lowered_ops::is_absent;
-use crate::common::products::{
+use crate::common::lowered_operators::is_absent;
+use crate::common::matmul_and_conv_operands::{
     EINSUM, LINEAR, MATMUL, PERMUTE_DIMS, defining_attrs, defining_operands, dims, matmul_pattern,
     permute_axes,
 };
@@ -87,7 +87,7 @@ impl ModulePass for FuseTransposeMatmul {
 }
 
 fn is_permute_dims(func: &Function, value: Expr) -> bool {
-    crate::common::products::call_operands(func, value, PERMUTE_DIMS).is_some()
+    crate::common::matmul_and_conv_operands::call_operands(func, value, PERMUTE_DIMS).is_some()
 }
 
 /// The number of reads of each variable.

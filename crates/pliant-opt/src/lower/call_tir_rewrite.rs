@@ -58,13 +58,13 @@ use pliant_ir::relax::{
     Binding, Callee, Expr, ExprData, Function, TensorShape, Type, TypeData, Var,
 };
 use pliant_ir::{AttrValue, Attrs, DType, IRModule, Op, Span, Sym};
+use pliant_pass::binding_rewrites::{Namer, rewrite_bindings};
 use pliant_pass::pass::for_each_relax;
-use pliant_pass::rewrite::{Namer, rewrite_bindings};
 use pliant_pass::{ModulePass, PassContext, PassError, Problem};
 
-use crate::common::lowered_ops::{ALLOC_TENSOR, op_call, prim_int, unit_ty};
-use crate::common::purity::{flatten_blocks, force_pure, make_all_impure};
-use crate::common::symbolic_sizes::shape_dims;
+use crate::common::lowered_operators::{ALLOC_TENSOR, op_call, prim_int, unit_ty};
+use crate::common::purity_after_lowering::{flatten_blocks, force_pure, make_all_impure};
+use crate::common::shapes_and_size_bounds::shape_dims;
 use crate::memory::copy_written_views::CopyWrittenViews;
 
 /// The operator `R.zeros(shape, dtype)`.

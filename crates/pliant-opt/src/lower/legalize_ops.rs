@@ -56,13 +56,13 @@ use pliant_ir::relax::type_lattice::is_subtype;
 use pliant_ir::relax::{Binding, Callee, Expr, ExprData, Function, Type, Var};
 use pliant_ir::{AttrValue, Attrs, BaseFunc, IRModule, Op, OpRegistry, Sym};
 use pliant_ops::{LegalizeError, Legalized, TirCall, te};
-use pliant_pass::rewrite::{Namer, rewrite_bindings};
+use pliant_pass::binding_rewrites::{Namer, rewrite_bindings};
 use pliant_pass::{ModulePass, PassContext, PassError, Problem};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::common::call_keys::CallKey;
-use crate::common::loop_functions::LoopFunctions;
-use crate::common::lowered_ops::{RESHAPE, null_vars, op_call, packed_call, resolve_null};
+use crate::common::call_deduplication_keys::CallKey;
+use crate::common::lowered_operators::{RESHAPE, null_vars, op_call, packed_call, resolve_null};
+use crate::common::shared_loop_functions::LoopFunctions;
 
 /// A user function that legalizes an operator. It returns the expression that replaces the call.
 pub type CustomLegalize =
@@ -188,7 +188,7 @@ pub(crate) fn trusts_indices(ctx: &PassContext) -> bool {
 
 /// Whether a function contains a call that may be legalized. Other functions need not be copied.
 fn has_operators(func: &Function) -> bool {
-    pliant_pass::rewrite::reachable_seqs(func).into_iter().any(|seq| {
+    pliant_pass::binding_rewrites::reachable_seqs(func).into_iter().any(|seq| {
         func.seq(seq).blocks.iter().any(|&b| {
             func.block(b).bindings.iter().any(|binding| {
                 matches!(

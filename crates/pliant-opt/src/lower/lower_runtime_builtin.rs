@@ -41,15 +41,15 @@
 use pliant_ir::relax::{Binding, Callee, Expr, ExprData, Function, Type, TypeData};
 use pliant_ir::{Attrs, Op};
 use pliant_ops::dynamic_operator_calls;
-use pliant_pass::rewrite::{Namer, rewrite_bindings};
+use pliant_pass::binding_rewrites::{Namer, rewrite_bindings};
 use pliant_pass::{FunctionPass, PassContext, PassError};
 
-use crate::common::lowered_ops::{
+use crate::common::lowered_operators::{
     INVOKE_CLOSURE, INVOKE_PURE_CLOSURE, MAKE_CLOSURE, MEMORY_ALLOC_STORAGE, MEMORY_ALLOC_TENSOR,
     MEMORY_KILL_STORAGE, MEMORY_KILL_TENSOR, VM_ALLOC_STORAGE, VM_ALLOC_TENSOR, VM_KILL_OBJECT,
     op_call, packed_call,
 };
-use crate::common::lowered_ops::{null_vars, resolve_null};
+use crate::common::lowered_operators::{null_vars, resolve_null};
 
 /// Operators that become calls of a builtin with the same operands, and the names of the builtins.
 pub const BUILTIN_OPS: &[(Op, &str)] = &[
@@ -60,7 +60,7 @@ pub const BUILTIN_OPS: &[(Op, &str)] = &[
     (INVOKE_CLOSURE, "vm.builtin.invoke_closure"),
     (INVOKE_PURE_CLOSURE, "vm.builtin.invoke_pure_closure"),
 ];
-use crate::common::purity::allow_hidden_effects;
+use crate::common::purity_after_lowering::allow_hidden_effects;
 
 /// Operators on closures, whose second operand is a tuple of captured values or arguments.
 const CLOSURE_OPS: [Op; 3] = [MAKE_CLOSURE, INVOKE_CLOSURE, INVOKE_PURE_CLOSURE];

@@ -32,11 +32,11 @@
 use pliant_ir::op::{CALL_INPLACE_PACKED, CALL_PURE_PACKED};
 use pliant_ir::relax::{Callee, ExprData, Function};
 use pliant_ir::{Attrs, IRModule};
+use pliant_pass::binding_rewrites::rewrite_bindings;
 use pliant_pass::pass::for_each_relax;
-use pliant_pass::rewrite::rewrite_bindings;
 use pliant_pass::{ModulePass, PassContext, PassError};
 
-use crate::common::purity::{flatten_blocks, force_pure, make_all_impure};
+use crate::common::purity_after_lowering::{flatten_blocks, force_pure, make_all_impure};
 use crate::memory::copy_written_views::CopyWrittenViews;
 
 /// The pass that replaces pure calls of packed functions by plain calls, after which purity is no longer tracked. The documentation

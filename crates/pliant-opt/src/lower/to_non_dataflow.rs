@@ -36,7 +36,7 @@
 use pliant_ir::relax::Function;
 use pliant_pass::{FunctionPass, PassContext, PassError};
 
-use crate::common::purity::flatten_blocks;
+use crate::common::purity_after_lowering::flatten_blocks;
 
 /// The pass that turns dataflow blocks into plain binding blocks. The documentation of the module describes it.
 pub struct ToNonDataflow;

@@ -33,11 +33,11 @@ use pliant_ir::attr_names::PRIMITIVE;
 use pliant_ir::op::{CALL_PURE_PACKED, WHILE_LOOP};
 use pliant_ir::relax::visit::{Event, operand_vars, walk};
 use pliant_ir::relax::{Binding, BlockData, Callee, Expr, ExprData, Function, TypeData, Var};
-use pliant_pass::rewrite::Namer;
+use pliant_pass::binding_rewrites::Namer;
 use pliant_pass::{FunctionPass, PassContext, PassError};
 use rustc_hash::FxHashMap;
 
-use crate::analysis::aliases::may_be_view;
+use crate::analysis::memory_aliases::may_be_view;
 
 /// The builtin that copies a tensor.
 pub const COPY_TENSOR: &str = "vm.builtin.copy_tensor";

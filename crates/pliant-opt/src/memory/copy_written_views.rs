@@ -59,12 +59,12 @@ use pliant_ir::op::CALL_PURE_PACKED;
 use pliant_ir::relax::visit::{Event, operand_vars, walk};
 use pliant_ir::relax::{Callee, Expr, ExprData, Function, Var};
 use pliant_ir::{Attrs, BaseFunc, IRModule};
-use pliant_pass::rewrite::{Namer, reachable_seqs};
+use pliant_pass::binding_rewrites::{Namer, reachable_seqs};
 use pliant_pass::{ModulePass, PassContext, PassError};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::analysis::aliases::{MemoryAliases, ParamUses, may_be_view, written_constants};
-use crate::common::bind_constants::bind_constants;
+use crate::analysis::memory_aliases::{MemoryAliases, ParamUses, may_be_view, written_constants};
+use crate::common::bind_constants_to_variables::bind_constants;
 use crate::memory::copy_aliased_results::COPY_TENSOR;
 
 /// The pass that copies views whose memory an in-place call may write to. The documentation of the module describes it.

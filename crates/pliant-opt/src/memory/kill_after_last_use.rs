@@ -57,17 +57,17 @@
 use pliant_ir::Op;
 use pliant_ir::relax::visit::operand_vars;
 use pliant_ir::relax::{Binding, Callee, ExprData, Function, TypeData, Var};
-use pliant_pass::rewrite::{Namer, reachable_seqs, set_flat_bindings, take_flat_bindings};
+use pliant_pass::binding_rewrites::{Namer, reachable_seqs, set_flat_bindings, take_flat_bindings};
 use pliant_pass::{FunctionPass, PassContext, PassError};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::analysis::aliases::overwritten_operands;
 use crate::analysis::liveness::{AT_RESULT, Liveness, plain_alias};
-use crate::common::lowered_ops::{
+use crate::analysis::memory_aliases::overwritten_operands;
+use crate::common::lowered_operators::{
     MEMORY_ALLOC_STORAGE, MEMORY_KILL_STORAGE, MEMORY_KILL_TENSOR, VM_ALLOC_STORAGE,
     VM_KILL_OBJECT, op_call, unit_ty,
 };
-use crate::common::purity::allow_hidden_effects;
+use crate::common::purity_after_lowering::allow_hidden_effects;
 
 /// The pass that frees tensors and storages after their last use. The documentation of the module describes it.
 pub struct KillAfterLastUse;

@@ -47,13 +47,13 @@
 
 use pliant_ir::relax::{Binding, Callee, Expr, ExprData, Function};
 use pliant_ir::{DType, Sym};
-use pliant_pass::rewrite::{Namer, rewrite_bindings};
+use pliant_pass::binding_rewrites::{Namer, rewrite_bindings};
 use pliant_pass::{FunctionPass, PassContext, PassError};
 
-use crate::common::lowered_ops::{
+use crate::common::lowered_operators::{
     ALLOC_TENSOR, MEMORY_ALLOC_STORAGE, MEMORY_ALLOC_TENSOR, any_ty, op_call, prim_int,
 };
-use crate::common::symbolic_sizes::shape_dims;
+use crate::common::shapes_and_size_bounds::shape_dims;
 
 /// The pass that gives every tensor without a planned storage a storage of its own. The documentation of the module describes it.
 pub struct LowerAllocTensor;

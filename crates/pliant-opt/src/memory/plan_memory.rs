@@ -69,17 +69,17 @@ use std::sync::Arc;
 
 use pliant_ir::IRModule;
 use pliant_ir::relax::{Binding, Callee, Expr, ExprData, Function, Seq, Var};
-use pliant_pass::pass::for_each_relax;
-use pliant_pass::rewrite::{
+use pliant_pass::binding_rewrites::{
     Namer, for_each_operand_var, reachable_seqs, set_flat_bindings, take_flat_bindings,
 };
+use pliant_pass::pass::for_each_relax;
 use pliant_pass::{ModulePass, PassContext, PassError};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::analysis::liveness::{Liveness, plain_alias};
-use crate::common::lowered_ops::{ALLOC_TENSOR, MEMORY_KILL_TENSOR, RESHAPE};
-use crate::common::purity::flatten_blocks;
-use crate::common::symbolic_sizes::upper_bounds;
+use crate::common::lowered_operators::{ALLOC_TENSOR, MEMORY_KILL_TENSOR, RESHAPE};
+use crate::common::purity_after_lowering::flatten_blocks;
+use crate::common::shapes_and_size_bounds::upper_bounds;
 use crate::memory::lower_alloc_tensor::TensorAlloc;
 use storage_pool::{SizeOrder, StoragePool};
 

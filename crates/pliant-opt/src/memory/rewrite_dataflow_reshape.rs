@@ -66,14 +66,14 @@ use std::sync::Arc;
 use pliant_ir::IRModule;
 use pliant_ir::attr_names::PRIMITIVE;
 use pliant_ir::relax::{Binding, ExprData, Function, TypeData};
+use pliant_pass::binding_rewrites::reachable_seqs;
 use pliant_pass::pass::for_each_relax;
-use pliant_pass::rewrite::reachable_seqs;
 use pliant_pass::{ModulePass, PassContext, PassError};
 use rustc_hash::FxHashSet;
 
 use crate::analysis::has_reshape_pattern::has_reshape_pattern;
-use crate::analysis::tir_call::TirCall;
-use crate::common::lowered_ops::{RESHAPE, op_call};
+use crate::analysis::loop_function_calls::TirCall;
+use crate::common::lowered_operators::{RESHAPE, op_call};
 
 /// The pass that replaces calls of loop functions that only reshape by views. The documentation of the module describes it.
 pub struct RewriteDataflowReshape;

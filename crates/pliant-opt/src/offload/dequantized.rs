@@ -8,7 +8,9 @@ use pliant_ir::{AttrValue, Attrs, DType, Op};
 use pliant_pass::pattern::Defs;
 use pliant_tensor::{Tensor, TensorError};
 
-use crate::common::products::{MatrixProduct, PERMUTE_DIMS, call_operands, permute_axes};
+use crate::common::matmul_and_conv_operands::{
+    MatrixProduct, PERMUTE_DIMS, call_operands, permute_axes,
+};
 pub(crate) use matrix::Matrix;
 
 /// Maximum magnitude of zero points. Up to this magnitude, integral zero points and their differences from 8-bit integers are exact

@@ -59,17 +59,17 @@ use pliant_ir::attr_names::{CODEGEN, COMPOSITE, PRIMITIVE};
 use pliant_ir::relax::visit::{bindings, copy_function};
 use pliant_ir::relax::{Binding, BlockData, Callee, Expr, ExprData, Function, Var};
 use pliant_ir::{AttrValue, BaseFunc, IRModule, Span};
+use pliant_pass::binding_rewrites::reachable_seqs;
 use pliant_pass::pattern::{Defs, RuleSet};
-use pliant_pass::rewrite::reachable_seqs;
 use pliant_pass::{MayWrite, ModulePass, PassContext, PassError};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::analysis::tir_call::TirCall;
+use crate::analysis::loop_function_calls::TirCall;
 use crate::fuse::fuse_ops::OutlinedFunctions;
-use crate::offload::byoc::members::{ReadInfo, is_copy, members};
-use crate::offload::byoc::nest::nest_composites;
-use crate::offload::byoc::outline::{Outlined, call_global, outline_bindings};
-use crate::offload::byoc::table::{FusionPattern, patterns_with_prefix};
+use crate::offload::byoc::backend_patterns::{FusionPattern, patterns_with_prefix};
+use crate::offload::byoc::matched_bindings::{ReadInfo, is_copy, members};
+use crate::offload::byoc::nest_composite_functions::nest_composites;
+use crate::offload::byoc::outline_bindings::{Outlined, call_global, outline_bindings};
 
 /// Approximate maximum length of function names, in bytes.
 const MAX_NAME_LENGTH: usize = 100;

@@ -72,17 +72,17 @@ use pliant_ir::attr_names::{CODEGEN, COMPOSITE};
 use pliant_ir::relax::visit::{Event, called_globals, operand_vars, walk};
 use pliant_ir::relax::{Binding, Block, Callee, Expr, ExprData, Function, TypeData, Var};
 use pliant_ir::{AttrValue, BaseFunc, IRModule};
+use pliant_pass::binding_rewrites::{Namer, reachable_seqs};
 use pliant_pass::pattern::Defs;
-use pliant_pass::pattern::rewrite_blocks::{dependences_in_block, sort_block};
-use pliant_pass::rewrite::{Namer, reachable_seqs};
+use pliant_pass::pattern::rewrite_dataflow_blocks::{dependences_in_block, sort_block};
 use pliant_pass::{MayWrite, ModulePass, PassContext, PassError};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::fuse::fuse_ops::OutlinedFunctions;
 use crate::offload::byoc::backend_of;
-use crate::offload::byoc::nest::nest_composites;
-use crate::offload::byoc::outline::{call_global, outline_bindings};
-use crate::offload::byoc::registry::codegen;
+use crate::offload::byoc::code_generator_registry::codegen;
+use crate::offload::byoc::nest_composite_functions::nest_composites;
+use crate::offload::byoc::outline_bindings::{call_global, outline_bindings};
 
 /// The pass that merges adjacent composite functions of one backend. The documentation of the module describes it.
 pub struct MergeCompositeFunctions;

@@ -3,32 +3,32 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | `activations` | matchers for activations of several operators |
+//! | `composed_activations` | matchers for activations of several operators |
 //! | `byoc` | pattern tables and code generators of external backends |
 //! | `channels_last` | rewrite the layout of convolutions to channels last |
 //! | `dequantized` | matchers for dequantized operands |
-//! | `epilogue` | the activations that kernels apply, and the readers of variables |
+//! | `epilogue_activations` | the activations that kernels apply, and the readers of variables |
 //! | `fuse_ops_by_pattern` | outline matches of backend patterns as functions |
-//! | `integer_epilogue` | matchers for the epilogue of an int8 matmul or convolution: scales, bias, activation, requantization |
+//! | `int8_epilogue` | matchers for the epilogue of an int8 matmul or convolution: scales, bias, activation, requantization |
 //! | `kernel_attributes` | set attributes of kernel calls at both levels |
 //! | `merge_composite_functions` | merge adjacent functions of one backend |
 //! | `offload_kernels` | replace operators by kernel calls, according to offload rules |
-//! | `rule` | the interface of offload rules |
+//! | `offload_rule` | the interface of offload rules |
 //! | `rules` | the offload rules, and the table of all rules |
 //! | `run_codegen` | run external code generators |
-//! | `weight_packing` | loop functions that pack non-constant weights |
+//! | `weight_packing_functions` | loop functions that pack non-constant weights |
 
-pub(crate) mod activations;
 pub mod byoc;
 pub mod channels_last;
+pub(crate) mod composed_activations;
 pub(crate) mod dequantized;
-pub(crate) mod epilogue;
+pub(crate) mod epilogue_activations;
 pub mod fuse_ops_by_pattern;
-pub(crate) mod integer_epilogue;
+pub(crate) mod int8_epilogue;
 pub(crate) mod kernel_attributes;
 pub mod merge_composite_functions;
 pub mod offload_kernels;
-pub mod rule;
+pub mod offload_rule;
 pub mod rules;
 pub mod run_codegen;
-pub(crate) mod weight_packing;
+pub(crate) mod weight_packing_functions;

@@ -1,6 +1,6 @@
 //! # What it does
 //! Replaces operators by kernel calls, according to the rules of one stage ([`crate::offload::rules`]). Each rule is tried on every
-//! call of its operators, in the order of the table. Rules that a program registers come first. Remarks ([`pliant_pass::remark`])
+//! call of its operators, in the order of the table. Rules that a program registers come first. Remarks ([`pliant_pass::optimisation_remarks`])
 //! report the replacements, and why a rule keeps a call that it is meant for. `pliant explain` and `Model.explain` print them.
 //!
 //! | pass | stage |
@@ -52,14 +52,14 @@ use pliant_ir::attr_names::{CODEGEN, COMPOSITE, PRIMITIVE};
 use pliant_ir::relax::type_lattice::is_subtype;
 use pliant_ir::relax::{Binding, Callee, ExprData, Function, Var};
 use pliant_ir::{BaseFunc, IRModule, Op};
-use pliant_pass::remark::{Remark, RemarkKind};
-use pliant_pass::rewrite::{Namer, reachable_seqs, rewrite_bindings};
+use pliant_pass::binding_rewrites::{Namer, reachable_seqs, rewrite_bindings};
+use pliant_pass::optimisation_remarks::{Remark, RemarkKind};
 use pliant_pass::{MayWrite, ModulePass, PassContext, PassError};
 use pliant_sym::Proof;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::common::loop_functions::LoopFunctions;
-use crate::offload::rule::{KeepReason, Offloaded, Rule, RuleInfo, Site, Stage};
+use crate::common::shared_loop_functions::LoopFunctions;
+use crate::offload::offload_rule::{KeepReason, Offloaded, Rule, RuleInfo, Site, Stage};
 use crate::offload::rules;
 
 /// The pass that replaces operators by kernel calls, according to the offload rules of one stage. The documentation of the module

@@ -62,12 +62,12 @@ use pliant_ir::attr_names::{CODEGEN, COMPOSITE};
 use pliant_ir::op::CALL_DPS_PACKED;
 use pliant_ir::relax::{Callee, Expr, ExprData, Function, Type, TypeData};
 use pliant_ir::{AttrValue, Attrs, BaseFunc, IRModule};
-use pliant_pass::rewrite::rewrite_bindings;
+use pliant_pass::binding_rewrites::rewrite_bindings;
 use pliant_pass::{ModulePass, PassContext, PassError, Problem};
 use rustc_hash::FxHashMap;
 
 use crate::canonicalize::eliminate_unused::EliminateUnused;
-use crate::offload::byoc::registry::{
+use crate::offload::byoc::code_generator_registry::{
     ExternalFunction, Generated, TargetOptions, codegen, codegens,
 };
 

@@ -44,9 +44,9 @@ use pliant_pass::{ModulePass, PassContext, PassError, Problem};
 use pliant_tensor::{DType, Tensor};
 use rustc_hash::FxHashMap;
 
-use crate::analysis::aliases::{MemoryAliases, ParamUses};
-use crate::common::lowered_ops::{format_names, relax_func};
-use crate::common::reinfer::reinfer;
+use crate::analysis::memory_aliases::{MemoryAliases, ParamUses};
+use crate::common::lowered_operators::{format_names, relax_func};
+use crate::common::repeat_type_inference::reinfer;
 
 /// Identifies a parameter of a function.
 #[derive(Clone, Debug, PartialEq, Eq)]

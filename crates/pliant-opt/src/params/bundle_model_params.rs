@@ -40,12 +40,12 @@ use std::sync::Arc;
 
 use pliant_ir::relax::{Binding, BlockData, Function, TypeData};
 use pliant_ir::{BaseFunc, IRModule, Span};
-use pliant_pass::rewrite::Namer;
+use pliant_pass::binding_rewrites::Namer;
 use pliant_pass::{ModulePass, PassContext, PassError};
 use rustc_hash::FxHashMap;
 
-use crate::common::call_sites::rewrite_calls;
-use crate::common::lowered_ops::num_input;
+use crate::common::lowered_operators::num_input;
+use crate::common::rewrite_call_sites::rewrite_calls;
 
 /// The pass that passes the parameters of a model as one tuple. The documentation of the module describes it.
 #[derive(Clone, Debug)]

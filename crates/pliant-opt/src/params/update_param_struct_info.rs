@@ -43,7 +43,7 @@ use pliant_pass::pass::update_each_relax;
 use pliant_pass::{ModulePass, PassContext, PassError, Problem};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::common::reinfer::reinfer;
+use crate::common::repeat_type_inference::reinfer;
 
 /// Returns the new types of parameters of the named function. The types are created in the function's arenas. Other parameters keep
 /// their types.

@@ -43,11 +43,11 @@ use pliant_pass::pattern::{Match, Pattern, RewriteCx, rewrite_call, wildcard};
 use pliant_pass::{MayWrite, ModulePass, PassContext, PassError};
 use rustc_hash::FxHashSet;
 
-use crate::common::products::{
+use crate::common::matmul_and_conv_operands::{
     MATMUL, defining_attrs, dims, input_independent_vars, is_input_independent, matmul_pattern,
     provably_cheaper,
 };
-use crate::offload::epilogue::Readers;
+use crate::offload::epilogue_activations::Readers;
 
 /// The pass that chooses the cheaper order of two chained matmuls. The documentation of the module describes it.
 pub struct AdjustMatmulOrder;

@@ -41,14 +41,16 @@
 
 use pliant_ir::relax::{Binding, Block, Callee, Expr, ExprData, Function};
 use pliant_ir::{AttrValue, Attrs, DType, IRModule, Op, OpRegistry};
+use pliant_pass::binding_rewrites::Namer;
 use pliant_pass::pass::update_each_relax;
-use pliant_pass::pattern::rewrite_blocks::{BlockReplacement, dataflow_blocks, replace_in_block};
+use pliant_pass::pattern::rewrite_dataflow_blocks::{
+    BlockReplacement, dataflow_blocks, replace_in_block,
+};
 use pliant_pass::pattern::{Defs, Pattern, match_expr, wildcard};
-use pliant_pass::rewrite::Namer;
 use pliant_pass::{MayWrite, ModulePass, PassContext, PassError};
 use rustc_hash::FxHashSet;
 
-use crate::common::products::{MATMUL, dims, matmul_pattern};
+use crate::common::matmul_and_conv_operands::{MATMUL, dims, matmul_pattern};
 
 const CONCAT: Op = Op::new("relax.concat");
 const SPLIT: Op = Op::new("relax.split");

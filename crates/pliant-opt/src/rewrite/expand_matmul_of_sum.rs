@@ -44,7 +44,7 @@ use pliant_pass::pass::update_each_relax;
 use pliant_pass::pattern::{is_op, rewrite_call, wildcard};
 use pliant_pass::{MayWrite, ModulePass, PassContext, PassError};
 
-use crate::common::products::{
+use crate::common::matmul_and_conv_operands::{
     MATMUL, defining_attrs, input_independent_vars, is_input_independent, matmul_pattern, same_type,
 };
 

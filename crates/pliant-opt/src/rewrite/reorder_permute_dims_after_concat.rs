@@ -42,7 +42,9 @@ use pliant_pass::pass::update_each_relax;
 use pliant_pass::pattern::{RewriteCx, is_op, rewrite_call, wildcard};
 use pliant_pass::{MayWrite, ModulePass, PassContext, PassError};
 
-use crate::common::products::{PERMUTE_DIMS, defining_attrs, defining_operands, permute_axes};
+use crate::common::matmul_and_conv_operands::{
+    PERMUTE_DIMS, defining_attrs, defining_operands, permute_axes,
+};
 
 const CONCAT: Op = Op::new("relax.concat");
 

@@ -42,7 +42,7 @@ use pliant_pass::pass::update_each_relax;
 use pliant_pass::pattern::{is_op, rewrite_call, wildcard};
 use pliant_pass::{MayWrite, ModulePass, PassContext, PassError};
 
-use crate::common::products::{MATMUL, defining_attrs, dims, matmul_pattern};
+use crate::common::matmul_and_conv_operands::{MATMUL, defining_attrs, dims, matmul_pattern};
 
 const TAKE: Op = Op::new("relax.take");
 

@@ -3,7 +3,7 @@
 mod custom_legalize;
 mod linear_time_passes;
 mod linear_time_stages;
-mod lowering;
+mod lowering_passes;
 mod pass_contracts;
 mod pass_documentation;
 mod unchanged_functions_stay_shared;

@@ -10,8 +10,8 @@ use pliant_ir::relax::visit::{bindings, operand_vars};
 use pliant_ir::relax::{Callee, Expr, ExprData, Function, Var};
 use pliant_ir::structural_equality::structural_equal;
 use pliant_ir::{BaseFunc, IRModule};
-use pliant_opt::common::products::{CONVOLUTIONS, LINEAR, MATMUL};
-use pliant_opt::contract::{Gate, INITIAL, Properties, Property};
+use pliant_opt::common::matmul_and_conv_operands::{CONVOLUTIONS, LINEAR, MATMUL};
+use pliant_opt::pass_contracts::{Gate, INITIAL, Properties, Property};
 use pliant_opt::{PASSES, PassInfo, pipelines};
 use pliant_pass::PassContext;
 
@@ -219,7 +219,8 @@ fn single_passes_keep_their_contracts() {
 #[test]
 fn kernel_passes_change_nothing_if_kernels_are_disabled() {
     let mut ctx = PassContext::new(pliant_ops::registry());
-    ctx.config.insert(pliant_pass::config::KERNELS.into(), pliant_ir::AttrValue::Bool(false));
+    ctx.config
+        .insert(pliant_pass::pass_settings::KERNELS.into(), pliant_ir::AttrValue::Bool(false));
     for (file, module) in programs(stride()) {
         for info in PASSES.iter().filter(|p| p.gate == Gate::Kernels) {
             let after = (info.make)().run(module.clone(), &ctx).expect("a pass that is off runs");

@@ -13,16 +13,16 @@ use pliant_ir::relax::TypeData;
 use pliant_ir::structural_equality::structural_equal;
 use pliant_ir::verify::verify_module;
 use pliant_ir::{DType, IRModule};
-use pliant_opt::contract::{
-    Gate, INITIAL, INVALIDATED_BY_ALLOC_TENSOR, INVALIDATED_BY_CALL_TIR, INVALIDATED_BY_OPERATOR,
-    Phase, Properties, Property,
-};
 use pliant_opt::offload::offload_kernels::OffloadKernels;
-use pliant_opt::offload::rule::Stage;
+use pliant_opt::offload::offload_rule::Stage;
 use pliant_opt::offload::rules::rules;
 use pliant_opt::params::bind_params::{BindParams, ParamKey, ParamValue};
 use pliant_opt::params::bind_symbolic_vars::BindSymbolicVars;
 use pliant_opt::params::update_param_struct_info::UpdateParamStructInfo;
+use pliant_opt::pass_contracts::{
+    Gate, INITIAL, INVALIDATED_BY_ALLOC_TENSOR, INVALIDATED_BY_CALL_TIR, INVALIDATED_BY_OPERATOR,
+    Phase, Properties, Property,
+};
 use pliant_opt::pipelines;
 use pliant_pass::{ModulePass, PassContext};
 use pliant_tensor::Tensor;

@@ -5,9 +5,9 @@ use pliant_ir::{AttrValue, Sym};
 use pliant_sym::{Analyzer, Facts, Proof, SymArena, SymVar, solve_match};
 use pliant_tensor::Tensor;
 
-use super::matcher::{Search, Syms};
-use super::node::Literal;
-use super::table::{Node, NodeId};
+use super::pattern_matcher::{Search, Syms};
+use super::pattern_nodes::Literal;
+use super::pattern_table::{Node, NodeId};
 use super::type_pattern::{SizePattern, SizeTerm, TypePattern};
 
 impl Search<'_> {

@@ -1,6 +1,6 @@
 //! The integration tests of `pliant-pass` in one binary, because every test file of its own would be linked separately.
 
-mod common;
-mod manager;
-mod pattern;
-mod rewrite;
+mod failing_pass_reports;
+mod pattern_matching;
+mod pattern_test_functions;
+mod rewriting_with_rules;

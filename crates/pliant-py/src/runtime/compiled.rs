@@ -9,7 +9,7 @@ use pliant::{CancelToken, CompileOptions, CompiledModule, Pipeline};
 use pliant::{Dim, Signature, ValueInfo};
 use pliant_diag::spelling_suggestions::did_you_mean;
 use pliant_ir::AttrValue;
-use pliant_pass::config::{KERNELS, PRECISION};
+use pliant_pass::pass_settings::{KERNELS, PRECISION};
 use pliant_vm::RunOptions;
 use pyo3::conversion::FromPyObjectOwned;
 use pyo3::prelude::*;

@@ -6,15 +6,15 @@ use indexmap::IndexMap;
 use pliant_ir::AttrValue;
 use pliant_ir::attr_names::GLOBAL_SYMBOL;
 use pliant_ir::relax::{Expr, Function as IrFunction};
-use pliant_opt::offload::byoc::registry::{
-    ExternalCodegen, ExternalFunction, Generated, TargetOptions, codegens, register_codegen,
-};
-use pliant_opt::offload::byoc::table::{
+use pliant_opt::offload::byoc::backend_patterns::{
     FusionPattern, PatternCheck, get_pattern, patterns_with_prefix, register_patterns,
 };
+use pliant_opt::offload::byoc::code_generator_registry::{
+    ExternalCodegen, ExternalFunction, Generated, TargetOptions, codegens, register_codegen,
+};
 use pliant_opt::offload::fuse_ops_by_pattern::FuseOpsByPattern;
-use pliant_opt::offload::rule::RuleInfo;
-use pliant_opt::offload::rules::pattern::pattern_rule;
+use pliant_opt::offload::offload_rule::RuleInfo;
+use pliant_opt::offload::rules::registered_patterns::pattern_rule;
 use pliant_opt::offload::rules::{check_rule_name, register_rule, remove_rule, rules};
 use pliant_opt::offload::run_codegen::RunCodegen;
 use pliant_pass::{PassContext, PassError};

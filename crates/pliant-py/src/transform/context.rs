@@ -51,7 +51,7 @@ pub fn copy_settings(options: &mut CompileOptions, context: &Bound<'_, PyAny>) -
     for (key, value) in context.getattr("config")?.cast::<PyDict>()? {
         let value = crate::relax::convert::attr_value(&value)?;
         let key: Arc<str> = key.extract::<String>()?.into();
-        pliant_pass::config::check(&key, &value).map_err(Error::Value)?;
+        pliant_pass::pass_settings::check(&key, &value).map_err(Error::Value)?;
         options.config.entry(key).or_insert(value);
     }
     for instrument in context.getattr("instruments")?.try_iter()? {

@@ -13,7 +13,7 @@ pub mod instrument;
 pub mod param_value;
 pub mod py_pass;
 
-use pliant_pass::config;
+use pliant_pass::pass_settings;
 use pyo3::prelude::*;
 
 use crate::error::{Error, Result};
@@ -74,23 +74,23 @@ pub fn unknown_pass(name: &str) -> Option<String> {
 /// The settings of a context: name, type of the values, description.
 #[pyfunction]
 pub fn config_table() -> Vec<(String, String, String)> {
-    config::keys().into_iter().map(|k| (k.name, k.kind.name().to_string(), k.doc)).collect()
+    pass_settings::keys().into_iter().map(|k| (k.name, k.kind.name().to_string(), k.doc)).collect()
 }
 
 /// Registers a setting of the pass context for user-defined passes.
 #[pyfunction]
 pub fn register_config(name: String, kind: &str, doc: String) -> Result<()> {
-    let Some(kind) = config::ConfigKind::parse(kind) else {
+    let Some(kind) = pass_settings::ConfigKind::parse(kind) else {
         return Err(Error::Value(format!(
             "the type of a setting must be bool, int, str or any, not '{kind}'"
         )));
     };
-    config::register(config::ConfigKey { name, kind, doc }).map_err(Error::Value)
+    pass_settings::register(pass_settings::ConfigKey { name, kind, doc }).map_err(Error::Value)
 }
 
 /// Raises `ValueError` if a setting of the pass context does not exist or does not accept the value.
 #[pyfunction]
 pub fn check_config(name: &str, value: &Bound<'_, PyAny>) -> Result<()> {
     let value = crate::relax::convert::attr_value(value)?;
-    config::check(name, &value).map_err(Error::Value)
+    pass_settings::check(name, &value).map_err(Error::Value)
 }

@@ -5,10 +5,10 @@
 use pliant_ir::tir::{BinOp, BlockData, Expr, ExprData, PrimFunc, Stmt, StmtData};
 use rustc_hash::FxHashSet;
 
+use crate::access_guards;
 use crate::check_bounds::recorded_unbounded_params;
-use crate::guards;
-use crate::index_facts::IndexFacts;
-use crate::walk::children;
+use crate::index_range_analysis::IndexFacts;
+use crate::statement_traversal::children;
 
 /// Clamps every extent that is not proved to be non-negative.
 pub(super) fn clamp(f: &mut PrimFunc) {
@@ -42,7 +42,8 @@ impl ExtentClamper {
     /// allocated buffers are not used either, because schedules remove allocations, and with them the checks of their dims.
     fn find_negative(&mut self, f: &PrimFunc, s: Stmt) {
         let snapshot = self.facts.snapshot();
-        let guards_a_block = matches!(f.stmt(guards::split_guards(f, s).1), StmtData::Block(_));
+        let guards_a_block =
+            matches!(f.stmt(access_guards::split_guards(f, s).1), StmtData::Block(_));
         match f.stmt(s) {
             StmtData::For { extent, .. } => self.check_extent(f, *extent),
             StmtData::Let(var, value, _) if !guards_a_block => {
@@ -76,7 +77,7 @@ impl ExtentClamper {
     }
 
     fn stmt(&self, f: &mut PrimFunc, s: Stmt) -> Stmt {
-        crate::walk::map_stmts(f, s, &mut |f, s| match f.stmt(s).clone() {
+        crate::statement_traversal::map_stmts(f, s, &mut |f, s| match f.stmt(s).clone() {
             StmtData::For { var, min, extent, kind, body, annotations } => {
                 let new = self.clamped(f, extent);
                 (new != extent).then(|| {

@@ -10,16 +10,16 @@ use pliant_kernel_api::slice_functions::{SliceFunction, SliceOperation, slice_fu
 use pliant_tensor::DType;
 use rustc_hash::FxHashMap;
 
-use super::emit::{
+use super::emit_stage_loops::{
     estimated_work, is_contiguous_along, loop_nest, strip_loops_by_position, vector_lanes,
     vector_widths,
 };
-use super::reductions::{initial_value, store_target};
-use super::row_groups::{parallel_row_loop, serial_loop};
-use super::slice_tiles::{MIN_POINTS, new_tile};
-use super::stage::{Axis, Reduction, Stage};
-use crate::guards;
-use crate::walk::substitute_expr;
+use super::loop_nest_stages::{Axis, Reduction, Stage};
+use super::reduction_loops::{initial_value, store_target};
+use super::row_group_fusion::{parallel_row_loop, serial_loop};
+use super::slice_function_tiles::{MIN_POINTS, new_tile};
+use crate::access_guards;
+use crate::statement_traversal::substitute_expr;
 
 /// The number of results of a tile, which is the length of the slices of rows. For a matrix of 1000 columns, slices of 256, 512
 /// and 1024 elements take 0.33, 0.28 and 0.21 ms on one thread. Two threads on halves of the rows take 0.25 ms.
@@ -48,7 +48,7 @@ pub fn accumulate_function(
     let is_contiguous = *from != buffer
         && f.buffer(*from).dtype == dtype
         && is_contiguous_along(f, *from, indices, axis.var)
-        && !indices.iter().any(|&i| guards::reads_memory(f, i))
+        && !indices.iter().any(|&i| access_guards::reads_memory(f, i))
         && s.guards.is_empty();
     let few = f.as_int(axis.extent).is_some_and(|n| n < MIN_POINTS);
     function_of(r.op, dtype).filter(|_| is_contiguous && !few)

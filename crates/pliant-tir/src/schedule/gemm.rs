@@ -12,13 +12,13 @@ use pliant_kernel_api::kernels::matmul::{self, PANEL_STEP};
 use pliant_tensor::DType;
 use rustc_hash::FxHashMap;
 
-use super::row_groups::serial_loop;
-use super::stage::{Axis, Body, Init, Stage};
+use super::loop_nest_stages::{Axis, Body, Init, Stage};
+use super::row_group_fusion::serial_loop;
+use crate::access_guards;
 use crate::check_bounds::recorded_unbounded_params;
-use crate::flatten::linear;
-use crate::guards;
-use crate::index_facts::IndexFacts;
-use crate::walk::{substitute_expr, uses_any};
+use crate::flatten_buffers::linear;
+use crate::index_range_analysis::IndexFacts;
+use crate::statement_traversal::{substitute_expr, uses_any};
 
 /// An operand of a matrix product: a buffer, and the indices of the element that is read or written.
 pub(super) type Operand = (Buffer, Box<[Expr]>);
@@ -222,7 +222,7 @@ fn match_panels(f: &PrimFunc, stage: &Stage, operands: &[Operand; 3]) -> Option<
         && width % PANEL_STEP == 0
         && f.as_int(columns.extent)? <= count.checked_mul(width)?
         && f.as_int(inner.extent) == Some(rows)
-        && result_indices.last().is_some_and(|&e| super::stage::is_var(f, e, *j));
+        && result_indices.last().is_some_and(|&e| super::loop_nest_stages::is_var(f, e, *j));
     matches.then_some(PackedPanels { column: *j, row: *k, width: data.shape[2] })
 }
 
@@ -255,7 +255,7 @@ fn linear_terms(f: &PrimFunc, stage: &Stage, index: Expr) -> Option<Vec<(Axis, O
         }
         match *f.expr(e) {
             // Addresses of kernel arguments must not depend on memory.
-            _ if is_invariant(e) && guards::reads_memory(f, e) => return None,
+            _ if is_invariant(e) && access_guards::reads_memory(f, e) => return None,
             _ if is_invariant(e) => {}
             ExprData::Binary(BinOp::Add, a, b) => stack.extend([b, a]),
             ExprData::Binary(BinOp::Mul, a, b) => match (axis(a), axis(b)) {

@@ -83,7 +83,7 @@ struct LetBindings(Vec<(Var, Expr)>);
 impl LetBindings {
     /// Binds a value to a new variable `name`, and returns the variable. A constant is returned unchanged.
     fn bind(&mut self, f: &mut PrimFunc, name: &str, value: Expr) -> Expr {
-        let value = crate::simplify::fold(f, value).unwrap_or(value);
+        let value = crate::simplify_loop_functions::fold(f, value).unwrap_or(value);
         if f.as_int(value).is_some() {
             return value;
         }
@@ -104,7 +104,7 @@ struct SizeArithmetic<'a>(&'a mut PrimFunc);
 impl SizeArithmetic<'_> {
     fn op(&mut self, op: BinOp, a: Expr, b: Expr) -> Expr {
         let e = self.0.binary(op, a, b);
-        crate::simplify::fold(self.0, e).unwrap_or(e)
+        crate::simplify_loop_functions::fold(self.0, e).unwrap_or(e)
     }
 
     fn max(&mut self, a: Expr, min: i64) -> Expr {
@@ -310,8 +310,11 @@ pub(super) fn delinearize(
         if k == 0 {
             out.push((var, rest));
         } else {
-            out.push((var, super::row_groups::divide_position(f, BinOp::FloorMod, rest, extent)));
-            rest = super::row_groups::divide_position(f, BinOp::FloorDiv, rest, extent);
+            out.push((
+                var,
+                super::row_group_fusion::divide_position(f, BinOp::FloorMod, rest, extent),
+            ));
+            rest = super::row_group_fusion::divide_position(f, BinOp::FloorDiv, rest, extent);
         }
     }
     out

@@ -2,13 +2,13 @@
 //!
 //! Backends compute 16-bit floats in the same way, so values do not change. The rewritten form has explicit casts: selections,
 //! minima and maxima are rounded only once, after the operation, and slice functions can do the last rounding and the widening of
-//! loads ([`super::slice_tiles`]).
+//! loads ([`super::slice_function_tiles`]).
 
 use pliant_ir::tir::{BinOp, Expr, ExprData, Intrin, PrimFunc, Ty};
 use pliant_tensor::{DType, round_to_bf16, round_to_f16};
 
-use super::stage::{Body, Stage};
-use crate::walk::ExprRewriter;
+use super::loop_nest_stages::{Body, Stage};
+use crate::statement_traversal::ExprRewriter;
 
 /// Whether a data type is a 16-bit float.
 pub(super) fn is_half(dtype: DType) -> bool {

@@ -6,16 +6,16 @@ use pliant_ir::tir::visit::{for_each_expr, for_each_operand};
 use pliant_ir::tir::{BinOp, Expr, ExprData, Intrin, PrimFunc, Stmt, StmtData, Ty, Var, VarTy};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::emit::{
+use super::emit_stage_loops::{
     constant_stride, guarded_body, hoist_guards, is_contiguous_along, loop_nest, unsplit_loops,
 };
-use super::row_groups::serial_loop;
-use super::stage::{Axis, Body, Stage, is_var};
+use super::loop_nest_stages::{Axis, Body, Stage, is_var};
+use super::row_group_fusion::serial_loop;
+use crate::access_guards;
 use crate::check_bounds::recorded_unbounded_params;
-use crate::guards;
 use crate::overflow_analysis::{Interval, OverflowAnalysis, SIZE_LIMIT};
-use crate::simplify::fold;
-use crate::walk::{ExprRewriter, for_each_stmt, uses_any};
+use crate::simplify_loop_functions::fold;
+use crate::statement_traversal::{ExprRewriter, for_each_stmt, uses_any};
 
 /// Maximum number of parts into which a loop is split.
 const MAX_PARTS: usize = 8;
@@ -74,7 +74,7 @@ pub(super) fn emit(f: &mut PrimFunc, s: &Stage) -> Option<Stmt> {
 /// Returns the variable of a stage's last axis, if the loop over it may be split.
 fn splittable_axis(f: &PrimFunc, s: &Stage) -> Option<Var> {
     let v = s.axes.last()?.var;
-    let guarded = guards::any_depends_on(f, &s.guards, v);
+    let guarded = access_guards::any_depends_on(f, &s.guards, v);
     (!s.reduces() && s.init.is_none() && !guarded).then_some(v)
 }
 
@@ -121,7 +121,7 @@ fn find_split_point(f: &mut PrimFunc, op: BinOp, a: Expr, b: Expr, v: Var) -> Op
     let (zero, one) = (f.int(0), f.int(1));
     let at_zero = FxHashMap::from_iter([(v, zero)]);
     let (first, second) = (a, b);
-    let [a, b] = [a, b].map(|e| crate::walk::substitute_expr(f, e, &at_zero));
+    let [a, b] = [a, b].map(|e| crate::statement_traversal::substitute_expr(f, e, &at_zero));
     // With `a` and `b` at `v = 0`, the comparison is `v + a - b op 0` or `a - b - v op 0`.
     let (at, op) = match slope {
         1 => (f.binary(BinOp::Sub, b, a), op),

@@ -20,34 +20,34 @@
 //!   and divisions (`loop_splitting`).
 //! - Stages of other forms run point by point (`scalar_loops`).
 //! - All other statements keep their loops and blocks. Only loops in them that copy adjacent elements are vectorized
-//!   (`scalar_loops::vectorize_copies`).
+//!   (`scalar_stage_loops::vectorize_copies`).
 
+mod broadcast_multiversioning;
 mod clamp_extents;
 pub mod column_extrema;
-pub mod emit;
-mod epilogue;
+pub mod emit_stage_loops;
 pub mod gemm;
 mod gemm_blocking;
 mod half_precision;
+pub mod loop_nest_stages;
 mod loop_splitting;
-mod multiversion;
+mod matmul_epilogue;
 mod partial_reductions;
-mod reductions;
-pub mod row_groups;
-mod scalar_loops;
-pub mod slice_bounds;
-pub mod slice_tiles;
-pub mod stage;
-mod tiled_loops;
+mod reduction_loops;
+pub mod row_group_fusion;
+mod scalar_stage_loops;
+pub mod slice_function_bounds;
+mod slice_function_loops;
+pub mod slice_function_tiles;
 mod transpose_blocking;
 
 use pliant_ir::AttrValue;
 use pliant_ir::attr_names::KERNELS;
 use pliant_ir::tir::{Buffer, PrimFunc, Stmt, StmtData};
 
-use crate::error::LowerError;
-use row_groups::Group;
-use stage::Item;
+use crate::lowering_error::LowerError;
+use loop_nest_stages::Item;
+use row_group_fusion::Group;
 
 /// Whether a function may call library kernels: the attribute [`KERNELS`] is not false.
 pub fn uses_kernels(f: &PrimFunc) -> bool {
@@ -60,7 +60,7 @@ pub fn uses_kernels(f: &PrimFunc) -> bool {
 /// None.
 pub fn run(f: &mut PrimFunc) -> Result<(), LowerError> {
     clamp_extents::clamp(f);
-    let (mut allocs, items) = stage::parse_body(f);
+    let (mut allocs, items) = loop_nest_stages::parse_body(f);
     let mut out: Vec<Stmt> = Vec::new();
     let mut group: Option<Group> = None;
     let mut next = 0;
@@ -70,16 +70,16 @@ pub fn run(f: &mut PrimFunc) -> Result<(), LowerError> {
         match &items[current] {
             Item::Other(s) => {
                 emit_group(f, &mut group, &mut allocs, &items, current, &mut out);
-                out.push(scalar_loops::vectorize_copies(f, *s));
+                out.push(scalar_stage_loops::vectorize_copies(f, *s));
             }
             Item::Stage(stage) => {
-                let conditions = multiversion::broadcast_conditions(f, stage);
+                let conditions = broadcast_multiversioning::broadcast_conditions(f, stage);
                 if !conditions.is_empty() {
                     emit_group(f, &mut group, &mut allocs, &items, current, &mut out);
-                    out.push(multiversion::emit_versions(f, stage, &conditions));
+                    out.push(broadcast_multiversioning::emit_versions(f, stage, &conditions));
                     continue;
                 }
-                if let Some(fused) = epilogue::fuse_epilogue(f, &items, current, &allocs) {
+                if let Some(fused) = matmul_epilogue::fuse_epilogue(f, &items, current, &allocs) {
                     emit_group(f, &mut group, &mut allocs, &items, current, &mut out);
                     allocs.retain(|b| Some(*b) != fused.removed);
                     out.push(fused.stmt);
@@ -92,7 +92,7 @@ pub fn run(f: &mut PrimFunc) -> Result<(), LowerError> {
                     continue;
                 }
                 let stage = half_precision::widen_arithmetic(f, stage);
-                let stage = emit::with_fused_reductions(f, &stage);
+                let stage = emit_stage_loops::with_fused_reductions(f, &stage);
                 if !group.as_mut().is_some_and(|g| g.try_add(f, &stage)) {
                     emit_group(f, &mut group, &mut allocs, &items, current, &mut out);
                     group = Some(Group::new(f, stage, current));
@@ -105,7 +105,7 @@ pub fn run(f: &mut PrimFunc) -> Result<(), LowerError> {
     for &b in allocs.iter().rev() {
         body = f.add_stmt(StmtData::Alloc(b, body));
     }
-    f.body = crate::walk::unique_vars(f, body);
+    f.body = crate::statement_traversal::unique_vars(f, body);
     Ok(())
 }
 

@@ -6,10 +6,10 @@ use pliant_ir::tir::{BinOp, Buffer, BufferData, Expr, PrimFunc, Scope, Stmt, Stm
 use pliant_tensor::DType;
 use rustc_hash::FxHashMap;
 
-use super::emit::{grain, serial_loops, vector_axis};
-use super::reductions::store_target;
-use super::row_groups::{parallel_row_loop, product_of};
-use super::stage::{Axis, Body, Init, Reduction, Stage};
+use super::emit_stage_loops::{grain, serial_loops, vector_axis};
+use super::loop_nest_stages::{Axis, Body, Init, Reduction, Stage};
+use super::reduction_loops::store_target;
+use super::row_group_fusion::{parallel_row_loop, product_of};
 
 /// Reductions with at least this many results are not split, because strips of results keep all threads busy.
 const MIN_PARALLEL_RESULTS: i64 = 1024;
@@ -103,7 +103,7 @@ fn emit_pieces(f: &mut PrimFunc, s: &Stage, r: &Reduction) -> Stmt {
         let position = axis_split.position(f);
         map.insert(axis.var, position);
     }
-    let value = crate::walk::substitute_expr(f, r.value, &map);
+    let value = crate::statement_traversal::substitute_expr(f, r.value, &map);
     let pieces: Vec<Axis> = split.iter().map(|(_, axis_split)| axis_split.piece).collect();
     let within = s.axes[spatial..].iter().map(|axis| {
         let axis_split = split.iter().find(|(original, _)| original.var == axis.var);
@@ -123,7 +123,7 @@ fn emit_pieces(f: &mut PrimFunc, s: &Stage, r: &Reduction) -> Stmt {
     let all_pieces = Reduction { op: r.op, value: f.load(partial, &index) };
     let pieces = pieces.iter().map(|a| Axis { reduce: true, ..*a });
     let axes: Vec<Axis> = results.iter().copied().chain(pieces).collect();
-    let start = super::reductions::initial_value(f, s);
+    let start = super::reduction_loops::initial_value(f, s);
     let second = reduction_stage(f, s, &all_pieces, store_target(s), axes, start);
     let second = serial_loops(f, &second);
 

@@ -9,16 +9,16 @@ use pliant_ir::tir::visit::for_each_operand;
 use pliant_ir::tir::{BinOp, Buffer, Expr, ExprData, PrimFunc, Stmt, StmtData, Var};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::emit::{
+use super::emit_stage_loops::{
     AccessPattern, access_pattern, estimated_work, strip_loops, strip_mine, vector_axis,
     vector_widths,
 };
+use super::loop_nest_stages::{Axis, Body, Stage};
 use super::loop_splitting;
-use super::row_groups::{parallel_row_loop, serial_loop};
-use super::slice_tiles::{is_opaque, new_tile};
-use super::stage::{Axis, Body, Stage};
-use crate::guards;
-use crate::walk::{ExprRewriter, substitute_expr};
+use super::row_group_fusion::{parallel_row_loop, serial_loop};
+use super::slice_function_tiles::{is_opaque, new_tile};
+use crate::access_guards;
+use crate::statement_traversal::{ExprRewriter, substitute_expr};
 
 /// The number of points of a block along the axis `across`, along which the operand is contiguous: as many as a cache line has
 /// float32 elements.
@@ -70,7 +70,7 @@ fn crossing_loads(f: &PrimFunc, s: &Stage) -> Option<(usize, Vec<Expr>)> {
                 AccessPattern::Invariant | AccessPattern::Contiguous
             )
             && access_pattern(f, b, indices, across.var) == AccessPattern::Contiguous
-            && !indices.iter().any(|&i| guards::reads_memory(f, i))
+            && !indices.iter().any(|&i| access_guards::reads_memory(f, i))
     };
     let loads = unconditional_loads(f, value);
     front.iter().enumerate().rev().filter(|(_, a)| is_long(a)).find_map(|(at, axis)| {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use pliant_ir::IRModule;
 use pliant_ir::relax::visit::{bindings, post_order};
 use pliant_ir::relax::{ExprData, Function};
-use pliant_opt::analysis::loop_closures::{loop_closures, loop_operands};
+use pliant_opt::analysis::while_loop_closures::{loop_closures, loop_operands};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Maximum depth of nested loops that are inlined, since code generation recurses along them.

@@ -9,8 +9,8 @@
 use pliant_exec::{Arg, Reg};
 use pliant_ir::relax::{Binding, Expr, ExprData, Seq};
 use pliant_opt::analysis::liveness::AT_RESULT;
-use pliant_opt::analysis::loop_closures::loop_operands;
-use pliant_opt::analysis::tail_binding::{is_rename, len_without_trailing_kills, tail_binding};
+use pliant_opt::analysis::result_binding::{is_rename, len_without_trailing_kills, tail_binding};
+use pliant_opt::analysis::while_loop_closures::loop_operands;
 use pliant_pass::PassError;
 use rustc_hash::FxHashMap;
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use pliant_exec::{Arg, Reg};
 use pliant_ir::relax::{Expr, ExprData, TypeData, Var};
 use pliant_opt::analysis::liveness::AT_RESULT;
-use pliant_opt::analysis::tail_binding::is_kill;
+use pliant_opt::analysis::result_binding::is_kill;
 use pliant_pass::PassError;
 
 use super::tail_position::Exit;

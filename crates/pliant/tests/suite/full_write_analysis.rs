@@ -1,6 +1,6 @@
 //! Full-write analysis of kernel calls: outputs that a call writes completely need not be cleared before it.
 
-use pliant_tir::full_writes::fully_written_params;
+use pliant_tir::fully_written_buffers::fully_written_params;
 
 /// Whether a transpose kernel that reads `A` is known to write the whole buffer `out` of shape `dims`, if its argument
 /// `out=` is the expression `out`.

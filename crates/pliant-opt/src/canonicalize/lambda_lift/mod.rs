@@ -41,8 +41,8 @@
 //! # Never
 //! Creates a closure for a function that captures nothing: its global name is used as the value.
 
-mod captures;
-mod rewrite;
+mod captured_variables;
+mod local_function_references;
 
 use std::sync::Arc;
 
@@ -51,11 +51,11 @@ use pliant_ir::attr_values::FuncAttrs;
 use pliant_ir::relax::visit::{Importer, copy_function};
 use pliant_ir::relax::{FuncData, Function, TypeData};
 use pliant_ir::{AttrValue, BaseFunc, DType, IRModule};
-use pliant_pass::rewrite::reachable_funcs;
+use pliant_pass::binding_rewrites::reachable_funcs;
 use pliant_pass::{ModulePass, PassContext, PassError};
 use rustc_hash::FxHashSet;
 
-use captures::{LocalFunc, LocalFuncs};
+use captured_variables::{LocalFunc, LocalFuncs};
 
 /// Attributes that local functions inherit from the function around them.
 const INHERITED_ATTRS: &[&str] = &[FORCE_PURE, FORCE_PURE_OLD];
@@ -81,7 +81,7 @@ impl ModulePass for LambdaLift {
             let func = Arc::make_mut(func);
             let mut local_funcs = LocalFuncs::of(func);
             assign_names(&name, func, &mut local_funcs, &mut taken);
-            rewrite::rewrite(func, &local_funcs);
+            local_function_references::rewrite(func, &local_funcs);
             let lifted: Vec<(Arc<str>, Function)> = local_funcs
                 .funcs
                 .iter()

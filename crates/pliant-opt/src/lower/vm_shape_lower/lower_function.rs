@@ -7,17 +7,17 @@ use pliant_ir::relax::{
 };
 use pliant_ir::tir::PrimFunc;
 use pliant_ir::{Attrs, DType, Span, Sym, SymVar};
-use pliant_pass::rewrite::{Namer, reachable_seqs, set_flat_bindings, take_flat_bindings};
+use pliant_pass::binding_rewrites::{Namer, reachable_seqs, set_flat_bindings, take_flat_bindings};
 use pliant_pass::{PassContext, PassError, Problem};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::allocations::{allocated_dims, first_writers};
-use super::caller_facts::CallerFacts;
-use super::shape_func::ShapeFunc;
+use super::allocated_tensor_dims::{allocated_dims, first_writers};
+use super::known_argument_types::CallerFacts;
+use super::shape_functions::ShapeFunc;
 use super::shape_heap::ShapeHeap;
-use super::upper_bounds::bound_checks;
-use crate::analysis::tail_binding::tail_binding;
-use crate::common::lowered_ops::{
+use super::size_upper_bound_checks::bound_checks;
+use crate::analysis::result_binding::tail_binding;
+use crate::common::lowered_operators::{
     NULL_VALUE, builtin_call, op_call, packed_call, prim_int, unit_ty,
 };
 

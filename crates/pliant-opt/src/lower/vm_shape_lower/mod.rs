@@ -59,15 +59,15 @@
 //! Rejects a program because of a property that it cannot prove: that becomes a check at run time. Omits a check of such a
 //! property.
 
-mod allocations;
-mod caller_facts;
-mod linear_scalars;
+mod allocated_tensor_dims;
+mod known_argument_types;
+mod linear_scalar_expressions;
 mod lower_function;
-mod match_types;
-mod shape_func;
+mod shape_functions;
 mod shape_heap;
-mod tail_call;
-mod upper_bounds;
+mod size_upper_bound_checks;
+mod tail_call_result_checks;
+mod type_checks;
 
 use std::sync::{Arc, Mutex};
 
@@ -81,11 +81,11 @@ use pliant_pass::pass::for_each_relax;
 use pliant_pass::{ModulePass, PassContext, PassError};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::common::lowered_ops::{
+use crate::common::lowered_operators::{
     ALLOC_TENSOR, MEMORY_ALLOC_STORAGE, MEMORY_ALLOC_TENSOR, MEMORY_KILL_STORAGE,
     MEMORY_KILL_TENSOR, RESHAPE,
 };
-use crate::common::purity::allow_hidden_effects;
+use crate::common::purity_after_lowering::allow_hidden_effects;
 
 /// The name of a generated loop function, and the function.
 type NamedShapeFunc = (Arc<str>, PrimFunc);
@@ -104,7 +104,7 @@ impl ModulePass for VmShapeLower {
     fn run(&self, mut module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
         let taken: FxHashSet<Arc<str>> = module.functions.keys().cloned().collect();
         let generated: Mutex<FxHashMap<Arc<str>, Vec<NamedShapeFunc>>> = Mutex::default();
-        let facts = caller_facts::caller_facts(&module);
+        let facts = known_argument_types::caller_facts(&module);
         let not_lowerable = functions_not_lowerable_yet(&module);
         for_each_relax(&mut module, ctx, |name, func| {
             if func.attrs.contains_key(VM_SHAPE_LOWERED) || not_lowerable.contains(name) {

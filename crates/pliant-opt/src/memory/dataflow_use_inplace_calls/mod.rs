@@ -56,7 +56,7 @@
 //! # Never
 //! Overwrites an operand if an iteration of the loops reads another element than the one that it writes.
 
-mod inplace_variant;
+mod inplace_loop_functions;
 
 use std::sync::Arc;
 
@@ -67,14 +67,14 @@ use pliant_ir::relax::{Binding, Block, Callee, Expr, ExprData, Function, Type, T
 use pliant_ir::tir::PrimFunc;
 use pliant_ir::{AttrValue, Attrs, BaseFunc, IRModule, Sym};
 use pliant_ops::Legalized;
-use pliant_pass::rewrite::{for_each_operand_var, reachable_seqs};
+use pliant_pass::binding_rewrites::{for_each_operand_var, reachable_seqs};
 use pliant_pass::{ModulePass, PassContext, PassError};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::analysis::tir_call::TirCall;
-use crate::common::call_keys::CallKey;
-use crate::common::loop_functions::LoopFunctions;
-use crate::common::lowered_ops::{null_vars, resolve_null};
+use crate::analysis::loop_function_calls::TirCall;
+use crate::common::call_deduplication_keys::CallKey;
+use crate::common::lowered_operators::{null_vars, resolve_null};
+use crate::common::shared_loop_functions::LoopFunctions;
 
 /// The pass that writes results to operands that are not read afterwards. The documentation of the module describes it.
 pub struct DataflowUseInplaceCalls;
@@ -300,7 +300,7 @@ impl Rewriter<'_> {
         let function = self.functions.get_mut(callee)?.as_mut()?;
         let loop_functions = &mut *self.loop_functions;
         let variant = function.inplace_variants.entry(input).or_insert_with(|| {
-            let mut func = inplace_variant::inplace_variant(&function.func, inputs, input)?;
+            let mut func = inplace_loop_functions::inplace_variant(&function.func, inputs, input)?;
             func.private = true;
             func.attrs.shift_remove(GLOBAL_SYMBOL);
             Some(loop_functions.add(&format!("{}_inplace", function.name), func))

@@ -46,23 +46,23 @@
 //! # Never
 //! Changes a value, except for the rounding of reductions, whose order of summation follows the layout.
 
-mod convolution;
 mod propagate_layout;
+mod rewrite_convolution;
 
 use std::sync::Arc;
 
 use pliant_ir::op::{DimTrait, InferError};
 use pliant_ir::relax::{Binding, Callee, Expr, ExprData, Function, TypeData, Var};
 use pliant_ir::{AttrValue, Attrs, BaseFunc, IRModule, Op, OpRegistry};
+use pliant_pass::binding_rewrites::{Namer, reachable_seqs, rewrite_bindings};
 use pliant_pass::pattern::Defs;
-use pliant_pass::rewrite::{Namer, reachable_seqs, rewrite_bindings};
 use pliant_pass::{MayWrite, ModulePass, PassContext, PassError};
 use pliant_tensor::Tensor;
 use rustc_hash::FxHashMap;
 
-use crate::common::products::PERMUTE_DIMS;
+use crate::common::matmul_and_conv_operands::PERMUTE_DIMS;
 use crate::offload::dequantized::has_one_element;
-use crate::offload::rules::conv_int8::matcher as integers;
+use crate::offload::rules::conv_int8::conv_int8_matcher as integers;
 
 /// The pass that rewrites convolutions, and operators on their results, to the channels-last layout. The documentation of the
 /// module describes it.
@@ -143,7 +143,9 @@ fn is_image(func: &Function, e: Expr) -> bool {
 fn has_rewritable_convolution(func: &Function) -> bool {
     reachable_seqs(func).into_iter().any(|seq| {
         let mut blocks = func.seq(seq).blocks.iter();
-        let any = |e: Expr| convolution::is_convolution(func, e) || integers::is_candidate(func, e);
+        let any = |e: Expr| {
+            rewrite_convolution::is_convolution(func, e) || integers::is_candidate(func, e)
+        };
         blocks.any(|&b| func.block(b).bindings.iter().any(|b| any(b.value)))
     })
 }

@@ -6,7 +6,7 @@ use pliant_ir::{AttrValue, Attrs};
 use pliant_pass::PassError;
 
 use super::{LayoutRewriter, OpCall, Site, constant_to_channels_last};
-use crate::common::image_layout::{channels_first, has_layout, with_channels_last};
+use crate::common::image_layout_attributes::{channels_first, has_layout, with_channels_last};
 
 /// Converts the index of a dim from channels first to channels last. Negative indices count from the end. `None` if the index is
 /// out of range.

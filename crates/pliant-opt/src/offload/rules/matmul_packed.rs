@@ -54,9 +54,11 @@ use pliant_ops::{LegalizeError, te};
 use pliant_pass::{PassContext, PassError, Problem};
 use pliant_tensor::{Tensor, TensorError, pack_bfloat16, pack_panels, panel_width};
 
-use super::weight_only_matmul::kernel::{self as weight_only_kernel, PackedWeights};
-use crate::common::products::{LINEAR, MATMUL, MatrixProduct};
-use crate::offload::rule::{Decision, KeepReason, Rule, RuleInfo, Site, Stage};
+use super::weight_only_matmul::weight_only_kernel_call::{
+    self as weight_only_kernel, PackedWeights,
+};
+use crate::common::matmul_and_conv_operands::{LINEAR, MATMUL, MatrixProduct};
+use crate::offload::offload_rule::{Decision, KeepReason, Rule, RuleInfo, Site, Stage};
 
 /// The entry of the rule `matmul_packed` in the table of offload rules.
 pub(super) fn info() -> RuleInfo {

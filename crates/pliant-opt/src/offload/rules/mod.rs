@@ -5,12 +5,12 @@
 //! | `attention` | attention, as one operator or as several |
 //! | `conv` | float32 convolutions |
 //! | `conv_int8` | convolutions of 8-bit integers |
-//! | `integer_conv` | convolutions of dequantized operands |
-//! | `integer_matmul` | matmuls of dequantized operands |
+//! | `dequantized_conv` | convolutions of dequantized operands |
+//! | `dequantized_matmul` | matmuls of dequantized operands |
 //! | `matmul_int8` | matmuls of 8-bit integers |
 //! | `matmul_packed` | float matmuls by constants |
-//! | `pattern` | matches of a pattern that a program registers |
-//! | `pool` | pooling of float32, float16 and bfloat16 images |
+//! | `registered_patterns` | matches of a pattern that a program registers |
+//! | `pooling` | pooling of float32, float16 and bfloat16 images |
 //! | `recurrent` | recurrent layers |
 //! | `softmax` | softmax and log-softmax along the last axis |
 //! | `transpose` | transposes that move the last dim |
@@ -20,13 +20,13 @@
 pub(crate) mod attention;
 pub(crate) mod conv;
 pub(crate) mod conv_int8;
-pub(crate) mod integer_conv;
-pub(crate) mod integer_matmul;
+pub(crate) mod dequantized_conv;
+pub(crate) mod dequantized_matmul;
 pub(crate) mod matmul_int8;
 pub(crate) mod matmul_packed;
-pub mod pattern;
-pub(crate) mod pool;
+pub(crate) mod pooling;
 pub(crate) mod recurrent;
+pub mod registered_patterns;
 pub(crate) mod softmax;
 pub(crate) mod transpose;
 pub(crate) mod weight_only_matmul;
@@ -34,20 +34,20 @@ pub(crate) mod widen_16_bit;
 
 use std::sync::{PoisonError, RwLock};
 
-use crate::offload::rule::RuleInfo;
+use crate::offload::offload_rule::RuleInfo;
 
 /// The rules of this crate, in the order in which they are tried.
 fn builtin() -> Vec<RuleInfo> {
     vec![
         widen_16_bit::info(),
-        integer_matmul::info(),
-        integer_conv::info(),
+        dequantized_matmul::info(),
+        dequantized_conv::info(),
         weight_only_matmul::info(),
         attention::info(),
         conv::info(),
         matmul_int8::info(),
         conv_int8::info(),
-        pool::info(),
+        pooling::info(),
         recurrent::info(),
         matmul_packed::info(),
         softmax::info(),

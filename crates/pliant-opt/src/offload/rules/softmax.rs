@@ -43,7 +43,7 @@ use pliant_kernel_api::MAX_RANK;
 use pliant_kernel_api::kernels::softmax::KERNEL;
 use pliant_pass::PassError;
 
-use crate::offload::rule::{Decision, KeepReason, Rule, RuleInfo, Site, Stage};
+use crate::offload::offload_rule::{Decision, KeepReason, Rule, RuleInfo, Site, Stage};
 
 const SOFTMAX: Op = Op::new("relax.nn.softmax");
 const LOG_SOFTMAX: Op = Op::new("relax.nn.log_softmax");

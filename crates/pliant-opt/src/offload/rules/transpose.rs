@@ -45,8 +45,10 @@ use pliant_kernel_api::MAX_RANK;
 use pliant_kernel_api::kernels::transpose::KERNEL;
 use pliant_pass::PassError;
 
-use crate::common::products::{EINSUM, LINEAR, MATMUL, PERMUTE_DIMS, call_operands, permute_axes};
-use crate::offload::rule::{Decision, KeepReason, Rule, RuleInfo, Site, Stage};
+use crate::common::matmul_and_conv_operands::{
+    EINSUM, LINEAR, MATMUL, PERMUTE_DIMS, call_operands, permute_axes,
+};
+use crate::offload::offload_rule::{Decision, KeepReason, Rule, RuleInfo, Site, Stage};
 
 /// The entry of the rule `transpose` in the table of offload rules.
 pub(super) fn info() -> RuleInfo {

@@ -45,9 +45,9 @@ use pliant_ir::relax::{Callee, Expr, ExprData};
 use pliant_ir::{AttrValue, DType, Op};
 use pliant_pass::PassError;
 
-use crate::common::lowered_ops::is_absent;
-use crate::common::products::{LINEAR, MATMUL};
-use crate::offload::rule::{Decision, KeepReason, Offloaded, Rule, RuleInfo, Site, Stage};
+use crate::common::lowered_operators::is_absent;
+use crate::common::matmul_and_conv_operands::{LINEAR, MATMUL};
+use crate::offload::offload_rule::{Decision, KeepReason, Offloaded, Rule, RuleInfo, Site, Stage};
 
 /// The operators whose kernels support only float32.
 const ROOTS: &[Op] = &[

@@ -53,7 +53,7 @@
 //! # Never
 //! Changes functions without `num_input`, or functions whose `<name>_transform_params` already exists.
 
-mod shared_transform;
+mod shared_parameter_transform;
 
 use std::sync::Arc;
 
@@ -64,14 +64,14 @@ use pliant_ir::relax::{
     Binding, BlockData, Callee, Expr, ExprData, Function, SeqData, TypeData, Var,
 };
 use pliant_ir::{AttrValue, BaseFunc, IRModule, Op, Span, SymVar};
-use pliant_pass::rewrite::{Substitution, remove_and_substitute, shape_vars};
+use pliant_pass::binding_rewrites::{Substitution, remove_and_substitute, shape_vars};
 use pliant_pass::{ModulePass, PassContext, PassError};
 use rustc_hash::FxHashSet;
 
 use crate::analysis::{CallGraph, Effects, written_vars};
-use crate::common::lowered_ops::num_input;
+use crate::common::lowered_operators::num_input;
 
-pub use self::shared_transform::{SHARED_NAME, SharedTransform};
+pub use self::shared_parameter_transform::{SHARED_NAME, SharedTransform};
 
 /// The suffix of the name of the function that transforms the parameters.
 const TRANSFORM_SUFFIX: &str = "_transform_params";
@@ -90,7 +90,7 @@ impl ModulePass for LiftTransformParams {
 
     fn run(&self, mut module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
         if let Some(selection) = &self.shared {
-            return shared_transform::lift_shared(module, selection, ctx);
+            return shared_parameter_transform::lift_shared(module, selection, ctx);
         }
         let effects = Effects::of(&module, ctx.ops);
         let names: Vec<Arc<str>> = module.relax_funcs().map(|(name, _)| name.clone()).collect();
@@ -284,7 +284,7 @@ fn transform_function(
     let fields: Vec<Expr> = outputs.iter().map(|v| importer.vars[v]).collect();
     let value = dst.tuple(&fields);
     let ret_ty = dst.expr_ty(value);
-    let name = pliant_pass::rewrite::Namer::new(&dst).fresh("gv");
+    let name = pliant_pass::binding_rewrites::Namer::new(&dst).fresh("gv");
     let gv = dst.add_var(name, ret_ty, false, Span::NONE);
     bindings.push(Binding::bind(gv, value));
     let block = dst.add_block(BlockData { dataflow: true, bindings });

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use pliant_ir::relax::{Block, Var};
 use pliant_pass::pattern::PatternContext;
-use pliant_pass::pattern::rewrite_blocks::{
+use pliant_pass::pattern::rewrite_dataflow_blocks::{
     BlockMatches, BlockReplacement, dataflow_blocks, max_rewrites, nontermination_error,
     replace_in_block,
 };

@@ -4,8 +4,8 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use pliant_ir::relax::{self as ir, Function, Type};
 use pliant_ops::te::{self, VarMap};
-use pliant_pass::pattern::check::{check_one, describe};
-use pliant_pass::pattern::node::{Literal, PatternKind};
+use pliant_pass::pattern::impossible_patterns::{check_one, describe};
+use pliant_pass::pattern::pattern_nodes::{Literal, PatternKind};
 use pliant_pass::pattern::{Defs, Pattern, SizePattern, TypePattern, match_expr};
 use pliant_sym::{SymArena, SymVar};
 use pyo3::prelude::*;

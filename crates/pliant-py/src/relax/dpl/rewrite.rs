@@ -7,7 +7,7 @@ use pliant_diag::error_codes;
 use pliant_ir::relax::verify::verify_function;
 use pliant_ir::relax::{Binding, Expr, Function as IrFunction};
 use pliant_pass::MayWrite;
-use pliant_pass::pattern::template::{Template, rewrite_templates};
+use pliant_pass::pattern::rewrite_templates::{Template, rewrite_templates};
 use pliant_pass::pattern::{Match, Replacement, Rewriter, RuleSet};
 use pyo3::prelude::*;
 

@@ -67,29 +67,29 @@
 //! - Distinguishes biases from scores: if the graph gives zeros to queries whose bias is minus infinity for all keys, then all
 //!   queries whose scores are all minus infinity get zeros.
 
-mod casts;
-mod fully_masked;
-mod kernel;
-mod matcher;
+mod attention_kernel_call;
+mod attention_matcher;
+mod attention_score_matcher;
+mod fully_masked_queries;
+mod half_precision_casts;
 mod positional_masks;
 mod qkv_operands;
-mod scale_factors;
-mod scores;
+mod score_scale_factors;
 
 use pliant_ir::relax::visit::{bindings, operand_vars};
 use pliant_ir::relax::{Callee, Expr, ExprData, Function, Var};
 use pliant_ir::{AttrValue, Attrs, Op};
+use pliant_pass::binding_rewrites::{for_each_operand_var, reachable_seqs};
 use pliant_pass::pattern::{Pattern, RewriteCx, RuleSet, is_op, rewrite_call, wildcard};
-use pliant_pass::rewrite::{for_each_operand_var, reachable_seqs};
 use pliant_pass::{MayWrite, PassContext, PassError};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::common::loop_functions::LoopFunctions;
-use crate::common::products::{
+use crate::common::matmul_and_conv_operands::{
     MATMUL, PERMUTE_DIMS, defining_attrs, defining_operands, matmul_pattern, permute_axes,
 };
-use crate::offload::rule::{Decision, KeepReason, Offloaded, Rule, RuleInfo, Site, Stage};
-use matcher::Attention;
+use crate::common::shared_loop_functions::LoopFunctions;
+use crate::offload::offload_rule::{Decision, KeepReason, Offloaded, Rule, RuleInfo, Site, Stage};
+use attention_matcher::Attention;
 
 const ATTENTION: Op = Op::new("relax.nn.attention");
 const ATTENTION_BIAS: Op = Op::new("relax.nn.attention_bias");
@@ -186,14 +186,14 @@ impl Rule for AttentionRule {
         let var = site.root.var;
         let mut cx = RewriteCx::new(site.func, site.ctx.ops, defs, var, site.namer);
         let attention = match rule {
-            ..OPERATOR_PATTERNS => matcher::match_operators(&mut cx, read_counts, root),
-            OPERATOR_PATTERNS => matcher::match_transposed(&mut cx, read_counts, root),
-            _ => matcher::match_operator_call(&mut cx, root),
+            ..OPERATOR_PATTERNS => attention_matcher::match_operators(&mut cx, read_counts, root),
+            OPERATOR_PATTERNS => attention_matcher::match_transposed(&mut cx, read_counts, root),
+            _ => attention_matcher::match_operator_call(&mut cx, root),
         };
         let Some(attention) = attention else {
             return Ok(Err("its operands are not float32 with sizes that provably fit, or its weights have other readers".into()));
         };
-        let attention = casts::widen_operands(&mut cx, attention)?;
+        let attention = half_precision_casts::widen_operands(&mut cx, attention)?;
         let by_tokens = rule != OPERATOR_PATTERNS
             && attention.heads_before_rows
             && read_counts.is_read_by_tokens(var);
@@ -206,7 +206,7 @@ impl Rule for AttentionRule {
         )?;
         if rule == OPERATOR_PATTERNS {
             let rows = cx.emit(value);
-            value = matcher::swap_last_two(&mut cx, rows)?;
+            value = attention_matcher::swap_last_two(&mut cx, rows)?;
         }
         site.bindings = cx.into_bindings();
         Ok(Ok(Offloaded { result: var, removed: Vec::new(), value }))
@@ -327,9 +327,10 @@ fn emit_attention(
             }
         });
     }
-    let call = kernel::loop_function_call(cx, attention, visible, by_tokens).map_err(|e| {
-        PassError::internal(format!("attention cannot be replaced by a kernel call: {e}"))
-    })?;
+    let call = attention_kernel_call::loop_function_call(cx, attention, visible, by_tokens)
+        .map_err(|e| {
+            PassError::internal(format!("attention cannot be replaced by a kernel call: {e}"))
+        })?;
     let value = loop_functions.call(cx.func, call);
     if !by_tokens {
         return Ok(value);

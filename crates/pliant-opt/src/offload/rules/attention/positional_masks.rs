@@ -8,8 +8,8 @@ use pliant_sym::{Analyzer, Facts};
 use pliant_tensor::Tensor;
 
 use super::CAST;
-use crate::common::lowered_ops::RESHAPE;
-use crate::common::products::{ADD, defining_attrs, defining_operands};
+use crate::common::lowered_operators::RESHAPE;
+use crate::common::matmul_and_conv_operands::{ADD, defining_attrs, defining_operands};
 
 const BROADCAST: Op = Op::new("relax.broadcast_to");
 const ARANGE: Op = Op::new("relax.arange");

@@ -5,10 +5,12 @@ use pliant_ir::{AttrValue, Op};
 use pliant_pass::pattern::RewriteCx;
 
 use super::SWAP_HEADS_AND_ROWS;
-use super::casts::before_widening;
-use super::scale_factors::strip_factors;
-use crate::common::lowered_ops::RESHAPE;
-use crate::common::products::{PERMUTE_DIMS, defining_attrs, defining_operands, permute_axes};
+use super::half_precision_casts::before_widening;
+use super::score_scale_factors::strip_factors;
+use crate::common::lowered_operators::RESHAPE;
+use crate::common::matmul_and_conv_operands::{
+    PERMUTE_DIMS, defining_attrs, defining_operands, permute_axes,
+};
 
 const REPEAT: Op = Op::new("relax.repeat");
 const SPLIT: Op = Op::new("relax.split");

@@ -47,19 +47,19 @@
 //! # Never
 //! Moves an epilogue out of its dataflow block, or a convolution past a call that may write to its operands.
 
-pub(crate) mod kernel;
-pub(crate) mod matcher;
-mod non_constant_weights;
-mod subpixel;
-mod weights;
+pub(crate) mod conv_kernel_call;
+pub(crate) mod conv_matcher;
+mod pack_constant_weights;
+mod pack_non_constant_weights;
+mod transposed_conv_phases;
 
 use pliant_pass::{PassContext, PassError};
 use pliant_tensor::{Tensor, TensorError, Winograd};
 
-use crate::common::products::CONVOLUTIONS;
-use crate::offload::rule::{Decision, Rule, RuleInfo, Site, Stage};
-use matcher::{Bias, Convolution, Weights, extend_epilogue};
-use subpixel::Phase;
+use crate::common::matmul_and_conv_operands::CONVOLUTIONS;
+use crate::offload::offload_rule::{Decision, Rule, RuleInfo, Site, Stage};
+use conv_matcher::{Bias, Convolution, Weights, extend_epilogue};
+use transposed_conv_phases::Phase;
 
 /// The entry of the rule `conv` in the table of offload rules.
 pub(super) fn info() -> RuleInfo {
@@ -129,7 +129,7 @@ impl PackingKey {
 
 impl Rule for Conv {
     fn apply(&mut self, site: &mut Site<'_>) -> Result<Decision, PassError> {
-        let mut c = match matcher::convolution(site.func, site.root, self.winograd) {
+        let mut c = match conv_matcher::convolution(site.func, site.root, self.winograd) {
             Ok(c) => c,
             Err(reason) => return Ok(Err(reason)),
         };
@@ -140,7 +140,7 @@ impl Rule for Conv {
         let internal_error = |e: &dyn std::fmt::Display| {
             PassError::internal(format!("a convolution cannot be replaced by a kernel call: {e}"))
         };
-        let phases = subpixel::phases(&c).map_err(|e| internal_error(&e))?;
+        let phases = transposed_conv_phases::phases(&c).map_err(|e| internal_error(&e))?;
         let mut weights = Vec::with_capacity(phases.len());
         for (index, phase) in phases.iter().enumerate() {
             weights.push(match (&c.weights, &phase.convolution.weights) {
@@ -152,7 +152,7 @@ impl Rule for Conv {
                     (site.func.constant(packed), width)
                 }
                 (_, Weights::NonConstant(weights_operand)) => {
-                    let packing = non_constant_weights::packing_call(
+                    let packing = pack_non_constant_weights::packing_call(
                         site.func,
                         &phase.convolution,
                         weights_operand,
@@ -171,12 +171,18 @@ impl Rule for Conv {
         match &c.transposed {
             None => {
                 let (weights, width) = weights[0];
-                let call = kernel::graph_call(&c, weights, width, bias);
+                let call = conv_kernel_call::graph_call(&c, weights, width, bias);
                 Ok(site.call_kernel(call, c.result, c.removed))
             }
             Some(output_padding) => {
-                let call =
-                    kernel::transposed_call(site.func, &c, output_padding, &phases, &weights, bias);
+                let call = conv_kernel_call::transposed_call(
+                    site.func,
+                    &c,
+                    output_padding,
+                    &phases,
+                    &weights,
+                    bias,
+                );
                 Ok(site.offload(call.map_err(|e| internal_error(&e))?, c.result, c.removed))
             }
         }
@@ -195,7 +201,7 @@ impl Conv {
         let packed = match self.packed.iter().find(|(other, _)| other.matches(&packing_key)) {
             Some((_, packed)) => packed.clone(),
             None => {
-                let packed = weights::pack_weights(c, phase_weights)?;
+                let packed = pack_constant_weights::pack_weights(c, phase_weights)?;
                 self.packed.push((packing_key, packed.clone()));
                 packed
             }

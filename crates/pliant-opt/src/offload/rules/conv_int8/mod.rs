@@ -50,16 +50,16 @@
 //! # Never
 //! Moves a read past a call that may write to the tensor.
 
-mod kernel;
-pub(crate) mod matcher;
-mod weights;
+mod conv_int8_kernel_call;
+pub(crate) mod conv_int8_matcher;
+mod pack_int8_weights;
 
 use pliant_pass::PassError;
 
-use crate::common::products::CONVOLUTIONS;
-use crate::offload::integer_epilogue::{IntegerSums, match_epilogue};
-use crate::offload::rule::{Decision, KeepReason, Rule, RuleInfo, Site, Stage};
-use matcher::ConvolutionWithEpilogue;
+use crate::common::matmul_and_conv_operands::CONVOLUTIONS;
+use crate::offload::int8_epilogue::{IntegerSums, match_epilogue};
+use crate::offload::offload_rule::{Decision, KeepReason, Rule, RuleInfo, Site, Stage};
+use conv_int8_matcher::ConvolutionWithEpilogue;
 
 /// The entry of the rule `conv_int8` in the table of offload rules.
 pub(super) fn info() -> RuleInfo {
@@ -77,11 +77,12 @@ struct ConvInt8;
 
 impl Rule for ConvInt8 {
     fn apply(&mut self, site: &mut Site<'_>) -> Result<Decision, PassError> {
-        if !matcher::is_candidate(site.func, site.root.value) {
+        if !conv_int8_matcher::is_candidate(site.func, site.root.value) {
             return Ok(Err(KeepReason::NotApplicable));
         }
         let uses = site.uses();
-        let Some(convolution) = matcher::match_convolution(site.func, &uses.1, site.root) else {
+        let Some(convolution) = conv_int8_matcher::match_convolution(site.func, &uses.1, site.root)
+        else {
             return Ok(Err("its operands are not 8-bit integers of known sizes".into()));
         };
         if !convolution.channels_last {
@@ -94,13 +95,13 @@ impl Rule for ConvInt8 {
             .then(|| match_epilogue(site.func, uses, &sums, site.replaced_vars))
             .flatten();
         let matched = ConvolutionWithEpilogue { convolution, epilogue };
-        let weights = weights::pack_weights(&matched.convolution).map_err(|e| {
+        let weights = pack_int8_weights::pack_weights(&matched.convolution).map_err(|e| {
             PassError::internal(format!("the weights of a convolution cannot be packed: {e}"))
         })?;
         let Some(weights) = weights else {
             return Ok(Err("its weights do not fit 8 bits".into()));
         };
-        let call = kernel::kernel_call(site.func, &matched, &weights);
+        let call = conv_int8_kernel_call::kernel_call(site.func, &matched, &weights);
         let removed = matched.epilogue.iter().flat_map(|f| &f.removed).copied().collect();
         Ok(site.call_kernel(call, matched.result(), removed))
     }

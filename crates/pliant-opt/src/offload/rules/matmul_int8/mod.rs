@@ -51,18 +51,18 @@
 //! # Never
 //! Moves a read past a call that may write to the tensor.
 
-mod kernel;
-mod matcher;
-mod non_constant_operand;
-pub(crate) mod weights;
+mod matmul_int8_kernel_call;
+mod matmul_int8_matcher;
+pub(crate) mod pack_constant_operand;
+mod pack_non_constant_operand;
 
 use pliant_pass::PassError;
 use pliant_tensor::Tensor;
 
-use crate::common::products::MATMUL;
-use crate::offload::integer_epilogue::{IntegerSums, match_epilogue};
-use crate::offload::rule::{Decision, KeepReason, Rule, RuleInfo, Site, Stage};
-use weights::PackedWeights;
+use crate::common::matmul_and_conv_operands::MATMUL;
+use crate::offload::int8_epilogue::{IntegerSums, match_epilogue};
+use crate::offload::offload_rule::{Decision, KeepReason, Rule, RuleInfo, Site, Stage};
+use pack_constant_operand::PackedWeights;
 
 /// The entry of the rule `matmul_int8` in the table of offload rules.
 pub(super) fn info() -> RuleInfo {
@@ -83,10 +83,10 @@ struct MatmulInt8 {
 
 impl Rule for MatmulInt8 {
     fn apply(&mut self, site: &mut Site<'_>) -> Result<Decision, PassError> {
-        let constant = matcher::constant_matrix(site.func, site.root).cloned();
+        let constant = matmul_int8_matcher::constant_matrix(site.func, site.root).cloned();
         let non_constant = match constant {
             Some(_) => None,
-            None => matcher::non_constant_matrix(site.func, &site.uses().1, site.root),
+            None => matmul_int8_matcher::non_constant_matrix(site.func, &site.uses().1, site.root),
         };
         let [rows, columns] = match (&constant, non_constant) {
             (Some(weights), _) => [0, 1].map(|k| site.func.syms.int(weights.shape()[k])),
@@ -94,13 +94,14 @@ impl Rule for MatmulInt8 {
                 Some(&[rows, columns]) => [rows, columns],
                 _ => return Ok(Err("the shape of its right operand is unknown".into())),
             },
-            _ if matcher::is_int32(site.func, site.root) => {
+            _ if matmul_int8_matcher::is_int32(site.func, site.root) => {
                 return Ok(Err("its right operand is neither a constant nor a cast matrix".into()));
             }
             _ => return Ok(Err(KeepReason::NotApplicable)),
         };
         let uses = site.uses();
-        let Some(mut p) = matcher::match_matmul(site.func, &uses.1, site.root, rows) else {
+        let Some(mut p) = matmul_int8_matcher::match_matmul(site.func, &uses.1, site.root, rows)
+        else {
             return Ok(Err("its left operand is not int8 or uint8 of known inner size".into()));
         };
         if site.dataflow
@@ -129,14 +130,14 @@ impl Rule for MatmulInt8 {
                     return Ok(Err("the columns of its right operand do not fit 8 bits".into()));
                 }
             },
-            (None, Some(matrix)) => match non_constant_operand::pack_matrix(site, matrix)? {
+            (None, Some(matrix)) => match pack_non_constant_operand::pack_matrix(site, matrix)? {
                 Ok(weights) => weights,
                 Err(reason) => return Ok(Err(reason)),
             },
             (None, None) => return Ok(Err(KeepReason::NotApplicable)),
         };
-        let call =
-            kernel::loop_function_call(site.func, &p, &weights).map_err(|e| internal_error(&e))?;
+        let call = matmul_int8_kernel_call::loop_function_call(site.func, &p, &weights)
+            .map_err(|e| internal_error(&e))?;
         let result = p.epilogue.as_ref().map_or(p.result, |f| f.result);
         Ok(site.offload(call, result, p.epilogue.map_or(Vec::new(), |f| f.removed)))
     }
@@ -151,7 +152,7 @@ impl MatmulInt8 {
         if let Some((_, packed)) = self.packed.iter().find(|(w, _)| w.same(weights)) {
             return Ok(packed.clone());
         }
-        let packed = weights::pack_matrix(weights)?;
+        let packed = pack_constant_operand::pack_matrix(weights)?;
         self.packed.push((weights.clone(), packed.clone()));
         Ok(packed)
     }

@@ -39,10 +39,10 @@
 //! # Never
 //! Keeps the order in which products are summed.
 
-mod kernel;
-mod matcher;
-mod non_constant_weights;
-mod weights;
+mod pack_constant_weights;
+mod pack_non_constant_weights;
+mod recurrent_kernel_call;
+mod recurrent_matcher;
 
 use pliant_ir::relax::{Expr, Function, Var};
 use pliant_ops::LegalizeError;
@@ -50,11 +50,11 @@ use pliant_ops::legalize::TirCall;
 use pliant_pass::{PassContext, PassError};
 use rustc_hash::FxHashMap;
 
-use crate::common::lowered_ops::null_vars;
+use crate::common::lowered_operators::null_vars;
 use crate::lower::legalize_ops::trusts_indices;
-use crate::offload::rule::{Decision, Rule, RuleInfo, Site, Stage};
-use matcher::{GRU, LSTM, Layer, RNN, Weights};
-use weights::PackedWeights;
+use crate::offload::offload_rule::{Decision, Rule, RuleInfo, Site, Stage};
+use pack_constant_weights::PackedWeights;
+use recurrent_matcher::{GRU, LSTM, Layer, RNN, Weights};
 
 /// The entry of the rule `recurrent` in the table of offload rules.
 pub(super) fn info() -> RuleInfo {
@@ -98,7 +98,7 @@ impl Rule for Recurrent {
     }
 
     fn apply(&mut self, site: &mut Site<'_>) -> Result<Decision, PassError> {
-        let l = match matcher::layer(site.func, &self.nulls, site.root) {
+        let l = match recurrent_matcher::layer(site.func, &self.nulls, site.root) {
             Ok(l) => l,
             Err(reason) => return Ok(Err(reason)),
         };
@@ -109,9 +109,9 @@ impl Rule for Recurrent {
         };
         let packed = self.packed_weights(&l).map_err(|e| internal_error(&e))?;
         let weights = [
-            (packed.w, Some(&l.w), non_constant_weights::input_call as PackFn),
-            (packed.r, Some(&l.r), non_constant_weights::state_call),
-            (packed.bias, l.bias.as_ref(), non_constant_weights::bias_call),
+            (packed.w, Some(&l.w), pack_non_constant_weights::input_call as PackFn),
+            (packed.r, Some(&l.r), pack_non_constant_weights::state_call),
+            (packed.bias, l.bias.as_ref(), pack_non_constant_weights::bias_call),
         ];
         let mut prepared = Vec::with_capacity(weights.len());
         for (packed, operand, pack) in weights {
@@ -133,14 +133,17 @@ impl Rule for Recurrent {
         let lengths = match l.lengths {
             None => None,
             Some(lengths) => {
-                let call = kernel::lengths(site.func, &l, lengths, self.trusts_lengths);
+                let call =
+                    recurrent_kernel_call::lengths(site.func, &l, lengths, self.trusts_lengths);
                 let lengths =
                     site.loop_functions.call(site.func, call.map_err(|e| internal_error(&e))?);
                 Some(site.emit(lengths))
             }
         };
-        let call =
-            kernel::kernel_call(&l, &kernel::PreparedOperands { w, r, bias, peepholes, lengths });
+        let call = recurrent_kernel_call::kernel_call(
+            &l,
+            &recurrent_kernel_call::PreparedOperands { w, r, bias, peepholes, lengths },
+        );
         Ok(site.call_kernel_as(call, &l.tys, l.result, Vec::new()))
     }
 }
@@ -156,7 +159,7 @@ impl Recurrent {
         {
             return Ok(packed.clone());
         }
-        let packed = weights::pack_weights(l)?;
+        let packed = pack_constant_weights::pack_weights(l)?;
         self.packed.push((l.clone(), packed.clone()));
         Ok(packed)
     }

@@ -42,14 +42,14 @@
 //! # Never
 //! Keeps the order in which products are summed.
 
-pub(crate) mod kernel;
-mod weights;
+mod pack_quantized_weights;
+pub(crate) mod weight_only_kernel_call;
 
 use pliant_pass::PassError;
 
-use crate::common::products::{LINEAR, MATMUL};
+use crate::common::matmul_and_conv_operands::{LINEAR, MATMUL};
 use crate::offload::dequantized::OperandMatcher;
-use crate::offload::rule::{Decision, KeepReason, Rule, RuleInfo, Site, Stage};
+use crate::offload::offload_rule::{Decision, KeepReason, Rule, RuleInfo, Site, Stage};
 
 /// The entry of the rule `weight_only_matmul` in the table of offload rules.
 pub(super) fn info() -> RuleInfo {
@@ -72,18 +72,19 @@ impl Rule for WeightOnlyMatmul {
         let Some(product) = matcher.dequantized_matmul(site.root.value) else {
             return Ok(Err(KeepReason::NotApplicable));
         };
-        if !kernel::supports_operand(site.func, product.by.x) {
+        if !weight_only_kernel_call::supports_operand(site.func, product.by.x) {
             return Ok(Err("its left operand has an unknown rank or too many dims".into()));
         }
         let internal_error = |e: &dyn std::fmt::Display| {
             PassError::internal(format!("a matmul cannot be replaced by a kernel call: {e}"))
         };
-        let packed = weights::pack(&product.weights).map_err(|e| internal_error(&e))?;
+        let packed =
+            pack_quantized_weights::pack(&product.weights).map_err(|e| internal_error(&e))?;
         let Some(packed) = packed else {
             let reason = "its integers span more than 8 bits, or its scales change more often than from 8 rows to the next";
             return Ok(Err(reason.into()));
         };
-        let call = kernel::call(site.func, product.by.x, &packed);
+        let call = weight_only_kernel_call::call(site.func, product.by.x, &packed);
         Ok(site.call_product_kernel(&product.by, call))
     }
 }

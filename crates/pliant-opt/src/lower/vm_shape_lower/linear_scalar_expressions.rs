@@ -1,0 +1,108 @@
+//! Scalars that are linear functions of scalar parameters, such as of a loop counter. They are computed directly from the
+//! parameters instead of being stored in the shape heap.
+
+use pliant_ir::relax::{Expr, Function, TypeData, Var};
+use pliant_ir::{DType, Sym};
+use pliant_sym::{CmpOp, SymKind};
+
+use super::lower_function::FunctionLowering;
+use crate::common::lowered_operators::{packed_call, prim_int};
+
+/// Maximum number of terms in a sum that is computed from scalar parameters. Generated loop functions compute longer sums.
+const MAX_TERMS: usize = 16;
+
+/// A sum `constant + sum(coef * term)` of scalar parameters: its value, or the result of its comparison with 0.
+pub(super) struct LinearSum {
+    op: PrimOp,
+    constant: i64,
+    terms: Vec<(i64, Sym)>,
+}
+
+/// What `vm.builtin.compute_prim_value` does with a linear sum: returns it, or compares it with 0.
+#[derive(Clone, Copy)]
+enum PrimOp {
+    Sum = 0,
+    Lt = 1,
+    Le = 2,
+    Eq = 3,
+    Ne = 4,
+}
+
+impl FunctionLowering<'_> {
+    /// Records that a scalar parameter holds the value of a symbol.
+    pub fn record_scalar_param(&mut self, func: &mut Function, param: Var) {
+        if let TypeData::Prim { dtype, value: Some(value) } = *func.var_ty(param)
+            && func.syms.as_var(value).is_some()
+        {
+            let e = func.var_expr(param);
+            self.scalars.entry(value).or_insert((e, dtype));
+        }
+    }
+
+    /// The term as a linear sum of scalar parameters, or as a comparison of two such sums; `None` for other terms.
+    pub fn linear_sum(&self, func: &Function, value: Sym) -> Option<LinearSum> {
+        let is_known = |terms: &[(i64, Sym)]| {
+            terms.len() <= MAX_TERMS && terms.iter().all(|(_, s)| self.scalars.contains_key(s))
+        };
+        let (op, sum) = match func.syms.kind(value) {
+            SymKind::Cmp(op, a, b) => {
+                let op = match op {
+                    CmpOp::Lt => PrimOp::Lt,
+                    CmpOp::Le => PrimOp::Le,
+                    CmpOp::Eq => PrimOp::Eq,
+                    CmpOp::Ne => PrimOp::Ne,
+                };
+                (op, difference(sum_parts(func, a), sum_parts(func, b))?)
+            }
+            _ => (PrimOp::Sum, sum_parts(func, value)),
+        };
+        let (constant, terms) = sum;
+        is_known(&terms).then_some(LinearSum { op, constant, terms })
+    }
+
+    /// The expression that computes a sum, for a new binding.
+    pub fn emit_linear_sum(&mut self, func: &mut Function, sum: LinearSum, dtype: DType) -> Expr {
+        let op = match (sum.op, dtype) {
+            (PrimOp::Sum, DType::Bool) => PrimOp::Ne,
+            (op, _) => op,
+        };
+        let mut args = vec![prim_int(func, op as i64), prim_int(func, sum.constant)];
+        for (coef, term) in sum.terms {
+            args.push(prim_int(func, coef));
+            args.push(self.scalars[&term].0);
+        }
+        compute_prim_value(func, &args, dtype)
+    }
+
+    /// The expression that converts an integer to a bool.
+    pub fn int_to_bool(&self, func: &mut Function, value: Expr) -> Expr {
+        let args = [prim_int(func, PrimOp::Ne as i64), prim_int(func, 0), prim_int(func, 1), value];
+        compute_prim_value(func, &args, DType::Bool)
+    }
+}
+
+fn compute_prim_value(func: &mut Function, args: &[Expr], dtype: DType) -> Expr {
+    let ty = func.intern(TypeData::Prim { dtype, value: None });
+    packed_call(func, "vm.builtin.compute_prim_value", args, ty)
+}
+
+/// The constant and the terms of a sum. Any other expression is a sum of one term.
+fn sum_parts(func: &Function, value: Sym) -> (i64, Vec<(i64, Sym)>) {
+    match func.syms.kind(value) {
+        SymKind::Int(v) => (v, Vec::new()),
+        SymKind::Sum { terms, constant } => (constant, terms.to_vec()),
+        _ => (0, vec![(1, value)]),
+    }
+}
+
+/// The constant and the terms, with their coefficients, of a sum.
+type SumParts = (i64, Vec<(i64, Sym)>);
+
+fn difference(a: SumParts, b: SumParts) -> Option<SumParts> {
+    let constant = a.0.checked_sub(b.0)?;
+    let mut terms = a.1;
+    for (coef, term) in b.1 {
+        terms.push((coef.checked_neg()?, term));
+    }
+    Some((constant, terms))
+}

@@ -1,0 +1,127 @@
+//! Finds the bindings of a pattern match, if one call can replace all of them.
+
+use std::sync::Arc;
+
+use pliant_ir::OpRegistry;
+use pliant_ir::relax::visit::{Event, for_each_expr, walk};
+use pliant_ir::relax::{Binding, Expr, ExprData, Function, Var};
+use pliant_pass::pattern::{Defs, Match};
+use pliant_pass::{MayWrite, PassError};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::backend_patterns::{FusionPattern, PatternCheck};
+
+/// The bindings of a match in program order, the root last. They must be pure and in one block, must not be in `excluded`, and
+/// except for the root, nothing outside of the match may read them. If this does not hold, or if the pattern's check rejects the
+/// match, the inner result is the reason.
+///
+/// # Errors
+/// If the pattern's check fails.
+pub fn members(
+    func: &mut Arc<Function>,
+    ops: &dyn OpRegistry,
+    read_info: &ReadInfo,
+    (pattern, matched): (&FusionPattern, &Match),
+    root: Binding,
+    excluded: &FxHashSet<Var>,
+) -> Result<Result<Vec<Binding>, &'static str>, PassError> {
+    let defs = &read_info.defs;
+    let mut member_vars: FxHashSet<Var> = FxHashSet::from_iter([root.var]);
+    member_vars.extend(matched.computed().filter_map(|e| read_info.origin(func, e)));
+    let mut members: Vec<(usize, Binding)> =
+        member_vars.iter().filter_map(|v| read_info.bindings.get(v).copied()).collect();
+    members.sort_unstable_by_key(|(at, _)| *at);
+    let is_valid = members.len() == member_vars.len()
+        && members.iter().all(|(_, b)| {
+            defs.block(b.var) == defs.block(root.var)
+                && defs.epoch(b.var) == defs.epoch(root.var)
+                && !excluded.contains(&b.var)
+                && b.cast.is_none()
+                && defs.is_pure(func, ops, b.value)
+        });
+    let is_read_only_inside = |b: &Binding| {
+        let readers = read_info.readers.get(&b.var).map_or(&[][..], Vec::as_slice);
+        b.var == root.var || readers.iter().all(|r| r.is_some_and(|r| member_vars.contains(&r)))
+    };
+    if !is_valid {
+        return Ok(Err("the match has effects, spans blocks, or overlaps another match"));
+    }
+    if !members.iter().all(|(_, b)| is_read_only_inside(b)) {
+        return Ok(Err("something outside of the match reads a part of it"));
+    }
+    let members: Vec<Binding> = members.into_iter().map(|(_, b)| b).collect();
+    if let Some(check) = &pattern.check {
+        let mut pattern_check = PatternCheck {
+            func: &mut *func,
+            defs,
+            matched,
+            root,
+            members: &members,
+            annotations: &pattern.annotations,
+        };
+        if !check(&mut pattern_check)? {
+            return Ok(Err("the check of the rule rejects the match"));
+        }
+    }
+    Ok(Ok(members))
+}
+
+/// For each variable of a function: its value, the variables that copy it, and the bindings that read it.
+pub struct ReadInfo {
+    /// The values of variables.
+    pub defs: Defs,
+    /// The variables that are copies of each variable.
+    copies: FxHashMap<Var, Vec<Var>>,
+    /// The variables of the bindings that read each variable or a copy of it. `None` stands for the result of a sequence.
+    readers: FxHashMap<Var, Vec<Option<Var>>>,
+    /// The binding of each variable, and the number of bindings before it.
+    bindings: FxHashMap<Var, (usize, Binding)>,
+}
+
+impl ReadInfo {
+    /// Collects the information about a function.
+    pub fn of(func: &Function, ops: &dyn OpRegistry, writers: &MayWrite) -> Self {
+        let defs = Defs::of(func, ops, Some(writers));
+        let mut readers: FxHashMap<Var, Vec<Option<Var>>> = FxHashMap::default();
+        let mut bindings = FxHashMap::default();
+        let mut read = |e: Expr, by: Option<Var>| {
+            for_each_expr(func, e, |e| {
+                if let ExprData::Var(v) = func.expr(defs.origin(func, e)) {
+                    readers.entry(*v).or_default().push(by);
+                }
+            });
+        };
+        let mut copies: FxHashMap<Var, Vec<Var>> = FxHashMap::default();
+        walk(func, func.root(), |event| match event {
+            Event::EnterBinding(_, b) => {
+                bindings.insert(b.var, (bindings.len(), b));
+                if !is_copy(func, &b) {
+                    read(b.value, Some(b.var));
+                } else if let ExprData::Var(v) = func.expr(defs.origin(func, b.value)) {
+                    copies.entry(*v).or_default().push(b.var);
+                }
+            }
+            Event::Result(seq) => read(func.seq(seq).result, None),
+            _ => {}
+        });
+        ReadInfo { defs, copies, readers, bindings }
+    }
+
+    /// The copies of a variable.
+    pub fn copies(&self, v: Var) -> &[Var] {
+        self.copies.get(&v).map_or(&[], Vec::as_slice)
+    }
+
+    /// The variable that an expression refers to, after looking through copies.
+    pub fn origin(&self, func: &Function, e: Expr) -> Option<Var> {
+        match func.expr(self.defs.origin(func, e)) {
+            ExprData::Var(v) => Some(*v),
+            _ => None,
+        }
+    }
+}
+
+/// Whether a binding copies a variable.
+pub fn is_copy(func: &Function, b: &Binding) -> bool {
+    b.cast.is_none() && matches!(func.expr(b.value), ExprData::Var(_))
+}

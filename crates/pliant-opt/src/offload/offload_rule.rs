@@ -1,0 +1,289 @@
+//! The interface of offload rules. A rule replaces a call of an operator, together with the epilogue that reads its result, by a
+//! kernel call.
+
+use std::borrow::Cow;
+use std::cell::OnceCell;
+use std::fmt;
+use std::sync::Arc;
+
+use pliant_ir::relax::kernel_call::NewKernelCall;
+use pliant_ir::relax::{Binding, Callee, Expr, Function, Type, Var};
+use pliant_ir::{AttrValue, Attrs, DType, Op, OpRegistry};
+use pliant_ops::legalize::TirCall;
+use pliant_pass::binding_rewrites::Namer;
+use pliant_pass::pattern::Defs;
+use pliant_pass::{MayWrite, PassContext, PassError};
+use rustc_hash::FxHashSet;
+
+use crate::common::lowered_operators::op_call;
+use crate::common::matmul_and_conv_operands::{ADD, MatrixProduct};
+use crate::common::shared_loop_functions::LoopFunctions;
+use crate::offload::epilogue_activations::Readers;
+use crate::offload::int8_epilogue::CAST;
+
+/// The point of the pipeline at which an offload rule runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// Before constant folding, which would replace dequantized constants by float copies.
+    Dequantized,
+    /// After constant folding and before layouts are rewritten.
+    Composite,
+    /// After layouts are rewritten.
+    Kernel,
+}
+
+impl Stage {
+    /// Every stage.
+    pub const ALL: [Stage; 3] = [Stage::Dequantized, Stage::Composite, Stage::Kernel];
+
+    /// The name of the pass that applies the rules of the stage.
+    pub const fn pass(self) -> &'static str {
+        match self {
+            Stage::Dequantized => "OffloadDequantized",
+            Stage::Composite => "OffloadComposites",
+            Stage::Kernel => "OffloadKernels",
+        }
+    }
+}
+
+/// Creates a rule for one run of the pass.
+pub type MakeRule = dyn Fn(&PassContext) -> Result<Box<dyn Rule>, PassError> + Send + Sync;
+
+/// An entry in the table of offload rules: the name of the rule, its kernel, when it runs, and how it is created.
+#[derive(Clone)]
+pub struct RuleInfo {
+    /// The name of the rule.
+    pub name: Cow<'static, str>,
+    /// The kernel that the rule calls: a declared kernel, or a packed function. `None` for a rule that rewrites to other operators.
+    pub kernel: Option<Cow<'static, str>>,
+    /// What the rule replaces, in one line.
+    pub doc: Cow<'static, str>,
+    /// The stage at which the rule runs.
+    pub stage: Stage,
+    /// The operators whose calls the rule is tried on; empty for all operators.
+    pub roots: Cow<'static, [Op]>,
+    /// Whether the kernel belongs to the kernel library. The setting `kernels="off"` disables such rules.
+    pub library: bool,
+    /// Creates the rule for one run of the pass.
+    pub make: Arc<MakeRule>,
+}
+
+impl RuleInfo {
+    /// The table entry of an offload rule of this crate that calls a kernel of the kernel library.
+    pub(super) fn builtin(
+        name: &'static str,
+        kernel: &'static str,
+        doc: &'static str,
+        stage: Stage,
+        roots: &'static [Op],
+        make: fn(&PassContext) -> Result<Box<dyn Rule>, PassError>,
+    ) -> Self {
+        let kernel = Some(kernel.into());
+        RuleInfo { kernel, ..Self::rewriting(name, doc, stage, roots, make) }
+    }
+
+    /// A rule of this crate that rewrites calls to operators that other rules replace by kernel calls.
+    pub(super) fn rewriting(
+        name: &'static str,
+        doc: &'static str,
+        stage: Stage,
+        roots: &'static [Op],
+        make: fn(&PassContext) -> Result<Box<dyn Rule>, PassError>,
+    ) -> Self {
+        let (name, kernel, doc) = (name.into(), None, doc.into());
+        let (roots, library, make) = (roots.into(), true, Arc::new(make));
+        RuleInfo { name, kernel, doc, stage, roots, library, make }
+    }
+}
+
+impl fmt::Debug for RuleInfo {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RuleInfo").field("name", &self.name).field("stage", &self.stage).finish()
+    }
+}
+
+/// An offload rule during one run of the pass. It may cache packed constants.
+pub trait Rule {
+    /// Runs before the first site of a function.
+    fn begin(&mut self, _: &Function) {}
+
+    /// Tries to replace the call at a site.
+    ///
+    /// # Errors
+    /// Errors end the compilation. If the rule keeps the call, this is not an error.
+    fn apply(&mut self, site: &mut Site<'_>) -> Result<Decision, PassError>;
+
+    /// Runs once for each function in which the rule replaced a call, after the last site.
+    ///
+    /// # Errors
+    /// Errors end the compilation.
+    fn finish(&mut self, _: &mut Function, _: &PassContext, _: &MayWrite) -> Result<(), PassError> {
+        Ok(())
+    }
+}
+
+/// The decision of a rule about a call.
+pub type Decision = Result<Offloaded, KeepReason>;
+
+/// A kernel call, or a call of another operator, that replaces one or more bindings.
+#[derive(Clone, Debug)]
+pub struct Offloaded {
+    /// The variable whose value the call computes: the variable of the root binding, or of the last binding of its epilogue.
+    pub result: Var,
+    /// The other variables that are replaced, such as the root if it has an epilogue. Nothing else reads them, and their bindings
+    /// are removed.
+    pub removed: Vec<Var>,
+    /// The kernel call.
+    pub value: Expr,
+}
+
+/// Why a rule keeps a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum KeepReason {
+    /// The rule is not meant for such calls.
+    NotApplicable,
+    /// The rule is meant for such calls, but the kernel does not support this one, or is not profitable.
+    Because(Cow<'static, str>),
+}
+
+impl From<&'static str> for KeepReason {
+    fn from(reason: &'static str) -> Self {
+        KeepReason::Because(reason.into())
+    }
+}
+
+/// The readers of a function's variables, and the values of the variables.
+pub type ReadersAndDefs = (Readers, Defs);
+
+/// A call that a rule is tried on.
+pub struct Site<'a> {
+    /// The function that contains the call. Rules may add to its arenas, and bind values with [`Site::emit`].
+    pub func: &'a mut Function,
+    /// The binding of the call.
+    pub root: Binding,
+    /// Whether the binding is in a dataflow block.
+    pub dataflow: bool,
+    /// The variables that earlier replacements by this rule compute or remove.
+    pub replaced_vars: &'a FxHashSet<Var>,
+    /// The loop functions that the rules have created.
+    pub loop_functions: &'a mut LoopFunctions,
+    /// The context of the pass.
+    pub ctx: &'a PassContext,
+    /// The functions that may write to their operands.
+    pub writers: &'a MayWrite,
+    /// The result of [`Site::uses`], which is computed at its first call.
+    pub(super) uses: &'a OnceCell<ReadersAndDefs>,
+    pub(super) namer: &'a mut Option<Namer>,
+    /// The bindings to insert before the replacement, which [`Site::emit`] adds.
+    pub(super) bindings: Vec<Binding>,
+}
+
+impl<'a> Site<'a> {
+    /// The readers and the values of the function's variables.
+    pub fn uses(&self) -> &'a ReadersAndDefs {
+        let collect = |func: &Function, ops: &dyn OpRegistry| {
+            (Readers::of(func), Defs::of(func, ops, Some(self.writers)))
+        };
+        self.uses.get_or_init(|| collect(self.func, self.ctx.ops))
+    }
+
+    /// Binds a value before the replacement, in its block. Returns the variable as an operand.
+    pub fn emit(&mut self, value: Expr) -> Expr {
+        let namer = self.namer.get_or_insert_with(|| Namer::new(self.func));
+        namer.bind(self.func, "lv", value, &mut self.bindings)
+    }
+
+    /// Creates a call of an operator.
+    ///
+    /// # Errors
+    /// If the type rule fails, which is an internal error.
+    pub fn call(&mut self, op: Op, args: &[Expr], attrs: Attrs) -> Result<Expr, PassError> {
+        let attrs = self.ctx.ops.complete(op, attrs);
+        let ty = self.ctx.ops.infer(self.func, op, args, &attrs, &[]);
+        let ty = ty.map_err(|e| PassError::internal(e.message))?;
+        Ok(self.func.call(Callee::Op(op), args, attrs, &[], ty))
+    }
+
+    /// Creates the call `R.astype(e, dtype)`.
+    ///
+    /// # Errors
+    /// As for [`Site::call`].
+    pub fn cast(&mut self, e: Expr, dtype: DType) -> Result<Expr, PassError> {
+        self.call(CAST, &[e], Attrs::default().with("dtype", AttrValue::DType(dtype)))
+    }
+
+    /// Replaces the root by a call of a loop function. The result must have the type of the variable `result`.
+    pub fn offload(&mut self, call: TirCall, result: Var, removed: Vec<Var>) -> Decision {
+        let ty = self.func.var(result).ty;
+        self.offload_as(call, &[ty], result, removed)
+    }
+
+    /// Replaces the root by a call of a loop function. The results must have these types.
+    pub fn offload_as(
+        &mut self,
+        call: TirCall,
+        tys: &[Type],
+        result: Var,
+        removed: Vec<Var>,
+    ) -> Decision {
+        if call.out_tys != tys {
+            return Err(
+                "the type of its result is less precise than the type of the kernel's result"
+                    .into(),
+            );
+        }
+        let value = self.loop_functions.call(self.func, call);
+        Ok(Offloaded { result, removed, value })
+    }
+
+    /// Replaces the root by a call of a library kernel, whose result has the type of the value of `result`. The declared type of
+    /// `result` may be less precise.
+    pub fn call_kernel(&mut self, call: NewKernelCall, result: Var, removed: Vec<Var>) -> Decision {
+        let value = self.func.var_expr(result);
+        let value = self.uses().1.value(self.func, value);
+        let ty = self.func.expr_ty(value);
+        self.call_kernel_as(call, &[ty], result, removed)
+    }
+
+    /// Replaces the root by a call of a library kernel, whose results have these types. The type rule of `R.call_kernel` decides
+    /// whether the kernel supports the operands and results.
+    pub fn call_kernel_as(
+        &mut self,
+        call: NewKernelCall,
+        tys: &[Type],
+        result: Var,
+        removed: Vec<Var>,
+    ) -> Decision {
+        match call.add_to(self.func, self.ctx.ops, tys) {
+            Ok(value) => Ok(Offloaded { result, removed, value }),
+            Err(error) => Err(KeepReason::Because(error.message.into())),
+        }
+    }
+
+    /// Replaces a matmul by a call of a loop function that computes only the product. The bias becomes an addition.
+    pub fn offload_product(&mut self, product: &MatrixProduct, call: TirCall) -> Decision {
+        let (root, ty) = (self.root.var, self.func.expr_ty(self.root.value));
+        let offloaded = self.offload_as(call, &[ty], root, Vec::new())?;
+        Ok(self.with_bias(product, offloaded))
+    }
+
+    /// Replaces a matmul by a call of a library kernel that computes only the product. The bias becomes an addition.
+    pub fn call_product_kernel(
+        &mut self,
+        product: &MatrixProduct,
+        call: NewKernelCall,
+    ) -> Decision {
+        let (root, ty) = (self.root.var, self.func.expr_ty(self.root.value));
+        let offloaded = self.call_kernel_as(call, &[ty], root, Vec::new())?;
+        Ok(self.with_bias(product, offloaded))
+    }
+
+    /// Adds the bias of a matmul, if it has one, to the result of its replacement.
+    fn with_bias(&mut self, matmul: &MatrixProduct, mut offloaded: Offloaded) -> Offloaded {
+        if let Some(bias) = matmul.bias {
+            let (product, ty) = (self.emit(offloaded.value), self.func.expr_ty(self.root.value));
+            offloaded.value = op_call(self.func, ADD, &[product, bias], ty);
+        }
+        offloaded
+    }
+}

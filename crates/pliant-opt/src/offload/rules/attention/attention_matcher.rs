@@ -1,0 +1,288 @@
+//! Matches attention in a graph function.
+
+use pliant_ir::relax::{Expr, Function};
+use pliant_ir::{AttrValue, Attrs, DType, Sym};
+use pliant_pass::PassError;
+use pliant_pass::pattern::RewriteCx;
+
+use super::attention_score_matcher::{Mask, match_scores};
+use super::fully_masked_queries::{FullyMaskedResult, guarded_softmax};
+use super::half_precision_casts::{Rounding, is_float};
+use super::qkv_operands::{Layout, Source, shared_heads, source_of, transposed_keys};
+use super::score_scale_factors::strip_factors;
+use super::{ATTENTION, ATTENTION_BIAS, ReadCounts, SOFTMAX};
+use crate::common::lowered_operators::is_absent;
+use crate::common::matmul_and_conv_operands::{
+    MATMUL, PERMUTE_DIMS, defining_attrs, defining_operands, permute_axes,
+};
+
+/// An attention and its parameters.
+pub(super) struct Attention {
+    /// Queries, keys and values.
+    pub sources: [Source; 3],
+    /// The bias, which is added to the scores.
+    pub bias: Option<Expr>,
+    /// The type that the bias is rounded to before it is added.
+    pub bias_rounding: Rounding,
+    /// For each dim of the bias, from the last, whether it is a dim of the scores. Otherwise it is 1.
+    pub bias_dims: Vec<bool>,
+    /// The mask, and for each of its dims, from the last, whether it is a dim of the scores.
+    pub mask: Option<(Mask, Vec<bool>)>,
+    /// The factor by which the products of queries and keys are multiplied; `None` for 1 / sqrt(size).
+    pub scale: Option<f64>,
+    /// The soft cap of the scores; 0 for no cap.
+    pub cap: f64,
+    /// If present, a query sees keys up to its own position plus this offset.
+    pub causal: Option<Sym>,
+    /// The number of keys that a query sees, up to the causal limit; 0 for all keys.
+    pub window: i64,
+    /// Whether the result has the dims (batch, heads, rows, size).
+    pub heads_before_rows: bool,
+    /// The result of queries whose scores are all minus infinity.
+    pub fully_masked_result: FullyMaskedResult,
+}
+
+/// Matches a product of softmax weights and values.
+pub(super) fn match_operators(
+    cx: &mut RewriteCx<'_>,
+    read_counts: &ReadCounts,
+    root: Expr,
+) -> Option<Attention> {
+    let [weights, v] = defining_operands(cx, root, MATMUL)?[..] else { return None };
+    let out = float32_dims(cx.func, root)?;
+    match_attention(cx, read_counts, (weights, v), &out)
+}
+
+/// Matches a product of values with the dims (..., size, keys) and transposed softmax weights. Its result is the result of the
+/// attention with the last two dims swapped. The values are transposed before the attention.
+pub(super) fn match_transposed(
+    cx: &mut RewriteCx<'_>,
+    read_counts: &ReadCounts,
+    root: Expr,
+) -> Option<Attention> {
+    let [v, transposed_weights] = defining_operands(cx, root, MATMUL)?[..] else { return None };
+    let weights = defining_operands(cx, transposed_weights, PERMUTE_DIMS)?[0];
+    let mut out = float32_dims(cx.func, root)?;
+    let order = permute_axes(&defining_attrs(cx, transposed_weights)?, out.len())?;
+    if !swaps_last_two(&order) || !read_counts.read_at_most(cx.func, transposed_weights, 1) {
+        return None;
+    }
+    let last = out.len() - 1;
+    out.swap(last - 1, last);
+    let v = swap_last_two(cx, v).ok()?;
+    let v = cx.emit(v);
+    match_attention(cx, read_counts, (weights, v), &out)
+}
+
+/// The dims of a float32 tensor.
+fn float32_dims(func: &Function, e: Expr) -> Option<Vec<Sym>> {
+    func.ty(e).dims().filter(|_| all_float32(func, &[e])).map(<[_]>::to_vec)
+}
+
+/// Whether an order of dims swaps the last two.
+fn swaps_last_two(order: &[usize]) -> bool {
+    matches!(order, [0, 2, 1] | [0, 1, 3, 2])
+}
+
+/// A tensor with its last two dims swapped.
+///
+/// # Errors
+/// If the tensor has another rank than 3 or 4.
+pub(super) fn swap_last_two(cx: &mut RewriteCx<'_>, e: Expr) -> Result<Expr, PassError> {
+    let order: &[i64] = match cx.func.ty(e).dims().map(<[_]>::len) {
+        Some(3) => &[0, 2, 1],
+        Some(4) => &[0, 1, 3, 2],
+        _ => {
+            return Err(PassError::internal(
+                "an operand of attention has another rank than 3 or 4",
+            ));
+        }
+    };
+    let axes = AttrValue::ints(order.iter().copied());
+    cx.call(PERMUTE_DIMS, &[e], Attrs::default().with("axes", axes))
+}
+
+/// Transposes the right operand of the score product to keys, if it is not known to be a transpose of keys. This is done only if
+/// the queries are transposed too, as in attention over images. Otherwise the matmul reads its operand in place, which is cheaper
+/// for few queries.
+fn transpose_keys(cx: &mut RewriteCx<'_>, q: Expr, kt: Expr) -> Option<Source> {
+    let rank = cx.func.ty(q).dims()?.len();
+    defining_operands(cx, q, PERMUTE_DIMS)?;
+    if !swaps_last_two(&permute_axes(&defining_attrs(cx, q)?, rank)?) {
+        return None;
+    }
+    let keys = swap_last_two(cx, kt).ok()?;
+    let tensor = cx.emit(keys);
+    let layout = if rank == 3 { Layout::SingleHead } else { Layout::Heads };
+    Some(Source { tensor, layout })
+}
+
+/// Matches the attention whose last operator is a product of weights and values. `out` are the dims of the product.
+fn match_attention(
+    cx: &mut RewriteCx<'_>,
+    read_counts: &ReadCounts,
+    (weights, v): (Expr, Expr),
+    out: &[Sym],
+) -> Option<Attention> {
+    let (weights, zero_guard) = guarded_softmax(cx, read_counts, weights)?;
+    let softmax = defining_attrs(cx, weights)?;
+    let softmax_input = defining_operands(cx, weights, SOFTMAX)?[0];
+    let dims = cx.func.ty(softmax_input).dims()?.to_vec();
+    let axis = softmax.get("axis").and_then(AttrValue::as_int).unwrap_or(-1);
+    if axis != -1 && axis != dims.len() as i64 - 1 {
+        return None;
+    }
+    let mut matched = match_scores(cx, softmax_input, &dims)?;
+    let fully_masked_result = zero_guard.fully_masked_result(cx, &matched)?;
+    let [q, kt] = defining_operands(cx, matched.product, MATMUL)?[..] else { return None };
+    let (q, kt) =
+        (strip_factors(cx, q, &mut matched.scale), strip_factors(cx, kt, &mut matched.scale));
+    let floats = [q, kt, v, softmax_input].iter().all(|&e| is_float(cx.func, e));
+    if !floats || !all_float32(cx.func, &[matched.product]) {
+        return None;
+    }
+    check_sizes(cx.func, [q, kt, v], out, &dims)?;
+    let k = match transposed_keys(cx, kt, &mut matched.scale) {
+        Some(k) => k,
+        None => transpose_keys(cx, q, kt)?,
+    };
+    let v_source = source_of(cx, v)?;
+    let [k, v_source] = shared_heads(cx, [k, v_source]).unwrap_or([k, v_source]);
+    let bias_dims = match matched.bias {
+        Some((bias, _)) => bias_dims(cx.func, bias, &dims)?,
+        None => Vec::new(),
+    };
+    let mask = match matched.mask {
+        Some(mask) => {
+            let all = mask.conditions.iter().map(|c| broadcast_dims(cx.func, c.tensor, &dims));
+            let all = all.collect::<Option<Vec<_>>>()?;
+            Some((mask, union_dims(&all)))
+        }
+        None => None,
+    };
+    Some(Attention {
+        sources: [source_of(cx, q)?, k, v_source],
+        bias: matched.bias.map(|(bias, _)| bias),
+        bias_rounding: matched.bias.and_then(|(_, rounding)| rounding),
+        bias_dims,
+        mask,
+        scale: Some(matched.scale),
+        cap: matched.cap,
+        causal: matched.causal,
+        window: matched.window,
+        heads_before_rows: dims.len() == 4,
+        fully_masked_result,
+    })
+}
+
+/// For tensors that broadcast to each other: for each dim, from the last, whether it is a dim of the scores in any of them.
+fn union_dims(dims: &[Vec<bool>]) -> Vec<bool> {
+    let rank = dims.iter().map(Vec::len).max().unwrap_or(0);
+    (0..rank).map(|at| dims.iter().any(|tensor_dims| tensor_dims.get(at) == Some(&true))).collect()
+}
+
+/// Matches a call of an attention operator.
+pub(super) fn match_operator_call(cx: &mut RewriteCx<'_>, root: Expr) -> Option<Attention> {
+    let args = defining_operands(cx, root, ATTENTION)
+        .or_else(|| defining_operands(cx, root, ATTENTION_BIAS))?;
+    let &[q, k, v, ..] = &args[..] else { return None };
+    let bias = args.get(3).copied().filter(|&e| !is_absent(cx.func, e));
+    if !all_float32(cx.func, &[q, k, v, root]) {
+        return None;
+    }
+    let (of_q, of_k, of_v) = (cx.func.ty(q).dims()?, cx.func.ty(k).dims()?, cx.func.ty(v).dims()?);
+    if [of_q, of_k, of_v].iter().any(|d| d.len() != 4) {
+        return None;
+    }
+    let same_batch =
+        of_q[0] == of_k[0] && of_k[0] == of_v[0] && of_q[3] == of_k[3] && of_k[1..3] == of_v[1..3];
+    let count = |s: Sym| cx.func.syms.as_int(s);
+    let heads_are_grouped = match (count(of_q[2]), count(of_k[2])) {
+        (Some(own), Some(shared)) => shared > 0 && own % shared == 0,
+        _ => of_q[2] == of_k[2],
+    };
+    if !same_batch || !heads_are_grouped {
+        return None;
+    }
+    let scores = [of_q[0], of_q[2], of_q[1], of_k[1]];
+    let bias_dims = match bias {
+        Some(bias) => bias_dims(cx.func, bias, &scores)?,
+        None => Vec::new(),
+    };
+    let attrs = defining_attrs(cx, root)?;
+    let attr_value = |key: &str| attrs.get(key).filter(|v| !v.is_none());
+    let (queries, keys) = (scores[2], scores[3]);
+    let causal = match attr_value("causal_mask").map(|v| v.as_str()) {
+        None => None,
+        Some(Some("TopLeft")) => Some(cx.func.syms.int(0)),
+        Some(Some("BottomRight")) => Some(cx.func.syms.sub(keys, queries)),
+        Some(_) => return None,
+    };
+    let window = match attr_value("window_size") {
+        Some(v) => v.as_int().filter(|&w| w > 0 && w < 1 << 30)?,
+        None => 0,
+    };
+    let scale = match attr_value("scale") {
+        Some(v) => Some(v.as_float()?),
+        None => None,
+    };
+    let sources = [q, k, v].map(|tensor| Source { tensor, layout: Layout::Tokens });
+    let heads_before_rows = false;
+    Some(Attention {
+        sources,
+        bias,
+        bias_rounding: None,
+        bias_dims,
+        mask: None,
+        scale,
+        cap: 0.0,
+        causal,
+        window,
+        heads_before_rows,
+        fully_masked_result: FullyMaskedResult::Zeros,
+    })
+}
+
+fn all_float32(func: &Function, list: &[Expr]) -> bool {
+    list.iter().all(|&e| func.ty(e).dtype() == Some(DType::Float32))
+}
+
+/// Checks that the sizes of queries, transposed keys, values, results and scores match.
+fn check_sizes(func: &Function, [q, kt, v]: [Expr; 3], out: &[Sym], scores: &[Sym]) -> Option<()> {
+    let (q, kt, v) = (func.ty(q).dims()?, func.ty(kt).dims()?, func.ty(v).dims()?);
+    let rank = scores.len();
+    if !(3..=4).contains(&rank) || [q, kt, v, out].iter().any(|d| d.len() != rank) {
+        return None;
+    }
+    let batch_rank = rank - 2;
+    let same_batch = [q, kt, v, out].iter().all(|d| d[..batch_rank] == scores[..batch_rank]);
+    let (rows, keys) = (scores[batch_rank], scores[batch_rank + 1]);
+    let sizes_match = q[batch_rank] == rows
+        && q[batch_rank + 1] == kt[batch_rank]
+        && kt[batch_rank + 1] == keys
+        && v[batch_rank] == keys
+        && out[batch_rank] == rows
+        && out[batch_rank + 1] == v[batch_rank + 1];
+    (same_batch && sizes_match).then_some(())
+}
+
+/// [`broadcast_dims`] of a float bias.
+fn bias_dims(func: &Function, bias: Expr, scores: &[Sym]) -> Option<Vec<bool>> {
+    if is_float(func, bias) { broadcast_dims(func, bias, scores) } else { None }
+}
+
+/// For each dim of a bias or mask, from the last, whether it is a dim of the scores. `None` if a dim is neither that nor 1.
+fn broadcast_dims(func: &Function, e: Expr, scores: &[Sym]) -> Option<Vec<bool>> {
+    let dims = func.ty(e).dims()?;
+    if dims.len() > scores.len() {
+        return None;
+    }
+    let pairs = dims.iter().rev().zip(scores.iter().rev());
+    pairs
+        .map(|(&dims, &score_dim)| match func.syms.as_int(dims) {
+            _ if dims == score_dim => Some(true),
+            Some(1) => Some(false),
+            _ => None,
+        })
+        .collect()
+}

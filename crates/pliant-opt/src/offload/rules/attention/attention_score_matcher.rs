@@ -1,0 +1,301 @@
+//! Matches attention scores in a graph function: products that are scaled, soft-capped and masked, and to which biases are added.
+
+use pliant_ir::relax::Expr;
+use pliant_ir::{DType, Op, Sym};
+use pliant_pass::pattern::RewriteCx;
+
+use super::half_precision_casts::{Rounding, look_through_rounding, round_to, uncast};
+use super::positional_masks::{Condition, KeyBound, additive_bound, condition_bound};
+use super::score_scale_factors::{combine_factors, scalar_value, strip_factors};
+use super::{LOGICAL_AND, LOGICAL_NOT, WHERE};
+use crate::common::matmul_and_conv_operands::{ADD, MATMUL, defining_operands};
+
+const TANH: Op = Op::new("relax.tanh");
+const LOGICAL_OR: Op = Op::new("relax.logical_or");
+
+/// Maximum number of sums and masks of one attention.
+const MAX_LAYERS: usize = 6;
+/// Maximum offset between positions.
+const MAX_DISTANCE: i64 = 1 << 30;
+/// Maximum number of values that are visited for one attention. Either operand of a sum may be the scores, so both are tried.
+const MAX_VISITED: u32 = 32;
+/// Maximum soft cap. For scores of 16 times the cap, `tanh` is already 1; these scores must be in the range of float32 before the
+/// division.
+const MAX_SOFTCAP: f64 = f32::MAX as f64 / 16.0;
+
+/// A mask that replaces scores by a number.
+#[derive(Clone, Debug)]
+pub(super) struct Mask {
+    /// The conditions. A score is kept if none of them hides it.
+    pub conditions: Vec<Condition>,
+    /// The number that replaces hidden scores.
+    pub masked_score: f64,
+    /// Whether the mask is applied before the bias is added.
+    pub before_bias: bool,
+}
+
+/// Matched scores.
+pub(super) struct Scores {
+    /// The product of queries and keys.
+    pub product: Expr,
+    /// The factor by which the product of queries and keys is multiplied.
+    pub scale: f64,
+    /// The soft cap; 0 for no cap.
+    pub cap: f64,
+    /// The bias, and the type that it is rounded to before it is added.
+    pub bias: Option<(Expr, Rounding)>,
+    /// The mask of boolean conditions.
+    pub mask: Option<Mask>,
+    /// If present, a query sees keys up to its own position plus this offset.
+    pub causal: Option<Sym>,
+    /// The number of keys that a query sees, up to the causal limit; 0 for all keys.
+    pub window: i64,
+    /// The tensor that is added to the scores, if it is the only one, it is not rounded and no mask hides keys.
+    pub sum: Option<Expr>,
+}
+
+/// Matches a value that holds the scores of an attention.
+pub(super) fn match_scores(cx: &mut RewriteCx<'_>, e: Expr, dims: &[Sym]) -> Option<Scores> {
+    let mut remaining_visits = MAX_VISITED;
+    match_layers(cx, e, dims, ScoreMatch::default(), &mut remaining_visits)
+}
+
+/// The operators on the scores that were matched so far, from the outermost inwards.
+#[derive(Clone, Default)]
+struct ScoreMatch {
+    /// The tensors that are added; `None` for a tensor that is rounded when it is added.
+    sums: Vec<Option<Expr>>,
+    /// The number of masks.
+    num_masks: usize,
+    /// The type that rounds all operands that are matched from here on.
+    rounding: Rounding,
+    bias: Option<(Expr, Rounding)>,
+    mask: Option<Mask>,
+    /// The positional bounds, and the conditions that express them.
+    bounds: Vec<(KeyBound, Condition)>,
+}
+
+/// Matches sums and masks, down to the product.
+fn match_layers(
+    cx: &mut RewriteCx<'_>,
+    e: Expr,
+    dims: &[Sym],
+    mut matched: ScoreMatch,
+    remaining_visits: &mut u32,
+) -> Option<Scores> {
+    *remaining_visits = remaining_visits.checked_sub(1)?;
+    let e = look_through_rounding(cx, e, &mut matched.rounding);
+    if matched.sums.len() + matched.num_masks > MAX_LAYERS || !has_dims(cx, e, dims) {
+        return None;
+    }
+    if let Some((condition, masked_score, inner)) = match_mask(cx, e, dims, matched.rounding) {
+        matched.num_masks += 1;
+        matched.add_condition(cx, condition, masked_score, dims)?;
+        return match_layers(cx, inner, dims, matched, remaining_visits);
+    }
+    if let Some(&[a, b]) = defining_operands(cx, e, ADD).as_deref() {
+        return [(a, b), (b, a)].into_iter().find_map(|(inner, added)| {
+            let mut matched = matched.clone();
+            matched.add_sum(cx, added, dims)?;
+            match_layers(cx, inner, dims, matched, remaining_visits)
+        });
+    }
+    let mut outer = 1.0;
+    let capped = uncast(cx, strip_factors(cx, e, &mut outer));
+    let (product, scale, cap) = match defining_operands(cx, capped, TANH) {
+        Some(args) if outer > 0.0 && outer <= MAX_SOFTCAP => {
+            let mut scale = 1.0;
+            let product = strip_factors(cx, uncast(cx, args[0]), &mut scale);
+            (uncast(cx, product), combine_factors(scale, outer)?, outer)
+        }
+        _ => (capped, outer, 0.0),
+    };
+    defining_operands(cx, product, MATMUL)?;
+    if !has_dims(cx, product, dims) {
+        return None;
+    }
+    matched.into_scores(cx, (product, scale, cap))
+}
+
+impl ScoreMatch {
+    /// Adds a condition that hides scores. If hidden scores are minus infinity, its positional parts become bounds.
+    fn add_condition(
+        &mut self,
+        cx: &mut RewriteCx<'_>,
+        c: Condition,
+        masked_score: f64,
+        dims: &[Sym],
+    ) -> Option<()> {
+        let before = self.bounds.len();
+        let mut rest = Vec::new();
+        if masked_score == f64::NEG_INFINITY {
+            for part in split_condition(cx, c) {
+                match condition_bound(cx, part, dims) {
+                    Some(KeyBound::All) => {}
+                    Some(bound) => self.add_bound(bound, part)?,
+                    None => rest.push(part),
+                }
+            }
+        }
+        // A condition without positional parts is not split.
+        let rest = if self.bounds.len() == before { vec![c] } else { rest };
+        self.add_mask(rest, masked_score)
+    }
+
+    /// Adds a positional bound. `None` if a mask around it may replace the hidden scores by another number than minus infinity.
+    fn add_bound(&mut self, bound: KeyBound, by: Condition) -> Option<()> {
+        self.bounds.push((bound, by));
+        self.mask.as_ref().is_none_or(|mask| mask.masked_score == f64::NEG_INFINITY).then_some(())
+    }
+
+    /// Adds conditions under which a mask replaces scores by a number.
+    fn add_mask(&mut self, conditions: Vec<Condition>, masked_score: f64) -> Option<()> {
+        if conditions.is_empty() {
+            return Some(());
+        }
+        match &mut self.mask {
+            None => {
+                self.mask =
+                    Some(Mask { conditions, masked_score, before_bias: self.bias.is_some() })
+            }
+            // A score is hidden if either mask hides it.
+            Some(mask)
+                if mask.masked_score == f64::NEG_INFINITY && masked_score == f64::NEG_INFINITY =>
+            {
+                mask.conditions.extend(conditions);
+            }
+            Some(_) => return None,
+        }
+        Some(())
+    }
+
+    /// Adds a tensor that is added to the scores. Its parts that are minus infinity become a mask, the rest becomes the bias.
+    fn add_sum(&mut self, cx: &mut RewriteCx<'_>, added: Expr, dims: &[Sym]) -> Option<()> {
+        let mut rounding = self.rounding;
+        let is_exact = rounding.is_none_or(|to| cx.func.ty(added).dtype() == Some(to));
+        self.sums.push(is_exact.then_some(added));
+        let mut e = look_through_rounding(cx, added, &mut rounding);
+        for _ in 0..MAX_LAYERS {
+            if let Some(bound) = additive_bound(cx, e, dims) {
+                if bound != KeyBound::All {
+                    self.add_bound(bound, Condition { tensor: e, hides: false })?;
+                }
+                return Some(());
+            }
+            let Some((condition, left)) = match_additive_mask(cx, e, rounding) else { break };
+            self.add_condition(cx, condition, f64::NEG_INFINITY, dims)?;
+            e = look_through_rounding(cx, left, &mut rounding);
+        }
+        if scalar_value(cx, e) == Some(0.0) {
+            return Some(());
+        }
+        self.bias.replace((e, rounding)).is_none().then_some(())
+    }
+
+    /// Builds the scores. Of the positional bounds, the kernel supports one upper bound and a window below it.
+    fn into_scores(
+        mut self,
+        cx: &mut RewriteCx<'_>,
+        (product, scale, cap): (Expr, f64, f64),
+    ) -> Option<Scores> {
+        // The kernel limits the magnitude of offsets.
+        let is_in_range = |&r: &Sym| {
+            cx.func.syms.as_int(r).is_none_or(|r| (-MAX_DISTANCE..MAX_DISTANCE).contains(&r))
+        };
+        let causal = self.bounds.iter().find_map(|(bound, _)| match *bound {
+            KeyBound::UpTo(r) => Some(r).filter(is_in_range),
+            _ => None,
+        });
+        let (mut window, mut rest) = (0, Vec::new());
+        for (bound, condition) in std::mem::take(&mut self.bounds) {
+            let width = match (bound, causal) {
+                (KeyBound::UpTo(r), Some(last)) if r == last => continue,
+                (KeyBound::From(r), Some(last)) if window == 0 => {
+                    let distance = cx.func.syms.sub(last, r);
+                    cx.func.syms.as_int(distance).and_then(|distance| distance.checked_add(1))
+                }
+                _ => None,
+            };
+            match width.filter(|w| (1..MAX_DISTANCE).contains(w)) {
+                Some(width) => window = width,
+                None => rest.push(condition),
+            }
+        }
+        // Additive masks are not boolean, so they cannot become a part of the mask.
+        if rest.iter().any(|c| cx.func.ty(c.tensor).dtype() != Some(DType::Bool)) {
+            return None;
+        }
+        self.add_mask(rest, f64::NEG_INFINITY)?;
+        let sum = match self.sums[..] {
+            [one] if self.num_masks == 0 => one,
+            _ => None,
+        };
+        let (bias, mask) = (self.bias, self.mask);
+        Some(Scores { product, scale, cap, bias, mask, causal, window, sum })
+    }
+}
+
+/// Splits a condition into parts. A key is hidden if any part hides it.
+fn split_condition(cx: &RewriteCx<'_>, c: Condition) -> Vec<Condition> {
+    let (mut pending, mut parts) = (vec![c], Vec::new());
+    while let Some(c) = pending.pop() {
+        let (op, hides) = if c.hides { (LOGICAL_OR, true) } else { (LOGICAL_AND, false) };
+        match (defining_operands(cx, c.tensor, op), defining_operands(cx, c.tensor, LOGICAL_NOT)) {
+            (Some(args), _) if pending.len() + parts.len() < MAX_LAYERS => {
+                pending.extend(args.into_iter().rev().map(|tensor| Condition { tensor, hides }));
+            }
+            (None, Some(args)) => pending.push(Condition { tensor: args[0], hides: !hides }),
+            _ => parts.push(c),
+        }
+    }
+    parts
+}
+
+/// The condition of a mask, the number by which it replaces scores, and the scores.
+fn match_mask(
+    cx: &RewriteCx<'_>,
+    e: Expr,
+    dims: &[Sym],
+    rounding: Rounding,
+) -> Option<(Condition, f64, Expr)> {
+    let [tensor, if_true, if_false] = defining_operands(cx, e, WHERE)?[..] else { return None };
+    let (masked_score, inner, hides) = match (scalar_value(cx, if_true), scalar_value(cx, if_false))
+    {
+        (None, Some(masked_score)) => (masked_score, if_true, false),
+        (Some(masked_score), None) => (masked_score, if_false, true),
+        _ => return None,
+    };
+    let masked_score = round_to(masked_score, rounding);
+    // A score of plus infinity leaves no weight to other keys, and a NaN makes all weights NaN.
+    let is_supported =
+        masked_score < f64::INFINITY && cx.func.ty(tensor).dtype() == Some(DType::Bool);
+    (is_supported && has_dims(cx, inner, dims)).then_some((
+        Condition { tensor, hides },
+        masked_score,
+        inner,
+    ))
+}
+
+/// The condition under which `R.where` replaces added numbers by minus infinity, or by a number that is rounded to it, and the
+/// added numbers.
+fn match_additive_mask(
+    cx: &RewriteCx<'_>,
+    e: Expr,
+    rounding: Rounding,
+) -> Option<(Condition, Expr)> {
+    let [tensor, if_true, if_false] = defining_operands(cx, e, WHERE)?[..] else { return None };
+    if cx.func.ty(tensor).dtype() != Some(DType::Bool) {
+        return None;
+    }
+    let is_minus_infinity =
+        |e: Expr| scalar_value(cx, e).is_some_and(|x| round_to(x, rounding) == f64::NEG_INFINITY);
+    match (is_minus_infinity(if_true), is_minus_infinity(if_false)) {
+        (false, true) => Some((Condition { tensor, hides: false }, if_true)),
+        (true, false) => Some((Condition { tensor, hides: true }, if_false)),
+        _ => None,
+    }
+}
+
+fn has_dims(cx: &RewriteCx<'_>, e: Expr, dims: &[Sym]) -> bool {
+    cx.func.ty(e).dims().is_some_and(|d| d == dims)
+}

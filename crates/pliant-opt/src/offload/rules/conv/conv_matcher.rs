@@ -1,0 +1,377 @@
+//! Matches convolutions and their epilogues.
+
+use pliant_ir::relax::{Binding, Expr, ExprData, Function, Var};
+use pliant_ir::{AttrValue, Attrs, DType, Op};
+use pliant_machine::Machine;
+use pliant_pass::pattern::Defs;
+use pliant_tensor::{Tensor, Winograd, may_share_panels};
+use rustc_hash::FxHashSet;
+
+use super::pack_non_constant_weights::NonConstantWeights;
+use super::transposed_conv_phases;
+use crate::common::matmul_and_conv_operands::CONVOLUTIONS;
+use crate::offload::composed_activations::match_activation;
+use crate::offload::epilogue_activations::{Activation, Readers, op_call, scalar_constant};
+use crate::offload::offload_rule::KeepReason;
+
+const ADD: Op = Op::new("relax.add");
+
+/// The weights of a convolution.
+#[derive(Clone, Debug)]
+pub(super) enum Weights {
+    /// A constant, which the compiler packs.
+    Constant(Tensor),
+    /// Non-constant weights, which are packed at run time.
+    NonConstant(NonConstantWeights),
+}
+
+impl Weights {
+    /// The weights that an operand holds: a constant, or a tensor of constant sizes. `None` for other operands. `transposed` states
+    /// whether the convolution is transposed.
+    fn of(func: &Function, e: Expr, transposed: bool) -> Option<Weights> {
+        if func.ty(e).dtype() != Some(DType::Float32) {
+            return None;
+        }
+        if let Some(tensor) = constant_tensor(func, e) {
+            return Some(Weights::Constant(tensor.clone()));
+        }
+        let shape = func.ty(e).dims()?.iter().map(|&d| func.syms.as_int(d));
+        let shape: Vec<i64> = shape.collect::<Option<_>>()?;
+        // The number of packed elements must not overflow. A panel with one filter has as many elements as one with 16.
+        shape.iter().try_fold(128i64, |count, &d| count.checked_mul(d.max(1)))?;
+        let taps = vec![(0, 1); shape.len().saturating_sub(2)];
+        Some(Weights::NonConstant(NonConstantWeights { weights: e, shape, taps, transposed }))
+    }
+
+    fn shape(&self) -> &[i64] {
+        match self {
+            Weights::Constant(tensor) => tensor.shape(),
+            Weights::NonConstant(weights) => &weights.shape,
+        }
+    }
+}
+
+/// A per-channel bias.
+#[derive(Clone, Debug)]
+pub(super) enum Bias {
+    /// A constant.
+    Constant(Tensor),
+    /// A non-constant tensor.
+    NonConstant(Expr),
+}
+
+/// A convolution and its epilogue.
+#[derive(Clone, Debug)]
+pub(super) struct Convolution {
+    /// The number of spatial dims.
+    pub dims: usize,
+    pub x: Expr,
+    pub weights: Weights,
+    /// The layout of the weights, such as `OIHW`.
+    pub weight_layout: String,
+    pub groups: i64,
+    /// The number of channels of the input.
+    pub channels: i64,
+    /// The number of filters.
+    pub filters: i64,
+    /// The spatial size of the filters.
+    pub filter_size: Vec<i64>,
+    pub strides: Vec<i64>,
+    pub dilation: Vec<i64>,
+    /// The padding before and after each spatial dim. A transposed convolution crops its results by it.
+    pub pads: Vec<(i64, i64)>,
+    /// The output padding of a transposed convolution; `None` for an ordinary convolution.
+    pub transposed: Option<Vec<i64>>,
+    /// Whether the channels of input and results come last.
+    pub channels_last: bool,
+    /// The per-channel bias.
+    pub bias: Option<Bias>,
+    /// The residual, which is added to each result.
+    pub residual: Option<Expr>,
+    pub activation: Activation,
+    /// The tile of Winograd's algorithm that the settings select, if it is profitable (`pliant_kernels::convolution`).
+    pub winograd: Option<Winograd>,
+    /// The variable of the epilogue's result.
+    pub result: Var,
+    /// The variables that nothing reads after the replacement.
+    pub removed: Vec<Var>,
+}
+
+impl Convolution {
+    /// Whether each channel has its own filter.
+    pub fn is_depthwise(&self) -> bool {
+        self.groups > 1 && self.groups == self.channels && self.groups == self.filters
+    }
+
+    /// Whether groups share panels of weights, which requires that channels come last.
+    pub fn shares_panels(&self) -> bool {
+        let [groups, channels, filters] =
+            [self.groups, self.channels / self.groups, self.filters / self.groups]
+                .map(|n| n as usize);
+        self.channels_last && may_share_panels(groups, channels, filters)
+    }
+
+    /// Whether sizes and attributes are in range: the number of groups divides the numbers of filters and channels, and all are at
+    /// least 1.
+    fn has_valid_numbers(&self) -> bool {
+        let (groups, filters, channels) = (self.groups, self.filters, self.channels);
+        let some = groups > 0 && filters > 0 && channels > 0;
+        let mut numbers = self.filter_size.iter().chain(&self.strides).chain(&self.dilation);
+        some && filters % groups == 0 && channels % groups == 0 && numbers.all(|&n| n > 0)
+    }
+
+    /// The convolution, if the kernel computes it faster than loops.
+    fn if_profitable(self) -> Result<Convolution, KeepReason> {
+        // Sums over groups of few channels are short. The other kernel paths for such groups require that channels come last.
+        if !self.channels_last && self.groups > 1 && self.channels / self.groups < 4 {
+            return Err("it has groups of fewer than 4 channels, and channels come first".into());
+        }
+        match transposed_conv_phases::is_supported(&self) {
+            true => Ok(self),
+            false => {
+                Err("the kernel does not support a transposed convolution with these strides"
+                    .into())
+            }
+        }
+    }
+
+    /// The tile of Winograd's algorithm, if the algorithm is used: for 3 x 3 filters with strides of 1 and channels that come last,
+    /// if it is faster.
+    pub fn active_winograd(&self) -> Option<Winograd> {
+        let ones = self.strides == [1, 1] && self.dilation == [1, 1] && self.groups == 1;
+        let is_profitable = ones
+            && self.transposed.is_none()
+            && self.channels_last
+            && self.filter_size == [3, 3]
+            && Machine::host().winograd_is_faster(self.channels, self.filters);
+        self.winograd.filter(|_| is_profitable)
+    }
+}
+
+fn constant_tensor(func: &Function, e: Expr) -> Option<&Tensor> {
+    match func.expr(e) {
+        ExprData::Constant(c) => Some(func.const_tensor(*c)),
+        _ => None,
+    }
+}
+
+/// Matches a convolution.
+///
+/// # Errors
+/// The reason why the kernel does not compute it.
+pub(super) fn convolution(
+    func: &Function,
+    binding: Binding,
+    winograd: Option<Winograd>,
+) -> Result<Convolution, KeepReason> {
+    let (op, args, attrs) = op_call(func, binding.value).ok_or(KeepReason::NotApplicable)?;
+    let op_index = CONVOLUTIONS.iter().position(|&o| o == op).ok_or(KeepReason::NotApplicable)?;
+    let (dims, transposed) = (op_index % 3 + 1, op_index >= 3);
+    let float = |e: Expr| func.ty(e).dtype() == Some(DType::Float32);
+    if func.ty(binding.value).dtype() == Some(DType::Int32) {
+        return Err(KeepReason::NotApplicable);
+    }
+    if ![args[0], args[1], binding.value].into_iter().all(float) {
+        return Err("its operands are not float32".into());
+    }
+    let x = args[0];
+    let weights = Weights::of(func, args[1], transposed)
+        .ok_or("the sizes of its weights are not constants")?;
+    let channels_last =
+        data_layout(attrs, dims).ok_or("its layout is neither channels first nor channels last")?;
+    let layout = attrs.get("kernel_layout").and_then(AttrValue::as_str);
+    let weight_layout = layout.ok_or("its kernel layout is unknown")?.to_string();
+    let letters = &"DHW"[3 - dims..];
+    let size = |letter: char| weights.shape().get(weight_layout.find(letter)?).copied();
+    let mut required = letters.chars().chain(['I', 'O']);
+    let layout_rank = weight_layout.len().max(weights.shape().len());
+    if layout_rank != dims + 2 || !required.all(|letter| size(letter).is_some()) {
+        return Err("its kernel layout does not fit the rank of its weights".into());
+    }
+    let invalid = "its sizes or attributes are out of range";
+    let filter_size: Vec<i64> = letters.chars().map(size).collect::<Option<_>>().ok_or(invalid)?;
+    let groups = attrs.get("groups").and_then(AttrValue::as_int).unwrap_or(1);
+    // The weights of an ordinary convolution have all filters and the channels of one group. The weights of a transposed
+    // convolution have the filters of one group and all channels.
+    let (filters, channels) = if transposed {
+        (size('O').and_then(|n| n.checked_mul(groups)), size('I'))
+    } else {
+        (size('O'), size('I').and_then(|n| n.checked_mul(groups)))
+    };
+    let (filters, channels) = filters.zip(channels).ok_or(invalid)?;
+    let shape = func.ty(x).dims().ok_or("the rank of its input is unknown")?;
+    let input_channels = if channels_last { shape.last() } else { shape.get(1) };
+    // Transforming non-constant filters in each run takes longer than it saves.
+    let winograd = winograd.filter(|_| matches!(weights, Weights::Constant(_)));
+    let c = Convolution {
+        dims,
+        x,
+        weights,
+        weight_layout,
+        groups,
+        channels,
+        filters,
+        filter_size,
+        strides: per_dim_attr(attrs, "strides", dims, 1).ok_or(invalid)?,
+        dilation: per_dim_attr(attrs, "dilation", dims, 1).ok_or(invalid)?,
+        pads: padding_attr(attrs, dims).ok_or("its padding is negative")?,
+        transposed: match transposed {
+            true => Some(per_dim_attr(attrs, "output_padding", dims, 0).ok_or(invalid)?),
+            false => None,
+        },
+        channels_last,
+        bias: None,
+        residual: None,
+        activation: Activation::None,
+        winograd,
+        result: binding.var,
+        removed: Vec::new(),
+    };
+    if shape.len() != dims + 2
+        || input_channels.and_then(|&d| func.syms.as_int(d)) != Some(channels)
+    {
+        return Err("the channels of its input are not known to be those of its weights".into());
+    }
+    match c.has_valid_numbers() {
+        true => c.if_profitable(),
+        false => Err(invalid.into()),
+    }
+}
+
+/// Whether channels come last. `None` if the layout is neither `NCHW` nor `NHWC`, or if the results have another layout.
+pub(crate) fn data_layout(attrs: &Attrs, dims: usize) -> Option<bool> {
+    let letters = &"DHW"[3 - dims..];
+    let layout = attrs.get("data_layout")?.as_str()?;
+    let same = match attrs.get("out_layout") {
+        Some(v) if !v.is_none() => v.as_str() == Some(layout) || v.as_str() == Some(""),
+        _ => true,
+    };
+    let (first, channels_last) = (format!("NC{letters}"), format!("N{letters}C"));
+    match layout {
+        _ if !same => None,
+        _ if layout == first => Some(false),
+        _ if layout == channels_last => Some(true),
+        _ => None,
+    }
+}
+
+/// An attribute with one number for each spatial dim, or one number for all dims; `default` if it is absent.
+pub(crate) fn per_dim_attr(
+    attrs: &Attrs,
+    name: &str,
+    dims: usize,
+    default: i64,
+) -> Option<Vec<i64>> {
+    let Some(value) = attrs.get(name) else { return Some(vec![default; dims]) };
+    let list = value.as_int().map(|v| vec![v]).or_else(|| value.as_ints())?;
+    match list.len() {
+        1 => Some(vec![list[0]; dims]),
+        n if n == dims => Some(list),
+        _ => None,
+    }
+}
+
+/// The padding before and after each spatial dim. `None` if it is negative or has a wrong number of entries.
+pub(crate) fn padding_attr(attrs: &Attrs, dims: usize) -> Option<Vec<(i64, i64)>> {
+    let Some(value) = attrs.get("padding") else { return Some(vec![(0, 0); dims]) };
+    let list = value.as_int().map(|v| vec![v]).or_else(|| value.as_ints())?;
+    let pads: Vec<(i64, i64)> = match list.len() {
+        1 => vec![(list[0], list[0]); dims],
+        n if n == dims => list.iter().map(|&p| (p, p)).collect(),
+        n if n == 2 * dims => (0..dims).map(|k| (list[k], list[dims + k])).collect(),
+        _ => return None,
+    };
+    pads.iter().all(|p| p.0 >= 0 && p.1 >= 0).then_some(pads)
+}
+
+/// Extends the epilogue of a convolution by the operators that follow it. Returns whether it did. The kernel call replaces the last
+/// of these operators, so nothing may write to the operands of the convolution before it.
+pub(super) fn extend_epilogue(
+    func: &Function,
+    (readers, defs): &(Readers, Defs),
+    c: &mut Convolution,
+    replaced_vars: &FxHashSet<Var>,
+) -> bool {
+    if c.activation == Activation::None
+        && let Some(matched) = match_activation(func, readers, c.result)
+    {
+        let all = || matched.intermediates.iter().chain([&matched.result]);
+        let epoch = defs.epoch(c.result);
+        if all().all(|&v| !replaced_vars.contains(&v) && defs.epoch(v) == epoch) {
+            c.activation = matched.activation;
+            c.removed.push(c.result);
+            c.removed.extend(matched.intermediates);
+            c.result = matched.result;
+            return true;
+        }
+    }
+    let Some(next) = readers.only_reader(func, c.result) else { return false };
+    if replaced_vars.contains(&next.var) || defs.epoch(next.var) != defs.epoch(c.result) {
+        return false;
+    }
+    let Some((op, args, _)) = op_call(func, next.value) else { return false };
+    if func.expr_ty(next.value) != func.var(c.result).ty {
+        return false;
+    }
+    let is_result = |e: Expr| matches!(func.expr(e), ExprData::Var(v) if *v == c.result);
+    let other = match args {
+        [a] if is_result(*a) => None,
+        [a, b] if is_result(*a) => Some(*b),
+        [a, b] if is_result(*b) => Some(*a),
+        _ => return false,
+    };
+    let number = other.map(|e| scalar_constant(func, e));
+    if let Some(activation) = c.activation.compose(op, number) {
+        c.activation = activation;
+        c.removed.push(c.result);
+        c.result = next.var;
+        return true;
+    }
+    match (op, other) {
+        (ADD, Some(e)) if c.activation == Activation::None => {
+            let bias = per_channel_bias(func, e, c);
+            match bias {
+                Some(bias) if c.bias.is_none() && c.residual.is_none() => c.bias = Some(bias),
+                Some(_) => return false,
+                None if c.channels_last
+                    && c.transposed.is_none()
+                    && c.residual.is_none()
+                    && func.expr_ty(e) == func.expr_ty(next.value) =>
+                {
+                    c.residual = Some(e);
+                }
+                None => return false,
+            }
+        }
+        _ => return false,
+    }
+    c.removed.push(c.result);
+    c.result = next.var;
+    true
+}
+
+/// Interprets operand `e` as the bias of a convolution. `None` unless it has one element for each channel.
+fn per_channel_bias(func: &Function, e: Expr, c: &Convolution) -> Option<Bias> {
+    let rank = c.dims + 2;
+    let channel = if c.channels_last { rank - 1 } else { 1 };
+    let ty = func.ty(e);
+    let shape: Vec<i64> = ty.dims()?.iter().map(|&d| func.syms.as_int(d)).collect::<Option<_>>()?;
+    if ty.dtype() != Some(DType::Float32) || shape.len() > rank {
+        return None;
+    }
+    let missing = rank - shape.len();
+    let fits = shape.iter().enumerate().all(|(k, &d)| {
+        let is_channel = k + missing == channel;
+        if is_channel { d == c.filters } else { d == 1 }
+    });
+    if !fits || channel < missing {
+        return None;
+    }
+    match constant_tensor(func, e) {
+        Some(t) => {
+            let flat = Tensor::from_slice(&[c.filters], &t.to_vec::<f32>().ok()?).ok()?;
+            Some(Bias::Constant(flat))
+        }
+        None => Some(Bias::NonConstant(e)),
+    }
+}

@@ -1,0 +1,216 @@
+//! # What it does
+//! Offloads pooling of images with channels first or channels last.
+//!
+//! # Before
+//! ```python
+//! @R.function
+//! def main(x: R.Tensor(("n", "h", 4, 2), "float32")) -> R.Tensor(("n", "h", 4, 2), "float32"):
+//!     n = T.int64()
+//!     h = T.int64()
+//!     with R.dataflow():
+//!         gv = R.nn.max_pool2d(x, pool_size=[3, 3], padding=[1, 1, 1, 1], layout="NHWC", out_layout="NHWC")
+//!         R.output(gv)
+//!     return gv
+//! ```
+//!
+//! # After
+//! ```python
+//! @R.function
+//! def main(x: R.Tensor(("n", "h", 4, 2), dtype="float32")) -> R.Tensor(("n", "h", 4, 2), dtype="float32"):
+//!     n = T.int64()
+//!     h = T.int64()
+//!     with R.dataflow():
+//!         gv: R.Tensor((n, h, 4, 2), dtype="float32") = R.call_kernel("pool", x=x, axes={"x": [0, 3, -1, 1, 2], "out": [0, 3, -1, 1, 2]}, kind="max", kernel_shape=[1, 3, 3], padding=[0, 1, 1], out_sinfo=R.Tensor((n, h, 4, 2), dtype="float32"))
+//!         R.output(gv)
+//!     return gv
+//! ```
+//!
+//! # Requires
+//! Nothing. It should run after [`ChannelsLast`](crate::offload::channels_last).
+//!
+//! # Keeps
+//! - Pooling of other types than float32, and float16 and bfloat16, which are cast to it.
+//! - Large windows with a stride, or of many channels, of images with channels last: loops reduce one axis after the other.
+//! - Windows of images with channels first with more than 512 columns, or columns that are more than 2047 apart.
+//! - Means that count padding.
+//! - All pooling if kernels are disabled.
+//!
+//! # Never
+//! Changes a value, except for the rounding of means.
+
+use pliant_ir::relax::kernel_call::NewKernelCall;
+use pliant_ir::relax::{Callee, ExprData, TypeData};
+use pliant_ir::{AttrValue, Attrs, DType, Op};
+use pliant_kernel_api::kernels::conv::MAX_ATTR_VALUE;
+use pliant_kernel_api::kernels::pooling::{KERNEL, MAX_WINDOW_ELEMENTS, supports_columns};
+use pliant_machine::Machine;
+use pliant_pass::PassError;
+
+use crate::common::image_layout_attributes::{channels_first, channels_last, kernel_image_axes};
+use crate::offload::kernel_attributes::KernelAttributes;
+use crate::offload::offload_rule::{Decision, KeepReason, Rule, RuleInfo, Site, Stage};
+
+/// Max pooling, then mean pooling, each for 1 to 3 spatial dims.
+const POOLING_OPS: [Op; 6] = [
+    Op::new("relax.nn.max_pool1d"),
+    Op::new("relax.nn.max_pool2d"),
+    Op::new("relax.nn.max_pool3d"),
+    Op::new("relax.nn.avg_pool1d"),
+    Op::new("relax.nn.avg_pool2d"),
+    Op::new("relax.nn.avg_pool3d"),
+];
+
+/// The entry of the rule `pool` in the table of offload rules.
+pub(super) fn info() -> RuleInfo {
+    RuleInfo::builtin(
+        "pool",
+        "pool",
+        "pooling of float32, float16 and bfloat16",
+        Stage::Kernel,
+        &POOLING_OPS,
+        |_| Ok(Box::new(Pool)),
+    )
+}
+
+struct Pool;
+
+/// The windows of a pooling, from the attributes of its call.
+struct PoolingWindows {
+    mean: bool,
+    /// The number of spatial dims.
+    dims: usize,
+    channels_last: bool,
+    filter_size: Vec<i64>,
+    strides: Vec<i64>,
+    dilation: Vec<i64>,
+    padding_before: Vec<i64>,
+}
+
+impl PoolingWindows {
+    /// The windows of a call of the operator with this index in [`POOLING_OPS`]. `channels` is the number of channels of images
+    /// with channels last, if it is constant. The error is the reason why the kernel cannot compute the pooling.
+    fn of(
+        index: usize,
+        attrs: &Attrs,
+        channels: Option<i64>,
+    ) -> Result<PoolingWindows, KeepReason> {
+        let (mean, dims) = (index >= 3, index % 3 + 1);
+        let ints_attr =
+            |name: &str| attrs.get(name).and_then(AttrValue::as_ints).unwrap_or_default();
+        let bool_attr = |name: &str| attrs.get(name).and_then(AttrValue::as_bool).unwrap_or(false);
+        let padding = ints_attr("padding");
+        let (filter_size, strides, dilation) =
+            (ints_attr("pool_size"), ints_attr("strides"), ints_attr("dilation"));
+        let has_all_sizes = [filter_size.len(), strides.len(), dilation.len()] == [dims; 3];
+        if !has_all_sizes || padding.len() != 2 * dims {
+            return Err(KeepReason::NotApplicable);
+        }
+        // With `ceil_mode`, elements beyond the padding are never counted.
+        let padded = padding.iter().any(|&n| n != 0);
+        if mean && bool_attr("count_include_pad") && padded {
+            return Err("its means count padding".into());
+        }
+        let channels_last = match attrs.get("layout").and_then(AttrValue::as_str) {
+            Some(layout) if layout == channels_last(dims) => true,
+            Some(layout) if layout == channels_first(dims) => false,
+            _ => return Err("its layout is neither channels first nor channels last".into()),
+        };
+        let out_layout = attrs.get("out_layout").and_then(AttrValue::as_str);
+        if out_layout.is_some_and(|op_or_layout| {
+            attrs.get("layout").and_then(AttrValue::as_str) != Some(op_or_layout)
+        }) {
+            return Err("its result has another layout".into());
+        }
+        // If the columns of a window are adjacent, the kernel reduces one dim after the other.
+        let (columns, column_distance) = (filter_size[dims - 1], dilation[dims - 1]);
+        let by_columns = match channels {
+            _ if !channels_last => supports_columns(columns, column_distance),
+            Some(n) => {
+                strides[dims - 1] == 1
+                    && supports_columns(columns, column_distance.saturating_mul(n))
+            }
+            None => false,
+        };
+        if !channels_last && !by_columns {
+            return Err("its windows are wide".into());
+        }
+        if !by_columns && !Machine::host().whole_windows_are_faster(&filter_size) {
+            return Err("its windows are large: loops reduce one axis after the other".into());
+        }
+        let elements = filter_size.iter().fold(1i64, |n, &k| n.saturating_mul(k));
+        let lists = [&filter_size, &strides, &dilation, &padding];
+        if elements > MAX_WINDOW_ELEMENTS
+            || lists.into_iter().flatten().any(|&n| n > MAX_ATTR_VALUE)
+        {
+            return Err(
+                "its window, strides, dilation or padding are too large for the kernel".into()
+            );
+        }
+        let padding_before = padding[..dims].to_vec();
+        Ok(PoolingWindows {
+            mean,
+            dims,
+            channels_last,
+            filter_size,
+            strides,
+            dilation,
+            padding_before,
+        })
+    }
+
+    /// Sets the attributes of a kernel call, and the axes of images.
+    fn attributes(&self, call: NewKernelCall) -> NewKernelCall {
+        call.axes("x", kernel_image_axes(self.dims, self.channels_last))
+            .axes("out", kernel_image_axes(self.dims, self.channels_last))
+            .text("kind", if self.mean { "mean" } else { "max" })
+            .window(&self.filter_size, &self.strides, &self.dilation, &self.padding_before)
+    }
+}
+
+impl Rule for Pool {
+    fn apply(&mut self, site: &mut Site<'_>) -> Result<Decision, PassError> {
+        let value = site.root.value;
+        let ExprData::Call { callee: Callee::Op(op), args, attrs, .. } = site.func.expr(value)
+        else {
+            return Ok(Err(KeepReason::NotApplicable));
+        };
+        let index = POOLING_OPS.iter().position(|op_or_layout| op_or_layout == op);
+        let x = site.func.list(*args)[0];
+        let attrs = site.func.call_attrs(*attrs);
+        let channels = site.func.ty(x).dims().and_then(|dims| dims.last());
+        let channels = channels.and_then(|&n| site.func.syms.as_int(n));
+        let windows = match index.map(|index| PoolingWindows::of(index, attrs, channels)) {
+            Some(Ok(windows)) => windows,
+            Some(Err(reason)) => return Ok(Err(reason)),
+            None => return Ok(Err(KeepReason::NotApplicable)),
+        };
+        let ty = site.func.ty(x);
+        let dtype = match ty.dtype() {
+            Some(dtype @ (DType::Float32 | DType::Float16 | DType::BFloat16)) => dtype,
+            _ => return Ok(Err("its operand is not float32, float16 or bfloat16".into())),
+        };
+        if ty.dims().is_none() {
+            return Ok(Err("the shape of its operand is unknown".into()));
+        }
+        if dtype == DType::Float32 {
+            let call = windows.attributes(NewKernelCall::new(&KERNEL).operand("x", x));
+            return Ok(site.call_kernel(call, site.root.var, Vec::new()));
+        }
+        // 16-bit results are rounded once.
+        let float32 = site.cast(x, DType::Float32)?;
+        let float32 = site.emit(float32);
+        let call = windows.attributes(NewKernelCall::new(&KERNEL).operand("x", float32));
+        let Some(dims) = site.func.ty(site.root.value).dims().map(<[_]>::to_vec) else {
+            return Ok(Err("the shape of its result is unknown".into()));
+        };
+        let result = site.func.intern(TypeData::tensor(dims, DType::Float32));
+        Ok(match site.call_kernel_as(call, &[result], site.root.var, Vec::new()) {
+            Ok(mut offloaded) => {
+                let float32 = site.emit(offloaded.value);
+                offloaded.value = site.cast(float32, dtype)?;
+                Ok(offloaded)
+            }
+            reason => reason,
+        })
+    }
+}

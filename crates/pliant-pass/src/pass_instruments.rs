@@ -1,0 +1,202 @@
+//! Instruments: observers of passes, such as dumps and verification.
+
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use pliant_ir::IRModule;
+
+use crate::pass::PassInfo;
+use crate::pass_context::PassContext;
+use crate::pass_error::PassError;
+
+/// An observer of all passes of a run. A sequence of passes is also a pass, so the calls for a sequence enclose those for its
+/// passes.
+pub trait Instrument: Send + Sync {
+    /// Whether the pass should run. A pass is skipped if any instrument returns false. Called before [`before`](Self::before), but
+    /// not for passes in [`PassContext::required`].
+    ///
+    /// # Errors
+    /// Any error aborts the run.
+    fn should_run(
+        &self,
+        pass: &PassInfo<'_>,
+        module: &IRModule,
+        ctx: &PassContext,
+    ) -> Result<bool, PassError> {
+        let _ = (pass, module, ctx);
+        Ok(true)
+    }
+
+    /// Called before a pass with its input.
+    ///
+    /// # Errors
+    /// Any error aborts the run.
+    fn before(
+        &self,
+        pass: &PassInfo<'_>,
+        module: &IRModule,
+        ctx: &PassContext,
+    ) -> Result<(), PassError> {
+        let _ = (pass, module, ctx);
+        Ok(())
+    }
+
+    /// Called after a pass with its result.
+    ///
+    /// # Errors
+    /// Any error aborts the run.
+    fn after(
+        &self,
+        pass: &PassInfo<'_>,
+        module: &IRModule,
+        ctx: &PassContext,
+    ) -> Result<(), PassError> {
+        let _ = (pass, module, ctx);
+        Ok(())
+    }
+
+    /// Called instead of [`after`](Self::after) if the pass or an instrument failed.
+    fn failed(&self, pass: &PassInfo<'_>) {
+        let _ = pass;
+    }
+}
+
+/// Writes the module after every pass to `NN-pass.py` in a directory, and the first input to `00-input.py`.
+pub struct DumpIr {
+    dir: PathBuf,
+    count: AtomicUsize,
+}
+
+impl DumpIr {
+    /// Creates an instrument that writes to `dir`. The directory is created when the first file is written.
+    pub fn new(dir: impl Into<PathBuf>) -> Self {
+        DumpIr { dir: dir.into(), count: AtomicUsize::new(0) }
+    }
+
+    /// Writes the script of a compilation stage. The instrument calls this after each pass, and the compiler calls it directly for
+    /// stages that are not passes.
+    ///
+    /// # Errors
+    /// A user error if the file cannot be written.
+    pub fn write(&self, stage: &str, text: &str) -> Result<(), PassError> {
+        self.write_as(stage, "py", text)
+    }
+
+    /// Writes the text of a stage that is not a script, with the given file extension.
+    ///
+    /// # Errors
+    /// A user error if the file cannot be written.
+    pub fn write_as(&self, stage: &str, extension: &str, text: &str) -> Result<(), PassError> {
+        let number = self.count.fetch_add(1, Ordering::Relaxed);
+        let path = self.dir.join(format!("{number:02}-{}.{extension}", file_name(stage)));
+        std::fs::create_dir_all(&self.dir).and_then(|()| std::fs::write(&path, text)).map_err(|e| {
+            PassError::user(format!("cannot write the IR dump {}: {e}", path.display()))
+        })
+    }
+}
+
+impl Instrument for DumpIr {
+    fn before(
+        &self,
+        _: &PassInfo<'_>,
+        module: &IRModule,
+        ctx: &PassContext,
+    ) -> Result<(), PassError> {
+        if self.count.load(Ordering::Relaxed) == 0 {
+            self.write("input", &crate::module_text::module_text(module, ctx.ops))?;
+        }
+        Ok(())
+    }
+
+    fn after(
+        &self,
+        pass: &PassInfo<'_>,
+        module: &IRModule,
+        ctx: &PassContext,
+    ) -> Result<(), PassError> {
+        self.write(pass.name, &crate::module_text::module_text(module, ctx.ops))
+    }
+}
+
+/// Converts the name of a pass or stage to a part of a file name.
+pub(crate) fn file_name(stage: &str) -> String {
+    let safe = |c: char| if c.is_alphanumeric() || "._-".contains(c) { c } else { '_' };
+    stage.chars().map(safe).take(80).collect()
+}
+
+/// Prints the module to standard error before or after passes.
+pub struct PrintIr {
+    /// Whether the module is printed before passes.
+    pub before: bool,
+    /// Whether the module is printed after passes.
+    pub after: bool,
+    /// The names of the passes for which the module is printed; all passes if empty.
+    pub only: Vec<String>,
+}
+
+impl PrintIr {
+    fn print(
+        &self,
+        when: &str,
+        pass: &str,
+        module: &IRModule,
+        ctx: &PassContext,
+    ) -> Result<(), PassError> {
+        if !self.only.is_empty() && !self.only.iter().any(|p| p == pass) {
+            return Ok(());
+        }
+        let text =
+            format!("# {when} {pass}\n{}\n", crate::module_text::module_text(module, ctx.ops));
+        std::io::stderr()
+            .write_all(text.as_bytes())
+            .map_err(|e| PassError::user(format!("cannot print the IR: {e}")))
+    }
+}
+
+impl Instrument for PrintIr {
+    fn before(
+        &self,
+        pass: &PassInfo<'_>,
+        module: &IRModule,
+        ctx: &PassContext,
+    ) -> Result<(), PassError> {
+        if self.before { self.print("before", pass.name, module, ctx) } else { Ok(()) }
+    }
+
+    fn after(
+        &self,
+        pass: &PassInfo<'_>,
+        module: &IRModule,
+        ctx: &PassContext,
+    ) -> Result<(), PassError> {
+        if self.after { self.print("after", pass.name, module, ctx) } else { Ok(()) }
+    }
+}
+
+/// Verifies the module after every pass except user-defined ones. A violation is an internal error of the pass. The results of
+/// user-defined passes are verified when they run, and violations are errors of their authors.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Verify;
+
+impl Instrument for Verify {
+    fn after(
+        &self,
+        pass: &PassInfo<'_>,
+        module: &IRModule,
+        ctx: &PassContext,
+    ) -> Result<(), PassError> {
+        if pass.user_defined {
+            return Ok(());
+        }
+        let problems = crate::module_text::verify(module, ctx.ops);
+        if problems.is_empty() {
+            return Ok(());
+        }
+        Err(PassError::Internal {
+            pass: pass.name.into(),
+            message: format!("the result is not well-formed: {}", problems.join("; ")),
+            dump: crate::module_dump_files::write(pass.name, "after", module, ctx),
+        })
+    }
+}

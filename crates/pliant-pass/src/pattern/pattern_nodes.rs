@@ -1,0 +1,367 @@
+//! [`Pattern`]: a shared, immutable description of an expression.
+//!
+//! Patterns are compared by identity: a pattern is only equal to itself and its clones. A match stores the matched expressions
+//! under these identities. Patterns can be arbitrarily deep, so dropping them does not recurse.
+
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::ops::{BitAnd, BitOr, Not};
+use std::sync::Arc;
+
+use pliant_ir::op::{CALL_DPS_PACKED, CALL_TIR};
+use pliant_ir::{AttrValue, DType, Op};
+use pliant_tensor::Tensor;
+use rustc_hash::FxHashMap;
+
+use super::type_pattern::{SizePattern, TypePattern};
+
+/// A pattern. Clones are the same pattern; see [`dup`](Pattern::dup) for copies.
+#[derive(Clone)]
+pub struct Pattern(Arc<PatternBox>);
+
+struct PatternBox(PatternKind);
+
+/// The condition that a pattern imposes on an expression.
+#[derive(Clone, Debug)]
+pub enum PatternKind {
+    /// Matches any expression.
+    Wildcard,
+    /// An operator, as the callee of a call.
+    Op(Op),
+    /// A variable, regardless of its value.
+    Var {
+        /// The name that the variable must have; `None` if any name is accepted.
+        name: Option<Arc<str>>,
+        /// Whether the variable must be local to a dataflow block.
+        dataflow: bool,
+    },
+    /// A function of the module; with this name, if one is given.
+    Global(Option<Arc<str>>),
+    /// A packed function; with this name, if one is given.
+    Extern(Option<Arc<str>>),
+    /// Any tensor constant.
+    Constant,
+    /// A literal value that equals this one.
+    Literal(Literal),
+    /// A shape value with these sizes.
+    ShapeValue(Box<[SizePattern]>),
+    /// A tuple with fields that match these patterns.
+    Tuple {
+        /// The patterns of the fields.
+        fields: Box<[Pattern]>,
+        /// Whether the field patterns may match the fields in any order.
+        unordered: bool,
+    },
+    /// A field of a tuple; with this index, if one is given.
+    GetItem(Pattern, Option<u32>),
+    /// A call of a function or operator.
+    Call {
+        /// The pattern of the callee.
+        callee: Pattern,
+        /// The patterns of the operands.
+        args: Box<[Pattern]>,
+        /// Whether there may be additional operands.
+        more: bool,
+    },
+    /// An expression that matches at least one of these patterns, which are tried in order.
+    Or(Box<[Pattern]>),
+    /// An expression that matches all of these patterns.
+    And(Box<[Pattern]>),
+    /// An expression that does not match this pattern.
+    Not(Pattern),
+    /// A call that matches the pattern and has these attribute values, which may be the defaults of omitted attributes.
+    Attrs(Pattern, Box<[(Arc<str>, AttrValue)]>),
+    /// A value that matches the pattern and has this data type.
+    DType(Pattern, DType),
+    /// A tensor or shape that matches the pattern and has these sizes.
+    Shape(Pattern, Box<[SizePattern]>),
+    /// A value that matches the pattern and has this type.
+    Type(Pattern, TypePattern),
+    /// Values with provably the same shape. The matched expression is the first one.
+    SameShape(Box<[Pattern]>),
+}
+
+/// A literal value in a pattern.
+#[derive(Clone, Debug)]
+pub enum Literal {
+    /// A tensor constant with equal contents.
+    Tensor(Tensor),
+    /// An integer scalar.
+    Int(i64, DType),
+    /// A float scalar.
+    Float(f64, DType),
+    /// A string.
+    Str(Arc<str>),
+    /// A data type, as an operand.
+    DType(DType),
+}
+
+impl Pattern {
+    /// Creates a pattern with the given condition.
+    pub fn new(kind: PatternKind) -> Self {
+        Pattern(Arc::new(PatternBox(kind)))
+    }
+
+    /// The condition of the pattern.
+    pub fn kind(&self) -> &PatternKind {
+        &self.0.0
+    }
+
+    /// The identity of the pattern, valid while it exists.
+    pub fn id(&self) -> usize {
+        Arc::as_ptr(&self.0) as usize
+    }
+
+    /// The direct subpatterns of the pattern.
+    pub fn children(&self) -> Vec<&Pattern> {
+        match self.kind() {
+            PatternKind::Tuple { fields: list, .. }
+            | PatternKind::Or(list)
+            | PatternKind::And(list)
+            | PatternKind::SameShape(list) => list.iter().collect(),
+            PatternKind::Call { callee, args, .. } => {
+                std::iter::once(callee).chain(args.iter()).collect()
+            }
+            PatternKind::GetItem(p, _)
+            | PatternKind::Not(p)
+            | PatternKind::Attrs(p, _)
+            | PatternKind::DType(p, _)
+            | PatternKind::Shape(p, _)
+            | PatternKind::Type(p, _) => vec![p],
+            _ => Vec::new(),
+        }
+    }
+
+    /// Whether `part` is this pattern or one of its direct or indirect subpatterns.
+    pub fn contains(&self, part: &Pattern) -> bool {
+        let (mut stack, mut seen) = (vec![self], rustc_hash::FxHashSet::default());
+        while let Some(pattern) = stack.pop() {
+            if pattern.id() == part.id() {
+                return true;
+            }
+            if seen.insert(pattern.id()) {
+                stack.extend(pattern.children());
+            }
+        }
+        false
+    }
+
+    /// A call of this callee with exactly these operands.
+    pub fn call(&self, args: impl IntoIterator<Item = Pattern>) -> Pattern {
+        let args = args.into_iter().collect();
+        Pattern::new(PatternKind::Call { callee: self.clone(), args, more: false })
+    }
+
+    /// A call of this callee with these operands, and possibly more.
+    pub fn call_any(&self, args: impl IntoIterator<Item = Pattern>) -> Pattern {
+        let args = args.into_iter().collect();
+        Pattern::new(PatternKind::Call { callee: self.clone(), args, more: true })
+    }
+
+    /// This pattern, restricted to calls with these attribute values.
+    pub fn has_attr<'a>(&self, attrs: impl IntoIterator<Item = (&'a str, AttrValue)>) -> Pattern {
+        let attrs = attrs.into_iter().map(|(k, v)| (k.into(), v)).collect();
+        Pattern::new(PatternKind::Attrs(self.clone(), attrs))
+    }
+
+    /// This pattern, restricted to a data type.
+    pub fn has_dtype(&self, dtype: DType) -> Pattern {
+        Pattern::new(PatternKind::DType(self.clone(), dtype))
+    }
+
+    /// This pattern, restricted to a shape.
+    pub fn has_shape(&self, sizes: impl IntoIterator<Item = SizePattern>) -> Pattern {
+        Pattern::new(PatternKind::Shape(self.clone(), sizes.into_iter().collect()))
+    }
+
+    /// This pattern, restricted to a type.
+    pub fn has_type(&self, ty: TypePattern) -> Pattern {
+        Pattern::new(PatternKind::Type(self.clone(), ty))
+    }
+
+    /// This pattern, or the one that `option` builds from it.
+    pub fn optional(&self, option: impl FnOnce(Pattern) -> Pattern) -> Pattern {
+        option(self.clone()) | self.clone()
+    }
+
+    /// A copy of the pattern with a new identity for it and each of its subpatterns, so that it can match other values than the
+    /// original. A subpattern that occurs several times is shared in the copy too.
+    pub fn dup(&self) -> Pattern {
+        let mut copies = Pattern::dup_all(std::slice::from_ref(self));
+        copies.pop().expect("one pattern has one copy")
+    }
+
+    /// Copies patterns as [`dup`](Pattern::dup) does. Subpatterns that several patterns share are shared by their copies too.
+    pub fn dup_all(patterns: &[Pattern]) -> Vec<Pattern> {
+        let mut copies: FxHashMap<Pattern, Pattern> = FxHashMap::default();
+        let mut stack: Vec<(&Pattern, bool)> = patterns.iter().map(|p| (p, false)).collect();
+        while let Some((p, ready)) = stack.pop() {
+            if copies.contains_key(p) {
+                continue;
+            }
+            if ready {
+                let copy = Pattern::new(p.kind().map(|inner| copies[inner].clone()));
+                copies.insert(p.clone(), copy);
+            } else {
+                stack.push((p, true));
+                stack.extend(p.children().into_iter().map(|inner| (inner, false)));
+            }
+        }
+        patterns.iter().map(|p| copies[p].clone()).collect()
+    }
+}
+
+impl PatternKind {
+    /// The condition of the pattern, with each subpattern replaced by the result of `f`.
+    fn map(&self, mut f: impl FnMut(&Pattern) -> Pattern) -> PatternKind {
+        use PatternKind::{
+            And, Attrs, Call, DType, GetItem, Not, Or, SameShape, Shape, Tuple, Type,
+        };
+        let mut all = |list: &[Pattern]| list.iter().map(&mut f).collect();
+        match self {
+            Tuple { fields, unordered } => Tuple { fields: all(fields), unordered: *unordered },
+            Or(list) => Or(all(list)),
+            And(list) => And(all(list)),
+            SameShape(list) => SameShape(all(list)),
+            Call { callee, args, more } => {
+                Call { callee: f(callee), args: args.iter().map(f).collect(), more: *more }
+            }
+            GetItem(p, index) => GetItem(f(p), *index),
+            Not(p) => Not(f(p)),
+            Attrs(p, attrs) => Attrs(f(p), attrs.clone()),
+            DType(p, dtype) => DType(f(p), *dtype),
+            Shape(p, sizes) => Shape(f(p), sizes.clone()),
+            Type(p, ty) => Type(f(p), ty.clone()),
+            leaf => leaf.clone(),
+        }
+    }
+}
+
+impl PartialEq for Pattern {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for Pattern {}
+
+impl Hash for Pattern {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.id().hash(state);
+    }
+}
+
+impl fmt::Debug for Pattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&super::impossible_patterns::describe(self))
+    }
+}
+
+impl BitOr for Pattern {
+    type Output = Pattern;
+    fn bitor(self, other: Pattern) -> Pattern {
+        Pattern::new(PatternKind::Or([self, other].into()))
+    }
+}
+
+impl BitAnd for Pattern {
+    type Output = Pattern;
+    fn bitand(self, other: Pattern) -> Pattern {
+        Pattern::new(PatternKind::And([self, other].into()))
+    }
+}
+
+impl Not for Pattern {
+    type Output = Pattern;
+    fn not(self) -> Pattern {
+        Pattern::new(PatternKind::Not(self))
+    }
+}
+
+/// Moves the subpatterns of a pattern to a stack, so that dropping nested patterns does not recurse.
+fn take_children(kind: PatternKind, stack: &mut Vec<Pattern>) {
+    match kind {
+        PatternKind::Tuple { fields: list, .. }
+        | PatternKind::Or(list)
+        | PatternKind::And(list)
+        | PatternKind::SameShape(list) => stack.extend(list),
+        PatternKind::Call { callee, args, .. } => {
+            stack.push(callee);
+            stack.extend(args);
+        }
+        PatternKind::GetItem(p, _)
+        | PatternKind::Not(p)
+        | PatternKind::Attrs(p, _)
+        | PatternKind::DType(p, _)
+        | PatternKind::Shape(p, _)
+        | PatternKind::Type(p, _) => stack.push(p),
+        _ => {}
+    }
+}
+
+impl Drop for PatternBox {
+    fn drop(&mut self) {
+        let mut stack = Vec::new();
+        take_children(std::mem::replace(&mut self.0, PatternKind::Wildcard), &mut stack);
+        while let Some(pattern) = stack.pop() {
+            if let Some(mut inner) = Arc::into_inner(pattern.0) {
+                take_children(std::mem::replace(&mut inner.0, PatternKind::Wildcard), &mut stack);
+            }
+        }
+    }
+}
+
+/// Creates a pattern that matches any expression.
+pub fn wildcard() -> Pattern {
+    Pattern::new(PatternKind::Wildcard)
+}
+
+/// Creates a pattern that matches an operator as a callee, as in `is_op(op).call([...])`.
+pub fn is_op(op: Op) -> Pattern {
+    Pattern::new(PatternKind::Op(op))
+}
+
+/// Creates a pattern that matches any tensor constant.
+pub fn is_const() -> Pattern {
+    Pattern::new(PatternKind::Constant)
+}
+
+/// Creates a pattern that matches a variable; with this name, if one is given.
+pub fn is_var(name: Option<&str>) -> Pattern {
+    Pattern::new(PatternKind::Var { name: name.map(Into::into), dataflow: false })
+}
+
+/// Creates a pattern that matches a function of the module; with this name, if one is given.
+pub fn is_gv(name: Option<&str>) -> Pattern {
+    Pattern::new(PatternKind::Global(name.map(Into::into)))
+}
+
+/// Creates a pattern that matches a tuple with these fields.
+pub fn is_tuple(fields: impl IntoIterator<Item = Pattern>) -> Pattern {
+    Pattern::new(PatternKind::Tuple { fields: fields.into_iter().collect(), unordered: false })
+}
+
+/// Creates a pattern that matches a field of a tuple; with this index, if one is given.
+pub fn is_tuple_get_item(tuple: Pattern, index: Option<u32>) -> Pattern {
+    Pattern::new(PatternKind::GetItem(tuple, index))
+}
+
+/// Creates a pattern of a call `R.call_tir(name, (args...))`. `name: None` accepts any function, `args: None` any arguments.
+pub fn is_call_tir(name: Option<&str>, args: Option<Vec<Pattern>>) -> Pattern {
+    is_op(CALL_TIR).call_any([is_gv(name), args.map_or_else(wildcard, is_tuple)])
+}
+
+/// Creates a pattern of a call `R.call_dps_packed(name, (args...))`. `name: None` accepts any function, `args: None` any arguments.
+pub fn is_call_dps_packed(name: Option<&str>, args: Option<Vec<Pattern>>) -> Pattern {
+    let func = Pattern::new(PatternKind::Extern(name.map(Into::into)));
+    is_op(CALL_DPS_PACKED).call_any([func, args.map_or_else(wildcard, is_tuple)])
+}
+
+/// Creates a pattern of a call `R.call_packed(name, args...)`. `name: None` accepts any function, `args: None` any arguments.
+pub fn is_call_packed(name: Option<&str>, args: Option<Vec<Pattern>>) -> Pattern {
+    let func = Pattern::new(PatternKind::Extern(name.map(Into::into)));
+    match args {
+        Some(args) => func.call(args),
+        None => func.call_any([]),
+    }
+}

@@ -1,0 +1,160 @@
+//! [`Defs`]: the values of variables, and the effect epochs in which they are computed.
+//!
+//! The effect epoch of a binding is the number of side effects that precede it. A computation can be moved within its epoch.
+
+use cranelift_entity::SecondaryMap;
+use cranelift_entity::packed_option::PackedOption;
+use pliant_ir::op::CALL_PURE_PACKED;
+use pliant_ir::relax::visit::{Event, walk};
+use pliant_ir::relax::while_loop::op_call_is_pure;
+use pliant_ir::relax::{Binding, Block, Callee, Expr, ExprData, Function, TypeData, Var};
+use pliant_ir::{Op, OpRegistry};
+
+use crate::argument_writing_functions::MayWrite;
+
+const ASSERT_OP: Op = Op::new("relax.assert_op");
+
+/// Maximum number of copies that are followed from a variable to its origin.
+const MAX_COPIES: usize = 1 << 20;
+
+/// The definition of a variable.
+#[derive(Clone, Copy, Default)]
+struct Def {
+    value: PackedOption<Expr>,
+    epoch: u32,
+    block: PackedOption<Block>,
+}
+
+/// The definitions of a function's variables: their values, blocks and effect epochs.
+#[derive(Clone, Default)]
+pub struct Defs {
+    defs: SecondaryMap<Var, Def>,
+    /// The functions that may write to their arguments although their types are pure.
+    writers: Option<MayWrite>,
+}
+
+impl Defs {
+    /// No definitions: the search does not look through variables.
+    pub fn none() -> Self {
+        Self::default()
+    }
+
+    /// The definitions of all variables that are reachable from the root of a function. `writers` holds the functions of the module
+    /// that may write to their arguments; if it is `None`, every called graph function may.
+    pub fn of(func: &Function, ops: &dyn OpRegistry, writers: Option<&MayWrite>) -> Self {
+        let writers = writers.cloned().unwrap_or_else(|| MayWrite::within(func));
+        let mut defs = Defs { writers: Some(writers), ..Defs::default() };
+        // A local function is not executed where it is defined, so its body has separate epochs.
+        let (mut epoch, mut last, mut outer) = (0u32, 0u32, Vec::new());
+        walk(func, func.root(), |event| match event {
+            Event::EnterFunc(_) => {
+                outer.push(epoch);
+                last += 1;
+                epoch = last;
+            }
+            Event::LeaveFunc(_) => epoch = outer.pop().expect("functions begin before they end"),
+            Event::LeaveBinding(location, b) => {
+                let nested = matches!(func.expr(b.value), ExprData::If { .. });
+                if !nested && !is_assertion(func, b.value) && !defs.is_pure(func, ops, b.value) {
+                    last += 1;
+                    defs.define(func, b, last - 1, location.block);
+                    epoch = last;
+                } else {
+                    defs.define(func, b, epoch, location.block);
+                }
+            }
+            _ => {}
+        });
+        defs
+    }
+
+    /// Records the definition of a variable.
+    pub fn define(&mut self, func: &Function, b: Binding, epoch: u32, block: Block) {
+        let mut value = b.value;
+        if let ExprData::Var(v) = func.expr(value)
+            && let Some(original) = self.copied_var(func, *v)
+        {
+            value = original;
+        }
+        self.defs[b.var] = Def { value: Some(value).into(), epoch, block: Some(block).into() };
+    }
+
+    /// The variable of which `v` is a copy, as an expression; `None` if `v` is not a copy.
+    fn copied_var(&self, func: &Function, v: Var) -> Option<Expr> {
+        let mut original = None;
+        let mut v = v;
+        for _ in 0..MAX_COPIES {
+            let Some(value) = self.defs[v].value.expand() else { break };
+            let ExprData::Var(next) = func.expr(value) else { break };
+            original = Some(value);
+            v = *next;
+        }
+        original
+    }
+
+    /// The variable of which `e` is, directly or through other variables, a copy or a `match_cast`. Other expressions are returned
+    /// unchanged.
+    pub fn origin(&self, func: &Function, e: Expr) -> Expr {
+        match func.expr(e) {
+            ExprData::Var(v) => self.copied_var(func, *v).unwrap_or(e),
+            _ => e,
+        }
+    }
+
+    /// The value of a variable. Other expressions, and variables without a definition such as parameters, are returned unchanged.
+    pub fn value(&self, func: &Function, e: Expr) -> Expr {
+        let mut e = e;
+        for _ in 0..MAX_COPIES {
+            let ExprData::Var(v) = func.expr(e) else { break };
+            let Some(value) = self.defs[*v].value.expand() else { break };
+            e = value;
+        }
+        e
+    }
+
+    /// As [`Defs::value`], but returns a variable unchanged unless it has the same effect epoch as `var`.
+    pub fn value_in_epoch(&self, func: &Function, e: Expr, var: Var) -> Expr {
+        let epoch = self.epoch(var);
+        let mut e = e;
+        for _ in 0..MAX_COPIES {
+            let ExprData::Var(v) = func.expr(e) else { break };
+            let Some(value) = self.defs[*v].value.expand() else { break };
+            if self.epoch(*v) != epoch {
+                break;
+            }
+            e = value;
+        }
+        e
+    }
+
+    /// The effect epoch of a variable; `None` for parameters.
+    pub fn epoch(&self, v: Var) -> Option<u32> {
+        self.defs[v].block.expand().map(|_| self.defs[v].epoch)
+    }
+
+    /// The block that binds a variable; `None` for parameters.
+    pub fn block(&self, v: Var) -> Option<Block> {
+        self.defs[v].block.expand()
+    }
+
+    /// Whether computing a value has no side effects. An `If` counts as pure, because the bindings in its branches are considered
+    /// separately. In-place calls have side effects, regardless of their types.
+    pub fn is_pure(&self, func: &Function, ops: &dyn OpRegistry, value: Expr) -> bool {
+        let ExprData::Call { callee, args, .. } = func.expr(value) else { return true };
+        if self.writers.as_ref().is_some_and(|writers| writers.may_write(func, value)) {
+            return false;
+        }
+        match callee {
+            Callee::Op(CALL_PURE_PACKED) => true,
+            Callee::Op(op) => {
+                !op.writes_operands() && op_call_is_pure(func, ops, *op, func.list(*args))
+            }
+            Callee::Expr(f) => matches!(func.ty(*f), TypeData::Callable { pure: true, .. }),
+        }
+    }
+}
+
+/// Whether a value is a call of the assertion operator. An assertion fails or does nothing, so computations may be moved across it.
+fn is_assertion(func: &Function, value: Expr) -> bool {
+    matches!(func.expr(value), ExprData::Call { callee: Callee::Op(ASSERT_OP), .. })
+}

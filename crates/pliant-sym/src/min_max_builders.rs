@@ -1,0 +1,101 @@
+//! Builders of minimum and maximum.
+
+use crate::term_arena::{Draft, SymArena};
+use crate::term_types::{Sym, SymKind, SymList};
+
+/// Maximum number of operands of a minimum or maximum. Longer ones stay nested, so that a chain of operators takes linear memory.
+const MAX_OPERANDS: usize = 64;
+
+impl SymArena {
+    /// The minimum of `a` and `b`.
+    pub fn min(&mut self, a: Sym, b: Sym) -> Sym {
+        self.extremum(a, b, true)
+    }
+
+    /// The maximum of `a` and `b`.
+    pub fn max(&mut self, a: Sym, b: Sym) -> Sym {
+        self.extremum(a, b, false)
+    }
+
+    fn extremum(&mut self, a: Sym, b: Sym, is_min: bool) -> Sym {
+        if a == b {
+            return a;
+        }
+        let (left, right) = (self.extremum_operands(a, is_min), self.extremum_operands(b, is_min));
+        let mut kept = SymList::new();
+        if left.len() + right.len() > MAX_OPERANDS {
+            kept.extend([a, b]);
+        } else {
+            for x in left.into_iter().chain(right) {
+                self.insert_operand(&mut kept, x, is_min);
+            }
+        }
+        self.extremum_of(kept, is_min)
+    }
+
+    /// Builds the minimum or maximum of operands of which none is known to be redundant.
+    pub(crate) fn extremum_of(&mut self, mut kept: SymList, is_min: bool) -> Sym {
+        kept.sort_unstable();
+        kept.dedup();
+        match kept.as_slice() {
+            [one] => *one,
+            list if is_min => self.intern(Draft::Min(list)),
+            list => self.intern(Draft::Max(list)),
+        }
+    }
+
+    /// The operands of a minimum or maximum. A constant addend is distributed over them: `max(a, b) + c` is `max(a + c, b + c)`.
+    fn extremum_operands(&mut self, sym: Sym, is_min: bool) -> SymList {
+        let (inner, constant) = match self.kind(sym) {
+            SymKind::Sum { terms: &[(1, inner)], constant } => (inner, constant),
+            _ => (sym, 0),
+        };
+        let mut list = match self.kind(inner) {
+            SymKind::Min(list) if is_min => SymList::from_slice(list),
+            SymKind::Max(list) if !is_min => SymList::from_slice(list),
+            _ => return SymList::from_slice(&[sym]),
+        };
+        if constant != 0 {
+            let constant = self.int(constant);
+            list.iter_mut().for_each(|x| *x = self.add(*x, constant));
+        }
+        list
+    }
+
+    /// Adds operand `x` unless another operand makes it redundant, and removes operands that `x` makes redundant.
+    fn insert_operand(&self, kept: &mut SymList, x: Sym, is_min: bool) {
+        let mut i = 0;
+        while i < kept.len() {
+            match self.decides(kept[i], x, is_min) {
+                Some(true) => return,
+                Some(false) => {
+                    kept.remove(i);
+                }
+                None => i += 1,
+            }
+        }
+        kept.push(x);
+    }
+
+    /// Decides from the forms of two operands which one is redundant: `Some(true)` if `a` makes `b` redundant, `Some(false)` if `b`
+    /// makes `a` redundant, `None` if neither is known.
+    fn decides(&self, a: Sym, b: Sym, is_min: bool) -> Option<bool> {
+        if a == b {
+            return Some(true);
+        }
+        // min(a, max(a, ..)) == a
+        let dual = |s: Sym| match self.kind(s) {
+            SymKind::Max(list) if is_min => Some(list),
+            SymKind::Min(list) if !is_min => Some(list),
+            _ => None,
+        };
+        if dual(b).is_some_and(|l| l.contains(&a)) {
+            return Some(true);
+        }
+        if dual(a).is_some_and(|l| l.contains(&b)) {
+            return Some(false);
+        }
+        let difference = self.lin(a).sub(&self.lin(b))?;
+        difference.terms.is_empty().then_some((difference.constant <= 0) == is_min)
+    }
+}

@@ -1,0 +1,100 @@
+//! [`Analyzer`]: answers queries about terms of an arena under facts, with memoisation.
+
+use rustc_hash::FxHashMap;
+
+use crate::constant_term_bounds::Bound;
+use crate::divisibility::ModularSet;
+use crate::term_arena::SymArena;
+use crate::term_types::Sym;
+use crate::variable_assumptions::Facts;
+
+/// The number of steps that one query to the prover may take. If a query needs more, the answer is
+/// [`Proof::Unknown`](crate::Proof::Unknown). A step is one coefficient that the linear solver touches.
+pub const DEFAULT_BUDGET: u32 = 50_000;
+
+/// The number of steps that a whole simplification may take, as a multiple of the budget of one query.
+const POOL_FACTOR: u32 = 4;
+
+/// Subterms nested deeper than this are treated as unknown integers.
+pub(crate) const MAX_DEPTH: u32 = 64;
+
+/// Answers queries about symbolic terms, given facts that are assumed to hold. Construction is cheap; results are memoised.
+#[derive(Debug)]
+pub struct Analyzer<'a> {
+    pub(crate) arena: &'a mut SymArena,
+    pub(crate) facts: &'a Facts,
+    pub(crate) bound_memo: FxHashMap<Sym, Bound>,
+    pub(crate) modular_memo: FxHashMap<Sym, ModularSet>,
+    budget: u32,
+    /// The number of steps that the current query was granted. `steps` is the number that remains.
+    granted: u32,
+    pub(crate) steps: u32,
+    /// The number of steps that remain for the current group of queries, such as those of a simplification; `None` outside of
+    /// groups.
+    pool: Option<u32>,
+    /// Nesting depth of the queries that the prover issues to answer another query.
+    pub(crate) nesting: u32,
+}
+
+impl<'a> Analyzer<'a> {
+    /// Creates an analyzer with [`DEFAULT_BUDGET`]. It borrows the arena mutably, because proofs create terms.
+    pub fn new(arena: &'a mut SymArena, facts: &'a Facts) -> Self {
+        Self::with_budget(arena, facts, DEFAULT_BUDGET)
+    }
+
+    /// Creates an analyzer with the given step budget for each query.
+    pub fn with_budget(arena: &'a mut SymArena, facts: &'a Facts, budget: u32) -> Self {
+        Analyzer {
+            arena,
+            facts,
+            bound_memo: FxHashMap::default(),
+            modular_memo: FxHashMap::default(),
+            budget,
+            granted: budget,
+            steps: budget,
+            pool: None,
+            nesting: 0,
+        }
+    }
+
+    /// The arena in which terms for further queries are built.
+    pub fn arena(&mut self) -> &mut SymArena {
+        self.arena
+    }
+
+    /// The facts under which queries are answered.
+    pub fn facts(&self) -> &Facts {
+        self.facts
+    }
+
+    /// Starts a query with a full budget. A nested query shares the budget of the outer one.
+    pub(crate) fn refill(&mut self) {
+        if self.nesting > 0 {
+            return;
+        }
+        if let Some(pool) = &mut self.pool {
+            *pool = pool.saturating_sub(self.granted - self.steps);
+        }
+        self.granted = self.pool.unwrap_or(u32::MAX).min(self.budget);
+        self.steps = self.granted;
+    }
+
+    /// Consumes steps of the current query. The caller must stop when none remain.
+    pub(crate) fn charge(&mut self, steps: usize) {
+        self.steps = self.steps.saturating_sub(u32::try_from(steps).unwrap_or(u32::MAX));
+    }
+
+    /// Starts a group of queries that share one budget.
+    pub(crate) fn open_pool(&mut self) {
+        self.pool = None;
+        self.refill();
+        self.pool = Some(self.budget.saturating_mul(POOL_FACTOR));
+    }
+
+    /// Ends the group of queries that [`open_pool`](Self::open_pool) started. Returns whether the budget was sufficient.
+    pub(crate) fn close_pool(&mut self) -> bool {
+        self.refill();
+        let left = self.pool.take();
+        left.is_none_or(|l| l > 0)
+    }
+}

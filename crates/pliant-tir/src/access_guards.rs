@@ -1,0 +1,141 @@
+//! Guards: the variables and checks in front of a statement that keep its accesses inside their buffers.
+//!
+//! A value that is loaded from memory and determines an address is loaded once and bound to a variable. The check and the access
+//! both use the variable, so the access uses the checked value even if another thread changes the memory in between.
+//! `lowered::verify` rejects checks that read memory.
+
+use std::sync::Arc;
+
+use pliant_ir::tir::visit::for_each_expr;
+use pliant_ir::tir::{Expr, ExprData, Intrin, PrimFunc, Stmt, StmtData, Var, VarTy};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::statement_traversal::{map_operands, uses_any};
+
+/// One guard of a statement: a binding of a variable or a check.
+#[derive(Clone, Debug)]
+pub enum Guard {
+    /// Binds the variable to the value. The following guards and the statement use the variable.
+    Bind(Var, Expr),
+    /// Fails with the message if the condition does not hold.
+    Check(Expr, Arc<str>),
+}
+
+impl Guard {
+    /// Returns the expression that the guard evaluates.
+    pub fn expr(&self) -> Expr {
+        match self {
+            Guard::Bind(_, e) | Guard::Check(e, _) => *e,
+        }
+    }
+
+    /// Returns the guard with its expression replaced by the result of `map`.
+    #[must_use]
+    pub fn map(&self, map: impl FnOnce(Expr) -> Expr) -> Guard {
+        match self {
+            Guard::Bind(var, e) => Guard::Bind(*var, map(*e)),
+            Guard::Check(e, message) => Guard::Check(map(*e), message.clone()),
+        }
+    }
+}
+
+/// Whether any guard depends on a variable. This includes indirect dependences: the guards that bind the variables in between are
+/// in the list too.
+pub fn any_depends_on(f: &PrimFunc, guards: &[Guard], var: Var) -> bool {
+    guards.iter().any(|g| uses_any(f, g.expr(), &|v| v == var))
+}
+
+/// Whether an expression uses a variable that a guard binds.
+pub fn uses_guard_variable(f: &PrimFunc, guards: &[Guard], e: Expr) -> bool {
+    let bound = |v: Var| guards.iter().any(|g| matches!(g, Guard::Bind(var, _) if *var == v));
+    uses_any(f, e, &bound)
+}
+
+/// Splits a statement into the guards in front of it and the guarded statement.
+pub fn split_guards(f: &PrimFunc, mut s: Stmt) -> (Vec<Guard>, Stmt) {
+    let mut guards = Vec::new();
+    loop {
+        s = match f.stmt(s) {
+            StmtData::Let(var, value, body) => {
+                guards.push(Guard::Bind(*var, *value));
+                *body
+            }
+            StmtData::Assert(condition, message, body) => {
+                guards.push(Guard::Check(*condition, message.clone()));
+                *body
+            }
+            _ => return (guards, s),
+        };
+    }
+}
+
+/// Wraps a statement in guards. Repeated checks of the same condition are dropped.
+pub fn wrap(f: &mut PrimFunc, guards: &[Guard], s: Stmt) -> Stmt {
+    let mut seen = FxHashSet::default();
+    let mut once = |g: &&Guard| match g {
+        Guard::Check(condition, _) => seen.insert(*condition),
+        Guard::Bind(..) => true,
+    };
+    let guards: Vec<&Guard> = guards.iter().filter(|g| once(g)).collect();
+    guards.into_iter().rev().fold(s, |s, guard| match guard {
+        Guard::Bind(var, value) => f.add_stmt(StmtData::Let(*var, *value, s)),
+        Guard::Check(condition, message) => {
+            f.add_stmt(StmtData::Assert(*condition, message.clone(), s))
+        }
+    })
+}
+
+/// Whether an expression reads memory.
+pub fn reads_memory(f: &PrimFunc, e: Expr) -> bool {
+    let mut found = false;
+    for_each_expr(f, e, |e| found |= matches!(f.expr(e), ExprData::Load(..)));
+    found
+}
+
+/// The variables that the guards of one statement have bound so far.
+#[derive(Clone, Debug, Default)]
+pub struct Bindings {
+    vars: FxHashMap<Expr, Var>,
+    /// For expressions that read memory, the same expressions with their loads replaced by variables.
+    rewritten: FxHashMap<Expr, Expr>,
+    /// For expressions whose accesses have guards, their guarded forms, which use the variables that the guards bind.
+    guarded: FxHashMap<Expr, Expr>,
+}
+
+impl Bindings {
+    /// Returns the guarded form of an expression; `None` if its accesses have no guards yet.
+    pub fn guarded(&self, e: Expr) -> Option<Expr> {
+        self.guarded.get(&e).copied()
+    }
+
+    /// Records the guarded form of an expression.
+    pub fn set_guarded(&mut self, e: Expr, new: Expr) {
+        self.guarded.insert(e, new);
+    }
+
+    /// Returns a variable that is bound to an expression. Adds a guard that binds it, if there is none yet.
+    pub fn bind(&mut self, f: &mut PrimFunc, e: Expr, guards: &mut Vec<Guard>) -> Expr {
+        let var = *self.vars.entry(e).or_insert_with(|| {
+            let var = f.add_var("loaded", VarTy::Value(f.expr_ty(e)));
+            guards.push(Guard::Bind(var, e));
+            var
+        });
+        f.var_expr(var)
+    }
+
+    /// Replaces each load in an expression, and each conditional that loads, by a variable. The arithmetic on them is kept, so
+    /// that proofs about it still succeed.
+    pub fn bind_loads(&mut self, f: &mut PrimFunc, e: Expr, guards: &mut Vec<Guard>) -> Expr {
+        if let Some(&known) = self.rewritten.get(&e) {
+            return known;
+        }
+        let new = match f.expr(e) {
+            ExprData::Load(..) => self.bind(f, e, guards),
+            // Only the chosen side may be evaluated, so the loads in the sides cannot be bound separately.
+            ExprData::Call(Intrin::IfThenElse, ..) if reads_memory(f, e) => self.bind(f, e, guards),
+            _ => map_operands(f, e, |f, a| self.bind_loads(f, a, guards)),
+        };
+        self.rewritten.insert(e, new);
+        new
+    }
+}

@@ -1,0 +1,146 @@
+//! The table of passes, and the default pipeline from a function with blocks to a lowered function.
+
+use pliant_ir::tir::PrimFunc;
+
+use crate::lowering_error::LowerError;
+use crate::{
+    check_bounds, clear_scratch_buffers, convert_blocks_to_loops, flatten_buffers,
+    inline_elementwise_stages, lower_block_init, reuse_output_buffer, schedule,
+    simplify_loop_functions, stack_guard, unroll_loops, vectorize_loops,
+};
+
+/// A pass. It transforms one loop function in place.
+pub type PassFn = fn(&mut PrimFunc) -> Result<(), LowerError>;
+
+/// One of the passes that transform loop functions.
+#[derive(Clone, Copy)]
+pub struct PrimPass {
+    /// The name, by which `--passes=` selects the pass.
+    pub name: &'static str,
+    /// A one-line description of the transformation.
+    pub doc: &'static str,
+    /// The function that runs the pass.
+    pub run: PassFn,
+}
+
+/// Every pass, in the order of the default pipeline.
+pub const PASSES: &[PrimPass] = &[
+    PrimPass {
+        name: "InlineInjective",
+        doc: "compute cheap elementwise stages inside their readers",
+        run: inline_elementwise_stages::run,
+    },
+    PrimPass {
+        name: "ReuseOutput",
+        doc: "store matrix products in the output that an elementwise stage computes from them",
+        run: reuse_output_buffer::run,
+    },
+    PrimPass {
+        name: "ClearScratch",
+        doc: "zero-fill scratch buffers that are not provably written before they are read",
+        run: clear_scratch_buffers::run,
+    },
+    PrimPass {
+        name: "CheckBounds",
+        doc: "insert run-time checks of indices that are not provably in bounds",
+        run: check_bounds::run,
+    },
+    PrimPass {
+        name: "DefaultSchedule",
+        doc: "schedule stages: kernel calls for matrix products, parallel and vectorized loops",
+        run: schedule::run,
+    },
+    PrimPass {
+        name: "LowerInitBlock",
+        doc: "move the init of blocks in front of their reduction loops",
+        run: lower_block_init::run,
+    },
+    PrimPass {
+        name: "ConvertBlocksToLoops",
+        doc: "replace blocks by their bodies",
+        run: convert_blocks_to_loops::run,
+    },
+    PrimPass { name: "UnrollLoop", doc: "unroll loops marked unroll", run: unroll_loops::run },
+    PrimPass {
+        name: "FlattenBuffer",
+        doc: "replace indices by one linear index",
+        run: flatten_buffers::run,
+    },
+    PrimPass {
+        name: "Simplify",
+        doc: "fold constants, remove dead code",
+        run: simplify_loop_functions::run,
+    },
+    PrimPass {
+        name: "VectorizeLoop",
+        doc: "replace vectorized loops by vector expressions",
+        run: vectorize_loops::run,
+    },
+    PrimPass {
+        name: "SimplifyVectors",
+        doc: "fold constants left by VectorizeLoop",
+        run: simplify_loop_functions::run,
+    },
+];
+
+/// Returns the pass with the given name.
+pub fn pass(name: &str) -> Option<&'static PrimPass> {
+    PASSES.iter().find(|p| p.name == name)
+}
+
+/// Runs all passes. `observe` is called with the function after each pass.
+///
+/// # Errors
+/// A pass fails, the result is not in lowered form, or the system cannot start a thread for a deeply nested function.
+pub fn lower_observed(
+    f: &PrimFunc,
+    observe: &mut (dyn FnMut(&'static str, &PrimFunc) + Send),
+) -> Result<PrimFunc, LowerError> {
+    let mut lowered = f.clone();
+    run_from(0, &mut lowered, false, observe)?;
+    Ok(lowered)
+}
+
+/// Runs one pass, on a large stack if the function is deeply nested.
+///
+/// # Errors
+/// The pass fails, or the system cannot start a thread for a deeply nested function.
+pub fn run_pass(pass: &PrimPass, f: &mut PrimFunc) -> Result<(), LowerError> {
+    stack_guard::run(stack_guard::is_deep(f), || (pass.run)(f)).map_err(thread_error)?
+}
+
+fn thread_error(error: std::io::Error) -> LowerError {
+    LowerError::new("lower", format!("cannot start a thread for a deeply nested function: {error}"))
+}
+
+/// Runs the passes from position `next` on. Once the function is deeply nested, the remaining passes run on a large stack.
+/// `observe` may recurse over the function too, so it receives the result of the previous pass only after the nesting depth has
+/// been measured.
+fn run_from(
+    next: usize,
+    f: &mut PrimFunc,
+    large_stack: bool,
+    observe: &mut (dyn FnMut(&'static str, &PrimFunc) + Send),
+) -> Result<(), LowerError> {
+    if !large_stack && stack_guard::is_deep(f) {
+        return stack_guard::run(true, || run_from(next, f, true, observe))
+            .map_err(thread_error)?;
+    }
+    if next > 0 {
+        observe(PASSES[next - 1].name, f);
+    }
+    let Some(pass) = PASSES.get(next) else {
+        return crate::lowered_form_verifier::verify(f)
+            .map_err(|m| LowerError::new("lowered form", m));
+    };
+    (pass.run)(f)?;
+    run_from(next + 1, f, large_stack, observe)
+}
+
+/// Runs all passes.
+///
+/// # Errors
+/// The same as those of [`lower_observed`].
+pub fn lower(f: &PrimFunc) -> Result<PrimFunc, LowerError> {
+    lower_observed(f, &mut |_, _| {})
+}

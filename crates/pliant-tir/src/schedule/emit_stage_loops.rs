@@ -1,0 +1,598 @@
+//! Emits the loops of one stage: fuses axes, vectorizes loops, and adds scalar tails.
+
+use std::ops::Range;
+
+use pliant_ir::tir::visit::{for_each_expr, for_each_operand};
+use pliant_ir::tir::{
+    BinOp, Buffer, Expr, ExprData, ForKind, Intrin, PrimFunc, Stmt, StmtData, Ty, Var,
+};
+use pliant_tensor::DType;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::loop_nest_stages::{Axis, Body, Init, Stage, is_var};
+use super::reduction_loops::{parallel_column_strips, reduction_loops};
+use super::row_group_fusion::{divide_position, parallel_row_loop, product_of, serial_loop};
+use super::scalar_stage_loops::scalar_loop_nest;
+use super::{
+    loop_splitting, partial_reductions, slice_function_loops, slice_function_tiles,
+    transpose_blocking,
+};
+use crate::access_guards;
+use crate::inline_elementwise_stages::operation_count;
+use crate::statement_traversal::{for_each_value, uses_any};
+use crate::vectorize_loops::{divides_in_vectors, is_division};
+
+/// The minimum number of operations of a parallel task: about a microsecond of generated code.
+pub fn grain() -> i64 {
+    pliant_machine::Machine::host().rates.generated as i64
+}
+/// The cost of a scalar operation relative to one lane of a vector operation.
+const SCALAR_COST: i64 = 6;
+/// A reduction over an axis that is known to be shorter than this is not vectorized along the axis.
+const MIN_REDUCTION_LENGTH: i64 = 4;
+/// A reduction over an axis that is known to be shorter than this is vectorized over its results if these are adjacent. The
+/// length is two vectors of 16 lanes. With fewer, the reduction of the lanes costs more than everything else.
+const LONG_REDUCTION: i64 = 32;
+
+/// The size in bytes of the vectors of generated code.
+const VECTOR_BYTES: usize = 16;
+
+/// How the address of an access depends on an axis.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum AccessPattern {
+    /// The address does not depend on the axis.
+    Invariant,
+    /// Adjacent values of the axis access adjacent elements in memory.
+    Contiguous,
+    /// Adjacent values of the axis access elements at a constant distance in memory.
+    Strided,
+    /// The address depends on the axis in another way.
+    Other,
+}
+
+/// Whether a dim has size 1 and its index does not use `v`. Contiguity does not depend on such dims.
+fn is_unit(f: &PrimFunc, buffer: Buffer, indices: &[Expr], dim: usize, v: Var) -> bool {
+    f.as_int(f.buffer(buffer).shape[dim]) == Some(1) && !uses_any(f, indices[dim], &|x| x == v)
+}
+
+/// Whether the indices of an access split a linear position `x`, which grows by 1 with `v`, into an index for each dim: `x // b //
+/// a`, `x // b % a` and `x % b` for dims of sizes `a` and `b`.
+fn delinearizes_axis(f: &PrimFunc, buffer: Buffer, indices: &[Expr], v: Var) -> bool {
+    let shape = &f.buffer(buffer).shape;
+    // The quotient that the current index must equal or be a remainder of, as dividend and divisor; `None` for `x` itself.
+    let mut rest: Option<(Expr, Expr)> = None;
+    let continues = |e: Expr, rest: Option<(Expr, Expr)>| match rest {
+        None => constant_stride(f, e, v) == Some(1),
+        Some((dividend, dim)) => {
+            matches!(f.expr(e), ExprData::Binary(BinOp::FloorDiv, x, d) if *x == dividend && *d == dim)
+        }
+    };
+    for at in (0..indices.len()).rev() {
+        if is_unit(f, buffer, indices, at, v) {
+            continue;
+        }
+        if continues(indices[at], rest) {
+            return indices[..at].iter().all(|&i| !uses_any(f, i, &|x| x == v));
+        }
+        match f.expr(indices[at]) {
+            ExprData::Binary(BinOp::FloorMod, x, d) if *d == shape[at] && continues(*x, rest) => {
+                rest = Some((*x, *d));
+            }
+            _ => return false,
+        }
+    }
+    false
+}
+
+/// Returns how the address of a buffer access depends on an axis.
+pub(super) fn access_pattern(
+    f: &PrimFunc,
+    buffer: Buffer,
+    indices: &[Expr],
+    v: Var,
+) -> AccessPattern {
+    let uses = |e: Expr| uses_any(f, e, &|x| x == v);
+    let dense = f.buffer(buffer).strides.is_empty();
+    let unit = |at: &usize| dense && is_unit(f, buffer, indices, *at, v);
+    let trailing = (0..indices.len()).rev().take_while(unit).count();
+    let indices = &indices[..indices.len() - trailing];
+    let Some((&last, front)) = indices.split_last() else { return AccessPattern::Invariant };
+    if dense && delinearizes_axis(f, buffer, indices, v) {
+        return AccessPattern::Contiguous;
+    }
+    if front.iter().any(|&i| uses(i)) || !dense && indices.iter().any(|&i| uses(i)) {
+        return AccessPattern::Other;
+    }
+    match constant_stride(f, last, v) {
+        Some(0) => AccessPattern::Invariant,
+        Some(1) => AccessPattern::Contiguous,
+        Some(_) => AccessPattern::Strided,
+        None => AccessPattern::Other,
+    }
+}
+
+/// Whether adjacent values of an axis access adjacent elements in memory.
+pub(super) fn is_contiguous_along(f: &PrimFunc, buffer: Buffer, indices: &[Expr], v: Var) -> bool {
+    access_pattern(f, buffer, indices, v) == AccessPattern::Contiguous
+}
+
+/// Returns by how much an index grows when `v` grows by 1; `None` if this is not a constant.
+pub(super) fn constant_stride(f: &PrimFunc, e: Expr, v: Var) -> Option<i64> {
+    match *f.expr(e) {
+        ExprData::Var(x) => Some(i64::from(x == v)),
+        ExprData::Binary(BinOp::Add, a, b) => {
+            constant_stride(f, a, v)?.checked_add(constant_stride(f, b, v)?)
+        }
+        ExprData::Binary(BinOp::Sub, a, b) => {
+            constant_stride(f, a, v)?.checked_sub(constant_stride(f, b, v)?)
+        }
+        ExprData::Binary(BinOp::Mul, a, b) => match (f.as_int(a), f.as_int(b)) {
+            (Some(k), _) => constant_stride(f, b, v)?.checked_mul(k),
+            (_, Some(k)) => constant_stride(f, a, v)?.checked_mul(k),
+            _ => (!uses_any(f, e, &|x| x == v)).then_some(0),
+        },
+        _ => (!uses_any(f, e, &|x| x == v)).then_some(0),
+    }
+}
+
+/// Whether an expression can be vectorized over `v`. With `gathers`, it may load elements at any distance from each other, provided
+/// that their indices can be vectorized.
+pub(super) fn is_vectorizable(f: &PrimFunc, e: Expr, v: Var, gathers: bool) -> bool {
+    let mut ok = true;
+    let uses = |e: Expr| uses_any(f, e, &|x| x == v);
+    for_each_value(f, e, |e| match f.expr(e) {
+        ExprData::Load(b, indices) => {
+            let is_strided = access_pattern(f, *b, indices, v) != AccessPattern::Other;
+            let can_gather = |&i: &Expr| f.expr_ty(i) == Ty::I64 && is_vectorizable(f, i, v, true);
+            ok &= is_strided || gathers && indices.iter().all(can_gather);
+        }
+        ExprData::Call(Intrin::IfThenElse, args, _) => ok &= !uses(args[0]),
+        ExprData::Call(
+            Intrin::CallExtern | Intrin::CallPacked | Intrin::CallKernel | Intrin::AddressOf,
+            ..,
+        ) => ok = false,
+        ExprData::Binary(op, a, b) => {
+            ok &= !is_division(*op) || divides_in_vectors(f, *op, *a, *b) || !uses(e);
+        }
+        _ => {}
+    });
+    ok
+}
+
+/// Returns the position of the axis over which a stage is vectorized; `None` if it is not vectorized.
+pub fn vector_axis(f: &PrimFunc, s: &Stage) -> Option<usize> {
+    let Body::Store { buffer, indices, value } = &s.body else { return None };
+    let last = s.axes.len().checked_sub(1)?;
+    let tiled = !s.reduces()
+        && slice_function_tiles::can_tile(f, (*buffer, indices, *value), s.axes[last].var);
+    let unguarded = |v: Var| !access_guards::any_depends_on(f, &s.guards, v);
+    if !s.reduces() {
+        let v = s.axes[last].var;
+        let vectorizable = is_contiguous_along(f, *buffer, indices, v)
+            && (tiled || is_vectorizable(f, *value, v, true));
+        return (vectorizable && unguarded(v)).then_some(last);
+    }
+    let r = s.reduction(f)?;
+    if s.axes[s.leading_spatial()..].iter().any(|a| !a.reduce) {
+        return None;
+    }
+    let inner = s.axes[last];
+    let over_inner = |min_length: i64| {
+        let is_long = f.as_int(inner.extent).is_none_or(|n| n >= min_length);
+        inner.reduce
+            && is_long
+            && unguarded(inner.var)
+            && is_vectorizable(f, r.value, inner.var, false)
+    };
+    let over_results = |spatial: usize| {
+        let v = s.axes[spatial].var;
+        let init = match s.init {
+            Some(Init::Value(e)) => is_vectorizable(f, e, v, false),
+            _ => true,
+        };
+        is_contiguous_along(f, *buffer, indices, v)
+            && is_vectorizable(f, r.value, v, false)
+            && init
+            && unguarded(v)
+    };
+    // A vector over a short reduction is mostly empty, and reducing its lanes costs extra for each result.
+    let spatial = s.leading_spatial().checked_sub(1);
+    match spatial.filter(|&a| over_results(a)) {
+        Some(a) => Some(if over_inner(LONG_REDUCTION) { last } else { a }),
+        None => over_inner(MIN_REDUCTION_LENGTH).then_some(last),
+    }
+}
+
+/// Returns the number of vector lanes for the computation of a value. It is lower for expensive values, which need many registers,
+/// and for wide elements, but at least a full vector of the narrowest elements.
+pub(super) fn vector_lanes(f: &PrimFunc, value: Expr) -> i64 {
+    let (mut narrowest, mut widest) = (VECTOR_BYTES, 1);
+    let mut element = |dtype: DType| {
+        // Bools are masks, which are as wide as the values that they are combined with.
+        if !dtype.is_bool() {
+            (narrowest, widest) = (narrowest.min(dtype.size()), widest.max(dtype.size()));
+        }
+    };
+    element(f.expr_ty(value).dtype);
+    for_each_expr(f, value, |e| match f.expr(e) {
+        ExprData::Load(b, _) => element(f.buffer(*b).dtype),
+        ExprData::Cast(to, _) => element(to.dtype),
+        _ => {}
+    });
+    let base = match widest {
+        1 => return 64,
+        8 => 8,
+        _ => 16,
+    };
+    let base = if operation_count(f, value) >= 16 { base / 2 } else { base };
+    base.max((VECTOR_BYTES / narrowest) as i64)
+}
+
+/// Returns an expression for the estimated number of operations of all points of a stage.
+pub fn estimated_work(f: &mut PrimFunc, s: &Stage) -> Expr {
+    let per_point = match &s.body {
+        Body::Store { value, .. } => {
+            let operations = slice_function_tiles::estimated_operations(f, *value) + 2;
+            if vector_axis(f, s).is_some() { operations } else { operations * SCALAR_COST }
+        }
+        Body::Other(_) => 8 * SCALAR_COST,
+    };
+    let extents: Vec<Expr> = s.axes.iter().map(|a| a.extent).collect();
+    let points = product_of(f, &extents);
+    let per_point = f.int(per_point);
+    f.mul(points, per_point)
+}
+
+/// Emits a stage without a reduction that is not fused with other stages. Adjacent axes are fused, a parallel loop runs over the
+/// leading axes, and the last axis is a vectorized loop.
+pub fn emit_spatial(f: &mut PrimFunc, s: &Stage) -> Stmt {
+    let s = without_unit_axes(f, s);
+    let s = with_fused_axes(f, &s);
+    if s.axes.len() == 1 && vector_axis(f, &s).is_some() && s.guards.is_empty() {
+        return parallel_chunks(f, &s);
+    }
+    if let Some(blocks) = transpose_blocking::emit(f, &s) {
+        return blocks;
+    }
+    // The last axis has its own loop, vectorized or not, so that positions are delinearized only once per row.
+    let has_inner_loop = vector_axis(f, &s).is_some() || s.axes.len() > 1;
+    let inner = loop_splitting::split_axis_count(f, &s).max(usize::from(has_inner_loop));
+    let rows = s.axes.len() - inner;
+    parallel_rows(f, &s, rows)
+}
+
+/// Removes the axes of extent 1 from a stage. If the last axis had extent 1, the innermost loop would have only one iteration.
+fn without_unit_axes(f: &mut PrimFunc, s: &Stage) -> Stage {
+    let (unit, rest): (Vec<Axis>, Vec<Axis>) =
+        s.axes.iter().partition(|a| f.as_int(a.extent) == Some(1));
+    if unit.is_empty() {
+        return s.clone();
+    }
+    let zero = f.int(0);
+    let map = unit.iter().map(|a| (a.var, zero)).collect();
+    Stage { axes: rest, ..s.substituted(f, &map) }
+}
+
+/// Emits a stage that shares no row loop with other stages.
+pub fn emit_standalone(f: &mut PrimFunc, s: &Stage) -> Stmt {
+    partial_reductions::emit_pieces_or_whole(f, s, |f| standalone_loops(f, s))
+}
+
+/// Emits a stage that shares no row loop with other stages and is not split into pieces.
+fn standalone_loops(f: &mut PrimFunc, s: &Stage) -> Stmt {
+    let rows = s.leading_spatial();
+    if rows == 0 {
+        return serial_loops(f, s);
+    }
+    match vector_axis(f, s) {
+        // In a column reduction, the parallel loop runs over strips of columns.
+        Some(a) if a + 1 == rows && a == 0 => parallel_column_strips(f, s),
+        Some(a) if a < rows => parallel_rows(f, s, a),
+        _ => parallel_rows(f, s, rows),
+    }
+}
+
+/// Emits a parallel loop over the first `rows` axes, around serial loops over the other axes.
+fn parallel_rows(f: &mut PrimFunc, s: &Stage, rows: usize) -> Stmt {
+    if rows == 0 {
+        return serial_loops(f, s);
+    }
+    let (vars, extents): (Vec<Var>, Vec<Expr>) =
+        s.axes[..rows].iter().map(|a| (a.var, a.extent)).unzip();
+    let mut rest = s.clone();
+    rest.axes.drain(..rows);
+    let work = estimated_work(f, &rest);
+    let body = serial_loops(f, &rest);
+    parallel_row_loop(f, &vars, &extents, work, body, &[])
+}
+
+/// Fuses adjacent axes of the same kind wherever the accesses of the stage allow it.
+pub(super) fn with_fused_axes(f: &mut PrimFunc, s: &Stage) -> Stage {
+    let runs = fusable_runs(f, s);
+    fuse(f, s, &runs)
+}
+
+/// Fuses adjacent reduction axes, so that a reduction over the pixels of an image is one long contiguous loop. Spatial axes stay,
+/// since the stages of a row group share them.
+pub(super) fn with_fused_reductions(f: &mut PrimFunc, s: &Stage) -> Stage {
+    if s.reduction(f).is_none() {
+        return s.clone();
+    }
+    let reduces = |run: &Range<usize>| s.axes[run.start].reduce;
+    let runs: Vec<Range<usize>> = fusable_runs(f, s)
+        .into_iter()
+        .flat_map(|run| if reduces(&run) { vec![run] } else { run.map(|k| k..k + 1).collect() })
+        .collect();
+    fuse(f, s, &runs)
+}
+
+/// Returns the runs of axes that can be fused. The axes of a run are all spatial or all reduced. In every access, they index
+/// adjacent whole dims in the same order, or no dims.
+fn fusable_runs(f: &PrimFunc, s: &Stage) -> Vec<Range<usize>> {
+    let whole = 0..s.axes.len();
+    let Body::Store { buffer, indices, value } = &s.body else {
+        return whole.map(|k| k..k + 1).collect();
+    };
+    let mut accesses = vec![(*buffer, indices.clone())];
+    for_each_expr(f, *value, |e| {
+        if let ExprData::Load(b, i) = f.expr(e) {
+            accesses.push((*b, i.clone()));
+        }
+    });
+    // Axes that are used outside of indices or in guards are not fused.
+    let keeps_own_loop = |v: Var| {
+        access_guards::any_depends_on(f, &s.guards, v) || is_used_outside_indices(f, *value, v)
+    };
+    let mut runs: Vec<Range<usize>> = Vec::new();
+    for k in whole {
+        match runs.last_mut() {
+            Some(run)
+                if s.axes[k - 1].reduce == s.axes[k].reduce
+                    && !keeps_own_loop(s.axes[k - 1].var)
+                    && !keeps_own_loop(s.axes[k].var)
+                    && accesses
+                        .iter()
+                        .all(|(buf, i)| are_fusable(f, *buf, i, s.axes[k - 1], s.axes[k])) =>
+            {
+                run.end = k + 1;
+            }
+            _ => runs.push(k..k + 1),
+        }
+    }
+    runs
+}
+
+/// Whether two adjacent axes can be fused in an access.
+fn are_fusable(f: &PrimFunc, buffer: Buffer, indices: &[Expr], a: Axis, b: Axis) -> bool {
+    let data = f.buffer(buffer);
+    let at = |v: Var| -> Vec<usize> {
+        (0..indices.len()).filter(|&i| uses_any(f, indices[i], &|x| x == v)).collect()
+    };
+    match (&at(a.var)[..], &at(b.var)[..]) {
+        ([], []) => true,
+        ([i], [j]) => {
+            let adjacent = *j > *i && data.shape[i + 1..*j].iter().all(|&d| f.as_int(d) == Some(1));
+            adjacent
+                && is_var(f, indices[*i], a.var)
+                && is_var(f, indices[*j], b.var)
+                && data.strides.is_empty()
+                && data.shape[*j] == b.extent
+        }
+        _ => false,
+    }
+}
+
+/// Whether an expression uses a variable outside the indices of its loads.
+fn is_used_outside_indices(f: &PrimFunc, e: Expr, v: Var) -> bool {
+    let (mut stack, mut seen) = (vec![e], FxHashSet::default());
+    while let Some(e) = stack.pop() {
+        match f.expr(e) {
+            _ if !seen.insert(e) => {}
+            ExprData::Var(x) if *x == v => return true,
+            ExprData::Load(..) => {}
+            data => for_each_operand(data, |a| stack.push(a)),
+        }
+    }
+    false
+}
+
+/// Fuses the axes of each run in `runs` into one axis.
+fn fuse(f: &mut PrimFunc, s: &Stage, runs: &[Range<usize>]) -> Stage {
+    let (mut axes, mut map) = (Vec::with_capacity(runs.len()), FxHashMap::default());
+    for run in runs {
+        let [outer, inner @ ..] = &s.axes[run.clone()] else { continue };
+        if inner.is_empty() {
+            axes.push(*outer);
+            continue;
+        }
+        let fused = f.size_var("fused");
+        let mut rest = f.var_expr(fused);
+        for a in inner.iter().rev() {
+            map.insert(a.var, divide_position(f, BinOp::FloorMod, rest, a.extent));
+            rest = divide_position(f, BinOp::FloorDiv, rest, a.extent);
+        }
+        map.insert(outer.var, rest);
+        let extents: Vec<Expr> = s.axes[run.clone()].iter().map(|a| a.extent).collect();
+        axes.push(Axis { var: fused, extent: product_of(f, &extents), reduce: outer.reduce });
+    }
+    if map.is_empty() {
+        return s.clone();
+    }
+    Stage { axes, ..s.substituted(f, &map) }
+}
+
+/// Emits a stage with one axis as a parallel loop over chunks of constant size, around vectorized loops.
+fn parallel_chunks(f: &mut PrimFunc, s: &Stage) -> Stmt {
+    let axis = s.axes[0];
+    let Body::Store { value, .. } = s.body else { unreachable!("only stores are vectorized") };
+    let per_point = slice_function_tiles::estimated_operations(f, value) + 2;
+    let chunk = (grain() / per_point).clamp(64, 65_536) / 64 * 64;
+    if f.as_int(axis.extent).is_some_and(|n| n <= chunk) {
+        return serial_loops(f, s);
+    }
+    let size = f.int(chunk);
+    let (v, first) = (f.size_var("chunk"), f.size_var("first"));
+    let (ve, fe) = (f.var_expr(v), f.var_expr(first));
+    let left = f.binary(BinOp::Sub, axis.extent, fe);
+    let iterations = f.binary(BinOp::Min, size, left);
+    let map = |f: &mut PrimFunc, i: Expr| f.add(fe, i);
+    let body = strip_mine(f, s, axis.var, iterations, &map);
+    let start = f.mul(ve, size);
+    let body = f.add_stmt(StmtData::Let(first, start, body));
+    let up = f.int(chunk - 1);
+    let up = f.add(axis.extent, up);
+    let extent = f.binary(BinOp::FloorDiv, up, size);
+    let (min, kind) = (f.int(0), ForKind::Parallel);
+    f.add_stmt(StmtData::For { var: v, min, extent, kind, body, annotations: Vec::new() })
+}
+
+/// Emits all loops of a stage as serial loops.
+pub fn serial_loops(f: &mut PrimFunc, s: &Stage) -> Stmt {
+    let vector = vector_axis(f, s);
+    if let (true, Some(r)) = (s.reduces(), s.reduction(f)) {
+        return reduction_loops(f, s, &r, vector);
+    }
+    if let Some(loops) = loop_splitting::emit(f, s) {
+        return loops;
+    }
+    unsplit_loops(f, s)
+}
+
+/// Emits the loops of a stage that is not a reduction and whose last axis is not split.
+pub(super) fn unsplit_loops(f: &mut PrimFunc, s: &Stage) -> Stmt {
+    match vector_axis(f, s) {
+        Some(last) => {
+            let axis = s.axes[last];
+            let body = strip_mine(f, s, axis.var, axis.extent, &|_, i| i);
+            loop_nest(f, &s.axes[..last], body)
+        }
+        None => scalar_loop_nest(f, s),
+    }
+}
+
+/// Emits the body of a stage inside its guards.
+pub(super) fn guarded_body(f: &mut PrimFunc, s: &Stage) -> Stmt {
+    let body = match &s.body {
+        Body::Store { buffer, indices, value } => f.store(*buffer, indices, *value),
+        Body::Other(s) => *s,
+    };
+    access_guards::wrap(f, &s.guards, body)
+}
+
+/// Hoists the guards of a stage in front of `body`, which consists of loops over an axis with the given extent. The guards must not
+/// depend on this axis. They run only if the extent is positive.
+pub(super) fn hoist_guards(f: &mut PrimFunc, s: &Stage, extent: Expr, body: Stmt) -> Stmt {
+    if s.guards.is_empty() {
+        return body;
+    }
+    let zero = f.int(0);
+    let not_empty = f.binary(BinOp::Lt, zero, extent);
+    let body = access_guards::wrap(f, &s.guards, body);
+    f.add_stmt(StmtData::If(not_empty, body, None))
+}
+
+/// Wraps a statement in serial loops over the axes.
+pub(super) fn loop_nest(f: &mut PrimFunc, axes: &[Axis], body: Stmt) -> Stmt {
+    axes.iter().rev().fold(body, |body, a| serial_loop(f, a.var, a.extent, body))
+}
+
+/// Strip-mines a vectorized axis: emits loops over `0..extent` with wide vectors, then narrow vectors, then scalars. `map` converts
+/// a position in this range to a value of the axis. The guards of the stage must not depend on the axis; they are hoisted.
+pub(super) fn strip_mine(
+    f: &mut PrimFunc,
+    s: &Stage,
+    axis: Var,
+    extent: Expr,
+    map: &dyn Fn(&mut PrimFunc, Expr) -> Expr,
+) -> Stmt {
+    let Body::Store { buffer, indices, value } = &s.body else {
+        unreachable!("only stores are vectorized")
+    };
+    let (buffer, indices, value) = (*buffer, indices, *value);
+    if let Some(tiles) = slice_function_tiles::plan_tiles(f, (buffer, indices, value), axis, extent)
+    {
+        let body = slice_function_loops::store(f, (buffer, indices), &tiles, (axis, extent), map);
+        return hoist_guards(f, s, extent, body);
+    }
+    let widths = vector_widths(vector_lanes(f, value));
+    let body = strip_loops_by_position(f, extent, &widths, &mut |f, at| {
+        let at = map(f, at);
+        let s = s.substituted(f, &FxHashMap::from_iter([(axis, at)]));
+        let Body::Store { buffer, indices, value } = s.body else { unreachable!("it was a store") };
+        f.store(buffer, &indices, value)
+    });
+    hoist_guards(f, s, extent, body)
+}
+
+/// Returns the vector widths of strip loops in descending order. The last one is 1.
+pub(super) fn vector_widths(wide: i64) -> Vec<i64> {
+    match wide {
+        17.. => vec![wide, 16, 4, 1],
+        8.. => vec![wide, 4, 1],
+        _ => vec![wide, 1],
+    }
+}
+
+/// Emits loops over `0..extent` with vectors of descending widths. `body` receives the first position of a vector and its lane
+/// variable, or the position of a scalar and `None`. `around` wraps each vector loop and each scalar in further loops.
+pub(super) fn strip_loops(
+    f: &mut PrimFunc,
+    extent: Expr,
+    widths: &[i64],
+    body: &mut dyn FnMut(&mut PrimFunc, Expr, Option<Var>) -> Stmt,
+    around: &mut dyn FnMut(&mut PrimFunc, Stmt) -> Stmt,
+) -> Stmt {
+    let mut out = Vec::new();
+    let mut done = f.int(0);
+    let mut left = extent;
+    for &w in widths {
+        let width = f.int(w);
+        let iterations = f.binary(BinOp::FloorDiv, left, width);
+        let strip = f.size_var(if w == 1 { "tail" } else { "strip" });
+        let strip_e = f.var_expr(strip);
+        let at = f.mul(strip_e, width);
+        let at = f.add(done, at);
+        let s = if w == 1 {
+            body(f, at, None)
+        } else {
+            let lane = f.size_var("lane");
+            let s = body(f, at, Some(lane));
+            vector_loop(f, lane, width, s)
+        };
+        let s = around(f, s);
+        out.push(serial_loop(f, strip, iterations, s));
+        let covered = f.mul(iterations, width);
+        done = f.add(done, covered);
+        left = f.binary(BinOp::FloorMod, left, width);
+        if f.as_int(extent).is_some_and(|n| n % w == 0) {
+            break;
+        }
+    }
+    f.seq(out)
+}
+
+/// Same as [`strip_loops`], but `body` receives only the position of an element, with the lane already added.
+pub(super) fn strip_loops_by_position(
+    f: &mut PrimFunc,
+    extent: Expr,
+    widths: &[i64],
+    body: &mut dyn FnMut(&mut PrimFunc, Expr) -> Stmt,
+) -> Stmt {
+    let mut at_lane = |f: &mut PrimFunc, at: Expr, lane: Option<Var>| {
+        let at = match lane {
+            Some(l) => {
+                let l = f.var_expr(l);
+                f.add(at, l)
+            }
+            None => at,
+        };
+        body(f, at)
+    };
+    strip_loops(f, extent, widths, &mut at_lane, &mut |_, s| s)
+}
+
+/// Emits a vectorized loop over the lanes of a vector.
+pub(super) fn vector_loop(f: &mut PrimFunc, lane: Var, width: Expr, body: Stmt) -> Stmt {
+    let (min, kind) = (f.int(0), ForKind::Vectorized);
+    f.add_stmt(StmtData::For { var: lane, min, extent: width, kind, body, annotations: Vec::new() })
+}

@@ -1,0 +1,109 @@
+//! Scalar loops: emits stages point by point, with their init in front. Also vectorizes loops that copy elements in statements
+//! that are not stages.
+
+use pliant_ir::tir::visit::for_each_expr;
+use pliant_ir::tir::{BinOp, Buffer, Expr, ExprData, ForKind, PrimFunc, Stmt, StmtData, Ty, Var};
+
+use super::emit_stage_loops::{guarded_body, loop_nest, unsplit_loops, vector_axis};
+use super::loop_nest_stages::{Axis, Body, Init, Stage, calls_non_slice_functions, loads_from};
+use crate::statement_traversal::{direct_exprs, for_each_stmt, map_stmts, uses_any};
+
+/// Emits the scalar loops of a stage. If possible, its init runs before the outermost reduction loop, in its own loops over the
+/// spatial axes, so that it also runs if a reduction axis is empty. If there are spatial axes inside the reduction and the init
+/// reads memory, it runs at the first values of the reduction axes instead, and in loops of its own if a reduction axis is empty.
+pub(super) fn scalar_loop_nest(f: &mut PrimFunc, s: &Stage) -> Stmt {
+    let point = guarded_body(f, s);
+    let Some(init) = init_stmt(f, s) else { return loop_nest(f, &s.axes, point) };
+    let Some(outer) = s.axes.iter().position(|a| a.reduce) else {
+        let body = f.add_stmt(StmtData::Seq(vec![init, point]));
+        return loop_nest(f, &s.axes, body);
+    };
+    let (front, rest) = s.axes.split_at(outer);
+    let spatial: Vec<Axis> = rest.iter().copied().filter(|a| !a.reduce).collect();
+    let reduced = |v: Var| rest.iter().any(|a| a.reduce && a.var == v);
+    let is_independent = !spatial.iter().any(|a| uses_any(f, a.extent, &reduced));
+    if is_independent && (spatial.is_empty() || !stmt_reads_memory(f, init)) {
+        let init = loop_nest(f, &spatial, init);
+        let body = loop_nest(f, rest, point);
+        let body = f.add_stmt(StmtData::Seq(vec![init, body]));
+        return loop_nest(f, front, body);
+    }
+    let (mut first, mut empty) = (None, None);
+    let zero = f.int(0);
+    for a in rest.iter().filter(|a| a.reduce) {
+        let v = f.var_expr(a.var);
+        let (is_first, none) = (f.binary(BinOp::Eq, v, zero), f.binary(BinOp::Le, a.extent, zero));
+        first = Some(first.map_or(is_first, |x| f.binary(BinOp::And, x, is_first)));
+        empty = Some(empty.map_or(none, |x| f.binary(BinOp::Or, x, none)));
+    }
+    let (first, empty) = first.zip(empty).expect("there is a reduction axis");
+    let at_first = f.add_stmt(StmtData::If(first, init, None));
+    let body = f.add_stmt(StmtData::Seq(vec![at_first, point]));
+    let mut body = loop_nest(f, rest, body);
+    if is_independent {
+        let init_if_empty = loop_nest(f, &spatial, init);
+        let init_if_empty = f.add_stmt(StmtData::If(empty, init_if_empty, None));
+        body = f.add_stmt(StmtData::Seq(vec![init_if_empty, body]));
+    }
+    loop_nest(f, front, body)
+}
+
+/// Returns the init of a stage as a statement, at the first values of the reduction axes.
+fn init_stmt(f: &mut PrimFunc, s: &Stage) -> Option<Stmt> {
+    let init = match (s.init.as_ref()?, &s.body) {
+        (Init::Value(e), Body::Store { buffer, indices, .. }) => f.store(*buffer, indices, *e),
+        (Init::Other(s), _) => *s,
+        (Init::Value(_), Body::Other(_)) => unreachable!("only stores have an init value"),
+    };
+    let zero = f.int(0);
+    let map = s.axes.iter().filter(|a| a.reduce).map(|a| (a.var, zero)).collect();
+    Some(crate::statement_traversal::substitute(f, init, &map))
+}
+
+/// Vectorizes the innermost loops of a statement that only store adjacent elements of a buffer and read no other elements of it.
+pub(super) fn vectorize_copies(f: &mut PrimFunc, s: Stmt) -> Stmt {
+    map_stmts(f, s, &mut |f, s| {
+        let StmtData::For { var, min, extent, kind: ForKind::Serial, body, .. } = *f.stmt(s) else {
+            return None;
+        };
+        let StmtData::Store { buffer, indices, value } = f.stmt(body).clone() else { return None };
+        let mut parts = indices.iter().copied().chain([extent]);
+        if f.as_int(min) != Some(0)
+            || f.expr_ty(min) != Ty::I64
+            || parts.any(|e| loads_from(f, e, buffer))
+            || reads_other_elements(f, value, (buffer, &indices))
+            || calls_non_slice_functions(f, body)
+        {
+            return None;
+        }
+        let stage = Stage {
+            name: "copy".into(),
+            axes: vec![Axis { var, extent, reduce: false }],
+            guards: Vec::new(),
+            init: None,
+            body: Body::Store { buffer, indices, value },
+        };
+        vector_axis(f, &stage)?;
+        Some(unsplit_loops(f, &stage))
+    })
+}
+
+/// Whether a value reads an element of the buffer at other indices.
+fn reads_other_elements(f: &PrimFunc, value: Expr, (buffer, indices): (Buffer, &[Expr])) -> bool {
+    let mut found = false;
+    for_each_expr(f, value, |e| {
+        found |= matches!(f.expr(e), ExprData::Load(b, other_indices) if *b == buffer && **other_indices != *indices);
+    });
+    found
+}
+
+/// Whether a statement reads any buffer.
+fn stmt_reads_memory(f: &PrimFunc, s: Stmt) -> bool {
+    let mut found = false;
+    for_each_stmt(f, s, &mut |_, data| {
+        direct_exprs(data, |e| {
+            for_each_expr(f, e, |e| found |= matches!(f.expr(e), ExprData::Load(..)));
+        });
+    });
+    found
+}
