@@ -67,7 +67,8 @@ pub struct PassInfo {
     pub phase: Phase,
     /// What the pass does, in one line.
     pub doc: &'static str,
-    /// The properties that the pass needs to have its full effect; see [`contract`](crate::pass_contracts).
+    /// The properties that a module must have for the pass to have its full effect; see
+    /// [`pass_contracts`](crate::pass_contracts).
     pub requires: Properties,
     /// The properties that hold after the pass.
     pub ensures: Properties,

@@ -1,5 +1,5 @@
-//! The named sequences of passes. The table of passes ([`contract`](crate::pass_contracts)) determines which orders are valid:
-//! [`pipeline`] checks that the requirements of every step hold, and that the result is what the pipeline promises.
+//! The named sequences of passes. The contracts of passes ([`pass_contracts`](crate::pass_contracts)) determine which orders are
+//! valid: [`pipeline`] checks that the requirements of every step hold, and that the result is what the pipeline promises.
 
 use pliant_pass::Sequential;
 

@@ -1,7 +1,7 @@
-//! [`MayWrite`]: the functions that may write to their arguments although their types are pure.
+//! [`MayWrite`]: the graph functions that may write to the memory of their arguments although their types are pure.
 //!
-//! The type system treats in-place calls (`call_tir_inplace` and similar) as pure, and so it also treats functions that contain
-//! them as pure. Code motion needs to know them: a read must not be moved across a call that writes to the same memory.
+//! The type system treats in-place calls (`call_tir_inplace` and similar) as pure, and therefore also the functions that contain
+//! such calls. Code motion must know these functions: a read must not be moved across a call that writes to the same memory.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -10,12 +10,14 @@ use pliant_ir::IRModule;
 use pliant_ir::relax::{Callee, Expr, ExprData, Function, TypeData, Var};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// The functions that may write to their arguments although their types are pure. Clones share the set.
+/// The set of graph functions that may write to the memory of their arguments although their types are pure. Clones share the
+/// set.
 #[derive(Clone, Debug)]
 pub struct MayWrite {
     /// The names of the functions that may write; `None` if the module is unknown.
     names: Option<Arc<FxHashSet<Arc<str>>>>,
-    /// Whether functions that are not known by name may write: function values and, if the module is unknown, global functions.
+    /// Whether a callee that is not known by name may write to its arguments. Such callees are function values and, if the module
+    /// is unknown, all global functions.
     others: bool,
 }
 
@@ -27,7 +29,7 @@ impl Default for MayWrite {
 }
 
 impl MayWrite {
-    /// The functions of a module that contain in-place calls or may transitively call such a function.
+    /// Collects the functions of a module that contain in-place calls, or that may call such a function directly or indirectly.
     pub fn of(module: &IRModule) -> MayWrite {
         let mut names: FxHashSet<Arc<str>> = FxHashSet::default();
         let mut callers: FxHashMap<Arc<str>, Vec<Arc<str>>> = FxHashMap::default();
@@ -60,14 +62,16 @@ impl MayWrite {
         MayWrite { names: Some(Arc::new(names)), others }
     }
 
-    /// A conservative set for one function whose module is not known: every called graph function may write.
+    /// Creates a conservative set for a function whose module is not known: every graph function that it calls is assumed to
+    /// write to its arguments.
     pub fn within(func: &Function) -> MayWrite {
         let calls = Calls::of(func);
         let others = calls.in_place || calls.pure_globals || calls.takes_functions;
         MayWrite { names: None, others }
     }
 
-    /// Whether an expression is a call that may write to its operands. The bindings in branches are separate expressions.
+    /// Whether an expression is a call that may write to its operands. For an `If`, this does not consider the bindings of its
+    /// branches.
     pub fn may_write(&self, func: &Function, e: Expr) -> bool {
         let ExprData::Call { callee, args, .. } = func.expr(e) else { return false };
         match callee {
@@ -80,8 +84,8 @@ impl MayWrite {
         }
     }
 
-    /// Whether a function may write to its arguments although its type is pure. This is false for packed functions: their types are
-    /// impure, and a call that treats them as pure promises that they do not write.
+    /// Whether the callee `f` may write to its arguments although its type is pure. False for packed functions: their types are
+    /// impure, and whoever calls one with `call_pure_packed` promises that it does not write.
     fn may_be_writer(&self, func: &Function, f: Expr) -> bool {
         match (func.expr(f), &self.names) {
             (ExprData::Extern(_), _) => false,
@@ -92,17 +96,17 @@ impl MayWrite {
     }
 }
 
-/// What one function contains that decides whether it may write to its arguments: in-place calls, and references to other
-/// functions.
+/// The in-place calls of one function and its references to other functions, from which [`MayWrite::of`] derives whether it may
+/// write to its arguments.
 #[derive(Default)]
 struct Calls {
     /// Whether the function contains in-place calls.
     in_place: bool,
-    /// Whether the function calls function values or passes them to operators.
+    /// Whether the function calls function values (closures or parameters), or passes them to operators.
     values: bool,
     /// The functions of the module to which the function refers.
     globals: BTreeSet<Arc<str>>,
-    /// Whether any function in `globals` has a pure type. Such a function may write all the same.
+    /// Whether any function in `globals` has a pure type. A function with a pure type may still write to its arguments.
     pure_globals: bool,
     /// Whether the function, or a local function in it, has function parameters.
     takes_functions: bool,

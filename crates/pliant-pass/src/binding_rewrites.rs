@@ -14,7 +14,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::pass_error::PassError;
 
-/// All sequences reachable from the root function in pre-order.
+/// Returns all binding sequences that are reachable from the root function, in pre-order.
 pub fn reachable_seqs(func: &Function) -> Vec<Seq> {
     let mut order = Vec::new();
     let mut stack = vec![func.body()];
@@ -39,7 +39,7 @@ fn push_nested(func: &Function, value: Expr, stack: &mut Vec<Seq>) {
     }
 }
 
-/// All function expressions reachable from the root, starting with the root.
+/// Returns the root function and all local functions that are reachable from it, starting with the root.
 pub fn reachable_funcs(func: &Function) -> Vec<FuncId> {
     let mut out = vec![func.root()];
     for seq in reachable_seqs(func) {
@@ -54,11 +54,11 @@ pub fn reachable_funcs(func: &Function) -> Vec<FuncId> {
     out
 }
 
-/// Rewrites every binding of every reachable sequence. `f` receives a binding and pushes its replacement, which may be several
-/// bindings or none.
+/// Rewrites every binding of every reachable sequence. `f` receives a binding and pushes the bindings that replace it, possibly
+/// none.
 ///
-/// Nested sequences are rewritten after the enclosing ones. The pushed bindings are not rewritten again, but their nested sequences
-/// are, if these were reachable before.
+/// Nested sequences are rewritten after the enclosing ones. `f` is not called again for the bindings that it pushed. Nested
+/// sequences of pushed bindings are rewritten if they were reachable before the call.
 ///
 /// # Errors
 /// The first error of `f`.
@@ -100,8 +100,9 @@ pub fn set_flat_bindings(func: &mut Function, seq: Seq, bindings: Vec<Binding>) 
     func.seq_mut(seq).blocks = blocks;
 }
 
-/// Removes the bindings of the variables in `dead`, applies a substitution to all values and results of sequences, and removes
-/// empty blocks. Returns whether any binding, value or result changed.
+/// Removes the bindings of the variables in `dead`, applies the substitution to all bound values and to the results of all
+/// sequences, and removes empty blocks. Returns whether a binding, value or result changed; removing empty blocks alone does not
+/// count.
 pub fn remove_and_substitute(
     func: &mut Function,
     dead: &FxHashSet<Var>,
@@ -128,7 +129,7 @@ pub fn remove_and_substitute(
     changed
 }
 
-/// Substitutes operands in the result of a sequence. Returns whether anything changed.
+/// Applies a substitution to the result of a sequence. Returns whether the result changed.
 pub fn substitute_result(func: &mut Function, seq: Seq, subst: &Substitution) -> bool {
     let old = func.seq(seq).result;
     let new = subst.apply(func, old);
@@ -136,7 +137,7 @@ pub fn substitute_result(func: &mut Function, seq: Seq, subst: &Substitution) ->
     new != old
 }
 
-/// Removes the empty blocks of a sequence. Returns whether there were any.
+/// Removes the empty binding blocks of a sequence. Returns whether any block was empty.
 pub fn drop_empty_blocks(func: &mut Function, seq: Seq) -> bool {
     let old = func.seq(seq).blocks.clone();
     let new: Vec<_> = old.iter().copied().filter(|&b| !func.block(b).bindings.is_empty()).collect();
@@ -145,7 +146,8 @@ pub fn drop_empty_blocks(func: &mut Function, seq: Seq) -> bool {
     changed
 }
 
-/// The bound variables that are used outside of the block that binds them: by other blocks, nested sequences or results.
+/// Returns the variables that are used outside of the binding block that defines them: in other blocks, in nested sequences or as
+/// results of sequences.
 pub fn read_outside_block(func: &Function) -> FxHashSet<Var> {
     let mut block_of: FxHashMap<Var, Block> = FxHashMap::default();
     let mut out = FxHashSet::default();
@@ -171,7 +173,8 @@ pub fn read_outside_block(func: &Function) -> FxHashSet<Var> {
     out
 }
 
-/// Makes every dataflow variable that is used outside of its block an output of the block.
+/// Turns every dataflow variable that is used outside of its dataflow block into an output of the block, which is visible
+/// outside.
 pub fn mark_outputs(func: &mut Function) {
     let outside = read_outside_block(func);
     let vars: Vec<Var> = func.var_ids().filter(|v| outside.contains(v)).collect();
@@ -180,7 +183,8 @@ pub fn mark_outputs(func: &mut Function) {
     }
 }
 
-/// The shape variables in the types of a function's arena, including unused types.
+/// Returns the shape variables that occur as the shape of a tensor type (`R.Tensor(shape_var)`) in the function's arena,
+/// including types that no variable has.
 pub fn shape_vars(func: &Function) -> FxHashSet<Var> {
     let types = (0..func.types.len()).map(|i| func.types.get(Type::from_u32(i as u32)));
     types
@@ -218,18 +222,18 @@ pub struct Namer {
 }
 
 impl Namer {
-    /// Creates a generator of names that differ from those of a function's variables.
+    /// Creates a generator of names that no variable of `func` has.
     pub fn new(func: &Function) -> Self {
         let taken = func.var_ids().map(|v| (func.var(v).name.clone(), 0)).collect();
         Namer { taken, span: Span::NONE }
     }
 
-    /// Sets the source location of new variables. Returns the previous one.
+    /// Sets the source location that new variables get. Returns the location that was set before.
     pub fn set_span(&mut self, span: Span) -> Span {
         std::mem::replace(&mut self.span, span)
     }
 
-    /// An unused name: the first of `hint`, `hint1`, `hint2`, ...
+    /// Returns the first unused name among `hint`, `hint1`, `hint2`, ...
     pub fn fresh(&mut self, hint: &str) -> Arc<str> {
         if !self.taken.contains_key(hint) {
             let name: Arc<str> = hint.into();
@@ -247,7 +251,7 @@ impl Namer {
         }
     }
 
-    /// Creates a variable of the given type that is not local to a dataflow block.
+    /// Creates a variable of type `ty` that is visible outside of its dataflow block.
     pub fn var(&mut self, func: &mut Function, hint: &str, ty: Type) -> Var {
         let name = self.fresh(hint);
         func.add_var(name, ty, false, self.span)
@@ -268,14 +272,14 @@ impl Namer {
     }
 }
 
-/// Substitutes operands for variables in expressions.
+/// A substitution of operands for variables, which can be applied to expressions.
 #[derive(Default)]
 pub struct Substitution {
     map: FxHashMap<Var, Expr>,
 }
 
 impl Substitution {
-    /// Adds to the substitution that `operand` replaces `var`.
+    /// Adds a replacement of the variable `var` by `operand`.
     pub fn insert(&mut self, var: Var, operand: Expr) {
         self.map.insert(var, operand);
     }
@@ -290,7 +294,8 @@ impl Substitution {
         self.map.is_empty()
     }
 
-    /// The expression with variables among its operands substituted. The id stays the same if nothing changes.
+    /// Returns the expression with the substitution applied to the variables among its operands. Returns the same id if nothing
+    /// changes.
     pub fn apply(&self, func: &mut Function, e: Expr) -> Expr {
         if self.map.is_empty() {
             return e;
@@ -302,8 +307,8 @@ impl Substitution {
     }
 }
 
-/// The expression with each leaf (variable, name, constant, shape or scalar) replaced by the result of a callback. The id stays the
-/// same if nothing changes. Branches and local functions are not entered.
+/// Returns the expression with each leaf (variable, global name, constant, shape or scalar) replaced by the result of a callback.
+/// Returns the same id if nothing changes. Branches and local functions are not entered.
 pub fn map_leaves(
     func: &mut Function,
     e: Expr,

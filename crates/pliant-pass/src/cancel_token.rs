@@ -20,8 +20,8 @@ impl CancelToken {
         Self::default()
     }
 
-    /// Creates a token that also calls `poll` when it is asked whether it is cancelled. If `poll` returns true, for example because
-    /// of a pending Ctrl-C, the token is cancelled. `poll` is called from compiler threads.
+    /// Creates a token for which [`is_cancelled`](Self::is_cancelled) also calls `poll`. The token is cancelled once `poll`
+    /// returns true, for example because of a pending Ctrl-C. `poll` is called from compiler threads.
     pub fn with_poll(poll: impl Fn() -> bool + Send + Sync + 'static) -> Self {
         CancelToken(Arc::new(Inner {
             cancelled: AtomicBool::new(false),

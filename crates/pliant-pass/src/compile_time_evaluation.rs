@@ -9,7 +9,7 @@ use pliant_tensor::Tensor;
 
 /// Executes functions of modules at compile time.
 pub trait Evaluate: Send + Sync {
-    /// Executes the function with the given name, which has no parameters and returns a tuple of tensors. `None` if it cannot be
-    /// compiled, fails, or is interrupted.
+    /// Executes the function `name` of the module and returns the tensors of its result. The function must have no parameters and
+    /// return a tuple of tensors. Returns `None` if it cannot be compiled, fails, or is interrupted.
     fn evaluate(&self, module: IRModule, name: &str) -> Option<Vec<Tensor>>;
 }

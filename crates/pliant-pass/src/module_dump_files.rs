@@ -12,8 +12,8 @@ use crate::module_text;
 use crate::pass_context::PassContext;
 use crate::pass_instruments::file_name;
 
-/// Writes a module to a file in [`PassContext::dump_dir`], and returns the file's path. `when` is `before` or `after`, relative to
-/// the pass. `None` if writing fails: the caller reports the original failure instead.
+/// Writes a module to a file in [`PassContext::dump_dir`], and returns the file's path. `when` is `before` or `after`, relative
+/// to the pass. Returns `None` if writing fails; the caller then reports the failure of the pass without a file.
 pub(crate) fn write(
     pass: &str,
     when: &str,
@@ -37,15 +37,15 @@ pub(crate) fn write(
     Some(path)
 }
 
-/// The recently written texts, each as file name, text and path. They are kept so that a pass that repeatedly fails on the same
-/// module writes only one file.
+/// The recently written dumps, each as (stem of the file name, text, path). They are kept so that a pass that repeatedly fails on
+/// the same module writes only one file.
 static RECENT: Mutex<Vec<(String, String, PathBuf)>> = Mutex::new(Vec::new());
 
-/// Maximum size of the texts in [`RECENT`] in bytes.
+/// Maximum total size of the texts in [`RECENT`], in bytes.
 const MAX_CACHED_BYTES: usize = 4 << 20;
 
-/// Writes to a new file `stem-*` in the directory, and returns its path; `None` if that fails. Existing files are never
-/// overwritten, because other users may be able to write to the directory.
+/// Writes the text to a new file `stem-*` in the directory, and returns its path; `None` if writing fails. Existing files are
+/// never overwritten, because other users may be able to write to the directory.
 pub fn write_new(dir: &Path, stem: &str, extension: &str, text: &str) -> Option<PathBuf> {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     std::fs::create_dir_all(dir).ok()?;

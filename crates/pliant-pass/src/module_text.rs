@@ -1,4 +1,4 @@
-//! Prints a module as a script, and verifies a module with violations as text, for dumps and error messages.
+//! Prints a module as a script, and describes violations of the IR's rules as text, for dumps and error messages.
 
 use pliant_ir::print::{PrintOptions, print_module};
 use pliant_ir::relax::{Expr, ExprData};
@@ -8,10 +8,11 @@ use pliant_ir::{IRModule, OpRegistry};
 /// Maximum total size of the constants that are included in a script, in bytes.
 const MAX_CONSTANT_BYTES: usize = 1 << 20;
 
-/// Maximum number of violations that are reported.
+/// Maximum number of violations that [`verify`] reports.
 const MAX_FINDINGS: usize = 5;
 
-/// The script of a module. It contains the constants, so that it can be parsed again, unless the constants exceed 1 MiB in total.
+/// Prints a module as a script. The script contains the constants, so that it can be parsed again, unless they exceed 1 MiB in
+/// total.
 pub fn module_text(module: &IRModule, ops: &dyn OpRegistry) -> String {
     let mut options = PrintOptions::complete();
     options.show_meta = constant_bytes(module) <= MAX_CONSTANT_BYTES;
@@ -30,7 +31,7 @@ fn constant_bytes(module: &IRModule) -> usize {
     total
 }
 
-/// Descriptions of the first few violations in a module; empty if the module is well-formed.
+/// Verifies a module and describes its first few violations of the IR's rules. The list is empty if the module is well-formed.
 pub fn verify(module: &IRModule, ops: &dyn OpRegistry) -> Vec<String> {
     let findings = verify_module(module, ops);
     findings.iter().filter(|d| d.is_error()).take(MAX_FINDINGS).map(|d| d.to_string()).collect()

@@ -1,5 +1,5 @@
-//! Optimisation remarks for `explain`: which rules were applied, which ones did not apply and why, and what is slow in the
-//! generated code.
+//! Optimisation remarks, which `pliant explain` prints: the rewrite rules that were applied, those that could not be applied with
+//! the reason, and slow parts of the generated code.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -10,18 +10,18 @@ use pliant_ir::Span;
 pub enum RemarkKind {
     /// A rule has rewritten a part of the program.
     Applied,
-    /// A rule handles this kind of computation, but could not rewrite it.
+    /// A rule that handles this kind of computation could not rewrite it.
     Missed,
-    /// A property of the generated code that costs time.
+    /// An analysis found a property of the generated code that makes it slow.
     Analysis,
 }
 
 /// A remark that a pass makes about a part of the program.
 #[derive(Clone, Debug)]
 pub struct Remark {
-    /// What the remark reports.
+    /// The kind of the remark: a rewrite, a missed rewrite, or slow code.
     pub kind: RemarkKind,
-    /// The name of the rule, or of the pass if it has no rules.
+    /// The name of the rule that the remark is about, or of the pass if the pass has no rules.
     pub rule: Arc<str>,
     /// The function of the module that contains `subject`.
     pub function: Arc<str>,
@@ -29,11 +29,11 @@ pub struct Remark {
     pub subject: Arc<str>,
     /// The source location of the subject.
     pub span: Span,
-    /// The replacement if a rule was applied, the reason if it was not, or the finding of an analysis.
+    /// The text of the remark: the replacement if a rule was applied, the reason if it was not, or the finding of an analysis.
     pub message: String,
 }
 
-/// The remarks of a compilation, in the order of the passes.
+/// The list of all remarks of a compilation, in the order in which passes added them.
 #[derive(Debug, Default)]
 pub struct Remarks(Mutex<Vec<Remark>>);
 

@@ -10,7 +10,7 @@ use crate::pass_context::PassContext;
 use crate::pass_error::PassError;
 use crate::{module_dump_files, verify_user_passes};
 
-/// The information about a pass that instruments receive.
+/// The name and properties of a pass, as instruments see them.
 #[derive(Clone, Copy, Debug)]
 pub struct PassInfo<'a> {
     /// The name of the pass.
@@ -58,9 +58,9 @@ pub trait ModulePass: Send + Sync {
     /// If the program is invalid or unsupported.
     fn run(&self, module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError>;
 
-    /// Runs the pass in a context. Instruments observe it and can skip it, and it can be cancelled. A panic becomes an internal
-    /// error. The optimisation level and the set of disabled passes are ignored, because a pass that is called directly should run;
-    /// [`apply_as_step`](ModulePass::apply_as_step) respects them.
+    /// Runs the pass in a context. The context's instruments observe the pass and can skip it, and its token can cancel the pass.
+    /// A panic becomes an internal error. The optimisation level and the set of disabled passes are ignored, because a pass that
+    /// is called directly should run; [`apply_as_step`](ModulePass::apply_as_step) respects them.
     ///
     /// # Errors
     /// If the pass or an instrument fails, or the run is cancelled.
@@ -96,10 +96,11 @@ pub trait ModulePass: Send + Sync {
         Ok(module)
     }
 
-    /// Runs the pass as one step of a sequence: after the passes that it requires, and only if the context enables it.
+    /// Runs the pass as one step of a sequence, if the context enables it. The passes in [`requires`](ModulePass::requires) run
+    /// first.
     ///
     /// # Errors
-    /// As [`apply`](ModulePass::apply).
+    /// The same errors as [`apply`](ModulePass::apply).
     fn apply_as_step(&self, module: IRModule, ctx: &PassContext) -> Result<IRModule, PassError> {
         if !ctx.enables(self.name(), self.opt_level()) {
             return Ok(module);
@@ -109,7 +110,7 @@ pub trait ModulePass: Send + Sync {
     }
 }
 
-/// A shared pass, which can be part of several sequences.
+/// A shared reference to a pass is a pass, so that one pass object can be part of several sequences.
 impl ModulePass for Arc<dyn ModulePass> {
     fn name(&self) -> &str {
         (**self).name()
@@ -132,8 +133,8 @@ impl ModulePass for Arc<dyn ModulePass> {
     }
 }
 
-/// Runs a pass, catches panics, and adds the name of the pass to errors. With the setting `keep_ir`, or if the pass is
-/// user-defined, a copy of the input module is kept, and written to a file if the pass fails.
+/// Runs a pass, turns panics into errors, and adds the name of the pass to errors. With the setting `keep_ir`, or if the pass is
+/// user-defined, the input module is written to a file if the pass fails.
 fn run_caught<P: ModulePass + ?Sized>(
     pass: &P,
     module: IRModule,

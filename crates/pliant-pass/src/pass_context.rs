@@ -15,11 +15,11 @@ use crate::pass_instruments::Instrument;
 /// The options, instruments and cancellation token of one run of passes.
 #[derive(Clone)]
 pub struct PassContext {
-    /// Optimisation level: passes of a higher level are skipped. Default: 2.
+    /// The optimisation level. Passes whose own level is higher are skipped. Default: 2.
     pub opt_level: u8,
-    /// Passes that run regardless of their level.
+    /// The names of passes that run even if their level is higher than `opt_level` or they are disabled.
     pub required: IndexSet<String>,
-    /// Passes to skip, unless they are also required.
+    /// The names of passes to skip. Passes that are also in `required` run nevertheless.
     pub disabled: IndexSet<String>,
     /// Settings that passes look up by name.
     pub config: IndexMap<Arc<str>, AttrValue>,
@@ -27,18 +27,18 @@ pub struct PassContext {
     pub instruments: Vec<Arc<dyn Instrument>>,
     /// The directory for dumps of modules after failures. Default: the directory for temporary files.
     pub dump_dir: Option<PathBuf>,
-    /// Executes parts of the program during compilation. If `None`, passes use the reference interpreter.
+    /// The evaluator that executes parts of the program during compilation. If `None`, passes use the reference interpreter.
     pub evaluator: Option<Arc<dyn Evaluate>>,
     /// The token by which the run can be cancelled.
     pub cancel: CancelToken,
     /// The remarks of the passes; see [`crate::optimisation_remarks`].
     pub remarks: Arc<Remarks>,
-    /// The operator library, which knows the types and attributes of operators.
+    /// The operator library, which defines the type rules and attributes of operators.
     pub ops: &'static dyn OpRegistry,
 }
 
 impl PassContext {
-    /// Creates a context of level 2 with the given operator library and without instruments.
+    /// Creates a context of optimisation level 2 with the operator library `ops` and without instruments.
     pub fn new(ops: &'static dyn OpRegistry) -> Self {
         PassContext {
             opt_level: 2,
@@ -77,19 +77,19 @@ impl PassContext {
         self.config.get(key).and_then(AttrValue::as_bool).unwrap_or(default)
     }
 
-    /// Whether passes may use library kernels.
+    /// Whether passes may replace operators by calls of the kernel library (setting `kernels`).
     pub fn kernels(&self) -> bool {
         self.flag(crate::pass_settings::KERNELS, true)
     }
 
-    /// Whether constant right operands of float32 products are rounded to bfloat16.
+    /// Whether constant right operands of float32 matmuls are rounded to bfloat16 (setting `precision`).
     pub fn rounds_to_bfloat16(&self) -> bool {
         let precision =
             self.config.get(crate::pass_settings::PRECISION).and_then(AttrValue::as_str);
         matches!(precision, Some("bfloat16" | "bf16"))
     }
 
-    /// The output tile of Winograd's algorithm: `2x2`, `4x4` or `off`.
+    /// The size of the output tile of Winograd's convolution algorithm: `2x2`, `4x4` or `off` (setting `winograd`).
     pub fn winograd(&self) -> &str {
         self.config.get(crate::pass_settings::WINOGRAD).and_then(AttrValue::as_str).unwrap_or("2x2")
     }
@@ -99,7 +99,7 @@ impl PassContext {
         self.config.get(key)?.as_int().and_then(|n| u64::try_from(n).ok())
     }
 
-    /// Polls for cancellation.
+    /// Fails if the compilation has been cancelled.
     ///
     /// # Errors
     /// [`PassError::Cancelled`] if cancellation was requested.

@@ -7,26 +7,26 @@ use std::sync::Arc;
 
 use pliant_diag::Span;
 
-/// An error in the user's program, described for the author of the program.
+/// One error in the user's program, with message, hint and source location.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// The function in which the error is, if any.
+    /// The name of the function that contains the error; `None` if the error is not in a function.
     pub function: Option<Arc<str>>,
     /// A description of the error.
     pub message: String,
-    /// A hint how to fix the error, if known.
+    /// A hint on how to fix the error, if known.
     pub help: Option<String>,
     /// The source location of the error.
     pub span: Span,
 }
 
 impl Problem {
-    /// Creates a problem without function, source location and help text.
+    /// Creates a problem that has only a message: no function, source location or hint.
     pub fn new(message: impl Into<String>) -> Self {
         Problem { function: None, message: message.into(), help: None, span: Span::NONE }
     }
 
-    /// Sets the function in which the error is, unless it is already set.
+    /// Sets the name of the function that contains the error, unless it is already set.
     pub fn in_function(mut self, name: impl Into<Arc<str>>) -> Self {
         self.function.get_or_insert(name.into());
         self
@@ -38,7 +38,7 @@ impl Problem {
         self
     }
 
-    /// Sets the hint how to fix the problem.
+    /// Sets the hint on how to fix the problem.
     pub fn with_help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
         self
@@ -58,12 +58,12 @@ impl fmt::Display for Problem {
     }
 }
 
-/// The error that a valid program uses an unsupported feature.
+/// An unsupported feature that a valid program uses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unsupported {
     /// The unsupported feature, with the function that contains it.
     pub what: String,
-    /// The reason why the feature is not supported, and an alternative.
+    /// The reason why the feature is not supported, and what to use instead.
     pub because: String,
 }
 
@@ -76,9 +76,9 @@ impl fmt::Display for Unsupported {
 /// The reason why a pass failed.
 #[derive(Clone, Debug)]
 pub enum PassError {
-    /// The program is invalid. Contains all problems, at least one.
+    /// The program is invalid. The list contains all problems that were found, at least one.
     User(Vec<Problem>),
-    /// The program uses unsupported features. Contains all of them, at least one.
+    /// The program uses unsupported features. The list contains all of them, at least one.
     Unsupported(Vec<Unsupported>),
     /// A compiler bug, with the information needed to report it.
     Internal {
@@ -86,17 +86,17 @@ pub enum PassError {
         pass: String,
         /// A description of what went wrong in the compiler.
         message: String,
-        /// The file with the input module of the pass, if it was saved.
+        /// The path of the file with the input module of the pass; `None` if the module was not saved.
         dump: Option<PathBuf>,
     },
     /// A user-defined pass or instrument failed with its own error.
     UserCode {
-        /// The user-defined code that failed, such as `pass 'Name'`. The pass itself leaves the field empty, and
+        /// The user-defined code that failed, such as `pass 'Name'`. The code that creates the error leaves the field empty, and
         /// [`ModulePass::apply`](crate::ModulePass::apply) sets it.
         origin: String,
         /// The error that the user-defined code returned.
         source: Arc<dyn std::error::Error + Send + Sync>,
-        /// The file with the input module of the pass, if it was saved.
+        /// The path of the file with the input module of the pass; `None` if the module was not saved.
         dump: Option<PathBuf>,
     },
     /// Cancellation was requested.
@@ -114,19 +114,20 @@ impl PassError {
         PassError::Unsupported(vec![Unsupported { what: what.into(), because: because.into() }])
     }
 
-    /// Creates an internal error with an empty pass name and without a dump. [`ModulePass::apply`](crate::ModulePass::apply) sets
-    /// the name of the pass and writes the dump file.
+    /// Creates an internal error. Its pass name is empty and its dump is `None`; [`ModulePass::apply`](crate::ModulePass::apply)
+    /// sets both.
     pub fn internal(message: impl Into<String>) -> Self {
         PassError::Internal { pass: String::new(), message: message.into(), dump: None }
     }
 
-    /// Creates the error of user-defined code. [`ModulePass::apply`](crate::ModulePass::apply) sets the name of the pass and writes
-    /// the dump file.
+    /// Wraps an error that user-defined code returned. [`ModulePass::apply`](crate::ModulePass::apply) sets the name of the pass
+    /// and writes the dump file.
     pub fn user_code(source: Arc<dyn std::error::Error + Send + Sync>) -> Self {
         PassError::UserCode { origin: String::new(), source, dump: None }
     }
 
-    /// Sets the function of problems that have none, and prepends it to the message of an internal error.
+    /// Adds the name of a function to the error: sets it for problems that have none, and prepends it to the message of an
+    /// internal error.
     pub fn in_function(self, name: &str) -> Self {
         match self {
             PassError::User(list) => {
@@ -141,9 +142,9 @@ impl PassError {
         }
     }
 
-    /// Combines the errors of several functions into one; `None` if there are none. The first error that is neither `User` nor
-    /// `Unsupported` takes precedence. Without such an error, the problems of all `User` errors are merged; without `User` errors,
-    /// the features of all `Unsupported` errors are.
+    /// Combines the errors of several functions into one error; returns `None` if the list is empty. If any error is neither
+    /// `User` nor `Unsupported`, returns the first such error. Otherwise, if there are `User` errors, returns one `User` error
+    /// with the problems of all of them. Otherwise, returns one `Unsupported` error with all unsupported features.
     pub fn join(errors: Vec<PassError>) -> Option<PassError> {
         let (mut problems, mut unsupported) = (Vec::new(), Vec::new());
         for error in errors {

@@ -1,4 +1,4 @@
-//! Instruments: observers of passes, such as dumps and verification.
+//! Instruments observe passes: they dump, print or verify the module before or after each pass.
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -10,14 +10,14 @@ use crate::pass::PassInfo;
 use crate::pass_context::PassContext;
 use crate::pass_error::PassError;
 
-/// An observer of all passes of a run. A sequence of passes is also a pass, so the calls for a sequence enclose those for its
-/// passes.
+/// An observer that is called before and after every pass. A sequence of passes is itself a pass: it is observed before its first
+/// pass and after its last one.
 pub trait Instrument: Send + Sync {
-    /// Whether the pass should run. A pass is skipped if any instrument returns false. Called before [`before`](Self::before), but
-    /// not for passes in [`PassContext::required`].
+    /// Decides whether a pass runs. A pass is skipped if any instrument returns false. This method is called before
+    /// [`before`](Self::before), and it is not called for passes in [`PassContext::required`].
     ///
     /// # Errors
-    /// Any error aborts the run.
+    /// If this method returns an error, no further pass runs.
     fn should_run(
         &self,
         pass: &PassInfo<'_>,
@@ -28,10 +28,10 @@ pub trait Instrument: Send + Sync {
         Ok(true)
     }
 
-    /// Called before a pass with its input.
+    /// Called before a pass runs, with the module that the pass will transform.
     ///
     /// # Errors
-    /// Any error aborts the run.
+    /// If this method returns an error, no further pass runs.
     fn before(
         &self,
         pass: &PassInfo<'_>,
@@ -42,10 +42,10 @@ pub trait Instrument: Send + Sync {
         Ok(())
     }
 
-    /// Called after a pass with its result.
+    /// Called after a pass has run, with the resulting module.
     ///
     /// # Errors
-    /// Any error aborts the run.
+    /// If this method returns an error, no further pass runs.
     fn after(
         &self,
         pass: &PassInfo<'_>,
@@ -56,13 +56,14 @@ pub trait Instrument: Send + Sync {
         Ok(())
     }
 
-    /// Called instead of [`after`](Self::after) if the pass or an instrument failed.
+    /// Called instead of [`after`](Self::after) if the pass or one of its instruments failed.
     fn failed(&self, pass: &PassInfo<'_>) {
         let _ = pass;
     }
 }
 
-/// Writes the module after every pass to `NN-pass.py` in a directory, and the first input to `00-input.py`.
+/// Writes the module after every pass to a numbered file `NN-pass.py` in a directory, and the input of the first pass to
+/// `00-input.py`.
 pub struct DumpIr {
     dir: PathBuf,
     count: AtomicUsize,

@@ -1,5 +1,5 @@
-//! The table of settings that passes look up in [`PassContext::config`](crate::PassContext::config). A setting that is not in the
-//! table is an error.
+//! The table of compiler settings that [`PassContext::config`](crate::PassContext::config) accepts. Setting an unknown name is an
+//! error.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -22,7 +22,7 @@ pub enum ConfigKind {
 }
 
 impl ConfigKind {
-    /// The kind with the given name; `None` if no kind has this name.
+    /// Parses the name of a kind: `bool`, `int`, `str` or `any`. Returns `None` for other names.
     pub fn parse(name: &str) -> Option<ConfigKind> {
         [Bool, Int, Str, Any].into_iter().find(|kind| kind.name() == name)
     }
@@ -48,7 +48,7 @@ impl ConfigKind {
     }
 }
 
-/// A setting of the compiler.
+/// A compiler setting: its name, kind and description.
 #[derive(Clone, Debug)]
 pub struct ConfigKey {
     /// The name of the setting.
@@ -61,23 +61,25 @@ pub struct ConfigKey {
 
 use ConfigKind::{Any, Bool, Int, OneOf, Str};
 
-/// Whether matrix products and similar operations use library kernels (`pliant.compile(..., kernels="off")`).
+/// The name of the setting that allows or forbids calls of the kernel library, for matmuls and similar operations
+/// (`pliant.compile(..., kernels="off")`).
 pub const KERNELS: &str = "kernels";
 
-/// The dtype to which constant right operands of float32 matrix products are rounded: `float32` or `bfloat16` (`pliant.compile(...,
-/// precision="bf16")`).
+/// The name of the setting for the dtype to which constant right operands of float32 matmuls are rounded: `float32` or `bfloat16`
+/// (`pliant.compile(..., precision="bf16")`).
 pub const PRECISION: &str = "precision";
 
 /// The values that the setting [`PRECISION`] accepts.
 const PRECISIONS: &[&str] = &["float32", "f32", "bfloat16", "bf16"];
 
-/// The output tile of Winograd's algorithm for convolutions with 3x3 filters: `2x2`, `4x4` or `off`.
+/// The name of the setting for the output tile of Winograd's algorithm for convolutions with 3x3 filters: `2x2`, `4x4` or `off`.
 pub const WINOGRAD: &str = "winograd";
 
 /// The values that the setting [`WINOGRAD`] accepts.
 const WINOGRADS: &[&str] = &["2x2", "4x4", "off"];
 
-/// The settings of Pliant's own passes, and TVM settings that are accepted for compatibility and ignored.
+/// The built-in settings, each as (name, kind, description). They include TVM settings that are accepted for compatibility and
+/// ignored.
 const KEYS: &[(&str, ConfigKind, &str)] = &[
     (
         "keep_ir",
@@ -132,7 +134,7 @@ fn registered() -> MutexGuard<'static, Vec<ConfigKey>> {
     REGISTERED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// All settings: those of Pliant, and those that users have registered.
+/// Lists all settings: the built-in ones, and those that users have registered.
 pub fn keys() -> Vec<ConfigKey> {
     let own = KEYS.iter().map(|&(name, kind, doc)| ConfigKey {
         name: name.into(),
@@ -142,10 +144,10 @@ pub fn keys() -> Vec<ConfigKey> {
     own.chain(registered().iter().cloned()).collect()
 }
 
-/// Registers a setting for user-defined passes. Registering it again replaces its kind and description.
+/// Registers a setting for user-defined passes. Registering the same name again replaces its kind and description.
 ///
 /// # Errors
-/// A one-line message if Pliant has a setting of this name.
+/// A one-line message if a built-in setting has this name.
 pub fn register(key: ConfigKey) -> Result<(), String> {
     if KEYS.iter().any(|(name, ..)| *name == key.name) {
         return Err(format!("the setting '{}' is already defined by Pliant", key.name));
@@ -156,10 +158,10 @@ pub fn register(key: ConfigKey) -> Result<(), String> {
     Ok(())
 }
 
-/// Checks that a setting exists and accepts the value.
+/// Checks that a setting with this name exists and accepts the value.
 ///
 /// # Errors
-/// A one-line message with a suggestion.
+/// If the setting does not exist or the value has the wrong kind: a one-line message with a suggestion.
 pub fn check(name: &str, value: &AttrValue) -> Result<(), String> {
     let keys = keys();
     let Some(key) = keys.iter().find(|k| k.name == name) else {
@@ -183,7 +185,7 @@ pub fn check(name: &str, value: &AttrValue) -> Result<(), String> {
     Err(format!("the setting '{name}' must be a value of type {kind}, not {value}"))
 }
 
-/// A value as a script writes it, for messages.
+/// Formats a value for error messages as it is written in a script.
 fn value_text(value: &AttrValue) -> String {
     match value {
         AttrValue::None => "None".to_string(),

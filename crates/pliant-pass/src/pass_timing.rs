@@ -1,4 +1,4 @@
-//! [`Timing`]: an instrument that measures passes as a tree.
+//! [`Timing`]: an instrument that measures the run time of passes. Passes that run inside other passes form a tree.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::{self, ThreadId};
@@ -12,7 +12,7 @@ use crate::pass_context::PassContext;
 use crate::pass_error::PassError;
 use crate::pass_instruments::Instrument;
 
-/// How long one pass ran.
+/// The measured run time of one pass.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TimingEntry {
     /// The name of the pass.
@@ -23,30 +23,32 @@ pub struct TimingEntry {
     pub duration: Duration,
 }
 
-/// Measures every pass. Passes that run inside another one on the same thread are its children.
+/// An instrument that measures the run time of every pass. Passes that run inside another pass on the same thread are its
+/// children.
 #[derive(Default)]
 pub struct Timing(Mutex<State>);
 
 #[derive(Default)]
 struct State {
-    /// The entries in the order in which the passes started, each with the thread of the pass.
+    /// The measurements in the order in which the passes started, each with the thread that ran the pass.
     entries: Vec<(ThreadId, TimingEntry)>,
-    /// The running passes of each thread, outermost first: the index of the pass's entry, and its start time.
+    /// The running passes of each thread, outermost first, each as (index into `entries`, start time).
     running: FxHashMap<ThreadId, Vec<(usize, Instant)>>,
 }
 
 impl Timing {
-    /// Creates an instrument without entries.
+    /// Creates an instrument without measurements.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Discards all entries, so that a new measurement can start.
+    /// Discards all measurements.
     pub fn reset(&self) {
         *self.state() = State::default();
     }
 
-    /// The entries by thread, in the order of their starts. The children of a pass follow it, one level deeper.
+    /// Returns the measurements grouped by thread, in the order in which the passes started. The children of a pass follow it,
+    /// with a depth that is greater by 1.
     pub fn entries(&self) -> Vec<TimingEntry> {
         let state = self.state();
         let mut threads: Vec<ThreadId> = Vec::new();
@@ -59,7 +61,7 @@ impl Timing {
         threads.into_iter().flat_map(of).map(|(_, entry)| entry.clone()).collect()
     }
 
-    /// The entries as an indented table, with the time of each pass including and excluding nested passes.
+    /// Formats the measurements as an indented table, with the time of each pass including and excluding nested passes.
     pub fn render(&self) -> String {
         render(&self.entries())
     }
@@ -80,7 +82,7 @@ impl Timing {
     }
 }
 
-/// Formats entries as an indented table.
+/// Formats measurements as an indented table, with the time of each pass including and excluding nested passes.
 pub fn render(entries: &[TimingEntry]) -> String {
     let ms = |d: Duration| d.as_secs_f64() * 1e3;
     let mut out = String::new();

@@ -1,4 +1,4 @@
-//! Verifies the results of user-defined passes, and reports their errors with a file that contains the input module.
+//! Verifies the results of user-defined passes. Errors of such passes name a file that contains the input module.
 
 use std::sync::Arc;
 
@@ -11,7 +11,8 @@ use crate::{module_dump_files, module_text};
 /// The original error of a user-defined pass.
 pub type Source = Arc<dyn std::error::Error + Send + Sync>;
 
-/// Returns the result of a user-defined pass, or an error if it is not well-formed. `verify_passes=False` disables the check.
+/// Verifies the result of a user-defined pass, and returns it, or an error if it is not well-formed. The setting
+/// `verify_passes=False` disables the check.
 pub(crate) fn verify_result(
     pass: &str,
     before: &IRModule,
@@ -44,7 +45,7 @@ pub(crate) fn verify_result(
     }]))
 }
 
-/// Creates the error of a user-defined pass, with a file that contains its input module.
+/// Creates the error that a user-defined pass failed, and writes the input module of the pass to a file.
 pub(crate) fn pass_failure(
     pass: &str,
     source: Source,

@@ -1,14 +1,14 @@
-//! Builders of comparisons, `and`, `or`, `not` and `select`.
+//! Functions that build comparisons, `and`, `or`, `not` and `select` in normal form.
 
 use crate::linear_form::{LinearForm, floor_div};
 use crate::term_arena::{Draft, IS_BOOL, SymArena};
 use crate::term_types::{CmpOp, Node, Sym, SymKind, SymList};
 
-/// Maximum number of operands of a conjunction or disjunction. Longer ones stay nested, so that a chain of operators takes linear
-/// memory.
+/// Maximum number of operands of one `and` or `or` term. Nested terms are not merged into larger ones, so that a chain of
+/// operators takes linear memory.
 const MAX_OPERANDS: usize = 64;
 
-/// Maximum number of terms of a branch of a `select` that is compared with the other branch.
+/// Maximum number of terms in a branch of a `select` for which the branches are compared.
 const MAX_COMPARED_TERMS: usize = 64;
 
 impl SymArena {
@@ -59,17 +59,17 @@ impl SymArena {
         }
     }
 
-    /// 1 where neither `a` nor `b` is 0, else 0.
+    /// The predicate `a and b`: 1 where neither `a` nor `b` is 0, else 0.
     pub fn and(&mut self, a: Sym, b: Sym) -> Sym {
         self.junction(a, b, true)
     }
 
-    /// 1 where `a` or `b` is not 0, else 0.
+    /// The predicate `a or b`: 1 where `a` or `b` is not 0, else 0.
     pub fn or(&mut self, a: Sym, b: Sym) -> Sym {
         self.junction(a, b, false)
     }
 
-    /// The predicate that is 1 where `a` is 0, else 0.
+    /// The predicate `not a`: 1 where `a` is 0, else 0.
     pub fn not(&mut self, a: Sym) -> Sym {
         let a = self.truth(a);
         match self.kind(a) {
@@ -83,7 +83,7 @@ impl SymArena {
         }
     }
 
-    /// `a` where `cond` is not 0, else `b`.
+    /// The term `select(cond, a, b)`: `a` where `cond` is not 0, else `b`.
     pub fn select(&mut self, cond: Sym, a: Sym, b: Sym) -> Sym {
         let cond = self.truth(cond);
         if let Some(value) = self.as_int(cond) {
@@ -168,7 +168,7 @@ impl SymArena {
         Some(self.intern(Draft::Leaf(Node::Cmp(CmpOp::Lt, lhs, rhs))))
     }
 
-    /// The predicate `lin == 0`, or `lin != 0` unless `equal`, after making the first coefficient positive.
+    /// The predicate `lin == 0`, or `lin != 0` if `equal` is false, after making the first coefficient positive.
     fn eq_zero(&mut self, lin: LinearForm, equal: bool) -> Option<Sym> {
         if lin.terms.is_empty() {
             return Some(self.int(i64::from((lin.constant == 0) == equal)));
@@ -198,7 +198,8 @@ impl SymArena {
         Some(self.intern(Draft::Leaf(Node::Cmp(op, lhs, rhs))))
     }
 
-    /// Moves the constant `k` of a comparison to the side where it is positive, or to a side without terms. Returns both sides.
+    /// Moves the constant `k` of a comparison to the side where it is positive, or to a side without terms. Returns the two
+    /// sides.
     fn place_constant(
         &mut self,
         mut plus: LinearForm,
@@ -266,7 +267,8 @@ impl SymArena {
     }
 }
 
-/// Divides the inequality `lin <= 0` by the greatest common divisor of its coefficients, and rounds the constant.
+/// Divides the inequality `lin <= 0` by the greatest common divisor of its coefficients, and rounds the constant. The result is
+/// equivalent over the integers.
 pub(crate) fn divide_le(lin: LinearForm) -> Option<LinearForm> {
     let g = i64::try_from(lin.gcd()).ok()?;
     if g <= 1 {

@@ -5,8 +5,8 @@ use crate::term_analyzer::{Analyzer, MAX_DEPTH};
 use crate::term_arena::IS_BOOL;
 use crate::term_types::{Node, Sym, SymKind};
 
-/// A set of integers: from `min` to `max`, both inclusive. [`Bound::NEG_INF`] and [`Bound::POS_INF`] mean unbounded. The set is
-/// empty if `min > max`.
+/// An interval of integers from `min` to `max`, both inclusive. [`Bound::NEG_INF`] and [`Bound::POS_INF`] mean unbounded. The
+/// interval is empty if `min > max`.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct Bound {
     /// The least member of the set, or `NEG_INF`.
@@ -36,33 +36,33 @@ impl Bound {
         Bound { min: value, max: value }
     }
 
-    /// The only member; `None` unless there is exactly one.
+    /// Returns the only integer in the interval; `None` unless there is exactly one.
     pub fn as_point(self) -> Option<i64> {
         let finite = self.min != Bound::NEG_INF && self.max != Bound::POS_INF;
         (self.min == self.max && finite).then_some(self.min)
     }
 
-    /// The lower end; `None` if unbounded.
+    /// The lower end of the interval; `None` if unbounded.
     pub fn lo(self) -> Option<i64> {
         (self.min != Bound::NEG_INF).then_some(self.min)
     }
 
-    /// The upper end; `None` if unbounded.
+    /// The upper end of the interval; `None` if unbounded.
     pub fn hi(self) -> Option<i64> {
         (self.max != Bound::POS_INF).then_some(self.max)
     }
 
-    /// Whether an integer is in the bound.
+    /// Whether an integer is in the interval.
     pub fn contains(self, value: i64) -> bool {
         self.lo().is_none_or(|lo| lo <= value) && self.hi().is_none_or(|hi| value <= hi)
     }
 
-    /// The intersection of two bounds.
+    /// The intersection of two intervals.
     pub fn intersect(self, other: Bound) -> Bound {
         Bound { min: self.min.max(other.min), max: self.max.min(other.max) }
     }
 
-    /// The smallest bound that contains both bounds.
+    /// The smallest interval that contains both intervals.
     pub fn union(self, other: Bound) -> Bound {
         Bound { min: self.min.min(other.min), max: self.max.max(other.max) }
     }
@@ -71,8 +71,8 @@ impl Bound {
         (self.lo().map(i128::from), self.hi().map(i128::from))
     }
 
-    /// Converts the ends of an interval to 64 bits. An end that does not fit becomes infinity or the nearest representable integer,
-    /// so that no member is lost.
+    /// Converts the ends of an interval to 64 bits. An end that does not fit becomes infinite or the nearest representable
+    /// integer, so that no integer of the interval is lost.
     fn from_ends(lo: End, hi: End) -> Bound {
         let clamp = |v: i128| v.clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64;
         Bound { min: lo.map_or(Bound::NEG_INF, clamp), max: hi.map_or(Bound::POS_INF, clamp) }
@@ -138,7 +138,8 @@ impl Bound {
 }
 
 impl Analyzer<'_> {
-    /// The smallest and the largest value that a term may have under the facts, as far as the analysis can tell.
+    /// Computes an interval that contains all values of a term that are possible under the assumed facts. The interval may be
+    /// larger than necessary.
     pub fn const_int_bound(&mut self, sym: Sym) -> Bound {
         let bound = self.bound_at(sym, 0);
         if bound.lo().is_some() && bound.hi().is_some() {
@@ -232,7 +233,8 @@ impl Analyzer<'_> {
         out
     }
 
-    /// Bounds a linear form by interval arithmetic, which treats its terms as independent.
+    /// Computes an interval that contains all values of a linear form, by interval arithmetic, which treats the terms as
+    /// independent.
     pub(crate) fn interval(&mut self, lin: &LinearForm, depth: u32) -> Bound {
         let mut out = Bound::point(lin.constant);
         for &(k, t) in &lin.terms {
@@ -244,9 +246,9 @@ impl Analyzer<'_> {
         out
     }
 
-    /// Bounds an expanded linear form by replacing quotients `x // c` with their dividends, the newest quotient first, using
-    /// `x - c + 1 <= c * (x // c) <= x`. This relates `n` and `n // 2` in `n - n // 2`, which plain interval arithmetic treats as
-    /// independent.
+    /// Computes an interval for an expanded linear form with the inequality `x - c + 1 <= c * (x // c) <= x`, which replaces
+    /// quotients `x // c` by their dividends, the most recently created quotient first. This relates `n` and `n // 2` in `n - n
+    /// // 2`, which plain interval arithmetic treats as independent.
     pub(crate) fn relaxed_bound(&mut self, lin: &LinearForm) -> Bound {
         let min = self.relaxed_end(lin);
         let max = lin.scale(-1).and_then(|l| self.relaxed_end(&l));

@@ -1,4 +1,4 @@
-//! Divisibility: the residues of a term.
+//! Divisibility of terms: the residue class in which all values of a term lie.
 
 use crate::linear_form::{floor_div, floor_mod, gcd};
 use crate::term_analyzer::{Analyzer, MAX_DEPTH};
@@ -106,7 +106,7 @@ fn gcd_i64(a: i64, b: i64) -> Option<i64> {
 }
 
 impl Analyzer<'_> {
-    /// The residues that a term may have under the facts.
+    /// Computes a set `coeff * k + base` that contains all values of a term that are possible under the assumed facts.
     pub fn modular_set(&mut self, sym: Sym) -> ModularSet {
         self.modular_at(sym, 0)
     }

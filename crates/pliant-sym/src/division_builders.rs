@@ -1,16 +1,16 @@
-//! Builders of floor division, remainder and ceiling division.
+//! Functions that build floor division, remainder and ceiling division in normal form.
 
 use crate::linear_form::{LinearForm, floor_div, gcd};
 use crate::term_arena::{Draft, HAS_DIV, IS_BOOL, SymArena};
 use crate::term_types::{Node, Sym, SymKind};
 
-/// Maximum weight of the terms that a split dividend contains twice. A heavier dividend is not split into a multiple of the divisor
-/// and a remainder.
+/// Maximum weight (tree size) of the terms that are duplicated when a dividend is split into a multiple of the divisor and a
+/// remainder. Dividends with heavier terms are not split.
 const MAX_COPIED: u32 = 32;
 
 impl SymArena {
-    /// `a // b`, rounded towards minus infinity. Division by the constant 0 is kept, and fails on
-    /// evaluation.
+    /// The quotient `a // b`, rounded towards minus infinity. Division by the constant 0 is kept as a term, whose evaluation
+    /// fails.
     pub fn floordiv(&mut self, a: Sym, b: Sym) -> Sym {
         let Some(c) = self.as_int(b) else {
             return self.intern(Draft::Leaf(Node::FloorDiv(a, b)));
@@ -19,7 +19,7 @@ impl SymArena {
         self.div_by_const(&lin, c).unwrap_or_else(|| self.intern(Draft::Leaf(Node::FloorDiv(a, b))))
     }
 
-    /// `a % b` with the sign of `b`: always `a - b * (a // b)`.
+    /// The remainder `a % b`, which is defined as `a - b * (a // b)` and has the sign of `b`.
     pub fn floormod(&mut self, a: Sym, b: Sym) -> Sym {
         let folded = self.as_int(b).and_then(|c| {
             let lin = self.lin_mut(a);
@@ -33,8 +33,8 @@ impl SymArena {
         }
     }
 
-    /// `a / b`, rounded towards plus infinity: `(a + b - 1) // b` for a constant `b > 0`, and
-    /// `-(-a // b)` otherwise.
+    /// The quotient of `a` and `b`, rounded towards plus infinity: `(a + b - 1) // b` for a constant `b > 0`, and `-(-a // b)`
+    /// otherwise.
     pub fn ceildiv(&mut self, a: Sym, b: Sym) -> Sym {
         if self.as_int(b).is_some_and(|c| c > 0) {
             let one = self.int(1);
@@ -62,9 +62,9 @@ impl SymArena {
 
     /// Divides a linear form by a positive constant `c`: extracts the multiples of `c`, then divides the remaining form.
     ///
-    /// A coefficient that is no multiple of `c` is split: `3 * e // 2` becomes `e + e // 2`. That writes `e` twice, so applying it
-    /// repeatedly to its own result would double the tree every time. Therefore only terms of small weight are split. The decision
-    /// depends on the form alone, so it is independent of the order in which the dividend was built.
+    /// A coefficient that is not a multiple of `c` is split: `3 * e // 2` becomes `e + e // 2`. The result contains `e` twice, so
+    /// repeated divisions would double the size of the tree every time. Therefore only terms of small weight are split. The
+    /// decision depends only on the linear form, so it is independent of the order in which the dividend was built.
     fn div_positive(&mut self, lin: &LinearForm, c: i64) -> Option<Sym> {
         let mut whole = LinearForm::int(floor_div(lin.constant, c)?);
         let mut rest = LinearForm::int(lin.constant.rem_euclid(c));
@@ -143,8 +143,8 @@ impl SymArena {
         None
     }
 
-    /// Bounds of a linear form that hold for any values of its variables, because remainders and predicates are bounded. `None` if
-    /// the form has other terms.
+    /// Computes bounds of a linear form that hold for any values of its variables, if all its terms are remainders or predicates,
+    /// which are bounded. `None` if the form has other terms.
     pub(crate) fn form_bounds(&self, lin: &LinearForm) -> Option<(i128, i128)> {
         let (mut lo, mut hi) = (i128::from(lin.constant), i128::from(lin.constant));
         for &(k, t) in &lin.terms {
@@ -161,7 +161,8 @@ impl SymArena {
     }
 }
 
-/// The ways to write a form as `g * high + low`, where `g` divides `c`, in descending order of `g`.
+/// Lists the ways to write a linear form as `g * high + low`, where `g` divides `c`, as (`g`, `high`, `low`) in descending order
+/// of `g`.
 pub(crate) fn split_candidates(lin: &LinearForm, c: i64) -> Vec<(i64, LinearForm, LinearForm)> {
     let mut divisors = vec![c];
     for t in &lin.terms {

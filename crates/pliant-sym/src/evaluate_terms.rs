@@ -8,12 +8,12 @@ use crate::linear_form::{floor_div, floor_mod};
 use crate::term_arena::SymArena;
 use crate::term_types::{Sym, SymKind, SymVar};
 
-/// The reason why a term has no value.
+/// The reason why a term could not be evaluated.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum EvalError {
     /// A variable of the term has no value.
     Unbound(SymVar),
-    /// A value does not fit in 64 bits.
+    /// An intermediate value or the result does not fit in 64 bits.
     Overflow,
     /// A divisor is 0.
     DivideByZero,
@@ -62,7 +62,7 @@ impl SymArena {
         to_i64(done[&sym])
     }
 
-    /// Pushes the operands of `sym` that must be evaluated before it.
+    /// Pushes the operands of `sym` that must be evaluated before `sym` onto the stack.
     fn push_needed(&self, sym: Sym, done: &FxHashMap<Sym, i128>, stack: &mut Vec<Sym>) {
         if let SymKind::Select(c, a, b) = self.kind(sym) {
             let next = match done.get(&c) {
@@ -79,8 +79,9 @@ impl SymArena {
         stack.extend(missing);
     }
 
-    /// The value of a term whose operands are evaluated. Sums, products, selects and comparisons use 128 bits, because a product
-    /// may fit 64 bits although its expanded terms do not. Operands of quotients, minima and maxima must fit 64 bits.
+    /// Computes the value of a term whose operands have been evaluated. Sums, products, selects and comparisons use 128 bits,
+    /// because a product may fit 64 bits although its expanded terms do not. Operands of quotients, minima and maxima must fit 64
+    /// bits.
     fn value_of(
         &self,
         sym: Sym,
@@ -127,7 +128,7 @@ fn to_i64(value: i128) -> Result<i64, EvalError> {
     i64::try_from(value).map_err(|_| EvalError::Overflow)
 }
 
-/// The product of the factors. If a factor is 0, so is the product, even if the other factors overflow.
+/// Multiplies the factors with overflow checks. If a factor is 0, the product is 0 even if the other factors overflow.
 fn product(factors: impl IntoIterator<Item = i128>) -> Result<i128, EvalError> {
     let mut result = Some(1i128);
     for factor in factors {

@@ -1,4 +1,5 @@
-//! Exact division of polynomials over atoms. It is used to infer the size of a dim from a known number of elements.
+//! Exact division of polynomials, used to infer the size of a dim from a known number of elements. The unknowns of the
+//! polynomials are atoms: variables and other terms that are neither sums nor products.
 
 use smallvec::SmallVec;
 
@@ -9,15 +10,15 @@ use crate::term_types::{Sym, SymList};
 /// Maximum number of terms of dividends and quotients.
 const MAX_QUOTIENT_TERMS: usize = 32;
 
-/// An addend of a polynomial: a coefficient, and the sorted factors.
+/// An addend of a polynomial: a coefficient and the sorted factors.
 type Monomial = (i64, SymList);
 
 impl SymArena {
-    /// The polynomial `q` with `a == q * b` for all values of the variables. `None` if there is no such polynomial, or if `b` is
-    /// the constant 0.
+    /// Computes the polynomial `q` for which `a == q * b` holds for all values of the variables. `None` if there is no such
+    /// polynomial, or if `b` is the constant 0.
     ///
-    /// If `b` is 0 at run time, so is `a`, and every `q` satisfies the equation. Therefore the result is valid as the inferred size
-    /// (`-1`) of a reshape, even for empty tensors. It equals `a // b` only if `b` is not 0.
+    /// If `b` is 0 at run time, `a` is 0, too, and every `q` satisfies the equation. Therefore `q` is valid as the inferred size
+    /// (`-1`) of a reshape even for empty tensors. `q` equals `a // b` only if `b` is not 0.
     pub fn exact_quotient(&mut self, a: Sym, b: Sym) -> Option<Sym> {
         let (mut rest, by) = (self.monomials(a)?, self.monomials(b)?);
         let (lead_coef, lead) = by.first()?.clone();
@@ -37,8 +38,8 @@ impl SymArena {
         Some(self.sum(terms))
     }
 
-    /// The quotient of two products of sizes in lowest terms, as (numerator, denominator). Sizes that occur in both products cancel
-    /// even if they may be 0, because the inferred size of a reshape does not depend on them.
+    /// Reduces the fraction of two products of sizes to lowest terms, and returns it as (numerator, denominator). Sizes that
+    /// occur in both products cancel even if they may be 0, because the inferred size of a reshape does not depend on them.
     pub fn reduced_quotient(&mut self, numerator: &[Sym], denominator: &[Sym]) -> (Sym, Sym) {
         let mut numerator = SymList::from_slice(numerator);
         let is_left = |d: &&Sym| {
@@ -83,7 +84,7 @@ impl SymArena {
         self.sum(terms)
     }
 
-    /// The monomials of a polynomial, leading monomial first. `None` if there are too many.
+    /// Splits a polynomial into monomials, with the leading monomial first. `None` if there are too many.
     fn monomials(&mut self, sym: Sym) -> Option<Vec<Monomial>> {
         let LinearForm { terms, constant } = self.lin_mut(sym);
         if terms.len() >= MAX_QUOTIENT_TERMS {
@@ -110,14 +111,15 @@ fn sorted(mut factors: SymList) -> SymList {
     factors
 }
 
-/// Compares two monomials so that the leading one comes first: lexicographically by exponents. At the first atom whose powers
-/// differ, the product with the higher power comes first. Multiplying both products by a third one keeps their order.
+/// Orders two monomials so that the leading one comes first: lexicographically by exponents. At the first atom whose exponents
+/// differ, the monomial with the higher exponent comes first. Multiplying both monomials by a third one does not change their
+/// order.
 fn leading_first(a: &[Sym], b: &[Sym]) -> std::cmp::Ordering {
     let differ = a.iter().zip(b).find(|(x, y)| x != y);
     differ.map_or_else(|| b.len().cmp(&a.len()), |(x, y)| x.cmp(y))
 }
 
-/// The list `factors` without the factors in `divisor`. `None` if one of these is missing.
+/// Removes the factors in `divisor` from the list `factors`. `None` if `factors` does not contain all of them.
 fn without(factors: &[Sym], divisor: &[Sym]) -> Option<SymList> {
     let mut left = SymList::from_slice(factors);
     for d in divisor {

@@ -1,4 +1,4 @@
-//! Sizes of terms written as trees, where shared subterms count at every occurrence.
+//! The size of a term when written as a tree, in which a shared subterm counts at every occurrence.
 
 use rustc_hash::FxHashMap;
 

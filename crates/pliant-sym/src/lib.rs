@@ -2,11 +2,12 @@
 //!
 //! A [`SymArena`] holds terms over named variables. Terms are hash-consed and in normal form: building the same polynomial,
 //! quotient or comparison twice, in any order, returns the same [`Sym`]. Values are mathematical integers, and `//` and `%` have
-//! Python's semantics. Nothing wraps or panics: an operation that would overflow stays unfolded. Sizes 0 and 1 are not special.
+//! Python's semantics. Arithmetic never wraps or panics: an operation whose result would overflow is kept as a term instead of
+//! being folded. Sizes may be 0 or 1; no size is assumed to be greater.
 //!
 //! | file | contents |
 //! |---|---|
-//! | `term_types` | ids, [`SymKind`], the stored node |
+//! | `term_types` | ids of terms, [`SymKind`] (the kind and operands of a term), the stored node |
 //! | `term_arena` | storage, hash-consing, variables |
 //! | `linear_form`, `recover_remainders` | the linear form behind the normal form; converting it back to terms with `%` |
 //! | `sum_and_product_builders`, `division_builders`, `min_max_builders`, `comparison_and_logic_builders` | the builders, by operator family |
@@ -16,7 +17,7 @@
 //! | `expanded_term_size` | the number of nodes of a term written as a tree |
 //! | `substitution_and_traversal` | traversals: children, free variables, substitution, import |
 //! | `evaluate_terms` | the value of a term for given sizes |
-//! | `solve_match_cast_sizes` | solves a shape pattern for the variable that it defines |
+//! | `solve_match_cast_sizes` | solves a size such as `n * 4` in a `match_cast` for the variable that it defines |
 //! | `variable_assumptions` | [`Facts`]: ranges, divisibility, bindings, assumed predicates |
 //! | `term_analyzer` | [`Analyzer`]: an arena and facts, the entry point for queries |
 //! | `constant_term_bounds`, `divisibility` | constant bounds; residues |

@@ -1,8 +1,8 @@
 //! Linear forms `constant + sum(coef * atom)` with checked arithmetic, the basis of all builders and of the prover.
 //!
-//! A linear form is *expanded*: `a % c` by a constant is written as `a - c * (a // c)`, also inside products. Two expressions that
-//! are equal as polynomials over variables and quotients have the same linear form, in whatever order they are built.
-//! [`crate::recover_remainders`] converts it to a readable term; expanding that term gives the same linear form.
+//! A linear form is *expanded*: `a % c` by a constant is written as `a - c * (a // c)`, also inside products. Two expressions
+//! that are equal as polynomials over variables and quotients have the same linear form, in whatever order they are built.
+//! [`crate::recover_remainders`] converts a linear form to a term with `%`; expanding this term gives the same linear form again.
 
 use smallvec::SmallVec;
 
@@ -13,7 +13,7 @@ use crate::term_types::{Node, Sym, SymKind, SymList, Term};
 pub(crate) const MAX_TERMS: usize = 128;
 /// Maximum number of factors of a product. Longer products stay unfolded.
 pub(crate) const MAX_FACTORS: usize = 24;
-/// Maximum nesting depth of remainders that are expanded. Deeper ones are treated as atoms.
+/// Maximum nesting depth up to which remainders are expanded. Remainders that are nested deeper are treated as atoms.
 const MAX_EXPAND_DEPTH: u32 = 64;
 
 /// A linear form `constant + sum(coef * term)`. Terms are sorted by id, and coefficients are not zero.
@@ -44,7 +44,7 @@ impl LinearForm {
         }
     }
 
-    /// The sum `self + scale * other`. `None` on overflow, or if the result is too long.
+    /// The sum `self + scale * other`. `None` on overflow, or if the result has more than [`MAX_TERMS`] terms.
     pub fn add_scaled(&self, scale: i64, other: &LinearForm) -> Option<LinearForm> {
         let constant = self.constant.checked_add(other.constant.checked_mul(scale)?)?;
         let mut terms = SmallVec::new();
@@ -96,13 +96,13 @@ impl LinearForm {
         LinearForm::default().add_scaled(k, self)
     }
 
-    /// The greatest common divisor of the coefficients; 0 if there are no terms.
+    /// The greatest common divisor of the coefficients, not including the constant; 0 if there are no terms.
     pub fn gcd(&self) -> u64 {
         self.terms.iter().fold(0, |g, t| gcd(g, t.0.unsigned_abs()))
     }
 }
 
-/// The greatest common divisor, with `gcd(0, x) == x`.
+/// The greatest common divisor of two integers, with `gcd(0, x) == x`.
 pub(crate) fn gcd(mut a: u64, mut b: u64) -> u64 {
     while b != 0 {
         (a, b) = (b, a % b);
@@ -110,13 +110,13 @@ pub(crate) fn gcd(mut a: u64, mut b: u64) -> u64 {
     a
 }
 
-/// Python's `//`. `None` if the divisor is 0 or on overflow.
+/// Division rounded towards minus infinity, like Python's `//`. `None` if the divisor is 0 or on overflow.
 pub(crate) fn floor_div(a: i64, b: i64) -> Option<i64> {
     let q = a.checked_div(b)?;
     Some(if a % b != 0 && (a < 0) != (b < 0) { q - 1 } else { q })
 }
 
-/// Python's `%`. `None` if the divisor is 0.
+/// The remainder with the sign of the divisor, like Python's `%`. `None` if the divisor is 0.
 pub(crate) fn floor_mod(a: i64, b: i64) -> Option<i64> {
     if b == -1 {
         return Some(0);
@@ -158,7 +158,8 @@ impl SymArena {
         }
     }
 
-    /// As [`lin`](Self::lin), but also expands products that contain `%`, for which it may create terms.
+    /// The expanded linear form of a term, like [`lin`](Self::lin), but also expands products that contain `%`. This may create
+    /// new terms in the arena.
     pub(crate) fn lin_mut(&mut self, sym: Sym) -> LinearForm {
         let lin = self.lin(sym);
         if self.flags(sym) & HAS_MOD == 0 || !self.holds_mod_product(&lin) {
@@ -197,7 +198,7 @@ impl SymArena {
         Some(out)
     }
 
-    /// The factors of a product; for any other term, the term itself.
+    /// The factors of a product. For any other term, the list that contains only the term itself.
     pub(crate) fn factors(&self, sym: Sym) -> SymList {
         match self.kind(sym) {
             SymKind::Product(list) => SymList::from_slice(list),
@@ -205,7 +206,7 @@ impl SymArena {
         }
     }
 
-    /// The product of one or more atoms, given in any order.
+    /// Creates the product of one or more atoms, whose order does not matter. `None` if there are too many factors.
     pub(crate) fn product_of(&mut self, mut factors: SymList) -> Option<Sym> {
         if factors.len() > MAX_FACTORS {
             return None;
@@ -217,7 +218,7 @@ impl SymArena {
         Some(self.intern(Draft::Product(&factors)))
     }
 
-    /// The product of two terms, each of which is an atom or a product of atoms.
+    /// Creates the product of two terms, each of which is an atom or a product of atoms. `None` if there are too many factors.
     pub(crate) fn mul_atoms(&mut self, a: Sym, b: Sym) -> Option<Sym> {
         let mut factors = self.factors(a);
         factors.extend_from_slice(&self.factors(b));
@@ -256,7 +257,7 @@ impl SymArena {
         }
     }
 
-    /// The term in normal form that an expanded linear form denotes.
+    /// Creates the term in normal form of an expanded linear form, after recovering `%`.
     pub(crate) fn of_lin(&mut self, lin: &LinearForm) -> Sym {
         let sugared = self.recover_mod(lin);
         self.intern_lin(&sugared)

@@ -1,14 +1,14 @@
-//! Decides whether linear constraints over integers contradict each other: substitutes equalities, then eliminates variables with
-//! Fourier-Motzkin, tightening every row to integers.
+//! Decides whether linear constraints over integers contradict each other. Substitutes equalities, then eliminates variables by
+//! Fourier-Motzkin elimination and rounds the constants of all constraints to integers.
 //!
-//! The answer `true` is always correct. `false` may also mean that the budget did not suffice.
+//! The answer `true` (contradictory) is always correct. `false` may also mean that the step budget was exhausted.
 
 use rustc_hash::FxHashMap;
 
 use crate::linear_form::{LinearForm, floor_div, gcd};
 use crate::term_types::Sym;
 
-/// Maximum number of rows of a system. The solver gives up on larger systems.
+/// Maximum number of rows (constraints) of a system. The solver gives up on larger systems.
 const MAX_ROWS: usize = 160;
 /// Maximum number of variables of a system. The solver gives up on larger systems.
 const MAX_COLUMNS: usize = 48;
@@ -16,7 +16,7 @@ const MAX_COLUMNS: usize = 48;
 /// A constraint `coefs * x + constant >= 0` on the vector `x` of the variables. The last entry is the constant.
 type Row = Vec<i64>;
 
-/// A row after tightening, which may show that the row is trivial or contradictory.
+/// The result of [`tighten`]: the tightened row, or that the row is trivial or contradictory.
 enum Tightened {
     Keep(Row),
     /// The row holds for all values of the variables.
@@ -25,7 +25,8 @@ enum Tightened {
     Contradiction,
 }
 
-/// Whether the constraints `form >= 0` for all forms in `ge` and `form == 0` for all forms in `eq` have no integer solution.
+/// Whether the system of the constraints `form >= 0` for all forms in `ge` and `form == 0` for all forms in `eq` provably has no
+/// integer solution.
 pub(crate) fn infeasible(ge: &[LinearForm], eq: &[LinearForm], steps: &mut u32) -> bool {
     let mut ge = ge.to_vec();
     let mut eq = eq.to_vec();
@@ -66,8 +67,8 @@ pub(crate) fn infeasible(ge: &[LinearForm], eq: &[LinearForm], steps: &mut u32) 
     eliminate(rows, width, steps)
 }
 
-/// Solves equalities that have a coefficient of 1 or -1, and substitutes the solutions into all other rows. Returns `Some(true)` on
-/// a contradiction, `None` if the budget is exhausted.
+/// Solves equalities that have a coefficient of 1 or -1, and substitutes the solutions into all other rows. Returns `Some(true)`
+/// if this shows a contradiction, `Some(false)` otherwise, and `None` if the step budget is exhausted.
 fn substitute_equalities(
     ge: &mut [LinearForm],
     eq: &mut Vec<LinearForm>,
@@ -147,7 +148,7 @@ fn eliminate(start: Vec<Row>, width: usize, steps: &mut u32) -> bool {
     }
 }
 
-/// The column whose elimination creates the fewest rows; `None` if no row is left.
+/// Returns the column (variable) whose elimination creates the fewest rows; `None` if no row contains a variable.
 fn cheapest_column(rows: &[Row], width: usize) -> Option<usize> {
     let mut best: Option<(i64, usize)> = None;
     for column in 0..width {
@@ -170,7 +171,7 @@ fn cheapest_column(rows: &[Row], width: usize) -> Option<usize> {
     best.map(|b| b.1)
 }
 
-/// A positive combination of two rows in which the coefficients of `column` cancel. `None` on overflow.
+/// Adds positive multiples of two rows so that the coefficients of `column` cancel. `None` on overflow.
 fn combine(positive: &Row, negative: &Row, column: usize) -> Option<Row> {
     let (p, n) = (positive[column], negative[column]);
     let g = i64::try_from(gcd(p.unsigned_abs(), n.unsigned_abs())).ok()?;
@@ -197,7 +198,7 @@ fn tighten(mut row: Row) -> Tightened {
     }
 }
 
-/// Keeps only the tightest one of rows that have equal coefficients.
+/// Removes redundant rows: of several rows with equal coefficients, keeps only the strictest one.
 fn prune(rows: &mut Vec<Row>) {
     rows.sort_unstable();
     rows.dedup_by(|b, a| {

@@ -1,9 +1,10 @@
-//! Builders of minimum and maximum.
+//! Functions that build minima and maxima in normal form.
 
 use crate::term_arena::{Draft, SymArena};
 use crate::term_types::{Sym, SymKind, SymList};
 
-/// Maximum number of operands of a minimum or maximum. Longer ones stay nested, so that a chain of operators takes linear memory.
+/// Maximum number of operands of one minimum or maximum. Nested ones are not merged beyond this number, so that a chain of
+/// operators takes linear memory.
 const MAX_OPERANDS: usize = 64;
 
 impl SymArena {
@@ -33,7 +34,7 @@ impl SymArena {
         self.extremum_of(kept, is_min)
     }
 
-    /// Builds the minimum or maximum of operands of which none is known to be redundant.
+    /// Builds the minimum (`is_min`) or maximum of operands from which redundant ones have already been removed.
     pub(crate) fn extremum_of(&mut self, mut kept: SymList, is_min: bool) -> Sym {
         kept.sort_unstable();
         kept.dedup();
@@ -62,7 +63,8 @@ impl SymArena {
         list
     }
 
-    /// Adds operand `x` unless another operand makes it redundant, and removes operands that `x` makes redundant.
+    /// Adds `x` to the operands of a minimum or maximum unless another operand makes `x` redundant, and removes operands that `x`
+    /// makes redundant.
     fn insert_operand(&self, kept: &mut SymList, x: Sym, is_min: bool) {
         let mut i = 0;
         while i < kept.len() {
@@ -77,8 +79,8 @@ impl SymArena {
         kept.push(x);
     }
 
-    /// Decides from the forms of two operands which one is redundant: `Some(true)` if `a` makes `b` redundant, `Some(false)` if `b`
-    /// makes `a` redundant, `None` if neither is known.
+    /// Decides which of two operands is redundant: `Some(true)` if `a` makes `b` redundant, `Some(false)` if `b` makes `a`
+    /// redundant, `None` if this is not known.
     fn decides(&self, a: Sym, b: Sym, is_min: bool) -> Option<bool> {
         if a == b {
             return Some(true);

@@ -1,4 +1,5 @@
-//! The prover. It answers yes, no or unknown; yes and no are always correct.
+//! The prover decides whether a predicate over symbolic integers always holds. It answers yes, no or unknown; yes and no are
+//! always correct.
 
 use crate::divisibility::ModularSet;
 use crate::linear_form::LinearForm;
@@ -6,25 +7,25 @@ use crate::term_analyzer::Analyzer;
 use crate::term_types::{CmpOp, Sym, SymKind, SymList};
 use crate::terms_to_linear_constraints::Constraint;
 
-/// The prover's answer about a predicate, for all values of the variables that satisfy the facts and for which the predicate has a
-/// value.
+/// The prover's answer about a predicate. It refers to all values of the variables that satisfy the assumed facts and for which
+/// the predicate has a value.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Proof {
     /// The predicate always holds.
     Yes,
     /// The predicate never holds.
     No,
-    /// Neither of these could be proved.
+    /// The prover could show neither that the predicate always holds nor that it never holds.
     Unknown,
 }
 
 impl Proof {
-    /// Whether the answer is yes.
+    /// Whether the predicate is proved to hold.
     pub fn is_yes(self) -> bool {
         self == Proof::Yes
     }
 
-    /// Whether the answer is no.
+    /// Whether the predicate is proved to never hold.
     pub fn is_no(self) -> bool {
         self == Proof::No
     }
@@ -39,7 +40,7 @@ impl Proof {
 }
 
 impl Analyzer<'_> {
-    /// Decides whether a predicate holds. A term that is not a predicate is true if it is not 0.
+    /// Decides whether a predicate holds. A term that is not a predicate counts as true if it is not 0.
     pub fn prove(&mut self, predicate: Sym) -> Proof {
         self.refill();
         let proof = self.prove_at(predicate, 0);
@@ -177,7 +178,7 @@ impl Analyzer<'_> {
             }
     }
 
-    /// A factor that all terms of a linear form have in common, and the form divided by this factor.
+    /// Finds a factor that all terms of a linear form have in common. Returns the factor and the form divided by it.
     fn common_factor(&mut self, d: &LinearForm) -> Option<(Sym, LinearForm)> {
         if d.constant != 0 || d.terms.len() < 2 {
             return None;

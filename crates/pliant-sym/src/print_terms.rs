@@ -1,7 +1,8 @@
 //! Prints terms as Python expressions with as few parentheses as possible.
 //!
-//! The order of operands depends only on the structure of the term and the names of its variables. Therefore parsing the text and
-//! printing it again reproduces it. The printer uses an explicit stack, so deep terms cannot overflow the thread's stack.
+//! The order of operands depends only on the structure of the term and the names of its variables. Therefore parsing the printed
+//! text and printing the result reproduces the text. The printer uses an explicit stack, so deep terms cannot overflow the
+//! thread's stack.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -10,8 +11,8 @@ use std::fmt;
 use crate::term_arena::SymArena;
 use crate::term_types::{CmpOp, Sym, SymKind, SymVar, Term};
 
-/// Maximum depth to which operands are compared to determine their order. Operands that differ only below this depth stay in the
-/// order of their ids.
+/// Maximum depth to which operands are compared to determine their printed order. Operands that differ only below this depth are
+/// printed in the order of their ids.
 const MAX_ORDER_DEPTH: u32 = 6;
 
 // Precedence levels of Python's operators.
@@ -83,7 +84,8 @@ struct Printer<'a, 'n> {
 }
 
 impl Printer<'_, '_> {
-    /// Pushes the parts of a term in reverse order, so that the first part is on top of the stack.
+    /// Pushes the parts of a term (operands and text) in reverse order, so that the first part is on top of the stack. Adds
+    /// parentheses if the precedence of the term is below `strength`.
     fn expand(&mut self, sym: Sym, strength: u8) {
         let mut parts = Vec::new();
         let own = self.parts(sym, &mut parts);
@@ -94,7 +96,7 @@ impl Printer<'_, '_> {
         self.jobs.extend(parts.into_iter().rev());
     }
 
-    /// Appends the parts of a term to `out`. Returns the precedence of the term.
+    /// Appends the parts of a term (operands and text) to `out`. Returns the precedence of the term.
     fn parts(&self, sym: Sym, out: &mut Vec<Job>) -> u8 {
         match self.arena.kind(sym) {
             SymKind::Int(v) => {

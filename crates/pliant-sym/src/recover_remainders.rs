@@ -1,7 +1,7 @@
 //! Recovers `%` from expanded linear forms: `n - 4 * (n // 4)` becomes `n % 4`.
 //!
-//! The result depends only on the expanded form, and expanding the result gives that form again. Therefore the normal form does not
-//! depend on the order in which an expression is built.
+//! The result depends only on the expanded form, and expanding the result gives the original form again. Therefore the normal
+//! form does not depend on the order in which an expression is built.
 
 use smallvec::SmallVec;
 
@@ -21,7 +21,7 @@ struct QuotientSite {
     rest: SymList,
 }
 
-/// One way to interpret a quotient `quotient`: as `dividend // divisor`.
+/// One way to read the term `quotient`: as the quotient `dividend // divisor`.
 struct QuotientReading {
     dividend: LinearForm,
     /// The dividend as a term in normal form, if this term exists already.
@@ -30,7 +30,7 @@ struct QuotientReading {
 }
 
 impl SymArena {
-    /// Replaces quotients by remainders where the form contains their dividends.
+    /// Replaces quotients by remainders in a linear form that also contains their dividends.
     pub(crate) fn recover_mod(&mut self, lin: &LinearForm) -> LinearForm {
         let mut out = lin.clone();
         if !out.terms.iter().any(|t| self.flags(t.1) & HAS_DIV != 0) {
@@ -44,8 +44,9 @@ impl SymArena {
         out
     }
 
-    /// Performs one round of replacements. Returns whether it made any. Replacements that use up a quotient come before those that
-    /// leave a part of it, and large divisors come before small ones, so that the result does not depend on the order of ids.
+    /// Performs one round of replacements, and returns whether it replaced anything. Replacements that eliminate a quotient come
+    /// before those that leave a multiple of it, and large divisors come before small ones, so that the result does not depend on
+    /// the order of ids.
     fn recover_mod_round(&mut self, lin: &mut LinearForm) -> bool {
         let mut sites: Vec<QuotientSite> = Vec::new();
         for &(_, term) in &lin.terms {
@@ -85,8 +86,8 @@ impl SymArena {
         changed
     }
 
-    /// The ways to interpret a quotient `q = x // C`: as itself, and, for each other quotient `e = y // c` of the form that has the
-    /// same cofactor and `x == y + k * c`, as `(e + k) // (C / c)`.
+    /// Lists the ways to read a quotient `q = x // C`: as itself and, for each other quotient `e = y // c` of the form that has
+    /// the same cofactor and `x == y + k * c`, as `(e + k) // (C / c)`.
     fn readings(
         &self,
         sites: &[QuotientSite],
@@ -167,7 +168,8 @@ impl SymArena {
     }
 }
 
-/// How many times `x % c` is best extracted from `coef * (x // c)`: `-coef / c`, rounded to nearest with ties towards 0.
+/// The multiple of `x % c` to extract from `coef * (x // c)`: `-coef / c`, rounded to the nearest integer, with ties towards 0.
+/// `None` on overflow.
 fn nearest_multiple(coef: i64, c: i64) -> Option<i64> {
     let magnitude = (2 * i128::from(coef).abs() + i128::from(c) - 1) / (2 * i128::from(c));
     let magnitude = i64::try_from(magnitude).ok()?;

@@ -1,4 +1,5 @@
-//! Simplifies terms under facts. The value stays the same wherever the facts hold, and simplifying twice has no further effect.
+//! Simplifies terms with the help of assumed facts about their variables. The value of a term stays the same wherever the facts
+//! hold, and simplifying twice has no further effect.
 
 use rustc_hash::FxHashMap;
 
@@ -16,7 +17,8 @@ const MAX_ROUNDS: usize = 8;
 const MAX_NODES: usize = 4096;
 
 impl Analyzer<'_> {
-    /// Returns a term that is equal under the facts and not more complex. Simplifying the result again returns the same term.
+    /// Returns a simpler term that has the same value wherever the assumed facts hold, or the term itself. Simplifying the result
+    /// again returns the same term.
     pub fn simplify(&mut self, sym: Sym) -> Sym {
         if self.nesting > 0 {
             return self.simplify_rounds(sym).unwrap_or(sym);
@@ -96,7 +98,7 @@ impl Analyzer<'_> {
         }
     }
 
-    /// The value of a term, if its bounds or residues allow only one value.
+    /// Returns the value of a term if its bounds or residues allow only one value, otherwise `None`.
     fn constant_value(&mut self, sym: Sym) -> Option<i64> {
         let bound = self.const_int_bound(sym);
         if let Some(v) = bound.as_point() {
@@ -147,9 +149,9 @@ impl Analyzer<'_> {
         None
     }
 
-    /// The quotient and the remainder of `a` by a non-constant divisor `b` other than 0. If `b` divides `a` as a polynomial, the
-    /// quotient is exact. Otherwise the terms of `a` that contain the divisor are divided, and the rest is the remainder if it is
-    /// provably less than the divisor.
+    /// Computes the quotient and the remainder of `a` by a non-constant divisor `b` that is not 0. If `b` divides `a` as a
+    /// polynomial, the remainder is 0. Otherwise divides the terms of `a` that contain `b` as a factor; the other terms are the
+    /// remainder if their sum is provably in `0..b`.
     fn div_by_term(&mut self, a: Sym, b: Sym) -> Option<(Sym, Sym)> {
         let divisor = self.bound_at(b, 0);
         self.refill();
@@ -184,7 +186,7 @@ impl Analyzer<'_> {
         Some((self.arena.add(whole, inner), remainder))
     }
 
-    /// Whether `0 <= r < d` is proved.
+    /// Whether `0 <= r < d` can be proved.
     fn is_remainder(&mut self, r: Sym, d: Sym) -> bool {
         self.refill();
         let zero = self.arena.int(0);

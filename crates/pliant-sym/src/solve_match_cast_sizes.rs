@@ -1,4 +1,4 @@
-//! Solves the pattern of a size for the variable that it defines, as `match_cast` needs.
+//! Solves the size pattern of a `match_cast`, such as `n * 4`, for the variable that it defines.
 
 use smallvec::SmallVec;
 
@@ -6,23 +6,23 @@ use crate::linear_form::LinearForm;
 use crate::term_arena::SymArena;
 use crate::term_types::{Sym, SymVar};
 
-/// The formula that computes a variable from an observed size.
+/// The formula that computes a variable from a size observed at run time, with the checks that make it valid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Solution {
     /// The variable that the pattern defines.
     pub var: SymVar,
     /// A fresh variable for the observed size.
     pub observed: SymVar,
-    /// The value of `var` in terms of `observed` and the known variables. It is valid only if all `checks` hold, so evaluate
-    /// them first.
+    /// The value of `var` as a term over `observed` and the known variables. It is valid only if all `checks` hold, so evaluate
+    /// the checks first.
     pub value: Sym,
-    /// Predicates over `observed` and the known variables, to check in this order: the divisor is not 0, the division is
-    /// exact, the size is not negative.
+    /// Predicates over `observed` and the known variables, to be checked in this order: the divisor is not 0, the division is
+    /// exact, and `value` is not negative.
     pub checks: SmallVec<[Sym; 3]>,
 }
 
-/// Solves `pattern == observed` for the only variable of the pattern that is not `known`. `observed` is the name of the fresh
-/// variable for the observed size.
+/// Solves `pattern == observed` for the only variable of the pattern that is not in `known`. `observed` is the name of a fresh
+/// variable that stands for the observed size.
 ///
 /// The pattern must be linear in the unknown variable: `n`, `2 * n`, `n + 1`, `n * 4 + m`, or `n * m` with known `m`. Returns
 /// `None` if it is not linear or the number of unknown variables is not one.
@@ -63,7 +63,8 @@ pub fn solve_match(
     Some(Solution { var, observed, value, checks })
 }
 
-/// Splits a pattern into `slope * var + offset`, where neither `slope` nor `offset` depends on `var`. Returns both.
+/// Splits a pattern into `slope * var + offset`, where neither `slope` nor `offset` depends on `var`. Returns (`slope`,
+/// `offset`); `None` if the pattern is not linear in `var`.
 fn split_linear(arena: &mut SymArena, pattern: Sym, var: SymVar) -> Option<(Sym, Sym)> {
     let own = arena.var(var);
     let lin = arena.lin_mut(pattern);

@@ -29,7 +29,7 @@ pub(crate) enum OwnedKind {
 }
 
 impl SymArena {
-    /// The operands of a term in order. For a sum, its terms without coefficients.
+    /// The operands of a term in order. For a sum, these are its terms without their coefficients.
     pub fn children(&self, sym: Sym) -> SmallVec<[Sym; 6]> {
         match self.kind(sym) {
             SymKind::Int(_) | SymKind::Var(_) => SmallVec::new(),
@@ -94,7 +94,7 @@ impl SymArena {
         self.free_vars(sym).contains(&var)
     }
 
-    /// Replaces variables in a term by the terms that `map` returns. A variable for which `map` returns `None` stays.
+    /// Replaces each variable in a term by the term that `map` returns for it. A variable for which `map` returns `None` is kept.
     pub fn substitute(&mut self, sym: Sym, map: &dyn Fn(SymVar) -> Option<Sym>) -> Sym {
         let mut done: FxHashMap<Sym, Sym> = FxHashMap::default();
         let mut stack = vec![sym];
@@ -142,8 +142,8 @@ impl SymArena {
         done.get(&sym).copied()
     }
 
-    /// Copies a term of another arena to this one. `map` returns the term of this arena that replaces a variable of the other
-    /// arena.
+    /// Copies a term of another arena to this arena. For each variable of the other arena, `map` returns the term of this arena
+    /// that replaces it.
     pub fn import(
         &mut self,
         other: &SymArena,
@@ -153,7 +153,7 @@ impl SymArena {
         self.import_terms(other, sym, &FxHashMap::default(), map)
     }
 
-    /// As [`Self::import`], with given translations: `terms` maps terms of the other arena to terms of this one.
+    /// Copies terms like [`Self::import`]. `terms` maps terms of the other arena to the terms of this arena that replace them.
     pub fn import_terms(
         &mut self,
         other: &SymArena,
@@ -191,7 +191,7 @@ impl SymArena {
         self.combine(owned, map)
     }
 
-    /// Builds the term of a copied node, with each operand replaced by the result of `map`.
+    /// Builds a term of the kind `owned` whose operands are the results of `map`.
     pub(crate) fn combine(&mut self, owned: OwnedKind, map: impl Fn(Sym) -> Sym) -> Sym {
         match owned {
             OwnedKind::Int(v) => self.int(v),
@@ -242,7 +242,7 @@ impl SymArena {
     }
 }
 
-/// Pushes the operands that are not processed yet. Returns whether there were any.
+/// Pushes those operands of a term onto the stack that are not in `done` yet. Returns whether there were any.
 fn push_missing(children: &[Sym], done: &FxHashMap<Sym, Sym>, stack: &mut Vec<Sym>) -> bool {
     let before = stack.len();
     stack.extend(children.iter().rev().filter(|c| !done.contains_key(c)));

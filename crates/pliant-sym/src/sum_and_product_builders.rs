@@ -1,4 +1,4 @@
-//! Builders of constants, sums and products.
+//! Functions that build constants, sums and products in normal form.
 
 use crate::term_arena::{Draft, SymArena};
 use crate::term_types::{Node, Sym};
@@ -34,7 +34,7 @@ impl SymArena {
         self.mul(a, minus_one)
     }
 
-    /// The product `a * b`, multiplied out.
+    /// The product `a * b`, multiplied out if `a` or `b` is a sum.
     pub fn mul(&mut self, a: Sym, b: Sym) -> Sym {
         let (la, lb) = (self.lin_mut(a), self.lin_mut(b));
         match self.mul_lin(&la, &lb) {
@@ -49,8 +49,7 @@ impl SymArena {
         items.into_iter().fold(zero, |acc, x| self.add(acc, x))
     }
 
-    /// The product of the items; 1 if there are none. Computes the element count of a shape, for
-    /// example.
+    /// The product of the items; 1 if there are none. For example, the product of the dims of a shape is its number of elements.
     pub fn product(&mut self, items: impl IntoIterator<Item = Sym>) -> Sym {
         let one = self.int(1);
         items.into_iter().fold(one, |acc, x| self.mul(acc, x))

@@ -1,4 +1,5 @@
-//! [`Analyzer`]: answers queries about terms of an arena under facts, with memoisation.
+//! [`Analyzer`]: answers queries about the terms of an arena under assumed facts (bounds, residues, proofs, simplification), with
+//! memoisation.
 
 use rustc_hash::FxHashMap;
 
@@ -8,14 +9,14 @@ use crate::term_arena::SymArena;
 use crate::term_types::Sym;
 use crate::variable_assumptions::Facts;
 
-/// The number of steps that one query to the prover may take. If a query needs more, the answer is
-/// [`Proof::Unknown`](crate::Proof::Unknown). A step is one coefficient that the linear solver touches.
+/// The default number of steps that one query to the prover may take. If a query needs more, the answer is
+/// [`Proof::Unknown`](crate::Proof::Unknown). The linear solver counts one step for each coefficient that it processes.
 pub const DEFAULT_BUDGET: u32 = 50_000;
 
 /// The number of steps that a whole simplification may take, as a multiple of the budget of one query.
 const POOL_FACTOR: u32 = 4;
 
-/// Subterms nested deeper than this are treated as unknown integers.
+/// Maximum nesting depth of analysed subterms. Subterms that are nested deeper are treated as unknown integers.
 pub(crate) const MAX_DEPTH: u32 = 64;
 
 /// Answers queries about symbolic terms, given facts that are assumed to hold. Construction is cheap; results are memoised.
@@ -26,18 +27,19 @@ pub struct Analyzer<'a> {
     pub(crate) bound_memo: FxHashMap<Sym, Bound>,
     pub(crate) modular_memo: FxHashMap<Sym, ModularSet>,
     budget: u32,
-    /// The number of steps that the current query was granted. `steps` is the number that remains.
+    /// The step budget that the current query started with. `steps` is the number of steps that remain.
     granted: u32,
     pub(crate) steps: u32,
-    /// The number of steps that remain for the current group of queries, such as those of a simplification; `None` outside of
-    /// groups.
+    /// The number of steps that remain for a group of queries that share a budget, such as all queries of one simplification;
+    /// `None` outside of a group.
     pool: Option<u32>,
-    /// Nesting depth of the queries that the prover issues to answer another query.
+    /// The current nesting depth of queries: the prover may issue queries to answer another query.
     pub(crate) nesting: u32,
 }
 
 impl<'a> Analyzer<'a> {
-    /// Creates an analyzer with [`DEFAULT_BUDGET`]. It borrows the arena mutably, because proofs create terms.
+    /// Creates an analyzer whose queries have the step budget [`DEFAULT_BUDGET`]. It borrows the arena mutably, because proofs
+    /// create terms.
     pub fn new(arena: &'a mut SymArena, facts: &'a Facts) -> Self {
         Self::with_budget(arena, facts, DEFAULT_BUDGET)
     }
@@ -67,7 +69,7 @@ impl<'a> Analyzer<'a> {
         self.facts
     }
 
-    /// Starts a query with a full budget. A nested query shares the budget of the outer one.
+    /// Starts a query with a full step budget. A nested query shares the budget of the outer query.
     pub(crate) fn refill(&mut self) {
         if self.nesting > 0 {
             return;
@@ -79,12 +81,12 @@ impl<'a> Analyzer<'a> {
         self.steps = self.granted;
     }
 
-    /// Consumes steps of the current query. The caller must stop when none remain.
+    /// Subtracts `steps` from the budget of the current query. The caller must stop when no steps remain.
     pub(crate) fn charge(&mut self, steps: usize) {
         self.steps = self.steps.saturating_sub(u32::try_from(steps).unwrap_or(u32::MAX));
     }
 
-    /// Starts a group of queries that share one budget.
+    /// Starts a group of queries that share one step budget.
     pub(crate) fn open_pool(&mut self) {
         self.pool = None;
         self.refill();

@@ -29,7 +29,8 @@ pub(crate) enum Draft<'a> {
 
 /// An append-only store of symbolic integers in normal form.
 ///
-/// A clone copies flat tables. Ids remain valid in the clone; terms added afterwards exist only in the arena where they were added.
+/// Cloning copies a few flat tables. Ids of existing terms remain valid in the clone. Terms that are created later exist only in
+/// the arena where they were created.
 #[derive(Clone, Debug, Default)]
 pub struct SymArena {
     nodes: Vec<Node>,
@@ -146,7 +147,7 @@ impl SymArena {
         &self.lists[r.start as usize..(r.start + r.len) as usize]
     }
 
-    /// Returns the id of a term, which is created if it is new. The draft must be in normal form.
+    /// Returns the id of the term `draft`, and creates the term if it does not exist yet. The draft must be in normal form.
     pub(crate) fn intern(&mut self, draft: Draft<'_>) -> Sym {
         if self.table.len() < (self.nodes.len() + 1) * 2 {
             self.grow();

@@ -1,4 +1,4 @@
-//! Basic types: ids of terms, comparison operators, the stored node, and its public view.
+//! The types that represent terms: ids, comparison operators, the stored node, and its public view [`SymKind`].
 
 use cranelift_entity::entity_impl;
 use smallvec::SmallVec;
@@ -19,19 +19,19 @@ entity_impl!(SymVar, "v");
 /// An addend of a sum: a coefficient and a term.
 pub type Term = (i64, Sym);
 
-/// A short list of terms, used by the builders.
+/// A list of terms that stores up to 6 terms without heap allocation.
 pub(crate) type SymList = SmallVec<[Sym; 6]>;
 
 /// The comparison operators of the normal form. `>` and `>=` are expressed by swapping the operands.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum CmpOp {
-    /// `a < b`
+    /// The comparison `a < b`.
     Lt,
-    /// `a <= b`
+    /// The comparison `a <= b`.
     Le,
-    /// `a == b`
+    /// The comparison `a == b`.
     Eq,
-    /// `a != b`
+    /// The comparison `a != b`.
     Ne,
 }
 
@@ -67,18 +67,18 @@ pub enum SymKind<'a> {
     Int(i64),
     /// A variable.
     Var(SymVar),
-    /// `constant + sum(coef * term)`. Coefficients are not 0, and no term is an `Int` or a `Sum`.
+    /// The sum `constant + sum(coef * term)`. Coefficients are not 0, and no term is an `Int` or a `Sum`.
     Sum {
         /// The addends with their coefficients: variables, products and other atoms.
         terms: &'a [Term],
         /// The constant addend.
         constant: i64,
     },
-    /// A product of two or more atoms, without a constant factor. Powers repeat the atom.
+    /// A product of two or more atoms (terms other than constants, sums and products). A power repeats the atom.
     Product(&'a [Sym]),
-    /// `a // b`, rounded towards minus infinity.
+    /// The quotient `a // b`, rounded towards minus infinity.
     FloorDiv(Sym, Sym),
-    /// `a % b`, with the sign of `b`.
+    /// The remainder `a % b`, with the sign of `b`.
     FloorMod(Sym, Sym),
     /// The minimum of two or more operands.
     Min(&'a [Sym]),
@@ -94,13 +94,13 @@ pub enum SymKind<'a> {
     Or(&'a [Sym]),
     /// Negation of an `And` or an `Or`. The negation of a comparison is another comparison.
     Not(Sym),
-    /// `a + b` that is not folded, because the result would overflow 64 bits or be too long.
+    /// A sum `a + b` that is not merged into a `Sum`, because the result would overflow 64 bits or have too many terms.
     BigAdd(Sym, Sym),
-    /// `a * b` that is not folded, because the result would overflow 64 bits or be too long.
+    /// A product `a * b` that is not multiplied out, because the result would overflow 64 bits or have too many terms.
     BigMul(Sym, Sym),
 }
 
-/// A range of one of the arena's operand lists.
+/// A range of indices into one of the arena's operand lists.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Range {
     pub start: u32,
@@ -112,7 +112,7 @@ pub(crate) struct Range {
 pub(crate) enum Node {
     Int(i64),
     Var(SymVar),
-    /// A range of the list of coefficients and terms. The first entry holds the constant.
+    /// A sum, as a range of the arena's list of (coefficient, term). The first entry holds the constant.
     Sum(Range),
     Product(Range),
     FloorDiv(Sym, Sym),

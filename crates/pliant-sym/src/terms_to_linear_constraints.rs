@@ -1,6 +1,6 @@
-//! Translates terms to linear constraints. The unknowns of the constraints are atoms, which are terms other than sums, such as
-//! variables, products and quotients. The definition of an atom relates it to its operands. Definitions that need more than linear
-//! constraints become case distinctions.
+//! Translates terms to linear constraints for the prover. The unknowns of the constraints are atoms: terms other than sums, such
+//! as variables, products and quotients. Further constraints define each atom by its operands, such as `d * q <= x <= d * q + d -
+//! 1` for `q = x // d`. Definitions that cannot be written as linear constraints become case distinctions.
 
 use cranelift_entity::EntityRef;
 use rustc_hash::FxHashSet;
@@ -16,15 +16,15 @@ use crate::term_types::{CmpOp, Sym, SymKind, SymList};
 const MAX_ATOMS: usize = 40;
 /// Maximum nesting depth of case distinctions.
 const MAX_SPLITS: u32 = 6;
-/// Maximum nesting depth of queries that a proof issues.
+/// Maximum nesting depth of proofs within proofs.
 const MAX_NESTING: u32 = 2;
 
 /// Maximum number of constraints that are created by multiplying other constraints.
 const MAX_MULTIPLIED: usize = 16;
-/// Maximum divisor for which residues of the dividend are distinguished as cases.
+/// Maximum divisor for which a case distinction over the residues of the dividend is made.
 const MAX_RESIDUES: i64 = 8;
 
-/// One constraint of a system. A case is a list of constraints.
+/// One constraint of a system. Each case of a case distinction is a list of constraints.
 #[derive(Clone, Debug)]
 pub(crate) enum Constraint {
     /// The linear form is at least 0.
@@ -46,7 +46,7 @@ pub(crate) struct ConstraintSystem {
     splits: Vec<Vec<Case>>,
     seen: FxHashSet<Sym>,
     pending: Vec<Sym>,
-    /// Quotients by small constants, each as divisor and remainder. Case distinctions by residue use them.
+    /// The quotients by small constants, each as (divisor, remainder). They are candidates for case distinctions by residue.
     quotients: Vec<(i64, LinearForm)>,
     /// Indices of the assumed predicates that are part of the system.
     used: FxHashSet<usize>,
@@ -87,8 +87,8 @@ impl ConstraintSystem {
         }
     }
 
-    /// Distinguishes the residues of a dividend that two quotients have in common, up to a constant. Handles each pair of quotients
-    /// once.
+    /// Creates a case distinction over the residues of a dividend that two quotients share, except for a constant. Handles each
+    /// pair of quotients once. `None` if no pair is left.
     fn residue_split(&mut self) -> Option<Vec<Case>> {
         let shared = |(c, rest): &(i64, LinearForm), others: &[(i64, LinearForm)]| {
             let same = |o: &(i64, LinearForm)| o.0 == *c && same_but_last_and_constant(&o.1, rest);
@@ -100,15 +100,15 @@ impl ConstraintSystem {
         (0..c).map(case).collect()
     }
 
-    /// Creates an unknown integer that is not a term of the arena.
+    /// Creates an unknown integer that does not correspond to a term of the arena.
     fn fresh_atom(&mut self) -> Sym {
         self.fresh += 1;
         Sym::new((u32::MAX - 1 - self.fresh) as usize)
     }
 }
 
-/// Whether two remainders `x - c * (x // c)` have the same dividend up to a constant. A quotient is newer than its dividend, so it
-/// is the last term.
+/// Whether two remainders of the form `x - c * (x // c)` have dividends `x` that differ only by a constant. The quotient is the
+/// last term of the form, because it was created after its dividend.
 fn same_but_last_and_constant(a: &LinearForm, b: &LinearForm) -> bool {
     let parts = |l: &LinearForm| l.terms.len().checked_sub(1);
     match (parts(a), parts(b)) {
@@ -123,7 +123,7 @@ fn minus(x: &LinearForm, y: &LinearForm) -> Option<LinearForm> {
 }
 
 impl Analyzer<'_> {
-    /// Whether `claims` contradict each other or the facts.
+    /// Whether the constraints `claims` provably contradict each other or the assumed facts.
     pub(crate) fn contradictory(&mut self, claims: impl IntoIterator<Item = Constraint>) -> bool {
         if self.steps == 0 {
             return false;
@@ -264,7 +264,7 @@ impl Analyzer<'_> {
         }
     }
 
-    /// Adds `lin == 0` if `zero`, else the case distinction `lin >= 1` or `lin <= -1`.
+    /// Adds the constraint `lin == 0` if `zero` is true, otherwise the case distinction `lin >= 1` or `lin <= -1`.
     fn assert_zero(&mut self, system: &mut ConstraintSystem, lin: LinearForm, zero: bool) {
         if zero {
             system.push_eq(Some(lin));
@@ -279,7 +279,7 @@ impl Analyzer<'_> {
         }
     }
 
-    /// Adds the definitions of all atoms, and the assumed predicates about their variables.
+    /// Completes the system: adds the constraints that define its atoms, and the assumed predicates about their variables.
     fn close(&mut self, system: &mut ConstraintSystem) {
         loop {
             while let Some(atom) = system.pending.pop() {
@@ -357,7 +357,7 @@ impl Analyzer<'_> {
         }
     }
 
-    /// Defines the quotient `q = x // d`, which is `atom`, for a divisor of at least 1: adds `d * q <= x <= d * q + d - 1`.
+    /// Adds the definition of `atom`, a quotient `q = x // d` with a divisor of at least 1: `d * q <= x <= d * q + d - 1`.
     fn define_quotient(&mut self, system: &mut ConstraintSystem, atom: Sym, x: Sym, d: Sym) {
         let lx = self.arena.lin_mut(x);
         if let Some(c) = self.arena.as_int(d) {
@@ -393,8 +393,8 @@ impl Analyzer<'_> {
         }
     }
 
-    /// Defines the remainder `r = x % d`, which is `atom`, for a non-constant divisor of at least 1: adds `0 <= r < d` and `d * q +
-    /// r == x` with the quotient `q = x // d`.
+    /// Adds the definition of `atom`, a remainder `r = x % d` with a non-constant divisor of at least 1: `0 <= r < d` and `d * q
+    /// + r == x` with the quotient `q = x // d`.
     fn define_remainder(&mut self, system: &mut ConstraintSystem, atom: Sym, x: Sym, d: Sym) {
         if self.arena.as_int(d).is_some()
             || (self.bound_at(d, 0).min < 1 && !self.is_at_least(d, 1))
@@ -415,8 +415,8 @@ impl Analyzer<'_> {
         }
     }
 
-    /// Defines a product by the bounds of its factors: for each factor `f` and the product `r` of the other factors, adds `(f -
-    /// f_lo) * (r - r_lo) >= 0`, and the three similar inequalities with upper bounds.
+    /// Adds constraints on a product that follow from the bounds of its factors. For each factor `f` and the product `r` of the
+    /// other factors, these are `(f - f_lo) * (r - r_lo) >= 0` and the three similar inequalities with upper bounds.
     fn define_product(&mut self, system: &mut ConstraintSystem, atom: Sym, factors: &[Sym]) {
         for (i, &f) in factors.iter().enumerate() {
             if i > 0 && factors[i - 1] == f {
@@ -440,8 +440,8 @@ impl Analyzer<'_> {
         }
     }
 
-    /// Defines a minimum or maximum `m`, which is an atom: adds `sign * (m - x) <= 0` for each operand `x`, with equality for at
-    /// least one of them.
+    /// Adds the definition of an atom `m` that is a minimum or maximum: `sign * (m - x) <= 0` for each operand `x`, with equality
+    /// for at least one operand.
     fn define_extremum(
         &mut self,
         system: &mut ConstraintSystem,
@@ -459,7 +459,7 @@ impl Analyzer<'_> {
         system.splits.push(cases);
     }
 
-    /// Proves, within a proof, that a term is at least `least`.
+    /// Whether a term is provably at least `least`. This is a query that a proof issues.
     pub(crate) fn is_at_least(&mut self, sym: Sym, least: i64) -> bool {
         let lin = self.arena.lin_mut(sym);
         if self.relaxed_bound(&lin).lo().is_some_and(|lo| lo >= least) {

@@ -6,16 +6,17 @@ use rustc_hash::FxHashSet;
 use crate::{Sym, SymArena, SymKind};
 
 impl SymArena {
-    /// The largest subterms of a size that make loop bounds and indices hard to analyse: selects, quotients and remainders by a
-    /// non-constant, and sums and products that are too long to fold. No subterm is listed twice.
+    /// Lists the largest subterms of a size that make loop bounds and indices hard to analyse: selects, quotients and remainders
+    /// by a non-constant, and sums and products that were too long to fold. No subterm is listed twice.
     ///
-    /// Only selects are listed inside a condition, because the condition may guard its quotients against division by 0.
+    /// Of subterms inside a condition, only selects are listed, because the condition may guard its quotients against division by
+    /// 0.
     pub fn unanalyzable_terms(&self, size: Sym) -> Vec<Sym> {
         self.terms_to_name(size, false)
     }
 
-    /// The largest selects in a term that may not be evaluated. Its quotients are not listed, because evaluating them in advance
-    /// could divide by 0.
+    /// Lists the largest selects in a term that is only evaluated under some condition. Quotients are not listed, because
+    /// evaluating them unconditionally could divide by 0.
     pub fn conditional_terms(&self, number: Sym) -> Vec<Sym> {
         self.terms_to_name(number, true)
     }
@@ -50,7 +51,7 @@ impl SymArena {
         found
     }
 
-    /// A readable name for a size: its first two variables joined by `_`, or `size` if it has no variables.
+    /// Creates a readable name for a size: its first two variables joined by `_`, or `size` if it has no variables.
     pub fn short_name(&self, size: Sym) -> String {
         let names: Vec<&str> = self.free_vars(size).iter().take(2).map(|&v| self.name(v)).collect();
         if names.is_empty() { "size".to_string() } else { names.join("_") }

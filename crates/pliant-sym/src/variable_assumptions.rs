@@ -1,4 +1,4 @@
-//! [`Facts`]: what is known about variables: ranges, divisibility, bindings, and assumed predicates.
+//! [`Facts`]: assumptions about the variables of terms: ranges, divisibility, bindings, and predicates.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -7,8 +7,8 @@ use crate::divisibility::ModularSet;
 use crate::term_arena::SymArena;
 use crate::term_types::{CmpOp, Sym, SymKind, SymVar};
 
-/// Facts about the variables of one arena. To open a scope, clone the facts, add assumptions to the clone, and drop the clone at
-/// the end of the scope.
+/// Assumed facts about the variables of one arena. To open a scope, clone the facts, add assumptions to the clone, and drop the
+/// clone at the end of the scope.
 ///
 /// Facts may contradict each other. Contradictory facts imply every predicate.
 #[derive(Clone, Debug, Default)]
@@ -29,14 +29,14 @@ impl Facts {
         Self::default()
     }
 
-    /// Assumes `lo <= var <= hi`, in addition to the known range. `None` means unbounded.
+    /// Assumes `lo <= var <= hi`, in addition to earlier assumptions. `None` means unbounded.
     pub fn assume_range(&mut self, var: SymVar, lo: Option<i64>, hi: Option<i64>) {
         let bound = Bound::new(lo.unwrap_or(Bound::NEG_INF), hi.unwrap_or(Bound::POS_INF));
         let entry = self.var_ranges.entry(var).or_insert(Bound::EVERYTHING);
         *entry = entry.intersect(bound);
     }
 
-    /// Assumes `var >= 0`, as for a size.
+    /// Assumes `var >= 0`, which holds for every size.
     pub fn assume_size(&mut self, var: SymVar) {
         self.assume_range(var, Some(0), None);
     }
@@ -80,7 +80,7 @@ impl Facts {
         self.var_ranges.get(&var).copied().unwrap_or(Bound::EVERYTHING)
     }
 
-    /// The residue that a variable is assumed to have.
+    /// The set `coeff * k + base` in which a variable is assumed to be.
     pub fn residue(&self, var: SymVar) -> ModularSet {
         self.residues.get(&var).copied().unwrap_or(ModularSet::EVERYTHING)
     }
@@ -103,8 +103,8 @@ impl Facts {
         self.term_ranges.get(&sym).copied()
     }
 
-    /// Records a comparison of one term with a constant as a range or a residue. Returns whether that represents the predicate
-    /// completely.
+    /// Records a comparison of one term with a constant as a range or a residue. Returns whether the range or residue expresses
+    /// the whole predicate.
     fn assume_comparison(&mut self, arena: &SymArena, op: CmpOp, a: Sym, b: Sym) -> bool {
         let Some(difference) = arena.lin(a).sub(&arena.lin(b)) else { return false };
         if op == CmpOp::Eq

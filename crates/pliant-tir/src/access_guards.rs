@@ -1,8 +1,8 @@
-//! Guards: the variables and checks in front of a statement that keep its accesses inside their buffers.
+//! Guards: variable bindings and checks in front of a statement that keep its accesses inside their buffers.
 //!
 //! A value that is loaded from memory and determines an address is loaded once and bound to a variable. The check and the access
 //! both use the variable, so the access uses the checked value even if another thread changes the memory in between.
-//! `lowered::verify` rejects checks that read memory.
+//! [`crate::lowered_form_verifier`] rejects checks that read memory.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::statement_traversal::{map_operands, uses_any};
 pub enum Guard {
     /// Binds the variable to the value. The following guards and the statement use the variable.
     Bind(Var, Expr),
-    /// Fails with the message if the condition does not hold.
+    /// Checks that the condition holds; otherwise the function fails with the message.
     Check(Expr, Arc<str>),
 }
 
@@ -39,8 +39,7 @@ impl Guard {
     }
 }
 
-/// Whether any guard depends on a variable. This includes indirect dependences: the guards that bind the variables in between are
-/// in the list too.
+/// Whether any guard depends on the variable `var`, directly or through a variable that another guard in the list binds.
 pub fn any_depends_on(f: &PrimFunc, guards: &[Guard], var: Var) -> bool {
     guards.iter().any(|g| uses_any(f, g.expr(), &|v| v == var))
 }
@@ -96,9 +95,9 @@ pub fn reads_memory(f: &PrimFunc, e: Expr) -> bool {
 #[derive(Clone, Debug, Default)]
 pub struct Bindings {
     vars: FxHashMap<Expr, Var>,
-    /// For expressions that read memory, the same expressions with their loads replaced by variables.
+    /// Maps expressions that read memory to the same expressions with their loads replaced by variables.
     rewritten: FxHashMap<Expr, Expr>,
-    /// For expressions whose accesses have guards, their guarded forms, which use the variables that the guards bind.
+    /// Maps expressions whose accesses have guards to their guarded forms, which use the variables that the guards bind.
     guarded: FxHashMap<Expr, Expr>,
 }
 
@@ -113,7 +112,7 @@ impl Bindings {
         self.guarded.insert(e, new);
     }
 
-    /// Returns a variable that is bound to an expression. Adds a guard that binds it, if there is none yet.
+    /// Returns a variable that is bound to the expression `e`. If no guard binds such a variable yet, adds one to `guards`.
     pub fn bind(&mut self, f: &mut PrimFunc, e: Expr, guards: &mut Vec<Guard>) -> Expr {
         let var = *self.vars.entry(e).or_insert_with(|| {
             let var = f.add_var("loaded", VarTy::Value(f.expr_ty(e)));
@@ -123,8 +122,8 @@ impl Bindings {
         f.var_expr(var)
     }
 
-    /// Replaces each load in an expression, and each conditional that loads, by a variable. The arithmetic on them is kept, so
-    /// that proofs about it still succeed.
+    /// Replaces each load in an expression, and each conditional that contains a load, by a variable that a guard binds. The
+    /// arithmetic around them is kept, so that proofs about it still succeed.
     pub fn bind_loads(&mut self, f: &mut PrimFunc, e: Expr, guards: &mut Vec<Guard>) -> Expr {
         if let Some(&known) = self.rewritten.get(&e) {
             return known;

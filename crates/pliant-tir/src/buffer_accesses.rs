@@ -1,4 +1,4 @@
-//! Analyses of the buffers and variables that statements use. Code generators and passes share them.
+//! Analyses of the buffers and variables that statements use, for code generators and passes.
 
 use pliant_ir::tir::visit::for_each_expr;
 use pliant_ir::tir::{
@@ -9,15 +9,15 @@ use rustc_hash::FxHashSet;
 use crate::statement_traversal::{direct_exprs, for_each_stmt};
 
 /// Maximum size in bytes of an allocated buffer that is placed on the stack. Larger buffers, and buffers whose size is not
-/// constant, are placed elsewhere.
+/// constant, are allocated at run time.
 pub const STACK_BYTES: u64 = 16 * 1024;
 /// Maximum number of elements of a buffer that may be kept in registers.
 pub const REGISTER_ELEMENTS: u64 = 64;
-/// The key of an annotation of parallel loops: the minimum number of iterations that a thread runs at a time. That many iterations
-/// take about a microsecond.
+/// The key of a loop annotation that states the minimum number of iterations of a parallel loop that a thread runs at a time.
+/// These iterations take about a microsecond.
 pub const PARALLEL_GRAIN: &str = "grain";
 
-/// Returns the size in bytes of a buffer; `None` if a dim is negative or not constant, or if the size overflows.
+/// Returns the constant size of a buffer in bytes; `None` if a dim is negative or not constant, or if the size overflows.
 pub fn constant_size(f: &PrimFunc, buffer: Buffer) -> Option<u64> {
     let data = f.buffer(buffer);
     data.shape.iter().try_fold(data.dtype.size() as u64, |bytes, &dim| {
@@ -128,9 +128,9 @@ fn addressed_buffer(f: &PrimFunc, e: Expr) -> Option<Buffer> {
     }
 }
 
-/// Returns the register slots of a small buffer: the first element and the number of lanes of each vector or scalar that is
-/// accessed. `None` if the buffer cannot be kept in registers: it is large, its address is taken, an index is not constant, slots
-/// overlap or are out of bounds, or a parallel loop uses it.
+/// Divides a small buffer into registers: returns (first element, number of lanes) for each vector or scalar that is accessed.
+/// `None` if the buffer cannot be kept in registers: it is large, its address is taken, an index is not constant, accesses
+/// overlap partly or are out of bounds, or a parallel loop uses it.
 pub fn register_slots(f: &PrimFunc, buffer: Buffer, body: Stmt) -> Option<Vec<(i64, u16)>> {
     let data = f.buffer(buffer);
     let elements = constant_size(f, buffer)? / data.dtype.size() as u64;
@@ -182,7 +182,7 @@ fn uses_buffer(f: &PrimFunc, s: Stmt, buffer: Buffer) -> bool {
     free_names(f, s).buffers.contains(&buffer)
 }
 
-/// Returns the first element and the number of elements that a constant index addresses; `None` if the index is not constant or its
+/// Returns (first element, number of elements) of an access with a constant index; `None` if the index is not constant or its
 /// lanes are not adjacent.
 fn register_slot(f: &PrimFunc, index: Expr) -> Option<(i64, u16)> {
     match f.expr(index) {

@@ -2,9 +2,9 @@
 //! its buffers. If a side of a `T.Select` is in bounds only if it is chosen, the `T.Select` becomes `T.if_then_else`. A conjunction
 //! whose first operand keeps an access in its second operand in bounds becomes `T.if_then_else` too.
 //!
-//! Checked values that are read from memory are loaded once: a `T.let` binds the value in front of the check, and the access uses
-//! the variable ([`crate::access_guards`]). Loop extents and kernel arguments that are read from memory are bound too.
-//! [`crate::index_range_analysis`] proves that accesses are in bounds.
+//! Checked values that are read from memory are loaded once: a `T.let` in front of the check binds the value to a variable, and
+//! the access uses this variable ([`crate::access_guards`]). Loop extents and kernel arguments that are read from memory are
+//! bound to variables, too. [`crate::index_range_analysis`] proves that accesses are in bounds.
 
 mod expression_guards;
 mod in_bounds_proofs;
@@ -23,13 +23,13 @@ use crate::index_range_analysis::{IndexFacts, Snapshot};
 use crate::lowering_error::LowerError;
 use crate::statement_traversal::{direct_exprs, for_each_stmt, substitute_expr, uses_any};
 
-/// The attribute that lists the positions of int64 parameters that may have any value. No proof relies on their bounds.
-/// CheckBounds recomputes the attribute and ignores its value in scripts.
+/// The function attribute that lists the positions of int64 parameters that may have any value, so that no proof may rely on
+/// bounds of these parameters. CheckBounds recomputes the attribute and ignores its value in scripts.
 pub const UNBOUNDED_PARAMS: &str = "tir.unbounded_params";
 
-/// Returns the positions of the int64 parameters that are used only in values and conditions. No index and no size depends on
-/// them, so no proof needs their bounds. A condition on them is assumed only if its arithmetic cannot overflow for any values
-/// ([`crate::overflow_analysis::Fact::exact`]).
+/// Returns the positions of the int64 parameters on which no index and no size depends; they are used only in values and
+/// conditions. No proof needs bounds of these parameters. A condition on them is assumed only if its arithmetic cannot overflow
+/// for any values ([`crate::overflow_analysis::Fact::exact`]).
 pub(crate) fn unbounded_params(f: &PrimFunc) -> Vec<usize> {
     let mut bounded: FxHashSet<Var> = FxHashSet::default();
     let mut add_vars = |e: Expr| {
@@ -95,9 +95,9 @@ pub fn run(f: &mut PrimFunc) -> Result<(), LowerError> {
 
 /// Inserts the run-time checks into one function.
 struct Checker {
-    /// The facts at the current statement.
+    /// The facts that hold at the current statement, such as ranges of variables.
     facts: IndexFacts,
-    /// Expressions that need no guards in the current scope, because all their accesses are in bounds.
+    /// Expressions that need no guards in the current scope, because all their accesses are provably in bounds.
     proved: FxHashSet<Expr>,
     /// Counts the visited expressions whose accesses need guards. If the count does not change while an expression is visited,
     /// the expression needs no guards.
@@ -141,7 +141,7 @@ impl Checker {
         self.facts.assume_allocation(f, b);
     }
 
-    /// Calls `run`, and drops the facts that it adds.
+    /// Calls `run` in a new scope: the facts that it adds are dropped afterwards.
     fn in_scope<T>(&mut self, run: impl FnOnce(&mut Self) -> T) -> T {
         let (snapshot, proved) = (self.facts.snapshot(), self.proved.clone());
         let result = run(self);
@@ -150,8 +150,8 @@ impl Checker {
         result
     }
 
-    /// Wraps a statement in its guards. Every statement has guards of its own: variables that guards of enclosing statements bind
-    /// are not reused.
+    /// Wraps a statement in the guards of its accesses. Every statement has its own guards; it does not use variables that guards
+    /// of enclosing statements bind.
     fn stmt(&mut self, f: &mut PrimFunc, s: Stmt) -> Stmt {
         let outer = std::mem::take(&mut self.bindings);
         let mut guards = Vec::new();
@@ -224,7 +224,8 @@ impl Checker {
         }
     }
 
-    /// Guards an expression that must be evaluated once. If it reads memory, a guard binds it to a variable.
+    /// Guards the accesses of an expression that must be evaluated only once. If the expression reads memory, a guard binds it to
+    /// a variable.
     fn guard_and_bind(&mut self, f: &mut PrimFunc, e: Expr, guards: &mut Vec<Guard>) -> Expr {
         let e = self.guard_expr(f, e, guards);
         if access_guards::reads_memory(f, e) { self.bindings.bind(f, e, guards) } else { e }
@@ -240,7 +241,7 @@ impl Checker {
         }
     }
 
-    /// Guards a statement under the assumption that a condition holds, or that it does not.
+    /// Guards the accesses of a statement under the assumption that the condition is true (`holds`) or false.
     fn stmt_assuming(&mut self, f: &mut PrimFunc, condition: Expr, holds: bool, s: Stmt) -> Stmt {
         self.in_scope(|c| {
             c.facts.assume(f, condition, holds);
@@ -277,7 +278,8 @@ impl Checker {
         StmtData::Alloc(condition_buffer, seq)
     }
 
-    /// Assumes the conditions that a statement asserts before anything else. They hold for the statements that follow it.
+    /// Adds the conditions of the assertions at the start of a statement to the facts. They hold for the statements that follow
+    /// it.
     fn assume_asserted(&mut self, f: &PrimFunc, mut s: Stmt) {
         loop {
             s = match f.stmt(s) {
@@ -291,7 +293,8 @@ impl Checker {
         }
     }
 
-    /// Guards a block: its predicate, the ranges and bindings of its axes, its init and its body.
+    /// Guards the accesses of a block: those in its predicate, in the ranges and bindings of its axes, in its init and in its
+    /// body.
     fn guard_block(
         &mut self,
         f: &mut PrimFunc,
@@ -344,8 +347,8 @@ impl Checker {
         b
     }
 
-    /// Calls `run` with the facts that hold in a block even if its reduction axes are empty. Facts that hold only inside the
-    /// reduction loops are dropped.
+    /// Calls `run` with only those facts that hold in a block even if its reduction axes are empty. Facts that hold only inside
+    /// the reduction loops are not available.
     fn before_reductions<T>(
         &mut self,
         f: &mut PrimFunc,
@@ -380,9 +383,9 @@ impl Checker {
         })
     }
 
-    /// Returns the body of a reduction without an init, which accumulates into its result. Schedules load and store the result
-    /// outside the reduction loops, so this access must be in bounds even if the loops have no iterations. If this is not proved,
-    /// the body gets a guard, so it is not scheduled as a reduction.
+    /// Guards the body of a reduction without an init, which accumulates into a result that exists already. Schedules load and
+    /// store the result outside the reduction loops, so this access must be in bounds even if the loops have no iterations. If
+    /// this is not proved, the body gets a guard and is then not scheduled as a reduction.
     fn guard_accumulation(&mut self, f: &mut PrimFunc, b: &BlockData) -> Stmt {
         let StmtData::Store { buffer, indices, .. } = f.stmt(b.body).clone() else { return b.body };
         let mut guards = Vec::new();

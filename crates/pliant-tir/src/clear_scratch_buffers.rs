@@ -1,5 +1,5 @@
-//! ClearScratch: zero-fills allocated buffers from which a function may read elements that it has not written. Their memory is
-//! recycled and must not expose data of other programs.
+//! ClearScratch: zero-fills allocated buffers from which a function may read elements that it has not written. The memory of
+//! buffers is recycled, so these elements would expose data of other programs.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! ConvertBlocksToLoops: replaces each block by its body. The axes are replaced by their bindings, and the predicate becomes an
-//! `if`.
+//! ConvertBlocksToLoops: replaces each block by its body, in which the block's axes are replaced by the values bound to them. The
+//! predicate of the block becomes an `if`.
 
 use pliant_ir::tir::bind_calls::may_change;
 use pliant_ir::tir::{PrimFunc, StmtData, VarTy};

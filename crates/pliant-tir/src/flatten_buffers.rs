@@ -1,8 +1,8 @@
-//! FlattenBuffer: replaces the indices of every access by one index, the linear offset from the buffer's first element, and sets
-//! the attribute `tir.flat`.
+//! FlattenBuffer: replaces the indices of every access by one linear index, the offset in elements from the buffer's first
+//! element, and sets the function attribute `tir.flat`.
 //!
-//! Buffers without strides are row-major. `(f // m) * m + f % m` becomes `f`, which removes the divisions that fused axes
-//! introduce.
+//! Buffers without explicit strides are row-major. The pass simplifies `(f // m) * m + f % m` to `f`, which removes the divisions
+//! that fused axes introduce.
 
 use pliant_ir::AttrValue;
 use pliant_ir::tir::func::FLAT;
@@ -11,7 +11,7 @@ use pliant_ir::tir::{BinOp, Buffer, Expr, ExprData, PrimFunc, Stmt, StmtData, Ty
 use crate::lowering_error::LowerError;
 use crate::statement_traversal::ExprRewriter;
 
-/// Flattens every access.
+/// Flattens the indices of every access of the function.
 ///
 /// # Errors
 /// The number of indices of an access is neither the rank of its buffer nor 1.

@@ -17,8 +17,8 @@ use crate::check_bounds::unbounded_params;
 use crate::index_range_analysis::IndexFacts;
 use crate::statement_traversal::{direct_exprs, for_each_stmt, uses_any};
 
-/// Limit of the loops around a store that none of its indices uses: the product of their extents. A buffer has fewer than 2**48
-/// elements, so the number of iterations of all loops around the store fits 64 bits.
+/// Maximum product of the extents of those loops around a store whose variables its indices do not use. A buffer has fewer than
+/// 2**48 elements, so the number of iterations of all loops around the store fits 64 bits.
 const MAX_OTHER_ITERATIONS: i64 = 1 << 14;
 
 /// Whether a function writes every element of a buffer before it reads any, in every run that succeeds.
@@ -32,7 +32,7 @@ pub fn fully_written_params(f: &PrimFunc) -> Vec<bool> {
     f.params.iter().map(is_written).collect()
 }
 
-/// Same as [`fully_writes`], for a statement of the function.
+/// Whether a statement writes every element of a buffer before it reads any, like [`fully_writes`] for a whole function.
 pub fn stmt_fully_writes(f: &PrimFunc, s: Stmt, buffer: Buffer) -> bool {
     let mut analysis = Analysis {
         f,
@@ -52,7 +52,7 @@ enum FirstAccess {
     NoAccess,
     /// The statement writes every element before it reads any.
     FullWrite,
-    /// The analysis can prove neither.
+    /// The analysis can prove neither of the other cases: the statement may read elements that it has not written.
     Unknown,
 }
 
@@ -68,12 +68,12 @@ struct Loop {
 struct Analysis<'a> {
     f: &'a PrimFunc,
     buffer: Buffer,
-    /// Facts about sizes, collected when they are first needed.
+    /// Facts about the function's sizes; `None` until they are first needed.
     facts: Option<IndexFacts>,
     loops: Vec<Loop>,
-    /// The index in `loops` of the outermost loop from which only loops lead to the current statement.
+    /// The index in `loops` of the outermost of the loops that are nested directly in each other around the current statement.
     first_direct_loop: usize,
-    /// For each block axis that is bound to a loop over its range, the variable of this loop.
+    /// Maps each block axis that is bound to a loop over its whole range to the variable of this loop.
     axes: FxHashMap<Var, Var>,
 }
 
@@ -130,9 +130,9 @@ impl Analysis<'_> {
         access
     }
 
-    /// Analyzes a sequence of statements. The result is that of the first statement that accesses the buffer. If the sequence is
-    /// inside a loop, the next iteration of this first statement runs after the later statements of this iteration, so the later
-    /// ones may read only the element that was just written.
+    /// Analyzes a sequence of statements. The result is that of the first statement that accesses the buffer. Inside a loop, the
+    /// later statements of an iteration run before the first statement of the next iteration. Therefore they may read only the
+    /// element that the first statement has just written.
     fn sequence(&mut self, list: &[Stmt]) -> FirstAccess {
         let accesses = |s: &&Stmt| accesses(self.f, **s, self.buffer);
         let Some(at) = list.iter().position(|s| accesses(&s)) else { return FirstAccess::NoAccess };
@@ -148,8 +148,8 @@ impl Analysis<'_> {
     }
 
     /// Analyzes a block. Its init runs at the first point of its reduction axes. The init also runs if these axes are empty
-    /// ([`crate::lower_block_init`]), provided that each of them has its own loop, that only loops are between the outermost of these
-    /// loops and the block, and that ranges and bindings depend neither on loops nor on memory.
+    /// ([`crate::lower_block_init`]), under three conditions: each reduction axis has its own loop, only loops are between the
+    /// outermost of these loops and the block, and ranges and bindings depend neither on loops nor on memory.
     fn block(&mut self, b: &BlockData) -> FirstAccess {
         let f = self.f;
         for iter in &b.iters {
@@ -201,7 +201,8 @@ impl Analysis<'_> {
         }
     }
 
-    /// Whether an axis is in its range in every iteration: it is bound to a loop over this range, or to a constant in it.
+    /// Whether a block axis provably stays in its range in every iteration, because it is bound to a loop over this range or to a
+    /// constant in it.
     fn is_in_range(&self, iter: &IterVar) -> bool {
         let int = |e: Expr| self.f.as_int(e);
         match (int(iter.binding), int(iter.min), int(iter.extent)) {
@@ -212,9 +213,9 @@ impl Analysis<'_> {
         }
     }
 
-    /// Analyzes a store. It writes the whole buffer if each dim has a loop over all of its elements, and if all other loops have an
-    /// iteration. A loop for whose variable `runs_anyway` returns true needs no iteration, because the store also runs if the loop
-    /// is empty.
+    /// Analyzes a store in a loop nest. It writes the whole buffer if each dim is indexed by a loop over the whole dim, and if
+    /// all other loops have at least one iteration. Loops for whose variables `runs_anyway` returns true may be empty, because
+    /// the store runs even then.
     fn store(&mut self, indices: &[Expr], runs_anyway: &dyn Fn(Var) -> bool) -> FirstAccess {
         let f = self.f;
         let shape = &f.buffer(self.buffer).shape;
@@ -269,8 +270,8 @@ impl Analysis<'_> {
         }
     }
 
-    /// Analyzes a kernel call. It writes the whole buffer if it is outside loops and its result is the whole buffer, with the
-    /// dims in any order.
+    /// Analyzes a kernel call. It writes the whole buffer if the call is not inside a loop and its result operand is the whole
+    /// buffer, with the dims in any order.
     fn kernel_call(&mut self, data: &StmtData) -> FirstAccess {
         let StmtData::Evaluate(e) = data else { return FirstAccess::Unknown };
         let f = self.f;

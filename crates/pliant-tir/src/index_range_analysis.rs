@@ -1,10 +1,10 @@
-//! Facts about the integers at one point of a loop function: ranges of variables and sizes, conditions that hold, and arithmetic
-//! that cannot overflow.
+//! Facts about the integers at one point of a loop function, from which accesses are proved to be in bounds: ranges of variables
+//! and sizes, conditions that hold, and arithmetic that cannot overflow.
 //!
 //! Proofs are about mathematical integers, but machine arithmetic wraps around. Therefore a fact is assumed, and an index proved,
 //! only if [`OverflowAnalysis`] shows that no part of it overflows. The entry of a loop function checks that sizes and int64
-//! parameters are at most 2**40, except for parameters on which no index and no size depends. It computes the dims of buffers
-//! with overflow checks, and so does the allocation of buffers. Values that are loaded from memory have no bounds.
+//! parameters are at most 2**40, except for parameters on which no index and no size depends. The dims of parameters and of
+//! allocated buffers are computed with overflow checks. Values that are loaded from memory have no bounds.
 
 use pliant_ir::tir::sym::SymBridge;
 use pliant_ir::tir::{BinOp, Buffer, Expr, ExprData, Intrin, PrimFunc, Ty, Var, VarTy};
@@ -49,7 +49,7 @@ impl IndexFacts {
         (self.facts, self.overflow) = (snapshot.facts, snapshot.overflow);
     }
 
-    /// Assumes the bounds that the entry of the function checks: those of the dims of parameters, and of int64 parameters that
+    /// Assumes the bounds that the function checks on entry: bounds of the dims of its parameters, and of int64 parameters that
     /// are not in `unbounded`.
     fn assume_sizes(&mut self, f: &PrimFunc, unbounded: &[usize]) {
         let (zero, limit) = (self.arena.int(0), self.arena.int(SIZE_LIMIT));
@@ -91,7 +91,7 @@ impl IndexFacts {
         })
     }
 
-    /// Returns an expression as a symbolic integer; `None` if it reads memory or may overflow.
+    /// Converts an expression to a symbolic integer; `None` if it reads memory or may overflow.
     fn exact_sym(&mut self, f: &PrimFunc, e: Expr) -> Option<Sym> {
         let fact = self.fact(f, e);
         if !fact.exact || !fact.pure {
@@ -123,8 +123,8 @@ impl IndexFacts {
         }
     }
 
-    /// Assumes that a condition holds, or that it does not. Conjunctions are assumed term by term. Terms that read memory are
-    /// skipped, because the memory may change later.
+    /// Assumes that a condition is true (`holds`) or false. Conjunctions are assumed operand by operand. Operands that read
+    /// memory are skipped, because the memory may change later.
     pub fn assume(&mut self, f: &PrimFunc, condition: Expr, holds: bool) {
         match *f.expr(condition) {
             ExprData::Binary(BinOp::And, a, b) if holds => {
@@ -173,7 +173,7 @@ impl IndexFacts {
         Analyzer::new(&mut self.arena, &self.facts).prove(p).is_yes()
     }
 
-    /// Returns the condition `min <= e < min + extent` without the parts that are proved; `None` if all of it is proved.
+    /// Returns the parts of the condition `min <= e < min + extent` that are not proved; `None` if the whole condition is proved.
     pub fn range_check(
         &mut self,
         f: &mut PrimFunc,
@@ -218,8 +218,8 @@ impl IndexFacts {
         }
     }
 
-    /// Whether an expression is `max(min(_, end - 1), lo)`. Such an expression is in the range if the range is not empty, even if
-    /// its operand wraps around.
+    /// Whether an expression has the form `max(min(_, end - 1), lo)`. If the range `lo..end` is not empty, such an expression is
+    /// in it, even if its operand wraps around.
     fn is_clamped(&mut self, f: &PrimFunc, e: Expr, lo: Sym, end: Sym) -> bool {
         if f.expr_ty(e) != Ty::I64 {
             return false;
@@ -241,7 +241,7 @@ impl IndexFacts {
         })
     }
 
-    /// Assumes that the arithmetic of an allocated buffer's dims does not overflow. The allocation fails otherwise.
+    /// Assumes that the arithmetic in the dims of an allocated buffer does not overflow, because the allocation fails otherwise.
     pub fn assume_allocation(&mut self, f: &PrimFunc, buffer: Buffer) {
         f.buffer(buffer).shape.iter().for_each(|&dim| self.overflow.assume_dim(f, dim));
     }
@@ -263,8 +263,8 @@ impl IndexFacts {
     }
 }
 
-/// Returns upper bounds of an extent, which hold if the extent is positive, as it is inside its loop. For `max(min(a, b), 0)`,
-/// these are `a` and `b`.
+/// Returns upper bounds of a loop extent that hold inside the loop, where the extent is positive. For `max(min(a, b), 0)`, these
+/// are `a` and `b`.
 fn upper_bounds(f: &PrimFunc, extent: Expr) -> Vec<Expr> {
     match *f.expr(extent) {
         ExprData::Binary(BinOp::Max, a, b) if f.as_int(b) == Some(0) => upper_bounds(f, a),

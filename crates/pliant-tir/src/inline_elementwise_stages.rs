@@ -2,8 +2,8 @@
 //!
 //! A stage is inlined if it has one reader or only a few operations. It is not inlined into a reduction that reads its elements
 //! more than once, nor if a matrix product would no longer be recognized, or if expensive operations would no longer be
-//! vectorized. A stage that may leave elements of its buffer unwritten is not inlined either, because its readers read zeros
-//! there.
+//! vectorized. A stage that may leave elements of its buffer unwritten is not inlined either, because its readers must read zeros
+//! for these elements.
 
 use pliant_ir::tir::visit::for_each_expr;
 use pliant_ir::tir::{BinOp, Buffer, Expr, ExprData, Intrin, PrimFunc, Stmt, StmtData};
@@ -19,7 +19,8 @@ use crate::statement_traversal::{
     ExprRewriter, direct_exprs, for_each_stmt, for_each_value, substitute_expr,
 };
 
-/// Maximum cost of a value that readers may recompute instead of loading it, in operations as counted by [`operation_count`].
+/// Maximum cost of a value that several readers may recompute instead of loading it, as a number of operations
+/// ([`operation_count`]).
 const MAX_RECOMPUTED_COST: usize = 8;
 
 /// Inlines elementwise stages into their readers.
@@ -61,7 +62,7 @@ fn inline_one(f: &mut PrimFunc) -> bool {
     false
 }
 
-/// The sequence of stages of a function, and the allocations and root blocks around it.
+/// The body of a function as a sequence of stages inside allocations and root blocks.
 struct StageSequence {
     wrappers: Vec<Stmt>,
     stmts: Vec<Stmt>,
@@ -111,8 +112,8 @@ impl StageSequence {
     }
 }
 
-/// Returns the temporary that the stage at position `at` writes, if the stage is elementwise and is the only writer of the
-/// temporary.
+/// Returns the temporary buffer that the stage at position `at` writes, if the stage is elementwise and no other stage writes the
+/// buffer.
 fn inlinable_buffer(
     f: &PrimFunc,
     s: &Stage,
@@ -155,7 +156,8 @@ fn inlinable_buffer(
     (writers == 1 && !read.contains(buffer)).then_some(*buffer)
 }
 
-/// Returns the statements after the producer, with the producer's value inlined into them; `None` if this is not profitable.
+/// Returns the statements after a producer stage, with the value that it computes inlined into them; `None` if this is not
+/// profitable.
 fn inline_into_readers(
     f: &mut PrimFunc,
     producer: &Stage,
@@ -238,7 +240,8 @@ fn takes_address(f: &PrimFunc, s: Stmt, buffer: Buffer) -> bool {
     found
 }
 
-/// Estimates the number of operations of an expression without its indices. A math function counts as several operations.
+/// Estimates the number of operations of an expression, not counting index arithmetic. A math function counts as several
+/// operations.
 pub(crate) fn operation_count(f: &PrimFunc, e: Expr) -> usize {
     let mut n = 0;
     for_each_value(f, e, |e| {
@@ -275,7 +278,7 @@ fn is_single_instruction(intrin: Intrin) -> bool {
     )
 }
 
-/// Replaces the loads from the producer's buffer in a statement by the producer's value.
+/// Replaces the loads from `buffer` in a statement by the expression `value`, which the stage `producer` computes.
 fn inline_into(f: &mut PrimFunc, s: Stmt, producer: &Stage, buffer: Buffer, value: Expr) -> Stmt {
     let mut rule = |f: &mut PrimFunc, e: Expr| match f.expr(e).clone() {
         ExprData::Load(b, indices) if b == buffer => {

@@ -5,18 +5,18 @@
 //! | file | contents |
 //! |---|---|
 //! | `inline_elementwise_stages` | InlineInjective: computes elementwise stages inside their readers |
-//! | `reuse_output_buffer` | ReuseOutput: stores matrix products in the output that an elementwise stage computes from them |
+//! | `reuse_output_buffer` | ReuseOutput: lets matmuls write to the output that an elementwise stage computes from their results |
 //! | `clear_scratch_buffers` | ClearScratch: zero-fills scratch buffers that are not provably written before they are read |
 //! | `fully_written_buffers` | finds buffers that are written completely before they are read |
 //! | `check_bounds` | CheckBounds: inserts a run-time check of each index that is not provably in bounds |
-//! | `access_guards` | the bindings and checks in front of a statement |
+//! | `access_guards` | variable bindings and checks in front of a statement that keep its accesses in bounds |
 //! | `index_range_analysis`, `overflow_analysis` | facts about indices and sizes, and integer arithmetic that cannot overflow |
 //! | `slow_inner_loops` | finds slow innermost loops, for `explain` |
 //! | `slice_function_checks` | inserts assertions in front of all kernel calls, for test builds |
-//! | `schedule/` | DefaultSchedule: schedules stages (`stage`) by rules |
-//! | `lower_block_init`, `convert_blocks_to_loops` | LowerInitBlock and ConvertBlocksToLoops: lower blocks to loops |
+//! | `schedule/` | DefaultSchedule: emits efficient loops for stages, which are loop nests around one block |
+//! | `lower_block_init`, `convert_blocks_to_loops` | LowerInitBlock and ConvertBlocksToLoops: replace blocks by statements in plain loops |
 //! | `unroll_loops`, `flatten_buffers`, `simplify_loop_functions`, `vectorize_loops` | lower loops to the lowered form |
-//! | `stack_guard` | runs recursion over deeply nested functions on large stacks |
+//! | `stack_guard` | runs recursive passes over deeply nested functions on threads with large stacks |
 //! | `lowered_form_verifier` | the definition of the lowered form, and its verifier |
 
 pub mod access_guards;

@@ -1,9 +1,10 @@
-//! LowerInitBlock: lowers the init of each block to separate statements.
+//! LowerInitBlock: lowers the init of each block, which initialises the result of a reduction, to separate statements.
 //!
-//! If only loops are between the outermost reduction loop and the block, and the init does not depend on them, the init is hoisted
-//! in front of that loop, into its own loops over the spatial axes. Otherwise the init moves into the body of the block, under the
-//! condition that all reduction axes are at their first values. A copy in front of the loop runs if a reduction axis is empty,
-//! provided that the emptiness does not depend on the loops. In both cases the result of an empty reduction is the init value.
+//! If only loops are between the outermost reduction loop and the block, and the init does not depend on the reduction loops, the
+//! init is hoisted in front of the outermost reduction loop, into its own loops over the spatial axes. Otherwise the init moves
+//! into the body of the block, under the condition that all reduction axes are at their first values. In the latter case, a copy
+//! of the init in front of the reduction loops runs if a reduction axis is empty, provided that this condition does not depend on
+//! the loops. In both cases the result of an empty reduction is the init value.
 
 use pliant_ir::tir::visit::for_each_expr;
 use pliant_ir::tir::{
@@ -37,7 +38,7 @@ struct Loop {
     extent: Expr,
 }
 
-/// Lowers all inits in a statement. `outer` holds the enclosing loops.
+/// Lowers the inits of all blocks in a statement. `outer` lists the enclosing loops.
 fn lower(f: &mut PrimFunc, s: Stmt, outer: &mut Vec<Loop>) -> Stmt {
     let depth = outer.len();
     let (s, mut before) = match f.stmt(s).clone() {
@@ -60,8 +61,8 @@ fn lower(f: &mut PrimFunc, s: Stmt, outer: &mut Vec<Loop>) -> Stmt {
     f.seq(before)
 }
 
-/// Lowers the inits of all blocks inside the loop `s` for which this loop is the outermost reduction loop. Appends statements
-/// that must run before the loop to `before`. `outer` holds the enclosing loops.
+/// Lowers the inits of all blocks whose outermost reduction loop is the loop `s`. Appends statements that must run before the
+/// loop to `before`. `outer` lists the enclosing loops.
 fn lower_inits(
     f: &mut PrimFunc,
     s: Stmt,
@@ -218,8 +219,9 @@ impl<'a> ReductionNest<'a> {
         uses_any(f, e, &|v| self.reduction_vars.contains(&v))
     }
 
-    /// Whether the spatial loops and axes, the lets and the ranges do not depend on the reduction loops. Lets that read memory or
-    /// call functions count as dependent, because they may be evaluated only if the reduction loops have an iteration.
+    /// Whether the spatial loops and axes, the lets and the ranges on the path do not depend on the reduction loops. Lets that
+    /// read memory or call functions count as dependent, because they may only be evaluated if the reduction loops have at least
+    /// one iteration.
     fn is_independent_of_reduction(&self, f: &PrimFunc) -> bool {
         let path_is_independent = self.path.iter().all(|&s| match f.stmt(s) {
             StmtData::For { var, min, extent, .. } => {
@@ -242,8 +244,8 @@ impl<'a> ReductionNest<'a> {
             })
     }
 
-    /// Whether, for each point of the spatial axes, the reduction axes are at their first values in the first iteration of their
-    /// loops and in no other iteration. This holds if
+    /// Whether the init would run exactly once for each point of the spatial axes: the reduction axes are at their first values
+    /// only in the first iteration of their loops. This holds if
     /// - each spatial axis is a loop variable or does not depend on the loops of the path,
     /// - each reduction axis is a loop variable, or a sum of multiples of loop variables that start at 0,
     /// - an axis depends on each loop of the path.
@@ -316,7 +318,7 @@ impl<'a> ReductionNest<'a> {
             && !self.block.predicate.is_some_and(|p| self.uses_reduction_vars(f, p))
     }
 
-    /// Whether a spatial axis is in its range even if the reduction loops have no iteration.
+    /// Whether a spatial axis is provably in its range even if the reduction loops have no iteration.
     fn in_range(&self, f: &mut PrimFunc, iter: &IterVar) -> bool {
         let spatial = self.path.iter().filter_map(|&s| match *f.stmt(s) {
             StmtData::For { var, min, extent, .. } if !self.reduction_vars.contains(&var) => {
@@ -336,8 +338,8 @@ impl<'a> ReductionNest<'a> {
         facts.range_check(f, iter.binding, iter.min, iter.extent).is_none()
     }
 
-    /// Returns the init inside the spatial loops, lets and assertions of the path. It runs only at points in the range of the
-    /// spatial axes: if the reduction loops have no iteration, no other statement has checked this.
+    /// Returns the hoisted init inside copies of the spatial loops, lets and assertions of the path. It runs only at points in
+    /// the ranges of the spatial axes, because no other statement checks these ranges if the reduction loops have no iteration.
     fn hoisted_init(&self, f: &mut PrimFunc) -> Stmt {
         let b = &self.block;
         let mut map: FxHashMap<Var, Expr> = FxHashMap::default();
@@ -397,8 +399,8 @@ impl<'a> ReductionNest<'a> {
         self.wrap_in_path(f, block, &fresh, &map)
     }
 
-    /// Wraps a statement in the spatial loops, lets and assertions of the path. `fresh` contains the new variables of the loops
-    /// and lets, `map` the replacements of all variables.
+    /// Wraps a statement in copies of the spatial loops, lets and assertions of the path. `fresh` contains the new variables of
+    /// these loops and lets, and `map` maps all variables to their replacements.
     fn wrap_in_path(
         &self,
         f: &mut PrimFunc,
@@ -429,8 +431,8 @@ impl<'a> ReductionNest<'a> {
         body
     }
 
-    /// Returns the init under the condition that a reduction axis is empty; `None` if no reduction axis can be empty, or if the
-    /// condition depends on loops or lets of the path.
+    /// Returns a copy of the init that runs only if a reduction axis is empty; `None` if no reduction axis can be empty, or if
+    /// this condition depends on loops or lets of the path.
     fn init_when_empty(&self, f: &mut PrimFunc) -> Option<Stmt> {
         let bound = self.path.clone().into_iter().filter_map(|s| match *f.stmt(s) {
             StmtData::For { var, .. } | StmtData::Let(var, ..) => Some(var),

@@ -5,9 +5,9 @@
 //!   operators over lanes, `T.vector_sum` and similar functions;
 //! - each access has exactly one index, the linear offset from the buffer's first element, whatever the rank. The index is an
 //!   int64 scalar or vector. The attribute `tir.flat` marks this form for the verifier and the parser;
-//! - each access is checked: an index that is not provably in bounds is inside a `T.Assert`;
-//! - each access uses the checked value: no assertion, loop bound, allocation size or kernel argument reads memory, so other
-//!   threads cannot change a value after its check;
+//! - each access whose index is not provably in bounds is inside a `T.Assert` that checks the index;
+//! - no assertion, loop bound, allocation size or kernel argument reads memory, so other threads cannot change a value between
+//!   its check and its use;
 //! - the operands of an operator have equal numbers of lanes, or one lane;
 //! - the sizes of all buffers are determined by parameters: each size is a dim of a parameter, or a parameter itself.
 
@@ -100,7 +100,8 @@ fn verify_loaded_once(f: &PrimFunc, data: &StmtData) -> Result<(), String> {
     }
 }
 
-/// Rejects kernel arguments that read memory. `T.address_of(a[i])` does not read `a`, but `i` must not read memory.
+/// Rejects arguments of kernel calls that read memory. `T.address_of(a[i])` does not read `a`, but the index `i` must not read
+/// memory.
 fn verify_kernel_arguments(f: &PrimFunc, args: &[Expr]) -> Result<(), String> {
     if slice_function_bounds::callee_kind(f, args).is_none() {
         return Ok(());

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// The error that a pass cannot lower a loop function.
+/// The error of a lowering pass that cannot lower a loop function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LowerError {
     /// The name of the pass that failed.

@@ -1,4 +1,4 @@
-//! The table of passes, and the default pipeline from a function with blocks to a lowered function.
+//! The table of the passes on loop functions, and the default pipeline from a function with blocks to a lowered function.
 
 use pliant_ir::tir::PrimFunc;
 
@@ -9,13 +9,13 @@ use crate::{
     simplify_loop_functions, stack_guard, unroll_loops, vectorize_loops,
 };
 
-/// A pass. It transforms one loop function in place.
+/// A lowering pass, which transforms one loop function in place.
 pub type PassFn = fn(&mut PrimFunc) -> Result<(), LowerError>;
 
-/// One of the passes that transform loop functions.
+/// A row of the table of lowering passes.
 #[derive(Clone, Copy)]
 pub struct PrimPass {
-    /// The name, by which `--passes=` selects the pass.
+    /// The name of the pass, as given to the option `--passes=`.
     pub name: &'static str,
     /// A one-line description of the transformation.
     pub doc: &'static str,
@@ -23,7 +23,7 @@ pub struct PrimPass {
     pub run: PassFn,
 }
 
-/// Every pass, in the order of the default pipeline.
+/// All lowering passes, in the order of the default pipeline.
 pub const PASSES: &[PrimPass] = &[
     PrimPass {
         name: "InlineInjective",
@@ -88,7 +88,7 @@ pub fn pass(name: &str) -> Option<&'static PrimPass> {
     PASSES.iter().find(|p| p.name == name)
 }
 
-/// Runs all passes. `observe` is called with the function after each pass.
+/// Runs all lowering passes on a copy of a function. After each pass, calls `observe` with the name of the pass and the function.
 ///
 /// # Errors
 /// A pass fails, the result is not in lowered form, or the system cannot start a thread for a deeply nested function.
@@ -113,9 +113,9 @@ fn thread_error(error: std::io::Error) -> LowerError {
     LowerError::new("lower", format!("cannot start a thread for a deeply nested function: {error}"))
 }
 
-/// Runs the passes from position `next` on. Once the function is deeply nested, the remaining passes run on a large stack.
-/// `observe` may recurse over the function too, so it receives the result of the previous pass only after the nesting depth has
-/// been measured.
+/// Runs the lowering passes from position `next` on. Once the function is deeply nested, the remaining passes run on a thread
+/// with a large stack. `observe` may also recurse over the function, so it receives the result of a pass only after the nesting
+/// depth of the result has been measured.
 fn run_from(
     next: usize,
     f: &mut PrimFunc,
@@ -137,10 +137,10 @@ fn run_from(
     run_from(next + 1, f, large_stack, observe)
 }
 
-/// Runs all passes.
+/// Runs all lowering passes on a copy of a function, and returns the lowered function.
 ///
 /// # Errors
-/// The same as those of [`lower_observed`].
+/// The same errors as [`lower_observed`].
 pub fn lower(f: &PrimFunc) -> Result<PrimFunc, LowerError> {
     lower_observed(f, &mut |_, _| {})
 }

@@ -5,8 +5,8 @@ use pliant_ir::tir::{BinOp, Expr, ExprData, Intrin, PrimFunc, Ty, Var, VarTy};
 use pliant_tensor::DType;
 use rustc_hash::FxHashMap;
 
-/// Maximum magnitude of sizes, dims, and those int64 parameters on which an index or a size depends. The entry of a loop function
-/// checks this limit, and so does every allocation.
+/// Maximum magnitude of sizes, dims, and those int64 parameters on which an index or a size depends. Loop functions check this
+/// limit on entry, and every allocation checks it.
 pub const SIZE_LIMIT: i64 = 1 << 40;
 
 /// The integers from `lo` to `hi`, both included.
@@ -41,7 +41,7 @@ impl Interval {
         self.lo <= other.lo && other.hi <= self.hi
     }
 
-    /// Returns the intersection; `self` if it is empty.
+    /// Returns the intersection of two intervals; `self` if the intersection is empty.
     fn intersect(self, other: Interval) -> Interval {
         let common = Interval { lo: self.lo.max(other.lo), hi: self.hi.min(other.hi) };
         // Contradictory bounds occur only in code that never runs.
@@ -53,7 +53,7 @@ impl Interval {
         Interval { lo: self.lo.min(other.lo), hi: self.hi.max(other.hi) }
     }
 
-    /// Returns the smallest interval that contains the results of `op` for all combinations of interval ends.
+    /// Returns the smallest interval that contains the results of `op` for all four combinations of the ends of two intervals.
     fn over_corners(self, other: Interval, op: impl Fn(i128, i128) -> i128) -> Interval {
         let all = [
             op(self.lo, other.lo),
@@ -66,7 +66,7 @@ impl Interval {
     }
 }
 
-/// Facts about the value of an expression.
+/// The range of the value of an expression, and whether its arithmetic is exact.
 #[derive(Clone, Copy, Debug)]
 pub struct Fact {
     /// An interval that contains the machine value of the expression.
@@ -76,12 +76,12 @@ pub struct Fact {
     pub exact: bool,
     /// Whether the expression depends only on variables, so its value does not change.
     pub pure: bool,
-    /// Whether the mathematical and the machine value are congruent modulo 2**64. This holds for 64-bit sums, differences and
-    /// products of exact operands.
+    /// Whether the mathematical value and the machine value are congruent modulo 2**64. This holds for 64-bit sums, differences
+    /// and products of exact operands.
     pub congruent: bool,
 }
 
-/// The ranges of variables, and the terms that are evaluated with overflow checks.
+/// The analysis at one point of a function: the known ranges of variables, and the terms that are evaluated with overflow checks.
 #[derive(Clone, Debug, Default)]
 pub struct OverflowAnalysis {
     vars: FxHashMap<Var, Interval>,
@@ -101,7 +101,8 @@ impl OverflowAnalysis {
         self.assume_size(f, dim, Interval::new(0, SIZE_LIMIT));
     }
 
-    /// Same as [`OverflowAnalysis::assume_dim`], for a stride, which may be negative.
+    /// Assumes that the magnitude of a stride is at most [`SIZE_LIMIT`], and that none of its sums and products overflows. Unlike
+    /// a dim ([`OverflowAnalysis::assume_dim`]), a stride may be negative.
     pub fn assume_stride(&mut self, f: &PrimFunc, stride: Expr) {
         self.assume_size(f, stride, Interval::new(-SIZE_LIMIT, SIZE_LIMIT));
     }
@@ -120,7 +121,7 @@ impl OverflowAnalysis {
         self.checked_ranges.insert(e, known);
     }
 
-    /// Returns the facts about an expression. `extra` returns further bounds of variables.
+    /// Returns the range and exactness of an expression. `extra` returns additional bounds of a variable.
     pub fn fact(&self, f: &PrimFunc, e: Expr, extra: &dyn Fn(Var) -> Option<Interval>) -> Fact {
         self.memoized_fact(f, e, extra, &mut FxHashMap::default())
     }
@@ -241,8 +242,8 @@ fn conditional_fact(c: Fact, a: Fact, b: Fact) -> Fact {
     }
 }
 
-/// Visits all int64 sums, differences and products in the binary operators of a size. Their overflow is checked where the size is
-/// evaluated.
+/// Calls `visit` with all int64 sums, differences and products in a size. Generated code checks them for overflow where it
+/// evaluates the size.
 pub fn checked_terms(f: &PrimFunc, e: Expr, visit: &mut dyn FnMut(Expr)) {
     if let ExprData::Binary(op, a, b) = *f.expr(e) {
         checked_terms(f, a, visit);

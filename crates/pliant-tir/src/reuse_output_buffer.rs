@@ -1,5 +1,6 @@
-//! ReuseOutput: if a matrix product writes a temporary that only an elementwise stage reads, and this stage writes an output, the
-//! product writes to the output instead of the temporary, and the stage updates the output in place.
+//! ReuseOutput: lets a matmul write directly to an output buffer. If a matmul writes a temporary that only an elementwise stage
+//! reads, and this stage writes an output, the matmul writes to the output instead of the temporary, and the stage updates the
+//! output in place.
 //!
 //! The function's tensors must not alias (`tir.noalias`), because the output is written earlier than before.
 
@@ -15,7 +16,7 @@ use crate::schedule::gemm;
 use crate::schedule::loop_nest_stages::{Body, Item, Stage, is_var, parse_body};
 use crate::statement_traversal::{ExprRewriter, map_stmts};
 
-/// Lets matrix products write to outputs instead of temporaries where possible.
+/// Lets matmuls write to outputs instead of temporaries where possible.
 ///
 /// # Errors
 /// None.
@@ -49,8 +50,7 @@ pub fn run(f: &mut PrimFunc) -> Result<(), LowerError> {
 /// For each buffer, the positions of the stages that read or write it, in program order.
 type Users = FxHashMap<Buffer, Vec<usize>>;
 
-/// Returns the pair of a temporary and the output that can replace it. The stage at position `at` writes the output. `None` if
-/// there is no such pair.
+/// Returns (temporary, output) if the stage at position `at` writes an output that can replace a temporary; `None` otherwise.
 fn reusable_output(
     f: &mut PrimFunc,
     allocs: &[Buffer],

@@ -13,7 +13,7 @@ use crate::lowering_error::LowerError;
 use crate::overflow_analysis::{Interval, OverflowAnalysis, SIZE_LIMIT};
 use crate::statement_traversal::{ExprRewriter, for_each_stmt, map_stmts, substitute};
 
-/// Simplifies the whole function.
+/// Simplifies all expressions and statements of a function.
 ///
 /// # Errors
 /// None.
@@ -64,13 +64,14 @@ fn simplify_exprs(f: &mut PrimFunc, overflow: &OverflowAnalysis, s: Stmt) -> Stm
     })
 }
 
-/// Simplifies int64 arithmetic by conversion to symbolic integers.
+/// Simplifies int64 arithmetic by converting it to symbolic integers, which have a normal form.
 struct IntegerSimplifier<'a> {
     arena: SymArena,
     bridge: SymBridge,
     /// The overflow analysis, which finds arithmetic that cannot overflow.
     overflow: &'a OverflowAnalysis,
-    /// Results by expression, because many statements share expressions. `None` for expressions that are not simplified.
+    /// Maps each processed expression to its simplified form; `None` if it could not be simplified. Many statements share
+    /// expressions.
     memo: FxHashMap<Expr, Option<Expr>>,
 }
 
@@ -86,7 +87,7 @@ impl<'a> IntegerSimplifier<'a> {
         ExprRewriter::new(&mut rule).expr(f, e)
     }
 
-    /// Returns a simpler form of an expression whose operands are simplified, if there is one.
+    /// Simplifies an expression whose operands have already been simplified; `None` if it cannot be simplified.
     fn simplify_node(&mut self, f: &mut PrimFunc, e: Expr) -> Option<Expr> {
         if let Some(&known) = self.memo.get(&e) {
             return known;
@@ -100,8 +101,8 @@ impl<'a> IntegerSimplifier<'a> {
 
     /// Returns the normal form of an int64 expression, if it is smaller and has the same machine value.
     ///
-    /// It has the same machine value if neither form can overflow, or if both are sums and products of exact operands, because
-    /// both then wrap around modulo 2**64. This must be checked for indices too: a checked index may fit 64 bits although its
+    /// The machine value is the same if neither form can overflow, or if both are sums and products of exact operands, because
+    /// both then wrap around modulo 2**64. This must also be checked for indices: a checked index may fit 64 bits although its
     /// normal form overflows.
     fn smaller_normal_form(&mut self, f: &mut PrimFunc, e: Expr) -> Option<Expr> {
         if !matches!(f.expr(e), ExprData::Binary(..)) || f.expr_ty(e) != Ty::I64 {
@@ -122,9 +123,9 @@ impl<'a> IntegerSimplifier<'a> {
     }
 }
 
-/// Returns an overflow analysis with the ranges of the function's variables. The entry of the loop function checks the limits of
-/// sizes and bounded parameters. The ranges of loop variables follow from the loop bounds, those of `let` variables from their
-/// values.
+/// Returns an overflow analysis that knows the ranges of the function's variables. Sizes and bounded parameters have limits,
+/// which the function checks on entry. The ranges of loop variables follow from the loop bounds, and those of `let` variables
+/// from their values.
 fn variable_ranges(f: &PrimFunc, s: Stmt) -> OverflowAnalysis {
     let mut overflow = OverflowAnalysis::default();
     let unbounded = check_bounds::recorded_unbounded_params(f);
@@ -172,8 +173,8 @@ fn is_one(f: &PrimFunc, e: Expr) -> bool {
     f.as_int(e) == Some(1)
 }
 
-/// Folds an expression whose operands are constants or neutral elements. Returns `None` if it cannot be folded. Float arithmetic
-/// is not folded, because it is not exact.
+/// Folds an operator whose operands are constants, or one of whose operands is a neutral element (`x + 0`, `x * 1`). Returns
+/// `None` if it cannot be folded. Float arithmetic is not folded, because it is not exact.
 pub(crate) fn fold(f: &mut PrimFunc, e: Expr) -> Option<Expr> {
     match f.expr(e).clone() {
         ExprData::Binary(op, a, b) => fold_binary(f, op, a, b),
@@ -191,7 +192,7 @@ fn bool_const(f: &mut PrimFunc, v: bool) -> Expr {
     f.add_expr(ExprData::Int(i64::from(v), Ty::BOOL))
 }
 
-/// Folds a binary operator on conditions or int64 operands.
+/// Folds a binary operator on conditions or int64 operands; `None` if it cannot be folded.
 fn fold_binary(f: &mut PrimFunc, op: BinOp, a: Expr, b: Expr) -> Option<Expr> {
     let ty = f.expr_ty(a);
     match op {
@@ -236,8 +237,8 @@ fn fold_binary(f: &mut PrimFunc, op: BinOp, a: Expr, b: Expr) -> Option<Expr> {
     Some(f.int(value))
 }
 
-/// Simplifies a statement whose children are simplified: flattens sequences, and removes dead branches, assertions that hold,
-/// empty loops, loops with one iteration, and `let`s of trivial values.
+/// Simplifies a statement whose nested statements have already been simplified: flattens sequences, and removes dead branches,
+/// assertions that always hold, empty loops, loops with one iteration, and `let`s of trivial values.
 fn simplify_stmt(f: &mut PrimFunc, overflow: &OverflowAnalysis, s: Stmt) -> Option<Stmt> {
     let empty_stmt = |f: &mut PrimFunc| Some(f.add_stmt(StmtData::Seq(Vec::new())));
     match f.stmt(s).clone() {

@@ -8,7 +8,8 @@ use rustc_hash::FxHashSet;
 
 use crate::statement_traversal::{direct_exprs, for_each_stmt, uses_any};
 
-/// Loops of at most this many iterations count as remainder loops of vectorized or unrolled loops, and are not reported.
+/// Maximum number of iterations of loops that are not reported. Such loops usually compute the remaining iterations of a
+/// vectorized or unrolled loop.
 const MAX_REMAINDER_ITERATIONS: i64 = 16;
 
 /// A slow innermost loop, and the reasons why it is slow.
@@ -25,7 +26,7 @@ pub struct SlowLoop {
 }
 
 impl SlowLoop {
-    /// Returns a sentence that names the loop and the reasons.
+    /// Returns a sentence that names the loop variable and the reasons why the loop is slow.
     pub fn description(&self) -> String {
         let parts = [
             (self.scalar, "computes one element at a time"),
@@ -79,7 +80,7 @@ fn has_few_iterations(f: &PrimFunc, extent: Expr) -> bool {
     }
 }
 
-/// Analyzes the body of an innermost loop.
+/// Finds the reasons why an innermost loop is slow.
 fn analyze_loop(f: &PrimFunc, var: Var, body: Stmt) -> SlowLoop {
     let (mut stores, mut vectors, mut divides, mut asserts) = (false, false, false, false);
     // The loop variable, and the variables that are computed from it.

@@ -1,4 +1,4 @@
-//! Guards against stack overflow: recursion over deeply nested functions runs on a thread with a large stack.
+//! Prevents stack overflow of recursive passes: recursion over deeply nested functions runs on a thread with a large stack.
 
 use std::thread::Builder;
 
@@ -8,11 +8,12 @@ use pliant_pool::start_scoped;
 
 use crate::statement_traversal::{children, direct_exprs, for_each_stmt};
 
-/// Expressions nested deeper than this count as deep.
+/// Maximum nesting depth of expressions for recursion on an ordinary stack.
 const DEEP_EXPR: usize = 200;
-/// Statements nested deeper than this count as deep.
+/// Maximum nesting depth of statements for recursion on an ordinary stack.
 const DEEP_STMT: usize = 64;
-/// The size of a large stack in bytes. Only address space is reserved; the system commits memory when it is used.
+/// The size in bytes of the stack of a thread for deeply nested functions. The thread reserves only address space; the system
+/// commits memory when it is used.
 const LARGE_STACK: usize = 512 << 20;
 
 /// Whether a function is nested so deeply that recursion over it might overflow the stack of an ordinary thread.
@@ -54,7 +55,8 @@ fn depths(f: &PrimFunc, count: usize) -> impl Iterator<Item = usize> {
     })
 }
 
-/// Runs `task` on the calling thread, or on a new thread with a large stack if `deep`. Panics of the task are propagated.
+/// Runs `task` on a new thread with a large stack if `deep` is set, otherwise on the calling thread. Panics of the task are
+/// propagated.
 ///
 /// # Errors
 /// The system cannot start the thread.

@@ -1,4 +1,4 @@
-//! Traversal and rewriting of statements and expressions.
+//! Traversal and rewriting of the statements and expressions of loop functions.
 
 use pliant_ir::tir::visit::for_each_operand;
 use pliant_ir::tir::{
@@ -31,8 +31,8 @@ pub fn for_each_stmt(f: &PrimFunc, s: Stmt, visit: &mut dyn FnMut(Stmt, &StmtDat
     }
 }
 
-/// Calls `visit` with the expressions of a statement, but not with those of its descendants. The regions of blocks are skipped,
-/// because they are only annotations.
+/// Calls `visit` with the expressions of a statement, but not with those of nested statements. The regions (read and write sets)
+/// of blocks are skipped, because they are only annotations.
 pub fn direct_exprs(data: &StmtData, mut visit: impl FnMut(Expr)) {
     match data {
         StmtData::For { min, extent, .. } => {
@@ -104,7 +104,7 @@ impl<'r> ExprRewriter<'r> {
         ExprRewriter { rule, memo: FxHashMap::default() }
     }
 
-    /// Rewrites an expression.
+    /// Rewrites an expression and its nested expressions with the rule.
     pub fn expr(&mut self, f: &mut PrimFunc, root: Expr) -> Expr {
         // Depth first with an explicit stack, because the expressions of fused operators are deeply nested.
         let mut stack = vec![(root, false)];
@@ -309,8 +309,8 @@ pub fn map_children(
     if changed { f.add_stmt(data) } else { s }
 }
 
-/// Makes the variables of all loops and `let`s distinct. If several statements bind the same variable, all but the first one get
-/// a fresh variable.
+/// Makes the variables of all loops and `let`s distinct. If several statements bind the same variable, all but the first of them
+/// get a new variable.
 pub fn unique_vars(f: &mut PrimFunc, s: Stmt) -> Stmt {
     fn rename(f: &mut PrimFunc, s: Stmt, seen: &mut rustc_hash::FxHashSet<Var>) -> Stmt {
         let (StmtData::For { var, .. } | StmtData::Let(var, ..)) = *f.stmt(s) else {

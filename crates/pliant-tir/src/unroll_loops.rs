@@ -1,4 +1,5 @@
-//! UnrollLoop: unrolls loops marked `unroll`. Marked loops with a non-constant or large extent or a large body become serial.
+//! UnrollLoop: unrolls loops of the kind `unroll`. Loops of this kind with a non-constant or large extent or a large body become
+//! serial.
 
 use pliant_ir::tir::{ForKind, PrimFunc, StmtData};
 use rustc_hash::FxHashMap;
@@ -8,10 +9,10 @@ use crate::statement_traversal::{for_each_stmt, map_stmts, substitute, unique_va
 
 /// Maximum number of iterations of an unrolled loop.
 const MAX_ITERATIONS: i64 = 64;
-/// Maximum number of statements that a loop expands to, including the unrolled loops in it.
+/// Maximum number of statements to which a loop is unrolled, including statements of unrolled loops inside it.
 const MAX_STATEMENTS: i64 = 4096;
 
-/// Unrolls the loops marked `unroll`.
+/// Unrolls the loops of the kind `unroll`, or makes them serial if they are too large.
 ///
 /// # Errors
 /// None.

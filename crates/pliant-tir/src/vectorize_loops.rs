@@ -1,5 +1,5 @@
-//! VectorizeLoop: replaces each vectorized loop by its body over vectors if every operation in it has an efficient vector form.
-//! Otherwise the loop becomes serial. Accesses must be flat.
+//! VectorizeLoop: replaces each loop of the kind `vectorized` by its body with vector operations, if every operation in it has an
+//! efficient vector form. Otherwise the loop becomes serial. Accesses must have one linear index.
 
 use pliant_ir::tir::{BinOp, Expr, ExprData, ForKind, Intrin, PrimFunc, Stmt, StmtData, Ty, Var};
 use pliant_tensor::DType;
@@ -11,7 +11,7 @@ use crate::statement_traversal::{
     direct_exprs, for_each_stmt, for_each_value, map_stmts, uses_any,
 };
 
-/// Vectorizes the loops marked `vectorized` where possible, and makes the others serial.
+/// Vectorizes the loops of the kind `vectorized` where possible, and makes the others serial.
 ///
 /// # Errors
 /// None.
@@ -42,8 +42,8 @@ pub(crate) fn is_division(op: BinOp) -> bool {
     matches!(op, BinOp::Div | BinOp::Mod | BinOp::FloorDiv | BinOp::FloorMod)
 }
 
-/// Whether a division has an efficient vector form. Float divisions have one, and so have int32 divisions, which are computed in
-/// float64, except by a constant: these become scalar multiplications, which are faster.
+/// Whether a division has an efficient vector form. Float divisions have one. Int32 divisions by a non-constant have one, too:
+/// they are computed in float64. Int32 divisions by a constant become scalar multiplications, which are faster.
 pub(crate) fn divides_in_vectors(f: &PrimFunc, op: BinOp, a: Expr, b: Expr) -> bool {
     let dtype = f.expr_ty(a).dtype;
     op == BinOp::Div && (dtype.is_float() || dtype == DType::Int32 && f.as_int(b).is_none())
@@ -75,7 +75,7 @@ struct Vectorizer {
     min: Expr,
     /// The number of iterations of the loop, which is the number of lanes.
     lanes: u16,
-    /// Results by expression; `None` for expressions without a vector form.
+    /// Maps each processed expression to its vector form; `None` for expressions without one.
     memo: FxHashMap<Expr, Option<Expr>>,
 }
 

@@ -10,8 +10,7 @@ use pliant_tir::statement_traversal::{direct_exprs, for_each_stmt};
 
 const F32: DType = DType::Float32;
 
-/// Builds a loop nest over `axes` around a block. `body` returns the buffer, the indices, the init value and the value of its
-/// store.
+/// Builds a loop nest over `axes` around a block with one store. `body` returns (buffer, indices, init value, stored value).
 fn stage(
     f: &mut PrimFunc,
     axes: &[(Expr, IterKind)],

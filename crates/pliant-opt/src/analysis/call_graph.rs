@@ -9,7 +9,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 /// The call graph of a module.
 pub struct CallGraph {
-    /// The names of the graph functions: callees before callers, except within cycles.
+    /// The names of the graph functions. Callees precede callers, except within cycles.
     pub callees_first: Vec<Arc<str>>,
     /// The names of the functions that call themselves, directly or through other functions.
     pub recursive: FxHashSet<Arc<str>>,
@@ -44,7 +44,8 @@ impl CallGraph {
     }
 }
 
-/// The strongly connected components of a directed graph, successors first. `edges` lists the successors of each node.
+/// Computes the strongly connected components of a directed graph, with successors before predecessors. `edges` lists the
+/// successors of each node.
 fn components(edges: &[Vec<usize>]) -> Vec<Vec<usize>> {
     let mut out = Vec::new();
     // `visited_at` is the step at which a node was first visited. `low` is the earliest step of a node on the stack that the node
@@ -88,14 +89,14 @@ fn components(edges: &[Vec<usize>]) -> Vec<Vec<usize>> {
     out
 }
 
-/// The private graph functions that are never used as values. All their call sites are direct calls by name.
+/// Returns the private graph functions that are never used as values, so that all their call sites are direct calls by name.
 pub fn called_by_name_only(module: &IRModule) -> FxHashSet<Arc<str>> {
     let values = used_as_values(module);
     let private = module.relax_funcs().filter(|(_, f)| f.private);
     private.map(|(name, _)| name).filter(|name| !values.contains(*name)).cloned().collect()
 }
 
-/// The graph functions that are used as values, that is, other than as the callee of a direct call.
+/// Returns the graph functions that are used as values, that is, in a position other than the callee of a direct call.
 pub fn used_as_values(module: &IRModule) -> FxHashSet<Arc<str>> {
     let mut out: FxHashSet<Arc<str>> = FxHashSet::default();
     for (_, f) in module.relax_funcs() {
@@ -117,7 +118,7 @@ pub fn used_as_values(module: &IRModule) -> FxHashSet<Arc<str>> {
     out
 }
 
-/// The functions of the module that a variable is bound to, or that a sequence returns.
+/// Returns the module's functions to which a variable of `f` is bound or which a sequence of `f` returns.
 fn globals_as_values(f: &Function) -> Vec<Arc<str>> {
     let mut out = Vec::new();
     walk(f, f.root(), |event| {

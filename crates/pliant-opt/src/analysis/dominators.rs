@@ -1,5 +1,5 @@
-//! Post-dominators of a dataflow graph: for each node, the nearest node on all paths from it, and the largest fusion pattern on
-//! these paths.
+//! Post-dominators of a dataflow graph: for each node, the nearest node that all paths from it contain, and the largest fusion
+//! pattern on these paths.
 //!
 //! Nodes are numbered in program order, so every edge goes from a smaller to a larger number. Skip links find the nearest common
 //! ancestor of two nodes in logarithmic time.
@@ -11,7 +11,7 @@ use super::fusion_pattern_kind::OpPattern;
 pub struct Node {
     /// The fusion pattern of the operator.
     pub pattern: OpPattern,
-    /// The nodes that read the result of this node, with the pattern of each edge.
+    /// The nodes that read the result of this node, each with the fusion pattern of the edge.
     pub readers: Vec<(u32, OpPattern)>,
     /// Whether the result is also read outside of the graph.
     pub escapes: bool,
@@ -23,11 +23,11 @@ struct TreeNode {
     depth: u32,
     /// The immediate post-dominator, if there is one, and the largest pattern of the edges on all paths to it.
     parent: Option<(u32, OpPattern)>,
-    /// A more distant ancestor, and the largest pattern on the path to it.
+    /// A more distant ancestor, and the largest pattern on the path to it; speeds up the search for common ancestors.
     skip: Option<(u32, OpPattern)>,
 }
 
-/// The tree of post-dominators.
+/// The post-dominator tree of a dataflow graph.
 #[derive(Clone, Debug)]
 pub struct PostDominators {
     nodes: Vec<TreeNode>,
@@ -46,7 +46,8 @@ impl PostDominators {
         tree
     }
 
-    /// The immediate post-dominator of a node, and the largest pattern on all paths to it.
+    /// Returns the immediate post-dominator of a node, and the largest pattern on all paths to it; `None` if there is no
+    /// post-dominator.
     pub fn parent(&self, node: u32) -> Option<(u32, OpPattern)> {
         self.nodes[node as usize].parent
     }
@@ -76,7 +77,8 @@ impl PostDominators {
         Some((at, pattern))
     }
 
-    /// The nearest common ancestor of two nodes, and the largest pattern on both paths.
+    /// Returns the nearest common ancestor of two nodes in the tree, and the largest pattern on both paths to it; `None` if there
+    /// is none.
     fn common_ancestor(&self, mut a: u32, mut b: u32) -> Option<(u32, OpPattern)> {
         let mut pattern = OpPattern::ElemWise;
         let mut climb = |to: &mut u32, by: Option<(u32, OpPattern)>| {
@@ -122,7 +124,7 @@ mod tests {
         nodes
     }
 
-    /// The immediate post-dominator, by a search over all paths.
+    /// Computes the immediate post-dominator of a node naively, by a search over all paths, for comparison.
     fn post_dominator_by_search(nodes: &[Node], at: u32) -> Option<u32> {
         let reach = |from: u32, without: Option<u32>| {
             let (mut seen, mut stack) = (vec![false; nodes.len()], vec![from]);

@@ -1,9 +1,10 @@
-//! Classifies loop functions by how they can be fused.
+//! Classifies loop functions by how they can be fused with others: elementwise, broadcast, injective, reduction and so on, like
+//! TVM's `OpPatternKind`.
 //!
-//! Each block that writes one element per point of its axes is classified by the elements that it reads. The function has the
-//! largest class of its blocks. A reduction with additional elementwise blocks (softmax, layer normalisation) can take elementwise
-//! operations on its outputs. Every other function is opaque: one with checks of anything but sizes, calls, predicates, several
-//! writes per block, loops without blocks, or writes to an input.
+//! Each block that writes one element per point of its axes is classified by the elements that it reads. The class of a function
+//! is the largest class of its blocks. Elementwise operations can be fused onto the outputs of a reduction with additional
+//! elementwise blocks (softmax, layer normalisation). All other functions are opaque: those with calls, predicates, assertions
+//! other than size checks, several writes per block, loops without blocks, or writes to an input.
 
 use pliant_ir::tir::visit::{for_each_expr, for_each_expr_in, for_each_stmt};
 use pliant_ir::tir::{
@@ -16,24 +17,25 @@ use rustc_hash::FxHashSet;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum OpPattern {
-    /// Each output element depends on the input elements with the same index.
+    /// Each output element depends only on the input elements with the same index.
     ElemWise = 0,
     /// Like `ElemWise`, but some inputs are broadcast.
     Broadcast = 1,
-    /// Each output element depends on input elements with computed indices.
+    /// Each output element depends on input elements with other indices, as in a transpose or a slice.
     Injective = 2,
     /// A commutative reduction.
     CommReduce = 3,
-    /// An expensive operation whose outputs can take elementwise operations: matrix products, convolutions, softmax.
+    /// An expensive operation, such as a matmul, convolution or softmax. Elementwise operations on its outputs can be fused into
+    /// it.
     OutEWiseFusable = 4,
     /// A tuple of results.
     Tuple = 7,
-    /// Must not be fused.
+    /// An operation that must not be fused.
     Opaque = 8,
 }
 
 impl OpPattern {
-    /// The pattern with this value of the attribute `op_pattern`.
+    /// Converts a value of the attribute `op_pattern` to a pattern; `None` for other integers.
     pub fn from_int(value: i64) -> Option<OpPattern> {
         use OpPattern::*;
         [ElemWise, Broadcast, Injective, CommReduce, OutEWiseFusable, Tuple, Opaque]
@@ -42,7 +44,7 @@ impl OpPattern {
     }
 }
 
-/// Classifies a loop function.
+/// Determines how a loop function can be fused.
 pub fn op_pattern(f: &PrimFunc) -> OpPattern {
     let mut blocks = Vec::new();
     if !writes_outputs_only(f)
@@ -63,8 +65,8 @@ pub fn op_pattern(f: &PrimFunc) -> OpPattern {
     }
 }
 
-/// Whether the function only reads its leading tensors and only writes its trailing ones and its local buffers. Such a function can
-/// be inlined in another function.
+/// Whether the function only reads its leading tensors (inputs), and writes only to its trailing tensors (outputs) and to local
+/// buffers. Such a function can be inlined into another loop function.
 pub fn is_mergeable(f: &PrimFunc) -> bool {
     let mut has_calls = false;
     for_each_expr_in(f, f.body, |e| {
@@ -79,7 +81,7 @@ pub fn is_mergeable(f: &PrimFunc) -> bool {
     !has_calls && !f.is_flat() && writes_outputs_only(f)
 }
 
-/// Whether the function writes only to its trailing tensors and its local buffers.
+/// Whether the function writes only to its trailing tensors (outputs) and its local buffers.
 fn writes_outputs_only(f: &PrimFunc) -> bool {
     let mut written = FxHashSet::default();
     for_each_stmt(f, f.body, |s| {
@@ -135,8 +137,8 @@ fn is_size_check(f: &PrimFunc, s: Stmt) -> bool {
     !reads && matches!(f.stmt(*body), StmtData::Seq(list) if list.is_empty())
 }
 
-/// Collects the innermost blocks. Returns false if there are none, if a write is outside of them, or if a block around them has
-/// axes or a predicate.
+/// Collects the innermost blocks in a statement. Returns false if there are none, if a write is outside of them, or if an
+/// enclosing block has axes or a predicate.
 fn collect_leaf_blocks<'f>(f: &'f PrimFunc, root: Stmt, out: &mut Vec<&'f BlockData>) -> bool {
     let mut stack = vec![root];
     while let Some(s) = stack.pop() {
@@ -166,7 +168,7 @@ fn collect_leaf_blocks<'f>(f: &'f PrimFunc, root: Stmt, out: &mut Vec<&'f BlockD
     !out.is_empty()
 }
 
-/// The buffer, indices and value of a block body that is a single write.
+/// Returns (buffer, indices, value) of a block body that consists of a single write; `None` for other bodies.
 fn only_store(f: &PrimFunc, s: Stmt) -> Option<(Buffer, &[Expr], Expr)> {
     match f.stmt(s) {
         StmtData::Store { buffer, indices, value } => Some((*buffer, indices, *value)),
@@ -209,7 +211,8 @@ fn block_pattern(f: &PrimFunc, b: &BlockData) -> OpPattern {
     }
 }
 
-/// Whether different points write different elements: each index is a constant or a spatial axis, and every axis occurs once.
+/// Whether different points of the spatial axes write different elements: each index is a constant or a spatial axis, and every
+/// axis occurs once.
 fn writes_distinct_elements(f: &PrimFunc, indices: &[Expr], spatial: &[Var]) -> bool {
     let mut seen = FxHashSet::default();
     let plain = indices.iter().all(|&i| match f.expr(i) {
@@ -220,7 +223,7 @@ fn writes_distinct_elements(f: &PrimFunc, indices: &[Expr], spatial: &[Var]) -> 
     plain && seen.len() == spatial.len()
 }
 
-/// The pattern of a block that computes each element of its output once.
+/// Classifies a block that computes each element of its output once, without a reduction.
 fn pointwise_pattern(
     f: &PrimFunc,
     buffer: Buffer,
@@ -252,8 +255,8 @@ fn pointwise_pattern(
     if kind == OpPattern::Broadcast && reads_same_index { OpPattern::ElemWise } else { kind }
 }
 
-/// Whether a tensor is read at a subsequence of the output's indices. Dims of size 1 are read at index 0; a select expresses this
-/// for sizes that are known only at run time.
+/// Whether a read is a broadcast: its indices are a subsequence of the output's indices, or 0 for dims of size 1. For dims whose
+/// size is not constant, a select between the index and 0 counts, too.
 fn is_broadcast(f: &PrimFunc, from: Buffer, at: &[Expr], to: Buffer, indices: &[Expr]) -> bool {
     let (have, want) = (&f.buffer(from).shape, &f.buffer(to).shape);
     let mut j = 0;
@@ -288,7 +291,7 @@ fn uses_only(f: &PrimFunc, e: Expr, axes: &[Var]) -> bool {
     ok
 }
 
-/// The scalar parameters, and the sizes that the shapes of tensor parameters define.
+/// Returns the scalar parameters of a function, and the sizes that the shapes of its tensor parameters define.
 fn size_vars(f: &PrimFunc) -> FxHashSet<Var> {
     let mut out: FxHashSet<Var> = f.params.iter().copied().collect();
     for &b in f.buffer_map.values() {
@@ -308,7 +311,7 @@ fn is_product_sum(f: &PrimFunc, buffer: Buffer, value: Expr) -> bool {
     reads_output(*a) && product(*b) || reads_output(*b) && product(*a)
 }
 
-/// Whether each index that uses a reduction axis is just that axis, and the reduction axes occur in their order.
+/// Whether each index that uses a reduction axis consists of this axis alone, and the reduction axes occur in their order.
 fn reads_in_order(f: &PrimFunc, at: &[Expr], reduce: &[Var]) -> bool {
     let mut last = None;
     at.iter().all(|&i| match f.expr(i) {

@@ -1,5 +1,5 @@
-//! Recognises loop functions that only reshape their input: every element keeps its linear index, and input and output have equally
-//! many elements.
+//! Recognises loop functions that only reshape their input: every element keeps its linear index, and the input and the output
+//! have the same number of elements.
 
 use pliant_ir::tir::sym::SymBridge;
 use pliant_ir::tir::visit::{for_each_expr_in, for_each_stmt};
@@ -67,8 +67,8 @@ fn proves_reshape(f: &PrimFunc) -> Option<bool> {
     Some(prover.provably_equal(input_index, output_index))
 }
 
-/// The only store of the function, its value, and the innermost block around it. `None` if the function contains anything but this
-/// store, blocks and loops over whole axes.
+/// Returns (store, stored value, innermost block around it) for the only store of the function. `None` if the function contains
+/// anything but this store, blocks and loops over whole axes.
 fn single_store(f: &PrimFunc) -> Option<(Stmt, Expr, Stmt)> {
     let (mut stores, mut blocks, mut other) = (Vec::new(), Vec::new(), false);
     for_each_stmt(f, f.body, |s| match f.stmt(s) {
@@ -130,14 +130,14 @@ impl Prover<'_> {
         self.bridge.to_sym(self.f, &mut self.arena, e)
     }
 
-    /// Assumes that every variable in a dim is a size, that is, not negative.
+    /// Assumes that every variable in a dim is non-negative, because it is a size.
     fn assume_sizes(&mut self, dim: Sym) {
         for v in self.arena.free_vars(dim) {
             self.facts.assume_size(v);
         }
     }
 
-    /// The row-major linear index of an element of a compact buffer.
+    /// Returns the row-major linear index of an element of a compact buffer; `None` if an index cannot be analysed.
     fn linear_index(&mut self, buffer: Buffer, indices: &[Expr]) -> Option<Sym> {
         let shape = self.f.buffer(buffer).shape.clone();
         let mut at = self.arena.int(0);

@@ -1,8 +1,8 @@
 //! The last use of each variable, as an index into the sequence that defines it.
 //!
 //! A read inside a nested sequence counts as a read at the binding that contains the sequence. An alias (`y = x`, or `y =
-//! R.reshape(x, ..)` if it is a view) extends the live range of the variable that it refers to. Captured variables of a local
-//! function live as long as the function: each use of the function uses them.
+//! R.reshape(x, ..)` if it is a view) extends the live range of `x`. Each use of a local function counts as a use of the
+//! variables that it captures.
 
 use pliant_ir::relax::{Binding, ExprData, Function, Seq, Var};
 use pliant_pass::binding_rewrites::for_each_operand_var;
@@ -11,26 +11,28 @@ use rustc_hash::{FxHashMap, FxHashSet};
 /// The index that stands for the result of a sequence, which is read after all bindings.
 pub const AT_RESULT: usize = usize::MAX;
 
-/// Where a nested sequence is: the enclosing sequence and the index of the binding in it. `None` for the body of the function.
+/// The position of a nested sequence: (enclosing sequence, index of the binding in it). `None` for the body of the function.
 type ParentPosition = Option<(Seq, usize)>;
 
 /// The live ranges of all variables of a function in which every sequence has one block.
 pub struct Liveness {
-    /// The sequence and index of each variable's definition; parameters have none.
+    /// Maps each variable to (sequence, index) of its definition. Parameters are not in the map.
     defs: FxHashMap<Var, (Seq, usize)>,
-    /// The index of each variable's last read, in the sequence that defines the variable.
+    /// Maps each variable to the index of its last read, in the sequence that defines the variable.
     last: FxHashMap<Var, usize>,
-    /// The variable that each alias refers to.
+    /// Maps each alias to the original variable.
     roots: FxHashMap<Var, Var>,
     parents: FxHashMap<Seq, ParentPosition>,
-    /// The variable that each local function is bound to, by the function's body.
+    /// Maps the body of each local function to the variable to which the function is bound.
     bodies: FxHashMap<Seq, Var>,
-    /// The variables of enclosing scopes that each local function reads, with aliases resolved.
+    /// Maps each local function to the variables of enclosing scopes that it reads. Aliases are replaced by the original
+    /// variables.
     captures: FxHashMap<Var, FxHashSet<Var>>,
 }
 
 impl Liveness {
-    /// Computes the live ranges. `alias` returns the variable that a binding's value is an alias of, if any.
+    /// Computes the live ranges of all variables of a function. If the value of a binding is an alias of a variable, `alias`
+    /// returns this variable.
     pub fn new(func: &Function, alias: impl Fn(&Function, &Binding) -> Option<Var>) -> Self {
         let mut live = Liveness {
             defs: FxHashMap::default(),
@@ -56,8 +58,8 @@ impl Liveness {
         live
     }
 
-    /// Calls `f` with each variable that a sequence reads directly, the sequence and the index of the read. Nested sequences are
-    /// not entered.
+    /// Calls `f` with each variable that a sequence reads, the sequence, and the index of the read. Nested sequences are not
+    /// entered.
     fn for_each_read(&mut self, func: &Function, seq: Seq, f: fn(&mut Self, Var, Seq, usize)) {
         for (index, binding) in bindings_of(func, seq).enumerate() {
             for_each_operand_var(func, binding.value, &mut |v| f(self, v, seq, index));
@@ -66,7 +68,8 @@ impl Liveness {
         for_each_operand_var(func, result, &mut |v| f(self, v, seq, AT_RESULT));
     }
 
-    /// Records definitions and nesting. Returns all sequences in source order, outer before inner.
+    /// Records the definitions of variables and the nesting of sequences. Returns all sequences in source order, with enclosing
+    /// sequences before nested ones.
     fn record_definitions(&mut self, func: &Function) -> Vec<Seq> {
         let mut order = Vec::new();
         let mut stack = vec![(func.body(), None)];
@@ -94,7 +97,7 @@ impl Liveness {
         order
     }
 
-    /// Records a read as a capture of each local function between the read and the definition.
+    /// Records that each local function between the read and the definition of a variable captures the variable.
     fn record_capture(&mut self, var: Var, mut seq: Seq, _: usize) {
         let root = self.root(var);
         // Parameters belong to the frame of their function, which outlives all captures.
@@ -112,8 +115,8 @@ impl Liveness {
         }
     }
 
-    /// Records a read of a variable, and of the variable that it is an alias of. If the variable is a local function, also records
-    /// reads of everything that the function captures.
+    /// Records a read of a variable. If the variable is an alias, also records a read of the original variable. If it is a local
+    /// function, also records reads of all variables that the function captures.
     fn record_read(&mut self, var: Var, seq: Seq, index: usize) {
         let mut seen = FxHashSet::default();
         let mut pending = vec![var];
@@ -130,7 +133,7 @@ impl Liveness {
         }
     }
 
-    /// Records a read in the sequence that defines the variable.
+    /// Records a read at the binding, in the sequence that defines the variable, that contains the read.
     fn record_direct_read(&mut self, var: Var, mut seq: Seq, mut index: usize) {
         let defining_seq = self.defs.get(&var).map(|d| d.0);
         while defining_seq != Some(seq) {
@@ -143,18 +146,18 @@ impl Liveness {
         *last = (*last).max(index);
     }
 
-    /// The variable that an alias refers to; otherwise the variable itself.
+    /// Returns the original variable of an alias; other variables are returned unchanged.
     pub fn root(&self, var: Var) -> Var {
         self.roots.get(&var).copied().unwrap_or(var)
     }
 
-    /// The index of the last read in the defining sequence, including reads through aliases. [`AT_RESULT`] if the sequence's result
-    /// reads the variable, `None` if nothing does.
+    /// Returns the index of the last read of a variable in its defining sequence, including reads through aliases. [`AT_RESULT`]
+    /// if the result of the sequence reads it, `None` if it is never read.
     pub fn last_read(&self, var: Var) -> Option<usize> {
         self.last.get(&var).copied()
     }
 
-    /// The sequence and index of a variable's definition; `None` for parameters.
+    /// Returns (sequence, index) of a variable's definition; `None` for parameters.
     pub fn definition(&self, var: Var) -> Option<(Seq, usize)> {
         self.defs.get(&var).copied()
     }
@@ -165,7 +168,7 @@ fn bindings_of(func: &Function, seq: Seq) -> impl Iterator<Item = &Binding> {
     func.seq(seq).blocks.iter().flat_map(|&block| &func.block(block).bindings)
 }
 
-/// The variable that a binding only renames (`y = x` or `y = match_cast(x, ..)`).
+/// Returns `x` if the binding is `y = x` or `y = match_cast(x, ..)`; `None` otherwise.
 pub fn plain_alias(func: &Function, binding: &Binding) -> Option<Var> {
     match func.expr(binding.value) {
         ExprData::Var(v) => Some(*v),

@@ -1,4 +1,4 @@
-//! Calls of loop functions, and the values of the callee's sizes at a call.
+//! Calls of loop functions (`R.call_tir`), and the sizes of the loop function as terms of the caller.
 
 use pliant_ir::op::CALL_TIR;
 use pliant_ir::relax::type_lattice::prove_dims_equal;
@@ -16,7 +16,7 @@ pub struct TirCall {
     pub callee: Arc<str>,
     /// The input tensors.
     pub inputs: Vec<Expr>,
-    /// The values of the scalar size parameters, which no input shape determines.
+    /// The arguments for the scalar size parameters of the loop function. No input shape determines these sizes.
     pub tir_vars: Vec<Sym>,
     /// The type of each result.
     pub out_tys: Vec<Type>,
@@ -25,7 +25,7 @@ pub struct TirCall {
 }
 
 impl TirCall {
-    /// The parts of a call whose inputs are a tuple literal; `None` for any other expression.
+    /// Splits an `R.call_tir` call whose inputs are a tuple literal into its parts; `None` for any other expression.
     pub fn of(func: &Function, value: Expr) -> Option<TirCall> {
         let ExprData::Call { callee: Callee::Op(CALL_TIR), args, .. } = func.expr(value) else {
             return None;
@@ -123,7 +123,7 @@ impl PrimFuncSizes {
         Some(bound)
     }
 
-    /// A size of the loop function as a term of the caller, if all its variables are bound.
+    /// Converts a size of the loop function to a term of the caller; `None` if a variable in it is not bound.
     fn import_size(
         &self,
         func: &mut Function,
@@ -134,7 +134,8 @@ impl PrimFuncSizes {
         is_bound.then(|| func.syms.import(&self.arena, s, &mut |_, v| bound[&v]))
     }
 
-    /// The value of a size variable of the loop function at a call. `bound` is the result of [`bind`](Self::bind).
+    /// Returns the size variable `var` of the loop function as a term of the caller; `None` if it is not known. `bound` is the
+    /// result of [`bind`](Self::bind).
     pub fn value(&self, var: tir::Var, bound: &FxHashMap<SymVar, Sym>) -> Option<Sym> {
         bound.get(&self.bridge.known_sym(var)?).copied()
     }

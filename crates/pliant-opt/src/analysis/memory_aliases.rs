@@ -1,5 +1,5 @@
-//! [`MemoryAliases`]: which variables of a function may share memory, and which of that memory calls may write to. [`ParamUses`]:
-//! the same for the parameters of a module's functions, as callers see them.
+//! Alias analysis. [`MemoryAliases`] determines which variables of a function may share memory, and which memory calls may write
+//! to. [`ParamUses`] summarises, for callers, which parameters each function may write to or return.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::common::lowered_operators::{
     ENSURE_ZERO_OFFSET, INVOKE_CLOSURE, INVOKE_PURE_CLOSURE, MAKE_CLOSURE, RESHAPE,
 };
 
-/// What a call may do with the memory of one argument: write to it, or return it.
+/// Whether a call may write to the memory of an argument, and whether it may return it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ParamUse {
     /// Whether the call may write to the argument.
@@ -37,7 +37,7 @@ impl ParamUse {
     }
 }
 
-/// What the functions of a module may do with the memory of their parameters.
+/// For each function of a module, the parameters to whose memory it may write or that it may return.
 #[derive(Debug, Default)]
 pub struct ParamUses {
     funcs: FxHashMap<Arc<str>, Vec<ParamUse>>,
@@ -47,7 +47,8 @@ pub struct ParamUses {
 }
 
 impl ParamUses {
-    /// [`ParamUses::of`] for a module with in-place calls. `None` for other modules, in which no tensor is written to.
+    /// Computes [`ParamUses::of`] if the module contains in-place calls. Returns `None` for other modules, in which no call
+    /// writes to an existing tensor.
     pub fn of_in_place_module(module: &IRModule) -> Option<Self> {
         module.has_inplace_calls().then(|| ParamUses::of(module))
     }
@@ -81,7 +82,7 @@ impl ParamUses {
         }
     }
 
-    /// The uses of one function's parameters, from the current uses of its callees.
+    /// Computes the uses of one function's parameters from the uses that are currently known for its callees.
     fn param_uses_of(&self, f: &Function) -> Vec<ParamUse> {
         let mut memory = MemoryAliases::of(f, self);
         let returned = operand_vars(f, f.seq(f.body()).result);
@@ -93,7 +94,7 @@ impl ParamUses {
         f.params().iter().map(of).collect()
     }
 
-    /// What a call of `callee` may do with argument `i`.
+    /// Returns whether a call of `callee` may write to or return argument `i`.
     fn argument_use(&self, f: &Function, callee: Expr, i: usize) -> ParamUse {
         match f.expr(callee) {
             ExprData::Extern(_) => ParamUse::default(),
@@ -105,7 +106,7 @@ impl ParamUses {
         }
     }
 
-    /// The operands that a value may write to or return, with the use of each.
+    /// Returns the operands that the computation of a value may write to or return, with the use of each operand.
     fn operand_uses(&self, f: &Function, value: Expr) -> Vec<(Expr, ParamUse)> {
         let ExprData::Call { callee, args, .. } = f.expr(value) else { return Vec::new() };
         let args = f.list(*args);
@@ -152,7 +153,7 @@ impl ParamUses {
         }
     }
 
-    /// Whether a value may share memory with its operands or write to it.
+    /// Whether a value may share memory with its operands, or its computation may write to them.
     pub fn shares_or_writes_operands(&self, f: &Function, value: Expr) -> bool {
         match f.expr(value) {
             ExprData::Tuple(_) => true,
@@ -171,18 +172,19 @@ pub fn has_local_functions(f: &Function) -> bool {
     found
 }
 
-/// Which variables of a function may share memory, and which of that memory is written to.
+/// The sets of variables of a function that may share memory, and which of these sets may be written to.
 #[derive(Default)]
 pub struct MemoryAliases {
     /// The union-find forest of variables that may share memory: each variable's parent.
     alias_parents: FxHashMap<Var, Var>,
-    /// The representatives of memory that is written to.
+    /// The representatives (union-find roots) of those sets of variables whose memory may be written to.
     written: FxHashSet<Var>,
-    /// For each variable, the variables that its definition may make it an alias of: its value may be theirs, or a view of theirs.
+    /// Maps each variable to the variables in its definition with which it may share memory: its value may be the value of one of
+    /// them or a view of it.
     sources: FxHashMap<Var, Vec<Var>>,
     /// The variables whose values the function returns, directly or as views.
     returned: FxHashSet<Var>,
-    /// The variables whose memory is shared with no earlier value.
+    /// The variables whose definition creates new memory, which no earlier value shares.
     pub fresh: FxHashSet<Var>,
     /// The parameters of the function and of its local functions. Callers may pass the same tensor for several of them.
     params: Vec<Var>,
@@ -225,7 +227,7 @@ impl MemoryAliases {
         self.returned.iter().copied()
     }
 
-    /// Records that the memory of these variables is written to.
+    /// Records that the memory of these variables may be written to.
     fn mark_written(&mut self, vars: impl IntoIterator<Item = Var>) {
         let roots: Vec<Var> = vars.into_iter().map(|v| self.root(v)).collect();
         self.written.extend(roots);
@@ -237,8 +239,8 @@ impl MemoryAliases {
         self.returned.contains(&v) || self.written.contains(&root)
     }
 
-    /// Whether the memory of a view may be written to through any alias. Unlike [`is_written`](Self::is_written), this takes into
-    /// account that parameters may alias each other.
+    /// Whether the memory of a view may be written to through any alias. Unlike [`is_written`](Self::is_written), this method
+    /// assumes that parameters may alias each other.
     pub fn view_is_written(&mut self, v: Var) -> bool {
         if self.is_written(v) {
             return true;
@@ -281,7 +283,7 @@ impl MemoryAliases {
         self.sources.insert(b.var, shared);
     }
 
-    /// The representative of the variables that may share memory with `v`.
+    /// Returns the representative (union-find root) of the set of variables that may share memory with `v`.
     fn root(&mut self, v: Var) -> Var {
         let mut root = v;
         while let Some(&next) = self.alias_parents.get(&root) {
@@ -306,8 +308,8 @@ fn is_packed_function_call(f: &Function, value: Expr) -> bool {
     }
 }
 
-/// The variables bound to constants that this function or its caller may write to. Such a constant cannot be duplicated: all reads
-/// of the variable must see one tensor.
+/// Returns the variables that are bound to constants to which this function or its caller may write. Such a constant must not be
+/// duplicated, because all reads of the variable must see the same tensor.
 pub fn written_constants(f: &Function, memory: &mut MemoryAliases) -> FxHashSet<Var> {
     let mut constants = Vec::new();
     walk(f, f.root(), |event| {
@@ -320,7 +322,7 @@ pub fn written_constants(f: &Function, memory: &mut MemoryAliases) -> FxHashSet<
     constants.into_iter().filter(|&c| memory.is_written(c)).collect()
 }
 
-/// The variables of an operand: the variable itself, or all variables of a tuple.
+/// Returns the variables of an operand: the operand itself if it is a variable, or all variables in a tuple.
 fn leaf_vars(f: &Function, e: Expr) -> Vec<Var> {
     match f.expr(e) {
         ExprData::Var(v) => vec![*v],
@@ -328,13 +330,13 @@ fn leaf_vars(f: &Function, e: Expr) -> Vec<Var> {
     }
 }
 
-/// Whether the result of an operator may be its first operand, or a view of it, in the VM.
+/// Whether the VM may implement an operator by returning its first operand or a view of it.
 pub(crate) fn may_be_view(op: Op) -> bool {
     let is_declared_view = |decl: &OpDecl| matches!(decl.legalize, Legalize::View(_));
     op == RESHAPE || op == ENSURE_ZERO_OFFSET || registry().decl(op).is_some_and(is_declared_view)
 }
 
-/// The operands that a call overwrites.
+/// Returns the operands that an in-place call overwrites.
 pub(crate) fn overwritten_operands(func: &Function, value: Expr) -> Vec<Var> {
     let ExprData::Call { callee: Callee::Op(op), args, attrs, .. } = func.expr(value) else {
         return Vec::new();

@@ -1,9 +1,9 @@
-//! Analyses: side tables about graph functions and the loop functions that they call. They do not change functions; passes and
-//! bytecode generation query them.
+//! Analyses of graph functions and of the loop functions that they call. Analyses compute side tables, which passes and bytecode
+//! generation query, and do not change functions.
 //!
 //! | module | what |
 //! |---|---|
-//! | `memory_aliases` | which variables may share memory, and which of that memory calls may write to |
+//! | `memory_aliases` | which variables may share memory, and which memory calls may write to |
 //! | `call_graph` | which graph functions call each other |
 //! | `dominators` | post-dominators of a dataflow graph |
 //! | `side_effects` | which expressions have side effects |

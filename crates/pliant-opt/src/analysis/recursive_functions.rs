@@ -6,8 +6,8 @@ use pliant_ir::IRModule;
 use pliant_ir::relax::visit::called_globals;
 use rustc_hash::FxHashMap;
 
-/// The groups of mutually recursive graph functions. A function that calls itself is a group of one. Each group is sorted by name,
-/// and groups are sorted by their first name.
+/// Returns the groups of mutually recursive graph functions. A function that calls only itself forms a group of one. Each group
+/// is sorted by name, and the groups are sorted by their first name.
 ///
 /// The implementation is Tarjan's algorithm without recursion, so deep call chains cannot overflow the stack.
 pub fn recursive_groups(module: &IRModule) -> Vec<Vec<Arc<str>>> {
@@ -33,7 +33,7 @@ pub fn recursive_groups(module: &IRModule) -> Vec<Vec<Arc<str>>> {
     groups
 }
 
-/// The strongly connected components of a directed graph. `edges` lists the successors of each node.
+/// Computes the strongly connected components of a directed graph. `edges` lists the successors of each node.
 fn components(edges: &[Vec<usize>]) -> Vec<Vec<usize>> {
     const NONE: usize = usize::MAX;
     let n = edges.len();

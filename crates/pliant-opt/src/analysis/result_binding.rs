@@ -1,16 +1,16 @@
-//! The binding that computes a sequence's result, if only kills and renamings follow it.
+//! Finds the binding that computes the result of a sequence, if only kills of dead values and renamings (`y = x`) follow it.
 
 use pliant_ir::relax::{Binding, Callee, Expr, ExprData, Function};
 
 use crate::common::lowered_operators::{MEMORY_KILL_STORAGE, MEMORY_KILL_TENSOR, VM_KILL_OBJECT};
 
-/// The number of bindings up to the last one that neither kills nor renames a value.
+/// Returns the number of bindings without the kills and renamings at the end.
 pub fn len_without_trailing_kills(func: &Function, bindings: &[Binding]) -> usize {
     let is_kill_or_rename = |b: &&Binding| is_rename(func, b) || is_kill(func, b);
     bindings.len() - bindings.iter().rev().take_while(is_kill_or_rename).count()
 }
 
-/// The index of the binding whose value is the sequence's result, if only kills and renamings follow it.
+/// Returns the index of the binding that computes the sequence's result, if only kills and renamings follow it.
 pub fn tail_binding(func: &Function, bindings: &[Binding], result: Expr) -> Option<usize> {
     let index = len_without_trailing_kills(func, bindings).checked_sub(1)?;
     let ExprData::Var(mut name) = *func.expr(result) else { return None };

@@ -9,8 +9,8 @@ use pliant_ir::{IRModule, OpRegistry};
 use pliant_pass::MayWrite;
 use rustc_hash::FxHashSet;
 
-/// Classifies expressions as pure or impure. The facts about the module's functions are computed once and stay valid while the
-/// module changes.
+/// Classifies expressions as pure or impure. The properties of the module's functions are computed once and stay valid while
+/// passes change the module.
 pub struct Effects {
     pure: FxHashSet<Arc<str>>,
     /// The functions and operators that write to their operands although their type says that they are pure.
@@ -19,7 +19,7 @@ pub struct Effects {
 }
 
 impl Effects {
-    /// Computes the effects of calls in this module.
+    /// Computes which functions of a module may have side effects.
     pub fn of(module: &IRModule, ops: &'static dyn OpRegistry) -> Self {
         let pure = module.relax_funcs().filter(|(_, f)| f.is_pure()).map(|(n, _)| n.clone());
         Effects { pure: pure.collect(), writers: MayWrite::of(module), ops }
@@ -42,8 +42,8 @@ impl Effects {
         }
     }
 
-    /// The variables under `id` whose values may have side effects: impure calls, and `If`s that contain impure calls. A local
-    /// function has no effect until it is called.
+    /// Returns the variables in the function `id` whose values may have side effects: impure calls, and each `If` that contains
+    /// an impure call. A local function has no effect until it is called.
     pub fn impure_bindings(&self, f: &Function, id: FuncId) -> FxHashSet<Var> {
         let mut out = FxHashSet::default();
         // For each enclosing function and `If`, whether an impure binding was seen in it.

@@ -1,5 +1,5 @@
-//! Loops and their closures in lowered functions: `R.while_loop` whose condition or body is a `vm.builtin.make_closure` of a known
-//! function.
+//! Finds the closures that loops call in lowered functions: `R.while_loop` whose condition or body is a `vm.builtin.make_closure`
+//! of a known function.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use pliant_ir::relax::visit::{Uses, bindings};
 use pliant_ir::relax::{Binding, Callee, Expr, ExprData, Function, Var};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// A closure that one loop calls and that nothing else reads.
+/// A closure that exactly one loop calls and that nothing else reads.
 pub struct LoopClosure {
     /// The name of the function that the closure calls.
     pub name: Arc<str>,
@@ -16,7 +16,7 @@ pub struct LoopClosure {
     pub captured: Vec<Expr>,
 }
 
-/// The closures that only loops call, by the variable that each is bound to.
+/// Returns the closures that only loops call, by the variable to which each closure is bound.
 pub fn loop_closures(func: &Function) -> FxHashMap<Var, LoopClosure> {
     let mut out: FxHashMap<Var, LoopClosure> = FxHashMap::default();
     let all_bindings = bindings(func);
@@ -42,7 +42,7 @@ pub fn loop_closures(func: &Function) -> FxHashMap<Var, LoopClosure> {
     out
 }
 
-/// The closure that a binding creates, if it is known which function the closure calls.
+/// Returns the closure that a binding creates, if the function that the closure calls is known; `None` otherwise.
 fn created_closure(func: &Function, binding: &Binding) -> Option<LoopClosure> {
     let (target, captured) = closure_operands(func, binding.value)?;
     match func.expr(target) {
@@ -53,7 +53,7 @@ fn created_closure(func: &Function, binding: &Binding) -> Option<LoopClosure> {
     }
 }
 
-/// The operands of `vm.builtin.make_closure`: the function and the captured values.
+/// Returns the operands of a call of `vm.builtin.make_closure`: (function, captured values). `None` for other values.
 pub fn closure_operands(func: &Function, value: Expr) -> Option<(Expr, &[Expr])> {
     let ExprData::Call { callee: Callee::Expr(callee), args, .. } = func.expr(value) else {
         return None;
@@ -63,7 +63,7 @@ pub fn closure_operands(func: &Function, value: Expr) -> Option<(Expr, &[Expr])>
     (&**func.str(*name) == "vm.builtin.make_closure").then_some((target, captured))
 }
 
-/// The operands of a loop: the condition, the body, and the initial state.
+/// Returns the operands of a `R.while_loop`: condition, body and initial state. `None` for other values.
 pub fn loop_operands(func: &Function, value: Expr) -> Option<&[Expr]> {
     match func.expr(value) {
         ExprData::Call { callee: Callee::Op(WHILE_LOOP), args, .. } => Some(func.list(*args)),

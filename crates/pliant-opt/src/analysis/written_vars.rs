@@ -1,4 +1,4 @@
-//! Variables whose memory a call may write to.
+//! Finds the variables of a function to whose memory a call may write.
 
 use pliant_ir::Op;
 use pliant_ir::relax::visit::{Event, operand_vars, walk};
@@ -10,7 +10,7 @@ use super::Effects;
 /// Operators that have side effects but do not write to tensors.
 const NON_WRITING_OPS: [Op; 2] = [Op::new("relax.print"), Op::new("relax.assert_op")];
 
-/// Whether a call with side effects may write to a tensor. Only a few operators are known not to.
+/// Whether a call with side effects may write to a tensor. This is true for all but a few operators ([`NON_WRITING_OPS`]).
 pub fn may_write_tensors(f: &Function, e: Expr) -> bool {
     match f.expr(e) {
         ExprData::Call { callee: Callee::Op(op), .. } => !NON_WRITING_OPS.contains(op),
@@ -18,7 +18,7 @@ pub fn may_write_tensors(f: &Function, e: Expr) -> bool {
     }
 }
 
-/// The variables that a value may share memory with: its operands, or the results of the branches of an `If`.
+/// Returns the variables with which a value may share memory: its operands, or the results of the branches of an `If`.
 fn possible_aliases(f: &Function, e: Expr) -> Vec<Var> {
     let mut out = operand_vars(f, e);
     if let ExprData::If { then_seq, else_seq, .. } = *f.expr(e) {
@@ -28,9 +28,9 @@ fn possible_aliases(f: &Function, e: Expr) -> Vec<Var> {
     out
 }
 
-/// The variables of a function whose memory a call in it may write to: the operands of such calls, and all values that these
-/// operands are computed from, because a value may share memory with its operands. Written values need their own memory: they
-/// cannot be merged with equal values or folded to constants.
+/// Returns the variables of a function to whose memory a call in it may write. These are the operands of such calls, and all
+/// values from which these operands are computed, because a value may share memory with its operands. Written values need their
+/// own memory: they cannot be merged with equal values or folded to constants.
 pub fn written_vars(f: &Function, effects: &Effects) -> FxHashSet<Var> {
     let mut bindings: Vec<Binding> = Vec::new();
     walk(f, f.root(), |event| {

@@ -39,8 +39,8 @@
 //!
 //! # Never
 //! Replaces a variable by one whose type does not provably fit. Replaces a variable that types mention as a shape. Duplicates a
-//! constant that is written to. Removes computations, even dead ones: that is
-//! [`DeadCodeElimination`](crate::canonicalize::dead_code_elimination).
+//! constant to which a call may write. Removes computations, even dead ones:
+//! [`DeadCodeElimination`](crate::canonicalize::dead_code_elimination) does this.
 
 use pliant_ir::relax::type_lattice::{SymMap, definable_syms, is_subtype, type_syms};
 use pliant_ir::relax::visit::{Event, copy_function_with, walk};
@@ -56,8 +56,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::analysis::memory_aliases::{MemoryAliases, ParamUses, written_constants};
 use crate::common::bind_constants_to_variables::bind_constants;
 
-/// The pass that removes copies of variables, casts that cannot fail and fields of known tuples. The documentation of the module
-/// describes it.
+/// The pass that removes copies of variables, casts that cannot fail and fields of known tuples. See the module documentation.
 pub struct CanonicalizeBindings;
 
 impl ModulePass for CanonicalizeBindings {
@@ -76,7 +75,7 @@ impl ModulePass for CanonicalizeBindings {
     }
 }
 
-/// Canonicalizes one function. Returns whether it changed.
+/// Removes copies, casts that cannot fail and fields of known tuples from one function. Returns whether the function changed.
 fn canonicalize(func: &mut Function, uses: Option<&ParamUses>) -> bool {
     let mut changed = forward_values(func, uses);
     // After a symbol is replaced by a known size, the match_cast that defined it cannot fail.
@@ -87,7 +86,7 @@ fn canonicalize(func: &mut Function, uses: Option<&ParamUses>) -> bool {
     changed
 }
 
-/// Replaces the symbols that a `match_cast` defines and whose sizes are known. Returns whether there were any.
+/// Replaces symbols that a `match_cast` defines by their sizes, if the sizes are known. Returns whether any symbol was replaced.
 fn resolve_symbols(func: &mut Function) -> bool {
     let resolved = symbols_of_known_size(func);
     if resolved.is_empty() {
@@ -102,8 +101,8 @@ fn resolve_symbols(func: &mut Function) -> bool {
     true
 }
 
-/// The symbols of known size, with their sizes. The first `match_cast` that defines such a symbol must precede everything else that
-/// mentions it.
+/// Returns the symbols that a `match_cast` defines and whose sizes are known, each with its size. The first `match_cast` that
+/// defines such a symbol must precede everything else that mentions it.
 fn symbols_of_known_size(func: &mut Function) -> Vec<(SymVar, Sym)> {
     let mut sites: FxHashMap<SymVar, usize> = FxHashMap::default();
     let mut defined: FxHashSet<SymVar> = FxHashSet::default();
@@ -142,7 +141,7 @@ fn symbols_of_known_size(func: &mut Function) -> Vec<(SymVar, Sym)> {
     resolved
 }
 
-/// For each dim of the cast type that is a single symbol: the symbol, and the size in the same dim of the value's type.
+/// Returns, for each dim of the type `cast` that is a single symbol, the symbol and the size in the same dim of the type `value`.
 fn matched_symbols(func: &Function, value: Type, cast: Type) -> Vec<(SymVar, Sym)> {
     let mut out = Vec::new();
     let mut stack = vec![(value, cast)];
@@ -167,8 +166,8 @@ fn matched_symbols(func: &Function, value: Type, cast: Type) -> Vec<(SymVar, Sym
     out
 }
 
-/// Forwards values that already have a name to their readers. Returns whether the function changed. Outer sequences are visited
-/// first, so that the replacement of a variable is final when its readers are rewritten.
+/// Replaces variables that only rename a value by this value in all their readers. Returns whether the function changed.
+/// Enclosing sequences are visited first, so that the replacement of a variable is final when its readers are rewritten.
 fn forward_values(func: &mut Function, uses: Option<&ParamUses>) -> bool {
     let mut pinned = shape_vars(func);
     if let Some(uses) = uses.filter(|_| func.has_constants()) {
@@ -194,11 +193,11 @@ fn forward_values(func: &mut Function, uses: Option<&ParamUses>) -> bool {
 #[derive(Default)]
 struct Forwarder {
     subst: Substitution,
-    /// Variables that types mention, and variables bound to constants that are written to.
+    /// Variables that must not be replaced: those that types mention, and those bound to constants to which a call may write.
     pinned: FxHashSet<Var>,
-    /// The tuple expression that a variable is bound to.
+    /// Maps variables that are bound to a tuple expression to this expression.
     tuples: FxHashMap<Var, Expr>,
-    /// For a variable bound to a field of another variable: that variable and the index of the field.
+    /// Maps variables that are bound to a field of a tuple variable to (tuple variable, index of the field).
     fields: FxHashMap<Var, (Var, u32)>,
 }
 
@@ -228,7 +227,7 @@ impl Forwarder {
         changed | drop_empty_blocks(func, seq)
     }
 
-    /// The expression of a field of a known tuple; otherwise `value` itself.
+    /// If `value` accesses a field of a known tuple, returns the expression of the field; otherwise returns `value`.
     fn known_tuple_field(&self, func: &Function, value: Expr) -> Expr {
         let ExprData::TupleGetItem(tuple, index) = *func.expr(value) else { return value };
         let tuple = match func.expr(tuple) {
@@ -239,7 +238,7 @@ impl Forwarder {
         fields.and_then(|f| f.get(index as usize).copied()).unwrap_or(value)
     }
 
-    /// Rewrites `(t[0], t[1], ...)` with all fields of `t` to `t`.
+    /// Rewrites a tuple `(t[0], t[1], ...)` of all fields of the tuple `t` to `t`.
     fn original_tuple(&self, func: &mut Function, value: Expr) -> Expr {
         let Some(elements) = func.tuple_fields(value) else { return value };
         let field_of = |e: &Expr| match func.expr(*e) {
@@ -270,7 +269,8 @@ impl Forwarder {
         }
     }
 
-    /// Forwards the value of a binding to the readers of the variable, if this is valid. The binding is then redundant.
+    /// Records that the value of a binding replaces the variable in all readers, if this is valid. Returns whether the binding is
+    /// now redundant.
     fn forward(&mut self, func: &mut Function, binding: Binding, value: Expr) -> bool {
         let is_leaf = !matches!(
             func.expr(value),
@@ -294,8 +294,8 @@ impl Forwarder {
         true
     }
 
-    /// If a block output is only another name for a variable local to the block: makes that variable the output, with the output's
-    /// name.
+    /// If the block output `output` is only another name of the variable `source`, which is local to the block, makes `source`
+    /// the output under the name of `output`.
     fn take_over_name(&self, func: &mut Function, output: Var, source: Var) {
         if func.var(source).dataflow && !func.var(output).dataflow && !self.pinned.contains(&source)
         {

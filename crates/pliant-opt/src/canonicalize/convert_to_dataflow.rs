@@ -38,7 +38,7 @@ use pliant_pass::{ModulePass, PassContext, PassError};
 
 use crate::analysis::Effects;
 
-/// The pass that puts pure bindings into dataflow blocks. The documentation of the module describes it.
+/// The pass that puts consecutive pure bindings into dataflow blocks. See the module documentation.
 #[derive(Clone, Debug)]
 pub struct ConvertToDataflow {
     /// Minimum number of bindings in a new block.
@@ -79,7 +79,8 @@ impl ModulePass for ConvertToDataflow {
 }
 
 impl ConvertToDataflow {
-    /// Splits the plain blocks of a sequence. Appends the new dataflow blocks to `dataflow_blocks`.
+    /// Splits the plain blocks of a sequence into dataflow blocks of pure bindings and the remaining plain blocks. Appends the
+    /// new dataflow blocks to `dataflow_blocks`.
     fn split_plain_blocks(
         &self,
         func: &mut Function,

@@ -33,11 +33,12 @@
 //! Nothing.
 //!
 //! # Keeps
-//! Calls with effects, including in-place calls, and what they need. A `match_cast` that may fail, or that defines a used symbol.
+//! Calls with side effects, including in-place calls, and the bindings of their operands. A `match_cast` that may fail, or that
+//! defines a used symbol.
 //!
 //! # Never
-//! Removes a public function, or a parameter: that is
-//! [`RemoveUnusedParameters`](crate::canonicalize::remove_unused_parameters).
+//! Removes a public function or a parameter; [`RemoveUnusedParameters`](crate::canonicalize::remove_unused_parameters) removes
+//! parameters.
 
 use std::sync::Arc;
 
@@ -55,10 +56,10 @@ use crate::analysis::Effects;
 use crate::canonicalize::eliminate_unused::{public_functions, remove_unreachable};
 use crate::common::lowered_operators::format_names;
 
-/// The pass that removes unused bindings and unreachable functions. The documentation of the module describes it.
+/// The pass that removes unused bindings and unreachable private functions (dead code elimination). See the module documentation.
 #[derive(Clone, Debug, Default)]
 pub struct DeadCodeElimination {
-    /// Functions to keep in addition to the public ones, with everything that they reach.
+    /// The names of private functions to keep in addition to the public functions. Functions that they call are kept, too.
     pub entry_functions: Vec<Arc<str>>,
 }
 
@@ -87,7 +88,7 @@ impl ModulePass for DeadCodeElimination {
     }
 }
 
-/// Removes the unneeded bindings of a function. Returns whether there were any.
+/// Removes the unused pure bindings of a function. Returns whether it removed any.
 pub(crate) fn remove_dead_bindings(func: &mut Function, effects: &Effects) -> bool {
     let needed_casts = casts_that_may_fail(func);
     let live = NeededBindings::of(func, effects, &needed_casts);
@@ -102,7 +103,7 @@ pub(crate) fn remove_dead_bindings(func: &mut Function, effects: &Effects) -> bo
     !dead.is_empty() && remove_and_substitute(func, &dead, &Substitution::default())
 }
 
-/// The variables of `match_cast`s that may fail for some value of their operand's type.
+/// Returns the variables that are bound to a `match_cast` that may fail for some value of its operand's type.
 fn casts_that_may_fail(func: &mut Function) -> FxHashSet<Var> {
     let mut casts: Vec<(Binding, Type)> = Vec::new();
     let mut seen: FxHashSet<SymVar> = FxHashSet::default();
@@ -125,7 +126,8 @@ fn casts_that_may_fail(func: &mut Function) -> FxHashSet<Var> {
     out
 }
 
-/// Whether every value of a type passes a cast. A symbol that the cast defines matches any size; such symbols are added to `seen`.
+/// Whether a `match_cast` from the type `value` to the type `cast` can never fail. A symbol that the cast defines matches any
+/// size; such symbols are added to `seen`.
 fn never_fails(func: &mut Function, value: Type, cast: Type, seen: &mut FxHashSet<SymVar>) -> bool {
     if is_subtype(func, value, cast).is_yes() {
         return true;
@@ -153,14 +155,14 @@ fn never_fails(func: &mut Function, value: Type, cast: Type, seen: &mut FxHashSe
     })
 }
 
-/// Marks the needed bindings, from results and effects back to their operands.
+/// Marks the bindings that are needed: those of results and of calls with side effects, and all bindings on which they depend.
 struct NeededBindings<'a> {
     func: &'a Function,
     impure: &'a FxHashSet<Var>,
     bindings: FxHashMap<Var, Binding>,
-    /// The `match_cast`s that define each symbol.
+    /// Maps each symbol to the variables of the `match_cast` bindings that define it.
     definers: FxHashMap<SymVar, Vec<Var>>,
-    /// For each sequence, the impure bindings, which are needed whenever the sequence is.
+    /// For each sequence, its impure bindings, which are needed whenever the sequence is needed.
     roots: FxHashMap<Seq, Vec<Var>>,
     live: FxHashSet<Var>,
     types: FxHashSet<Type>,
@@ -169,7 +171,8 @@ struct NeededBindings<'a> {
 }
 
 impl<'a> NeededBindings<'a> {
-    /// The variables of all needed bindings. `checks` are the variables of casts that must stay.
+    /// Returns the variables of all needed bindings. `checks` contains the variables of `match_cast` bindings that must be kept
+    /// because they may fail.
     fn of(func: &'a Function, effects: &Effects, checks: &FxHashSet<Var>) -> FxHashSet<Var> {
         let mut impure = effects.impure_bindings(func, func.root());
         impure.extend(checks);
@@ -272,7 +275,7 @@ impl<'a> NeededBindings<'a> {
         }
     }
 
-    /// Marks the `match_cast`s that define a symbol.
+    /// Marks the `match_cast` bindings that define a symbol as needed.
     fn mark_sym(&mut self, v: SymVar) {
         if self.syms.insert(v) {
             for var in self.definers.remove(&v).unwrap_or_default() {

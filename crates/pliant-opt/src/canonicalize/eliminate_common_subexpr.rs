@@ -1,7 +1,7 @@
 //! # What it does
-//! Common subexpression elimination: if two bindings have equal values, removes the second and replaces its variable by the first.
-//! Compares operators, `call_tir`, calls of pure functions, tuples, fields and equal `match_cast`s, within a block, across blocks
-//! and in branches.
+//! Common subexpression elimination: if two bindings compute equal values, removes the second binding and replaces its variable
+//! by the variable of the first one. Compares operator calls, `call_tir`, calls of pure functions, tuples, tuple fields and
+//! `match_cast`, within a block, across blocks and in branches.
 //!
 //! # Before
 //! ```python
@@ -35,11 +35,11 @@
 //! Nothing.
 //!
 //! # Keeps
-//! The first binding and its name. Its variable becomes an output of its block if a later block reads it.
+//! The first of two equal bindings and its name. Its variable becomes an output of its block if a later block reads it.
 //!
 //! # Never
-//! Merges calls with effects, calls on both sides of a call that may write to tensors, calls that write to their operands, values
-//! that such calls write to, random numbers, or a value inside a local function with one outside of it.
+//! Merges calls with side effects, calls on both sides of a call that may write to tensors, in-place calls, values that such
+//! calls overwrite, random numbers, or a value inside a local function with one outside of it.
 
 use pliant_ir::IRModule;
 use pliant_ir::relax::expr::AttrsId;
@@ -56,10 +56,10 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::analysis::memory_aliases::{MemoryAliases, ParamUses};
 use crate::analysis::{Effects, may_write_tensors, written_vars};
 
-/// The pass that computes equal values once (common subexpression elimination). The documentation of the module describes it.
+/// The pass that computes equal values only once (common subexpression elimination). See the module documentation.
 #[derive(Clone, Debug, Default)]
 pub struct EliminateCommonSubexpr {
-    /// Whether to merge only calls, and leave tuples, fields and constants.
+    /// Whether to merge only calls, not tuples, tuple fields and constants.
     pub call_only: bool,
 }
 
@@ -110,14 +110,15 @@ impl EliminateCommonSubexpr {
     }
 }
 
-/// For each redundant binding, the variable of the first binding with the same value.
+/// Maps the variable of each redundant binding to the variable of the first binding with the same value.
 pub(crate) fn redundant_bindings(func: &Function, effects: &Effects) -> FxHashMap<Var, Var> {
     let mut numbering = ValueNumbering::new(func, effects);
     walk(func, func.root(), |event| numbering.visit(event));
     numbering.replacements.into_iter().map(|(var, first, _)| (var, first)).collect()
 }
 
-/// The key that identifies a value. Operands are represented by their value numbers.
+/// The key that identifies a value in value numbering: two expressions with equal keys have equal values. Operands are
+/// represented by their value numbers.
 #[derive(PartialEq, Eq, Hash)]
 enum ValueKey {
     Var(Var),
@@ -137,13 +138,15 @@ enum ValueKey {
     Cast(u32, Type),
 }
 
-/// Maximum size in bytes of constants that are compared by content. Larger ones are equal only if they are the same expression.
+/// Maximum size in bytes of constants that are compared by content. Larger constants are equal only if they are the same
+/// expression.
 const MAX_COMPARED_BYTES: usize = 4096;
 
-/// A variable whose value is available, and the epoch in which it was computed.
+/// A variable whose value is available, and the epoch in which it was computed (the number of preceding calls that may write to
+/// tensors).
 type AvailableVar = (Var, u32);
 
-/// Assigns value numbers in a walk over a function, and collects the redundant bindings.
+/// Traverses a function, assigns value numbers to its expressions, and collects the redundant bindings.
 struct ValueNumbering<'a> {
     func: &'a Function,
     effects: &'a Effects,
@@ -151,16 +154,16 @@ struct ValueNumbering<'a> {
     vars: FxHashMap<Var, u32>,
     pinned: FxHashSet<Var>,
     written: FxHashSet<Var>,
-    /// For each value number, the variable that is available at the current position.
+    /// Maps each value number to the variable with this value that is available at the current position.
     available: FxHashMap<u32, AvailableVar>,
-    /// For each open sequence, the entries of `available` that it replaced, with their previous values. They are restored at the
-    /// end of the sequence.
+    /// For each open sequence, the entries of `available` that its bindings replaced, with their previous values, which are
+    /// restored at the end of the sequence.
     undo: Vec<Vec<(u32, Option<AvailableVar>)>>,
-    /// For each open local function, the available values outside of it.
+    /// For each open local function, the map `available` of the code around it.
     outer_available: Vec<FxHashMap<u32, AvailableVar>>,
-    /// The number of calls so far that may write to tensors. Only values of the same epoch are merged.
+    /// The number of calls so far that may write to tensors. Only values with equal epochs are merged.
     epoch: u32,
-    /// The redundant variables, the variables that replace them, and their values.
+    /// The redundant variables, each as (redundant variable, variable that replaces it, value).
     replacements: Vec<(Var, Var, Expr)>,
 }
 
@@ -248,7 +251,7 @@ impl<'a> ValueNumbering<'a> {
         list.iter().map(|&e| self.value_number(e)).collect()
     }
 
-    /// The value number of an expression. The recursion depth is that of nested tuples, which the verifier limits.
+    /// Returns the value number of an expression. The recursion depth is the nesting depth of tuples, which the verifier limits.
     fn value_number(&mut self, e: Expr) -> u32 {
         let f = self.func;
         let key = match f.expr(e) {
@@ -293,7 +296,7 @@ impl<'a> ValueNumbering<'a> {
     }
 }
 
-/// Whether one evaluation of a pure value can replace two.
+/// Whether two evaluations of a pure expression always yield the same value, unlike random numbers, so that they can be merged.
 fn is_shareable(f: &Function, e: Expr) -> bool {
     match f.expr(e) {
         ExprData::If { .. } | ExprData::Func(_) => false,

@@ -36,7 +36,7 @@ use pliant_pass::binding_rewrites::reachable_seqs;
 use pliant_pass::{ModulePass, PassContext, PassError};
 use rustc_hash::FxHashSet;
 
-/// The pass that removes private functions that no public function reaches. The documentation of the module describes it.
+/// The pass that removes private functions that no public function reaches. See the module documentation.
 pub struct EliminateUnused;
 
 impl ModulePass for EliminateUnused {
@@ -51,7 +51,7 @@ impl ModulePass for EliminateUnused {
     }
 }
 
-/// The names of the functions that can be called from outside of the module.
+/// Returns the names of the public functions, which can be called from outside of the module.
 pub(crate) fn public_functions(module: &IRModule) -> Vec<Arc<str>> {
     let private = |f: &BaseFunc| match f {
         BaseFunc::Relax(f) => f.private,
@@ -60,7 +60,7 @@ pub(crate) fn public_functions(module: &IRModule) -> Vec<Arc<str>> {
     module.functions.iter().filter(|(_, f)| !private(f)).map(|(name, _)| name.clone()).collect()
 }
 
-/// Removes the functions that are unreachable from `roots`.
+/// Removes the functions of a module that are not reachable from the functions `roots`.
 pub(crate) fn remove_unreachable(module: &mut IRModule, roots: Vec<Arc<str>>) {
     let mut reachable: FxHashSet<Arc<str>> = FxHashSet::default();
     let mut pending = roots;
@@ -77,7 +77,7 @@ pub(crate) fn remove_unreachable(module: &mut IRModule, roots: Vec<Arc<str>>) {
     }
 }
 
-/// Appends the names of the module's functions that a function mentions.
+/// Appends the names of the module's functions to which a function refers to `out`.
 pub(crate) fn collect_globals(func: &Function, out: &mut Vec<Arc<str>>) {
     for seq in reachable_seqs(func) {
         let values = func.seq(seq).blocks.iter().flat_map(|&b| &func.block(b).bindings);

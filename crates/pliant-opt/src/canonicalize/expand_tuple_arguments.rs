@@ -35,7 +35,7 @@
 //! Nothing.
 //!
 //! # Keeps
-//! A tuple that is also used as a whole: the body rebuilds it under its name.
+//! A tuple parameter that is also used as a whole: the body builds the tuple again under its name.
 //!
 //! # Never
 //! Changes public functions, or functions that are used as values.
@@ -53,11 +53,10 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::analysis::call_graph::called_by_name_only;
 use crate::common::rewrite_call_sites::{CallSite, rewrite_calls};
 
-/// The pass that passes the fields of tuples to private functions as separate arguments. The documentation of the module describes
-/// it.
+/// The pass that replaces tuple parameters of private functions by one parameter per field. See the module documentation.
 pub struct ExpandTupleArguments;
 
-/// How a parameter is expanded. A leaf is not a tuple and stays one parameter.
+/// The nesting structure of a parameter that is expanded. A leaf is not a tuple and stays one parameter.
 enum TupleShape {
     Leaf,
     Fields(Vec<TupleShape>),
@@ -97,8 +96,8 @@ impl ModulePass for ExpandTupleArguments {
     }
 }
 
-/// The expansion of a type. The recursion depth, here and in the functions below, is that of nested tuple types, which the verifier
-/// limits.
+/// Returns the nesting structure of a type. The recursion depth, here and in the functions below, is the nesting depth of tuple
+/// types, which the verifier limits.
 fn tuple_shape(func: &Function, ty: Type) -> TupleShape {
     match func.types.get(ty) {
         TypeData::Tuple(fields) => {
@@ -108,8 +107,8 @@ fn tuple_shape(func: &Function, ty: Type) -> TupleShape {
     }
 }
 
-/// Replaces tuple parameters by parameters for their fields, and rebuilds tuples that are used as a whole at the beginning of the
-/// body.
+/// Replaces tuple parameters by parameters for their fields. At the beginning of the body, builds those tuples again that are
+/// used as a whole.
 fn expand_params(func: &mut Function) {
     let mut namer = Namer::new(func);
     let old_params = func.params().to_vec();
@@ -138,7 +137,7 @@ fn expand_params(func: &mut Function) {
     func.seq_mut(body).blocks.insert(0, block);
 }
 
-/// The variables with a use other than reading a field.
+/// Returns the variables that have a use other than an access to one of their fields.
 fn vars_used_as_tuples(func: &Function) -> FxHashSet<Var> {
     let mut used_as_tuple = FxHashSet::default();
     for seq in reachable_seqs(func) {
@@ -156,7 +155,7 @@ fn vars_used_as_tuples(func: &Function) -> FxHashSet<Var> {
     used_as_tuple
 }
 
-/// The variable and the index, if a binding reads a field of a tuple variable.
+/// Returns (tuple variable, index) if a binding reads a field of a tuple variable; `None` otherwise.
 fn accessed_field(func: &Function, binding: &Binding) -> Option<(Var, u32)> {
     match *func.expr(binding.value) {
         ExprData::TupleGetItem(tuple, i) if binding.cast.is_none() => match *func.expr(tuple) {
@@ -167,7 +166,7 @@ fn accessed_field(func: &Function, binding: &Binding) -> Option<(Var, u32)> {
     }
 }
 
-/// Replaces reads of fields of known tuples by the fields. Removes bindings of tuples that are not used as a whole.
+/// Replaces accesses to fields of known tuples by the fields. Removes the bindings of tuples that are not used as a whole.
 fn forward_fields(
     func: &mut Function,
     used_as_tuple: &FxHashSet<Var>,
@@ -194,7 +193,8 @@ fn forward_fields(
     remove_and_substitute(func, &dead, &subst);
 }
 
-/// Adds one parameter per leaf of a type to `params`. Returns the expression that rebuilds the value.
+/// Adds one parameter per leaf of a type to `params`. Returns the expression that builds the original value from these
+/// parameters.
 fn add_field_params(
     func: &mut Function,
     namer: &mut Namer,
@@ -216,7 +216,7 @@ fn add_field_params(
     func.tuple(&fields)
 }
 
-/// Appends the fields of an argument to `out`, one per leaf of the expansion.
+/// Appends the fields of an argument to `out`, one for each leaf of `shape`.
 fn expand_arg(site: &mut CallSite<'_>, arg: Expr, shape: &TupleShape, out: &mut Vec<Expr>) {
     let TupleShape::Fields(shapes) = shape else {
         out.push(arg);

@@ -1,8 +1,8 @@
 //! # What it does
 //! Constant folding: evaluates pure operators and `call_tir` whose operands are constants. The reference interpreter evaluates
-//! cheap values; the evaluator of the context ([`PassContext::evaluator`]) compiles and runs the others. The results replace
-//! the variables, and bindings that only they used are removed. Values that types determine, such as the shape of a tensor
-//! with known dims, become constants too, so that no tensor is computed for them.
+//! cheap values; the evaluator of the context ([`PassContext::evaluator`]) compiles and runs the others. The results replace the
+//! variables, and bindings that are no longer used are removed. Values that types determine, such as the shape of a tensor with
+//! known dims, also become constants, so that no tensor is computed for them.
 //!
 //! # Before
 //! ```python
@@ -29,7 +29,7 @@
 //! ```
 //!
 //! # Requires
-//! That in-place calls are still marked. In modules with such calls, run it before
+//! In-place calls must still be marked as such: in modules with in-place calls, run this pass before
 //! [`CallTIRRewrite`](crate::lower::call_tir_rewrite).
 //!
 //! # Keeps
@@ -62,37 +62,38 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::analysis::memory_aliases::{MemoryAliases, ParamUses};
 use crate::analysis::{Effects, written_vars};
 
-/// Maximum number of elements of a constant that has no constant tensor operands.
+/// Maximum number of elements of a constant that is created from an operator without tensor operands, such as `R.zeros`.
 pub const MAX_CREATED: u64 = 1024;
 
-/// Default limit on the number of elements of a constant that has more elements than its operands. The pass or the context can
-/// override it.
+/// Default limit on the number of elements of a folded constant that has more elements than its operands. A field of the pass or
+/// a setting of the context can override it.
 pub const MAX_ELEMENTS: u64 = 1 << 24;
 
 /// Maximum number of elements of a constant that has at most as many elements as its operands but more bytes, such as a cast of
 /// integers to wider floats. A constant with at most as many bytes as its operands is folded at any size.
 const MAX_WIDENED: u64 = 1 << 27;
 
-/// Default limit on the number of elements of a constant if only the reference interpreter is available. With a compiler, the
-/// default limit is [`MAX_ELEMENTS`].
+/// Default limit on the number of elements of a folded constant if only the reference interpreter is available. If the context
+/// has a compiling evaluator, the default limit is [`MAX_ELEMENTS`].
 const MAX_INTERPRETED: u64 = 1 << 20;
 
-/// The setting that overrides [`MAX_ELEMENTS`].
+/// The name of the setting that overrides [`MAX_ELEMENTS`].
 const MAX_ELEMENTS_KEY: &str = "relax.FoldConstant.max_elements";
 
-/// Limit on the elements of all constants created in one function, as a multiple of the limit for one constant.
+/// Limit on the total number of elements of all constants created in one function, as a multiple of the limit for one constant.
 const TOTAL_LIMIT_FACTOR: u64 = 16;
 
-/// Maximum number of interpreter steps for which interpretation is faster than compilation.
+/// Maximum number of interpreter steps for which the interpreter is used although a compiling evaluator is available, because
+/// interpretation is faster than compilation.
 const MAX_QUICK_STEPS: u64 = 1 << 13;
 
-/// Maximum number of values that are evaluated separately if a joint evaluation fails.
+/// Maximum number of bindings that are evaluated separately if evaluating all of them together fails.
 const MAX_SEPARATE_VALUES: usize = 64;
 
-/// The pass that evaluates pure operators of constants (constant folding). The documentation of the module describes it.
+/// The pass that evaluates pure operators on constants (constant folding). See the module documentation.
 #[derive(Clone, Debug)]
 pub struct FoldConstant {
-    /// Maximum number of elements of a constant. With `None`, the setting of the context applies.
+    /// Maximum number of elements of a folded constant. If `None`, the setting of the context applies.
     pub max_elements: Option<u64>,
     /// Maximum number of interpreter steps per function.
     pub max_steps: u64,
@@ -165,7 +166,7 @@ impl FoldConstant {
     }
 }
 
-/// Replaces calls by values that their types determine. Returns whether there were any.
+/// Replaces calls whose values follow from types by these values. Returns whether it replaced any.
 fn materialize_type_values(func: &mut Function) -> bool {
     let mut changed = false;
     for seq in reachable_seqs(func) {
@@ -182,7 +183,8 @@ fn materialize_type_values(func: &mut Function) -> bool {
     changed
 }
 
-/// The value of a call of an operator that only reads types, if the type of the call determines it.
+/// Returns the value of a call of an operator that only reads the types of its operands, if the type of the call determines the
+/// value.
 fn value_from_type(func: &mut Function, call: Expr) -> Option<Expr> {
     let ExprData::Call { callee: Callee::Op(op), .. } = *func.expr(call) else { return None };
     if !pliant_ops::registry().decl(op)?.depends_on_types_only {
@@ -200,7 +202,7 @@ fn value_from_type(func: &mut Function, call: Expr) -> Option<Expr> {
     }
 }
 
-/// Removes from `dead` the unfolded values that remaining bindings read.
+/// Removes the variables of unfolded values that remaining bindings read from the set `dead`.
 fn keep_operands_of_remaining(
     func: &Function,
     foldable: &[Binding],
@@ -364,7 +366,8 @@ fn has_tensor_operand(f: &Function, e: Expr) -> bool {
     })
 }
 
-/// The operands of a call, the elements of a tuple, the tuple of a field access, or the expression itself.
+/// Returns the operands of a call, the elements of a tuple, or the tuple of a field access. For other expressions, returns the
+/// expression itself.
 fn operands(f: &Function, e: Expr) -> Vec<Expr> {
     match f.expr(e) {
         ExprData::Call { args, .. } | ExprData::Tuple(args) => f.list(*args).to_vec(),
@@ -373,7 +376,7 @@ fn operands(f: &Function, e: Expr) -> Vec<Expr> {
     }
 }
 
-/// The size in bytes of a value of this type; `None` if the type does not determine it.
+/// Returns the size in bytes of a value of this type; `None` if the type does not determine the size.
 fn byte_size(f: &Function, ty: Type) -> Option<u64> {
     match f.types.get(ty) {
         TypeData::Tuple(fields) => {
@@ -383,7 +386,7 @@ fn byte_size(f: &Function, ty: Type) -> Option<u64> {
     }
 }
 
-/// The number of elements of a value of this type; `None` if the type does not determine it.
+/// Returns the number of elements of a value of this type; `None` if the type does not determine the number.
 fn element_count(f: &Function, ty: Type) -> Option<u64> {
     match f.types.get(ty) {
         TypeData::Tensor { dtype, .. } => {
@@ -404,7 +407,7 @@ fn element_count(f: &Function, ty: Type) -> Option<u64> {
     }
 }
 
-/// Evaluates foldable bindings.
+/// Evaluates bindings whose operands are constants.
 struct Evaluator<'a> {
     prim_funcs: &'a IRModule,
     /// Maximum number of steps of the reference interpreter.
@@ -413,11 +416,11 @@ struct Evaluator<'a> {
     cancel: &'a CancelToken,
 }
 
-/// The value of each folded binding. `None` for bindings that only other folded bindings read.
+/// Maps the variable of each folded binding to its value; `None` for bindings that only other folded bindings read.
 type ValueByVar = FxHashMap<Var, Option<Value>>;
 
 impl Evaluator<'_> {
-    /// Evaluates the foldable bindings: jointly, or separately if that fails.
+    /// Evaluates all foldable bindings of a function together, or separately if that fails.
     fn evaluate(&self, func: &Function, foldable: &[Binding]) -> ValueByVar {
         let outside_read = outside_read(func, foldable);
         if let Some(results) = self.evaluate_all(func, foldable, &outside_read) {
@@ -428,8 +431,8 @@ impl Evaluator<'_> {
         self.evaluate_each(func, foldable)
     }
 
-    /// Evaluates several variables jointly. Uses the interpreter if it needs few steps or no compiler is available. `None` if the
-    /// evaluation fails.
+    /// Evaluates several variables in one run. Uses the interpreter if it needs few steps or no compiling evaluator is available.
+    /// `None` if the evaluation fails.
     fn evaluate_all(
         &self,
         func: &Function,
@@ -450,7 +453,8 @@ impl Evaluator<'_> {
         )
     }
 
-    /// Evaluates each binding with the bindings that it depends on, and omits those that fail.
+    /// Evaluates each binding separately, together with the bindings on which it depends. Bindings whose evaluation fails are
+    /// missing in the result.
     fn evaluate_each(&self, func: &Function, foldable: &[Binding]) -> ValueByVar {
         let mut values = ValueByVar::default();
         let steps = self.max_steps / MAX_SEPARATE_VALUES as u64;
@@ -479,7 +483,8 @@ impl Evaluator<'_> {
         values
     }
 
-    /// Interprets a function that consists of only the given bindings. Returns the values of the variables in `outside_read`.
+    /// Runs the interpreter on a function that consists of only the given bindings. Returns the values of the variables in
+    /// `outside_read`.
     fn interpret(
         &self,
         func: &Function,
@@ -495,7 +500,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// A module with one function that consists of only the given bindings and returns the variables in `outside_read`.
+    /// Creates a module with one function, which consists of only the given bindings and returns the variables in `outside_read`.
     fn evaluation_module(
         &self,
         func: &Function,
@@ -530,7 +535,7 @@ impl Evaluator<'_> {
     }
 }
 
-/// The foldable variables that anything other than a foldable binding reads.
+/// Returns the variables of foldable bindings that other bindings or results read.
 fn outside_read(func: &Function, foldable: &[Binding]) -> Vec<Var> {
     let inside: FxHashSet<Var> = foldable.iter().map(|b| b.var).collect();
     let mut read: FxHashSet<Var> = FxHashSet::default();
@@ -544,7 +549,7 @@ fn outside_read(func: &Function, foldable: &[Binding]) -> Vec<Var> {
     foldable.iter().map(|b| b.var).filter(|v| read.contains(v)).collect()
 }
 
-/// The binding of a variable, preceded by all bindings that it depends on.
+/// Returns the binding of a variable, preceded by all bindings on which it depends.
 fn dependence_cone(func: &Function, by_var: &FxHashMap<Var, Binding>, var: Var) -> Vec<Binding> {
     let mut out = Vec::new();
     let mut seen: FxHashSet<Var> = FxHashSet::default();
@@ -561,7 +566,8 @@ fn dependence_cone(func: &Function, by_var: &FxHashMap<Var, Binding>, var: Var) 
     out
 }
 
-/// A value as a constant expression of type `ty`; `None` if its type differs or it has no constant form.
+/// Converts a value to a constant expression of type `ty`; `None` if the value has another type or cannot be written as a
+/// constant.
 fn constant_of(func: &mut Function, value: &Value, ty: Type) -> Option<Expr> {
     match (value, func.types.get(ty).clone()) {
         (Value::Tensor(t), TypeData::Tensor { dtype, .. }) => {

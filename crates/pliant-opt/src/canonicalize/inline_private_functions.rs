@@ -38,11 +38,11 @@
 //! Nothing.
 //!
 //! # Keeps
-//! The checks at the entry and exit of a function, as `match_cast`s, if they may fail. Recursive functions, including mutually
-//! recursive ones. Functions that a backend compiles (`Codegen`, `Composite`, `Primitive`).
+//! The checks of arguments and results of an inlined function, as `match_cast`, if they may fail. Recursive functions, including
+//! mutually recursive ones. Functions that a backend compiles (attributes `Codegen`, `Composite`, `Primitive`).
 //!
 //! # Never
-//! Inlines a public function, or lets a function grow beyond [`MAX_BINDINGS`] bindings.
+//! Inlines a public function. Inlines a call if the caller would then have more than [`MAX_BINDINGS`] bindings.
 
 use std::sync::Arc;
 
@@ -70,10 +70,10 @@ use crate::common::repeat_type_inference::reinfer;
 /// Maximum number of bindings of a function after inlining.
 pub const MAX_BINDINGS: usize = 1 << 20;
 
-/// Attributes of functions that a backend takes as a unit.
+/// Attributes of functions that a backend compiles as a unit, which are therefore not inlined.
 const BACKEND_ATTRS: &[&str] = &[CODEGEN, COMPOSITE, PRIMITIVE];
 
-/// The pass that inlines private functions at their calls. The documentation of the module describes it.
+/// The pass that inlines private functions at their calls. See the module documentation.
 pub struct InlinePrivateFunctions;
 
 impl ModulePass for InlinePrivateFunctions {
@@ -133,13 +133,13 @@ fn remove_inlined(module: &mut IRModule, inlined: &FxHashMap<Arc<str>, Arc<Funct
     }
 }
 
-/// An item of the work list of a sequence.
+/// An item of the work list with which a sequence is rewritten.
 enum WorkItem {
     /// Starts a block. The flag is true for dataflow blocks.
     BeginBlock(bool),
-    /// A binding, which may be a call to inline.
+    /// Processes a binding, which may be a call to inline.
     Bind(Binding),
-    /// The end of an inlined body: binds the result.
+    /// Binds the result of an inlined call, after the bindings of its body.
     FinishCall(InlinedCall),
 }
 
@@ -148,23 +148,23 @@ struct InlinedCall {
     binding: Binding,
     result: Expr,
     ret_ty: Type,
-    /// The number of variables of the function before the call was inlined.
+    /// The number of variables that the caller had before this call was inlined.
     first: usize,
 }
 
-/// Inlines calls in one function.
+/// Inlines the calls in one function.
 struct Inliner<'a> {
     callees: &'a FxHashMap<Arc<str>, Arc<Function>>,
     namer: Namer,
     subst: Substitution,
     pinned: FxHashSet<Var>,
-    /// The number of bindings that the function has so far, which [`MAX_BINDINGS`] limits.
+    /// The current number of bindings of the function, which [`MAX_BINDINGS`] limits.
     size: usize,
     changed: bool,
-    /// Whether an inlined callee had effects that are hidden from its callers.
+    /// Whether an inlined callee has the attribute `relax.force_pure`: it is pure to callers although its body has side effects.
     callee_forced_pure: bool,
-    /// Whether calls may write to arguments. If so, a constant argument must be bound to a variable, so that all reads see one
-    /// tensor.
+    /// Whether the module contains calls that may write to arguments. If so, a constant argument must be bound to a variable, so
+    /// that all reads see the same tensor.
     in_place: bool,
 }
 
@@ -213,7 +213,7 @@ impl<'a> Inliner<'a> {
         self.changed
     }
 
-    /// Rewrites one sequence with an explicit work list, because inlined bodies contain further calls.
+    /// Inlines the calls in one sequence. Uses an explicit work list, because inlined bodies may contain further calls.
     fn inline_in_sequence(&mut self, func: &mut Function, seq: Seq) {
         let mut worklist = Vec::new();
         for block in func.seq(seq).blocks.clone() {
@@ -252,7 +252,7 @@ impl<'a> Inliner<'a> {
         substitute_result(func, seq, &self.subst);
     }
 
-    /// The callee and the arguments of a binding, if it is a call that can be inlined.
+    /// Returns (callee, arguments) if a binding is a call that can be inlined; `None` otherwise.
     fn inlinable_callee(&self, func: &Function, b: Binding) -> Option<(Arc<Function>, Vec<Expr>)> {
         let ExprData::Call { callee: Callee::Expr(callee), args, .. } = func.expr(b.value) else {
             return None;
@@ -264,8 +264,8 @@ impl<'a> Inliner<'a> {
         (args.len() == callee.params().len() && fits).then(|| (callee.clone(), args.to_vec()))
     }
 
-    /// Inlines a call: emits the checks of its arguments to `out`, and pushes the bindings of the callee's body to `worklist`, in
-    /// order.
+    /// Inlines a call: appends the checks of its arguments to `out`, and pushes the bindings of the callee's body to `worklist`,
+    /// in order.
     fn inline_call(
         &mut self,
         func: &mut Function,
@@ -310,7 +310,7 @@ impl<'a> Inliner<'a> {
         worklist.push(WorkItem::FinishCall(InlinedCall { binding: b, result, ret_ty, first }));
     }
 
-    /// Gives unique names to the new variables, which are those with a number of at least `first`.
+    /// Gives unique names to the new variables, which are those with an index of at least `first`.
     fn rename_new_vars(&mut self, func: &mut Function, first: usize) {
         for v in first..func.num_vars() {
             let v = Var::from_u32(v as u32);
@@ -319,8 +319,8 @@ impl<'a> Inliner<'a> {
         }
     }
 
-    /// Defines the variable of an inlined call: renames the body's result variable to it if possible, otherwise binds it to the
-    /// result.
+    /// Defines the variable to which an inlined call was bound: replaces the result variable of the body by it if possible,
+    /// otherwise binds it to the result.
     fn bind_result(&mut self, func: &mut Function, call: InlinedCall, out: &mut BlockBuilder) {
         let InlinedCall { binding: b, ret_ty, first, .. } = call;
         let result = self.subst.apply(func, call.result);
@@ -361,7 +361,8 @@ fn count_bindings(func: &Function) -> usize {
     blocks.map(|b| func.block(b).bindings.len()).sum()
 }
 
-/// The values of the symbols of a callee's parameters at a call. Symbols that the arguments do not determine are absent.
+/// Maps the symbols in the types of a callee's parameters to the sizes of the arguments at a call. Symbols that the arguments do
+/// not determine are absent.
 fn bind_symbols(func: &Function, callee: &Function, params: &[Type], args: &[Type]) -> SymMap {
     let mut map = SymMap::default();
     let mut stack: Vec<(Type, Type)> =
@@ -388,17 +389,17 @@ fn bind_symbols(func: &Function, callee: &Function, params: &[Type], args: &[Typ
     map
 }
 
-/// The blocks of the sequence under construction.
+/// Collects the blocks of a sequence that is being rewritten.
 #[derive(Default)]
 struct BlockBuilder {
     blocks: Vec<Block>,
     in_dataflow: bool,
-    /// Whether the last block accepts more bindings.
+    /// Whether more bindings may be added to the last block.
     accepts_bindings: bool,
 }
 
 impl BlockBuilder {
-    /// Begins a block. It is created with its first binding, so that no block is empty.
+    /// Begins a block. The block is created together with its first binding, so that no block is empty.
     fn begin(&mut self, dataflow: bool) {
         self.in_dataflow = dataflow;
         self.accepts_bindings = false;
@@ -417,8 +418,8 @@ impl BlockBuilder {
     }
 }
 
-/// Pushes the bindings of an inlined block. If the call is in a dataflow block, an inlined block without control flow joins it, and
-/// any other block splits it.
+/// Pushes the bindings of a block of an inlined body. If the call is in a dataflow block, an inlined block without control flow
+/// becomes a part of it, and any other block splits it.
 fn push_inlined_block(
     func: &mut Function,
     data: BlockData,

@@ -1,7 +1,7 @@
 //! # What it does
-//! Defines symbols for unknown sizes that operators need. A `match_cast` after the definition of a tensor of known rank matches its
-//! dims with new symbols, and the operators read the matched tensor. The sizes of their results are then known too. Shape values
-//! and integer scalars are matched in the same way.
+//! Defines symbols for unknown sizes that operators need. A `match_cast` after the definition of a tensor of known rank matches
+//! its dims with new symbols, and the operators read the matched tensor. The sizes of their results are then also known in terms
+//! of these symbols. Shape values and integer scalars are matched in the same way.
 //!
 //! # Before
 //! ```python
@@ -38,8 +38,8 @@
 //! The types of parameters and of the results of functions and branches, which may be wider than the types of the new values.
 //!
 //! # Never
-//! Changes functions in which every operator knows the sizes that it needs. Assumes that two unknown sizes are equal: an operator
-//! that needs this checks it at run time.
+//! Changes functions in which all sizes that operators need are known. Assumes that two unknown sizes are equal: an operator that
+//! requires equal sizes checks this at run time.
 
 use std::sync::Arc;
 
@@ -58,7 +58,7 @@ use rustc_hash::FxHashMap;
 use crate::common::lowered_operators::RESHAPE;
 use crate::common::repeat_type_inference::Reinfer;
 
-/// The pass that defines symbols for unknown sizes that operators need. The documentation of the module describes it.
+/// The pass that defines symbols for unknown sizes that operators need. See the module documentation.
 pub struct MatchUnknownShapes;
 
 impl ModulePass for MatchUnknownShapes {
@@ -89,7 +89,7 @@ impl ModulePass for MatchUnknownShapes {
     }
 }
 
-/// Whether an operator of the function reads a value whose sizes it needs but which are unknown.
+/// Whether the function contains an operator that needs the sizes of an operand although they are unknown.
 fn lacks_shapes(func: &Function) -> bool {
     let mut reads_unknown_sizes = false;
     walk(func, func.root(), |event| {
@@ -124,8 +124,8 @@ fn needs_shapes(func: &Function, value: Expr) -> bool {
     }
 }
 
-/// Whether a type has known rank but unknown sizes, is an integer of unknown value, or is a tuple with such a field. The recursion
-/// depth is that of nested tuples, which the verifier limits.
+/// Whether a `match_cast` can define symbols for a type: it has known rank but unknown sizes, is an integer of unknown value, or
+/// is a tuple with such a field. The recursion depth is the nesting depth of tuples, which the verifier limits.
 fn can_be_matched(func: &Function, ty: Type) -> bool {
     match func.types.get(ty) {
         TypeData::Tensor { shape: TensorShape::Rank(_), .. }
@@ -169,14 +169,14 @@ fn match_shapes(func: &mut Function, reinfer: Reinfer<'_>) -> Result<(), PassErr
     if problems.is_empty() { Ok(()) } else { Err(PassError::User(problems)) }
 }
 
-/// Inserts `match_cast`s into one function.
+/// Inserts `match_cast` bindings that define symbols for unknown sizes into one function.
 struct Matcher {
     namer: Namer,
     /// The bindings visited so far, with their operands replaced.
     visited: FxHashMap<Var, Binding>,
-    /// The matched variable that replaces each variable.
+    /// Maps each variable to the result of its `match_cast`, which replaces it in later bindings.
     matched: Substitution,
-    /// The `match_cast`s to insert after the definition of each variable.
+    /// Maps each variable to the `match_cast` bindings to insert after its definition.
     casts: FxHashMap<Var, Vec<Binding>>,
 }
 
@@ -190,7 +190,7 @@ impl Matcher {
         }
     }
 
-    /// Matches the operands of a binding whose sizes the operator needs, and infers the type of the binding again.
+    /// Defines symbols for those operands of a binding whose sizes the operator needs, and infers the type of the binding again.
     fn match_binding(
         &mut self,
         func: &mut Function,
@@ -244,7 +244,7 @@ impl Matcher {
         self.matched.insert(v, operand);
     }
 
-    /// The type with a new symbol for each unknown size. The recursion depth is as in [`can_be_matched`].
+    /// Returns a type with a new symbol for each unknown size. The recursion depth is limited as in [`can_be_matched`].
     fn with_symbols(&mut self, func: &mut Function, name: &str, ty: Type) -> Type {
         let data = match func.types.get(ty).clone() {
             TypeData::Tensor { shape: TensorShape::Rank(n), dtype } => {
@@ -278,7 +278,7 @@ impl Matcher {
         func.intern(data)
     }
 
-    /// Writes the changed bindings and the `match_cast`s to the function.
+    /// Writes the changed bindings and the new `match_cast` bindings to the function.
     fn insert_casts(mut self, func: &mut Function) {
         for seq in reachable_seqs(func) {
             for block in func.seq(seq).blocks.clone() {
@@ -296,7 +296,7 @@ impl Matcher {
         }
     }
 
-    /// Inserts the `match_cast`s of a function's parameters at the beginning of its body.
+    /// Inserts the `match_cast` bindings for a function's parameters at the beginning of its body.
     fn insert_parameter_casts(&mut self, func: &mut Function, id: FuncId) {
         let params = func.func(id).params.clone();
         let casts = params.iter().filter_map(|p| self.casts.remove(p));

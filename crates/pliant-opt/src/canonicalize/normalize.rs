@@ -1,6 +1,6 @@
 //! # What it does
-//! Drops empty binding blocks and merges adjacent plain blocks. The builder and the parser already create A-normal form, so nothing
-//! else needs to be normalized.
+//! Drops empty binding blocks and merges adjacent plain binding blocks. The builder and the parser already create A-normal form,
+//! so the pass normalizes nothing else.
 //!
 //! # Before
 //! ```python
@@ -26,10 +26,10 @@
 //! Nothing.
 //!
 //! # Keeps
-//! Every binding, and the dataflow blocks.
+//! Every binding, and all non-empty dataflow blocks.
 //!
 //! # Never
-//! Merges dataflow blocks, because the bindings between them may use the outputs of the first.
+//! Merges dataflow blocks.
 
 use pliant_ir::IRModule;
 use pliant_ir::relax::{Block, Function, Seq};
@@ -37,7 +37,7 @@ use pliant_pass::binding_rewrites::reachable_seqs;
 use pliant_pass::pass::update_each_relax;
 use pliant_pass::{ModulePass, PassContext, PassError};
 
-/// The pass that drops empty binding blocks and merges adjacent plain blocks. The documentation of the module describes it.
+/// The pass that drops empty binding blocks and merges adjacent plain blocks. See the module documentation.
 pub struct Normalize;
 
 impl ModulePass for Normalize {

@@ -33,7 +33,7 @@
 //! ```
 //!
 //! # Requires
-//! That no two public functions have the same name.
+//! No two public functions may have the same `global_symbol`.
 //!
 //! # Keeps
 //! The order of the functions.
@@ -52,7 +52,7 @@ use pliant_pass::pass::update_each_relax;
 use pliant_pass::{ModulePass, PassContext, PassError, Problem};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// The pass that renames public functions to their attribute `global_symbol`. The documentation of the module describes it.
+/// The pass that renames public functions to the name in their attribute `global_symbol`. See the module documentation.
 pub struct NormalizeGlobalVar;
 
 impl ModulePass for NormalizeGlobalVar {
@@ -67,8 +67,8 @@ impl ModulePass for NormalizeGlobalVar {
     }
 }
 
-/// Renames functions in the module and in all graph functions that mention them. A `global_symbol` equal to the old name is changed
-/// too.
+/// Renames functions in the module and in all graph functions that refer to them. An attribute `global_symbol` that equals the
+/// old name is also changed.
 ///
 /// # Errors
 /// If two functions would have the same name, or if the pass is cancelled.
@@ -117,7 +117,7 @@ fn is_private(func: &BaseFunc) -> bool {
     }
 }
 
-/// The functions to rename, with their new names.
+/// Maps the names of the functions to rename to their new names.
 fn new_names(module: &IRModule) -> Result<FxHashMap<Arc<str>, Arc<str>>, PassError> {
     let mut owners: FxHashMap<Arc<str>, Arc<str>> = FxHashMap::default();
     let mut renamed: FxHashMap<Arc<str>, Arc<str>> = FxHashMap::default();

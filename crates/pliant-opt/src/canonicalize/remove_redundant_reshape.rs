@@ -54,8 +54,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::analysis::memory_aliases::{MemoryAliases, ParamUses, has_local_functions};
 use crate::common::lowered_operators::RESHAPE;
 
-/// The pass that merges chains of reshapes and removes reshapes that do not change the shape. The documentation of the module
-/// describes it.
+/// The pass that merges chains of reshapes and removes reshapes that do not change the shape. See the module documentation.
 pub struct RemoveRedundantReshape;
 
 impl ModulePass for RemoveRedundantReshape {
@@ -84,7 +83,7 @@ impl ModulePass for RemoveRedundantReshape {
     }
 }
 
-/// The reshaped tensors that must stay separate values, because a call may write to their operand.
+/// Returns the results of reshapes that must stay separate tensors, because a call may write to the operand of the reshape.
 fn views_of_written_operands(func: &Function, uses: &ParamUses) -> Vec<Var> {
     let (mut memory, unknown) =
         (MemoryAliases::of_with_results_written(func, uses), has_local_functions(func));
@@ -102,7 +101,7 @@ fn views_of_written_operands(func: &Function, uses: &ParamUses) -> Vec<Var> {
 
 #[derive(Default)]
 struct Reshapes {
-    /// The operand of each reshape.
+    /// Maps the result of each reshape to its operand.
     inputs: FxHashMap<Var, Expr>,
     subst: Substitution,
     /// Variables that must stay separate tensors.
@@ -143,8 +142,8 @@ impl Reshapes {
         func.call(Callee::Op(RESHAPE), &[first, shape], attrs, &[], ty)
     }
 
-    /// Whether a binding reshapes a tensor to its own shape. Records the tensor as the replacement of the variable, or else as the
-    /// input of the reshape.
+    /// Whether a binding reshapes a tensor to its own shape. If so, records the tensor as the replacement of the variable;
+    /// otherwise records the operand of the reshape in `inputs`.
     fn is_identity_reshape(&mut self, func: &mut Function, b: Binding) -> bool {
         let Some((input, _)) = reshape_of(func, b.value) else { return false };
         let (from, to) = (func.expr_ty(input), func.var(b.var).ty);
@@ -164,7 +163,7 @@ impl Reshapes {
     }
 }
 
-/// The operands of a reshape: the tensor and the shape.
+/// Returns the operands (tensor, shape) of a reshape; `None` for other expressions.
 fn reshape_of(func: &Function, e: Expr) -> Option<(Expr, Expr)> {
     match func.expr(e) {
         ExprData::Call { callee: Callee::Op(op), args, .. } if *op == RESHAPE => {

@@ -1,5 +1,5 @@
 //! # What it does
-//! Removes fields of tuples returned by private functions that no caller reads. A single remaining field is returned without a
+//! If a private function returns a tuple, removes the fields that no caller reads. A single remaining field is returned without a
 //! tuple.
 //!
 //! # Before
@@ -59,7 +59,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::analysis::call_graph::called_by_name_only;
 use crate::common::rewrite_call_sites::callee_expr;
 
-/// The pass that removes results of private functions that no caller reads. The documentation of the module describes it.
+/// The pass that removes results of private functions that no caller reads. See the module documentation.
 pub struct RemoveUnusedOutputs;
 
 impl ModulePass for RemoveUnusedOutputs {
@@ -86,8 +86,8 @@ impl ModulePass for RemoveUnusedOutputs {
     }
 }
 
-/// The private functions that are called and that return a tuple with a field that no caller reads. The flags of a function state
-/// for each field whether a caller reads it.
+/// Returns the private functions that are called and return a tuple with a field that no caller reads. For each function, a flag
+/// per field states whether a caller reads the field.
 fn used_fields(module: &IRModule) -> Vec<(Arc<str>, Vec<bool>)> {
     let mut used: FxHashMap<Arc<str>, Option<Vec<bool>>> = FxHashMap::default();
     let candidates = called_by_name_only(module);
@@ -143,7 +143,7 @@ fn used_fields(module: &IRModule) -> Vec<(Arc<str>, Vec<bool>)> {
         .collect()
 }
 
-/// The variable and the index of an expression that reads a field of a variable.
+/// Returns (variable, index) if an expression accesses a field of a tuple variable; `None` otherwise.
 fn field_of_var(f: &Function, e: Expr) -> Option<(Var, u32)> {
     match f.expr(e) {
         ExprData::TupleGetItem(tuple, index) => match f.expr(*tuple) {
@@ -154,7 +154,7 @@ fn field_of_var(f: &Function, e: Expr) -> Option<(Var, u32)> {
     }
 }
 
-/// The name of the callee, if a value is a direct call of a function of the module.
+/// Returns the name of the callee if a value is a direct call of a function of the module; `None` otherwise.
 fn called_name(f: &Function, e: Expr) -> Option<&Arc<str>> {
     match f.expr(e) {
         ExprData::Call { callee: Callee::Expr(callee), .. } => match f.expr(*callee) {
@@ -198,7 +198,7 @@ fn restrict_outputs(func: &mut Function, keep: &[usize]) {
     func.func_mut(root).ret_ty = restrict_tuple_type(func, declared, keep);
 }
 
-/// The tuple type with only the fields in `keep`. If there is only one, the type of this field.
+/// Returns the tuple type with only the fields in `keep`, or the type of the field if `keep` contains only one.
 fn restrict_tuple_type(func: &mut Function, ty: Type, keep: &[usize]) -> Type {
     let TypeData::Tuple(tys) = func.types.get(ty).clone() else { return ty };
     match *keep {
@@ -240,7 +240,7 @@ fn rewrite_callers(
     Ok(changed_any)
 }
 
-/// The call with a new result type.
+/// Returns the call `e` of the function `name` with the new result type `ty`.
 fn with_result_type(func: &mut Function, e: Expr, name: &str, callee: &Function, ty: Type) -> Expr {
     let ExprData::Call { args, attrs, ty_args, .. } = func.expr(e).clone() else { return e };
     let (args, attrs) = (func.list(args).to_vec(), func.call_attrs(attrs).clone());

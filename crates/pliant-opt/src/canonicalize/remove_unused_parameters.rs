@@ -41,11 +41,11 @@
 //!
 //! # Keeps
 //! Sizes that only a removed parameter defines: they become parameters (`param_n: R.Prim(value="n")`), and callers pass them. If
-//! the dims of the argument are unknown at a call, the parameter stays. The computation of an argument that is no longer passed
-//! stays too, for [`DeadCodeElimination`](crate::canonicalize::dead_code_elimination).
+//! the dims of the argument are unknown at a call, the parameter is kept. Computations of arguments that are no longer passed are
+//! also kept, for [`DeadCodeElimination`](crate::canonicalize::dead_code_elimination).
 //!
 //! # Never
-//! Changes public functions, or functions that are used as values. The check of a removed parameter is dropped with it.
+//! Changes public functions, or functions that are used as values. (The check of a removed parameter's type is removed, too.)
 
 use std::sync::Arc;
 
@@ -61,7 +61,7 @@ use crate::analysis::CallGraph;
 use crate::analysis::call_graph::called_by_name_only;
 use crate::common::rewrite_call_sites::{CallSite, rewrite_calls, rewrite_calls_in};
 
-/// The pass that removes parameters of private functions that are not read. The documentation of the module describes it.
+/// The pass that removes unread parameters of private functions. See the module documentation.
 pub struct RemoveUnusedParameters;
 
 impl ModulePass for RemoveUnusedParameters {
@@ -98,7 +98,7 @@ impl ModulePass for RemoveUnusedParameters {
     }
 }
 
-/// For each called function and each parameter, whether the dims of the argument are known at all calls.
+/// Returns, for each called function, a flag per parameter: whether the dims of the argument are known at all calls.
 fn args_with_known_dims(module: &IRModule) -> FxHashMap<Arc<str>, Vec<bool>> {
     let mut out: FxHashMap<Arc<str>, Vec<bool>> = FxHashMap::default();
     for (_, func) in module.relax_funcs() {
@@ -118,7 +118,8 @@ fn args_with_known_dims(module: &IRModule) -> FxHashMap<Arc<str>, Vec<bool>> {
     out
 }
 
-/// What calls of a function pass after the removal: the remaining arguments, then sizes, which are dims of removed arguments.
+/// The arguments that calls of a function pass after the removal: the kept arguments, then sizes, which are dims of removed
+/// arguments.
 struct RemainingArgs {
     /// Whether each parameter is kept.
     keep: Vec<bool>,
@@ -133,8 +134,8 @@ struct SizeSource {
 }
 
 impl RemainingArgs {
-    /// Determines what a function needs: the parameters that it reads, and the sizes that it mentions. A needed size is passed
-    /// separately if all callers know it; otherwise the parameter that defines it is kept.
+    /// Determines the parameters and sizes that a function uses. A used size is passed as a separate argument if all callers know
+    /// it; otherwise the parameter that defines it is kept.
     fn of(func: &Function, known_dims: Option<&Vec<bool>>) -> RemainingArgs {
         let used: FxHashSet<Var> = used_vars(func, func.root()).into_iter().collect();
         let shapes = shape_vars(func);
@@ -173,7 +174,7 @@ impl RemainingArgs {
         RemainingArgs { keep, sizes }
     }
 
-    /// Replaces the parameters of the function.
+    /// Replaces the parameters of the function by the kept parameters and the sizes.
     fn apply(&self, func: &mut Function) {
         let mut namer = Namer::new(func);
         let mut params: Vec<Var> = func.params().to_vec();
@@ -190,13 +191,13 @@ impl RemainingArgs {
     }
 }
 
-/// The dim of a parameter that is this size.
+/// Returns the index of the dim of a parameter that equals `size`; `None` if there is none.
 fn dim_of(func: &Function, param: Var, size: SymVar) -> Option<usize> {
     let dims = func.var_ty(param).dims()?;
     dims.iter().position(|&d| func.syms.as_var(d) == Some(size))
 }
 
-/// The arguments of a call without the removed ones, followed by the sizes that replace them.
+/// Returns the arguments of a call without the removed ones, followed by the sizes that replace them.
 fn remaining_args(
     site: CallSite<'_>,
     remaining: &FxHashMap<Arc<str>, RemainingArgs>,
@@ -212,7 +213,7 @@ fn remaining_args(
     Some(args)
 }
 
-/// The symbols that a function mentions outside of its parameter types.
+/// Returns the symbols that a function uses outside of its parameter types.
 fn body_syms(func: &Function) -> FxHashSet<SymVar> {
     let mut body = func.clone();
     let root = body.root();

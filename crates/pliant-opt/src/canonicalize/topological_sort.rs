@@ -16,7 +16,7 @@
 //! ```
 //!
 //! # After
-//! Depth first from the inputs: readers of a value follow it as soon as possible.
+//! With depth first from the inputs, the readers of a value follow it as soon as possible.
 //! ```python
 //! @R.function
 //! def main(x: R.Tensor(("n",), "float32")) -> R.Tensor(("n",), "float32"):
@@ -73,12 +73,12 @@ pub enum StartingLocation {
     FromOutputs,
 }
 
-/// The pass that sorts the bindings of dataflow blocks topologically. The documentation of the module describes it.
+/// The pass that sorts the bindings of dataflow blocks topologically. See the module documentation.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TopologicalSort {
-    /// Depth first or breadth first.
+    /// Whether the traversal is depth first or breadth first.
     pub order: TraversalOrder,
-    /// From the inputs or from the outputs.
+    /// Whether the traversal starts at the inputs or at the outputs of the block.
     pub starting_location: StartingLocation,
 }
 
@@ -126,8 +126,8 @@ impl TopologicalSort {
     }
 }
 
-/// For each binding of a block, the indices of the earlier bindings that it depends on, through its operands or through the symbols
-/// and shapes that it mentions.
+/// Returns, for each binding of a block, the indices of the earlier bindings on which it depends through its operands or through
+/// the symbols and shapes in its value and type.
 fn binding_dependences(func: &Function, bindings: &[Binding]) -> Vec<Vec<usize>> {
     let mut vars: FxHashMap<Var, usize> = FxHashMap::default();
     let mut syms: FxHashMap<SymVar, usize> = FxHashMap::default();
@@ -169,7 +169,7 @@ fn binding_dependences(func: &Function, bindings: &[Binding]) -> Vec<Vec<usize>>
     out
 }
 
-/// Adds dependences that keep every binding on its side of each impure call.
+/// Adds dependences so that no binding moves from before an impure call to after it, or the other way around.
 fn add_effect_dependences(
     func: &Function,
     bindings: &[Binding],
@@ -189,7 +189,7 @@ fn add_effect_dependences(
     }
 }
 
-/// For each binding, the indices of the bindings that depend on it.
+/// Returns, for each binding, the indices of the bindings that depend on it.
 fn readers(dependences: &[Vec<usize>]) -> Vec<Vec<usize>> {
     let mut out = vec![Vec::new(); dependences.len()];
     for (i, list) in dependences.iter().enumerate() {
@@ -198,7 +198,7 @@ fn readers(dependences: &[Vec<usize>]) -> Vec<Vec<usize>> {
     out
 }
 
-/// The dependence graph with all edges reversed. Bindings are numbered from the last to the first.
+/// Returns the dependence graph with all edges reversed and the bindings numbered from the last to the first.
 fn reversed(dependences: &[Vec<usize>]) -> Vec<Vec<usize>> {
     let last = dependences.len().saturating_sub(1);
     let mut out: Vec<Vec<usize>> = readers(dependences)
@@ -209,8 +209,8 @@ fn reversed(dependences: &[Vec<usize>]) -> Vec<Vec<usize>> {
     out
 }
 
-/// An order in which each binding follows its dependences. Among the bindings whose dependences are all placed, depth first takes
-/// the one that became available last, and breadth first the one that became available first.
+/// Computes an order in which each binding follows its dependences. A binding is available when all its dependences have been
+/// placed. Depth first places the binding next that became available last, and breadth first the one that became available first.
 fn from_inputs(dependences: &[Vec<usize>], order: TraversalOrder) -> Vec<usize> {
     let readers = readers(dependences);
     let mut open_dependences: Vec<usize> = dependences.iter().map(Vec::len).collect();
@@ -236,8 +236,8 @@ fn from_inputs(dependences: &[Vec<usize>], order: TraversalOrder) -> Vec<usize> 
     out
 }
 
-/// An order in which each binding is preceded directly by those of its dependences that no earlier binding needs, starting from the
-/// outputs.
+/// Computes an order by a depth-first traversal from the outputs: each binding is placed directly after those of its dependences
+/// that have not been placed before.
 fn depth_first_from_outputs(dependences: &[Vec<usize>]) -> Vec<usize> {
     let readers = readers(dependences);
     let mut visited = vec![false; dependences.len()];
@@ -261,7 +261,8 @@ fn depth_first_from_outputs(dependences: &[Vec<usize>]) -> Vec<usize> {
 mod tests {
     use super::*;
 
-    /// Every order is a permutation that respects the dependences, also for blocks with no binding and with one binding.
+    /// Checks that every order is a permutation that respects the dependences, also for blocks without bindings and with one
+    /// binding.
     #[test]
     fn orders_respect_dependences() {
         let cases: [Vec<Vec<usize>>; 4] = [

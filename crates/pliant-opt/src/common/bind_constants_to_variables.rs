@@ -1,4 +1,4 @@
-//! Binds literal constants to variables where their memory may be shared or written to.
+//! Binds literal constants to variables where results may share their memory or calls may write to it.
 
 use pliant_ir::relax::{Binding, BlockData, Expr, ExprData, Function};
 use pliant_pass::binding_rewrites::{Namer, map_leaves, reachable_seqs};
@@ -34,7 +34,7 @@ pub(crate) fn bind_constants(
     }
 }
 
-/// Replaces the constants in an operand by variables. Appends their bindings to `out`.
+/// Replaces the literal constants in an operand by new variables, and appends the bindings of these variables to `out`.
 fn bind_literals(
     func: &mut Function,
     value: Expr,

@@ -16,7 +16,7 @@ pub(crate) struct CallKey {
 }
 
 impl CallKey {
-    /// The operands of a call with tuples flattened, and the key of the call.
+    /// Returns the operands of a call with tuples flattened, and the key of the call.
     pub(crate) fn of(
         func: &Function,
         op: Op,
@@ -29,8 +29,8 @@ impl CallKey {
     }
 }
 
-/// The key of one operand: its type, its value if the loop function contains the value, and the index of the first operand that is
-/// the same expression.
+/// The key of one operand: its type, its value if the loop function depends on the value, and the index of the first operand of
+/// the call that is the same expression.
 #[derive(Clone, PartialEq, Eq, Hash)]
 enum OperandKey {
     Value(Type, u32),

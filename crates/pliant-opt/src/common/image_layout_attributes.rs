@@ -1,4 +1,4 @@
-//! The layouts of images, as operator attributes name them. `dims` is the number of spatial dims, 1 to 3.
+//! Names of image layouts in operator attributes, such as `NCHW`. `dims` is the number of spatial dims, 1 to 3.
 
 use pliant_ir::relax::kernel_call::NEW_AXIS;
 use pliant_ir::{AttrValue, Attrs};
@@ -13,8 +13,8 @@ pub(crate) fn channels_last(dims: usize) -> String {
     format!("N{}C", &"DHW"[3 - dims..])
 }
 
-/// For each dim that kernels expect of an image (batch, channels, depth, height, width), the axis of the tensor. Absent spatial
-/// dims become new axes of size 1.
+/// Returns, for each dim that kernels expect of an image (batch, channels, depth, height, width), the axis of the tensor. Absent
+/// spatial dims are represented by new axes of size 1.
 pub(crate) fn kernel_image_axes(dims: usize, channels_last: bool) -> Vec<i64> {
     let (channels, first) = if channels_last { (1 + dims, 1) } else { (1, 2) };
     let missing = std::iter::repeat_n(NEW_AXIS, 3 - dims);
@@ -22,16 +22,16 @@ pub(crate) fn kernel_image_axes(dims: usize, channels_last: bool) -> Vec<i64> {
     [0, channels as i64].into_iter().chain(missing).chain(spatial).collect()
 }
 
-/// Whether the operand and the result of a call have the layout `layout`. `name` is the attribute that holds the layout of the
-/// operand.
+/// Whether both the operand and the result of a call have the layout `layout`. `name` is the name of the attribute for the layout
+/// of the operand.
 pub(crate) fn has_layout(attrs: &Attrs, name: &str, layout: &str) -> bool {
     let text = |name: &str| attrs.get(name).and_then(AttrValue::as_str);
     let out = text("out_layout");
     text(name) == Some(layout) && out.is_none_or(|out| out == layout || out.is_empty())
 }
 
-/// The attributes with the layouts of operand and result set to channels last. `name` is the attribute that holds the layout of the
-/// operand.
+/// Returns the attributes with the layouts of the operand and the result set to channels last. `name` is the name of the
+/// attribute for the layout of the operand.
 pub(crate) fn with_channels_last(mut attrs: Attrs, name: &str, dims: usize) -> Attrs {
     let last = AttrValue::str(&channels_last(dims));
     if attrs.get("out_layout").is_some() {

@@ -1,4 +1,5 @@
-//! The operators that only the lowered stages use, constructors of their calls, and access to the functions of a module by name.
+//! The operators that occur only after lowering, functions that create calls of them, and access to the functions of a module by
+//! name.
 
 use std::sync::Arc;
 
@@ -23,9 +24,9 @@ pub const INVOKE_PURE_CLOSURE: Op = Op::new("relax.invoke_pure_closure");
 pub const MEMORY_ALLOC_STORAGE: Op = Op::new("relax.memory.alloc_storage");
 /// `R.memory.alloc_tensor(storage, offset, shape, dtype)`: creates a tensor in a storage, at an offset in bytes.
 pub const MEMORY_ALLOC_TENSOR: Op = Op::new("relax.memory.alloc_tensor");
-/// `R.memory.kill_storage(storage)`: ends the life of a storage.
+/// `R.memory.kill_storage(storage)`: ends the life of a storage, so that its memory can be reused.
 pub const MEMORY_KILL_STORAGE: Op = Op::new("relax.memory.kill_storage");
-/// `R.memory.kill_tensor(tensor)`: ends the life of a tensor.
+/// `R.memory.kill_tensor(tensor)`: ends the life of a tensor, so that its memory can be reused.
 pub const MEMORY_KILL_TENSOR: Op = Op::new("relax.memory.kill_tensor");
 /// `R.vm.alloc_storage(size, device, dtype, scope)`: the instruction of the VM that allocates a storage.
 pub const VM_ALLOC_STORAGE: Op = Op::new("relax.vm.alloc_storage");
@@ -33,7 +34,7 @@ pub const VM_ALLOC_STORAGE: Op = Op::new("relax.vm.alloc_storage");
 pub const VM_ALLOC_TENSOR: Op = Op::new("relax.vm.alloc_tensor");
 /// `R.vm.kill_object(object)`: the instruction of the VM that ends the life of a tensor or storage.
 pub const VM_KILL_OBJECT: Op = Op::new("relax.vm.kill_object");
-/// `R.memory.ensure_zero_offset(x)`: returns its operand.
+/// `R.memory.ensure_zero_offset(x)`: returns its operand unchanged.
 pub const ENSURE_ZERO_OFFSET: Op = Op::new("relax.memory.ensure_zero_offset");
 /// `R.reshape(x, shape)`: a tensor with the elements of `x` and another shape.
 pub const RESHAPE: Op = Op::new("relax.reshape");
@@ -43,18 +44,18 @@ pub fn is_absent(func: &Function, e: Expr) -> bool {
     matches!(func.expr(e), ExprData::Call { callee: Callee::Op(op), .. } if *op == NULL_VALUE)
 }
 
-/// A call of an operator without attributes. `ty` is the type of the result.
+/// Creates a call of an operator without attributes. `ty` is the type of the result.
 pub fn op_call(func: &mut Function, op: Op, args: &[Expr], ty: Type) -> Expr {
     func.call(Callee::Op(op), args, Attrs::default(), &[], ty)
 }
 
-/// The call `R.call_packed(name, args...)` of a packed function. `ty` is the type of the result.
+/// Creates a call `R.call_packed(name, args...)` of a packed function. `ty` is the type of the result.
 pub fn packed_call(func: &mut Function, name: &str, args: &[Expr], ty: Type) -> Expr {
     let callee = func.extern_func(name);
     func.call(Callee::Expr(callee), args, Attrs::default(), &[ty], ty)
 }
 
-/// The call `R.call_builtin_with_ctx(name, (args...))` of a builtin of the VM. `ty` is the type of the result.
+/// Creates a call `R.call_builtin_with_ctx(name, (args...))` of a builtin of the VM. `ty` is the type of the result.
 pub fn builtin_call(func: &mut Function, name: &str, args: &[Expr], ty: Type) -> Expr {
     let callee = func.extern_func(name);
     let args = func.tuple(args);
@@ -77,7 +78,7 @@ pub fn unit_ty(func: &mut Function) -> Type {
     func.intern(TypeData::unit())
 }
 
-/// Looks up a graph function by a name that the user passed to a pass.
+/// Looks up a graph function by a name that the user gave as an argument of a pass.
 ///
 /// # Errors
 /// If the module has no graph function with this name. The message lists the graph functions.
@@ -98,7 +99,7 @@ pub fn relax_func<'a>(
     Err(PassError::User(vec![Problem::new(what).with_help(help)]))
 }
 
-/// A list of names for a message, shortened if there are many.
+/// Formats a list of names for an error message after the text `intro`. Long lists are shortened.
 pub fn format_names<'a>(intro: &str, names: impl Iterator<Item = &'a str>) -> String {
     const MAX_NAMES: usize = 20;
     let names: Vec<&str> = names.collect();
@@ -109,8 +110,8 @@ pub fn format_names<'a>(intro: &str, names: impl Iterator<Item = &'a str>) -> St
     }
 }
 
-/// The number of leading parameters of a function that are inputs of the model; the others are weights. `None` without the
-/// attribute `num_input`.
+/// Returns the attribute `num_input` of a function: the number of leading parameters that are inputs of the model. The other
+/// parameters are weights. `None` if the function does not have the attribute.
 ///
 /// # Errors
 /// If the attribute is not an integer from 0 to the number of parameters.
@@ -125,7 +126,7 @@ pub fn num_input(func: &Function) -> Result<Option<usize>, PassError> {
     }
 }
 
-/// The variables bound to `R.null_value()`, with the expression of this value.
+/// Maps the variables that are bound to `R.null_value()` to the expression of this call.
 pub(crate) fn null_vars(func: &Function) -> FxHashMap<Var, Expr> {
     let mut nulls = FxHashMap::default();
     for seq in reachable_seqs(func) {
@@ -140,7 +141,7 @@ pub(crate) fn null_vars(func: &Function) -> FxHashMap<Var, Expr> {
     nulls
 }
 
-/// The `R.null_value()` that an operand's variable is bound to; otherwise the operand itself.
+/// If an operand is a variable that is bound to `R.null_value()`, returns this call; otherwise returns the operand.
 pub(crate) fn resolve_null(nulls: &FxHashMap<Var, Expr>, func: &Function, arg: Expr) -> Expr {
     match func.expr(arg) {
         ExprData::Var(v) => nulls.get(v).copied().unwrap_or(arg),

@@ -1,5 +1,5 @@
-//! Helpers of the passes on matrix products and convolutions: operator names, products with a matrix and a bias
-//! ([`MatrixProduct`]), operands and their sizes, and values that do not depend on the model's inputs.
+//! Functions for passes on matmuls and convolutions: operator names, matmuls with an optional bias ([`MatrixProduct`]), access to
+//! operands, their attributes and sizes, and the variables that do not depend on the model's inputs.
 
 use pliant_ir::relax::visit::{bindings, operand_vars};
 use pliant_ir::relax::{Callee, Expr, ExprData, Function, Type, Var};
@@ -31,27 +31,27 @@ pub const CONVOLUTIONS: [Op; 6] = [
     Op::new("relax.nn.conv3d_transpose"),
 ];
 
-/// A pattern that matches a matmul of two patterns.
+/// Creates a pattern that matches a matmul whose operands match `a` and `b`.
 pub fn matmul_pattern(a: &Pattern, b: &Pattern) -> Pattern {
     is_op(MATMUL).call([a.clone(), b.clone()])
 }
 
-/// A product with a right matrix operand: `R.matmul` or `R.linear`.
+/// A matmul with an optional bias: the operands of `R.matmul` or `R.linear`.
 #[derive(Clone, Copy, Debug)]
 pub struct MatrixProduct {
     /// The left operand.
     pub x: Expr,
     /// The right operand.
     pub right: Expr,
-    /// Whether the product reads the right operand transposed.
+    /// Whether the right operand is transposed before the multiplication.
     pub transposed: bool,
     /// The optional bias.
     pub bias: Option<Expr>,
 }
 
 impl MatrixProduct {
-    /// Matches a matmul or linear operator. `None` if the shape of the bias may not fit: then only the operator itself checks it,
-    /// at run time.
+    /// Matches a call of `R.matmul` or `R.linear`. `None` for other values, and if the bias does not provably broadcast to the
+    /// result: `R.linear` then checks its shape at run time.
     pub fn of(func: &Function, value: Expr) -> Option<MatrixProduct> {
         let ExprData::Call { callee: Callee::Op(op), args, .. } = func.expr(value) else {
             return None;
@@ -66,19 +66,19 @@ impl MatrixProduct {
     }
 }
 
-/// Whether a tensor provably broadcasts to the shape of another.
+/// Whether a tensor provably broadcasts to the shape of the tensor `other`.
 fn broadcasts_to(func: &Function, e: Expr, other: Expr) -> bool {
     let (Some(dims), Some(of)) = (func.ty(e).dims(), func.ty(other).dims()) else { return false };
     let mut pairs = dims.iter().rev().zip(of.iter().rev());
     dims.len() <= of.len() && pairs.all(|(&a, &b)| a == b || func.syms.as_int(a) == Some(1))
 }
 
-/// The dims of a tensor, if its shape is known.
+/// Returns the dims of a tensor; `None` if its shape is unknown.
 pub fn dims(func: &Function, e: Expr) -> Option<Vec<Sym>> {
     func.ty(e).dims().map(<[_]>::to_vec)
 }
 
-/// The attributes of the call that defines an operand.
+/// Returns the attributes of the call that defines an operand; `None` if no call defines it.
 pub fn defining_attrs(cx: &RewriteCx<'_>, e: Expr) -> Option<Attrs> {
     match *cx.func.expr(cx.value(e)) {
         ExprData::Call { attrs, .. } => Some(cx.func.call_attrs(attrs).clone()),
@@ -86,7 +86,7 @@ pub fn defining_attrs(cx: &RewriteCx<'_>, e: Expr) -> Option<Attrs> {
     }
 }
 
-/// The operands and attributes of a value, if it is a call of `op`.
+/// Returns (operands, attributes) of a value that is a call of `op`; `None` for other values.
 pub fn call_operands(func: &Function, e: Expr, op: Op) -> Option<(&[Expr], &Attrs)> {
     match func.expr(e) {
         ExprData::Call { callee: Callee::Op(callee), args, attrs, .. } if *callee == op => {
@@ -96,12 +96,13 @@ pub fn call_operands(func: &Function, e: Expr, op: Op) -> Option<(&[Expr], &Attr
     }
 }
 
-/// The operands of the call that defines `e`, if it is a call of `op`.
+/// Returns the operands of the call that defines the operand `e`; `None` unless it is a call of `op`.
 pub fn defining_operands(cx: &RewriteCx<'_>, e: Expr, op: Op) -> Option<Vec<Expr>> {
     call_operands(cx.func, cx.value(e), op).map(|(args, _)| args.to_vec())
 }
 
-/// The axes of a `permute_dims` of a tensor of rank `rank`, all non-negative. Without the attribute `axes`, the dims are reversed.
+/// Returns the axes of a `permute_dims` of a tensor of rank `rank` as non-negative numbers. If the attribute `axes` is absent,
+/// the dims are reversed.
 pub fn permute_axes(attrs: &Attrs, rank: usize) -> Option<Vec<usize>> {
     let axes = match attrs.get("axes") {
         Some(axes) if !axes.is_none() => axes.as_ints()?,
@@ -111,7 +112,7 @@ pub fn permute_axes(attrs: &Attrs, rank: usize) -> Option<Vec<usize>> {
     axes.into_iter().map(at).collect()
 }
 
-/// Whether `cost` is provably at most `other` for all sizes, and not provably equal to it.
+/// Whether `cost` is provably at most `other` for all sizes, and the two are not provably equal.
 pub fn provably_cheaper(func: &mut Function, cost: Sym, other: Sym) -> bool {
     let mut facts = Facts::new();
     for sym in [cost, other] {
@@ -123,8 +124,8 @@ pub fn provably_cheaper(func: &mut Function, cost: Sym, other: Sym) -> bool {
     analyzer.prove_le(cost, other).is_yes() && !analyzer.prove_le(other, cost).is_yes()
 }
 
-/// The variables that do not depend on the inputs of the model: they depend only on constants and on the parameters after the
-/// inputs (`num_input`).
+/// Returns the variables that do not depend on the inputs of the model, only on constants and on weights, which are the
+/// parameters after the first `num_input`.
 pub fn input_independent_vars(func: &Function) -> FxHashSet<Var> {
     let params = func.params();
     let inputs = num_input(func).ok().flatten().unwrap_or(params.len());

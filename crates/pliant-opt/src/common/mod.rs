@@ -1,16 +1,16 @@
-//! Code that passes of several phases share: names of operators, and rewrites that are not passes.
+//! Code that passes of several phases share: names of operators, access to operands, and rewrites that are not passes themselves.
 //!
 //! | module | what |
 //! |---|---|
-//! | `bind_constants_to_variables` | binds constants to variables where their memory may be shared or written to |
+//! | `bind_constants_to_variables` | binds constants to variables where results may share their memory or calls may write to it |
 //! | `call_deduplication_keys` | keys of operator calls that can share a loop function |
 //! | `rewrite_call_sites` | rewrites calls after the parameters of a function changed |
 //! | `image_layout_attributes` | channels-first and channels-last layouts in attributes |
 //! | `shared_loop_functions` | loop functions that a pass adds to the module, and their calls |
-//! | `lowered_operators` | the operators of the lowered stages, and constructors of their calls |
+//! | `lowered_operators` | the operators that occur only after lowering, and functions that create calls of them |
 //! | `matmul_and_conv_operands` | matmuls, convolutions and their operands |
-//! | `purity_after_lowering` | purity after effects are explicit |
-//! | `repeat_type_inference` | type inference after the types of parameters changed |
+//! | `purity_after_lowering` | updates purity when lowering adds calls with side effects |
+//! | `repeat_type_inference` | infers types again after the types of parameters have changed |
 //! | `shapes_and_size_bounds` | shapes of expressions, and upper bounds of symbolic sizes |
 
 pub(crate) mod bind_constants_to_variables;

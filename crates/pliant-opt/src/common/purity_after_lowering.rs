@@ -1,8 +1,9 @@
-//! Purity after a pass has made effects explicit.
+//! Updates the purity of functions when a lowering pass adds calls with side effects, such as writes to allocated tensors.
 //!
-//! A function that only writes to memory that it allocated stays pure to its callers: the attribute `relax.force_pure` states that
-//! its effects are not visible outside. If a function writes to its arguments, lowering removes the calls that mark this. Then
-//! every function of the module becomes impure.
+//! A function that only writes to memory that it has allocated stays pure to its callers: the attribute `relax.force_pure` states
+//! that its side effects are not visible outside. If a function of the module contains in-place calls, every function of the
+//! module becomes impure, because lowering replaces these calls by plain calls, which no longer show that they write to
+//! arguments.
 
 use std::sync::Arc;
 
@@ -25,16 +26,16 @@ pub(crate) fn flatten_blocks(func: &mut Function) {
     }
 }
 
-/// Prepares a function for calls whose effects are not visible outside of it: merges the blocks of every sequence into one plain
-/// block, and keeps a pure function pure to its callers. Each lowering pass that adds such calls does this itself, so that it can
-/// run alone.
+/// Prepares a function for calls whose side effects are not visible outside of it: merges the blocks of every sequence into one
+/// plain block, and marks a pure function with `relax.force_pure`. Each lowering pass that adds such calls does this, so that it
+/// can run alone.
 pub(crate) fn allow_hidden_effects(func: &mut Function) {
     flatten_blocks(func);
     force_pure(func);
 }
 
-/// Declares that the effects of a function and of its local functions are not visible to callers. Does nothing if all of them are
-/// already impure.
+/// Declares, with the attribute `relax.force_pure`, that the side effects of a function and of its local functions are not
+/// visible to callers. Does nothing if all of these functions are already impure.
 pub fn force_pure(func: &mut Function) {
     if reachable_funcs(func).iter().any(|&id| func.func(id).pure) {
         func.attrs.insert(FORCE_PURE.into(), AttrValue::Bool(true));
@@ -56,7 +57,7 @@ pub fn make_all_impure(module: &mut IRModule) {
     }
 }
 
-/// Maps each type to the type in which every function is impure.
+/// Maps each type to its impure version, in which all function types are impure.
 #[derive(Default)]
 struct ImpureTypes(FxHashMap<Type, Type>);
 
@@ -103,7 +104,8 @@ impl ImpureTypes {
         binding
     }
 
-    /// The type with every function in it impure. The recursion depth is that of the type, which the verifier limits.
+    /// Returns a type with all function types in it made impure. The recursion depth is the nesting depth of the type, which the
+    /// verifier limits.
     fn impure_version(&mut self, func: &mut Function, ty: Type) -> Type {
         if let Some(&impure) = self.0.get(&ty) {
             return impure;

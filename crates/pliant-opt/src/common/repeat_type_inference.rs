@@ -10,8 +10,9 @@ use pliant_ir::{BaseFunc, IRModule, OpRegistry, SymVar};
 use pliant_pass::{PassError, Problem};
 use rustc_hash::FxHashSet;
 
-/// Infers the types of all bindings of a function again, in order. A variable that had the type of its value gets the new type of
-/// the value. Without `widen`, a type is only replaced by a subtype. `module` contains the callees.
+/// Infers the types of all bindings of a function again, in order. If the type of a variable was the type of its value, the
+/// variable gets the new type of the value. Unless `widen` is set, a type is only replaced by a subtype. `module` contains the
+/// called functions.
 ///
 /// # Errors
 /// All type errors, with the source locations of their bindings.
@@ -54,13 +55,13 @@ pub(crate) struct Reinfer<'a> {
     pub module: &'a IRModule,
     /// The type rules of the operators.
     pub ops: &'a dyn OpRegistry,
-    /// Whether a type may be replaced by one that is not its subtype.
+    /// Whether a type may be replaced by a type that is not its subtype.
     pub widen: bool,
 }
 
 impl Reinfer<'_> {
-    /// Updates the types of the tuples in an operand from their fields. The recursion depth is that of the tuples, which the
-    /// verifier limits.
+    /// Recomputes the types of the tuples in an operand from the types of their fields. The recursion depth is the nesting depth
+    /// of the tuples, which the verifier limits.
     pub(crate) fn update_tuple_ty(&self, func: &mut Function, e: Expr) {
         let Some(fields) = func.tuple_fields(e).map(<[Expr]>::to_vec) else { return };
         fields.iter().for_each(|&f| self.update_tuple_ty(func, f));
@@ -92,7 +93,7 @@ impl Reinfer<'_> {
         Ok(())
     }
 
-    /// The type of a value for the current types of its operands; `None` if they do not determine it.
+    /// Infers the type of a value from the current types of its operands; `None` if they do not determine the type.
     fn value_ty(&self, func: &mut Function, e: Expr) -> Result<Option<Type>, InferError> {
         Ok(match func.expr(e).clone() {
             ExprData::Tuple(_) => {
@@ -129,7 +130,7 @@ impl Reinfer<'_> {
         })
     }
 
-    /// The type of a call of `callee`; `None` for packed functions and unknown callees.
+    /// Infers the type of a call of `callee`; `None` for packed functions and unknown callees.
     fn call_ty(
         &self,
         func: &mut Function,
@@ -149,7 +150,7 @@ impl Reinfer<'_> {
         }
     }
 
-    /// Updates the declared result type if it no longer fits the result, or if the result is more precise.
+    /// Updates the declared result type of a function if the type of its result no longer fits or is more precise.
     fn update_ret_ty(&self, func: &mut Function, id: FuncId) {
         let data = func.func(id);
         let (declared, result) = (data.ret_ty, func.seq(data.body).result);

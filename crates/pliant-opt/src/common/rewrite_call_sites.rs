@@ -16,7 +16,7 @@ pub(crate) struct CallSite<'a> {
     pub func: &'a mut Function,
     /// The name of the callee.
     pub callee: &'a str,
-    /// The arguments.
+    /// The arguments of the call.
     pub args: Vec<Expr>,
     /// Bindings to insert before the call.
     pub before: &'a mut Vec<Binding>,
@@ -31,8 +31,8 @@ impl CallSite<'_> {
     }
 }
 
-/// Rewrites the arguments of all direct calls of changed functions. `changed` contains the functions after the change. `args`
-/// returns the new arguments, or `None` to keep the call.
+/// Rewrites the arguments of all direct calls of changed functions. `changed` contains the functions after the change. The
+/// callback `args` returns the new arguments of a call, or `None` to keep the call unchanged.
 ///
 /// # Errors
 /// If the pass is cancelled.
@@ -48,7 +48,7 @@ pub(crate) fn rewrite_calls(
     update_each_relax(module, ctx, |_, func| rewrite_calls_in(func, changed, &args))
 }
 
-/// [`rewrite_calls`] in one function. Returns whether a call was rewritten.
+/// Rewrites the calls in one function, like [`rewrite_calls`]. Returns whether a call was rewritten.
 pub(crate) fn rewrite_calls_in(
     func: &mut Function,
     changed: &FxHashMap<Arc<str>, Arc<Function>>,
@@ -88,8 +88,8 @@ pub(crate) fn rewrite_calls_in(
     Ok(changed_any)
 }
 
-/// Marks the new variables (those with a number of at least `first`) that are defined in dataflow blocks as local to these blocks.
-/// Only the rewritten calls, in the same blocks, read them.
+/// Marks the new variables (those with an index of at least `first`) that are defined in dataflow blocks as local to these
+/// blocks. This is valid because only the rewritten calls, in the same blocks, read them.
 fn mark_dataflow_locals(func: &mut Function, first: usize) {
     for seq in reachable_seqs(func) {
         for block in func.seq(seq).blocks.clone() {
@@ -102,7 +102,8 @@ fn mark_dataflow_locals(func: &mut Function, first: usize) {
     }
 }
 
-/// A reference to a function of the module, imported into another function with the type of its signature.
+/// Creates a reference to the module's function `callee` in the function `func`. The type of the reference is the signature of
+/// the callee.
 pub(crate) fn callee_expr(func: &mut Function, name: &str, callee: &Function) -> Expr {
     let mut syms = SymMap::default();
     let params: Box<[Type]> = callee

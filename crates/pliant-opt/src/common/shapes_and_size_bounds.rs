@@ -1,4 +1,4 @@
-//! Shapes of expressions, and upper bounds of symbolic sizes.
+//! Access to the dims of expressions, and to the upper bounds of symbolic sizes that a function declares.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use pliant_ir::attr_names::UPPER_BOUND;
 use pliant_ir::relax::{Expr, ExprData, Function};
 use pliant_ir::{AttrValue, Sym};
 
-/// The dims of a shape expression, or of a tensor whose dims are known.
+/// Returns the dims of a shape expression or of a tensor; `None` if they are unknown.
 pub(crate) fn shape_dims(func: &Function, e: Expr) -> Option<Vec<Sym>> {
     match func.expr(e) {
         ExprData::Shape(dims) => Some(dims.to_vec()),
@@ -14,7 +14,8 @@ pub(crate) fn shape_dims(func: &Function, e: Expr) -> Option<Vec<Sym>> {
     }
 }
 
-/// The upper bounds of symbolic sizes from the function's attribute, by the name of the symbol. Negative bounds are ignored.
+/// Returns the upper bounds of symbolic sizes that the function's attribute `tir_var_upper_bound` declares, as (name of the
+/// symbol, bound). Negative bounds are ignored.
 pub(crate) fn upper_bounds(func: &Function) -> Vec<(Arc<str>, i64)> {
     match func.attrs.get(UPPER_BOUND) {
         Some(AttrValue::Map(items)) => items

@@ -1,4 +1,4 @@
-//! The loop functions that a pass adds to the module: equal functions are shared and get unique names.
+//! Collects the loop functions that a pass adds to the module. Equal functions are added once, and all get unique names.
 
 use std::sync::Arc;
 
@@ -12,14 +12,14 @@ use rustc_hash::FxHashMap;
 /// The loop functions that a pass has created so far.
 pub struct LoopFunctions {
     funcs: Vec<(Arc<str>, PrimFunc)>,
-    /// How many names were derived from each name. Contains all names of the module.
+    /// Maps each name, including all names of the module, to the number of names that were derived from it.
     name_counts: FxHashMap<Arc<str>, u32>,
-    /// The name of each loop function by its printed text, to find equal functions.
+    /// Maps the printed text of each loop function to its name, to find equal functions.
     by_text: FxHashMap<String, Arc<str>>,
 }
 
 impl LoopFunctions {
-    /// An empty set. The names of the module are reserved.
+    /// Creates an empty collection. New functions get names that the module does not use.
     pub fn new(module: &IRModule) -> Self {
         let name_counts = module.functions.keys().map(|n| (n.clone(), 0)).collect();
         LoopFunctions { funcs: Vec::new(), name_counts, by_text: FxHashMap::default() }
@@ -43,14 +43,14 @@ impl LoopFunctions {
         name
     }
 
-    /// Adds the loop function of a call, and returns the call.
+    /// Adds the loop function that a call needs, and returns the `R.call_tir` of it.
     pub fn call(&mut self, func: &mut Function, call: TirCall) -> Expr {
         let name = self.add(&call.name, call.func);
         let (inputs, vars, tys) = (&call.inputs, &call.tir_vars, &call.out_tys);
         pliant_ops::call_tir(func, &name, inputs, vars, tys, call.tuple)
     }
 
-    /// Adds the loop functions to the module.
+    /// Adds all collected loop functions to the module.
     pub fn insert_into(self, module: &mut IRModule) {
         for (name, func) in self.funcs {
             module.insert(name, func);

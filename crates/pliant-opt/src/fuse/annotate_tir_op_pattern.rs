@@ -44,7 +44,7 @@ use pliant_pass::{ModulePass, PassContext, PassError};
 
 use crate::analysis::fusion_pattern_kind::op_pattern;
 
-/// The pass that annotates each loop function with its fusion pattern. The documentation of the module describes it.
+/// The pass that annotates each loop function with its fusion pattern. See the module documentation.
 pub struct AnnotateTirOpPattern;
 
 impl ModulePass for AnnotateTirOpPattern {

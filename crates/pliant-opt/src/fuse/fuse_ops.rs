@@ -1,12 +1,13 @@
 //! # What it does
-//! Groups calls of loop functions that are cheaper if they run as one. Each group becomes a private function with the attribute
-//! `Primitive`, which [`FuseTIR`](crate::fuse::fuse_tir) merges into one loop function. Elementwise operations are fused into their
-//! readers, chains of injective operations are merged, and reductions and products take elementwise operations on their outputs as
-//! an epilogue.
+//! Operator fusion: groups calls of loop functions that are cheaper if they run as one. Each group becomes a private function
+//! with the attribute `Primitive`, which [`FuseTIR`](crate::fuse::fuse_tir) merges into one loop function. Elementwise operations
+//! are fused into their readers, chains of injective operations are merged, and elementwise operations on the outputs of
+//! reductions and matmuls are fused into these as an epilogue.
 //!
-//! A value is fused into its post-dominator in the dataflow graph, so that nothing outside of a group reads its intermediate
-//! values. The patterns of [`AnnotateTIROpPattern`](crate::fuse::annotate_tir_op_pattern) decide what can be fused. Equal groups
-//! share one function. Symbols that no tensor of a group defines are passed to its function as a shape.
+//! A value is fused into its post-dominator in the dataflow graph, so that nothing outside of a group reads intermediate values
+//! of the group. The fusion patterns that [`AnnotateTIROpPattern`](crate::fuse::annotate_tir_op_pattern) assigns decide which
+//! calls can be fused. Equal groups share one function. Symbols that no tensor of a group defines are passed to its function as a
+//! shape.
 //!
 //! # Before
 //! ```python
@@ -77,8 +78,8 @@
 //! Everything outside of dataflow blocks, and every value that is read outside of its group.
 //!
 //! # Never
-//! Fuses a call whose tensors do not provably fit the loop function (its run-time check is kept), a call with effects, or a
-//! `match_cast`.
+//! Fuses a call whose tensors do not provably have the shapes that the loop function requires (the call checks them at run time),
+//! a call with side effects, or a `match_cast`.
 
 mod dataflow_graph;
 mod fusion_groups;
@@ -103,13 +104,14 @@ use outline_fusion_group::{Outlined, outline_group};
 /// Default for the maximum number of calls in a group. The setting [`MAX_DEPTH_KEY`] overrides it.
 const MAX_CALLS: usize = 64;
 
-/// The setting for the maximum number of calls in a group.
+/// The name of the setting for the maximum number of calls in a group.
 pub const MAX_DEPTH_KEY: &str = "relax.FuseOps.max_depth";
 
 /// Maximum length of the name of a group's function, in bytes.
 const MAX_NAME_LENGTH: usize = 80;
 
-/// The pass that groups calls of loop functions that are cheaper if they run as one. The documentation of the module describes it.
+/// The pass that groups calls of loop functions that are cheaper if they run as one (operator fusion). See the module
+/// documentation.
 pub struct FuseOps {
     /// The optimization level. 0 fuses nothing, -1 uses the level of the context.
     pub fuse_opt_level: i32,
@@ -152,24 +154,24 @@ impl ModulePass for FuseOps {
     }
 }
 
-/// The functions outlined from groups so far. Equal functions are shared and get unique names.
+/// Collects the functions that are outlined from groups. Equal functions are added once, and all get unique names.
 #[derive(Default)]
 pub(crate) struct OutlinedFunctions {
     functions: Vec<(Arc<str>, Function)>,
-    /// The indices in `functions` of the functions with each hash.
+    /// Maps each hash to the indices in `functions` of the functions with this hash.
     by_hash: FxHashMap<u64, Vec<usize>>,
-    /// How many names were derived from each name. Contains all names of the module.
+    /// Maps each name, including all names of the module, to the number of names that were derived from it.
     name_counts: FxHashMap<Arc<str>, u32>,
 }
 
 impl OutlinedFunctions {
-    /// An empty set. The names of the module are reserved.
+    /// Creates an empty collection. New functions get names that the module does not use.
     pub fn of(module: &IRModule) -> Self {
         let name_counts = module.functions.keys().map(|name| (name.clone(), 0)).collect();
         OutlinedFunctions { name_counts, ..OutlinedFunctions::default() }
     }
 
-    /// Adds the functions to the module.
+    /// Adds all collected functions to the module.
     pub fn add_to(self, module: &mut IRModule) {
         for (name, func) in self.functions {
             module.insert(name, func);
@@ -197,7 +199,7 @@ impl OutlinedFunctions {
     }
 }
 
-/// The facts about the module that fusion needs, and the maximum number of calls in a group.
+/// The properties of the module that fusion uses, and the maximum number of calls in a group.
 struct FusionSettings<'a> {
     fusible: &'a FusibleFunctions,
     effects: &'a Effects,
@@ -258,7 +260,7 @@ fn fuse_block(
     func.block_mut(block).bindings = replacements.into_iter().flatten().collect();
 }
 
-/// The members of a group without reads of tuple fields whose tuple is created outside of the group.
+/// Returns the members of a group without accesses to fields of tuples that are created outside of the group.
 fn members_without_foreign_fields(func: &Function, graph: &Graph, group: Vec<u32>) -> Vec<u32> {
     let is_member = |n: u32| group.binary_search(&n).is_ok();
     let keep = |n: &u32| {
@@ -282,7 +284,7 @@ fn members_without_foreign_fields(func: &Function, graph: &Graph, group: Vec<u32
     kept
 }
 
-/// The name of a group's function, from the names of the called loop functions.
+/// Creates the name of a group's function from the names of the called loop functions.
 fn group_name(func: &Function, bindings: &[Binding]) -> String {
     let mut name = String::from("fused");
     for b in bindings {
@@ -297,7 +299,7 @@ fn group_name(func: &Function, bindings: &[Binding]) -> String {
     name
 }
 
-/// The call of a group's function, which replaces the group's last binding.
+/// Creates the call of a group's function, which replaces the last binding of the group.
 fn call_group(
     func: &mut Function,
     name: &str,

@@ -1,7 +1,7 @@
 //! # What it does
-//! Merges each private function with the attribute `Primitive` into one loop function. It runs the called loop functions in
-//! sequence, with local buffers for intermediate results. Calls of the function become `R.call_tir`. When the loop function is
-//! lowered, elementwise stages are inlined into their readers.
+//! Merges the loop functions that a private function with the attribute `Primitive` calls into one loop function, which runs them
+//! in sequence, with local buffers for intermediate results. Calls of the private function become `R.call_tir` of the merged loop
+//! function. When the loop function is lowered, elementwise stages are inlined into their readers.
 //!
 //! # Before
 //! ```python
@@ -99,7 +99,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::canonicalize::eliminate_unused::collect_globals;
 use lower_primitive_function::{MergedFunction, lower};
 
-/// The pass that merges each group of loop functions into one loop function. The documentation of the module describes it.
+/// The pass that merges each group of fused loop functions into one loop function. See the module documentation.
 pub struct FuseTir;
 
 impl ModulePass for FuseTir {
@@ -145,7 +145,7 @@ fn calls_merged_function(func: &Function, merged: &FxHashMap<Arc<str>, MergedFun
     names.iter().any(|n| merged.contains_key(n))
 }
 
-/// The functions with a use other than a call with tensors of known shape.
+/// Returns the functions that have a use other than calls with tensors of known shape.
 fn functions_with_other_uses(
     module: &IRModule,
     merged: &FxHashMap<Arc<str>, MergedFunction>,
@@ -179,7 +179,7 @@ fn functions_with_other_uses(
     functions_with_other_uses
 }
 
-/// The name of the callee, the merged function and the arguments, if a value is a call of a merged function.
+/// Returns (name of the callee, merged function, arguments) if a value is a call of a merged function; `None` otherwise.
 fn merged_call<'f, 'm>(
     func: &'f Function,
     value: Expr,
@@ -193,7 +193,7 @@ fn merged_call<'f, 'm>(
     Some((name.clone(), merged.get(name)?, func.list(*args)))
 }
 
-/// The arguments of the `R.call_tir` that replaces a call.
+/// The arguments of the `R.call_tir` that replaces a call of a `Primitive` function.
 struct CallTirArguments {
     inputs: Vec<Expr>,
     tir_vars: Vec<Sym>,

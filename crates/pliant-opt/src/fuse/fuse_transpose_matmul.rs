@@ -1,7 +1,7 @@
 //! # What it does
-//! Lets matmuls read transposed operands in place: `x @ w.T` becomes `R.linear`, whose loop function reads the rows of the weight.
-//! Other transposes, including those of the left operand and of the result, become `R.einsum`, which passes strides to the kernel
-//! library. Nothing is copied: a transpose of 1024 x 1024 floats takes 3.4 ms, a matmul of 8 rows with them 0.13 ms.
+//! Lets matmuls read transposed operands in place: `x @ w.T` becomes `R.linear`, whose loop function reads the rows of the
+//! weight. Other transposes, including those of the left operand and of the result, become `R.einsum`, which passes strides to
+//! the kernel library. This avoids a copy: transposing 1024 x 1024 floats takes 3.4 ms, and multiplying 8 rows by them 0.13 ms.
 //!
 //! # Before
 //! ```python
@@ -28,10 +28,10 @@
 //!
 //! # Requires
 //! For `R.linear`, a weight with two dims. For `R.einsum`, float operands whose sizes provably fit. For a transposed result, a
-//! product that only the transpose reads.
+//! matmul that only the transpose reads.
 //!
 //! # Keeps
-//! Products of other data types with transposed tensors of more than two dims, and all products if kernels are disabled.
+//! Matmuls of other data types with transposed tensors of more than two dims, and all matmuls if kernels are disabled.
 //!
 //! # Never
 //! Changes a value.
@@ -51,7 +51,7 @@ use crate::common::matmul_and_conv_operands::{
     permute_axes,
 };
 
-/// The pass that lets matmuls read transposed operands in place. The documentation of the module describes it.
+/// The pass that lets matmuls read transposed operands in place. See the module documentation.
 pub struct FuseTransposeMatmul;
 
 impl ModulePass for FuseTransposeMatmul {
@@ -90,7 +90,7 @@ fn is_permute_dims(func: &Function, value: Expr) -> bool {
     crate::common::matmul_and_conv_operands::call_operands(func, value, PERMUTE_DIMS).is_some()
 }
 
-/// The number of reads of each variable.
+/// Returns the number of reads of each variable.
 fn read_counts(func: &Function) -> FxHashMap<Var, usize> {
     let mut counts: FxHashMap<Var, usize> = FxHashMap::default();
     for seq in reachable_seqs(func) {
@@ -106,7 +106,7 @@ fn read_counts(func: &Function) -> FxHashMap<Var, usize> {
     counts
 }
 
-/// Rewrites a product of transposed operands to a product of the original operands.
+/// Rewrites a matmul of transposed operands to an `R.linear` or `R.einsum` of the original operands.
 fn absorb_operand_transposes(
     cx: &mut RewriteCx<'_>,
     root: Expr,
@@ -133,14 +133,15 @@ fn absorb_operand_transposes(
     product.einsum(cx).map(Some)
 }
 
-/// The order of dims and the original tensor, if an operand is a `permute_dims`.
+/// Returns (order of dims, original tensor) if an operand is the result of a `permute_dims`; `None` otherwise.
 fn permuted_operand(cx: &RewriteCx<'_>, e: Expr) -> Option<(Vec<usize>, Expr)> {
     let inner = defining_operands(cx, e, PERMUTE_DIMS)?[0];
     let rank = dims(cx.func, inner)?.len();
     Some((permute_axes(&defining_attrs(cx, e)?, rank)?, inner))
 }
 
-/// Rewrites the transpose of a product to a product with transposed result, if nothing else reads the product.
+/// Rewrites the transpose of a matmul's result to an `R.einsum` with transposed result, if nothing else reads the result of the
+/// matmul.
 fn absorb_result_transpose(
     cx: &mut RewriteCx<'_>,
     read_counts: &FxHashMap<Var, usize>,
@@ -156,7 +157,7 @@ fn absorb_result_transpose(
     product.einsum(cx).map(Some)
 }
 
-/// A product of two operands, with an einsum label for each dim of the operands and of the result.
+/// A matmul or einsum of two operands, with an einsum label for each dim of the operands and of the result.
 struct LabelledProduct {
     operands: [Expr; 2],
     labels: [Vec<char>; 2],
@@ -164,7 +165,8 @@ struct LabelledProduct {
 }
 
 impl LabelledProduct {
-    /// The float product with known sizes that an operand is the result of; `None` for other operands.
+    /// If an operand is the result of a float matmul or einsum with known sizes, returns this matmul or einsum; `None` for other
+    /// operands.
     fn of(cx: &RewriteCx<'_>, e: Expr) -> Option<LabelledProduct> {
         let dtype = cx.func.ty(e).dtype()?;
         let (args, attrs) = (defining_operands(cx, e, MATMUL), defining_attrs(cx, e)?);
@@ -207,7 +209,7 @@ impl LabelledProduct {
         Some(LabelledProduct { operands: [x, y], labels: [left, right], result })
     }
 
-    /// An `R.linear` without bias.
+    /// Assigns einsum labels to the dims of an `R.linear` without bias; `None` if it has a bias.
     fn of_linear(cx: &RewriteCx<'_>, args: &[Expr]) -> Option<LabelledProduct> {
         let (x, w) = (args[0], args[1]);
         let (of_x, of_w) = (dims(cx.func, x)?, dims(cx.func, w)?);
@@ -227,7 +229,7 @@ impl LabelledProduct {
         })
     }
 
-    /// An `R.einsum` of two operands whose labels are all explicit.
+    /// Reads the einsum labels of an `R.einsum` of two operands; `None` if not all labels are explicit.
     fn of_einsum(cx: &RewriteCx<'_>, e: Expr, attrs: &Attrs) -> Option<LabelledProduct> {
         let tuple = defining_operands(cx, e, EINSUM)?[0];
         let ExprData::Tuple(fields) = *cx.func.expr(cx.value(tuple)) else { return None };

@@ -31,7 +31,7 @@ use pliant_ir::attr_names::GLOBAL_SYMBOL;
 use pliant_ir::{AttrValue, BaseFunc, IRModule};
 use pliant_pass::{ModulePass, PassContext, PassError};
 
-/// The pass that gives public functions the attribute `global_symbol`. The documentation of the module describes it.
+/// The pass that gives public functions the attribute `global_symbol`. See the module documentation.
 pub struct AttachGlobalSymbol;
 
 impl ModulePass for AttachGlobalSymbol {

@@ -41,13 +41,13 @@
 //! ```
 //!
 //! # Requires
-//! Nothing: dataflow blocks become plain blocks first, because the calls have effects.
+//! Nothing. Dataflow blocks become plain blocks first, because the new calls have side effects.
 //!
 //! # Keeps
 //! Names and types of the variables bound to calls.
 //!
-//! Purity: the calls only write to new tensors, so a pure function gets the attribute `relax.force_pure`. If a function of the
-//! module has in-place calls, all functions become impure instead.
+//! The purity of functions: the calls only write to new tensors, so a pure function gets the attribute `relax.force_pure`. If a
+//! function of the module has in-place calls, all functions become impure instead.
 //!
 //! # Never
 //! Shares memory between outputs.
@@ -70,7 +70,7 @@ use crate::memory::copy_written_views::CopyWrittenViews;
 /// The operator `R.zeros(shape, dtype)`.
 const ZEROS: Op = Op::new("relax.zeros");
 
-/// The pass that allocates the outputs of destination-passing calls explicitly. The documentation of the module describes it.
+/// The pass that allocates the outputs of destination-passing calls explicitly. See the module documentation.
 pub struct CallTirRewrite;
 
 impl ModulePass for CallTirRewrite {
@@ -97,7 +97,7 @@ impl ModulePass for CallTirRewrite {
     }
 }
 
-/// Rewrites the destination-passing calls of a function. Returns whether there were any.
+/// Rewrites the destination-passing calls of a function, such as `R.call_tir`. Returns whether there were any.
 fn rewrite_calls(func: &mut Function) -> Result<bool, PassError> {
     let mut rewriter = Rewriter { namer: None, changed: false };
     flatten_blocks(func);
@@ -105,7 +105,7 @@ fn rewrite_calls(func: &mut Function) -> Result<bool, PassError> {
     Ok(rewriter.changed)
 }
 
-/// Rewrites the destination-passing calls of one function.
+/// Rewrites the destination-passing calls of one function to allocations and plain calls.
 struct Rewriter {
     namer: Option<Namer>,
     changed: bool,
@@ -202,7 +202,7 @@ impl Rewriter {
         Ok(())
     }
 
-    /// The tensors that a call reads: the fields of its tuple of inputs.
+    /// Returns the input tensors of a call, which are the fields of its tuple of inputs.
     fn input_fields(
         &mut self,
         func: &mut Function,
@@ -282,8 +282,8 @@ impl Rewriter {
         func.var_expr(var)
     }
 
-    /// The dims of a shape variable. If its type does not determine them, a `match_cast` defines new symbols. `None` if the rank is
-    /// unknown.
+    /// Returns the dims of a shape variable. If its type does not determine them, inserts a `match_cast` that defines new
+    /// symbols. `None` if the rank is unknown.
     fn match_dims(
         &mut self,
         func: &mut Function,

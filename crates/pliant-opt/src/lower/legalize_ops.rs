@@ -35,7 +35,7 @@
 //!
 //! With the setting `relax.trust_indices`, the range of index operands is not checked.
 //!
-//! Operators in the map `custom` are legalized by the user's functions. Operators in `skip` stay unchanged.
+//! Operators in the map `custom` are legalized by functions that the user provides. Operators in the set `skip` stay unchanged.
 //!
 //! # Requires
 //! Nothing. An operator whose operands have unknown rank or data type stays unchanged:
@@ -64,15 +64,15 @@ use crate::common::call_deduplication_keys::CallKey;
 use crate::common::lowered_operators::{RESHAPE, null_vars, op_call, packed_call, resolve_null};
 use crate::common::shared_loop_functions::LoopFunctions;
 
-/// A user function that legalizes an operator. It returns the expression that replaces the call.
+/// A function, provided by the user, that legalizes calls of an operator. It returns the expression that replaces the call.
 pub type CustomLegalize =
     Arc<dyn Fn(&mut CustomCall<'_>) -> Result<Expr, LegalizeError> + Send + Sync>;
 
-/// The pass that lowers operators to calls of loop functions and packed functions. The documentation of the module describes it.
+/// The pass that lowers operators to calls of loop functions and packed functions. See the module documentation.
 #[derive(Clone, Default)]
 pub struct LegalizeOps {
-    /// User functions that legalize operators, by the operator's full name (`relax.add`). Operators in their results are legalized
-    /// in the default way.
+    /// Maps full names of operators (`relax.add`) to user functions that legalize them. Operators in the results of these
+    /// functions are legalized in the default way.
     pub custom: FxHashMap<String, CustomLegalize>,
     /// Full names of operators that stay unchanged.
     pub skip: FxHashSet<String>,
@@ -97,7 +97,7 @@ pub struct CustomCall<'a> {
 }
 
 impl CustomCall<'_> {
-    /// Binds a value before the call, and returns the variable as an operand.
+    /// Binds a value to a new variable before the call, and returns the variable as an operand.
     pub fn emit(&mut self, value: Expr) -> Expr {
         bind_near(self.func, self.namer, self.var, value, &mut self.out)
     }
@@ -115,8 +115,8 @@ impl CustomCall<'_> {
         Ok(self.func.call(Callee::Op(op), &args, attrs, &[], ty))
     }
 
-    /// Creates a call of the loop function that `compute` builds from one tensor per operand. The name of the loop function is
-    /// derived from `hint`.
+    /// Creates a call of the loop function of a tensor expression. `compute` builds the tensor expression from one tensor per
+    /// operand. The name of the loop function is derived from `hint`.
     ///
     /// # Errors
     /// If an operand's shape or data type is unknown, if `compute` fails, or if its outputs are not well-formed stages.
@@ -177,7 +177,7 @@ impl ModulePass for LegalizeOps {
     }
 }
 
-/// The setting that declares all index operands to be in range.
+/// The name of the setting that declares all index operands, such as those of `R.take`, to be in range.
 pub const TRUST_INDICES: &str = "relax.trust_indices";
 
 /// Whether [`TRUST_INDICES`] is set.
@@ -186,7 +186,7 @@ pub(crate) fn trusts_indices(ctx: &PassContext) -> bool {
     matches!(value, Some(AttrValue::Bool(true) | AttrValue::Int(1)))
 }
 
-/// Whether a function contains a call that may be legalized. Other functions need not be copied.
+/// Whether a function contains a call that may be legalized. Functions without such calls need not be copied.
 fn has_operators(func: &Function) -> bool {
     pliant_pass::binding_rewrites::reachable_seqs(func).into_iter().any(|seq| {
         func.seq(seq).blocks.iter().any(|&b| {
@@ -200,11 +200,11 @@ fn has_operators(func: &Function) -> bool {
     })
 }
 
-/// The loop function of an earlier call, and how to call it with other operands.
+/// The loop function of an earlier call, with the information needed to call it with other operands.
 #[derive(Clone)]
 struct CachedFunction {
     name: Arc<str>,
-    /// The position of each input among the flattened operands.
+    /// For each input of the loop function, its position among the flattened operands of the operator call.
     inputs: Vec<usize>,
     tir_vars: Vec<Sym>,
     out_tys: Vec<Type>,
@@ -241,7 +241,7 @@ impl Legalizer<'_> {
         if problems.is_empty() { Ok(()) } else { Err(PassError::User(problems)) }
     }
 
-    /// Legalizes a binding. User functions are only tried if `use_custom` is set.
+    /// Legalizes the operator call in a binding. User functions are only used if `use_custom` is set.
     fn legalize_binding(
         &mut self,
         func: &mut Function,
@@ -302,13 +302,13 @@ impl Legalizer<'_> {
         Ok(())
     }
 
-    /// The `R.null_value()` that an operand's variable is bound to, which represents an absent operand; otherwise the operand
-    /// itself.
+    /// If an operand is a variable that is bound to `R.null_value()` (an absent operand), returns this call; otherwise returns
+    /// the operand.
     fn resolve_absent(&self, func: &Function, arg: Expr) -> Expr {
         resolve_null(&self.nulls, func, arg)
     }
 
-    /// Lets the user's function legalize a call, then legalizes the result in the default way.
+    /// Legalizes a call with the user's function, then legalizes the operators in the result in the default way.
     fn legalize_custom(
         &mut self,
         func: &mut Function,
@@ -380,7 +380,7 @@ impl Legalizer<'_> {
         value
     }
 
-    /// Makes an operand of an expression: binds it to a variable before the variable `near`, unless it is a leaf.
+    /// Converts an expression to an operand: binds it to a new variable before the variable `near`, unless it is a leaf.
     fn bind_operand(
         &mut self,
         func: &mut Function,
@@ -395,7 +395,7 @@ impl Legalizer<'_> {
     }
 }
 
-/// Binds a value to a new variable that is visible where `near` is.
+/// Binds a value to a new variable that is visible wherever the variable `near` is visible.
 fn bind_near(
     func: &mut Function,
     namer: &mut Option<Namer>,
@@ -412,14 +412,14 @@ fn bind_near(
     operand
 }
 
-/// The call `R.call_pure_packed(name, args...)` of a packed function without side effects. `ty` is the type of the result.
+/// Creates a call `R.call_pure_packed(name, args...)` of a packed function without side effects. `ty` is the type of the result.
 fn pure_packed_call(func: &mut Function, name: &str, args: &[Expr], ty: Type) -> Expr {
     let callee = func.extern_func(name);
     let all: Vec<Expr> = [callee].into_iter().chain(args.iter().copied()).collect();
     func.call(Callee::Op(CALL_PURE_PACKED), &all, Attrs::default(), &[ty], ty)
 }
 
-/// A call of a cached loop function with other inputs.
+/// Creates a call of a cached loop function with other inputs.
 fn call_cached(func: &mut Function, cached: &CachedFunction, inputs: &[Expr]) -> Expr {
     let CachedFunction { name, tir_vars, out_tys, tuple, .. } = cached;
     pliant_ops::call_tir(func, name, inputs, tir_vars, out_tys, *tuple)

@@ -1,7 +1,8 @@
 //! # What it does
 //! Lowers memory operators, and operators that the VM implements itself, to VM operators and calls of `vm.builtin.*`. An operator
-//! whose operands have unknown rank or data type becomes a call of `pliant.call_operator`, which inspects the operands at run time.
-//! Its first arguments are strings: the name of the operator, and the call over the operands `a0`, `a1`, ...
+//! whose operands have unknown rank or data type becomes a call of `pliant.call_operator`, which inspects the operands at run
+//! time. The first two arguments of `pliant.call_operator` are strings: the name of the operator, and the text of the call with
+//! operands named `a0`, `a1`, ...
 //!
 //! # Before
 //! ```python
@@ -36,7 +37,7 @@
 //! The names and types of variables.
 //!
 //! # Never
-//! Removes a binding. Adds bindings, except for a closure whose operands are a tuple variable: one for each field.
+//! Removes a binding. Adds bindings, except one for each field of a tuple variable that is an operand of a closure call.
 
 use pliant_ir::relax::{Binding, Callee, Expr, ExprData, Function, Type, TypeData};
 use pliant_ir::{Attrs, Op};
@@ -51,7 +52,7 @@ use crate::common::lowered_operators::{
 };
 use crate::common::lowered_operators::{null_vars, resolve_null};
 
-/// Operators that become calls of a builtin with the same operands, and the names of the builtins.
+/// Operators that become calls of a VM builtin with the same operands, each with the name of the builtin.
 pub const BUILTIN_OPS: &[(Op, &str)] = &[
     (Op::new("relax.reshape"), "vm.builtin.reshape"),
     (Op::new("relax.shape_of"), "vm.builtin.shape_of"),
@@ -65,8 +66,7 @@ use crate::common::purity_after_lowering::allow_hidden_effects;
 /// Operators on closures, whose second operand is a tuple of captured values or arguments.
 const CLOSURE_OPS: [Op; 3] = [MAKE_CLOSURE, INVOKE_CLOSURE, INVOKE_PURE_CLOSURE];
 
-/// The pass that lowers memory operators to operators and builtins of the virtual machine. The documentation of the module
-/// describes it.
+/// The pass that lowers memory operators to operators and builtins of the virtual machine. See the module documentation.
 pub struct LowerRuntimeBuiltin;
 
 impl FunctionPass for LowerRuntimeBuiltin {
@@ -103,7 +103,7 @@ impl FunctionPass for LowerRuntimeBuiltin {
     }
 }
 
-/// The call that a memory operator or a builtin is lowered to; `None` for other operators.
+/// Returns the call to which a memory operator or an operator with a VM builtin is lowered; `None` for other operators.
 fn lower_op(
     func: &mut Function,
     op: Op,
@@ -139,8 +139,8 @@ fn lower_op(
     }))
 }
 
-/// The run-time call of an operator that has no loop function because the rank or data type of an operand is unknown. `None` for
-/// other operators.
+/// If an operator has no loop function because the rank or data type of an operand is unknown, returns the call of
+/// `pliant.call_operator` that executes it. `None` for other operators.
 fn dynamic_operator_call(
     func: &mut Function,
     op: Op,
@@ -159,8 +159,8 @@ fn dynamic_operator_call(
     Some(packed_call(func, dynamic_operator_calls::CALL_OPERATOR, &call_args, ty))
 }
 
-/// Replaces a tuple variable in the operands of a closure operator by a literal of its fields, because builtins take the operands
-/// separately.
+/// Replaces a tuple variable in the operands of a closure operator by a tuple expression of its fields, because the fields become
+/// separate operands of the builtin.
 fn expand_closure_operands(
     func: &mut Function,
     op: Op,
@@ -192,7 +192,7 @@ fn expand_closure_operands(
     Ok(())
 }
 
-/// The operands with tuple literals flattened, as builtins take them.
+/// Returns the operands with tuple expressions replaced by their fields, as VM builtins expect them.
 fn flatten_operands(func: &Function, args: &[Expr]) -> Vec<Expr> {
     let mut out = Vec::with_capacity(args.len());
     for &arg in args {

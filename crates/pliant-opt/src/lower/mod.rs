@@ -1,4 +1,5 @@
-//! Passes that lower operators to what the VM runs: loop functions, explicit allocation, builtins and arithmetic on sizes.
+//! Passes that lower operators to constructs that the VM executes: calls of loop functions, explicit allocations, builtins and
+//! arithmetic on sizes.
 //!
 //! | module | what |
 //! |---|---|

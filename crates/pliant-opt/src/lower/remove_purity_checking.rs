@@ -21,7 +21,7 @@
 //! ```
 //!
 //! # Requires
-//! Nothing: a function with such calls gets plain blocks, because plain calls have effects.
+//! Nothing. Functions with such calls get plain blocks, because plain calls of packed functions have side effects.
 //!
 //! # Keeps
 //! The order of the bindings.
@@ -39,8 +39,8 @@ use pliant_pass::{ModulePass, PassContext, PassError};
 use crate::common::purity_after_lowering::{flatten_blocks, force_pure, make_all_impure};
 use crate::memory::copy_written_views::CopyWrittenViews;
 
-/// The pass that replaces pure calls of packed functions by plain calls, after which purity is no longer tracked. The documentation
-/// of the module describes it.
+/// The pass that replaces pure calls of packed functions by plain calls, after which purity is no longer tracked. See the module
+/// documentation.
 pub struct RemovePurityChecking;
 
 impl ModulePass for RemovePurityChecking {
@@ -68,7 +68,7 @@ impl ModulePass for RemovePurityChecking {
     }
 }
 
-/// Replaces the calls of packed functions by plain calls. Returns whether there were any.
+/// Replaces `R.call_pure_packed` and `R.call_inplace_packed` by plain calls. Returns whether there were any.
 fn unwrap_calls(func: &mut Function) -> Result<bool, PassError> {
     let mut changed = false;
     rewrite_bindings(func, |func, mut binding, out| {

@@ -1,6 +1,6 @@
 //! # What it does
 //! Turns dataflow blocks into plain binding blocks, turns their variables into plain variables, and merges adjacent blocks. Later
-//! passes add calls with effects, which dataflow blocks must not contain.
+//! passes add calls with side effects, which dataflow blocks must not contain.
 //!
 //! # Before
 //! ```python
@@ -38,7 +38,7 @@ use pliant_pass::{FunctionPass, PassContext, PassError};
 
 use crate::common::purity_after_lowering::flatten_blocks;
 
-/// The pass that turns dataflow blocks into plain binding blocks. The documentation of the module describes it.
+/// The pass that turns dataflow blocks into plain binding blocks. See the module documentation.
 pub struct ToNonDataflow;
 
 impl FunctionPass for ToNonDataflow {

@@ -45,7 +45,7 @@ pub const COPY_TENSOR: &str = "vm.builtin.copy_tensor";
 /// The attribute of functions whose results never share memory with parameters, not even if the function returns a parameter.
 pub const FRESH_RESULTS: &str = "fresh_results";
 
-/// The pass that copies results that are views of parameters. The documentation of the module describes it.
+/// The pass that copies results that are views of parameters. See the module documentation.
 pub struct CopyAliasedResults;
 
 impl FunctionPass for CopyAliasedResults {

@@ -67,7 +67,7 @@ use crate::analysis::memory_aliases::{MemoryAliases, ParamUses, may_be_view, wri
 use crate::common::bind_constants_to_variables::bind_constants;
 use crate::memory::copy_aliased_results::COPY_TENSOR;
 
-/// The pass that copies views whose memory an in-place call may write to. The documentation of the module describes it.
+/// The pass that copies views whose memory an in-place call may write to. See the module documentation.
 pub struct CopyWrittenViews;
 
 impl ModulePass for CopyWrittenViews {

@@ -69,7 +69,7 @@ use crate::common::lowered_operators::{
 };
 use crate::common::purity_after_lowering::allow_hidden_effects;
 
-/// The pass that frees tensors and storages after their last use. The documentation of the module describes it.
+/// The pass that frees tensors and storages after their last use. See the module documentation.
 pub struct KillAfterLastUse;
 
 impl FunctionPass for KillAfterLastUse {

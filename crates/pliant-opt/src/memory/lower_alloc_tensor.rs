@@ -55,7 +55,7 @@ use crate::common::lowered_operators::{
 };
 use crate::common::shapes_and_size_bounds::shape_dims;
 
-/// The pass that gives every tensor without a planned storage a storage of its own. The documentation of the module describes it.
+/// The pass that gives every tensor without a planned storage a storage of its own. See the module documentation.
 pub struct LowerAllocTensor;
 
 impl FunctionPass for LowerAllocTensor {

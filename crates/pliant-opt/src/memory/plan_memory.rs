@@ -85,7 +85,7 @@ use storage_pool::{SizeOrder, StoragePool};
 
 mod storage_pool;
 
-/// The pass that lets tensors that are never live at the same time share storages. The documentation of the module describes it.
+/// The pass that lets tensors that are never live at the same time share storages. See the module documentation.
 pub struct StaticPlanBlockMemory;
 
 impl ModulePass for StaticPlanBlockMemory {

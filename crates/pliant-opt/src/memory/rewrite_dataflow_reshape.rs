@@ -75,7 +75,7 @@ use crate::analysis::has_reshape_pattern::has_reshape_pattern;
 use crate::analysis::loop_function_calls::TirCall;
 use crate::common::lowered_operators::{RESHAPE, op_call};
 
-/// The pass that replaces calls of loop functions that only reshape by views. The documentation of the module describes it.
+/// The pass that replaces calls of loop functions that only reshape by views. See the module documentation.
 pub struct RewriteDataflowReshape;
 
 impl ModulePass for RewriteDataflowReshape {

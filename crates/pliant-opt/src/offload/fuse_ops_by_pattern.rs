@@ -74,7 +74,7 @@ use crate::offload::byoc::outline_bindings::{Outlined, call_global, outline_bind
 /// Approximate maximum length of function names, in bytes.
 const MAX_NAME_LENGTH: usize = 100;
 
-/// The pass that outlines matches of backend patterns as composite functions. The documentation of the module describes it.
+/// The pass that outlines matches of backend patterns as composite functions. See the module documentation.
 pub struct FuseOpsByPattern {
     /// The patterns, in the order in which they are tried.
     pub patterns: Vec<FusionPattern>,

@@ -84,7 +84,7 @@ use crate::offload::byoc::code_generator_registry::codegen;
 use crate::offload::byoc::nest_composite_functions::nest_composites;
 use crate::offload::byoc::outline_bindings::{call_global, outline_bindings};
 
-/// The pass that merges adjacent composite functions of one backend. The documentation of the module describes it.
+/// The pass that merges adjacent composite functions of one backend. See the module documentation.
 pub struct MergeCompositeFunctions;
 
 impl ModulePass for MergeCompositeFunctions {

@@ -62,8 +62,7 @@ use crate::common::shared_loop_functions::LoopFunctions;
 use crate::offload::offload_rule::{KeepReason, Offloaded, Rule, RuleInfo, Site, Stage};
 use crate::offload::rules;
 
-/// The pass that replaces operators by kernel calls, according to the offload rules of one stage. The documentation of the module
-/// describes it.
+/// The pass that replaces operators by kernel calls, according to the offload rules of one stage. See the module documentation.
 #[derive(Clone, Debug)]
 pub struct OffloadKernels {
     /// The stage whose rules the pass applies.

@@ -71,8 +71,7 @@ use crate::offload::byoc::code_generator_registry::{
     ExternalFunction, Generated, TargetOptions, codegen, codegens,
 };
 
-/// The pass that compiles the functions of a backend with the code generator of the backend. The documentation of the module
-/// describes it.
+/// The pass that compiles the functions of a backend with the code generator of the backend. See the module documentation.
 #[derive(Default)]
 pub struct RunCodegen {
     /// The options of each backend, by the name of the backend.

@@ -120,7 +120,7 @@ impl ParamValue {
     }
 }
 
-/// The pass that replaces parameters of a function by constants. The documentation of the module describes it.
+/// The pass that replaces parameters of a function by constants. See the module documentation.
 #[derive(Clone, Debug)]
 pub struct BindParams {
     /// The name of the function whose parameters are bound.

@@ -65,7 +65,7 @@ impl From<i64> for SizeTerm {
     }
 }
 
-/// The pass that replaces symbolic sizes by numbers or by terms over other sizes. The documentation of the module describes it.
+/// The pass that replaces symbolic sizes by numbers or by terms over other sizes. See the module documentation.
 #[derive(Clone, Debug)]
 pub struct BindSymbolicVars {
     /// The sizes by name, with their replacements.

@@ -47,7 +47,7 @@ use rustc_hash::FxHashMap;
 use crate::common::lowered_operators::num_input;
 use crate::common::rewrite_call_sites::rewrite_calls;
 
-/// The pass that passes the parameters of a model as one tuple. The documentation of the module describes it.
+/// The pass that passes the parameters of a model as one tuple. See the module documentation.
 #[derive(Clone, Debug)]
 pub struct BundleModelParams {
     /// The name of the new tuple parameter.

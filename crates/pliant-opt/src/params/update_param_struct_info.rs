@@ -50,8 +50,7 @@ use crate::common::repeat_type_inference::reinfer;
 pub type ParamTypesFn =
     dyn Fn(&str, &mut Function) -> Result<Vec<(Var, Type)>, PassError> + Send + Sync;
 
-/// The pass that changes the types of parameters and infers all types that depend on them again. The documentation of the module
-/// describes it.
+/// The pass that changes the types of parameters and infers all types that depend on them again. See the module documentation.
 #[derive(Clone)]
 pub struct UpdateParamStructInfo {
     /// Returns the new types. It is called once for each function, in order.

@@ -49,7 +49,7 @@ use crate::common::matmul_and_conv_operands::{
 };
 use crate::offload::epilogue_activations::Readers;
 
-/// The pass that chooses the cheaper order of two chained matmuls. The documentation of the module describes it.
+/// The pass that chooses the cheaper order of two chained matmuls. See the module documentation.
 pub struct AdjustMatmulOrder;
 
 impl ModulePass for AdjustMatmulOrder {

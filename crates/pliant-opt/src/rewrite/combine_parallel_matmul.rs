@@ -55,7 +55,7 @@ use crate::common::matmul_and_conv_operands::{MATMUL, dims, matmul_pattern};
 const CONCAT: Op = Op::new("relax.concat");
 const SPLIT: Op = Op::new("relax.split");
 
-/// The pass that merges matmuls that share their left operand. The documentation of the module describes it.
+/// The pass that merges matmuls that share their left operand. See the module documentation.
 pub struct CombineParallelMatmul;
 
 impl ModulePass for CombineParallelMatmul {

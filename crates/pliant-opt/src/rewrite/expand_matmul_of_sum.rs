@@ -50,7 +50,7 @@ use crate::common::matmul_and_conv_operands::{
 
 const ADD: Op = Op::new("relax.add");
 
-/// The pass that distributes a matmul over a sum. The documentation of the module describes it.
+/// The pass that distributes a matmul over a sum. See the module documentation.
 pub struct ExpandMatmulOfSum;
 
 impl ModulePass for ExpandMatmulOfSum {

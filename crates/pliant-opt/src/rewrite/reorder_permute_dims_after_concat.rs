@@ -48,7 +48,7 @@ use crate::common::matmul_and_conv_operands::{
 
 const CONCAT: Op = Op::new("relax.concat");
 
-/// The pass that concatenates tensors before transposing them. The documentation of the module describes it.
+/// The pass that concatenates tensors before transposing them. See the module documentation.
 pub struct ReorderPermuteDimsAfterConcat;
 
 impl ModulePass for ReorderPermuteDimsAfterConcat {

@@ -46,7 +46,7 @@ use crate::common::matmul_and_conv_operands::{MATMUL, defining_attrs, dims, matm
 
 const TAKE: Op = Op::new("relax.take");
 
-/// The pass that gathers columns after a matmul instead of before it. The documentation of the module describes it.
+/// The pass that gathers columns after a matmul instead of before it. See the module documentation.
 pub struct ReorderTakeAfterMatmul;
 
 impl ModulePass for ReorderTakeAfterMatmul {

@@ -1,4 +1,4 @@
-//! [`rewrite_call`] and [`rewrite_rules`]: replace matches by the results of a callback until no rule matches.
+//! [`rewrite_call`] and [`rewrite_rules`]: replace the matches of patterns by the results of callbacks, until no pattern matches.
 
 use pliant_ir::Attrs;
 use pliant_ir::op::{InferError, Op, OpRegistry};
@@ -13,9 +13,10 @@ use crate::argument_writing_functions::MayWrite;
 use crate::binding_rewrites::Namer;
 use crate::pass_error::PassError;
 
-/// The context of the callback of a rewrite rule: the function, and the bindings that the callback emits.
+/// The context that the callback of a rewrite rule receives: the function that is rewritten, and the bindings that the callback
+/// emits.
 pub struct RewriteCx<'a> {
-    /// The function being rewritten. The callback may add to its arenas.
+    /// The function being rewritten. The callback may add expressions and types to its arenas.
     pub func: &'a mut Function,
     /// The operator library, which infers the types of new calls.
     pub ops: &'a dyn OpRegistry,
@@ -45,9 +46,9 @@ impl<'a> RewriteCx<'a> {
         self.bindings
     }
 
-    /// The value of an operand: if it is a variable, the value to which the variable is bound. The variable itself is returned if
-    /// there may be a side effect between its binding and the matched binding, because the memory that the value reads may have
-    /// been overwritten.
+    /// Returns the value to which a variable is bound; operands that are not variables are returned unchanged. A variable is also
+    /// returned unchanged if there may be a side effect between its binding and the matched binding, because the side effect may
+    /// have overwritten the memory that the value reads.
     pub fn value(&self, e: Expr) -> Expr {
         self.defs.value_in_epoch(self.func, e, self.var)
     }
@@ -62,7 +63,7 @@ impl<'a> RewriteCx<'a> {
     /// Creates a call of an operator and infers its type. Arguments that are not operands are bound to variables first.
     ///
     /// # Errors
-    /// Those of the operator's type inference.
+    /// The errors of the operator's type inference.
     pub fn call(&mut self, op: Op, args: &[Expr], attrs: Attrs) -> Result<Expr, PassError> {
         let args: Vec<Expr> = args.iter().map(|&a| self.operand(a)).collect();
         let attrs = self.ops.complete(op, attrs);
@@ -73,7 +74,7 @@ impl<'a> RewriteCx<'a> {
         Ok(self.func.call(Callee::Op(op), &args, attrs, &[], ty))
     }
 
-    /// Emits bindings of variables that the caller has already created. The variables are renamed to have unique names.
+    /// Emits bindings whose variables already exist. The variables are renamed if necessary, so that their names are unique.
     pub fn adopt(&mut self, bindings: Vec<Binding>) {
         let namer = self.namer.get_or_insert_with(|| Namer::new(self.func));
         for b in &bindings {
@@ -93,11 +94,11 @@ impl<'a> RewriteCx<'a> {
     }
 }
 
-/// Replaces matches of a pattern by the results of `callback`, until there are no more matches. If the callback returns `None`, the
-/// match is not replaced. Returns the number of replacements.
+/// Replaces matches of a pattern by the results of `callback`, until the pattern does not match anymore. If the callback returns
+/// `None`, the match is not replaced. Returns the number of replacements.
 ///
-/// No match spans a call that may write to its operands. `writers` lists the functions of the module whose calls may write; if it
-/// is `None`, every call of a graph function may.
+/// No match contains bindings on both sides of a call that may write to its operands. `writers` lists the functions of the module
+/// that may write to their arguments; if it is `None`, every graph function is assumed to write.
 ///
 /// # Errors
 /// If the pattern can never match, the rule does not terminate, a replacement has an incompatible type, or the callback fails.
@@ -112,11 +113,11 @@ pub fn rewrite_call(
     rewrite_rules(func, &rules, ops, writers, callback)
 }
 
-/// As [`rewrite_call`], for several rules. [`Match::rule`] is the index of the rule that matched. For each value, the rules are
-/// tried in order until one replaces it.
+/// Applies several rules at once; otherwise like [`rewrite_call`]. For each value, the rules are tried in order until one
+/// replaces it. [`Match::rule`] is the index of the rule that matched.
 ///
 /// # Errors
-/// As [`rewrite_call`].
+/// The same errors as [`rewrite_call`].
 pub fn rewrite_rules(
     func: &mut Function,
     rules: &RuleSet,

@@ -81,7 +81,7 @@ impl<'a> Conditions<'a> {
     }
 }
 
-/// The reason why no value satisfies all conditions of a pattern; `None` if no contradiction is found.
+/// Returns the reason why no value can satisfy all conditions of a pattern, or `None` if no contradiction is found.
 pub(crate) fn contradiction(
     table: &PatternTable,
     id: NodeId,
@@ -124,7 +124,8 @@ pub(crate) fn contradiction(
         .or_else(|| impossible_dtype(table, &all, ops))
 }
 
-/// The reason why results of the operator that a pattern matches never have the required dtype; `None` if they may have it.
+/// Returns the reason why results of the operator that a pattern matches never have the required dtype, or `None` if they may
+/// have it.
 fn impossible_dtype(
     table: &PatternTable,
     all: &Conditions<'_>,
@@ -143,12 +144,12 @@ fn impossible_dtype(
     })
 }
 
-/// The first item that differs from item 0.
+/// Returns the first item that differs from item 0 according to `same`.
 fn first_different<T: Copy>(list: &[T], same: impl Fn(T, T) -> bool) -> Option<T> {
     list.iter().copied().find(|&item| !same(item, list[0]))
 }
 
-/// Two different sizes that a pattern requires for the same dim; `None` if there are none.
+/// Returns two different constant sizes that a pattern requires for the same dim; `None` if there are none.
 fn different_sizes(lists: &[&[SizePattern]]) -> Option<(i64, i64)> {
     let known = |list: &[SizePattern], i: usize| match list.get(i) {
         Some(SizePattern::Int(v)) => Some(*v),
@@ -161,8 +162,8 @@ fn different_sizes(lists: &[&[SizePattern]]) -> Option<(i64, i64)> {
     })
 }
 
-/// A pattern that matches only values without a dtype, or only values without a shape, although a condition requires one; with the
-/// name of the missing property.
+/// Finds a pattern that matches only values without a dtype (or without a shape), although a condition requires a dtype (or a
+/// shape). Returns the pattern and the name of the missing property.
 fn missing_property(table: &PatternTable, all: &Conditions<'_>) -> Option<(NodeId, &'static str)> {
     all.positive.iter().find_map(|&p| {
         let (dtype, shape) = match &table.nodes[p as usize] {

@@ -1,12 +1,12 @@
-//! [`Rewriter`]: applies rules to a function, match by match, until none matches.
+//! [`Rewriter`]: applies rewrite rules to a function, match by match, until none matches.
 //!
-//! Bindings are processed in the order of the text. The result of a rule is matched again before the next binding is processed, and
-//! a match only contains earlier bindings, so one sweep is sufficient. If a rule rewrites its own results indefinitely, an error is
-//! reported.
+//! Bindings are processed in program order. The result of a rule is matched again before the next binding is processed, and a
+//! match only contains earlier bindings, so one traversal is sufficient. If a rule rewrites its own results indefinitely, an
+//! error is reported.
 //!
-//! A rewritten binding keeps its variable and its type. If the type of the replacement is not provably a subtype of it, a
-//! `match_cast` checks the value at run time. Pure bindings that were only used by replaced values are removed; calls with side
-//! effects and checks are kept. A match is rejected if its replacement would move a computation across a side effect.
+//! A rewritten binding keeps its variable and its type. If the type of the replacement is not provably a subtype of this type, a
+//! `match_cast` checks the value at run time. Pure bindings that were only used by replaced values are removed. Calls with side
+//! effects and run-time checks are kept. A match is rejected if its replacement would move a computation across a side effect.
 
 use cranelift_entity::EntityRef;
 use pliant_ir::OpRegistry;
@@ -33,23 +33,23 @@ const MAX_CHAIN: u32 = 256;
 /// Maximum average number of rewrites per binding.
 const MAX_PER_BINDING: usize = 64;
 
-/// The replacement of a matched value: the bindings that compute it, and the value.
+/// The replacement of a matched value: the new value, and the bindings that compute its operands.
 #[derive(Clone, Debug)]
 pub struct Replacement {
     /// Bindings to insert before the matched one.
     pub bindings: Vec<Binding>,
-    /// The value that replaces the matched one, in A-normal form.
+    /// The value that replaces the matched value, in A-normal form.
     pub value: Expr,
 }
 
-/// A binding that has not been matched yet.
+/// A binding that the rewriter has not processed yet.
 struct PendingBinding {
     binding: Binding,
     /// The length of the chain of rewrites that created this binding.
     chain: u32,
 }
 
-/// The binding that is being matched.
+/// The binding that the rewriter currently processes.
 struct CurrentBinding {
     binding: Binding,
     chain: u32,
@@ -57,8 +57,9 @@ struct CurrentBinding {
     next_rule: usize,
 }
 
-/// Applies rules to a function: [`next`](Self::next) finds a match, [`replace`](Self::replace) replaces it, and
-/// [`finish`](Self::finish) cleans up. If a match is not replaced, [`next`](Self::next) continues with the next rule.
+/// Applies rewrite rules to a function: [`next`](Self::next) finds a match, [`replace`](Self::replace) replaces it, and
+/// [`finish`](Self::finish) removes unused bindings. If a match is not replaced, [`next`](Self::next) continues with the next
+/// rule.
 pub struct Rewriter<'r> {
     rules: &'r RuleSet,
     ops: &'r dyn OpRegistry,
@@ -71,9 +72,10 @@ pub struct Rewriter<'r> {
     /// The processed bindings of the current block.
     done: Vec<Binding>,
     current: Option<CurrentBinding>,
-    /// The variables that replaced values used. [`finish`](Self::finish) removes the bindings of those that are not used elsewhere.
+    /// The operands of replaced values. [`finish`](Self::finish) removes the bindings of these variables if they are no longer
+    /// used.
     maybe_unused: Vec<Var>,
-    /// Variables that have become copies of other variables.
+    /// Variables whose binding was replaced by another variable (`y = x`).
     copies: Vec<Var>,
     rewrites: usize,
     /// The maximum number of rewrites in the function, after which the rules are assumed not to terminate.
@@ -83,8 +85,8 @@ pub struct Rewriter<'r> {
 }
 
 impl<'r> Rewriter<'r> {
-    /// Creates a rewriter that starts at the beginning of a function. `writers` holds the functions of the module that may write to
-    /// their arguments; `None` if the module is unknown.
+    /// Creates a rewriter that starts at the beginning of a function. `writers` lists the functions of the module that may write
+    /// to their arguments; `None` if the module is unknown.
     pub fn new(
         func: &Function,
         rules: &'r RuleSet,
@@ -117,12 +119,12 @@ impl<'r> Rewriter<'r> {
         this
     }
 
-    /// The current values of variables.
+    /// The values to which variables are currently bound.
     pub fn defs(&self) -> &Defs {
         &self.defs
     }
 
-    /// The number of replaced matches.
+    /// The number of matches that have been replaced so far.
     pub fn rewrites(&self) -> usize {
         self.rewrites
     }
@@ -145,7 +147,8 @@ impl<'r> Rewriter<'r> {
         }
     }
 
-    /// The next match. Its root is the binding [`current`](Self::current).
+    /// Searches for the next match, and returns it; `None` at the end of the function. The root of the match is the binding
+    /// [`current`](Self::current).
     pub fn next(&mut self, func: &mut Function) -> Option<Match> {
         loop {
             if self.current.is_none() {
@@ -171,7 +174,7 @@ impl<'r> Rewriter<'r> {
         }
     }
 
-    /// Finishes a block and starts the next one; `None` after the last one.
+    /// Finishes the current block and starts the next one. Returns `None` after the last block.
     fn next_block(&mut self, func: &mut Function) -> Option<()> {
         let block = *self.blocks.get(self.block_index)?;
         let done = std::mem::take(&mut self.done);
@@ -183,7 +186,7 @@ impl<'r> Rewriter<'r> {
         (self.block_index < self.blocks.len()).then_some(())
     }
 
-    /// The match of the first rule, starting at rule `from`, that matches a binding.
+    /// Tries the rules from index `from` on, and returns the match of the first rule that matches the binding.
     fn try_rules(&self, func: &mut Function, b: Binding, from: usize) -> Option<Match> {
         if b.cast.is_some() || matches!(func.expr(b.value), ExprData::Var(_)) {
             return None;
@@ -207,7 +210,8 @@ impl<'r> Rewriter<'r> {
         result
     }
 
-    /// Whether all values that the replacement recomputes have the same effect epoch as the root of the match.
+    /// Whether no side effect lies between the matched values that the replacement computes again and the root of the match. The
+    /// replacement may only move computations that are in the same effect epoch.
     fn may_move(&self, search: &Search<'_>, b: Binding) -> bool {
         let here = self.defs.epoch(b.var);
         search.matched_nodes().all(|(node, _)| {
@@ -225,7 +229,8 @@ impl<'r> Rewriter<'r> {
         })
     }
 
-    /// Replaces the root of the current match. Returns false if the replacement is identical to the matched computation.
+    /// Replaces the root of the current match. Does nothing and returns false if the replacement is identical to the matched
+    /// computation.
     ///
     /// # Errors
     /// If the type of the replacement is incompatible with that of the value, or the rules do not terminate.
@@ -428,7 +433,7 @@ enum FittedValue {
     Checked(Expr, Type),
 }
 
-/// Compares the type of a replacement with the type of the binding's variable.
+/// Determines whether a replacement provably has the type of the binding's variable, or needs a check at run time.
 fn fit_type(
     func: &mut Function,
     pattern: &Pattern,
@@ -462,7 +467,8 @@ fn fit_type(
     }
 }
 
-/// The error of rules that do not terminate. With `chained`, the reason is that one result was rewritten too often.
+/// Creates the error that rules do not terminate. If `chained` is set, one result was rewritten too often; otherwise, the number
+/// of all rewrites is too large.
 fn nontermination_error(
     func: &Function,
     pattern: &Pattern,
@@ -485,7 +491,7 @@ fn nontermination_error(
     PassError::User(vec![Problem::new(message).at(func.var(b.var).span).with_help(help)])
 }
 
-/// Whether two expressions are structurally equal, up to field accesses and tuples in their operands.
+/// Whether two expressions are structurally equal, where operands that access the field of a tuple equal the field itself.
 fn same_expr(func: &Function, a: Expr, b: Expr) -> bool {
     if a == b {
         return true;

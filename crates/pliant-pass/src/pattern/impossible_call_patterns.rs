@@ -10,13 +10,13 @@ use pliant_ir::{AttrValue, Attrs, DType, Op, OpRegistry, Span, Sym};
 use super::pattern_table::{Node, NodeId, PatternTable, RootKinds};
 use super::type_pattern::SizePattern;
 
-/// The ranks with which type inference is tried: many operators only check their attributes if the ranks of their operands are
-/// known.
+/// The operand ranks with which type inference is tried. Many operators only check their attributes if the ranks of their
+/// operands are known.
 const RANKS: std::ops::Range<u32> = 0..5;
 
 type AttrPair = (Arc<str>, AttrValue);
 
-/// A kind of operand with which type inference is tried.
+/// A sample operand with which type inference is tried.
 #[derive(Clone, Copy)]
 enum Operand<'a> {
     Any,
@@ -25,13 +25,13 @@ enum Operand<'a> {
     /// A tensor with these sizes.
     Sized(&'a [SizePattern]),
     Tuple(usize),
-    /// A tuple of this many integers, which an operator may take as a shape.
+    /// A tuple of this many integers, which an operator may accept as a shape.
     Sizes(usize),
     Shape,
 }
 
 impl<'a> Operand<'a> {
-    /// The kind of the values that a pattern matches.
+    /// Chooses a sample operand that the pattern with this id matches.
     fn of(table: &'a PatternTable, id: NodeId) -> Operand<'a> {
         match &table.nodes[id as usize] {
             Node::Tuple { fields, .. } => Operand::Tuple(fields.len()),
@@ -81,7 +81,7 @@ impl<'a> Operand<'a> {
     }
 }
 
-/// Infers the type of a call of an operator with these operands.
+/// Infers the type of a call of an operator with sample operands.
 fn infer(
     op: Op,
     operands: &[Operand],
@@ -95,7 +95,7 @@ fn infer(
     Ok(f.types.get(ty).clone())
 }
 
-/// The reason why an operator accepts none of the operands that a pattern matches; `None` if it may accept some. Only tuples,
+/// Returns the reason why an operator rejects all operands that a pattern matches, or `None` if it may accept some. Only tuples,
 /// shapes, constants and known sizes are checked.
 pub(crate) fn wrong_operand(
     table: &PatternTable,
@@ -134,7 +134,7 @@ pub(crate) fn wrong_operand(
     infer(op, &all, &[], ops).err().map(|e| e.message)
 }
 
-/// The reason why the result of a call has no field with this index, or no fields at all.
+/// Returns the reason why the result of a call has no field with this index; `None` if it may have one.
 pub(crate) fn missing_field(
     table: &PatternTable,
     id: NodeId,
@@ -157,7 +157,7 @@ pub(crate) fn missing_field(
     }
 }
 
-/// The reason why an operator never accepts the value that a pattern requires for an attribute.
+/// Returns the reason why an operator never accepts the value that a pattern requires for an attribute; `None` if it may.
 pub(crate) fn wrong_attr(op: Op, attrs: &[AttrPair], ops: &dyn OpRegistry) -> Option<String> {
     let count = ops.signature(op)?.operands.iter().filter(|o| !o.optional && !o.variadic).count();
     // Without a known rank, many operators do not check their attributes.
@@ -174,8 +174,8 @@ pub(crate) fn wrong_attr(op: Op, attrs: &[AttrPair], ops: &dyn OpRegistry) -> Op
     })
 }
 
-/// The dtype of the results of all calls of an operator that the pattern matches. `Err` describes results that have no dtype.
-/// `None` if the dtype depends on the operands or on attributes that the pattern does not specify.
+/// Returns the dtype that the results of all calls matched by the pattern have. Returns `Err` with a description if the results
+/// have no dtype, and `None` if the dtype depends on the operands or on attributes that the pattern does not specify.
 pub(crate) fn result_dtype(
     args: &[NodeId],
     op: Op,
@@ -189,8 +189,8 @@ pub(crate) fn result_dtype(
     }
 }
 
-/// The result type of all calls of an operator that the pattern matches; `None` if the type depends on operands or attributes that
-/// the pattern does not specify.
+/// Returns the result type of all calls that the pattern matches; `None` if the type depends on operands or attributes that the
+/// pattern does not specify.
 fn result_type(
     args: &[NodeId],
     op: Op,
@@ -217,7 +217,8 @@ fn result_type(
     infer(op, &vec![Operand::Any; args.len()], attrs, ops).ok()
 }
 
-/// The operator and the operand patterns, if a pattern only matches calls of a single operator with exactly these operands.
+/// Returns the operator and the operand patterns of a pattern that only matches calls of a single operator with a fixed number of
+/// operands. Returns `None` for other patterns.
 pub(crate) fn single_operator_call(table: &PatternTable, id: NodeId) -> Option<(Op, &[NodeId])> {
     let Node::Call { callee, args, more: false } = &table.nodes[id as usize] else { return None };
     match table.callee_ops(*callee) {

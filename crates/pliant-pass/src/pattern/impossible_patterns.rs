@@ -15,7 +15,7 @@ use crate::pass_error::{PassError, Problem};
 /// Maximum nesting depth of printed patterns.
 const MAX_PRINTED_DEPTH: u32 = 6;
 
-/// The reasons why a pattern, or any pattern that it contains, can never match. Empty if no reason is found.
+/// Returns the reasons why a pattern, or any pattern nested in it, can never match. The list is empty if no reason is found.
 pub fn problems(pattern: &Pattern, ops: &dyn OpRegistry) -> Vec<Problem> {
     let table = PatternTable::of(pattern);
     (0..table.nodes.len() as NodeId).filter_map(|id| problem_at(&table, id, ops)).collect()
@@ -24,7 +24,7 @@ pub fn problems(pattern: &Pattern, ops: &dyn OpRegistry) -> Vec<Problem> {
 /// Rejects a pattern that can never match.
 ///
 /// # Errors
-/// All reasons why it can never match.
+/// All reasons why the pattern can never match.
 pub fn check(pattern: &Pattern, ops: &dyn OpRegistry) -> Result<(), PassError> {
     let mut problems = problems(pattern, ops);
     let table = PatternTable::of(pattern);
@@ -34,7 +34,7 @@ pub fn check(pattern: &Pattern, ops: &dyn OpRegistry) -> Result<(), PassError> {
     if problems.is_empty() { Ok(()) } else { Err(PassError::User(problems)) }
 }
 
-/// The reason why a pattern can never match; `None` if no reason is found. Its subpatterns are not checked on their own.
+/// Returns the reason why a pattern can never match, or `None` if no reason is found. Nested patterns are not checked separately.
 pub fn check_one(pattern: &Pattern, ops: &dyn OpRegistry) -> Option<Problem> {
     let table = PatternTable::of(pattern);
     problem_at(&table, table.id(pattern)?, ops)
@@ -103,15 +103,14 @@ fn problem_at(table: &PatternTable, id: NodeId, ops: &dyn OpRegistry) -> Option<
     }
 }
 
-/// The reason why none of the operators in a list can match: the reason of the first one, if `reason` returns one for every
-/// operator; otherwise `None`.
+/// If `reason` returns a reason for every operator in the list, returns that of the first operator; otherwise `None`.
 fn reason_for_all(list: &[Op], reason: impl Fn(Op) -> Option<String>) -> Option<String> {
     let mut reasons = list.iter().map(|&op| reason(op));
     let first = reasons.next()??;
     reasons.all(|r| r.is_some()).then_some(first)
 }
 
-/// Whether a pattern matches operators, which only occur as callees.
+/// Whether a pattern matches operators themselves, which only occur as callees, rather than values.
 fn matches_operators(pattern: &Pattern) -> bool {
     let mut stack = vec![pattern];
     while let Some(p) = stack.pop() {
@@ -126,7 +125,8 @@ fn matches_operators(pattern: &Pattern) -> bool {
 }
 
 impl PatternTable {
-    /// The operators to which a condition on attributes applies: the operators that the pattern matches, or whose calls it matches.
+    /// Returns the operators whose attributes a condition of the pattern refers to: the operators that the pattern matches, or
+    /// whose calls it matches.
     fn callee_ops_of(&self, id: NodeId) -> Option<RootKinds> {
         match &self.nodes[id as usize] {
             Node::Op(_) => Some(self.callee_ops(id)),
@@ -145,7 +145,8 @@ fn is_callable(callee: &Node) -> bool {
     !matches!(callee, Node::Constant | Node::Literal(_) | Node::ShapeValue(_) | Node::Tuple { .. })
 }
 
-/// The reason why a pattern that matches an operator matches no operand: operators occur only as callees.
+/// Returns the reason why a pattern that matches an operator can never match an operand: operators occur only as callees. `None`
+/// for other patterns.
 fn operator_as_value(table: &PatternTable, id: NodeId) -> Option<String> {
     let pattern = &table.patterns()[id as usize];
     let as_value = matches_operators(pattern) && table.root_kinds[id as usize].is_empty();
@@ -157,7 +158,7 @@ fn operator_text(pattern: &Pattern) -> String {
     format!("{text} is an operator, not a value; {text}(...) matches a call of it")
 }
 
-/// The error that an operator does not exist, with a suggestion; `None` if it exists.
+/// Returns an error with a suggestion if the operator does not exist; `None` if it exists.
 pub fn unknown_op(op: Op, ops: &dyn OpRegistry) -> Option<Problem> {
     if ops.lookup(op.name()).is_some() {
         return None;
@@ -200,8 +201,8 @@ fn unknown_attr(
     })
 }
 
-/// The reason why an operator never accepts the required value of an attribute: the kind of the value differs from that of the
-/// attribute's default.
+/// Returns the reason why an operator never accepts the required value of an attribute, if the value and the attribute's default
+/// are of different kinds.
 fn wrong_attr_kind(
     op: Op,
     attrs: &[(std::sync::Arc<str>, AttrValue)],
@@ -217,7 +218,8 @@ fn wrong_attr_kind(
     })
 }
 
-/// The name of an attribute value's kind; `None` if an attribute may have values of several kinds that include this one.
+/// Returns the name of the kind of an attribute value, such as an integer or a string. Returns `None` for kinds that an attribute
+/// may mix with others.
 fn kind_of(value: &AttrValue) -> Option<&'static str> {
     match value {
         AttrValue::Bool(_) | AttrValue::Int(_) | AttrValue::Float(_) => Some("a number"),
@@ -226,7 +228,7 @@ fn kind_of(value: &AttrValue) -> Option<&'static str> {
     }
 }
 
-/// The pattern in Python syntax, truncated at a nesting depth of 6.
+/// Prints a pattern in Python syntax, truncated at a nesting depth of 6.
 pub fn describe(pattern: &Pattern) -> String {
     let mut out = String::new();
     write_pattern(&mut out, pattern, 0);

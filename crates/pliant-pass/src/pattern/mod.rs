@@ -7,7 +7,7 @@
 //! | [`pattern_table`] | [`PatternTable`]: patterns as a flat table, with the operators at their roots |
 //! | [`impossible_patterns`] | detection of patterns that can never match |
 //! | `contradictory_patterns`, `impossible_call_patterns` | contradictory conditions, and conditions that type inference refutes |
-//! | [`variable_definitions`] | [`Defs`]: the values of variables, and the side effects between which they are computed |
+//! | [`variable_definitions`] | [`Defs`]: the values of variables, and the number of side effects that precede each |
 //! | [`pattern_matcher`], `unification` | [`Match`], and the backtracking search |
 //! | [`pattern_context`] | [`PatternContext`]: several patterns with use relations |
 //! | [`rewrite_rule_set`] | [`RuleSet`]: rewrite rules, indexed by the operator at the root |
@@ -19,9 +19,10 @@
 //! | `multi_result_templates` | templates with several results that the program does not combine to a tuple |
 //! | [`predefined_patterns`] | predefined patterns |
 //!
-//! A pattern describes an expression together with the expressions from which it is computed: the search looks through variables,
-//! copies and `match_cast`. A pattern node that occurs twice must match the same value twice. The search backtracks over
-//! alternatives (`|`, and the operand order of commutative operators), so it finds a match if any combination of them matches.
+//! A pattern describes an expression together with the expressions from which its operands are computed: the search follows
+//! variables, copies and `match_cast` to the bound values. A pattern node that occurs twice must match the same value twice. The
+//! search backtracks over alternatives (`|`, and the operand order of commutative operators), so it finds a match if any
+//! combination of alternatives matches.
 
 pub mod apply_rewrite_rules;
 mod contradictory_patterns;

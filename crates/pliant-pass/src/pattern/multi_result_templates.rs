@@ -1,8 +1,8 @@
-//! Templates with several results that the program does not combine into a tuple. The pattern of such a template returns a tuple,
-//! but also matches several values that each fit one field.
+//! Rewrite templates with several results that the program does not combine into a tuple. The pattern of such a template returns
+//! a tuple. It also matches separate values in the program, one for each field of the tuple.
 //!
-//! The matched values must be in one block and have the same effect epoch, because the replacement is inserted before the first of
-//! them. Their variables keep their positions in the block, and their values become fields of the replacement's result.
+//! The matched values must be in one block without side effects between them, because the replacement is inserted before the
+//! first of them. Their variables keep their positions in the block, and are bound to fields of the replacement's result.
 
 use pliant_ir::OpRegistry;
 use pliant_ir::relax::visit::{Event, walk};
@@ -33,7 +33,8 @@ fn is_computed(pattern: &Pattern) -> bool {
     }
 }
 
-/// The fields of a tuple pattern that only match calls and tuple fields, with their indices. Empty for other patterns.
+/// Returns those fields of a tuple pattern that only match calls and tuple fields, each with its index. Empty for patterns of
+/// other kinds.
 fn computed_fields(pattern: &Pattern) -> Vec<(u32, &Pattern)> {
     match pattern.kind() {
         PatternKind::Tuple { fields, unordered: false } => {
@@ -44,7 +45,8 @@ fn computed_fields(pattern: &Pattern) -> Vec<(u32, &Pattern)> {
     }
 }
 
-/// Replaces separate matches of a template's fields in the blocks of a function. Returns the number of replaced matches.
+/// Replaces values that match the separate fields of a template, in all blocks of a function. Returns the number of replaced
+/// matches.
 ///
 /// # Errors
 /// If the type of a replacement is incompatible, or the rule does not terminate.
@@ -130,7 +132,7 @@ fn all_blocks(func: &Function) -> Vec<Block> {
     out
 }
 
-/// The replacement of a match of a template; `None` if a matched value is not bound in the block.
+/// Creates the replacement of a match of a template; `None` if a matched value is not bound in the block.
 fn replacement(
     func: &mut Function,
     (block, ops): (Block, &dyn OpRegistry),
@@ -163,7 +165,8 @@ fn replacement(
     Some(BlockReplacement { bindings, values })
 }
 
-/// A field of the replacement's result: a field of a tuple expression, or a field access of a variable.
+/// Returns field `index` of the replacement's result: the operand of a tuple expression, or an access of the field of a tuple
+/// variable.
 fn field_of(func: &mut Function, result: Expr, index: u32) -> Option<Expr> {
     if let Some(list) = func.tuple_fields(result) {
         return list.get(index as usize).copied();

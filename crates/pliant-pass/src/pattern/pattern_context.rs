@@ -1,7 +1,8 @@
 //! [`PatternContext`]: several patterns, with use relations between them.
 //!
-//! Each pattern of a context matches one variable of a dataflow block, and different patterns match different variables. An operand
-//! pattern of a call pattern is implicitly used by the call.
+//! Each pattern of a context matches one variable of a dataflow block, and different patterns match different variables. A use
+//! relation requires that one matched variable is an operand of another. Operand patterns of a call pattern are implicitly
+//! related to the call.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -27,7 +28,7 @@ pub struct UseEdge {
     pub def: Pattern,
     /// The pattern of the value that uses it as an operand.
     pub user: Pattern,
-    /// The index that the used value must have among the operands; `None` if any index is accepted.
+    /// The index that the used value must have among the operands of the user; `None` if it may be any operand.
     pub index: Option<u32>,
     /// Whether the used value must have no other uses.
     pub only: bool,
@@ -66,8 +67,8 @@ impl PatternContext {
         &self.edges
     }
 
-    /// Requires that the value of `user` uses the value of `def`, as operand `index` if given. With `only`, the value of `def` must
-    /// have no other uses.
+    /// Requires that the value of `user` uses the value of `def`, as operand `index` unless `index` is `None`. If `only` is set,
+    /// the value of `def` must have no other uses.
     pub fn used_by(&mut self, def: &Pattern, user: &Pattern, index: Option<u32>, only: bool) {
         self.add(def);
         self.add(user);
@@ -82,7 +83,7 @@ impl PatternContext {
     /// Rejects a context that can never match.
     ///
     /// # Errors
-    /// All reasons why it can never match.
+    /// All reasons why the context can never match.
     pub fn check(&self, ops: &dyn OpRegistry) -> Result<(), PassError> {
         let mut errors: Vec<PassError> =
             self.patterns.iter().filter_map(|p| check(p, ops).err()).collect();
@@ -117,7 +118,7 @@ impl PatternContext {
         Some(format!("this context can never match: {one:?} would have to use itself"))
     }
 
-    /// The first match in a dataflow block that contains no variable in `excluded`.
+    /// Searches a dataflow block for the first match that contains no variable in `excluded`.
     pub fn match_block(
         &self,
         func: &Function,
@@ -128,7 +129,8 @@ impl PatternContext {
         next_match(func, self, block, ops, &mut excluded.clone())
     }
 
-    /// Searches for a match. Only a window `(start, length)` of the candidates is tried for the pattern that is assigned first.
+    /// Searches a block for a match. For the pattern that is assigned first, only some candidate variables are tried: the range
+    /// `window` with (start, length).
     pub(crate) fn search_block(
         &self,
         func: &Function,
@@ -168,18 +170,18 @@ impl PatternContext {
     }
 }
 
-/// The result of a search in a window of candidates.
+/// The result of a search in a range of candidate variables.
 pub(crate) enum SearchResult {
-    /// The window contains a match.
+    /// A match was found.
     Match(Match),
-    /// The window contains no match.
+    /// No match was found in this range of candidates.
     NoMatch {
-        /// Whether there are candidates after the window.
+        /// Whether more candidates follow this range.
         more: bool,
     },
 }
 
-/// The reason why a use relation is impossible.
+/// Returns the reason why no values can satisfy a use relation; `None` if no reason is found.
 fn impossible_use(edge: &UseEdge, ops: &dyn OpRegistry) -> Option<String> {
     let never = |reason: String| Some(format!("this context can never match: {reason}"));
     let user = &edge.user;
@@ -249,15 +251,15 @@ pub(crate) struct ContextSearch<'a> {
     index: &'a BlockIndex,
     /// The variables that must not be matched.
     excluded: &'a FxHashSet<Var>,
-    /// The candidates that are tried for the first pattern: the index of the first one, and their number.
+    /// The range (start, length) of candidates that are tried for the first pattern.
     window: (usize, usize),
-    /// Whether there are candidates after the window.
+    /// Whether more candidates follow this range.
     more: Cell<bool>,
 }
 
 impl ContextSearch<'_> {
-    /// The next pattern to assign, with its candidate variables. `Some(None)` if all patterns are assigned, and `None` if the
-    /// current assignment is impossible.
+    /// Chooses the next pattern to assign to a variable, and lists its candidate variables. Returns `Some(None)` if all patterns
+    /// are assigned, and `None` if the current assignment violates a condition.
     #[expect(
         clippy::option_option,
         reason = "there are three results: impossible, complete and the next pattern"
@@ -302,13 +304,14 @@ impl ContextSearch<'_> {
         })
     }
 
-    /// The variables assigned to patterns other than wildcards. Each can only be assigned once.
+    /// Returns the variables that are assigned to patterns other than wildcards. Each of them can only be assigned once.
     fn assigned_vars(&self, search: &Search<'_>) -> FxHashSet<Var> {
         let own = |n: &&NodeId| !matches!(search.table.nodes[**n as usize], Node::Wildcard);
         self.nodes.iter().filter(own).filter_map(|&n| search.variable(n)).collect()
     }
 
-    /// The candidates for a pattern that has a use relation with an assigned pattern; `None` if it has no such relation.
+    /// Returns the candidate variables for a pattern that has a use relation with an assigned pattern; `None` if it has no such
+    /// relation.
     fn linked_candidates(&self, search: &Search<'_>, node: NodeId) -> Option<Vec<Expr>> {
         for edge in &self.edges {
             if edge.user == node
@@ -334,7 +337,7 @@ impl ContextSearch<'_> {
         users.iter().filter_map(|u| self.index.vars.get(u).copied()).collect()
     }
 
-    /// The variables of the block that a pattern may match, judged by the root of the pattern.
+    /// Returns the variables of the block whose value may match the root of a pattern.
     fn candidates<'s>(
         &'s self,
         search: &Search<'_>,
@@ -367,7 +370,7 @@ impl ContextSearch<'_> {
         edges && self.same_shape.iter().all(|list| search.shapes_agree(list))
     }
 
-    /// Whether the user of an edge is the only user of the used value.
+    /// Whether the used value of a use relation has no user other than that of the relation.
     fn only_user(&self, search: &Search<'_>, edge: &Edge) -> bool {
         let (Some(def), Some(user)) = (search.variable(edge.def), search.variable(edge.user))
         else {
@@ -404,8 +407,8 @@ fn children(table: &PatternTable, node: NodeId) -> Vec<NodeId> {
     out
 }
 
-/// Calls `visit` with the operands of a value and their indices. For a destination-passing call, these are the fields of the
-/// argument tuple. The fields of a tuple operand are visited with the index of the tuple.
+/// Calls `visit` with each operand of a value and its index. For a destination-passing call such as `R.call_tir`, the operands
+/// are the fields of its argument tuple. Fields of other tuple operands are visited with the index of the tuple.
 fn operands(search: &Search<'_>, value: Expr, mut visit: impl FnMut(Expr, u32)) {
     let func = search.func;
     match func.expr(value) {

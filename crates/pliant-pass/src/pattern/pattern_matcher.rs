@@ -1,7 +1,8 @@
-//! The pattern search, and its result [`Match`].
+//! The backtracking search for a pattern in a function, and its result [`Match`].
 //!
-//! The search has a list of goals and a stack of choice points. When a goal fails, it backtracks to the last choice point and tries
-//! the next alternative. It does not recurse over the program, and recurses over patterns only for negations.
+//! The search has a list of goals (conditions that remain to be satisfied) and a stack of choice points. When a goal fails, the
+//! search backtracks to the last choice point and tries the next alternative. It does not recurse over the program, and recurses
+//! over patterns only for negations.
 
 use std::rc::Rc;
 
@@ -19,10 +20,10 @@ use super::type_pattern::SizeTerm;
 use super::unification::{literal_is, same_attr, same_name};
 use super::variable_definitions::Defs;
 
-/// Maximum number of search steps. Without a limit, the time can be exponential in the number of alternatives.
+/// Maximum number of steps of one search. Without a limit, the search time can be exponential in the number of alternatives.
 const MAX_STEPS: u32 = 1 << 20;
 
-/// Maximum nesting depth of negations.
+/// Maximum nesting depth of negations (`!p`) in a pattern.
 const MAX_NEGATIONS: u32 = 64;
 
 /// A match: the expressions that the nodes of a pattern have matched.
@@ -36,18 +37,19 @@ pub struct Match {
 }
 
 impl Match {
-    /// The expression that a pattern node has matched. `None` if the node is not part of the match, as for an alternative that was
-    /// not chosen.
+    /// Returns the expression that a pattern node has matched; `None` if the node is not part of the match, for example because
+    /// it is an alternative that was not chosen.
     pub fn get(&self, pattern: &Pattern) -> Option<Expr> {
         self.ids.get(pattern).map(|&i| self.entries[i].1)
     }
 
-    /// All pattern nodes of the match with their expressions. Subpatterns precede the patterns that contain them.
+    /// Iterates over the pattern nodes of the match, each with the expression that it has matched. Nested patterns precede the
+    /// patterns that contain them.
     pub fn iter(&self) -> impl Iterator<Item = (&Pattern, Expr)> {
         self.entries.iter().map(|(p, e)| (p, *e))
     }
 
-    /// The matched expressions that are computed from others: those of call, tuple and field patterns.
+    /// Iterates over the expressions that call, tuple and field patterns have matched.
     pub fn computed(&self) -> impl Iterator<Item = Expr> {
         self.entries
             .iter()
@@ -58,18 +60,18 @@ impl Match {
             .map(|(_, e)| *e)
     }
 
-    /// The size to which the symbol with the given key is bound.
+    /// Returns the size to which the match has bound the symbol `key` of the pattern.
     pub fn size(&self, key: u64) -> Option<Sym> {
         self.sizes.get(&key).copied()
     }
 
-    /// The sizes to which symbols are bound, by the keys of the symbols.
+    /// Returns the sizes to which the match has bound the symbols of the pattern, by the keys of the symbols.
     pub fn sizes(&self) -> &FxHashMap<u64, Sym> {
         &self.sizes
     }
 }
 
-/// Matches an expression of a function against a pattern. The search looks through variables whose values are in `defs`.
+/// Matches an expression of a function against a pattern. The search follows variables to their values if these are in `defs`.
 pub fn match_expr(
     func: &Function,
     defs: &Defs,
@@ -84,7 +86,7 @@ pub fn match_expr(
     search.find(root, expr).then(|| search.to_match(0))
 }
 
-/// The arena in which sizes are compared. The prover adds terms to it.
+/// The arena of symbolic terms in which the search compares sizes. The prover of equalities adds terms to it.
 pub(crate) enum Syms {
     /// The arena of the function itself, which is moved out of the function during the search.
     Own(SymArena),
@@ -97,7 +99,7 @@ pub(crate) enum Syms {
 pub(crate) enum Goal {
     /// The pattern matches the expression.
     Match(NodeId, Expr),
-    /// The field patterns of an unordered tuple, starting at `next`, match fields that are not in the bit set `used`.
+    /// Each field pattern of an unordered tuple from index `next` on matches a different field that is not in the bit set `used`.
     Fields { tuple: NodeId, expr: Expr, next: u32, used: u64 },
     /// All values of a [`Node::SameShape`] have the same shape as its first value.
     SameShape(NodeId),
@@ -112,7 +114,7 @@ const END: u32 = u32::MAX;
 struct ChoicePoint {
     /// The alternative to try after backtracking.
     next: Alternative,
-    /// The length of `Search::trail` at the time of the choice. `bound` and `deferred` are those of `size_trail` and
+    /// The length of `Search::trail` at the time of the choice. `bound` and `deferred` are the lengths of `size_trail` and
     /// `deferred_terms`.
     matched: usize,
     bound: usize,
@@ -120,32 +122,33 @@ struct ChoicePoint {
 }
 
 enum Alternative {
-    /// A list of goals, by its index.
+    /// The list of goals with this index in `Search::goals`.
     Goals(u32),
-    /// The candidates for a pattern of a context, starting at `next`, followed by the goals `rest`.
+    /// The assignment of the pattern `node` of a context to one of the candidates `list`, from index `next` on. The goals `rest`
+    /// follow.
     Candidates { node: NodeId, list: Rc<[Expr]>, next: usize, rest: u32 },
 }
 
-/// The state of a search.
+/// The state of the backtracking search for one pattern or context.
 pub(crate) struct Search<'a> {
     pub func: &'a Function,
     pub(super) syms: &'a mut Syms,
     pub defs: &'a Defs,
     ops: &'a dyn OpRegistry,
     pub table: &'a PatternTable,
-    /// The context in whose patterns variables are assigned; `None` when a single pattern is searched for.
+    /// The context whose patterns are assigned to variables; `None` if the search is for a single pattern.
     pub context: Option<&'a ContextSearch<'a>>,
-    /// Linked lists of goals: each goal with the index of the next one.
+    /// Linked lists of goals, each element as (goal, index of the next element).
     goals: Vec<(Goal, u32)>,
-    /// The expression that each node has matched.
+    /// For each node of the pattern table, the expression that it has matched.
     matched: Vec<PackedOption<Expr>>,
-    /// The nodes that have matched, in this order. Backtracking removes them from the end.
+    /// The nodes that have matched so far, in the order in which they matched. Backtracking removes nodes from the end.
     trail: Vec<NodeId>,
-    /// The sizes to which symbols are bound, by their keys.
+    /// The sizes to which symbols of the pattern are bound, by the keys of the symbols.
     pub(super) sizes: FxHashMap<u64, Sym>,
-    /// The keys of the symbols that are bound, in this order. Backtracking removes them from the end.
+    /// The keys of the bound symbols, in the order in which they were bound. Backtracking removes keys from the end.
     pub(super) size_trail: Vec<u64>,
-    /// Terms over symbols that are not bound yet, each with the size that it must equal. They are compared after all goals are
+    /// Terms that contain symbols without a binding, each with the size that it must equal. They are compared after all goals are
     /// satisfied.
     pub(super) deferred_terms: Vec<(SizeTerm, Sym)>,
     steps: u32,
@@ -178,14 +181,14 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Searches for a match of a pattern at an expression.
+    /// Searches for a way in which the pattern `root` matches the expression. Returns whether there is one.
     pub fn find(&mut self, root: NodeId, expr: Expr) -> bool {
         self.goals.clear();
         let start = self.goal(Goal::Match(root, expr), END);
         self.solve(start)
     }
 
-    /// The result of a successful search.
+    /// Converts the state after a successful search to a [`Match`].
     pub fn to_match(&self, rule: usize) -> Match {
         let mut nodes = self.trail.clone();
         nodes.sort_unstable();
@@ -199,14 +202,14 @@ impl<'a> Search<'a> {
         out
     }
 
-    /// The nodes that are part of the match, with their expressions.
+    /// Iterates over the nodes that have matched, each with the expression that it has matched.
     pub fn matched_nodes(&self) -> impl Iterator<Item = (NodeId, Expr)> {
         self.trail
             .iter()
             .map(|&n| (n, self.matched[n as usize].expect("the nodes of the trail are matched")))
     }
 
-    /// The expression that a node has matched.
+    /// Returns the expression that a node has matched; `None` if it has matched none.
     pub fn matched(&self, node: NodeId) -> Option<Expr> {
         self.matched[node as usize].expand()
     }
@@ -217,7 +220,7 @@ impl<'a> Search<'a> {
         (self.goals.len() - 1) as u32
     }
 
-    /// Searches for a way to satisfy all goals of the list with index `start`.
+    /// Searches for a way to satisfy all goals of the list with index `start`. Returns whether there is one.
     pub fn solve(&mut self, start: u32) -> bool {
         let mut choices: Vec<ChoicePoint> = Vec::new();
         let mut goals = Some(start);
@@ -242,7 +245,8 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Backtracks to the last choice point with an untried alternative.
+    /// Backtracks to the last choice point with an untried alternative. Returns the list of goals to continue with; `None` if no
+    /// alternative is left.
     fn backtrack(&mut self, choices: &mut Vec<ChoicePoint>) -> Option<u32> {
         loop {
             let mut choice = choices.pop()?;
@@ -280,7 +284,7 @@ impl<'a> Search<'a> {
         });
     }
 
-    /// Processes a goal. Returns the index of the remaining goals; `None` if the goal cannot be satisfied.
+    /// Processes one goal. Returns the list of the remaining goals; `None` if the goal cannot be satisfied.
     fn step(&mut self, goal: Goal, rest: u32, choices: &mut Vec<ChoicePoint>) -> Option<u32> {
         match goal {
             Goal::Match(node, expr) => {
@@ -309,8 +313,8 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Checks the condition of a node, and prepends the goals for its subpatterns to `rest`. Returns `None` if the condition does
-    /// not hold.
+    /// Checks the condition of a pattern node against an expression, and prepends the goals for nested patterns to the list
+    /// `rest`. Returns the new list; `None` if the condition does not hold.
     fn expand(
         &mut self,
         id: NodeId,
@@ -406,7 +410,8 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Prepends the goals that each of `patterns` matches the expression at the same index of `exprs`.
+    /// Prepends goals to the list `rest`: each of `patterns` must match the expression at the same index of `exprs`. Returns the
+    /// new list.
     fn match_all(&mut self, patterns: &[NodeId], exprs: &[Expr], rest: u32) -> u32 {
         let pairs = patterns.iter().zip(exprs).rev();
         pairs.fold(rest, |rest, (&p, &e)| self.goal(Goal::Match(p, e), rest))
@@ -471,7 +476,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Whether an attribute of a call has the given value. If the call omits the attribute, its default counts.
+    /// Whether an attribute of a call has the given value. If the call omits the attribute, its default value is compared.
     fn attr_is(
         &self,
         callee: Callee,
@@ -491,7 +496,8 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Processes [`Goal::Fields`]: the next field pattern may match any unused field, and a choice point is added for each.
+    /// Processes [`Goal::Fields`]: the next field pattern may match any unused field. Adds a choice point for each of these
+    /// fields.
     fn any_field(
         &mut self,
         tuple: NodeId,
@@ -515,7 +521,8 @@ impl<'a> Search<'a> {
         None
     }
 
-    /// Whether a pattern does not match an expression. This is found by a separate search, whose bindings of symbols are discarded.
+    /// Whether a pattern does not match an expression, for negated patterns. A separate search determines this; the symbols that
+    /// it binds are not bound in this search.
     fn is_refuted(&mut self, p: NodeId, e: Expr) -> bool {
         if self.negations >= MAX_NEGATIONS {
             return false;
@@ -531,12 +538,13 @@ impl<'a> Search<'a> {
         !matches && self.steps <= MAX_STEPS
     }
 
-    /// The value of a variable; other expressions are returned unchanged.
+    /// Returns the value to which a variable is bound. Expressions that are not variables are returned unchanged.
     pub fn value(&self, e: Expr) -> Expr {
         self.defs.value(self.func, e)
     }
 
-    /// The variable that a node has matched. If that is a copy, the variable from which it was copied.
+    /// Returns the variable that a node has matched. If the variable is a copy (`y = x`), returns the variable from which it was
+    /// copied.
     pub fn variable(&self, node: NodeId) -> Option<Var> {
         let e = self.defs.origin(self.func, self.matched(node)?);
         match self.func.expr(e) {

@@ -1,7 +1,7 @@
 //! [`Pattern`]: a shared, immutable description of an expression.
 //!
-//! Patterns are compared by identity: a pattern is only equal to itself and its clones. A match stores the matched expressions
-//! under these identities. Patterns can be arbitrarily deep, so dropping them does not recurse.
+//! Patterns are compared by identity: a pattern is only equal to itself and its clones. A match maps these identities to the
+//! matched expressions. Patterns can be nested arbitrarily deeply, so dropping them does not recurse.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -15,7 +15,8 @@ use rustc_hash::FxHashMap;
 
 use super::type_pattern::{SizePattern, TypePattern};
 
-/// A pattern. Clones are the same pattern; see [`dup`](Pattern::dup) for copies.
+/// A pattern, which describes an expression to match. Clones have the same identity; [`dup`](Pattern::dup) creates independent
+/// copies.
 #[derive(Clone)]
 pub struct Pattern(Arc<PatternBox>);
 
@@ -35,9 +36,9 @@ pub enum PatternKind {
         /// Whether the variable must be local to a dataflow block.
         dataflow: bool,
     },
-    /// A function of the module; with this name, if one is given.
+    /// A function of the module. If the name is `Some`, the function must have this name.
     Global(Option<Arc<str>>),
-    /// A packed function; with this name, if one is given.
+    /// A packed function. If the name is `Some`, the function must have this name.
     Extern(Option<Arc<str>>),
     /// Any tensor constant.
     Constant,
@@ -52,7 +53,7 @@ pub enum PatternKind {
         /// Whether the field patterns may match the fields in any order.
         unordered: bool,
     },
-    /// A field of a tuple; with this index, if one is given.
+    /// An access of a field of a tuple. If the index is `Some`, the field must have this index.
     GetItem(Pattern, Option<u32>),
     /// A call of a function or operator.
     Call {
@@ -60,7 +61,7 @@ pub enum PatternKind {
         callee: Pattern,
         /// The patterns of the operands.
         args: Box<[Pattern]>,
-        /// Whether there may be additional operands.
+        /// Whether the call may have more operands than there are patterns in `args`.
         more: bool,
     },
     /// An expression that matches at least one of these patterns, which are tried in order.
@@ -69,7 +70,7 @@ pub enum PatternKind {
     And(Box<[Pattern]>),
     /// An expression that does not match this pattern.
     Not(Pattern),
-    /// A call that matches the pattern and has these attribute values, which may be the defaults of omitted attributes.
+    /// A call that matches the pattern and has these attribute values. Omitted attributes have their default values.
     Attrs(Pattern, Box<[(Arc<str>, AttrValue)]>),
     /// A value that matches the pattern and has this data type.
     DType(Pattern, DType),
@@ -77,7 +78,7 @@ pub enum PatternKind {
     Shape(Pattern, Box<[SizePattern]>),
     /// A value that matches the pattern and has this type.
     Type(Pattern, TypePattern),
-    /// Values with provably the same shape. The matched expression is the first one.
+    /// Values with provably the same shape, one for each pattern. The first value is the matched expression.
     SameShape(Box<[Pattern]>),
 }
 
@@ -92,7 +93,7 @@ pub enum Literal {
     Float(f64, DType),
     /// A string.
     Str(Arc<str>),
-    /// A data type, as an operand.
+    /// An operand that is a data type.
     DType(DType),
 }
 
@@ -102,12 +103,12 @@ impl Pattern {
         Pattern(Arc::new(PatternBox(kind)))
     }
 
-    /// The condition of the pattern.
+    /// The condition that the pattern imposes on an expression.
     pub fn kind(&self) -> &PatternKind {
         &self.0.0
     }
 
-    /// The identity of the pattern, valid while it exists.
+    /// The identity of the pattern, which is unique while the pattern exists.
     pub fn id(&self) -> usize {
         Arc::as_ptr(&self.0) as usize
     }
@@ -146,52 +147,53 @@ impl Pattern {
         false
     }
 
-    /// A call of this callee with exactly these operands.
+    /// Creates a pattern that matches calls with exactly these operands and a callee that this pattern matches.
     pub fn call(&self, args: impl IntoIterator<Item = Pattern>) -> Pattern {
         let args = args.into_iter().collect();
         Pattern::new(PatternKind::Call { callee: self.clone(), args, more: false })
     }
 
-    /// A call of this callee with these operands, and possibly more.
+    /// Creates a pattern that matches calls whose first operands match `args` and whose callee this pattern matches. The call may
+    /// have more operands.
     pub fn call_any(&self, args: impl IntoIterator<Item = Pattern>) -> Pattern {
         let args = args.into_iter().collect();
         Pattern::new(PatternKind::Call { callee: self.clone(), args, more: true })
     }
 
-    /// This pattern, restricted to calls with these attribute values.
+    /// Creates a pattern that matches like this one, but only calls with these attribute values.
     pub fn has_attr<'a>(&self, attrs: impl IntoIterator<Item = (&'a str, AttrValue)>) -> Pattern {
         let attrs = attrs.into_iter().map(|(k, v)| (k.into(), v)).collect();
         Pattern::new(PatternKind::Attrs(self.clone(), attrs))
     }
 
-    /// This pattern, restricted to a data type.
+    /// Creates a pattern that matches like this one, but only values of this data type.
     pub fn has_dtype(&self, dtype: DType) -> Pattern {
         Pattern::new(PatternKind::DType(self.clone(), dtype))
     }
 
-    /// This pattern, restricted to a shape.
+    /// Creates a pattern that matches like this one, but only values of this shape.
     pub fn has_shape(&self, sizes: impl IntoIterator<Item = SizePattern>) -> Pattern {
         Pattern::new(PatternKind::Shape(self.clone(), sizes.into_iter().collect()))
     }
 
-    /// This pattern, restricted to a type.
+    /// Creates a pattern that matches like this one, but only values of this type.
     pub fn has_type(&self, ty: TypePattern) -> Pattern {
         Pattern::new(PatternKind::Type(self.clone(), ty))
     }
 
-    /// This pattern, or the one that `option` builds from it.
+    /// Creates a pattern that matches this pattern or the larger pattern that `option` builds from it.
     pub fn optional(&self, option: impl FnOnce(Pattern) -> Pattern) -> Pattern {
         option(self.clone()) | self.clone()
     }
 
-    /// A copy of the pattern with a new identity for it and each of its subpatterns, so that it can match other values than the
-    /// original. A subpattern that occurs several times is shared in the copy too.
+    /// Copies the pattern. The copy and its nested patterns have new identities, so they can match other values than the
+    /// original. A nested pattern that occurs several times is also shared in the copy.
     pub fn dup(&self) -> Pattern {
         let mut copies = Pattern::dup_all(std::slice::from_ref(self));
         copies.pop().expect("one pattern has one copy")
     }
 
-    /// Copies patterns as [`dup`](Pattern::dup) does. Subpatterns that several patterns share are shared by their copies too.
+    /// Copies patterns like [`dup`](Pattern::dup). A nested pattern that several patterns share is also shared by their copies.
     pub fn dup_all(patterns: &[Pattern]) -> Vec<Pattern> {
         let mut copies: FxHashMap<Pattern, Pattern> = FxHashMap::default();
         let mut stack: Vec<(&Pattern, bool)> = patterns.iter().map(|p| (p, false)).collect();
@@ -212,7 +214,7 @@ impl Pattern {
 }
 
 impl PatternKind {
-    /// The condition of the pattern, with each subpattern replaced by the result of `f`.
+    /// Returns the condition of the pattern with each nested pattern replaced by the result of `f`.
     fn map(&self, mut f: impl FnMut(&Pattern) -> Pattern) -> PatternKind {
         use PatternKind::{
             And, Attrs, Call, DType, GetItem, Not, Or, SameShape, Shape, Tuple, Type,
@@ -278,7 +280,7 @@ impl Not for Pattern {
     }
 }
 
-/// Moves the subpatterns of a pattern to a stack, so that dropping nested patterns does not recurse.
+/// Moves the nested patterns of a condition to a stack, so that dropping deeply nested patterns does not recurse.
 fn take_children(kind: PatternKind, stack: &mut Vec<Pattern>) {
     match kind {
         PatternKind::Tuple { fields: list, .. }
@@ -326,12 +328,12 @@ pub fn is_const() -> Pattern {
     Pattern::new(PatternKind::Constant)
 }
 
-/// Creates a pattern that matches a variable; with this name, if one is given.
+/// Creates a pattern that matches a variable; if `name` is `Some`, only a variable with this name.
 pub fn is_var(name: Option<&str>) -> Pattern {
     Pattern::new(PatternKind::Var { name: name.map(Into::into), dataflow: false })
 }
 
-/// Creates a pattern that matches a function of the module; with this name, if one is given.
+/// Creates a pattern that matches a function of the module; if `name` is `Some`, only the function with this name.
 pub fn is_gv(name: Option<&str>) -> Pattern {
     Pattern::new(PatternKind::Global(name.map(Into::into)))
 }
@@ -341,7 +343,7 @@ pub fn is_tuple(fields: impl IntoIterator<Item = Pattern>) -> Pattern {
     Pattern::new(PatternKind::Tuple { fields: fields.into_iter().collect(), unordered: false })
 }
 
-/// Creates a pattern that matches a field of a tuple; with this index, if one is given.
+/// Creates a pattern that matches an access of a field of a tuple; if `index` is `Some`, only of the field with this index.
 pub fn is_tuple_get_item(tuple: Pattern, index: Option<u32>) -> Pattern {
     Pattern::new(PatternKind::GetItem(tuple, index))
 }

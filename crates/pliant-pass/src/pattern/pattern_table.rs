@@ -1,4 +1,4 @@
-//! [`PatternTable`]: patterns as a flat table without duplicates, with the kinds of values that each node can match.
+//! [`PatternTable`]: a flat table of all nested patterns without duplicates, with the kinds of values that each can match.
 
 use pliant_ir::{AttrValue, DType, Op};
 use rustc_hash::FxHashMap;
@@ -10,7 +10,7 @@ use super::type_pattern::{SizePattern, TypePattern};
 /// The index of a pattern in its [`PatternTable`].
 pub(crate) type NodeId = u32;
 
-/// A pattern in a [`PatternTable`]: as [`PatternKind`], but refers to other patterns by index.
+/// A pattern in a [`PatternTable`]. It is like [`PatternKind`], but refers to nested patterns by their index in the table.
 #[derive(Clone, Debug)]
 pub(crate) enum Node {
     Wildcard,
@@ -34,16 +34,17 @@ pub(crate) enum Node {
     SameShape(Box<[NodeId]>),
 }
 
-/// The kinds of values that a pattern can match, according to its root.
+/// The kinds of values that a pattern can match, derived from its outermost condition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RootKinds {
     /// The operators whose calls the pattern can match; `None` for all operators.
     pub ops: Option<Vec<Op>>,
-    /// The kinds of other values that the pattern can match, as a bit set of the constants below.
+    /// The kinds of values other than operator calls that the pattern can match, as a bit set of [`RootKinds::CALL`] to
+    /// [`RootKinds::SHAPE`].
     pub kinds: u16,
 }
 
-/// A call of a function or packed function.
+/// A call of a function of the module, of a function value or of a packed function.
 pub(crate) const CALL: u16 = 1;
 /// A tuple of values.
 pub(crate) const TUPLE: u16 = 2;
@@ -102,7 +103,7 @@ impl RootKinds {
     }
 }
 
-/// Patterns as a flat table. Subpatterns precede the nodes that contain them, and shared nodes occur once.
+/// A flat table of patterns. Nested patterns precede the patterns that contain them, and shared patterns occur once.
 #[derive(Clone, Debug, Default)]
 pub struct PatternTable {
     pub(crate) nodes: Vec<Node>,
@@ -119,7 +120,7 @@ impl PatternTable {
         table
     }
 
-    /// Adds a pattern with its subpatterns, and returns its index.
+    /// Adds a pattern and its nested patterns, and returns the index of the pattern.
     pub(crate) fn add(&mut self, root: &Pattern) -> NodeId {
         let mut stack = vec![(root.clone(), false)];
         while let Some((pattern, ready)) = stack.pop() {
@@ -185,7 +186,7 @@ impl PatternTable {
         }
     }
 
-    /// The kinds of calls that a call pattern can match, given the pattern of its callee.
+    /// Returns the kinds of calls that a call pattern can match, derived from the pattern `callee`.
     pub(crate) fn callee_ops(&self, callee: NodeId) -> RootKinds {
         match &self.nodes[callee as usize] {
             Node::Op(op) => RootKinds { ops: Some(vec![*op]), kinds: 0 },

@@ -1,4 +1,4 @@
-//! Predefined patterns: an operator with an optional bias and activation.
+//! A predefined pattern: an operator, followed by an optional bias and activation.
 
 use pliant_ir::Op;
 
@@ -19,8 +19,9 @@ pub struct FusedPattern {
     pub bias: Option<Pattern>,
 }
 
-/// The pattern `op(lhs, rhs)`, followed by the addition of a bias if `with_bias` is set, and by the operator `activation` if there
-/// is one, such as `relax.nn.gelu`. With `allow_reshape`, the bias may be reshaped before the addition.
+/// Creates the pattern of `op(lhs, rhs)`, followed by the addition of a bias if `with_bias` is set, and by the operator
+/// `activation` (such as `relax.nn.gelu`) if it is `Some`. If `allow_reshape` is set, the bias may be reshaped before the
+/// addition.
 pub fn make_fused_bias_activation_pattern(
     op: Op,
     with_bias: bool,

@@ -1,5 +1,5 @@
-//! Cleans up after a rewrite: removes unused bindings, and makes dataflow variables that are used outside of their blocks visible
-//! there.
+//! Cleans up after a rewrite: removes unused bindings, and turns dataflow variables that are used outside of their dataflow block
+//! into outputs of the block.
 
 use cranelift_entity::SecondaryMap;
 use pliant_ir::OpRegistry;
@@ -9,8 +9,8 @@ use rustc_hash::FxHashSet;
 
 use super::variable_definitions::Defs;
 
-/// Removes the bindings of candidate variables that are unused and pure, and the bindings that become unused by this. Casts,
-/// branches and local functions are kept.
+/// Removes unused pure bindings of candidate variables, and bindings that become unused by this. `match_cast`, branches and local
+/// functions are kept.
 pub fn remove_unused(func: &mut Function, ops: &dyn OpRegistry, defs: &Defs, candidates: Vec<Var>) {
     let mut counts: SecondaryMap<Var, u32> = SecondaryMap::new();
     let mut values: SecondaryMap<Var, Option<Binding>> = SecondaryMap::new();
@@ -60,7 +60,7 @@ pub fn remove_unused(func: &mut Function, ops: &dyn OpRegistry, defs: &Defs, can
     }
 }
 
-/// Makes the dataflow variables that are used outside of their blocks outputs of the blocks.
+/// Turns dataflow variables that are used outside of their dataflow block into outputs of the block, which are visible outside.
 pub fn export_used_outside_block(func: &mut Function) {
     let mut block_of: SecondaryMap<Var, Option<Block>> = SecondaryMap::new();
     let mut outside: Vec<Var> = Vec::new();

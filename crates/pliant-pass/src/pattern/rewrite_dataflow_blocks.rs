@@ -29,7 +29,7 @@ pub struct BlockReplacement {
     pub values: Vec<(Var, Expr)>,
 }
 
-/// The dataflow blocks of a function.
+/// Returns the dataflow blocks of a function.
 pub fn dataflow_blocks(func: &Function) -> Vec<Block> {
     let mut out = Vec::new();
     walk(func, func.root(), |event| {
@@ -79,35 +79,35 @@ pub fn rewrite_bindings(
     Ok(count)
 }
 
-/// Maximum number of replaced matches in a block.
+/// Returns the maximum number of matches that may be replaced in a block, after which the rewrite is assumed not to terminate.
 pub fn max_rewrites(func: &Function, block: Block) -> usize {
     1024 + 64 * func.block(block).bindings.len()
 }
 
-/// The error for a rewrite that exceeds [`max_rewrites`].
+/// Creates the error for a rewrite that exceeds [`max_rewrites`]. `count` is the number of replaced matches.
 pub fn nontermination_error(count: usize) -> PassError {
     PassError::user(format!(
         "the rewrite does not terminate: the context has matched {count} times"
     ))
 }
 
-/// An iterator over the matches of a context in a block that does not change.
+/// An iterator over the matches of a context in a block, which must not change during the iteration.
 pub struct BlockMatches<'c> {
     ctx: &'c PatternContext,
     ops: &'c dyn OpRegistry,
     block: Block,
     defs: Defs,
     index: BlockIndex,
-    /// The number of candidates for the first pattern that previous searches have tried.
+    /// The number of candidate variables for the first pattern that previous searches have tried.
     from: usize,
 }
 
-/// The number of candidates for the first pattern that one search tries. A search excludes the variables of earlier matches only
-/// when it starts, so a small window avoids matching them repeatedly.
+/// The number of candidate variables for the first pattern that one search tries. A search fixes the set of excluded variables
+/// when it starts. Small searches therefore avoid finding matches again that overlap with earlier ones.
 const WINDOW: usize = 32;
 
 impl<'c> BlockMatches<'c> {
-    /// Creates an iterator over the matches in a block. `writers` holds the functions of the module that may write to their
+    /// Creates an iterator over the matches in a block. `writers` lists the functions of the module that may write to their
     /// arguments; `None` if the module is unknown.
     pub fn new(
         func: &Function,
@@ -125,8 +125,8 @@ impl<'c> BlockMatches<'c> {
         &self.defs
     }
 
-    /// The next match that contains no variable in `excluded`. The variables of its calls are added to `excluded`. All its calls
-    /// have the same effect epoch.
+    /// Returns the next match that contains no variable in `excluded` and no side effects between its calls. The variables that
+    /// are bound to its calls are added to `excluded`.
     pub fn next(&mut self, func: &Function, excluded: &mut FxHashSet<Var>) -> Option<Match> {
         loop {
             let window = (self.from, WINDOW);
@@ -165,7 +165,8 @@ impl<'c> BlockMatches<'c> {
     }
 }
 
-/// The first match in a block that contains no variable in `excluded`. The variables of its calls are added to `excluded`.
+/// Returns the first match in a block that contains no variable in `excluded`. The variables that are bound to its calls are
+/// added to `excluded`.
 pub fn next_match(
     func: &Function,
     ctx: &PatternContext,
@@ -195,8 +196,8 @@ fn cycle_error(func: &Function, v: Var) -> PassError {
     PassError::user(format!("the rewrite makes '{}' depend on its own value", func.var(v).name))
 }
 
-/// As [`replace_in_block`], but if a value would depend on itself, returns the variable of this value and leaves the block
-/// unchanged.
+/// Applies replacements like [`replace_in_block`], but if a value would depend on itself, leaves the block unchanged and returns
+/// the variable of this value.
 pub(super) fn replace_unless_cyclic(
     func: &mut Function,
     block: Block,
@@ -248,7 +249,8 @@ pub(super) fn replace_unless_cyclic(
     Ok(Ok(true))
 }
 
-/// Groups the bindings of replacements by the first variable that each one replaces.
+/// Groups the new bindings of all replacements by the position at which they are inserted: the first variable of the block whose
+/// value the replacement changes.
 fn group_by_first_replaced(
     old: &[Binding],
     with: Vec<BlockReplacement>,
@@ -302,8 +304,8 @@ fn bind_fitted(
     Ok(())
 }
 
-/// Sorts the bindings of a dataflow block topologically. Dependences are variables, and symbols that a `match_cast` defines.
-/// Bindings that are already in order keep their order.
+/// Sorts the bindings of a dataflow block so that every variable, and every symbol that a `match_cast` defines, is defined before
+/// its uses. Bindings that are already in order keep their order.
 ///
 /// # Errors
 /// If bindings depend on each other cyclically.
@@ -316,8 +318,9 @@ fn may_refer_to_itself(func: &Function, b: &Binding) -> bool {
     matches!(func.expr(b.value), ExprData::Func(_))
 }
 
-/// For each binding of a block, the indices of the bindings in the same block on which it depends: those of variables that its
-/// value or its type uses, and the `match_cast` that defines a symbol, unless the symbol is already defined before the block.
+/// Returns, for each binding of a block, the indices of the bindings in the same block on which it depends. A binding depends on
+/// the variables that its value or type uses. It also depends on the `match_cast` that defines a symbol that it uses, unless the
+/// symbol is already defined before the block.
 pub fn dependences_in_block(func: &Function, block: Block) -> Vec<Vec<u32>> {
     let bindings = &func.block(block).bindings;
     let casts = bindings.iter().any(|b| b.cast.is_some());
@@ -359,8 +362,8 @@ pub fn dependences_in_block(func: &Function, block: Block) -> Vec<Vec<u32>> {
     bindings.iter().enumerate().map(dependences).collect()
 }
 
-/// The symbols that are visible at the start of a block: those in the parameters of enclosing functions, and those that preceding
-/// `match_cast`s in the enclosing sequences define.
+/// Returns the symbols that are defined at the start of a block: the symbols in parameters of the enclosing functions, and those
+/// that an earlier `match_cast` in an enclosing sequence defines.
 fn symbols_before(func: &Function, block: Block) -> FxHashSet<SymVar> {
     let mut scopes: Vec<Vec<SymVar>> = Vec::new();
     let mut symbols = FxHashSet::default();
@@ -387,8 +390,8 @@ fn symbols_before(func: &Function, block: Block) -> FxHashSet<SymVar> {
     symbols
 }
 
-/// As [`sort_block`], for dataflow blocks and for plain blocks without side effects. The error is a variable whose value depends on
-/// itself.
+/// Sorts bindings like [`sort_block`], in a dataflow block or in a plain block without side effects. The error is a variable
+/// whose value depends on itself.
 fn sort_bindings(func: &mut Function, block: Block) -> Result<(), Var> {
     let dependences = dependences_in_block(func, block);
     let bindings = std::mem::take(&mut func.block_mut(block).bindings);

@@ -1,4 +1,4 @@
-//! [`RuleSet`]: rewrite rules, indexed by the operator at the root.
+//! [`RuleSet`]: the patterns of rewrite rules, indexed by the operator whose calls they match.
 
 use pliant_ir::relax::{Callee, Expr, ExprData, Function};
 use pliant_ir::{Op, OpRegistry};
@@ -13,7 +13,7 @@ use super::pattern_table::{
 use super::variable_definitions::Defs;
 use crate::pass_error::PassError;
 
-/// The pattern of one rule, as a table.
+/// The pattern of one rewrite rule as a flat table.
 #[derive(Clone, Debug)]
 pub(crate) struct Rule {
     pub pattern: Pattern,
@@ -25,11 +25,11 @@ pub(crate) struct Rule {
 #[derive(Clone, Debug, Default)]
 pub struct RuleSet {
     pub(crate) rules: Vec<Rule>,
-    /// For each operator, the rules whose pattern matches only calls of specific operators, including this one.
+    /// For each operator, the indices of the rules that match only calls of certain operators, this operator among them.
     by_op: FxHashMap<Op, Vec<u32>>,
-    /// The rules for calls of any operator.
+    /// The indices of the rules that may match calls of any operator.
     any_op: Vec<u32>,
-    /// The rules for values that are not operator calls, each with a bit set of the kinds of values that it can match.
+    /// The indices of the rules that may match values other than operator calls, each with a bit set of the kinds of values.
     others: Vec<(u32, u16)>,
 }
 
@@ -37,7 +37,7 @@ impl RuleSet {
     /// Creates a rule set from the patterns of the rules.
     ///
     /// # Errors
-    /// If patterns can never match: all reasons why.
+    /// If some patterns can never match: all reasons why.
     pub fn new(
         patterns: impl IntoIterator<Item = Pattern>,
         ops: &dyn OpRegistry,
@@ -100,7 +100,7 @@ impl RuleSet {
         }
     }
 
-    /// Calls `visit` with the rules that may match a value, in order and starting at rule `from`, until `visit` returns true.
+    /// Calls `visit` with the indices of the rules from `from` on that may match a value, in order, until `visit` returns true.
     pub(crate) fn candidates(
         &self,
         func: &Function,
@@ -134,7 +134,7 @@ impl RuleSet {
         }
     }
 
-    /// Whether any rule may match a value, according to the roots of the patterns.
+    /// Whether any rule may match a value. This only compares the kind of the value and its operator, not its operands.
     pub fn may_match(&self, func: &Function, value: Expr) -> bool {
         let mut any = false;
         self.candidates(func, value, 0, |_| {
@@ -144,7 +144,7 @@ impl RuleSet {
         any
     }
 
-    /// The match of the first rule that matches a value.
+    /// Tries the rules on a value in order, and returns the match of the first rule that matches.
     pub fn match_value(
         &self,
         func: &Function,

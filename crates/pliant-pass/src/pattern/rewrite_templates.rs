@@ -1,7 +1,7 @@
 //! [`Template`]: a rewrite rule that is written as two functions, `pattern` and `replacement`.
 //!
 //! The parameters of `pattern` match any values of their types, and its symbols match any sizes. `replacement` has the same
-//! parameters and computes the new result.
+//! parameters and computes the value that replaces the matched result.
 
 use std::sync::Arc;
 
@@ -23,11 +23,11 @@ use super::type_pattern::{SizePattern, TypePattern};
 use crate::argument_writing_functions::MayWrite;
 use crate::pass_error::{PassError, Problem};
 
-/// Maximum number of sweeps over the function. After a template with several results was applied, another sweep is needed, because
-/// other rules may match then.
+/// Maximum number of traversals of the function. Applying a template with several results may make other rules match, so the
+/// function is traversed again.
 const MAX_SWEEPS: usize = 256;
 
-/// A rewrite rule that is written as two functions.
+/// A rewrite rule that is written as two functions, `pattern` and `replacement`.
 #[derive(Clone, Debug)]
 pub struct Template {
     /// The pattern to search for, which is built from the pattern function.
@@ -38,7 +38,7 @@ pub struct Template {
 }
 
 impl Template {
-    /// Creates a rule from two functions.
+    /// Creates a rewrite rule from a pattern function and a replacement function.
     ///
     /// # Errors
     /// If the parameters or results of the functions differ, the pattern contains unsupported constructs, or the replacement
@@ -82,7 +82,7 @@ impl Template {
     /// Emits the bindings of the replacement of a match, and returns the result of the replacement.
     ///
     /// # Errors
-    /// If the match does not bind a parameter of the pattern, because the pattern does not use it.
+    /// If the pattern function does not use one of its parameters, so that the match has no value for it.
     pub fn apply(&self, cx: &mut RewriteCx<'_>, matched: &Match) -> Result<Expr, PassError> {
         let (bindings, result) = self
             .instantiate(cx.func, cx.ops, matched)
@@ -91,7 +91,8 @@ impl Template {
         Ok(result)
     }
 
-    /// The bindings that replace a match, and the result of the replacement; `None` if the match does not bind a parameter.
+    /// Copies the replacement function for a match: returns its bindings and its result. Returns `None` if the match has no value
+    /// for a parameter.
     pub(super) fn instantiate(
         &self,
         func: &mut Function,
@@ -138,8 +139,8 @@ fn reinfer(func: &mut Function, ops: &dyn OpRegistry, b: &mut Binding) {
     }
 }
 
-/// The symbols of the replacement function, each with the key of the corresponding symbol of the pattern function. Symbols
-/// correspond if they are the same dim of the same parameter.
+/// Returns the symbols of the replacement function, each with the key of the corresponding symbol of the pattern function. Two
+/// symbols correspond if they are the same dim of the same parameter.
 fn shared_syms(pattern: &Function, replacement: &Function) -> Vec<(pliant_sym::SymVar, u64)> {
     let mut out: Vec<(pliant_sym::SymVar, u64)> = Vec::new();
     for (&p, &r) in pattern.params().iter().zip(replacement.params()) {
@@ -156,8 +157,8 @@ fn shared_syms(pattern: &Function, replacement: &Function) -> Vec<(pliant_sym::S
     out
 }
 
-/// Rejects a replacement if one of its parameters, or its result, has a type that is provably incompatible with that of the pattern
-/// function.
+/// Rejects a replacement function if the type of its result or of a parameter is provably incompatible with the corresponding
+/// type of the pattern function.
 fn check_types(
     pattern: &Function,
     replacement: &Function,
@@ -240,7 +241,8 @@ impl PatternBuilder<'_> {
         list.iter().map(|&e| self.expr(e)).collect()
     }
 
-    /// The pattern of an expression. The recursion is limited, because only tuples are nested and their depth is limited.
+    /// Converts an expression to a pattern. The recursion depth is limited, because only tuples are nested and their depth is
+    /// limited.
     fn expr(&self, e: Expr) -> Result<Pattern, PassError> {
         let f = self.func;
         let literal = |l: Literal| Pattern::new(PatternKind::Literal(l));
@@ -287,7 +289,7 @@ impl PatternBuilder<'_> {
 /// matches.
 ///
 /// # Errors
-/// As [`rewrite_rules`](super::rewrite_rules).
+/// The same errors as [`rewrite_rules`](super::rewrite_rules).
 pub fn rewrite_templates(
     func: &mut Function,
     templates: &[Template],

@@ -1,7 +1,7 @@
 //! [`SizePattern`] and [`TypePattern`]: patterns of sizes and types.
 //!
-//! The symbols of a pattern are unknowns. A symbol is bound to the first size that it matches, and must be equal to all later ones.
-//! Symbols are identified by keys, so that separately created patterns can share them.
+//! The symbols of a pattern are unknowns. The first match of a symbol binds it to a size, and all later matches must have an
+//! equal size. Symbols are identified by keys (numbers), so that separately created patterns can share them.
 
 use std::sync::Arc;
 
@@ -20,10 +20,10 @@ pub enum SizePattern {
     Term(SizeTerm),
 }
 
-/// A term over symbols of a pattern.
+/// A term such as `n * 4` over symbols of a pattern.
 #[derive(Clone, Debug)]
 pub struct SizeTerm {
-    /// The arena that contains the term.
+    /// The symbolic arena that contains the term.
     pub arena: Arc<SymArena>,
     /// The keys of the symbols of `arena`, in the order of the symbols.
     pub keys: Arc<[u64]>,
@@ -39,7 +39,7 @@ impl SizeTerm {
 }
 
 impl SizePattern {
-    /// A plain symbol with the given key.
+    /// Creates the pattern of a single symbol with the given key.
     pub fn symbol(key: u64) -> Self {
         let mut arena = SymArena::default();
         let var = arena.fresh_var("n");
@@ -47,7 +47,7 @@ impl SizePattern {
         SizePattern::Term(SizeTerm { arena: Arc::new(arena), keys: Arc::new([key]), sym })
     }
 
-    /// The pattern of a term: [`SizePattern::Int`] for a constant, otherwise [`SizePattern::Term`].
+    /// Creates the pattern of a term: [`SizePattern::Int`] for a constant, otherwise [`SizePattern::Term`].
     pub fn term(arena: &Arc<SymArena>, keys: &Arc<[u64]>, sym: Sym) -> Self {
         match arena.as_int(sym) {
             Some(value) => SizePattern::Int(value),
@@ -56,7 +56,7 @@ impl SizePattern {
     }
 }
 
-/// A pattern that matches types. Properties that are `None` match any value.
+/// A pattern that matches types. Fields that are `None` impose no condition.
 #[derive(Clone, Debug)]
 pub enum TypePattern {
     /// Any type.
@@ -86,7 +86,7 @@ pub enum TypePattern {
 }
 
 impl TypePattern {
-    /// The pattern that matches a type of `func`, whose symbols become unknowns with the given keys.
+    /// Converts a type of `func` to a pattern. The symbols of the type become unknowns with the keys `keys`.
     pub fn of(func: &Function, ty: Type, arena: &Arc<SymArena>, keys: &Arc<[u64]>) -> Self {
         let sizes = |dims: &[Sym]| -> Option<Box<[SizePattern]>> {
             Some(dims.iter().map(|&d| SizePattern::term(arena, keys, d)).collect())
@@ -112,7 +112,7 @@ impl TypePattern {
         }
     }
 
-    /// The pattern that matches a type of `func`, with symbols that are not shared with other patterns.
+    /// Converts a type of `func` to a pattern whose symbols are not shared with other patterns.
     pub fn with_own_symbols(func: &Function, ty: Type) -> Self {
         let arena = Arc::new(func.syms.clone());
         let keys = (0..arena.vars().len() as u64).collect();

@@ -1,4 +1,4 @@
-//! Comparisons during the search: of values, attributes, sizes and types. Comparing sizes binds the symbols of patterns.
+//! Compares values, attributes, sizes and types during the pattern search. Comparing sizes binds the symbols of patterns.
 
 use pliant_ir::relax::{Expr, ExprData, Function, TypeData};
 use pliant_ir::{AttrValue, Sym};
@@ -86,8 +86,8 @@ impl Search<'_> {
         }
     }
 
-    /// Whether the deferred terms match their sizes. A symbol that is the only unbound one of a term is bound to the size that
-    /// follows.
+    /// Whether the deferred terms equal the sizes with which they are stored. If a term has exactly one unbound symbol, solves
+    /// the equation for this symbol and binds it.
     pub(super) fn deferred_terms_match(&mut self) -> bool {
         let mut terms = self.deferred_terms.clone();
         while !terms.is_empty() {
@@ -107,7 +107,8 @@ impl Search<'_> {
         true
     }
 
-    /// Whether a term equals the size `have`; `None` if the term has several unbound symbols, some of which other terms may bind.
+    /// Whether a term equals the size `have`. `None` if the term has several unbound symbols; another term may still bind some of
+    /// them.
     fn term_fits(&mut self, term: &SizeTerm, have: Sym) -> Option<bool> {
         let mut unbound: Vec<(u64, SymVar)> = Vec::new();
         for v in term.arena.free_vars(term.sym) {
@@ -139,7 +140,7 @@ impl Search<'_> {
         Some(true)
     }
 
-    /// A term in which bound symbols are replaced by their sizes, and the symbols in `others` by symbols of the function.
+    /// Returns a term in which bound symbols are replaced by their sizes, and the symbols in `others` by symbols of the function.
     fn substitute(&mut self, term: &SizeTerm, others: &[(u64, SymVar)]) -> Sym {
         let sizes = self.sizes.clone();
         let syms = self.syms.get_mut(self.func);
@@ -150,8 +151,8 @@ impl Search<'_> {
         })
     }
 
-    /// The size to which the only unbound symbol of a term must be bound for the term to equal `have`. `None` if this is not
-    /// provably a valid size.
+    /// Solves the equation `term == have` for the only unbound symbol of the term. Returns `None` if the solution is not provably
+    /// a valid size.
     fn solve_for(&mut self, term: &SizeTerm, key: u64, have: Sym) -> Option<Sym> {
         let fresh = self.syms.get_mut(self.func).fresh_var("unknown");
         let want = self.substitute(term, &[(key, fresh)]);
@@ -226,8 +227,8 @@ impl Search<'_> {
         true
     }
 
-    /// Whether the values matched by these patterns provably have the same shape. Patterns that are not part of the match are
-    /// ignored.
+    /// Whether the values that these patterns have matched provably have the same shape. Patterns that are not part of the match
+    /// are ignored.
     pub fn shapes_agree(&mut self, patterns: &[NodeId]) -> bool {
         let exprs: Vec<Expr> = patterns.iter().filter_map(|&p| self.matched(p)).collect();
         let func = self.func;
@@ -243,7 +244,7 @@ impl Search<'_> {
 }
 
 impl Syms {
-    /// The arena for comparing sizes, without the right to add terms.
+    /// Returns the arena in which sizes are compared, for reading.
     pub(super) fn read<'a>(&'a self, func: &'a Function) -> &'a SymArena {
         match self {
             Syms::Own(syms) | Syms::Copy(Some(syms)) => syms,
@@ -251,7 +252,7 @@ impl Syms {
         }
     }
 
-    /// The arena for comparing sizes, to which terms can be added.
+    /// Returns the arena in which sizes are compared, for adding terms. Copies the arena of the function if necessary.
     fn get_mut(&mut self, func: &Function) -> &mut SymArena {
         match self {
             Syms::Own(syms) => syms,

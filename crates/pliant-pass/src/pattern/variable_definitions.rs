@@ -1,6 +1,7 @@
-//! [`Defs`]: the values of variables, and the effect epochs in which they are computed.
+//! [`Defs`]: the value, block and effect epoch of each variable of a function.
 //!
-//! The effect epoch of a binding is the number of side effects that precede it. A computation can be moved within its epoch.
+//! The effect epoch of a binding is the number of side effects that precede it. A computation can be moved to another binding of
+//! the same epoch, because no side effect lies between them.
 
 use cranelift_entity::SecondaryMap;
 use cranelift_entity::packed_option::PackedOption;
@@ -14,10 +15,10 @@ use crate::argument_writing_functions::MayWrite;
 
 const ASSERT_OP: Op = Op::new("relax.assert_op");
 
-/// Maximum number of copies that are followed from a variable to its origin.
+/// Maximum number of copies (`y = x`) that are followed from a variable to the original variable.
 const MAX_COPIES: usize = 1 << 20;
 
-/// The definition of a variable.
+/// The definition of one variable: its value, effect epoch and block.
 #[derive(Clone, Copy, Default)]
 struct Def {
     value: PackedOption<Expr>,
@@ -29,18 +30,18 @@ struct Def {
 #[derive(Clone, Default)]
 pub struct Defs {
     defs: SecondaryMap<Var, Def>,
-    /// The functions that may write to their arguments although their types are pure.
+    /// The graph functions that may write to their arguments although their types are pure.
     writers: Option<MayWrite>,
 }
 
 impl Defs {
-    /// No definitions: the search does not look through variables.
+    /// Creates an empty table, with which a search does not follow variables to their values.
     pub fn none() -> Self {
         Self::default()
     }
 
-    /// The definitions of all variables that are reachable from the root of a function. `writers` holds the functions of the module
-    /// that may write to their arguments; if it is `None`, every called graph function may.
+    /// Collects the definitions of all variables that are reachable from the root of a function. `writers` lists the functions of
+    /// the module that may write to their arguments; if it is `None`, every graph function is assumed to write.
     pub fn of(func: &Function, ops: &dyn OpRegistry, writers: Option<&MayWrite>) -> Self {
         let writers = writers.cloned().unwrap_or_else(|| MayWrite::within(func));
         let mut defs = Defs { writers: Some(writers), ..Defs::default() };
@@ -79,7 +80,7 @@ impl Defs {
         self.defs[b.var] = Def { value: Some(value).into(), epoch, block: Some(block).into() };
     }
 
-    /// The variable of which `v` is a copy, as an expression; `None` if `v` is not a copy.
+    /// Returns `x`, as an expression, if `v` is defined as a copy `v = x`; `None` otherwise.
     fn copied_var(&self, func: &Function, v: Var) -> Option<Expr> {
         let mut original = None;
         let mut v = v;
@@ -92,7 +93,7 @@ impl Defs {
         original
     }
 
-    /// The variable of which `e` is, directly or through other variables, a copy or a `match_cast`. Other expressions are returned
+    /// Follows copies (`y = x`) and `match_cast` from the variable `e` to the original variable. Other expressions are returned
     /// unchanged.
     pub fn origin(&self, func: &Function, e: Expr) -> Expr {
         match func.expr(e) {
@@ -101,7 +102,8 @@ impl Defs {
         }
     }
 
-    /// The value of a variable. Other expressions, and variables without a definition such as parameters, are returned unchanged.
+    /// Returns the value to which a variable is bound. Other expressions, and variables without a definition such as parameters,
+    /// are returned unchanged.
     pub fn value(&self, func: &Function, e: Expr) -> Expr {
         let mut e = e;
         for _ in 0..MAX_COPIES {
@@ -112,7 +114,8 @@ impl Defs {
         e
     }
 
-    /// As [`Defs::value`], but returns a variable unchanged unless it has the same effect epoch as `var`.
+    /// Returns the value to which a variable is bound, like [`Defs::value`], if it has the same effect epoch as `var`. Otherwise
+    /// returns the variable unchanged.
     pub fn value_in_epoch(&self, func: &Function, e: Expr, var: Var) -> Expr {
         let epoch = self.epoch(var);
         let mut e = e;
@@ -127,7 +130,7 @@ impl Defs {
         e
     }
 
-    /// The effect epoch of a variable; `None` for parameters.
+    /// Returns the effect epoch of a variable (the number of side effects before its binding); `None` for parameters.
     pub fn epoch(&self, v: Var) -> Option<u32> {
         self.defs[v].block.expand().map(|_| self.defs[v].epoch)
     }
@@ -154,7 +157,8 @@ impl Defs {
     }
 }
 
-/// Whether a value is a call of the assertion operator. An assertion fails or does nothing, so computations may be moved across it.
+/// Whether a value is a call of the assertion operator. An assertion has no effect unless it fails, so computations may be moved
+/// across it.
 fn is_assertion(func: &Function, value: Expr) -> bool {
     matches!(func.expr(value), ExprData::Call { callee: Callee::Op(ASSERT_OP), .. })
 }

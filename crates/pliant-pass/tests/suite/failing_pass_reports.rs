@@ -1,4 +1,4 @@
-//! Tests of the error reports for failing passes.
+//! Tests of the error reports when a pass fails or panics.
 
 use crate::pattern_test_functions::{module, ops};
 use pliant_ir::IRModule;

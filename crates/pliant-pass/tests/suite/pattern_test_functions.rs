@@ -1,4 +1,4 @@
-//! Shared code of the pattern tests.
+//! Functions that parse and print modules for the tests of patterns and rewrite rules.
 
 use std::sync::Arc;
 
@@ -29,7 +29,8 @@ pub fn main_of(text: &str) -> Function {
     (**func).clone()
 }
 
-/// Parses `main` with parameters `x: (n, 4)` and `y: (n, 4)` of float32, and a dataflow block with these lines.
+/// Parses a function `main` with the float32 parameters `x: (n, 4)` and `y: (n, 4)`, a dataflow block with the given lines, and
+/// the given result.
 pub fn flow(lines: &str, result: &str) -> Function {
     let mut text = String::from(
         "@R.function\ndef main(x: R.Tensor((\"n\", 4), \"float32\"), y: R.Tensor((\"n\", 4), \"float32\")):\n    with R.dataflow():\n",
@@ -41,7 +42,7 @@ pub fn flow(lines: &str, result: &str) -> Function {
     main_of(&text)
 }
 
-/// The bindings of a function as text. Checks first that the function is well-formed.
+/// Checks that a function is well-formed, and prints its bindings.
 pub fn text(func: &Function) -> String {
     let mut module = IRModule::new();
     module.insert("main", BaseFunc::Relax(Arc::new(func.clone())));

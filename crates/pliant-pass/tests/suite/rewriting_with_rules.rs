@@ -1,4 +1,4 @@
-//! Tests that the rewriter terminates and does not change the program's behaviour.
+//! Tests that rewriting with pattern rules terminates and does not change the program's behaviour.
 
 use crate::pattern_test_functions::{flow, main_of, module, op, ops, text};
 use pliant_ir::relax::Function;
@@ -14,7 +14,7 @@ use pliant_pass::pattern::{
 const ADD: Op = Op::new("relax.add");
 const MULTIPLY: Op = Op::new("relax.multiply");
 
-/// Replaces `exp(w)` by `w`.
+/// Rewrites `exp(w)` to `w` for any `w`. Returns the number of replacements.
 fn drop_exp(f: &mut Function) -> Result<usize, PassError> {
     let w = wildcard();
     let p = op("relax.exp").call([w.clone()]);
@@ -270,7 +270,7 @@ fn templates_with_several_results_match_separate_values() {
     assert_eq!(rewrite(&mut apart), 0);
 }
 
-/// A chain of `length` bindings, alternating operators.
+/// Creates a function with a chain of `length` bindings of alternating operators.
 fn chain(length: usize) -> Function {
     use pliant_ir::relax::{FunctionBuilder, TypeData};
     let mut b = FunctionBuilder::new(ops());

@@ -8,8 +8,8 @@ fn setup() -> (SymArena, SymVar, SymVar) {
     (a, n, m)
 }
 
-/// Checks, for every `n` and `m`, that the solution computes `n` from the value of the pattern, and that it rejects observed sizes
-/// that no `n` produces.
+/// Checks, for all small `n` and `m`, that the solution computes `n` from the value of the pattern, and that it rejects observed
+/// sizes that no `n` produces.
 fn check(a: &mut SymArena, pattern: Sym, n: SymVar, m: SymVar) {
     let s = solve_match(a, pattern, "observed", &|v| v == m).expect("the pattern is linear in n");
     assert_eq!(s.var, n);

@@ -1,4 +1,4 @@
-//! Tests that the prover proves typical facts about shapes in compilers.
+//! Tests that the prover proves typical predicates about shapes in compilers.
 
 use pliant_sym::{Analyzer, Facts, Proof, Sym, SymArena, SymVar};
 

@@ -28,7 +28,7 @@ fn facts_of(a: &mut SymArena, vars: &[SymVar], sides: &[(i64, i64)], assumed: &[
     facts
 }
 
-/// All assignments of the variables in the ranges `sides` that satisfy all assumptions.
+/// Lists the values of the three variables in the ranges `sides` that satisfy all assumptions.
 fn allowed(sides: &[(i64, i64)], assumed: &[Expr]) -> Vec<[i64; 3]> {
     let mut all = points(sides);
     all.retain(|at| assumed.iter().all(|p| p.value(at).is_some_and(|v| v != 0)));

@@ -1,4 +1,4 @@
-//! Random expressions with a reference evaluator.
+//! Generators of random expressions for property tests, and a reference evaluator.
 
 use pliant_sym::{Sym, SymArena, SymVar};
 use proptest::prelude::*;
@@ -181,7 +181,7 @@ pub fn arena() -> (SymArena, Vec<SymVar>) {
     (a, vars)
 }
 
-/// All assignments of the three variables in these ranges.
+/// Lists all combinations of values of the three variables in these ranges.
 pub fn points(ranges: &[(i64, i64)]) -> Vec<[i64; 3]> {
     let side = |i: usize| ranges[i].0..=ranges[i].1;
     let mut out = Vec::new();

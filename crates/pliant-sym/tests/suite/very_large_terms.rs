@@ -1,4 +1,5 @@
-//! Tests terms that are very deep, very long or very large. Nothing may panic, hang or wrap.
+//! Tests terms that are nested very deeply, have very many operands or very large constants. No operation may panic, hang or
+//! overflow.
 
 use pliant_sym::{Analyzer, Facts, Sym, SymArena};
 use proptest::prelude::*;
@@ -10,7 +11,7 @@ fn var(a: &mut SymArena, name: &str) -> Sym {
     a.var(v)
 }
 
-/// Runs every query on one term.
+/// Runs every kind of query (bounds, residues, proofs, simplification) on one term.
 fn ask(a: &mut SymArena, facts: &Facts, s: Sym) {
     let zero = a.int(0);
     let mut z = Analyzer::new(a, facts);
@@ -192,7 +193,8 @@ fn contradictory_and_circular_facts_are_handled() {
     }
 }
 
-/// Repeatedly applies `(scale * e + shift) // divisor` to its own result.
+/// Builds a deeply nested term: starts with `n`, and replaces `e` by `(scale * e + shift) // divisor` repeatedly, with the values
+/// of `steps` in turn.
 fn resampled(a: &mut SymArena, n: Sym, steps: &[(i64, i64, i64)], levels: usize) -> Sym {
     steps.iter().cycle().take(levels).fold(n, |e, &(scale, shift, divisor)| {
         let (scale, shift, divisor) = (a.int(scale), a.int(shift), a.int(divisor));

@@ -1,4 +1,4 @@
-//! CheckBounds for expressions: guards their accesses, and replaces loads in indices by variables that the guards bind.
+//! CheckBounds for expressions: adds guards for their accesses, and replaces loads in indices by variables that the guards bind.
 
 use std::sync::Arc;
 
@@ -41,7 +41,7 @@ impl Checker {
         new
     }
 
-    /// Guards an expression that was not guarded before.
+    /// Adds the guards of an expression that has no guarded form in [`Bindings`] yet.
     fn guard_new_expr(&mut self, f: &mut PrimFunc, e: Expr, guards: &mut Vec<Guard>) -> Expr {
         match f.expr(e).clone() {
             ExprData::Load(buffer, indices) => {
@@ -95,7 +95,7 @@ impl Checker {
         [c, a, b]
     }
 
-    /// Returns one side of a conditional, and the guards that apply if the side is chosen.
+    /// Guards one side of a conditional. Returns its guarded form, and the guards that apply if the side is chosen.
     fn guard_branch(
         &mut self,
         f: &mut PrimFunc,
@@ -114,8 +114,8 @@ impl Checker {
         (side, inner)
     }
 
-    /// Guards a `T.Select`, which evaluates both sides. If a side is not in bounds for both values of a scalar condition, it
-    /// becomes `T.if_then_else`.
+    /// Guards a `T.Select`, which evaluates both sides. If a side is in bounds only for one value of a scalar condition, the
+    /// `T.Select` becomes `T.if_then_else`.
     fn guard_select(
         &mut self,
         f: &mut PrimFunc,
@@ -131,8 +131,8 @@ impl Checker {
         f.call(Intrin::IfThenElse, &lazy)
     }
 
-    /// Guards a conjunction or disjunction whose second operand reads memory. If the second operand is not in bounds for both
-    /// values of the first one, the expression becomes `T.if_then_else`.
+    /// Guards a conjunction or disjunction whose second operand reads memory. If the second operand is in bounds only for one
+    /// value of the first operand, the expression becomes `T.if_then_else`.
     fn guard_logical(
         &mut self,
         f: &mut PrimFunc,
@@ -164,8 +164,8 @@ impl Checker {
         })
     }
 
-    /// Same as [`Checker::guard_argument`], for a call whose arguments are checked: an argument that reads memory is loaded once,
-    /// so that the check and the call use the same value.
+    /// Guards an argument like [`Checker::guard_argument`], for a call whose arguments are checked. An argument that reads memory
+    /// is loaded once, so that the check and the call use the same value.
     fn guard_kernel_argument(
         &mut self,
         f: &mut PrimFunc,
@@ -180,8 +180,8 @@ impl Checker {
         })
     }
 
-    /// Guards a call of a linked function that takes addresses. The ranges that a slice function accesses are checked. Calls of
-    /// other functions always fail.
+    /// Guards a call of a linked function that has addresses as arguments. For a vector math function (`pliant_vec_*`), checks
+    /// that the range that it accesses is in bounds. Calls of other functions with addresses are replaced by a failing check.
     fn guard_kernel_call(&mut self, f: &mut PrimFunc, args: &[Expr], guards: &mut Vec<Guard>) {
         match slice_function_bounds::bounds_conditions(f, args)
             .zip(slice_function_bounds::callee_kind(f, args))
@@ -224,8 +224,8 @@ impl Checker {
         .collect()
     }
 
-    /// Guards an index, which must be in `0..n`. Returns the index, with guarded values replaced by the variables to which the
-    /// guards bind them.
+    /// Adds a check that an index is in `0..n`, unless this is proved. Returns the index, with guarded values replaced by the
+    /// variables to which the guards bind them.
     fn guard_index(
         &mut self,
         f: &mut PrimFunc,
@@ -252,18 +252,18 @@ impl Checker {
     }
 }
 
-/// The bounds with which the indices of an access are compared.
+/// The bounds that the indices of an access must satisfy.
 pub(super) struct AccessBounds {
-    /// The size with which each index is compared.
+    /// For each index of the access, the size `n` for which the index must be in `0..n`.
     pub(super) sizes: Vec<Expr>,
-    /// Further conditions that must hold, which concern the layout of the buffer.
+    /// Further conditions on the strides and dims of the buffer that must hold.
     pub(super) conditions: Vec<Expr>,
     /// Whether the access has one linear index over all elements of the buffer.
     flat: bool,
 }
 
 impl AccessBounds {
-    /// Returns the bounds of an access with `count` indices.
+    /// Returns the bounds for an access to a buffer with `count` indices.
     pub(super) fn of(f: &mut PrimFunc, buffer: Buffer, count: usize) -> AccessBounds {
         let data = f.buffer(buffer).clone();
         if count == 1 && !data.strides.is_empty() && (f.is_flat() || data.shape.len() != 1) {
@@ -280,8 +280,8 @@ impl AccessBounds {
     }
 }
 
-/// Returns the values of an index that must be checked: the index itself, or the first and the last lane of a ramp. `None` for
-/// other vectors.
+/// Returns the values of an index that must be checked: a scalar index itself, or the first and the last lane of a ramp. `None`
+/// for other vectors.
 pub(super) fn end_lanes(f: &mut PrimFunc, i: Expr) -> Option<Vec<Expr>> {
     match *f.expr(i) {
         ExprData::Ramp(base, stride, lanes) => {
@@ -293,8 +293,8 @@ pub(super) fn end_lanes(f: &mut PrimFunc, i: Expr) -> Option<Vec<Expr>> {
     }
 }
 
-/// Whether all lanes of a scalar or ramp are in bounds if the first and the last lane are. This holds for scalars, and for int64
-/// ramps with a small constant stride, which cannot wrap around between these lanes.
+/// Whether all lanes of an index are in bounds if its first and last lane are. This holds for scalars, and for int64 ramps with a
+/// small constant stride, which cannot wrap around between these lanes.
 fn ends_bound_all_lanes(f: &PrimFunc, i: Expr) -> bool {
     match *f.expr(i) {
         ExprData::Ramp(_, stride, _) => {
@@ -322,14 +322,14 @@ pub(super) fn may_load_twice(f: &PrimFunc, e: Expr) -> bool {
     has_conditional && reads_memory(f, e)
 }
 
-/// Whether a call of a linked function takes addresses, or calls a slice function.
+/// Whether a call of a linked function has addresses as arguments, or calls a vector math function (`pliant_vec_*`).
 pub(super) fn takes_addresses(f: &PrimFunc, args: &[Expr]) -> bool {
     let address = |&e: &Expr| matches!(f.expr(e), ExprData::Call(Intrin::AddressOf, ..));
     slice_function_bounds::callee_kind(f, args).is_some() || args.iter().any(address)
 }
 
-/// Restricts a guard that belongs to one side of a conditional: it applies only if this side is chosen, that is, if the condition
-/// `chosen` holds. Only this side uses the variable that the guard binds.
+/// Restricts a guard for one side of a conditional, so that it only has an effect if the condition `chosen` holds, which selects
+/// this side. Only this side uses the variable that the guard binds.
 pub(super) fn guard_if(f: &mut PrimFunc, chosen: Expr, guard: Guard) -> Guard {
     match guard {
         Guard::Check(p, message) => Guard::Check(implies(f, chosen, p), message),

@@ -1,4 +1,4 @@
-//! Proves that expressions need no guards: all their accesses are in bounds.
+//! Proves that all accesses of an expression are in bounds, so that it needs no guards.
 
 use pliant_ir::tir::visit::for_each_operand;
 use pliant_ir::tir::{Buffer, Expr, ExprData, Intrin, PrimFunc};
@@ -7,10 +7,11 @@ use super::Checker;
 use super::expression_guards::{AccessBounds, end_lanes, may_load_twice, takes_addresses};
 
 impl Checker {
-    /// Whether an expression needs no guards even if both sides of each `T.Select`, `and` and `or` in it are evaluated.
+    /// Whether all accesses of an expression are provably in bounds even if both sides of each `T.Select`, `and` and `or` in it
+    /// are evaluated.
     ///
-    /// The sides are not checked again under their conditions, so a query takes linear time in the size of the expression.
-    /// [`Checker::guard_expr`] makes one query for each conditional.
+    /// The proof of a side does not use the condition under which the side is chosen, so a query takes time linear in the size of
+    /// the expression. [`Checker::guard_expr`] makes one query for each conditional.
     pub(super) fn is_proved(&mut self, f: &mut PrimFunc, e: Expr) -> bool {
         if self.proved.contains(&e) {
             return true;
@@ -73,7 +74,7 @@ impl Checker {
                 .all(|(&i, n)| !may_load_twice(f, i) && self.index_is_proved(f, i, n))
     }
 
-    /// Whether an index, or each lane of it, is in `0..n`.
+    /// Whether an index, or each lane of a vector index, is provably in `0..n`.
     pub(super) fn index_is_proved(&mut self, f: &mut PrimFunc, i: Expr, n: Expr) -> bool {
         let zero = f.int(0);
         end_lanes(f, i).is_some_and(|ends| {

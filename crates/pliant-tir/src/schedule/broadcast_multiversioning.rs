@@ -1,6 +1,6 @@
-//! Multiversioning of stages that broadcast operands whose sizes may be 1. Such stages select index 0 if the size is 1. Emits a
-//! version for each outcome of these conditions, in which indices are plain, so that loops can be vectorized and matrix products
-//! are recognized.
+//! Multiversioning of stages that broadcast operands. If a size is only known at run time, such a stage selects index 0 where the
+//! size is 1. This file emits a version of the stage for each outcome of these conditions. Each version has plain indices, so
+//! that its loops can be vectorized and matmuls are recognized.
 
 use pliant_ir::tir::visit::for_each_expr;
 use pliant_ir::tir::{BinOp, Expr, ExprData, PrimFunc, Stmt, StmtData, Var};
@@ -11,11 +11,12 @@ use super::{gemm, half_precision};
 use crate::access_guards::uses_guard_variable;
 use crate::statement_traversal::{ExprRewriter, uses_any};
 
-/// Maximum number of conditions with a version for each outcome. If there are more conditions, there are two versions: one for
-/// the case that none of them holds, and one that selects indices for each element.
+/// Maximum number of conditions for which every combination of outcomes gets a version. If there are more conditions, two
+/// versions are emitted: one for the case that no condition holds, and one that selects indices for each element.
 const MAX_CONDITIONS: usize = 2;
 
-/// Returns the conditions that select between index 0 and another index, and do not change while the stage runs.
+/// Returns the conditions by which a stage selects between index 0 and another index, and which do not change while the stage
+/// runs.
 pub(super) fn broadcast_conditions(f: &PrimFunc, s: &Stage) -> Vec<Expr> {
     let Body::Store { value, .. } = &s.body else { return Vec::new() };
     let axis = |v: Var| s.axes.iter().any(|a| a.var == v);
@@ -48,7 +49,7 @@ pub(super) fn emit_versions(f: &mut PrimFunc, s: &Stage, conditions: &[Expr]) ->
     emit_versions_with(f, s, conditions, &mut emit_single_stage)
 }
 
-/// Emits the versions of a stage. `emit` emits one version.
+/// Emits the versions of a stage, and the branches between them. `emit` emits one version.
 pub(super) fn emit_versions_with(
     f: &mut PrimFunc,
     s: &Stage,
@@ -81,7 +82,7 @@ fn emit_single_stage(f: &mut PrimFunc, s: &Stage) -> Stmt {
     f.seq(stmts)
 }
 
-/// Specializes a stage to the case that a condition holds, or that it does not.
+/// Specializes a stage to the case that a condition is true (`holds`) or false.
 fn specialize(f: &mut PrimFunc, s: &Stage, condition: Expr, holds: bool) -> Stage {
     let mut rule = |f: &mut PrimFunc, e: Expr| match *f.expr(e) {
         ExprData::Select(c, a, b) if c == condition => Some(if holds { a } else { b }),

@@ -1,6 +1,6 @@
-//! Clamps extents that may be negative to 0. For example, a loop with extent `n - 2` has no iterations if `n` is 1. Schedules
-//! divide extents into vectors, tiles and chunks, which is correct only for non-negative extents. Other extents therefore become
-//! `T.max(extent, 0)`.
+//! Clamps loop extents that may be negative to 0. For example, a loop with extent `n - 2` has no iterations if `n` is 1.
+//! Schedules divide extents into vectors, tiles and chunks, which is correct only for non-negative extents. Extents that may be
+//! negative therefore become `T.max(extent, 0)`.
 
 use pliant_ir::tir::{BinOp, BlockData, Expr, ExprData, PrimFunc, Stmt, StmtData};
 use rustc_hash::FxHashSet;
@@ -10,7 +10,7 @@ use crate::check_bounds::recorded_unbounded_params;
 use crate::index_range_analysis::IndexFacts;
 use crate::statement_traversal::children;
 
-/// Clamps every extent that is not proved to be non-negative.
+/// Replaces every loop extent that is not provably non-negative by `T.max(extent, 0)`.
 pub(super) fn clamp(f: &mut PrimFunc) {
     let unbounded = recorded_unbounded_params(f);
     let mut clamper = ExtentClamper {
@@ -37,9 +37,9 @@ impl ExtentClamper {
         }
     }
 
-    /// Collects the extents that may be negative. Only facts that hold in front of a loop nest are used: schedules reorder the
-    /// loops of a nest and move statements out of it, so a proof must not assume that another loop has an iteration. The dims of
-    /// allocated buffers are not used either, because schedules remove allocations, and with them the checks of their dims.
+    /// Collects the extents that may be negative. Proofs only use facts that hold in front of a loop nest: schedules reorder the
+    /// loops of a nest and move statements out of it, so a proof must not assume that another loop has an iteration. Proofs do
+    /// not use the dims of allocated buffers, because schedules remove allocations and thereby the checks of their dims.
     fn find_negative(&mut self, f: &PrimFunc, s: Stmt) {
         let snapshot = self.facts.snapshot();
         let guards_a_block =

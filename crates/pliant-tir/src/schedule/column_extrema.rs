@@ -1,9 +1,9 @@
 //! Column maxima and minima, computed by slice functions of the run-time library.
 //!
-//! Generated code has vectors of at most 128 bits, and propagating NaN takes several instructions per vector. Therefore the slice
-//! functions `pliant_vec_maximum_<type>` and `pliant_vec_minimum_<type>` are called, which use wider vectors: a tile holds adjacent
-//! results, and each call accumulates a slice of one row of the operand into the tile. This requires that the reduction reads its
-//! operand unchanged from memory.
+//! Generated code has vectors of at most 128 bits, and propagating NaN takes several instructions per vector. Therefore the loops
+//! call `pliant_vec_maximum_<type>` and `pliant_vec_minimum_<type>`, which use wider vectors: a tile contains adjacent results,
+//! and each call accumulates a slice of one row of the operand into the tile. This requires that the reduction reads its operand
+//! unchanged from memory.
 
 use pliant_ir::tir::{BinOp, Expr, ExprData, Intrin, PrimFunc, Stmt, StmtData, Ty};
 use pliant_kernel_api::slice_functions::{SliceFunction, SliceOperation, slice_function_for};
@@ -21,8 +21,9 @@ use super::slice_function_tiles::{MIN_POINTS, new_tile};
 use crate::access_guards;
 use crate::statement_traversal::substitute_expr;
 
-/// The number of results of a tile, which is the length of the slices of rows. For a matrix of 1000 columns, slices of 256, 512
-/// and 1024 elements take 0.33, 0.28 and 0.21 ms on one thread. Two threads on halves of the rows take 0.25 ms.
+/// The number of results per tile, which is also the number of elements of a row that one call processes. For a matrix of 1000
+/// columns, tiles of 256, 512 and 1024 elements take 0.33, 0.28 and 0.21 ms on one thread. Two threads on halves of the rows take
+/// 0.25 ms.
 const TILE_RESULTS: i64 = 1024;
 
 /// Returns the slice function for an operator and an element type, if there is one.
@@ -72,7 +73,7 @@ pub fn column_tiles(
     serial_loop(f, tile, iterations, body)
 }
 
-/// Same as [`column_tiles`], but with a parallel loop over tiles.
+/// Emits a parallel loop over the tiles of results of a column reduction. Otherwise like [`column_tiles`].
 pub fn parallel_column_tiles(
     f: &mut PrimFunc,
     s: &Stage,
@@ -94,7 +95,7 @@ pub fn parallel_column_tiles(
     parallel_row_loop(f, &[tile], &[iterations], work, body, &[])
 }
 
-/// Emits the loops that compute the tile of results that starts at position `at` of the axis.
+/// Emits the loops that compute one tile of results of a column reduction. The tile starts at position `at` of the axis.
 fn tile_loops(
     f: &mut PrimFunc,
     s: &Stage,

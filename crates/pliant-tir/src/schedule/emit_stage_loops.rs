@@ -1,4 +1,4 @@
-//! Emits the loops of one stage: fuses axes, vectorizes loops, and adds scalar tails.
+//! Emits the loops of one stage: fuses axes, vectorizes loops, and adds scalar loops for the remaining iterations.
 
 use std::ops::Range;
 
@@ -22,19 +22,20 @@ use crate::inline_elementwise_stages::operation_count;
 use crate::statement_traversal::{for_each_value, uses_any};
 use crate::vectorize_loops::{divides_in_vectors, is_division};
 
-/// The minimum number of operations of a parallel task: about a microsecond of generated code.
+/// Returns the minimum number of operations of a parallel task, which take about a microsecond in generated code.
 pub fn grain() -> i64 {
     pliant_machine::Machine::host().rates.generated as i64
 }
 /// The cost of a scalar operation relative to one lane of a vector operation.
 const SCALAR_COST: i64 = 6;
-/// A reduction over an axis that is known to be shorter than this is not vectorized along the axis.
+/// Minimum extent of a reduction axis for vectorization along the axis, if the extent is known.
 const MIN_REDUCTION_LENGTH: i64 = 4;
-/// A reduction over an axis that is known to be shorter than this is vectorized over its results if these are adjacent. The
-/// length is two vectors of 16 lanes. With fewer, the reduction of the lanes costs more than everything else.
+/// A reduction whose axis is known to be shorter than this number of elements is vectorized over its results, if these are
+/// adjacent in memory, instead of along the axis. The number is two vectors of 16 lanes. For shorter axes, the final reduction of
+/// the lanes would cost more than everything else.
 const LONG_REDUCTION: i64 = 32;
 
-/// The size in bytes of the vectors of generated code.
+/// The size of the vectors of generated code in bytes.
 const VECTOR_BYTES: usize = 16;
 
 /// How the address of an access depends on an axis.
@@ -50,7 +51,7 @@ pub(super) enum AccessPattern {
     Other,
 }
 
-/// Whether a dim has size 1 and its index does not use `v`. Contiguity does not depend on such dims.
+/// Whether dim `dim` of a buffer has size 1 and its index does not use `v`. Such dims do not affect contiguity.
 fn is_unit(f: &PrimFunc, buffer: Buffer, indices: &[Expr], dim: usize, v: Var) -> bool {
     f.as_int(f.buffer(buffer).shape[dim]) == Some(1) && !uses_any(f, indices[dim], &|x| x == v)
 }
@@ -116,7 +117,7 @@ pub(super) fn is_contiguous_along(f: &PrimFunc, buffer: Buffer, indices: &[Expr]
     access_pattern(f, buffer, indices, v) == AccessPattern::Contiguous
 }
 
-/// Returns by how much an index grows when `v` grows by 1; `None` if this is not a constant.
+/// Returns the amount by which an index grows when `v` grows by 1; `None` if this amount is not constant.
 pub(super) fn constant_stride(f: &PrimFunc, e: Expr, v: Var) -> Option<i64> {
     match *f.expr(e) {
         ExprData::Var(x) => Some(i64::from(x == v)),
@@ -135,8 +136,8 @@ pub(super) fn constant_stride(f: &PrimFunc, e: Expr, v: Var) -> Option<i64> {
     }
 }
 
-/// Whether an expression can be vectorized over `v`. With `gathers`, it may load elements at any distance from each other, provided
-/// that their indices can be vectorized.
+/// Whether an expression can be vectorized over `v`. If `gathers` is set, its loads may gather elements at arbitrary positions,
+/// provided that their indices can be vectorized.
 pub(super) fn is_vectorizable(f: &PrimFunc, e: Expr, v: Var, gathers: bool) -> bool {
     let mut ok = true;
     let uses = |e: Expr| uses_any(f, e, &|x| x == v);
@@ -203,8 +204,8 @@ pub fn vector_axis(f: &PrimFunc, s: &Stage) -> Option<usize> {
     }
 }
 
-/// Returns the number of vector lanes for the computation of a value. It is lower for expensive values, which need many registers,
-/// and for wide elements, but at least a full vector of the narrowest elements.
+/// Returns the number of vector lanes with which a value is computed. It is lower for expensive values, which need many
+/// registers, and for wide elements. It is at least the number of lanes of a full vector of the narrowest elements.
 pub(super) fn vector_lanes(f: &PrimFunc, value: Expr) -> i64 {
     let (mut narrowest, mut widest) = (VECTOR_BYTES, 1);
     let mut element = |dtype: DType| {
@@ -273,12 +274,12 @@ fn without_unit_axes(f: &mut PrimFunc, s: &Stage) -> Stage {
     Stage { axes: rest, ..s.substituted(f, &map) }
 }
 
-/// Emits a stage that shares no row loop with other stages.
+/// Emits the loops of a stage that is not fused with other stages into a row group.
 pub fn emit_standalone(f: &mut PrimFunc, s: &Stage) -> Stmt {
     partial_reductions::emit_pieces_or_whole(f, s, |f| standalone_loops(f, s))
 }
 
-/// Emits a stage that shares no row loop with other stages and is not split into pieces.
+/// Emits the loops of a stage that is not fused into a row group and is not split into partial reductions.
 fn standalone_loops(f: &mut PrimFunc, s: &Stage) -> Stmt {
     let rows = s.leading_spatial();
     if rows == 0 {
@@ -292,7 +293,7 @@ fn standalone_loops(f: &mut PrimFunc, s: &Stage) -> Stmt {
     }
 }
 
-/// Emits a parallel loop over the first `rows` axes, around serial loops over the other axes.
+/// Emits a parallel loop over the first `rows` axes of a stage, around serial loops over its other axes.
 fn parallel_rows(f: &mut PrimFunc, s: &Stage, rows: usize) -> Stmt {
     if rows == 0 {
         return serial_loops(f, s);
@@ -306,14 +307,14 @@ fn parallel_rows(f: &mut PrimFunc, s: &Stage, rows: usize) -> Stmt {
     parallel_row_loop(f, &vars, &extents, work, body, &[])
 }
 
-/// Fuses adjacent axes of the same kind wherever the accesses of the stage allow it.
+/// Returns the stage with adjacent axes of the same kind (spatial or reduction) fused wherever its accesses allow this.
 pub(super) fn with_fused_axes(f: &mut PrimFunc, s: &Stage) -> Stage {
     let runs = fusable_runs(f, s);
     fuse(f, s, &runs)
 }
 
-/// Fuses adjacent reduction axes, so that a reduction over the pixels of an image is one long contiguous loop. Spatial axes stay,
-/// since the stages of a row group share them.
+/// Returns the stage with adjacent reduction axes fused, so that a reduction over the pixels of an image is one long contiguous
+/// loop. Spatial axes are not fused, because the stages of a row group share them.
 pub(super) fn with_fused_reductions(f: &mut PrimFunc, s: &Stage) -> Stage {
     if s.reduction(f).is_none() {
         return s.clone();
@@ -326,8 +327,8 @@ pub(super) fn with_fused_reductions(f: &mut PrimFunc, s: &Stage) -> Stage {
     fuse(f, s, &runs)
 }
 
-/// Returns the runs of axes that can be fused. The axes of a run are all spatial or all reduced. In every access, they index
-/// adjacent whole dims in the same order, or no dims.
+/// Returns the ranges of adjacent axes that can be fused. The axes of a range are all spatial axes or all reduction axes. In
+/// every access, they index adjacent whole dims in the same order, or no dims.
 fn fusable_runs(f: &PrimFunc, s: &Stage) -> Vec<Range<usize>> {
     let whole = 0..s.axes.len();
     let Body::Store { buffer, indices, value } = &s.body else {
@@ -362,7 +363,7 @@ fn fusable_runs(f: &PrimFunc, s: &Stage) -> Vec<Range<usize>> {
     runs
 }
 
-/// Whether two adjacent axes can be fused in an access.
+/// Whether an access permits the fusion of two adjacent axes.
 fn are_fusable(f: &PrimFunc, buffer: Buffer, indices: &[Expr], a: Axis, b: Axis) -> bool {
     let data = f.buffer(buffer);
     let at = |v: Var| -> Vec<usize> {
@@ -396,7 +397,7 @@ fn is_used_outside_indices(f: &PrimFunc, e: Expr, v: Var) -> bool {
     false
 }
 
-/// Fuses the axes of each run in `runs` into one axis.
+/// Returns the stage with the axes of each range in `runs` fused into one axis.
 fn fuse(f: &mut PrimFunc, s: &Stage, runs: &[Range<usize>]) -> Stage {
     let (mut axes, mut map) = (Vec::with_capacity(runs.len()), FxHashMap::default());
     for run in runs {
@@ -421,7 +422,7 @@ fn fuse(f: &mut PrimFunc, s: &Stage, runs: &[Range<usize>]) -> Stage {
     Stage { axes, ..s.substituted(f, &map) }
 }
 
-/// Emits a stage with one axis as a parallel loop over chunks of constant size, around vectorized loops.
+/// Emits a stage that has one axis as a parallel loop over chunks of constant size, around vectorized loops.
 fn parallel_chunks(f: &mut PrimFunc, s: &Stage) -> Stmt {
     let axis = s.axes[0];
     let Body::Store { value, .. } = s.body else { unreachable!("only stores are vectorized") };
@@ -479,8 +480,8 @@ pub(super) fn guarded_body(f: &mut PrimFunc, s: &Stage) -> Stmt {
     access_guards::wrap(f, &s.guards, body)
 }
 
-/// Hoists the guards of a stage in front of `body`, which consists of loops over an axis with the given extent. The guards must not
-/// depend on this axis. They run only if the extent is positive.
+/// Puts the guards (bindings and checks) of a stage in front of `body`, which consists of loops over an axis with the given
+/// extent. The guards must not depend on this axis. They run only if the extent is positive.
 pub(super) fn hoist_guards(f: &mut PrimFunc, s: &Stage, extent: Expr, body: Stmt) -> Stmt {
     if s.guards.is_empty() {
         return body;
@@ -491,13 +492,14 @@ pub(super) fn hoist_guards(f: &mut PrimFunc, s: &Stage, extent: Expr, body: Stmt
     f.add_stmt(StmtData::If(not_empty, body, None))
 }
 
-/// Wraps a statement in serial loops over the axes.
+/// Wraps a statement in a nest of serial loops, one over each axis.
 pub(super) fn loop_nest(f: &mut PrimFunc, axes: &[Axis], body: Stmt) -> Stmt {
     axes.iter().rev().fold(body, |body, a| serial_loop(f, a.var, a.extent, body))
 }
 
-/// Strip-mines a vectorized axis: emits loops over `0..extent` with wide vectors, then narrow vectors, then scalars. `map` converts
-/// a position in this range to a value of the axis. The guards of the stage must not depend on the axis; they are hoisted.
+/// Strip-mines a vectorized axis of a stage: emits loops over `0..extent` with wide vectors, then narrow vectors, then scalars.
+/// `map` converts a position in this range to a value of the axis. The guards of the stage must not depend on the axis; they run
+/// before the loops.
 pub(super) fn strip_mine(
     f: &mut PrimFunc,
     s: &Stage,
@@ -524,7 +526,7 @@ pub(super) fn strip_mine(
     hoist_guards(f, s, extent, body)
 }
 
-/// Returns the vector widths of strip loops in descending order. The last one is 1.
+/// Returns the vector widths, in elements, of the loops of a strip-mined axis, in descending order. The last width is 1.
 pub(super) fn vector_widths(wide: i64) -> Vec<i64> {
     match wide {
         17.. => vec![wide, 16, 4, 1],
@@ -533,8 +535,9 @@ pub(super) fn vector_widths(wide: i64) -> Vec<i64> {
     }
 }
 
-/// Emits loops over `0..extent` with vectors of descending widths. `body` receives the first position of a vector and its lane
-/// variable, or the position of a scalar and `None`. `around` wraps each vector loop and each scalar in further loops.
+/// Emits loops over `0..extent` with vectors of descending widths. `body` emits the statement for one vector or scalar: it
+/// receives the position and, for a vector, the lane variable. `around` wraps each vector loop and each scalar statement in
+/// further loops.
 pub(super) fn strip_loops(
     f: &mut PrimFunc,
     extent: Expr,
@@ -571,7 +574,7 @@ pub(super) fn strip_loops(
     f.seq(out)
 }
 
-/// Same as [`strip_loops`], but `body` receives only the position of an element, with the lane already added.
+/// Emits loops like [`strip_loops`], but `body` receives only the position of an element, to which the lane has been added.
 pub(super) fn strip_loops_by_position(
     f: &mut PrimFunc,
     extent: Expr,

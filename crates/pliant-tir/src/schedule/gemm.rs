@@ -1,9 +1,9 @@
-//! Matrix products: a stage `C[..] += A[..] * B[..]` whose indices are plain axes becomes a call of the kernel `matmul`. Operands
-//! may be transposed, and there may be any number of batch axes. A float sum may be computed in another order than written. If
-//! the right operand is packed into panels, `B[j // width, k, j % width]`, the kernel `matmul_packed` is called.
+//! Matmuls: a stage `C[..] += A[..] * B[..]` whose indices are plain axes becomes a call of the kernel `matmul`. Operands may be
+//! transposed, and there may be any number of batch axes. A float sum may be computed in another order than written. If the right
+//! operand is packed into panels, `B[j // width, k, j % width]`, the kernel `matmul_packed` is called.
 //!
-//! A convolution is a sum of matrix products: if an index is a sum of an axis and reduction axes (`x[i + di]`), the reduction
-//! axes become loops around the call, and each call accumulates into the results of the previous calls.
+//! A convolution is a sum of matmuls: if an index is a sum of an axis and reduction axes (`x[i + di]`), the reduction axes become
+//! loops around the call, and each call adds to the results of the previous calls.
 
 use pliant_ir::tir::{
     BinOp, Buffer, Expr, ExprData, NewOperand, PrimFunc, Stmt, StmtData, Ty, Var,
@@ -20,7 +20,7 @@ use crate::flatten_buffers::linear;
 use crate::index_range_analysis::IndexFacts;
 use crate::statement_traversal::{substitute_expr, uses_any};
 
-/// An operand of a matrix product: a buffer, and the indices of the element that is read or written.
+/// An operand of a matmul: a buffer, and the indices of the element that is read or written.
 pub(super) type Operand = (Buffer, Box<[Expr]>);
 
 /// A dim of the kernel call, such as the rows: one axis of the stage, or several axes that are fused.
@@ -28,12 +28,12 @@ pub(super) type Operand = (Buffer, Box<[Expr]>);
 struct Dim {
     vars: Vec<Var>,
     extent: Expr,
-    /// The strides of the dim in the operands A, B and C, in elements; 0 in operands that its axes do not index.
+    /// The strides of the dim in the operands A, B and C, in elements; 0 for operands that do not have this dim.
     strides: [Expr; 3],
-    /// For A, B and C, the dims of the operand that the first and the last of the fused axes index; `None` for operands that they
-    /// do not index.
+    /// For A, B and C, the dims of the buffer that the first and the last of the fused axes index; `None` for operands that the
+    /// axes do not index.
     dim_ranges: [Option<(usize, usize)>; 3],
-    /// Whether the axis by itself is the index of a dim, in each operand that it indexes.
+    /// Whether, in each operand that the axis indexes, some index consists of the axis alone.
     is_whole_index: bool,
 }
 
@@ -47,18 +47,18 @@ struct AxisUse {
     is_whole_index: bool,
 }
 
-/// Returns the kernel call that computes a stage, with the loops around it; `None` if the stage is not a matrix product.
+/// Returns the kernel call that computes a stage, with the loops around it; `None` if the stage is not a matmul.
 pub fn tensorize(f: &mut PrimFunc, stage: &Stage) -> Option<Stmt> {
     let plan = plan(f, stage)?;
     Some(plan.emit(f))
 }
 
-/// Whether a stage is a matrix product.
+/// Whether a stage is a matmul that a kernel call can compute.
 pub fn is_matmul(f: &mut PrimFunc, stage: &Stage) -> bool {
     plan(f, stage).is_some()
 }
 
-/// A stage that is a matrix product, with the roles of its axes.
+/// A stage that is a matmul, with the roles of its axes in the kernel call.
 pub(super) struct MatmulPlan {
     /// The left operand A, the right operand B, and the result C.
     pub operands: [Operand; 3],
@@ -66,11 +66,11 @@ pub(super) struct MatmulPlan {
     columns: Option<Dim>,
     inner: Dim,
     batch: Option<Dim>,
-    /// The axes of the loops around the call.
+    /// The axes that become loops around the kernel call.
     pub outer: Vec<Axis>,
     /// The reduction axes among the outer axes.
     pub loop_reductions: Vec<Var>,
-    /// The axes that the call computes.
+    /// The axes over which the kernel itself iterates.
     call_vars: Vec<Var>,
     /// Whether the results are added to the previous contents of C.
     pub accumulate: bool,
@@ -78,23 +78,24 @@ pub(super) struct MatmulPlan {
     pub width: Option<Expr>,
 }
 
-/// The part of a batch of matrix products that one call computes.
+/// The part of a batch of matmuls that one kernel call computes.
 pub(super) struct CallRegion {
-    /// The values of the axes of the call at the first element. Missing axes are 0.
+    /// The values of the kernel's axes at the first element of the region. Axes that are missing in the map start at 0.
     pub origin: FxHashMap<Var, Expr>,
-    /// The number of products in the region.
+    /// The number of matmuls of the batch in the region.
     pub batch: Expr,
-    /// The number of rows of each product that the region contains.
+    /// The number of rows of each matmul's result in the region.
     pub rows: Expr,
-    /// The number of columns of each product that the region contains.
+    /// The number of columns of each matmul's result in the region.
     pub columns: Expr,
     /// The index of the panel of B that starts with the first column.
     pub panel: Expr,
-    /// The buffer for the results and its row stride, if it is not C. Its columns are contiguous.
+    /// The buffer to which the results are written and its row stride in elements; `None` if they are written to C. Columns are
+    /// contiguous.
     pub output: Option<(Buffer, Expr)>,
 }
 
-/// Matches a stage as a matrix product; `None` if it is not one.
+/// Recognizes a stage as a matmul; `None` if it is not a matmul.
 pub(super) fn plan(f: &mut PrimFunc, stage: &Stage) -> Option<MatmulPlan> {
     let reduction = stage.reduction(f).filter(|r| r.op == BinOp::Add)?;
     if !stage.guards.is_empty() || !super::uses_kernels(f) {
@@ -172,12 +173,12 @@ pub(super) fn plan(f: &mut PrimFunc, stage: &Stage) -> Option<MatmulPlan> {
     })
 }
 
-/// Whether a buffer is row-major. Kernel calls require this.
+/// Whether a buffer is row-major, which kernel calls require.
 fn is_dense(f: &PrimFunc, buffer: Buffer) -> bool {
     f.buffer(buffer).strides.is_empty()
 }
 
-/// Returns the operand that a load reads; `None` if `e` is not a load from a dense buffer with elements of type `dtype`.
+/// Returns the buffer and the indices of a load; `None` if `e` is not a load from a dense buffer with elements of type `dtype`.
 fn operand(f: &PrimFunc, e: Expr, dtype: DType) -> Option<Operand> {
     match f.expr(e) {
         ExprData::Load(b, indices) if f.buffer(*b).dtype == dtype && is_dense(f, *b) => {
@@ -197,8 +198,8 @@ struct PackedPanels {
     width: Expr,
 }
 
-/// Matches B packed into panels, `B[j // width, k, j % width]`. The packed kernel requires that the axes cover all rows of B,
-/// that B contains all columns, and that the columns of C are contiguous.
+/// Recognizes a right operand B that is packed into panels, `B[j // width, k, j % width]`. The packed kernel requires that the
+/// axes cover all rows of B, that B contains all columns, and that the columns of C are contiguous.
 fn match_panels(f: &PrimFunc, stage: &Stage, operands: &[Operand; 3]) -> Option<PackedPanels> {
     let (buffer, [panel, row, column]) = (operands[1].0, &*operands[1].1) else { return None };
     let data = f.buffer(buffer);
@@ -233,8 +234,8 @@ fn shares_axis(f: &PrimFunc, stage: &Stage, a: Expr, b: Expr) -> bool {
     })
 }
 
-/// Returns the axes in an index with their factors (`None` for 1), if the index is a sum of multiples of axes and of terms
-/// without axes. `None` for other indices.
+/// Splits an index that is a sum of multiples of axes and of terms without axes: returns the axes with their factors (`None` for
+/// 1). `None` for other indices.
 fn linear_terms(f: &PrimFunc, stage: &Stage, index: Expr) -> Option<Vec<(Axis, Option<Expr>)>> {
     let axis = |e: Expr| match f.expr(e) {
         ExprData::Var(v) => stage.axes.iter().find(|a| a.var == *v).copied(),
@@ -269,8 +270,8 @@ fn linear_terms(f: &PrimFunc, stage: &Stage, index: Expr) -> Option<Vec<(Axis, O
     Some(out)
 }
 
-/// Returns the uses of axes in the indices of an operand. Appends the reduction axes that must become loops around the call to
-/// `loop_reductions`. `None` if an index is not a sum of multiples of axes, or has several spatial axes.
+/// Returns the uses of axes in the indices of an operand. Appends the reduction axes that must become loops around the kernel
+/// call to `loop_reductions`. `None` if an index is not a sum of multiples of axes, or has several spatial axes.
 fn axis_uses(
     f: &PrimFunc,
     stage: &Stage,
@@ -294,13 +295,13 @@ fn axis_uses(
     Some(out)
 }
 
-/// The roles of the axes of a stage.
+/// The roles of a stage's axes in the kernel call.
 struct AxisRoles {
     /// The axes of the rows, the columns, the inner (reduction) dim and the batch, in this order.
     roles: [Vec<Dim>; 4],
     /// The reduction axes that become loops around the call.
     loop_reductions: Vec<Var>,
-    /// The axes of extent 1 that no operand reads, such as the batch of one product.
+    /// The axes of extent 1 that index neither A nor B, such as a batch axis of one matmul.
     unit_axes: Vec<Var>,
 }
 
@@ -378,7 +379,7 @@ fn stride(f: &mut PrimFunc, buffer: Buffer, dim: usize) -> Expr {
     acc
 }
 
-/// Fuses adjacent axes that index adjacent whole dims in every operand that they index.
+/// Fuses adjacent axes of the kernel call if they index adjacent whole dims in every operand that they index.
 fn fuse_dims(f: &mut PrimFunc, dims: Vec<Dim>, operands: &[Operand; 3]) -> Vec<Dim> {
     let mut out: Vec<Dim> = Vec::new();
     for d in dims {
@@ -412,8 +413,8 @@ fn fuse_dims(f: &mut PrimFunc, dims: Vec<Dim>, operands: &[Operand; 3]) -> Vec<D
 }
 
 impl MatmulPlan {
-    /// Returns the `accumulate` argument of a call: 1 to add to the contents of C, 0 to overwrite them. If reduction axes are
-    /// loops around the call, only the first call for each element overwrites.
+    /// Returns the `accumulate` argument of a kernel call: 1 to add to the contents of C, 0 to overwrite them. If reduction axes
+    /// are loops around the call, only the first call for each element overwrites it.
     fn accumulate_flag(&self, f: &mut PrimFunc) -> Expr {
         if self.accumulate || self.loop_reductions.is_empty() {
             return f.int(i64::from(self.accumulate));
@@ -429,7 +430,7 @@ impl MatmulPlan {
         f.cast(later, Ty::I64)
     }
 
-    /// Emits the calls that compute the whole product.
+    /// Emits the kernel call that computes the whole stage, with the loops around it.
     fn emit(&self, f: &mut PrimFunc) -> Stmt {
         let whole = CallRegion {
             origin: FxHashMap::default(),
@@ -443,12 +444,12 @@ impl MatmulPlan {
         self.wrap_in_outer_loops(f, call)
     }
 
-    /// Wraps a statement in the loops over the axes that the call does not compute.
+    /// Wraps a statement in the loops over the axes over which the kernel does not iterate.
     pub fn wrap_in_outer_loops(&self, f: &mut PrimFunc, s: Stmt) -> Stmt {
         self.outer.iter().rev().fold(s, |s, axis| serial_loop(f, axis.var, axis.extent, s))
     }
 
-    /// Emits the call that computes a region.
+    /// Emits the kernel call that computes a region of the result.
     pub fn call(&self, f: &mut PrimFunc, region: &CallRegion) -> Stmt {
         let zero = f.int(0);
         let mut origin: FxHashMap<Var, Expr> = self.call_vars.iter().map(|&v| (v, zero)).collect();
@@ -467,31 +468,31 @@ impl MatmulPlan {
         f.add_stmt(StmtData::Evaluate(call))
     }
 
-    /// Returns the numbers of products, rows, columns and inner elements.
+    /// Returns the extents of the kernel call: the numbers of matmuls (batch), rows, columns and inner (reduction) elements.
     pub fn extents(&self, f: &mut PrimFunc) -> [Expr; 4] {
         let [batch, rows, columns] =
             [&self.batch, &self.rows, &self.columns].map(|d| Self::extent(f, d));
         [batch, rows, columns, self.inner.extent]
     }
 
-    /// Returns the axes that are fused into batch, rows and columns.
+    /// Returns the axes of the stage that form the batch, the rows and the columns of the kernel call.
     pub fn axes(&self) -> [&[Var]; 3] {
         [&self.batch, &self.rows, &self.columns].map(|d| d.as_ref().map_or(&[][..], |d| &d.vars))
     }
 
-    /// Returns the offset of an operand's first element in its buffer.
+    /// Returns the offset, in elements, of the first element that a kernel call accesses in an operand's buffer.
     fn offset(&self, f: &mut PrimFunc, slot: usize, origin: &FxHashMap<Var, Expr>) -> Expr {
         let (buffer, indices) = &self.operands[slot];
         let indices: Vec<Expr> = indices.iter().map(|&i| substitute_expr(f, i, origin)).collect();
         linear(f, *buffer, &indices).expect("a stage has an index for each dim")
     }
 
-    /// Returns the extent of a dim of the call; 1 if the product has no such dim.
+    /// Returns the extent of a dim of the kernel call; 1 if the stage has no such dim.
     fn extent(f: &mut PrimFunc, d: &Option<Dim>) -> Expr {
         d.as_ref().map_or_else(|| f.int(1), |d| d.extent)
     }
 
-    /// Returns the stride of a dim of the call in an operand; 0 if the product has no such dim.
+    /// Returns the stride, in elements, of a dim of the kernel call in an operand; 0 if the stage has no such dim.
     fn stride(f: &mut PrimFunc, d: &Option<Dim>, slot: usize) -> Expr {
         d.as_ref().map_or_else(|| f.int(0), |d| d.strides[slot])
     }

@@ -1,20 +1,21 @@
-//! Blocking of matrix products with epilogues: chooses the sizes of blocks, and emits the loop over them.
+//! Blocking of matmuls with epilogues: chooses the sizes of the blocks of results, and emits the loop over the blocks.
 //!
-//! A block is a kernel call for some rows and a few panels of columns. The epilogue runs over the results of the block while they
-//! are in the first caches. Blocks of the same columns are adjacent, so that a thread reads its part of B from its second-level
-//! cache, block after block.
+//! A block consists of some rows and a few panels of columns, which one kernel call computes. The epilogue runs over the results
+//! of the block while they are in the L1 or L2 cache. Blocks of the same columns are adjacent, so that a thread reads its part of
+//! B from its L2 cache, block after block.
 //!
 //! - A block has as many rows as the kernels process at once ([`Machine::block_rows`]): 132 on Emerald Rapids. 132 rows by 256
 //!   columns of float32 take 132 KB and fit the second-level cache. With 48 rows, a product of 384 by 1152 and its bias took 8 %
 //!   longer than the unblocked product on one thread, because fewer rows read each slice of a panel.
-//! - Adjacent blocks have equally many panels. With 512 by 384 columns in blocks of 4 and 2 panels, one thread got more work than
-//!   the other, which took a fifth longer.
-//! - A right operand that is not packed is packed again for each block. With 48 rows of inner size 32 this took twice the time of
-//!   the products. Such blocks have up to [`MAX_UNPACKED_ROWS`] rows.
+//! - Adjacent blocks have equally many panels. With 512 rows by 384 columns in blocks of 4 and 2 panels, one of two threads got
+//!   more work than the other, and the whole took a fifth longer.
+//! - A right operand that is not packed is packed again for each block. With 48 rows of inner size 32, packing took twice the
+//!   time of the matmuls. Such blocks have up to [`MAX_UNPACKED_ROWS`] rows.
 //! - If there are fewer than [`target_blocks`] blocks, blocks get fewer panels, down to one, and fewer rows if the panels cannot
 //!   be shared evenly. Each block must still take [`MIN_BLOCK_MICROSECONDS`] microseconds: calls of 2 us (7 by 384 by 384 in six
 //!   blocks) took a fifth longer than one call.
-//! - Products of less than a microsecond share a block: a call and its checks take as long as 64 products of 4 by 4 by 4.
+//! - Several matmuls of a batch share a block if each takes less than a microsecond: a call and its checks take as long as 64
+//!   matmuls of 4 by 4 by 4.
 //! - The worker team assumes iterations of a microsecond, so the parallel loop has one iteration per microsecond of a block.
 
 use pliant_ir::tir::{BinOp, Expr, ForKind, PrimFunc, Stmt, StmtData, Var};
@@ -25,7 +26,7 @@ use pliant_machine::cost_model::BLOCK_DEPTH;
 pub(super) fn max_rows() -> i64 {
     Machine::host().block_rows(BLOCK_DEPTH, TILE_ROWS as usize) as i64
 }
-/// Maximum number of rows if B is not packed.
+/// Maximum number of rows of a block if B is not packed.
 pub(super) const MAX_UNPACKED_ROWS: i64 = 192;
 /// Maximum number of panels of a block.
 pub(super) const MAX_PANELS: i64 = 4;
@@ -33,10 +34,10 @@ pub(super) const MAX_PANELS: i64 = 4;
 const TILE_ROWS: i64 = 6;
 /// Minimum duration in microseconds of blocks that are split to share work between threads.
 const MIN_BLOCK_MICROSECONDS: i64 = 4;
-/// Maximum duration of a product in microseconds, as reported to the worker team.
+/// Maximum duration of one matmul in microseconds that is reported to the worker team.
 const MAX_PRODUCT_MICROSECONDS: i64 = 1 << 16;
 
-/// The number of blocks into which a product is split if it is large enough.
+/// The number of blocks into which a matmul is split if it is large enough.
 fn target_blocks() -> i64 {
     Machine::host().pieces() as i64
 }
@@ -46,7 +47,7 @@ fn multiply_adds_per_microsecond() -> i64 {
     Machine::host().rates.multiply_adds as i64
 }
 
-/// The sizes of a batch of products, and the limits for the blocks into which it is split.
+/// The sizes of a batch of matmuls, and the limits for the blocks into which the batch is split.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ProductSize {
     pub batch: Expr,
@@ -62,15 +63,15 @@ pub(super) struct ProductSize {
 /// One block of results. Its expressions use variables that [`for_each_block`] defines.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Block {
-    /// The index of the first product in the batch.
+    /// The index in the batch of the block's first matmul.
     pub batch: Expr,
-    /// The number of products. It is more than 1 only if each product fits one block.
+    /// The number of matmuls of the batch in the block. It is more than 1 only if each of them fits into one block.
     pub products: Expr,
     /// The first row of the block.
     pub row: Expr,
     /// The number of rows of the block.
     pub rows: Expr,
-    /// The first column, where a panel begins.
+    /// The first column of the block, where a panel begins.
     pub column: Expr,
     /// The number of columns of the block.
     pub columns: Expr,
@@ -136,7 +137,7 @@ impl SizeArithmetic<'_> {
     }
 }
 
-/// The number of the blocks into which a batch of products is split, and their sizes.
+/// The number of blocks into which a batch of matmuls is split, and their sizes.
 struct Blocking {
     /// The number of rows of a block.
     rows: Expr,
@@ -148,12 +149,12 @@ struct Blocking {
     column_blocks: Expr,
     /// The estimated duration of a block in microseconds, at least 1.
     microseconds: Expr,
-    /// The number of products of a block.
+    /// The number of matmuls of the batch that share one block.
     products_per_block: Expr,
 }
 
-/// Returns the number of products that share a block: as many as are computed in a microsecond and fit the rows of a block. 1 if
-/// a product has more columns than a block.
+/// Returns the number of matmuls of the batch that share a block: as many as are computed in a microsecond and fit into the rows
+/// of a block. 1 if a matmul has more columns than a block.
 fn products_per_block(s: &mut SizeArithmetic<'_>, size: &ProductSize, work: Expr) -> Expr {
     if s.0.as_int(size.batch) == Some(1) {
         return size.batch;
@@ -170,7 +171,7 @@ fn products_per_block(s: &mut SizeArithmetic<'_>, size: &ProductSize, work: Expr
     s.max(count, 1)
 }
 
-/// Chooses the sizes of blocks. Appends the variables that the sizes use to `lets`.
+/// Chooses the number of blocks and their sizes. Appends the variables that the sizes use to `lets`.
 fn choose_blocking(f: &mut PrimFunc, size: &ProductSize, lets: &mut LetBindings) -> Blocking {
     let mut s = SizeArithmetic(f);
     let panels = s.div_ceil_by(size.columns, size.width);
@@ -299,7 +300,8 @@ pub(super) fn for_each_block(
     outside.wrap(f, s)
 }
 
-/// Returns the values of fused variables at a position in row-major order: the last variable changes fastest.
+/// Splits a position in a fused loop into the values of the fused variables, in row-major order: the last variable changes
+/// fastest.
 pub(super) fn delinearize(
     f: &mut PrimFunc,
     vars: &[(Var, Expr)],

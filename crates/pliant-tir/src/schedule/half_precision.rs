@@ -1,8 +1,8 @@
 //! Rewrites arithmetic on 16-bit floats to float32 arithmetic whose results are rounded.
 //!
-//! Backends compute 16-bit floats in the same way, so values do not change. The rewritten form has explicit casts: selections,
-//! minima and maxima are rounded only once, after the operation, and slice functions can do the last rounding and the widening of
-//! loads ([`super::slice_function_tiles`]).
+//! Backends compute 16-bit floats in the same way, so results do not change. The rewritten form has explicit casts. Therefore
+//! selections, minima and maxima are rounded only once, after the operation, and library functions (`pliant_vec_*`) can do the
+//! last rounding and the widening of loads ([`super::slice_function_tiles`]).
 
 use pliant_ir::tir::{BinOp, Expr, ExprData, Intrin, PrimFunc, Ty};
 use pliant_tensor::{DType, round_to_bf16, round_to_f16};
@@ -35,12 +35,12 @@ pub(super) fn widen_arithmetic(f: &mut PrimFunc, s: &Stage) -> Stage {
     s
 }
 
-/// Rewrites an expression with all its operands.
+/// Rewrites an expression and its nested expressions to float32 arithmetic.
 fn widen_expr(f: &mut PrimFunc, value: Expr) -> Expr {
     ExprRewriter::new(&mut |f, e| widen_node(f, e)).expr(f, value)
 }
 
-/// Rewrites an operator whose operands have been rewritten; `None` if it does not change.
+/// Rewrites a single operator whose operands have already been rewritten; `None` if it needs no rewriting.
 fn widen_node(f: &mut PrimFunc, e: Expr) -> Option<Expr> {
     let ty = f.expr_ty(e);
     let half = is_half(ty.dtype);
@@ -114,7 +114,8 @@ fn to_float32(f: &mut PrimFunc, e: Expr) -> Expr {
     }
 }
 
-/// Returns the float32 from which a 16-bit float was rounded; if it was not rounded from one, the 16-bit float widened to float32.
+/// Returns a 16-bit float as float32. If it is the cast of a float32 value, returns this value without the rounding; otherwise
+/// widens it.
 fn unrounded(f: &mut PrimFunc, e: Expr) -> Expr {
     match *f.expr(e) {
         ExprData::Cast(_, wide) if is_cast(f, e) => wide,

@@ -1,4 +1,5 @@
-//! Stages: loop nests around a single block, in the form that tensor expressions produce.
+//! Stages: the unit on which the default schedule works. A stage is a loop nest around a single block, in the form that tensor
+//! expressions produce.
 
 use std::sync::Arc;
 
@@ -25,14 +26,14 @@ pub struct Axis {
     pub reduce: bool,
 }
 
-/// What a stage does at each point of its axes.
+/// The statement that a stage executes at each point of its axes.
 #[derive(Clone, Debug)]
 pub enum Body {
     /// Stores one element of a buffer.
     Store {
         /// The buffer that is written.
         buffer: Buffer,
-        /// The indices, one for each dim.
+        /// The indices of the written element, one for each dim.
         indices: Box<[Expr]>,
         /// The value that is stored.
         value: Expr,
@@ -41,8 +42,8 @@ pub enum Body {
     Other(Stmt),
 }
 
-/// An access: the buffer, the indices of the element, and whether the element is written. Empty indices mean that any element may
-/// be accessed.
+/// An access of a stage: (buffer, indices of the element, whether the element is written). Empty indices mean that any element of
+/// the buffer may be accessed.
 pub type Access = (Buffer, Box<[Expr]>, bool);
 
 /// A stage: a loop nest around a single block.
@@ -50,22 +51,22 @@ pub type Access = (Buffer, Box<[Expr]>, bool);
 pub struct Stage {
     /// The name of the block.
     pub name: Arc<str>,
-    /// The axes, outermost first.
+    /// The axes of the loop nest, outermost first.
     pub axes: Vec<Axis>,
-    /// The bindings and checks at each point, in front of its accesses.
+    /// The bindings and checks that run at each point of the axes, before its accesses.
     pub guards: Vec<Guard>,
-    /// How the reduction starts, at the first point of the reduction axes; `None` if the stage has no init.
+    /// The initialization of the reduction, which runs at the first point of the reduction axes; `None` if the stage has none.
     pub init: Option<Init>,
-    /// What the stage does at each point.
+    /// The statement that the stage executes at each point of its axes.
     pub body: Body,
 }
 
-/// How a reduction starts.
+/// The initialization of a reduction.
 #[derive(Clone, Debug)]
 pub enum Init {
-    /// The element that the body stores is initialized to this value.
+    /// Stores this value to the element that the body accumulates into.
     Value(Expr),
-    /// The reduction starts with a statement of any other form.
+    /// Executes a statement of any other form.
     Other(Stmt),
 }
 
@@ -87,8 +88,8 @@ pub enum Item {
     Other(Stmt),
 }
 
-/// Parses the body of a function. Returns the buffers that are allocated around the whole body, and the items of the body in
-/// order.
+/// Parses the body of a function into stages. Returns the buffers that are allocated around the whole body, and the stages and
+/// other statements of the body in order.
 pub fn parse_body(f: &mut PrimFunc) -> (Vec<Buffer>, Vec<Item>) {
     let (mut allocs, mut items) = (Vec::new(), Vec::new());
     let body = f.body;
@@ -124,8 +125,8 @@ fn collect_items(
     }
 }
 
-/// Whether a statement calls functions other than slice functions of the run-time library. Such calls are not reordered or
-/// parallelized.
+/// Whether a statement calls functions other than the slice functions of the run-time library (`pliant_vec_*`). Such calls are
+/// not reordered or parallelized.
 pub fn calls_non_slice_functions(f: &PrimFunc, s: Stmt) -> bool {
     let mut found = false;
     for_each_stmt(f, s, &mut |_, data| {
@@ -142,7 +143,8 @@ pub fn calls_non_slice_functions(f: &PrimFunc, s: Stmt) -> bool {
     found
 }
 
-/// Parses a statement as a stage. Returns `None` for statements of other forms, and if [`calls_non_slice_functions`].
+/// Parses a statement as a stage. Returns `None` for statements of other forms, and for statements that call unknown functions
+/// ([`calls_non_slice_functions`]).
 pub fn parse_stage(f: &mut PrimFunc, s: Stmt) -> Option<Stage> {
     if calls_non_slice_functions(f, s) {
         return None;
@@ -209,7 +211,7 @@ impl Stage {
         self.axes.iter().any(|a| a.reduce)
     }
 
-    /// Returns the reduction that the stage computes, if it is one.
+    /// Returns the reduction that the stage computes; `None` if its body does not have the form `C[..] = op(C[..], value)`.
     pub fn reduction(&self, f: &PrimFunc) -> Option<Reduction> {
         let Body::Store { buffer, indices, value } = &self.body else { return None };
         if !self.reduces() || matches!(self.init, Some(Init::Other(_))) {

@@ -1,6 +1,6 @@
-//! Loop splitting: splits the loop over the last axis of a stage at positions where a condition changes (concatenation, padding,
-//! triangular matrices), and into runs if the axis is divided (tiling, repetition). Short axes are unrolled. The parts contain no
-//! conditions and no divisions, so they can be vectorized.
+//! Loop splitting: splits the loop over the last axis of a stage into parts at positions where a condition changes
+//! (concatenation, padding, triangular matrices). If the stage divides the axis by `d` (tiling, repetition), splits the axis into
+//! runs of `d` positions. Short axes are unrolled. The parts contain no conditions and no divisions, so they can be vectorized.
 
 use pliant_ir::tir::visit::{for_each_expr, for_each_operand};
 use pliant_ir::tir::{BinOp, Expr, ExprData, Intrin, PrimFunc, Stmt, StmtData, Ty, Var, VarTy};
@@ -21,7 +21,7 @@ use crate::statement_traversal::{ExprRewriter, for_each_stmt, uses_any};
 const MAX_PARTS: usize = 8;
 /// Maximum magnitude of the values of an axis that is split at a comparison. Sums of several axes and sizes then fit 64 bits.
 const AXIS_LIMIT: i64 = 1 << 50;
-/// Maximum extent of an axis that is unrolled, and maximum divisor whose runs are unrolled.
+/// Maximum extent of an axis that is unrolled, and maximum length of runs that are unrolled.
 const MAX_UNROLLED: i64 = 8;
 
 /// A comparison whose outcome changes once along an axis, at a split point.
@@ -34,11 +34,12 @@ struct SplitCondition {
 /// The position on an axis at which the outcome of a comparison changes.
 #[derive(Clone, Copy, Debug)]
 struct SplitPoint {
-    /// A value of the axis, which may be outside of its range.
+    /// The first value of the axis after the change. It may be outside of the range of the axis.
     position: Expr,
-    /// Whether the comparison holds before the position.
+    /// Whether the comparison holds for values of the axis before the position.
     holds_before: bool,
-    /// For an equality, which holds at one position only: the comparison that replaces it from the split point on.
+    /// For an equality, which holds at only one position: the comparison operator that replaces `==` for values from the split
+    /// point on.
     later_comparison: Option<BinOp>,
 }
 
@@ -82,14 +83,14 @@ fn is_short(f: &PrimFunc, e: Expr) -> bool {
     f.as_int(e).is_some_and(|n| (1..=MAX_UNROLLED).contains(&n))
 }
 
-/// Whether an expression depends only on variables.
+/// Whether an expression depends only on variables, and does not read memory or call functions.
 fn is_pure(f: &PrimFunc, e: Expr) -> bool {
     let mut ok = true;
     for_each_expr(f, e, |e| ok &= !matches!(f.expr(e), ExprData::Load(..) | ExprData::Call(..)));
     ok
 }
 
-/// Returns the first comparison in the condition of a conditional that has a split point along the axis.
+/// Returns the first comparison in a condition of `value` that has a split point along the axis `v`.
 fn find_split_condition(f: &mut PrimFunc, value: Expr, v: Var) -> Option<SplitCondition> {
     let mut conditions = Vec::new();
     for_each_expr(f, value, |e| match f.expr(e) {
@@ -146,7 +147,8 @@ fn find_split_point(f: &mut PrimFunc, op: BinOp, a: Expr, b: Expr, v: Var) -> Op
     Some(SplitPoint { position, holds_before, later_comparison })
 }
 
-/// Whether the arithmetic of an expression cannot overflow if all variables except `unbounded` are within [`AXIS_LIMIT`].
+/// Whether the arithmetic of an expression cannot overflow if the magnitudes of all variables except `unbounded` are at most
+/// [`AXIS_LIMIT`].
 fn cannot_overflow(f: &PrimFunc, e: Expr, unbounded: &FxHashSet<Var>) -> bool {
     let size = Interval::new(-AXIS_LIMIT, AXIS_LIMIT);
     let within =
@@ -154,8 +156,9 @@ fn cannot_overflow(f: &PrimFunc, e: Expr, unbounded: &FxHashSet<Var>) -> bool {
     OverflowAnalysis::default().fact(f, e, &within).exact
 }
 
-/// Returns the parameters and `let` variables that may exceed [`AXIS_LIMIT`], such as values from memory; `None` if a loop or an
-/// axis may exceed it. All other variables are axes of the function or positions in parts of axes.
+/// Returns the parameters and `let` variables whose values may exceed [`AXIS_LIMIT`], such as values that are read from memory;
+/// `None` if a loop variable or an axis may exceed it. All other variables are axes of the function or positions in parts of
+/// axes.
 fn unbounded_variables(f: &PrimFunc) -> Option<FxHashSet<Var>> {
     let size = Interval::new(-AXIS_LIMIT, AXIS_LIMIT);
     let recorded = recorded_unbounded_params(f);
@@ -207,7 +210,7 @@ fn with_swapped_operands(op: BinOp) -> BinOp {
     }
 }
 
-/// Returns the first divisor by which the axis is divided.
+/// Returns the first divisor `d` for which `value` contains `v // d` or `v % d`.
 fn find_divisor(f: &PrimFunc, value: Expr, v: Var) -> Option<Expr> {
     let divisor_of = |e: Expr| match *f.expr(e) {
         ExprData::Binary(BinOp::FloorDiv | BinOp::FloorMod, x, d)
@@ -261,8 +264,8 @@ fn fold_stage(f: &mut PrimFunc, s: &Stage) -> Stage {
     rewrite_stage(f, s, &|_, _| None)
 }
 
-/// Specializes a stage to one side of a split point: the comparison holds there, or it does not. On the side where an equality may
-/// hold, `SplitPoint::later_comparison` replaces it.
+/// Specializes a stage to one side of a split point, on which the comparison is true (`holds`) or false. On the side where an
+/// equality may hold, `SplitPoint::later_comparison` replaces it.
 fn specialize(f: &mut PrimFunc, s: &Stage, split: SplitCondition, holds: bool) -> Stage {
     rewrite_stage(f, s, &|f, e| {
         if e != split.condition {
@@ -344,8 +347,8 @@ fn divide_axis(f: &mut PrimFunc, s: &Stage, d: Expr, outer: Expr, inner: Expr) -
     fold_stage(f, &s)
 }
 
-/// Splits the axis into runs of `d` positions: emits a loop over runs around a loop over the positions of a run, which is
-/// unrolled if runs are short.
+/// Emits the loops of a stage whose axis is split into runs of `d` positions: a loop over runs around a loop over the positions
+/// of a run. The inner loop is unrolled if `d` is small.
 fn loops_over_runs(f: &mut PrimFunc, s: &Stage, d: Expr, max_parts: &mut usize) -> Stmt {
     let axis = s.axes[0];
     let run = f.size_var("run");

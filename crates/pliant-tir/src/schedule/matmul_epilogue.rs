@@ -1,11 +1,11 @@
-//! Fuses the elementwise stages that follow a matrix product into its epilogue. A kernel call computes a block of results
-//! ([`super::gemm_blocking`]), and the epilogue runs over the block immediately, on the same thread, while it is in the first
-//! caches. Bias, activation, residual, scale and cast are such stages, and so is any other stage that reads the results only at
-//! its own position.
+//! Fuses the elementwise stages that follow a matmul into its epilogue. A kernel call computes a block of results
+//! ([`super::gemm_blocking`]), and the epilogue runs over the block immediately, on the same thread, while the block is in the L1
+//! or L2 cache. Stages that can be fused are bias, activation, residual, scale, cast and any other stage whose element at each
+//! position reads only the result at this position.
 //!
-//! Results that no other statement reads stay in a thread-local tile. Stages that write to the product's own buffer, which
+//! Results that no other statement reads stay in a thread-local tile. Stages that write to the matmul's own result buffer, which
 //! `ReuseOutput` makes possible, update it in place. The function's buffers must not alias (`tir.noalias`), because stages write
-//! before the last block reads the product's operands.
+//! before the last block reads the operands of the matmul.
 
 use pliant_ir::AttrValue;
 use pliant_ir::attr_names::NOALIAS;
@@ -22,18 +22,18 @@ use crate::statement_traversal::ExprRewriter;
 /// The number of columns of a panel if the right operand is not packed.
 const UNPACKED_PANEL_COLUMNS: i64 = 64;
 
-/// A matrix product fused with its epilogue.
+/// A matmul fused with its epilogue.
 pub(super) struct FusedProduct {
-    /// The statement that computes the product and the epilogue.
+    /// The statement that computes the matmul and the epilogue.
     pub stmt: Stmt,
     /// The position after the last stage of the epilogue.
     pub end: usize,
-    /// The buffer that is no longer used, because tiles hold the results.
+    /// The buffer that is no longer used, because thread-local tiles contain the results; `None` if there is none.
     pub removed: Option<Buffer>,
 }
 
-/// Fuses the matrix product at position `at` with the elementwise stages that follow it. `None` if it is not a product or has no
-/// such stages.
+/// Fuses the matmul at position `at` with the elementwise stages that follow it. `None` if the item is not a matmul or no such
+/// stages follow.
 pub(super) fn fuse_epilogue(
     f: &mut PrimFunc,
     items: &[Item],
@@ -69,20 +69,20 @@ pub(super) fn fuse_epilogue(
     Some(FusedProduct { stmt, end, removed })
 }
 
-/// An elementwise stage that is fused into the epilogue of a product.
+/// An elementwise stage that is fused into the epilogue of a matmul.
 struct EpilogueStage {
-    /// The stage, over the spatial axes of the product.
+    /// The stage, rewritten to the spatial axes of the matmul.
     stage: Stage,
     /// The buffer that the stage writes.
     target: Buffer,
 }
 
-/// Collects the epilogue of a matrix product.
+/// Collects the stages that become the epilogue of a matmul.
 struct EpilogueBuilder<'a> {
     product: &'a Stage,
-    /// For each buffer that has been written so far and that later stages may read, the axes of the product that index it.
+    /// Maps each buffer that has been written so far and that later stages may read to the axes of the matmul that index it.
     result_axes: FxHashMap<Buffer, Vec<Var>>,
-    /// The buffers that the product and the fused stages read as operands. Later stages must not write them.
+    /// The buffers that the matmul and the fused stages read as operands. Later stages must not write to them.
     read: Vec<Buffer>,
     /// The buffers that have been written at indices other than distinct axes. Later stages must not read them.
     written: Vec<Buffer>,
@@ -110,7 +110,8 @@ impl<'a> EpilogueBuilder<'a> {
         })
     }
 
-    /// Adds a stage if each of its points reads results only at the same position. Returns whether it was added.
+    /// Adds a stage to the epilogue if each of its points reads earlier results only at its own position. Returns whether the
+    /// stage was added.
     fn try_add(&mut self, f: &mut PrimFunc, stage: &Stage) -> bool {
         let Some((mapped, target)) = self.map_to_product(f, stage) else { return false };
         let Body::Store { indices, .. } = &mapped.body else { return false };
@@ -127,13 +128,13 @@ impl<'a> EpilogueBuilder<'a> {
         true
     }
 
-    /// Returns the number of spatial axes of the product.
+    /// Returns the number of spatial axes of the matmul, which is the rank of its result.
     fn result_rank(&self) -> usize {
         self.product.axes.iter().filter(|a| !a.reduce).count()
     }
 
-    /// Rewrites a stage from its own axes to those of the product. Returns the stage and the buffer that it writes; `None` if the
-    /// stage cannot be fused.
+    /// Rewrites a stage from its own axes to the axes of the matmul. Returns the stage and the buffer that it writes; `None` if
+    /// the stage cannot be fused.
     fn map_to_product(&self, f: &mut PrimFunc, stage: &Stage) -> Option<(Stage, Buffer)> {
         let Body::Store { buffer: target, indices, .. } = &stage.body else { return None };
         if stage.reduces() || stage.init.is_some() || stage.axes.len() != self.result_rank() {
@@ -192,7 +193,7 @@ fn distinct_vars(f: &PrimFunc, indices: &[Expr]) -> Option<Vec<Var>> {
     Some(out)
 }
 
-/// A thread-local buffer for the results of a block.
+/// A thread-local buffer that contains the matmul results of one block.
 struct Tile {
     /// The buffer that the tile replaces.
     replaced: Buffer,
@@ -201,7 +202,7 @@ struct Tile {
     row_stride: Expr,
 }
 
-/// Emits the loop over blocks of a product with its epilogue. Tiles replace the buffer `removed`.
+/// Emits the loop over the blocks of a matmul with its epilogue. Thread-local tiles replace the buffer `removed`.
 fn emit_blocks(
     f: &mut PrimFunc,
     product: &Stage,
@@ -237,7 +238,7 @@ fn emit_blocks(
     plan.wrap_in_outer_loops(f, blocks)
 }
 
-/// Emits the kernel call for a block.
+/// Emits the kernel call that computes the matmul results of a block.
 fn block_call(
     f: &mut PrimFunc,
     plan: &MatmulPlan,
@@ -257,7 +258,7 @@ fn block_call(
     plan.call(f, &region)
 }
 
-/// Emits the epilogue loops of a block: a loop over the products in the block around a loop over their rows.
+/// Emits the epilogue loops of a block: a loop over the matmuls of the batch in the block around a loop over their rows.
 fn epilogue_loops(
     f: &mut PrimFunc,
     vars: &[Vec<(Var, Expr)>; 3],

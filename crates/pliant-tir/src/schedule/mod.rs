@@ -1,24 +1,25 @@
-//! DefaultSchedule: rules that emit efficient loops for stages of any size. The rules use only symbolic facts about sizes.
+//! DefaultSchedule: emits efficient loops for stages (loop nests around one block) whose sizes may be symbolic.
 //!
 //! - Extents that may be negative are clamped to 0 (`clamp_extents`).
-//! - A matrix product becomes a kernel call (`gemm`). The elementwise stages that follow it become its epilogue: they run over
-//!   blocks of results that are still in the first caches (`epilogue`, `gemm_blocking`).
+//! - A matmul becomes a kernel call (`gemm`). The elementwise stages that follow it become its epilogue: they run over blocks of
+//!   results that are still in the L1 or L2 cache (`matmul_epilogue`, `gemm_blocking`).
 //! - Adjacent axes of the same kind are fused if all accesses of a stage allow it. The last axis of an elementwise stage is
-//!   vectorized. Its iterations are split into chunks of about a microsecond that run in parallel (`emit`).
+//!   vectorized. Its iterations are split into chunks of about a microsecond that run in parallel (`emit_stage_loops`).
 //! - A stage that reads an operand across its last axis, such as a transpose, is blocked (`transpose_blocking`).
 //! - Stages that share leading spatial axes and pass values only along them (softmax, layer normalization) are fused into one
-//!   parallel loop over rows, with one row of each temporary (`row_groups`).
+//!   parallel loop over rows, with a buffer for one row of each temporary (`row_group_fusion`).
 //! - A reduction over a contiguous axis uses a vector of partial results. A reduction over another axis uses a vector of adjacent
-//!   results. Float sums are therefore computed in another order than written (`reductions`).
+//!   results. Float sums are therefore computed in another order than written (`reduction_loops`).
 //! - A reduction of many values to few results is split into parallel pieces, whose results are combined (`partial_reductions`).
 //! - Arithmetic on 16-bit floats is rewritten to float32 arithmetic whose results are rounded (`half_precision`).
-//! - Elementary functions over a vectorized axis become calls of slice functions on tiles (`slice_tiles`, `tiled_loops`). So do
-//!   reductions of columns to their maxima or minima (`column_extrema`).
-//! - Stages that broadcast operands whose sizes may be 1 are multiversioned: one version for each outcome of the size comparisons
-//!   (`multiversion`).
+//! - Elementary functions over a vectorized axis become calls of library functions (`pliant_vec_*`) on tiles of elements
+//!   (`slice_function_tiles`, `slice_function_loops`). Reductions of columns to their maxima or minima call such functions, too
+//!   (`column_extrema`).
+//! - Stages that broadcast operands whose sizes may be 1 are multiversioned: there is one version for each outcome of the size
+//!   comparisons (`broadcast_multiversioning`).
 //! - If a condition changes along the last axis, or this axis is divided, the loop over it is split into parts without conditions
 //!   and divisions (`loop_splitting`).
-//! - Stages of other forms run point by point (`scalar_loops`).
+//! - Stages of other forms run point by point (`scalar_stage_loops`).
 //! - All other statements keep their loops and blocks. Only loops in them that copy adjacent elements are vectorized
 //!   (`scalar_stage_loops::vectorize_copies`).
 
@@ -49,12 +50,12 @@ use crate::lowering_error::LowerError;
 use loop_nest_stages::Item;
 use row_group_fusion::Group;
 
-/// Whether a function may call library kernels: the attribute [`KERNELS`] is not false.
+/// Whether a function may call library kernels, that is, its attribute [`KERNELS`] is absent or true.
 pub fn uses_kernels(f: &PrimFunc) -> bool {
     !matches!(f.attrs.get(KERNELS), Some(AttrValue::Bool(false)))
 }
 
-/// Schedules a function.
+/// Emits efficient loops for all stages of a function.
 ///
 /// # Errors
 /// None.
@@ -109,7 +110,7 @@ pub fn run(f: &mut PrimFunc) -> Result<(), LowerError> {
     Ok(())
 }
 
-/// Emits the row group collected so far, if there is one. `end` is the position after its last stage.
+/// Emits the row group that has been collected so far, if there is one. `end` is the position after its last stage.
 fn emit_group(
     f: &mut PrimFunc,
     group: &mut Option<Group>,

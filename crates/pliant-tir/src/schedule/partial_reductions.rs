@@ -1,6 +1,6 @@
 //! Partial reductions: a reduction of many values to few results is split into pieces along its first and last reduction axes.
-//! The pieces run in parallel and write partial results, which a second reduction combines. The pieces do not depend on the
-//! number of threads, so the results do not either.
+//! The pieces run in parallel and write partial results, which a second reduction combines. The sizes of the pieces do not depend
+//! on the number of threads, so the results are the same for any number of threads.
 
 use pliant_ir::tir::{BinOp, Buffer, BufferData, Expr, PrimFunc, Scope, Stmt, StmtData, Var};
 use pliant_tensor::DType;
@@ -11,23 +11,24 @@ use super::loop_nest_stages::{Axis, Body, Init, Reduction, Stage};
 use super::reduction_loops::store_target;
 use super::row_group_fusion::{parallel_row_loop, product_of};
 
-/// Reductions with at least this many results are not split, because strips of results keep all threads busy.
+/// Maximum number of results, exclusive, of reductions that are split. With more results, parallel loops over the results keep
+/// all threads busy.
 const MIN_PARALLEL_RESULTS: i64 = 1024;
-/// Minimum number of pieces. With fewer pieces, the second reduction is not worth its cost.
+/// Minimum number of pieces into which a reduction is split. With fewer pieces, the second reduction is not worth its cost.
 const MIN_PIECES: i64 = 4;
 
-/// The number of values of a piece, which takes about 16 microseconds.
+/// The number of values that one piece reduces, which takes about 16 microseconds.
 fn piece_values() -> i64 {
     16 * grain()
 }
 
 /// A reduction axis that is split into pieces.
 struct SplitAxis {
-    /// The axis whose values are the indices of the pieces.
+    /// The axis over the pieces; its values are the indices of the pieces.
     piece: Axis,
-    /// The axis over the positions in a piece.
+    /// The axis over the positions within a piece.
     within: Axis,
-    /// The number of positions of the original axis in a piece. The last piece may have fewer.
+    /// The number of positions of the original axis in each piece. The last piece may have fewer.
     size: Expr,
 }
 
@@ -54,8 +55,8 @@ impl SplitAxis {
     }
 }
 
-/// Emits the stage in pieces if it reduces many values to few results, which may depend on its sizes at run time. Otherwise calls
-/// `whole`, which emits the stage.
+/// Emits a stage that reduces many values to few results as parallel pieces. If this depends on sizes that are known only at run
+/// time, emits both forms with a condition. Other stages are emitted by `whole`.
 pub(super) fn emit_pieces_or_whole(
     f: &mut PrimFunc,
     s: &Stage,
@@ -75,7 +76,7 @@ pub(super) fn emit_pieces_or_whole(
     f.add_stmt(StmtData::If(large, pieces, Some(whole)))
 }
 
-/// Whether a stage can be split into pieces, and may be large enough at run time.
+/// Whether a reduction can be split into pieces and may be large enough at run time.
 fn can_split(f: &PrimFunc, s: &Stage, r: &Reduction) -> bool {
     let spatial = s.leading_spatial();
     let dtype = f.buffer(store_target(s).0).dtype;
@@ -133,7 +134,7 @@ fn emit_pieces(f: &mut PrimFunc, s: &Stage, r: &Reduction) -> Stmt {
     f.add_stmt(StmtData::Let(rows, size, body))
 }
 
-/// Emits a parallel loop with one piece per iteration. The first `pieces` axes of the stage are those over pieces.
+/// Emits a parallel loop with one piece per iteration. The first `pieces` axes of the stage are the axes over pieces.
 fn piece_loop(f: &mut PrimFunc, s: &Stage, pieces: usize) -> Stmt {
     let (vars, extents): (Vec<Var>, Vec<Expr>) =
         s.axes[..pieces].iter().map(|a| (a.var, a.extent)).unzip();
@@ -143,7 +144,7 @@ fn piece_loop(f: &mut PrimFunc, s: &Stage, pieces: usize) -> Stmt {
     parallel_row_loop(f, &vars, &extents, work, body, &[])
 }
 
-/// Returns a stage that reduces into an element of a buffer, starting with `start`.
+/// Returns a stage that reduces values into an element of a buffer, with the initial value `start`.
 fn reduction_stage(
     f: &mut PrimFunc,
     s: &Stage,
@@ -158,8 +159,8 @@ fn reduction_stage(
     Stage { name: s.name.clone(), axes, guards: Vec::new(), init: Some(Init::Value(start)), body }
 }
 
-/// Splits the first reduction axis into pieces of `rows` positions. If there is one result and more than one axis, the last axis
-/// is split too, because rows may be long. Returns the split axes with the original ones.
+/// Splits the first reduction axis into pieces of `rows` positions. If there is one result and more than one axis, also splits
+/// the last axis, because rows may be long. Returns each original axis with its split form.
 fn split_axes(f: &mut PrimFunc, s: &Stage, rows: Var) -> Vec<(Axis, SplitAxis)> {
     let (first, last) = (s.axes[s.leading_spatial()], s.axes[s.axes.len() - 1]);
     let rows = f.var_expr(rows);
@@ -206,7 +207,7 @@ fn partial_results(f: &mut PrimFunc, s: &Stage, axes: &[Axis]) -> Buffer {
     })
 }
 
-/// Returns the initial value of a piece: the identity of the operator, which does not change the result.
+/// Returns the initial value of a piece: the identity of the reduction operator, such as 0 for a sum.
 fn identity_value(f: &mut PrimFunc, s: &Stage, r: &Reduction) -> Expr {
     let dtype = f.buffer(store_target(s).0).dtype;
     match (r.op, &s.init) {

@@ -1,10 +1,10 @@
 //! Emits the loops of reductions, with a vector of partial results over a contiguous axis, a vector of adjacent results, or one
 //! scalar result.
 //!
-//! A float32 running total loses precision as it grows. Sums over a contiguous axis that may have more than
+//! A running total in float32 loses precision as it grows. Sums over a contiguous axis that may have more than
 //! [`FLOAT32_SUM_LENGTH`] elements are therefore computed in chunks of this length. Each chunk has a vector of partial sums, and
-//! the sums of chunks are added in float64. A single scalar result has a float64 running total. Adjacent results have totals of
-//! their own type.
+//! the sums of the chunks are added in float64. A single scalar result is accumulated in float64. Vectors of adjacent results are
+//! accumulated in their own type.
 
 use pliant_ir::tir::{
     BinOp, Buffer, BufferData, Expr, ExprData, Intrin, PrimFunc, Scope, Stmt, StmtData, Ty,
@@ -21,7 +21,7 @@ use super::scalar_stage_loops::scalar_loop_nest;
 use super::{column_extrema, slice_function_loops, slice_function_tiles};
 use crate::access_guards;
 
-/// Maximum number of elements that are summed in float32.
+/// Maximum number of elements that are summed in float32 before the sum is added to a float64 total.
 const FLOAT32_SUM_LENGTH: i64 = 1024;
 
 fn new_accumulator(f: &mut PrimFunc, dtype: DType, lanes: i64) -> Buffer {
@@ -83,8 +83,8 @@ pub(super) fn initial_value(f: &mut PrimFunc, s: &Stage) -> Expr {
     }
 }
 
-/// Returns the number of lanes for adjacent results. It is larger than for other loops, because each update of an accumulator
-/// waits for the previous one, and independent accumulators hide this latency.
+/// Returns the number of vector lanes for reductions with adjacent results. It is larger than for other loops, because each
+/// update of an accumulator waits for the previous one, and independent accumulators hide this latency.
 fn column_lanes(f: &PrimFunc, value: Expr) -> i64 {
     match vector_lanes(f, value) {
         16 => 32,
@@ -92,7 +92,8 @@ fn column_lanes(f: &PrimFunc, value: Expr) -> i64 {
     }
 }
 
-/// Emits strips of adjacent results. Maxima and minima of many columns call slice functions.
+/// Emits the loops of a reduction with adjacent results, one strip of results at a time. Maxima and minima of many columns call
+/// library functions (`pliant_vec_*`).
 fn column_strips(f: &mut PrimFunc, s: &Stage, r: &Reduction, axis: Axis) -> Stmt {
     let strips = register_strips(f, s, r, axis);
     let Some(function) = column_extrema::accumulate_function(f, s, r, axis) else { return strips };
@@ -101,13 +102,13 @@ fn column_strips(f: &mut PrimFunc, s: &Stage, r: &Reduction, axis: Axis) -> Stmt
     f.add_stmt(StmtData::If(few, strips, Some(tiles)))
 }
 
-/// Returns the condition that an axis has too few results for calls of slice functions.
+/// Returns the condition that an axis has too few results for calls of library functions (`pliant_vec_*`) to be profitable.
 fn has_few_results(f: &mut PrimFunc, axis: Axis) -> Expr {
     let few = f.int(slice_function_tiles::MIN_POINTS);
     f.binary(BinOp::Lt, axis.extent, few)
 }
 
-/// Emits strips of adjacent results. A strip is a vector that stays in registers while its elements are reduced.
+/// Emits a loop over strips of adjacent results. A strip is a vector of results that stays in registers during the reduction.
 fn register_strips(f: &mut PrimFunc, s: &Stage, r: &Reduction, axis: Axis) -> Stmt {
     let widths = vector_widths(column_lanes(f, r.value));
     let mut out = Vec::new();
@@ -128,7 +129,7 @@ fn register_strips(f: &mut PrimFunc, s: &Stage, r: &Reduction, axis: Axis) -> St
     f.seq(out)
 }
 
-/// Emits the loops that compute `w` adjacent results from `at` on.
+/// Emits the loops that compute a strip of `w` adjacent results, starting at position `at` of the axis.
 fn column_strip(f: &mut PrimFunc, s: &Stage, r: &Reduction, axis: Axis, at: Expr, w: i64) -> Stmt {
     if w == 1 {
         let s = s.substituted(f, &FxHashMap::from_iter([(axis.var, at)]));
@@ -168,7 +169,7 @@ fn column_strip(f: &mut PrimFunc, s: &Stage, r: &Reduction, axis: Axis, at: Expr
 }
 
 /// Emits a reduction over a contiguous last axis with a vector of partial results. The partial results are combined at the end
-/// or, with `float64_total`, after each chunk.
+/// or, if `float64_total` is set, after each chunk.
 pub(super) fn vector_reduction(
     f: &mut PrimFunc,
     s: &Stage,
@@ -232,7 +233,8 @@ struct VectorReduction<'a> {
 }
 
 impl VectorReduction<'_> {
-    /// Emits the initialization of the partial results to a value that does not change the result.
+    /// Emits the initialization of the partial results to the identity of the operator or to another value that does not change
+    /// the result.
     fn init_partials(&self, f: &mut PrimFunc) -> Stmt {
         let lane = f.size_var("lane");
         let at = f.var_expr(lane);
@@ -246,8 +248,8 @@ impl VectorReduction<'_> {
         vector_loop(f, lane, self.width, init)
     }
 
-    /// Emits a loop that accumulates vectors into the partial results: all full vectors of the row, or those of a chunk (the
-    /// index of the first vector, and the number of vectors).
+    /// Emits a loop that accumulates vectors into the partial results: the full vectors of a chunk, given as (index of the first
+    /// vector, number of vectors), or all full vectors of the row.
     fn accumulate_vectors(&self, f: &mut PrimFunc, chunk: Option<(Expr, Expr)>) -> Stmt {
         let last = self.s.axes[self.s.axes.len() - 1];
         let strip = f.size_var("strip");
@@ -326,8 +328,8 @@ impl VectorReduction<'_> {
     }
 }
 
-/// Emits the reduction of one result in a scalar accumulator, which is float64 with `float64_total`. If `from` is set, a part of
-/// the last axis is already reduced: `from` holds the reduced value and the number of positions that it covers.
+/// Emits the reduction of one result in a scalar accumulator, which is float64 if `float64_total` is set. If `from` is set, the
+/// first part of the last axis has already been reduced: `from` is (reduced value, number of reduced positions).
 fn scalar_reduction(
     f: &mut PrimFunc,
     s: &Stage,

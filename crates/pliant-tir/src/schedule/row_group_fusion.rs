@@ -1,4 +1,5 @@
-//! Row groups: stages that are fused into one parallel loop over shared leading axes.
+//! Fuses stages that share leading axes, such as those of a softmax, into one parallel loop over these axes. The fused stages are
+//! called a row group.
 
 use pliant_ir::tir::visit::for_each_expr;
 use pliant_ir::tir::{
@@ -10,23 +11,23 @@ use super::emit_stage_loops;
 use super::loop_nest_stages::{Access, Item, Stage, is_var};
 use crate::statement_traversal::{ExprRewriter, direct_exprs, for_each_stmt, map_stmts};
 
-/// A use of a buffer: the index of the stage in the group, and the indices of the access.
+/// An access to a buffer: (index of the stage in the group, indices of the element).
 type Use = (usize, Box<[Expr]>);
 
-/// Stages that are fused into one row loop.
+/// A row group: stages that are fused into one parallel loop over rows.
 pub struct Group {
     stages: Vec<Stage>,
     /// The buffers that the stages of the group write.
     written: FxHashSet<Buffer>,
-    /// The reads and writes of each buffer.
+    /// The reads and writes of each buffer by the stages of the group.
     users: FxHashMap<Buffer, Vec<Use>>,
-    /// The number of leading axes that all stages share.
+    /// The number of leading axes that all stages of the group share.
     shared: usize,
     /// The position of the first stage among the items of the function.
     pub first: usize,
 }
 
-/// Returns the number of leading axes of a stage that a row loop can run over.
+/// Returns the number of leading axes of a stage over which a row loop can run.
 fn shareable_axes(f: &PrimFunc, s: &Stage) -> usize {
     let spatial = s.leading_spatial();
     // A reduction that is vectorized over its results keeps its last spatial axis.
@@ -62,7 +63,7 @@ impl Group {
         }
     }
 
-    /// Adds a stage, if it can run in the same row loop as the stages of the group. Returns whether it was added.
+    /// Adds a stage to the group if it can run in the same row loop as the other stages. Returns whether the stage was added.
     pub fn try_add(&mut self, f: &PrimFunc, stage: &Stage) -> bool {
         let rows = self.shared.min(shareable_axes(f, stage));
         if rows == 0 {
@@ -100,7 +101,7 @@ impl Group {
     }
 
     /// Emits the statements of the group. Removes the allocations of temporaries that become local to the row loop from `allocs`.
-    /// `outside` are all other items of the function.
+    /// `outside` lists all stages and statements of the function that are not in the group.
     pub fn emit(self, f: &mut PrimFunc, allocs: &mut Vec<Buffer>, outside: &[&Item]) -> Vec<Stmt> {
         // Without reductions, separate loops are faster, because all axes of a stage can be fused.
         if !self.stages.iter().any(Stage::reduces) {
@@ -114,8 +115,8 @@ impl Group {
         vec![self.emit_rows(f, &temporaries)]
     }
 
-    /// Returns the temporaries that can become local to the row loop: only this group uses them, and all accesses use the row as
-    /// their leading indices.
+    /// Returns the temporaries that can become local to the row loop: only this group uses them, and the leading indices of all
+    /// accesses are the axes of the row loop.
     fn temporaries(&self, f: &PrimFunc, allocs: &[Buffer], outside: &[&Item]) -> Vec<Buffer> {
         let is_row_temporary = |b: Buffer| {
             f.buffer(b).strides.is_empty()
@@ -162,13 +163,13 @@ impl Group {
     }
 }
 
-/// Whether the first `rows` indices of an access are the first `rows` axes of the stage, in order.
+/// Whether the first `rows` indices of an access are the first `rows` axes of the stage, in the same order.
 fn is_indexed_by_rows(f: &PrimFunc, s: &Stage, indices: &[Expr], rows: usize) -> bool {
     indices.len() >= rows
         && indices.iter().zip(&s.axes).take(rows).all(|(&i, a)| is_var(f, i, a.var))
 }
 
-/// Whether an item reads or writes a buffer.
+/// Whether a stage or statement reads or writes a buffer.
 pub(super) fn accesses_buffer(f: &PrimFunc, item: &Item, b: Buffer) -> bool {
     match item {
         Item::Stage(s) => s.accesses(f).iter().any(|a| a.0 == b),
@@ -237,15 +238,15 @@ pub(super) fn product_of(f: &mut PrimFunc, factors: &[Expr]) -> Expr {
     factors.iter().copied().reduce(|a, b| f.mul(a, b)).unwrap_or(one)
 }
 
-/// Divides a position in a fused axis by an extent. If the extent is the constant 0, the result is 0: there are no positions, and
-/// scripts must not contain divisions by a constant 0.
+/// Returns the quotient or remainder of a position in a fused axis by an extent. If the extent is the constant 0, returns 0:
+/// there are no positions, and scripts must not contain divisions by a constant 0.
 pub(super) fn divide_position(f: &mut PrimFunc, op: BinOp, a: Expr, extent: Expr) -> Expr {
     if f.as_int(extent) == Some(0) { f.int(0) } else { f.binary(op, a, extent) }
 }
 
-/// Emits a parallel loop over chunks of rows. A row is a position in the axes `vars` with these extents, `body` computes one row,
-/// and `work` is its estimated number of operations. A chunk takes about a microsecond. Small inputs are one chunk, which runs on
-/// the calling thread. The buffers `per_chunk` are allocated once per chunk.
+/// Emits a parallel loop over chunks of rows. A row is a combination of values of the axes `vars` with these extents. `body`
+/// computes one row, and `work` is its estimated number of operations. A chunk takes about a microsecond. Small inputs form one
+/// chunk, which runs on the calling thread. The buffers `per_chunk` are allocated once per chunk.
 pub(super) fn parallel_row_loop(
     f: &mut PrimFunc,
     vars: &[Var],

@@ -1,5 +1,5 @@
-//! Scalar loops: emits stages point by point, with their init in front. Also vectorizes loops that copy elements in statements
-//! that are not stages.
+//! Scalar loops: emits loops that compute a stage point by point, after its init. Also vectorizes loops that copy elements in
+//! statements that are not stages.
 
 use pliant_ir::tir::visit::for_each_expr;
 use pliant_ir::tir::{BinOp, Buffer, Expr, ExprData, ForKind, PrimFunc, Stmt, StmtData, Ty, Var};
@@ -10,7 +10,7 @@ use crate::statement_traversal::{direct_exprs, for_each_stmt, map_stmts, uses_an
 
 /// Emits the scalar loops of a stage. If possible, its init runs before the outermost reduction loop, in its own loops over the
 /// spatial axes, so that it also runs if a reduction axis is empty. If there are spatial axes inside the reduction and the init
-/// reads memory, it runs at the first values of the reduction axes instead, and in loops of its own if a reduction axis is empty.
+/// reads memory, the init runs at the first values of the reduction axes, and in separate loops if a reduction axis is empty.
 pub(super) fn scalar_loop_nest(f: &mut PrimFunc, s: &Stage) -> Stmt {
     let point = guarded_body(f, s);
     let Some(init) = init_stmt(f, s) else { return loop_nest(f, &s.axes, point) };
@@ -48,7 +48,7 @@ pub(super) fn scalar_loop_nest(f: &mut PrimFunc, s: &Stage) -> Stmt {
     loop_nest(f, front, body)
 }
 
-/// Returns the init of a stage as a statement, at the first values of the reduction axes.
+/// Returns the init of a stage as a statement. Reduction axes in it are replaced by their first values.
 fn init_stmt(f: &mut PrimFunc, s: &Stage) -> Option<Stmt> {
     let init = match (s.init.as_ref()?, &s.body) {
         (Init::Value(e), Body::Store { buffer, indices, .. }) => f.store(*buffer, indices, *e),
@@ -88,7 +88,7 @@ pub(super) fn vectorize_copies(f: &mut PrimFunc, s: Stmt) -> Stmt {
     })
 }
 
-/// Whether a value reads an element of the buffer at other indices.
+/// Whether a value reads an element of the buffer at indices other than `indices`.
 fn reads_other_elements(f: &PrimFunc, value: Expr, (buffer, indices): (Buffer, &[Expr])) -> bool {
     let mut found = false;
     for_each_expr(f, value, |e| {

@@ -1,14 +1,14 @@
-//! Bounds of calls of slice functions of the run-time library: the conditions under which calls in scripts stay inside their
-//! buffers.
+//! The conditions under which calls of slice functions of the run-time library (`pliant_vec_*`) stay inside their buffers.
 
 use pliant_ir::tir::{BinOp, Expr, ExprData, Intrin, PrimFunc};
 use pliant_kernel_api::slice_functions::{SliceFunction, slice_function};
 use pliant_tensor::DType;
 
-/// Maximum size and maximum stride in a call that a script contains. The addresses that the library computes then fit 63 bits.
+/// Maximum number of elements and maximum stride in a call of a slice function, in elements. Within this limit, the addresses
+/// that the library computes fit 63 bits.
 const LIMIT: i64 = 1 << 30;
 
-/// Returns a description of a linked function that takes addresses, for messages; `None` for other functions.
+/// Returns a description for error messages of a linked function that has addresses as arguments; `None` for other functions.
 pub fn callee_kind(f: &PrimFunc, args: &[Expr]) -> Option<&'static str> {
     callee(f, args).map(|_| "a slice function")
 }
@@ -29,8 +29,8 @@ impl OperandChecks {
         self.conditions.push(f.binary(BinOp::And, low, high));
     }
 
-    /// Requires that the elements of an operand are inside its buffer. `dims` are strides and extents, in elements. Returns
-    /// `None` if the operand is not the address of an element of a dense buffer with the required type.
+    /// Requires that the elements of an operand are inside its buffer. `dims` lists (stride, extent) of each dim, in elements.
+    /// Returns `None` if the operand is not the address of an element of a dense buffer with the required type.
     fn require_in_bounds(
         &mut self,
         f: &mut PrimFunc,
@@ -71,10 +71,10 @@ impl OperandChecks {
     }
 }
 
-/// Returns the conditions under which a call of a slice function stays inside its buffers; `None` for other functions and invalid
-/// arguments.
+/// Returns the conditions under which a call of a slice function (`pliant_vec_*`) stays inside its buffers; `None` for other
+/// functions and for invalid arguments.
 ///
-/// The arguments of slice functions are the name, the address of the results, the addresses of the operands, and the number of
+/// `args` consists of the name of the function, the address of the results, the addresses of the operands, and the number of
 /// elements.
 pub fn bounds_conditions(f: &mut PrimFunc, args: &[Expr]) -> Option<Vec<Expr>> {
     let function = callee(f, args)?;

@@ -1,4 +1,5 @@
-//! Tiled loops around calls of slice functions: stores of adjacent points, and reductions over a contiguous axis.
+//! Tiled loops around calls of slice functions of the run-time library (`pliant_vec_*`): stores of adjacent points, and
+//! reductions over a contiguous axis.
 
 use pliant_ir::tir::{Buffer, Expr, PrimFunc, Stmt, StmtData, Var};
 use rustc_hash::FxHashMap;
@@ -10,8 +11,8 @@ use super::loop_nest_stages::{Axis, Body, Reduction, Stage};
 use super::reduction_loops::{initial_value, store_target, vector_reduction};
 use super::slice_function_tiles::TiledValue;
 
-/// Emits loops that store a value at each point of an axis, tile by tile. `map` converts a position in the loop to a value of the
-/// axis.
+/// Emits loops that compute and store a value at each point of an axis, tile by tile. `map` converts a position in the loop to a
+/// value of the axis.
 pub(super) fn store(
     f: &mut PrimFunc,
     target: (Buffer, &[Expr]),

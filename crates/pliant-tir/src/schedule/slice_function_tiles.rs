@@ -1,15 +1,16 @@
-//! Tiles for slice functions, which are functions of the run-time library that apply an elementary function, such as `exp`, to
-//! adjacent elements.
+//! Splits values into calls of slice functions on tiles. Slice functions (`pliant_vec_*`) are functions of the run-time library
+//! that apply an elementary function, such as `exp`, to adjacent elements.
 //!
 //! Generated code has vectors of at most 128 bits. Slice functions (`pliant_vec_<name>_<type>`) use the widest vectors of the
 //! machine, with the same sequence of operations. A loop over a vectorized axis whose value contains elementary functions is
 //! therefore tiled: the operands of a function are computed for a whole tile, the slice function is called on the tile, and the
-//! rest of the value reads its results. Operands that are contiguous in memory need no tile, and neither do results that are stored
-//! directly. Tiles are small enough that several fit the first-level cache. The last tile ends with the loop, so no point outside
-//! the loop is computed.
+//! rest of the value reads its results. Operands that are contiguous in memory need no tile, and neither do results that are
+//! stored directly. Several tiles fit into the L1 cache. The last tile ends with the loop, so no point outside the loop is
+//! computed.
 //!
-//! Functions in a branch of a conditional stay in generated code. So do functions of a constant number of points below
-//! [`MIN_POINTS`], for which a call is slower. Conversions from and to float16, and rounding to bfloat16, use slice functions too.
+//! Functions in a branch of a conditional are computed by generated code. So are functions of a constant number of points below
+//! [`MIN_POINTS`], for which a call is slower. Conversions from and to float16, and rounding to bfloat16, use slice functions,
+//! too.
 
 use pliant_ir::tir::{
     BinOp, Buffer, BufferData, Expr, ExprData, Intrin, PrimFunc, Scope, Stmt, StmtData, Ty, Var,
@@ -25,12 +26,12 @@ use super::row_group_fusion::serial_loop;
 use crate::access_guards;
 use crate::statement_traversal::{for_each_value, map_operands, substitute_expr, uses_any};
 
-/// The number of loop points whose values a tile holds.
+/// The number of loop points per tile, which is the number of elements of a tile.
 pub const TILE_POINTS: i64 = 512;
-/// The minimum number of points for a call, if the number is constant: about two vectors of a slice function. For fewer points,
+/// The minimum number of points for a call of a slice function, if the number is constant: about two vectors. For fewer points,
 /// generated code is faster.
 pub const MIN_POINTS: i64 = 16;
-/// Maximum number of slice function calls for one value. Each may need a tile on the stack.
+/// Maximum number of slice function calls (`pliant_vec_*`) for one value. Each call may need a tile on the stack.
 const MAX_FUNCTIONS: usize = 8;
 
 /// Returns the slice function of an intrinsic for float32 or float64 elements, if there is one.
@@ -80,8 +81,8 @@ fn intrinsic_function(f: &PrimFunc, e: Expr) -> Option<&'static SliceFunction> {
     function_of(*intrin, compute_dtype(f.expr_ty(e).dtype))
 }
 
-/// Whether the value of a store can be computed in tiles: it contains functions of the axis or converts to a 16-bit float, and
-/// the operands of these can be vectorized.
+/// Whether the value of a store can be computed in tiles: it contains elementary functions that depend on the axis or converts to
+/// a 16-bit float, and the operands of these functions or conversions can be vectorized.
 pub fn can_tile(f: &PrimFunc, store: Store<'_>, axis: Var) -> bool {
     let vectorizable = |e: &Expr| is_vectorizable(f, *e, axis, true);
     if narrows_to_half(f, store, axis) {
@@ -103,7 +104,8 @@ fn narrows_to_half(f: &PrimFunc, (buffer, indices, value): Store<'_>, axis: Var)
         && matches!(f.expr(value), ExprData::Cast(_, a) if f.expr_ty(*a) == Ty::scalar(DType::Float32))
 }
 
-/// Returns the subexpressions that slice functions can compute and that are evaluated at every point of the axis.
+/// Returns the subexpressions that slice functions (`pliant_vec_*`) can compute and that are evaluated at every point of the
+/// axis.
 fn tileable_functions(f: &PrimFunc, value: Expr, axis: Var) -> Vec<Expr> {
     let mut found = Vec::new();
     let (mut stack, mut seen) = (vec![value], rustc_hash::FxHashSet::default());
@@ -119,7 +121,8 @@ fn tileable_functions(f: &PrimFunc, value: Expr, axis: Var) -> Vec<Expr> {
     found
 }
 
-/// Whether no subexpression may be moved out of an expression, because it may not be evaluated, or is an index or an address.
+/// Whether subexpressions must not be moved out of an expression, because they are evaluated only under a condition, or are
+/// indices or addresses.
 pub(super) fn is_opaque(f: &PrimFunc, e: Expr) -> bool {
     matches!(
         f.expr(e),
@@ -135,14 +138,15 @@ pub(super) fn is_opaque(f: &PrimFunc, e: Expr) -> bool {
     )
 }
 
-/// Estimates the number of operations of a value. Slice functions are cheaper than functions in generated code.
+/// Estimates the number of operations of a value. Elementary functions that slice functions (`pliant_vec_*`) can compute count
+/// less than others.
 pub fn estimated_operations(f: &PrimFunc, value: Expr) -> i64 {
     let mut functions = 0;
     for_each_value(f, value, |e| functions += i64::from(intrinsic_function(f, e).is_some()));
     crate::inline_elementwise_stages::operation_count(f, value) as i64 - 10 * functions
 }
 
-/// A call of a slice function, which computes one tile of results.
+/// A call of a slice function (`pliant_vec_*`), which computes one tile of results.
 struct SliceCall {
     function: &'static SliceFunction,
     /// The operands, as expressions of the axis. Operands that read other tiles use the position in the tile too.
@@ -151,22 +155,22 @@ struct SliceCall {
     tile: Buffer,
 }
 
-/// A value that is split into calls of slice functions and the rest, which reads their results.
+/// A value that is split into calls of slice functions (`pliant_vec_*`) and the remaining expression, which reads their results.
 pub struct TiledValue {
     calls: Vec<SliceCall>,
     /// The variable for the position in a tile.
     position: Var,
-    /// The rest of the value, which reads the tiles.
+    /// The remaining expression, which reads the results of the calls from the tiles.
     pub value: Expr,
-    /// Whether the last call writes the stored values directly to the target.
+    /// Whether the last call writes its results directly to the target buffer of the store.
     stores_result: bool,
 }
 
-/// A store that may be tiled: the buffer, the indices, and the value.
+/// A store that may be tiled: (buffer, indices, value).
 pub type Store<'a> = (Buffer, &'a [Expr], Expr);
 
-/// Splits the value of a store along an axis of `extent` points into calls of slice functions and the rest. `None` if no slice
-/// function can be called, or if a call is not profitable.
+/// Splits the value of a store along an axis of `extent` points into calls of slice functions (`pliant_vec_*`) and the remaining
+/// expression. `None` if no slice function can be called, or if calls are not profitable.
 pub fn plan_tiles(
     f: &mut PrimFunc,
     store: Store<'_>,
@@ -230,8 +234,8 @@ pub(super) fn new_tile(f: &mut PrimFunc, dtype: DType, size: i64) -> Buffer {
 }
 
 impl TiledValue {
-    /// Adds calls of slice functions for the elementary functions in an expression. Returns the expression with the functions
-    /// replaced by loads of their results.
+    /// Adds calls of slice functions (`pliant_vec_*`) for the elementary functions in an expression. Returns the expression with
+    /// the functions replaced by loads of their results.
     fn extract_calls(
         &mut self,
         f: &mut PrimFunc,
@@ -276,15 +280,15 @@ impl TiledValue {
         f.load(tile, &[offset])
     }
 
-    /// Returns the value at point `at` of the axis, reading the tiles at position `offset`.
+    /// Returns the remaining expression at point `at` of the axis. It reads the tiles at position `offset`.
     pub fn value_at(&self, f: &mut PrimFunc, axis: Var, at: Expr, offset: Expr) -> Expr {
         let map = FxHashMap::from_iter([(axis, at), (self.position, offset)]);
         substitute_expr(f, self.value, &map)
     }
 
-    /// Emits the loop over `0..extent`. `target` is the stored element. `map` converts a position in this range to a value of the
-    /// axis. `finish` emits the statements after the calls for one tile; its arguments are the first position and the number of
-    /// points.
+    /// Emits the tiled loop over `0..extent`. `target` is the stored element. `map` converts a position in this range to a value
+    /// of the axis. `finish` emits the statements after the calls for one tile; its arguments are the first position and the
+    /// number of points of the tile.
     pub fn emit(
         &self,
         f: &mut PrimFunc,
@@ -322,7 +326,7 @@ impl TiledValue {
         buffers.into_iter().fold(s, |s, b| f.add_stmt(StmtData::Alloc(b, s)))
     }
 
-    /// Emits one call on one tile. Appends statements to `out` and new tiles to `buffers`.
+    /// Emits one call of a slice function on one tile. Appends statements to `out` and new tiles to `buffers`.
     #[expect(clippy::too_many_arguments, reason = "the last two collect the output")]
     fn emit_call(
         &self,
@@ -390,8 +394,8 @@ impl TiledValue {
         out.push(f.add_stmt(StmtData::Evaluate(call)));
     }
 
-    /// Whether an operand is contiguous in memory with the type that the function requires. Addresses of kernel arguments must
-    /// not depend on memory.
+    /// Whether an operand is contiguous in memory along the axis, with the element type that the function requires, so that it
+    /// needs no tile. Its address must not depend on values in memory.
     fn is_contiguous_operand(&self, f: &PrimFunc, arg: Expr, axis: Var, dtype: DType) -> bool {
         let ExprData::Load(buffer, indices) = f.expr(arg) else { return false };
         if indices.iter().any(|&i| access_guards::reads_memory(f, i)) {

@@ -1,8 +1,8 @@
 //! Blocked loops for stages in which adjacent results read distant elements of an operand, such as transposes and stages fused with
 //! them.
 //!
-//! Adjacent points of the last axis each read a different cache line of the operand. The rest of such a line is read by points
-//! along another axis, here called `across`. The loops therefore run over blocks of these two axes: a block of the operand is
+//! Adjacent points of the last axis each read a different cache line of the operand. Points along another axis, here called
+//! `across`, read the rest of such a cache line. The loops therefore run over blocks of these two axes: a block of the operand is
 //! copied to scratch memory in the order of the results, and the stage reads the copy contiguously.
 
 use pliant_ir::tir::visit::for_each_operand;
@@ -20,14 +20,14 @@ use super::slice_function_tiles::{is_opaque, new_tile};
 use crate::access_guards;
 use crate::statement_traversal::{ExprRewriter, substitute_expr};
 
-/// The number of points of a block along the axis `across`, along which the operand is contiguous: as many as a cache line has
-/// float32 elements.
+/// The number of points of a block along the axis `across`, along which the operand is contiguous: the number of float32 elements
+/// of a cache line.
 const BLOCK_ACROSS: i64 = 16;
 /// The number of points of a block along the last axis of the stage.
 const BLOCK_ALONG: i64 = 64;
 /// The number of elements that are gathered at once, each from its own cache line.
 const GATHER_LANES: i64 = 16;
-/// An axis that is known to be shorter than this is not blocked.
+/// Minimum extent of an axis that is blocked, if the extent is known.
 const MIN_EXTENT: i64 = 8;
 /// Maximum number of operands that are copied. Each needs a block on the stack.
 const MAX_COPIES: usize = 2;
@@ -54,7 +54,8 @@ pub(super) fn emit(f: &mut PrimFunc, s: &Stage) -> Option<Stmt> {
     Some(parallel_row_loop(f, &vars, &extents, work, body, &[]))
 }
 
-/// Finds loads whose elements are contiguous along another axis than the last one. Returns the position of this axis and the loads.
+/// Finds loads whose elements are contiguous along an axis other than the last one. Returns the position of this axis and the
+/// loads.
 fn crossing_loads(f: &PrimFunc, s: &Stage) -> Option<(usize, Vec<Expr>)> {
     let Body::Store { buffer, value, .. } = s.body else { return None };
     let (last, front) = s.axes.split_last()?;
@@ -155,7 +156,7 @@ impl BlockedStage {
         self.copies.iter().fold(body, |body, &(_, b)| f.add_stmt(StmtData::Alloc(b, body)))
     }
 
-    /// Returns the position in a scratch buffer of a point of the block.
+    /// Returns the index in a scratch buffer for a point of the block.
     fn position(f: &mut PrimFunc, across: Expr, along: Expr) -> Expr {
         let row = f.int(BLOCK_ALONG);
         let row = f.mul(across, row);
@@ -193,7 +194,7 @@ impl BlockedStage {
         strip_loops(f, points, &vector_widths(GATHER_LANES), &mut copy, &mut over_points)
     }
 
-    /// Emits the computation of the results of a block. The values of copied operands are read from the scratch buffers.
+    /// Emits the loops that compute the results of a block. They read copied operands from the scratch buffers.
     fn results(
         &self,
         f: &mut PrimFunc,

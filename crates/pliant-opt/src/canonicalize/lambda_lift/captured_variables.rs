@@ -1,4 +1,4 @@
-//! The variables and symbols that local functions capture from the scopes around them.
+//! Computes the variables and symbols that local functions capture from the scopes around them.
 
 use std::sync::Arc;
 
@@ -13,29 +13,30 @@ use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
 type OrderedSet<T> = IndexSet<T, FxBuildHasher>;
 
-/// A local function.
+/// A local function, with its captured variables and symbols.
 pub(super) struct LocalFunc {
-    /// The function expression.
+    /// The id of the function expression.
     pub id: FuncId,
-    /// The variable that the function is bound to.
+    /// The variable to which the function is bound.
     pub var: Var,
-    /// The enclosing function expression, which contains the binding.
+    /// The id of the enclosing function expression, which contains the binding.
     pub parent: FuncId,
     /// The name of the lifted function in the module; empty until it is assigned.
     pub name: Arc<str>,
-    /// The captured variables, in the order of their parameters.
+    /// The captured variables, in the order of the parameters that the lifted function has for them.
     pub vars: Vec<Var>,
-    /// The captured symbols that no captured variable defines, in the order of their parameters.
+    /// The captured symbols that no captured variable defines, in the order of the parameters that the lifted function has for
+    /// them.
     pub syms: Vec<SymVar>,
 }
 
-/// The local functions of a function, and the variables bound to them.
+/// All local functions of a graph function, and the variables bound to them.
 pub(super) struct LocalFuncs {
-    /// The local functions in source order, outer before inner.
+    /// The local functions in source order; enclosing functions precede nested ones.
     pub funcs: Vec<LocalFunc>,
     by_id: FxHashMap<FuncId, usize>,
     by_var: FxHashMap<Var, usize>,
-    /// The function expression that contains each sequence.
+    /// Maps each sequence to the function expression that contains it.
     pub owners: FxHashMap<Seq, FuncId>,
 }
 
@@ -53,17 +54,18 @@ impl LocalFuncs {
         local_funcs
     }
 
-    /// The index of the local function `id`; `None` for the root function.
+    /// Returns the index in `funcs` of the local function `id`; `None` for the root function.
     pub fn index_of(&self, id: FuncId) -> Option<usize> {
         self.by_id.get(&id).copied()
     }
 
-    /// The local function that a variable is bound to, directly or through a renaming.
+    /// Returns the local function to which a variable is bound, directly or through a renaming (`g = f`); `None` for other
+    /// variables.
     pub fn func_of(&self, var: Var) -> Option<&LocalFunc> {
         self.by_var.get(&var).map(|&i| &self.funcs[i])
     }
 
-    /// Records the local functions. Returns for each the symbols in scope around it.
+    /// Records the local functions. For each of them, returns the set of symbols in scope at its definition.
     fn find_local_funcs(&mut self, func: &Function) -> Vec<FxHashSet<SymVar>> {
         let mut syms_in_scope = Vec::new();
         let (mut syms, mut scopes) = (FxHashSet::default(), Vec::<Vec<SymVar>>::new());
@@ -117,7 +119,8 @@ impl LocalFuncs {
         syms_in_scope
     }
 
-    /// Computes the captures as a fixed point: a function also captures what the functions that it mentions capture.
+    /// Computes the captures as a fixed point: a function also captures the variables and symbols that the local functions to
+    /// which it refers capture.
     fn compute_captures(&mut self, func: &Function, syms_in_scope: &[FxHashSet<SymVar>]) {
         let uses: Vec<Mentions> =
             self.funcs.iter().map(|local| Mentions::of(func, local.id, self)).collect();
@@ -139,7 +142,8 @@ impl LocalFuncs {
         }
     }
 
-    /// Adds to the set of each function the sets of the functions that it mentions, filtered by `keep`, until nothing changes.
+    /// Extends the set of each function by the elements accepted by `keep` of the sets of the local functions to which it refers,
+    /// until nothing changes.
     fn propagate_captures<T: Copy + Eq + std::hash::Hash>(
         &self,
         uses: &[Mentions],
@@ -186,12 +190,12 @@ fn leave_scope(syms: &mut FxHashSet<SymVar>, scopes: &mut Vec<Vec<SymVar>>) {
     }
 }
 
-/// What the body of a local function mentions.
+/// The variables and local functions to which the body of a local function refers.
 struct Mentions {
     bound: FxHashSet<Var>,
     /// The captured variables that are not bound to a known local function.
     vars: OrderedSet<Var>,
-    /// The indices of the local functions that the body mentions.
+    /// The indices of the local functions to which the body refers.
     funcs: OrderedSet<usize>,
     syms: OrderedSet<SymVar>,
 }

@@ -1,5 +1,5 @@
-//! Replaces references to local functions: calls by direct calls of the lifted functions with the captured values, other uses by
-//! global names or closures.
+//! Replaces references to local functions in the code around them. Calls become direct calls of the lifted functions with the
+//! captured values as arguments; other uses become global names or closures.
 
 use pliant_ir::relax::{
     Binding, BlockData, Callee, Expr, ExprData, FuncId, Function, Seq, TypeData, Var,
@@ -31,7 +31,7 @@ pub(super) fn rewrite(func: &mut Function, local_funcs: &LocalFuncs) {
     }
 }
 
-/// The local functions that the function expression which defines them also uses as values, other than as the callee of a direct
+/// Returns the local functions that their enclosing function uses as values, in a position other than the callee of a direct
 /// call.
 fn used_as_values(func: &Function, local_funcs: &LocalFuncs, seqs: &[Seq]) -> FxHashSet<FuncId> {
     let mut out = FxHashSet::default();
@@ -68,7 +68,7 @@ fn used_as_values(func: &Function, local_funcs: &LocalFuncs, seqs: &[Seq]) -> Fx
 struct Rewriter<'a> {
     local_funcs: &'a LocalFuncs,
     namer: Namer,
-    /// Functions whose variable is bound to a closure after the pass.
+    /// The local functions that are used as values. Their variables are bound to closures.
     used_as_values: FxHashSet<FuncId>,
 }
 
@@ -121,8 +121,8 @@ impl Rewriter<'_> {
         }
     }
 
-    /// The expression with its local functions replaced. Appends the bindings of the closures that the new expression needs to
-    /// `out`.
+    /// Returns an expression with references to local functions replaced. Appends the bindings of the closures that the new
+    /// expression needs to `out`.
     fn rewrite_expr(
         &mut self,
         func: &mut Function,
@@ -164,7 +164,8 @@ impl Rewriter<'_> {
         func.call(Callee::Expr(callee), &args, Attrs::default(), &[], ty)
     }
 
-    /// The value of a local function in the function expression `owner`: its global name, or a closure.
+    /// Returns the value that replaces a local function in the function expression `owner`: the global name of the lifted
+    /// function, or a closure.
     fn function_value(
         &mut self,
         func: &mut Function,
@@ -191,7 +192,7 @@ fn captures_any(local: &LocalFunc) -> bool {
     !(local.vars.is_empty() && local.syms.is_empty())
 }
 
-/// The captured values of a function, as operands.
+/// Returns the values that a function captures, as operands for a call or closure.
 fn captured_operands(func: &mut Function, local: &LocalFunc) -> Vec<Expr> {
     let mut out: Vec<Expr> = local.vars.iter().map(|&v| func.var_expr(v)).collect();
     for &sym in &local.syms {
@@ -201,7 +202,7 @@ fn captured_operands(func: &mut Function, local: &LocalFunc) -> Vec<Expr> {
     out
 }
 
-/// A reference to the lifted function. Its type includes the parameters for the captured values.
+/// Creates a reference to the lifted function. The type of the reference includes the parameters for the captured values.
 fn global_ref(func: &mut Function, local: &LocalFunc) -> Expr {
     let captured = captured_operands(func, local);
     let own_params = func.func(local.id).params.clone();
@@ -212,7 +213,7 @@ fn global_ref(func: &mut Function, local: &LocalFunc) -> Expr {
     func.global(&local.name, ty)
 }
 
-/// The closure of a local function with its captured values.
+/// Creates the closure of a lifted function with its captured values.
 fn make_closure(func: &mut Function, local: &LocalFunc) -> Expr {
     let captured = captured_operands(func, local);
     let (callee, captured) = (global_ref(func, local), func.tuple(&captured));
@@ -220,7 +221,7 @@ fn make_closure(func: &mut Function, local: &LocalFunc) -> Expr {
     op_call(func, MAKE_CLOSURE, &[callee, captured], ty)
 }
 
-/// The expression with variables substituted. The same expression if the substitution is empty.
+/// Applies a substitution of variables to an expression.
 fn substitute(func: &mut Function, e: Expr, subst: &Substitution) -> Expr {
     if subst.is_empty() { e } else { subst.apply(func, e) }
 }

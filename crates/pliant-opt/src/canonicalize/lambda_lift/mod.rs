@@ -1,8 +1,9 @@
 //! # What it does
 //! Moves every local function to the module as a private function. Its parameters are the function's own parameters, the captured
 //! variables, and the captured symbols that no captured variable defines. A call of a known function becomes a direct call that
-//! passes the captured values. If the function is used as a value, `R.make_closure` creates a closure. Mutually recursive functions
-//! capture what any of them needs and pass it on, so no closure contains itself. Nested local functions are lifted too.
+//! passes the captured values. If the function is used as a value, `R.make_closure` creates a closure. Each function of a
+//! mutually recursive group captures the values that any of them needs and passes them on, so no closure contains itself. Nested
+//! local functions are also lifted.
 //!
 //! # Before
 //! ```python
@@ -57,10 +58,10 @@ use rustc_hash::FxHashSet;
 
 use captured_variables::{LocalFunc, LocalFuncs};
 
-/// Attributes that local functions inherit from the function around them.
+/// Attributes that a lifted function inherits from the function that contained it.
 const INHERITED_ATTRS: &[&str] = &[FORCE_PURE, FORCE_PURE_OLD];
 
-/// The pass that moves local functions to the module. The documentation of the module describes it.
+/// The pass that moves local functions to the module (lambda lifting). See the module documentation.
 pub struct LambdaLift;
 
 impl ModulePass for LambdaLift {
@@ -97,7 +98,8 @@ impl ModulePass for LambdaLift {
     }
 }
 
-/// Assigns each local function a module-level name: the name of the enclosing function, then its own.
+/// Assigns each local function a unique name in the module, which consists of the name of the enclosing function and its own
+/// name.
 fn assign_names(
     outer: &str,
     func: &Function,
@@ -125,7 +127,7 @@ fn assign_names(
     }
 }
 
-/// Copies a local function, whose body is already rewritten, to a new function.
+/// Copies a local function, whose body has already been rewritten, to a new function of the module.
 fn lift(src: &Function, local: &LocalFunc) -> Function {
     let data = src.func(local.id).clone();
     let mut dst = Function::empty();

@@ -14,7 +14,7 @@ use crate::analysis::dominators::Node;
 use crate::analysis::fusion_pattern_kind::{OpPattern, is_mergeable};
 use crate::analysis::loop_function_calls::{PrimFuncSizes, TirCall};
 
-/// The loop functions that can be fused, with their pattern and sizes.
+/// The loop functions of the module that can be fused, each with its fusion pattern and its sizes.
 pub(super) struct FusibleFunctions(FxHashMap<Arc<str>, (OpPattern, PrimFuncSizes)>);
 
 impl FusibleFunctions {
@@ -39,16 +39,16 @@ impl FusibleFunctions {
     }
 }
 
-/// The dataflow graph of a block.
+/// The dataflow graph of one block: nodes are bindings, and edges lead from values to their readers.
 pub(super) struct Graph {
     pub bindings: Vec<Binding>,
     pub nodes: Vec<Node>,
     /// Whether each node is a call of a loop function.
     pub calls: Vec<bool>,
-    /// The node of each variable.
+    /// Maps each variable of the block to its node.
     pub index: FxHashMap<Var, u32>,
-    /// The number of impure calls before each node. A group may not contain nodes on both sides of such a call, because all of a
-    /// group is computed at the position of the last node of the group.
+    /// For each node, the number of impure calls before it. A group must not contain nodes on both sides of such a call, because
+    /// the whole group is computed at the position of its last node.
     pub epochs: Vec<u32>,
 }
 
@@ -102,8 +102,8 @@ impl Graph {
         self.index.insert(binding.var, node);
     }
 
-    /// The call of a loop function that a binding is, and the pattern of the function, if the function can be fused and the sizes
-    /// of the call provably fit.
+    /// If a binding is a call of a loop function that can be fused, and the sizes at the call provably fit the function, returns
+    /// the call and the fusion pattern of the function.
     fn fusible_call(
         &self,
         func: &mut Function,
@@ -123,7 +123,7 @@ impl Graph {
         Some((call, *pattern))
     }
 
-    /// Whether a binding reads a field of the result of a call in this block.
+    /// Whether a binding accesses a field of the result of a call in this block.
     fn is_field_of_call(&self, func: &Function, binding: &Binding) -> bool {
         let ExprData::TupleGetItem(tuple, _) = func.expr(binding.value) else { return false };
         let ExprData::Var(v) = func.expr(*tuple) else { return false };
@@ -131,7 +131,7 @@ impl Graph {
     }
 }
 
-/// The pattern with which a call reads one of its inputs.
+/// Returns the fusion pattern of the edge from the variable `input` to a call that reads it.
 fn edge_pattern(func: &mut Function, pattern: OpPattern, input: Var, call: &TirCall) -> OpPattern {
     let ty = func.var(input).ty;
     let same_shape = call.out_tys.iter().all(|&out| same_dims(func, ty, out));

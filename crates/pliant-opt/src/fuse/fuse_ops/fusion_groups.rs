@@ -1,9 +1,9 @@
-//! Partitions the nodes of a dataflow graph into groups. A group is merged into the group of its post-dominator if the patterns on
-//! all paths between them allow it.
+//! Partitions the nodes of a dataflow graph into groups that are fused. A group is merged into the group of its post-dominator if
+//! the fusion patterns on all paths between them allow this.
 //!
 //! There are three rounds. Every round merges elementwise operations into their readers. In addition, the first round merges
-//! reductions and products with the elementwise operations on their outputs, and the others merge injective operations with their
-//! readers. The third round finds the merges that the second has made possible.
+//! reductions and matmuls with the elementwise operations on their outputs, and the other rounds merge injective operations with
+//! their readers. The third round finds merges that the second round has made possible.
 
 use rustc_hash::FxHashSet;
 
@@ -41,7 +41,7 @@ impl Groups {
         groups
     }
 
-    /// The root of a node's group, which represents the group.
+    /// Returns the root of a node's group in the union-find structure.
     pub fn find(&mut self, mut node: u32) -> u32 {
         while self.parents[node as usize] != node {
             let grandparent = self.parents[self.parents[node as usize] as usize];
@@ -56,7 +56,8 @@ impl Groups {
         self.pattern[root as usize]
     }
 
-    /// Merges the group of a node into the group of its post-dominator `sink`, if this is allowed.
+    /// Merges the group of a node into the group of its post-dominator `sink`, if the fusion patterns and the maximum size of a
+    /// group allow this.
     fn merge_into_sink(
         &mut self,
         graph: &Graph,
@@ -90,8 +91,8 @@ impl Groups {
         }
     }
 
-    /// The nodes on all paths from a node to its post-dominator `sink`, without `sink`. `None` if the pattern of one of them is not
-    /// allowed, or if the merged group would be too large.
+    /// Returns the nodes on all paths from a node to its post-dominator `sink`, without `sink`. `None` if the pattern of one of
+    /// these nodes is not allowed, or if the merged group would be too large.
     fn nodes_before_sink(
         &mut self,
         graph: &Graph,

@@ -1,4 +1,4 @@
-//! Outlines a group of bindings to a separate function.
+//! Moves a group of bindings that are fused to a separate function.
 
 use pliant_ir::attr_names::PRIMITIVE;
 use pliant_ir::op::CALL_TIR;
@@ -12,18 +12,19 @@ use rustc_hash::FxHashMap;
 
 use crate::analysis::loop_function_calls::TirCall;
 
-/// The function that a group was outlined to.
+/// The function to which a group was outlined, and the arguments of the call that replaces the group.
 pub(super) struct Outlined {
-    /// The function. It is private and has the attribute [`PRIMITIVE`].
+    /// The outlined function, which is private and has the attribute [`PRIMITIVE`].
     pub func: Function,
     /// The arguments that the caller passes for the tensor parameters of the function.
     pub args: Vec<Expr>,
-    /// The values, in the caller, of the symbols that no tensor defines. They are passed as one shape after the tensors.
+    /// The sizes of the caller that are passed for symbols that no tensor argument defines. They are passed as one shape after
+    /// the tensors.
     pub sizes: Vec<Sym>,
 }
 
-/// Creates a function from a group's bindings, which are calls of loop functions and reads of fields of their results. The function
-/// returns the value of the last binding.
+/// Creates a function from the bindings of a group, which are calls of loop functions and accesses to fields of their results.
+/// The function returns the value of the last binding.
 pub(super) fn outline_group(src: &Function, members: &[Binding]) -> Outlined {
     let mut dst = Function::empty();
     dst.private = true;
@@ -52,7 +53,8 @@ pub(super) fn outline_group(src: &Function, members: &[Binding]) -> Outlined {
     Outlined { func: dst, args, sizes }
 }
 
-/// Adds a shape parameter for the symbols that no tensor defines. Returns the values of these symbols in the caller.
+/// Adds a shape parameter for the symbols that no tensor parameter defines. Returns the sizes of the caller that are passed for
+/// these symbols.
 fn add_sizes_param(
     dst: &mut Function,
     src: &Function,
@@ -79,7 +81,7 @@ fn add_sizes_param(
     dims.iter().map(|d| outer_values[d]).collect()
 }
 
-/// Imports the bindings of a group into the new function.
+/// Copies the bindings of a group into the new function.
 struct GroupImporter<'a> {
     importer: Importer<'a>,
     params: Vec<Var>,
@@ -88,7 +90,8 @@ struct GroupImporter<'a> {
 }
 
 impl GroupImporter<'_> {
-    /// Replaces the unanalyzable terms in the sizes of a binding by new symbols of the function.
+    /// Replaces terms in the sizes of a binding that loop analyses cannot handle, such as selects, by new symbols of the
+    /// function.
     fn replace_unanalyzable_sizes(&mut self, b: &Binding) {
         let (src, dst) = (self.importer.src, &mut *self.importer.dst);
         let terms = &mut self.importer.terms;
@@ -142,7 +145,7 @@ impl GroupImporter<'_> {
         dst.call(Callee::Op(CALL_TIR), &args, Attrs::default(), &[ty_arg], ty)
     }
 
-    /// A tensor operand in the new function: a value of the group, or a parameter.
+    /// Converts a tensor operand to the new function: to a value of the group, or to a parameter.
     fn import_operand(&mut self, e: Expr) -> Expr {
         let src = self.importer.src;
         if let ExprData::Var(v) = src.expr(e) {

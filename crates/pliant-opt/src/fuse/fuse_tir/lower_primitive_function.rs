@@ -1,4 +1,4 @@
-//! Lowers a `Primitive` function to one loop function.
+//! Lowers a `Primitive` function, which consists of calls of loop functions, to one loop function.
 
 use std::sync::Arc;
 
@@ -16,18 +16,18 @@ use crate::analysis::loop_function_calls::{PrimFuncSizes, TirCall};
 pub(super) struct MergedParam {
     /// Whether the parameter is a tensor. Otherwise it is a shape that passes sizes.
     pub is_tensor: bool,
-    /// For each dim of the parameter, the symbol that it is; `None` for dims that are not single symbols.
+    /// For each dim of the parameter, its symbol; `None` for dims that are not a single symbol.
     pub dims: Vec<Option<SymVar>>,
 }
 
-/// A `Primitive` function and the loop function that it is lowered to.
+/// The loop function to which a `Primitive` function is lowered.
 pub(super) struct MergedFunction {
-    /// The loop function.
+    /// The merged loop function.
     pub prim: PrimFunc,
     pub params: Vec<MergedParam>,
     /// The symbols of the loop function's scalar parameters.
     pub sizes: Vec<SymVar>,
-    /// The number of outputs.
+    /// The number of output tensors.
     pub outputs: usize,
     /// Whether the function returns a tuple.
     pub tuple: bool,
@@ -80,7 +80,7 @@ pub(super) fn lower(func: &Arc<Function>, module: &IRModule) -> Option<MergedFun
     })
 }
 
-/// All bindings of the body. `None` if one of them is a `match_cast`.
+/// Returns all bindings of the body; `None` if one of them is a `match_cast`.
 fn plain_bindings(func: &Function) -> Option<Vec<Binding>> {
     let blocks = &func.seq(func.body()).blocks;
     let all: Vec<Binding> =
@@ -88,11 +88,10 @@ fn plain_bindings(func: &Function) -> Option<Vec<Binding>> {
     all.iter().all(|b| b.cast.is_none()).then_some(all)
 }
 
-/// Identifies a tensor of the `Primitive` function: a variable, and the index of the field if the variable is a tuple (0 for
-/// tensors).
+/// Identifies a tensor of the `Primitive` function: (variable, index of the field if the variable is a tuple, otherwise 0).
 type TensorKey = (Var, u32);
 
-/// The tensors that the function returns, and whether it returns a tuple. `None` if a tensor is returned twice.
+/// Returns (tensors that the function returns, whether it returns a tuple). `None` if a tensor is returned twice.
 fn result_tensors(func: &Function) -> Option<(Vec<TensorKey>, bool)> {
     let result = func.seq(func.body()).result;
     let (fields, mut tuple): (&[Expr], bool) = match func.tuple_fields(result) {
@@ -156,8 +155,8 @@ impl Lowering {
         Some(buffer)
     }
 
-    /// Creates the buffers of the results, by the tensor that a call writes. A result that is bound to a field of a call's tuple is
-    /// stored under this field. `None` if two results are the same tensor.
+    /// Creates the buffers of the results, and maps the tensors that calls write to them. The key of a result that is a field of
+    /// a call's tuple is this field. `None` if two results are the same tensor.
     fn add_outputs(
         &mut self,
         func: &Function,

@@ -33,7 +33,8 @@ impl FunctionMerger {
         buffer
     }
 
-    /// Appends the body of a loop function, with its variables and parameter buffers replaced.
+    /// Appends a copy of a loop function's body, with its variables and parameter buffers replaced by those of the merged
+    /// function.
     pub fn append_function(
         &mut self,
         src: &PrimFunc,
@@ -65,7 +66,7 @@ impl FunctionMerger {
         }
     }
 
-    /// Returns the merged function with these parameters: tensors, then scalar sizes.
+    /// Completes the merged function. Its parameters are `tensors`, followed by the scalar `sizes`.
     pub fn finish(mut self, tensors: &[Buffer], sizes: &[Var]) -> PrimFunc {
         for &b in tensors {
             let name = format!("var_{}", self.f.buffer(b).name);
@@ -107,7 +108,8 @@ impl FunctionMerger {
     }
 }
 
-/// Whether a block is only a container of other statements. A block around a single store or check stays a separate stage.
+/// Whether a block without axes only contains other statements, so that it can be dissolved. A block around a single store or
+/// check is kept as a separate stage.
 fn is_plain_block(f: &PrimFunc, b: &BlockData) -> bool {
     let is_bare = b.iters.is_empty() && b.predicate.is_none() && b.init.is_none();
     is_bare
@@ -115,7 +117,7 @@ fn is_plain_block(f: &PrimFunc, b: &BlockData) -> bool {
         && !matches!(f.stmt(b.body), StmtData::Store { .. } | StmtData::Assert(..))
 }
 
-/// Gives equal sizes the same expression, so that schedules recognise loops of equal extent, and gives blocks unique names.
+/// Replaces equal sizes by the same expression, so that schedules recognise loops of equal extent, and gives blocks unique names.
 struct SizeNormalizer {
     arena: SymArena,
     bridge: SymBridge,
@@ -166,7 +168,7 @@ impl Rewriter for SizeNormalizer {
     }
 }
 
-/// The variables that are, on their own, a dim of one of these buffers.
+/// Returns the variables that are by themselves a dim of one of these buffers.
 pub(super) fn single_var_dims(f: &PrimFunc, buffers: &[Buffer]) -> FxHashSet<Var> {
     let dims = buffers.iter().flat_map(|&b| &f.buffer(b).shape);
     dims.filter_map(|&d| match f.expr(d) {

@@ -1,4 +1,4 @@
-//! The dims of allocated tensors, and the functions that write the tensors.
+//! Finds the dims of allocated tensors, and the function that first writes to each of them, for error messages about sizes.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::common::lowered_operators::VM_ALLOC_TENSOR;
 
-/// For each allocated tensor, the name of the function that writes it: the first one that takes it as an argument.
+/// Maps each allocated tensor to the name of the first function that is called with it as an argument, which writes to it.
 pub(super) fn first_writers(func: &Function, bindings: &[Binding]) -> FxHashMap<Var, Arc<str>> {
     let mut writers = FxHashMap::default();
     let mut unwritten = FxHashSet::default();
@@ -32,7 +32,7 @@ pub(super) fn first_writers(func: &Function, bindings: &[Binding]) -> FxHashMap<
     writers
 }
 
-/// The dims of the tensor that a value allocates; empty for other values.
+/// Returns the dims of the tensor that a value allocates; empty for values that are not allocations.
 pub(super) fn allocated_dims(func: &Function, value: Expr) -> impl Iterator<Item = Sym> + '_ {
     let dims = match func.expr(value) {
         ExprData::Call { callee: Callee::Op(VM_ALLOC_TENSOR), args, .. } => {

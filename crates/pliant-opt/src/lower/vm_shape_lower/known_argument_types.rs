@@ -1,5 +1,6 @@
-//! Facts about the arguments of private functions whose call sites are all known. A parameter needs no check of its kind if every
-//! caller passes the right kind of value. Its dims need no check if the types of all arguments prove them.
+//! Determines which argument checks of private functions are redundant because all their call sites are known. A parameter's kind
+//! (rank, data type) needs no check if every caller passes the right kind of value. Its dims need no check if the types of all
+//! arguments prove them.
 
 use std::sync::Arc;
 
@@ -12,19 +13,19 @@ use rustc_hash::FxHashMap;
 
 use crate::analysis::while_loop_closures::{LoopClosure, loop_closures, loop_operands};
 
-/// Facts about the arguments that all callers of a function pass.
+/// The properties that hold for the arguments at all calls of a function.
 #[derive(Clone, Debug)]
 pub(super) struct CallerFacts {
-    /// For each parameter, whether all arguments have the right kind: rank, data type, number of fields.
+    /// For each parameter, whether the arguments at all calls have the right kind: rank, data type, number of fields.
     pub kinds: Vec<bool>,
-    /// Whether the dims of all arguments are proved, except those that define symbols.
+    /// Whether the dims of all arguments provably equal those of the parameters, except for dims that define symbols.
     pub dims: bool,
 }
 
-/// The facts about each function whose call sites are all known.
+/// Maps the names of functions whose call sites are all known to the properties of their arguments.
 pub(super) type CallerFactsByName = FxHashMap<Arc<str>, CallerFacts>;
 
-/// The facts about the arguments of each private function whose call sites are all known.
+/// Analyses the arguments of each private function whose call sites are all known.
 pub(super) fn caller_facts(module: &IRModule) -> CallerFactsByName {
     let private = module.relax_funcs().filter(|(_, f)| f.private);
     let facts = private.map(|(name, f)| {
@@ -42,8 +43,8 @@ pub(super) fn caller_facts(module: &IRModule) -> CallerFactsByName {
     analysis.facts
 }
 
-/// Collects the facts about all callers in a visit of all functions. A function is removed from `facts` when it may have a call
-/// site that is unknown.
+/// Collects the properties of arguments by visiting all functions of a module. A function that may have an unknown call site is
+/// removed from `facts`.
 struct CallerAnalysis<'a> {
     module: &'a IRModule,
     facts: CallerFactsByName,
@@ -78,8 +79,8 @@ impl CallerAnalysis<'_> {
         }
     }
 
-    /// Removes the functions that an expression mentions from `facts`, because they may have unknown call sites. Ignores mentions
-    /// in the operands `except`, which are known call sites.
+    /// Removes the functions to which an expression refers from `facts`, because they may have unknown call sites. Ignores
+    /// references in the operands `except`, which are known call sites.
     fn record_escapes(&mut self, func: &Function, e: Expr, except: &[Expr]) {
         let mut escape = |e: Expr| {
             if let ExprData::Global(name) = func.expr(e) {
@@ -94,7 +95,8 @@ impl CallerAnalysis<'_> {
         }
     }
 
-    /// Records the calls that a loop makes of its condition and its body: with the initial state, and with the results of the body.
+    /// Records the calls of the condition and the body of a loop: with the initial state, and with the results of the body as the
+    /// next state.
     fn record_loop(
         &mut self,
         func: &Function,
@@ -141,10 +143,10 @@ impl CallerAnalysis<'_> {
 /// The type of an argument.
 #[derive(Clone, Copy)]
 struct ArgType<'a> {
-    /// The function that the type belongs to.
+    /// The function whose arena contains the type.
     func: &'a Function,
     ty: Type,
-    /// Whether the symbols in the type are those of the caller.
+    /// Whether the symbols in the type are symbols of the caller.
     has_caller_symbols: bool,
 }
 
@@ -154,8 +156,8 @@ impl<'a> ArgType<'a> {
     }
 }
 
-/// The types of the loop state in later iterations. A value whose type the body keeps has its initial type. Other values have the
-/// type that the body returns.
+/// Returns the types of the loop state after the first iteration: the initial type for values whose type the body does not
+/// change, and the result type of the body for others.
 fn next_state_types<'a>(
     func: &'a Function,
     initial: &[Expr],
@@ -202,7 +204,7 @@ fn type_kind_fits(f: &Function, actual: Type, g: &Function, expected: Type) -> b
     }
 }
 
-/// The values of a callee's symbols as terms of the caller; `None` for those that the caller does not know.
+/// Maps a callee's symbols to terms of the caller; `None` for symbols whose value the caller does not know.
 type CallerSizes = FxHashMap<SymVar, Option<Sym>>;
 
 /// Whether the dims of an argument of type `actual` (or of a part of it) provably equal those of type `expected` of `g`. Dims that

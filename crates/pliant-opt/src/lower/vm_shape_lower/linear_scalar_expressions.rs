@@ -1,5 +1,5 @@
-//! Scalars that are linear functions of scalar parameters, such as of a loop counter. They are computed directly from the
-//! parameters instead of being stored in the shape heap.
+//! Computes scalars that are linear in scalar parameters, such as `i + 1` for a loop counter `i`, directly from the parameters
+//! instead of storing them in the shape heap.
 
 use pliant_ir::relax::{Expr, Function, TypeData, Var};
 use pliant_ir::{DType, Sym};
@@ -8,17 +8,19 @@ use pliant_sym::{CmpOp, SymKind};
 use super::lower_function::FunctionLowering;
 use crate::common::lowered_operators::{packed_call, prim_int};
 
-/// Maximum number of terms in a sum that is computed from scalar parameters. Generated loop functions compute longer sums.
+/// Maximum number of terms of a sum that is computed directly from scalar parameters. Generated loop functions compute longer
+/// sums.
 const MAX_TERMS: usize = 16;
 
-/// A sum `constant + sum(coef * term)` of scalar parameters: its value, or the result of its comparison with 0.
+/// A scalar that is computed from a sum `constant + sum(coef * term)` of scalar parameters: the value of the sum, or the result
+/// of its comparison with 0.
 pub(super) struct LinearSum {
     op: PrimOp,
     constant: i64,
     terms: Vec<(i64, Sym)>,
 }
 
-/// What `vm.builtin.compute_prim_value` does with a linear sum: returns it, or compares it with 0.
+/// The operation of `vm.builtin.compute_prim_value` on a linear sum: return the sum, or compare it with 0.
 #[derive(Clone, Copy)]
 enum PrimOp {
     Sum = 0,
@@ -29,7 +31,7 @@ enum PrimOp {
 }
 
 impl FunctionLowering<'_> {
-    /// Records that a scalar parameter holds the value of a symbol.
+    /// Records that the value of a symbol is available in a scalar parameter.
     pub fn record_scalar_param(&mut self, func: &mut Function, param: Var) {
         if let TypeData::Prim { dtype, value: Some(value) } = *func.var_ty(param)
             && func.syms.as_var(value).is_some()
@@ -39,7 +41,7 @@ impl FunctionLowering<'_> {
         }
     }
 
-    /// The term as a linear sum of scalar parameters, or as a comparison of two such sums; `None` for other terms.
+    /// Converts a term to a linear sum of scalar parameters, or to a comparison of such sums with 0; `None` for other terms.
     pub fn linear_sum(&self, func: &Function, value: Sym) -> Option<LinearSum> {
         let is_known = |terms: &[(i64, Sym)]| {
             terms.len() <= MAX_TERMS && terms.iter().all(|(_, s)| self.scalars.contains_key(s))
@@ -86,7 +88,7 @@ fn compute_prim_value(func: &mut Function, args: &[Expr], dtype: DType) -> Expr 
     packed_call(func, "vm.builtin.compute_prim_value", args, ty)
 }
 
-/// The constant and the terms of a sum. Any other expression is a sum of one term.
+/// Splits a sum into its constant and its terms. Any other expression is a sum of one term.
 fn sum_parts(func: &Function, value: Sym) -> (i64, Vec<(i64, Sym)>) {
     match func.syms.kind(value) {
         SymKind::Int(v) => (v, Vec::new()),
@@ -95,7 +97,7 @@ fn sum_parts(func: &Function, value: Sym) -> (i64, Vec<(i64, Sym)>) {
     }
 }
 
-/// The constant and the terms, with their coefficients, of a sum.
+/// The parts of a sum: (constant, list of (coefficient, term)).
 type SumParts = (i64, Vec<(i64, Sym)>);
 
 fn difference(a: SumParts, b: SumParts) -> Option<SumParts> {

@@ -1,4 +1,5 @@
-//! Lowers one function: visits its sequences in order, fills the heap and replaces symbolic operands.
+//! Lowers the symbolic sizes of one function: visits its sequences in order, inserts calls that fill the shape heap, and replaces
+//! symbolic operands by reads of the heap.
 
 use std::sync::Arc;
 
@@ -24,7 +25,7 @@ use crate::common::lowered_operators::{
 /// Maximum number of terms that one generated loop function computes.
 const MAX_TERMS_PER_FUNCTION: usize = 256;
 
-/// Lowers a function. Returns the generated loop functions that the lowered function calls.
+/// Lowers the symbolic sizes of a function. Returns the generated loop functions that the lowered function calls.
 pub(super) fn lower_function(
     name: &str,
     func: &mut Function,
@@ -62,11 +63,11 @@ pub(super) fn lower_function(
     Ok(lowering.shape_funcs.into_iter().map(|(n, k)| (n, k.with_heap_size(size))).collect())
 }
 
-/// A generated loop function whose heap size is not known yet.
+/// A generated loop function on the shape heap, before the number of slots of the heap is known.
 pub(super) struct PendingShapeFunc(PrimFunc);
 
 impl PendingShapeFunc {
-    /// The function with a heap of `slots` slots.
+    /// Completes the function for a heap of `slots` slots.
     fn with_heap_size(mut self, slots: u32) -> PrimFunc {
         let size = self.0.int(i64::from(slots));
         let heap = self.0.buffer_map.values().copied().collect::<Vec<_>>();
@@ -79,32 +80,32 @@ impl PendingShapeFunc {
 
 /// The state of lowering one function.
 pub(super) struct FunctionLowering<'a> {
-    /// The name of the function that is lowered. Messages begin with it.
+    /// The name of the function that is lowered, with which error messages begin.
     pub name: Arc<str>,
     pub namer: Namer,
     pub heap: ShapeHeap,
     heap_var: Var,
     heap_used: bool,
-    /// The operand that checks without heap slots take instead of the heap.
+    /// The operand that stands for the heap in checks that use no heap slots.
     heap_substitute: Option<Var>,
     shape_funcs: Vec<(Arc<str>, PendingShapeFunc)>,
     taken_names: &'a FxHashSet<Arc<str>>,
-    /// The shapes that were created in the open sequences, by their dims.
+    /// Maps dims to the shape values that were created from them in the open sequences.
     shapes: FxHashMap<Box<[Sym]>, Expr>,
-    /// The keys of `shapes`, oldest first. Those of a branch are removed after it.
+    /// The keys of `shapes`, oldest first. Keys that were added in a branch are removed after the branch.
     shape_log: Vec<Box<[Sym]>>,
-    /// The scalar parameters that hold the values of symbols, by the symbol.
+    /// Maps symbols to the scalar parameters that contain their values.
     pub scalars: FxHashMap<Sym, (Expr, DType)>,
     /// Whether anything reads the heap: another function, a shape or a check.
     pub heap_read: bool,
-    /// For each dim of an allocated tensor, the source location of the allocation and the function that writes the tensor. The loop
-    /// functions that compute the dims can then check and report them.
+    /// Maps each dim of an allocated tensor to the source location of the allocation and the name of the function that writes to
+    /// the tensor. The loop functions that compute dims use them for checks and messages.
     allocations: FxHashMap<Sym, (Span, Option<Arc<str>>)>,
-    /// A description of the value that defines each symbol, for messages.
+    /// Maps each symbol to a description of the value that defines it, for error messages.
     pub origins: FxHashMap<SymVar, String>,
-    /// What all callers pass, if all call sites are known.
+    /// The properties of the arguments at all calls; `None` if not all call sites are known.
     pub caller_facts: Option<&'a CallerFacts>,
-    /// Whether the dims that are being matched are already proved.
+    /// Whether the dims that are currently matched are already proved, so that they need no check.
     pub dims_proved: bool,
     ctx: &'a PassContext,
 }
@@ -115,7 +116,7 @@ impl FunctionLowering<'_> {
         func.var_expr(self.heap_var)
     }
 
-    /// The operand that a check without heap slots takes instead of the heap.
+    /// Returns the operand that stands for the heap in a check that uses no heap slots.
     pub fn heap_substitute_expr(&mut self, func: &mut Function) -> Expr {
         let null = match self.heap_substitute {
             Some(null) => null,
@@ -142,7 +143,7 @@ impl FunctionLowering<'_> {
         self.lower_bindings(func, body, old_bindings, out, Some(want))
     }
 
-    /// Lowers a branch. `result_ty` is the function's result type if the branch returns the function's result.
+    /// Lowers a branch of an `If`. `result_ty` is the function's result type if the branch returns the function's result.
     fn lower_branch(
         &mut self,
         func: &mut Function,
@@ -292,7 +293,7 @@ impl FunctionLowering<'_> {
         Ok(())
     }
 
-    /// A call with its operands lowered.
+    /// Returns a call with its operands lowered.
     fn lower_call(
         &mut self,
         func: &mut Function,
@@ -319,7 +320,7 @@ impl FunctionLowering<'_> {
         Ok(func.call(callee, &new_args, attrs, &ty_args, ty))
     }
 
-    /// An operand in which symbolic shapes and integers are replaced by reads of the heap.
+    /// Returns an operand in which symbolic shapes and integers are replaced by reads of the heap.
     pub fn lower_operand(
         &mut self,
         func: &mut Function,
@@ -408,7 +409,7 @@ impl FunctionLowering<'_> {
         Ok(self.namer.bind(func, "value", truth, out))
     }
 
-    /// How a builtin obtains the value of a term, as a code and its operand: 0 and the constant, or 1 and the slot of the heap.
+    /// Encodes a term for VM builtins as (code, operand): (0, constant) or (1, slot of the heap).
     fn operand_code(&mut self, func: &Function, sym: Sym) -> Result<(i64, i64), PassError> {
         if let Some(value) = func.syms.as_int(sym) {
             return Ok((0, value));
@@ -439,7 +440,7 @@ impl FunctionLowering<'_> {
         )])
     }
 
-    /// Computes the needed terms whose symbols are all defined, and stores their values in the heap.
+    /// Emits calls that compute the needed terms whose symbols are all defined and store their values in the heap.
     pub fn compute_ready(
         &mut self,
         func: &mut Function,
@@ -449,7 +450,7 @@ impl FunctionLowering<'_> {
         self.compute_terms(func, &ready, out)
     }
 
-    /// Fills the slots of these terms by calls of generated loop functions.
+    /// Emits calls of generated loop functions that compute these terms and store them in their slots.
     pub fn compute_terms(
         &mut self,
         func: &mut Function,
@@ -463,8 +464,8 @@ impl FunctionLowering<'_> {
         Ok(())
     }
 
-    /// For each pair of terms, computes the first and stores its value in the slot of the second, by a call of one generated loop
-    /// function.
+    /// Emits a call of one generated loop function that, for each pair of terms, computes the first term and stores its value in
+    /// the slot of the second term.
     pub fn compute_into(
         &mut self,
         func: &mut Function,
@@ -536,7 +537,7 @@ impl FunctionLowering<'_> {
             .into()
     }
 
-    /// Inserts the allocation of the heap, or its substitute, before the body.
+    /// Inserts the allocation of the heap, or of the operand that stands for it, before the body.
     fn insert_heap_alloc(&mut self, func: &mut Function, body: Seq) {
         let mut bindings = Vec::new();
         if self.heap_used && !self.heap_read {
@@ -561,7 +562,7 @@ impl FunctionLowering<'_> {
         }
     }
 
-    /// Removes the stores to the heap if nothing reads the heap. Sizes are then only checked.
+    /// If nothing reads the heap, removes the stores to it, so that sizes are only checked.
     fn drop_stores(&mut self, func: &mut Function) {
         for seq in reachable_seqs(func) {
             let mut bindings = take_flat_bindings(func, seq);
@@ -577,7 +578,7 @@ impl FunctionLowering<'_> {
     }
 }
 
-/// The target shape of a call of `vm.builtin.reshape`, for the message of a reshape whose element count differs.
+/// Formats the target shape of a call of `vm.builtin.reshape`, for the error message when the numbers of elements differ.
 fn reshape_target_text(func: &Function, callee: Callee, args: &[Expr]) -> Option<String> {
     let Callee::Expr(callee) = callee else { return None };
     match (func.expr(callee), args) {
@@ -620,7 +621,7 @@ fn erase_types(func: &mut Function) {
     func.func_mut(root).ret_ty = erase_symbolic_dims(func, ret, &mut erased);
 }
 
-/// The expression with symbolic dims removed from its result type and its type arguments.
+/// Returns an expression with symbolic dims removed from its result type and its type arguments.
 fn erase_expr_types(func: &mut Function, e: Expr, erased: &mut FxHashMap<Type, Type>) -> Expr {
     if matches!(func.expr(e), ExprData::Var(_)) {
         return e;
@@ -640,7 +641,7 @@ fn erase_expr_types(func: &mut Function, e: Expr, erased: &mut FxHashMap<Type, T
     func.call(callee, &args, attrs, &new, new_ty)
 }
 
-/// The type without symbolic dims.
+/// Returns a type without symbolic dims: shapes that contain symbols become unknown.
 pub(super) fn erase_symbolic_dims(
     func: &mut Function,
     ty: Type,

@@ -9,7 +9,7 @@
 //! If the function returns the result of a call, the sizes of the result are checked before the call as far as the arguments
 //! determine them, so that the call stays a tail call.
 //!
-//! A private function whose call sites are all known does not check what the types of all arguments prove.
+//! A private function whose call sites are all known omits the checks whose conditions follow from the types of all arguments.
 //!
 //! Error messages use the names in the source. The last operand of a check describes it: the first line names the function and the
 //! parameter. Each further line belongs to one dim and states the expected value and, after a tab, the origin of that value.
@@ -49,15 +49,15 @@
 //! # Requires
 //! Operators lowered to calls ([`CallTIRRewrite`](crate::lower::call_tir_rewrite),
 //! [`LowerRuntimeBuiltin`](crate::lower::lower_runtime_builtin)), and no local functions. A function that still contains other
-//! operators is left unchanged, because lowering them introduces sizes. So are the functions that it calls, because its types
-//! define some of their sizes.
+//! operators is left unchanged, because lowering them introduces sizes. The functions that it calls are also left unchanged,
+//! because its types define some of their sizes.
 //! # Keeps
 //! The order of existing calls. Types lose dims that mention symbols, except those of the
 //! parameters.
 //!
 //! # Never
-//! Rejects a program because of a property that it cannot prove: that becomes a check at run time. Omits a check of such a
-//! property.
+//! Rejects a program because of a property that it cannot prove; such a property is checked at run time. Omits a check of a
+//! property that is not proved.
 
 mod allocated_tensor_dims;
 mod known_argument_types;
@@ -87,13 +87,13 @@ use crate::common::lowered_operators::{
 };
 use crate::common::purity_after_lowering::allow_hidden_effects;
 
-/// The name of a generated loop function, and the function.
+/// A generated loop function with its name.
 type NamedShapeFunc = (Arc<str>, PrimFunc);
 
 /// The attribute of functions that this pass has already lowered.
 pub const VM_SHAPE_LOWERED: &str = "vm_shape_lowered";
 
-/// The pass that computes, checks and reads symbolic sizes explicitly. The documentation of the module describes it.
+/// The pass that computes, checks and reads symbolic sizes explicitly. See the module documentation.
 pub struct VmShapeLower;
 
 impl ModulePass for VmShapeLower {
@@ -129,7 +129,7 @@ impl ModulePass for VmShapeLower {
     }
 }
 
-/// The functions that an earlier pass of the minimum build must lower first, and the functions that they call.
+/// Returns the functions that contain operators which earlier passes must lower first, and the functions that they call.
 fn functions_not_lowerable_yet(module: &IRModule) -> FxHashSet<Arc<str>> {
     let funcs = module.relax_funcs();
     let mut pending: Vec<Arc<str>> =
@@ -145,7 +145,7 @@ fn functions_not_lowerable_yet(module: &IRModule) -> FxHashSet<Arc<str>> {
     not_lowerable
 }
 
-/// Operators that earlier passes of the minimum build lower.
+/// Operators that earlier passes of the shortest pipeline lower.
 const EARLIER_STAGE_OPS: [Op; 8] = [
     CALL_TIR,
     CALL_DPS_PACKED,
@@ -157,7 +157,7 @@ const EARLIER_STAGE_OPS: [Op; 8] = [
     MEMORY_KILL_TENSOR,
 ];
 
-/// Whether a function contains operators that an earlier pass of the minimum build must lower.
+/// Whether a function contains operators that an earlier pass of the shortest pipeline must lower.
 fn has_unlowered_operators(func: &Function) -> bool {
     let lowered_earlier = |op: Op| {
         let decl = pliant_ops::registry().decl(op);

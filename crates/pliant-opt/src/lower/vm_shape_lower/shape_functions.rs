@@ -1,8 +1,8 @@
 //! Generates the loop functions that compute sizes from other sizes in the shape heap.
 //!
-//! Arithmetic is checked: before a sum or product is used, an assertion on its value in floating point ensures that it fits 64
+//! Arithmetic is checked: before a sum or product is used, an assertion on its floating-point estimate ensures that it fits 64
 //! bits. Division by zero is never executed. Intermediate sums and products may wrap: the terms of an expanded product can exceed
-//! 64 bits although the whole does not. Terms that already have a slot are loaded.
+//! 64 bits although the product does not. Terms whose value is already in a slot are loaded.
 
 use pliant_ir::tir::{BinOp, Buffer, Expr, ExprData, Intrin, PrimFunc, Stmt, StmtData, Ty};
 use pliant_ir::{DType, Sym, SymArena, SymVar};
@@ -10,8 +10,8 @@ use pliant_sym::{CmpOp, SymKind};
 use pliant_tensor::CheckFailure;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Maximum floating-point estimate of a size that counts as fitting 64 bits. It is less than 2^63 by more than the rounding errors
-/// of the estimate.
+/// Maximum floating-point estimate for which a size is accepted as fitting 64 bits. The difference to 2^63 is larger than the
+/// rounding error of the estimate.
 const MAX_SIZE: f64 = 9.2e18;
 
 /// Maximum magnitude of the terms of a sum. If no term is larger, the rounding error of the sum is small enough for [`MAX_SIZE`].
@@ -21,22 +21,24 @@ const MAX_TERM: f64 = 1e28;
 /// [`MAX_TERM`].
 const SMALL_COEFFICIENT: u64 = 1 << 30;
 
-/// A loop function that reads and writes the shape heap, under construction.
+/// Builds a loop function that reads and writes the shape heap.
 pub(super) struct ShapeFunc<'a> {
     syms: &'a SymArena,
-    /// The slot of each term that can be loaded from the heap.
+    /// Returns the slot of a term that can be loaded from the heap; `None` for other terms.
     slots: &'a dyn Fn(Sym) -> Option<u32>,
-    /// The prefix of messages: the name of the function whose sizes are computed.
+    /// The prefix of error messages: the name of the function whose sizes are computed.
     message_prefix: &'a str,
-    /// The owner of the current size, for messages: `, for the result of 'add'`.
+    /// The text that describes the tensor whose size is currently computed, for error messages, such as `, for the result of
+    /// 'add'`.
     owner_text: String,
     func: PrimFunc,
     heap: Buffer,
     stmts: Vec<Stmt>,
     values: FxHashMap<Sym, Expr>,
-    /// For each term, its value in floating point, and the sum of the magnitudes of its parts.
+    /// Maps each term to (its value in floating point, the sum of the magnitudes of its parts).
     float_estimates: FxHashMap<Sym, (Expr, Expr)>,
-    /// The terms whose operands are checked, and whether they were checked only as intermediate values of a sum or product.
+    /// The terms whose operands have been checked, each with a flag whether it was checked only as an intermediate value of a sum
+    /// or product.
     checked: FxHashSet<(Sym, bool)>,
 }
 
@@ -64,12 +66,12 @@ impl<'a> ShapeFunc<'a> {
         }
     }
 
-    /// Computes a term and stores it in a slot. Sums and products in it are checked to fit 64 bits, except in the arms of
-    /// selections, because only one arm is used. `size` is present if the value is a dim of an allocated tensor, which must not be
-    /// negative; it describes the tensor for messages.
+    /// Emits statements that compute a term and store it in a slot. They check that sums and products in the term fit 64 bits,
+    /// except in the operands of selections, because only one of them is used. If the value is a dim of an allocated tensor,
+    /// which must not be negative, `size` describes the tensor for error messages.
     ///
     /// # Errors
-    /// The variable that has no slot.
+    /// A variable of the term that has no slot.
     pub fn store(&mut self, sym: Sym, slot: u32, size: Option<&str>) -> Result<(), SymVar> {
         self.owner_text = size.unwrap_or_default().to_string();
         self.check_operands(sym)?;
@@ -90,13 +92,13 @@ impl<'a> ShapeFunc<'a> {
         Ok(())
     }
 
-    /// The finished function. Its heap size is not set yet.
+    /// Completes the function, except for the size of the heap.
     pub fn finish(mut self) -> PrimFunc {
         self.func.body = self.func.seq(self.stmts);
         self.func
     }
 
-    /// Emits the checks of a term and of everything that is always evaluated with it, operands first.
+    /// Emits the checks of a term and of all nested terms that are always evaluated with it, operands first.
     fn check_operands(&mut self, root: Sym) -> Result<(), SymVar> {
         let mut stack = vec![(root, false, false)];
         while let Some((sym, is_intermediate, operands_done)) = stack.pop() {
@@ -208,8 +210,8 @@ impl<'a> ShapeFunc<'a> {
         false
     }
 
-    /// Emits an assertion. Its message begins with the prefix and ends with the values of the symbols in `sym`, unless there are
-    /// too many.
+    /// Emits an assertion. Its message begins with the name of the function and ends with the values of the symbols in `sym`,
+    /// unless there are too many.
     fn assert_with_values(
         &mut self,
         holds: Expr,
@@ -246,7 +248,7 @@ impl<'a> ShapeFunc<'a> {
         self.func.const_of(value, DType::Float64)
     }
 
-    /// The value of a term in floating point, and the sum of the magnitudes of its parts. Terms other than sums and products are
+    /// Returns (value of a term in floating point, sum of the magnitudes of its parts). Terms other than sums and products are
     /// exact, because they were checked before.
     fn float_estimate(&mut self, root: Sym) -> Result<(Expr, Expr), SymVar> {
         let mut stack = vec![(root, false)];
@@ -265,7 +267,7 @@ impl<'a> ShapeFunc<'a> {
         Ok(self.float_estimates[&root])
     }
 
-    /// [`float_estimate`](Self::float_estimate) of a term whose operands have estimates.
+    /// Returns the [`float_estimate`](Self::float_estimate) of a term whose operands already have estimates.
     fn float_estimate_from_operands(&mut self, sym: Sym) -> Result<(Expr, Expr), SymVar> {
         if !self.is_sum_or_product(sym) {
             let value = self.term_value(sym)?;
@@ -300,7 +302,7 @@ impl<'a> ShapeFunc<'a> {
         Ok(total.unwrap_or_else(|| (self.float_const(0.0), self.float_const(0.0))))
     }
 
-    /// The value of a term. Operands are computed first, without recursion.
+    /// Returns an expression for the value of a term. Operands are processed first, without recursion.
     fn term_value(&mut self, root: Sym) -> Result<Expr, SymVar> {
         let mut stack = vec![(root, false)];
         while let Some((sym, operands_done)) = stack.pop() {
@@ -328,7 +330,7 @@ impl<'a> ShapeFunc<'a> {
         self.as_bool(value)
     }
 
-    /// The value of a term whose operands are already computed.
+    /// Returns an expression for the value of a term whose operands have already been processed.
     fn value_from_operands(&mut self, sym: Sym) -> Result<Expr, SymVar> {
         if let Some(slot) = (self.slots)(sym) {
             let index = self.func.int(i64::from(slot));

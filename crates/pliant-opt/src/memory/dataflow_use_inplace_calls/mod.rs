@@ -76,7 +76,7 @@ use crate::common::call_deduplication_keys::CallKey;
 use crate::common::lowered_operators::{null_vars, resolve_null};
 use crate::common::shared_loop_functions::LoopFunctions;
 
-/// The pass that writes results to operands that are not read afterwards. The documentation of the module describes it.
+/// The pass that writes results to operands that are not read afterwards. See the module documentation.
 pub struct DataflowUseInplaceCalls;
 
 impl ModulePass for DataflowUseInplaceCalls {

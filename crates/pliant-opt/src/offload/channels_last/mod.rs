@@ -64,8 +64,8 @@ use crate::common::matmul_and_conv_operands::PERMUTE_DIMS;
 use crate::offload::dequantized::has_one_element;
 use crate::offload::rules::conv_int8::conv_int8_matcher as integers;
 
-/// The pass that rewrites convolutions, and operators on their results, to the channels-last layout. The documentation of the
-/// module describes it.
+/// The pass that rewrites convolutions, and operators on their results, to the channels-last layout. See the module
+/// documentation.
 pub struct ChannelsLast;
 
 impl ModulePass for ChannelsLast {

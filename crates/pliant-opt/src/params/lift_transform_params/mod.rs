@@ -76,7 +76,7 @@ pub use self::shared_parameter_transform::{SHARED_NAME, SharedTransform};
 /// The suffix of the name of the function that transforms the parameters.
 const TRANSFORM_SUFFIX: &str = "_transform_params";
 
-/// The pass that moves computations on parameters alone to a function that runs once. The documentation of the module describes it.
+/// The pass that moves computations on parameters alone to a function that runs once. See the module documentation.
 #[derive(Clone, Debug, Default)]
 pub struct LiftTransformParams {
     /// The functions that share one transformation. With `None`, each function gets its own.

@@ -56,7 +56,7 @@ use crate::common::matmul_and_conv_operands::{
 };
 use matmul_plan::{Plan, Transform, product_plan};
 
-/// The pass that rewrites einsums of two operands as matmuls. The documentation of the module describes it.
+/// The pass that rewrites einsums of two operands as matmuls. See the module documentation.
 pub struct EinsumToMatmul;
 
 impl ModulePass for EinsumToMatmul {
