@@ -1,8 +1,8 @@
-//! The contracts of passes: their phases, the module properties that they require, ensure and invalidate, and a check that a
-//! pipeline satisfies every requirement.
+//! The contracts of passes: the phase of each pass, the module properties that it requires, ensures and invalidates, and a check
+//! that a pipeline satisfies every requirement.
 //!
-//! Every pass is safe on every module. A pass whose requirements do not hold is not an error: it optimizes less, or leaves some
-//! functions unchanged. Pliant's own pipelines satisfy all requirements ([`check_order`]).
+//! Every pass can run on every module. If the requirements of a pass do not hold, this is not an error: the pass optimizes less,
+//! or leaves some functions unchanged. Pliant's own pipelines satisfy all requirements ([`check_order`]).
 
 use crate::passes::PassInfo;
 
@@ -19,14 +19,14 @@ pub enum Phase {
     Offload,
     /// Passes that merge operators and loop functions, in [`fuse`](crate::fuse).
     Fuse,
-    /// Passes that lower operators to what the virtual machine runs, in [`lower`](crate::lower).
+    /// Passes that lower operators to constructs that the virtual machine executes, in [`lower`](crate::lower).
     Lower,
     /// Passes that share, free and copy memory, in [`memory`](crate::memory).
     Memory,
 }
 
 impl Phase {
-    /// Every phase, in the order of declaration.
+    /// All phases, in the order of declaration.
     pub const ALL: &[Phase] = &[
         Phase::Canonicalize,
         Phase::Params,
@@ -50,7 +50,7 @@ impl Phase {
         }
     }
 
-    /// What the passes of the phase do, in one line.
+    /// A one-line description of the passes of the phase.
     pub const fn doc(self) -> &'static str {
         match self {
             Phase::Canonicalize => {
@@ -88,10 +88,10 @@ macro_rules! properties {
         }
 
         impl Property {
-            /// Every property.
+            /// All properties.
             pub const ALL: &[Property] = &[$(Property::$name),*];
 
-            /// The meaning of the property, in one sentence.
+            /// A one-sentence description of the property.
             pub const fn doc(self) -> &'static str {
                 match self {
                     $(Property::$name => $doc,)*
@@ -154,12 +154,12 @@ impl Properties {
         Properties(self.0 | other.0)
     }
 
-    /// The properties of this set that are not in the other.
+    /// The properties of this set that are not in the other set.
     pub const fn without(self, other: Properties) -> Properties {
         Properties(self.0 & !other.0)
     }
 
-    /// Whether this set contains every property of the other one.
+    /// Whether this set contains every property of the other set.
     pub const fn includes(self, other: Properties) -> bool {
         other.0 & !self.0 == 0
     }
@@ -215,14 +215,15 @@ pub const INVALIDATED_BY_OPERATOR: Properties =
     Properties::of(&[Property::Legalized]).union(INVALIDATED_BY_CALL_TIR);
 
 impl PassInfo {
-    /// The properties after the pass, from the properties before it.
+    /// Returns the properties that hold after the pass if `current` hold before it.
     pub const fn apply(&self, current: Properties) -> Properties {
         current.without(self.invalidates).union(self.ensures)
     }
 }
 
-/// Checks the order of a sequence of passes. `start` are the properties before the first pass; the result are the properties after
-/// the last one. Passes that a [`Gate`] may disable count as run. Without them, later passes optimize less but stay safe.
+/// Checks that the requirements of each pass in a sequence hold. `start` contains the properties before the first pass. Returns
+/// the properties after the last pass. Passes that a [`Gate`] may disable are assumed to run. If they do not, later passes
+/// optimize less but remain correct.
 ///
 /// # Errors
 /// The first pass whose requirements do not hold, with the missing properties.

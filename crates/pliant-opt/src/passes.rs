@@ -56,16 +56,16 @@ use crate::rewrite::expand_matmul_of_sum::ExpandMatmulOfSum;
 use crate::rewrite::reorder_permute_dims_after_concat::ReorderPermuteDimsAfterConcat;
 use crate::rewrite::reorder_take_after_matmul::ReorderTakeAfterMatmul;
 
-/// A row of the table of passes: what the pipelines, the command line and the documentation know about one pass.
+/// A row of the table of passes: the information about one pass for pipelines, the command line and the documentation.
 #[derive(Clone, Copy)]
 pub struct PassInfo {
     /// The name of the pass.
     pub name: &'static str,
-    /// Alternative names.
+    /// Alternative names of the pass.
     pub aliases: &'static [&'static str],
     /// The phase of the pass.
     pub phase: Phase,
-    /// What the pass does, in one line.
+    /// A one-line description of what the pass does.
     pub doc: &'static str,
     /// The properties that a module must have for the pass to have its full effect; see
     /// [`pass_contracts`](crate::pass_contracts).
@@ -74,7 +74,7 @@ pub struct PassInfo {
     pub ensures: Properties,
     /// The properties that may no longer hold after the pass.
     pub invalidates: Properties,
-    /// What disables the pass.
+    /// The condition under which the pass is disabled.
     pub gate: Gate,
     /// Creates the pass with its default options.
     pub make: fn() -> Box<dyn ModulePass>,
@@ -88,7 +88,7 @@ macro_rules! passes {
         $(gate: $gate:expr,)?
         make: $make:expr,
     })*) => {
-        /// Every pass, in the order in which a build runs them.
+        /// All passes, in the order in which a build runs them.
         pub const PASSES: &[PassInfo] = &[$(PassInfo {
             name: $name,
             aliases: &[$($alias),*],
@@ -370,7 +370,7 @@ pub fn find(name: &str) -> Option<&'static PassInfo> {
     PASSES.iter().find(|p| same(p.name) || p.aliases.iter().any(|a| same(a)))
 }
 
-/// The name and a one-line description of each pass that needs arguments, so that the name alone cannot create it.
+/// The passes that need arguments, so that the name is not sufficient to create them, each as (name, one-line description).
 pub const WITH_PARAMETERS: &[(&str, &str)] = &[
     ("BindParams", "Replace parameters of a function by constants"),
     ("BindSymbolicVars", "Replace symbolic sizes by numbers or terms"),

@@ -1,13 +1,14 @@
 //! The named sequences of passes. The contracts of passes ([`pass_contracts`](crate::pass_contracts)) determine which orders are
-//! valid: [`pipeline`] checks that the requirements of every step hold, and that the result is what the pipeline promises.
+//! valid: [`pipeline`] checks that the requirements of every step hold, and that the result has the properties that the pipeline
+//! guarantees.
 
 use pliant_pass::Sequential;
 
 use crate::pass_contracts::{EXECUTABLE, INITIAL, Properties, check_order};
 use crate::passes::{PassInfo, find};
 
-/// The passes of the minimum build, which lower calls of loop functions for bytecode generation. They accept a module at any stage,
-/// because each pass skips what is already lowered.
+/// The passes of the minimum build, which lower calls of loop functions for bytecode generation. They accept a module at any
+/// stage, because each pass skips parts that are already lowered.
 pub const BUILD_PASSES: &[&str] = &[
     "LambdaLift",
     "CopyWrittenViews",
@@ -61,7 +62,7 @@ struct Pipeline {
     name: &'static str,
     doc: &'static str,
     parts: &'static [&'static [&'static str]],
-    /// The properties that the module must have after the pipeline.
+    /// The properties that the pipeline guarantees for the resulting module.
     goal: Properties,
 }
 
@@ -95,12 +96,12 @@ const PIPELINES: &[Pipeline] = &[
 /// The names of the pipelines.
 pub const NAMES: &[&str] = &["default", "default_build", "zero", "minimum"];
 
-/// The purpose of a pipeline, in one line; empty if there is no such pipeline.
+/// A one-line description of a pipeline; empty if there is no pipeline with this name.
 pub fn doc(name: &str) -> &'static str {
     PIPELINES.iter().find(|p| p.name == name).map_or("", |p| p.doc)
 }
 
-/// The table rows of the steps of a pipeline; `None` if there is no such pipeline.
+/// The rows of the table of passes for the steps of a pipeline; `None` if there is no pipeline with this name.
 pub fn steps(name: &str) -> Option<Vec<&'static PassInfo>> {
     let pipeline = PIPELINES.iter().find(|p| p.name == name)?;
     let names = pipeline.parts.iter().copied().flatten();

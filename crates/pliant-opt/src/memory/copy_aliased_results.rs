@@ -26,7 +26,7 @@
 //! The results of in-place calls: they are new values, even if they reuse memory.
 //!
 //! # Never
-//! Copies the result of a packed function, because it is not known what the result is a view of.
+//! Copies the result of a packed function, because it is unknown whether it is a view.
 
 use pliant_ir::Attrs;
 use pliant_ir::attr_names::PRIMITIVE;
@@ -82,7 +82,7 @@ impl FunctionPass for CopyAliasedResults {
     }
 }
 
-/// How a value may share memory with a parameter.
+/// The way in which a value may share memory with a parameter.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Origin {
     /// The value is a parameter, or a field of a parameter that is a tuple.
@@ -91,10 +91,10 @@ enum Origin {
     View,
 }
 
-/// How the variables of a function may share memory with its parameters.
+/// For each variable of a function, whether and how it may share memory with a parameter.
 struct Origins {
     by_var: FxHashMap<Var, Origin>,
-    /// The tuple literals that variables are bound to.
+    /// Maps variables to the tuple expressions to which they are bound.
     tuples: FxHashMap<Var, Expr>,
 }
 
@@ -121,7 +121,8 @@ impl Origins {
         self.origin_of(func, e) == Some(Origin::View)
     }
 
-    /// How a value may share memory with a parameter. For a value with several parts, [`Origin::View`] takes precedence.
+    /// Determines whether and how a value may share memory with a parameter. If the parts of a value have different origins,
+    /// returns [`Origin::View`].
     fn origin_of(&self, func: &Function, value: Expr) -> Option<Origin> {
         let mut origin = None;
         let mut stack = vec![value];
@@ -151,7 +152,8 @@ impl Origins {
         origin
     }
 
-    /// The field of a known tuple literal; otherwise the tuple, which stands for all of its fields.
+    /// Returns field `i` of a tuple. If the tuple expression is unknown, returns the tuple itself, which stands for any of its
+    /// fields.
     fn field(&self, func: &Function, tuple: Expr, i: u32) -> Expr {
         let literal = match func.expr(tuple) {
             ExprData::Var(v) => self.tuples.get(v).copied().unwrap_or(tuple),
@@ -170,7 +172,8 @@ struct Copier {
 }
 
 impl Copier {
-    /// The value with all views in it copied. The recursion depth is that of nested types, which the parser and the builder limit.
+    /// Returns a value with all views in it copied. The recursion depth is the nesting depth of types, which the parser and the
+    /// builder limit.
     fn with_views_copied(&mut self, func: &mut Function, e: Expr) -> Expr {
         if !self.origins.is_view(func, e) {
             return e;
@@ -200,7 +203,7 @@ impl Copier {
         result
     }
 
-    /// A field of a tuple that may contain views. A tensor field is copied.
+    /// Returns a field of a tuple that may contain views. If the field is a tensor, it is copied.
     fn field(&mut self, func: &mut Function, tuple: Expr, i: u32) -> Expr {
         let value = func.tuple_get_item(tuple, i);
         let field = self.namer.bind(func, "field", value, &mut self.out);

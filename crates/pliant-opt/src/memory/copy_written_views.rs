@@ -1,7 +1,8 @@
 //! # What it does
-//! Copies a view if an in-place call may write to the view or to the value that it is a view of. `R.reshape` creates a new value,
-//! so its shared memory must not be observable. In modules with in-place calls, two kinds of constants are copied too: those that
-//! are written to, here or by a called function, and those that a function returns. Each call must see its own value.
+//! Copies a view if an in-place call may write to the view or to the original value. `R.reshape` creates a new value, so it must
+//! not be observable that it shares memory with its operand. In modules with in-place calls, two kinds of constants are also
+//! copied: those to which the function or a called function writes, and those that a function returns. Each call must see its own
+//! value.
 //!
 //! # Before
 //! ```python
@@ -46,11 +47,11 @@
 //! No local functions: [`LambdaLift`](crate::canonicalize::lambda_lift) runs first.
 //!
 //! # Keeps
-//! Modules without in-place calls, and views of values that only the view reads. Constants passed to functions that only read them,
-//! such as weights, are not copied.
+//! Modules without in-place calls, views of values that nothing else reads, and constants that are passed to functions that only
+//! read them, such as weights.
 //!
 //! # Never
-//! Analyses packed functions that are called for their effects, because it is not known what they write to.
+//! Analyses packed functions that are called for their side effects, because it is unknown to which tensors they write.
 
 use std::sync::Arc;
 
@@ -96,7 +97,7 @@ impl ModulePass for CopyWrittenViews {
     }
 }
 
-/// Inserts a copy after each view in `views`. The copy takes over the name of the view.
+/// Inserts a copy after each view in `views`. The copy is bound to the variable of the view.
 fn copy_views(func: &mut Function, views: &FxHashSet<Var>) {
     let mut namer = Namer::new(func);
     for seq in reachable_seqs(func) {
@@ -129,7 +130,7 @@ fn copy_views(func: &mut Function, views: &FxHashSet<Var>) {
     }
 }
 
-/// The views that must be copied: a call may write to their memory while another variable refers to it.
+/// Returns the views that must be copied, because a call may write to their memory while another variable refers to it.
 fn views_to_copy(func: &Function, aliases: &mut MemoryAliases) -> FxHashSet<Var> {
     let mut views = Vec::new();
     let mut read_counts: FxHashMap<Var, usize> = FxHashMap::default();
@@ -159,7 +160,8 @@ fn views_to_copy(func: &Function, aliases: &mut MemoryAliases) -> FxHashSet<Var>
     views.into_iter().map(|(view, _)| view).collect()
 }
 
-/// The copied variable, if a value is a copy. The form before and after RemovePurityChecking is recognised.
+/// Returns the copied variable if a value is a call of the copy builtin, in its form before or after RemovePurityChecking; `None`
+/// otherwise.
 fn copied_var(func: &Function, value: Expr) -> Option<Var> {
     let ExprData::Call { callee, args, .. } = func.expr(value) else { return None };
     let (callee, source) = match (callee, func.list(*args)) {
@@ -173,7 +175,7 @@ fn copied_var(func: &Function, value: Expr) -> Option<Var> {
     }
 }
 
-/// The variable that a value is a view of, if it is a view.
+/// Returns the variable whose memory a view shares; `None` if the value is not a view.
 fn view_source(func: &Function, value: Expr) -> Option<Var> {
     let ExprData::Call { callee: Callee::Op(op), args, .. } = func.expr(value) else {
         return None;

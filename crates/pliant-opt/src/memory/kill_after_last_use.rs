@@ -45,14 +45,14 @@
 //! ```
 //!
 //! # Requires
-//! Nothing: dataflow blocks become plain blocks first.
+//! Nothing. Dataflow blocks become plain blocks first.
 //!
 //! # Keeps
 //! All bindings and their order. Values that are already killed are not killed again.
 //!
 //! # Never
 //! Kills a parameter, a value that the function returns, a variable before its last use in a nested sequence, or an operand or
-//! result of an in-place call, because these are two names of one value.
+//! result of an in-place call, because operand and result are two names of one value.
 
 use pliant_ir::Op;
 use pliant_ir::relax::visit::operand_vars;
@@ -102,7 +102,8 @@ impl FunctionPass for KillAfterLastUse {
     }
 }
 
-/// The kills to insert after each binding of a sequence, by the index of the binding. Variables in `excluded` are not killed.
+/// Returns the kills to insert into a sequence, by the index of the binding that they follow. Variables in `excluded` are not
+/// killed.
 fn kills_by_index(
     func: &Function,
     bindings: &[Binding],
@@ -123,8 +124,9 @@ fn kills_by_index(
     kills
 }
 
-/// The variables whose values must not be killed: fields of tuples that a sequence returns, because later passes expand these
-/// tuples and refer to the fields; and operands and results of in-place calls, because they are two names of one value.
+/// Returns the variables whose values must not be killed. These are the fields of tuples that a sequence returns, because later
+/// passes expand the tuples and refer to the fields, and the operands and results of in-place calls, because they are two names
+/// of one value.
 fn values_kept_alive(func: &Function, live: &Liveness) -> FxHashSet<Var> {
     let mut kept_alive = FxHashSet::default();
     // A nested sequence may return a tuple that the enclosing sequence creates.
@@ -138,7 +140,7 @@ fn values_kept_alive(func: &Function, live: &Liveness) -> FxHashSet<Var> {
     kept_alive
 }
 
-/// Records the variables that a binding keeps alive. The bindings after it were visited before.
+/// Records the variables that a binding keeps alive. Bindings are visited from the last to the first.
 fn record_kept_alive(
     func: &Function,
     binding: &Binding,
@@ -160,7 +162,7 @@ fn record_kept_alive(
     }
 }
 
-/// The operator that kills the value of a binding; `None` if the binding allocates nothing.
+/// Returns the operator that kills the value of a binding; `None` if the binding allocates neither a tensor nor a storage.
 fn kill_op(func: &Function, binding: &Binding) -> Option<Op> {
     let ExprData::Call { callee, .. } = func.expr(binding.value) else { return None };
     if let Callee::Op(MEMORY_ALLOC_STORAGE | VM_ALLOC_STORAGE) = callee {
@@ -169,7 +171,7 @@ fn kill_op(func: &Function, binding: &Binding) -> Option<Op> {
     matches!(func.var_ty(binding.var), TypeData::Tensor { .. }).then_some(MEMORY_KILL_TENSOR)
 }
 
-/// The variables that the function already kills, with aliases resolved.
+/// Returns the variables that the function already kills. Aliases are replaced by the original variables.
 fn already_killed(func: &Function, live: &Liveness) -> FxHashSet<Var> {
     let mut killed = FxHashSet::default();
     for seq in reachable_seqs(func) {

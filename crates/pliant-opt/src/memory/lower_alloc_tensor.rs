@@ -43,7 +43,7 @@
 //! All other bindings.
 //!
 //! # Never
-//! Lets two tensors share memory: that is [`StaticPlanBlockMemory`](crate::memory::plan_memory).
+//! Lets two tensors share memory; [`StaticPlanBlockMemory`](crate::memory::plan_memory) does this.
 
 use pliant_ir::relax::{Binding, Callee, Expr, ExprData, Function};
 use pliant_ir::{DType, Sym};
@@ -78,7 +78,7 @@ impl FunctionPass for LowerAllocTensor {
     }
 }
 
-/// A binding to `R.builtin.alloc_tensor` and its operands.
+/// A binding of an `R.builtin.alloc_tensor` call, with the operands of the call.
 pub(crate) struct TensorAlloc {
     pub binding: Binding,
     pub shape: Expr,
@@ -89,7 +89,7 @@ pub(crate) struct TensorAlloc {
 }
 
 impl TensorAlloc {
-    /// The operands, if the binding is an `R.builtin.alloc_tensor`.
+    /// Returns the parts of a binding of an `R.builtin.alloc_tensor` call; `None` for other bindings.
     ///
     /// # Errors
     /// If the data type is not a constant, or if the shape is unknown.
@@ -119,7 +119,7 @@ impl TensorAlloc {
         Ok(Some(TensorAlloc { binding: *binding, shape, dtype: dtype_arg, device, bytes }))
     }
 
-    /// Allocates a storage of the tensor's size and binds it to a new variable.
+    /// Emits the allocation of a storage of the tensor's size, bound to a new variable.
     pub fn bind_storage(
         &self,
         func: &mut Function,
@@ -133,7 +133,7 @@ impl TensorAlloc {
         namer.bind(func, "storage", call, out)
     }
 
-    /// The binding of the tensor in this storage, at offset 0.
+    /// Returns the binding that creates the tensor in `storage`, at offset 0.
     pub fn tensor_binding(&self, func: &mut Function, storage: Expr) -> Binding {
         let (offset, ty) = (prim_int(func, 0), func.var(self.binding.var).ty);
         let call =

@@ -3,8 +3,8 @@
 //! | module | what |
 //! |---|---|
 //! | `copy_aliased_results` | copy results that are views of parameters |
-//! | `copy_written_views` | copy views that in-place calls may write |
-//! | `dataflow_use_inplace_calls` | reuse the memory of operands that die for results |
+//! | `copy_written_views` | copy views to whose memory in-place calls may write |
+//! | `dataflow_use_inplace_calls` | write results to the memory of operands that are not read afterwards |
 //! | `kill_after_last_use` | free tensors and storages after their last use |
 //! | `lower_alloc_tensor` | give unplanned tensors a storage of their own |
 //! | `plan_memory` | share storages between tensors |

@@ -3,8 +3,8 @@
 //! tensor of the same sequence, or of a branch in it, reuses the storage if it is provably large enough for all values of the
 //! symbols. For constant sizes, a storage may be at most 16 times as large as the tensor.
 //!
-//! The attribute `tir_var_upper_bound` of a function, such as `{"n": 1024}`, bounds its symbols. Storages then have the maximum
-//! size that they may need.
+//! The attribute `tir_var_upper_bound` of a function, such as `{"n": 1024}`, states upper bounds of its symbols. Storages then
+//! have the maximum size that their tensors may need.
 //!
 //! # Before
 //! ```python
@@ -62,8 +62,8 @@
 //! The order of all calls.
 //!
 //! # Never
-//! Shares the memory of a tensor that is returned, stored in a tuple, or passed to anything but a loop function of this module:
-//! those may keep a reference.
+//! Shares the memory of a tensor that is returned, stored in a tuple, or passed to anything but a loop function of this module,
+//! because a reference to the tensor may outlive its last use.
 
 use std::sync::Arc;
 
@@ -165,7 +165,7 @@ fn plan_function(func: &mut Function, prim_funcs: &FxHashSet<Arc<str>>) -> Resul
     Ok(())
 }
 
-/// The variable that a binding is an alias or, for reshapes, a view of.
+/// If the value of a binding is an alias (`y = x`) or a reshaped view of a variable, returns this variable.
 fn alias_source(func: &Function, binding: &Binding) -> Option<Var> {
     match func.expr(binding.value) {
         ExprData::Call { callee: Callee::Op(RESHAPE), args, .. } => match func.list(*args) {
@@ -179,8 +179,8 @@ fn alias_source(func: &Function, binding: &Binding) -> Option<Var> {
     }
 }
 
-/// The variables whose memory may be referenced elsewhere: those with a use other than as an operand of a loop function in the
-/// sequence that defines them.
+/// Returns the variables to whose memory other values may refer: those with a use other than as an operand of a loop function in
+/// the sequence that defines them.
 fn escaping_vars(
     func: &Function,
     prim_funcs: &FxHashSet<Arc<str>>,

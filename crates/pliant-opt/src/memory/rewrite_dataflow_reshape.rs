@@ -1,6 +1,6 @@
 //! # What it does
-//! Replaces calls of loop functions that only change the shape of their input by `R.reshape`, which does not copy. The pass proves
-//! this from the indices of the loop function.
+//! Replaces calls of loop functions that only change the shape of their input by `R.reshape`, which does not copy. The pass
+//! derives from the indices in a loop function that it is a reshape.
 //!
 //! # Before
 //! ```python
@@ -118,7 +118,7 @@ fn rewrite_function(func: &mut Function, reshapes: &FxHashSet<Arc<str>>) {
     }
 }
 
-/// The binding rewritten to a reshape, if its loop function only reshapes.
+/// Rewrites a binding to `R.reshape` if it calls a loop function that only reshapes; `None` for other bindings.
 fn as_reshape(
     func: &mut Function,
     binding: &Binding,

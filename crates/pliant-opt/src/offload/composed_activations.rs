@@ -1,4 +1,5 @@
-//! Matches activations that are written as one or more operators on the result of a kernel.
+//! Recognises activations, such as `x * sigmoid(x)`, that are written as one or more operators on the result of a call that is
+//! offloaded.
 
 use pliant_ir::relax::{Binding, Expr, ExprData, Function, Var};
 use pliant_ir::{AttrValue, Op};
@@ -16,7 +17,7 @@ const WHERE: Op = Op::new("relax.where");
 const SIGMOID: Op = Op::new("relax.sigmoid");
 const LEAKY_RELU: Op = Op::new("relax.nn.leakyrelu");
 
-/// The operators that are activations, and the names of these activations in kernel declarations.
+/// The operators that are activations, each with the name of the activation in kernel declarations.
 const UNARY_ACTIVATIONS: &[(Op, &str)] = &[
     (SIGMOID, "sigmoid"),
     (Op::new("relax.tanh"), "tanh"),
@@ -27,15 +28,15 @@ const UNARY_ACTIVATIONS: &[(Op, &str)] = &[
 
 /// An activation that the readers of a variable compute.
 pub struct ActivationMatch {
-    /// The activation.
+    /// The activation that the operators compute.
     pub activation: Activation,
-    /// The intermediate variables. Nothing outside of the match reads them.
+    /// The variables of intermediate values, which nothing outside of the match reads.
     pub intermediates: Vec<Var>,
-    /// The variable of the result.
+    /// The variable that is bound to the result of the activation.
     pub result: Var,
 }
 
-/// The activation that all readers of a variable compute together, if they do.
+/// If all readers of a variable together compute one activation of it, returns this activation.
 pub fn match_activation(func: &Function, readers: &Readers, y: Var) -> Option<ActivationMatch> {
     let matched = match *readers.all_readers(func, y)? {
         [one] => unary_activation(func, one, y).or_else(|| hard_sigmoid(func, readers, y)),
@@ -68,7 +69,7 @@ fn unary_activation(func: &Function, binding: Binding, y: Var) -> Option<Activat
     Some(ActivationMatch { activation, intermediates: Vec::new(), result: binding.var })
 }
 
-/// Matches `y * f(y)`, where `f` is a sigmoid or a clipped linear function. A constant factor after the product becomes part of the
+/// Matches `y * f(y)`, where `f` is a sigmoid or a clipped linear function. A constant factor of the result becomes part of the
 /// linear function.
 fn gated_activation(
     func: &Function,
@@ -118,7 +119,7 @@ fn gated_activation(
     has_limit.then_some(ActivationMatch { activation, intermediates, result })
 }
 
-/// Matches a linear function that is clipped at both ends: the longest chain of operators that ends in a limit. The linear function
+/// Matches the longest chain of operators from `y` on that computes a linear function clipped at both ends. The linear function
 /// must not be the identity.
 fn hard_sigmoid(func: &Function, readers: &Readers, y: Var) -> Option<ActivationMatch> {
     let (mut line, mut at, mut intermediates, mut longest) =
@@ -182,8 +183,8 @@ impl ClippedLine {
     const IDENTITY: ClippedLine =
         ClippedLine { slope: 1.0, offset: 0.0, limits: (f64::NEG_INFINITY, f64::INFINITY) };
 
-    /// Composes the function with the operator of a binding, whose operands are `x` and a constant. `None` if the result is not
-    /// such a function.
+    /// Applies the operator of a binding, whose operands are `x` and a constant, to the clipped linear function. `None` if the
+    /// result is not a clipped linear function.
     fn compose(self, func: &Function, binding: Binding, x: Var) -> Option<ClippedLine> {
         let (op, &[a, b], _) = op_call(func, binding.value)? else { return None };
         let number = match (is_var(func, a, x), is_var(func, b, x)) {

@@ -1,5 +1,5 @@
-//! Matchers for dequantized operands: matmuls with a dequantized constant, such constants as matrices, and per-tensor or per-row
-//! parameters.
+//! Recognises dequantized operands (casts of integers, minus zero points, times scales): matmuls with a dequantized constant,
+//! dequantized constants as matrices, and scales and zero points that are per tensor or per row.
 
 mod matrix;
 
@@ -13,7 +13,7 @@ use crate::common::matmul_and_conv_operands::{
 };
 pub(crate) use matrix::Matrix;
 
-/// Maximum magnitude of zero points. Up to this magnitude, integral zero points and their differences from 8-bit integers are exact
+/// Maximum magnitude of zero points. Up to this magnitude, integral zero points and their differences to 8-bit integers are exact
 /// in float32.
 pub(crate) const MAX_ZERO_POINT: f64 = (1 << 16) as f64;
 
@@ -34,14 +34,14 @@ pub(crate) struct DequantizedMatmul {
     pub weights: DequantizedWeights,
 }
 
-/// The constants that a matrix is dequantized from.
+/// The constants from which a matrix is dequantized: integers, zero points and scales.
 #[derive(Clone, Debug)]
 pub(crate) struct DequantizedWeights {
     /// The quantized integers, of rank 2.
     pub integers: Tensor,
     /// The zero points, which are subtracted in this order.
     pub zeros: Vec<BroadcastNumbers>,
-    /// The scale.
+    /// The scale by which the differences of integers and zero points are multiplied.
     pub scale: BroadcastNumbers,
     /// Whether the right operand of the matmul is the transpose of the dequantized constant.
     pub transposed: bool,
@@ -54,34 +54,36 @@ pub(crate) struct BroadcastNumbers {
     pub numbers: Vec<f64>,
     /// The number of rows and columns of `numbers`.
     pub size: [usize; 2],
-    /// How often each number is repeated along rows and along columns. Along a dim of size 1, the number is broadcast instead.
+    /// How often each number is repeated along the rows and along the columns of the matrix. Along a dim of size 1, the number is
+    /// broadcast instead.
     pub repeats: [usize; 2],
 }
 
 impl BroadcastNumbers {
-    /// The number for an element of the matrix.
+    /// Returns the scale or zero point for an element of the matrix.
     pub fn number_at(&self, row: usize, column: usize) -> f64 {
         let index = |i: usize, k: usize| if self.size[k] == 1 { 0 } else { i / self.repeats[k] };
         self.numbers[index(row, 0) * self.size[1] + index(column, 1)]
     }
 
-    /// Whether each element of a matrix of this size has a number. The last numbers may be repeated less often than the others.
+    /// Whether the repeated numbers cover a matrix of this size. The last numbers may be repeated less often than the others.
     fn covers_size(&self, size: [usize; 2]) -> bool {
         let covered = |k: usize| self.size[k].saturating_mul(self.repeats[k]);
         (0..2).all(|k| self.size[k] == 1 || covered(k) >= size[k])
     }
 }
 
-/// Matches the operands of a matmul or convolution.
+/// Analyses the operands of a matmul or convolution.
 pub(crate) struct OperandMatcher<'a> {
     pub func: &'a Function,
     pub defs: &'a Defs,
-    /// The variable of the matmul or convolution. Operands are looked through only up to the last effect before it.
+    /// The variable of the matmul or convolution. Operands are followed to their definitions only up to the last side effect
+    /// before it.
     pub root_var: Var,
 }
 
 impl OperandMatcher<'_> {
-    /// The operands and attributes of an operand's value, if it is a call of `op`.
+    /// If the value of an operand is a call of `op`, returns the operands and attributes of this call.
     pub fn call(&self, e: Expr, op: Op) -> Option<(&[Expr], &Attrs)> {
         call_operands(self.func, self.defs.value_in_epoch(self.func, e, self.root_var), op)
     }
@@ -122,7 +124,7 @@ impl OperandMatcher<'_> {
         Some(DequantizedMatmul { by, weights })
     }
 
-    /// Matches the constant, the zero points and the scale that a matrix is dequantized from.
+    /// Matches a dequantized matrix: finds the integer constant, the zero points and the scale from which it is computed.
     fn dequantized_weights(&self, e: Expr) -> Option<DequantizedWeights> {
         let (integers, zeros, scale) = match self.call(e, DEQUANTIZE) {
             Some((args, attrs)) => {
@@ -157,7 +159,7 @@ impl OperandMatcher<'_> {
         fits.then_some(DequantizedWeights { integers, zeros, scale, transposed: false })
     }
 
-    /// The scale or zero point of `R.dequantize`: a scalar, or a vector along the axis.
+    /// Returns the scale or zero point of an `R.dequantize` call: a scalar, or a vector along its axis.
     fn per_axis_numbers(&self, e: Expr, attrs: &Attrs) -> Option<BroadcastNumbers> {
         let mut broadcast_numbers = self.broadcast_numbers(e)?;
         let axis = attrs.get("axis").and_then(AttrValue::as_int)?;
@@ -169,7 +171,7 @@ impl OperandMatcher<'_> {
         Some(broadcast_numbers)
     }
 
-    /// The constant integers that a float32 value is cast from, and the zero points that are subtracted from them. `convert`
+    /// If a float32 value is a cast of constant integers minus zero points, returns the integers and the zero points. `convert`
     /// converts each zero point.
     pub fn integers_and_zero_points<T>(
         &self,
@@ -203,7 +205,7 @@ impl OperandMatcher<'_> {
         Some((integers.clone(), zeros))
     }
 
-    /// The constant numbers that a value repeats or broadcasts over a matrix.
+    /// If a value repeats or broadcasts constant numbers over a matrix, returns these numbers.
     fn broadcast_numbers(&self, e: Expr) -> Option<BroadcastNumbers> {
         if let Some((args, attrs)) = self.call(e, REPEAT) {
             let repeat_count =
@@ -265,7 +267,7 @@ impl OperandMatcher<'_> {
     }
 }
 
-/// The elements of a float32, int32, int8 or uint8 constant; `None` for other types.
+/// Converts the elements of a float32, int32, int8 or uint8 constant to float64; `None` for other types.
 pub(crate) fn to_f64_numbers(t: &Tensor) -> Option<Vec<f64>> {
     Some(match t.dtype() {
         DType::Float32 => t.to_vec::<f32>().ok()?.into_iter().map(f64::from).collect(),
@@ -273,7 +275,7 @@ pub(crate) fn to_f64_numbers(t: &Tensor) -> Option<Vec<f64>> {
     })
 }
 
-/// The elements of an int32, int8 or uint8 constant; `None` for other types.
+/// Converts the elements of an int32, int8 or uint8 constant to int32; `None` for other types.
 ///
 /// # Errors
 /// If memory cannot be allocated.

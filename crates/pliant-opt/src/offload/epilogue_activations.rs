@@ -1,5 +1,5 @@
-//! Recognises the activations that kernels can apply to their results, and finds the bindings that read a variable, which decide
-//! whether an activation is its only reader.
+//! The activations that kernels can apply to their results, and [`Readers`], which finds the bindings that read a variable, for
+//! example to check that an activation is the only reader of a result.
 
 use pliant_ir::relax::{Binding, Callee, Expr, ExprData, Function, Var};
 use pliant_ir::{Attrs, DType, Op};
@@ -21,7 +21,7 @@ pub enum Activation {
     Relu,
     /// `x`, clipped to a lower and an upper limit.
     Clip(f64, f64),
-    /// A function without parameters, by its name in kernel declarations.
+    /// A named activation function without parameters, such as a sigmoid, by its name in kernel declarations.
     Function(&'static str),
     /// A clipped linear function of `x`.
     HardSigmoid(ClippedLine),
@@ -31,20 +31,21 @@ pub enum Activation {
     LeakyRelu(f64),
 }
 
-/// `clip(slope * x + offset, low, high)`.
+/// A clipped linear function `clip(slope * x + offset, low, high)`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ClippedLine {
     /// The factor of `x`.
     pub slope: f64,
-    /// The constant term.
+    /// The constant term of the linear function.
     pub offset: f64,
-    /// The lower and the upper limit.
+    /// The lower and the upper limit to which the function is clipped.
     pub limits: (f64, f64),
 }
 
 impl Activation {
-    /// Composes the activation with an operator that follows it. `None` if kernels do not support the result. `number` is the other
-    /// operand of the operator, if it has one: its value if it is a scalar constant, otherwise `Some(None)`.
+    /// Combines the activation with an operator that is applied to its result. `None` if kernels do not support the combination.
+    /// `number` describes the other operand of the operator: `None` if there is none, `Some(Some(value))` for a scalar constant,
+    /// `Some(None)` for other operands.
     pub fn compose(self, op: Op, number: Option<Option<f64>>) -> Option<Activation> {
         let is_none = self == Activation::None;
         match (op, number) {
@@ -83,7 +84,7 @@ impl Activation {
     }
 }
 
-/// The bindings that read each variable of a function.
+/// Maps each variable of a function to the bindings that read it.
 pub struct Readers(FxHashMap<Var, VarReads>);
 
 #[derive(Default)]
@@ -116,8 +117,8 @@ impl Readers {
         Readers(readers)
     }
 
-    /// The binding that is the only reader of a dataflow variable. It is in the same block, because dataflow variables are not
-    /// visible in other blocks.
+    /// Returns the binding that is the only reader of a dataflow variable; `None` if there are several readers. The binding is in
+    /// the same block, because dataflow variables are not visible in other blocks.
     pub fn only_reader(&self, func: &Function, v: Var) -> Option<Binding> {
         match self.all_readers(func, v)? {
             &[binding] => Some(binding),
@@ -125,19 +126,20 @@ impl Readers {
         }
     }
 
-    /// The bindings in dataflow blocks that read a variable. Other bindings may read it too.
+    /// Returns the bindings in dataflow blocks that read a variable. Bindings outside of dataflow blocks may also read it.
     pub fn reading_bindings(&self, v: Var) -> &[Binding] {
         self.0.get(&v).map_or(&[], |reads| &reads.bindings)
     }
 
-    /// All bindings that read a dataflow variable, which are in its block. `None` if anything else reads the variable.
+    /// Returns all bindings that read a dataflow variable, which are in its block. `None` if anything else reads the variable,
+    /// such as the result of a sequence.
     pub fn all_readers(&self, func: &Function, v: Var) -> Option<&[Binding]> {
         let reads = self.0.get(&v)?;
         (reads.count == reads.bindings.len() && func.var(v).dataflow).then_some(&reads.bindings)
     }
 }
 
-/// The value of a float32 constant with one element; `None` if it is NaN.
+/// Returns the value of a float32 constant with one element; `None` for other expressions and for NaN.
 pub fn scalar_constant(func: &Function, e: Expr) -> Option<f64> {
     let ExprData::Constant(c) = func.expr(e) else { return None };
     let tensor = func.const_tensor(*c);
@@ -147,7 +149,7 @@ pub fn scalar_constant(func: &Function, e: Expr) -> Option<f64> {
     value.map(f64::from).filter(|v| !v.is_nan())
 }
 
-/// The operator, the operands and the attributes of an operator call.
+/// Returns (operator, operands, attributes) of an operator call; `None` for other expressions.
 pub fn op_call(func: &Function, e: Expr) -> Option<(Op, &[Expr], &Attrs)> {
     match func.expr(e) {
         ExprData::Call { callee: Callee::Op(op), args, attrs, .. } => {

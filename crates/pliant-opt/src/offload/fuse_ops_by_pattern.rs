@@ -4,7 +4,7 @@
 //! [`annotate_codegen`](FuseOpsByPattern::annotate_codegen), each match becomes a local function of a function whose attribute
 //! `Codegen` is the name of the backend, for [`RunCodegen`](crate::offload::run_codegen).
 //!
-//! Symbols that no tensor parameter defines are passed to the function as a shape.
+//! Symbols that no tensor parameter defines are passed to the composite function as a shape.
 //!
 //! # Before
 //! ```python
@@ -47,11 +47,11 @@
 //! Nothing. It runs before [`LegalizeOps`](crate::lower::legalize_ops), which lowers operators to loops.
 //!
 //! # Keeps
-//! Every value that is read outside of its match: a match with such a value, other than its root, is not outlined.
+//! Every value that is read outside of its match: if such a value is not the root of the match, the match is not outlined.
 //!
 //! # Never
-//! Outlines calls with effects, moves a value past a call with effects, or matches inside of functions that are already composite
-//! or primitive.
+//! Outlines calls with side effects, moves a value past a call with side effects, or matches inside functions that already have
+//! the attribute `Composite` or `Primitive`.
 
 use std::sync::Arc;
 
@@ -78,14 +78,14 @@ const MAX_NAME_LENGTH: usize = 100;
 pub struct FuseOpsByPattern {
     /// The patterns, in the order in which they are tried.
     pub patterns: Vec<FusionPattern>,
-    /// Whether constants become part of the functions. If not, they are passed as arguments.
+    /// Whether constants become part of the composite functions. If not, they are passed as arguments.
     pub bind_constants: bool,
     /// Whether each composite function is wrapped in a function with the attribute `Codegen`.
     pub annotate_codegen: bool,
 }
 
 impl Default for FuseOpsByPattern {
-    /// The pass with all registered patterns.
+    /// Creates the pass with all registered patterns.
     fn default() -> Self {
         FuseOpsByPattern {
             patterns: patterns_with_prefix(""),
@@ -226,7 +226,7 @@ impl Fuser<'_> {
     }
 }
 
-/// The name of the function that a match is outlined to, from the names of its operators.
+/// Creates the name of the composite function for a match from the names of its operators.
 fn group_name(func: &Function, members: &[Binding]) -> String {
     let mut name = String::from("fused");
     for b in members {
@@ -244,8 +244,8 @@ fn group_name(func: &Function, members: &[Binding]) -> String {
     name
 }
 
-/// A function for a code generator that calls one composite function. The composite function becomes a local function with this
-/// name.
+/// Creates a function for the code generator of `backend` that calls the composite function `inner`, which becomes a local
+/// function named `name`.
 fn wrap_for_codegen(name: &str, inner: Function, backend: &str) -> Function {
     let mut f = copy_function(&inner);
     f.attrs.clear();

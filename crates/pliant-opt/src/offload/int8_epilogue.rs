@@ -1,5 +1,5 @@
-//! Matches the epilogue of int8 matmuls and convolutions: int32 terms, the cast to float32, scales, bias, activation, and
-//! requantization.
+//! Recognises the operators on the result of an int8 matmul or convolution that the kernel can compute as its epilogue: addition
+//! of int32 terms, the cast to float32, scales, bias, activation, and requantization.
 
 use pliant_ir::relax::{Binding, Callee, Expr, ExprData, Function, Var};
 use pliant_ir::{DType, Op, Sym};
@@ -20,54 +20,54 @@ const ROUND: Op = Op::new("relax.round");
 const MAXIMUM: Op = Op::new("relax.maximum");
 const MINIMUM: Op = Op::new("relax.minimum");
 
-/// The int32 results of a matmul or convolution, with columns last.
+/// The int32 results (sums) of an int8 matmul or convolution, with the columns as the last dim.
 #[derive(Clone, Copy, Debug)]
 pub struct IntegerSums {
-    /// The variable that holds the sums.
+    /// The variable that is bound to the int32 sums.
     pub result: Var,
     /// The number of columns.
     pub columns: i64,
-    /// A tensor with the same rows as the sums. Present if per-row factors are supported.
+    /// A tensor with the same rows as the sums, if the kernel supports per-row factors; otherwise `None`.
     pub rows: Option<Expr>,
     /// Whether the kernel supports int32 terms and requantization.
     pub supports_integer_epilogue: bool,
 }
 
-/// The epilogue of integer sums. Its parts are applied in this order.
+/// The epilogue of an int8 matmul or convolution. Its parts are applied to the int32 sums in the order of the fields.
 #[derive(Clone, Debug)]
 pub struct IntegerEpilogue {
-    /// Per-column int32 terms.
+    /// Per-column int32 terms that are added to the sums.
     pub terms: Option<Expr>,
-    /// A per-tensor or per-row factor.
+    /// A per-tensor or per-row factor of the float32 sums.
     pub rows: Option<Expr>,
-    /// Per-column factors.
+    /// Per-column factors of the float32 sums.
     pub columns: Option<Expr>,
-    /// Per-column bias.
+    /// The per-column bias that is added after the multiplications.
     pub bias: Option<Expr>,
     pub activation: Activation,
-    /// The requantization.
+    /// The requantization of the result to 8 bits; `None` if the result is float32.
     pub requantization: Option<Requantization>,
     /// The variable of the epilogue's result.
     pub result: Var,
-    /// The variables that nothing reads after the replacement.
+    /// The variables of operators that become part of the epilogue, so that nothing reads them after the replacement.
     pub removed: Vec<Var>,
     /// Whether the result so far is float32.
     is_float: bool,
 }
 
-/// Requantization of float32 to 8 bits: division, rounding to even, shift, clipping.
+/// Requantization of float32 to 8 bits: division by a scale, rounding to even, addition of a zero point, clipping.
 #[derive(Clone, Debug)]
 pub struct Requantization {
     /// The scale: a tensor with one element, by which values are divided.
     pub divisor: Option<Expr>,
     /// The zero point: a tensor with one element, which is added after rounding.
     pub shift: Option<Expr>,
-    /// The lower and the upper limit.
+    /// The lower and the upper limit of the 8-bit results.
     pub limits: (f64, f64),
 }
 
-/// The longest epilogue in a dataflow block that contains none of the variables in `replaced_vars`. `None` if the sums are read as
-/// integers.
+/// Returns the longest sequence of operators on the sums that can become an epilogue and contains none of the variables in
+/// `replaced_vars`. `None` if anything reads the sums as integers.
 pub fn match_epilogue(
     func: &Function,
     (readers, defs): &(Readers, Defs),
@@ -107,7 +107,8 @@ pub fn match_epilogue(
     epilogue.is_float.then_some(epilogue)
 }
 
-/// If a call reads the variable `operand`: the operator, its other operand if there is one, and whether `operand` comes first.
+/// If a call reads the variable `operand`, returns (operator, its other operand if there is one, whether `operand` is the first
+/// operand).
 fn match_operator(func: &Function, operand: Var, value: Expr) -> Option<(Op, Option<Expr>, bool)> {
     let ExprData::Call { callee: Callee::Op(op), args, .. } = func.expr(value) else {
         return None;
@@ -122,7 +123,7 @@ fn match_operator(func: &Function, operand: Var, value: Expr) -> Option<(Op, Opt
 }
 
 impl IntegerEpilogue {
-    /// Extends the epilogue by a call that reads the current result. Returns false if the kernel does not support it.
+    /// Extends the epilogue by a call that reads its current result. Returns false if the kernel does not support the operator.
     fn extend(&mut self, func: &Function, sums: &IntegerSums, value: Expr) -> bool {
         let Some((op, other, _)) = match_operator(func, self.result, value) else { return false };
         let dtype = func.ty(value).dtype();
@@ -174,7 +175,7 @@ impl IntegerEpilogue {
         true
     }
 
-    /// Extends the epilogue by the requantization, if all of its operators follow.
+    /// Extends the epilogue by a requantization, if all operators of a requantization follow.
     fn match_requantization(&mut self, func: &Function, next: impl Fn(Var) -> Option<Binding>) {
         let (mut at, mut removed) = (self.result, Vec::new());
         let (mut divisor, mut shift, mut low, mut high) = (None, None, None, None);

@@ -1,10 +1,10 @@
-//! Sets the attributes of kernel calls, both of calls at the graph level and of calls in loop functions.
+//! Sets the attributes of kernel calls, in graph functions and in loop functions.
 
 use pliant_ir::AttrValue;
 use pliant_ir::relax::kernel_call::NewKernelCall;
 use pliant_ops::te;
 
-/// A kernel call under construction, whose attributes are set one by one.
+/// A kernel call that is being built, whose attributes are set one by one.
 pub(crate) trait KernelAttributes: Sized {
     /// Sets an attribute.
     fn attribute(self, name: &str, value: AttrValue) -> Self;
@@ -14,13 +14,13 @@ pub(crate) trait KernelAttributes: Sized {
         self.attribute(name, AttrValue::float(value))
     }
 
-    /// Sets an attribute that selects one of several named values.
+    /// Sets an attribute to one of its named values.
     fn text(self, name: &str, choice: &str) -> Self {
         self.attribute(name, AttrValue::str(choice))
     }
 
-    /// Sets the attributes of the window that a convolution or a pooling moves over an image. The lists have an entry for each
-    /// spatial dim.
+    /// Sets the attributes of a convolution or pooling window: its size, strides, padding and dilation. The lists have an entry
+    /// for each spatial dim.
     fn window(
         self,
         filter_size: &[i64],
@@ -35,7 +35,7 @@ pub(crate) trait KernelAttributes: Sized {
     }
 }
 
-/// Extends a list to three spatial dims. `fill` is the value for missing leading dims.
+/// Extends a list with one entry per spatial dim to three dims. `fill` is the value for missing leading dims.
 fn to_three_dims(list: &[i64], fill: i64) -> AttrValue {
     let missing = 3 - list.len();
     AttrValue::ints(std::iter::repeat_n(fill, missing).chain(list.iter().copied()))

@@ -1,7 +1,7 @@
 //! # What it does
 //! Merges adjacent calls of composite functions of one backend into regions. A region is a function whose attribute `Codegen` is
-//! the name of the backend. The composite functions become local functions of it. No path leaves a region and enters it again, so
-//! regions have no cyclic dependences.
+//! the name of the backend, with the composite functions as local functions. No dataflow path leaves a region and enters it
+//! again, so regions have no cyclic dependences.
 //!
 //! # Before
 //! ```python
@@ -141,7 +141,7 @@ fn remove_uncalled_composites(
 }
 
 struct Merger<'a> {
-    /// The backend of each composite function.
+    /// Maps the name of each composite function to the name of its backend.
     backends: &'a FxHashMap<Arc<str>, Arc<str>>,
     composites: &'a FxHashMap<Arc<str>, Arc<Function>>,
     outlined_functions: &'a mut OutlinedFunctions,
@@ -152,10 +152,11 @@ struct Merger<'a> {
 /// A binding as a node of the dependence graph of its block.
 struct Node {
     backend: Option<Arc<str>>,
-    /// The maximum number of changes between backends, or between a backend and no backend, on a path to the node. Calls of one
-    /// backend with equal ranks can be merged, because every path that leaves a region and enters it again increases the rank.
+    /// The maximum number of changes of the backend (including between a backend and none) on any dataflow path to the node.
+    /// Calls of one backend with equal ranks can be merged, because every path that leaves a region and enters it again would
+    /// increase the rank.
     rank: u32,
-    /// The region, as the index of one of its members, in a union-find structure.
+    /// The region of the node, in a union-find structure: the index of another node of the same region.
     region: usize,
 }
 
@@ -164,7 +165,7 @@ impl Merger<'_> {
         called_globals(func).iter().any(|g| self.backends.contains_key(g))
     }
 
-    /// The backend of the composite function that a value calls.
+    /// If a value is a call of a composite function, returns the name of the function's backend.
     fn backend(&self, func: &Function, value: Expr) -> Option<Arc<str>> {
         let ExprData::Call { callee: Callee::Expr(callee), .. } = func.expr(value) else {
             return None;
@@ -286,7 +287,8 @@ impl Merger<'_> {
         if has_merged { sort_block(func, block) } else { Ok(()) }
     }
 
-    /// Appends the call of a region's function, and the bindings of the values that are read outside of the region.
+    /// Appends the call of a region's function to the block, followed by bindings of the values that are read outside of the
+    /// region.
     #[expect(clippy::too_many_arguments, reason = "one step of the pass, cut out for length")]
     fn outline_region(
         &mut self,
@@ -342,7 +344,7 @@ fn callee_name(func: &Function, value: Expr) -> String {
     }
 }
 
-/// The root of a node's region in the union-find structure, with path halving.
+/// Returns the root of a node's region in the union-find structure. Shortens the path to the root (path halving).
 fn region_root(nodes: &mut [Node], mut i: usize) -> usize {
     while i < nodes.len() && nodes[i].region != i {
         let next = nodes[i].region;
@@ -352,7 +354,7 @@ fn region_root(nodes: &mut [Node], mut i: usize) -> usize {
     i
 }
 
-/// The variables that are read in another block than the one that defines them, or that are results of sequences.
+/// Returns the variables that are read in a block other than the one that defines them, or that are results of sequences.
 fn read_outside(func: &Function) -> FxHashSet<Var> {
     let mut defining_block: FxHashMap<Var, Block> = FxHashMap::default();
     let mut out = FxHashSet::default();

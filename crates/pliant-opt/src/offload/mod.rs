@@ -3,14 +3,14 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | `composed_activations` | matchers for activations of several operators |
+//! | `composed_activations` | recognises activations that are written as one or more operators |
 //! | `byoc` | pattern tables and code generators of external backends |
 //! | `channels_last` | rewrite the layout of convolutions to channels last |
 //! | `dequantized` | matchers for dequantized operands |
 //! | `epilogue_activations` | the activations that kernels apply, and the readers of variables |
 //! | `fuse_ops_by_pattern` | outline matches of backend patterns as functions |
 //! | `int8_epilogue` | matchers for the epilogue of an int8 matmul or convolution: scales, bias, activation, requantization |
-//! | `kernel_attributes` | set attributes of kernel calls at both levels |
+//! | `kernel_attributes` | set attributes of kernel calls in graph functions and in loop functions |
 //! | `merge_composite_functions` | merge adjacent functions of one backend |
 //! | `offload_kernels` | replace operators by kernel calls, according to offload rules |
 //! | `offload_rule` | the interface of offload rules |

@@ -1,7 +1,8 @@
 //! # What it does
-//! Replaces operators by kernel calls, according to the rules of one stage ([`crate::offload::rules`]). Each rule is tried on every
-//! call of its operators, in the order of the table. Rules that a program registers come first. Remarks ([`pliant_pass::optimisation_remarks`])
-//! report the replacements, and why a rule keeps a call that it is meant for. `pliant explain` and `Model.explain` print them.
+//! Replaces operators by kernel calls, according to the offload rules of one stage ([`crate::offload::rules`]). Each rule is
+//! tried on every call of its operators, in the order of the table. Rules that a program registers come first. Remarks
+//! ([`pliant_pass::optimisation_remarks`]) report replacements, and the reasons why rules kept calls that they are meant for.
+//! `pliant explain` and `Model.explain` print the remarks.
 //!
 //! | pass | stage |
 //! |---|---|
@@ -40,10 +41,10 @@
 //! Nothing. It should run before [`LegalizeOps`](crate::lower::legalize_ops).
 //!
 //! # Keeps
-//! Calls that no rule replaces. If library kernels are disabled, only the rules of the program apply.
+//! Calls that no rule replaces. If library kernels are disabled, only rules that the program has registered apply.
 //!
 //! # Never
-//! Moves an epilogue out of its dataflow block, or a call past one that may write to its operands.
+//! Moves an epilogue out of its dataflow block, or a call past another call that may write to its operands.
 
 use std::cell::OnceCell;
 use std::sync::Arc;
@@ -72,12 +73,12 @@ pub struct OffloadKernels {
 }
 
 impl OffloadKernels {
-    /// The pass for a stage, with all of its rules.
+    /// Creates the pass that applies all rules of a stage.
     pub fn of(stage: Stage) -> Self {
         OffloadKernels { stage, only: None }
     }
 
-    /// The rules that the pass applies, in the order in which they are tried.
+    /// Returns the rules that the pass applies, in the order in which they are tried.
     fn rules(&self) -> Vec<RuleInfo> {
         let mut all = rules::rules();
         all.retain(|rule| rule.stage == self.stage);
@@ -125,10 +126,10 @@ struct Offloader<'a> {
     ctx: &'a PassContext,
 }
 
-/// The replacements by one rule in one function.
+/// The replacements that one rule makes in one function.
 #[derive(Default)]
 struct Replacements {
-    /// For each variable that a replacement computes, the bindings to insert before the call, and the binding of the call.
+    /// Maps each variable that a replacement computes to (bindings to insert before the new call, binding of the new call).
     calls: FxHashMap<Var, (Vec<Binding>, Binding)>,
     /// The variables whose bindings are removed.
     removed: FxHashSet<Var>,
@@ -166,7 +167,7 @@ impl Offloader<'_> {
         Ok(())
     }
 
-    /// Applies a rule to its candidate sites in a function.
+    /// Tries a rule on all calls of its operators in a function.
     fn apply_rule(
         &mut self,
         rule_index: usize,
@@ -227,7 +228,7 @@ impl Offloader<'_> {
 }
 
 impl Replacements {
-    /// Adds the replacement of a root. The new bindings get the source location of the root.
+    /// Adds the replacement of the call `root`. The new bindings get the source location of this call.
     fn add_replacement(
         &mut self,
         func: &mut Function,
@@ -261,7 +262,7 @@ impl Replacements {
         Ok(())
     }
 
-    /// Replaces the bindings by the calls.
+    /// Replaces the bindings in the function by the collected kernel calls.
     fn rewrite(&self, func: &mut Function) -> Result<(), PassError> {
         rewrite_bindings(func, |_, binding, out| {
             match self.calls.get(&binding.var) {
@@ -279,8 +280,8 @@ impl Replacements {
     }
 }
 
-/// The bindings of a function that call one of these operators, or any operator if `roots` is empty, and whether each is in a
-/// dataflow block.
+/// Returns the bindings of a function that call one of the operators `roots`, or any operator if `roots` is empty, each with a
+/// flag whether it is in a dataflow block.
 fn candidate_sites(func: &Function, roots: &[Op]) -> Vec<(Binding, bool)> {
     let is_root = |b: &Binding| match func.expr(b.value) {
         ExprData::Call { callee: Callee::Op(op), .. } => roots.is_empty() || roots.contains(op),
@@ -296,7 +297,7 @@ fn candidate_sites(func: &Function, roots: &[Op]) -> Vec<(Binding, bool)> {
     out
 }
 
-/// The name of the operator that a binding calls, for remarks.
+/// Returns the name of the operator that a binding calls, for remarks.
 fn operator_name(func: &Function, binding: Binding) -> String {
     match func.expr(binding.value) {
         ExprData::Call { callee: Callee::Op(op), .. } => {

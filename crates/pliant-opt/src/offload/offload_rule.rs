@@ -33,7 +33,7 @@ pub enum Stage {
 }
 
 impl Stage {
-    /// Every stage.
+    /// All stages, in the order in which they run.
     pub const ALL: [Stage; 3] = [Stage::Dequantized, Stage::Composite, Stage::Kernel];
 
     /// The name of the pass that applies the rules of the stage.
@@ -46,7 +46,7 @@ impl Stage {
     }
 }
 
-/// Creates a rule for one run of the pass.
+/// A function that creates a rule for one run of the pass.
 pub type MakeRule = dyn Fn(&PassContext) -> Result<Box<dyn Rule>, PassError> + Send + Sync;
 
 /// An entry in the table of offload rules: the name of the rule, its kernel, when it runs, and how it is created.
@@ -60,7 +60,7 @@ pub struct RuleInfo {
     pub doc: Cow<'static, str>,
     /// The stage at which the rule runs.
     pub stage: Stage,
-    /// The operators whose calls the rule is tried on; empty for all operators.
+    /// The operators on whose calls the rule is tried; empty for all operators.
     pub roots: Cow<'static, [Op]>,
     /// Whether the kernel belongs to the kernel library. The setting `kernels="off"` disables such rules.
     pub library: bool,
@@ -69,7 +69,7 @@ pub struct RuleInfo {
 }
 
 impl RuleInfo {
-    /// The table entry of an offload rule of this crate that calls a kernel of the kernel library.
+    /// Creates the table entry of an offload rule of this crate that calls a kernel of the kernel library.
     pub(super) fn builtin(
         name: &'static str,
         kernel: &'static str,
@@ -82,7 +82,8 @@ impl RuleInfo {
         RuleInfo { kernel, ..Self::rewriting(name, doc, stage, roots, make) }
     }
 
-    /// A rule of this crate that rewrites calls to operators that other rules replace by kernel calls.
+    /// Creates the table entry of a rule of this crate that rewrites calls to other operators, which other rules then replace by
+    /// kernel calls.
     pub(super) fn rewriting(
         name: &'static str,
         doc: &'static str,
@@ -110,7 +111,7 @@ pub trait Rule {
     /// Tries to replace the call at a site.
     ///
     /// # Errors
-    /// Errors end the compilation. If the rule keeps the call, this is not an error.
+    /// If the replacement fails; this ends the compilation. A decision to keep the call is not an error.
     fn apply(&mut self, site: &mut Site<'_>) -> Result<Decision, PassError>;
 
     /// Runs once for each function in which the rule replaced a call, after the last site.
@@ -122,7 +123,7 @@ pub trait Rule {
     }
 }
 
-/// The decision of a rule about a call.
+/// The decision of a rule about a call: replace it or keep it.
 pub type Decision = Result<Offloaded, KeepReason>;
 
 /// A kernel call, or a call of another operator, that replaces one or more bindings.
@@ -133,16 +134,17 @@ pub struct Offloaded {
     /// The other variables that are replaced, such as the root if it has an epilogue. Nothing else reads them, and their bindings
     /// are removed.
     pub removed: Vec<Var>,
-    /// The kernel call.
+    /// The new call.
     pub value: Expr,
 }
 
-/// Why a rule keeps a call.
+/// The reason why a rule keeps a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KeepReason {
-    /// The rule is not meant for such calls.
+    /// The rule is not meant for such calls, so that no remark is made.
     NotApplicable,
-    /// The rule is meant for such calls, but the kernel does not support this one, or is not profitable.
+    /// The rule is meant for such calls, but the kernel does not support this call or would not be faster. A remark states the
+    /// reason.
     Because(Cow<'static, str>),
 }
 
@@ -155,7 +157,7 @@ impl From<&'static str> for KeepReason {
 /// The readers of a function's variables, and the values of the variables.
 pub type ReadersAndDefs = (Readers, Defs);
 
-/// A call that a rule is tried on.
+/// A call on which a rule is tried.
 pub struct Site<'a> {
     /// The function that contains the call. Rules may add to its arenas, and bind values with [`Site::emit`].
     pub func: &'a mut Function,
@@ -165,13 +167,13 @@ pub struct Site<'a> {
     pub dataflow: bool,
     /// The variables that earlier replacements by this rule compute or remove.
     pub replaced_vars: &'a FxHashSet<Var>,
-    /// The loop functions that the rules have created.
+    /// The loop functions that rules have created so far.
     pub loop_functions: &'a mut LoopFunctions,
     /// The context of the pass.
     pub ctx: &'a PassContext,
-    /// The functions that may write to their operands.
+    /// The functions of the module that may write to their arguments.
     pub writers: &'a MayWrite,
-    /// The result of [`Site::uses`], which is computed at its first call.
+    /// The result of [`Site::uses`], which is computed when it is first needed.
     pub(super) uses: &'a OnceCell<ReadersAndDefs>,
     pub(super) namer: &'a mut Option<Namer>,
     /// The bindings to insert before the replacement, which [`Site::emit`] adds.
@@ -179,7 +181,7 @@ pub struct Site<'a> {
 }
 
 impl<'a> Site<'a> {
-    /// The readers and the values of the function's variables.
+    /// Returns the readers and the values of the function's variables.
     pub fn uses(&self) -> &'a ReadersAndDefs {
         let collect = |func: &Function, ops: &dyn OpRegistry| {
             (Readers::of(func), Defs::of(func, ops, Some(self.writers)))
@@ -193,7 +195,7 @@ impl<'a> Site<'a> {
         namer.bind(self.func, "lv", value, &mut self.bindings)
     }
 
-    /// Creates a call of an operator.
+    /// Creates a call of an operator, and infers its result type.
     ///
     /// # Errors
     /// If the type rule fails, which is an internal error.
@@ -207,18 +209,19 @@ impl<'a> Site<'a> {
     /// Creates the call `R.astype(e, dtype)`.
     ///
     /// # Errors
-    /// As for [`Site::call`].
+    /// The same errors as [`Site::call`].
     pub fn cast(&mut self, e: Expr, dtype: DType) -> Result<Expr, PassError> {
         self.call(CAST, &[e], Attrs::default().with("dtype", AttrValue::DType(dtype)))
     }
 
-    /// Replaces the root by a call of a loop function. The result must have the type of the variable `result`.
+    /// Replaces the root call and the bindings of `removed` by a call of a loop function, which computes `result`. The call must
+    /// return the type of `result`.
     pub fn offload(&mut self, call: TirCall, result: Var, removed: Vec<Var>) -> Decision {
         let ty = self.func.var(result).ty;
         self.offload_as(call, &[ty], result, removed)
     }
 
-    /// Replaces the root by a call of a loop function. The results must have these types.
+    /// Replaces the root call by a call of a loop function, whose results must have the given types.
     pub fn offload_as(
         &mut self,
         call: TirCall,
@@ -236,8 +239,8 @@ impl<'a> Site<'a> {
         Ok(Offloaded { result, removed, value })
     }
 
-    /// Replaces the root by a call of a library kernel, whose result has the type of the value of `result`. The declared type of
-    /// `result` may be less precise.
+    /// Replaces the root call by a call of a library kernel, whose result has the type of the value to which `result` is bound.
+    /// The declared type of `result` may be less precise.
     pub fn call_kernel(&mut self, call: NewKernelCall, result: Var, removed: Vec<Var>) -> Decision {
         let value = self.func.var_expr(result);
         let value = self.uses().1.value(self.func, value);
@@ -245,8 +248,8 @@ impl<'a> Site<'a> {
         self.call_kernel_as(call, &[ty], result, removed)
     }
 
-    /// Replaces the root by a call of a library kernel, whose results have these types. The type rule of `R.call_kernel` decides
-    /// whether the kernel supports the operands and results.
+    /// Replaces the root call by a call of a library kernel, whose results have the given types. The type rule of `R.call_kernel`
+    /// decides whether the kernel supports the operands and results.
     pub fn call_kernel_as(
         &mut self,
         call: NewKernelCall,
@@ -260,14 +263,14 @@ impl<'a> Site<'a> {
         }
     }
 
-    /// Replaces a matmul by a call of a loop function that computes only the product. The bias becomes an addition.
+    /// Replaces a matmul by a call of a loop function that does not add the bias. The bias becomes a separate addition.
     pub fn offload_product(&mut self, product: &MatrixProduct, call: TirCall) -> Decision {
         let (root, ty) = (self.root.var, self.func.expr_ty(self.root.value));
         let offloaded = self.offload_as(call, &[ty], root, Vec::new())?;
         Ok(self.with_bias(product, offloaded))
     }
 
-    /// Replaces a matmul by a call of a library kernel that computes only the product. The bias becomes an addition.
+    /// Replaces a matmul by a call of a library kernel that does not add the bias. The bias becomes a separate addition.
     pub fn call_product_kernel(
         &mut self,
         product: &MatrixProduct,

@@ -1,7 +1,7 @@
 //! # What it does
-//! Passes functions with the attribute `Codegen` to code generators. The generator of each backend is called once with all
-//! functions of the backend. Each call of such a function becomes `R.call_dps_packed` of the packed function that the generator
-//! names. The functions are removed, and so are composite functions that only they called.
+//! Passes functions with the attribute `Codegen` to external code generators. The generator of each backend is called once with
+//! all functions of the backend. Each call of such a function becomes `R.call_dps_packed` of the packed function that the
+//! generator returns. The functions are removed, and so are composite functions that only they called.
 //!
 //! # Before
 //! ```python
@@ -52,7 +52,7 @@
 //! Symbolic shapes: outputs are allocated according to the types of the calls.
 //!
 //! # Never
-//! Keeps a function with the attribute `Codegen` whose backend has no code generator: this is an error.
+//! Keeps a function with the attribute `Codegen` whose backend has no code generator; the pass reports an error instead.
 
 use std::sync::Arc;
 
@@ -76,7 +76,8 @@ use crate::offload::byoc::code_generator_registry::{
 pub struct RunCodegen {
     /// The options of each backend, by the name of the backend.
     pub target_options: IndexMap<Arc<str>, TargetOptions>,
-    /// The functions that are kept, with everything that they reach. With `None`, public functions are kept.
+    /// The names of the functions that are kept, together with all functions that they call. If `None`, the public functions are
+    /// kept.
     pub entry_functions: Option<Vec<String>>,
 }
 
@@ -250,7 +251,7 @@ fn dps_call(
     call_dps_packed(func, symbol, &inputs, ty)
 }
 
-/// A destination-passing call of a packed function.
+/// Creates a destination-passing call of a packed function.
 ///
 /// # Errors
 /// If the shape or data type of an output is unknown.
@@ -273,7 +274,7 @@ pub(crate) fn call_dps_packed(
     Ok(func.call(Callee::Op(CALL_DPS_PACKED), &[callee, tuple], Attrs::default(), &[ty], ty))
 }
 
-/// The types of the fields of a tuple, or the type itself.
+/// Returns the types of the fields of a tuple type; for other types, the list that contains only the type itself.
 fn output_types(func: &Function, ty: Type) -> Vec<Type> {
     match func.types.get(ty) {
         TypeData::Tuple(fields) => fields.to_vec(),

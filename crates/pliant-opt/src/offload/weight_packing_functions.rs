@@ -1,4 +1,4 @@
-//! Loop functions that pack non-constant weights before a kernel reads them.
+//! Creates loop functions that pack non-constant weights at run time, before a kernel reads them.
 
 use pliant_ir::DType;
 use pliant_ir::relax::{Expr, Function};
@@ -6,8 +6,8 @@ use pliant_ops::legalize::TirCall;
 use pliant_ops::te;
 use pliant_ops::{LegalizeError, te_call};
 
-/// A call of a new loop function `name` that packs an operand into a new float32 tensor of shape `shape`. `write` emits the body;
-/// it receives the operand and the new tensor.
+/// Creates a loop function `name` that packs an operand into a new float32 tensor of shape `shape`, and a call of it. `write`
+/// emits the body of the function; it receives the operand and the new tensor.
 ///
 /// # Errors
 /// If the shape or data type of the operand is unknown.

@@ -1,6 +1,7 @@
 //! # What it does
 //! Replaces parameters of one function by constants: tensors, scalars, shapes, strings and tuples of them. Parameters are
-//! identified by name or by index. Symbols whose size a value determines become numbers everywhere in the function.
+//! identified by name or by index. If a value determines the size of a symbol, the symbol is replaced by this number everywhere
+//! in the function.
 //!
 //! # Before
 //! ```python
@@ -33,7 +34,7 @@
 //! The order of the other parameters.
 //!
 //! # Never
-//! Evaluates the constants: that is [`FoldConstant`](crate::canonicalize::fold_constant).
+//! Evaluates operators on the constants; [`FoldConstant`](crate::canonicalize::fold_constant) does this.
 
 use std::sync::Arc;
 
@@ -60,28 +61,28 @@ pub enum ParamKey {
 /// The value of a bound parameter.
 #[derive(Clone, Debug)]
 pub enum ParamValue {
-    /// A tensor.
+    /// A tensor value.
     Tensor(Tensor),
-    /// An integer scalar.
+    /// An integer scalar value.
     Int(i64),
-    /// A float scalar.
+    /// A float scalar value.
     Float(f64),
-    /// A shape.
+    /// A shape value, as its dims.
     Shape(Vec<i64>),
-    /// A string.
+    /// A string value.
     Str(Arc<str>),
-    /// A tuple, as one value per field.
+    /// A tuple value, as one value per field.
     Tuple(Vec<ParamValue>),
-    /// Several values. They become a shape if the type is a shape, or if the type is neither shape nor tuple and all values are
-    /// integers. Otherwise they become a tuple.
+    /// A list of values. It becomes a shape if the parameter's type is a shape, or if the type is neither shape nor tuple and all
+    /// values are integers. Otherwise it becomes a tuple.
     List(Vec<ParamValue>),
-    /// A value that can be a tensor or another value. The type of the parameter decides.
+    /// A value with two representations: as a tensor and as another value. The type of the parameter decides which one is used.
     Either(Tensor, Box<ParamValue>),
 }
 
 impl ParamValue {
-    /// The value in the form that a type requires: tensor, scalar, shape, string or tuple. Values that do not match the type are
-    /// returned unchanged.
+    /// Converts a value to the form that a type requires: tensor, scalar, shape, string or tuple. Values that do not match the
+    /// type are returned unchanged.
     fn coerce_to(&self, func: &Function, ty: Type) -> ParamValue {
         let data = func.types.get(ty);
         let dims = |values: &[ParamValue]| -> Option<Vec<i64>> {
@@ -154,7 +155,7 @@ impl ModulePass for BindParams {
 }
 
 impl BindParams {
-    /// The parameters that the keys identify, with their values.
+    /// Looks up the parameters that the keys identify. Returns each parameter with its value.
     ///
     /// # Errors
     /// If a parameter does not exist or is bound twice.
@@ -189,8 +190,8 @@ impl BindParams {
     }
 }
 
-/// The function with parameters replaced by values. A parameter that is written to stays a variable, so that all reads see one
-/// tensor.
+/// Returns the function with parameters replaced by values. If a call may write to a parameter, the parameter becomes a variable
+/// that is bound to the constant, so that all reads see the same tensor.
 fn replace_params(
     func: &Function,
     bound: &[(Var, ParamValue)],
@@ -245,7 +246,7 @@ fn replace_params(
     }
 }
 
-/// The constant expression of a value, for a parameter of type `ty` of `src`.
+/// Creates the constant expression in `dst` of a value for a parameter of `src` that has type `ty`.
 fn literal(dst: &mut Function, value: &ParamValue, src: &Function, ty: Type) -> Expr {
     let data = src.types.get(ty);
     match value {
@@ -272,10 +273,10 @@ fn literal(dst: &mut Function, value: &ParamValue, src: &Function, ty: Type) -> 
     }
 }
 
-/// The symbolic sizes whose numbers follow from the values that parameters are bound to.
+/// The symbolic sizes whose numbers follow from the values of bound parameters.
 struct KnownSizes<'a> {
     func: &'a Function,
-    /// The number for each size, and the name of the parameter whose value determines it.
+    /// Maps each size to (number, name of the parameter whose value determines it).
     known: FxHashMap<SymVar, (i64, String)>,
 }
 
@@ -354,7 +355,8 @@ impl KnownSizes<'_> {
         Ok(())
     }
 
-    /// Checks that the sizes in a parameter's type equal those of its value. All sizes must be recorded before.
+    /// Checks that the sizes in a parameter's type equal those of its value. The sizes of all parameters must have been recorded
+    /// before.
     fn check_sizes(&self, name: &str, ty: Type, value: &ParamValue) -> Result<(), Problem> {
         let func = self.func;
         let one;
@@ -398,7 +400,7 @@ impl KnownSizes<'_> {
     }
 }
 
-/// The part of an error message that says why a value does not match a parameter: the type of the parameter and the kind of the
+/// Formats the reason why a value does not match a parameter, for an error message: the type of the parameter and the kind of the
 /// value.
 fn mismatch_text(func: &Function, ty: Type, value: &ParamValue) -> String {
     let value_text = match value {

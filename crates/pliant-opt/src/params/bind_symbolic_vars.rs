@@ -1,6 +1,6 @@
 //! # What it does
-//! Replaces symbolic sizes by numbers, or by terms over other sizes, in one function or in all functions that have a size with this
-//! name.
+//! Replaces symbolic sizes by numbers, or by terms over other sizes. Sizes are identified by name, in one function or in all
+//! functions.
 //!
 //! # Before
 //! ```python
@@ -27,11 +27,11 @@
 //! ```
 //!
 //! # Requires
-//! The named function has the sizes. Without a function name, some function has each size. In a term, names of sizes refer to the
-//! function's sizes with the same names; other names are new sizes.
+//! If a function is named, it must have all sizes. Otherwise, each size must occur in some function. In a term, names refer to
+//! the function's sizes with the same names; other names are new sizes.
 //!
 //! # Keeps
-//! The parameters: a call with another size fails on entry to the function.
+//! The parameters of the function. A call with another size fails on entry to the function.
 //!
 //! # Never
 //! Changes a function that has none of the sizes.
@@ -48,7 +48,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::common::lowered_operators::{format_names, relax_func};
 
-/// The term that replaces a size, in an arena of its own.
+/// The term that replaces a size, with the arena that contains it.
 #[derive(Clone, Debug)]
 pub struct SizeTerm {
     /// The arena of the term.
@@ -68,7 +68,7 @@ impl From<i64> for SizeTerm {
 /// The pass that replaces symbolic sizes by numbers or by terms over other sizes. See the module documentation.
 #[derive(Clone, Debug)]
 pub struct BindSymbolicVars {
-    /// The sizes by name, with their replacements.
+    /// The names of the sizes, each with its replacement.
     pub binding_map: Vec<(Arc<str>, SizeTerm)>,
     /// The name of the function whose sizes are replaced; `None` for all functions.
     pub func_name: Option<Arc<str>>,
@@ -111,7 +111,8 @@ impl ModulePass for BindSymbolicVars {
     }
 }
 
-/// The module, if the sizes of the changed functions are still defined and the calls in them are still well typed.
+/// Checks that the sizes of the changed functions are still defined and that calls in them are still well typed. Returns the
+/// module.
 ///
 /// # Errors
 /// The verifier errors that the replacement has caused.
@@ -144,7 +145,7 @@ fn check_result(
     if problems.is_empty() { Ok(module) } else { Err(PassError::User(problems)) }
 }
 
-/// The messages of the verifier's errors.
+/// Verifies a module, and returns the messages of all errors.
 fn verifier_errors(module: &IRModule, ctx: &PassContext) -> Vec<String> {
     let findings = verify_module(module, ctx.ops);
     findings.iter().filter(|d| d.is_error()).map(|d| d.message.clone()).collect()
@@ -196,8 +197,8 @@ impl BindSymbolicVars {
     }
 }
 
-/// The sizes of a function: those that its parameters and casts define, and those that it only mentions. Sizes that local functions
-/// or loop iterations define are not included.
+/// Returns the sizes of a function: those that its parameters and casts define, and sizes that it uses without defining them.
+/// Sizes that local functions or loop iterations define are not included.
 fn function_sizes(func: &Function) -> Vec<SymVar> {
     let root = func.root();
     let mut out: Vec<SymVar> = Vec::new();
@@ -226,8 +227,8 @@ fn function_sizes(func: &Function) -> Vec<SymVar> {
     out
 }
 
-/// The function with sizes replaced simultaneously. Sizes in the terms refer to the remaining sizes of the function with the same
-/// names.
+/// Returns the function with all sizes in `bound` replaced simultaneously. Names in the replacing terms refer to the remaining
+/// sizes of the function.
 fn replace_sizes(func: &Function, sizes: &[SymVar], bound: &[(SymVar, &SizeTerm)]) -> Function {
     copy_function_with(func, |importer| {
         let mut sizes_by_name: FxHashMap<String, Sym> = FxHashMap::default();

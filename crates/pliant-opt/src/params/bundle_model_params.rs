@@ -1,5 +1,6 @@
 //! # What it does
-//! Bundles the parameters of a model into one tuple. They start at the index in the attribute `num_input`.
+//! Bundles the parameters of a model (weights) into one tuple. These are the parameters of a function from the index in the
+//! attribute `num_input` on.
 //!
 //! # Before
 //! ```python
@@ -31,7 +32,7 @@
 //! Nothing. Functions without the attribute are not changed.
 //!
 //! # Keeps
-//! The names of the parameters in the body, and the attribute. Calls in the module pass tuples.
+//! The names of the parameters as variables in the body, and the attribute. Calls in the module are changed to pass tuples.
 //!
 //! # Never
 //! Bundles twice: a function whose only model parameter is a tuple is not changed.
@@ -47,7 +48,7 @@ use rustc_hash::FxHashMap;
 use crate::common::lowered_operators::num_input;
 use crate::common::rewrite_call_sites::rewrite_calls;
 
-/// The pass that passes the parameters of a model as one tuple. See the module documentation.
+/// The pass that bundles the parameters of a model into one tuple. See the module documentation.
 #[derive(Clone, Debug)]
 pub struct BundleModelParams {
     /// The name of the new tuple parameter.

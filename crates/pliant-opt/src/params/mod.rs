@@ -1,5 +1,5 @@
-//! Passes on the parameters of a model: they replace them by values, bundle them, change their types, or precompute what depends
-//! only on them.
+//! Passes on the parameters (weights) of a model, which replace parameters by values, bundle them, change their types, or
+//! precompute values that depend only on them.
 //!
 //! | module | what |
 //! |---|---|

@@ -26,10 +26,10 @@
 //! ```
 //!
 //! # Requires
-//! The body is well typed with the new types, and mentions no size that they do not define.
+//! The body must be well typed with the new types, and must not use sizes that the new types do not define.
 //!
 //! # Keeps
-//! The types of `match_cast`s.
+//! The types in `match_cast` bindings.
 //!
 //! # Never
 //! Changes functions whose parameters keep their types.
@@ -45,15 +45,15 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::common::repeat_type_inference::reinfer;
 
-/// Returns the new types of parameters of the named function. The types are created in the function's arenas. Other parameters keep
-/// their types.
+/// A callback that receives the name of a function and the function, and returns new types of its parameters. It creates the
+/// types in the function's arenas. Parameters that it does not return keep their types.
 pub type ParamTypesFn =
     dyn Fn(&str, &mut Function) -> Result<Vec<(Var, Type)>, PassError> + Send + Sync;
 
 /// The pass that changes the types of parameters and infers all types that depend on them again. See the module documentation.
 #[derive(Clone)]
 pub struct UpdateParamStructInfo {
-    /// Returns the new types. It is called once for each function, in order.
+    /// The callback that returns the new types. It is called once for each function, in order.
     pub sinfo_func: Arc<ParamTypesFn>,
 }
 

@@ -31,10 +31,11 @@
 //! Known sizes of the three operands. The second operand has two dims, the third one or two.
 //!
 //! # Keeps
-//! The order if neither is provably cheaper, if a product has an `out_dtype`, or if the first product has another reader.
+//! The order if neither order is provably cheaper, if a matmul has an `out_dtype`, or if the result of the first matmul has
+//! another reader.
 //!
 //! # Never
-//! Keeps the rounding of the products.
+//! Keeps the rounding errors of the matmuls.
 
 use pliant_ir::relax::{Expr, ExprData, Function, Var};
 use pliant_ir::{Attrs, IRModule, Sym};
@@ -139,7 +140,8 @@ impl MatmulChain {
     }
 }
 
-/// The number of multiplications of `(a @ b) @ c` and of `a @ (b @ c)`. `None` if the orders do not compute the same product.
+/// Returns the numbers of multiplications of `(a @ b) @ c` and of `a @ (b @ c)`. `None` if the two orders do not compute the same
+/// result.
 fn multiplication_counts(func: &mut Function, a: Expr, b: Expr, c: Expr) -> Option<(Sym, Sym)> {
     let (a, b, c) = (dims(func, a)?, dims(func, b)?, dims(func, c)?);
     let (&[k, n], 1 | 2) = (b.as_slice(), c.len()) else { return None };

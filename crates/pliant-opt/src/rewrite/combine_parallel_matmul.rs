@@ -30,14 +30,14 @@
 //! ```
 //!
 //! # Requires
-//! Matrices with known numbers of columns, which are defined before the first of the matmuls.
+//! Right operands with known numbers of columns, which are defined before the first of the matmuls.
 //!
 //! # Keeps
 //! Matmuls outside of dataflow blocks, matmuls with right operands of more than two dims, biases, and matmuls with a call between
 //! them that may write to its operands.
 //!
 //! # Never
-//! Changes a value: each column of the product is summed as before.
+//! Changes a value: each column of the result is summed as before.
 
 use pliant_ir::relax::{Binding, Block, Callee, Expr, ExprData, Function};
 use pliant_ir::{AttrValue, Attrs, DType, IRModule, Op, OpRegistry};
@@ -82,15 +82,16 @@ impl ModulePass for CombineParallelMatmul {
 /// A matmul that can be combined with others.
 struct CombinableMatmul {
     binding: Binding,
-    /// The left operand and the matrix.
+    /// The left operand and the right operand, which is a matrix.
     operands: [Expr; 2],
     columns: i64,
-    /// What the matmuls of a group must have in common: the left operand, the data type and the attributes.
+    /// The properties that all matmuls of a group have in common: (left operand, data type, attributes).
     key: (Expr, Option<DType>, Attrs),
 }
 
-/// The groups of at least two matmuls of a block that share their left operand, in program order. A call that may write to its
-/// operands ends all groups, because the combined matmul reads all operands at the first matmul of its group.
+/// Returns the groups of at least two matmuls of a block that share their left operand, in program order. A call that may write
+/// to its operands ends all groups, because the combined matmul reads all operands at the position of the first matmul of its
+/// group.
 fn matmul_groups(
     func: &mut Function,
     block: Block,
@@ -133,7 +134,7 @@ fn matmul_groups(
     groups
 }
 
-/// The matmul that a binding computes, if it can be combined with others.
+/// Returns the matmul that a binding computes, if it can be combined with others; `None` otherwise.
 fn combinable_matmul(
     func: &Function,
     defs: &Defs,
@@ -157,7 +158,7 @@ fn combinable_matmul(
     Some(CombinableMatmul { binding, operands, columns, key })
 }
 
-/// The matmul that replaces those of a group, and the fields of its result.
+/// Emits the matmul that replaces the matmuls of a group, and the split of its result into their results.
 fn combine(
     func: &mut Function,
     group: &[CombinableMatmul],

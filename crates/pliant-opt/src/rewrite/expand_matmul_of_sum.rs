@@ -1,6 +1,6 @@
 //! # What it does
-//! Distributes a matmul over a sum: `x @ (a + b)` becomes `x @ a + x @ b`. This is profitable if `a` is a low-rank product (LoRA
-//! adapters), whose order [`AdjustMatmulOrder`](crate::rewrite::adjust_matmul_order) can then change.
+//! Distributes a matmul over a sum: `x @ (a + b)` becomes `x @ a + x @ b`. This is profitable if `a` is a low-rank matmul (LoRA
+//! adapters): [`AdjustMatmulOrder`](crate::rewrite::adjust_matmul_order) can then change the order of the matmuls.
 //!
 //! # Before
 //! ```python
@@ -30,14 +30,14 @@
 //! ```
 //!
 //! # Requires
-//! Addends of the same type as the sum, and a product of the same data type if that is an integer: a sum of 8-bit integers wraps
-//! around before a wider product reads it.
+//! The addends must have the type of the sum. For integers, the result of the matmul must also have this data type, because a sum
+//! of 8-bit integers wraps around before a matmul with a wider result reads it.
 //!
 //! # Keeps
 //! Sums that do not depend on the inputs (constants, and values computed only from parameters from `num_input` on).
 //!
 //! # Never
-//! Keeps the rounding of the product.
+//! Keeps the rounding errors of the matmul.
 
 use pliant_ir::{Attrs, IRModule, Op};
 use pliant_pass::pass::update_each_relax;

@@ -1,6 +1,5 @@
 //! # What it does
-//! Concatenates tensors before transposing them if all are transposed in the same way. One `permute_dims` then replaces one per
-//! tensor.
+//! Concatenates tensors before transposing them if all are transposed in the same way, so that only one `permute_dims` is needed.
 //!
 //! # Before
 //! ```python
@@ -31,7 +30,7 @@
 //! The operand of the concatenation is a tuple literal, and all ranks are known.
 //!
 //! # Keeps
-//! Permuted tensors that are read elsewhere: they are still computed for these readers.
+//! Transposed tensors that are read elsewhere: they are still computed for these readers.
 //!
 //! # Never
 //! Changes a value.
@@ -98,7 +97,7 @@ fn reorder(cx: &mut RewriteCx<'_>, tensors: Expr, concat: Expr) -> Result<Option
     cx.call(PERMUTE_DIMS, &[concatenated], Attrs::default().with("axes", axes)).map(Some)
 }
 
-/// The original tensor and the order of dims, if an operand is a `permute_dims`.
+/// Returns (original tensor, order of dims) if an operand is the result of a `permute_dims`; `None` otherwise.
 fn permuted_operand(cx: &RewriteCx<'_>, e: Expr) -> Option<(Expr, Vec<usize>)> {
     let input = *defining_operands(cx, e, PERMUTE_DIMS)?.first()?;
     let rank = cx.func.rank_of(cx.func.expr_ty(input))?;

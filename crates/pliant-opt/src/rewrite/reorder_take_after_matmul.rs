@@ -1,6 +1,6 @@
 //! # What it does
-//! Gathers columns of a matmul's result instead of columns of its matrix: `x @ take(w, i)` becomes `take(x @ w, i)`, so that only
-//! the matmul reads `w`.
+//! Gathers columns of a matmul's result instead of columns of its right operand: `x @ take(w, i)` becomes `take(x @ w, i)`, so
+//! that only the matmul reads `w`.
 //!
 //! # Before
 //! ```python
@@ -32,10 +32,10 @@
 //! A matrix whose last axis is indexed by a vector or a scalar.
 //!
 //! # Keeps
-//! Other indexing. Also `mode="nan"`: if the summed dim is empty, the product would be 0 instead of NaN.
+//! Other indexing. Also `mode="nan"`: if the summed dim is empty, the result would be 0 instead of NaN.
 //!
 //! # Never
-//! Changes a value: each column of the product is summed as before.
+//! Changes a value: each column of the result is summed as before.
 
 use pliant_ir::{AttrValue, IRModule, Op};
 use pliant_pass::pass::update_each_relax;

@@ -1,4 +1,4 @@
-//! LegalizeOps with user functions: their results, their errors, and operators that are skipped.
+//! Tests of LegalizeOps with functions that the user provides: their results, their errors, and operators that are skipped.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! The graph passes support long chains of bindings and of functions on a small stack, without quadratic algorithms. A quadratic
-//! algorithm would run too long. `--nocapture` prints the time of each pass.
+//! Tests that the graph passes process long chains of bindings and of functions on a small stack and in linear time. With a
+//! quadratic algorithm, the test would not finish in time. `--nocapture` prints the time of each pass.
 
 #![expect(clippy::print_stdout, reason = "times are for whoever asks with --nocapture")]
 
@@ -24,7 +24,8 @@ fn builder() -> (FunctionBuilder<'static>, Type, Expr) {
     (b, ty, x)
 }
 
-/// Sums, renamings, tuples, fields, duplicate sums, reshapes, and sums of constants.
+/// Creates a long function of additions, renamings, tuples, field accesses, duplicate additions, reshapes, and additions of
+/// constants.
 fn mixed_bindings(steps: usize) -> IRModule {
     let (mut b, ty, x) = builder();
     let one = b.func_mut().constant(Tensor::from_slice(&[], &[1.0f32]).expect("one element"));
@@ -62,7 +63,8 @@ fn mixed_bindings(steps: usize) -> IRModule {
     module
 }
 
-/// A chain of calls: `f0` calls `f1`, `f1` calls `f2`, and so on. Each function has a tuple parameter and an unread parameter.
+/// Creates a module with a chain of calls: `f0` calls `f1`, `f1` calls `f2`, and so on. Each function has a tuple parameter and
+/// an unread parameter.
 fn call_chain(depth: usize) -> IRModule {
     let mut module = IRModule::new();
     for i in (0..depth).rev() {
@@ -93,7 +95,7 @@ fn call_chain(depth: usize) -> IRModule {
     module
 }
 
-/// The module without dataflow blocks.
+/// Returns the module with dataflow blocks turned into plain blocks.
 fn without_dataflow(module: IRModule, ctx: &PassContext) -> IRModule {
     pass("ToNonDataflow").run(module, ctx).expect("the pass takes the chain")
 }

@@ -1,4 +1,4 @@
-//! The results of the lowering passes for a hand-built program.
+//! Tests the results of the lowering passes for a program that is built by hand.
 
 use pliant_ir::op::CALL_TIR;
 use pliant_ir::relax::{FunctionBuilder, TypeData};
@@ -10,7 +10,7 @@ fn context() -> PassContext {
     PassContext::new(pliant_ops::registry())
 }
 
-/// A loop function with one input and one output of `n` elements. Its body is irrelevant here.
+/// Creates a loop function with one input and one output of `n` elements. Its body does not matter for the tests.
 fn copy_prim_func() -> PrimFunc {
     let mut f = PrimFunc::new();
     let n = f.size_var("n");
@@ -26,7 +26,7 @@ fn copy_prim_func() -> PrimFunc {
     f
 }
 
-/// `main(x: (n, m), y: (n * m,))`, which copies `y` `copies` times with `call_tir`.
+/// Creates a module with `main(x: (n, m), y: (n * m,))`, which copies `y` `copies` times with `call_tir`.
 fn module(copies: usize) -> IRModule {
     let mut b = FunctionBuilder::new(pliant_ops::registry());
     let n = b.func_mut().fresh_sym("n");

@@ -1,7 +1,7 @@
 //! Checks the contracts in the table of passes on the programs of the filetests: the properties that a pass ensures hold after it,
 //! and the properties that it does not invalidate still hold.
 //!
-//! A property holds if the pass that ensures it changes nothing.
+//! A property is considered to hold if the pass that ensures it changes nothing.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,13 +15,13 @@ use pliant_opt::pass_contracts::{Gate, INITIAL, Properties, Property};
 use pliant_opt::{PASSES, PassInfo, pipelines};
 use pliant_pass::PassContext;
 
-/// The pass that ensures a property together with as few others as possible.
+/// Returns the pass that ensures a property together with as few other properties as possible.
 fn ensuring_pass(property: Property) -> Option<&'static PassInfo> {
     let ensure = PASSES.iter().filter(|p| p.ensures.includes(Properties::of(&[property])));
     ensure.min_by_key(|p| p.ensures.iter().count())
 }
 
-/// What the ensuring pass still changes, although the property should hold.
+/// Runs the pass that ensures the property, and describes its changes. `None` if it changes nothing, so that the property holds.
 fn violation(property: Property, module: &IRModule, ctx: &PassContext) -> Option<String> {
     if INITIAL.includes(Properties::of(&[property])) {
         return None;
@@ -63,7 +63,7 @@ fn run(name: &str, module: IRModule, ctx: &PassContext) -> Option<IRModule> {
     pass.run(module, ctx).ok()
 }
 
-/// An unused binding that reads the result of a matmul or convolution.
+/// Finds an unused binding that reads the result of a matmul or convolution.
 fn find_dead_reader(module: &IRModule, ctx: &PassContext) -> Option<String> {
     let live = run("DeadCodeElimination", module.clone(), ctx)?;
     for (name, func) in module.relax_funcs() {
@@ -92,7 +92,7 @@ fn is_product(func: &Function, value: Expr) -> bool {
     }
 }
 
-/// The properties that hold after a pass according to the table, and those of them that do not actually hold.
+/// Returns the properties that hold after a pass according to the table, and those of them that are violated in fact.
 fn violations_after(
     info: &PassInfo,
     module: IRModule,
@@ -110,7 +110,7 @@ fn violations_after(
     Some((module, held, broken))
 }
 
-/// Every `stride`-th well-formed program of the filetests.
+/// Returns every `stride`-th well-formed program of the filetests, with its name.
 fn programs(stride: usize) -> Vec<(String, IRModule)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/filetests");
     let mut files: Vec<_> = std::fs::read_dir(root)

@@ -27,7 +27,8 @@ use pliant_opt::pipelines;
 use pliant_pass::{ModulePass, PassContext};
 use pliant_tensor::Tensor;
 
-/// The passes that need arguments, with those that their examples use. Other passes come from the table of passes.
+/// Creates a pass that needs arguments, with the arguments that its example uses. `None` for other passes, which come from the
+/// table of passes.
 fn pass_with_arguments(stem: &str) -> Option<Box<dyn ModulePass>> {
     Some(match stem {
         "bind_params" => {
@@ -54,7 +55,7 @@ fn pass_with_arguments(stem: &str) -> Option<Box<dyn ModulePass>> {
     })
 }
 
-/// The first code block under a heading of a file's documentation.
+/// Returns the first code block under a heading in the documentation of a file.
 fn example(text: &str, heading: &str) -> Option<String> {
     let doc = text.lines().map_while(|line| line.strip_prefix("//!"));
     let mut lines = doc.map(|line| line.strip_prefix(' ').unwrap_or(line));
@@ -86,13 +87,13 @@ fn print(module: &IRModule) -> String {
     print_module(module, pliant_ops::registry(), &PrintOptions::complete())
 }
 
-/// The pass that applies one offload rule.
+/// Creates the pass that applies only the offload rule with this name.
 fn pass_of_rule(stem: &str) -> Option<OffloadKernels> {
     let rule = rules().into_iter().find(|rule| rule.name == stem)?;
     Some(OffloadKernels { stage: rule.stage, only: Some(vec![stem.to_string()]) })
 }
 
-/// The pass or offload rule that a file with this stem implements: its name, and the pass that runs it.
+/// Returns (name, pass that runs it) of the pass or offload rule that a file with this stem implements.
 fn pass_of(stem: &str) -> Option<(String, Box<dyn ModulePass>)> {
     if let Some(pass) = pass_of_rule(stem) {
         return Some((stem.to_string(), Box::new(pass)));
@@ -209,7 +210,7 @@ struct Documented {
     pass: Box<dyn ModulePass>,
 }
 
-/// The documentation of every pass.
+/// Collects the documentation of all passes and offload rules.
 fn documented() -> Vec<Documented> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let mut files = Vec::new();
@@ -235,13 +236,14 @@ fn documented() -> Vec<Documented> {
     found
 }
 
-/// The name of the pass whose documentation describes a pass. One file implements the passes of all offload stages.
+/// Returns the name under which the documentation of a pass is found. One file implements, and documents, the passes of all
+/// offload stages.
 fn documentation_of(name: &'static str) -> &'static str {
     let staged = Stage::ALL.iter().any(|stage| stage.pass() == name);
     if staged { Stage::Kernel.pass() } else { name }
 }
 
-/// The names and the phases of all passes.
+/// Returns the names and phases of all passes.
 fn all_passes() -> Vec<(&'static str, Phase)> {
     let table = pliant_opt::PASSES.iter().map(|p| (p.name, p.phase));
     let others = pliant_opt::passes::WITH_PARAMETERS.iter().map(|(name, _)| (*name, Phase::Params));
@@ -292,7 +294,7 @@ fn ellipses_in_examples_match_any_text() {
     }
 }
 
-/// The documentation of a file, with its links as plain text.
+/// Returns the documentation of a file as Markdown, with links to Rust items as plain text.
 fn sections(text: &str) -> String {
     let mut out = String::new();
     let mut code = false;
@@ -313,7 +315,7 @@ fn sections(text: &str) -> String {
     out
 }
 
-/// A line without the targets of its links: [`Name`](crate::module) and [`Name`] become `Name`.
+/// Removes the targets of links from a line: [`Name`](crate::module) and [`Name`] become `Name`.
 fn without_links(line: &str) -> String {
     let mut out = String::new();
     let mut rest = line;

@@ -1,4 +1,4 @@
-//! A pass with nothing to do returns the same function objects, so that they stay shared.
+//! Tests that a pass that changes nothing returns the same function objects, so that they stay shared between modules.
 
 use std::sync::Arc;
 

@@ -404,8 +404,8 @@ impl<'a> ShapeFunc<'a> {
         folded.expect("a connective of two or more operands")
     }
 
-    /// A division that cannot trap. If the divisor is not provably positive, a divisor of 0 or -1 is replaced by 1. For 0, a check
-    /// has failed or the result is unused. For -1, the result is the negated dividend.
+    /// Returns a division that cannot trap. If the divisor is not provably positive, divisors of 0 and -1 are replaced by 1. For
+    /// 0, an earlier check has failed or the result is unused. For -1, the quotient is computed by negating the dividend.
     fn guarded_division(&mut self, op: BinOp, a: Sym, b: Sym) -> Expr {
         let (x, y) = (self.int_of(a), self.int_of(b));
         if self.syms.as_int(b).is_some_and(|b| b > 0) {

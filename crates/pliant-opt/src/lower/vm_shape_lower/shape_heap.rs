@@ -1,10 +1,12 @@
-//! The state of the shape heap during lowering: the slot of each term, the slots that are filled at the current position, and the
-//! terms that wait for their symbols.
+//! The compile-time state of the shape heap, the tensor that contains symbolic sizes at run time: the slot of each term, the
+//! slots that are filled at the current position of the function, and the terms that cannot be computed until their symbols are
+//! defined.
 
 use pliant_ir::{Sym, SymArena, SymVar};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// The slots and their state. Scopes nest like sequences: slots that a branch fills do not count as filled after it.
+/// The slots of the heap and whether each is filled. Scopes are nested like sequences: slots that are filled in a branch do not
+/// count as filled after the branch.
 #[derive(Default)]
 pub(super) struct ShapeHeap {
     slots: FxHashMap<Sym, u32>,
@@ -12,46 +14,46 @@ pub(super) struct ShapeHeap {
     scopes: Vec<Scope>,
 }
 
-/// The terms that one sequence needs, and those that it has filled.
+/// The terms that one sequence needs, and the terms whose slots it has filled so far.
 #[derive(Default)]
 struct Scope {
     filled: Vec<Sym>,
     needed: Vec<NeededTerm>,
-    /// For each undefined symbol, the indices of the needed terms that contain it.
+    /// Maps each undefined symbol to the indices of the needed terms that contain it.
     waiting_for: FxHashMap<SymVar, Vec<usize>>,
     /// The needed terms whose symbols are all defined.
     ready: Vec<Sym>,
 }
 
-/// A term that a sequence needs, and the number of symbols in it that are not defined yet.
+/// A term that a sequence needs, and the number of its symbols that are not defined yet.
 struct NeededTerm {
     sym: Sym,
     undefined: usize,
 }
 
 impl ShapeHeap {
-    /// The number of slots.
+    /// The number of slots of the heap.
     pub fn size(&self) -> u32 {
         self.slots.len() as u32
     }
 
-    /// The slot of a term. A new term gets a new slot.
+    /// Returns the slot of a term. Assigns a new slot to a term that has none.
     pub fn slot(&mut self, sym: Sym) -> u32 {
         let next = self.slots.len() as u32;
         *self.slots.entry(sym).or_insert(next)
     }
 
-    /// The slot of a term, if it is filled at the current position.
+    /// Returns the slot of a term if it is filled at the current position; `None` otherwise.
     pub fn filled_slot(&self, sym: Sym) -> Option<u32> {
         if self.filled.contains(&sym) { self.slots.get(&sym).copied() } else { None }
     }
 
-    /// Whether a term is filled at the current position.
+    /// Whether the slot of a term is filled at the current position.
     pub fn is_filled(&self, sym: Sym) -> bool {
         self.filled.contains(&sym)
     }
 
-    /// Opens the scope of a sequence that needs these terms. They are computed in this order.
+    /// Opens the scope of a sequence that needs the terms `needed`. The terms are computed in this order.
     pub fn open_scope(&mut self, syms: &SymArena, needed: impl IntoIterator<Item = Sym>) {
         let mut scope = Scope::default();
         let mut seen = FxHashSet::default();
@@ -86,7 +88,7 @@ impl ShapeHeap {
         self.scopes.last_mut().expect("lowering is inside a sequence")
     }
 
-    /// Marks a term as filled. If it is a symbol, terms that wait for it may become ready.
+    /// Marks the slot of a term as filled. If the term is a symbol, needed terms that contain it may become ready to be computed.
     pub fn mark_filled(&mut self, syms: &SymArena, sym: Sym) {
         if !self.filled.insert(sym) {
             return;

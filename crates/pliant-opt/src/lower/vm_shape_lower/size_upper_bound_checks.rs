@@ -1,4 +1,5 @@
-//! Checks of the upper bounds of sizes (`tir_var_upper_bound`). A call with a greater size fails with an error that names the size.
+//! Generates run-time checks of the upper bounds of sizes that a function declares (`tir_var_upper_bound`). A call with a greater
+//! size fails with an error that names the size.
 
 use pliant_ir::relax::type_lattice::type_syms;
 use pliant_ir::relax::{Binding, Function};
@@ -8,7 +9,8 @@ use pliant_pass::binding_rewrites::Namer;
 use crate::common::lowered_operators::{packed_call, unit_ty};
 use crate::common::shapes_and_size_bounds::upper_bounds;
 
-/// The checks that a function's sizes respect the bounds in its attribute. They are inserted before its body.
+/// Creates the checks that a function's sizes are within the bounds that its attribute declares. The caller inserts them before
+/// the function's body.
 pub(super) fn bound_checks(func: &mut Function, name: &str, namer: &mut Namer) -> Vec<Binding> {
     let bounds = upper_bounds(func);
     let mut out = Vec::new();

@@ -1,8 +1,8 @@
-//! Checks of the function's result that keep calls at the end of a function tail calls.
+//! Moves checks of a function's result in front of the call that computes it, so that this call remains a tail call.
 //!
-//! A `match_cast` of the result of an `If` moves into its branches. If the result of a call is not known to have the function's
-//! result type, its sizes are derived from the sizes of the arguments and compared before the call. No check remains after the
-//! call, so recursive loops do not grow the stack.
+//! A `match_cast` of the result of an `If` moves into its branches. If the result of a call does not provably have the function's
+//! result type, the sizes of the result are derived from the sizes of the arguments and compared before the call. No check
+//! remains after the call, so loops written as recursion do not grow the stack.
 
 use pliant_ir::relax::type_lattice::{erase_to_well_defined, is_subtype, type_syms};
 use pliant_ir::relax::{Binding, Callee, Expr, ExprData, Function, TensorShape, Type, TypeData};
@@ -13,7 +13,7 @@ use rustc_hash::FxHashMap;
 use super::lower_function::FunctionLowering;
 use super::type_checks::STORE;
 
-/// The values of a callee's symbols at a call.
+/// Maps a callee's symbols to terms of the caller at a call.
 type SymbolValues = FxHashMap<SymVar, Sym>;
 
 /// The binding in a sequence that computes the function's result, and the type that the result must have.
@@ -28,7 +28,8 @@ pub(super) struct ResultBinding {
 }
 
 impl FunctionLowering<'_> {
-    /// Describes the end of a sequence whose binding `tail` is the function's result, which must have type `expected`.
+    /// Finds the binding and the cast at the end of a sequence whose binding `tail` computes the function's result. The result
+    /// must have type `expected`.
     pub fn result_binding(
         &self,
         func: &mut Function,
@@ -54,8 +55,8 @@ impl FunctionLowering<'_> {
         without_cast
     }
 
-    /// Inserts checks before the binding of the result, so that its value has the required type. Returns whether the result is
-    /// fully checked there or in its branches.
+    /// Inserts checks before the binding of the result that ensure that its value has the required type. Returns whether the
+    /// result is completely checked there or in the branches of an `If`.
     pub fn check_before_result(
         &mut self,
         func: &mut Function,
@@ -74,7 +75,7 @@ impl FunctionLowering<'_> {
         }
     }
 
-    /// Inserts checks before a call, so that its result has type `expected`. Returns false if that is not possible.
+    /// Inserts checks before a call that ensure that its result has type `expected`. Returns false if this is not possible.
     fn check_before_call(
         &mut self,
         func: &mut Function,
@@ -110,7 +111,7 @@ impl FunctionLowering<'_> {
         Ok(true)
     }
 
-    /// Defines symbols by reading dims of arguments.
+    /// Emits reads of argument dims that define the symbols in `unknown_dims`.
     fn define_argument_dims(
         &mut self,
         func: &mut Function,
@@ -124,7 +125,7 @@ impl FunctionLowering<'_> {
         }
     }
 
-    /// Checks that the sizes in each pair are equal.
+    /// Emits checks that the two sizes in each pair are equal.
     fn check_equal_sizes(
         &mut self,
         func: &mut Function,
@@ -155,8 +156,8 @@ struct UnknownDim {
     symbol: Sym,
 }
 
-/// Derives the values of the symbols in a parameter's type from the argument. Symbols that must be read from the argument are
-/// appended to `unknown_dims`.
+/// Derives the values of the symbols in a parameter's type from the type of the argument. If the type does not determine a
+/// symbol, appends the dim that must be read from the argument to `unknown_dims`.
 fn derive_symbols(
     func: &mut Function,
     param: Type,
@@ -198,8 +199,8 @@ fn derive_symbols(
     }
 }
 
-/// Collects the pairs of sizes that must be equal for a value of type `actual` to have type `expected`. Returns false if other
-/// checks are needed too.
+/// Collects the pairs of sizes that must be equal for a value of type `actual` to have type `expected`. Returns false if checks
+/// other than of sizes are also needed.
 fn collect_equal_sizes(
     func: &Function,
     actual: Type,

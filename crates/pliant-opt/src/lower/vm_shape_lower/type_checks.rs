@@ -1,4 +1,5 @@
-//! Matches values with types: checks that a value has a type, and defines the new symbols of the type.
+//! Emits the run-time checks that values have the expected types. Symbols that occur for the first time in an expected type are
+//! defined by the dims of the value.
 
 use pliant_ir::attr_names::NUM_CAPTURED;
 use pliant_ir::op::WHILE_LOOP;
@@ -16,27 +17,27 @@ use crate::common::lowered_operators::{packed_call, prim_int, unit_ty};
 
 /// Action code of `vm.builtin.match_shape`: the dim must equal the operand of the action.
 const ASSERT_IMM: i64 = 0;
-/// Action code: the dim is stored in the slot that is the operand of the action.
+/// Action code of `vm.builtin.match_shape`: store the dim in the slot that is the operand of the action.
 pub(super) const STORE: i64 = 1;
-/// Action code: the dim is ignored.
+/// Action code of `vm.builtin.match_shape`: ignore the dim.
 const NO_OP: i64 = 2;
-/// Action code: the dim must equal the value in the slot that is the operand of the action.
+/// Action code of `vm.builtin.match_shape`: the dim must equal the value in the slot that is the operand of the action.
 const ASSERT_LOAD: i64 = 3;
 
-/// A value whose dims are matched with expected dims.
+/// A value whose dims are compared with expected dims at run time.
 struct DimMatch {
     value: Expr,
     /// The dims that the value is expected to have.
     dims: Box<[Sym]>,
     /// For each dim, whether it is already proved to have the expected size.
     proved: Vec<bool>,
-    /// The description of the value in messages, such as `'x'`.
+    /// The description of the value in error messages, such as `'x'`.
     subject: String,
     /// Whether the value is an integer scalar; otherwise it is a tensor or a shape.
     scalar: bool,
 }
 
-/// The action for one dim: the code, its operand, and the expected value as text for the message of a failed check.
+/// The action for one dim: (code, operand, text of the expected value for the message of a failed check).
 struct DimAction(i64, i64, Option<String>);
 
 impl DimMatch {
@@ -46,7 +47,7 @@ impl DimMatch {
 }
 
 impl FunctionLowering<'_> {
-    /// Matches the parameters, and computes the terms that their symbols define.
+    /// Emits the checks of the function's parameters, and computes the terms whose symbols the parameters define.
     pub fn match_params(
         &mut self,
         func: &mut Function,
@@ -78,7 +79,7 @@ impl FunctionLowering<'_> {
         self.compute_ready(func, out)
     }
 
-    /// Matches a value of type `actual` with the type `expected`.
+    /// Emits the checks that a value of the static type `actual` has the type `expected`, and defines new symbols of this type.
     pub fn match_value(
         &mut self,
         func: &mut Function,
@@ -93,7 +94,7 @@ impl FunctionLowering<'_> {
         self.match_dims(func, dim_matches, out)
     }
 
-    /// Checks the result of a call whose callee does not check it: a packed function, a function value, or a loop.
+    /// Emits the checks of a call's result if the callee does not check it: for packed functions, function values and loops.
     pub fn check_call_result(
         &mut self,
         func: &mut Function,
@@ -110,7 +111,7 @@ impl FunctionLowering<'_> {
         self.compute_ready(func, out)
     }
 
-    /// Checks that a called value is a function, unless its type implies it.
+    /// Emits a check that a called value is a function, unless its type implies this.
     pub fn check_callee(&mut self, func: &mut Function, call: Expr, out: &mut Vec<Binding>) {
         let ExprData::Call { callee: Callee::Expr(callee), args, .. } = *func.expr(call) else {
             return;
@@ -131,7 +132,8 @@ impl FunctionLowering<'_> {
         }
     }
 
-    /// Emits a match that applies one action, such as [`STORE`], to one dim of a tensor or shape of rank `rank`.
+    /// Emits a call of `vm.builtin.match_shape` that applies one action, such as [`STORE`], to one dim of a tensor or shape of
+    /// rank `rank`.
     pub fn store_dim(
         &mut self,
         func: &mut Function,
@@ -147,8 +149,8 @@ impl FunctionLowering<'_> {
         self.emit_match(func, &dim_match, actions, out);
     }
 
-    /// A call of a closure whose result the function returns, rewritten to a tail call. `None` for other calls. Also `None` if the
-    /// function's result type is more precise than `R.Object`, because then this function must check the result.
+    /// Rewrites a call of a closure whose result the function returns to a tail call. Returns `None` for other calls, and if the
+    /// function's result type is more precise than `R.Object`, because the function must then check the result.
     pub fn tail_closure_call(
         &mut self,
         func: &mut Function,
@@ -174,7 +176,7 @@ impl FunctionLowering<'_> {
         Some(packed_call(func, "vm.builtin.invoke_closure_tail", &args, ty))
     }
 
-    /// Checks the function's result, unless its type before lowering (`actual`) implies the result type.
+    /// Emits the checks of the function's result, unless its type before lowering (`actual`) implies the declared result type.
     pub fn check_result(
         &mut self,
         func: &mut Function,
@@ -189,7 +191,8 @@ impl FunctionLowering<'_> {
         self.match_value(func, result, actual, expected, "the result".into(), out)
     }
 
-    /// A match without its stores to the heap; `None` if it only stores. Other calls are returned unchanged.
+    /// Returns a call of `vm.builtin.match_shape` without its stores to the heap; `None` if it only stores. Other calls are
+    /// returned unchanged.
     pub fn without_stores(&mut self, func: &mut Function, call: Expr) -> Option<Expr> {
         let ExprData::Call { callee: Callee::Expr(callee), args, .. } = func.expr(call) else {
             return Some(call);
@@ -220,7 +223,8 @@ impl FunctionLowering<'_> {
         Some(packed_call(func, &name, &args, unit))
     }
 
-    /// Checks everything but the dims of a value, and appends the values whose dims must be matched to `dim_matches`.
+    /// Emits the checks of a value except for its dims (kind, rank, data type, number of fields). Appends the values whose dims
+    /// must be compared to `dim_matches`.
     #[expect(clippy::too_many_arguments, reason = "a value with its two types, and two sinks")]
     fn check_kind(
         &mut self,
@@ -356,7 +360,7 @@ impl FunctionLowering<'_> {
         self.emit_check(func, "vm.builtin.check_tensor_info", &[value, ndim, dtype], subject, out);
     }
 
-    /// Emits a check. The last operand describes the checked value.
+    /// Emits a call of a check builtin. The last operand describes the checked value for the error message.
     pub fn emit_check(
         &mut self,
         func: &mut Function,
@@ -372,8 +376,8 @@ impl FunctionLowering<'_> {
         self.namer.bind(func, "_", call, out);
     }
 
-    /// Matches the dims of all values: symbols and constants first, then terms with one unknown symbol, then terms whose symbols
-    /// are all known.
+    /// Emits the comparisons of the dims of all values: first symbols and constants, then terms with one unknown symbol, then
+    /// terms whose symbols are all known.
     fn match_dims(
         &mut self,
         func: &mut Function,
@@ -403,7 +407,8 @@ impl FunctionLowering<'_> {
         Ok(())
     }
 
-    /// The actions for constants, symbols and filled terms. Other dims are appended to `composite`.
+    /// Returns the actions for dims that are constants, symbols or terms that are already in the heap. Appends other dims to
+    /// `composite`.
     fn simple_actions<'j>(
         &mut self,
         func: &Function,
@@ -434,7 +439,7 @@ impl FunctionLowering<'_> {
         actions
     }
 
-    /// The expected value of a dim as text for messages: the term, then a tab and the origins of its symbols.
+    /// Formats the expected value of a dim for error messages: the term, then a tab and the origins of its symbols.
     fn expected_text(&self, func: &Function, term: Sym, description: &str) -> String {
         let divisible_sizes = size_origins::DivisibleSizes::of(func);
         let text = divisible_sizes.in_user_symbols(&func.syms.display(term).to_string());
@@ -515,7 +520,8 @@ impl FunctionLowering<'_> {
         )])
     }
 
-    /// Defines the one unknown symbol of a dim from the value of the dim. Returns false if the value does not determine it.
+    /// Defines the only unknown symbol of a dim such as `n * 2` by solving for it with the observed value. Returns false if the
+    /// value does not determine the symbol.
     fn solve_symbol(
         &mut self,
         func: &mut Function,
@@ -577,7 +583,7 @@ impl FunctionLowering<'_> {
     }
 }
 
-/// The description of a call's result in messages; `None` if the callee has checked it.
+/// Returns the description of a call's result for error messages; `None` if the callee has already checked the result.
 fn unchecked_result(func: &Function, binding: &Binding) -> Option<String> {
     let ExprData::Call { callee, args, .. } = func.expr(binding.value) else { return None };
     let callee = match callee {
@@ -602,7 +608,7 @@ fn unchecked_result(func: &Function, binding: &Binding) -> Option<String> {
     }
 }
 
-/// The expected dims of a value. Dims that the value's own type already has are proved.
+/// Creates the comparison of a value's dims with the expected dims. Dims that the value's own type implies are marked as proved.
 fn dim_match(
     value: Expr,
     dims: Box<[Sym]>,

@@ -1,4 +1,4 @@
-//! The variant of a loop function that overwrites one of its inputs with its result.
+//! Creates variants of loop functions that overwrite one of their inputs with the result.
 
 use pliant_ir::attr_names::OP_PATTERN;
 use pliant_ir::tir::sym::SymBridge;
@@ -11,8 +11,9 @@ use pliant_ir::tir::{
 };
 use pliant_ir::{SymArena, tir};
 
-/// The variant of a loop function with one output that overwrites input `at` of `inputs` with the output. `None` if this may change
-/// the result: an element of the input may only be read by the iteration that writes the same element of the output.
+/// Creates the variant of a loop function with `inputs` inputs and one output that overwrites input `at` with the output. Returns
+/// `None` if this may change the result: each element of the input may only be read by the iteration that writes the same element
+/// of the output.
 pub(super) fn inplace_variant(f: &PrimFunc, inputs: usize, at: usize) -> Option<PrimFunc> {
     let tensors = f.params.iter().take_while(|&&p| f.var(p).ty == VarTy::Handle).count();
     if tensors != inputs + 1 || at >= inputs {
@@ -50,7 +51,7 @@ fn same_layout(f: &PrimFunc, a: Buffer, b: Buffer) -> bool {
 }
 
 /// Whether the only write to `to` is in a block whose iterations write different elements, and all reads of `from` are in the
-/// written value, at the written index.
+/// written value and have the indices of the written element. `None` if there is no such write.
 fn reads_only_written_elements(f: &PrimFunc, from: Buffer, to: Buffer) -> Option<bool> {
     let (mut writes, mut effects) = (Vec::new(), false);
     for_each_stmt(f, f.body, |s| match f.stmt(s) {
@@ -95,7 +96,7 @@ fn reads_only_written_elements(f: &PrimFunc, from: Buffer, to: Buffer) -> Option
     Some(all_at_written_index && reads <= 1 && in_value == reads && outside_value == 0)
 }
 
-/// The variables of the loops around a statement, and the innermost block around it.
+/// Returns (variables of the loops around a statement, innermost block around it).
 fn enclosing_loops_and_block(f: &PrimFunc, target: Stmt) -> Option<(Vec<Var>, &BlockData)> {
     // The statement, the loops around it, the block around it.
     let mut stack = vec![(f.body, Vec::new(), None)];
@@ -115,8 +116,7 @@ fn enclosing_loops_and_block(f: &PrimFunc, target: Stmt) -> Option<(Vec<Var>, &B
     None
 }
 
-/// Whether the loops and the block axes correspond one to one, and so do the axes and the indices, so that no element is written
-/// twice.
+/// Whether no element is written twice, because loops and block axes correspond one to one, and axes and indices do, too.
 fn writes_each_element_once(
     f: &PrimFunc,
     block: &BlockData,

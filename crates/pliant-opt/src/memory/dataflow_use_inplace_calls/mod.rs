@@ -1,7 +1,7 @@
 //! # What it does
-//! Lets a call in a dataflow block overwrite an operand that dies there with its result. The operand must be a tensor that the
-//! block computed, that nothing reads afterwards, that shares memory with no other value, and whose sizes and data type are
-//! provably those of the result. Such calls become `R.call_tir_inplace` of a loop function that writes to its input.
+//! Lets a call in a dataflow block write its result to the memory of an operand whose last use is this call. The operand must be
+//! a tensor that the block has computed and that shares memory with no other value. Its sizes and data type must provably equal
+//! those of the result. Such calls become `R.call_tir_inplace` of a loop function that writes to its input.
 //!
 //! # Before
 //! ```python
@@ -46,15 +46,15 @@
 //! ```
 //!
 //! # Requires
-//! Nothing. The pass handles calls of operators and of loop functions, so it can run before or after `LegalizeOps`. Calls that it
-//! has rewritten are no longer fused.
+//! Nothing. The pass handles calls of operators and of loop functions, so it can run before or after `LegalizeOps`. Rewritten
+//! calls are no longer fused.
 //!
 //! # Keeps
 //! Calls whose operand may be visible elsewhere: a parameter, a constant, a block output, a field of a tuple, a reshaped tensor (a
 //! view), a renamed variable, or an operand of a packed function or of a graph function.
 //!
 //! # Never
-//! Overwrites an operand if an iteration of the loops reads another element than the one that it writes.
+//! Overwrites an operand if an iteration of the loop function reads another element of the operand than the one that it writes.
 
 mod inplace_loop_functions;
 
@@ -117,11 +117,11 @@ struct LoopFunction {
     name: Arc<str>,
     func: Arc<PrimFunc>,
     tir_vars: Vec<Sym>,
-    /// Whether the result is one tensor, not a tuple.
+    /// Whether the result is a single tensor instead of a tuple.
     single_result: bool,
     /// The position of each input among the flattened operands of the operator call; `None` if an input is not an operand.
     inputs: Option<Vec<usize>>,
-    /// For each input, the name of the variant that overwrites it, if there is one.
+    /// Maps the index of an input to the name of the variant that overwrites it; `None` if there can be no such variant.
     inplace_variants: FxHashMap<usize, Option<Arc<str>>>,
 }
 
@@ -181,7 +181,8 @@ impl Rewriter<'_> {
         changed
     }
 
-    /// The loop function call that a binding's value is, or that it can be lowered to.
+    /// If the value of a binding is a call of a loop function, or of an operator that can be lowered to one, returns this call of
+    /// the loop function.
     fn loop_function_call(
         &mut self,
         func: &mut Function,
@@ -232,7 +233,7 @@ impl Rewriter<'_> {
         })
     }
 
-    /// A call of a loop function of the module.
+    /// If a value is an `R.call_tir` of a loop function of the module, returns this call.
     fn module_function_call(&mut self, func: &Function, value: Expr) -> Option<LoopFunctionCall> {
         let call = TirCall::of(func, value)?;
         let prim = self.prims.get(&call.callee)?;
@@ -256,8 +257,8 @@ impl Rewriter<'_> {
         })
     }
 
-    /// The call rewritten to store its result in the memory of one of its operands. `None` if every operand is read later or has
-    /// another layout.
+    /// Rewrites a call to store its result in the memory of one of its operands. Returns `None` if every operand is read later or
+    /// has another layout.
     fn reuse_operand(
         &mut self,
         func: &mut Function,
@@ -290,7 +291,7 @@ impl Rewriter<'_> {
         Some(func.call(Callee::Op(CALL_TIR_INPLACE), &args, attrs, &[ty], ty))
     }
 
-    /// The name of the variant of a loop function that overwrites an input. Creates the variant at its first use.
+    /// Returns the name of the variant of a loop function that overwrites an input. Creates the variant when it is first needed.
     fn inplace_variant_name(
         &mut self,
         callee: &CalleeKey,
@@ -309,7 +310,7 @@ impl Rewriter<'_> {
     }
 }
 
-/// The variables of a dataflow block that are unaliased tensors, and the last use of each.
+/// The variables of a dataflow block that are tensors without aliases, each with its last use.
 struct UnaliasedTensors {
     vars: FxHashSet<Var>,
     last_reads: FxHashMap<Var, usize>,

@@ -1,4 +1,4 @@
-//! The storages of a sequence that are free, and those that are in use until a later binding.
+//! The pool of storages during memory planning of a sequence: free storages, and storages that are in use until a later binding.
 
 use std::collections::BTreeMap;
 
@@ -12,10 +12,10 @@ use crate::analysis::liveness::AT_RESULT;
 /// Maximum ratio of the size of a storage to the size of a tensor in it, if both are constant.
 const MAX_SIZE_RATIO: i64 = 16;
 
-/// Maximum number of free non-constant sizes that are compared with the size of a tensor if none is equal to it.
+/// Maximum number of free storages of non-constant size whose size is compared with the size of a tensor if no size is equal.
 const MAX_COMPARED_SIZES: usize = 16;
 
-/// A storage and its size in bytes.
+/// A storage with its size in bytes.
 pub(super) type SizedStorage = (Expr, Sym);
 
 /// Compares the symbolic sizes of a function, and caches the results.
@@ -23,12 +23,12 @@ pub(super) type SizedStorage = (Expr, Sym);
 pub(super) struct SizeOrder {
     facts: Facts,
     has_bounds: bool,
-    /// Whether the first size is provably at most the second, for the pairs compared so far.
+    /// Caches, for pairs of sizes, whether the first size is provably at most the second.
     at_most_cache: FxHashMap<(Sym, Sym), bool>,
 }
 
 impl SizeOrder {
-    /// The order of the sizes of a function, with upper bounds of symbols by name: `{"n": 1024}`.
+    /// Creates a comparer of the sizes of a function. `bounds` contains upper bounds of symbols by name, such as `{"n": 1024}`.
     pub fn of(func: &Function, bounds: &FxHashMap<&str, i64>) -> SizeOrder {
         let mut sizes = SizeOrder { has_bounds: !bounds.is_empty(), ..SizeOrder::default() };
         for var in func.syms.vars() {
@@ -38,7 +38,7 @@ impl SizeOrder {
         sizes
     }
 
-    /// The maximum of a size as a constant if the function has upper bounds that imply one; otherwise the size.
+    /// Returns the maximum of a size as a constant if the upper bounds of symbols imply one; otherwise the size itself.
     pub fn max_size(&self, func: &mut Function, size: Sym) -> Sym {
         if !self.has_bounds {
             return size;
@@ -64,24 +64,24 @@ impl SizeOrder {
 /// The storages that tensors of one sequence occupy or may reuse.
 #[derive(Clone, Default)]
 pub(super) struct StoragePool {
-    /// The free storages by their size, for non-constant sizes.
+    /// The free storages of non-constant size, by size in bytes.
     by_size: FxHashMap<Sym, Vec<Expr>>,
     /// The non-constant sizes of storages, in the order in which they first became free.
     sizes: Vec<Sym>,
-    /// The free storages by their size, for constant sizes.
+    /// The free storages of constant size, by size in bytes.
     constants: BTreeMap<i64, Vec<Expr>>,
     constant_syms: FxHashMap<i64, Sym>,
-    /// The storages in use, by the index of the binding after which they are free.
+    /// The storages in use, by the index of the binding after which they become free.
     reserved: FxHashMap<usize, Vec<SizedStorage>>,
 }
 
 impl StoragePool {
-    /// The storages for the sequences of a branch: those that are free now. They are free again after the branch.
+    /// Creates the pool for a branch: the currently free storages. After the branch, all of them are free again.
     pub fn for_branch(&self) -> StoragePool {
         StoragePool { reserved: FxHashMap::default(), ..self.clone() }
     }
 
-    /// Takes a free storage that is provably large enough for `bytes`.
+    /// Removes a free storage that is provably large enough for `bytes` from the pool, and returns it. `None` if there is none.
     pub fn take(
         &mut self,
         func: &mut Function,

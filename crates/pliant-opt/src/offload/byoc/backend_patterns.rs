@@ -1,4 +1,4 @@
-//! Named patterns of backends, and the table of the registered ones.
+//! Named patterns of backends (external code generators), and the table of registered patterns.
 
 use std::fmt;
 use std::sync::{Arc, LazyLock, PoisonError, RwLock};
@@ -9,31 +9,31 @@ use pliant_pass::pattern::{Defs, Match, Pattern};
 
 use super::backend_of;
 
-/// The arguments of the check of a pattern: the match, and the function that contains it.
+/// The arguments of a pattern's check: the match, and the function that contains it.
 pub struct PatternCheck<'a> {
     /// The function that contains the match. Checks may add terms to its arenas.
     pub func: &'a mut Arc<Function>,
-    /// The values of variables.
+    /// The values to which the function's variables are bound.
     pub defs: &'a Defs,
-    /// The expression that each pattern matched.
+    /// The match: the expressions that the parts of the pattern have matched.
     pub matched: &'a Match,
     /// The binding of the match's root.
     pub root: Binding,
     /// The bindings that would become the composite function.
     pub members: &'a [Binding],
-    /// The parts of the pattern that have names.
+    /// The named parts of the pattern, each as (name, part).
     pub annotations: &'a [(String, Pattern)],
 }
 
 impl PatternCheck<'_> {
-    /// The expression that the part with this name matched.
+    /// Returns the expression that the part with this name has matched; `None` if there is no such part or it has not matched.
     pub fn annotated(&self, name: &str) -> Option<Expr> {
         let (_, pattern) = self.annotations.iter().find(|(n, _)| n == name)?;
         self.matched.get(pattern)
     }
 }
 
-/// Decides whether a backend supports a match.
+/// A callback that decides whether a backend supports a match.
 type CheckFn = Arc<dyn Fn(&mut PatternCheck<'_>) -> Result<bool, PassError> + Send + Sync>;
 
 /// A pattern with a name, for [`FuseOpsByPattern`](crate::offload::fuse_ops_by_pattern::FuseOpsByPattern).
@@ -41,21 +41,21 @@ type CheckFn = Arc<dyn Fn(&mut PatternCheck<'_>) -> Result<bool, PassError> + Se
 pub struct FusionPattern {
     /// The name of the pattern. It starts with the name of the backend and a dot: `gemm.matmul_bias`.
     pub name: String,
-    /// The pattern.
+    /// The pattern to match in graph functions.
     pub pattern: Pattern,
-    /// The parts of the pattern that have names, by which the check finds what they matched.
+    /// The named parts of the pattern, each as (name, part). The check looks up their matched expressions by name.
     pub annotations: Vec<(String, Pattern)>,
-    /// Rejects matches that the backend does not support.
+    /// The check that rejects matches that the backend does not support; `None` accepts all matches.
     pub check: Option<CheckFn>,
 }
 
 impl FusionPattern {
-    /// A pattern without a check.
+    /// Creates a pattern without named parts and without a check.
     pub fn new(name: impl Into<String>, pattern: Pattern) -> Self {
         FusionPattern { name: name.into(), pattern, annotations: Vec::new(), check: None }
     }
 
-    /// Names a part of the pattern.
+    /// Gives a name to a part of the pattern.
     pub fn with_annotation(mut self, name: impl Into<String>, pattern: &Pattern) -> Self {
         self.annotations.push((name.into(), pattern.clone()));
         self
@@ -70,7 +70,7 @@ impl FusionPattern {
         self
     }
 
-    /// The name of the backend.
+    /// The name of the backend: the part of the pattern's name before the first dot.
     pub fn backend(&self) -> &str {
         backend_of(&self.name)
     }
@@ -90,8 +90,8 @@ pub fn register_patterns(patterns: Vec<FusionPattern>) {
     REGISTERED_PATTERNS.write().unwrap_or_else(PoisonError::into_inner).extend(patterns);
 }
 
-/// The registered patterns whose names start with `prefix`, in the order in which they are tried: patterns that were registered
-/// last come first. Of several patterns with one name, only the last is included.
+/// Returns the registered patterns whose names start with `prefix`, in the order in which they are tried: patterns that were
+/// registered last come first. Of several patterns with the same name, only the one registered last is included.
 pub fn patterns_with_prefix(prefix: &str) -> Vec<FusionPattern> {
     let table = REGISTERED_PATTERNS.read().unwrap_or_else(PoisonError::into_inner);
     let mut out: Vec<FusionPattern> = Vec::new();
@@ -103,7 +103,7 @@ pub fn patterns_with_prefix(prefix: &str) -> Vec<FusionPattern> {
     out
 }
 
-/// The registered pattern of this name.
+/// Returns the registered pattern with this name; `None` if there is none.
 pub fn get_pattern(name: &str) -> Option<FusionPattern> {
     let table = REGISTERED_PATTERNS.read().unwrap_or_else(PoisonError::into_inner);
     table.iter().rev().find(|p| p.name == name).cloned()

@@ -1,4 +1,4 @@
-//! The code generators, by backend name.
+//! The registry of external code generators, by backend name.
 
 use std::sync::{Arc, LazyLock, PoisonError, RwLock};
 
@@ -12,15 +12,15 @@ use pliant_pass::{PassContext, PassError};
 pub struct ExternalFunction<'a> {
     /// The name of the function in the module.
     pub name: Arc<str>,
-    /// The function. The composite functions that it calls are local functions or functions of the module.
+    /// The function to compile. The composite functions that it calls are local functions or functions of the module.
     pub func: Arc<Function>,
     /// The module that contains the function and the functions that it calls.
     pub module: &'a IRModule,
 }
 
 impl ExternalFunction<'_> {
-    /// The composite functions that the function calls, with the names of their patterns: local functions in order, then functions
-    /// of the module.
+    /// Returns the composite functions that the function calls, each with the name of its pattern: first local functions in
+    /// order, then functions of the module.
     pub fn composites(&self) -> Vec<(Arc<str>, Arc<Function>)> {
         let called = pliant_ir::relax::visit::called_globals(&self.func);
         let mut out = super::nest_composite_functions::nested_composites(&self.func);
@@ -34,35 +34,36 @@ impl ExternalFunction<'_> {
     }
 }
 
-/// The packed function by which code generation replaces a function with the attribute `Codegen`. It takes the inputs, then the
+/// The packed function that replaces a function with the attribute `Codegen`. Its parameters are the inputs, followed by the
 /// outputs.
 #[derive(Clone, Debug)]
 pub struct Generated {
     /// The name under which the packed function is registered at run time.
     pub symbol: String,
-    /// The indices of the arguments of the replaced call that the packed function takes, in order. `None` for all arguments.
+    /// The indices of those arguments of the replaced call that are passed to the packed function, in order. `None` if all
+    /// arguments are passed.
     pub args: Option<Vec<usize>>,
 }
 
 impl Generated {
-    /// The packed function with this name, which takes all arguments.
+    /// Creates a reference to the packed function with this name, to which all arguments are passed.
     pub fn symbol(symbol: impl Into<String>) -> Self {
         Generated { symbol: symbol.into(), args: None }
     }
 }
 
-/// The options of a backend, as the user set them.
+/// The options for a backend that the user has set, by name.
 pub type TargetOptions = IndexMap<Arc<str>, AttrValue>;
 
 /// A code generator for functions of one backend.
 pub trait ExternalCodegen: Send + Sync {
-    /// Whether a function that the generator compiles may contain several composite functions. If not, each composite function
-    /// becomes a function of its own.
+    /// Whether the generator compiles regions, which are functions with several composite functions. Otherwise each composite
+    /// function is passed to the generator separately.
     fn takes_regions(&self) -> bool {
         true
     }
 
-    /// Compiles functions. Returns one packed function for each, in the same order.
+    /// Compiles functions. Returns one packed function for each of them, in the same order.
     ///
     /// # Errors
     /// If the backend does not support a function.
@@ -81,7 +82,7 @@ static REGISTRY: LazyLock<RwLock<IndexMap<String, Arc<dyn ExternalCodegen>>>> =
         RwLock::new(table)
     });
 
-/// Registers the code generator of a backend. Returns the one that it replaces.
+/// Registers the code generator of a backend. Returns the generator that was registered for this backend before, if any.
 pub fn register_codegen(
     name: impl Into<String>,
     codegen: Arc<dyn ExternalCodegen>,
@@ -89,12 +90,12 @@ pub fn register_codegen(
     REGISTRY.write().unwrap_or_else(PoisonError::into_inner).insert(name.into(), codegen)
 }
 
-/// The code generator of a backend.
+/// Returns the code generator of a backend; `None` if none is registered.
 pub fn codegen(name: &str) -> Option<Arc<dyn ExternalCodegen>> {
     REGISTRY.read().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
 }
 
-/// The backends that have code generators, in the order of their registration.
+/// Returns the names of the backends that have code generators, in the order of their registration.
 pub fn codegens() -> Vec<String> {
     REGISTRY.read().unwrap_or_else(PoisonError::into_inner).keys().cloned().collect()
 }

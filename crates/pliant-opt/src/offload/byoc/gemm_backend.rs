@@ -1,8 +1,8 @@
-//! The backend `gemm`: matmuls by the kernel library, with bias and activation in the epilogue.
+//! The backend `gemm`, which computes matmuls with the kernel library, with bias and activation in the epilogue.
 //!
-//! A float32 or float64 matmul becomes a call of `pliant.gemm` if its right operand is a matrix, or has the same number of dims and
-//! the same batch dims as the left one. The suffix `.t` means that the right operand is read transposed. It is followed by `.bias`,
-//! then by the activation: `pliant.gemm.t.bias.relu`.
+//! A float32 or float64 matmul becomes a call of `pliant.gemm` if its right operand is a matrix, or has the same number of dims
+//! and the same batch dims as the left operand. The suffix `.t` means that the right operand is read transposed, `.bias` that a
+//! bias is added. The name of an activation comes last: `pliant.gemm.t.bias.relu`.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ use crate::offload::run_codegen::RunCodegen;
 pub const NAME: &str = "gemm";
 /// The prefix of the names of the packed functions of the backend, such as `pliant.gemm.bias`.
 pub const SYMBOL: &str = "pliant.gemm";
-/// The activations that the packed functions can apply: the operator, and the suffix of the name of the packed function.
+/// The activations that the packed functions can apply, each as (operator, suffix of the packed function's name).
 pub const ACTIVATIONS: &[(&str, &str)] = &[
     ("relax.nn.relu", "relu"),
     ("relax.nn.gelu", "gelu"),
@@ -38,7 +38,7 @@ const MATMUL: Op = Op::new("relax.matmul");
 const ADD: Op = Op::new("relax.add");
 const PERMUTE_DIMS: Op = Op::new("relax.permute_dims");
 
-/// The patterns of the backend, from the smallest to the largest. The last ones are tried first.
+/// Creates the patterns of the backend, from the smallest to the largest. Patterns at the end are tried first.
 pub(super) fn patterns() -> Vec<FusionPattern> {
     let mut out = Vec::new();
     for activation in std::iter::once(None).chain(ACTIVATIONS.iter().map(Some)) {
@@ -86,7 +86,7 @@ fn pattern(
     out.with_check(move |check| Ok(is_supported(check, transposed, with_bias)))
 }
 
-/// Whether the packed functions support a match.
+/// Whether a packed function of the backend supports the data types and shapes of a match.
 fn is_supported(check: &mut PatternCheck<'_>, transposed: bool, with_bias: bool) -> bool {
     let (Some(lhs), Some(rhs), Some(root)) =
         (check.annotated("lhs"), check.annotated("rhs"), check.annotated("root"))
@@ -153,7 +153,7 @@ fn swaps_last_two(axes: Option<&AttrValue>, rank: usize) -> bool {
     }
 }
 
-/// The code generator of the backend. It generates no code, because its packed functions are part of every VM.
+/// The code generator of the backend `gemm`. It generates no code, because its packed functions are part of every VM.
 pub struct GemmCodegen;
 
 impl ExternalCodegen for GemmCodegen {
@@ -174,7 +174,7 @@ impl ExternalCodegen for GemmCodegen {
     }
 }
 
-/// The packed function that computes a function with the attribute `Codegen`.
+/// Returns the packed function that computes a function with the attribute `Codegen`.
 fn generate_one(f: &ExternalFunction<'_>, _: &dyn OpRegistry) -> Result<Generated, PassError> {
     let composites = f.composites();
     let [(_, inner)] = &composites[..] else {
@@ -191,8 +191,8 @@ fn generate_one(f: &ExternalFunction<'_>, _: &dyn OpRegistry) -> Result<Generate
     })
 }
 
-/// The packed function that computes a composite function, and the parameters that it takes. `None` if an operand is not a
-/// parameter.
+/// Returns the packed function that computes a composite function, and the indices of the parameters that are passed to it.
+/// `None` if an operand is not a parameter.
 fn packed_function(inner: &Function) -> Option<Generated> {
     let param = |e: Expr| match inner.expr(e) {
         ExprData::Var(v) => inner.params().iter().position(|p| p == v),

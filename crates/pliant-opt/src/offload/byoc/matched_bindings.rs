@@ -11,9 +11,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::backend_patterns::{FusionPattern, PatternCheck};
 
-/// The bindings of a match in program order, the root last. They must be pure and in one block, must not be in `excluded`, and
-/// except for the root, nothing outside of the match may read them. If this does not hold, or if the pattern's check rejects the
-/// match, the inner result is the reason.
+/// Returns the bindings of a match in program order, with the root last. They must be pure, in one block, and not in `excluded`.
+/// Except for the root, nothing outside of the match may read them. If a condition does not hold, or if the pattern's check
+/// rejects the match, the inner result is an error with the reason.
 ///
 /// # Errors
 /// If the pattern's check fails.
@@ -66,20 +66,21 @@ pub fn members(
     Ok(Ok(members))
 }
 
-/// For each variable of a function: its value, the variables that copy it, and the bindings that read it.
+/// An index of a function's variables: for each variable, its value, its copies, and the bindings that read it.
 pub struct ReadInfo {
-    /// The values of variables.
+    /// The values to which variables are bound.
     pub defs: Defs,
-    /// The variables that are copies of each variable.
+    /// Maps each variable to the variables that are copies of it (`y = x`).
     copies: FxHashMap<Var, Vec<Var>>,
-    /// The variables of the bindings that read each variable or a copy of it. `None` stands for the result of a sequence.
+    /// Maps each variable to the variables of the bindings that read it or a copy of it. `None` stands for the result of a
+    /// sequence.
     readers: FxHashMap<Var, Vec<Option<Var>>>,
-    /// The binding of each variable, and the number of bindings before it.
+    /// Maps each variable to (number of preceding bindings, its binding).
     bindings: FxHashMap<Var, (usize, Binding)>,
 }
 
 impl ReadInfo {
-    /// Collects the information about a function.
+    /// Collects the values, copies and readers of the variables of a function.
     pub fn of(func: &Function, ops: &dyn OpRegistry, writers: &MayWrite) -> Self {
         let defs = Defs::of(func, ops, Some(writers));
         let mut readers: FxHashMap<Var, Vec<Option<Var>>> = FxHashMap::default();
@@ -107,12 +108,12 @@ impl ReadInfo {
         ReadInfo { defs, copies, readers, bindings }
     }
 
-    /// The copies of a variable.
+    /// Returns the variables that are copies of `v`.
     pub fn copies(&self, v: Var) -> &[Var] {
         self.copies.get(&v).map_or(&[], Vec::as_slice)
     }
 
-    /// The variable that an expression refers to, after looking through copies.
+    /// Returns the original variable of an expression that is a variable or a copy of one; `None` for other expressions.
     pub fn origin(&self, func: &Function, e: Expr) -> Option<Var> {
         match func.expr(self.defs.origin(func, e)) {
             ExprData::Var(v) => Some(*v),

@@ -1,5 +1,5 @@
-//! Nests composite functions in the functions that call them, as local functions. A region then contains everything that its code
-//! generator needs.
+//! Copies composite functions into the functions (regions) that call them, as local functions, so that a region contains
+//! everything that its code generator needs.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use pliant_pass::binding_rewrites::rewrite_bindings;
 use rustc_hash::FxHashMap;
 
 /// Copies the composite functions that `func` calls into `func`, as local functions that are bound at the beginning of its body.
-/// `composite` returns the composite function with a name, if there is one.
+/// `composite` returns the composite function with the given name; `None` if there is none.
 pub fn nest_composites(func: &mut Function, composite: impl Fn(&str) -> Option<Arc<Function>>) {
     let mut local_funcs: FxHashMap<Arc<str>, Expr> = FxHashMap::default();
     let mut bindings = Vec::new();
@@ -42,7 +42,7 @@ pub fn nest_composites(func: &mut Function, composite: impl Fn(&str) -> Option<A
     func.seq_mut(body).blocks.insert(0, block);
 }
 
-/// The binding of a local function that is a copy of `inner`.
+/// Creates the binding of a local function that is a copy of `inner`.
 fn bind_local_copy(func: &mut Function, name: &str, inner: &Function) -> Binding {
     let id = Importer::new(inner, func).func(inner.root());
     func.func_mut(id).attrs = inner.attrs.clone();
@@ -51,7 +51,7 @@ fn bind_local_copy(func: &mut Function, name: &str, inner: &Function) -> Binding
     Binding::bind(func.add_var(name, ty, false, Span::NONE), value)
 }
 
-/// Copies the local composite functions of a function to separate functions. Returns each with the name of its pattern.
+/// Copies the local composite functions of a function to separate functions. Returns each copy with the name of its pattern.
 pub fn nested_composites(func: &Function) -> Vec<(Arc<str>, Arc<Function>)> {
     let mut found: Vec<(Arc<str>, FuncId)> = Vec::new();
     walk(func, func.root(), |event| {

@@ -1,4 +1,4 @@
-//! Outlines bindings to a function.
+//! Moves (outlines) bindings of a graph function to a new function.
 
 use pliant_ir::relax::visit::{Importer, free_syms};
 use pliant_ir::relax::{
@@ -9,17 +9,17 @@ use pliant_pass::binding_rewrites::Namer;
 use pliant_pass::pattern::Defs;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// A function that bindings were outlined to.
+/// The new function to which bindings were outlined, and the arguments of the call that replaces them.
 pub struct Outlined {
-    /// The function, which is private.
+    /// The new function, which is private.
     pub func: Function,
     /// The arguments that the caller passes for the parameters of the function.
     pub args: Vec<Expr>,
 }
 
-/// Outlines pure bindings to a function. Its parameters are the free variables in the order of their first use. If there are
-/// symbols that no parameter defines, a shape parameter with these symbols follows. The result is the value of the output, or a
-/// tuple of several outputs. With `constants_inside`, constants become part of the function; otherwise they become parameters.
+/// Outlines pure bindings to a new function. Its parameters are the free variables in the order of their first use. If there are
+/// symbols that no parameter defines, a shape parameter with these symbols follows. The result is the output, or a tuple if there
+/// are several outputs. If `constants_inside` is set, constants become part of the function; otherwise they become parameters.
 pub fn outline_bindings(
     src: &mut Function,
     defs: &Defs,
@@ -64,7 +64,8 @@ pub fn outline_bindings(
     Outlined { func: dst, args }
 }
 
-/// Adds a shape parameter for the symbols that no other parameter defines. Returns the values of these symbols in the caller.
+/// Adds a shape parameter for the symbols that no other parameter defines. Returns the sizes of the caller that are passed for
+/// these symbols.
 fn add_sizes_param(
     dst: &mut Function,
     src: &Function,
@@ -85,7 +86,7 @@ fn add_sizes_param(
     dims.iter().map(|d| caller_syms[d]).collect()
 }
 
-/// A call of a function of the module. `ty` is the type of the result.
+/// Creates a call of the module's function `name`. `ty` is the type of the result.
 pub fn call_global(func: &mut Function, name: &str, args: &[Expr], ty: Type) -> Expr {
     let ret = func.intern(TypeData::Any);
     let callee_ty = func.intern(TypeData::Callable { params: None, ret, pure: true });
@@ -93,14 +94,14 @@ pub fn call_global(func: &mut Function, name: &str, args: &[Expr], ty: Type) -> 
     func.call(Callee::Expr(callee), args, Attrs::default(), &[], ty)
 }
 
-/// An outlined function under construction.
+/// Builds an outlined function.
 struct Outliner<'a> {
     importer: Importer<'a>,
     defs: &'a Defs,
     constants_inside: bool,
     params: Vec<Var>,
     args: Vec<Expr>,
-    /// The free variables that are parameters.
+    /// The free variables that have become parameters.
     param_vars: FxHashSet<Var>,
     constants: FxHashMap<Expr, Expr>,
 }
@@ -137,8 +138,8 @@ impl Outliner<'_> {
         }
     }
 
-    /// Imports an operand: a variable of the group, a parameter, or an inline expression. The recursion depth is that of nested
-    /// tuples, which the verifier limits.
+    /// Converts an operand to the new function: a variable of the outlined bindings, a parameter, or an inline expression. The
+    /// recursion depth is the nesting depth of tuples, which the verifier limits.
     fn import_operand(&mut self, e: Expr) -> Expr {
         let src = self.importer.src;
         match src.expr(e) {

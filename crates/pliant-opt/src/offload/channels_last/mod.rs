@@ -39,7 +39,7 @@
 //!
 //! # Keeps
 //! - The types of all bindings.
-//! - Operators that do not declare how they refer to dims. They read values that are transposed back.
+//! - Operators whose declaration does not state how they refer to dims. They read values that are transposed back.
 //! - Convolutions of other types than float32 and 8-bit integers, or with weights of unknown sizes.
 //! - All operators if kernels are disabled.
 //!
@@ -103,7 +103,7 @@ impl ModulePass for ChannelsLast {
     }
 }
 
-/// A call of an operator.
+/// The operator, operands and attributes of an operator call.
 struct OpCall {
     op: Op,
     args: Vec<Expr>,
@@ -133,13 +133,13 @@ fn has_known_dims(func: &Function, e: Expr) -> bool {
     }
 }
 
-/// Whether a tensor has dims other than batch and channels.
+/// Whether a tensor is an image, that is, has dims other than batch and channels.
 fn is_image(func: &Function, e: Expr) -> bool {
     let ty = func.ty(e);
     matches!(ty, TypeData::Tensor { .. }) && ty.dims().is_some_and(|dims| dims.len() >= 3)
 }
 
-/// Whether a function contains a convolution that is rewritten even if its operands have channels first.
+/// Whether a function contains a convolution that is rewritten even if its operands are in channels-first layout.
 fn has_rewritable_convolution(func: &Function) -> bool {
     reachable_seqs(func).into_iter().any(|seq| {
         let mut blocks = func.seq(seq).blocks.iter();
@@ -150,24 +150,25 @@ fn has_rewritable_convolution(func: &Function) -> bool {
     })
 }
 
-/// Rewrites the bindings of one function.
+/// Rewrites the bindings of one function to the channels-last layout.
 struct LayoutRewriter<'a> {
     ops: &'a dyn OpRegistry,
-    /// The effect epochs of variables. A write to a variable does not change its copy in the other layout, so copies are valid only
-    /// within one epoch.
+    /// The definitions and effect epochs of variables. A write to a variable does not change its transposed copy, so copies are
+    /// only valid until the next call with side effects, that is, within one epoch.
     defs: Defs,
-    /// The channels-last values of variables with channels first.
+    /// Maps variables in channels-first layout to their values in channels-last layout.
     channels_last_values: FxHashMap<Var, Expr>,
-    /// The operands of transposes from channels last to channels first. A convolution reads such an operand instead of the
-    /// transpose, but the layout does not propagate from it to other operators: for images with one spatial dim, a transpose from
-    /// channels first to channels last has the same axes.
+    /// Maps the results of transposes from channels last to channels first to the operands of the transposes. A convolution reads
+    /// such an operand instead of the transpose. The layout does not propagate from it to other operators, because the
+    /// interpretation may be wrong: for images with one spatial dim, a transpose from channels first to channels last has the
+    /// same axes.
     transposed_sources: FxHashMap<Var, Expr>,
-    /// The channels-last values of variables that are tuples.
+    /// Maps tuple variables to tuples of channels-last values.
     tuples: FxHashMap<Var, Expr>,
     namer: Option<Namer>,
 }
 
-/// A binding that is rewritten, and the list that receives the bindings before it.
+/// A binding that is rewritten, and the list to which new bindings before it are appended.
 struct Site<'a> {
     func: &'a mut Function,
     binding: Binding,
@@ -210,7 +211,8 @@ impl LayoutRewriter<'_> {
         Ok(())
     }
 
-    /// A transpose of a value with channels first, as a transpose of the channels-last value, or that value itself.
+    /// Rewrites a transpose of a channels-first value to a transpose of its channels-last value, or to this value itself if the
+    /// transpose converts to channels last. `None` for other bindings.
     fn rewrite_transpose(&mut self, site: &mut Site<'_>) -> Result<Option<Expr>, PassError> {
         let Some((source, axes)) = transpose_of(site.func, site.binding.value) else {
             return Ok(None);
@@ -231,7 +233,8 @@ impl LayoutRewriter<'_> {
         self.transpose(site.func, value, axes).map(Some)
     }
 
-    /// The channels-last value of a binding, if it is a convolution or reads channels-last values.
+    /// Rewrites a binding to channels last if it is a convolution or reads values that are available in channels-last layout.
+    /// Returns the channels-last value; `None` if the binding is not rewritten.
     fn rewrite_to_channels_last(&mut self, site: &mut Site<'_>) -> Result<Option<Expr>, PassError> {
         if let Some(field) = self.channels_last_field(site) {
             return Ok(Some(field));
@@ -247,7 +250,7 @@ impl LayoutRewriter<'_> {
         }
     }
 
-    /// The field of a channels-last tuple that a binding reads.
+    /// If a binding accesses a field of a tuple that is available in channels-last layout, returns the channels-last field.
     fn channels_last_field(&self, site: &mut Site<'_>) -> Option<Expr> {
         let ExprData::TupleGetItem(tuple, index) = *site.func.expr(site.binding.value) else {
             return None;
@@ -256,12 +259,13 @@ impl LayoutRewriter<'_> {
         Some(site.func.tuple_get_item(tuple, index))
     }
 
-    /// The channels-last value of an operand, if there is one and no write may have happened since.
+    /// Returns the channels-last value of an operand if there is one and no write can have changed the operand since.
     fn channels_last_value(&self, site: &Site<'_>, e: Expr) -> Option<Expr> {
         self.lookup(&self.channels_last_values, site, e)
     }
 
-    /// Looks up the variable of an operand. `None` if its effect epoch is not that of the site.
+    /// Looks up an operand in a map from variables to values in the other layout. `None` if a call with side effects lies between
+    /// the operand and the site.
     fn lookup(&self, map: &FxHashMap<Var, Expr>, site: &Site<'_>, e: Expr) -> Option<Expr> {
         match site.func.expr(e) {
             ExprData::Var(v) if self.defs.epoch(*v) == self.defs.epoch(site.binding.var) => {
@@ -271,7 +275,7 @@ impl LayoutRewriter<'_> {
         }
     }
 
-    /// The channels-last value of an operand: an existing one, or a new transpose.
+    /// Returns the channels-last value of an operand: an existing value, or a new transpose.
     fn channels_last_operand(&mut self, site: &mut Site<'_>, e: Expr) -> Result<Expr, PassError> {
         let converted = self.channels_last_value(site, e);
         if let Some(converted) = converted.or(self.lookup(&self.transposed_sources, site, e)) {
@@ -294,7 +298,7 @@ impl LayoutRewriter<'_> {
         self.op_with_inferred_type(func, PERMUTE_DIMS, &[e], attrs)
     }
 
-    /// A call of an operator, with an inferred result type.
+    /// Creates a call of an operator, and infers its result type.
     fn op_with_inferred_type(
         &self,
         func: &mut Function,
@@ -321,7 +325,7 @@ impl LayoutRewriter<'_> {
     }
 }
 
-/// The operand and the axes of a transpose of a tensor with channels; `None` for other values.
+/// Returns (operand, axes) of a transpose of a tensor with a channel dim; `None` for other values.
 fn transpose_of(func: &Function, e: Expr) -> Option<(Expr, Vec<i64>)> {
     let call = op_call(func, e).filter(|call| call.op == PERMUTE_DIMS)?;
     let rank = func.ty(e).dims()?.len();
@@ -333,8 +337,8 @@ fn transpose_of(func: &Function, e: Expr) -> Option<(Expr, Vec<i64>)> {
     (rank >= 3 && axes.len() == rank).then_some((call.args[0], axes))
 }
 
-/// The operand of a transpose from channels last to channels first, as exporters of channels-last models write it before each
-/// convolution. `None` for other values.
+/// Returns the operand of a transpose from channels last to channels first; `None` for other values. Exporters of channels-last
+/// models write such a transpose before each convolution.
 fn transposed_to_channels_first(func: &Function, e: Expr) -> Option<Expr> {
     let (source, axes) = transpose_of(func, e)?;
     let rank = axes.len() as i64;

@@ -1,4 +1,4 @@
-//! Rewrites operators other than convolutions to channels last, according to how they refer to dims ([`DimTrait`]).
+//! Rewrites operators other than convolutions to the channels-last layout, depending on how they refer to dims ([`DimTrait`]).
 
 use pliant_ir::op::DimTrait;
 use pliant_ir::relax::{Expr, ExprData, Function, TypeData};
@@ -66,7 +66,8 @@ impl LayoutRewriter<'_> {
         self.op_with_inferred_type(site.func, call.op, &operands, call.attrs.clone()).map(Some)
     }
 
-    /// Rewrites a call whose attributes refer to dims of its first operand to channels last.
+    /// Rewrites a call whose attributes refer to dims of its first operand to channels last, if this operand is available in this
+    /// layout. `None` otherwise.
     pub(super) fn rewrite_named_dims(
         &mut self,
         site: &mut Site<'_>,
@@ -95,8 +96,9 @@ impl LayoutRewriter<'_> {
         self.op_with_inferred_type(site.func, call.op, &call.args, attrs).map(Some)
     }
 
-    /// The rank of the first operand, if it is available with channels last and the other tensors are vectors, which have no
-    /// layout. At least half of the fields of a tuple must be available, because the others must be transposed.
+    /// Returns the rank of the first operand, if it is available in channels-last layout and the other tensors are vectors, which
+    /// have no layout. If the first operand is a tuple, at least half of its fields must be available, because the others must be
+    /// transposed.
     fn first_operand_rank(&self, site: &Site<'_>, call: &OpCall) -> Option<i64> {
         let func = &*site.func;
         let first = *call.args.first()?;
@@ -113,7 +115,8 @@ impl LayoutRewriter<'_> {
             .then_some(first_rank as i64)
     }
 
-    /// Rewrites a reduction over all dims but batch and channels. Its result has no layout, because the reduced dims are removed.
+    /// Rewrites a reduction over all dims except batch and channels to read a channels-last operand. Its result has no layout,
+    /// because the reduced dims are removed.
     pub(super) fn rewrite_reduction(&self, site: &mut Site<'_>) -> Result<Option<Expr>, PassError> {
         let value = site.binding.value;
         let Some(OpCall { op, args, mut attrs }) = super::op_call(site.func, value) else {
@@ -143,8 +146,8 @@ fn keeps_dims(attrs: &Attrs) -> bool {
     attrs.get("keepdims").and_then(AttrValue::as_bool).unwrap_or(false)
 }
 
-/// The attributes of a call after its operands were rewritten to channels last. `None` if they do not name all dims that they refer
-/// to.
+/// Returns the attributes of a call whose operands are rewritten to channels last. `None` if the call refers to dims that the
+/// attributes do not state explicitly.
 fn attrs_to_channels_last(attrs: &Attrs, dims: DimTrait, rank: i64) -> Option<Attrs> {
     let mut out = attrs.clone();
     let mut convert_attr = |name: &str| {

@@ -1,4 +1,4 @@
-//! Rewrites convolutions to channels last.
+//! Rewrites convolutions from the channels-first to the channels-last layout.
 
 use pliant_ir::relax::{Expr, Function};
 use pliant_ir::{AttrValue, Attrs, DType};
@@ -10,7 +10,7 @@ use crate::common::matmul_and_conv_operands::CONVOLUTIONS;
 use crate::offload::int8_epilogue::{CAST, SUBTRACT};
 use crate::offload::rules::conv_int8::conv_int8_matcher as integers;
 
-/// Whether a value is a float32 convolution with channels first and weights of constant sizes.
+/// Whether a value is a float32 convolution in channels-first layout with weights of constant sizes.
 pub(super) fn is_convolution(func: &Function, e: Expr) -> bool {
     let Some(OpCall { op, args, attrs }) = op_call(func, e) else { return false };
     let Some(index) = CONVOLUTIONS.iter().position(|&o| o == op) else { return false };
@@ -44,7 +44,8 @@ impl LayoutRewriter<'_> {
         self.op_with_inferred_type(site.func, call.op, &[x, args[1]], attrs).map(Some)
     }
 
-    /// The channels-last input of an int32 convolution. The 8-bit tensor is transposed before it is widened, because it is smaller.
+    /// Returns the channels-last input of an int32 convolution of a cast 8-bit tensor. The 8-bit tensor is transposed before the
+    /// cast, because it is smaller.
     fn integer_input(
         &mut self,
         site: &mut Site<'_>,

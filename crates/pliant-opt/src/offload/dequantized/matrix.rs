@@ -1,4 +1,4 @@
-//! Dequantized constants as the right operands of matmuls.
+//! Access to the integers, scales and zero points of a dequantized constant that is the right operand of a matmul.
 
 use pliant_tensor::{DType, Tensor, TensorError, pack_panels};
 
@@ -43,19 +43,19 @@ impl Integers<'_> {
     }
 }
 
-/// A dequantized constant as the right operand of a matmul, which sums products over the rows of this matrix.
+/// A dequantized constant as the right operand of a matmul, which sums over the rows of this matrix.
 pub(crate) struct Matrix<'a> {
     weights: &'a DequantizedWeights,
     /// The integers of the constant. The constant may be the transpose of the matrix.
     pub integers: Integers<'a>,
-    /// The number of rows.
+    /// The number of rows, which is the inner size of the matmul.
     pub k: usize,
-    /// The number of columns.
+    /// The number of columns of the matrix.
     pub n: usize,
 }
 
 impl Matrix<'_> {
-    /// The matrix of dequantized weights, whose integers are int8, uint8 or int32.
+    /// Creates the matrix of dequantized weights, whose integers are int8, uint8 or int32.
     ///
     /// # Errors
     /// If the integers are not contiguous, or are misaligned.
@@ -67,32 +67,32 @@ impl Matrix<'_> {
         Ok(Matrix { weights, integers, k, n })
     }
 
-    /// The position in the constant of an element of the matrix, as row and column. Row and column are swapped if the constant is
+    /// Returns (row, column) in the constant of the matrix element at row `p` and column `j`. They are swapped if the constant is
     /// the transpose of the matrix.
     fn constant_position(&self, p: usize, j: usize) -> (usize, usize) {
         if self.weights.transposed { (j, p) } else { (p, j) }
     }
 
-    /// The quantized integer of an element.
+    /// The quantized integer of the element at row `p` and column `j`.
     pub fn integer(&self, p: usize, j: usize) -> i32 {
         let (row, column) = self.constant_position(p, j);
         let columns = if self.weights.transposed { self.k } else { self.n };
         self.integers.get(row * columns + column)
     }
 
-    /// The scale of an element.
+    /// The scale of the element at row `p` and column `j`.
     pub fn scale(&self, p: usize, j: usize) -> f64 {
         let (row, column) = self.constant_position(p, j);
         self.weights.scale.number_at(row, column)
     }
 
-    /// The zero point of an element: the sum of all numbers that are subtracted from it.
+    /// The zero point of the element at row `p` and column `j`: the sum of all numbers that are subtracted from its integer.
     pub fn zero_point(&self, p: usize, j: usize) -> f64 {
         let (row, column) = self.constant_position(p, j);
         self.weights.zeros.iter().map(|z| z.number_at(row, column)).sum()
     }
 
-    /// The size of groups of adjacent rows that share scales and zero points in every column.
+    /// The number of adjacent rows that share a scale and a zero point in every column.
     pub fn group_size(&self) -> usize {
         let axis = usize::from(self.weights.transposed);
         let parameters = || self.weights.zeros.iter().chain([&self.weights.scale]);

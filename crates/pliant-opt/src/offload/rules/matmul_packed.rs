@@ -38,13 +38,13 @@
 //! Nothing. It should run before [`LegalizeOps`](crate::lower::legalize_ops).
 //!
 //! # Keeps
-//! - Products of other types than float32 and float64.
-//! - Products with constants that have few columns, or another rank than 2.
-//! - Products whose sizes must be checked at run time.
+//! - Matmuls of types other than float32 and float64.
+//! - Matmuls with constants that have few columns, or a rank other than 2.
+//! - Matmuls whose sizes must be checked at run time.
 //! - The names, types and order of bindings, and dataflow blocks.
 //!
 //! # Never
-//! Changes a constant for other readers: if there are any, the executable contains both forms.
+//! Changes a constant for other readers: if there are any, the executable contains the packed and the original constant.
 
 use pliant_ir::DType;
 use pliant_ir::relax::{Expr, ExprData, Function};
@@ -78,7 +78,7 @@ pub(super) fn info() -> RuleInfo {
 }
 
 struct MatmulPacked {
-    /// The cache of packed constants: the tensor, whether it is transposed, and its panels.
+    /// The packed constants of earlier matmuls, each as (constant, whether it is transposed, its panels).
     packed: Vec<(Tensor, bool, Tensor)>,
     /// Whether float32 constants are rounded to bfloat16.
     rounds_to_bfloat16: bool,
@@ -153,7 +153,7 @@ impl PackableMatmul {
     }
 }
 
-/// A call of the loop function of a matmul with a packed constant.
+/// Creates the loop function of a matmul with a packed constant, and a call of it.
 fn matmul_call(
     func: &mut Function,
     p: &PackableMatmul,
@@ -180,7 +180,7 @@ fn matmul_call(
 }
 
 impl MatmulPacked {
-    /// The panels of a constant, which are cached.
+    /// Packs a constant into panels, and caches the result.
     fn panels(&mut self, weight: &Tensor, transposed: bool) -> Result<Tensor, LegalizeError> {
         let cached = self.packed.iter().find(|(w, t, _)| w.same(weight) && *t == transposed);
         if let Some((_, _, panels)) = cached {
@@ -197,7 +197,7 @@ impl MatmulPacked {
     }
 }
 
-/// The panels of a constant or of its transpose, rounded to bfloat16.
+/// Rounds a constant, or its transpose, to bfloat16 and packs it into panels.
 fn round_and_pack(weight: &Tensor, transposed: bool) -> Result<Tensor, TensorError> {
     let (rows, columns) = (weight.shape()[0] as usize, weight.shape()[1] as usize);
     let all = weight.to_vec::<f32>()?;

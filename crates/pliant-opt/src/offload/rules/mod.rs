@@ -5,12 +5,12 @@
 //! | `attention` | attention, as one operator or as several |
 //! | `conv` | float32 convolutions |
 //! | `conv_int8` | convolutions of 8-bit integers |
-//! | `dequantized_conv` | convolutions of dequantized operands |
-//! | `dequantized_matmul` | matmuls of dequantized operands |
+//! | `integer_conv` | convolutions of dequantized operands |
+//! | `integer_matmul` | matmuls of dequantized operands |
 //! | `matmul_int8` | matmuls of 8-bit integers |
 //! | `matmul_packed` | float matmuls by constants |
 //! | `registered_patterns` | matches of a pattern that a program registers |
-//! | `pooling` | pooling of float32, float16 and bfloat16 images |
+//! | `pool` | pooling of float32, float16 and bfloat16 images |
 //! | `recurrent` | recurrent layers |
 //! | `softmax` | softmax and log-softmax along the last axis |
 //! | `transpose` | transposes that move the last dim |
@@ -20,11 +20,11 @@
 pub(crate) mod attention;
 pub(crate) mod conv;
 pub(crate) mod conv_int8;
-pub(crate) mod dequantized_conv;
-pub(crate) mod dequantized_matmul;
+pub(crate) mod integer_conv;
+pub(crate) mod integer_matmul;
 pub(crate) mod matmul_int8;
 pub(crate) mod matmul_packed;
-pub(crate) mod pooling;
+pub(crate) mod pool;
 pub(crate) mod recurrent;
 pub mod registered_patterns;
 pub(crate) mod softmax;
@@ -36,18 +36,18 @@ use std::sync::{PoisonError, RwLock};
 
 use crate::offload::offload_rule::RuleInfo;
 
-/// The rules of this crate, in the order in which they are tried.
+/// Lists the rules of this crate, in the order in which they are tried.
 fn builtin() -> Vec<RuleInfo> {
     vec![
         widen_16_bit::info(),
-        dequantized_matmul::info(),
-        dequantized_conv::info(),
+        integer_matmul::info(),
+        integer_conv::info(),
         weight_only_matmul::info(),
         attention::info(),
         conv::info(),
         matmul_int8::info(),
         conv_int8::info(),
-        pooling::info(),
+        pool::info(),
         recurrent::info(),
         matmul_packed::info(),
         softmax::info(),
@@ -76,7 +76,7 @@ pub fn check_rule_name(name: &str) -> Result<(), String> {
 /// earlier, and before the rules of this crate.
 ///
 /// # Errors
-/// If a rule of this crate has the name.
+/// If the name is not valid ([`check_rule_name`]).
 pub fn register_rule(rule: RuleInfo) -> Result<Option<RuleInfo>, String> {
     check_rule_name(&rule.name)?;
     let mut registered = REGISTERED.write().unwrap_or_else(PoisonError::into_inner);
@@ -97,7 +97,7 @@ fn remove_by_name(rules: &mut Vec<RuleInfo>, name: &str) -> Option<RuleInfo> {
     Some(rules.remove(index))
 }
 
-/// All rules, in the order in which they are tried.
+/// Lists all rules, in the order in which they are tried.
 pub fn rules() -> Vec<RuleInfo> {
     let registered = REGISTERED.read().unwrap_or_else(PoisonError::into_inner);
     registered.iter().rev().cloned().chain(builtin()).collect()

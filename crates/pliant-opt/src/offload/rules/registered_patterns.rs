@@ -1,4 +1,5 @@
-//! Rules that a program registers: a match of a pattern becomes a destination-passing call of a packed function.
+//! Offload rules that a program registers at run time: each match of a pattern becomes a destination-passing call of a packed
+//! function.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -13,8 +14,9 @@ use crate::offload::byoc::matched_bindings::{ReadInfo, members};
 use crate::offload::offload_rule::{Decision, KeepReason, Offloaded, Rule, RuleInfo, Site, Stage};
 use crate::offload::run_codegen::call_dps_packed;
 
-/// A rule that replaces matches of a pattern by calls of the packed function `kernel`. The function takes the values that `inputs`
-/// matched, in this order, then the outputs. The rule runs after layouts are rewritten and before the rules of this crate.
+/// Creates a rule that replaces matches of a pattern by calls of the packed function `kernel`. The arguments of a call are the
+/// values that the patterns `inputs` have matched, in this order, followed by the outputs. The rule runs after layouts have been
+/// rewritten and before the rules of this crate.
 ///
 /// # Errors
 /// If the pattern can never match, if an input is not part of the pattern or is computed by it, or if the name of the kernel is
@@ -58,7 +60,7 @@ struct PatternRule {
     inputs: Vec<Pattern>,
     symbol: String,
     rules: Arc<RuleSet>,
-    /// The readers of the function's variables, which are collected at first use.
+    /// The readers of the function's variables; `None` until they are first needed.
     read_info: Option<ReadInfo>,
 }
 

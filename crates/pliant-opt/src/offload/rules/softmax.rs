@@ -1,6 +1,6 @@
 //! # What it does
-//! Offloads softmax and log-softmax along the last axis. Loops compute one row after the other, with the vector width of generated
-//! code. The kernel uses the widest vectors, also across short rows.
+//! Offloads softmax and log-softmax along the last axis to the kernel library. Generated loops would compute one row after the
+//! other, with vectors of at most 128 bits. The kernel uses the widest vectors of the machine, also across short rows.
 //!
 //! # Before
 //! ```python
@@ -30,11 +30,11 @@
 //! A known shape of at most 8 dims.
 //!
 //! # Keeps
-//! - Softmax of other types than float32, or along other axes than the last.
+//! - Softmax of types other than float32, or along axes other than the last.
 //! - All softmax if kernels are disabled.
 //!
 //! # Never
-//! Keeps the order of the sum, or divides each exponential: it multiplies by the reciprocal of the sum.
+//! Keeps the order of summation, or divides each exponential: the kernel multiplies by the reciprocal of the sum.
 
 use pliant_ir::relax::kernel_call::NewKernelCall;
 use pliant_ir::relax::{Callee, ExprData};

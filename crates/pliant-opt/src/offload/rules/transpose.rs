@@ -1,6 +1,6 @@
 //! # What it does
-//! Offloads transposes that move the last dim, such as those between channels first and channels last. Loops would divide indices
-//! or write with large strides.
+//! Offloads transposes that move the last dim, such as those between channels first and channels last, to the kernel library.
+//! Generated loops would divide indices or write with large strides.
 //!
 //! # Before
 //! ```python
@@ -33,7 +33,7 @@
 //!
 //! # Keeps
 //! - Transposes that keep the last dim, whose loops copy rows.
-//! - Transposes of the operands and results of matmuls, which read and write them in place.
+//! - Transposes of operands and results of matmuls, because matmuls can read and write transposed tensors in place.
 //! - All transposes if kernels are disabled.
 //!
 //! # Never

@@ -1,8 +1,8 @@
 //! # What it does
 //! Computes matmuls, convolutions and attention of float16 and bfloat16 in float32 and rounds the results, because the library
 //! kernels support only float32. Casts of constants are folded ([`FoldConstant`](crate::canonicalize::fold_constant)). Casts of
-//! inputs and results are elementwise and fuse with their neighbors. Accumulation in loops is in float32, too, so the precision
-//! does not decrease.
+//! inputs and results are elementwise and are fused with neighboring operations. Generated loops also accumulate in float32, so
+//! the precision does not decrease.
 //!
 //! # Before
 //! ```python
@@ -38,8 +38,8 @@
 //! - All operators if kernels are disabled.
 //!
 //! # Never
-//! Accumulates in fewer bits than before. Constants of such products take 32 bits per element. The setting `precision="bfloat16"`
-//! rounds them like other float32 constants, even if they were float16.
+//! Accumulates in fewer bits than before. (Constant operands take 32 bits per element afterwards. The setting
+//! `precision="bfloat16"` rounds them like other float32 constants, even if they were float16.)
 
 use pliant_ir::relax::{Callee, Expr, ExprData};
 use pliant_ir::{AttrValue, DType, Op};
@@ -63,7 +63,7 @@ const ROOTS: &[Op] = &[
     Op::new("relax.nn.conv3d_transpose"),
 ];
 
-/// The entry in the table of rules.
+/// The entry of the rule `widen_16_bit` in the table of offload rules.
 pub(super) fn info() -> RuleInfo {
     RuleInfo::rewriting(
         "widen_16_bit",
@@ -90,7 +90,7 @@ fn is_half(dtype: Option<DType>) -> bool {
     matches!(dtype, Some(DType::Float16 | DType::BFloat16))
 }
 
-/// The call with float32 operands, with the result cast back to its type. `None` if the operator is kept.
+/// Rewrites a call to float32 operands, with the result cast back to its original type. `None` if the call is kept.
 fn widen(site: &mut Site<'_>) -> Result<Option<Expr>, PassError> {
     let value = site.root.value;
     let ExprData::Call { callee: Callee::Op(op), args, attrs, .. } = *site.func.expr(value) else {

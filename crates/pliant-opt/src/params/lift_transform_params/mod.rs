@@ -1,8 +1,9 @@
 //! # What it does
-//! Moves computations that depend only on the parameters of a model to a function `<name>_transform_params`. It takes the
-//! parameters as one tuple and returns the values that the original function needs. It runs once, when the model is loaded. The
-//! parameters start at the index in the attribute `num_input`. Functions with the same parameters can share one function
-//! `transform_params`, for the computations that all of them contain ([`SharedTransform`]).
+//! Moves computations that depend only on the parameters of a model to a function `<name>_transform_params`. The new function has
+//! the parameters as one tuple and returns the values that the original function needs. It runs once, when the model is loaded.
+//! The parameters of the model are those of a function from the index in the attribute `num_input` on. Several functions with the
+//! same parameters can share one function `transform_params` with the computations that all of them contain
+//! ([`SharedTransform`]).
 //!
 //! # Before
 //! ```python
@@ -43,12 +44,14 @@
 //! ```
 //!
 //! # Requires
-//! No function of the module calls the function. Its caller would have to transform the parameters in every call.
+//! No function of the module may call the changed function, because its caller would have to transform the parameters in every
+//! call.
 //!
 //! # Keeps
-//! Calls with effects, control flow, `match_cast`s, random numbers, reads of parameters that the function writes to, and
-//! expressions with sizes that only the inputs define. Parameters that the function needs unchanged precede the computed values,
-//! including those that are needed only because one of their dims defines a size.
+//! Calls with side effects, control flow, `match_cast`, random numbers, reads of parameters to which the function writes, and
+//! expressions with sizes that only the inputs define. In the result of the new function, parameters that the original function
+//! needs unchanged precede the computed values. This includes parameters that are needed only because one of their dims defines a
+//! size.
 //!
 //! # Never
 //! Changes functions without `num_input`, or functions whose `<name>_transform_params` already exists.
@@ -79,7 +82,7 @@ const TRANSFORM_SUFFIX: &str = "_transform_params";
 /// The pass that moves computations on parameters alone to a function that runs once. See the module documentation.
 #[derive(Clone, Debug, Default)]
 pub struct LiftTransformParams {
-    /// The functions that share one transformation. With `None`, each function gets its own.
+    /// The functions that share one transformation of their parameters. If `None`, each function gets its own transformation.
     pub shared: Option<SharedTransform>,
 }
 
@@ -115,7 +118,7 @@ impl ModulePass for LiftTransformParams {
     }
 }
 
-/// The names of the functions that functions of the module mention.
+/// Returns the names of all functions to which functions of the module refer.
 fn called_functions(module: &IRModule) -> FxHashSet<Arc<str>> {
     CallGraph::of(module).calls.values().flatten().cloned().collect()
 }
@@ -151,7 +154,7 @@ fn lift_params(func: &mut Function, count: usize, effects: &Effects) -> Function
     transform
 }
 
-/// The bindings of the outermost sequence that depend only on the model's parameters.
+/// Returns the bindings of the outermost sequence that depend only on the model's parameters `weights` and can be moved.
 fn liftable(func: &Function, weights: &[Var], effects: &Effects) -> Vec<Binding> {
     let tys: Vec<_> = weights.iter().map(|&w| func.var(w).ty).collect();
     let syms: FxHashSet<SymVar> = solvable_syms(func, &tys, &|_| false).into_iter().collect();
@@ -179,10 +182,10 @@ fn liftable(func: &Function, weights: &[Var], effects: &Effects) -> Vec<Binding>
     out
 }
 
-/// The operator that prevents everything that depends on its result from being lifted.
+/// The operator that marks a value that must not be lifted, nor anything that depends on it.
 const STOP_LIFT_PARAMS: Op = Op::new("relax.builtin.stop_lift_params");
 
-/// Whether a value may be evaluated once, before the inputs are known, with the same result as in every call.
+/// Whether a value can be evaluated once, before the inputs are known, instead of in every call, with the same result.
 fn is_movable(func: &Function, e: Expr, effects: &Effects) -> bool {
     match func.expr(e) {
         ExprData::If { .. } | ExprData::Func(_) | ExprData::Global(_) => false,
@@ -191,7 +194,7 @@ fn is_movable(func: &Function, e: Expr, effects: &Effects) -> bool {
     }
 }
 
-/// The symbols that a binding mentions.
+/// Returns the symbols that occur in the value and type of a binding.
 fn mentioned_syms(func: &Function, b: Binding) -> Vec<SymVar> {
     let mut out = type_syms(func, func.var(b.var).ty);
     for_each_expr(func, b.value, |e| match func.expr(e) {
@@ -207,7 +210,7 @@ fn mentioned_syms(func: &Function, b: Binding) -> Vec<SymVar> {
     out
 }
 
-/// The parameters and lifted values that the rest of the function reads, parameters first.
+/// Returns the parameters and lifted values that the remaining function reads, parameters first.
 fn needed_by_rest(func: &Function, count: usize, weights: &[Var], lifted: &[Binding]) -> Vec<Var> {
     let lifted_vars: FxHashSet<Var> = lifted.iter().map(|b| b.var).collect();
     let mut read = shape_vars(func);
@@ -240,7 +243,7 @@ fn needed_by_rest(func: &Function, count: usize, weights: &[Var], lifted: &[Bind
     kept.chain(from_lifted).collect()
 }
 
-/// The symbols that a function mentions outside of the lifted bindings and of its parameter types.
+/// Returns the symbols that a function uses outside of the lifted bindings and of its parameter types.
 fn syms_of_rest(func: &Function, lifted_vars: &FxHashSet<Var>) -> Vec<SymVar> {
     let mut remaining_func = func.clone();
     remove_and_substitute(&mut remaining_func, lifted_vars, &Substitution::default());
@@ -258,7 +261,7 @@ fn syms_of_rest(func: &Function, lifted_vars: &FxHashSet<Var>) -> Vec<SymVar> {
     out
 }
 
-/// The function that maps the tuple of parameters to the tuple of outputs.
+/// Creates the function that computes the tuple of transformed parameters from the tuple of parameters.
 fn transform_function(
     func: &Function,
     weights: &[Var],

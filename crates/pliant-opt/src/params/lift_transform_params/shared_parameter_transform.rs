@@ -1,4 +1,4 @@
-//! One transformation for the parameters that several functions of a model share.
+//! Creates one transformation function for the parameters that several functions of a model share.
 //!
 //! A computation is lifted only if all functions contain it. To compare the computations, the lifted bindings of all functions are
 //! copied to one combined function with the same parameters. Value numbering of this function finds equal values.
@@ -39,7 +39,8 @@ struct SharingFunction {
     /// The parameters of the model, which follow the inputs.
     weights: Vec<Var>,
     lifted: Vec<Binding>,
-    /// The value number of each lifted variable: a variable of the combined function. Equal values have the same number.
+    /// Maps each lifted variable to its value number, which is a variable of the combined function. Equal values have the same
+    /// number.
     value_numbers: FxHashMap<Var, Var>,
 }
 
@@ -74,10 +75,10 @@ pub(super) fn lift_shared(
     Ok(module)
 }
 
-/// The functions that share the transformation.
+/// Finds the functions that share the transformation.
 ///
 /// # Errors
-/// If one of them does not exist, calls another, or has no attribute `num_input`.
+/// If one of the functions does not exist, calls another of them, or has no attribute `num_input`.
 fn sharing_functions(
     module: &IRModule,
     selection: &SharedTransform,
@@ -147,10 +148,10 @@ fn assign_value_numbers(
     Ok(())
 }
 
-/// Maps the parameters of a function to those of the first one.
+/// Maps the model parameters of a function to those of the first function that shares the transformation.
 ///
 /// # Errors
-/// If their numbers or types differ.
+/// If the functions have different numbers or types of parameters.
 fn map_params(
     s: &SharingFunction,
     first: &SharingFunction,
@@ -215,7 +216,7 @@ fn match_syms(src: &Function, a: Type, dst: &Function, b: Type, syms: &mut SymMa
     }
 }
 
-/// Restricts the lifted bindings of each function to those that all functions have, and whose operands all functions have.
+/// Restricts the lifted bindings of each function to those whose values and operands are computed in all functions.
 fn retain_common(functions: &mut [SharingFunction]) {
     loop {
         let sets =
@@ -243,7 +244,7 @@ fn retain_common(functions: &mut [SharingFunction]) {
     }
 }
 
-/// An output of the transformation.
+/// An output of the shared transformation function.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum TransformOutput {
     /// A parameter that the transformation returns unchanged, by its index.
@@ -253,7 +254,7 @@ enum TransformOutput {
 }
 
 impl TransformOutput {
-    /// The variable of a function that corresponds to this output.
+    /// Returns the variable of a function that corresponds to this output.
     fn var_in(self, s: &SharingFunction) -> Var {
         match self {
             TransformOutput::Param(i) => s.weights[i],
@@ -265,7 +266,8 @@ impl TransformOutput {
     }
 }
 
-/// Everything that the functions need from the transformation, parameters first. `None` if no function has model parameters.
+/// Returns the parameters and values that the functions need from the transformation, parameters first. `None` if no function has
+/// model parameters.
 fn common_outputs(functions: &[SharingFunction]) -> Option<Vec<TransformOutput>> {
     let first = functions.first()?;
     let mut needed: FxHashSet<TransformOutput> = FxHashSet::default();
@@ -284,7 +286,7 @@ fn common_outputs(functions: &[SharingFunction]) -> Option<Vec<TransformOutput>>
     (!first.weights.is_empty()).then(|| in_order.collect())
 }
 
-/// The function with the outputs of the transformation as parameters instead of the original ones.
+/// Returns the function with the outputs of the transformation as parameters instead of the original model parameters.
 fn rewrite_function(s: SharingFunction, outputs: &[TransformOutput]) -> (Arc<str>, Function) {
     let vars: Vec<Var> = outputs.iter().map(|o| o.var_in(&s)).collect();
     let by_number: FxHashMap<Var, Var> =

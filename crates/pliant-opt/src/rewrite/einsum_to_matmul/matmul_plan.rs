@@ -21,7 +21,7 @@ impl LabelledTensor {
     }
 }
 
-/// The transform of a tensor: an optional permutation of its dims, then an optional reshape.
+/// A transform of a tensor: an optional permutation of its dims, followed by an optional reshape.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Transform {
     pub order: Option<Vec<usize>>,
@@ -40,23 +40,23 @@ impl Transform {
     }
 }
 
-/// A matmul that computes an einsum.
+/// A matmul that computes an einsum, with the transforms of operands and result.
 #[derive(Clone, Debug)]
 pub(super) struct Plan {
-    /// Whether the second operand of the einsum is the left one of the matmul.
+    /// Whether the second operand of the einsum is the left operand of the matmul.
     pub swapped: bool,
     /// The transforms of the left and the right operand.
     pub operands: [Transform; 2],
     /// The dims to which the result of the matmul is reshaped, if several rows or columns were merged.
     pub split_dims: Option<Vec<Sym>>,
-    /// The permutation of the dims of the matmul's result that gives the result of the einsum.
+    /// The permutation that transposes the result of the matmul to the result of the einsum; `None` if no transpose is needed.
     pub order: Option<Vec<usize>>,
     /// Whether the summed dims are contiguous and in the same order in both operands, so that loops can read them as one dim.
     pub same_summed_order: bool,
 }
 
-/// The matmul that computes an equation on operands with these dims; `None` if there is none. With `swapped`, the second operand is
-/// the left one.
+/// Plans the matmul that computes an einsum of two operands with these labels; `None` if no matmul can. If `swapped` is set, the
+/// second operand becomes the left operand of the matmul.
 pub(super) fn product_plan(
     syms: &mut SymArena,
     eq: &Equation,
@@ -117,7 +117,7 @@ pub(super) fn product_plan(
     })
 }
 
-/// The permutation from the current order of labels to the target order; `None` if the orders are equal.
+/// Returns the permutation from the current order of labels to the target order; `None` if the orders are equal.
 fn permutation_to(current: &[Label], target: &[Label]) -> Option<Vec<usize>> {
     let at = |l: &Label| current.iter().position(|h| h == l);
     let order: Vec<usize> = target.iter().filter_map(at).collect();

@@ -2,7 +2,8 @@
 //! Rewrites `R.einsum` of two operands to `R.matmul` if all summed labels occur in both operands. Operands and result are
 //! transposed where needed: transposes of constants are folded, and [`FuseTransposeMatmul`](crate::fuse::fuse_transpose_matmul)
 //! removes others. Several summed labels, several columns, and several rows next to batch dims are merged into one dim each. The
-//! passes on `R.matmul` then apply to these products too: packed constants, widened 16-bit floats, integer matmuls, attention.
+//! passes and offload rules for `R.matmul` then apply to these einsums, too: packing of constants, widening of 16-bit floats,
+//! integer matmuls, attention.
 //!
 //! # Before
 //! ```python
@@ -34,11 +35,12 @@
 //! Known sizes: equal for summed labels, and equal or 1 for batch dims.
 //!
 //! # Keeps
-//! Diagonals, sums over labels of one operand, outer and inner products, and einsums of more or fewer than two operands. Products
-//! of non-constant operands that loops read in place, if a matmul would need copies. All einsums if kernels are disabled.
+//! Diagonals, sums over labels of one operand, outer and inner products, and einsums of more or fewer than two operands. Einsums
+//! of non-constant operands that generated loops read in place, if a matmul would need copies. All einsums if kernels are
+//! disabled.
 //!
 //! # Never
-//! Changes what is summed. The order of summation becomes that of `R.matmul`.
+//! Changes the products that are summed. (Their order becomes that of `R.matmul`.)
 
 mod matmul_plan;
 
@@ -111,8 +113,8 @@ impl Einsum {
         Some(Einsum { operands: [a, b], equation, sizes, result, dtype })
     }
 
-    /// The best matmul for this einsum, if it is faster. `independent` states which operands do not depend on the inputs, so that
-    /// transforming them has no run-time cost.
+    /// Returns the best plan of a matmul for this einsum; `None` if generated loops are faster. `independent` states which
+    /// operands do not depend on the inputs, so that transforming them has no run-time cost.
     fn best_plan(&self, cx: &mut RewriteCx<'_>, independent: [bool; 2]) -> Option<Plan> {
         let mut plans = Vec::with_capacity(2);
         for swapped in [false, true] {
@@ -131,7 +133,7 @@ impl Einsum {
         (benefit >= copy_cost).then_some(plan)
     }
 
-    /// The benefit of a matmul over loops, on the same scale as [`copy_cost`].
+    /// The benefit of a matmul compared with generated loops, on the same scale as [`copy_cost`].
     fn benefit(&self, plan: &Plan, independent: [bool; 2]) -> Cost {
         let is_float = matches!(self.dtype, DType::Float32 | DType::Float64);
         match self.dtype {

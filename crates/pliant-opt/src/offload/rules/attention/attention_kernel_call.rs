@@ -1,4 +1,4 @@
-//! The loop function of an attention, which contains one call of the kernel `attention`.
+//! Creates the loop function of an attention, which contains one call of the kernel `attention`.
 
 use pliant_ir::DType;
 use pliant_ir::relax::Expr as RelaxExpr;
@@ -13,7 +13,7 @@ use super::attention_matcher::Attention;
 use super::fully_masked_queries::FullyMaskedResult;
 use super::qkv_operands::{Layout, Source};
 
-/// The view of a tensor with this layout that has the dims (batch, heads, rows, size).
+/// Returns a view with the dims (batch, heads, rows, size) of a tensor with the given layout.
 fn heads_view<'a>(tensor: impl Into<TensorView<'a>>, layout: Layout) -> TensorView<'a> {
     let view = tensor.into();
     match layout {
@@ -26,8 +26,8 @@ fn heads_view<'a>(tensor: impl Into<TensorView<'a>>, layout: Layout) -> TensorVi
     }
 }
 
-/// The view of a bias or mask with the dims of the scores. `has_score_dim` states for each dim, from the last, whether it is a dim
-/// of the scores; otherwise it is 1.
+/// Returns a view of a bias or mask that has the dims of the scores. `has_score_dim` states for each dim, counted from the last,
+/// whether its size is that of the scores; otherwise its size is 1.
 fn scores_view<'a>(
     tensor: impl Into<TensorView<'a>>,
     scores: &[Expr; 4],
@@ -44,8 +44,8 @@ fn scores_view<'a>(
     view.broadcast(scores, &repeated)
 }
 
-/// A call of the loop function. `visible` is the mask, which is true for visible keys. With `by_tokens`, the results are stored in
-/// the order (batch, rows, heads, size), otherwise in the order (batch, heads, rows, size).
+/// Creates the loop function and a call of it. `visible` is the mask, which is true for keys that a query may attend to. If
+/// `by_tokens` is set, the results have the dims (batch, rows, heads, size), otherwise (batch, heads, rows, size).
 pub(super) fn loop_function_call(
     cx: &mut RewriteCx<'_>,
     a: &Attention,

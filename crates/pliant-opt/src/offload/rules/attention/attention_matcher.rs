@@ -1,4 +1,4 @@
-//! Matches attention in a graph function.
+//! Recognises attention in a graph function, as operators (matmul, softmax, matmul) or as one operator call.
 
 use pliant_ir::relax::{Expr, Function};
 use pliant_ir::{AttrValue, Attrs, DType, Sym};
@@ -16,33 +16,33 @@ use crate::common::matmul_and_conv_operands::{
     MATMUL, PERMUTE_DIMS, defining_attrs, defining_operands, permute_axes,
 };
 
-/// An attention and its parameters.
+/// A recognised attention, with the operands and parameters for the kernel call.
 pub(super) struct Attention {
-    /// Queries, keys and values.
+    /// The tensors of the queries, keys and values, in this order.
     pub sources: [Source; 3],
-    /// The bias, which is added to the scores.
+    /// The bias tensor that is added to the scores; `None` if there is none.
     pub bias: Option<Expr>,
-    /// The type that the bias is rounded to before it is added.
+    /// The 16-bit type to which the bias is rounded before it is added; `None` if it is not rounded.
     pub bias_rounding: Rounding,
-    /// For each dim of the bias, from the last, whether it is a dim of the scores. Otherwise it is 1.
+    /// For each dim of the bias, counted from the last, whether its size is that of the scores; otherwise its size is 1.
     pub bias_dims: Vec<bool>,
-    /// The mask, and for each of its dims, from the last, whether it is a dim of the scores.
+    /// The mask, with a flag for each of its dims, counted from the last: whether its size is that of the scores.
     pub mask: Option<(Mask, Vec<bool>)>,
-    /// The factor by which the products of queries and keys are multiplied; `None` for 1 / sqrt(size).
+    /// The factor by which the dot products of queries and keys are multiplied; `None` for 1 / sqrt(size of a head).
     pub scale: Option<f64>,
-    /// The soft cap of the scores; 0 for no cap.
+    /// The soft cap `c` of the scores, `c * tanh(score / c)`; 0 if there is none.
     pub cap: f64,
-    /// If present, a query sees keys up to its own position plus this offset.
+    /// If this is an offset, a query attends only to keys up to its own position plus the offset (causal mask).
     pub causal: Option<Sym>,
-    /// The number of keys that a query sees, up to the causal limit; 0 for all keys.
+    /// The number of keys, counted back from the causal limit, to which a query attends (sliding window); 0 for all keys.
     pub window: i64,
-    /// Whether the result has the dims (batch, heads, rows, size).
+    /// Whether the result has the dims (batch, heads, rows, size) instead of (batch, rows, heads, size).
     pub heads_before_rows: bool,
-    /// The result of queries whose scores are all minus infinity.
+    /// The result for queries whose scores are all minus infinity.
     pub fully_masked_result: FullyMaskedResult,
 }
 
-/// Matches a product of softmax weights and values.
+/// Matches attention that is written as a matmul of softmax weights and values.
 pub(super) fn match_operators(
     cx: &mut RewriteCx<'_>,
     read_counts: &ReadCounts,
@@ -53,8 +53,9 @@ pub(super) fn match_operators(
     match_attention(cx, read_counts, (weights, v), &out)
 }
 
-/// Matches a product of values with the dims (..., size, keys) and transposed softmax weights. Its result is the result of the
-/// attention with the last two dims swapped. The values are transposed before the attention.
+/// Matches attention whose last operator is a matmul of transposed values, with the dims (..., size, keys), and transposed
+/// softmax weights. Its result is the result of the attention with the last two dims swapped. The values are transposed before
+/// the kernel call.
 pub(super) fn match_transposed(
     cx: &mut RewriteCx<'_>,
     read_counts: &ReadCounts,
@@ -74,20 +75,20 @@ pub(super) fn match_transposed(
     match_attention(cx, read_counts, (weights, v), &out)
 }
 
-/// The dims of a float32 tensor.
+/// Returns the dims of a float32 tensor; `None` for other types or unknown dims.
 fn float32_dims(func: &Function, e: Expr) -> Option<Vec<Sym>> {
     func.ty(e).dims().filter(|_| all_float32(func, &[e])).map(<[_]>::to_vec)
 }
 
-/// Whether an order of dims swaps the last two.
+/// Whether a permutation of dims only swaps the last two.
 fn swaps_last_two(order: &[usize]) -> bool {
     matches!(order, [0, 2, 1] | [0, 1, 3, 2])
 }
 
-/// A tensor with its last two dims swapped.
+/// Emits a transpose that swaps the last two dims of a tensor.
 ///
 /// # Errors
-/// If the tensor has another rank than 3 or 4.
+/// If the rank of the tensor is neither 3 nor 4.
 pub(super) fn swap_last_two(cx: &mut RewriteCx<'_>, e: Expr) -> Result<Expr, PassError> {
     let order: &[i64] = match cx.func.ty(e).dims().map(<[_]>::len) {
         Some(3) => &[0, 2, 1],
@@ -102,9 +103,9 @@ pub(super) fn swap_last_two(cx: &mut RewriteCx<'_>, e: Expr) -> Result<Expr, Pas
     cx.call(PERMUTE_DIMS, &[e], Attrs::default().with("axes", axes))
 }
 
-/// Transposes the right operand of the score product to keys, if it is not known to be a transpose of keys. This is done only if
-/// the queries are transposed too, as in attention over images. Otherwise the matmul reads its operand in place, which is cheaper
-/// for few queries.
+/// Transposes the right operand of the matmul that computes the scores, to obtain the keys if this operand is not itself a
+/// transpose. This is only done if the queries are also transposed, as in attention over images. Otherwise the matmul reads its
+/// operand in place, which is cheaper for few queries.
 fn transpose_keys(cx: &mut RewriteCx<'_>, q: Expr, kt: Expr) -> Option<Source> {
     let rank = cx.func.ty(q).dims()?.len();
     defining_operands(cx, q, PERMUTE_DIMS)?;
@@ -117,7 +118,8 @@ fn transpose_keys(cx: &mut RewriteCx<'_>, q: Expr, kt: Expr) -> Option<Source> {
     Some(Source { tensor, layout })
 }
 
-/// Matches the attention whose last operator is a product of weights and values. `out` are the dims of the product.
+/// Matches the attention whose last operator is a matmul of softmax weights and values. `out` contains the dims of the result of
+/// this matmul.
 fn match_attention(
     cx: &mut RewriteCx<'_>,
     read_counts: &ReadCounts,
@@ -175,13 +177,14 @@ fn match_attention(
     })
 }
 
-/// For tensors that broadcast to each other: for each dim, from the last, whether it is a dim of the scores in any of them.
+/// Combines the flags of several tensors that broadcast to each other. A flag of the result is set if the dim has the size of the
+/// scores in any of the tensors. Dims are counted from the last.
 fn union_dims(dims: &[Vec<bool>]) -> Vec<bool> {
     let rank = dims.iter().map(Vec::len).max().unwrap_or(0);
     (0..rank).map(|at| dims.iter().any(|tensor_dims| tensor_dims.get(at) == Some(&true))).collect()
 }
 
-/// Matches a call of an attention operator.
+/// Matches a call of an operator that computes a whole attention, such as `R.nn.attention`.
 pub(super) fn match_operator_call(cx: &mut RewriteCx<'_>, root: Expr) -> Option<Attention> {
     let args = defining_operands(cx, root, ATTENTION)
         .or_else(|| defining_operands(cx, root, ATTENTION_BIAS))?;
@@ -247,7 +250,7 @@ fn all_float32(func: &Function, list: &[Expr]) -> bool {
     list.iter().all(|&e| func.ty(e).dtype() == Some(DType::Float32))
 }
 
-/// Checks that the sizes of queries, transposed keys, values, results and scores match.
+/// Checks that the sizes of queries, transposed keys, values, results and scores provably match. `None` if they do not.
 fn check_sizes(func: &Function, [q, kt, v]: [Expr; 3], out: &[Sym], scores: &[Sym]) -> Option<()> {
     let (q, kt, v) = (func.ty(q).dims()?, func.ty(kt).dims()?, func.ty(v).dims()?);
     let rank = scores.len();
@@ -266,12 +269,13 @@ fn check_sizes(func: &Function, [q, kt, v]: [Expr; 3], out: &[Sym], scores: &[Sy
     (same_batch && sizes_match).then_some(())
 }
 
-/// [`broadcast_dims`] of a float bias.
+/// Returns the [`broadcast_dims`] of a bias; `None` if it is not a float tensor.
 fn bias_dims(func: &Function, bias: Expr, scores: &[Sym]) -> Option<Vec<bool>> {
     if is_float(func, bias) { broadcast_dims(func, bias, scores) } else { None }
 }
 
-/// For each dim of a bias or mask, from the last, whether it is a dim of the scores. `None` if a dim is neither that nor 1.
+/// Returns, for each dim of a bias or mask, counted from the last, whether its size is that of the scores. `None` if a size is
+/// not known to be that of the scores or 1.
 fn broadcast_dims(func: &Function, e: Expr, scores: &[Sym]) -> Option<Vec<bool>> {
     let dims = func.ty(e).dims()?;
     if dims.len() > scores.len() {

@@ -1,4 +1,5 @@
-//! Matches attention scores in a graph function: products that are scaled, soft-capped and masked, and to which biases are added.
+//! Recognises attention scores in a graph function: the matmul of queries and keys, with scaling, soft-capping, masks and added
+//! biases.
 
 use pliant_ir::relax::Expr;
 use pliant_ir::{DType, Op, Sym};
@@ -13,20 +14,21 @@ use crate::common::matmul_and_conv_operands::{ADD, MATMUL, defining_operands};
 const TANH: Op = Op::new("relax.tanh");
 const LOGICAL_OR: Op = Op::new("relax.logical_or");
 
-/// Maximum number of sums and masks of one attention.
+/// Maximum number of additions and masks that are applied to the scores of one attention.
 const MAX_LAYERS: usize = 6;
-/// Maximum offset between positions.
+/// Maximum magnitude of the offset between the positions of queries and keys in a positional mask.
 const MAX_DISTANCE: i64 = 1 << 30;
-/// Maximum number of values that are visited for one attention. Either operand of a sum may be the scores, so both are tried.
+/// Maximum number of values that the search visits for one attention. Either operand of an addition may be the scores, so both
+/// are tried.
 const MAX_VISITED: u32 = 32;
-/// Maximum soft cap. For scores of 16 times the cap, `tanh` is already 1; these scores must be in the range of float32 before the
-/// division.
+/// Maximum soft cap. `tanh` is already 1 for scores of 16 times the cap, so such scores must still be in the range of float32
+/// before the division.
 const MAX_SOFTCAP: f64 = f32::MAX as f64 / 16.0;
 
-/// A mask that replaces scores by a number.
+/// A mask that replaces the scores of hidden keys by a number.
 #[derive(Clone, Debug)]
 pub(super) struct Mask {
-    /// The conditions. A score is kept if none of them hides it.
+    /// The boolean conditions of the mask. A score is kept if no condition hides its key.
     pub conditions: Vec<Condition>,
     /// The number that replaces hidden scores.
     pub masked_score: f64,
@@ -34,48 +36,48 @@ pub(super) struct Mask {
     pub before_bias: bool,
 }
 
-/// Matched scores.
+/// Recognised attention scores.
 pub(super) struct Scores {
-    /// The product of queries and keys.
+    /// The matmul of queries and transposed keys.
     pub product: Expr,
-    /// The factor by which the product of queries and keys is multiplied.
+    /// The factor by which the dot products of queries and keys are multiplied.
     pub scale: f64,
-    /// The soft cap; 0 for no cap.
+    /// The soft cap `c` of the scores, `c * tanh(score / c)`; 0 if there is none.
     pub cap: f64,
-    /// The bias, and the type that it is rounded to before it is added.
+    /// The bias that is added to the scores, with the 16-bit type to which it is rounded before.
     pub bias: Option<(Expr, Rounding)>,
-    /// The mask of boolean conditions.
+    /// The mask that boolean conditions define; `None` if there is none.
     pub mask: Option<Mask>,
-    /// If present, a query sees keys up to its own position plus this offset.
+    /// If this is an offset, a query attends only to keys up to its own position plus the offset (causal mask).
     pub causal: Option<Sym>,
-    /// The number of keys that a query sees, up to the causal limit; 0 for all keys.
+    /// The number of keys, counted back from the causal limit, to which a query attends (sliding window); 0 for all keys.
     pub window: i64,
-    /// The tensor that is added to the scores, if it is the only one, it is not rounded and no mask hides keys.
+    /// The tensor that is added to the scores, if only one is added, without rounding, and no mask hides keys; otherwise `None`.
     pub sum: Option<Expr>,
 }
 
-/// Matches a value that holds the scores of an attention.
+/// Recognises the scores of an attention. `e` is the operand of the softmax, `dims` are the dims of the scores.
 pub(super) fn match_scores(cx: &mut RewriteCx<'_>, e: Expr, dims: &[Sym]) -> Option<Scores> {
     let mut remaining_visits = MAX_VISITED;
     match_layers(cx, e, dims, ScoreMatch::default(), &mut remaining_visits)
 }
 
-/// The operators on the scores that were matched so far, from the outermost inwards.
+/// The state of the search: the operators on the scores that have been matched so far, from the softmax towards the matmul.
 #[derive(Clone, Default)]
 struct ScoreMatch {
-    /// The tensors that are added; `None` for a tensor that is rounded when it is added.
+    /// The tensors that are added to the scores; `None` for a tensor that is rounded when it is added.
     sums: Vec<Option<Expr>>,
-    /// The number of masks.
+    /// The number of masks that have been matched.
     num_masks: usize,
-    /// The type that rounds all operands that are matched from here on.
+    /// The 16-bit type to which the operands that are matched next are rounded; `None` if they are not rounded.
     rounding: Rounding,
     bias: Option<(Expr, Rounding)>,
     mask: Option<Mask>,
-    /// The positional bounds, and the conditions that express them.
+    /// The bounds on the positions of visible keys, each with the condition that it was derived from.
     bounds: Vec<(KeyBound, Condition)>,
 }
 
-/// Matches sums and masks, down to the product.
+/// Matches the additions and masks on the scores, down to the matmul of queries and keys.
 fn match_layers(
     cx: &mut RewriteCx<'_>,
     e: Expr,
@@ -118,7 +120,8 @@ fn match_layers(
 }
 
 impl ScoreMatch {
-    /// Adds a condition that hides scores. If hidden scores are minus infinity, its positional parts become bounds.
+    /// Adds a condition of a mask. If hidden scores become minus infinity, the parts of the condition that depend only on
+    /// positions become bounds.
     fn add_condition(
         &mut self,
         cx: &mut RewriteCx<'_>,
@@ -142,13 +145,14 @@ impl ScoreMatch {
         self.add_mask(rest, masked_score)
     }
 
-    /// Adds a positional bound. `None` if a mask around it may replace the hidden scores by another number than minus infinity.
+    /// Adds a bound on the positions of visible keys. `None` if a mask that is applied later may replace the hidden scores by a
+    /// number other than minus infinity.
     fn add_bound(&mut self, bound: KeyBound, by: Condition) -> Option<()> {
         self.bounds.push((bound, by));
         self.mask.as_ref().is_none_or(|mask| mask.masked_score == f64::NEG_INFINITY).then_some(())
     }
 
-    /// Adds conditions under which a mask replaces scores by a number.
+    /// Adds a mask: conditions under which scores are replaced by the number `masked_score`.
     fn add_mask(&mut self, conditions: Vec<Condition>, masked_score: f64) -> Option<()> {
         if conditions.is_empty() {
             return Some(());
@@ -169,7 +173,8 @@ impl ScoreMatch {
         Some(())
     }
 
-    /// Adds a tensor that is added to the scores. Its parts that are minus infinity become a mask, the rest becomes the bias.
+    /// Records a tensor that is added to the scores. Its elements that are minus infinity become a mask, the rest becomes the
+    /// bias.
     fn add_sum(&mut self, cx: &mut RewriteCx<'_>, added: Expr, dims: &[Sym]) -> Option<()> {
         let mut rounding = self.rounding;
         let is_exact = rounding.is_none_or(|to| cx.func.ty(added).dtype() == Some(to));
@@ -192,7 +197,8 @@ impl ScoreMatch {
         self.bias.replace((e, rounding)).is_none().then_some(())
     }
 
-    /// Builds the scores. Of the positional bounds, the kernel supports one upper bound and a window below it.
+    /// Completes the search and builds the [`Scores`]. The kernel supports one upper bound on key positions and a window below
+    /// it; other bounds become masks.
     fn into_scores(
         mut self,
         cx: &mut RewriteCx<'_>,
@@ -235,7 +241,7 @@ impl ScoreMatch {
     }
 }
 
-/// Splits a condition into parts. A key is hidden if any part hides it.
+/// Splits a condition into parts, such as the operands of a conjunction, so that a key is hidden if any part hides it.
 fn split_condition(cx: &RewriteCx<'_>, c: Condition) -> Vec<Condition> {
     let (mut pending, mut parts) = (vec![c], Vec::new());
     while let Some(c) = pending.pop() {
@@ -251,7 +257,7 @@ fn split_condition(cx: &RewriteCx<'_>, c: Condition) -> Vec<Condition> {
     parts
 }
 
-/// The condition of a mask, the number by which it replaces scores, and the scores.
+/// Matches a mask. Returns (condition, number that replaces hidden scores, scores).
 fn match_mask(
     cx: &RewriteCx<'_>,
     e: Expr,
@@ -276,8 +282,8 @@ fn match_mask(
     ))
 }
 
-/// The condition under which `R.where` replaces added numbers by minus infinity, or by a number that is rounded to it, and the
-/// added numbers.
+/// Matches an additive mask: an `R.where` that selects minus infinity, or a number that is rounded to it, instead of added
+/// numbers. Returns (condition, added numbers).
 fn match_additive_mask(
     cx: &RewriteCx<'_>,
     e: Expr,

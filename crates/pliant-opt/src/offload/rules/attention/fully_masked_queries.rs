@@ -1,4 +1,5 @@
-//! Matches operators between the softmax and the product with the values that give zeros to fully masked queries, which see no key.
+//! Recognises operators that replace the softmax weights of fully masked queries by zeros. A query is fully masked if all its
+//! keys are hidden.
 
 use pliant_ir::relax::{Expr, ExprData};
 use pliant_ir::{AttrValue, Op};
@@ -15,30 +16,30 @@ const EQUAL: Op = Op::new("relax.equal");
 const ISNAN: Op = Op::new("relax.isnan");
 const MAX: Op = Op::new("relax.max");
 
-/// The result of fully masked queries, whose scores are all minus infinity.
+/// The result of attention for fully masked queries, whose scores are all minus infinity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FullyMaskedResult {
-    /// The result is zeros.
+    /// The result for a fully masked query is zeros.
     Zeros,
-    /// The result is that of softmax, which is NaN.
+    /// The result for a fully masked query is that of softmax, which is NaN.
     Nan,
-    /// The result is zeros, also for queries with a score that is NaN or plus infinity.
+    /// The result is zeros for fully masked queries and for queries with a score that is NaN or plus infinity.
     ZerosForNan,
 }
 
 /// The condition under which softmax weights are replaced by zeros.
 #[derive(Clone, Copy)]
 pub(super) enum ZeroGuard {
-    /// Never.
+    /// The weights are never replaced.
     None,
-    /// If they are NaN.
+    /// The weights are replaced where they are NaN.
     Nan,
-    /// If this sum is minus infinity for all keys of the query.
+    /// The weights of a query are replaced if this sum of scores and bias is minus infinity for all keys of the query.
     Sum(Expr),
 }
 
 impl ZeroGuard {
-    /// The result of fully masked queries; `None` if the kernel does not support it.
+    /// Returns the result for fully masked queries; `None` if the kernel does not support it.
     pub(super) fn fully_masked_result(
         self,
         cx: &RewriteCx<'_>,
@@ -54,8 +55,8 @@ impl ZeroGuard {
     }
 }
 
-/// The softmax that weights are computed from, and the condition under which they are replaced by zeros. `None` if either has other
-/// readers.
+/// Returns the softmax that computes attention weights, and the condition under which the weights are replaced by zeros. `None`
+/// if anything else reads the softmax or the intermediate values.
 pub(super) fn guarded_softmax(
     cx: &RewriteCx<'_>,
     read_counts: &ReadCounts,

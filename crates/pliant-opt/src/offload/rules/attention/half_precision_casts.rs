@@ -1,4 +1,5 @@
-//! Looks through casts between float32 and 16-bit floats in attention. The kernel computes in float32 throughout.
+//! Follows casts between float32 and 16-bit floats in attention to the original values, because the kernel computes in float32
+//! throughout.
 
 use pliant_ir::relax::{Expr, Function};
 use pliant_ir::{AttrValue, Attrs, DType};
@@ -15,19 +16,19 @@ pub(super) fn is_float(func: &Function, e: Expr) -> bool {
     matches!(func.ty(e).dtype(), Some(DType::Float32 | DType::Float16 | DType::BFloat16))
 }
 
-/// The operand of a cast from float to float.
+/// Returns the operand of a cast from a float type to a float type; `None` for other values.
 fn float_cast_operand(cx: &RewriteCx<'_>, e: Expr) -> Option<Expr> {
     let inner = defining_operands(cx, e, CAST)?[0];
     (is_float(cx.func, e) && is_float(cx.func, inner)).then_some(inner)
 }
 
-/// The 16-bit value that a float32 value is cast from; otherwise the value itself.
+/// If a float32 value is a cast of a 16-bit value, returns the 16-bit value; otherwise returns the value itself.
 pub(super) fn before_widening(cx: &RewriteCx<'_>, e: Expr) -> Expr {
     let float32 = |e: Expr| cx.func.ty(e).dtype() == Some(DType::Float32);
     float_cast_operand(cx, e).filter(|&inner| float32(e) && !float32(inner)).unwrap_or(e)
 }
 
-/// The 16-bit type that values are rounded to; `None` without rounding.
+/// The 16-bit type to which values are rounded; `None` if they are not rounded.
 pub(super) type Rounding = Option<DType>;
 
 /// Rounds a number to a 16-bit type. Numbers outside of its range become infinite.
@@ -39,8 +40,8 @@ pub(super) fn round_to(x: f64, rounding: Rounding) -> f64 {
     }
 }
 
-/// Looks through casts, and stores the 16-bit type that they round to in `rounding`. A cast that rounds to a second 16-bit type is
-/// not looked through.
+/// Follows casts to the original value, and stores the 16-bit type to which they round in `rounding`. Stops at a cast that rounds
+/// to a second 16-bit type.
 pub(super) fn look_through_rounding(cx: &RewriteCx<'_>, e: Expr, rounding: &mut Rounding) -> Expr {
     let mut e = e;
     while let Some(inner) = float_cast_operand(cx, e) {
@@ -54,13 +55,13 @@ pub(super) fn look_through_rounding(cx: &RewriteCx<'_>, e: Expr, rounding: &mut 
     e
 }
 
-/// Looks through casts, including those that round.
+/// Follows casts between float types to the original value, including casts that round.
 pub(super) fn uncast(cx: &RewriteCx<'_>, e: Expr) -> Expr {
     // The chain is finite, because each value is bound before its readers.
     std::iter::successors(Some(e), |&e| float_cast_operand(cx, e)).last().unwrap_or(e)
 }
 
-/// Looks through casts like [`uncast`]; `None` if one of the values has more than one reader.
+/// Follows casts like [`uncast`]; `None` if one of the values has more than one reader.
 pub(super) fn uncast_single_reader(
     cx: &RewriteCx<'_>,
     read_counts: &ReadCounts,
@@ -69,7 +70,7 @@ pub(super) fn uncast_single_reader(
     uncast_with_readers(cx, read_counts, e, 1)
 }
 
-/// Looks through casts like [`uncast_single_reader`], but the outermost value may be read `times` times.
+/// Follows casts like [`uncast_single_reader`], but the outermost value may be read `times` times.
 pub(super) fn uncast_with_readers(
     cx: &RewriteCx<'_>,
     read_counts: &ReadCounts,

@@ -1,17 +1,16 @@
 //! # What it does
-//! Fuses attention into one kernel call: the product of queries and keys, scaling, soft-capping (`c * tanh(x / c)`), an added bias,
-//! a mask with which `R.where` replaces scores by a constant (before or after the bias), softmax, zeros for fully masked queries,
-//! and the product with the values. `R.nn.attention` is replaced too.
+//! Fuses attention into one kernel call: the matmul of queries and keys, scaling, soft-capping (`c * tanh(x / c)`), an added
+//! bias, a mask with which `R.where` replaces scores by a constant (before or after the bias), softmax, zeros for fully masked
+//! queries, and the matmul with the values. `R.nn.attention` is also replaced.
 //!
 //! Masks that replace scores by minus infinity, or that are added to scores and contain minus infinity, are split into the
 //! conditions that they combine. Conditions that compare positions (`R.arange`), triangles of one number, and constants of this
 //! form become attributes of the kernel, so these masks need not be stored. Keys and values that are repeated for several heads of
 //! the queries are read once.
 //!
-//! Casts between float32 and 16-bit floats between these operators, which the rule `widen_16_bit`
-//! inserts, are looked through. Biases, and numbers by which masks replace scores, are rounded as these casts round them.
-//! Transposes of heads before and after the attention become strides. Queries, keys and values that are parts of one tensor are
-//! read in place.
+//! Casts between float32 and 16-bit floats between these operators, which the rule `widen_16_bit` inserts, are removed. Biases,
+//! and numbers by which masks replace scores, are rounded as these casts round them. Transposes of heads before and after the
+//! attention become strides. Queries, keys and values that are parts of one tensor are read in place.
 //!
 //! # Before
 //! ```python
@@ -55,15 +54,16 @@
 //!
 //! # Keeps
 //! - Attention of other types, or with sizes that are not known to match.
-//! - Attention whose weights have other readers.
+//! - Attention whose softmax weights have other readers.
 //! - All attention if kernels are disabled.
 //!
 //! # Never
-//! - Keeps the order in which products are summed, or the order of factors. Scores are the products of queries and keys times one
-//!   factor. A product that overflows float32 therefore gives infinity, even if small factors of the queries prevented that.
+//! - Keeps the order of summation, or the order of factors. Scores are the dot products of queries and keys times one factor. A
+//!   dot product that overflows float32 therefore gives infinity, even if the graph multiplies the queries by a small factor
+//!   first.
 //! - Rounds intermediate scores and weights to 16 bits.
-//! - Lets keys that a positional mask hides from a query influence its result, even if they are NaN. The same holds for scores that
-//!   a boolean mask replaces by minus infinity.
+//! - Lets keys that a positional mask hides from a query influence the query's result, even if the keys are NaN. The same holds
+//!   for keys whose scores a boolean mask replaces by minus infinity.
 //! - Distinguishes biases from scores: if the graph gives zeros to queries whose bias is minus infinity for all keys, then all
 //!   queries whose scores are all minus infinity get zeros.
 
@@ -102,9 +102,10 @@ const WHERE: Op = Op::new("relax.where");
 /// The permutation that swaps heads and rows (positions).
 const SWAP_HEADS_AND_ROWS: [usize; 4] = [0, 2, 1, 3];
 
-/// The number of patterns for weights of one form: without a cast, with one cast, and with two casts (rounded in between).
+/// The number of patterns for each form of softmax weights: without a cast, with one cast, and with two casts.
 const CAST_VARIANTS: usize = 3;
-/// The number of patterns for weights: a softmax, or a softmax that `R.where` replaces by zeros.
+/// The number of patterns for softmax weights: a softmax, and a softmax in which `R.where` replaces elements by zeros, each with
+/// the casts of [`CAST_VARIANTS`].
 const OPERATOR_PATTERNS: usize = 2 * CAST_VARIANTS;
 
 /// The entry of the rule `attention` in the table of offload rules.
@@ -120,15 +121,15 @@ pub(super) fn info() -> RuleInfo {
 }
 
 struct AttentionRule {
-    /// The patterns of attention: [`OPERATOR_PATTERNS`] products of weights and values, one product of values and transposed
-    /// weights, then calls of the attention operators.
+    /// The patterns of attention: first [`OPERATOR_PATTERNS`] matmuls of softmax weights and values, then one matmul of values
+    /// and transposed weights, then calls of the attention operators.
     roots: Vec<Pattern>,
     rules: RuleSet,
     /// The patterns of two successive swaps of heads and rows, without and with a cast in between.
     double_swaps: [Pattern; 2],
-    /// The readers of the function's variables; `None` if the function contains no attention.
+    /// The numbers of reads of the function's variables; `None` if the function contains no attention.
     read_counts: Option<ReadCounts>,
-    /// The attention results of the function that are stored in the order (batch, rows, heads, size).
+    /// The attention results of the function that have the dims (batch, rows, heads, size).
     by_tokens: FxHashSet<Expr>,
 }
 
@@ -236,7 +237,7 @@ impl Rule for AttentionRule {
     }
 }
 
-/// Whether a function calls a softmax or an attention operator. Other functions are not searched.
+/// Whether a function calls a softmax or an attention operator. Attention is not searched for in other functions.
 fn may_have_attention(func: &Function) -> bool {
     let wanted = [SOFTMAX, ATTENTION, ATTENTION_BIAS];
     bindings(func).iter().any(|(_, b)| {
@@ -248,9 +249,9 @@ fn may_have_attention(func: &Function) -> bool {
 struct ReadCounts {
     /// The number of reads of each variable.
     counts: FxHashMap<Var, usize>,
-    /// For each variable that is a copy, the variable that it copies.
+    /// Maps each variable that is a copy (`y = x`) to the original variable.
     aliases: FxHashMap<Var, Var>,
-    /// The variables that a swap of heads and rows reads, directly or after a cast.
+    /// The variables whose heads and rows are swapped by a transpose that reads them directly or after a cast.
     swapped: FxHashSet<Var>,
 }
 
@@ -294,7 +295,7 @@ impl ReadCounts {
         self.swapped.contains(&v)
     }
 
-    /// Whether an operand is read at most `times` times, under each of the names of its value.
+    /// Whether an operand is read at most `times` times, and each of its copies, too.
     fn read_at_most(&self, func: &Function, e: Expr, times: usize) -> bool {
         let ExprData::Var(v) = func.expr(e) else { return true };
         let mut names = std::iter::successors(Some(v), |v| self.aliases.get(v));
@@ -302,7 +303,7 @@ impl ReadCounts {
     }
 }
 
-/// Emits an attention: the kernel call, and the transpose of its result with `by_tokens`.
+/// Emits the kernel call of an attention and, if `by_tokens` is set, the transpose of its result.
 fn emit_attention(
     cx: &mut RewriteCx<'_>,
     loop_functions: &mut LoopFunctions,
@@ -341,7 +342,7 @@ fn emit_attention(
     cx.call(PERMUTE_DIMS, &[tokens], Attrs::default().with("axes", axes))
 }
 
-/// If a value swaps heads and rows twice: the original tensor, and the attributes of a cast in between.
+/// If a value swaps heads and rows twice, returns the original tensor and the attributes of a cast in between.
 fn double_swap(cx: &RewriteCx<'_>, root: Expr) -> Option<(Expr, Option<Attrs>)> {
     let swaps_heads_and_rows = |e: Expr| {
         let attrs = defining_attrs(cx, e)?;

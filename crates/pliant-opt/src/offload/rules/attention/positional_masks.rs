@@ -1,5 +1,5 @@
-//! Recognises causal and sliding-window masks from index arithmetic. Such a mask lets a query see the keys up to, or from, its own
-//! position plus an offset.
+//! Recognises causal and sliding-window masks from index arithmetic. With such a mask, a query attends only to keys up to (or
+//! from) its own position plus an offset.
 
 use pliant_ir::relax::{Callee, Expr, ExprData, TypeData};
 use pliant_ir::{AttrValue, DType, Op, Sym};
@@ -36,7 +36,7 @@ pub(super) enum KeyBound {
 }
 
 impl KeyBound {
-    /// The bound that hides the keys which this bound makes visible, and the other way round.
+    /// Returns the opposite bound: it hides the keys that this bound makes visible, and the other way round.
     fn complement(self, cx: &mut RewriteCx<'_>) -> Option<KeyBound> {
         let syms = &mut cx.func.syms;
         let one = syms.int(1);
@@ -52,11 +52,12 @@ impl KeyBound {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Condition {
     pub tensor: Expr,
-    /// Whether keys are hidden, not visible, where the condition is true.
+    /// Whether keys are hidden where the condition is true; otherwise they are visible there.
     pub hides: bool,
 }
 
-/// The bound that a condition expresses for scores of these dims; `None` if it is not positional.
+/// Returns the bound on key positions that a condition expresses for scores with the dims `dims`; `None` if the condition does
+/// not depend only on positions.
 pub(super) fn condition_bound(
     cx: &mut RewriteCx<'_>,
     c: Condition,
@@ -74,7 +75,8 @@ pub(super) fn condition_bound(
     if c.hides { bound.complement(cx) } else { Some(bound) }
 }
 
-/// The bound that an additive mask expresses: minus infinity on one side of a diagonal, and zero on the other.
+/// Returns the bound on key positions that an additive mask expresses, which is minus infinity on one side of a diagonal and zero
+/// on the other; `None` for other tensors.
 pub(super) fn additive_bound(cx: &mut RewriteCx<'_>, e: Expr, dims: &[Sym]) -> Option<KeyBound> {
     let tensor = look_through_broadcasts(cx, e);
     match match_triangle(cx, tensor, dims) {
@@ -90,7 +92,7 @@ pub(super) fn additive_bound(cx: &mut RewriteCx<'_>, e: Expr, dims: &[Sym]) -> O
     }
 }
 
-/// Looks through broadcasts, and through reshapes that only change the number of leading dims of 1.
+/// Follows broadcasts, and reshapes that only change the number of leading dims of size 1, to the original tensor.
 fn look_through_broadcasts(cx: &RewriteCx<'_>, e: Expr) -> Expr {
     let mut e = e;
     for _ in 0..MAX_DEPTH {
@@ -108,7 +110,7 @@ fn look_through_broadcasts(cx: &RewriteCx<'_>, e: Expr) -> Expr {
     e
 }
 
-/// The dims of a tensor without leading dims of 1.
+/// Returns the dims of a tensor without leading dims of size 1.
 fn without_leading_ones<'a>(cx: &'a RewriteCx<'_>, e: Expr) -> Option<&'a [Sym]> {
     let dims = cx.func.ty(e).dims()?;
     let ones = dims.iter().take_while(|&&d| cx.func.syms.as_int(d) == Some(1)).count();
@@ -133,27 +135,27 @@ const COMPARISONS: [(Op, Comparison); 4] = [
     (Op::new("relax.greater_equal"), Comparison::GreaterEqual),
 ];
 
-/// Maximum magnitude of the integers that are analyzed. Within it, 32-bit integers do not wrap around, for all sizes that kernels
-/// support.
+/// Maximum magnitude of the integers that are analyzed. Within this limit, 32-bit arithmetic on positions does not wrap around
+/// for any size that kernels support.
 const MAX_INTEGER: i64 = 1 << 30;
 /// Maximum size that kernels support.
 const MAX_SIZE: i64 = 1 << 28;
 /// Maximum difference between the integers at adjacent positions.
 const MAX_STEP: i64 = 4;
 
-/// Integers that increase by a constant step along each of the last two axes.
+/// An integer tensor whose elements increase by a constant step along each of the last two axes.
 #[derive(Clone, Copy)]
 struct Ramp {
     /// For the last axis and the axis before it: the step and the size. `None` if the integers do not change along the axis.
     axes: [Option<(i64, Sym)>; 2],
-    /// The integer at index 0 of both axes.
+    /// The element at index 0 of both axes.
     first: Sym,
     /// Whether the integers were computed as 32-bit integers. They may wrap around for variables that are not sizes of scores.
     is_32_bit: bool,
 }
 
 impl Ramp {
-    /// The difference of two ramps.
+    /// The elementwise difference of two ramps.
     fn minus(self, cx: &mut RewriteCx<'_>, other: Ramp) -> Option<Ramp> {
         let zero = cx.func.syms.int(0);
         let negated_axes = other.axes.map(|axis| axis.map(|(by, n)| (-by, n)));
@@ -161,7 +163,7 @@ impl Ramp {
         self.plus(cx, Ramp { axes: negated_axes, first, ..other })
     }
 
-    /// The sum of two ramps. `None` if the sizes differ, because one of them may be 1 at run time.
+    /// The elementwise sum of two ramps. `None` if their sizes are not provably equal, because one of them may be 1 at run time.
     fn plus(self, cx: &mut RewriteCx<'_>, other: Ramp) -> Option<Ramp> {
         let mut axes = self.axes;
         for (a, b) in axes.iter_mut().zip(other.axes) {
@@ -175,7 +177,8 @@ impl Ramp {
         Some(Ramp { axes, first: cx.func.syms.add(self.first, other.first), is_32_bit })
     }
 
-    /// The ramp, if no integer wraps around: all are within the limits of their type, given that variables are sizes.
+    /// Returns the ramp if no element can wrap around, that is, if all are within the limits of their type under the assumption
+    /// that variables are sizes; otherwise `None`.
     fn without_wraparound(self, cx: &mut RewriteCx<'_>) -> Option<Ramp> {
         let syms = &mut cx.func.syms;
         let mut sizes = Facts::new();
@@ -189,7 +192,7 @@ impl Ramp {
     }
 }
 
-/// The bound that a comparison of integers expresses.
+/// Returns the bound on key positions that a comparison of two integer tensors expresses; `None` if it expresses none.
 fn comparison_bound(cx: &mut RewriteCx<'_>, e: Expr, dims: &[Sym]) -> Option<KeyBound> {
     let find =
         |&(op, comparison): &(Op, Comparison)| Some((defining_operands(cx, e, op)?, comparison));
@@ -234,7 +237,7 @@ fn comparison_bound(cx: &mut RewriteCx<'_>, e: Expr, dims: &[Sym]) -> Option<Key
     })
 }
 
-/// The ramp that an integer tensor is, if it does not wrap around.
+/// Recognises an integer tensor as a ramp whose arithmetic cannot wrap around; `None` for other tensors.
 fn checked_ramp(cx: &mut RewriteCx<'_>, e: Expr, depth: u32) -> Option<Ramp> {
     let is_32_bit = match cx.func.ty(e).dtype()? {
         DType::Int64 => false,
@@ -245,7 +248,7 @@ fn checked_ramp(cx: &mut RewriteCx<'_>, e: Expr, depth: u32) -> Option<Ramp> {
     Ramp { is_32_bit: is_32_bit || ramp.is_32_bit, ..ramp }.without_wraparound(cx)
 }
 
-/// The ramp that an integer tensor is, like [`checked_ramp`], but the integers may wrap around.
+/// Recognises an integer tensor as a ramp like [`checked_ramp`], but the arithmetic may wrap around.
 fn unchecked_ramp(cx: &mut RewriteCx<'_>, e: Expr, depth: u32) -> Option<Ramp> {
     let none = [None, None];
     let (op, args) = match *cx.func.expr(cx.value(e)) {
@@ -301,8 +304,8 @@ fn unchecked_ramp(cx: &mut RewriteCx<'_>, e: Expr, depth: u32) -> Option<Ramp> {
     }
 }
 
-/// The only axis, counted from the last, along which a tensor may have more than one element, and its size. `Some(None)` if there
-/// is no such axis, `None` if there are several.
+/// Returns (index counted from the last axis, size) of the only axis along which a tensor may have more than one element.
+/// `Some(None)` if there is no such axis, `None` if there are several.
 #[expect(clippy::option_option, reason = "several axes, none and one are three answers")]
 fn only_wide_axis(cx: &RewriteCx<'_>, e: Expr) -> Option<Option<(usize, Sym)>> {
     let dims = cx.func.ty(e).dims()?;
@@ -312,7 +315,7 @@ fn only_wide_axis(cx: &RewriteCx<'_>, e: Expr) -> Option<Option<(usize, Sym)>> {
     wide_axes.next().is_none().then_some(first)
 }
 
-/// The ramp of a constant that increases evenly along one axis.
+/// Recognises a constant that increases by a constant step along one axis as a ramp; `None` for other constants.
 fn constant_ramp(cx: &mut RewriteCx<'_>, t: &Tensor, dims: &[Sym]) -> Option<Ramp> {
     let all = match t.dtype() {
         DType::Int64 => t.to_vec::<i64>().ok()?,
@@ -335,13 +338,14 @@ fn constant_ramp(cx: &mut RewriteCx<'_>, t: &Tensor, dims: &[Sym]) -> Option<Ram
 
 // ---- triangles and constants ----
 
-/// Looks through casts.
+/// Follows casts to the original value.
 fn uncast(cx: &RewriteCx<'_>, e: Expr) -> Expr {
     let from = std::iter::successors(Some(e), |&e| Some(defining_operands(cx, e, CAST)?[0]));
     from.take(MAX_DEPTH as usize).last().unwrap_or(e)
 }
 
-/// The nonzero part of a triangle of one number (`R.tril`, `R.triu`), and the number.
+/// Matches an `R.tril` or `R.triu` of a tensor whose elements all are the same number. Returns the nonzero part as a bound on key
+/// positions, and the number.
 fn match_triangle(cx: &mut RewriteCx<'_>, e: Expr, dims: &[Sym]) -> Option<(KeyBound, f64)> {
     let (args, lower) = match defining_operands(cx, e, TRIL) {
         Some(args) => (args, true),
@@ -356,7 +360,7 @@ fn match_triangle(cx: &mut RewriteCx<'_>, e: Expr, dims: &[Sym]) -> Option<(KeyB
     Some((if lower { KeyBound::UpTo(k) } else { KeyBound::From(k) }, fill))
 }
 
-/// The number that all elements of a tensor have.
+/// Returns the number that all elements of a tensor equal; `None` if it is unknown or they differ.
 fn fill_value(cx: &RewriteCx<'_>, e: Expr) -> Option<f64> {
     if let Some(args) = defining_operands(cx, e, BROADCAST) {
         return constant_fill_value(cx, args[0]);
@@ -367,7 +371,7 @@ fn fill_value(cx: &RewriteCx<'_>, e: Expr) -> Option<f64> {
     }
 }
 
-/// The number that all elements of a constant have.
+/// Returns the number that all elements of a constant equal; `None` if they differ.
 fn constant_fill_value(cx: &RewriteCx<'_>, e: Expr) -> Option<f64> {
     let ExprData::Constant(c) = cx.func.expr(cx.value(e)) else { return None };
     let tensor = cx.func.const_tensor(*c);
@@ -376,7 +380,7 @@ fn constant_fill_value(cx: &RewriteCx<'_>, e: Expr) -> Option<f64> {
     all.iter().all(|&x| x == first).then_some(first)
 }
 
-/// For each element of a boolean constant, whether the key is visible.
+/// Returns, for each element of a boolean constant, whether the key is visible. `hides` states whether true means hidden.
 fn visible_keys(t: &Tensor, hides: bool) -> Option<Vec<bool>> {
     if t.dtype() != DType::Bool {
         return None;
@@ -390,7 +394,8 @@ pub(super) fn is_constant_false(cx: &RewriteCx<'_>, e: Expr) -> bool {
     visible_keys(cx.func.const_tensor(*c), true).is_some_and(|all| all.into_iter().all(|x| x))
 }
 
-/// The bound that a constant with an element for each query and key expresses. `visible` returns which keys are visible.
+/// Returns the bound on key positions that a constant with an element for each query and key expresses; `None` if it expresses
+/// none. `visible` returns, for each element, whether the key is visible.
 fn constant_bound(
     cx: &mut RewriteCx<'_>,
     e: Expr,

@@ -1,4 +1,4 @@
-//! Finds the tensors that hold queries, keys and values, their layout, and the part of the tensor that they are.
+//! Finds the tensors that contain queries, keys and values, their layout, and the columns that they occupy in a wider tensor.
 
 use pliant_ir::relax::{Expr, ExprData};
 use pliant_ir::{AttrValue, Op};
@@ -28,14 +28,14 @@ pub(super) enum Layout {
     Columns { column: i64, heads: i64, size: i64 },
 }
 
-/// The tensor that holds queries, keys or values.
+/// A tensor that contains queries, keys or values, and their layout in it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Source {
     pub tensor: Expr,
     pub layout: Layout,
 }
 
-/// The permutation and the operand, if a value is a transpose.
+/// Returns (permutation, operand) if a value is a transpose; `None` otherwise.
 fn match_permute(cx: &RewriteCx<'_>, e: Expr) -> Option<(Vec<usize>, Expr)> {
     let e = before_widening(cx, e);
     let inner = defining_operands(cx, e, PERMUTE_DIMS)?[0];
@@ -43,7 +43,7 @@ fn match_permute(cx: &RewriteCx<'_>, e: Expr) -> Option<(Vec<usize>, Expr)> {
     Some((permute_axes(&defining_attrs(cx, e)?, rank)?, inner))
 }
 
-/// The keys, if a value is their transpose. Multiplies `scale` by constant factors of the keys.
+/// If a value is a transpose of keys, returns the keys, and multiplies `scale` by their constant factors; `None` otherwise.
 pub(super) fn transposed_keys(cx: &RewriteCx<'_>, kt: Expr, scale: &mut f64) -> Option<Source> {
     if let Some(keys) = keys_with_merged_heads(cx, kt, scale) {
         return source_of(cx, keys);
@@ -59,8 +59,8 @@ pub(super) fn transposed_keys(cx: &RewriteCx<'_>, kt: Expr, scale: &mut f64) -> 
     }
 }
 
-/// The keys, if a value merges batch and heads into one dim, transposes, and splits the dim again. The PyTorch exporter writes
-/// transposes of keys in this way.
+/// Recognises keys whose batch and head dims are merged, which are then transposed and whose merged dim is split again. Returns
+/// the keys. The PyTorch exporter writes transposes of keys in this way.
 fn keys_with_merged_heads(cx: &RewriteCx<'_>, kt: Expr, scale: &mut f64) -> Option<Expr> {
     let &[batch, heads, size, rows] = cx.func.ty(kt).dims()? else { return None };
     let mut merged_scale = *scale;
@@ -80,7 +80,7 @@ fn keys_with_merged_heads(cx: &RewriteCx<'_>, kt: Expr, scale: &mut f64) -> Opti
     Some(strip_factors(cx, keys, scale))
 }
 
-/// The source of a value with the dims `(batch, rows, size)` or `(batch, heads, rows, size)`.
+/// Finds the source tensor of a value with the dims `(batch, rows, size)` or `(batch, heads, rows, size)`.
 pub(super) fn source_of(cx: &RewriteCx<'_>, e: Expr) -> Option<Source> {
     if cx.func.ty(e).dims()?.len() == 3 {
         return Some(Source { tensor: e, layout: Layout::SingleHead });
@@ -91,7 +91,8 @@ pub(super) fn source_of(cx: &RewriteCx<'_>, e: Expr) -> Option<Source> {
     }
 }
 
-/// The keys and values before `R.repeat`, if it repeats each of their heads for the same number of heads of the queries.
+/// If `R.repeat` repeats each head of keys and values for the same number of query heads (grouped-query attention), returns the
+/// keys and values before the repetition; `None` otherwise.
 pub(super) fn shared_heads(cx: &RewriteCx<'_>, sources: [Source; 2]) -> Option<[Source; 2]> {
     let mut counts = Vec::with_capacity(2);
     let mut inner = Vec::with_capacity(2);
@@ -111,12 +112,12 @@ pub(super) fn shared_heads(cx: &RewriteCx<'_>, sources: [Source; 2]) -> Option<[
     (counts[0] == counts[1]).then(|| [inner[0], inner[1]])
 }
 
-/// The source of a value with the dims `(batch, rows, heads, size)`, which may be a part of a wider tensor.
+/// Finds the source tensor of a value with the dims `(batch, rows, heads, size)`, which may be a part of a wider tensor.
 fn tokens_source(cx: &RewriteCx<'_>, e: Expr) -> Source {
     columns_source(cx, e).unwrap_or(Source { tensor: e, layout: Layout::Tokens })
 }
 
-/// The source of a value that is a part of a tensor that is split along its last axis.
+/// If a value is a part of a tensor that is split along its last axis, returns this tensor and the columns of the part.
 fn columns_source(cx: &RewriteCx<'_>, e: Expr) -> Option<Source> {
     let &[batch, rows, heads, size] = cx.func.ty(e).dims()? else { return None };
     let (heads, size) = (cx.func.syms.as_int(heads)?, cx.func.syms.as_int(size)?);

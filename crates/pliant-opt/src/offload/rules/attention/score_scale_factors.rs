@@ -1,4 +1,4 @@
-//! Combines the constant factors of attention scores into one.
+//! Combines the constant factors by which attention scores are multiplied into one factor.
 
 use pliant_ir::Op;
 use pliant_ir::relax::{Expr, ExprData};
@@ -10,7 +10,7 @@ use crate::common::matmul_and_conv_operands::{defining_operands, same_type};
 const MULTIPLY: Op = Op::new("relax.multiply");
 const DIVIDE: Op = Op::new("relax.divide");
 
-/// The value of a float constant with one element.
+/// Returns the value of a float constant with one element; `None` for other expressions.
 pub(super) fn scalar_value(cx: &RewriteCx<'_>, e: Expr) -> Option<f64> {
     let ExprData::Constant(c) = cx.func.expr(cx.value(e)) else { return None };
     let tensor = cx.func.const_tensor(*c);
@@ -18,7 +18,8 @@ pub(super) fn scalar_value(cx: &RewriteCx<'_>, e: Expr) -> Option<f64> {
     if has_one_element { tensor.to_f64_vec().ok()?.first().copied() } else { None }
 }
 
-/// Looks through multiplications and divisions by constants. Multiplies `scale` by these factors.
+/// Removes multiplications and divisions by constants from an expression, and multiplies `scale` by these factors. Returns the
+/// remaining expression.
 pub(super) fn strip_factors(cx: &RewriteCx<'_>, e: Expr, scale: &mut f64) -> Expr {
     let mut e = e;
     // Each iteration continues with an operand of the value, so the loop ends.
@@ -48,8 +49,8 @@ pub(super) fn strip_factors(cx: &RewriteCx<'_>, e: Expr, scale: &mut f64) -> Exp
     }
 }
 
-/// The product of two factors, if it is a normal float32 number: a product outside of that range may be in range if the factors are
-/// applied separately. 0 is combined only with 1 and with itself, because the value that it is applied to may be infinite.
+/// Multiplies two factors. `None` if the result is not a normal float32 number, because scores may be in range if the factors are
+/// applied separately. 0 is combined only with 1 and with itself, because the scores may be infinite.
 pub(super) fn combine_factors(scale: f64, factor: f64) -> Option<f64> {
     let combine_factors = scale * factor;
     let is_exact = factor == 1.0 || scale == 1.0 && factor == 0.0;

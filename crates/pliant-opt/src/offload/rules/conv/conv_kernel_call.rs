@@ -1,5 +1,5 @@
-//! Calls of the kernel `conv`: one call at the graph level, or a loop function with one call for each phase of a transposed
-//! convolution. The phases write interleaved results.
+//! Creates the calls of the kernel `conv`: one call in the graph function, or, for a transposed convolution, a loop function with
+//! one call for each phase (subset of the results that one ordinary convolution computes). The phases write interleaved results.
 
 use pliant_ir::relax::kernel_call::NewKernelCall;
 use pliant_ir::relax::{Expr as RelaxExpr, Function};
@@ -15,7 +15,7 @@ use super::transposed_conv_phases::Phase;
 use crate::common::image_layout_attributes::kernel_image_axes;
 use crate::offload::kernel_attributes::KernelAttributes;
 
-/// The call for a convolution with packed weights. `width` is the number of filters of a panel.
+/// Creates the kernel call for a convolution with packed weights. `width` is the number of filters of a panel.
 pub(super) fn graph_call(
     c: &Convolution,
     weights: RelaxExpr,
@@ -51,8 +51,8 @@ fn attributes<C: KernelAttributes>(call: C, c: &Convolution, width: i64) -> C {
     c.activation.attributes(call).text("winograd", winograd)
 }
 
-/// A call of the loop function of a transposed convolution. `weights` holds the packed weights of each phase, and the number of
-/// filters of a panel.
+/// Creates the loop function of a transposed convolution and a call of it. `weights` contains, for each phase, (packed weights,
+/// number of filters of a panel).
 pub(super) fn transposed_call(
     func: &mut Function,
     c: &Convolution,
@@ -82,7 +82,7 @@ pub(super) fn transposed_call(
     })
 }
 
-/// The shape of the results of a transposed convolution.
+/// Returns the shape of the result of a transposed convolution.
 fn result_shape(c: &Convolution, output_padding: &[i64], x: &Tensor) -> Vec<Expr> {
     let first = if c.channels_last { 1 } else { 2 };
     let sizes = x.shape()[first..first + c.dims].iter().enumerate().map(|(k, size)| {
@@ -96,12 +96,12 @@ fn result_shape(c: &Convolution, output_padding: &[i64], x: &Tensor) -> Vec<Expr
     shape
 }
 
-/// The view of images with the dims (batch, channels, depth, height, width).
+/// Returns a view of an image tensor with the dims (batch, channels, depth, height, width).
 fn image_view<'a>(c: &Convolution, tensor: &'a Tensor) -> TensorView<'a> {
     TensorView::from(tensor).with_axes(&kernel_image_axes(c.dims, c.channels_last))
 }
 
-/// The view of the results that a phase of a transposed convolution writes.
+/// Returns a view of the results that a phase of a transposed convolution writes.
 fn phase_view<'a>(p: &Phase, out: &'a Tensor) -> TensorView<'a> {
     let c = &p.convolution;
     let mut view = image_view(c, out);

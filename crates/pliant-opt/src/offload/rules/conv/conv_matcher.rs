@@ -1,4 +1,4 @@
-//! Matches convolutions and their epilogues.
+//! Recognises convolutions that the kernel `conv` supports, and their epilogues.
 
 use pliant_ir::relax::{Binding, Expr, ExprData, Function, Var};
 use pliant_ir::{AttrValue, Attrs, DType, Op};
@@ -19,15 +19,15 @@ const ADD: Op = Op::new("relax.add");
 /// The weights of a convolution.
 #[derive(Clone, Debug)]
 pub(super) enum Weights {
-    /// A constant, which the compiler packs.
+    /// Constant weights, which are packed at compile time.
     Constant(Tensor),
     /// Non-constant weights, which are packed at run time.
     NonConstant(NonConstantWeights),
 }
 
 impl Weights {
-    /// The weights that an operand holds: a constant, or a tensor of constant sizes. `None` for other operands. `transposed` states
-    /// whether the convolution is transposed.
+    /// Interprets an operand as weights: a constant, or a tensor of constant sizes. `None` for other operands. `transposed`
+    /// states whether the convolution is transposed.
     fn of(func: &Function, e: Expr, transposed: bool) -> Option<Weights> {
         if func.ty(e).dtype() != Some(DType::Float32) {
             return None;
@@ -51,16 +51,16 @@ impl Weights {
     }
 }
 
-/// A per-channel bias.
+/// The per-channel bias of a convolution.
 #[derive(Clone, Debug)]
 pub(super) enum Bias {
-    /// A constant.
+    /// A bias that is a constant.
     Constant(Tensor),
-    /// A non-constant tensor.
+    /// A bias that is a non-constant tensor.
     NonConstant(Expr),
 }
 
-/// A convolution and its epilogue.
+/// A recognised convolution with its epilogue.
 #[derive(Clone, Debug)]
 pub(super) struct Convolution {
     /// The number of spatial dims.
@@ -78,32 +78,34 @@ pub(super) struct Convolution {
     pub filter_size: Vec<i64>,
     pub strides: Vec<i64>,
     pub dilation: Vec<i64>,
-    /// The padding before and after each spatial dim. A transposed convolution crops its results by it.
+    /// The padding before and after each spatial dim. For a transposed convolution, the number of results that are cropped.
     pub pads: Vec<(i64, i64)>,
     /// The output padding of a transposed convolution; `None` for an ordinary convolution.
     pub transposed: Option<Vec<i64>>,
-    /// Whether the channels of input and results come last.
+    /// Whether the input and the results have the channels-last layout.
     pub channels_last: bool,
-    /// The per-channel bias.
+    /// The per-channel bias; `None` if there is none.
     pub bias: Option<Bias>,
-    /// The residual, which is added to each result.
+    /// The residual tensor that is added to the results; `None` if there is none.
     pub residual: Option<Expr>,
     pub activation: Activation,
-    /// The tile of Winograd's algorithm that the settings select, if it is profitable (`pliant_kernels::convolution`).
+    /// The tile of Winograd's algorithm that the setting `winograd` selects; it is used if this is profitable
+    /// (`pliant_kernels::convolution`).
     pub winograd: Option<Winograd>,
     /// The variable of the epilogue's result.
     pub result: Var,
-    /// The variables that nothing reads after the replacement.
+    /// The variables of the convolution and of operators of its epilogue, except for the result. Nothing reads them after the
+    /// replacement.
     pub removed: Vec<Var>,
 }
 
 impl Convolution {
-    /// Whether each channel has its own filter.
+    /// Whether this is a depthwise convolution, in which each channel has its own filter.
     pub fn is_depthwise(&self) -> bool {
         self.groups > 1 && self.groups == self.channels && self.groups == self.filters
     }
 
-    /// Whether groups share panels of weights, which requires that channels come last.
+    /// Whether several groups share a panel of packed weights, which requires the channels-last layout.
     pub fn shares_panels(&self) -> bool {
         let [groups, channels, filters] =
             [self.groups, self.channels / self.groups, self.filters / self.groups]
@@ -120,7 +122,7 @@ impl Convolution {
         some && filters % groups == 0 && channels % groups == 0 && numbers.all(|&n| n > 0)
     }
 
-    /// The convolution, if the kernel computes it faster than loops.
+    /// Returns the convolution if the kernel computes it faster than generated loops; otherwise the reason to keep it.
     fn if_profitable(self) -> Result<Convolution, KeepReason> {
         // Sums over groups of few channels are short. The other kernel paths for such groups require that channels come last.
         if !self.channels_last && self.groups > 1 && self.channels / self.groups < 4 {
@@ -135,8 +137,8 @@ impl Convolution {
         }
     }
 
-    /// The tile of Winograd's algorithm, if the algorithm is used: for 3 x 3 filters with strides of 1 and channels that come last,
-    /// if it is faster.
+    /// Returns the tile of Winograd's algorithm if the algorithm is used: for 3 x 3 filters with strides of 1 in channels-last
+    /// layout, if it is faster. `None` otherwise.
     pub fn active_winograd(&self) -> Option<Winograd> {
         let ones = self.strides == [1, 1] && self.dilation == [1, 1] && self.groups == 1;
         let is_profitable = ones
@@ -155,10 +157,10 @@ fn constant_tensor(func: &Function, e: Expr) -> Option<&Tensor> {
     }
 }
 
-/// Matches a convolution.
+/// Recognises a convolution that the kernel supports.
 ///
 /// # Errors
-/// The reason why the kernel does not compute it.
+/// The reason why the kernel does not support the convolution.
 pub(super) fn convolution(
     func: &Function,
     binding: Binding,
@@ -238,7 +240,8 @@ pub(super) fn convolution(
     }
 }
 
-/// Whether channels come last. `None` if the layout is neither `NCHW` nor `NHWC`, or if the results have another layout.
+/// Whether the layout attributes state channels last. `None` if the layout is neither `NCHW` nor `NHWC` (or their equivalents for
+/// other ranks), or if the results have another layout.
 pub(crate) fn data_layout(attrs: &Attrs, dims: usize) -> Option<bool> {
     let letters = &"DHW"[3 - dims..];
     let layout = attrs.get("data_layout")?.as_str()?;
@@ -255,7 +258,8 @@ pub(crate) fn data_layout(attrs: &Attrs, dims: usize) -> Option<bool> {
     }
 }
 
-/// An attribute with one number for each spatial dim, or one number for all dims; `default` if it is absent.
+/// Returns the numbers of an attribute for all spatial dims. The attribute has one number for each dim or one number for all
+/// dims; `default` is used if it is absent.
 pub(crate) fn per_dim_attr(
     attrs: &Attrs,
     name: &str,
@@ -271,7 +275,7 @@ pub(crate) fn per_dim_attr(
     }
 }
 
-/// The padding before and after each spatial dim. `None` if it is negative or has a wrong number of entries.
+/// Returns the padding (before, after) of each spatial dim. `None` if it is negative or has a wrong number of entries.
 pub(crate) fn padding_attr(attrs: &Attrs, dims: usize) -> Option<Vec<(i64, i64)>> {
     let Some(value) = attrs.get("padding") else { return Some(vec![(0, 0); dims]) };
     let list = value.as_int().map(|v| vec![v]).or_else(|| value.as_ints())?;
@@ -284,8 +288,9 @@ pub(crate) fn padding_attr(attrs: &Attrs, dims: usize) -> Option<Vec<(i64, i64)>
     pads.iter().all(|p| p.0 >= 0 && p.1 >= 0).then_some(pads)
 }
 
-/// Extends the epilogue of a convolution by the operators that follow it. Returns whether it did. The kernel call replaces the last
-/// of these operators, so nothing may write to the operands of the convolution before it.
+/// Extends the epilogue of a convolution by the operators that follow it. Returns whether the epilogue was extended. The kernel
+/// call replaces the last of these operators, so no call between the convolution and this operator may write to the operands of
+/// the convolution.
 pub(super) fn extend_epilogue(
     func: &Function,
     (readers, defs): &(Readers, Defs),

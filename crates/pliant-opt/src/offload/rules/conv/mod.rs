@@ -1,10 +1,10 @@
 //! # What it does
-//! Offloads convolutions to the kernel `conv` and packs their weights into panels that the kernel reads sequentially: constants at
-//! compile time, other weights by a loop function in each call. A per-channel bias and an activation become the epilogue, and so
-//! does a residual if channels come last. Constant 3 x 3 filters over 64 or more channels are transformed for Winograd's algorithm
-//! F(2x2, 3x3) if channels come last. The setting `winograd` selects another tile or disables this. Groups of 2, 4 or 8 filters and
-//! at most as many channels share panels. A transposed convolution becomes a loop function with one kernel call for each phase of
-//! its strides.
+//! Offloads convolutions to the kernel `conv` and packs their weights into panels that the kernel reads sequentially: constants
+//! at compile time, other weights by a loop function in each call. A per-channel bias and an activation become the epilogue; in
+//! channels-last layout, a residual does, too. In this layout, constant 3 x 3 filters over 64 or more channels are transformed
+//! for Winograd's algorithm F(2x2, 3x3). The setting `winograd` selects another tile or disables this. Groups of 2, 4 or 8
+//! filters and at most as many channels share panels. A transposed convolution becomes a loop function with one kernel call for
+//! each phase of its strides.
 //!
 //! # Before
 //! ```python
@@ -39,7 +39,7 @@
 //! # Keeps
 //! - Convolutions of other types than float32.
 //! - Convolutions with weights of unknown sizes, or whose input is not known to have the channels of the weights.
-//! - Groups of fewer than 4 channels, if channels come first.
+//! - Groups of fewer than 4 channels in channels-first layout.
 //! - Transposed convolutions with both strides and dilation along one dim, with filters smaller than their strides, or with more
 //!   than 64 phases.
 //! - All convolutions if kernels are disabled.
@@ -73,7 +73,7 @@ pub(super) fn info() -> RuleInfo {
     )
 }
 
-/// The tile of Winograd's algorithm that the settings select.
+/// Returns the tile of Winograd's algorithm that the setting `winograd` selects; `None` if it is off.
 fn winograd_setting(ctx: &PassContext) -> Option<Winograd> {
     match ctx.winograd() {
         "off" => None,
@@ -83,27 +83,27 @@ fn winograd_setting(ctx: &PassContext) -> Option<Winograd> {
 }
 
 struct Conv {
-    /// The cache of packed weights.
+    /// The packed weights of earlier convolutions, so that equal weights are packed once.
     packed: Vec<(PackingKey, Tensor)>,
     winograd: Option<Winograd>,
 }
 
-/// The key of the cache: weights, and everything that determines how they are packed.
+/// The key of the cache of packed weights: the weights, and everything that determines how they are packed.
 struct PackingKey {
     weights: Tensor,
     layout: String,
     groups: i64,
     shares_panels: bool,
     winograd: Option<Winograd>,
-    /// The phase of a transposed convolution, and the attributes that its weights depend on.
+    /// For a transposed convolution, the index of the phase and the attributes that determine its weights.
     phase: Option<(usize, PhaseAttrs)>,
 }
 
-/// The attributes that the weights of a phase depend on: strides, dilation, and how the results are cropped.
+/// The attributes that determine the weights of a phase: (strides, dilation, cropped results per dim).
 type PhaseAttrs = (Vec<i64>, Vec<i64>, Vec<(i64, i64)>);
 
 impl PackingKey {
-    /// The key for the constant weights of phase `index` of a convolution.
+    /// Creates the key for the constant weights of phase `index` of a convolution.
     fn of(c: &Convolution, weights: &Tensor, index: usize, phase: &Phase) -> PackingKey {
         let attrs = || (c.strides.clone(), c.dilation.clone(), c.pads.clone());
         PackingKey {
@@ -190,7 +190,7 @@ impl Rule for Conv {
 }
 
 impl Conv {
-    /// The packed weights of a phase, and the number of filters of a panel. Packed weights are cached.
+    /// Returns (packed weights of a phase, number of filters of a panel). Packed weights are cached.
     fn packed_weights(
         &mut self,
         packing_key: PackingKey,

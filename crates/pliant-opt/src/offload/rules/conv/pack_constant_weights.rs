@@ -1,11 +1,11 @@
-//! Packs constant weights for the kernel.
+//! Packs constant weights of convolutions for the kernel `conv` at compile time.
 
 use pliant_tensor::{Tensor, TensorError, Winograd, pack_panels, shared_panel_offset};
 
 use super::conv_matcher::Convolution;
 
 /// Packs weights in the format that the kernel needs for a convolution:
-/// - `[taps, channels]` if each channel has its own filter.
+/// - `[taps, channels]` for depthwise convolutions, in which each channel has its own filter.
 /// - Panels of transformed filters for Winograd's algorithm.
 /// - Panels of 16 filters of several groups if groups share panels.
 /// - Otherwise, for each group, the panels of `[taps * channels of a group, filters of a group]`.
@@ -54,7 +54,7 @@ pub(super) fn pack_weights(c: &Convolution, weights: &Tensor) -> Result<Tensor, 
     Tensor::from_slice(&[shape[0] * c.groups, shape[1], shape[2]], &packed)
 }
 
-/// The panels of `[taps * channels of a group, filters]` that groups share.
+/// Packs the weights of several groups into shared panels of the matrix `[taps * channels of a group, filters]`.
 fn pack_shared(
     c: &Convolution,
     taps: i64,
@@ -72,8 +72,8 @@ fn pack_shared(
     Tensor::from_slice(&[packed.len() as i64], &packed)
 }
 
-/// The panels of `[points * channels, filters]` of filters that are transformed for Winograd's algorithm. A tile has several
-/// points. `at` returns the weight of a filter, a channel and a tap.
+/// Transforms filters for Winograd's algorithm, and packs them into panels of the matrix `[points of a tile * channels,
+/// filters]`. `at` returns the weight of a filter, a channel and a tap.
 fn pack_winograd(
     c: &Convolution,
     tile: Winograd,
@@ -94,7 +94,7 @@ fn pack_winograd(
     pack_panels(&Tensor::from_slice(&[rows, c.filters], &matrix)?, false)
 }
 
-/// The strides between filters, between channels, and between the taps of each spatial dim.
+/// Returns the strides of the weights in elements: between filters, between channels, and between the taps of each spatial dim.
 fn strides(c: &Convolution, weights: &Tensor) -> Vec<i64> {
     let shape = weights.shape();
     let letters = std::iter::once('O').chain(['I']).chain("DHW"[3 - c.dims..].chars());

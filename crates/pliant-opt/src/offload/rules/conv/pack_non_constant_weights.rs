@@ -1,8 +1,8 @@
 //! Packs non-constant weights in the format of [`super::pack_constant_weights`] before the kernel reads them.
 //!
-//! Each iteration packs some channels of one panel. If the taps of the weights are contiguous, as in the usual frameworks, the
-//! weights of each filter are read in order, and rows of panels are written completely. Packing takes two or three times as long as
-//! reading the weights once. The kernel reads them once for each block of 96 results.
+//! Each iteration of the packing loop packs some channels of one panel. If the taps of the weights are contiguous, as in the
+//! usual frameworks, the weights of each filter are read in order, and rows of panels are written completely. Packing takes two
+//! or three times as long as reading the weights once. The kernel reads the packed weights once for each block of 96 results.
 
 use pliant_ir::DType;
 use pliant_ir::relax::{Expr as RelaxExpr, Function};
@@ -15,28 +15,30 @@ use pliant_tensor::{SHARED_FILTERS, panel_width};
 use super::conv_matcher::Convolution;
 use crate::offload::weight_packing_functions;
 
-/// The number of channels that an iteration packs. 9 taps of 64 filters take about 10 microseconds.
+/// The number of channels that one iteration of the packing loop packs. With 9 taps and 64 filters, an iteration takes about 10
+/// microseconds.
 const CHANNELS_PER_ITERATION: i64 = 16;
-/// The number of channels of a block of a depthwise convolution. Packed rows contain all channels.
+/// The number of channels that are packed together for a depthwise convolution. Packed rows contain all channels.
 const DEPTHWISE_BLOCK: i64 = 64;
 
-/// Non-constant weights.
+/// The non-constant weights of a convolution.
 #[derive(Clone, Debug)]
 pub(super) struct NonConstantWeights {
-    /// The operand.
+    /// The operand that contains the weights.
     pub weights: RelaxExpr,
     /// The sizes of the operand.
     pub shape: Vec<i64>,
-    /// For each spatial dim, the first tap that the kernel reads, and the distance between taps.
+    /// For each spatial dim, (first tap that the kernel reads, distance between taps).
     pub taps: Vec<(i64, i64)>,
-    /// Whether the operand has the filters of one group and the channels of all groups, as in transposed convolutions.
+    /// Whether the dims of the operand are the filters of one group and the channels of all groups, as in transposed
+    /// convolutions.
     pub transposed: bool,
 }
 
-/// How filters are divided into blocks, which are packed separately.
+/// The division of the filters into blocks that are packed separately.
 struct FilterBlocks {
-    /// The number of filters of a group. Each group is divided into blocks separately, except in depthwise convolutions and shared
-    /// panels, where all filters count as one group.
+    /// The number of filters of a group. Each group is divided into blocks separately. In depthwise convolutions and with shared
+    /// panels, all filters count as one group.
     group_filters: i64,
     /// The number of groups.
     groups: i64,
@@ -71,7 +73,7 @@ impl FilterBlocks {
         self.blocks_per_group() * self.groups
     }
 
-    /// The first filter of a block, and the number of filters of the block.
+    /// Returns (first filter of a block, number of filters of the block).
     fn filter_range(&self, block: &Expr) -> (Expr, Expr) {
         let offset = te::floormod(block, &te::int(self.blocks_per_group())) * self.width;
         let first =
@@ -87,7 +89,7 @@ impl FilterBlocks {
     }
 }
 
-/// A weight of the operand, by its filter, its channel within the group and its taps.
+/// Returns the load of a weight, given by its filter, its channel within the group and its taps.
 fn weight_at(
     c: &Convolution,
     g: &NonConstantWeights,
@@ -109,7 +111,8 @@ fn weight_at(
     from.at(&index.collect::<Vec<_>>())
 }
 
-/// A call of the loop function that packs the weights of a convolution, and the number of filters of a panel.
+/// Creates the loop function that packs the weights of a convolution. Returns (call of this function, number of filters of a
+/// panel).
 pub(super) fn packing_call(
     func: &mut Function,
     c: &Convolution,

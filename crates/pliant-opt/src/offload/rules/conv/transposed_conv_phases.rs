@@ -1,13 +1,13 @@
-//! Decomposes transposed convolutions into ordinary ones. With a stride of `s`, results at a distance of `s` read the same taps.
-//! Each of the `s` phases of a dim is therefore a convolution with a stride of 1, whose filter is every `s`-th tap in reverse
-//! order. No zeros are inserted between the inputs, and each result is written once.
+//! Decomposes transposed convolutions into ordinary convolutions (phases). With a stride of `s`, results at a distance of `s` use
+//! the same taps. Each of the `s` phases of a dim is therefore a convolution with a stride of 1, whose filter consists of every
+//! `s`-th tap in reverse order. No zeros are inserted between the inputs, and each result is written once.
 
 use pliant_tensor::{Tensor, TensorError};
 
 use super::conv_matcher::{Convolution, Weights};
 use super::pack_non_constant_weights::NonConstantWeights;
 
-/// Maximum number of phases. Each phase is a kernel call.
+/// Maximum number of phases of a transposed convolution. Each phase is a kernel call.
 const MAX_PHASES: i64 = 64;
 
 /// Maximum number of taps and maximum dilation of a dim, because each phase stores a list of its taps.
@@ -32,7 +32,7 @@ struct PhaseDim {
 }
 
 impl PhaseDim {
-    /// The first tap of the weights that the phase reads, and the distance between its taps.
+    /// Returns (first tap of the weights that the phase reads, distance between its taps).
     fn first_and_step(&self) -> (i64, i64) {
         let first = self.taps.first().copied().unwrap_or(0);
         (first, self.taps.get(1).map_or(0, |next| next - first))
@@ -40,8 +40,8 @@ impl PhaseDim {
 }
 
 /// Whether the kernel supports all phases of a convolution: each phase has taps, reads the first input and has valid padding, and
-/// no dim has both strides and dilation. Taps of weight 0 would make other phases possible, but would give wrong results for
-/// infinite inputs.
+/// no dim has both strides and dilation. Other phases could be extended by taps of weight 0, but would then give wrong results
+/// for infinite inputs.
 pub(super) fn is_supported(c: &Convolution) -> bool {
     if c.transposed.is_none() {
         return true;
@@ -62,7 +62,7 @@ pub(super) fn is_supported(c: &Convolution) -> bool {
         })
 }
 
-/// The phases of a convolution. An ordinary convolution is its own only phase.
+/// Computes the phases of a convolution. An ordinary convolution has one phase, itself.
 ///
 /// # Errors
 /// If memory cannot be allocated.
@@ -74,7 +74,7 @@ pub(super) fn phases(c: &Convolution) -> Result<Vec<Phase>, TensorError> {
     (0..c.strides.iter().product()).map(|index| phase(c, index)).collect()
 }
 
-/// The phase with this index in row-major order.
+/// Computes the phase with this index. Phases are numbered in row-major order of the dims.
 fn phase(c: &Convolution, index: i64) -> Result<Phase, TensorError> {
     let mut first = vec![0; c.dims];
     let mut rest = index;
@@ -120,7 +120,7 @@ fn phase_dim(c: &Convolution, k: usize, first: i64) -> PhaseDim {
     PhaseDim { taps, before: (tap_count - 1) * dilation - input_offset }
 }
 
-/// The weights of a phase. The filters of all groups come first, then the channels of a group, then the taps.
+/// Extracts the weights of a phase. Their dims are the filters of all groups, the channels of a group, and the taps.
 fn weights(
     c: &Convolution,
     all_weights: &Tensor,

@@ -1,4 +1,4 @@
-//! The call of the kernel `conv_int8`.
+//! Creates the call of the kernel `conv_int8`.
 
 use pliant_ir::AttrValue;
 use pliant_ir::relax::Function;
@@ -10,7 +10,7 @@ use crate::offload::int8_epilogue::IntegerEpilogue;
 use crate::offload::kernel_attributes::KernelAttributes;
 use crate::offload::rules::matmul_int8::pack_constant_operand::PackedWeights;
 
-/// The kernel call of a convolution and its epilogue.
+/// Creates the kernel call for a convolution and its epilogue.
 pub(super) fn kernel_call(
     func: &mut Function,
     matched: &ConvolutionWithEpilogue,
@@ -38,7 +38,7 @@ pub(super) fn kernel_call(
     }
 }
 
-/// Adds the epilogue to the call.
+/// Adds the operands and attributes of an epilogue to the kernel call.
 fn add_epilogue(call: NewKernelCall, f: &IntegerEpilogue) -> NewKernelCall {
     let call = call
         .optional("terms", f.terms)

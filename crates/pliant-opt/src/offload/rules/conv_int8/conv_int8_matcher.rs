@@ -1,4 +1,4 @@
-//! Matches int32 convolutions of 8-bit integers with constant weights.
+//! Recognises int32 convolutions of cast 8-bit integers with constant weights.
 
 use pliant_ir::relax::{Binding, Expr, ExprData, Function, Var};
 use pliant_ir::{AttrValue, DType};
@@ -21,7 +21,7 @@ pub(crate) struct Convolution {
     /// The int32 per-tensor zero point of the input.
     pub zero: Option<Expr>,
     pub weights: Tensor,
-    /// The axes of the weights: filters, channels of a group, then the spatial dims.
+    /// The axes of the weights tensor in this order: filters, channels of a group, spatial dims.
     pub weight_axes: Vec<usize>,
     pub groups: i64,
     pub channels: i64,
@@ -32,13 +32,13 @@ pub(crate) struct Convolution {
     pub dilation: Vec<i64>,
     /// The padding before and after each spatial dim.
     pub pads: Vec<(i64, i64)>,
-    /// Whether the channels of input and results come last.
+    /// Whether the input and the results have the channels-last layout.
     pub channels_last: bool,
-    /// The variable of the results.
+    /// The variable that is bound to the int32 results.
     pub result: Var,
 }
 
-/// A convolution and its epilogue.
+/// An int32 convolution and its epilogue.
 #[derive(Clone, Debug)]
 pub(super) struct ConvolutionWithEpilogue {
     pub convolution: Convolution,
@@ -63,8 +63,8 @@ pub(crate) fn is_candidate(func: &Function, value: Expr) -> bool {
         && args.is_some_and(|(args, _)| matches!(func.expr(args[1]), ExprData::Constant(_)))
 }
 
-/// Matches an int32 convolution. The kernel reads the 8-bit input before its cast to int32, but only when the convolution runs, so
-/// nothing may write to this input between the cast and the convolution.
+/// Recognises an int32 convolution. The kernel reads the 8-bit input itself instead of its cast, at the position of the
+/// convolution. Therefore no call between the cast and the convolution may write to the input.
 pub(crate) fn match_convolution(
     func: &Function,
     defs: &Defs,
@@ -119,7 +119,7 @@ pub(crate) fn match_convolution(
     (has_known_channels && is_valid && padding_fits && filters_fit_8_bits(&c)).then_some(c)
 }
 
-/// The 8-bit tensor that an int32 input is cast from, and the zero point that is subtracted.
+/// If an int32 input is a cast of an 8-bit tensor, optionally minus a zero point, returns (8-bit tensor, zero point).
 fn dequantized_input(
     func: &Function,
     defs: &Defs,
@@ -141,7 +141,7 @@ fn dequantized_input(
     is_byte(func.ty(x).dtype()).then_some((x, zero))
 }
 
-/// Whether a zero point is known to fit the type of the 8-bit input.
+/// Whether a zero point is known to be in the range of the input's 8-bit type.
 fn zero_point_fits(func: &Function, defs: &Defs, (zero, x): (Expr, Expr), var: Var) -> bool {
     let range = match func.ty(x).dtype() {
         Some(DType::Int8) => -128..=127,

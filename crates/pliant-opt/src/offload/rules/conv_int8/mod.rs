@@ -37,12 +37,12 @@
 //! ```
 //!
 //! # Requires
-//! Constant weights ([`FoldConstant`](crate::canonicalize::fold_constant)) and channels that come last
+//! Constant weights ([`FoldConstant`](crate::canonicalize::fold_constant)) and the channels-last layout
 //! ([`ChannelsLast`](crate::offload::channels_last)). It should run before [`LegalizeOps`](crate::lower::legalize_ops).
 //!
 //! # Keeps
-//! - Convolutions of other types, and transposed ones.
-//! - Convolutions with channels first.
+//! - Convolutions of other types, and transposed convolutions.
+//! - Convolutions in channels-first layout.
 //! - Convolutions with filters that span more than 8 bits.
 //! - Padded convolutions whose zero point is not known to fit 8 bits.
 //! - All convolutions if kernels are disabled.

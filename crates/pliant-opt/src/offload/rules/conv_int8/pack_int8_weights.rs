@@ -1,4 +1,4 @@
-//! Packs weights for the kernel.
+//! Packs constant weights for the kernel `conv_int8` at compile time.
 
 use pliant_tensor::{Tensor, TensorError};
 
@@ -7,17 +7,17 @@ use crate::offload::dequantized::to_i32_integers;
 use crate::offload::rules::matmul_int8::pack_constant_operand::{self as matrix, PackedWeights};
 
 impl Convolution {
-    /// Whether each channel has its own filter.
+    /// Whether this is a depthwise convolution, in which each channel has its own filter.
     pub fn is_depthwise(&self) -> bool {
         self.groups > 1 && self.groups == self.channels && self.groups == self.filters
     }
 
-    /// The number of products in each sum.
+    /// The number of products that are summed for each result.
     fn products_per_sum(&self) -> i64 {
         self.filter_size.iter().product::<i64>() * (self.channels / self.groups)
     }
 
-    /// The offset of a weight, by its filter, its tap and its channel within the group.
+    /// Returns the offset in elements of a weight, given by its filter, its tap and its channel within the group.
     fn weight_offset(&self, filter: i64, tap: i64, channel: i64) -> usize {
         let shape = self.weights.shape();
         let stride = |k: usize| shape[self.weight_axes[k] + 1..].iter().product::<i64>();
@@ -30,14 +30,14 @@ impl Convolution {
         offset as usize
     }
 
-    /// The offsets of the weights of a filter: taps in row-major order, then channels.
+    /// Iterates over the offsets in elements of a filter's weights: over taps in row-major order, and over channels for each tap.
     fn filter_offsets(&self, filter: i64) -> impl Iterator<Item = usize> + '_ {
         let group = self.channels / self.groups;
         (0..self.products_per_sum()).map(move |p| self.weight_offset(filter, p / group, p % group))
     }
 }
 
-/// Whether each filter fits 8 bits up to an offset of its own.
+/// Whether the weights of each filter fit 8 bits after subtracting an offset for the filter.
 pub(super) fn filters_fit_8_bits(c: &Convolution) -> bool {
     let Ok(Some(data)) = to_i32_integers(&c.weights) else { return false };
     (0..c.filters).all(|filter| {
@@ -47,9 +47,9 @@ pub(super) fn filters_fit_8_bits(c: &Convolution) -> bool {
     })
 }
 
-/// Packs the matrix `[taps * channels of a group, filters of a group]` of each group into quads, one group after the other. If each
-/// channel has its own filter, the weights are packed as bytes `[taps, channels]`, with zeros up to a multiple of four taps. `None`
-/// if a filter does not fit 8 bits.
+/// Packs the matrix `[taps * channels of a group, filters of a group]` of each group into quads (four adjacent values of the
+/// inner dim), one group after the other. Depthwise weights are packed as bytes `[taps, channels]`, with zeros up to a multiple
+/// of four taps. `None` if a filter does not fit 8 bits.
 ///
 /// # Errors
 /// If memory cannot be allocated.

@@ -1,4 +1,4 @@
-//! The loop function of an int8 matmul, which contains one call of the kernel `matmul_int8`.
+//! Creates the loop function of an int8 matmul, which contains one call of the kernel `matmul_int8`.
 
 use pliant_ir::DType;
 use pliant_ir::relax::{Expr as RelaxExpr, Function};
@@ -11,7 +11,7 @@ use super::matmul_int8_matcher::IntegerMatmul;
 use super::pack_constant_operand::PackedOperands;
 use crate::offload::dequantized::has_one_element;
 
-/// A call of the loop function.
+/// Creates the loop function of an int8 matmul and its epilogue, and a call of it.
 pub(super) fn loop_function_call(
     func: &mut Function,
     p: &IntegerMatmul,

@@ -1,4 +1,4 @@
-//! Matches int32 matmuls of 8-bit integers by constants.
+//! Recognises int32 matmuls whose operands are casts of 8-bit integers, with constant or non-constant right operands.
 
 use pliant_ir::DType;
 use pliant_ir::relax::{Binding, Expr, ExprData, Function, Var};
@@ -17,9 +17,9 @@ pub(super) struct IntegerMatmul {
     pub x: Expr,
     /// The int32 per-tensor or per-row zero point of the left operand.
     pub zero: Option<Expr>,
-    /// The variable of the product.
+    /// The variable that is bound to the int32 result of the matmul.
     pub result: Var,
-    /// The epilogue that the kernel applies to the product, if there is one.
+    /// The epilogue that the kernel applies to the int32 result; `None` if there is none.
     pub epilogue: Option<IntegerEpilogue>,
 }
 
@@ -32,7 +32,7 @@ pub(super) fn is_int32(func: &Function, binding: Binding) -> bool {
     func.ty(binding.value).dtype() == Some(DType::Int32)
 }
 
-/// The constant right operand of an int32 matmul.
+/// Returns the right operand of an int32 matmul if it is a constant matrix.
 pub(super) fn constant_matrix(func: &Function, binding: Binding) -> Option<&Tensor> {
     let args = call_operands(func, binding.value, MATMUL)?.0;
     let ExprData::Constant(c) = func.expr(args[1]) else { return None };
@@ -53,7 +53,7 @@ pub(super) struct NonConstantMatrix {
     pub zero: Option<Expr>,
 }
 
-/// The non-constant right operand of an int32 matmul: a cast matrix, with or without a zero point.
+/// Returns the non-constant right operand of an int32 matmul if it is a cast 8-bit matrix, with or without a zero point.
 pub(super) fn non_constant_matrix(
     func: &Function,
     defs: &Defs,
@@ -84,8 +84,8 @@ pub(super) fn non_constant_matrix(
     is_supported.then_some(NonConstantMatrix { matrix, zero })
 }
 
-/// Matches an int32 matmul whose right operand has `rows` rows. The kernel reads the 8-bit left operand before its cast to int32,
-/// but only when the matmul runs, so nothing may write to this operand between the cast and the matmul.
+/// Recognises an int32 matmul whose right operand has `rows` rows. The kernel reads the 8-bit left operand itself instead of its
+/// cast, at the position of the matmul. Therefore no call between the cast and the matmul may write to this operand.
 pub(super) fn match_matmul(
     func: &Function,
     defs: &Defs,

@@ -43,10 +43,10 @@
 //! [`LegalizeOps`](crate::lower::legalize_ops).
 //!
 //! # Keeps
-//! - Products of other types.
-//! - Matmuls with right operands of another rank than 2, or with constants with columns that span more than 8 bits.
-//! - Products with a zero point for each element.
-//! - All products if kernels are disabled.
+//! - Matmuls of other types.
+//! - Matmuls whose right operand does not have rank 2, or is a constant with columns that span more than 8 bits.
+//! - Matmuls with a zero point for each element.
+//! - All matmuls if kernels are disabled.
 //!
 //! # Never
 //! Moves a read past a call that may write to the tensor.
@@ -77,7 +77,8 @@ pub(super) fn info() -> RuleInfo {
 }
 
 struct MatmulInt8 {
-    /// The cache of packed constants; `None` for constants that do not fit 8 bits.
+    /// The packed constants of earlier matmuls, so that equal constants are packed once; `None` for constants that do not fit 8
+    /// bits.
     packed: Vec<(Tensor, Option<PackedWeights>)>,
 }
 
@@ -144,7 +145,7 @@ impl Rule for MatmulInt8 {
 }
 
 impl MatmulInt8 {
-    /// The packed form of a constant, which is cached. `None` if the constant does not fit 8 bits.
+    /// Returns the packed form of a constant, and caches it. `None` if a column of the constant does not fit 8 bits.
     fn packed_weights(
         &mut self,
         weights: &Tensor,

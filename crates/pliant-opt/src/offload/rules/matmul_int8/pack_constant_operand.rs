@@ -1,11 +1,11 @@
-//! Packs constant right operands for the kernel.
+//! Packs constant right operands for the kernel `matmul_int8` at compile time.
 
 use pliant_ir::relax::{Expr, Function};
 use pliant_tensor::{Tensor, TensorError, pack_vnni};
 
 use crate::offload::dequantized::to_i32_integers;
 
-/// The operands of a packed right operand.
+/// The kernel operands that represent a packed right operand.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PackedOperands {
     /// The packed integers, as int8 panels `[panels, quads, width, 4]`.
@@ -28,7 +28,7 @@ pub(crate) struct PackedWeights {
 }
 
 impl PackedWeights {
-    /// The packed constants as operands of the kernel call.
+    /// Creates the kernel operands for the packed constants.
     pub(super) fn operands(&self, func: &mut Function) -> PackedOperands {
         let mut constant = |tensor: &Tensor| func.constant(tensor.clone());
         PackedOperands {
@@ -39,7 +39,7 @@ impl PackedWeights {
     }
 }
 
-/// Packs a matrix of integers. `None` if a column spans more than 8 bits.
+/// Packs a matrix of integers for the kernel. `None` if a column spans more than 8 bits.
 ///
 /// # Errors
 /// If memory cannot be allocated.

@@ -16,7 +16,7 @@ use crate::offload::offload_rule::{KeepReason, Site};
 const BROADCAST: Op = Op::new("relax.broadcast_to");
 const RESHAPE: Op = Op::new("relax.reshape");
 
-/// Emits the packing of a matrix. The inner error is the reason why the kernel does not support the matrix.
+/// Emits the call that packs a matrix at run time. The inner error is the reason why the kernel does not support the matrix.
 pub(super) fn pack_matrix(
     site: &mut Site<'_>,
     right: NonConstantMatrix,
@@ -51,7 +51,7 @@ pub(super) fn pack_matrix(
     Ok(Ok(PackedOperands { quads, sums, zeros }))
 }
 
-/// The zero points of the columns of the packed matrix. The zero points of uint8 columns are reduced by 128, because the packed
+/// Returns the zero points of the columns of the packed matrix. For uint8 matrices they are reduced by 128, because the packed
 /// integers are int8.
 fn packed_zero_points(
     site: &mut Site<'_>,

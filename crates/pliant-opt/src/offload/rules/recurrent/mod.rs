@@ -31,13 +31,13 @@
 //! Nothing. It should run before [`LegalizeOps`](crate::lower::legalize_ops).
 //!
 //! # Keeps
-//! - Layers of other types than float32, or with sizes that must be checked at run time.
+//! - Layers of types other than float32, or with sizes that must be checked at run time.
 //! - Layers with activations other than the default ones, with `clip`, or with `input_forget`.
-//! - Layers with non-constant weights and at most two steps, over all sequences.
+//! - Layers with non-constant weights for which the numbers of steps of all sequences add up to at most two.
 //! - All layers if kernels are disabled.
 //!
 //! # Never
-//! Keeps the order in which products are summed.
+//! Keeps the order of summation.
 
 mod pack_constant_weights;
 mod pack_non_constant_weights;
@@ -75,15 +75,15 @@ pub(super) fn info() -> RuleInfo {
 }
 
 struct Recurrent {
-    /// The cache of packed weights, by layer.
+    /// The packed weights of earlier layers, so that equal weights are packed once.
     packed: Vec<(Layer, PackedWeights)>,
     /// Whether sequence lengths are assumed to be in range.
     trusts_lengths: bool,
-    /// The variables of the function that represent absent operands.
+    /// The variables of the function that are bound to `R.null_value()`, which represents an absent operand.
     nulls: FxHashMap<Var, Expr>,
 }
 
-/// Whether two layers have the same packed weights, all of them constants.
+/// Whether two layers have equal packed weights, all of which are constants.
 fn same_packed_weights(a: &Layer, b: &Layer) -> bool {
     let bias = match (&a.bias, &b.bias) {
         (Some(a), Some(b)) => a.same_constant(b),
@@ -152,7 +152,7 @@ impl Rule for Recurrent {
 type PackFn = fn(&mut Function, &Layer, Expr) -> Result<TirCall, LegalizeError>;
 
 impl Recurrent {
-    /// The packed weights of a layer, which are cached by their constants.
+    /// Returns the packed weights of a layer, and caches them if they are constants.
     fn packed_weights(&mut self, l: &Layer) -> Result<PackedWeights, pliant_tensor::TensorError> {
         if let Some((_, packed)) =
             self.packed.iter().find(|(packed_layer, _)| same_packed_weights(packed_layer, l))

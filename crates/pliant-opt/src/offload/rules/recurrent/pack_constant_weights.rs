@@ -1,18 +1,18 @@
-//! Packs constant weights for the kernel.
+//! Packs constant weights of recurrent layers for the kernel `recurrent` at compile time.
 
 use pliant_tensor::rnn_weight_layout::{pack_bias, pack_input, pack_state};
 use pliant_tensor::{DType, Tensor, TensorError};
 
 use super::recurrent_matcher::{Layer, Weights};
 
-/// The packed weights of a layer; `None` for non-constant weights.
+/// The packed constant weights of a recurrent layer. Fields are `None` for non-constant weights.
 #[derive(Clone, Debug)]
 pub(super) struct PackedWeights {
-    /// The input weights. In all three tensors, the panels of one direction follow those of the other.
+    /// The packed input weights. In all three tensors, the panels of the second direction follow those of the first.
     pub w: Option<Tensor>,
-    /// The recurrent weights.
+    /// The packed recurrent weights, which are applied to the previous output.
     pub r: Option<Tensor>,
-    /// The biases; zeros if the layer has none.
+    /// The packed biases; zeros if the layer has none.
     pub bias: Option<Tensor>,
 }
 
@@ -31,7 +31,8 @@ pub(super) fn pack_weights(l: &Layer) -> Result<PackedWeights, TensorError> {
     Ok(PackedWeights { w: flat(w)?, r: flat(r)?, bias: flat(bias)? })
 }
 
-/// Packs the weights of each direction. `None` if they are not constant.
+/// Packs the weights of each direction with `pack`, and concatenates the results. `pack` receives `None` if the layer has no such
+/// weights. Returns `None` if the weights are not constant.
 fn pack_directions(
     l: &Layer,
     from: Option<&Weights>,

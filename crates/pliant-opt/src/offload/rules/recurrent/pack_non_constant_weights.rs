@@ -1,6 +1,7 @@
 //! Packs non-constant weights in the format of `pliant_tensor::rnn_weight_layout` before the kernel reads them.
 //!
-//! Each iteration packs one gate of 16 units: it reads the weights in order and writes contiguous parts of a panel.
+//! Each iteration of the packing loop packs one gate of 16 units: it reads the weights in order and writes contiguous parts of a
+//! panel.
 
 use pliant_ir::DType;
 use pliant_ir::relax::{Expr as RelaxExpr, Function};
@@ -13,22 +14,22 @@ use pliant_tensor::rnn_weight_layout::{Cell, INPUT_WIDTH, UNITS};
 use super::recurrent_matcher::Layer;
 use crate::offload::weight_packing_functions::packing_call;
 
-/// A call of a loop function that packs weights.
+/// The call of a loop function that packs weights, or an error.
 type PackingResult = Result<TirCall, LegalizeError>;
 
-/// The number of units that an iteration packs.
+/// The number of units that one iteration of the packing loop packs.
 const UNITS_PER_ITERATION: i64 = UNITS as i64;
 
-/// Gates that are packed together: the index of the first gate, the number of gates, and the number of columns of a panel.
+/// Gates that are packed together: (index of the first gate, number of gates, number of columns of a panel).
 type GateGroup = (i64, i64, i64);
 
-/// The number of columns that all units of a gate group need, rounded up to whole panels.
+/// Returns the number of packed columns of all units of a gate group, rounded up to whole panels.
 fn columns(l: &Layer, (_, gates, width): GateGroup) -> i64 {
     let units = (l.hidden + UNITS_PER_ITERATION - 1) / UNITS_PER_ITERATION * UNITS_PER_ITERATION;
     (units * gates + width - 1) / width * width
 }
 
-/// The first unit of block `q` of a group of `gates` gates, and the number of units of the block that exist.
+/// Returns (first unit, number of units) of block `q` of a group of `gates` gates. The last block may have fewer units.
 fn unit_range(l: &Layer, q: &Expr, gates: i64) -> (Expr, Expr) {
     let first = te::floordiv(q, &te::int(gates)) * UNITS_PER_ITERATION;
     let rest = te::binary(BinOp::Max, &(te::int(l.hidden) - &first), &te::int(0));
@@ -81,13 +82,13 @@ fn write_gates(
 }
 
 impl Layer {
-    /// The number of elements in a row of weights.
+    /// The number of elements in a row of the weights `from`.
     fn k(&self, from: &Tensor) -> i64 {
         from.shape()[2].as_int().unwrap_or(0)
     }
 }
 
-/// A call that packs the input weights.
+/// Creates the loop function that packs the input weights, and a call of it.
 pub(super) fn input_call(func: &mut Function, l: &Layer, from: RelaxExpr) -> PackingResult {
     let gate_group = (0, l.cell.gates() as i64, INPUT_WIDTH as i64);
     let total_columns = columns(l, gate_group);
@@ -97,7 +98,8 @@ pub(super) fn input_call(func: &mut Function, l: &Layer, from: RelaxExpr) -> Pac
     })
 }
 
-/// A call that packs the recurrent weights, for each product of a step.
+/// Creates the loop function that packs the recurrent weights, and a call of it. The weights of each matmul of a step are packed
+/// separately.
 pub(super) fn state_call(func: &mut Function, l: &Layer, from: RelaxExpr) -> PackingResult {
     let parts = || {
         let phases = l.cell.state_products().iter();
@@ -119,8 +121,8 @@ pub(super) fn state_call(func: &mut Function, l: &Layer, from: RelaxExpr) -> Pac
     )
 }
 
-/// A call that packs the biases: the sums of the biases of input and state. If the reset gate is applied between them, the biases
-/// of the last gate are packed separately.
+/// Creates the loop function that packs the biases, and a call of it. The biases of input and state are added. If the reset gate
+/// is applied between them, the two biases of the last gate are packed separately.
 pub(super) fn bias_call(func: &mut Function, l: &Layer, from: RelaxExpr) -> PackingResult {
     let total_columns = columns(l, (0, l.cell.biases() as i64, UNITS_PER_ITERATION));
     packing_call(func, "pack_biases", from, &[l.directions * total_columns], |b, from, to| {

@@ -1,4 +1,4 @@
-//! The call of the kernel `recurrent`, and the loop function that prepares sequence lengths.
+//! Creates the call of the kernel `recurrent`, and the loop function that checks or clamps sequence lengths.
 
 use pliant_ir::relax::kernel_call::NewKernelCall;
 use pliant_ir::relax::{Expr as RelaxExpr, Function};
@@ -13,7 +13,7 @@ use pliant_tensor::CheckFailure;
 use super::recurrent_matcher::Layer;
 use crate::offload::kernel_attributes::KernelAttributes;
 
-/// The operands that the rule prepares: packed weights, and lengths that are in range.
+/// The kernel operands that the rule computes: packed weights, and sequence lengths that are in range.
 pub(super) struct PreparedOperands {
     pub w: RelaxExpr,
     pub r: RelaxExpr,
@@ -22,7 +22,7 @@ pub(super) struct PreparedOperands {
     pub lengths: Option<RelaxExpr>,
 }
 
-/// The call of the kernel `recurrent` for a layer.
+/// Creates the call of the kernel `recurrent` for a layer.
 pub(super) fn kernel_call(l: &Layer, p: &PreparedOperands) -> NewKernelCall {
     NewKernelCall::new(&KERNEL)
         .operand("x", l.x)
@@ -38,8 +38,8 @@ pub(super) fn kernel_call(l: &Layer, p: &PreparedOperands) -> NewKernelCall {
         .attribute("reverse", AttrValue::Bool(l.reverse))
 }
 
-/// A call of the loop function that converts sequence lengths to int64. Lengths that are out of range are an error, or are clamped
-/// if they are `trusted`.
+/// Creates the loop function that converts sequence lengths to int64, and a call of it. A length that is out of range is an
+/// error; if `trusted` is set, it is clamped instead.
 ///
 /// # Errors
 /// If the shape of the input is unknown.

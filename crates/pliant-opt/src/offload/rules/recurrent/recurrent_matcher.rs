@@ -1,4 +1,4 @@
-//! Matches recurrent layers whose cells the kernel supports.
+//! Recognises recurrent layers (LSTM, GRU, plain) that the kernel `recurrent` supports.
 
 use pliant_ir::relax::{Binding, Callee, Expr, ExprData, Function, Type, TypeData, Var};
 use pliant_ir::{AttrValue, Attrs, DType, Op};
@@ -26,14 +26,14 @@ const PEEPHOLES: usize = 7;
 /// The weights, biases or peepholes of a recurrent layer.
 #[derive(Clone, Debug)]
 pub(super) enum Weights {
-    /// A constant, which the compiler packs.
+    /// A constant, which is packed at compile time.
     Constant(Tensor),
-    /// A non-constant operand, which is packed at run time, and its sizes.
+    /// A non-constant operand, which is packed at run time, with its sizes.
     NonConstant(Expr, Vec<i64>),
 }
 
 impl Weights {
-    /// The weights that an operand holds. `None` if it is not float32 or its sizes are not constants.
+    /// Interprets an operand as weights. `None` if it is not float32 or its sizes are not constant.
     fn of(func: &Function, e: Expr) -> Option<Weights> {
         let ty = func.ty(e);
         if ty.dtype() != Some(DType::Float32) {
@@ -62,14 +62,14 @@ impl Weights {
     }
 }
 
-/// A recurrent layer.
+/// A recognised recurrent layer: its cell, operands and sizes.
 #[derive(Clone, Debug)]
 pub(super) struct Layer {
     pub op: Op,
     pub cell: Cell,
     pub directions: i64,
     pub reverse: bool,
-    /// Whether the dim of sequences (batch) comes before the dim of steps.
+    /// Whether the batch dim (sequences) precedes the dim of steps.
     pub batched: bool,
     pub input: i64,
     pub hidden: i64,
@@ -81,7 +81,7 @@ pub(super) struct Layer {
     pub lengths: Option<Expr>,
     pub initial_output: Option<Expr>,
     pub initial_cell: Option<Expr>,
-    /// The variable of the results.
+    /// The variable that is bound to the results of the layer.
     pub result: Var,
     /// The types of the results.
     pub tys: Vec<Type>,
@@ -96,13 +96,14 @@ struct RecurrentCall<'a> {
 }
 
 impl RecurrentCall<'_> {
-    /// Operand `i`; `None` if it is absent.
+    /// Returns operand `i`; `None` if it is absent.
     fn operand(&self, i: usize) -> Option<Expr> {
         let e = resolve_null(self.nulls, self.func, *self.args.get(i)?);
         if is_absent(self.func, e) { None } else { Some(e) }
     }
 
-    /// The weights of operand `i`. `Some(None)` if the operand is absent, `None` if the kernel does not support the weights.
+    /// Interprets operand `i` as weights. `Some(None)` if the operand is absent, `None` if the kernel does not support the
+    /// weights.
     fn weights(&self, i: usize) -> Option<Option<Weights>> {
         match self.operand(i) {
             None => Some(None),
@@ -110,7 +111,7 @@ impl RecurrentCall<'_> {
         }
     }
 
-    /// An attribute; `None` if it is absent or the value `None`.
+    /// Returns the value of an attribute; `None` if it is absent or has the value `None`.
     fn attr(&self, name: &str) -> Option<&AttrValue> {
         self.attrs.get(name).filter(|v| !v.is_none())
     }
@@ -129,7 +130,8 @@ impl RecurrentCall<'_> {
     }
 }
 
-/// The cell of a call. `None` for activations other than the default ones, for `clip`, and for `input_forget`.
+/// Returns the kind of the cell of a call. `None` for activations other than the default ones, and if `clip` or `input_forget` is
+/// set.
 fn cell(op: Op, call: &RecurrentCall<'_>) -> Option<Cell> {
     let (cell, default_names): (_, &[&str]) = match op {
         LSTM if !call.flag("input_forget") => (Cell::Lstm, &["Sigmoid", "Tanh", "Tanh"]),
@@ -183,8 +185,8 @@ impl Layer {
         weights && input_fits && lengths && state(self.initial_output) && state(self.initial_cell)
     }
 
-    /// Whether weights are non-constant, and the number of steps of all sequences is known to be so small that packing is not
-    /// profitable.
+    /// Whether the weights are non-constant and the total number of steps of all sequences is known to be so small that packing
+    /// them is not profitable.
     fn has_few_steps(&self, func: &Function) -> bool {
         let Some(&[first, second, _]) = func.ty(self.x).dims() else { return false };
         let count = func.syms.as_int(first).zip(func.syms.as_int(second));
@@ -195,10 +197,10 @@ impl Layer {
     }
 }
 
-/// Matches a recurrent layer.
+/// Recognises a recurrent layer.
 ///
 /// # Errors
-/// The reason why the kernel does not compute it.
+/// The reason why the kernel does not support the layer.
 pub(super) fn layer(
     func: &Function,
     nulls: &FxHashMap<Var, Expr>,
@@ -223,7 +225,7 @@ pub(super) fn layer(
     }
 }
 
-/// The layer with a supported cell. `None` if the sizes of its weights are unknown.
+/// Builds the layer of a call with a supported cell. `None` if the sizes of its weights are unknown.
 fn layer_of_cell(
     call: &RecurrentCall<'_>,
     (op, cell): (Op, Cell),

@@ -1,8 +1,8 @@
 //! # What it does
-//! Offloads float32 matmuls whose right operand is dequantized from an integer constant: a cast, minus a zero point, times a scale,
-//! each per tensor, per column, or per group of rows in each column. The bias of `R.linear` becomes an addition. Integers that span
-//! 4 bits are stored in 4 bits, others in 8. Scales and zero points stay float32. No float32 copy of the operand exists at run
-//! time.
+//! Offloads float32 matmuls whose right operand is dequantized from an integer constant: a cast, minus a zero point, times a
+//! scale, each per tensor, per column, or per group of rows in each column. The bias of `R.linear` becomes an addition. Integers
+//! that span at most 4 bits are stored in 4 bits, others in 8 bits. Scales and zero points are stored as float32. No float32 copy
+//! of the operand exists at run time.
 //!
 //! # Before
 //! ```python
@@ -34,13 +34,13 @@
 //! A right operand that is not folded yet. It should run before [`FoldConstant`](crate::canonicalize::fold_constant).
 //!
 //! # Keeps
-//! - Products of other types.
-//! - Products with integers that span more than 8 bits.
-//! - Products with scales that are not finite, or with groups of fewer than eight rows.
-//! - All products if kernels are disabled.
+//! - Matmuls of other types.
+//! - Matmuls with integers that span more than 8 bits.
+//! - Matmuls with scales that are not finite, or with groups of fewer than eight rows.
+//! - All matmuls if kernels are disabled.
 //!
 //! # Never
-//! Keeps the order in which products are summed.
+//! Keeps the order of summation.
 
 mod pack_quantized_weights;
 pub(crate) mod weight_only_kernel_call;

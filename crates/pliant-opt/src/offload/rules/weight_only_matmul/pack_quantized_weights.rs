@@ -1,17 +1,17 @@
-//! Packs dequantized constants for the kernels.
+//! Packs the integers, scales and zero points of dequantized constants for the kernels of weight-only quantized matmuls.
 
 use pliant_tensor::{TensorError, pack_bytes, pack_nibbles};
 
 use super::weight_only_kernel_call::PackedWeights;
 use crate::offload::dequantized::{DequantizedWeights, MAX_ZERO_POINT, Matrix};
 
-/// Minimum number of rows that share a scale. With fewer, scales would take as much memory as the packed integers save.
+/// Minimum number of rows that share a scale. With fewer rows, the scales would take as much memory as the packed integers save.
 const MIN_GROUP_SIZE: usize = 8;
 
 /// Maximum relative error of a zero point in float32, so that its first 16 bits are exact.
 const MAX_RELATIVE_ERROR: f64 = 1.0 / (1 << 16) as f64;
 
-/// Packs a constant. `None` if the kernels do not support it.
+/// Packs a dequantized constant. `None` if the kernels do not support it.
 ///
 /// # Errors
 /// If memory cannot be allocated.

@@ -1,4 +1,4 @@
-//! The kernel call of a matmul with a right operand of reduced precision.
+//! Creates the kernel call of a matmul whose right operand is stored with reduced precision (4 or 8 bits, or bfloat16).
 
 use pliant_ir::relax::kernel_call::NewKernelCall;
 use pliant_ir::relax::{Expr as RelaxExpr, Function};
@@ -7,12 +7,13 @@ use pliant_kernel_api::MAX_RANK;
 use pliant_kernel_api::kernels::weight_only_matmul::{BFLOAT16, INT4, INT8};
 use pliant_tensor::Tensor as Constant;
 
-/// A right operand in the format of the kernels.
+/// A right operand of reduced precision in the format that the kernels read.
 #[derive(Clone, Debug)]
 pub(crate) struct PackedWeights {
     /// Panels of int8, of uint8 with two 4-bit rows, or of bfloat16 with two rows.
     pub panels: Constant,
-    /// The number of rows that share a scale, the scales, and the zero points, in panels of float32. `None` for bfloat16.
+    /// For quantized integers: (number of rows that share a scale, scales, zero points), with scales and zero points in panels of
+    /// float32. `None` for bfloat16.
     pub groups: Option<(i64, Constant, Option<Constant>)>,
 }
 
@@ -21,7 +22,7 @@ pub(crate) fn supports_operand(func: &Function, x: RelaxExpr) -> bool {
     func.rank_of(func.expr_ty(x)).is_some_and(|rank| rank as usize <= MAX_RANK)
 }
 
-/// The kernel call. The left operand has as many columns as the right operand has rows.
+/// Creates the kernel call. The left operand `x` must have as many columns as the right operand has rows.
 pub(crate) fn call(func: &mut Function, x: RelaxExpr, weights: &PackedWeights) -> NewKernelCall {
     let kernel = match weights.panels.dtype() {
         DType::Int8 => &INT8,

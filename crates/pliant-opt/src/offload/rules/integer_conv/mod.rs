@@ -1,7 +1,7 @@
 //! # What it does
-//! Rewrites a float32 convolution of a dequantized input with dequantized constant weights to a convolution of int8, whose sums are
-//! multiplied by both scales. The scale and zero point of the input are per tensor, those of the weights per filter. The rule
-//! `conv_int8` replaces the result by one kernel call.
+//! Rewrites a float32 convolution of a dequantized input with dequantized constant weights to an int8 convolution, whose results
+//! are multiplied by both scales. The scale and zero point of the input are per tensor, those of the weights per filter. The rule
+//! `conv_int8` replaces the rewritten convolution by one kernel call.
 //!
 //! # Before
 //! ```python
@@ -45,7 +45,8 @@
 //! - All convolutions if kernels are disabled.
 //!
 //! # Never
-//! Keeps the rounding of the sums, which are exact. Limits of scales are those of the rule `integer_matmul`.
+//! Keeps the rounding errors of the float32 sums: the rewritten sums are exact. The limits on scales are those of the rule
+//! `integer_matmul`.
 
 mod dequantized_filters;
 
@@ -56,8 +57,8 @@ use pliant_pass::pattern::RewriteCx;
 use pliant_tensor::{Tensor, TensorError};
 
 use super::conv::conv_matcher::data_layout;
-use super::dequantized_matmul::dequantized_left_operand::{QuantizedLeft, ZeroPoint};
-use super::dequantized_matmul::{
+use super::integer_matmul::dequantized_left_operand::{QuantizedLeft, ZeroPoint};
+use super::integer_matmul::{
     MULTIPLY, NO_EXACT_SUMS, cast, may_dequantize, subtract_zero_point, to_pass_error,
 };
 use crate::common::matmul_and_conv_operands::{CONVOLUTIONS, call_operands};
@@ -65,7 +66,7 @@ use crate::offload::dequantized::{OperandMatcher, has_one_element, to_i32_intege
 use crate::offload::offload_rule::{Decision, KeepReason, Offloaded, Rule, RuleInfo, Site, Stage};
 use dequantized_filters::IntegerFilters;
 
-/// The entry in the table of rules.
+/// The entry of the rule `integer_conv` in the table of offload rules.
 pub(super) fn info() -> RuleInfo {
     RuleInfo::rewriting(
         "integer_conv",
@@ -111,13 +112,13 @@ struct QuantizedConvolution {
     attrs: Attrs,
     x: QuantizedLeft,
     filters: IntegerFilters,
-    /// The channel dim of the results.
+    /// The index of the channel dim of the results.
     channel_dim: usize,
 }
 
 impl QuantizedConvolution {
-    /// Matches a convolution whose integer sums are known to fit 32 bits and which the kernel supports. Otherwise returns why it
-    /// is kept.
+    /// Recognises a convolution of dequantized operands that the kernel supports and whose integer sums are known to fit 32 bits.
+    /// Otherwise returns the reason to keep it.
     ///
     /// # Errors
     /// If memory cannot be allocated.
@@ -169,7 +170,7 @@ impl QuantizedConvolution {
             .ok_or_else(|| NO_EXACT_SUMS.into()))
     }
 
-    /// Emits the convolution of the integers, multiplied by both scales.
+    /// Emits the int8 convolution, and the multiplication of its results by both scales.
     ///
     /// # Errors
     /// If an operator rejects the types of its operands.
@@ -192,7 +193,8 @@ impl QuantizedConvolution {
     }
 }
 
-/// Whether the zero point has one element that is known to fit the 8-bit type of the input. It becomes the padding.
+/// Whether the zero point has one element that is known to be in the range of the input's 8-bit type. Padding elements have the
+/// value of the zero point.
 fn zero_point_fits_input(matcher: &OperandMatcher<'_>, x: &QuantizedLeft) -> bool {
     let dtype = matcher.func.ty(x.x).dtype();
     match &x.zero {

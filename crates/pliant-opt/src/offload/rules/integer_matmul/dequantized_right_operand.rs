@@ -1,4 +1,4 @@
-//! Right operands that are dequantized from constants, as integers and per-column scales.
+//! Converts right operands of matmuls that are dequantized from constants to integers and per-column scales.
 
 use pliant_tensor::{Tensor, TensorError};
 
@@ -13,9 +13,9 @@ pub(in crate::offload::rules) struct QuantizedRight {
 }
 
 impl QuantizedRight {
-    /// The right operand that weights are dequantized from. `None` if a scale or zero point varies along a column, if a zero point
-    /// is not integral, if a column spans more than 8 bits, or if sums of products with integers of magnitude `max_left` may
-    /// overflow 32 bits.
+    /// Converts dequantized weights to integers and per-column scales. `None` if a scale or zero point varies along a column, if
+    /// a zero point is not integral, if a column spans more than 8 bits, or if sums of products with left integers of magnitude
+    /// `max_left` may overflow 32 bits.
     ///
     /// # Errors
     /// If memory cannot be allocated.
@@ -54,9 +54,9 @@ impl QuantizedRight {
 /// The range and the total magnitude of the integers of a column or filter.
 #[derive(Clone, Default)]
 pub(in crate::offload::rules) struct ColumnRange {
-    /// The minimum and the maximum; `None` without integers.
+    /// The (minimum, maximum) of the integers; `None` if there are none.
     range: Option<(i64, i64)>,
-    /// The sum of the magnitudes.
+    /// The sum of the magnitudes of the integers.
     total_magnitude: i64,
 }
 

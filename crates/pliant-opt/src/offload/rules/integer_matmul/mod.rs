@@ -1,8 +1,8 @@
 //! # What it does
-//! Rewrites a float32 matmul of two operands that are dequantized from 8 bits, the right one from a constant, to an int8 matmul
-//! whose sums are multiplied by both scales: `(a - za) * sa @ (b - zb) * sb` becomes `((a - za) @ (b - zb)) * sa * sb`. Scales and
-//! zero points of the left operand are per tensor or per row, those of the right operand per column. The bias of `R.linear` becomes
-//! an addition. The rule `matmul_int8` replaces the result by one kernel call.
+//! Rewrites a float32 matmul of two operands that are dequantized from 8 bits, the right operand from a constant, to an int8
+//! matmul whose results are multiplied by both scales: `(a - za) * sa @ (b - zb) * sb` becomes `((a - za) @ (b - zb)) * sa * sb`.
+//! Scales and zero points of the left operand are per tensor or per row, those of the right operand per column. The bias of
+//! `R.linear` becomes an addition. The rule `matmul_int8` replaces the rewritten matmul by one kernel call.
 //!
 //! # Before
 //! ```python
@@ -39,18 +39,18 @@
 //! A right operand that is not folded yet: the rule must run before [`FoldConstant`](crate::canonicalize::fold_constant).
 //!
 //! # Keeps
-//! - Products of other types, and products whose sums may overflow 32 bits.
-//! - Products with constants whose scale or zero point varies along a column, whose zero points are not integral, or whose columns
+//! - Matmuls of other types, and matmuls whose sums may overflow 32 bits.
+//! - Matmuls with constants whose scale or zero point varies along a column, whose zero points are not integral, or whose columns
 //!   span more than 8 bits.
-//! - Products with a constant scale of the left operand that overflows float32 if multiplied by 2^31, or with a constant scale that
-//!   is not finite.
-//! - Products with a bias whose sizes must be checked at run time.
-//! - All products if kernels are disabled.
+//! - Matmuls with a constant scale of the left operand that overflows float32 if multiplied by 2^31, or with a constant scale
+//!   that is not finite.
+//! - Matmuls with a bias whose sizes must be checked at run time.
+//! - All matmuls if kernels are disabled.
 //!
 //! # Never
-//! Keeps the rounding of the sums, which are exact. Sums times the left scale must be in the range of float32. If a non-constant
-//! scale is near the end of that range, results may be infinite that would be finite in loops. If such a scale is infinite or NaN,
-//! results may be infinite instead of NaN.
+//! Keeps the rounding errors of the float32 sums: the rewritten sums are exact. Sums times the left scale must be in the range of
+//! float32. If a non-constant scale is near the end of this range, results may be infinite although the original matmul gives
+//! finite ones. If such a scale is infinite or NaN, results may be infinite instead of NaN.
 
 pub(super) mod dequantized_left_operand;
 pub(super) mod dequantized_right_operand;
@@ -73,7 +73,7 @@ pub(super) const MULTIPLY: Op = Op::new("relax.multiply");
 pub(super) const DEQUANTIZE: Op = Op::new("relax.dequantize");
 const EXPAND: Op = Op::new("relax.expand_dims");
 
-/// The entry in the table of rules.
+/// The entry of the rule `integer_matmul` in the table of offload rules.
 pub(super) fn info() -> RuleInfo {
     RuleInfo::rewriting(
         "integer_matmul",
@@ -115,15 +115,15 @@ impl Rule for IntegerMatmul {
     }
 }
 
-/// Why a product of dequantized operands stays a product of floats.
+/// The reason, for remarks, why a matmul of dequantized operands is not rewritten to an int8 matmul.
 pub(super) const NO_EXACT_SUMS: &str = "its sums may overflow 32 bits, its weights span more than 8 bits, or its scales or zero points vary along the summed dim, or its weights are not dequantized constants";
 
-/// The error of the pass if memory for a constant cannot be allocated.
+/// Converts an error of a tensor operation, such as a failed allocation, to an error of the pass.
 pub(super) fn to_pass_error(e: TensorError) -> PassError {
     PassError::internal(format!("the constant of an integer product cannot be created: {e}"))
 }
 
-/// Whether a function calls `R.dequantize` or contains casts. Other functions are not searched.
+/// Whether a function may contain dequantized operands: it calls `R.dequantize` or contains casts.
 pub(super) fn may_dequantize(func: &Function) -> bool {
     reachable_seqs(func).into_iter().any(|seq| {
         let blocks = &func.seq(seq).blocks;
@@ -134,7 +134,7 @@ pub(super) fn may_dequantize(func: &Function) -> bool {
     })
 }
 
-/// The operands of a matmul, if both are dequantized.
+/// Returns the operands of a matmul if both are dequantized; otherwise the reason to keep the matmul.
 fn dequantized_operands(
     matcher: &OperandMatcher<'_>,
     value: Expr,
@@ -145,7 +145,7 @@ fn dequantized_operands(
     Some((matmul, left, dequantized.weights))
 }
 
-/// Emits the matmul of the integers, multiplied by both scales.
+/// Emits the matmul of the integers, and the multiplication of its results by both scales.
 fn emit_matmul(
     cx: &mut RewriteCx<'_>,
     product: MatrixProduct,
@@ -166,7 +166,7 @@ fn emit_matmul(
     }
 }
 
-/// The integers of a left operand minus their zero point.
+/// Emits the subtraction of the zero point from the integers of a left operand.
 pub(super) fn subtract_zero_point(
     cx: &mut RewriteCx<'_>,
     left: &QuantizedLeft,
@@ -181,7 +181,7 @@ pub(super) fn subtract_zero_point(
     cx.call(SUBTRACT, &[x, zero], Attrs::default())
 }
 
-/// `R.astype(e, dtype)`; `e` itself if it has this type.
+/// Emits `R.astype(e, dtype)`; returns `e` itself if it already has this type.
 pub(super) fn cast(cx: &mut RewriteCx<'_>, e: Expr, dtype: DType) -> Result<Expr, PassError> {
     if cx.func.ty(e).dtype() == Some(dtype) {
         return Ok(e);
@@ -189,7 +189,8 @@ pub(super) fn cast(cx: &mut RewriteCx<'_>, e: Expr, dtype: DType) -> Result<Expr
     cx.call(CAST, &[e], Attrs::default().with("dtype", AttrValue::DType(dtype)))
 }
 
-/// Reshapes a vector with one element for each row to a column.
+/// If `has_row_vectors` is set, reshapes a vector with one element for each row to a column, so that it broadcasts along the
+/// rows.
 fn as_column(cx: &mut RewriteCx<'_>, e: Expr, has_row_vectors: bool) -> Result<Expr, PassError> {
     if !has_row_vectors || cx.func.ty(e).dims().is_none_or(|d| d.len() != 1) {
         return Ok(e);

@@ -1,5 +1,5 @@
 //! # What it does
-//! Offloads pooling of images with channels first or channels last.
+//! Offloads max and mean pooling of images, in channels-first or channels-last layout, to the kernel library.
 //!
 //! # Before
 //! ```python
@@ -29,9 +29,10 @@
 //! Nothing. It should run after [`ChannelsLast`](crate::offload::channels_last).
 //!
 //! # Keeps
-//! - Pooling of other types than float32, and float16 and bfloat16, which are cast to it.
-//! - Large windows with a stride, or of many channels, of images with channels last: loops reduce one axis after the other.
-//! - Windows of images with channels first with more than 512 columns, or columns that are more than 2047 apart.
+//! - Pooling of types other than float32, float16 and bfloat16. (16-bit floats are cast to float32.)
+//! - Large windows with a stride, or of many channels, in channels-last layout: generated loops, which reduce one axis after the
+//!   other, are faster.
+//! - Windows in channels-first layout with more than 512 columns, or with columns that are more than 2047 apart.
 //! - Means that count padding.
 //! - All pooling if kernels are disabled.
 //!
@@ -50,7 +51,7 @@ use crate::common::image_layout_attributes::{channels_first, channels_last, kern
 use crate::offload::kernel_attributes::KernelAttributes;
 use crate::offload::offload_rule::{Decision, KeepReason, Rule, RuleInfo, Site, Stage};
 
-/// Max pooling, then mean pooling, each for 1 to 3 spatial dims.
+/// The pooling operators: max pooling for 1 to 3 spatial dims, then mean pooling for 1 to 3 spatial dims.
 const POOLING_OPS: [Op; 6] = [
     Op::new("relax.nn.max_pool1d"),
     Op::new("relax.nn.max_pool2d"),
@@ -74,7 +75,7 @@ pub(super) fn info() -> RuleInfo {
 
 struct Pool;
 
-/// The windows of a pooling, from the attributes of its call.
+/// The windows of a pooling operator, as its attributes define them.
 struct PoolingWindows {
     mean: bool,
     /// The number of spatial dims.
@@ -87,8 +88,9 @@ struct PoolingWindows {
 }
 
 impl PoolingWindows {
-    /// The windows of a call of the operator with this index in [`POOLING_OPS`]. `channels` is the number of channels of images
-    /// with channels last, if it is constant. The error is the reason why the kernel cannot compute the pooling.
+    /// Reads the windows from the attributes of a call of the operator at position `index` of [`POOLING_OPS`]. `channels` is the
+    /// number of channels of channels-last images, if it is constant. The error is the reason why the kernel does not support the
+    /// pooling.
     fn of(
         index: usize,
         attrs: &Attrs,
@@ -158,7 +160,7 @@ impl PoolingWindows {
         })
     }
 
-    /// Sets the attributes of a kernel call, and the axes of images.
+    /// Sets the attributes of the kernel call: the windows, and the order of the axes of the images.
     fn attributes(&self, call: NewKernelCall) -> NewKernelCall {
         call.axes("x", kernel_image_axes(self.dims, self.channels_last))
             .axes("out", kernel_image_axes(self.dims, self.channels_last))

@@ -1,4 +1,4 @@
-//! Left operands that are dequantized from 8-bit integers.
+//! Recognises left operands of matmuls that are dequantized from 8-bit integers.
 
 use pliant_ir::relax::Expr;
 use pliant_ir::{AttrValue, DType};
@@ -9,29 +9,29 @@ use crate::offload::dequantized::{
     MAX_ZERO_POINT, OperandMatcher, has_one_element, is_scalar_or_per_row, to_f64_numbers,
 };
 
-/// The values that a left operand is dequantized from.
+/// The integers, zero point and scale from which a left operand is dequantized.
 pub(in crate::offload::rules) struct QuantizedLeft {
     /// The int8 or uint8 integers.
     pub x: Expr,
-    /// The zero point, unless it is 0.
+    /// The zero point that is subtracted from the integers; `None` if it is 0.
     pub zero: Option<ZeroPoint>,
-    /// The float32 scale.
+    /// The float32 scale by which the differences are multiplied.
     pub scale: Expr,
-    /// Whether a scale or zero point of rank 1 has one element for each row.
+    /// Whether a scale or zero point of rank 1 has one element for each row, instead of broadcasting along the last dim.
     pub has_row_vectors: bool,
-    /// Maximum magnitude of an integer minus its zero point.
+    /// Maximum possible magnitude of an integer minus its zero point.
     pub max_magnitude: i64,
 }
 
-/// A zero point.
+/// The zero point of a quantized operand.
 pub(in crate::offload::rules) enum ZeroPoint {
-    /// An int32 constant.
+    /// An int32 constant zero point.
     Constant(Tensor),
-    /// A non-constant tensor of 8-bit integers.
+    /// A zero point that is a non-constant tensor of 8-bit integers.
     NonConstant(Expr),
 }
 
-/// The minimum and the maximum of an 8-bit type.
+/// Returns (minimum, maximum) of an 8-bit integer type; `None` for other types.
 fn byte_range(dtype: Option<DType>) -> Option<(i64, i64)> {
     match dtype? {
         DType::Int8 => Some((-128, 127)),
@@ -41,7 +41,7 @@ fn byte_range(dtype: Option<DType>) -> Option<(i64, i64)> {
 }
 
 impl QuantizedLeft {
-    /// Matches an operand that is dequantized from 8-bit integers in a supported way.
+    /// Recognises an operand that is dequantized from 8-bit integers in a supported way; `None` for other operands.
     pub fn of(matcher: &OperandMatcher<'_>, e: Expr) -> Option<QuantizedLeft> {
         let func = matcher.func;
         if func.ty(e).dtype() != Some(DType::Float32) {
@@ -72,10 +72,10 @@ impl QuantizedLeft {
     }
 }
 
-/// Integers, zero point, scale, and whether vectors have one element for each row.
+/// The parts of a dequantized operand: (integers, zero point, scale, whether vectors have one element for each row).
 type LeftParts = (Expr, Option<Expr>, Expr, bool);
 
-/// Matches the operands of `R.dequantize`.
+/// Returns the parts of an operand that is the result of `R.dequantize`; `None` for other operands.
 fn from_dequantize(matcher: &OperandMatcher<'_>, e: Expr) -> Option<LeftParts> {
     let (args, attrs) = matcher.call(e, DEQUANTIZE)?;
     let axis = attrs.get("axis").and_then(AttrValue::as_int)?;
@@ -83,7 +83,7 @@ fn from_dequantize(matcher: &OperandMatcher<'_>, e: Expr) -> Option<LeftParts> {
     Some((args[0], Some(args[2]), args[1], rank == 2 && matches!(axis, 0 | -2)))
 }
 
-/// Matches a dequantization that is written as a cast, minus a zero point, times a scale.
+/// Returns the parts of an operand that is dequantized by a cast, minus a zero point, times a scale; `None` for other operands.
 fn from_arithmetic(matcher: &OperandMatcher<'_>, e: Expr) -> Option<LeftParts> {
     let func = matcher.func;
     let has_dtype = |e: Expr, dtype: DType| func.ty(e).dtype() == Some(dtype);
@@ -105,7 +105,7 @@ fn from_arithmetic(matcher: &OperandMatcher<'_>, e: Expr) -> Option<LeftParts> {
     })
 }
 
-/// The range of a zero point, and the zero point itself, which is `None` if it is 0.
+/// Returns (range of the values of a zero point, zero point), where the zero point is `None` if it is 0.
 fn zero_point(matcher: &OperandMatcher<'_>, zero: Expr) -> Option<((i64, i64), Option<ZeroPoint>)> {
     let func = matcher.func;
     if let Some(tensor) = matcher.constant(zero) {
@@ -135,7 +135,7 @@ fn zero_point(matcher: &OperandMatcher<'_>, zero: Expr) -> Option<((i64, i64), O
     })
 }
 
-/// Whether 32-bit sums times these scales are in the range of float32.
+/// Whether any 32-bit sum times each of these scales is in the range of float32.
 fn stays_finite(t: &Tensor) -> bool {
     let max_scale = f64::from(f32::MAX) / f64::from(1u32 << 31);
     to_f64_numbers(t).is_some_and(|all| all.iter().all(|x| x.abs() <= max_scale))

@@ -1,4 +1,5 @@
-//! Dequantized constant weights of convolutions, as integers and per-filter scales.
+//! Recognises constant weights of convolutions that are dequantized from integers, and returns them as integers with per-filter
+//! scales.
 
 use pliant_ir::relax::Expr;
 use pliant_ir::{AttrValue, DType};
@@ -8,8 +9,8 @@ use crate::offload::dequantized::{
     MAX_ZERO_POINT, OperandMatcher, RESHAPES, to_f64_numbers, to_i32_integers,
 };
 use crate::offload::int8_epilogue::CAST;
-use crate::offload::rules::dequantized_matmul::dequantized_right_operand::ColumnRange;
-use crate::offload::rules::dequantized_matmul::{DEQUANTIZE, MULTIPLY};
+use crate::offload::rules::integer_matmul::dequantized_right_operand::ColumnRange;
+use crate::offload::rules::integer_matmul::{DEQUANTIZE, MULTIPLY};
 
 /// Integer weights with per-filter scales.
 pub(super) struct IntegerFilters {
@@ -19,8 +20,8 @@ pub(super) struct IntegerFilters {
     pub scales: Vec<f32>,
 }
 
-/// The integers, zero points and scales that weights are dequantized from. Zero points and scales are one number, or one for each
-/// filter.
+/// The integers, zero points and scales from which weights are dequantized. Zero points and scales are one number, or one number
+/// for each filter.
 struct DequantizedFilters {
     integers: Tensor,
     zeros: Vec<Vec<f64>>,
@@ -30,7 +31,7 @@ struct DequantizedFilters {
 impl IntegerFilters {
     /// Matches dequantized constant weights whose filters lie along dim `filter_dim`. `None` if they are not dequantized from a
     /// constant, if a scale or zero point varies within a filter, if a zero point is not integral, if a filter spans more than 8
-    /// bits, or if sums of products with integers of magnitude `max_input` may overflow 32 bits.
+    /// bits, or if sums of products with input integers of magnitude `max_input` may overflow 32 bits.
     ///
     /// # Errors
     /// If memory cannot be allocated.
@@ -74,7 +75,7 @@ impl IntegerFilters {
     }
 }
 
-/// Matches the constants that weights are dequantized from.
+/// Recognises dequantized weights. Returns the constants from which they are dequantized.
 fn dequantized_filters(
     matcher: &OperandMatcher<'_>,
     e: Expr,
@@ -117,7 +118,8 @@ fn dequantized_filters(
         .then_some(dequantized_filters)
 }
 
-/// The elements of a constant that broadcasts to a tensor of rank `rank` and varies only along dim `filter_dim`.
+/// Returns the elements of a constant that broadcasts to a tensor of rank `rank` and varies only along dim `filter_dim`; `None`
+/// for other constants.
 fn per_filter_numbers(
     matcher: &OperandMatcher<'_>,
     e: Expr,
