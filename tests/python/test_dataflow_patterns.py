@@ -314,7 +314,7 @@ def test_replacements_use_values_of_the_function():
     rule = PatternMatchingRewriter.from_pattern(
         is_op("relax.multiply")(wildcard(), wildcard()), lambda expr, _: relax.Var("loose", expr.struct_info)
     )
-    with pytest.raises(ValueError, match="the replacement uses the undefined variable 'loose'"):
+    with pytest.raises(ValueError, match="the replacement of a matched value uses the undefined variable 'loose'"):
         rule(two_adds)
 
 

@@ -105,7 +105,13 @@ pub fn doc(name: &str) -> &'static str {
 pub fn steps(name: &str) -> Option<Vec<&'static PassInfo>> {
     let pipeline = PIPELINES.iter().find(|p| p.name == name)?;
     let names = pipeline.parts.iter().copied().flatten();
-    Some(names.map(|name| find(name).expect("pipelines name passes of the table")).collect())
+    Some(
+        names
+            .map(|name| {
+                find(name).expect("every pass that a pipeline names is in the table of passes")
+            })
+            .collect(),
+    )
 }
 
 /// Creates the pipeline with this name: `zero` (graph level only), `minimum` (lowering only), `default` (both).

@@ -241,7 +241,10 @@ impl Namer {
             return name;
         }
         loop {
-            let count = self.taken.get_mut(hint).expect("the hint is taken");
+            let count = self
+                .taken
+                .get_mut(hint)
+                .expect("the hint was found in the map of used names before");
             *count += 1;
             let name: Arc<str> = format!("{hint}{count}").into();
             if !self.taken.contains_key(&name) {

@@ -196,7 +196,10 @@ impl Instrument for Verify {
         }
         Err(PassError::Internal {
             pass: pass.name.into(),
-            message: format!("the result is not well-formed: {}", problems.join("; ")),
+            message: format!(
+                "the module that the pass returned is not well-formed: {}",
+                problems.join("; ")
+            ),
             dump: crate::module_dump_files::write(pass.name, "after", module, ctx),
         })
     }

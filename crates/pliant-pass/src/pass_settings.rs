@@ -89,12 +89,12 @@ const KEYS: &[(&str, ConfigKind, &str)] = &[
     (
         KERNELS,
         Bool,
-        "use library kernels for matrix products, convolutions, attention and recurrent layers; default: on",
+        "use library kernels for matmuls, convolutions, attention and recurrent layers; default: on",
     ),
     (
         PRECISION,
         OneOf(PRECISIONS),
-        "dtype to which constant right operands of float32 matrix products are rounded: float32 (no rounding) or bfloat16; default: float32",
+        "dtype to which constant right operands of float32 matmuls are rounded: float32 (no rounding) or bfloat16; default: float32",
     ),
     (
         WINOGRAD,

@@ -37,7 +37,7 @@ pub(crate) fn verify_result(
     );
     Err(PassError::User(vec![match (old, new) {
         (Some(old), Some(new)) => problem.with_help(format!(
-            "the input module is in {}, and the result in {}",
+            "the pass's input module is in {}, and its result in {}",
             old.display(),
             new.display()
         )),

@@ -22,9 +22,15 @@ pub enum EvalError {
 impl fmt::Display for EvalError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            EvalError::Unbound(v) => write!(f, "the symbolic variable {v} has no value"),
-            EvalError::Overflow => f.write_str("a symbolic size does not fit in 64 bits"),
-            EvalError::DivideByZero => f.write_str("a symbolic size divides by zero"),
+            EvalError::Unbound(v) => {
+                write!(f, "a symbolic size cannot be computed: its variable {v} has no value")
+            }
+            EvalError::Overflow => {
+                f.write_str("a symbolic size cannot be computed: a value does not fit in 64 bits")
+            }
+            EvalError::DivideByZero => {
+                f.write_str("a symbolic size cannot be computed: a divisor is zero")
+            }
         }
     }
 }

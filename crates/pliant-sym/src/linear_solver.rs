@@ -192,7 +192,9 @@ fn tighten(mut row: Row) -> Tightened {
             for c in &mut row[..last] {
                 *c /= g;
             }
-            row[last] = floor_div(row[last], g).expect("the divisor is above 1");
+            row[last] = floor_div(row[last], g).expect(
+                "the divisor of the row is greater than 1, so that the division cannot overflow",
+            );
             Tightened::Keep(row)
         }
     }

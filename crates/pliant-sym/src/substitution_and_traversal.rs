@@ -179,7 +179,7 @@ impl SymArena {
                 stack.pop();
             }
         }
-        done.get(&sym).copied().expect("the walk ends after its root is built")
+        done.get(&sym).copied().expect("the traversal has processed the root term")
     }
 
     /// Rebuilds a term of this arena with each operand replaced by the result of `map`. Returns the term itself if no operand
@@ -237,7 +237,7 @@ impl SymArena {
         join: fn(&mut SymArena, Sym, Sym) -> Sym,
     ) -> Sym {
         let mut items = list.into_iter().map(map);
-        let first = items.next().expect("a list node has two or more operands");
+        let first = items.next().expect("a term with an operand list has at least two operands");
         items.fold(first, |acc, x| join(self, acc, x))
     }
 }

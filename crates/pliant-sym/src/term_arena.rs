@@ -269,7 +269,8 @@ impl SymArena {
 }
 
 fn pool_index(len: usize) -> u32 {
-    u32::try_from(len).expect("a pool of four thousand million entries does not fit in memory")
+    u32::try_from(len)
+        .expect("an arena cannot contain 2**32 or more entries, because they do not fit in memory")
 }
 
 fn hash_draft(draft: Draft<'_>) -> u64 {

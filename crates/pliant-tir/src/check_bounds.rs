@@ -125,7 +125,10 @@ impl Checker {
     fn check_allocation(&mut self, f: &PrimFunc, b: Buffer) {
         let data = f.buffer(b);
         if !data.strides.is_empty() || data.elem_offset.is_some() {
-            let message = format!("the allocated buffer '{}' has strides or an offset", data.name);
+            let message = format!(
+                "the allocated buffer '{}' has strides or an offset, which only buffers of parameters can have",
+                data.name
+            );
             self.error.get_or_insert(LowerError::new("CheckBounds", message));
         }
         for &dim in &f.buffer(b).shape {
@@ -133,7 +136,7 @@ impl Checker {
                 let (dim, name) =
                     (crate::format_index_expressions::format_expr(f, dim), &f.buffer(b).name);
                 let message = format!(
-                    "the size {dim} of the buffer '{name}' is read from memory, which may change"
+                    "the size {dim} of the buffer '{name}' is read from memory, which may change; use a parameter or a dim of a parameter"
                 );
                 self.error.get_or_insert(LowerError::new("CheckBounds", message));
             }

@@ -21,8 +21,13 @@ pub fn run(f: &mut PrimFunc) -> Result<(), LowerError> {
         let StmtData::Block(b) = f.stmt(s) else { return None };
         let b = (**b).clone();
         if b.init.is_some() {
-            error =
-                Some(LowerError::new(NAME, format!("the block '{}' still has an init", b.name)));
+            error = Some(LowerError::new(
+                NAME,
+                format!(
+                    "the init of the block '{}' must be lowered first: run LowerInitBlock before ConvertBlocksToLoops",
+                    b.name
+                ),
+            ));
             return None;
         }
         let mut map = FxHashMap::default();

@@ -63,7 +63,7 @@ pub fn linear(f: &mut PrimFunc, buffer: Buffer, indices: &[Expr]) -> Result<Expr
             return Ok(indices[0]);
         }
         let message = format!(
-            "'{}' has {} dims and is accessed with {} indices",
+            "the buffer '{}' has {} dims, but is accessed with {} indices",
             data.name,
             shape.len(),
             indices.len()

@@ -2,8 +2,8 @@
 //!
 //! Memory is recycled between tensors, so elements that a loop function does not write would expose stale data. The analysis
 //! recognizes the usual forms of operators: a loop nest with one loop per dim that stores to each element, and a kernel call that
-//! writes a dense result. All other buffers are cleared: scratch buffers by [`crate::clear_scratch_buffers`], outputs by the code that
-//! allocates them.
+//! writes a dense result. All other buffers are cleared: scratch buffers by [`crate::clear_scratch_buffers`], outputs by the code
+//! that allocates them.
 
 use pliant_ir::tir::visit::for_each_expr;
 use pliant_ir::tir::{

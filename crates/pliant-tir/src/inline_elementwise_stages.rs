@@ -105,7 +105,9 @@ impl StageSequence {
                     b.body = body;
                     f.add_stmt(StmtData::Block(b))
                 }
-                _ => unreachable!("the wrappers are allocations and root blocks"),
+                _ => unreachable!(
+                    "the statements around a sequence of stages are allocations and root blocks"
+                ),
             };
         }
         f.body = body;

@@ -145,7 +145,7 @@ fn replace_stmts(f: &mut PrimFunc, s: Stmt, map: &FxHashMap<Stmt, Stmt>) -> Stmt
 
 /// Moves the init of a block into its body, under the condition that all reduction axes are at their first values.
 fn init_in_body(f: &mut PrimFunc, mut b: BlockData) -> Stmt {
-    let init = b.init.take().expect("the caller checked that the block has an init");
+    let init = b.init.take().expect("only blocks with an init are lowered here");
     let mut condition = None;
     for iter in reduce_axes(&b) {
         let v = f.var_expr(iter.var);
@@ -375,7 +375,7 @@ impl<'a> ReductionNest<'a> {
             map.insert(i.var, f.var_expr(var));
             iters.push(IterVar { var, min, extent, kind: i.kind, binding });
         }
-        let init = b.init.expect("the block has an init");
+        let init = b.init.expect("a reduction nest is only created for a block with an init");
         let body = substitute(f, init, &map);
         let mut writes = b.writes.clone();
         for BufferRegion { region, .. } in writes.iter_mut().flatten() {

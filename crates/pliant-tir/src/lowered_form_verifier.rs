@@ -80,7 +80,7 @@ fn verify_stmt(f: &PrimFunc, data: &StmtData) -> Result<(), String> {
 fn verify_loaded_once(f: &PrimFunc, data: &StmtData) -> Result<(), String> {
     let reject_reads = |role: &str, e: Expr| match reads_memory(f, e) {
         true => Err(format!(
-            "{role} reads memory: {}",
+            "{role} of a lowered function reads memory, which other threads may change: {}",
             crate::format_index_expressions::format_expr(f, e)
         )),
         false => Ok(()),

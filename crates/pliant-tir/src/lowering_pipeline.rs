@@ -110,7 +110,10 @@ pub fn run_pass(pass: &PrimPass, f: &mut PrimFunc) -> Result<(), LowerError> {
 }
 
 fn thread_error(error: std::io::Error) -> LowerError {
-    LowerError::new("lower", format!("cannot start a thread for a deeply nested function: {error}"))
+    LowerError::new(
+        "lower",
+        format!("cannot start a thread with a large stack for a deeply nested function: {error}"),
+    )
 }
 
 /// Runs the lowering passes from position `next` on. Once the function is deeply nested, the remaining passes run on a thread

@@ -1,4 +1,4 @@
-//! Inserts assertions in front of every call of a vector function (`pliant_vec_*`) that the call stays inside its buffers. Calls
+//! Inserts assertions in front of every call of a slice function (`pliant_vec_*`) that the call stays inside its buffers. Calls
 //! that a schedule emitted are also checked, although the schedule guarantees this. Test builds use the assertions to find bugs
 //! in schedules.
 
@@ -12,7 +12,7 @@ use crate::access_guards::{self, Guard};
 use crate::schedule::slice_function_bounds;
 use crate::statement_traversal::{direct_exprs, map_stmts};
 
-/// Returns a lowered function with assertions in front of each statement that calls a vector function (`pliant_vec_*`). A failed
+/// Returns a lowered function with assertions in front of each statement that calls a slice function (`pliant_vec_*`). A failed
 /// assertion is an internal error. Expressions that contain a conditional are skipped.
 pub fn with_kernel_checks(f: &PrimFunc) -> PrimFunc {
     let mut f = f.clone();

@@ -331,7 +331,7 @@ pub fn unique_vars(f: &mut PrimFunc, s: Stmt) -> Stmt {
                 StmtData::Let(_, value, body) => {
                     StmtData::Let(fresh, value, substitute(f, body, &map))
                 }
-                _ => unreachable!("the statement binds a variable"),
+                _ => unreachable!("only loops and lets bind a variable"),
             };
             s = f.add_stmt(new);
         }

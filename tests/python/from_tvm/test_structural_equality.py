@@ -107,7 +107,7 @@ def test_names_of_modules_and_functions() -> None:
     assert [v.name_hint for v in renamed.get_global_vars()] == ["other", "entry"]
     assert "cls.other(x)" in renamed.script()
     assert_structural_equal(renamed, from_source(renamed.script()))
-    with pytest.raises(tvm.CompileError, match="two functions would be named 'main'"):
+    with pytest.raises(tvm.CompileError, match="the renaming would give two functions of the module the name 'main'"):
         Module.replace_global_vars({"helper": "main"})
     with pytest.raises(KeyError, match="the module has no function 'nobody'"):
         Module.replace_global_vars({"nobody": "main"})

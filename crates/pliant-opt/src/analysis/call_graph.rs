@@ -79,7 +79,10 @@ fn components(edges: &[Vec<usize>]) -> Vec<Vec<usize>> {
                 low[from] = low[from].min(low[at]);
             }
             if visited_at[at] == Some(low[at]) {
-                let from = stack.iter().rposition(|&f| f == at).expect("it was pushed");
+                let from = stack
+                    .iter()
+                    .rposition(|&f| f == at)
+                    .expect("the root of a strongly connected component is on the stack");
                 let component = stack.split_off(from);
                 component.iter().for_each(|&f| on_stack[f] = false);
                 out.push(component);

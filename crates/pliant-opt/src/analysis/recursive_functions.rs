@@ -65,7 +65,10 @@ fn components(edges: &[Vec<usize>]) -> Vec<Vec<usize>> {
                 low[parent] = low[parent].min(low[v]);
             }
             if low[v] == index[v] {
-                let at = stack.iter().rposition(|&w| w == v).expect("a root is on the stack");
+                let at = stack
+                    .iter()
+                    .rposition(|&w| w == v)
+                    .expect("the root of a strongly connected component is on the stack");
                 let group = stack.split_off(at);
                 group.iter().for_each(|&w| on_stack[w] = false);
                 out.push(group);

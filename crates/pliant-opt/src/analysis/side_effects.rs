@@ -52,7 +52,9 @@ impl Effects {
             Event::EnterBinding(_, b) if has_nested_sequence(f, b.value) => open.push(false),
             Event::LeaveBinding(_, b) => {
                 let impure = match f.expr(b.value) {
-                    ExprData::If { .. } => open.pop().expect("every If was entered"),
+                    ExprData::If { .. } => {
+                        open.pop().expect("an `If` expression is entered before it is left")
+                    }
                     ExprData::Func(_) => {
                         open.pop();
                         false
@@ -61,7 +63,10 @@ impl Effects {
                 };
                 if impure {
                     out.insert(b.var);
-                    *open.last_mut().expect("the root stays open") = true;
+                    *open
+                        .last_mut()
+                        .expect("the scope of the root function is open during the traversal") =
+                        true;
                 }
             }
             _ => {}

@@ -76,7 +76,7 @@ impl ModulePass for DeadCodeElimination {
         if let Some(name) = self.entry_functions.iter().find(|n| module.get(n).is_none()) {
             let names = module.functions.keys().map(|n| &**n);
             let problem = Problem::new(format!("the entry function '{name}' does not exist"));
-            let help = format_names("the functions are", names);
+            let help = format_names("the functions of the module are:", names);
             return Err(PassError::User(vec![problem.with_help(help)]));
         }
         let effects = Effects::of(&module, ctx.ops);

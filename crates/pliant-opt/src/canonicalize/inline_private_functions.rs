@@ -412,7 +412,7 @@ impl BlockBuilder {
             self.accepts_bindings = true;
         }
         let dataflow = self.in_dataflow;
-        let last = *self.blocks.last().expect("a block is open");
+        let last = *self.blocks.last().expect("a block has been started before a binding is added");
         func.var_mut(binding.var).dataflow &= dataflow;
         func.block_mut(last).bindings.push(binding);
     }

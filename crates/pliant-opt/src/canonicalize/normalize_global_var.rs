@@ -86,7 +86,7 @@ pub fn rename_functions(
         module.functions.keys().map(new_name).find(|name| !taken.insert(name.clone()))
     {
         return Err(PassError::user(format!(
-            "two functions would be named '{duplicate}' after the renaming"
+            "the renaming would give two functions of the module the name '{duplicate}'; choose different names"
         )));
     }
     let old_functions = std::mem::take(&mut module.functions);
@@ -127,8 +127,8 @@ fn new_names(module: &IRModule) -> Result<FxHashMap<Arc<str>, Arc<str>>, PassErr
         if let Some(other) = owners.insert(symbol.clone(), name.clone()) {
             let what =
                 format!("the public functions '{other}' and '{name}' are both named '{symbol}'");
-            let problem =
-                Problem::new(what).with_help("give one of the two functions another global_symbol");
+            let problem = Problem::new(what)
+                .with_help("change the attribute global_symbol of one of the two functions");
             return Err(PassError::User(vec![problem]));
         }
         if symbol != *name {
@@ -144,7 +144,7 @@ fn new_names(module: &IRModule) -> Result<FxHashMap<Arc<str>, Arc<str>>, PassErr
         let fresh: Arc<str> = (1u64..)
             .map(|i| format!("{name}{i}"))
             .find(|fresh| !taken.contains(fresh.as_str()))
-            .expect("a finite module leaves a name free")
+            .expect("a module with finitely many functions leaves a numbered name unused")
             .into();
         taken.insert(fresh.clone());
         renamed.insert(name.clone(), fresh);

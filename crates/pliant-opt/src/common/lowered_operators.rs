@@ -95,7 +95,7 @@ pub fn relax_func<'a>(
         Some(_) => format!("'{name}' is a loop function, but {pass} needs a graph function"),
         None => format!("{pass}: the module has no function '{name}'"),
     };
-    let help = format_names("the graph functions are", names);
+    let help = format_names("the graph functions of the module are:", names);
     Err(PassError::User(vec![Problem::new(what).with_help(help)]))
 }
 

@@ -248,8 +248,15 @@ fn fuse_block(
         let name = group_name(func, &bindings);
         let Outlined { func: inner, args, sizes } = outline_group(func, &bindings);
         let name = outlined_functions.add(&name, inner);
-        let value = call_group(func, &name, args, &sizes, bindings.last().expect("two calls"));
-        let (&last, interior) = group.split_last().expect("two calls");
+        let value = call_group(
+            func,
+            &name,
+            args,
+            &sizes,
+            bindings.last().expect("a fused group contains at least two calls"),
+        );
+        let (&last, interior) =
+            group.split_last().expect("a fused group contains at least two calls");
         // The call represents the source locations of the whole group.
         let spans = bindings.iter().map(|b| func.var(b.var).span);
         let span = spans.fold(Span::NONE, Span::join);

@@ -146,14 +146,16 @@ impl Rewriter {
         let error_at_call = |message: String| PassError::User(vec![Problem::new(message).at(span)]);
         let [callee, inputs, ..] = args[..] else {
             return Err(PassError::internal(format!(
-                "a call of {op} lacks its function or its inputs"
+                "a call of {op} must have the called function and the tuple of inputs as operands"
             )));
         };
         if !matches!(
             func.expr(callee),
             ExprData::Global(_) | ExprData::Extern(_) | ExprData::Var(_)
         ) {
-            return Err(error_at_call(format!("the callee of {op} is not a function")));
+            return Err(error_at_call(format!(
+                "the first operand of {op} must be the function to call"
+            )));
         }
         let sizes = match args.get(2) {
             None => Vec::new(),
@@ -174,7 +176,7 @@ impl Rewriter {
             let input = inplace.as_ref().and_then(|list| usize::try_from(*list.get(k)?).ok());
             let output = match input {
                 Some(input) => *call_args.get(input).ok_or_else(|| {
-                    error_at_call(format!("{op} has no input {input} to overwrite"))
+                    error_at_call(format!("the attribute inplace_indices of {op} names input {input}, but the call does not have this input"))
                 })?,
                 None => {
                     let var =

@@ -335,7 +335,7 @@ impl Legalizer<'_> {
         if is_subtype(func, actual, ty).is_no() {
             let (actual, expected) = (type_text(func, actual), type_text(func, ty));
             return Err(LegalizeError::new(format!(
-                "the custom legalization of {op} returns {actual}, but the call has the type {expected}"
+                "the custom legalization of {op} returns a value of type {actual}, but the call has the type {expected}"
             )));
         }
         for b in new_bindings {

@@ -125,7 +125,7 @@ fn lower_op(
             _,
         ) => {
             return Err(PassError::internal(format!(
-                "a call of {op} has {} operands, which is a wrong number",
+                "a call of {op} has {} operands, but the operator has another number of operands",
                 args.len()
             )));
         }
@@ -170,7 +170,7 @@ fn expand_closure_operands(
 ) -> Result<(), PassError> {
     let [_, operands] = args else {
         return Err(PassError::internal(format!(
-            "a call of {op} has {} operands, which is a wrong number",
+            "a call of {op} has {} operands, but the operator has another number of operands",
             args.len()
         )));
     };
@@ -179,8 +179,8 @@ fn expand_closure_operands(
     }
     let TypeData::Tuple(fields) = func.ty(*operands) else {
         return Err(PassError::unsupported(
-            format!("{op} with an unknown number of operands"),
-            "an R.match_cast of the operands to a tuple type makes the number known",
+            format!("a call of {op} with a tuple of unknown length as its second operand"),
+            "cast the tuple to a tuple type with R.match_cast, so that its length is known",
         ));
     };
     let mut values = Vec::with_capacity(fields.len());

@@ -82,7 +82,7 @@ fn unwrap_calls(func: &mut Function) -> Result<bool, PassError> {
             let (args, ty_args) = (func.list(*args).to_vec(), func.type_list(*ty_args).to_vec());
             let Some((&callee, rest)) = args.split_first() else {
                 return Err(PassError::internal(
-                    "R.call_pure_packed or R.call_inplace_packed lacks the function to call",
+                    "a call of R.call_pure_packed or R.call_inplace_packed has no operands, but the first one must be the packed function",
                 ));
             };
             let ty = func.expr_ty(binding.value);

@@ -102,15 +102,17 @@ impl TensorAlloc {
         let args = func.list(*args).to_vec();
         let [shape, dtype_arg, ..] = args[..] else {
             return Err(PassError::internal(
-                "a call of R.builtin.alloc_tensor lacks its shape or its dtype",
+                "a call of R.builtin.alloc_tensor must have a shape and a dtype as operands",
             ));
         };
         let ExprData::DType(dtype) = *func.expr(dtype_arg) else {
-            return Err(PassError::user("R.builtin.alloc_tensor needs a constant dtype"));
+            return Err(PassError::user(
+                "the dtype operand of R.builtin.alloc_tensor must be a constant",
+            ));
         };
         let dims = shape_dims(func, shape).ok_or_else(|| {
             PassError::user(
-                "R.builtin.alloc_tensor needs a shape with known dims; use R.match_cast on the shape first",
+                "the dims of the shape operand of R.builtin.alloc_tensor must be known; apply R.match_cast to the shape first",
             )
         })?;
         let size = func.syms.int(dtype.size() as i64);

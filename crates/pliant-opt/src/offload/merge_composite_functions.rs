@@ -264,7 +264,10 @@ impl Merger<'_> {
             let members = &regions[&region];
             if members.last() == Some(&i) {
                 let members: Vec<Binding> = members.iter().map(|&m| bindings[m]).collect();
-                let backend = nodes[i].backend.clone().expect("it was just looked at");
+                let backend = nodes[i]
+                    .backend
+                    .clone()
+                    .expect("bindings without a backend were skipped before");
                 let dataflow = func.block(block).dataflow;
                 let first = new.len();
                 self.outline_region(
@@ -289,7 +292,10 @@ impl Merger<'_> {
 
     /// Appends the call of a region's function to the block, followed by bindings of the values that are read outside of the
     /// region.
-    #[expect(clippy::too_many_arguments, reason = "one step of the pass, cut out for length")]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "the function is one step of the pass and is separate only because of its length"
+    )]
     fn outline_region(
         &mut self,
         func: &mut Function,
@@ -300,7 +306,7 @@ impl Merger<'_> {
         namer: &mut Namer,
         out: &mut Vec<Binding>,
     ) {
-        let last = members.last().expect("a region has members").var;
+        let last = members.last().expect("a region contains at least one binding").var;
         let mut outputs: Vec<Var> =
             members.iter().map(|b| b.var).filter(|v| read_outside_region.contains(v)).collect();
         if outputs.is_empty() {

@@ -248,7 +248,7 @@ impl Replacements {
             Proof::No => {
                 let name = &func.var(result).name;
                 return Err(PassError::internal(format!(
-                    "the kernel call that replaces '{name}' does not have the type of '{name}'"
+                    "an offload rule replaced the value of '{name}' by a kernel call whose type differs from that of '{name}'"
                 )));
             }
         }

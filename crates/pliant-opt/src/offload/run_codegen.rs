@@ -161,7 +161,7 @@ impl RunCodegen {
         let generated = generator.generate(&functions, &options, ctx)?;
         if generated.len() != names.len() {
             return Err(PassError::user(format!(
-                "the code generator of '{backend}' must return one packed function for each of the {} functions, but returned {}",
+                "the code generator of the backend '{backend}' must return one packed function for each of the {} functions, but returned {} packed functions",
                 names.len(),
                 generated.len()
             )));
@@ -179,7 +179,7 @@ impl RunCodegen {
             for name in entries {
                 if module.get(name).is_none() {
                     return Err(PassError::user(format!(
-                        "the entry function '{name}' does not exist"
+                        "RunCodegen: the module has no function '{name}', which entry_functions names"
                     )));
                 }
             }

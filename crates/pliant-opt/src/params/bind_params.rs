@@ -171,7 +171,7 @@ impl BindParams {
                     .ok_or_else(|| {
                         let names = params.iter().map(|&p| &*func.var(p).name);
                         Problem::new(format!("there is no parameter '{name}' to bind"))
-                            .with_help(format_names("the parameters of the function are", names))
+                            .with_help(format_names("the parameters of the function are:", names))
                     })?,
                 ParamKey::Index(i) => params.get(*i).copied().ok_or_else(|| {
                     let count = params.len();
@@ -240,8 +240,11 @@ fn replace_params(
     match free_syms(&new, new.root()).first() {
         None => Ok(new),
         Some(&v) => Err(PassError::unsupported(
-            format!("binding the only parameter that defines the size '{}'", new.syms.name(v)),
-            "no dim of the parameter is just this size, so its value does not determine the size; bind the size with BindSymbolicVars first",
+            format!(
+                "binding the only parameter whose type defines the size '{}'",
+                new.syms.name(v)
+            ),
+            "no dim of the parameter equals this size, so the value does not determine it; bind the size with BindSymbolicVars first",
         )),
     }
 }

@@ -135,8 +135,8 @@ fn check_result(
         let after = verifier_errors(&module_after, ctx);
         if !after.is_empty() && verifier_errors(&module_before, ctx).is_empty() {
             let problem = |why: String| {
-                Problem::new(format!("the sizes cannot be replaced by these values: {why}")).with_help(
-                    "each new size must be a dim of its own in a parameter or a match_cast, or be computed from such sizes",
+                Problem::new(format!("after replacing symbolic sizes, the function would be ill-formed: {why}")).with_help(
+                    "each new size must be by itself a dim of a parameter or of a match_cast, or be computed from such sizes",
                 )
             };
             problems.extend(after.into_iter().map(problem));
@@ -189,7 +189,7 @@ impl BindSymbolicVars {
                 let names = all_names.iter().map(String::as_str);
                 problems.push(
                     Problem::new(format!("{subject} no symbolic size '{key}'"))
-                        .with_help(format_names("the symbolic sizes are", names)),
+                        .with_help(format_names("the symbolic sizes are:", names)),
                 );
             }
         }

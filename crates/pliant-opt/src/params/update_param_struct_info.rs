@@ -99,7 +99,7 @@ impl ModulePass for UpdateParamStructInfo {
 fn undefined_size_error(func: &Function, v: SymVar) -> PassError {
     let name = func.syms.name(v);
     let what = format!(
-        "the body mentions the size '{name}', which the new parameter types no longer define"
+        "the body of the function uses the size '{name}', which the new parameter types no longer define"
     );
     let help = "keep the size in a parameter's type, or bind it with BindSymbolicVars";
     PassError::User(vec![Problem::new(what).with_help(help)])

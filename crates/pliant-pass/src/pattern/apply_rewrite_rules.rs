@@ -128,7 +128,10 @@ pub fn rewrite_rules(
     let mut rewriter = Rewriter::new(func, rules, ops, writers);
     let mut namer = None;
     while let Some(matched) = rewriter.next(func) {
-        let var = rewriter.current().expect("a match has a binding").var;
+        let var = rewriter
+            .current()
+            .expect("the rewriter has a current binding after it has found a match")
+            .var;
         let mut cx = RewriteCx {
             func,
             ops,

@@ -162,10 +162,14 @@ impl<'r> Rewriter<'r> {
                     }
                 }
             }
-            let current = self.current.as_ref().expect("it was just set");
+            let current = self
+                .current
+                .as_ref()
+                .expect("the current binding was set at the start of the iteration");
             let (binding, from) = (current.binding, current.next_rule);
             if let Some(matched) = self.try_rules(func, binding, from) {
-                let current = self.current.as_mut().expect("it is still set");
+                let current =
+                    self.current.as_mut().expect("trying rules does not reset the current binding");
                 current.next_rule = matched.rule + 1;
                 return Some(matched);
             }
@@ -241,7 +245,9 @@ impl<'r> Rewriter<'r> {
         with: Replacement,
     ) -> Result<bool, PassError> {
         let Some(current) = self.current.as_ref() else {
-            return Err(PassError::internal("there is no current match to replace"));
+            return Err(PassError::internal(
+                "Rewriter::replace was called without a match: call Rewriter::next first",
+            ));
         };
         let (binding, chain) = (current.binding, current.chain + 1);
         if self.is_unchanged(func, binding.value, &with) {
@@ -420,7 +426,8 @@ fn check_defined(func: &Function, initial_vars: usize) -> Result<(), PassError> 
     let free = free_vars(func, func.root());
     let Some(var) = free.into_iter().find(|v| v.index() >= initial_vars) else { return Ok(()) };
     let name = &func.var(var).name;
-    let message = format!("the replacement uses the undefined variable '{name}'");
+    let message =
+        format!("the replacement of a matched value uses the undefined variable '{name}'");
     let help = "return an expression over the variables of the match, or emit bindings for it";
     Err(PassError::User(vec![Problem::new(message).with_help(help)]))
 }
@@ -460,7 +467,10 @@ fn fit_type(
                 func.var(b.var).name,
                 type_text(func, want),
             );
-            let help = format!("the rule's pattern is {}", describe(pattern));
+            let help = format!(
+                "the rule that created the replacement has the pattern {}",
+                describe(pattern)
+            );
             let problem = Problem::new(message).at(func.var(b.var).span).with_help(help);
             Err(PassError::User(vec![problem]))
         }

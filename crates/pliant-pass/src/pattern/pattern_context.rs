@@ -262,7 +262,7 @@ impl ContextSearch<'_> {
     /// are assigned, and `None` if the current assignment violates a condition.
     #[expect(
         clippy::option_option,
-        reason = "there are three results: impossible, complete and the next pattern"
+        reason = "the result distinguishes three cases: an impossible assignment, a complete one, and the next pattern"
     )]
     pub fn next(&self, search: &mut Search<'_>) -> Option<Option<(NodeId, Rc<[Expr]>)>> {
         if !self.relations_hold(search) {
@@ -379,7 +379,11 @@ impl ContextSearch<'_> {
         let users = self.index.uses.users(def);
         let read = operand_vars(
             search.func,
-            search.value(search.matched(edge.user).expect("it has a variable")),
+            search.value(
+                search
+                    .matched(edge.user)
+                    .expect("both patterns of a checked use relation are assigned to variables"),
+            ),
         );
         let reads = read.iter().filter(|&&v| v == def).count();
         users == [user] && self.index.uses.count(def) == reads

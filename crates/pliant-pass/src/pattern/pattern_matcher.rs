@@ -194,7 +194,8 @@ impl<'a> Search<'a> {
         nodes.sort_unstable();
         let mut out = Match { rule, sizes: self.sizes.clone(), ..Match::default() };
         for node in nodes {
-            let expr = self.matched[node as usize].expect("the nodes of the trail are matched");
+            let expr = self.matched[node as usize]
+                .expect("every pattern node on the trail has matched an expression");
             let pattern = self.table.patterns()[node as usize].clone();
             out.ids.insert(pattern.clone(), out.entries.len());
             out.entries.push((pattern, expr));
@@ -204,9 +205,13 @@ impl<'a> Search<'a> {
 
     /// Iterates over the nodes that have matched, each with the expression that it has matched.
     pub fn matched_nodes(&self) -> impl Iterator<Item = (NodeId, Expr)> {
-        self.trail
-            .iter()
-            .map(|&n| (n, self.matched[n as usize].expect("the nodes of the trail are matched")))
+        self.trail.iter().map(|&n| {
+            (
+                n,
+                self.matched[n as usize]
+                    .expect("every pattern node on the trail has matched an expression"),
+            )
+        })
     }
 
     /// Returns the expression that a node has matched; `None` if it has matched none.

@@ -190,7 +190,7 @@ impl Pattern {
     /// original. A nested pattern that occurs several times is also shared in the copy.
     pub fn dup(&self) -> Pattern {
         let mut copies = Pattern::dup_all(std::slice::from_ref(self));
-        copies.pop().expect("one pattern has one copy")
+        copies.pop().expect("copying one pattern returns one copy")
     }
 
     /// Copies patterns like [`dup`](Pattern::dup). A nested pattern that several patterns share is also shared by their copies.

@@ -87,7 +87,7 @@ pub fn max_rewrites(func: &Function, block: Block) -> usize {
 /// Creates the error for a rewrite that exceeds [`max_rewrites`]. `count` is the number of replaced matches.
 pub fn nontermination_error(count: usize) -> PassError {
     PassError::user(format!(
-        "the rewrite does not terminate: the context has matched {count} times"
+        "the rewrite does not terminate: the pattern context has matched {count} times in one dataflow block"
     ))
 }
 
@@ -193,7 +193,10 @@ pub fn replace_in_block(
 }
 
 fn cycle_error(func: &Function, v: Var) -> PassError {
-    PassError::user(format!("the rewrite makes '{}' depend on its own value", func.var(v).name))
+    PassError::user(format!(
+        "the rewrite is invalid: after it, the value of '{}' would depend on itself",
+        func.var(v).name
+    ))
 }
 
 /// Applies replacements like [`replace_in_block`], but if a value would depend on itself, leaves the block unchanged and returns
@@ -234,7 +237,7 @@ pub(super) fn replace_unless_cyclic(
     if let Some((v, _)) = values.into_iter().next() {
         let name = func.var(v).name.clone();
         return Err(PassError::user(format!(
-            "the rewrite replaces '{name}', which is not bound in the dataflow block"
+            "the rewrite replaces the value of '{name}', but the dataflow block does not bind this variable"
         )));
     }
     func.block_mut(block).bindings = bindings;

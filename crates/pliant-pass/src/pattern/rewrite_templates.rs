@@ -46,7 +46,7 @@ impl Template {
     pub fn new(pattern: &Function, replacement: Arc<Function>) -> Result<Self, PassError> {
         if pattern.params().len() != replacement.params().len() {
             return Err(PassError::user(format!(
-                "the functions `pattern` and `replacement` must have the same parameters, but have {} and {}",
+                "the functions `pattern` and `replacement` must have the same parameters, but have {} and {} parameters",
                 pattern.params().len(),
                 replacement.params().len()
             )));
@@ -70,8 +70,8 @@ impl Template {
             matches!(replacement.expr(b.value), ExprData::If { .. } | ExprData::Func(_))
         }) {
             return Err(PassError::unsupported(
-                "a branch or a local function in a replacement",
-                "a replacement must be a sequence of calls",
+                "a branch or a local function in the replacement function of a rewrite rule",
+                "the replacement function must be a sequence of calls",
             ));
         }
         let syms = shared_syms(pattern, &replacement);
@@ -86,7 +86,7 @@ impl Template {
     pub fn apply(&self, cx: &mut RewriteCx<'_>, matched: &Match) -> Result<Expr, PassError> {
         let (bindings, result) = self
             .instantiate(cx.func, cx.ops, matched)
-            .ok_or_else(|| PassError::user("the pattern does not use all of its parameters"))?;
+            .ok_or_else(|| PassError::user("the pattern function does not use all of its parameters, so the match has no values for the unused ones"))?;
         cx.adopt(bindings);
         Ok(result)
     }
@@ -180,7 +180,7 @@ fn check_types(
     };
     let differ = |what: String, common: &Function, have: Type, want: Type, span| {
         let message = format!(
-            "{what} has type {} in replacement, but type {} in pattern",
+            "{what} has type {} in the function `replacement`, but type {} in the function `pattern`",
             type_text(common, have),
             type_text(common, want)
         );
@@ -228,8 +228,9 @@ impl PatternBuilder<'_> {
     }
 
     fn unsupported(&self, var: Var, what: &str) -> PassError {
-        let message =
-            format!("{what} in a pattern is not supported: a pattern must be a sequence of calls");
+        let message = format!(
+            "{what} in a pattern function is not supported: the function must be a sequence of calls"
+        );
         PassError::User(vec![Problem::new(message).at(self.func.var(var).span)])
     }
 
@@ -279,7 +280,9 @@ impl PatternBuilder<'_> {
                 }
             }
             ExprData::If { .. } | ExprData::Func(_) => {
-                return Err(PassError::internal("an operand is a branch or a function"));
+                return Err(PassError::internal(
+                    "the pattern function has an operand that is a branch or a local function, although it is in A-normal form",
+                ));
             }
         })
     }
@@ -312,6 +315,6 @@ pub fn rewrite_templates(
         count += separate;
     }
     Err(PassError::user(format!(
-        "the rewrite rules do not terminate: they have rewritten {count} matches in {MAX_SWEEPS} sweeps"
+        "the rewrite rules do not terminate: they have rewritten {count} matches in {MAX_SWEEPS} passes over the function"
     )))
 }

@@ -53,7 +53,9 @@ impl Defs {
                 last += 1;
                 epoch = last;
             }
-            Event::LeaveFunc(_) => epoch = outer.pop().expect("functions begin before they end"),
+            Event::LeaveFunc(_) => {
+                epoch = outer.pop().expect("a function is entered before it is left")
+            }
             Event::LeaveBinding(location, b) => {
                 let nested = matches!(func.expr(b.value), ExprData::If { .. });
                 if !nested && !is_assertion(func, b.value) && !defs.is_pure(func, ops, b.value) {

@@ -425,7 +425,9 @@ fn fuse(f: &mut PrimFunc, s: &Stage, runs: &[Range<usize>]) -> Stage {
 /// Emits a stage that has one axis as a parallel loop over chunks of constant size, around vectorized loops.
 fn parallel_chunks(f: &mut PrimFunc, s: &Stage) -> Stmt {
     let axis = s.axes[0];
-    let Body::Store { value, .. } = s.body else { unreachable!("only stores are vectorized") };
+    let Body::Store { value, .. } = s.body else {
+        unreachable!("only stages whose body is a store are vectorized")
+    };
     let per_point = slice_function_tiles::estimated_operations(f, value) + 2;
     let chunk = (grain() / per_point).clamp(64, 65_536) / 64 * 64;
     if f.as_int(axis.extent).is_some_and(|n| n <= chunk) {
@@ -508,7 +510,7 @@ pub(super) fn strip_mine(
     map: &dyn Fn(&mut PrimFunc, Expr) -> Expr,
 ) -> Stmt {
     let Body::Store { buffer, indices, value } = &s.body else {
-        unreachable!("only stores are vectorized")
+        unreachable!("only stages whose body is a store are vectorized")
     };
     let (buffer, indices, value) = (*buffer, indices, *value);
     if let Some(tiles) = slice_function_tiles::plan_tiles(f, (buffer, indices, value), axis, extent)
@@ -520,7 +522,9 @@ pub(super) fn strip_mine(
     let body = strip_loops_by_position(f, extent, &widths, &mut |f, at| {
         let at = map(f, at);
         let s = s.substituted(f, &FxHashMap::from_iter([(axis, at)]));
-        let Body::Store { buffer, indices, value } = s.body else { unreachable!("it was a store") };
+        let Body::Store { buffer, indices, value } = s.body else {
+            unreachable!("substituting variables in a store results in a store")
+        };
         f.store(buffer, &indices, value)
     });
     hoist_guards(f, s, extent, body)

@@ -156,7 +156,7 @@ pub(super) fn plan(f: &mut PrimFunc, stage: &Stage) -> Option<MatmulPlan> {
         return None;
     }
     let width = panels.map(|p| p.width);
-    let inner = inner.pop().expect("there is one inner dim");
+    let inner = inner.pop().expect("a matmul has one inner (reduction) dim");
     call_vars.extend(inner.vars.iter().copied());
     let outer = stage.axes.iter().filter(|a| outer_vars.contains(&a.var)).copied().collect();
     Some(MatmulPlan {
@@ -399,7 +399,7 @@ fn fuse_dims(f: &mut PrimFunc, dims: Vec<Dim>, operands: &[Operand; 3]) -> Vec<D
             out.push(d);
             continue;
         }
-        let prev = out.last_mut().expect("there is a dim to fuse with");
+        let prev = out.last_mut().expect("a preceding dim to fuse with has been found");
         prev.extent = f.mul(prev.extent, d.extent);
         prev.strides = d.strides;
         for slot in 0..3 {
@@ -426,7 +426,7 @@ impl MatmulPlan {
             let not_first = f.binary(BinOp::Lt, zero, v);
             later = Some(later.map_or(not_first, |l| f.binary(BinOp::Or, l, not_first)));
         }
-        let later = later.expect("there is a reduction loop");
+        let later = later.expect("at least one reduction axis is a loop around the kernel call");
         f.cast(later, Ty::I64)
     }
 
@@ -484,7 +484,8 @@ impl MatmulPlan {
     fn offset(&self, f: &mut PrimFunc, slot: usize, origin: &FxHashMap<Var, Expr>) -> Expr {
         let (buffer, indices) = &self.operands[slot];
         let indices: Vec<Expr> = indices.iter().map(|&i| substitute_expr(f, i, origin)).collect();
-        linear(f, *buffer, &indices).expect("a stage has an index for each dim")
+        linear(f, *buffer, &indices)
+            .expect("every access of a stage has one index for each dim of the buffer")
     }
 
     /// Returns the extent of a dim of the kernel call; 1 if the stage has no such dim.

@@ -216,6 +216,6 @@ fn identity_value(f: &mut PrimFunc, s: &Stage, r: &Reduction) -> Expr {
         (BinOp::Add, _) => f.const_of(0.0, dtype),
         (BinOp::Mul, _) => f.const_of(1.0, dtype),
         (_, Some(Init::Value(start))) => *start,
-        _ => unreachable!("a reduction that is split has an init value"),
+        _ => unreachable!("only reductions with an init value are split into pieces"),
     }
 }

@@ -70,7 +70,7 @@ pub(super) fn reduction_loops(
 pub(super) fn store_target(s: &Stage) -> (Buffer, Box<[Expr]>) {
     match &s.body {
         Body::Store { buffer, indices, .. } => (*buffer, indices.clone()),
-        Body::Other(_) => unreachable!("a reduction is a store"),
+        Body::Other(_) => unreachable!("the body of a reduction is a store"),
     }
 }
 
@@ -133,7 +133,8 @@ fn register_strips(f: &mut PrimFunc, s: &Stage, r: &Reduction, axis: Axis) -> St
 fn column_strip(f: &mut PrimFunc, s: &Stage, r: &Reduction, axis: Axis, at: Expr, w: i64) -> Stmt {
     if w == 1 {
         let s = s.substituted(f, &FxHashMap::from_iter([(axis.var, at)]));
-        let r = s.reduction(f).expect("substitution keeps the form");
+        let r =
+            s.reduction(f).expect("substituting variables in a reduction results in a reduction");
         // The total has the type of the results, because the totals of the adjacent columns, which are in vectors, do too.
         return scalar_reduction(f, &s, &r, None, false);
     }
@@ -151,7 +152,10 @@ fn column_strip(f: &mut PrimFunc, s: &Stage, r: &Reduction, axis: Axis, at: Expr
     let init = f.store(acc, &[e], init);
     let init = vector_loop(f, v, width, init);
     let (v, e, at_lane) = lane(f);
-    let next = at_lane.reduction(f).expect("substitution keeps the form").value;
+    let next = at_lane
+        .reduction(f)
+        .expect("substituting variables in a reduction results in a reduction")
+        .value;
     let old = f.load(acc, &[e]);
     let new = f.binary(r.op, old, next);
     let update = f.store(acc, &[e], new);
@@ -386,8 +390,9 @@ fn scalar_reduction(
 /// Emits a reduction with one spatial axis as a parallel loop over strips of adjacent results.
 pub(super) fn parallel_column_strips(f: &mut PrimFunc, s: &Stage) -> Stmt {
     let axis = s.axes[0];
-    let r =
-        s.reduction(f).expect("only reductions are vectorized over an axis before the last one");
+    let r = s
+        .reduction(f)
+        .expect("a stage that is vectorized over an axis other than the last one is a reduction");
     if let Some(function) = column_extrema::accumulate_function(f, s, &r, axis) {
         let few = has_few_results(f, axis);
         let strips = register_strips(f, s, &r, axis);
@@ -410,7 +415,8 @@ pub(super) fn parallel_column_strips(f: &mut PrimFunc, s: &Stage) -> Stmt {
     let position = f.var_expr(column);
     let position = f.add(at, position);
     let rest = s.substituted(f, &FxHashMap::from_iter([(axis.var, position)]));
-    let r = rest.reduction(f).expect("substitution keeps the form");
+    let r =
+        rest.reduction(f).expect("substituting variables in a reduction results in a reduction");
     let extent = f.binary(BinOp::Sub, axis.extent, at);
     let partial_strip = column_strips(f, &rest, &r, Axis { var: column, extent, ..axis });
     let body = f.add_stmt(StmtData::If(is_full, full_strip, Some(partial_strip)));

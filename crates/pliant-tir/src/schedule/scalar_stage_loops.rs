@@ -36,7 +36,8 @@ pub(super) fn scalar_loop_nest(f: &mut PrimFunc, s: &Stage) -> Stmt {
         first = Some(first.map_or(is_first, |x| f.binary(BinOp::And, x, is_first)));
         empty = Some(empty.map_or(none, |x| f.binary(BinOp::Or, x, none)));
     }
-    let (first, empty) = first.zip(empty).expect("there is a reduction axis");
+    let (first, empty) =
+        first.zip(empty).expect("a stage with an init has at least one reduction axis");
     let at_first = f.add_stmt(StmtData::If(first, init, None));
     let body = f.add_stmt(StmtData::Seq(vec![at_first, point]));
     let mut body = loop_nest(f, rest, body);
@@ -53,7 +54,9 @@ fn init_stmt(f: &mut PrimFunc, s: &Stage) -> Option<Stmt> {
     let init = match (s.init.as_ref()?, &s.body) {
         (Init::Value(e), Body::Store { buffer, indices, .. }) => f.store(*buffer, indices, *e),
         (Init::Other(s), _) => *s,
-        (Init::Value(_), Body::Other(_)) => unreachable!("only stores have an init value"),
+        (Init::Value(_), Body::Other(_)) => {
+            unreachable!("only stages whose body is a store have an init value")
+        }
     };
     let zero = f.int(0);
     let map = s.axes.iter().filter(|a| a.reduce).map(|a| (a.var, zero)).collect();

@@ -327,7 +327,10 @@ impl TiledValue {
     }
 
     /// Emits one call of a slice function on one tile. Appends statements to `out` and new tiles to `buffers`.
-    #[expect(clippy::too_many_arguments, reason = "the last two collect the output")]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "the last two parameters are the lists to which results are appended"
+    )]
     fn emit_call(
         &self,
         f: &mut PrimFunc,

@@ -207,7 +207,9 @@ impl BlockedStage {
         let along = f.binary(BinOp::Sub, along, first);
         let position = Self::position(f, across, along);
         let mut s = s.clone();
-        let Body::Store { value, .. } = &mut s.body else { unreachable!("the stage is a store") };
+        let Body::Store { value, .. } = &mut s.body else {
+            unreachable!("only stages whose body is a store are blocked")
+        };
         let mut rule = |f: &mut PrimFunc, e: Expr| {
             let copy = self.copies.iter().find(|c| c.0 == e)?;
             Some(f.load(copy.1, &[position]))

@@ -119,7 +119,7 @@ fn assign_names(
             None => (1u64..)
                 .map(|i| format!("{base}_{i}"))
                 .find(is_free)
-                .expect("a finite module leaves a name free")
+                .expect("a module with finitely many functions leaves a numbered name unused")
                 .into(),
         };
         taken.insert(name.clone());

@@ -40,7 +40,7 @@ pub(super) fn outline_group(src: &Function, members: &[Binding]) -> Outlined {
     let (params, args) = (importer.params, importer.args);
     let syms = std::mem::take(&mut importer.importer.syms);
     let terms = std::mem::take(&mut importer.importer.terms);
-    let last = bindings.last().expect("a group has members").var;
+    let last = bindings.last().expect("a fused group contains at least one binding").var;
     dst.var_mut(last).dataflow = false;
     let result = dst.var_expr(last);
     let ret_ty = dst.var(last).ty;
@@ -75,7 +75,7 @@ fn add_sizes_param(
     let name = (0u32..)
         .map(|i| if i == 0 { "sizes".to_string() } else { format!("sizes{i}") })
         .find(|n| !taken(n))
-        .expect("a finite function leaves a name free");
+        .expect("a function with finitely many parameters leaves a numbered name unused");
     let param = dst.add_var(name, ty, false, Span::NONE);
     dst.func_mut(root).params.push(param);
     dims.iter().map(|d| outer_values[d]).collect()
@@ -127,12 +127,12 @@ impl GroupImporter<'_> {
 
     fn import_call(&mut self, value: Expr) -> Expr {
         let src = self.importer.src;
-        let call = TirCall::of(src, value).expect("members are calls of loop functions or fields");
+        let call = TirCall::of(src, value).expect("every binding of a fused group is a call of a loop function or an access to a tuple field");
         let inputs: Vec<Expr> = call.inputs.iter().map(|&e| self.import_operand(e)).collect();
         let tir_vars: Vec<Sym> = call.tir_vars.iter().map(|&s| self.importer.sym(s)).collect();
         let out_tys: Vec<Type> = call.out_tys.iter().map(|&t| self.importer.ty(t)).collect();
         let ExprData::Call { args, .. } = src.expr(value) else {
-            unreachable!("a call of a loop function is a call")
+            unreachable!("the value of an R.call_tir binding is a call expression")
         };
         let callee = self.importer.expr(src.list(*args)[0]);
         let ty = self.importer.ty(src.expr_ty(value));

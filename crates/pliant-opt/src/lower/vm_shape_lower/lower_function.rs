@@ -270,7 +270,7 @@ impl FunctionLowering<'_> {
             }
             ExprData::Func(_) => {
                 return Err(PassError::unsupported(
-                    format!("the local function '{}'", func.var(binding.var).name),
+                    format!("lowering the local function '{}'", func.var(binding.var).name),
                     "run LambdaLift first, which moves local functions to the module",
                 ));
             }
@@ -533,7 +533,7 @@ impl FunctionLowering<'_> {
         (self.shape_funcs.len()..)
             .map(|i| format!("shape_func_{}_{i}", self.name))
             .find(|n| !self.taken_names.contains(n.as_str()))
-            .expect("a finite module leaves a name free")
+            .expect("a module with finitely many functions leaves a numbered name unused")
             .into()
     }
 

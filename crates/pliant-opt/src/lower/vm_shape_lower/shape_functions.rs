@@ -281,9 +281,11 @@ impl<'a> ShapeFunc<'a> {
             let product = pairs
                 .into_iter()
                 .reduce(|(a, x), (b, y)| (self.func.mul(a, b), self.func.mul(x, y)));
-            return Ok(product.expect("a product has factors"));
+            return Ok(product.expect("a product term has at least two factors"));
         }
-        let (constant, terms) = self.addends(sym).expect("a sum has terms");
+        let (constant, terms) = self
+            .addends(sym)
+            .expect("a term that is neither a product nor a leaf is a sum of terms");
         let mut total = (constant != 0).then(|| {
             (self.float_const(constant as f64), self.float_const((constant as f64).abs()))
         });
@@ -395,13 +397,13 @@ impl<'a> ShapeFunc<'a> {
     fn fold(&mut self, op: BinOp, list: &[Sym]) -> Expr {
         let values: Vec<Expr> = list.iter().map(|&s| self.int_of(s)).collect();
         let folded = values.into_iter().reduce(|a, b| self.func.binary(op, a, b));
-        folded.expect("an operator of two or more operands")
+        folded.expect("a minimum or maximum has at least two operands")
     }
 
     fn fold_bool(&mut self, op: BinOp, list: &[Sym]) -> Expr {
         let values: Vec<Expr> = list.iter().map(|&s| self.bool_of(s)).collect();
         let folded = values.into_iter().reduce(|a, b| self.func.binary(op, a, b));
-        folded.expect("a connective of two or more operands")
+        folded.expect("a conjunction or disjunction has at least two operands")
     }
 
     /// Returns a division that cannot trap. If the divisor is not provably positive, divisors of 0 and -1 are replaced by 1. For

@@ -85,7 +85,9 @@ impl ShapeHeap {
     }
 
     fn scope(&mut self) -> &mut Scope {
-        self.scopes.last_mut().expect("lowering is inside a sequence")
+        self.scopes
+            .last_mut()
+            .expect("the scope of a sequence is open while its bindings are lowered")
     }
 
     /// Marks the slot of a term as filled. If the term is a symbol, needed terms that contain it may become ready to be computed.

@@ -225,7 +225,10 @@ impl FunctionLowering<'_> {
 
     /// Emits the checks of a value except for its dims (kind, rank, data type, number of fields). Appends the values whose dims
     /// must be compared to `dim_matches`.
-    #[expect(clippy::too_many_arguments, reason = "a value with its two types, and two sinks")]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "the arguments are a value, its actual and its expected type, and two output lists"
+    )]
     fn check_kind(
         &mut self,
         func: &mut Function,
@@ -298,7 +301,10 @@ impl FunctionLowering<'_> {
         }
     }
 
-    #[expect(clippy::too_many_arguments, reason = "a value with its two types, and two sinks")]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "the arguments are a value, its actual and its expected type, and two output lists"
+    )]
     fn check_tuple_kind(
         &mut self,
         func: &mut Function,

@@ -179,13 +179,16 @@ fn generate_one(f: &ExternalFunction<'_>, _: &dyn OpRegistry) -> Result<Generate
     let composites = f.composites();
     let [(_, inner)] = &composites[..] else {
         return Err(PassError::unsupported(
-            format!("a region with {} matmuls in the backend gemm", composites.len()),
-            "the backend supports one matmul per function, as MergeCompositeFunctions and annotate_codegen create them",
+            format!(
+                "compiling a function with {} matmuls with the backend 'gemm'",
+                composites.len()
+            ),
+            "the backend supports one matmul per function; create the functions with FuseOpsByPattern(annotate_codegen=True) or MergeCompositeFunctions",
         ));
     };
     packed_function(inner).ok_or_else(|| {
         PassError::unsupported(
-            "a matmul with a constant operand in the backend gemm",
+            "compiling a matmul with a constant operand with the backend 'gemm'",
             "the operands must be arguments of the function; run FuseOpsByPattern with bind_constants=False",
         )
     })

@@ -36,7 +36,7 @@ pub fn nest_composites(func: &mut Function, composite: impl Fn(&str) -> Option<A
         out.push(b);
         Ok(())
     });
-    rewritten.expect("the rewriter gives every binding back");
+    rewritten.expect("the callback of the binding rewriter never returns an error");
     let block = func.add_block(BlockData { dataflow: false, bindings });
     let body = func.body();
     func.seq_mut(body).blocks.insert(0, block);

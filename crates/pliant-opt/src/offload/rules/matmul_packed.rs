@@ -163,7 +163,9 @@ fn matmul_call(
     let width = panel_width(p.n as usize, p.weight.dtype()) as i64;
     let (k, n) = (p.k, p.n);
     pliant_ops::te_call(func, "matmul_packed", &[p.matmul.x, panels], |t| {
-        let [x, w] = t else { unreachable!("two operands make two tensors") };
+        let [x, w] = t else {
+            unreachable!("a loop function of two operands receives two tensors")
+        };
         let last = x.ndim() - 1;
         let k = te::reduce_axis(te::int(k), "k");
         let mut shape = x.shape()[..last].to_vec();

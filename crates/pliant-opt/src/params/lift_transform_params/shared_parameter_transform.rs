@@ -93,7 +93,7 @@ fn sharing_functions(
         let func = relax_func(module, &name, "LiftTransformParams")?;
         let Some(count) = num_input(func).map_err(|e| e.in_function(&name))? else {
             if let SharedTransform::Of(_) = selection {
-                let problem = Problem::new("the function has no attribute num_input, which separates inputs from parameters")
+                let problem = Problem::new("LiftTransformParams: the function has no attribute num_input, which states the number of inputs before the parameters")
                     .with_help("R.func_attr({\"num_input\": k}) declares the first k parameters as inputs")
                     .in_function(name);
                 return Err(PassError::User(vec![problem]));
@@ -260,7 +260,11 @@ impl TransformOutput {
             TransformOutput::Param(i) => s.weights[i],
             TransformOutput::Value(number) => {
                 let found = s.lifted.iter().find(|b| s.value_numbers[&b.var] == number);
-                found.expect("every function has the common values").var
+                found
+                    .expect(
+                        "every function that shares the transformation computes the common values",
+                    )
+                    .var
             }
         }
     }

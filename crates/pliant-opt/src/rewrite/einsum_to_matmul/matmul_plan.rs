@@ -82,7 +82,8 @@ pub(super) fn product_plan(
     let mut transform_for = |of: &LabelledTensor, parts: [&[Label]; 3], merged: bool| {
         let order: Vec<Label> = parts.concat();
         let merged_dims = merged.then(|| {
-            let size = |l: &Label| of.size(*l).expect("the operand has its labels");
+            let size =
+                |l: &Label| of.size(*l).expect("every label of an operand is a dim of the operand");
             let mut dims: Vec<Sym> = parts[0].iter().map(size).collect();
             for part in &parts[1..] {
                 // Without batch dims, a vector has no dim for its missing columns.

@@ -95,7 +95,7 @@ pub(super) fn swap_last_two(cx: &mut RewriteCx<'_>, e: Expr) -> Result<Expr, Pas
         Some(4) => &[0, 1, 3, 2],
         _ => {
             return Err(PassError::internal(
-                "an operand of attention has another rank than 3 or 4",
+                "an operand of attention must have rank 3 or 4 to swap its last two dims",
             ));
         }
     };

@@ -306,7 +306,10 @@ fn unchecked_ramp(cx: &mut RewriteCx<'_>, e: Expr, depth: u32) -> Option<Ramp> {
 
 /// Returns (index counted from the last axis, size) of the only axis along which a tensor may have more than one element.
 /// `Some(None)` if there is no such axis, `None` if there are several.
-#[expect(clippy::option_option, reason = "several axes, none and one are three answers")]
+#[expect(
+    clippy::option_option,
+    reason = "the result distinguishes three cases: several axes, no axis, and one axis"
+)]
 fn only_wide_axis(cx: &RewriteCx<'_>, e: Expr) -> Option<Option<(usize, Sym)>> {
     let dims = cx.func.ty(e).dims()?;
     let mut wide_axes =

@@ -161,7 +161,9 @@ impl Rule for Conv {
                     let packed = site.loop_functions.call(site.func, call);
                     (site.emit(packed), width)
                 }
-                _ => unreachable!("the weights of a phase are constant if those of all are"),
+                _ => unreachable!(
+                    "if the weights of a convolution are constant, those of each phase are, too"
+                ),
             });
         }
         let bias = c.bias.clone().map(|b| match b {

@@ -72,7 +72,9 @@ pub(super) fn info() -> RuleInfo {
         "integer_conv",
         "float32 convolutions of dequantized inputs and weights, as int8 convolutions",
         Stage::Dequantized,
-        CONVOLUTIONS.first_chunk::<3>().expect("three convolutions are not transposed"),
+        CONVOLUTIONS
+            .first_chunk::<3>()
+            .expect("the list starts with the three operators of ordinary convolutions"),
         |_| Ok(Box::new(IntegerConv::default())),
     )
 }
@@ -186,7 +188,7 @@ impl QuantizedConvolution {
         let mut shape = vec![1; self.filters.integers.ndim()];
         shape[self.channel_dim] = scales.len() as i64;
         let scales = Tensor::from_slice(&shape, scales).map_err(|e| {
-            PassError::internal(format!("the filter scales cannot become a constant: {e}"))
+            PassError::internal(format!("the scales of the filters of a quantized convolution cannot be stored as a constant: {e}"))
         })?;
         let scales = cx.func.constant(scales);
         cx.call(MULTIPLY, &[scaled, scales], Attrs::default())

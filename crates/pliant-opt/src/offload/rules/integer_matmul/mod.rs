@@ -120,7 +120,9 @@ pub(super) const NO_EXACT_SUMS: &str = "its sums may overflow 32 bits, its weigh
 
 /// Converts an error of a tensor operation, such as a failed allocation, to an error of the pass.
 pub(super) fn to_pass_error(e: TensorError) -> PassError {
-    PassError::internal(format!("the constant of an integer product cannot be created: {e}"))
+    PassError::internal(format!(
+        "the integer weights of a quantized matmul or convolution cannot be stored as a constant: {e}"
+    ))
 }
 
 /// Whether a function may contain dequantized operands: it calls `R.dequantize` or contains casts.

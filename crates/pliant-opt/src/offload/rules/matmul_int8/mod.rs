@@ -117,9 +117,7 @@ impl Rule for MatmulInt8 {
             p.epilogue = match_epilogue(site.func, uses, &sums, site.replaced_vars);
         }
         let internal_error = |e: &dyn std::fmt::Display| {
-            PassError::internal(format!(
-                "an integer matmul cannot be replaced by a kernel call: {e}"
-            ))
+            PassError::internal(format!("an int8 matmul cannot be replaced by a kernel call: {e}"))
         };
         let weights = match (constant, non_constant) {
             (Some(weights), _) => match self
@@ -128,7 +126,7 @@ impl Rule for MatmulInt8 {
             {
                 Some(packed) => packed.operands(site.func),
                 None => {
-                    return Ok(Err("the columns of its right operand do not fit 8 bits".into()));
+                    return Ok(Err("a column of its right operand spans more than 8 bits".into()));
                 }
             },
             (None, Some(matrix)) => match pack_non_constant_operand::pack_matrix(site, matrix)? {

@@ -73,7 +73,9 @@ fn packed_zero_points(
             site.emit(value)
         }
     };
-    let shape = site.func.shape(&[columns.expect("a matrix has columns")]);
+    let shape = site.func.shape(&[
+        columns.expect("the right operand is a matrix, so its number of columns is known")
+    ]);
     let op = if has_one_element(site.func, zero) { BROADCAST } else { RESHAPE };
     if op == BROADCAST {
         let one = site.func.syms.int(1);

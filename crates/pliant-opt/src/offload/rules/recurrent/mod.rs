@@ -122,10 +122,18 @@ impl Rule for Recurrent {
                     let packed = site.loop_functions.call(site.func, call);
                     site.emit(packed)
                 }
-                _ => return Err(internal_error(&"weights are neither constants nor operands")),
+                _ => {
+                    return Err(internal_error(
+                        &"its weights are neither packed constants nor non-constant operands",
+                    ));
+                }
             });
         }
-        let [w, r, bias] = prepared[..] else { return Err(internal_error(&"weights are missing")) };
+        let [w, r, bias] = prepared[..] else {
+            return Err(internal_error(
+                &"its input weights, recurrent weights or biases have not been packed",
+            ));
+        };
         let peepholes = l.peepholes.as_ref().map(|peepholes| match peepholes {
             Weights::Constant(tensor) => site.func.constant(tensor.clone()),
             Weights::NonConstant(e, _) => *e,

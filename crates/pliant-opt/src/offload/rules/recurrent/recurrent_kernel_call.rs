@@ -52,7 +52,7 @@ pub(super) fn lengths(
     let steps_axis = usize::from(l.batched);
     let steps = func.ty(l.x).dims().map(|dims| dims[steps_axis]);
     let steps = steps.ok_or_else(|| {
-        LegalizeError::unknown("the shape of the input of the recurrent layer is unknown")
+        LegalizeError::unknown("the input of the recurrent layer has an unknown shape, so its number of steps is unknown")
     })?;
     te_call_with_sizes(func, "sequence_lengths", &[lengths], &[steps], |t, sizes| {
         let (from, steps) = (&t[0], &sizes[0]);

@@ -81,7 +81,8 @@ impl Rule for WeightOnlyMatmul {
         let packed =
             pack_quantized_weights::pack(&product.weights).map_err(|e| internal_error(&e))?;
         let Some(packed) = packed else {
-            let reason = "its integers span more than 8 bits, or its scales change more often than from 8 rows to the next";
+            let reason =
+                "its integers span more than 8 bits, or its scales are shared by fewer than 8 rows";
             return Ok(Err(reason.into()));
         };
         let call = weight_only_kernel_call::call(site.func, product.by.x, &packed);
