@@ -1,11 +1,11 @@
 # test opt --passes=CheckBounds
+# The load position is clamped and its upper bound is asserted, so the loop needs no assertion.
 
 from pliant.script import ir as I, relax as R, tir as T
 
 
 @I.ir_module
 class Module:
-    # The load position is clamped and its upper bound is asserted, so the loop needs no assertion.
     @T.prim_func
     def main(a: T.handle, at: T.handle, out: T.handle):
         n = T.int64()

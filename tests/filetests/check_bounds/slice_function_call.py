@@ -1,4 +1,5 @@
 # test opt --passes=CheckBounds
+# The ranges that an explicit call of a slice function (`pliant_vec_*`) accesses are asserted.
 
 from pliant.script import ir as I, relax as R, tir as T
 

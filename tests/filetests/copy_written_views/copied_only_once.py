@@ -1,11 +1,11 @@
 # test opt --passes=CopyWrittenViews,RemovePurityChecking,CallTIRRewrite
+# A view is copied only once, since later passes see the copy.
 
 from pliant.script import ir as I, relax as R, tir as T
 
 
 @I.ir_module
 class Module:
-    # A view is copied only once, since later passes see the copy.
     @T.prim_func(private=True)
     def increase(a: T.handle):
         m = T.int64()

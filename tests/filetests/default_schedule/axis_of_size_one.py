@@ -1,11 +1,11 @@
 # test opt --passes=LegalizeOps,AnnotateTIROpPattern,FuseOps,FuseTIR,InlineInjective,CheckBounds,DefaultSchedule
+# The last axis has size 1: the loop before it is vectorized, and rows are not split.
 
 from pliant.script import ir as I, relax as R, tir as T
 
 
 @I.ir_module
 class Module:
-    # The last axis has size 1: the loop before it is vectorized, and rows are not split.
     @R.function
     def main(x: R.Tensor(("n", 64, 1), "float32")) -> R.Object:
         with R.dataflow():

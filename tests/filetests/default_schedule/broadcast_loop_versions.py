@@ -1,11 +1,11 @@
 # test opt --passes=LegalizeOps,AnnotateTIROpPattern,FuseOps,FuseTIR,InlineInjective,CheckBounds,DefaultSchedule
+# Each operand may have size 1: the loop is versioned for each case, and every version is vectorized.
 
 from pliant.script import ir as I, relax as R, tir as T
 
 
 @I.ir_module
 class Module:
-    # Each operand may have size 1: the loop is versioned for each case, and every version is vectorized.
     @R.function
     def main(x: R.Tensor(("n",), "float32"), y: R.Tensor(("m",), "float32")) -> R.Object:
         with R.dataflow():

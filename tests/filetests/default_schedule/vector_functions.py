@@ -1,11 +1,11 @@
 # test opt --passes=LegalizeOps,AnnotateTIROpPattern,FuseOps,FuseTIR,InlineInjective,CheckBounds,DefaultSchedule
+# Vector functions in a vectorized axis are called on tiles; a single function reads and writes the buffers directly.
 
 from pliant.script import ir as I, relax as R, tir as T
 
 
 @I.ir_module
 class Module:
-    # Vector functions in a vectorized axis are called on tiles; a single function reads and writes the buffers directly.
     @R.function
     def main(x: R.Tensor(("n",), "float32"), y: R.Tensor(("n", 4), "float32")) -> R.Object:
         with R.dataflow():

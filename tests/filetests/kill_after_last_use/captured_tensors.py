@@ -1,9 +1,9 @@
 # test opt --passes=KillAfterLastUse
+# Values that a local function captures stay alive until the last use of the function.
 
 from pliant.script import ir as I, relax as R, tir as T
 
 
-# Values that a local function captures stay alive until the last use of the function.
 @I.ir_module
 class Module:
     @R.function

@@ -1,11 +1,11 @@
 # test opt --passes=LambdaLift
+# Captured variables; a captured symbol that is in no captured variable's type, and one that is.
 
 from pliant.script import ir as I, relax as R, tir as T
 
 
 @I.ir_module
 class Module:
-    # Captured variables; a captured symbol that is in no captured variable's type, and one that is.
     @R.function
     def main(x: R.Tensor(("n",), "float32"), y: R.Tensor(("m",), "float32")) -> R.Tuple(R.Tensor(("n",), "float32"), R.Tensor(("n", "m"), "float32"), R.Shape(["n", "m"])):
         n = T.int64()

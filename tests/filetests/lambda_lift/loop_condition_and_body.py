@@ -1,4 +1,5 @@
 # test opt --passes=LambdaLift
+# Conditions and bodies of loops are lifted, also of nested loops; their captured values become parameters.
 
 from pliant.script import ir as I, relax as R, tir as T
 

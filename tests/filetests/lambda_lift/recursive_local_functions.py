@@ -1,11 +1,11 @@
 # test opt --passes=LambdaLift
+# A recursive function, and two mutually recursive ones: each captures what all of them need.
 
 from pliant.script import ir as I, relax as R, tir as T
 
 
 @I.ir_module
 class Module:
-    # A recursive function, and two mutually recursive ones: each captures what all of them need.
     @R.function
     def main(x: R.Tensor(("n",), "float32"), y: R.Tensor(("n",), "float32")) -> R.Tuple(R.Tensor(("n",), "float32"), R.Tensor(("n",), "float32")):
         n = T.int64()

@@ -1,11 +1,11 @@
 # test opt --passes=MatchUnknownShapes,LegalizeOps,ToNonDataflow,LowerRuntimeBuiltin
+# Operators with known operand types become loop functions; the others are dispatched at run time.
 
 from pliant.script import ir as I, relax as R, tir as T
 
 
 @I.ir_module
 class Module:
-    # Operators with known operand types become loop functions; the others are dispatched at run time.
     @R.function
     def main(x: R.Tensor(("n", 3), "float32"), y: R.Tensor(dtype="float32"), z: R.Tensor(("n",))) -> R.Object:
         n = T.int64()

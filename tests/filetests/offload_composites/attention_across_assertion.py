@@ -1,9 +1,9 @@
 # test opt --passes=OffloadComposites,DeadCodeElimination
+# The pattern spans an assertion between two dataflow blocks.
 
 from pliant.script import ir as I, relax as R, tir as T
 
 
-# The pattern spans an assertion between two dataflow blocks.
 @I.ir_module
 class Module:
     @R.function(pure=False)

@@ -1,9 +1,9 @@
 # test opt --passes=OffloadComposites,DeadCodeElimination
+# Attention weights that are also a result keep the pattern unfused, under an alias too, so that they are computed once.
 
 from pliant.script import ir as I, relax as R, tir as T
 
 
-# Attention weights that are also a result keep the pattern unfused, under an alias too, so that they are computed once.
 @I.ir_module
 class Module:
     @R.function

@@ -1,9 +1,9 @@
 # test opt --passes=OffloadComposites,DeadCodeElimination
+# Positional masks: the kernel computes them from indices and needs no mask operand.
 
 from pliant.script import ir as I, relax as R, tir as T
 
 
-# Positional masks: the kernel computes them from indices and needs no mask operand.
 @I.ir_module
 class Module:
     @R.function

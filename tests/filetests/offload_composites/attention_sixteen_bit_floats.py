@@ -1,9 +1,9 @@
 # test opt --passes=OffloadDequantized,OffloadComposites,DeadCodeElimination
+# The match skips casts between the scores and the result, but not those of queries, keys and values.
 
 from pliant.script import ir as I, relax as R, tir as T
 
 
-# The match skips casts between the scores and the result, but not those of queries, keys and values.
 @I.ir_module
 class Module:
     @R.function

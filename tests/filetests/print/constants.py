@@ -1,4 +1,5 @@
 # test print
+# Scalar and tensor constants; large constants are listed in the metadata of the script.
 
 from pliant.script import ir as I, relax as R
 

@@ -1,4 +1,5 @@
 # test print
+# The parameter types, bindings and results of a graph function.
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,4 +1,5 @@
 # test print
+# Loops, blocks, buffers and conditions of a loop function, before it is lowered.
 
 from pliant.script import tir as T
 

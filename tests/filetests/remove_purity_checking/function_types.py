@@ -1,4 +1,5 @@
 # test opt --passes=RemovePurityChecking
+# The function called through a parameter loses its purity, and so does the parameter's type.
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,4 +1,5 @@
 # test run
+# Branches with side effects, with and without an else, and purity declared by `force_pure`.
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,4 +1,5 @@
 # test run
+# `break`, `continue` and `return` in the loops of graph functions.
 
 from pliant.script import ir as I, relax as R, tir as T
 

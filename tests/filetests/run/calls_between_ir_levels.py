@@ -1,4 +1,5 @@
 # test run
+# Loop functions with scalars and several outputs, which call packed functions and linked symbols.
 
 from pliant.script import ir as I, relax as R, tir as T
 

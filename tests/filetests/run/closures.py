@@ -1,4 +1,5 @@
 # test run
+# A local function that captures a tensor and calls itself.
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,4 +1,5 @@
 # test run
+# Early returns, and variables that both arms of a branch assign.
 
 from pliant.script import ir as I, relax as R, tir as T
 

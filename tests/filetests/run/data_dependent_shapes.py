@@ -1,4 +1,5 @@
 # test run
+# Results whose sizes depend on values, match_casts of them, and shapes as values.
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,4 +1,5 @@
 # test run
+# Loops over ranges in graph functions, with steps of both signs and with values that grow.
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,4 +1,5 @@
 # test run
+# Functions that are returned, passed or chosen by a branch; mutual recursion; explicit closures.
 
 from pliant.script import ir as I, relax as R, tir as T
 

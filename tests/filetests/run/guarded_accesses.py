@@ -1,11 +1,11 @@
 # test run
+# Guarded accesses are evaluated only if the guard holds.
 
 from pliant.script import ir as I, relax as R, tir as T
 
 
 @I.ir_module
 class Module:
-    # Guarded accesses are evaluated only if the guard holds.
     @T.prim_func(private=True)
     def rises(a: T.handle, b: T.handle):
         n = T.int64()

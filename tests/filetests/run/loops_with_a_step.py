@@ -1,11 +1,11 @@
 # test run
+# Loops of loop functions count in steps, up and down; elements outside the range keep their values.
 
 from pliant.script import ir as I, relax as R, tir as T
 
 
 @I.ir_module
 class Module:
-    # Loops of loop functions count in steps, up and down; elements outside the range keep their values.
     @T.prim_func(private=True)
     def every_third(a: T.handle, b: T.handle):
         n = T.int64()

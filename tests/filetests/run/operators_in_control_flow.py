@@ -1,4 +1,5 @@
 # test run
+# Operators in a dataflow block, and in a branch whose condition depends on a sum.
 
 from pliant.script import ir as I, relax as R, tir as T
 

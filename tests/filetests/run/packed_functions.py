@@ -1,11 +1,11 @@
 # test run
+# Every way to call a packed function.
 
 from pliant.script import ir as I, relax as R, tir as T
 
 
 @I.ir_module
 class Module:
-    # Every way to call a packed function.
     @R.function(pure=False)
     def plain(x: R.Tensor(("n",), "float32")) -> R.Tensor(("n",), "float32"):
         n = T.int64()

@@ -1,4 +1,5 @@
 # test run
+# Ranges with non-constant steps of either sign, and with a non-constant end.
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,11 +1,11 @@
 # test run
+# The body of the loop in 'grow' is 'grow' itself, whose size k differs between iterations and between calls.
 
 from pliant.script import ir as I, relax as R, tir as T
 
 
 @I.ir_module
 class Module:
-    # The body of the loop in 'grow' is 'grow' itself, whose size k differs between iterations and between calls.
     @R.function
     def main(x: R.Tensor(("n",), "int64")) -> R.Tensor(ndim=1, dtype="int64"):
         n = T.int64()

@@ -1,11 +1,11 @@
 # test run
+# The rank grows in each iteration.
 
 from pliant.script import ir as I, relax as R, tir as T
 
 
 @I.ir_module
 class Module:
-    # The rank grows in each iteration.
     @R.function
     def widens(x: R.Tensor(("n",), "int64")) -> R.Tensor:
         n = T.int64()

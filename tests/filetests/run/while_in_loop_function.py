@@ -1,4 +1,5 @@
 # test run
+# A while loop in a loop function, whose number of iterations depends on the data.
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,4 +1,5 @@
 # test run
+# `R.while_loop` with one and with several state values, constant and growing.
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,4 +1,5 @@
 # test verify
+# In-place calls whose `inplace_indices` do not fit the inputs and outputs.
 
 from pliant.script import ir as I, relax as R, tir as T
 

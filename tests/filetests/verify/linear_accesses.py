@@ -1,4 +1,5 @@
 # test verify
+# The number of indices of an access must fit the buffer, or be 1 in a function of flat accesses.
 
 from pliant.script import ir as I, tir as T
 

@@ -1,4 +1,5 @@
 # test verify
+# Operands whose constant shapes do not fit, and a wrong declared type.
 
 from pliant.script import ir as I, relax as R
 

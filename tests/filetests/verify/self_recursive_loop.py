@@ -1,4 +1,5 @@
 # test verify
+# A function that is the body of a loop within itself: its sizes must not be those of the enclosing call.
 
 from pliant.script import ir as I, relax as R, tir as T
 

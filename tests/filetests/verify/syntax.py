@@ -1,4 +1,5 @@
 # test verify
+# An unknown operator, a missing operand, and a loop over a tensor.
 
 from pliant.script import ir as I, relax as R
 

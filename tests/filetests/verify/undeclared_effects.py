@@ -1,4 +1,5 @@
 # test verify
+# A call with side effects in a function that is declared pure.
 
 from pliant.script import ir as I, relax as R, tir as T
 

@@ -1,11 +1,11 @@
 # test verify
+# Constructs of TVM that loop functions do not support; the errors name replacements.
 
 from pliant.script import ir as I, relax as R, tir as T
 
 
 @I.ir_module
 class Module:
-    # Constructs of TVM that loop functions do not support; the errors name replacements.
     @T.prim_func
     def ret(A: T.Buffer((4,), "float32")):
         for i in range(4):

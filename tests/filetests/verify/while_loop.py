@@ -1,4 +1,5 @@
 # test verify
+# Conditions, bodies and state values of `R.while_loop` that do not fit together.
 
 from pliant.script import ir as I, relax as R, tir as T
 
