@@ -14,9 +14,9 @@ import os
 import sys
 from pathlib import Path
 
-from compare_builds import instructions, report, rounds
-from compare_builds.builds import BuildError, find_build
-from compare_builds.instructions import NoCounter
+from compare_builds import comparison_report, instruction_counts, measurement_rounds
+from compare_builds.build_environments import BuildError, find_build
+from compare_builds.instruction_counts import NoCounter
 from compare_builds.workloads import NoWorkloads, workloads
 
 
@@ -46,14 +46,14 @@ def parse_arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def write_json(path: Path, results: rounds.Results, about: dict[str, object]) -> None:
+def write_json(path: Path, results: measurement_rounds.Results, about: dict[str, object]) -> None:
     """The comparison as JSON."""
     pairs = [{"workload": name, "measure": measure, "pairs": pairs} for (name, measure), pairs in results.pairs.items()]
-    failures = {name: {report.SIDES[side]: text for side, text in sides.items()} for name, sides in results.failures.items()}
+    failures = {name: {comparison_report.SIDES[side]: text for side, text in sides.items()} for name, sides in results.failures.items()}
     # JSON has no infinity: an interval without an end is null.
     rows, means = (
         [row | {"high": row["high"] if math.isfinite(row["high"]) else None} for row in table]
-        for table in (report.rows(results), report.means(results))
+        for table in (comparison_report.rows(results), comparison_report.means(results))
     )
     document = about | {"rows": rows, "geomeans": means, "rounds": pairs, "failures": failures}
     path.write_text(json.dumps(document, indent=1) + "\n")
@@ -68,18 +68,18 @@ def compare(args: argparse.Namespace) -> int:
     print(f"old: {builds[0].describe()}\nnew: {builds[1].describe()}", flush=True)
     unit = "CPU time" if args.cpu_time else "time"
     if args.instructions:
-        tool, results = instructions.measure(builds, chosen, args.rounds or 2, args.threads)
+        tool, results = instruction_counts.measure(builds, chosen, args.rounds or 2, args.threads)
         unit = "instructions"
         print(f"instructions counted by {tool}")
     else:
-        results = rounds.measure(builds, chosen, args.rounds or 7, args.threads, "cpu" if args.cpu_time else "wall")
-    table = report.rows(results)
-    report.print_rows(table, unit)
-    report.print_summary(results, table)
+        results = measurement_rounds.measure(builds, chosen, args.rounds or 7, args.threads, "cpu" if args.cpu_time else "wall")
+    table = comparison_report.rows(results)
+    comparison_report.print_rows(table, unit)
+    comparison_report.print_summary(results, table)
     if args.json:
         about = {"old": builds[0].about | {"given": args.old}, "new": builds[1].about | {"given": args.new}}
         write_json(args.json, results, about | {"unit": unit, "threads": args.threads})
-    failing = report.regressions(results, table, args.fail_above) if args.fail_above is not None else []
+    failing = comparison_report.regressions(results, table, args.fail_above) if args.fail_above is not None else []
     for line in failing:
         print(f"above the limit of {args.fail_above:g} %: {line}")
     return 1 if failing else 0

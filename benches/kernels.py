@@ -13,7 +13,7 @@ import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from page import write_table
+from measurement_pages import write_table
 from plots import write_plots
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
-from page import read_rows
+from measurement_pages import read_rows
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "serve"
 # The CPU of all plotted tables; change it when the tables are measured on another one.

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import calls
-import encoder
-import long_chain
-import loops
-import onnx_models
-import symbolic
+import python_call_overhead
+import minilm_encoder
+import long_operator_chain
+import control_flow_cost
+import onnx_import_cost
+import analyzer_against_sympy
 
 BENCHMARKS = {
-    "symbolic": symbolic,
-    "calls": calls,
-    "loops": loops,
-    "encoder": encoder,
-    "long chain": long_chain,
-    "onnx": onnx_models,
+    "symbolic": analyzer_against_sympy,
+    "calls": python_call_overhead,
+    "loops": control_flow_cost,
+    "encoder": minilm_encoder,
+    "long chain": long_operator_chain,
+    "onnx": onnx_import_cost,
 }
 
 

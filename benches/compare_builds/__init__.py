@@ -1,6 +1,7 @@
 """Compares two builds of Pliant; `against.py` is the command.
 
-`builds` finds or makes the Python environments of both builds, `workloads` lists the models and programs, `worker` runs in a process
-of either build, `rounds` drives pairs of workers, `instructions` counts instead of timing, `intervals` estimates ratios and their
-noise, and `report` prints the tables. Only `worker` imports Pliant, that of its own environment.
+`build_environments` finds or makes the Python environments of both builds, and `workloads` lists the models and programs.
+`worker_process` runs in a process of either build, and `measurement_rounds` drives pairs of workers. `instruction_counts` counts
+instructions instead of timing. `confidence_intervals` estimates ratios and their noise, and `comparison_report` prints the tables.
+Only `worker_process` imports Pliant: the build of its own environment.
 """

@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from compare_builds.builds import ROOT
+from compare_builds.build_environments import ROOT
 
 Dims = tuple[str | int, ...]
 Workload = dict[str, Any]
-"""A workload as `worker` reads it: `name`, `memory` (whether peak memory is measured), and either `model` and `files` (inputs), or
+"""A workload as `worker_process` reads it: `name`, `memory` (whether peak memory is measured), and either `model` and `files` (inputs), or
 `source`, `inputs`, `small` and `large`."""
 
 CONV = {"n": 1, "h": 14, "w": 14}, {"n": 2, "h": 56, "w": 57}
@@ -45,7 +45,7 @@ class Program:
         )
 
     def workload(self) -> Workload:
-        """The program in the form that `worker` reads."""
+        """The program in the form that `worker_process` reads."""
         inputs = [{"dims": dims, "dtype": dtype(name)} for name, dims in self.inputs.items()]
         cases = {"small": self.small, "large": self.large}
         return {"name": self.name, "memory": self.name.startswith("fused/"), "source": self.source(), "inputs": inputs} | cases

@@ -20,7 +20,7 @@ from pathlib import Path
 import onnx
 from onnx import NodeProto, helper, numpy_helper
 
-from page import write_table
+from measurement_pages import write_table
 from peers.engines import ENGINES, PLIANT, Feeds, difference, time_in_phases
 from timing import geomean, require_release
 

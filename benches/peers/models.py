@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from page import write_table
+from measurement_pages import write_table
 from peers import zoo
 from peers.engines import ENGINES, PLIANT, difference, time_in_phases
 from plots import write_plots

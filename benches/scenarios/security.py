@@ -14,7 +14,7 @@ from onnx import helper
 import pliant
 from pliant.frontend.onnx import Limits
 from scenarios import Outcome, scenario
-from scenarios.models import F32, I64, mlp, model
+from scenarios.small_onnx_models import F32, I64, mlp, model
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -119,7 +119,7 @@ def write_xor_execute() -> Outcome:
     """Reads the mappings of this process while models are alive, and after they are dropped."""
     import gc
 
-    from scenarios.models import executable_mappings
+    from scenarios.small_onnx_models import executable_mappings
 
     def writable_and_executable_mappings() -> int:
         lines = Path("/proc/self/maps").read_text().splitlines()

@@ -10,9 +10,9 @@ from onnx import helper
 
 import pliant
 from scenarios import Outcome, scenario
-from scenarios.importing import available_models
-from scenarios.memory import rss
-from scenarios.models import F32, Dims, model
+from scenarios.model_import import available_models
+from scenarios.memory_and_time import rss
+from scenarios.small_onnx_models import F32, Dims, model
 
 
 def min_milliseconds(run: object, repeat: int = 15) -> float:

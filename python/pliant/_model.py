@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from pliant import _core
 from pliant._core import IRModule, Model, PrimFunc
-from pliant._callers import with_callers
+from pliant._loop_function_callers import with_callers
 from pliant.error import UnsupportedError
 from pliant.target import Target
 
@@ -111,7 +111,7 @@ def compile_module(
 ) -> _core.Executable:
     """Compiles a module or function under the current pass context."""
     from pliant.relax.pipeline import as_pipeline
-    from pliant.transform._context import compiling
+    from pliant.transform._pass_context import compiling
 
     module = with_callers(as_module(mod))
     options = {**options, "target": Target("cranelift" if target is None else target).backend}

@@ -12,8 +12,8 @@ import pytest
 
 import pliant
 from pliant import relax
-from test_product_kernels import everywhere, kernels_in
-from test_recurrent import CELLS, DIRECTIONS, calls_the_kernel, close, feed, weights
+from test_matmul_kernels import everywhere, kernels_in
+from test_recurrent_kernels import CELLS, DIRECTIONS, calls_the_kernel, close, feed, weights
 
 Attrs = dict[str, object]
 

@@ -8,7 +8,7 @@ import pytest
 
 import pliant
 from pliant import relax
-from test_product_kernels import everywhere, kernels_in
+from test_matmul_kernels import everywhere, kernels_in
 
 Attrs = dict[str, object]
 

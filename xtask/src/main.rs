@@ -9,10 +9,10 @@
 //! | `ci` | runs `make test`, `make deny`, `make docs`, `make models` and `make race`, and prints the numbers of tests |
 
 mod ci;
-mod layers;
-mod metadata;
-mod publish;
+mod crate_layers;
+mod publish_checks;
 mod tidy;
+mod workspace_packages;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -21,9 +21,9 @@ fn main() -> ExitCode {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the workspace");
     let command = std::env::args().nth(1).unwrap_or_else(|| "check".to_string());
     let problems = match command.as_str() {
-        "layers" => layers::check(root),
+        "layers" => crate_layers::check(root),
         "tidy" => tidy::check(root),
-        "publish" => publish::check(root),
+        "publish" => publish_checks::check(root),
         "check" => check_all(root),
         "ci" => {
             return ci::run(root).unwrap_or_else(|message| {
@@ -52,8 +52,8 @@ fn main() -> ExitCode {
 }
 
 fn check_all(root: &Path) -> Result<Vec<String>, String> {
-    let mut problems = layers::check(root)?;
+    let mut problems = crate_layers::check(root)?;
     problems.extend(tidy::check(root)?);
-    problems.extend(publish::check(root)?);
+    problems.extend(publish_checks::check(root)?);
     Ok(problems)
 }

@@ -13,9 +13,9 @@ from pathlib import Path
 from timing import geomean, require_release
 
 from . import __doc__ as about
-from . import operators, zoo_models
-from .measure import FAILURES, PEER_WRONG, SKIPPED, Outcome, Settings
-from .workers import Request, Worker
+from . import model_zoo_cases, operator_cases
+from .case_measurement import FAILURES, PEER_WRONG, SKIPPED, Outcome, Settings
+from .worker_process import Request, Worker
 
 # Compilations that take longer are listed.
 SLOW_COMPILE = 10.0
@@ -52,9 +52,9 @@ def requests(args: argparse.Namespace) -> list[Request]:
     none_selected = args.operators is None and args.zoo is None and args.random is None and args.replay is None
     selected: list[Request] = []
     if args.operators is not None or none_selected:
-        selected += [("operators", name) for name in operators.cases(args.operators or "*", args.fixed)]
+        selected += [("operators", name) for name in operator_cases.cases(args.operators or "*", args.fixed)]
     if args.zoo is not None:
-        selected += [("zoo", name) for name in zoo_models.names(args.zoo)]
+        selected += [("zoo", name) for name in model_zoo_cases.names(args.zoo)]
     if args.random is not None:
         selected += [("random", f"{args.seed}:{i}") for i in range(args.start, args.start + args.random)]
     if args.replay is not None:
@@ -114,7 +114,7 @@ def main() -> None:
     """Exits with status 1 if Pliant fails or differs anywhere."""
     args = parse_arguments()
     if args.list:
-        print(*operators.missing(), sep="\n")
+        print(*operator_cases.missing(), sep="\n")
         return
     require_release()
     # The outcomes so far are written when the search is ended early.

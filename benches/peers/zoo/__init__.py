@@ -18,7 +18,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper
 
-from .values import Case, Feeds, Rand, Shape, Spec, make_inputs
+from .reproducible_values import Case, Feeds, Rand, Shape, Spec, make_inputs
 
 HERE = Path(__file__).resolve().parent
 GRAPHS = HERE / "graphs"

@@ -4,7 +4,7 @@
 use pliant::onnx::{self, DynamicDim, ImportOptions, evaluate_dim};
 
 use crate::Failure;
-use crate::shapes::Axis;
+use crate::shape_option::Axis;
 
 /// The import options for the declared symbols. A symbol with one size becomes that constant. A
 /// symbol with several sizes gets the range that they span, which is checked at run time.

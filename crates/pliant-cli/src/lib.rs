@@ -6,15 +6,15 @@
 //! limit, 130 interrupted. Results go to standard output, everything else to standard error.
 
 mod args;
+mod bench_plot;
 mod commands;
 mod declared_symbols;
-mod inputs;
 mod npy;
-mod plot;
-mod program;
+mod program_loading;
 mod progress;
 mod reference_runtime;
-mod shapes;
+mod run_inputs;
+mod shape_option;
 
 use std::ffi::OsString;
 use std::io::Write;

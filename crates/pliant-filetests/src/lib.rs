@@ -30,18 +30,18 @@
 //! expected errors is also compiled, and its results in the virtual machine are compared with the
 //! interpreter's at the same sizes. Scripts may call the packed functions of `packed_functions`.
 
-mod case;
 mod compare_compiled;
 pub mod exec;
-mod lowered;
+mod lowered_loop_checks;
 mod packed_functions;
 mod random_inputs;
 mod run_test;
+mod test_case;
 
 use std::path::{Path, PathBuf};
 
-pub use case::{Case, TestKind};
-pub use lowered::{Lowered, lower_all};
+pub use lowered_loop_checks::{Lowered, lower_all};
+pub use test_case::{Case, TestKind};
 
 /// The result of running all tests in a folder.
 #[derive(Debug, Default)]

@@ -10,7 +10,7 @@ use pliant_ir::{BaseFunc, IRModule};
 use pliant_pass::{PassContext, PassError, Sequential};
 use pliant_script::NoHost;
 
-use crate::case::{Case, ExpectedError, TestKind};
+use crate::test_case::{Case, ExpectedError, TestKind};
 use crate::{compare_compiled, exec};
 
 /// Runs a file test. Returns the output, which the caller compares with the expectation.

@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyModule, PyType};
 
-use crate::runtime::interrupt::take_interrupt_error;
+use crate::runtime::ctrl_c_interrupts::take_interrupt_error;
 
 /// The error of functions in this crate.
 #[derive(Debug)]

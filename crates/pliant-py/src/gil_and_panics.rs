@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use pyo3::prelude::*;
 
 use crate::error::{Error, Result};
-use crate::relax::func_owner::ALREADY_LOCKED;
+use crate::relax::function_owner::ALREADY_LOCKED;
 
 /// Runs `work` without the GIL. A panic in `work` becomes an `InternalError`. Pending signals (Ctrl-C) are raised after
 /// `work` has returned.

@@ -4,15 +4,15 @@
 //! function converts its arguments, calls one function and converts the result. The Python files of the package add
 //! names and documentation.
 
-mod arith;
+mod analyzer;
 mod error;
 mod gil_and_panics;
-mod module;
+mod ir_module;
 mod nesting_limit;
-mod onnx;
+mod onnx_import;
 mod relax;
 mod runtime;
-mod script;
+mod script_parsing;
 mod source_texts;
 mod te;
 mod tir;
@@ -27,49 +27,51 @@ static ALLOCATOR: pliant::Allocator = pliant::Allocator;
 #[pymodule]
 mod _core {
     #[pymodule_export]
-    use crate::arith::{Analyzer, ConstIntBound, ConstraintScope, ModularSet};
+    use crate::analyzer::{Analyzer, ConstIntBound, ConstraintScope, ModularSet};
     #[pymodule_export]
-    use crate::module::{
+    use crate::ir_module::{
         IRModule, highlight_script, recursive_groups, structural_difference, structural_hash,
         verify_function, verify_module,
     };
     #[pymodule_export]
-    use crate::onnx::{check_onnx, import_onnx, onnx_operators};
-    #[pymodule_export]
-    use crate::runtime::compiled::{Executable, InputInfo, Model, ModelStats, compile_module};
+    use crate::onnx_import::{check_onnx, import_onnx, onnx_operators};
     #[pymodule_export]
     use crate::runtime::device::{Device, cpu, device};
     #[pymodule_export]
     use crate::runtime::exec_builder::{ExecBuilder, Operand};
     #[pymodule_export]
-    use crate::runtime::interpret::interpret;
+    use crate::runtime::executable_and_model::{
+        Executable, InputInfo, Model, ModelStats, compile_module,
+    };
     #[pymodule_export]
     use crate::runtime::ndarray::{NDArray, array, empty, from_dlpack};
     #[pymodule_export]
-    use crate::runtime::packed::{
+    use crate::runtime::packed_functions::{
         PackedFunction, registry_get, registry_names, registry_register, registry_remove,
     };
     #[pymodule_export]
     use crate::runtime::profile::Profile;
     #[pymodule_export]
-    use crate::runtime::shape::ShapeTuple;
+    use crate::runtime::reference_interpreter::interpret;
     #[pymodule_export]
-    use crate::runtime::value::Object;
+    use crate::runtime::shape_tuple::ShapeTuple;
+    #[pymodule_export]
+    use crate::runtime::value_conversion::Object;
     #[pymodule_export]
     use crate::runtime::virtual_machine::{VMFunction, VirtualMachine};
     #[pymodule_export]
-    use crate::script::{check_script, parse_script};
+    use crate::script_parsing::{check_script, parse_script};
     #[pymodule_export]
     use crate::source_texts::source_texts;
 
     #[pymodule_export]
-    use crate::te::functions::{
+    use crate::te::compute_and_reduce::{
         te_checked, te_compute, te_placeholder, te_reduce, te_reduce_axis, te_reduce_with,
     };
     #[pymodule_export]
     use crate::te::prim_func::{PrimFunc, te_create_prim_func, tir_renew_defs};
     #[pymodule_export]
-    use crate::te::statements::{
+    use crate::te::statement_stages::{
         TupleReduction, te_extern, te_extern_primfunc, te_reduce_several, te_scan,
     };
     #[pymodule_export]
@@ -79,22 +81,22 @@ mod _core {
     #[pymodule_export]
     use crate::tir::axes::{IterVar, Range};
     #[pymodule_export]
-    use crate::tir::classes::{
+    use crate::tir::prim_expr::PrimExpr;
+    #[pymodule_export]
+    use crate::tir::prim_func_body::{PrimFuncBody, tir_operands, tir_with_operands};
+    #[pymodule_export]
+    use crate::tir::scalar_expr_classes::{
         Add, And, Call, Cast, Div, EQ, FloatImm, FloorDiv, FloorMod, GE, GT, IntImm, LE, LT, Max,
         Min, Mod, Mul, NE, Not, Or, ProducerLoad, Reduce, Select, SizeVar, StringImm, Sub, Var,
     };
     #[pymodule_export]
-    use crate::tir::expr::PrimExpr;
-    #[pymodule_export]
-    use crate::tir::functions::{
+    use crate::tir::scalar_functions::{
         has_reshape_pattern, tir_binary, tir_call, tir_call_extern, tir_call_typed, tir_ceildiv,
         tir_const, tir_free_vars, tir_let, tir_limit, tir_not, tir_select, tir_substitute,
     };
-    #[pymodule_export]
-    use crate::tir::prim_func_body::{PrimFuncBody, tir_operands, tir_with_operands};
 
     #[pymodule_export]
-    use crate::tir::vector::{Broadcast, Ramp};
+    use crate::tir::vector_exprs::{Broadcast, Ramp};
 
     /// The submodule `relax`: classes and functions of the graph level.
     #[pymodule]
@@ -106,13 +108,13 @@ mod _core {
             struct_info_vars, symbolic_vars, use_chains, uses_around,
         };
         #[pymodule_export]
-        use crate::relax::block_rewriter::BlockRewriter;
-        #[pymodule_export]
-        use crate::relax::blocks::{
+        use crate::relax::binding_blocks::{
             Binding, BindingBlock, DataflowBlock, If, MatchCast, SeqExpr, VarBinding,
         };
         #[pymodule_export]
-        use crate::relax::builder::BlockBuilder;
+        use crate::relax::block_builder::BlockBuilder;
+        #[pymodule_export]
+        use crate::relax::block_rewriter::BlockRewriter;
         #[pymodule_export]
         use crate::relax::classes::struct_info::{
             FuncStructInfo, ObjectStructInfo, PrimStructInfo, ShapeStructInfo, StructInfo,
@@ -131,9 +133,11 @@ mod _core {
         #[pymodule_export]
         use crate::relax::function::Function;
         #[pymodule_export]
-        use crate::relax::op::{OpFunction, call_dps, call_kernel, call_packed, get_op, op_names};
+        use crate::relax::operators::{
+            OpFunction, call_dps, call_kernel, call_packed, get_op, op_names,
+        };
         #[pymodule_export]
-        use crate::relax::user_op::register_te_op;
+        use crate::relax::user_operators::register_te_op;
     }
 
     /// The submodule `transform`: passes. A function with a capitalised name creates the pass of that name, and its
@@ -141,13 +145,11 @@ mod _core {
     #[pymodule]
     mod transform {
         #[pymodule_export]
-        use crate::transform::byoc::{
+        use crate::transform::external_codegen::{
             backend_codegens, backend_patterns, fuse_ops_by_pattern, offload_rules,
             register_backend_codegen, register_backend_patterns, register_offload_rule,
             remove_offload_rule, run_codegen,
         };
-        #[pymodule_export]
-        use crate::transform::core_pass::CorePass;
         #[pymodule_export]
         use crate::transform::fuse_and_legalize::{fuse_ops_pass, legalize_ops_pass};
         #[pymodule_export]
@@ -158,6 +160,8 @@ mod _core {
         };
         #[pymodule_export]
         use crate::transform::instrument::CoreInstrument;
+        #[pymodule_export]
+        use crate::transform::rust_pass::CorePass;
         #[pymodule_export]
         use crate::transform::{
             apply_pass, check_config, config_table, pass_table, register_config, unknown_pass,
@@ -172,7 +176,7 @@ mod _core {
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         pliant::prepare_for_shortage();
         pliant::register_library();
-        crate::runtime::interrupt::register_exit_handler(module.py())
+        crate::runtime::ctrl_c_interrupts::register_exit_handler(module.py())
     }
 
     /// Runs the command `pliant`. The first argument is the name of the program. Returns the exit status.

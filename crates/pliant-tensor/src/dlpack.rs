@@ -2,7 +2,7 @@
 
 use std::ffi::c_void;
 
-use crate::layout::{byte_span, checked_numel, contiguous_strides};
+use crate::shape_and_strides::{byte_span, checked_numel, contiguous_strides};
 use crate::{DType, Storage, Tensor, TensorError};
 
 /// The DLPack device type of host memory.

@@ -11,7 +11,7 @@ use std::ops::Range;
 
 use half::bf16;
 
-use crate::packed_panels::fill_panels;
+use crate::matmul_panels::fill_panels;
 use crate::{DType, Tensor, TensorError, panel_width};
 
 /// Fills the rows of all panels. Calls `put` for each row of the matrix and each panel, with the memory of the row in the panel

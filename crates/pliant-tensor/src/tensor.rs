@@ -6,11 +6,13 @@ use std::sync::Arc;
 use std::sync::atomic::{Ordering, fence};
 
 use crate::dlpack::{DL_CPU, DLDataType, DLDevice, DLTensor};
-use crate::layout::{byte_span, checked_nbytes, checked_numel, contiguous_strides, is_contiguous};
+use crate::shape_and_strides::{
+    byte_span, checked_nbytes, checked_numel, contiguous_strides, is_contiguous,
+};
 use crate::{DType, Element, Storage, TensorError};
 
-mod convert;
 mod copy;
+mod element_conversion;
 mod views;
 
 /// Maximum rank of a tensor whose shape and strides are stored inside the tensor object. Others are on the heap.

@@ -10,12 +10,12 @@ use pliant_pass::TimingEntry;
 use pliant_vm::{LoopFuncTable, VirtualMachine, VmOptions};
 
 use crate::compile::{Phase, pass_context};
+use crate::compile_and_model_stats::CompileStats;
+use crate::compile_options::{CompileOptions, Target};
 use crate::error::Error;
-use crate::explain::Explanation;
-use crate::loop_functions;
-use crate::options::{CompileOptions, Target};
+use crate::loop_function_compilation;
+use crate::offload_explanation::Explanation;
 use crate::signature::Signature;
-use crate::stats::CompileStats;
 
 /// A compiled program. Clones share the program.
 #[derive(Clone)]
@@ -111,7 +111,7 @@ impl CompiledModule {
     /// # Errors
     /// As [`vm`](Self::vm).
     pub fn vm_with(&self, options: VmOptions) -> Result<VirtualMachine, Error> {
-        crate::library_functions::register_library();
+        crate::library_packed_functions::register_library();
         let (executable, kernels) = (self.0.executable.clone(), self.0.kernels.clone());
         let trim = self.0.trim.0 == OnDrop::Trim;
         Ok(VirtualMachine::with_options(executable, kernels, VmOptions { trim, ..options })?)
@@ -172,20 +172,27 @@ impl CompiledModule {
     ) -> Result<CompiledModule, Error> {
         let options = CodegenOptions::default();
         let phase = Phase::start("ReadKernels");
-        let loop_functions = loop_functions::decode(&executable)?;
+        let loop_functions = loop_function_compilation::decode(&executable)?;
         phases.push(phase.end());
         let phase = Phase::start("LowerLoops");
-        let lowered =
-            loop_functions::lower(&loop_functions, &pass_context(&CompileOptions::default()))?;
+        let lowered = loop_function_compilation::lower(
+            &loop_functions,
+            &pass_context(&CompileOptions::default()),
+        )?;
         phases.push(phase.end());
         let phase = Phase::start("MachineCode");
-        let compiled = loop_functions::compile(&lowered, Target::Cranelift, &options)?;
-        loop_functions::adopt_recompiled(&mut executable, &loop_functions, &compiled)?;
+        let compiled = loop_function_compilation::compile(&lowered, Target::Cranelift, &options)?;
+        loop_function_compilation::adopt_recompiled(&mut executable, &loop_functions, &compiled)?;
         let kernels = compiled.len();
-        let mut table = loop_functions::kernel_table(compiled, &loop_functions);
+        let mut table = loop_function_compilation::kernel_table(compiled, &loop_functions);
         phases.push(phase.end());
         let phase = Phase::start("FunctionBodies");
-        loop_functions::add_bodies(&mut table, &executable, Target::Cranelift, &options)?;
+        loop_function_compilation::add_bodies(
+            &mut table,
+            &executable,
+            Target::Cranelift,
+            &options,
+        )?;
         phases.push(phase.end());
         let stats = CompileStats {
             total: phases.iter().map(|p| p.duration).sum(),

@@ -12,7 +12,7 @@ use pliant_tensor::Tensor;
 use pliant_vm::{Value, VirtualMachine};
 
 use crate::compile::compile_nested;
-use crate::options::{CompileOptions, Target};
+use crate::compile_options::{CompileOptions, Target};
 
 /// An evaluator for passes. It compiles functions without graph optimisations, and runs them.
 pub(crate) struct CompiledEvaluator {

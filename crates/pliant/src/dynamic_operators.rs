@@ -13,8 +13,8 @@ use pliant_tensor::DType;
 use pliant_vm::{CheckKind, Value, VirtualMachine, VmError};
 
 use crate::compile::compile;
+use crate::compile_options::CompileOptions;
 use crate::error::Error;
-use crate::options::CompileOptions;
 use crate::program_cache::Programs;
 
 /// Maximum nesting of tuple operands.

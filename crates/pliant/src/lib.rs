@@ -16,37 +16,42 @@
 //! Depend only on this crate. The other crates are internal and may change at any time.
 
 mod compile;
+mod compile_and_model_stats;
+mod compile_options;
 mod compiled_module;
 mod constant_evaluator;
 mod dynamic_operators;
 mod error;
-mod explain;
+mod function_profile;
 pub mod hardware;
-mod host;
-mod inspect;
-mod library_functions;
-mod loop_functions;
+mod library_packed_functions;
+mod loop_function_compilation;
 mod model;
-mod options;
+mod module_inspection;
+mod offload_explanation;
+mod onnx_host_functions;
 mod packed_name_conflicts;
-mod profile;
+mod pass_registry;
 mod program_cache;
-mod script;
+mod script_parsing;
 mod signature;
-mod stats;
-mod transform;
-mod user_op;
+mod user_operators;
 pub mod vm_codegen;
 
 pub use compile::{build, compile, pass_context, pipeline};
+pub use compile_and_model_stats::{CompileStats, ModelStats};
+pub use compile_options::{CompileOptions, ExecMode, Pipeline, Target};
 pub use compiled_module::CompiledModule;
 pub use dynamic_operators::operator_programs;
 pub use error::{Error, ErrorKind};
-pub use explain::Explanation;
-pub use inspect::{print, stage_text, verify};
-pub use library_functions::{call_library, register_library};
+pub use function_profile::{CalleeProfile, Profile, profile};
+pub use library_packed_functions::{call_library, register_library};
 pub use model::Model;
-pub use options::{CompileOptions, ExecMode, Pipeline, Target};
+pub use module_inspection::{print, stage_text, verify};
+pub use offload_explanation::Explanation;
+pub use pass_registry::{
+    PassEntry, PassLevel, find_pass, pass_list, register_pass, transform, unknown_pass,
+};
 pub use pliant_diag::{Diagnostic, SourceMap};
 pub use pliant_exec::Executable;
 pub use pliant_ir::{AttrValue, Attrs, BaseFunc, DType, IRModule, relax, tir};
@@ -64,14 +69,9 @@ pub use pliant_vm::{
     CallEvent, CalleeKind, InstrumentAction, LibraryFunc, PackedFunc, RunOptions, TraceEntry,
     Value, VirtualMachine, VmError, VmOptions, register_func, register_library_func,
 };
-pub use profile::{CalleeProfile, Profile, profile};
-pub use script::{Script, parse, parse_file};
+pub use script_parsing::{Script, parse, parse_file};
 pub use signature::{Dim, Signature, ValueInfo, signatures};
-pub use stats::{CompileStats, ModelStats};
-pub use transform::{
-    PassEntry, PassLevel, find_pass, pass_list, register_pass, transform, unknown_pass,
-};
-pub use user_op::register_op;
+pub use user_operators::register_op;
 
 /// The README and the pages of `docs/embed`, whose code runs as documentation tests.
 #[cfg(doctest)]

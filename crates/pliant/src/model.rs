@@ -11,11 +11,11 @@ use pliant_tensor::Tensor;
 use pliant_vm::{RunOptions, Value, VirtualMachine};
 
 use crate::compile::compile;
+use crate::compile_and_model_stats::ModelStats;
+use crate::compile_options::CompileOptions;
 use crate::compiled_module::CompiledModule;
 use crate::error::Error;
-use crate::options::CompileOptions;
 use crate::signature::{Signature, ValueInfo};
-use crate::stats::ModelStats;
 
 /// A compiled program and a VM that runs it, callable from any thread.
 pub struct Model {

@@ -259,9 +259,10 @@ fn main() -> Result<(), Box<dyn Error>> {
             "--write-seeds" => {
                 let folder = Path::new(&value);
                 fs::create_dir_all(folder)?;
-                for (i, seed) in pliant_fuzz::target_seeds::initial_inputs(target.name, &tests_folder())?
-                    .iter()
-                    .enumerate()
+                for (i, seed) in
+                    pliant_fuzz::target_seeds::initial_inputs(target.name, &tests_folder())?
+                        .iter()
+                        .enumerate()
                 {
                     fs::write(folder.join(format!("seed-{i}")), seed)?;
                 }

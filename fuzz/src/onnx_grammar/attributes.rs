@@ -3,7 +3,7 @@
 use pliant::onnx::proto::AttributeProto;
 use pliant::onnx::proto::attribute_proto::AttributeType;
 
-use super::builders::{attribute, elem_type_code, tensor};
+use super::model_builders::{attribute, elem_type_code, tensor};
 use super::random_choices::Choices;
 
 /// Values from which string attributes are chosen.

@@ -13,22 +13,22 @@
 //! | `run_model` | imports, compiles and runs a model, and detects bugs |
 
 mod attributes;
-mod builders;
-mod graph;
-mod operands;
+mod model_builders;
+mod operator_operands;
+pub mod operator_schemas;
 mod random_choices;
+mod random_graph;
 pub mod run_model;
-pub mod schemas;
 pub mod single_node;
 
 use pliant::onnx::proto::{FunctionProto, ModelProto, OperatorSetIdProto};
 
-use graph::Builder;
 use random_choices::Choices;
+use random_graph::Builder;
 
 /// The newest opset version of a domain that the importer supports.
 pub fn newest_version(domain: &str) -> i64 {
-    let of_domain = schemas::schemas().iter().filter(|s| s.domain == domain);
+    let of_domain = operator_schemas::schemas().iter().filter(|s| s.domain == domain);
     let newest = of_domain.map(|s| s.since).max().unwrap_or(1);
     // The default domain has newer versions that changed none of the operators.
     if domain.is_empty() { newest.max(28) } else { newest }

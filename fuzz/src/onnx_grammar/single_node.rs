@@ -2,11 +2,11 @@
 
 use pliant::onnx::proto::{GraphProto, ModelProto, NodeProto, OperatorSetIdProto, ValueInfoProto};
 
-use super::builders::{
+use super::model_builders::{
     Dim, Operand, attribute, graph_attribute, info, loop_condition, node, tensor, tensor_type,
 };
-use super::operands::{Row, row};
-use super::schemas::Schema;
+use super::operator_operands::{Row, row};
+use super::operator_schemas::Schema;
 
 /// The description of a model of one node.
 #[derive(Clone, Debug)]

@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from pliant.frontend import onnx
-from pliant.frontend._params import detach_params
+from pliant.frontend._detached_params import detach_params
 
 __all__ = ["detach_params", "onnx"]

@@ -20,7 +20,7 @@ from typing import Any
 
 from pliant import _core
 from pliant._core import IRModule
-from pliant.frontend._params import attach_params
+from pliant.frontend._detached_params import attach_params
 
 __all__ = ["Finding", "Limits", "Report", "check", "from_onnx", "operators"]
 

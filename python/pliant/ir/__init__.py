@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pliant import _core
 from pliant._core import IRModule, Range
-from pliant.ir._compare import difference
-from pliant.ir._compare import structural_hash as _hash
+from pliant.ir._structural_equality import difference
+from pliant.ir._structural_equality import structural_hash as _hash
 from pliant.ir.attrs import Attrs, DictAttrs
 
 if TYPE_CHECKING:
     from pliant._core import PrimExpr, PrimFunc
     from pliant._core.relax import Expr, StructInfo
     from pliant.ir import instrument, transform
-    from pliant.ir._json import load_json, save_json
+    from pliant.ir._module_json import load_json, save_json
 
     from pliant.tir.stmt import Stmt
 
@@ -116,7 +116,7 @@ def __getattr__(name: str) -> Any:
     if name in ("base", "instrument", "module", "transform"):
         return import_module(f"pliant.ir.{name}")
     if name in ("load_json", "save_json"):
-        return getattr(import_module("pliant.ir._json"), name)
+        return getattr(import_module("pliant.ir._module_json"), name)
     raise AttributeError(f"module 'pliant.ir' has no attribute {name!r}")
 
 

@@ -15,7 +15,7 @@ from pliant._core import IRModule
 from pliant._core.transform import CoreInstrument
 from pliant.error import CompileError
 from pliant.transform import PassInfo
-from pliant.transform._context import INSTRUMENT_METHODS as _METHODS
+from pliant.transform._pass_context import INSTRUMENT_METHODS as _METHODS
 
 __all__ = [
     "DumpIR",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pliant import _core
-from pliant.relax._order import Order
+from pliant.relax._ordered_int_list import Order
 from pliant.relax.expr_functor import PyExprMutator
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from pliant import _core, transform
 from pliant._core import IRModule
 from pliant.relax.pipeline import get_pipeline
 from pliant.transform import FunctionPass, ModulePass, Pass, PassContext, Sequential, function_pass, module_pass
-from pliant.transform._pass import Kind
+from pliant.transform._pass_classes import Kind
 
 __all__ = [
     "DataflowBlockPass",

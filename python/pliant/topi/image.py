@@ -9,7 +9,7 @@ from typing import Any
 from pliant import te, tir
 from pliant._core import Tensor
 from pliant.topi import _operator
-from pliant.topi._check import require_indices_within, require_condition
+from pliant.topi._size_checks import require_indices_within, require_condition
 from pliant.topi._operator import find
 
 __all__ = ["affine_grid", "crop_and_resize", "grid_sample", "resize1d", "resize2d", "resize3d"]

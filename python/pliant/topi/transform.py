@@ -11,7 +11,7 @@ from typing import Any
 from pliant import te, tir
 from pliant._core import Tensor
 from pliant.topi._operator import axis_of, find
-from pliant.topi._check import require_equal_sizes, require_condition
+from pliant.topi._size_checks import require_equal_sizes, require_condition
 from pliant.topi.utils import get_const_int
 
 __all__ = [

@@ -17,9 +17,9 @@ from typing import Any
 
 from pliant import _core
 from pliant._core.transform import CorePass
-from pliant.transform._byoc import FuseOpsByPattern, RunCodegen
-from pliant.transform._context import PassContext, register_config_option
-from pliant.transform._pass import (
+from pliant.transform._external_codegen import FuseOpsByPattern, RunCodegen
+from pliant.transform._pass_context import PassContext, register_config_option
+from pliant.transform._pass_classes import (
     CoreBackedPass,
     FunctionPass,
     ModulePass,

@@ -1,7 +1,7 @@
 """The sizes after fifty layers stay short: the sizes that convolutions and pools compute are
 simplified at each layer.
 
-`benches/shape_arithmetic.py` measures the time.
+`benches/shape_inference_time.py` measures the time.
 """
 
 from __future__ import annotations

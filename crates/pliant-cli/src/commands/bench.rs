@@ -9,9 +9,9 @@ use serde_json::json;
 
 use crate::args::BenchArgs;
 use crate::commands::run::signature;
-use crate::inputs::Feed;
-use crate::shapes::{self, Point};
-use crate::{Failure, plot, program, progress};
+use crate::run_inputs::Feed;
+use crate::shape_option::{self, Point};
+use crate::{Failure, bench_plot, program_loading, progress};
 
 /// The measured run times at one shape, in milliseconds.
 pub struct Row {
@@ -40,12 +40,12 @@ impl Row {
 pub fn bench(args: &BenchArgs, out: &mut dyn Write, err: &mut dyn Write) -> Result<(), Failure> {
     // Report unwritable files before the sweep, which may take long.
     for path in [&args.csv, &args.json, &args.plot].into_iter().flatten() {
-        program::check_writable(path)?;
+        program_loading::check_writable(path)?;
     }
     let feed = Feed::new(&args.feed)?;
-    let points = shapes::points(&feed.axes)?;
+    let points = shape_option::points(&feed.axes)?;
     let start = Instant::now();
-    let compiled = program::build(&args.file, &args.build, err)?;
+    let compiled = program_loading::build(&args.file, &args.build, err)?;
     let compile_time = start.elapsed();
     let signature = signature(&compiled, &args.feed.func)?.clone();
     let model = Model::new(compiled)?;
@@ -81,7 +81,7 @@ pub fn bench(args: &BenchArgs, out: &mut dyn Write, err: &mut dyn Write) -> Resu
     }
     if let Some(path) = &args.plot {
         let title = args.file.file_name().map(|n| n.to_string_lossy().into_owned());
-        plot::draw(path, &title.unwrap_or_default(), &rows)?;
+        bench_plot::draw(path, &title.unwrap_or_default(), &rows)?;
     }
     failed.map_or(Ok(()), Err)
 }
@@ -122,7 +122,7 @@ fn measure(
 fn with_shape(point: &Point, error: pliant::Error) -> Failure {
     let mut failure = Failure::from(error);
     if !point.is_empty() {
-        failure.text = format!("{}\nat {}", failure.text.trim_end(), shapes::text(point));
+        failure.text = format!("{}\nat {}", failure.text.trim_end(), shape_option::text(point));
     }
     failure
 }

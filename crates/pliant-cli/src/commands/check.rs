@@ -7,7 +7,7 @@ use pliant::onnx::{self, ImportOptions};
 
 use crate::Failure;
 use crate::args::CheckArgs;
-use crate::program::{self, FileKind};
+use crate::program_loading::{self, FileKind};
 
 /// Runs the command. The reports of ONNX models are printed to `out`, even if they contain problems.
 pub fn check(args: &CheckArgs, out: &mut dyn Write) -> Result<(), Failure> {
@@ -25,13 +25,13 @@ pub fn check(args: &CheckArgs, out: &mut dyn Write) -> Result<(), Failure> {
 }
 
 fn check_script(file: &Path, out: &mut dyn Write) -> Result<(), Failure> {
-    let source = program::read(file, &mut std::io::sink())?;
+    let source = program_loading::read(file, &mut std::io::sink())?;
     pliant::verify(&source.module).map_err(|e| Failure::of(&e, &source.sources))?;
     Ok(writeln!(out, "{}: ok", file.display())?)
 }
 
 fn check_onnx(args: &CheckArgs, file: &Path, out: &mut dyn Write) -> Result<(), Failure> {
-    let model = program::open_onnx(file)?;
+    let model = program_loading::open_onnx(file)?;
     let allow_specialization = args.allow_specialization;
     let options = ImportOptions { allow_specialization, ..ImportOptions::default() };
     let report = onnx::check(&model, &options);

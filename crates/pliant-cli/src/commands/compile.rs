@@ -4,8 +4,8 @@ use std::io::Write;
 
 use crate::Failure;
 use crate::args::CompileArgs;
-use crate::program;
-use crate::shapes;
+use crate::program_loading;
+use crate::shape_option;
 
 /// Runs the command.
 pub fn compile(
@@ -13,10 +13,10 @@ pub fn compile(
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> Result<(), Failure> {
-    program::check_source(&args.file)?;
-    program::check_writable(&args.output)?;
-    let declared = shapes::parse(&args.shapes)?;
-    let compiled = program::build_with_symbols(&args.file, &declared, &args.build, err)?;
+    program_loading::check_source(&args.file)?;
+    program_loading::check_writable(&args.output)?;
+    let declared = shape_option::parse(&args.shapes)?;
+    let compiled = program_loading::build_with_symbols(&args.file, &declared, &args.build, err)?;
     compiled.save(&args.output)?;
     let stats = compiled.stats();
     let count = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });

@@ -10,9 +10,9 @@ use pliant::{DType, Model, SourceMap, Tensor, Value};
 
 use crate::args::DiffArgs;
 use crate::commands::run::signature;
-use crate::inputs::Feed;
-use crate::program::{self, FileKind};
+use crate::program_loading::{self, FileKind};
 use crate::reference_runtime::{self, Results, ScratchDir};
+use crate::run_inputs::Feed;
 use crate::{Failure, progress};
 
 /// Runs the command. Fails if a result differs.
@@ -21,7 +21,7 @@ pub fn diff(args: &DiffArgs, out: &mut dyn Write, err: &mut dyn Write) -> Result
         let file = args.file.display();
         return Err(Failure::new(format!("error: {file}: only ONNX models (.onnx) run on a peer")));
     }
-    let file = program::open_onnx(&args.file)?;
+    let file = program_loading::open_onnx(&args.file)?;
     let (ours, feeds) = run_pliant(args, &file, false, err)?;
     let theirs = run_peer(args, &args.file, &feeds, false)?;
     let pairs = compare(args, &ours, &theirs);
@@ -55,7 +55,7 @@ fn run_pliant(
     let mut sources = SourceMap::new();
     let imported = onnx::import_with(file, &options, &mut sources)
         .map_err(|e| Failure::new(format!("error: {}: {e}", args.file.display())))?;
-    let compiled = program::compile(imported.module, &sources, &args.build, err)?;
+    let compiled = program_loading::compile(imported.module, &sources, &args.build, err)?;
     spinner.finish_and_clear();
     let feed = Feed::new(&args.feed)?;
     let signature = signature(&compiled, &args.feed.func)?.clone();

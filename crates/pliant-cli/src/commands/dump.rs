@@ -6,11 +6,11 @@ use pliant::Error;
 
 use crate::Failure;
 use crate::args::DumpArgs;
-use crate::program;
+use crate::program_loading;
 
 /// Runs the command.
 pub fn dump(args: &DumpArgs, out: &mut dyn Write) -> Result<(), Failure> {
-    let source = program::read(&args.file, &mut std::io::sink())?;
+    let source = program_loading::read(&args.file, &mut std::io::sink())?;
     let failed = |e: Error| Failure::of(&e, &source.sources);
     let text = pliant::stage_text(source.module.clone(), &args.stage, !args.no_constants)
         .map_err(failed)?;

@@ -5,7 +5,7 @@ use std::io::Write;
 
 use crate::Failure;
 use crate::args::ExplainArgs;
-use crate::program;
+use crate::program_loading;
 
 /// Runs the command.
 pub fn explain(
@@ -13,8 +13,8 @@ pub fn explain(
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> Result<(), Failure> {
-    program::check_source(&args.file)?;
-    let compiled = program::build_with_symbols(&args.file, &[], &args.build, err)?;
+    program_loading::check_source(&args.file)?;
+    let compiled = program_loading::build_with_symbols(&args.file, &[], &args.build, err)?;
     write!(out, "{}", compiled.stats().explanation)?;
     Ok(())
 }

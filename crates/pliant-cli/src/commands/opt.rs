@@ -7,7 +7,7 @@ use pliant::{CompileOptions, Error, PassLevel, PrintIr, Timing};
 
 use crate::Failure;
 use crate::args::OptArgs;
-use crate::program;
+use crate::program_loading;
 
 /// Runs the command.
 pub fn opt(args: &OptArgs, out: &mut dyn Write, err: &mut dyn Write) -> Result<(), Failure> {
@@ -18,7 +18,7 @@ pub fn opt(args: &OptArgs, out: &mut dyn Write, err: &mut dyn Write) -> Result<(
         return list_rules(out);
     }
     let Some(file) = &args.file else { return Err(Failure::new("error: no model was given")) };
-    let source = program::read(file, err)?;
+    let source = program_loading::read(file, err)?;
     let failed = |e: Error| Failure::of(&e, &source.sources);
     let timing = Arc::new(Timing::new());
     let mut options = CompileOptions { verify: Some(!args.no_verify), ..Default::default() };

@@ -6,8 +6,8 @@ use pliant::Model;
 
 use crate::args::ProfileArgs;
 use crate::commands::run::signature;
-use crate::inputs::Feed;
-use crate::{Failure, program};
+use crate::run_inputs::Feed;
+use crate::{Failure, program_loading};
 
 /// Runs the command.
 pub fn profile(
@@ -16,7 +16,7 @@ pub fn profile(
     err: &mut dyn Write,
 ) -> Result<(), Failure> {
     let feed = Feed::new(&args.feed)?;
-    let compiled = program::build(&args.file, &args.build, err)?;
+    let compiled = program_loading::build(&args.file, &args.build, err)?;
     let values = feed.values(signature(&compiled, &args.feed.func)?, &feed.only_point()?)?;
     let (model, options) = (Model::new(compiled)?, args.feed.run_options());
     let profile =

@@ -8,13 +8,13 @@ use pliant::{CompiledModule, Model, Signature, Value};
 
 use crate::args::RunArgs;
 use crate::commands::show::{save, show};
-use crate::inputs::Feed;
-use crate::{Failure, program};
+use crate::run_inputs::Feed;
+use crate::{Failure, program_loading};
 
 /// Runs the command.
 pub fn run(args: &RunArgs, out: &mut dyn Write, err: &mut dyn Write) -> Result<(), Failure> {
     let feed = Feed::new(&args.feed)?;
-    let compiled = program::build(&args.file, &args.build, err)?;
+    let compiled = program_loading::build(&args.file, &args.build, err)?;
     let signature = signature(&compiled, &args.feed.func)?.clone();
     let values = feed.values(&signature, &feed.only_point()?)?;
     let model = Model::new(compiled)?;

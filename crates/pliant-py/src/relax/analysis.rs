@@ -10,18 +10,18 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::error::{Error, Result};
 use crate::gil_and_panics::catch_panic;
-use crate::relax::accessors::in_func;
-use crate::relax::blocks::{BindingBlock, wrap_binding};
+use crate::relax::binding_blocks::{BindingBlock, wrap_binding};
 use crate::relax::classes::struct_info::wrap_info;
 use crate::relax::classes::wrap;
-use crate::relax::convert::{required_operand, sinfo};
-use crate::relax::func_owner::{FuncOwner, OwnerState};
+use crate::relax::detached_expr::{CalleeNode, Key, Node, NodeRef};
+use crate::relax::expr_accessors::in_func;
+use crate::relax::expr_traversal::{WalkEvent, walk};
 use crate::relax::function::owner_of;
-use crate::relax::node::{CalleeNode, Key, Node, NodeRef};
-use crate::relax::sinfo::{SInfo, sinfo_of, to_type};
-use crate::relax::walk::{WalkEvent, walk};
-use crate::tir::classes::wrap as wrap_prim;
-use crate::tir::expr::prim;
+use crate::relax::function_owner::{FuncOwner, OwnerState};
+use crate::relax::struct_info::{SInfo, sinfo_of, to_type};
+use crate::relax::value_conversion::{required_operand, sinfo};
+use crate::tir::prim_expr::prim;
+use crate::tir::scalar_expr_classes::wrap as wrap_prim;
 
 /// A list of nodes without duplicates, in order.
 #[derive(Default)]
@@ -61,7 +61,7 @@ fn callee(node: &NodeRef) -> Option<NodeRef> {
         },
         Node::InFunc(owner, e) => match owner.lock().func().map(|f| f.expr(*e)) {
             Some(ExprData::Call { callee: Callee::Expr(c), .. }) => {
-                Some(crate::relax::accessors::in_func(owner, *c))
+                Some(crate::relax::expr_accessors::in_func(owner, *c))
             }
             _ => None,
         },
@@ -287,7 +287,7 @@ pub fn static_struct_info<'py>(info: &Bound<'py, PyAny>) -> Result<Bound<'py, Py
 }
 
 fn without_dims(info: &SInfo) -> SInfo {
-    use crate::relax::sinfo::ShapeInfo;
+    use crate::relax::struct_info::ShapeInfo;
     match info {
         SInfo::Prim(dtype, _) => SInfo::Prim(*dtype, None),
         SInfo::Shape(..) => SInfo::Shape(None, info.ndim().map(|n| n as u32)),
@@ -328,7 +328,7 @@ pub fn erase_struct_info<'py>(
             };
             let (func, vars) = s.func_and_vars()?;
             let Some(sym) = vars.get_sym(var) else { continue };
-            let value = crate::relax::sinfo::dim_to_sym(func, vars, value)?;
+            let value = crate::relax::struct_info::dim_to_sym(func, vars, value)?;
             map.insert(sym, value);
         }
         let func = s.func_and_vars()?.0;

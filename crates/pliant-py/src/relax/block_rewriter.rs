@@ -5,15 +5,15 @@ use pyo3::prelude::*;
 
 use crate::error::{Error, Result};
 use crate::gil_and_panics::catch_panic;
-use crate::module::IRModule;
-use crate::relax::accessors::in_func;
-use crate::relax::blocks::{Binding, BindingBlock, wrap_owned_block};
-use crate::relax::builder::BlockBuilder;
+use crate::ir_module::IRModule;
+use crate::relax::binding_blocks::{Binding, BindingBlock, wrap_owned_block};
+use crate::relax::block_builder::BlockBuilder;
 use crate::relax::classes::{Expr, wrap};
-use crate::relax::convert::required_operand;
-use crate::relax::func_owner::FuncOwner;
+use crate::relax::detached_expr::Node;
+use crate::relax::expr_accessors::in_func;
 use crate::relax::function::owner_of;
-use crate::relax::node::Node;
+use crate::relax::function_owner::FuncOwner;
+use crate::relax::value_conversion::required_operand;
 
 /// A block builder that can also rewrite functions.
 #[pyclass(extends = BlockBuilder, subclass, frozen, module = "pliant.relax")]
@@ -143,7 +143,7 @@ impl BlockRewriter {
             let key = node.key();
             let mut inner = owner.lock();
             let found = match key {
-                crate::relax::node::Key::Ident(ident) => inner.find_expr(ident),
+                crate::relax::detached_expr::Key::Ident(ident) => inner.find_expr(ident),
                 _ => None,
             };
             let builder = inner.builder()?;
@@ -178,14 +178,14 @@ impl BlockRewriter {
     }
 }
 
-impl crate::relax::func_owner::OwnerState {
+impl crate::relax::function_owner::OwnerState {
     /// Binds a value to a variable, or to a new variable of the same name if the types differ. Returns the expression
     /// of the bound variable.
     fn rebind(
         &mut self,
-        old: &crate::relax::seq::BindingRef,
-        var: &crate::relax::node::NodeRef,
-        value: &crate::relax::node::NodeRef,
+        old: &crate::relax::detached_functions::BindingRef,
+        var: &crate::relax::detached_expr::NodeRef,
+        value: &crate::relax::detached_expr::NodeRef,
     ) -> Result<pliant_ir::relax::Expr> {
         use pliant_ir::relax::{Binding, ExprData};
         let cast = old.cast();
@@ -193,7 +193,7 @@ impl crate::relax::func_owner::OwnerState {
         if cast.is_some() {
             e = self.builder()?.operand(e);
         }
-        let cast = cast.map(|c| crate::relax::sinfo::to_type(self, &c)).transpose()?;
+        let cast = cast.map(|c| crate::relax::struct_info::to_type(self, &c)).transpose()?;
         let v = self.lower(var)?;
         let func = self.func_and_vars()?.0;
         let ExprData::Var(v) = *func.expr(v) else {

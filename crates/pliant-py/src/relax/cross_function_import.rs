@@ -9,7 +9,7 @@ use pliant_ir::relax::{Binding, Block, Expr, ExprData, Function, Type, Var};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::error::{Error, Result};
-use crate::relax::func_owner::{FuncOwner, OwnerState, abandoned};
+use crate::relax::function_owner::{FuncOwner, OwnerState, abandoned};
 
 /// What was imported from one other function so far, so that a later import reuses it.
 #[derive(Default)]

@@ -11,15 +11,15 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::error::{Error, Result};
-use crate::module::IRModule;
-use crate::relax::accessors::{attrs_dict, in_func, set_attrs, text};
+use crate::ir_module::IRModule;
 use crate::relax::classes::struct_info::wrap_info;
 use crate::relax::classes::{Expr, init, wrap};
-use crate::relax::convert::{required_operand, sinfo};
-use crate::relax::func_owner::{FuncOwner, abandoned};
-use crate::relax::node::{Node, NodeRef};
-use crate::relax::seq::{FuncNode, FuncParts, GlobalTypes, SeqNode};
-use crate::relax::sinfo::SInfo;
+use crate::relax::detached_expr::{Node, NodeRef};
+use crate::relax::detached_functions::{FuncNode, FuncParts, GlobalTypes, SeqNode};
+use crate::relax::expr_accessors::{attrs_dict, in_func, set_attrs, text};
+use crate::relax::function_owner::{FuncOwner, abandoned};
+use crate::relax::struct_info::SInfo;
+use crate::relax::value_conversion::{required_operand, sinfo};
 use crate::te::prim_func::PrimFunc;
 
 /// A graph function.
@@ -461,7 +461,7 @@ impl Function {
     #[pyo3(signature = (builder=None))]
     fn _finished<'py>(
         slf: Bound<'py, Self>,
-        builder: Option<&Bound<'py, crate::relax::builder::BlockBuilder>>,
+        builder: Option<&Bound<'py, crate::relax::block_builder::BlockBuilder>>,
     ) -> Result<Bound<'py, Function>> {
         let node = slf.as_super().get().node.clone();
         let owner = match (node.get(), builder) {

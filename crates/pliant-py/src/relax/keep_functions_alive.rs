@@ -7,9 +7,9 @@ use pliant_ir::IRModule;
 use pyo3::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::relax::func_owner::FuncOwner;
+use crate::relax::detached_expr::Node;
 use crate::relax::function::{Function, owner_of};
-use crate::relax::node::Node;
+use crate::relax::function_owner::FuncOwner;
 use crate::te::prim_func::PrimFunc;
 use crate::tir::prim_func_objects::PrimFuncObjects;
 

@@ -12,9 +12,9 @@ use rustc_hash::FxHashMap;
 
 use crate::error::{Error, Result};
 use crate::nesting_limit::{MAX_NESTING, too_deep};
-use crate::relax::func_owner::{OwnerState, abandoned, op_signature};
-use crate::relax::node::{CallNode, CalleeNode, FreeVar, Node, NodeRef, Scalar};
-use crate::relax::sinfo::{SInfo, dim_to_sym, dims_to_syms, to_type};
+use crate::relax::detached_expr::{CallNode, CalleeNode, FreeVar, Node, NodeRef, Scalar};
+use crate::relax::function_owner::{OwnerState, abandoned, op_signature};
+use crate::relax::struct_info::{SInfo, dim_to_sym, dims_to_syms, to_type};
 
 impl OwnerState {
     /// Adds a parameter.
@@ -331,7 +331,7 @@ impl OwnerState {
         let pure = matches!(func.ty(callee), ir::TypeData::Callable { pure: true, .. });
         let ty = match tys {
             [ty] => *ty,
-            [] => crate::relax::convert::call_result(func, callee, args)?,
+            [] => crate::relax::value_conversion::call_result(func, callee, args)?,
             _ => func.intern(ir::TypeData::Tuple(tys.into())),
         };
         self.impure |= !pure;
@@ -361,7 +361,7 @@ fn fill_tensor(s: Scalar, dtype: DType) -> Result<Tensor> {
             if int as f64 != v {
                 return Err(Error::Value(format!("{v} does not fit {dtype}")));
             }
-            crate::relax::convert::int_tensor(int, dtype)
+            crate::relax::value_conversion::int_tensor(int, dtype)
         }
         _ => scalar_tensor(s, dtype),
     }
@@ -376,9 +376,9 @@ fn scalar_tensor(s: Scalar, dtype: DType) -> Result<Tensor> {
     let dtype =
         if matches!(s, Scalar::Float(_)) && !dtype.is_float() { DType::Float32 } else { dtype };
     let value = match s {
-        Scalar::Int(v) => return crate::relax::convert::int_tensor(v, dtype),
+        Scalar::Int(v) => return crate::relax::value_conversion::int_tensor(v, dtype),
         Scalar::Float(v) => v,
         Scalar::Bool(b) => f64::from(u8::from(b)),
     };
-    crate::relax::convert::float_tensor(value, dtype)
+    crate::relax::value_conversion::float_tensor(value, dtype)
 }

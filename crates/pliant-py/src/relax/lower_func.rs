@@ -7,12 +7,12 @@ use pliant_ir::relax::{self as ir, ExprData, type_lattice};
 use rustc_hash::FxHashSet;
 
 use crate::error::{Error, Result};
-use crate::relax::func_owner::{FuncOwner, OwnerState, abandoned};
-use crate::relax::node::{FreeVar, Node, NodeRef};
-use crate::relax::seq::{
+use crate::relax::detached_expr::{FreeVar, Node, NodeRef};
+use crate::relax::detached_functions::{
     BindingRef, BlockNode, BlockRef, FreeBinding, FuncParts, GlobalTypes, IfNode, SeqNode,
 };
-use crate::relax::sinfo::{SInfo, sinfo_of, to_type};
+use crate::relax::function_owner::{FuncOwner, OwnerState, abandoned};
+use crate::relax::struct_info::{SInfo, sinfo_of, to_type};
 
 /// Builds a function from its parts, in a new owner.
 ///
@@ -25,7 +25,7 @@ pub fn build_function(parts: &FuncParts, globals: GlobalTypes) -> Result<Arc<Fun
         state.globals = globals;
         for (i, param) in parts.params.iter().enumerate() {
             if parts.params[..i].iter().any(|other| other.key() == param.key()) {
-                let name = crate::relax::accessors::name_or_text(param);
+                let name = crate::relax::expr_accessors::name_or_text(param);
                 return Err(redefinition_error(
                     &format!("a parameter of this function (number {i})"),
                     &name,

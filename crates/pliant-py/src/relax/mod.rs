@@ -12,25 +12,25 @@
 //! | `op`, `check_call`, `user_op` | operators as Python functions, the checks of their calls, and user-defined operators |
 //! | `dpl` | the dataflow pattern language |
 
-pub mod accessors;
 pub mod analysis;
+pub mod binding_blocks;
+pub mod block_builder;
 pub mod block_rewriter;
-pub mod blocks;
-pub mod build_order;
-pub mod builder;
-pub mod check_call;
 pub mod classes;
-pub mod convert;
 pub mod cross_function_import;
+pub mod detached_expr;
+pub mod detached_functions;
 pub mod dpl;
-pub mod func_owner;
+pub mod expr_accessors;
+pub mod expr_traversal;
 pub mod function;
+pub mod function_build_order;
+pub mod function_owner;
 pub mod keep_functions_alive;
 pub mod lower_expr;
 pub mod lower_func;
-pub mod node;
-pub mod op;
-pub mod seq;
-pub mod sinfo;
-pub mod user_op;
-pub mod walk;
+pub mod operator_call_check;
+pub mod operators;
+pub mod struct_info;
+pub mod user_operators;
+pub mod value_conversion;

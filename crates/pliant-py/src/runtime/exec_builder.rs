@@ -9,8 +9,8 @@ use pyo3::prelude::*;
 
 use crate::error::{Error, Result};
 use crate::gil_and_panics::run_detached;
-use crate::runtime::compiled::Executable;
-use crate::runtime::value::to_value;
+use crate::runtime::executable_and_model::Executable;
+use crate::runtime::value_conversion::to_value;
 
 /// Builds an executable by hand. `r(i)`, `imm(v)`, `c(i)` and `f(name)` create operands.
 #[pyclass(frozen, subclass, module = "pliant.relax")]
@@ -72,7 +72,9 @@ impl ExecBuilder {
     /// Adds a constant (an array, shape, number, string or dtype), and returns an operand for it.
     fn convert_constant(&self, value: &Bound<'_, PyAny>) -> Result<Operand> {
         let constant = match to_value(value)? {
-            Value::Tensor(t) => exec::Constant::Tensor(crate::relax::convert::immutable_tensor(t)?),
+            Value::Tensor(t) => {
+                exec::Constant::Tensor(crate::relax::value_conversion::immutable_tensor(t)?)
+            }
             Value::Shape(s) => exec::Constant::Shape(s),
             Value::Int(v) => exec::Constant::Int(v),
             Value::Float(v) => exec::Constant::Float(v),

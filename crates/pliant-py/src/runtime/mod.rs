@@ -11,19 +11,19 @@
 //! | `interrupt`, `sigint`, `time_limit` | Ctrl-C and time limits |
 
 pub mod array_import;
-pub mod compiled;
+pub mod ctrl_c_interrupts;
 pub mod device;
 pub mod dlpack;
 pub mod exec_builder;
-pub mod feeds;
-pub mod interpret;
-pub mod interrupt;
+pub mod executable_and_model;
+pub mod named_inputs_outputs;
 pub mod ndarray;
-pub mod packed;
+pub mod packed_functions;
 pub mod profile;
-pub mod shape;
-mod sigint;
+pub mod reference_interpreter;
+pub mod shape_tuple;
+mod sigint_handler;
 pub mod time_limit;
-pub mod value;
+pub mod value_conversion;
 pub mod virtual_machine;
 pub mod vm_objects;

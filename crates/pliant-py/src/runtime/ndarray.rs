@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::runtime::array_import::{borrow_tensor, parse_dtype, to_tensor};
 use crate::runtime::device::Device;
 use crate::runtime::dlpack;
-use crate::runtime::shape::extract_shape;
+use crate::runtime::shape_tuple::extract_shape;
 
 /// A tensor in host memory.
 #[pyclass(frozen, module = "pliant.runtime", weakref)]

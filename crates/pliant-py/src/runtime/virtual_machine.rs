@@ -14,13 +14,13 @@ use rustc_hash::FxHashMap;
 
 use crate::error::{Error, Result};
 use crate::gil_and_panics::run_detached;
-use crate::runtime::compiled::Executable;
+use crate::runtime::ctrl_c_interrupts::RunCounter;
 use crate::runtime::device::check_device;
-use crate::runtime::interrupt::RunCounter;
-use crate::runtime::packed::PackedFunction;
+use crate::runtime::executable_and_model::Executable;
+use crate::runtime::packed_functions::PackedFunction;
 use crate::runtime::profile::Profile;
 use crate::runtime::time_limit::run_options;
-use crate::runtime::value::{callable_value, from_value, to_value};
+use crate::runtime::value_conversion::{callable_value, from_value, to_value};
 use crate::runtime::vm_objects::{VmObjectOwner, VmObjectTable};
 
 /// A VM that Ctrl-C can stop.

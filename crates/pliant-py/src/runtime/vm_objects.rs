@@ -13,8 +13,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyWeakrefMethods, PyWeakrefReference};
 use pyo3::{PyTraverseError, PyVisit};
 
-use crate::runtime::packed::call_for_vm;
-use crate::runtime::value::visit_stored;
+use crate::runtime::packed_functions::call_for_vm;
+use crate::runtime::value_conversion::visit_stored;
 
 /// The Python objects that a VM refers to.
 #[derive(Default)]

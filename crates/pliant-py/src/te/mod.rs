@@ -1,7 +1,7 @@
 //! Tensor expressions in Python.
 
-pub mod functions;
+pub mod compute_and_reduce;
 pub mod prim_func;
-pub mod statements;
+pub mod statement_stages;
 pub mod tensor;
 pub mod topi;

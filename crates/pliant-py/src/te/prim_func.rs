@@ -11,11 +11,11 @@ use pyo3::types::PyDict;
 
 use crate::error::{Error, Result};
 use crate::gil_and_panics::catch_panic;
-use crate::relax::accessors::{attrs_dict, set_attrs};
+use crate::relax::expr_accessors::{attrs_dict, set_attrs};
 use crate::relax::function::with_symbol;
 use crate::te::tensor::Tensor;
 use crate::tir::build_prim_func::{build_prim_func, with_new_body};
-use crate::tir::expr::prim;
+use crate::tir::prim_expr::prim;
 use crate::tir::prim_func_body::PrimFuncBody;
 use crate::tir::prim_func_objects::PrimFuncObjects;
 

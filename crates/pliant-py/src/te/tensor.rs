@@ -6,8 +6,8 @@ use pyo3::types::PyTuple;
 
 use crate::error::{Error, Result};
 use crate::tir::axes::iter_var_init;
-use crate::tir::classes::wrap;
-use crate::tir::expr::{prim_list, tuple_of};
+use crate::tir::prim_expr::{prim_list, tuple_of};
+use crate::tir::scalar_expr_classes::wrap;
 
 /// A tensor of the loop level: a placeholder or a stage.
 #[pyclass(frozen, subclass, module = "pliant.te", weakref)]

@@ -10,10 +10,10 @@ use crate::error::{Error, Result};
 use crate::gil_and_panics::catch_panic;
 use crate::nesting_limit::NestingLevel;
 use crate::relax::classes::wrap;
-use crate::relax::func_owner::FuncOwner;
-use crate::relax::node::{FreeVar, Node, NodeRef};
-use crate::relax::op::OpFunction;
-use crate::relax::sinfo::{SInfo, ShapeInfo};
+use crate::relax::detached_expr::{FreeVar, Node, NodeRef};
+use crate::relax::function_owner::FuncOwner;
+use crate::relax::operators::OpFunction;
+use crate::relax::struct_info::{SInfo, ShapeInfo};
 use crate::te::tensor::Tensor;
 
 /// The tensors that an operator computes from tensors, numbers and shapes: one tensor, or a list if the operator

@@ -4,8 +4,8 @@ use pliant_ops::te::{self, IterKind};
 use pyo3::prelude::*;
 
 use crate::error::{Error, Result};
-use crate::tir::classes::wrap;
-use crate::tir::expr::{PrimExpr, prim, variable};
+use crate::tir::prim_expr::{PrimExpr, prim, variable};
+use crate::tir::scalar_expr_classes::wrap;
 
 /// An axis: a variable and its range.
 #[pyclass(extends = PrimExpr, frozen, module = "pliant.tir")]

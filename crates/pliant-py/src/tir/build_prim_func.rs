@@ -16,9 +16,9 @@ use rustc_hash::FxHashMap;
 
 use crate::error::{Error, Result};
 use crate::nesting_limit::NestingLevel;
-use crate::relax::convert::attr_value;
+use crate::relax::value_conversion::attr_value;
 use crate::te::tensor::Tensor;
-use crate::tir::expr::{int_const, prim, variable};
+use crate::tir::prim_expr::{int_const, prim, variable};
 use crate::tir::prim_func_body::PrimFuncBody;
 use crate::tir::prim_func_objects::{ObjectMap, PrimFuncObjects};
 

@@ -2,9 +2,9 @@
 
 pub mod axes;
 pub mod build_prim_func;
-pub mod classes;
-pub mod expr;
-pub mod functions;
+pub mod prim_expr;
 pub mod prim_func_body;
 pub mod prim_func_objects;
-pub mod vector;
+pub mod scalar_expr_classes;
+pub mod scalar_functions;
+pub mod vector_exprs;

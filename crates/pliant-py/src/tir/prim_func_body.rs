@@ -17,10 +17,10 @@ use rustc_hash::FxHashMap;
 
 use crate::error::{Error, Result};
 use crate::gil_and_panics::catch_panic;
-use crate::relax::convert::attr_object;
+use crate::relax::value_conversion::attr_object;
 use crate::te::tensor::Tensor;
-use crate::tir::classes::wrap;
 use crate::tir::prim_func_objects::ObjectMap;
+use crate::tir::scalar_expr_classes::wrap;
 
 /// The body of a loop function as Python objects, with the variables and buffers that these represent.
 #[pyclass(frozen, module = "pliant.tir")]
@@ -334,7 +334,7 @@ impl<'py> BodyReader<'_, 'py> {
 /// The direct operands of a scalar expression.
 #[pyfunction]
 pub fn tir_operands<'py>(
-    expr: &Bound<'py, crate::tir::expr::PrimExpr>,
+    expr: &Bound<'py, crate::tir::prim_expr::PrimExpr>,
 ) -> Result<Vec<Bound<'py, PyAny>>> {
     operands(&expr.get().expr).into_iter().map(|e| Ok(wrap(expr.py(), e)?)).collect()
 }
@@ -350,11 +350,11 @@ fn operands(e: &te::Expr) -> Vec<te::Expr> {
 /// The same scalar expression with other operands.
 #[pyfunction]
 pub fn tir_with_operands<'py>(
-    expr: &Bound<'py, crate::tir::expr::PrimExpr>,
+    expr: &Bound<'py, crate::tir::prim_expr::PrimExpr>,
     operands: Vec<Bound<'py, PyAny>>,
 ) -> Result<Bound<'py, PyAny>> {
     let old = &expr.get().expr;
-    let list: Result<Vec<te::Expr>> = operands.iter().map(crate::tir::expr::prim).collect();
+    let list: Result<Vec<te::Expr>> = operands.iter().map(crate::tir::prim_expr::prim).collect();
     let list = list?;
     let count = self::operands(old).len();
     if list.len() != count {

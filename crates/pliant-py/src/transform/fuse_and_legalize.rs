@@ -5,7 +5,7 @@ use pliant_opt::fuse::fuse_ops;
 use pliant_opt::lower::legalize_ops;
 use pyo3::prelude::*;
 
-use super::core_pass::CorePass;
+use super::rust_pass::CorePass;
 use crate::error::{Error, Result};
 
 /// Groups calls of loop functions that are more efficient as one loop function. Level 0 disables fusion, and -1

@@ -22,15 +22,15 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyInt, PyString};
 
 use crate::error::{Error, Result};
-use crate::relax::accessors::in_func;
 use crate::relax::classes::wrap;
-use crate::relax::convert::sinfo;
-use crate::relax::func_owner::FuncOwner;
-use crate::relax::sinfo::{SInfo, ShapeInfo, dim_to_sym, dims_to_syms};
-use crate::tir::expr::try_prim;
-use crate::transform::core_pass::CorePass;
+use crate::relax::expr_accessors::in_func;
+use crate::relax::function_owner::FuncOwner;
+use crate::relax::struct_info::{SInfo, ShapeInfo, dim_to_sym, dims_to_syms};
+use crate::relax::value_conversion::sinfo;
+use crate::tir::prim_expr::try_prim;
 use crate::transform::param_value::param_value;
-use crate::transform::py_pass::pass_error;
+use crate::transform::python_pass::pass_error;
+use crate::transform::rust_pass::CorePass;
 
 /// A name, given as a string or as an object that has one (a graph-level or loop-level variable).
 fn name_of(obj: &Bound<'_, PyAny>, what: &str) -> Result<Arc<str>> {

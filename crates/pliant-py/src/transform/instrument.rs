@@ -9,8 +9,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 use crate::error::{Error, Result, import};
-use crate::module::IRModule as PyModule;
-use crate::transform::py_pass::pass_error;
+use crate::ir_module::IRModule as PyModule;
+use crate::transform::python_pass::pass_error;
 
 /// An instrument written in Rust.
 #[pyclass(frozen, module = "pliant.ir.instrument")]

@@ -1,25 +1,25 @@
 //! Passes in Python: built-in passes by name, user-defined passes, sequences of both, and the functions that run them.
 //!
 //! Every run, of a single pass or of a compilation, goes through `ModulePass::apply`. Only this function skips passes,
-//! calls instruments, verifies modules and reports failures. A pass written in Python is a [`PyPass`](py_pass::PyPass),
+//! calls instruments, verifies modules and reports failures. A pass written in Python is a [`PyPass`](python_pass::PyPass),
 //! and an instrument written in Python is a [`PyInstrument`](instrument::PyInstrument).
 
-pub mod byoc;
-pub mod context;
-pub mod core_pass;
+pub mod external_codegen;
 pub mod fuse_and_legalize;
 pub mod graph_passes;
 pub mod instrument;
 pub mod param_value;
-pub mod py_pass;
+pub mod pass_context;
+pub mod python_pass;
+pub mod rust_pass;
 
 use pliant_pass::pass_settings;
 use pyo3::prelude::*;
 
 use crate::error::{Error, Result};
 use crate::gil_and_panics::run_detached;
-use crate::module::IRModule;
-use crate::runtime::interrupt::CompileGuard;
+use crate::ir_module::IRModule;
+use crate::runtime::ctrl_c_interrupts::CompileGuard;
 
 /// Runs a pass on a module with the instruments and verification of a context. The optimisation level and the disabled
 /// passes of the context only affect the passes in a sequence.
@@ -39,8 +39,8 @@ pub fn apply_pass(
             )));
         }
     };
-    let pass = py_pass::to_pass(one, context)?;
-    let ctx = context::to_pass_context(context)?;
+    let pass = python_pass::to_pass(one, context)?;
+    let ctx = pass_context::to_pass_context(context)?;
     let module = run_detached(py, || {
         let _compiling = CompileGuard::begin();
         Ok(pass.apply(module, &ctx)?)
@@ -91,6 +91,6 @@ pub fn register_config(name: String, kind: &str, doc: String) -> Result<()> {
 /// Raises `ValueError` if a setting of the pass context does not exist or does not accept the value.
 #[pyfunction]
 pub fn check_config(name: &str, value: &Bound<'_, PyAny>) -> Result<()> {
-    let value = crate::relax::convert::attr_value(value)?;
+    let value = crate::relax::value_conversion::attr_value(value)?;
     pass_settings::check(name, &value).map_err(Error::Value)
 }

@@ -9,10 +9,10 @@ use pyo3::types::{PyBool, PyFloat, PyList, PyString, PyTuple};
 use crate::error::{Error, Result};
 use crate::nesting_limit::NestingLevel;
 use crate::relax::classes::Expr;
-use crate::relax::convert::immutable_tensor;
-use crate::relax::node::{Node, NodeRef, Scalar};
+use crate::relax::detached_expr::{Node, NodeRef, Scalar};
+use crate::relax::value_conversion::immutable_tensor;
 use crate::runtime::array_import::to_tensor;
-use crate::runtime::shape::ShapeTuple;
+use crate::runtime::shape_tuple::ShapeTuple;
 
 /// The value of an argument: a tensor (through DLPack or NumPy), a number, a string, a `Shape`, a sequence of these, or
 /// an expression made of these.

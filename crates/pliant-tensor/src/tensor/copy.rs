@@ -1,6 +1,6 @@
 //! Copies of tensors with any strides.
 
-use crate::layout::{checked_nbytes, for_each_row};
+use crate::shape_and_strides::{checked_nbytes, for_each_row};
 use crate::{Element, Storage, Tensor, TensorError};
 
 impl Tensor {

@@ -1,6 +1,6 @@
 //! Views of a tensor: read-only, sliced, reshaped and reinterpreted.
 
-use crate::layout::{checked_nbytes, checked_numel, contiguous_strides};
+use crate::shape_and_strides::{checked_nbytes, checked_numel, contiguous_strides};
 use crate::{DType, Tensor, TensorError};
 
 impl Tensor {

@@ -1,7 +1,7 @@
 //! Tests that the module after every stage of a compilation prints, parses back, verifies, and can
 //! be built, since passes skip what is already lowered.
 
-use crate::common::{HEADER, iota, parse, run};
+use crate::test_helpers::{HEADER, iota, parse, run};
 use pliant::{CompileOptions, Model};
 
 const PROGRAM: &str = r#"

@@ -1,6 +1,6 @@
 //! Compiled control flow: tail calls, loops over state, closures, and their errors.
 
-use crate::common::{model, read, tensor};
+use crate::test_helpers::{model, read, tensor};
 use pliant::{Model, Tensor, Value};
 
 fn int(value: i64) -> Value {

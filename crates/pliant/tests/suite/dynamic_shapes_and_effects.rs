@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use crate::common::{fails, iota, model, read, run, tensor};
+use crate::test_helpers::{fails, iota, model, read, run, tensor};
 use pliant::{Tensor, Value};
 
 #[test]

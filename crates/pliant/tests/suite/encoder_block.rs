@@ -1,6 +1,6 @@
 //! A small encoder block compared with a scalar reference, at many shapes with one compilation.
 
-use crate::common::{model, run, tensor};
+use crate::test_helpers::{model, run, tensor};
 
 const SCRIPT: &str = r#"
 @I.ir_module

@@ -1,6 +1,6 @@
 //! End-to-end tests from script to results, at many shapes with one compilation.
 
-use crate::common::{fails, iota, model, parse, read, run, tensor, try_model};
+use crate::test_helpers::{fails, iota, model, parse, read, run, tensor, try_model};
 use pliant::{CompileOptions, CompiledModule, Model, Value};
 
 const SIZES: [i64; 8] = [0, 1, 2, 3, 7, 8, 31, 64];

@@ -10,7 +10,7 @@ use pliant::onnx::{self, ImportOptions, Limits};
 use pliant::{CompileOptions, DType, Model, Tensor, Value};
 use prost::Message;
 
-use crate::onnx::node;
+use crate::onnx_rust_api::node;
 
 const NAN: f64 = f64::NAN;
 const INF: f64 = f64::INFINITY;

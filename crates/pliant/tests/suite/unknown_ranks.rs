@@ -6,7 +6,7 @@ use pliant::{
     CompileOptions, CompiledModule, ExecMode, Model, Tensor, Value, compile, operator_programs,
 };
 
-use crate::common::{fails, iota, model, parse, read, run, tensor};
+use crate::test_helpers::{fails, iota, model, parse, read, run, tensor};
 
 const CHAIN: &str = r#"
 @R.function

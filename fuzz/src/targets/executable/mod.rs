@@ -1,15 +1,15 @@
 //! The fuzz target for saved executables: mutates the program, the constants and the loop functions, corrects lengths and
 //! checksums, and runs the files that load.
 
-mod container;
-mod mutate;
+mod mutate_program;
 mod program_format;
+mod section_container;
 
 use pliant::{CompileOptions, CompiledModule, ExecMode};
 
 use super::function_inputs;
 use super::rng::Rng;
-pub use mutate::mutate;
+pub use mutate_program::mutate;
 
 /// Compiles scripts and saves those that compile, alternately in both execution modes.
 pub fn seeds(scripts: &[Vec<u8>]) -> Vec<Vec<u8>> {
@@ -28,8 +28,8 @@ pub fn seeds(scripts: &[Vec<u8>]) -> Vec<Vec<u8>> {
 /// Corrects lengths and checksums of an executable file, loads it, and runs its functions on small inputs. Returns whether the
 /// program has any functions.
 pub fn run(input: &[u8]) -> bool {
-    let Some(sections) = container::read_sections(input) else { return false };
-    let bytes = container::write_file(&sections);
+    let Some(sections) = section_container::read_sections(input) else { return false };
+    let bytes = section_container::write_file(&sections);
     match CompiledModule::from_bytes(&bytes) {
         Ok(compiled) => function_inputs::run_all(compiled, &mut Rng::new(input.len() as u64)),
         Err(error) => {
@@ -50,8 +50,8 @@ mod tests {
                     def main(x: R.Tensor((\"n\", 4), \"float32\"), p: R.Tensor((), \"bool\")):\n        \
                     if p:\n            y = R.add(x, x)\n        else:\n            y = R.exp(x)\n        return y\n";
         let seeds = seeds(&[text.into()]);
-        let sections = container::read_sections(&seeds[0]).expect("it has three sections");
-        assert_eq!(container::write_file(&sections), seeds[0]);
+        let sections = section_container::read_sections(&seeds[0]).expect("it has three sections");
+        assert_eq!(section_container::write_file(&sections), seeds[0]);
         let program: Program =
             postcard::from_bytes(&sections[0]).expect("the types are those of the format");
         assert_eq!(postcard::to_allocvec(&program).expect("it can be written"), sections[0]);

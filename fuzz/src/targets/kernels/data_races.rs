@@ -2,8 +2,8 @@
 
 use super::super::changing_memory::{self, ChangingValue};
 use super::super::rng::Rng;
-use super::call::{Operands, compiled_function, runtime};
 use super::call_record::{MAX_ELEMENTS, Mode};
+use super::guarded_kernel_call::{Operands, compiled_function, runtime};
 use super::{Call, valid_arguments};
 
 /// Calls a kernel `calls` times with the smallest buffers for its valid arguments, while its numbers alternate between valid

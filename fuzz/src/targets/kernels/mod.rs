@@ -2,10 +2,10 @@
 //! invalid arguments and with buffers between guard pages. The bounds checks must reject every call that would access memory
 //! outside a buffer.
 
-mod call;
 mod call_record;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 pub mod data_races;
+mod guarded_kernel_call;
 mod valid_arguments;
 
 use std::sync::OnceLock;
@@ -17,8 +17,8 @@ use pliant_kernels::extern_fns;
 use pliant_pool::Team;
 
 use super::rng::Rng;
-use call::{Compiled, Operands, compiled_function, runtime};
 use call_record::{Arg, MAX_ELEMENTS, Record, pointer_types};
+use guarded_kernel_call::{Compiled, Operands, compiled_function, runtime};
 
 /// The names of the kernels under test.
 pub fn names() -> Vec<&'static str> {

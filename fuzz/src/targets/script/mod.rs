@@ -1,13 +1,13 @@
 //! The fuzz target for scripts: parses and compiles a script, and runs its functions on small
 //! inputs.
 
-mod mutate;
+mod mutate_script;
 
 use pliant::CompileOptions;
 
 use super::function_inputs;
 use super::rng::Rng;
-pub use mutate::mutate;
+pub use mutate_script::mutate;
 
 /// The script of a file test, without the expected output that follows it.
 fn script(text: &str) -> &str {

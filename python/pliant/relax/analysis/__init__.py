@@ -191,7 +191,7 @@ def contains_impure_call(expr: Expr, own_name: Var | GlobalVar | None = None) ->
 def remove_all_unused(func: Function) -> Function:
     """Removes unused bindings without side effects. Returns the function itself if there are
     none."""
-    from pliant.relax.analysis._unused import remove_all_unused as remove
+    from pliant.relax.analysis._unused_bindings import remove_all_unused as remove
 
     return remove(func)
 
@@ -285,7 +285,7 @@ def detect_recursion(mod: IRModule) -> list[list[GlobalVar]]:
 def estimate_memory_usage(mod: IRModule | Function) -> str:
     """Returns a report on the memory that the functions of a module allocate: the total size of the
     tensors, and after memory planning (``StaticPlanBlockMemory``) also of the shared storage."""
-    from pliant.relax.analysis._memory import estimate_memory_usage as estimate
+    from pliant.relax.analysis._memory_estimate import estimate_memory_usage as estimate
 
     return estimate(mod)
 

@@ -11,7 +11,7 @@ from pliant import _core
 
 if TYPE_CHECKING:
     from pliant._core.relax import Expr, PatternNode
-    from pliant.relax.dpl._base import DFPattern
+    from pliant.relax.dpl._pattern_base import DFPattern
 
 _local = threading.local()
 
@@ -93,7 +93,7 @@ class PatternContext:
 
         Raises ``ValueError`` if the block does not belong to a function.
         """
-        from pliant.relax.dpl._base import _matchings
+        from pliant.relax.dpl._pattern_base import _matchings
 
         found = _core.relax.pattern_match_block(*self._parts(), dfb)
         return None if found is None else _matchings(found)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pliant import _core
-from pliant.relax.dpl._base import DFPattern, _pattern
+from pliant.relax.dpl._pattern_base import DFPattern, _pattern
 from pliant.relax.dpl.context import PatternContext
 
 Node = _core.relax.PatternNode

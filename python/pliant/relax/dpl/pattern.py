@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pliant import _core
-from pliant.relax.dpl._base import DFPattern, PatternSeq
+from pliant.relax.dpl._pattern_base import DFPattern, PatternSeq
 from pliant.relax.dpl.kinds import (
     AndPattern,
     AttrPattern,

@@ -10,7 +10,7 @@ from pliant import _core
 from pliant._core import IRModule
 from pliant.ir import structural_equal
 from pliant.relax.dpl.context import PatternContext
-from pliant.relax.dpl._base import DFPattern, _matchings, _of_node, _pattern
+from pliant.relax.dpl._pattern_base import DFPattern, _matchings, _of_node, _pattern
 from pliant.transform import Pass, PassInfo
 
 if TYPE_CHECKING:

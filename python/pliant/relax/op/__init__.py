@@ -11,8 +11,8 @@ from __future__ import annotations
 from typing import Any
 
 from pliant.relax.op import _calls
-from pliant.relax.op._table import find as _find
-from pliant.relax.op._table import names as _names
+from pliant.relax.op._operator_lookup import find as _find
+from pliant.relax.op._operator_lookup import names as _names
 from pliant.relax.op._calls import (
     call_dps_packed,
     call_kernel,

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pliant import _core
-from pliant.relax.op._table import find, forget
+from pliant.relax.op._operator_lookup import find, forget
 
 if TYPE_CHECKING:
     from pliant._core.relax import Expr, StructInfo

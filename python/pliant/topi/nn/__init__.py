@@ -13,8 +13,8 @@ from pliant.topi._conv import __all__ as _convolutions
 from pliant.topi._operator import accumulator, axis_of, find
 from pliant.topi._pool import *  # noqa: F403
 from pliant.topi._pool import __all__ as _pools
-from pliant.topi._space import *  # noqa: F403
-from pliant.topi._space import __all__ as _spaces
+from pliant.topi._pad_and_resize import *  # noqa: F403
+from pliant.topi._pad_and_resize import __all__ as _spaces
 from pliant.topi.nn import utils
 from pliant.topi.nn._recurrent import lstm
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .case import *  # the vocabulary of cases
+from .operator_case import *  # the vocabulary of cases
 
 
 def attention(

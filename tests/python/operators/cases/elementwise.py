@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .case import *  # the vocabulary of cases
+from .operator_case import *  # the vocabulary of cases
 
 
 def truncated(a: Array, b: Array) -> Array:

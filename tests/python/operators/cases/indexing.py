@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .case import *  # the vocabulary of cases
+from .operator_case import *  # the vocabulary of cases
 
 
 def inside(i: Array, size: int) -> bool:

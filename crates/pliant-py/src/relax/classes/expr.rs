@@ -8,10 +8,10 @@ use pyo3::types::PyTuple;
 use super::struct_info::wrap_info;
 use super::{ShapeExpr, Tuple, wrap};
 use crate::error::{Error, Result};
-use crate::relax::check_call::check_call;
-use crate::relax::convert::{attr_value, operand, required_operand};
-use crate::relax::node::{CallNode, CalleeNode, Node, NodeRef};
-use crate::relax::sinfo::{SInfo, sinfo_of};
+use crate::relax::detached_expr::{CallNode, CalleeNode, Node, NodeRef};
+use crate::relax::operator_call_check::check_call;
+use crate::relax::struct_info::{SInfo, sinfo_of};
+use crate::relax::value_conversion::{attr_value, operand, required_operand};
 
 /// An expression of the graph level.
 #[pyclass(subclass, frozen, module = "pliant.relax", weakref)]
@@ -275,7 +275,7 @@ impl Expr {
     }
 
     fn __repr__(&self) -> String {
-        crate::relax::accessors::text(&self.node)
+        crate::relax::expr_accessors::text(&self.node)
     }
 
     /// The type.

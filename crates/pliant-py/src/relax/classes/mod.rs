@@ -1,21 +1,21 @@
 //! The Python classes of graph-level expressions: `Expr` and its subclasses.
 
-mod calls;
+mod call_and_tuple_exprs;
 mod expr;
-mod leaves;
+mod leaf_exprs;
+mod node_to_python;
 pub mod struct_info;
-mod wrap;
 
-pub use calls::{Call, Tuple, TupleGetItem, callee_name};
+pub use call_and_tuple_exprs::{Call, Tuple, TupleGetItem, callee_name};
 pub use expr::{Expr, call_op};
-pub use leaves::{
+pub use leaf_exprs::{
     Constant, DataTypeImm, DataflowVar, ExternFunc, GlobalVar, PrimValue, ShapeExpr, StringImm,
     Var, relax_const,
 };
 use pyo3::prelude::*;
 
-use crate::relax::node::NodeRef;
-pub use wrap::wrap;
+use crate::relax::detached_expr::NodeRef;
+pub use node_to_python::wrap;
 
 /// The base-class initialiser for every expression object.
 pub(super) fn init(node: NodeRef) -> PyClassInitializer<Expr> {

@@ -9,12 +9,12 @@ use pyo3::types::PyTuple;
 
 use crate::error::{Error, Result};
 use crate::relax::classes::{Expr, wrap};
-use crate::relax::convert::{sinfo, sinfo_list};
-use crate::relax::node::{Node, NodeRef};
-use crate::relax::sinfo::{SInfo, ShapeInfo};
+use crate::relax::detached_expr::{Node, NodeRef};
+use crate::relax::struct_info::{SInfo, ShapeInfo};
+use crate::relax::value_conversion::{sinfo, sinfo_list};
 use crate::runtime::array_import::parse_dtype;
-use crate::tir::classes::wrap as wrap_prim;
-use crate::tir::expr::{prim_list, tuple_of};
+use crate::tir::prim_expr::{prim_list, tuple_of};
+use crate::tir::scalar_expr_classes::wrap as wrap_prim;
 
 /// The static type of a graph-level value.
 #[pyclass(subclass, frozen, module = "pliant.relax", weakref)]
@@ -84,7 +84,7 @@ impl PrimStructInfo {
         dtype: Option<&Bound<'_, PyAny>>,
         value: Option<&Bound<'_, PyAny>>,
     ) -> Result<PyClassInitializer<Self>> {
-        let value = value.map(crate::tir::expr::prim).transpose()?;
+        let value = value.map(crate::tir::prim_expr::prim).transpose()?;
         let dtype = match (dtype, &value) {
             (Some(d), _) => parse_dtype(d)?,
             (None, Some(v)) => v.ty().dtype,

@@ -3,13 +3,13 @@
 //! The Python class `DFPattern` holds a [`PatternNode`] and defines the public names. The arguments and results of
 //! callbacks are views of the function that is being rewritten.
 
-mod context;
 mod pattern;
-mod rewrite;
+mod pattern_context;
+mod pattern_rewrite;
 
-pub use context::{pattern_match_block, pattern_rewrite_bindings};
 pub use pattern::PatternNode;
-pub use rewrite::{TemplateRule, pattern_rewrite_calls};
+pub use pattern_context::{pattern_match_block, pattern_rewrite_bindings};
+pub use pattern_rewrite::{TemplateRule, pattern_rewrite_calls};
 
 use std::sync::Arc;
 
@@ -20,10 +20,10 @@ use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
 
 use crate::error::{Error, Result};
-use crate::relax::accessors::in_func;
 use crate::relax::classes::wrap;
-use crate::relax::convert::required_operand;
-use crate::relax::func_owner::FuncOwner;
+use crate::relax::expr_accessors::in_func;
+use crate::relax::function_owner::FuncOwner;
+use crate::relax::value_conversion::required_operand;
 
 /// The result of a match as a list of pairs of pattern and expression.
 pub(super) fn pairs<'py>(

@@ -16,10 +16,10 @@ use super::pairs;
 use crate::error::{Error, Result};
 use crate::gil_and_panics::catch_panic;
 use crate::relax::classes::struct_info::dims_of;
-use crate::relax::convert::{attr_value, required_operand, sinfo};
-use crate::relax::func_owner::FuncOwner;
-use crate::relax::node::{Node, NodeRef};
-use crate::relax::sinfo::{dims_to_syms, to_type};
+use crate::relax::detached_expr::{Node, NodeRef};
+use crate::relax::function_owner::FuncOwner;
+use crate::relax::struct_info::{dims_to_syms, to_type};
+use crate::relax::value_conversion::{attr_value, required_operand, sinfo};
 
 /// A pattern. It is equal only to itself.
 #[pyclass(frozen, module = "pliant.relax.dpl")]

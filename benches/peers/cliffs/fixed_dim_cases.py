@@ -1,0 +1,36 @@
+"""Cases whose model fixes dims that other cases leave symbolic: a batch of 1, and all dims."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Iterator, Mapping
+
+from .benchmark_case import Operand, OperatorCase
+
+
+def variants(row: OperatorCase) -> Iterator[OperatorCase]:
+    """The row with a batch of 1, if the first dim of its first input is a symbol, and with all dims of its largest size."""
+    symbols = {s for operand in row.inputs.values() for s in re.findall(r"[a-z]\w*", operand.dims)}
+    if not symbols:
+        return
+    leading = next(iter(row.inputs.values())).dims.split()[:1]
+    if leading and leading[0] in symbols and len(symbols) > 1:
+        sizes = [{**s, leading[0]: 1} for s in row.sizes[1:]]
+        yield fix(row, "batch of 1", {leading[0]: 1}, sizes)
+    yield fix(row, "fixed dims", dict(row.sizes[-1]), row.sizes[-1:])
+
+
+def fix(row: OperatorCase, what: str, values: Mapping[str, int], sizes: list[Mapping[str, int]]) -> OperatorCase:
+    """The row with these values for symbols."""
+    inputs = {name: dataclasses.replace(operand, dims=fixed(operand, values)) for name, operand in row.inputs.items()}
+    return dataclasses.replace(row, inputs=inputs, sizes=sizes, variant=f"{row.variant} ({what})".strip())
+
+
+def fixed(operand: Operand, values: Mapping[str, int]) -> str:
+    """The dims with these values; a dim without symbols becomes a number."""
+    dims = []
+    for dim in operand.dims.split():
+        text = re.sub(r"[a-z]\w*", lambda m: str(values.get(m[0], m[0])), dim)
+        dims.append(text if re.search(r"[a-z]", text) else str(int(eval(text, {"__builtins__": {}}))))
+    return " ".join(dims)

@@ -1,0 +1,28 @@
+"""Cases that a search saved, from their folders."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import onnx
+
+from .benchmark_case import Case, Feeds, Sizes
+
+
+def case(folder: str) -> Case:
+    """The model of a folder at the sizes whose inputs exist."""
+    source = Path(folder)
+    indices = sorted(int(path.stem.removeprefix("inputs")) for path in source.glob("inputs*.npz"))
+    outcomes = [json.loads((source / f"outcome{i}.json").read_text()) for i in indices]
+    sizes: list[Sizes] = [outcome["sizes"] for outcome in outcomes]
+
+    def feeds(requested: Sizes) -> Feeds:
+        with np.load(source / f"inputs{indices[sizes.index(requested)]}.npz") as data:
+            return dict(data)
+
+    first = outcomes[0]
+    return Case(
+        first["case"], lambda: onnx.load(source / "model.onnx"), feeds, sizes, first.get("error", 1e-3), first.get("step", 1)
+    )

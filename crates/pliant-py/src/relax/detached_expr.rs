@@ -1,0 +1,275 @@
+//! Expressions that belong to no function: trees that Python code builds before a block builder emits them.
+//!
+//! Nodes are shared and immutable. After an expression is emitted, it belongs to a function ([`Node::InFunc`]) and is
+//! identified by an owner and an id. Python loops may build trees of any depth, so dropping a tree does not recurse.
+//!
+//! Two nodes are the same expression if their [`Key`]s are equal. A variable of a rewritten function has the same key
+//! as in the original function.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use pliant_ir::relax as ir;
+use pliant_ir::{Attrs, Op};
+use pliant_ops::te;
+use pliant_tensor::{DType, Tensor};
+
+use crate::error::Result;
+use crate::nesting_limit::{MAX_NESTING, too_deep};
+use crate::relax::detached_functions::{FuncNode, IfNode, SeqNode};
+use crate::relax::function_owner::FuncOwner;
+use crate::relax::struct_info::SInfo;
+
+/// A shared node.
+#[derive(Clone)]
+pub struct NodeRef(Arc<NodeInner>);
+
+struct NodeInner(Node, u32);
+
+/// The kinds of nodes.
+pub enum Node {
+    /// A variable that Python code created.
+    Var(FreeVar),
+    /// An expression of a function.
+    InFunc(Arc<FuncOwner>, ir::Expr),
+    /// A reference to a function of the module by name.
+    Global(Arc<str>),
+    /// A reference to a packed function by name.
+    Extern(Arc<str>),
+    /// A tensor constant.
+    Constant(Tensor),
+    /// A Python number among tensor operands. It takes their dtype.
+    Scalar(Scalar),
+    /// A shape.
+    Shape(Vec<te::Expr>),
+    /// An integer scalar.
+    Prim(te::Expr),
+    /// A string.
+    Str(Arc<str>),
+    /// A data type.
+    DType(DType),
+    /// A tuple.
+    Tuple(Vec<NodeRef>),
+    /// A field of a tuple.
+    GetItem(NodeRef, u32),
+    /// A call.
+    Call(CallNode),
+    /// A conditional.
+    If(IfNode),
+    /// Binding blocks and a result.
+    Seq(SeqNode),
+    /// A function that Python code built.
+    Func(FuncNode),
+    /// The whole function of an owner.
+    Root(Arc<FuncOwner>),
+}
+
+/// The identity of an expression of a function, or of a variable that Python code created. Copies have the same
+/// identity.
+pub type Ident = (u64, u32);
+
+/// A number that is unique in this process.
+pub fn fresh_uid() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
+
+/// Identifies an expression. All nodes of one expression have equal keys.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Key {
+    /// A variable, or an expression of a function.
+    Ident(Ident),
+    /// A function of the module, by name.
+    Global(Arc<str>),
+    /// A packed function, by name.
+    Extern(Arc<str>),
+    /// Any other node, such as a whole function or a sequence: the address of the owner or node, and the id of the
+    /// sequence in the owner (`u32::MAX` for anything else).
+    Address(usize, u32),
+}
+
+/// A Python number.
+#[derive(Clone, Copy)]
+pub enum Scalar {
+    /// An int.
+    Int(i64),
+    /// A float.
+    Float(f64),
+    /// A bool.
+    Bool(bool),
+}
+
+/// A call.
+pub struct CallNode {
+    /// The callee.
+    pub callee: CalleeNode,
+    /// The operands.
+    pub args: Vec<NodeRef>,
+    /// The attributes.
+    pub attrs: Attrs,
+    /// The types of the results, if the callee does not determine them.
+    pub ty_args: Vec<SInfo>,
+}
+
+/// The callee of a call.
+pub enum CalleeNode {
+    /// An operator.
+    Op(Op),
+    /// A function.
+    Expr(NodeRef),
+}
+
+/// A variable that Python code created. It is equal only to itself.
+#[derive(Clone)]
+pub struct FreeVar(pub Arc<FreeVarData>);
+
+/// The data of a variable that Python code created.
+pub struct FreeVarData {
+    /// A number that identifies the variable.
+    pub uid: u64,
+    /// The name of the variable.
+    pub name: Arc<str>,
+    /// The type of the variable, if given.
+    pub sinfo: Option<SInfo>,
+    /// Whether the variable is local to a dataflow block.
+    pub dataflow: bool,
+}
+
+impl FreeVar {
+    /// A new variable.
+    pub fn new(name: &str, sinfo: Option<SInfo>, dataflow: bool) -> Self {
+        FreeVar(Arc::new(FreeVarData { uid: fresh_uid(), name: name.into(), sinfo, dataflow }))
+    }
+
+    /// The identity of the variable, which its copies share.
+    pub fn ident(&self) -> Ident {
+        (self.0.uid, u32::MAX)
+    }
+}
+
+impl NodeRef {
+    /// A new node.
+    pub fn new(node: Node) -> Self {
+        let depth = depth_of(&node);
+        NodeRef(Arc::new(NodeInner(node, depth)))
+    }
+
+    /// The nesting depth of the types and functions in the node. Operands of operators are not counted.
+    pub fn depth(&self) -> u32 {
+        self.0.1
+    }
+
+    /// Returns the node if its nesting is not too deep for code that recurses over types and functions.
+    ///
+    /// # Errors
+    /// `ValueError` if the depth exceeds [`MAX_NESTING`].
+    pub fn checked(self) -> Result<NodeRef> {
+        if self.depth() > MAX_NESTING { Err(too_deep("tuples")) } else { Ok(self) }
+    }
+
+    /// The field that this node selects from a tuple expression, if it is such a field access.
+    pub fn field(&self) -> Option<&NodeRef> {
+        match self.get() {
+            Node::GetItem(tuple, index) => match tuple.get() {
+                Node::Tuple(fields) => fields.get(*index as usize),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// The node.
+    pub fn get(&self) -> &Node {
+        &self.0.0
+    }
+
+    /// The identity of the node, which is unique while the node lives.
+    pub fn id(&self) -> usize {
+        Arc::as_ptr(&self.0) as usize
+    }
+
+    /// Whether both are the same expression.
+    pub fn same(&self, other: &NodeRef) -> bool {
+        Arc::ptr_eq(&self.0, &other.0) || self.key() == other.key()
+    }
+
+    /// The key of the node, which is equal for all nodes of the same expression.
+    pub fn key(&self) -> Key {
+        match self.get() {
+            Node::Var(v) => Key::Ident(v.ident()),
+            Node::InFunc(owner, e) => owner.lock().key(*e),
+            Node::Global(name) => Key::Global(name.clone()),
+            Node::Extern(name) => Key::Extern(name.clone()),
+            Node::Root(owner) => Key::Address(owner.address(), u32::MAX),
+            Node::Seq(SeqNode::In(owner, seq)) => Key::Address(owner.address(), seq.as_u32()),
+            _ => Key::Address(self.id(), u32::MAX),
+        }
+    }
+
+    /// The direct operands.
+    pub fn children(&self) -> &[NodeRef] {
+        match self.get() {
+            Node::Tuple(fields) => fields,
+            Node::GetItem(tuple, _) => std::slice::from_ref(tuple),
+            Node::Call(call) => &call.args,
+            _ => &[],
+        }
+    }
+}
+
+fn depth_of(node: &Node) -> u32 {
+    let deepest = |nodes: &[NodeRef]| nodes.iter().map(NodeRef::depth).max().unwrap_or(0);
+    match node {
+        Node::If(choice) => deepest(&choice.parts()).saturating_add(1),
+        Node::Seq(seq) => seq.depth(),
+        Node::Func(func) => func.data().body.depth().saturating_add(1),
+        Node::Var(v) => v.0.sinfo.as_ref().map_or(0, SInfo::depth),
+        Node::Tuple(fields) => deepest(fields).saturating_add(1),
+        Node::GetItem(tuple, index) => match tuple.get() {
+            Node::Tuple(fields) => fields.get(*index as usize).map_or(0, NodeRef::depth),
+            _ => tuple.depth().saturating_add(1),
+        },
+        Node::Call(call) => {
+            let callee = match &call.callee {
+                CalleeNode::Op(_) => 0,
+                CalleeNode::Expr(callee) => callee.depth().saturating_add(1),
+            };
+            call.ty_args.iter().map(SInfo::depth).max().unwrap_or(0).max(callee)
+        }
+        _ => 0,
+    }
+}
+
+/// Moves the children of a node that is being dropped onto the stack, so that deep trees are dropped without
+/// recursion.
+fn take_children(node: Node, stack: &mut Vec<NodeRef>) {
+    match node {
+        Node::Tuple(fields) => stack.extend(fields),
+        Node::GetItem(tuple, _) => stack.push(tuple),
+        Node::Call(call) => {
+            stack.extend(call.args);
+            if let CalleeNode::Expr(callee) = call.callee {
+                stack.push(callee);
+            }
+        }
+        _ => {}
+    }
+}
+
+impl Drop for NodeInner {
+    fn drop(&mut self) {
+        if !matches!(self.0, Node::Tuple(_) | Node::GetItem(..) | Node::Call(_)) {
+            return;
+        }
+        let mut stack = Vec::new();
+        take_children(std::mem::replace(&mut self.0, Node::DType(DType::Bool)), &mut stack);
+        while let Some(node) = stack.pop() {
+            if let Some(mut inner) = Arc::into_inner(node.0) {
+                take_children(
+                    std::mem::replace(&mut inner.0, Node::DType(DType::Bool)),
+                    &mut stack,
+                );
+            }
+        }
+    }
+}

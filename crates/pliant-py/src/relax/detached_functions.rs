@@ -1,0 +1,372 @@
+//! Sequences, blocks, bindings, conditionals and functions that Python code builds before they belong to a function.
+//!
+//! A sequence, block or binding may also refer to a part of an existing function by its owner and id.
+
+use std::sync::{Arc, OnceLock};
+
+use pliant_ir::attr_values::FuncAttrs;
+use pliant_ir::relax as ir;
+use rustc_hash::FxHashMap;
+
+use crate::relax::detached_expr::{Node, NodeRef};
+use crate::relax::function_owner::FuncOwner;
+use crate::relax::struct_info::SInfo;
+
+/// A sequence: binding blocks and a result.
+pub enum SeqNode {
+    /// A sequence in the function of an owner.
+    In(Arc<FuncOwner>, ir::Seq),
+    /// A sequence that belongs to no function.
+    Free {
+        /// The blocks, in order.
+        blocks: Vec<BlockRef>,
+        /// The result.
+        body: NodeRef,
+    },
+}
+
+impl SeqNode {
+    /// The nesting depth of the types and functions in the sequence.
+    pub fn depth(&self) -> u32 {
+        match self {
+            SeqNode::In(..) => 0,
+            SeqNode::Free { blocks, body } => {
+                blocks.iter().map(BlockRef::depth).max().unwrap_or(0).max(body.depth())
+            }
+        }
+    }
+
+    /// The blocks.
+    pub fn blocks(&self) -> Vec<BlockRef> {
+        match self {
+            SeqNode::In(owner, seq) => {
+                let state = owner.lock();
+                let blocks = state.func().map(|f| f.seq(*seq).blocks.clone()).unwrap_or_default();
+                blocks.into_iter().map(|b| BlockRef::new(BlockNode::In(owner.clone(), b))).collect()
+            }
+            SeqNode::Free { blocks, .. } => blocks.clone(),
+        }
+    }
+
+    /// The owner of the function that contains the sequence or its parts.
+    pub fn owner(&self) -> Option<Arc<FuncOwner>> {
+        match self {
+            SeqNode::In(owner, _) => Some(owner.clone()),
+            SeqNode::Free { blocks, .. } => blocks.iter().find_map(BlockRef::owner),
+        }
+    }
+
+    /// The result.
+    pub fn body(&self) -> Option<NodeRef> {
+        match self {
+            SeqNode::In(owner, seq) => {
+                let result = owner.lock().func().map(|f| f.seq(*seq).result)?;
+                Some(NodeRef::new(Node::InFunc(owner.clone(), result)))
+            }
+            SeqNode::Free { body, .. } => Some(body.clone()),
+        }
+    }
+}
+
+/// A shared block.
+#[derive(Clone)]
+pub struct BlockRef(Arc<BlockNode>);
+
+/// A block of bindings.
+pub enum BlockNode {
+    /// A block in the function of an owner.
+    In(Arc<FuncOwner>, ir::Block),
+    /// A block that belongs to no function.
+    Free {
+        /// Whether this is a dataflow block.
+        dataflow: bool,
+        /// The bindings, in order.
+        bindings: Vec<BindingRef>,
+        /// The nesting depth of the types and functions in the block.
+        depth: u32,
+    },
+}
+
+impl BlockRef {
+    /// A block.
+    pub fn new(node: BlockNode) -> Self {
+        BlockRef(Arc::new(node))
+    }
+
+    /// A block with these bindings.
+    pub fn free(dataflow: bool, bindings: Vec<BindingRef>) -> Self {
+        let depth = bindings.iter().map(|b| b.value().map_or(0, |v| v.depth())).max().unwrap_or(0);
+        BlockRef::new(BlockNode::Free { dataflow, bindings, depth })
+    }
+
+    /// The block.
+    pub fn get(&self) -> &BlockNode {
+        &self.0
+    }
+
+    fn depth(&self) -> u32 {
+        match self.get() {
+            BlockNode::In(..) => 0,
+            BlockNode::Free { depth, .. } => *depth,
+        }
+    }
+
+    /// Whether this is a dataflow block.
+    pub fn dataflow(&self) -> bool {
+        match self.get() {
+            BlockNode::In(owner, b) => owner.lock().func().is_some_and(|f| f.block(*b).dataflow),
+            BlockNode::Free { dataflow, .. } => *dataflow,
+        }
+    }
+
+    /// The bindings.
+    pub fn bindings(&self) -> Vec<BindingRef> {
+        match self.get() {
+            BlockNode::In(owner, b) => {
+                let state = owner.lock();
+                let list = state.func().map(|f| f.block(*b).bindings.clone()).unwrap_or_default();
+                list.into_iter().map(|b| BindingRef::In(owner.clone(), b)).collect()
+            }
+            BlockNode::Free { bindings, .. } => bindings.clone(),
+        }
+    }
+
+    /// The runs of two or more consecutive bindings of local functions, which are visible in each other. Each run is
+    /// given by the index of its first binding and the index after its last one.
+    pub fn function_runs(&self) -> Vec<(usize, usize)> {
+        let funcs: Vec<bool> = match self.get() {
+            BlockNode::In(owner, b) => {
+                let state = owner.lock();
+                let Some(f) = state.func() else { return Vec::new() };
+                let is_func = |b: &ir::Binding| {
+                    b.cast.is_none() && matches!(f.expr(b.value), ir::ExprData::Func(_))
+                };
+                f.block(*b).bindings.iter().map(is_func).collect()
+            }
+            BlockNode::Free { bindings, .. } => {
+                bindings.iter().map(BindingRef::is_function).collect()
+            }
+        };
+        let mut runs = Vec::new();
+        let mut start = 0;
+        while start < funcs.len() {
+            let len = funcs[start..].iter().take_while(|&&f| f).count();
+            if len > 1 {
+                runs.push((start, start + len));
+            }
+            start += len + 1;
+        }
+        runs
+    }
+
+    /// Whether both are the same block or have exactly the same bindings.
+    pub fn same(&self, other: &BlockRef) -> bool {
+        if Arc::ptr_eq(&self.0, &other.0) {
+            return true;
+        }
+        if let (BlockNode::In(f, a), BlockNode::In(g, b)) = (self.get(), other.get())
+            && Arc::ptr_eq(f, g)
+            && a == b
+        {
+            return true;
+        }
+        if self.dataflow() != other.dataflow() {
+            return false;
+        }
+        let (a, b) = (self.bindings(), other.bindings());
+        a.len() == b.len() && a.iter().zip(&b).all(|(a, b)| a.same(b))
+    }
+
+    /// The owner of the function that contains the block or its bindings.
+    pub fn owner(&self) -> Option<Arc<FuncOwner>> {
+        match self.get() {
+            BlockNode::In(owner, _) => Some(owner.clone()),
+            BlockNode::Free { bindings, .. } => bindings.iter().find_map(|b| match b {
+                BindingRef::In(owner, _) => Some(owner.clone()),
+                BindingRef::Free(_) => None,
+            }),
+        }
+    }
+
+    /// The identity of the block while it lives.
+    pub fn address(&self) -> usize {
+        match self.get() {
+            BlockNode::In(owner, b) => owner.address().wrapping_add(b.as_u32() as usize),
+            BlockNode::Free { .. } => Arc::as_ptr(&self.0) as usize,
+        }
+    }
+}
+
+/// A binding of a variable to a value.
+#[derive(Clone)]
+pub enum BindingRef {
+    /// A binding in the function of an owner.
+    In(Arc<FuncOwner>, ir::Binding),
+    /// A binding that belongs to no function.
+    Free(Arc<FreeBinding>),
+}
+
+/// A binding that Python code built.
+pub struct FreeBinding {
+    /// The variable.
+    pub var: NodeRef,
+    /// The value.
+    pub value: NodeRef,
+    /// The type that a `match_cast` checks.
+    pub cast: Option<SInfo>,
+}
+
+impl BindingRef {
+    /// The variable.
+    pub fn var(&self) -> Option<NodeRef> {
+        match self {
+            BindingRef::In(owner, b) => {
+                let e = owner.lock().func()?.var_expr(b.var);
+                Some(NodeRef::new(Node::InFunc(owner.clone(), e)))
+            }
+            BindingRef::Free(b) => Some(b.var.clone()),
+        }
+    }
+
+    /// The value.
+    pub fn value(&self) -> Option<NodeRef> {
+        match self {
+            BindingRef::In(owner, b) => Some(NodeRef::new(Node::InFunc(owner.clone(), b.value))),
+            BindingRef::Free(b) => Some(b.value.clone()),
+        }
+    }
+
+    /// Whether the binding defines a local function.
+    pub fn is_function(&self) -> bool {
+        match self {
+            BindingRef::In(owner, b) => owner.lock().func().is_some_and(|f| {
+                b.cast.is_none() && matches!(f.expr(b.value), ir::ExprData::Func(_))
+            }),
+            BindingRef::Free(b) => match b.value.get() {
+                Node::Func(_) | Node::Root(_) => true,
+                Node::InFunc(owner, e) => {
+                    owner.lock().func().is_some_and(|f| matches!(f.expr(*e), ir::ExprData::Func(_)))
+                }
+                _ => false,
+            },
+        }
+    }
+
+    /// The type that a `match_cast` checks.
+    pub fn cast(&self) -> Option<SInfo> {
+        match self {
+            BindingRef::In(owner, b) => b.cast.expand().map(|t| owner.lock().sinfo_of(t)),
+            BindingRef::Free(b) => b.cast.clone(),
+        }
+    }
+
+    /// Whether the binding is a `match_cast`.
+    pub fn is_cast(&self) -> bool {
+        match self {
+            BindingRef::In(_, b) => b.cast.is_some(),
+            BindingRef::Free(b) => b.cast.is_some(),
+        }
+    }
+
+    /// Whether both bind the same variable to the same value.
+    pub fn same(&self, other: &BindingRef) -> bool {
+        let parts = |b: &BindingRef| Some((b.var()?.key(), b.value()?.key()));
+        match (self, other) {
+            (BindingRef::In(f, a), BindingRef::In(g, b)) if Arc::ptr_eq(f, g) => a == b,
+            (BindingRef::Free(a), BindingRef::Free(b)) if Arc::ptr_eq(a, b) => true,
+            _ if self.is_cast() != other.is_cast() => false,
+            _ if parts(self) != parts(other) => false,
+            _ => match (self.cast(), other.cast()) {
+                (Some(a), Some(b)) => a.same(&b),
+                _ => true,
+            },
+        }
+    }
+}
+
+/// A conditional.
+pub struct IfNode {
+    /// The condition.
+    pub cond: NodeRef,
+    /// The branch for a true condition.
+    pub then_seq: NodeRef,
+    /// The branch for a false condition.
+    pub else_seq: NodeRef,
+}
+
+impl IfNode {
+    /// The condition and both branches.
+    pub fn parts(&self) -> [NodeRef; 3] {
+        [self.cond.clone(), self.then_seq.clone(), self.else_seq.clone()]
+    }
+}
+
+/// The types of a module's functions by name.
+pub type GlobalTypes = FxHashMap<Arc<str>, SInfo>;
+
+/// A function that Python code built: its parts, and the function itself after its first use.
+pub struct FuncNode {
+    data: FuncParts,
+    built: OnceLock<Arc<FuncOwner>>,
+}
+
+/// The parts from which Python code builds a function.
+#[derive(Clone)]
+pub struct FuncParts {
+    /// The parameters.
+    pub params: Vec<NodeRef>,
+    /// The body.
+    pub body: NodeRef,
+    /// The result type. `None` means the type of the body.
+    pub ret: Option<SInfo>,
+    /// Whether calls have no side effects. `None` means that this follows from the calls in the body.
+    pub pure: Option<bool>,
+    /// The attributes.
+    pub attrs: FuncAttrs,
+    /// Whether the function is visible only in its module.
+    pub private: bool,
+    /// Whether the type of the body replaces the declared result type if they contradict each other.
+    pub replace_ret: bool,
+}
+
+impl FuncNode {
+    /// A function with these parts.
+    pub fn new(data: FuncParts) -> Self {
+        FuncNode { data, built: OnceLock::new() }
+    }
+
+    /// The parts.
+    pub fn data(&self) -> &FuncParts {
+        &self.data
+    }
+
+    /// The owner of the function, which is built on first use.
+    ///
+    /// # Errors
+    /// If a variable is neither a parameter nor defined, or if a type rule fails.
+    pub fn owner(&self) -> crate::error::Result<Arc<FuncOwner>> {
+        self.owner_in_module(GlobalTypes::default)
+    }
+
+    /// The owner of the function as part of a module. Calls by name get the types of the module's functions.
+    ///
+    /// # Errors
+    /// As for [`owner`](Self::owner).
+    pub fn owner_in_module(
+        &self,
+        globals: impl FnOnce() -> GlobalTypes,
+    ) -> crate::error::Result<Arc<FuncOwner>> {
+        if let Some(owner) = self.built.get() {
+            return Ok(owner.clone());
+        }
+        let owner = crate::gil_and_panics::catch_panic(|| {
+            crate::relax::lower_func::build_function(&self.data, globals())
+        })?;
+        Ok(self.built.get_or_init(|| owner).clone())
+    }
+
+    /// The owner of the function, if the function has been built.
+    pub fn built(&self) -> Option<&Arc<FuncOwner>> {
+        self.built.get()
+    }
+}

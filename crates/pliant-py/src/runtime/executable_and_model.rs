@@ -1,0 +1,648 @@
+//! `Executable`, a compiled program, and `Model`, a simpler interface to it.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use pliant::{CancelToken, CompileOptions, CompiledModule, Pipeline};
+use pliant::{Dim, Signature, ValueInfo};
+use pliant_diag::spelling_suggestions::did_you_mean;
+use pliant_ir::AttrValue;
+use pliant_pass::pass_settings::{KERNELS, PRECISION};
+use pliant_vm::RunOptions;
+use pyo3::conversion::FromPyObjectOwned;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
+
+use crate::error::{Error, Result};
+use crate::gil_and_panics::run_detached;
+use crate::ir_module::IRModule;
+use crate::runtime::ctrl_c_interrupts::{CompileGuard, poll_signals};
+use crate::runtime::named_inputs_outputs;
+use crate::runtime::profile::Profile;
+use crate::runtime::time_limit::{TIMEOUT, run_options};
+use crate::runtime::virtual_machine::{MonitoredVm, VMFunction};
+use crate::source_texts::with_sources;
+use crate::transform::pass_context;
+use crate::transform::python_pass::to_pass;
+
+/// A compiled program: bytecode, constants and machine code.
+#[pyclass(frozen, module = "pliant.relax", weakref)]
+pub struct Executable {
+    /// The program.
+    pub compiled: CompiledModule,
+}
+
+#[pymethods]
+impl Executable {
+    /// The bytecode as text.
+    fn as_text(&self) -> String {
+        self.compiled.executable().as_text()
+    }
+
+    /// The bytecode as a Python program that builds the executable with `ExecBuilder`.
+    fn as_python(&self) -> String {
+        self.compiled.executable().as_python()
+    }
+
+    /// The numbers of functions, constants and registers, as text.
+    fn stats(&self) -> String {
+        self.compiled.executable().stats()
+    }
+
+    /// The duration of each compilation phase, as a table.
+    fn timing(&self) -> String {
+        self.compiled.stats().render()
+    }
+
+    /// The module after the last pass, or `None` for a loaded program.
+    #[getter]
+    fn module(&self) -> Option<IRModule> {
+        self.compiled.module().cloned().map(IRModule::wrap)
+    }
+
+    /// The names of the callable functions.
+    #[getter]
+    fn function_names(&self) -> Vec<String> {
+        self.compiled.executable().vm_functions().map(|f| f.name.clone()).collect()
+    }
+
+    /// Writes the program to a file. `pliant.runtime.load_module` reads it.
+    fn export_library(&self, py: Python<'_>, file_name: PathBuf) -> Result<()> {
+        run_detached(py, || Ok(self.compiled.save(&file_name)?))
+    }
+
+    /// The same as `export_library`.
+    fn save(&self, py: Python<'_>, path: PathBuf) -> Result<()> {
+        self.export_library(py, path)
+    }
+
+    /// The program as bytes.
+    fn to_bytes<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyBytes>> {
+        let bytes = run_detached(py, || Ok(self.compiled.to_bytes()?))?;
+        Ok(PyBytes::new(py, &bytes))
+    }
+
+    /// Reads a program from a file that `export_library` wrote.
+    #[staticmethod]
+    fn load(py: Python<'_>, path: PathBuf) -> Result<Executable> {
+        let compiled = run_detached(py, || Ok(CompiledModule::load(&path)?))?;
+        Ok(Executable { compiled })
+    }
+
+    /// Reads a program from bytes.
+    #[staticmethod]
+    fn from_bytes(py: Python<'_>, data: &[u8]) -> Result<Executable> {
+        let compiled = run_detached(py, || Ok(CompiledModule::from_bytes(data)?))?;
+        Ok(Executable { compiled })
+    }
+
+    fn __repr__(&self) -> String {
+        let names: Vec<&str> =
+            self.compiled.executable().vm_functions().map(|f| &*f.name).collect();
+        format!("<pliant.Executable: {}>", names.join(", "))
+    }
+}
+
+/// Converts Python keyword arguments to compile options.
+fn compile_options(py: Python<'_>, kwargs: &Bound<'_, PyDict>) -> Result<CompileOptions> {
+    let text = |key: &str, default: &str| -> Result<String> {
+        match kwargs.get_item(key)? {
+            Some(v) if !v.is_none() => Ok(v.str()?.to_string()),
+            _ => Ok(default.to_string()),
+        }
+    };
+    let (mut options, notes) =
+        CompileOptions::from_names(&text("target", "cranelift")?, &text("exec_mode", "bytecode")?)?;
+    if kwargs.get_item("verbose")?.is_some_and(|v| v.is_truthy().unwrap_or(false)) {
+        for note in notes {
+            PyErr::warn(
+                py,
+                &py.get_type::<pyo3::exceptions::PyUserWarning>(),
+                &c_string(&note),
+                2,
+            )?;
+        }
+    }
+    for (key, value) in kwargs {
+        let key: String = key.extract()?;
+        if value.is_none() {
+            continue;
+        }
+        match &*key {
+            "target" | "exec_mode" | "verbose" | "context" => {}
+            "pipeline" => options.pipeline = Some(pipeline(&value, kwargs)?),
+            "kernels" => {
+                let on = kernels_enabled(&value)?;
+                options.config.insert(KERNELS.into(), AttrValue::Bool(on));
+            }
+            "precision" => {
+                let name = precision(&value)?;
+                options.config.insert(PRECISION.into(), AttrValue::Str(name.into()));
+            }
+            "threads" => options.threads = Some(extract_option(&key, &value)?),
+            "opt_level" => options.opt_level = Some(extract_option(&key, &value)?),
+            "disabled_passes" => options.disabled_passes = extract_option(&key, &value)?,
+            "required_passes" => options.required_passes = extract_option(&key, &value)?,
+            "verify" => options.verify = Some(extract_option(&key, &value)?),
+            "seconds" => options.time = Some(compile_time_limit(&value)?),
+            "dump_dir" => options.dump_dir = Some(extract_option(&key, &value)?),
+            _ => return Err(unknown_option(&key)),
+        }
+    }
+    if let Some(context) = kwargs.get_item("context")? {
+        pass_context::copy_settings(&mut options, &context)?;
+    }
+    options.cancel = CancelToken::with_poll(poll_signals);
+    options.sources = Some(Arc::new(with_sources(|sources| sources.clone())));
+    Ok(options)
+}
+
+/// Whether library kernels may be used.
+fn kernels_enabled(value: &Bound<'_, PyAny>) -> Result<bool> {
+    let name: String = extract_option("kernels", value)?;
+    match &*name {
+        "on" => Ok(true),
+        "off" => Ok(false),
+        _ => {
+            Err(Error::Value(format!("option 'kernels' must be \"on\" or \"off\", not \"{name}\"")))
+        }
+    }
+}
+
+/// The data type to which constant right operands of matrix products are rounded.
+fn precision(value: &Bound<'_, PyAny>) -> Result<&'static str> {
+    let name: String = extract_option("precision", value)?;
+    match &*name {
+        "f32" | "float32" => Ok("float32"),
+        "bf16" | "bfloat16" => Ok("bfloat16"),
+        _ => Err(Error::Value(format!(
+            "option 'precision' must be \"f32\" or \"bf16\", not \"{name}\""
+        ))),
+    }
+}
+
+/// The time limit of the compilation.
+fn compile_time_limit(value: &Bound<'_, PyAny>) -> Result<Duration> {
+    let seconds: f64 = extract_option("seconds", value)?;
+    let invalid = |_| {
+        Error::Value(format!(
+            "option 'seconds' must be a non-negative number of seconds, not {seconds}"
+        ))
+    };
+    Duration::try_from_secs_f64(seconds).map_err(invalid)
+}
+
+/// The value of an option. If it has the wrong type, the error contains the name of the option.
+fn extract_option<'py, T: FromPyObjectOwned<'py>>(
+    key: &str,
+    value: &Bound<'py, PyAny>,
+) -> Result<T> {
+    value.extract::<T>().map_err(|e| {
+        let e: PyErr = e.into();
+        Error::Type(format!("option '{key}': {}", e.value(value.py())))
+    })
+}
+
+/// The passes to be run: a pipeline given by name, or passes for the pass manager.
+fn pipeline(value: &Bound<'_, PyAny>, kwargs: &Bound<'_, PyDict>) -> Result<Pipeline> {
+    match (value.extract::<String>(), kwargs.get_item("context")?) {
+        (Ok(name), _) => Ok(Pipeline::Named(name)),
+        (Err(_), Some(context)) => Ok(Pipeline::Passes(to_pass(value, &context)?)),
+        (Err(_), None) => Err(Error::Type(
+            "option 'pipeline': passes can only be run with a PassContext in option 'context'"
+                .into(),
+        )),
+    }
+}
+
+const OPTIONS: &[&str] = &[
+    "config",
+    "disabled_passes",
+    "dump_dir",
+    "exec_mode",
+    "instruments",
+    "kernels",
+    "opt_level",
+    "pipeline",
+    "precision",
+    "required_passes",
+    "seconds",
+    "target",
+    "threads",
+    "verbose",
+    "verify",
+];
+
+/// Options of `pliant.compile` that apply to ONNX models only. Python code removes them before it calls this crate.
+const ONNX_OPTIONS: &[&str] = &["allow_specialization", "divisible", "dynamic_shapes", "limits"];
+
+fn unknown_option(key: &str) -> Error {
+    let all = || OPTIONS.iter().chain(ONNX_OPTIONS).copied();
+    let hint = did_you_mean(key, all()).unwrap_or_else(|| {
+        let (general, onnx) = (OPTIONS.join(", "), ONNX_OPTIONS.join(", "));
+        format!("the options are {general}; for ONNX models also {onnx}")
+    });
+    Error::Type(format!("there is no option '{key}' ({hint})"))
+}
+
+fn c_string(text: &str) -> std::ffi::CString {
+    std::ffi::CString::new(text.replace('\0', " ")).unwrap_or_default()
+}
+
+/// Compiles a module.
+#[pyfunction]
+pub fn compile_module(
+    py: Python<'_>,
+    module: &Bound<'_, IRModule>,
+    kwargs: &Bound<'_, PyDict>,
+) -> Result<Executable> {
+    let options = compile_options(py, kwargs)?;
+    let module = module.get().snapshot();
+    let compiled = run_detached(py, || {
+        let _compiling = CompileGuard::begin();
+        Ok(pliant::compile(module, &options)?)
+    })?;
+    Ok(Executable { compiled })
+}
+
+/// A compiled model. Calling it runs the model, with inputs of any valid shape.
+#[pyclass(frozen, subclass, module = "pliant", weakref)]
+pub struct Model {
+    compiled: CompiledModule,
+    monitored: Arc<MonitoredVm>,
+    entry: Option<u32>,
+    entry_name: String,
+    runs: AtomicU64,
+    /// The importer's report on the symbols, if the model was imported.
+    shapes: Option<String>,
+}
+
+#[pymethods]
+impl Model {
+    #[new]
+    #[pyo3(signature = (executable, shapes=None))]
+    fn new(executable: &Bound<'_, Executable>, shapes: Option<String>) -> Result<Self> {
+        let compiled = executable.get().compiled.clone();
+        let monitored = MonitoredVm::new(compiled.vm()?);
+        let signatures = compiled.signatures();
+        if signatures.is_empty() {
+            return Err(Error::Compile(
+                "the module has no graph function to call (help: call its loop functions from an R.function, with \
+                 R.call_tir)"
+                    .into(),
+            ));
+        }
+        let entry_name = match signatures {
+            [one] => one.name.clone(),
+            _ => signatures
+                .iter()
+                .find(|s| s.name == "main")
+                .map_or_else(String::new, |s| s.name.clone()),
+        };
+        let entry = monitored.vm.index_of(&entry_name).ok();
+        Ok(Model { compiled, monitored, entry, entry_name, runs: AtomicU64::new(0), shapes })
+    }
+
+    /// Runs the model. Keyword arguments are inputs by name. `timeout` is the time limit of the run in seconds; a run
+    /// that exceeds it raises `TimeLimitError`. If an input has the name `timeout`, the keyword passes that input, and
+    /// `run` accepts the time limit.
+    #[pyo3(signature = (*args, **kwargs))]
+    fn __call__<'py>(
+        &self,
+        args: &Bound<'py, PyTuple>,
+        kwargs: Option<&Bound<'py, PyDict>>,
+    ) -> Result<Bound<'py, PyAny>> {
+        let Some(index) = self.entry else { return Err(self.no_entry_error()) };
+        self.runs.fetch_add(1, Ordering::Relaxed);
+        let Some(kwargs) = kwargs else {
+            return self.monitored.call(index, args, RunOptions::default());
+        };
+        let mut options = RunOptions::default();
+        if !self.has_input(TIMEOUT)
+            && let Some(timeout) = kwargs.get_item(TIMEOUT)?
+        {
+            options = run_options(Some(&timeout))?;
+            // The dict was created for this call, so it may be modified.
+            kwargs.del_item(TIMEOUT)?;
+        }
+        self.monitored.call(index, &self.positional_arguments(args, kwargs)?, options)
+    }
+
+    fn __getattr__(slf: &Bound<'_, Self>, name: &str) -> Result<VMFunction> {
+        let missing = |text| Error::Python(pyo3::exceptions::PyAttributeError::new_err(text));
+        slf.get().function(name).map_err(missing)
+    }
+
+    fn __getitem__(&self, name: &str) -> Result<VMFunction> {
+        self.function(name).map_err(Error::Key)
+    }
+
+    fn __contains__(&self, name: &str) -> bool {
+        self.function(name).is_ok()
+    }
+
+    /// The names of the functions.
+    #[getter]
+    fn function_names(&self) -> Vec<String> {
+        self.compiled.signatures().iter().map(|s| s.name.clone()).collect()
+    }
+
+    /// The inputs of the model, with name, dtype and dims. Symbolic dims are strings.
+    #[getter]
+    fn inputs(&self) -> Vec<InputInfo> {
+        let signature = self.compiled.signature(&self.entry_name);
+        signature
+            .map(|s| s.inputs.iter().cloned().map(|info| InputInfo { info }).collect())
+            .unwrap_or_default()
+    }
+
+    /// The output of the model.
+    #[getter]
+    fn output(&self) -> Option<InputInfo> {
+        self.compiled.signature(&self.entry_name).map(|s| InputInfo { info: s.output.clone() })
+    }
+
+    /// The names of the inputs: those in the model file if the model was imported, otherwise the names of the
+    /// parameters.
+    #[getter]
+    fn input_names(&self) -> Vec<String> {
+        let signature = self.compiled.signature(&self.entry_name);
+        signature.map_or_else(Vec::new, |s| s.feed_names().into_iter().map(String::from).collect())
+    }
+
+    /// The names of the outputs in the file from which the model was imported. Empty for other models.
+    #[getter]
+    fn output_names(&self) -> Vec<String> {
+        let signature = self.compiled.signature(&self.entry_name);
+        signature.map_or_else(Vec::new, |s| s.output_names.clone())
+    }
+
+    /// Runs the model on inputs by name and returns the outputs with these names as NumPy arrays, or all outputs for
+    /// `None`. This method is compatible with `run` of an ONNX Runtime session. `timeout` is the time limit of the run
+    /// in seconds; a run that exceeds it raises `TimeLimitError`.
+    #[pyo3(signature = (output_names, feeds, *, timeout=None))]
+    fn run<'py>(
+        &self,
+        output_names: &Bound<'py, PyAny>,
+        feeds: &Bound<'py, PyAny>,
+        timeout: Option<&Bound<'py, PyAny>>,
+    ) -> Result<Bound<'py, PyList>> {
+        let options = run_options(timeout)?;
+        let output_names = named_inputs_outputs::requested_outputs(output_names)?;
+        let feeds = named_inputs_outputs::feeds_by_name(feeds)?;
+        let entry = self.compiled.signature(&self.entry_name).zip(self.entry);
+        let Some((signature, index)) = entry else { return Err(self.no_entry_error()) };
+        let args = named_inputs_outputs::ordered_arguments(signature, &feeds)?;
+        self.runs.fetch_add(1, Ordering::Relaxed);
+        let value = self.monitored.call(index, &args, options)?;
+        named_inputs_outputs::requested_results(signature, output_names, &value)
+    }
+
+    /// Runs the model once to warm up and `runs` times to measure which functions take the time. Inputs are those of a
+    /// call; `timeout` is the time limit of each run in seconds. Runs of the model on other threads are slower during a
+    /// profile.
+    #[pyo3(signature = (*args, runs=10, timeout=None, **kwargs))]
+    fn profile(
+        &self,
+        py: Python<'_>,
+        args: &Bound<'_, PyTuple>,
+        runs: u32,
+        timeout: Option<&Bound<'_, PyAny>>,
+        kwargs: Option<&Bound<'_, PyDict>>,
+    ) -> Result<Profile> {
+        if self.entry.is_none() {
+            return Err(self.no_entry_error());
+        }
+        let options = run_options(timeout)?;
+        let args = match kwargs {
+            Some(kwargs) => self.positional_arguments(args, kwargs)?,
+            None => args.clone(),
+        };
+        let values = self.monitored.arguments(&self.entry_name, &args)?;
+        Profile::of(py, &self.monitored, &self.entry_name, &values, runs, options)
+    }
+
+    /// Describes as text which operators run in library kernels, which run in generated loops and why, and which loops
+    /// are slow. A model that was loaded from a file cannot be explained; the text says so.
+    fn explain(&self) -> String {
+        self.compiled.stats().explanation.to_string()
+    }
+
+    /// Prints the symbols of the inputs with their ranges. For an imported model, also prints the nodes that constrain
+    /// them.
+    fn explain_shapes(&self, py: Python<'_>) -> Result<()> {
+        let text = match &self.shapes {
+            Some(text) => text.clone(),
+            None => self.symbols_of_inputs(),
+        };
+        py.import("builtins")?.getattr("print")?.call1((text.trim_end(),))?;
+        Ok(())
+    }
+
+    /// Statistics of the model: the number of compilations (1 for all shapes), the number of runs, and the compile
+    /// time.
+    fn stats(&self) -> ModelStats {
+        let compile = self.compiled.stats();
+        let runs = self.monitored.vm.stats().invocations;
+        ModelStats {
+            compilations: 1,
+            runs,
+            compile_seconds: compile.total.as_secs_f64(),
+            functions: compile.functions,
+            kernels: compile.kernels,
+            phases: compile
+                .phases
+                .iter()
+                .map(|p| (p.name.clone(), p.duration.as_secs_f64()))
+                .collect(),
+        }
+    }
+
+    /// The executable.
+    #[getter]
+    fn executable(&self) -> Executable {
+        Executable { compiled: self.compiled.clone() }
+    }
+
+    /// The same as `save`; for compatibility with TVM.
+    fn export_library(&self, py: Python<'_>, file_name: PathBuf) -> Result<()> {
+        self.save(py, file_name)
+    }
+
+    /// Writes the model to a file. `pliant.load` reads it.
+    fn save(&self, py: Python<'_>, path: PathBuf) -> Result<()> {
+        run_detached(py, || Ok(self.compiled.save(&path)?))
+    }
+
+    fn __repr__(&self) -> String {
+        let show = |s: &Signature| {
+            let inputs: Vec<String> =
+                s.inputs.iter().map(|i| format!("{}: {}", i.name, i.ty)).collect();
+            format!("{}({}) -> {}", s.name, inputs.join(", "), s.output.ty)
+        };
+        let list: Vec<String> = self.compiled.signatures().iter().map(show).collect();
+        format!("<pliant.Model {}>", list.join("; "))
+    }
+}
+
+impl Model {
+    /// Describes the symbols of the inputs, with the dims in which they occur.
+    fn symbols_of_inputs(&self) -> String {
+        let mut occurrences: indexmap::IndexMap<String, Vec<String>> = indexmap::IndexMap::new();
+        let inputs =
+            self.compiled.signature(&self.entry_name).map_or(&[][..], |s| s.inputs.as_slice());
+        for input in inputs {
+            for (axis, dim) in input.shape.iter().flatten().enumerate() {
+                if let pliant::Dim::Symbolic(text) = dim {
+                    occurrences
+                        .entry(text.clone())
+                        .or_default()
+                        .push(format!("{}[{axis}]", input.name));
+                }
+            }
+        }
+        let line = |(dim, occurrences): (&String, &Vec<String>)| {
+            format!("{dim}: any size  ({})\n", occurrences.join(", "))
+        };
+        occurrences.iter().map(line).collect()
+    }
+
+    /// The function with this name, or the reason why there is none.
+    fn function(&self, name: &str) -> Result<VMFunction, String> {
+        match self.monitored.vm.index_of(name) {
+            Ok(index) => {
+                let name = name.to_string();
+                Ok(VMFunction {
+                    monitored: self.monitored.clone(),
+                    index,
+                    name,
+                    object_owner: None,
+                })
+            }
+            Err(_) => Err(format!(
+                "the model has no function '{name}' (it has: {})",
+                self.function_names().join(", ")
+            )),
+        }
+    }
+
+    /// Whether the entry function has an input with this name.
+    fn has_input(&self, name: &str) -> bool {
+        self.compiled
+            .signature(&self.entry_name)
+            .is_some_and(|s| s.inputs.iter().any(|input| input.name == name))
+    }
+
+    /// The arguments in the order of the parameters.
+    fn positional_arguments<'py>(
+        &self,
+        args: &Bound<'py, PyTuple>,
+        kwargs: &Bound<'py, PyDict>,
+    ) -> Result<Bound<'py, PyTuple>> {
+        let names: Vec<&str> = self
+            .compiled
+            .signature(&self.entry_name)
+            .map(|s| s.inputs.iter().map(|i| i.name.as_str()).collect())
+            .unwrap_or_default();
+        let mut values: Vec<Bound<'py, PyAny>> = args.iter().collect();
+        for name in names.iter().skip(args.len()) {
+            match kwargs.get_item(name)? {
+                Some(value) => values.push(value),
+                None => break,
+            }
+        }
+        if values.len() - args.len() != kwargs.len() {
+            let keywords: Vec<String> = kwargs.keys().iter().map(|k| k.to_string()).collect();
+            return Err(Error::Type(format!(
+                "{}({}) cannot take {} positional arguments and the keywords {}",
+                self.entry_name,
+                names.join(", "),
+                args.len(),
+                keywords.join(", ")
+            )));
+        }
+        Ok(PyTuple::new(args.py(), values)?)
+    }
+
+    fn no_entry_error(&self) -> Error {
+        let names = self.function_names().join(", ");
+        Error::Type(format!("the model has no function 'main': call one of {names} by name"))
+    }
+}
+
+/// An input or output of a function.
+#[pyclass(frozen, module = "pliant")]
+pub struct InputInfo {
+    info: ValueInfo,
+}
+
+#[pymethods]
+impl InputInfo {
+    /// The name.
+    #[getter]
+    fn name(&self) -> &str {
+        &self.info.name
+    }
+
+    /// The data type, or `None` if unknown.
+    #[getter]
+    fn dtype(&self) -> Option<&str> {
+        self.info.dtype.as_deref()
+    }
+
+    /// The dims: ints, and strings for symbolic dims. `None` if unknown.
+    #[getter]
+    fn shape<'py>(&self, py: Python<'py>) -> Result<Option<Bound<'py, PyTuple>>> {
+        let Some(dims) = &self.info.shape else { return Ok(None) };
+        let dims: PyResult<Vec<_>> = dims
+            .iter()
+            .map(|d| match d {
+                Dim::Constant(v) => Ok(v.into_pyobject(py)?.into_any()),
+                Dim::Symbolic(s) => Ok(s.into_pyobject(py)?.into_any()),
+            })
+            .collect();
+        Ok(Some(PyTuple::new(py, dims?)?))
+    }
+
+    /// The type in script syntax.
+    #[getter]
+    fn struct_info(&self) -> &str {
+        &self.info.ty
+    }
+
+    fn __repr__(&self) -> String {
+        if self.info.name.is_empty() {
+            return self.info.ty.clone();
+        }
+        format!("{}: {}", self.info.name, self.info.ty)
+    }
+}
+
+/// Statistics of a model.
+#[pyclass(frozen, get_all, module = "pliant")]
+pub struct ModelStats {
+    /// The number of times that the model was compiled or loaded. It is 1 regardless of the shapes.
+    compilations: u64,
+    /// The number of runs of its functions.
+    runs: u64,
+    /// The compile time in seconds.
+    compile_seconds: f64,
+    /// The number of graph functions in the program.
+    functions: usize,
+    /// The number of loop functions compiled to machine code.
+    kernels: usize,
+    /// The compilation phases with their durations in seconds.
+    phases: Vec<(String, f64)>,
+}
+
+#[pymethods]
+impl ModelStats {
+    fn __repr__(&self) -> String {
+        format!(
+            "ModelStats(compilations={}, runs={}, compile_seconds={:.4}, functions={}, kernels={})",
+            self.compilations, self.runs, self.compile_seconds, self.functions, self.kernels
+        )
+    }
+}

@@ -1,0 +1,41 @@
+//! Statistics of compilations and models.
+
+use std::time::Duration;
+
+use pliant_pass::TimingEntry;
+
+use crate::offload_explanation::Explanation;
+
+/// Statistics of one compilation.
+#[derive(Clone, Debug, Default)]
+pub struct CompileStats {
+    /// The phases of the compilation in order, each followed by its passes.
+    pub phases: Vec<TimingEntry>,
+    /// The duration of the whole compilation.
+    pub total: Duration,
+    /// The number of graph functions in the program.
+    pub functions: usize,
+    /// The number of loop functions compiled to machine code.
+    pub kernels: usize,
+    /// Which calls were offloaded to kernels, and which stayed loops and why; empty for a loaded
+    /// program.
+    pub explanation: Explanation,
+}
+
+impl CompileStats {
+    /// Formats the phases as an indented table, with the total last.
+    pub fn render(&self) -> String {
+        let mut out = pliant_pass::pass_timing::render(&self.phases);
+        out.push_str(&format!("{:>10.3} ms  total\n", self.total.as_secs_f64() * 1e3));
+        out
+    }
+}
+
+/// Statistics of a model.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ModelStats {
+    /// The number of times that the model was compiled or loaded: 1, whatever shapes it ran at.
+    pub compilations: u64,
+    /// The number of runs.
+    pub runs: u64,
+}

@@ -1,0 +1,237 @@
+//! Compiles loop functions to machine code, and encodes them for the section `kernels` of an
+//! executable, which is portable between machines.
+
+use std::sync::Arc;
+
+use crate::vm_codegen::default_kernel_info;
+use pliant_codegen::{
+    Backend, CodegenOptions, CompiledKernel, CompiledKernels, KernelSource, ParamKind,
+};
+use pliant_cranelift::CraneliftBackend;
+use pliant_diag::Diagnostic;
+use pliant_diag::error_codes::PL0002;
+use pliant_exec::{ExecError, Executable, LoopFuncInfo, LoopFuncParam};
+use pliant_ir::attr_names::KERNELS;
+use pliant_ir::print::{PrintOptions, print_module};
+use pliant_ir::tir::PrimFunc;
+use pliant_ir::{AttrValue, BaseFunc, IRModule};
+use pliant_pass::PassContext;
+use pliant_pool::parallel_map;
+use pliant_tir::fully_written_buffers::fully_written_params;
+use pliant_vm::LoopFuncTable;
+
+use crate::compile_options::{ExecMode, Target};
+use crate::error::Error;
+use crate::module_inspection::verify;
+
+/// The code generator of a target.
+pub(crate) fn backend(target: Target) -> Box<dyn Backend> {
+    match target {
+        Target::Cranelift => Box::new(CraneliftBackend::new()),
+    }
+}
+
+/// Marks every loop function of the module so that it does not call library kernels. Executables
+/// contain this mark, so it also has effect where the program is loaded.
+pub(crate) fn disable_library_kernels(mut module: IRModule) -> IRModule {
+    let names: Vec<Arc<str>> = module.prim_funcs().map(|(name, _)| name.clone()).collect();
+    for name in names {
+        if let Some(BaseFunc::Prim(func)) = module.functions.get_mut(&name) {
+            Arc::make_mut(func).attrs.insert(KERNELS.into(), AttrValue::Bool(false));
+        }
+    }
+    module
+}
+
+/// Lowers the loop functions of a module, in parallel.
+///
+/// # Errors
+/// Errors in a function, or a cancellation.
+pub(crate) fn lower(module: &IRModule, ctx: &PassContext) -> Result<IRModule, Error> {
+    let sources: Vec<(&Arc<str>, &Arc<PrimFunc>)> = module.prim_funcs().collect();
+    let lower = |(name, func): (&Arc<str>, &Arc<PrimFunc>)| -> Result<PrimFunc, Error> {
+        ctx.check_cancelled()?;
+        lower_one(name, func)
+    };
+    let lowered = parallel_map(sources.clone(), lower);
+    let mut out = IRModule::new();
+    for ((name, _), func) in sources.into_iter().zip(lowered) {
+        out.insert(name.clone(), func?);
+    }
+    Ok(out)
+}
+
+fn lower_one(name: &str, func: &PrimFunc) -> Result<PrimFunc, Error> {
+    pliant_tir::lower(func).map_err(|e| {
+        let finding = Diagnostic::error(PL0002, format!("{}: {}", e.pass, e.message));
+        Error::Compile(pliant_diag::Error::Unsupported(vec![finding.in_function(name)]))
+    })
+}
+
+/// Compiles lowered loop functions.
+///
+/// # Errors
+/// If the code generator cannot compile a function, on cancellation, if the machine lacks
+/// instructions that an environment variable requires, or if the number of threads is invalid.
+pub(crate) fn compile(
+    lowered: &IRModule,
+    target: Target,
+    options: &CodegenOptions,
+) -> Result<CompiledKernels, Error> {
+    pliant_machine::check_variables().map_err(|e| {
+        Error::option(e, "unset the environment variable to use all instructions of this machine")
+    })?;
+    pliant_pool::check_threads()
+        .map_err(|e| Error::option(e, "unset the environment variable to use all processors"))?;
+    let sources: Vec<KernelSource<'_>> =
+        lowered.prim_funcs().map(|(name, func)| (name.clone(), &**func)).collect();
+    Ok(backend(target).compile(&sources, options)?)
+}
+
+/// The description of a compiled loop function for the VM: `declared`, the description derived from
+/// its source, updated with the parameter kinds and failure messages of the machine code.
+pub(crate) fn kernel_info(kernel: &CompiledKernel, mut declared: LoopFuncInfo) -> LoopFuncInfo {
+    declared.checks = kernel.messages.iter().map(|m| m.to_string()).collect();
+    let kinds = kernel.signature.params.iter().map(|(_, kind)| kind);
+    for (arg, kind) in declared.args.iter_mut().zip(kinds) {
+        match kind {
+            ParamKind::Int(dtype) if dtype.is_bool() => *arg = LoopFuncParam::Bool,
+            ParamKind::Int(dtype) => *arg = LoopFuncParam::Int(*dtype),
+            ParamKind::Float(_) => *arg = LoopFuncParam::Float,
+            ParamKind::Tensor { .. } => {}
+        }
+    }
+    declared
+}
+
+/// The VM's table of compiled loop functions. `module` contains the functions before lowering.
+pub(crate) fn kernel_table(kernels: CompiledKernels, module: &IRModule) -> LoopFuncTable {
+    let mut table = LoopFuncTable::new();
+    let loops: Vec<(&Arc<str>, &Arc<PrimFunc>)> = module.prim_funcs().collect();
+    let full_writes =
+        |(name, f): (&Arc<str>, &Arc<PrimFunc>)| (name.to_string(), fully_written_params(f));
+    for (name, params) in parallel_map(loops, full_writes) {
+        table.set_full_writes(name, params);
+    }
+    for (name, kernel) in kernels.iter() {
+        // SAFETY: the code generator created the entry point for the kernel ABI and the parameters
+        // that the executable describes, and the table keeps the code's memory alive.
+        unsafe { table.insert(&**name, kernel.entry) };
+    }
+    table.keep_alive(Arc::new(kernels));
+    table
+}
+
+/// Compiles the bytecode functions of a program to native bodies, if the execution mode requires
+/// them.
+///
+/// # Errors
+/// An internal error of the code generator, or an error if the machine cannot run generated code.
+pub(crate) fn add_bodies(
+    table: &mut LoopFuncTable,
+    executable: &Executable,
+    target: Target,
+    options: &CodegenOptions,
+) -> Result<(), Error> {
+    if executable.exec_mode() != ExecMode::Compiled.name() {
+        return Ok(());
+    }
+    let bodies = backend(target).compile_bodies(executable, options)?;
+    for (function, pieces) in executable.vm_functions().zip(bodies.iter()) {
+        // SAFETY: the code generator created the pieces from this function, and the table keeps
+        // their memory alive.
+        unsafe { table.insert_body(&*function.name, pieces.clone()) };
+    }
+    table.keep_alive(Arc::new(bodies));
+    Ok(())
+}
+
+/// The start of the first line of the section `kernels`. The names of the loop functions follow as
+/// a JSON list.
+const NAMES_PREFIX: &str = "# kernels: ";
+
+/// Encodes the section `kernels`: the loop functions as script, before lowering, so that each
+/// machine lowers them for itself. A list of their names comes first, since not every name is valid
+/// in the script.
+pub(crate) fn encode(module: &IRModule) -> Vec<u8> {
+    let mut loops = IRModule::new();
+    let mut names = Vec::new();
+    for (i, (name, func)) in module.prim_funcs().enumerate() {
+        loops.insert(format!("kernel_{i}"), BaseFunc::Prim(func.clone()));
+        names.push(&**name);
+    }
+    if names.is_empty() {
+        return Vec::new();
+    }
+    let names = serde_json::Value::from(names);
+    let text = print_module(&loops, pliant_ops::registry(), &PrintOptions::complete());
+    format!("{NAMES_PREFIX}{names}\n{text}").into_bytes()
+}
+
+/// Decodes the loop functions in the section `kernels` of an executable.
+///
+/// # Errors
+/// `Executable` if the section is not a script of loop functions.
+pub(crate) fn decode(executable: &Executable) -> Result<IRModule, Error> {
+    let damaged_section = |why: String| {
+        Error::Executable(ExecError::Format(format!(
+            "the loop functions of the executable are damaged: {why}"
+        )))
+    };
+    if executable.kernels().is_empty() {
+        return Ok(IRModule::new());
+    }
+    let text =
+        std::str::from_utf8(executable.kernels()).map_err(|e| damaged_section(e.to_string()))?;
+    let module = crate::script_parsing::parse_generated(text).map_err(damaged_section)?;
+    if module.relax_funcs().next().is_some() {
+        return Err(damaged_section("the section contains graph functions".into()));
+    }
+    verify(&module).map_err(|e| damaged_section(e.to_string()))?;
+    let names = text.lines().next().and_then(|line| line.strip_prefix(NAMES_PREFIX));
+    let names: Option<Vec<String>> = names.and_then(|list| serde_json::from_str(list).ok());
+    let names =
+        names.ok_or_else(|| damaged_section("the list of function names is missing".into()))?;
+    let mut loops = IRModule::new();
+    for (i, name) in names.into_iter().enumerate() {
+        let func = module.get(&format!("kernel_{i}"));
+        let func =
+            func.ok_or_else(|| damaged_section(format!("the function of '{name}' is missing")))?;
+        loops.insert(name, func.clone());
+    }
+    Ok(loops)
+}
+
+/// Replaces the failure messages of a loaded executable by those of its recompiled loop functions.
+/// First checks that the parameters of the functions match the executable's descriptions, on which
+/// the bytecode and the VM rely.
+///
+/// # Errors
+/// `Executable` if a kernel is missing or takes other arguments.
+pub(crate) fn adopt_recompiled(
+    executable: &mut Executable,
+    loops: &IRModule,
+    compiled: &CompiledKernels,
+) -> Result<(), Error> {
+    let mut checks = Vec::new();
+    for info in executable.loop_funcs() {
+        let func = loops.get(&info.name).and_then(|f| f.as_prim());
+        let (Some(func), Some(kernel)) = (func, compiled.get(&info.name)) else {
+            let why = format!("the kernel '{}' is missing", info.name);
+            return Err(Error::Executable(ExecError::Format(why)));
+        };
+        let recompiled = kernel_info(kernel, default_kernel_info(&info.name, func));
+        if recompiled.args != info.args {
+            let why = format!(
+                "the arguments of kernel '{}' differ from the description in the executable",
+                info.name
+            );
+            return Err(Error::Executable(ExecError::Format(why)));
+        }
+        checks.push((recompiled.name, recompiled.checks));
+    }
+    for (name, checks) in checks {
+        executable.set_loop_func_checks(&name, checks);
+    }
+    Ok(())
+}

@@ -1,0 +1,74 @@
+//! Inspection of programs: prints modules, verifies them, and prints the text of any stage of a compilation.
+
+use pliant_diag::Severity;
+use pliant_ir::print::{PrintOptions, print_module};
+use pliant_ir::{IRModule, verify::verify_module};
+
+use crate::compile::{compile, pass_context};
+use crate::compile_options::CompileOptions;
+use crate::error::Error;
+use crate::loop_function_compilation;
+use crate::pass_registry::find_pass;
+
+/// Prints a module as script, including its constants, so that the text parses back.
+pub fn print(module: &IRModule) -> String {
+    text(module, true)
+}
+
+fn text(module: &IRModule, constants: bool) -> String {
+    let options = PrintOptions { show_meta: constants, ..PrintOptions::default() };
+    print_module(module, pliant_ops::registry(), &options)
+}
+
+/// Checks that a module is well-formed.
+///
+/// # Errors
+/// A user error with all problems.
+pub fn verify(module: &IRModule) -> Result<(), Error> {
+    let mut findings = verify_module(module, pliant_ops::registry());
+    findings.retain(|d| d.severity == Severity::Error);
+    if findings.is_empty() {
+        return Ok(());
+    }
+    Err(Error::Compile(pliant_diag::Error::User(findings)))
+}
+
+/// The text of a stage of the default compilation. `stage` is `input`, the name of a pass (the module after that pass),
+/// `loops` (the lowered loop functions) or `bytecode`. Without `constants`, large constants are omitted, so the text
+/// does not parse back.
+///
+/// # Errors
+/// A user error for an unknown stage, otherwise as [`compile`].
+pub fn stage_text(module: IRModule, stage: &str, constants: bool) -> Result<String, Error> {
+    let options = CompileOptions::default();
+    match stage {
+        "input" => return Ok(text(&module, constants)),
+        "bytecode" => return Ok(compile(module, &options)?.executable().as_text()),
+        _ => {}
+    }
+    let ctx = pass_context(&options);
+    let pipeline = pliant_opt::pipeline("default")
+        .ok_or_else(|| Error::internal("stages", "there is no default pipeline"))?;
+    let wanted = match (stage, find_pass(stage)) {
+        ("loops", _) => None,
+        (_, Ok(pass)) => Some(pass.name().to_string()),
+        (_, Err(_)) => {
+            let help = "the stages are input, loops, bytecode and the passes that `pliant opt --list` shows";
+            return Err(Error::option(format!("there is no stage '{stage}'"), help));
+        }
+    };
+    let mut module = module;
+    for pass in pipeline.passes() {
+        module = pass.apply_as_step(module, &ctx)?;
+        if wanted.as_deref() == Some(pass.name()) {
+            return Ok(text(&module, constants));
+        }
+    }
+    match wanted {
+        None => Ok(text(&loop_function_compilation::lower(&module, &ctx)?, constants)),
+        Some(name) => Err(Error::option(
+            format!("the pass '{name}' is not part of the default compilation"),
+            "`pliant opt --passes=...` runs passes in any order",
+        )),
+    }
+}

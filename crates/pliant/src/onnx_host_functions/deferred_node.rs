@@ -1,0 +1,71 @@
+//! The host function `pliant.onnx.node`: imports an ONNX node at run time for the operands that it
+//! is called with, and runs it ([`pliant_onnx::DeferredNode`]).
+//!
+//! A node is compiled once for each combination of ranks and element types of its operands, with
+//! all sizes symbolic. If it cannot be imported that way, it is compiled again with the actual
+//! sizes and small integer values as constants, first for all operands except the first, then for
+//! all operands.
+//!
+//! A node is compiled once for each combination of ranks and element types, with all sizes
+//! symbolic. If it cannot be imported that way, it is compiled for the actual sizes and small
+//! integer values, first of all operands but the first, then of all.
+
+use pliant_exec::abi::KernelRuntime;
+use pliant_onnx::{DeferredNode, OperandSpec, Specialization};
+use pliant_tensor::Tensor;
+use pliant_vm::{CheckKind, Value, VirtualMachine, VmError};
+
+use super::{Outcome, argument_error};
+use crate::compile::compile;
+use crate::compile_options::CompileOptions;
+use crate::program_cache::Programs;
+
+/// The compiled programs by node and operand types.
+static PROGRAMS: Programs<(String, Vec<OperandSpec>), String> = Programs::new();
+
+/// Host function with the arguments `(node, operands...)`: runs the node. Returns its result, or a
+/// tuple of its results if there are several.
+pub(super) fn call(runtime: &KernelRuntime, args: &[Value]) -> Outcome {
+    let name = pliant_onnx::host::NODE;
+    let [Value::Str(text), operands @ ..] = args else { return Err(argument_error(name, args)) };
+    let tensor = |v: &Value| match v {
+        Value::Tensor(t) => Some(t.clone()),
+        _ => None,
+    };
+    let tensors: Option<Vec<Tensor>> = operands.iter().map(tensor).collect();
+    let tensors = tensors.ok_or_else(|| argument_error(name, args))?;
+    let mut last_error = String::new();
+    for specialization in Specialization::ALL {
+        let specs: Vec<OperandSpec> = tensors
+            .iter()
+            .enumerate()
+            .map(|(i, t)| OperandSpec::from_tensor(t, i, specialization))
+            .collect();
+        let program =
+            PROGRAMS.program((text.to_string(), specs.clone()), || compile_node(text, &specs));
+        match &*program {
+            Ok(machine) => {
+                // Operands whose values are compiled into the program are not inputs of it.
+                let inputs = specs.iter().zip(operands).filter(|(spec, _)| !spec.has_values());
+                let inputs: Vec<Value> = inputs.map(|(_, v)| v.clone()).collect();
+                // SAFETY: the runtime is that of the caller, which waits for the result.
+                return unsafe { machine.invoke_within(runtime, "main", &inputs) };
+            }
+            // The most specialised attempt is the last one, and its message the most relevant.
+            Err(message) => last_error.clone_from(message),
+        }
+    }
+    Err(VmError::check(CheckKind::Value, last_error))
+}
+
+/// Imports and compiles a node for the given operand types. The error names the node.
+fn compile_node(text: &str, specs: &[OperandSpec]) -> Result<VirtualMachine, String> {
+    let node = DeferredNode::from_text(text).map_err(|p| p.to_string())?;
+    let label = node.label();
+    let module = node.import(specs).map_err(|p| match p.node.is_empty() {
+        true => format!("{label}: {p}"),
+        false => p.to_string(),
+    })?;
+    let program = compile(module, &CompileOptions::default());
+    program.and_then(|p| p.vm()).map_err(|e| format!("{label}: {e}"))
+}

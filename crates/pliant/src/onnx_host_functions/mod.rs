@@ -1,0 +1,135 @@
+//! The host functions that imported models call ([`pliant_onnx::host`]): functions on sequences,
+//! optionals and chains, and tensor functions that loop functions do not provide.
+
+mod deferred_node;
+mod input_checks;
+mod linked_list;
+mod sequence_functions;
+mod tensor_functions;
+
+use std::sync::Arc;
+
+use pliant_exec::abi::KernelRuntime;
+use pliant_onnx::host;
+use pliant_tensor::Tensor;
+use pliant_vm::{CheckKind, Value, VmError, register_func, register_library_func};
+
+type Outcome = Result<Value, VmError>;
+type HostFn = fn(&[Value]) -> Outcome;
+type InterruptibleHostFn = fn(&KernelRuntime, &[Value]) -> Outcome;
+
+/// The host functions by name, except those of [`INTERRUPTIBLE_FUNCTIONS`].
+const FUNCTIONS: &[(&str, HostFn)] = &[
+    (host::SEQUENCE, sequence_functions::make),
+    (host::SEQUENCE_INSERT, sequence_functions::insert),
+    (host::SEQUENCE_ERASE, sequence_functions::erase),
+    (host::SEQUENCE_AT, sequence_functions::at),
+    (host::SEQUENCE_LENGTH, sequence_functions::length),
+    (host::SEQUENCE_CONCAT, sequence_functions::concat),
+    (host::SEQUENCE_SPLIT, sequence_functions::split),
+    (host::OPTIONAL_HAS, sequence_functions::has),
+    (host::OPTIONAL_GET, sequence_functions::get),
+    (host::CHAIN_PUSH, linked_list::push),
+    (host::CHAIN_STACK, linked_list::stack),
+    (host::CHAIN_SEQUENCE, linked_list::sequence),
+    (host::BITCAST, tensor_functions::bitcast),
+    (host::INPUT, input_checks::check),
+];
+
+/// The host functions that can run for a long time. They stop when the calling run is interrupted.
+const INTERRUPTIBLE_FUNCTIONS: &[(&str, InterruptibleHostFn)] =
+    &[(host::DET, tensor_functions::det), (host::NODE, deferred_node::call)];
+
+/// Registers the host functions. Functions that the user has registered under these names are kept.
+pub(crate) fn register() {
+    for &(name, func) in FUNCTIONS {
+        let with_plain_error =
+            move |args: &[Value]| func(args).map_err(|e| VmError::Plain(Box::new(e)));
+        register_func(name, Arc::new(with_plain_error), false);
+    }
+    for &(name, func) in INTERRUPTIBLE_FUNCTIONS {
+        let with_plain_error = move |runtime: &KernelRuntime, args: &[Value]| {
+            func(runtime, args).map_err(|e| VmError::Plain(Box::new(e)))
+        };
+        register_library_func(name, Arc::new(with_plain_error), false);
+    }
+}
+
+/// The error for wrong arguments of a host function: the first argument is not a sequence where one
+/// is required, or the call does not come from an imported model.
+fn argument_error(name: &str, args: &[Value]) -> VmError {
+    match args.first() {
+        Some(first) if name.starts_with("pliant.sequence.") && first.as_tuple().is_none() => {
+            value_error(format!("the first argument must be a sequence, but is {}", first.kind()))
+        }
+        _ => VmError::type_error(format!("{name}: the number or types of the arguments are wrong")),
+    }
+}
+
+/// An error about the value of an argument.
+fn value_error(message: impl Into<String>) -> VmError {
+    VmError::check(CheckKind::Value, message)
+}
+
+/// The integer in a tensor of one element.
+fn integer(tensor: &Tensor, what: &str) -> Result<i64, VmError> {
+    match tensor.to_i64_vec()?.as_slice() {
+        [one] => Ok(*one),
+        all => Err(value_error(format!(
+            "{what} must be one integer, but the tensor has {} elements",
+            all.len()
+        ))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_host_function_is_implemented() {
+        let interruptible = INTERRUPTIBLE_FUNCTIONS.iter().map(|f| f.0);
+        let mut names: Vec<&str> = FUNCTIONS.iter().map(|f| f.0).chain(interruptible).collect();
+        let mut all = host::ALL.to_vec();
+        names.sort_unstable();
+        all.sort_unstable();
+        assert_eq!(names, all);
+    }
+
+    #[test]
+    fn invalid_arguments_do_not_panic() {
+        let tensor = Value::Tensor(Tensor::zeros(&[2, 0], pliant_tensor::DType::Float32).unwrap());
+        let unusual_values = [
+            Value::None,
+            Value::Int(-1),
+            Value::Bool(true),
+            Value::shape(&[-1, i64::MAX]),
+            tensor.clone(),
+            Value::tuple([tensor, Value::None]),
+            Value::tuple([]),
+            Value::DType(pliant_tensor::DType::Int64),
+            Value::Object(Arc::new(7)),
+        ];
+        let runtime = &KernelRuntime::serial();
+        let functions =
+            FUNCTIONS.iter().map(|&(_, func)| Box::new(func) as Box<dyn Fn(&[Value]) -> Outcome>);
+        let interruptible = INTERRUPTIBLE_FUNCTIONS
+            .iter()
+            .map(|&(_, func)| Box::new(move |args: &[Value]| func(runtime, args)) as Box<_>);
+        for func in functions.chain(interruptible) {
+            let _ = func(&[]);
+            for a in &unusual_values {
+                let _ = func(std::slice::from_ref(a));
+                for b in &unusual_values {
+                    let _ = func(&[a.clone(), b.clone()]);
+                    for c in &unusual_values {
+                        let _ = func(&[a.clone(), b.clone(), c.clone()]);
+                        for d in &unusual_values {
+                            let _ = func(&[a.clone(), b.clone(), c.clone(), d.clone()]);
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
