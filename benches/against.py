@@ -21,7 +21,7 @@ from compare_builds.workloads import NoWorkloads, workloads
 
 
 def positive_int(text: str) -> int:
-    """Parses a positive count of the command line."""
+    """Parses a command-line option that must be a positive integer."""
     value = int(text)
     if value < 1:
         raise argparse.ArgumentTypeError("must be at least 1")
@@ -29,7 +29,7 @@ def positive_int(text: str) -> int:
 
 
 def parse_arguments() -> argparse.Namespace:
-    """The command line."""
+    """Parses the command line of the comparison."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("old", metavar="OLD")
     parser.add_argument("new", metavar="NEW")
@@ -47,7 +47,9 @@ def parse_arguments() -> argparse.Namespace:
 
 
 def write_json(path: Path, results: measurement_rounds.Results, about: dict[str, object]) -> None:
-    """The comparison as JSON."""
+    """Writes the comparison to `path` as JSON: all rows, geometric means, values of every round,
+    and failures.
+    """
     pairs = [{"workload": name, "measure": measure, "pairs": pairs} for (name, measure), pairs in results.pairs.items()]
     failures = {name: {comparison_report.SIDES[side]: text for side, text in sides.items()} for name, sides in results.failures.items()}
     # JSON has no infinity: an interval without an end is null.
@@ -60,7 +62,9 @@ def write_json(path: Path, results: measurement_rounds.Results, about: dict[str,
 
 
 def compare(args: argparse.Namespace) -> int:
-    """Measures and reports; returns the exit status."""
+    """Measures both builds and prints the tables. Returns the exit status, 1 if `--fail-above` is
+    exceeded.
+    """
     if args.json and not os.access(args.json.absolute().parent, os.W_OK):
         raise NoWorkloads(f"{args.json}: its folder cannot be written")
     builds = [find_build(args.old), find_build(args.new)]
@@ -86,7 +90,9 @@ def compare(args: argparse.Namespace) -> int:
 
 
 def main() -> None:
-    """Compares; errors are one line, with status 2."""
+    """Runs the comparison. Prints an error as one line and exits with status 2 if a build or
+    workload is unusable.
+    """
     args = parse_arguments()
     try:
         sys.exit(compare(args))

@@ -21,7 +21,9 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def programs() -> dict[str, str]:
-    """The first program of the test suite that uses each operator."""
+    """Returns, for each operator, the first program of the operators' test suite that uses the
+    operator.
+    """
     sys.path.insert(0, str(ROOT / "tests" / "python" / "operators"))
     from cases import CASES  # type: ignore[import-not-found]
 
@@ -33,7 +35,7 @@ def programs() -> dict[str, str]:
 
 
 def combine_programs(scripts: dict[str, str]) -> pliant.IRModule:
-    """A module with the functions of all programs."""
+    """Returns one module that contains the functions of all given programs."""
     module = pliant.IRModule()
     for name, script in scripts.items():
         program = from_source(script)

@@ -17,7 +17,7 @@ LARGE = 1 << 40
 
 
 def pliant_vocabulary() -> Vocabulary:
-    """The symbols and functions of Pliant."""
+    """Returns the vocabulary in which shape expressions are built with Pliant's `Analyzer`."""
     symbols = {name: tir.Var(name, "int64") for name in MINIMA}
     return Vocabulary(**symbols, minimum=tir.min, maximum=tir.max)
 
@@ -31,7 +31,9 @@ def fresh_analyzer(symbols: Vocabulary) -> arith.Analyzer:
 
 
 def sympy_vocabulary() -> Vocabulary:
-    """The symbols and functions of SymPy; a symbol with a minimum above 0 is the minimum plus a nonnegative symbol."""
+    """Returns the vocabulary in which shape expressions are built with SymPy. A symbol with a
+    minimum above 0 is written as the minimum plus a nonnegative symbol.
+    """
     symbols = {}
     for name, low in MINIMA.items():
         base = sympy.Symbol(name, integer=True, nonnegative=True)
@@ -40,7 +42,9 @@ def sympy_vocabulary() -> Vocabulary:
 
 
 def first_call(prepare: Callable[[], Callable[[], object]], repeat: int) -> float:
-    """The median of the first call in microseconds; `prepare` creates a fresh state for each."""
+    """Returns the median time of a first call in microseconds. `prepare` creates a fresh state
+    before each call.
+    """
     times = []
     for _ in range(repeat):
         run = prepare()
@@ -51,12 +55,16 @@ def first_call(prepare: Callable[[], Callable[[], object]], repeat: int) -> floa
 
 
 def pliant_time(run: Callable[[arith.Analyzer], object], symbols: Vocabulary) -> float:
-    """The microseconds of a call with a fresh analyzer."""
+    """Returns the time of one simplification or proof with a fresh Pliant analyzer, in
+    microseconds.
+    """
     return first_call(lambda: lambda analyzer=fresh_analyzer(symbols): run(analyzer), 9)
 
 
 def sympy_time(run: Callable[[], object]) -> float:
-    """The microseconds of a call with an empty cache."""
+    """Returns the time of one simplification or proof with an empty SymPy cache, in
+    microseconds.
+    """
 
     def prepare() -> Callable[[], object]:
         sympy.core.cache.clear_cache()
@@ -83,14 +91,14 @@ def sympy_proves(fact: Fact) -> bool:
 
 
 def report(name: str, ours: list[float], theirs: list[float]) -> None:
-    """One line of the table."""
+    """Prints one line of the table: the expression and the times of both libraries."""
     ratio = statistics.median(t / o for o, t in zip(ours, theirs))
     print(f"{name:10} {len(ours):4} expressions   pliant {statistics.median(ours):8.2f} us"
           f"   sympy {statistics.median(theirs):10.1f} us   median ratio {ratio:8.0f}x")
 
 
 def main() -> None:
-    """Prints the table, and the facts that Pliant does not prove."""
+    """Prints the table of times, and lists the facts that Pliant does not prove."""
     ours, theirs = pliant_vocabulary(), sympy_vocabulary()
     simplify = [pliant_time(lambda a, e=e: a.simplify(e), ours) for _, e in expressions(ours)]
     simplify_peer = [sympy_time(lambda e=e: sympy.simplify(e)) for _, e in expressions(theirs)]

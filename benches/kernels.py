@@ -24,13 +24,15 @@ CASE = re.compile(r"\| (.+?) \| ([\d.]+) \| (.+?) \| (\d+) \|")
 
 @dataclass
 class Table:
-    """The peaks and cases of a benchmark, by number of threads."""
+    """The results of one benchmark: the machine's peaks and the cases, by number of threads."""
 
     peaks: dict[int, tuple[str, str]] = field(default_factory=dict)
     cases: dict[str, dict[int, str]] = field(default_factory=dict)
 
     def markdown(self) -> str:
-        """The table in Markdown: columns of times, rates and percentages for each number of threads."""
+        """Formats the table in Markdown, with columns of times, rates and percentages for each
+        number of threads.
+        """
         threads = sorted(self.peaks)
         numbers = {1: "one thread", 2: "two"}
         (best, middle), *others = (self.peaks[n] for n in threads)
@@ -46,7 +48,7 @@ class Table:
 
 
 def tables(text: str) -> dict[str, Table]:
-    """Parses the tables in the output of benchmarks, by title."""
+    """Parses the tables in the output of `cargo bench`. Returns them by title."""
     tables_by_title: dict[str, Table] = {}
     table, threads = Table(), 0
     for line in text.splitlines():

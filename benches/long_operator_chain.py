@@ -18,7 +18,9 @@ LENGTHS = (12_500, 50_000, 200_000)
 
 
 def build(length: int) -> pliant.IRModule:
-    """A chain of `length` additions, each of the previous result to itself."""
+    """Builds a function with `length` additions, each of which adds the previous result to
+    itself.
+    """
     bb = relax.BlockBuilder()
     x = relax.Var("x", relax.TensorStructInfo((tir.Var("n", "int64"),), "float32"))
     with bb.function("main", [x]):
@@ -32,7 +34,7 @@ def build(length: int) -> pliant.IRModule:
 
 
 def timed(run: Callable[[], object]) -> tuple[object, float]:
-    """The result of `run` and its seconds."""
+    """Calls `run` and returns its result and the elapsed seconds."""
     start = time.perf_counter()
     result = run()
     return result, time.perf_counter() - start
@@ -45,7 +47,7 @@ def resident_bytes() -> int:
 
 
 def memory_growth(length: int) -> int:
-    """The growth of a fresh process in bytes when it builds the function."""
+    """Returns by how many bytes a fresh process grows when it builds the function."""
     build(2)
     before = resident_bytes()
     module = build(length)
@@ -55,7 +57,7 @@ def memory_growth(length: int) -> int:
 
 
 def main() -> None:
-    """Prints seconds per step and length."""
+    """Prints a table of seconds for each step and each length of the chain."""
     require_release()
     print(f"{'bindings':>9} {'builder':>8} {'print':>8} {'parse':>8} {'build':>8} {'total s':>8} {'us/binding':>11}"
           f" {'bytes/binding':>14}")

@@ -12,7 +12,9 @@ END = "<!-- end -->\n"
 
 
 def _split_page(script: str) -> tuple[Path, str, str, str]:
-    """The page with the table of `script`, the text up to the table, the table, and the text from the end marker on."""
+    """Finds the page with the table of `script`. Returns its path, the text up to the table, the
+    table, and the text from the end marker on.
+    """
     begin = f"<!-- made by {script} -->\n"
     pages = [page for page in sorted(PAGES.glob("*.md")) if begin in page.read_text()]
     if len(pages) != 1:
@@ -23,12 +25,14 @@ def _split_page(script: str) -> tuple[Path, str, str, str]:
 
 
 def write_table(script: str, text: str) -> None:
-    """Replaces the table of `script`."""
+    """Replaces the generated table of `script` in its documentation page."""
     page, before, _, after = _split_page(script)
     page.write_text(before + text + after)
 
 
 def read_rows(script: str) -> list[list[str]]:
-    """The cells of each row in the table of `script`, including heads and separators."""
+    """Returns the cells of each row in the generated table of `script`, including header and
+    separator rows.
+    """
     _, _, text, _ = _split_page(script)
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line.startswith("|")]

@@ -20,7 +20,7 @@ THREADS = 2
 
 
 def inputs(batch: int, seq: int) -> tuple[np.ndarray, np.ndarray]:
-    """Token ids and a mask; the first sequence has the full length."""
+    """Creates token ids and a padding mask. The first sequence of the batch has the full length."""
     rng = np.random.default_rng(batch * 1000 + seq)
     lengths = np.concatenate([[seq], rng.integers(max(1, seq // 2), seq + 1, batch - 1)])
     mask = (np.arange(seq)[None, :] < lengths[:, None]).astype(np.int64)
@@ -28,7 +28,9 @@ def inputs(batch: int, seq: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def compile_time(module: pliant.IRModule, repeat: int = 5) -> tuple[pliant.Model, float]:
-    """The compiled model, and the shortest of several compile times in seconds."""
+    """Compiles the model several times. Returns a compiled model and the shortest compile time in
+    seconds.
+    """
     best = float("inf")
     for _ in range(repeat):
         start = time.perf_counter()
@@ -38,7 +40,9 @@ def compile_time(module: pliant.IRModule, repeat: int = 5) -> tuple[pliant.Model
 
 
 def first_and_repeated_run_times(model: pliant.Model, count: int = 40) -> tuple[float, float]:
-    """Median seconds of the first and of the second run at each of `count` new shapes."""
+    """Runs the model at `count` new shapes. Returns the median seconds of the first and of the
+    second run at each shape.
+    """
     first, second = [], []
     for seq in range(9, 9 + count):
         ids, mask = inputs(1, seq)
@@ -50,7 +54,7 @@ def first_and_repeated_run_times(model: pliant.Model, count: int = 40) -> tuple[
 
 
 def main() -> None:
-    """Prints the compile time, the time of new shapes, and a table of times by shape."""
+    """Prints the compile time, the run time at new shapes, and a table of run times by shape."""
     require_release()
     config, tensors = weights.load_config(), weights.load_weights()
     model, seconds = compile_time(encoder.build(config, tensors))

@@ -40,7 +40,7 @@ print((anonymous() - before) / 1024)
 
 
 def best(run: Callable[[], object], repeat: int = 5) -> float:
-    """The best of several times in seconds."""
+    """Calls a function several times and returns the shortest time in seconds."""
     times = []
     for _ in range(repeat):
         start = time.perf_counter()
@@ -50,7 +50,9 @@ def best(run: Callable[[], object], repeat: int = 5) -> float:
 
 
 def large_model(folder: Path) -> Path:
-    """A model with `WEIGHT_BYTES` of weights in external data, which are never read."""
+    """Writes an ONNX model with `WEIGHT_BYTES` of external weights, and returns its path. The
+    weights are never read.
+    """
     rows, columns = 4096, WEIGHT_BYTES // 4 // 4096 // 16
     count = 16
     nodes, tensors, size = [], [], rows * columns * 4
@@ -72,13 +74,13 @@ def large_model(folder: Path) -> Path:
 
 
 def report(what: str, value: float, unit: str) -> None:
-    """A figure with its goal."""
+    """Prints a measured figure next to its goal."""
     goal = GOAL[what]
     print(f"{what}: {value:.3f} {unit} (goal {goal} {unit}){'' if value <= goal else '  MISSED'}")
 
 
 def main() -> None:
-    """Prints the three figures."""
+    """Prints the import, compile and load times, and the memory of a large import."""
     require_release()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

@@ -32,7 +32,7 @@ NAMES = "xyzw"
 
 @dataclass(frozen=True)
 class Entry:
-    """An operator, its operands, and its counterpart in NumPy."""
+    """A benchmarked operator: its operands, and its counterpart in NumPy if there is one."""
 
     name: str
     call: str
@@ -307,7 +307,7 @@ GROUPS = (elementwise, reductions, movement, ordering, products, images)
 
 
 def measure(entry: Entry) -> tuple[float, float | None] | str:
-    """The seconds of a call in Pliant and in NumPy, or the error of the compiler."""
+    """Returns the seconds of a call in Pliant and in NumPy, or the compile error."""
     try:
         model: Any = pliant.compile(from_source(entry.script))
         model(*entry.inputs)

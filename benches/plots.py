@@ -28,17 +28,19 @@ STYLE += f" .limit {{ stroke: {GREY}; stroke-width: 1.5 }}"
 
 
 def text(x: float, y: float, content: str, anchor: str = "start", extra: str = "") -> str:
-    """A line of text."""
+    """Returns the SVG element of a line of text."""
     return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{extra}>{escape(content)}</text>'
 
 
 def line(x1: float, y1: float, x2: float, y2: float, kind: str) -> str:
-    """A straight line of a class."""
+    """Returns the SVG element of a straight line with a CSS class."""
     return f'<line class="{kind}" x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}"/>'
 
 
 def marker(shape: int, x: float, y: float, filled: bool = True) -> str:
-    """The marker of a series: a circle, a square or a triangle, each in its own colour."""
+    """Returns the SVG element of a data point: a circle, square or triangle in the colour of its
+    series.
+    """
     colour = COLOURS[shape]
     paint = f'fill="{colour if filled else "none"}" stroke="{colour}" stroke-width="1.5"'
     if shape == 0:
@@ -49,7 +51,7 @@ def marker(shape: int, x: float, y: float, filled: bool = True) -> str:
 
 
 def document(name: str, description: str, height: float, parts: Sequence[str]) -> str:
-    """A complete SVG file."""
+    """Returns a complete SVG file."""
     head = f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height:.0f}" viewBox="0 0 {WIDTH} {height:.0f}" role="img">'
     head += f"\n<title>{escape(name)}</title>\n<desc>{escape(description)}</desc>\n<style>{STYLE}</style>"
     return "\n".join([head, *parts, "</svg>\n"])
@@ -64,7 +66,7 @@ ROW = 16
 
 @dataclass
 class ModelCase:
-    """A row of the table of models."""
+    """A row of the table of whole models."""
 
     model: str
     shape: list[int]
@@ -73,7 +75,9 @@ class ModelCase:
 
 
 def model_cases() -> list[ModelCase]:
-    """The measured cases, those of a model from the smallest input to the largest."""
+    """Returns the measured cases of the models, for each model from the smallest input to the
+    largest.
+    """
     cases = []
     for row in read_rows("benches/peers/models.py"):
         if re.fullmatch(r"[\dx]+", row[1]):
@@ -85,7 +89,9 @@ def model_cases() -> list[ModelCase]:
 
 
 def draw_models() -> str:
-    """The ratio of each model and shape to the faster of two peers, as distances from 1."""
+    """Draws for each model and shape the ratio of the faster peer's time to Pliant's, as the
+    distance from 1.
+    """
     cases = model_cases()
     low = math.floor(min(case.ratio for case in cases) * 5) / 5
     high = math.ceil(max(case.ratio for case in cases) * 5) / 5
@@ -126,7 +132,9 @@ PANEL_STRIDE = 196
 
 @dataclass
 class Series:
-    """A line of a panel. `cases` matches the names of its cases; its first group is the position on the x axis."""
+    """A line of a plot panel. `cases` is a regular expression for the names of its cases; its first
+    group is the position on the x axis.
+    """
 
     name: str
     cases: str
@@ -207,13 +215,15 @@ PANELS = [
 
 
 def points(series: Series, rows: list[list[str]], threads: int) -> list[tuple[int, int]]:
-    """The cases of a series: size and percentage."""
+    """Returns the data points of a series: pairs of size and percentage."""
     found = [(re.fullmatch(series.cases, row[0]), row[3 * threads]) for row in rows]
     return sorted((int(match[1]), int(percentage)) for match, percentage in found if match)
 
 
 def draw_panel(panel: Panel, top: float) -> list[str]:
-    """One panel; lines are solid and filled for one thread, dashed and hollow for two."""
+    """Draws one panel. Lines are solid for one thread and dashed for two; data points are filled
+    for one thread and hollow for two.
+    """
     rows = read_rows(f"benches/kernels.py: {panel.table}")
     left, right, bottom = LEFT, WIDTH - RIGHT, top + 42 + PANEL
     low, high = math.log(panel.x_ticks[0]), math.log(panel.x_ticks[-1])
@@ -248,7 +258,7 @@ def draw_panel(panel: Panel, top: float) -> list[str]:
 
 
 def draw_kernels() -> str:
-    """A panel for each family of kernels."""
+    """Draws the kernel plot, with a panel for each family of kernels."""
     parts = [text(0, 14, "Percentage of the machine's peak", extra=' class="title"'), text(0, 33, CPU)]
     parts.append(text(0, 51, "Filled markers, solid lines: 1 thread. Hollow markers, dashes: 2 threads."))
     parts.append(text(0, 69, "100 %: the peak of float32 multiply-adds, or of the read bandwidth"))

@@ -24,7 +24,7 @@ class Module:
 
 
 def peer_model() -> bytes:
-    """The same function as an ONNX model."""
+    """Returns the same function as an ONNX model for ONNX Runtime."""
     x = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n"])
     y = helper.make_tensor_value_info("y", TensorProto.FLOAT, ["n"])
     one = helper.make_tensor("one", TensorProto.FLOAT, [], [1.0])
@@ -35,7 +35,7 @@ def peer_model() -> bytes:
 
 
 def main() -> None:
-    """Prints microseconds per call."""
+    """Prints the microseconds of a call."""
     require_release()
     model = pliant.compile(script.from_source(SCRIPT))
     options = onnxruntime.SessionOptions()

@@ -15,7 +15,9 @@ Expr = Any
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """The symbols and functions that a library offers."""
+    """The symbols and functions with which shape expressions are built in one library (Pliant or
+    SymPy).
+    """
 
     n: Expr
     m: Expr
@@ -27,7 +29,7 @@ class Vocabulary:
     maximum: Callable[[Expr, Expr], Expr]
 
     def ceildiv(self, a: Expr, b: int) -> Expr:
-        """The quotient rounded up."""
+        """Returns the quotient rounded up."""
         return (a + (b - 1)) // b
 
 
@@ -35,12 +37,12 @@ KERNELS = [(3, 1, 1), (3, 2, 1), (1, 1, 0), (1, 2, 0), (5, 1, 2), (5, 2, 2), (7,
 
 
 def conv(size: Expr, kernel: int, stride: int, pad: int) -> Expr:
-    """The output size of a convolution."""
+    """Returns the output size of a convolution."""
     return (size + 2 * pad - kernel) // stride + 1
 
 
 def expressions(v: Vocabulary) -> Iterator[tuple[str, Expr]]:
-    """Expressions to simplify."""
+    """Yields typical shape expressions for simplification, with their names."""
     for kernel, stride, pad in KERNELS:
         one = conv(v.h, kernel, stride, pad)
         yield f"conv k{kernel} s{stride}", one
@@ -94,7 +96,9 @@ def _conv_facts(v: Vocabulary, kernel: int, stride: int, pad: int) -> Iterator[F
 
 
 def facts(v: Vocabulary) -> Iterator[Fact]:
-    """Facts to prove: `(name, left, relation, right)`, each true for all sizes of the vocabulary."""
+    """Yields facts to prove as `(name, left, relation, right)`. Each is true for all sizes of the
+    vocabulary.
+    """
     for c in (2, 3, 4, 8, 16, 64):
         yield from _tile_facts(v, c)
     for kernel, stride, pad in KERNELS:

@@ -12,7 +12,9 @@ LAYERS = 50
 
 
 def script(strided: int, padding: int) -> str:
-    """A chain of 3 x 3 convolutions with pooling of stride 2 after every `strided`-th; no pooling if `strided` is 0."""
+    """Returns a script with a chain of 3 x 3 convolutions and pooling of stride 2 after every
+    `strided`-th convolution. There is no pooling if `strided` is 0.
+    """
     lines, last = [], "x"
     for k in range(LAYERS):
         lines.append(f"a{k} = R.nn.conv2d({last}, w, padding={padding})")
@@ -29,7 +31,7 @@ def script(strided: int, padding: int) -> str:
 
 
 def main() -> None:
-    """Prints the milliseconds, and the expression of the last height."""
+    """Prints the milliseconds of shape inference, and the expression of the last height."""
     require_release()
     for name, text in {
         "same size": script(0, 1),

@@ -19,7 +19,9 @@ def require_release() -> None:
 def interleaved(
     candidates: Mapping[str, Callable[[], object]], rounds: int = 7, min_seconds: float = 0.02
 ) -> dict[str, float]:
-    """The median seconds per call of each candidate, over rounds in random order.
+    """Returns the median seconds per call of each candidate over several rounds, in which the
+    candidates run in random order. In each round, a candidate runs once to warm up, then for at
+    least `min_seconds`.
 
     In each round, a candidate runs once to warm up, then for at least `min_seconds`.
     """
@@ -41,5 +43,5 @@ def interleaved(
 
 
 def geomean(values: list[float]) -> float:
-    """The geometric mean of ratios."""
+    """Returns the geometric mean of the ratios."""
     return statistics.geometric_mean(values)

@@ -33,30 +33,36 @@ class BuildError(Exception):
 
 @dataclass(frozen=True)
 class Build:
-    """A Python interpreter whose environment has Pliant."""
+    """One of the two compared builds: a Python interpreter whose environment has Pliant
+    installed.
+    """
 
     given: str
     python: Path
     about: dict[str, Any]
 
     def describe(self) -> str:
-        """Versions, on one line."""
+        """Returns the versions of Python, NumPy and Pliant of this build, in one line of text."""
         a = self.about
         return f"{self.given} (pliant {a['pliant']}, Python {a['python']}, NumPy {a['numpy']})"
 
 
 def environment(**extra: str) -> dict[str, str]:
-    """The environment variables of workers."""
+    """Returns the environment variables with which the worker processes run."""
     return {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP")} | extra
 
 
 def last_line(text: str) -> str:
-    """The last non-empty line, which for Python and pip is the error."""
+    """Returns the last non-empty line of an output. For Python and pip, this line contains the
+    error.
+    """
     return next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "no message")
 
 
 def run_checked(command: list[str | Path], what: str, cwd: str | Path = ROOT, env: dict[str, str] | None = None) -> str:
-    """The standard output of a command; a failure is a `BuildError` that states what failed."""
+    """Runs a command and returns its standard output. Raises `BuildError` with the failed step if
+    the command fails.
+    """
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=cwd, env=env)
     except OSError as error:
@@ -67,7 +73,9 @@ def run_checked(command: list[str | Path], what: str, cwd: str | Path = ROOT, en
 
 
 def describe(given: str, python: Path) -> Build:
-    """Imports Pliant with an interpreter, and refuses debug builds."""
+    """Imports Pliant with an interpreter and returns its version. Raises `BuildError` for a debug
+    build.
+    """
     text = run_checked([python, *FLAGS, "-c", DESCRIBE], f"{python}: cannot import pliant", env=environment(), cwd="/")
     try:
         about = json.loads(last_line(text))
@@ -79,7 +87,9 @@ def describe(given: str, python: Path) -> Build:
 
 
 def install(wheel: Path, folder: Path) -> Path:
-    """The interpreter of a virtual environment with a wheel, created if it does not exist."""
+    """Returns the interpreter of a virtual environment in which a wheel is installed. Creates the
+    environment if it does not exist.
+    """
     python, complete = folder / "bin" / "python", folder / "complete"
     if not complete.exists():
         print(f"installing {wheel.name} into {folder}", file=sys.stderr)
@@ -90,7 +100,9 @@ def install(wheel: Path, folder: Path) -> Path:
 
 
 def from_wheel(wheel: Path) -> Path:
-    """The interpreter of the environment of a wheel, cached by the wheel's contents."""
+    """Returns the interpreter of an environment with this wheel. Environments are cached by the
+    contents of the wheel.
+    """
     try:
         digest = hashlib.sha256(wheel.read_bytes()).hexdigest()[:12]
     except OSError as error:
@@ -99,12 +111,14 @@ def from_wheel(wheel: Path) -> Path:
 
 
 def git(*words: str | Path) -> str:
-    """The output of git in this repository."""
+    """Runs a git command in this repository and returns its output."""
     return run_checked(["git", *words], f"git {words[0]}").strip()
 
 
 def maturin() -> list[str | Path]:
-    """The command that builds wheels: next to this interpreter, or on the path."""
+    """Returns the `maturin` command that builds wheels: the one next to this interpreter, or the
+    one on the path.
+    """
     beside = Path(sys.executable).with_name("maturin")
     found = beside if beside.exists() else shutil.which("maturin")
     if found is None:
@@ -113,7 +127,9 @@ def maturin() -> list[str | Path]:
 
 
 def from_commit(commit: str) -> Path:
-    """The interpreter of the environment of a commit. The worktree, whose build takes gigabytes, is removed after the build."""
+    """Builds a commit in a temporary worktree and returns the interpreter of an environment with
+    the resulting wheel. The worktree, whose build takes gigabytes, is removed afterwards.
+    """
     folder = CACHE / commit[:12]
     source, wheels = folder / "source", folder / "wheel"
     if not list(wheels.glob("*.whl")):
@@ -132,7 +148,9 @@ def from_commit(commit: str) -> Path:
 
 
 def find_build(given: str) -> Build:
-    """The build that an argument of the command line names."""
+    """Returns the build that a command-line argument names: a wheel, an interpreter, an environment
+    or a git revision.
+    """
     path = Path(given).expanduser()
     if path.suffix == ".whl":
         return describe(given, from_wheel(path))

@@ -14,7 +14,7 @@ SIDES = ("old", "new")
 
 
 def rows(results: Results) -> list[dict[str, Any]]:
-    """A row for each workload and measure."""
+    """Returns the rows of the comparison: one for each workload and measure (such as run time)."""
     result = []
     for name, measure in sorted(results.pairs, key=lambda row: MEASURES.index(row[1])):
         pairs = results.pairs[name, measure]
@@ -28,7 +28,7 @@ def rows(results: Results) -> list[dict[str, Any]]:
 
 
 def ratio_columns(ratio: Ratio) -> dict[str, Any]:
-    """A ratio as columns."""
+    """Formats the ratio old/new and its interval as columns of the table."""
     verdict = "worse" if ratio.worse else "better" if ratio.better else ""
     return {"ratio": ratio.value, "low": ratio.low, "high": ratio.high, "verdict": verdict}
 
@@ -45,7 +45,7 @@ def means(results: Results) -> list[dict[str, Any]]:
 
 
 def format_value(value: float, measure: str, unit: str) -> str:
-    """A value with its unit."""
+    """Formats a measured value with its unit."""
     if measure.endswith("MB"):
         return f"{value:.1f} MB"
     scales = [(1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, "")] if unit == "instructions" else [(1.0, "s"), (1e-3, "ms"), (1e-6, "us")]
@@ -54,12 +54,16 @@ def format_value(value: float, measure: str, unit: str) -> str:
 
 
 def format_interval(row: dict[str, Any]) -> str:
-    """The interval of a ratio; after one round, or if the noise is too high, it is meaningless."""
+    """Formats the interval of a ratio. After a single round, or if the noise is too high, there is
+    no meaningful interval.
+    """
     return f"{row['low']:.3f} to {row['high']:.3f}" if 0.01 < row["low"] and row["high"] < 100 else "unknown"
 
 
 def print_rows(table: Sequence[dict[str, Any]], unit: str) -> None:
-    """A table of each measure. A ratio above 1 means that the new build is better."""
+    """Prints a table of rows for each measure. A ratio above 1 means that the new build is
+    better.
+    """
     words = {"worse": "WORSE", "better": "better", "": ""}
     for measure in MEASURES:
         measure_rows = [row for row in table if row["measure"] == measure]
@@ -73,7 +77,9 @@ def print_rows(table: Sequence[dict[str, Any]], unit: str) -> None:
 
 
 def print_summary(results: Results, table: Sequence[dict[str, Any]]) -> None:
-    """Geometric means, failures, and the number of rows that differ."""
+    """Prints the geometric means, the failures, and the number of rows that differ
+    significantly.
+    """
     print(f"\n{'geometric means':74} {'old/new':>8}   interval")
     for row in means(results):
         print(f"  {row['measure'] + ' (' + str(row['workloads']) + ')':72} {row['ratio']:8.3f}   {format_interval(row)}")
@@ -85,8 +91,9 @@ def print_summary(results: Results, table: Sequence[dict[str, Any]]) -> None:
 
 
 def regressions(results: Results, table: Sequence[dict[str, Any]], percent: float) -> list[str]:
-    """Results that are significantly worse by more than a limit, and failures of only the
-    new build."""
+    """Returns the results that are significantly worse by more than a limit, and the workloads that
+    fail with the new build only.
+    """
     result = [
         f"{row['workload']}, {row['measure']}: {100 * (1 / row['ratio'] - 1):.1f} % more"
         for row in table

@@ -29,17 +29,19 @@ class Ratio:
 
     @property
     def worse(self) -> bool:
-        """Whether the interval is below 1."""
+        """Whether the new build is significantly worse: the whole interval is below 1."""
         return self.high < 1
 
     @property
     def better(self) -> bool:
-        """Whether the interval is above 1."""
+        """Whether the new build is significantly better: the whole interval is above 1."""
         return self.low > 1
 
 
 def student_probability(t: float, degrees: int) -> float:
-    """The probability that Student's variable is within ±t (the finite series for integer degrees of freedom)."""
+    """Returns the probability that a variable with Student's t-distribution is within ±t. Uses the
+    finite series for integer degrees of freedom.
+    """
     angle = math.atan(t / math.sqrt(degrees))
     odd, cosine = degrees % 2, math.cos(angle)
     term = cosine if odd else 1.0
@@ -51,7 +53,9 @@ def student_probability(t: float, degrees: int) -> float:
 
 
 def student_quantile(outside: float, degrees: int) -> float:
-    """The t such that Student's variable is outside of ±t with probability `outside`."""
+    """Returns the t for which a variable with Student's t-distribution is outside of ±t with
+    probability `outside`.
+    """
     low, high = 0.0, 1e6
     for _ in range(100):
         middle = (low + high) / 2
@@ -60,8 +64,9 @@ def student_quantile(outside: float, degrees: int) -> float:
 
 
 def from_logs(logs: Sequence[float], rows: int) -> Ratio:
-    """The ratio over the rounds, in a table of `rows` rows. A single round gives no estimate of
-    the noise."""
+    """Returns the mean ratio over all rounds and its interval, corrected for a table of `rows`
+    rows. A single round has no interval.
+    """
     mean = statistics.fmean(logs)
     if len(logs) < 2:
         return Ratio(math.exp(mean), 0.0, math.inf)
@@ -70,7 +75,7 @@ def from_logs(logs: Sequence[float], rows: int) -> Ratio:
 
 
 def logs(pairs: Sequence[Pair]) -> list[float]:
-    """The logarithm of the ratio old/new of each round."""
+    """Returns the logarithm of the ratio old/new for each round."""
     return [math.log(old / new) for old, new in pairs]
 
 

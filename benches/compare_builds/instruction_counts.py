@@ -45,7 +45,7 @@ class NoCounter(Exception):
 
 
 def run(command: Sequence[str | Path]) -> str:
-    """The standard error of a command, where perf and valgrind write."""
+    """Runs a command and returns its standard error, where perf and valgrind write their output."""
     done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False,
                           env=environment(PYTHONHASHSEED="0"), cwd="/")
     if done.returncode:
@@ -55,12 +55,16 @@ def run(command: Sequence[str | Path]) -> str:
 
 
 def worker_command(build: Build, workload: Path, threads: int, steps: Sequence[str]) -> list[str | Path]:
-    """The command that runs the given steps."""
+    """Returns the command that runs a worker process with the given steps, such as `compile` or
+    `small:20`.
+    """
     return [build.python, *FLAGS, WORKER, workload, str(threads), *steps]
 
 
 def by_perf(build: Build, workload: Path, threads: int, steps: Sequence[str]) -> list[float]:
-    """Counts as differences between whole processes."""
+    """Returns the instructions of each step, counted with perf as differences between runs with one
+    more step each.
+    """
     totals = []
     for count in range(len(steps) + 1):
         text = run(["perf", "stat", "-x", ",", "-e", EVENT, *worker_command(build, workload, threads, steps[:count])])
@@ -69,7 +73,7 @@ def by_perf(build: Build, workload: Path, threads: int, steps: Sequence[str]) ->
 
 
 def perf_count(text: str) -> float:
-    """The count in the output of perf."""
+    """Parses the instruction count in the output of `perf stat`."""
     for line in text.splitlines():
         cells = line.split(",")
         if len(cells) > 2 and cells[2].startswith(EVENT.split(":")[0]) and cells[0].isdigit():
@@ -78,7 +82,9 @@ def perf_count(text: str) -> float:
 
 
 def by_callgrind(build: Build, workload: Path, threads: int, steps: Sequence[str]) -> list[float]:
-    """Counts by dumps at the worker's marks."""
+    """Returns the instructions of each step, which callgrind dumps whenever the worker process
+    marks the end of a step.
+    """
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "out"
         tool = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={out}", "--dump-before=getsid*"]
@@ -92,13 +98,15 @@ def by_callgrind(build: Build, workload: Path, threads: int, steps: Sequence[str
 
 
 def callgrind_count(text: str) -> float:
-    """The count of a dump, at least 1."""
+    """Parses the instruction count of a callgrind dump. Returns at least 1."""
     match = re.search(r"^totals: (\d+)", text, re.MULTILINE)
     return max(float(match[1]), 1.0) if match else 1.0
 
 
 def counter() -> tuple[str, Count]:
-    """The tool that can count here."""
+    """Returns the tool that can count instructions on this machine, perf or callgrind, and its
+    counting function.
+    """
     why = "perf is not installed"
     if shutil.which("perf"):
         try:
@@ -112,7 +120,9 @@ def counter() -> tuple[str, Count]:
 
 
 def measure_run_counts(build: Build, workload: Workload, threads: int) -> dict[str, int]:
-    """The number of runs of each case, from its time with a build."""
+    """Returns how many runs of each case are counted, derived from the run time of the case with
+    one build.
+    """
     with Worker(build, workload, threads, "wall") as process:
         cases = process.ask("open", workload=workload)
         process.ask("compile")
@@ -123,7 +133,9 @@ def measure_run_counts(build: Build, workload: Workload, threads: int) -> dict[s
 def count_workload(
     count: Count, builds: Sequence[Build], workload: Workload, threads: int, results: Results, order: Sequence[int]
 ) -> None:
-    """Adds a pair of counts of a workload."""
+    """Counts the instructions of one workload with both builds and adds the two counts to the
+    results.
+    """
     sides: list[list[float]] = [[], []]
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "workload.json"
@@ -143,7 +155,7 @@ def count_workload(
 
 
 def measure(builds: Sequence[Build], workloads: Sequence[Workload], rounds: int, threads: int) -> tuple[str, Results]:
-    """The tool, and the counts of all rounds."""
+    """Counts all workloads in all rounds. Returns the name of the counting tool and the results."""
     name, count = counter()
     results = Results()
     for number in range(rounds):

@@ -41,7 +41,9 @@ class WorkerError(Exception):
 
 
 class WorkloadFailure(Exception):
-    """A workload that fails with a build: 0 is the old one, 1 the new one."""
+    """A workload that fails with one build. The number of the build is 0 for the old and 1 for the
+    new one.
+    """
 
     def __init__(self, side: int, message: str) -> None:
         super().__init__(message)
@@ -50,18 +52,22 @@ class WorkloadFailure(Exception):
 
 @dataclass
 class Results:
-    """The pairs of all rounds by row, shapes of cases, and the failures of each build by workload."""
+    """The results of all rounds: pairs of values (old, new) for each row, the shapes of the cases,
+    and the failures of each build.
+    """
 
     pairs: dict[Row, list[Pair]] = field(default_factory=dict)
     shapes: dict[Row, str] = field(default_factory=dict)
     failures: dict[str, dict[int, str]] = field(default_factory=dict)
 
     def add(self, name: str, measure: str, old: float, new: float) -> None:
-        """Adds the pair of a round."""
+        """Adds the pair of values (old, new) of one round to a row."""
         self.pairs.setdefault((name, measure), []).append((old, new))
 
     def fail(self, name: str, side: int, message: str) -> None:
-        """Records a failure. The workload is not measured any more."""
+        """Records the failure of a workload with one build, and excludes the workload from later
+        rounds.
+        """
         self.failures.setdefault(name, {})[side] = message
 
 
@@ -81,14 +87,16 @@ class Worker:
         self.stop()
 
     def stop(self) -> None:
-        """Ends the process."""
+        """Ends the worker process."""
         if self.process is not None:
             self.process.kill()
             self.process.communicate()
             self.process = None
 
     def ask(self, what: str, **request: Any) -> Any:
-        """The reply to a request. Starts the process if it does not run."""
+        """Sends a request to the worker process and returns its reply. Starts the process if it is
+        not running.
+        """
         if self.process is None:
             command: list[str | Path] = [self.build.python, *FLAGS, WORKER]
             pipe = subprocess.PIPE
@@ -122,7 +130,9 @@ def progress(text: str) -> None:
 
 
 def ask(workers: Sequence[Worker], side: int, what: str, **request: Any) -> Any:
-    """The reply of one of a pair."""
+    """Sends a request to one of the two worker processes and returns its reply. A failure becomes a
+    `WorkloadFailure`.
+    """
     try:
         return workers[side].ask(what, **request)
     except WorkerError as error:
@@ -130,7 +140,7 @@ def ask(workers: Sequence[Worker], side: int, what: str, **request: Any) -> Any:
 
 
 def measure_alternating(workers: Sequence[Worker], order: Sequence[int], what: str, **request: Any) -> Pair:
-    """The median seconds of both over their phases."""
+    """Measures a workload in alternating phases and returns the median seconds of both builds."""
     times: tuple[list[float], list[float]] = ([], [])
     for side in order:
         times[side].append(ask(workers, side, what, **request))
@@ -141,7 +151,7 @@ def measure_alternating(workers: Sequence[Worker], order: Sequence[int], what: s
 
 
 def measure_times(workers: Sequence[Worker], order: Sequence[int], workload: Workload, results: Results) -> None:
-    """Compiles and runs a workload."""
+    """Compiles and runs a workload with both builds and records the times."""
     name = workload["name"]
     cases = [ask(workers, side, "open", workload=workload) for side in (0, 1)]
     measured = {"compile": measure_alternating(workers, order, "compile")}
@@ -155,7 +165,9 @@ def measure_times(workers: Sequence[Worker], order: Sequence[int], workload: Wor
 
 
 def measure_memory(builds: Sequence[Build], order: Sequence[int], workload: Workload, threads: int, results: Results) -> None:
-    """Compiles and runs a workload once in a process of each build."""
+    """Compiles and runs a workload once in a fresh process of each build, and records the peak
+    memory.
+    """
     peaks: list[dict[str, float]] = [{}, {}]
     for side in order[:2]:
         try:
@@ -169,8 +181,9 @@ def measure_memory(builds: Sequence[Build], order: Sequence[int], workload: Work
 
 
 def measure(builds: Sequence[Build], workloads: Sequence[Workload], rounds: int, threads: int, clock: str) -> Results:
-    """All rounds. A workload that fails with one build is tried with the other, too, and then
-    skipped."""
+    """Measures all workloads in all rounds. A workload that fails with one build is also tried with
+    the other, and then skipped.
+    """
     results = Results()
     for count in range(rounds):
         order = [side ^ (count % 2) for side in BUILD_ORDER]
@@ -192,7 +205,7 @@ def measure(builds: Sequence[Build], workloads: Sequence[Workload], rounds: int,
 
 
 def try_other(build: Build, side: int, workload: Workload, threads: int, results: Results) -> None:
-    """Whether a workload that fails with one build fails with the other."""
+    """Whether a workload that failed with one build fails with the other build, too."""
     try:
         with Worker(build, workload, threads, "wall") as worker:
             worker.ask("memory")

@@ -41,7 +41,7 @@ class Module:
 
 
 def program_inputs(workload: dict[str, Any], case: str) -> list[Array]:
-    """The inputs of a program; every process generates the same."""
+    """Generates the input arrays of a program. Every process generates the same arrays."""
     generator, sizes = np.random.default_rng(zlib.crc32(f"{workload['name']} {case}".encode())), workload[case]
     arrays: list[Array] = []
     for spec in workload["inputs"]:
@@ -54,7 +54,9 @@ def program_inputs(workload: dict[str, Any], case: str) -> list[Array]:
 
 
 def smallest_and_largest_cases(files: list[str]) -> dict[str, dict[str, Array]]:
-    """The cases of a model with the fewest and the most elements of its inputs, except empty ones."""
+    """Returns the cases of a model whose inputs have the fewest and the most elements, ignoring
+    cases with empty inputs.
+    """
     cases: list[dict[str, Array]] = []
     for file in files:
         with np.load(file) as data:
@@ -66,12 +68,12 @@ def smallest_and_largest_cases(files: list[str]) -> dict[str, dict[str, Array]]:
 
 
 def largest_shape(arrays: list[Array]) -> str:
-    """The shape of the largest input."""
+    """Returns the shape of the largest input array."""
     return "x".join(map(str, max(arrays, key=lambda x: x.size).shape)) or "scalar"
 
 
 class Job:
-    """A workload with its inputs, and its model once it is compiled."""
+    """A workload that this worker process executes: its inputs and, once compiled, its model."""
 
     def __init__(self, workload: dict[str, Any], threads: int, clock: str = "wall") -> None:
         self.workload, self.threads, self.clock = workload, threads, CLOCKS[clock]
@@ -85,7 +87,7 @@ class Job:
             self.cases = {case: largest_shape(arrays) for case, arrays in self.feeds.items()}
 
     def compile(self) -> float:
-        """Compiles, and returns the seconds, including import and parsing."""
+        """Compiles the workload. Returns the seconds, including import and parsing."""
         self.model = None
         gc.collect()
         start = self.clock()
@@ -94,14 +96,16 @@ class Job:
         return self.clock() - start
 
     def call(self, case: str) -> Callable[[], object]:
-        """A function that runs a case."""
+        """Returns a function without arguments that runs a case once."""
         model, feeds = self.model, self.feeds[case]
         if "model" in self.workload:
             return lambda: model.run(None, feeds)
         return lambda: model(*feeds)
 
     def phase(self, case: str, seconds: float) -> float:
-        """The best seconds of a call within a phase, after two calls to warm up."""
+        """Runs a case repeatedly for a number of seconds, after two warm-up runs. Returns the
+        shortest time of a run in seconds.
+        """
         call, clock = self.call(case), self.clock
         call()
         start = clock()
@@ -118,7 +122,9 @@ class Job:
                 return best
 
     def memory(self) -> dict[str, float]:
-        """Megabytes that compiling and running add to the process at their peaks."""
+        """Compiles and runs the workload, and returns by how many megabytes each raised the peak
+        memory of the process.
+        """
         base = process_size("VmRSS")
         reset_peak()
         self.compile()
@@ -130,7 +136,7 @@ class Job:
 
 
 def process_size(field: str) -> float:
-    """A size of this process in megabytes."""
+    """Reads a memory figure of this process, such as its peak, in megabytes."""
     for line in Path("/proc/self/status").read_text().splitlines():
         if line.startswith(field + ":"):
             return int(line.split()[1]) / 1024
@@ -147,7 +153,7 @@ def reset_peak() -> None:
 
 
 def handle_request(job: Job | None, request: dict[str, Any]) -> tuple[Job | None, Any]:
-    """The job after a request, and the reply."""
+    """Executes a request for a job. Returns the job afterwards and the reply."""
     if request["do"] == "open":
         job = Job(request["workload"], request["threads"], request["clock"])
         return job, job.cases
@@ -188,7 +194,9 @@ def serve() -> None:
 
 
 def run_steps(job: Job, steps: list[str]) -> None:
-    """Compiles, or runs a case several times, with a mark before and after each step."""
+    """Executes steps: compiles, or runs a case several times. Calls `getsid` as a mark before and
+    after each step.
+    """
     for step in steps:
         os.getsid(0)
         if step == "compile":
@@ -202,7 +210,9 @@ def run_steps(job: Job, steps: list[str]) -> None:
 
 
 def main() -> None:
-    """Answers requests, or runs steps."""
+    """The entry point: answers requests from standard input, or runs the steps of the command
+    line.
+    """
     program: Any = from_source(WARM_UP)
     pliant.compile(program, threads=1)(np.zeros(4, np.float32))
     gc.disable()

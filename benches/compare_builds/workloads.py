@@ -33,7 +33,7 @@ class Program:
     large: dict[str, int] = field(default_factory=lambda: {"n": 1024, "m": 1023})
 
     def source(self) -> str:
-        """The program in the script."""
+        """Returns the source text of the program in the script language."""
         params = []
         for name, dims in self.inputs.items():
             text = "".join(f"{dim!r}, " for dim in dims).replace("'", '"')
@@ -45,14 +45,14 @@ class Program:
         )
 
     def workload(self) -> Workload:
-        """The program in the form that `worker_process` reads."""
+        """Returns the program as the JSON object that `worker_process` reads."""
         inputs = [{"dims": dims, "dtype": dtype(name)} for name, dims in self.inputs.items()]
         cases = {"small": self.small, "large": self.large}
         return {"name": self.name, "memory": self.name.startswith("fused/"), "source": self.source(), "inputs": inputs} | cases
 
 
 def dtype(name: str) -> str:
-    """The element type of an input."""
+    """Returns the element type of a program's input by its name."""
     return "int64" if name == "ids" else "float32"
 
 
@@ -111,13 +111,17 @@ class NoWorkloads(Exception):
 
 
 def model(path: Path, inputs: Path) -> Workload | None:
-    """A model with the `.npz` input files of a folder; None if there are none."""
+    """Returns the workload for a model with the `.npz` input files of a folder, or None if there
+    are no such files.
+    """
     files = [str(file) for file in sorted(inputs.glob("*.npz"))]
     return {"name": path.stem, "memory": True, "model": str(path), "files": files} if files else None
 
 
 def models_of(folder: Path) -> list[Workload]:
-    """The models of a folder: `NAME.onnx` with inputs in `NAME.d`, or a folder with both for each model."""
+    """Returns the workloads of all models in a folder: `NAME.onnx` with inputs in `NAME.d`, or a
+    subfolder with both for each model.
+    """
     folder = folder.resolve()
     if not folder.is_dir():
         raise NoWorkloads(f"{folder}: no such folder of models")
@@ -130,7 +134,7 @@ def models_of(folder: Path) -> list[Workload]:
 
 
 def models_of_peers(patterns: list[str]) -> Iterator[Workload]:
-    """The models of `peers.zoo`, created in `target/zoo`."""
+    """Returns the workloads of the models in `peers.zoo`, which are created in `target/zoo`."""
     known = json.loads((ROOT / "benches/peers/zoo/zoo.json").read_text())["models"]
     names = [name for name in known if matches(name, patterns)]
     if not names:
@@ -151,12 +155,14 @@ def models_of_peers(patterns: list[str]) -> Iterator[Workload]:
 
 
 def matches(name: str, patterns: list[str]) -> bool:
-    """Whether a name matches one of the patterns; without any, all do."""
+    """Whether a workload's name matches one of the patterns. Without patterns, every name
+    matches.
+    """
     return not patterns or any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
 
 
 def workloads(folder: Path | None, patterns: list[str]) -> list[Workload]:
-    """The programs and models whose names match."""
+    """Returns the programs and models whose names match the patterns."""
     result = [program.workload() for program in PROGRAMS]
     result += models_of_peers(patterns) if folder is None else models_of(folder)
     result = [workload for workload in result if matches(workload["name"], patterns)]

@@ -1,9 +1,9 @@
-//! Building, simplifying and proving typical shape terms.
+//! Benchmarks building, simplifying and proving typical symbolic shape expressions.
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use pliant_sym::{Analyzer, Facts, Sym, SymArena};
 
-/// `(h + 2 * pad - kernel) // stride + 1`
+/// Builds the output size of a convolution: `(h + 2 * pad - kernel) // stride + 1`.
 fn conv(arena: &mut SymArena, size: Sym, kernel: i64, stride: i64, pad: i64) -> Sym {
     let (shift, stride, one) = (arena.int(2 * pad - kernel), arena.int(stride), arena.int(1));
     let last_start = arena.add(size, shift);

@@ -1,1 +1,1 @@
-"""Benchmarks beside other libraries and runtimes."""
+"""Benchmarks that compare Pliant with other libraries and runtimes (the "peers")."""

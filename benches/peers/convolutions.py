@@ -24,7 +24,7 @@ SHAPES = [
 
 
 def layer(size: int, channels: int, filters: int, kernel: int, stride: int, dilation: int, transposed: bool) -> Layer:
-    """A convolution with a bias, and symbolic height and width."""
+    """Returns the ONNX model of one convolution with a bias and with symbolic height and width."""
     rand = np.random.default_rng(0)
     order = (channels, filters) if transposed else (filters, channels)
     weights = rand.standard_normal((*order, kernel, kernel)) / np.sqrt(channels * kernel * kernel)

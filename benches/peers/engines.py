@@ -71,7 +71,9 @@ def best_time(call: Callable[[], object]) -> float:
 
 
 def time_in_phases(engines: Mapping[str, Sequence[Callable[[], object]]]) -> dict[str, list[float]]:
-    """The seconds of each case by engine; all engines have the same cases."""
+    """Times every case in alternating phases of the engines. Returns the seconds of each case by
+    engine. All engines have the same cases.
+    """
     times: dict[str, list[list[float]]] = {name: [] for name in engines}
     order = random.Random(0)
     for _ in range(ROUNDS):
@@ -82,6 +84,8 @@ def time_in_phases(engines: Mapping[str, Sequence[Callable[[], object]]]) -> dic
 
 
 def difference(ours: list[np.ndarray], theirs: list[np.ndarray]) -> float:
-    """The largest difference, relative to the largest element of the output or to 1, whichever is larger."""
+    """Returns the largest difference between two outputs, divided by the magnitude of the largest
+    output element or by 1, whichever is larger.
+    """
     pairs = [(a.astype(np.float64), b.astype(np.float64)) for a, b in zip(ours, theirs, strict=True)]
     return max(float(np.abs(a - b).max() / max(1.0, np.abs(b).max())) for a, b in pairs)

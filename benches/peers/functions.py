@@ -17,7 +17,7 @@ KINDS = ("Exp", "Log", "Tanh", "Erf", "Sigmoid", "Gelu", "Softmax", "LayerNormal
 
 
 def layer(kind: str, rows: int) -> Layer:
-    """An operator with a symbolic number of rows."""
+    """Returns the ONNX model of one operator with a symbolic number of rows."""
     rand = np.random.default_rng(0)
     # Positive, so that logarithms are finite.
     x = rand.uniform(0.01, 3.0, (rows, COLUMNS)).astype(np.float32)

@@ -60,7 +60,7 @@ class Layer:
 
 
 def seconds(layers: list[Layer], threads: int, names: Sequence[str]) -> dict[str, list[float]]:
-    """The seconds of each layer by engine. Compares the results of the engines first."""
+    """Compares the results of the engines, then returns the seconds of each layer by engine."""
     with tempfile.TemporaryDirectory() as folder:
         paths = [Path(folder) / f"{index}.onnx" for index in range(len(layers))]
         for path, layer in zip(paths, layers, strict=True):
@@ -79,7 +79,9 @@ def seconds(layers: list[Layer], threads: int, names: Sequence[str]) -> dict[str
 
 
 def measure(script: str, layers: list[Layer], threads: int) -> dict[str, list[float]]:
-    """The seconds of each layer by engine, with PLIANT_AVX2 last."""
+    """Returns the seconds of each layer by engine; the engine `PLIANT_AVX2`, which needs a process
+    of its own, is measured last.
+    """
     times = seconds(layers, threads, list(ENGINES))
     words = [sys.executable, "-m", script, PLIANT_ONLY, str(threads)]
     pliant_only = subprocess.run(words, env={**os.environ, **AVX2_ENVIRONMENT}, check=True, stdout=subprocess.PIPE, text=True)
@@ -87,7 +89,9 @@ def measure(script: str, layers: list[Layer], threads: int) -> dict[str, list[fl
 
 
 def table(threads: int, layers: list[Layer], times: dict[str, list[float]]) -> str:
-    """A Markdown table of the times, with the geometric mean of the ratios of the best peer to Pliant."""
+    """Formats the times as a Markdown table. The last row has the geometric mean of the time of the
+    fastest peer divided by Pliant's.
+    """
     peers = [name for name in ENGINES if name != PLIANT]
     names = [PLIANT, *peers, PLIANT_AVX2]
     lines = [f"| {threads} thr | " + " | ".join(f"{name} us" for name in names) + " | best peer / Pliant |"]

@@ -28,7 +28,9 @@ Shape = tuple[int, int, int]
 
 
 def measure(threads: int, shapes: list[Shape]) -> list[tuple[Shape, dict[str, float]]]:
-    """The seconds of each library, by shape."""
+    """Runs the benchmark program with a number of threads. Returns the seconds of each library, by
+    shape.
+    """
     count = str(threads)
     env = {**os.environ, "MATMUL_NUM_THREADS": count, "RAYON_NUM_THREADS": count}
     words = ["cargo", "run", "--quiet", "--release", "--", count, *("x".join(map(str, shape)) for shape in shapes)]
@@ -41,7 +43,9 @@ def measure(threads: int, shapes: list[Shape]) -> list[tuple[Shape, dict[str, fl
 
 
 def table(threads: int, rows: list[tuple[Shape, dict[str, float]]]) -> str:
-    """A Markdown table of the times, with the geometric mean of the ratios of the best peer to Pliant."""
+    """Formats the times as a Markdown table. The last row has the geometric mean of the time of the
+    fastest peer divided by Pliant's.
+    """
     names = list(rows[0][1])
     head = f"| {threads} thr | " + " | ".join(f"{name} us" for name in names) + " | best peer / Pliant |"
     lines, ratios = [head, "|---" * (len(names) + 2) + "|"], []

@@ -28,7 +28,7 @@ Row = dict[str, Any]
 
 
 def measure(folder: Path) -> list[Row]:
-    """A row for each case of a model."""
+    """Returns the table rows of a model, one for each case."""
     (path,) = folder.glob("*.onnx")
     cases = {file.stem: dict(np.load(file)) for file in sorted(folder.glob("*.npz"))}
     cases = {name: feeds for name, feeds in cases.items() if all(x.size for x in feeds.values())}
@@ -45,7 +45,9 @@ def measure(folder: Path) -> list[Row]:
 
 
 def table(rows: list[Row]) -> str:
-    """A Markdown table, with the geometric mean of each model below its rows."""
+    """Formats the measurements as a Markdown table, with the geometric mean of each model below its
+    rows.
+    """
     names = list(ENGINES)
     lines = ["| model | first input | " + " | ".join(f"{n} ms" for n in names) + " | best peer / Pliant | error |"]
     lines.append("|---" * (len(names) + 4) + "|")

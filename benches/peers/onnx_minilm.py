@@ -17,14 +17,16 @@ DATA = Path(__file__).parent / "data"
 
 
 def _key(tensor: TensorProto) -> str | None:
-    """The key of a removed tensor, None for any other."""
+    """Returns the key in `minilm.json` of a tensor that was removed from the graph, or None for any
+    other tensor.
+    """
     if tensor.data_location != TensorProto.EXTERNAL:
         return None
     return {e.key: e.value for e in tensor.external_data}.get("key")
 
 
 def model(weights: dict[str, np.ndarray]) -> onnx.ModelProto:
-    """The model with the tensors of the checkpoint."""
+    """Returns the ONNX model with the weights of the checkpoint filled in."""
     fills = json.loads((DATA / "minilm.json").read_text())["inits"]
     proto = onnx.load(DATA / "minilm.onnx", load_external_data=False)
     for tensor in proto.graph.initializer:
@@ -42,5 +44,5 @@ def model(weights: dict[str, np.ndarray]) -> onnx.ModelProto:
 
 
 def cases() -> list[dict[str, int]]:
-    """The shapes at which the model is timed."""
+    """Returns the shapes at which the model is timed."""
     return json.loads((DATA / "minilm.json").read_text())["cases"]

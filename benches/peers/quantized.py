@@ -32,8 +32,10 @@ ERROR = 1.5 / 128
 def quantized_layer(
     name: str, x: tuple[int, ...], dims: list[int | str], weights: tuple[int, ...], filters: int, node: NodeProto
 ) -> Layer:
-    """A quantized layer around `node`, which computes `p` from `xf` and `wf`. Filters are the first dim of the weights of `Conv`, columns
-    the last dim of those of `MatMul`."""
+    """Returns the ONNX model of a quantized layer around `node`, which computes `p` from the
+    dequantized operands `xf` and `wf`. Filters are the first dim of the weights of `Conv`,
+    columns the last dim of those of `MatMul`.
+    """
     rand = np.random.default_rng(0)
     axis = 0 if node.op_type == "Conv" else 1
     # The scale of the weights keeps results near 1.
@@ -64,7 +66,7 @@ def quantized_layer(
 
 
 def convolution(size: int, channels: int, filters: int, kernel: int, stride: int, groups: int) -> Layer:
-    """A convolution of one image with symbolic height and width."""
+    """Returns a quantized convolution of one image with symbolic height and width."""
     pad = kernel // 2
     node = helper.make_node("Conv", ["xf", "wf", "bf"], ["p"], strides=[stride] * 2, pads=[pad] * 4, group=groups)
     name = f"{size} x {size} x {channels} to {filters}, {kernel} x {kernel} / {stride}"
@@ -74,7 +76,7 @@ def convolution(size: int, channels: int, filters: int, kernel: int, stride: int
 
 
 def product(rows: int, columns: int, inner: int) -> Layer:
-    """A product with a symbolic number of rows."""
+    """Returns a quantized matrix product with a symbolic number of rows."""
     node = helper.make_node("MatMul", ["xf", "wf"], ["p"])
     return quantized_layer(f"{rows} x {columns} x {inner}", (rows, inner), ["rows", inner], (inner, columns), columns, node)
 

@@ -30,7 +30,7 @@ SHAPES = [
 
 
 def layer(kind: str, units: int, sequences: int, directions: int, linear: bool) -> Layer:
-    """A layer with a symbolic number of steps."""
+    """Returns the ONNX model of a recurrent layer with a symbolic number of steps."""
     rand = np.random.default_rng(0)
     gates = GATES[kind] * units
     sizes = {"w": (gates, units), "r": (gates, units), "b": (2 * gates,)}

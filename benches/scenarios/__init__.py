@@ -19,8 +19,13 @@ from dataclasses import dataclass
 class Outcome:
     """The result of a scenario.
 
-    `passed`: whether all requirements hold, ``None`` if only a part could be tested. `measured`: numbers, in a line.
-    `missing`: what was not tested or does not hold, and why; empty if `passed` is true.
+    `passed` is true if all requirements hold, false if one does not, and ``None`` if only a part
+    could be tested. `measured` is a line with the measured numbers. `missing` states what was
+    not tested or does not hold, and why; it is empty if `passed` is true.
+
+    `passed`: whether all requirements hold, ``None`` if only a part could be tested. `measured`:
+    numbers, in a line. `missing`: what was not tested or does not hold, and why; empty if
+    `passed` is true.
     """
 
     passed: bool | None
@@ -41,7 +46,9 @@ SCENARIOS: dict[str, Scenario] = {}
 
 
 def scenario(name: str, requirement: str) -> Callable[[Callable[[], Outcome]], Callable[[], Outcome]]:
-    """Registers a scenario."""
+    """Returns a decorator that registers a function as the scenario with this name and
+    requirement.
+    """
 
     def register(run: Callable[[], Outcome]) -> Callable[[], Outcome]:
         assert name not in SCENARIOS, f"{name} is registered twice"

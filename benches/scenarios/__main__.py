@@ -45,7 +45,7 @@ def sort_key(name: str) -> tuple[bool, int]:
 
 
 def run_here(name: str) -> dict[str, Any]:
-    """The outcome of a scenario, as a row."""
+    """Runs a scenario in this process and returns its outcome as a table row."""
     try:
         outcome = SCENARIOS[name].run()
     except Exception as error:  # A scenario that raises has failed; the row says how.
@@ -55,7 +55,9 @@ def run_here(name: str) -> dict[str, Any]:
 
 
 def run_in_process(name: str) -> dict[str, Any]:
-    """As `run_here`, in a separate process; a process that ends abnormally is a failure."""
+    """Runs a scenario in a separate process and returns its outcome as a table row. A process that
+    ends abnormally counts as a failure.
+    """
     command = [sys.executable, "-m", "scenarios", "--here", name]
     try:
         done = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=TIMEOUT_SECONDS, cwd=ROOT / "benches", check=False)
@@ -89,7 +91,7 @@ def render_page(rows: dict[str, dict[str, Any]]) -> str:
 
 
 def main() -> None:
-    """The command line."""
+    """The entry point: runs the scenarios that the command line names, or all."""
     parser = argparse.ArgumentParser(prog="python -m scenarios", description=__doc__)
     parser.add_argument("names", nargs="*", help="scenarios, such as T4; all without any")
     parser.add_argument("--write", action="store_true", help="write the results and the page")

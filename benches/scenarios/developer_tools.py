@@ -22,7 +22,9 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @scenario("T19", "tensors are exchanged with other libraries without copies, including strided and read-only ones, and outlive their model")
 def interop() -> Outcome:
-    """Exchanges tensors with NumPy through DLPack and the buffer protocol, and drops the model first."""
+    """Scenario: exchanges tensors with NumPy through DLPack and the buffer protocol, after the
+    model was dropped.
+    """
     m = pliant.compile(mlp())
     x = np.ones((2, 3, 32), "float32")
     out = m.run(None, {"x": x})[0]
@@ -64,7 +66,7 @@ def serve(path: str) -> np.ndarray:
 
 @scenario("T26", "mypy --strict accepts a sample application, and nothing public is Any")
 def types() -> Outcome:
-    """Checks a sample application with mypy in strict mode."""
+    """Scenario: checks a sample application with mypy in strict mode."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "app.py"
         path.write_text(SAMPLE)
@@ -77,7 +79,7 @@ def types() -> Outcome:
 
 @scenario("T20", "intermediate values of a model can be inspected, and the first node that differs from a reference is found")
 def intermediate_values() -> Outcome:
-    """Runs ``pliant diff`` against ONNX Runtime."""
+    """Scenario: runs ``pliant diff`` against ONNX Runtime."""
     with tempfile.TemporaryDirectory() as folder:
         path = write(mlp(), folder)
         command = [str(Path(sys.executable).with_name("pliant")), "diff", str(path), "--against", "onnxruntime", "--shape", "batch=2,seq=3"]
@@ -93,7 +95,9 @@ def intermediate_values() -> Outcome:
 
 @scenario("T24", "an artifact runs on CPUs with fewer instruction set extensions, with correct results")
 def portable() -> Outcome:
-    """Saves a model, runs it under each instruction set that kernels can be restricted to, and compares the results."""
+    """Scenario: saves a model, runs it under each instruction set that kernels can be restricted
+    to, and compares the results.
+    """
     x = np.linspace(-1, 1, 2 * 5 * 32, dtype="float32").reshape(2, 5, 32)
     with tempfile.TemporaryDirectory() as folder:
         path = f"{folder}/m.pliant"
@@ -117,7 +121,7 @@ def portable() -> Outcome:
 
 @scenario("T27", "a run or a compilation stops quickly when it is interrupted or out of time")
 def stopping() -> Outcome:
-    """Sends Ctrl-C to a long run, and runs and compiles with short time limits."""
+    """Scenario: sends Ctrl-C to a long run, and runs and compiles with short time limits."""
     from pliant.script import from_source
 
     source = """
@@ -170,7 +174,7 @@ class Module:
 
 @scenario("T28", "the code of all documentation runs, and passes in Python are deterministic")
 def documentation() -> Outcome:
-    """Runs the test that executes the pages of docs/."""
+    """Scenario: runs the test that executes the code of the documentation pages."""
     command = [sys.executable, "-m", "pytest", "-q", "tests/python/test_documentation_pages.py", "tests/python/test_pass_errors.py"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
     return Outcome(done.returncode == 0, "tests/python/test_documentation_pages.py and test_pass_errors.py pass" if done.returncode == 0 else "", done.stdout[-200:] if done.returncode else "")
@@ -178,7 +182,7 @@ def documentation() -> Outcome:
 
 @scenario("T14", "the package imports quickly and reports the supported opsets")
 def install() -> Outcome:
-    """Times the import in fresh processes."""
+    """Scenario: times ``import pliant`` in fresh processes."""
     code = "import time; t = time.perf_counter(); import pliant; print(time.perf_counter() - t)"
     times = [float(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout) for _ in range(5)]
     query = hasattr(pliant, "supported_opsets")

@@ -22,7 +22,7 @@ class Mlp:
 
 @scenario("T4", "one compilation after 10,000 distinct shapes")
 def one_compilation() -> Outcome:
-    """Runs a model at 10,000 shapes and counts its compilations."""
+    """Scenario: runs a model at 10,000 shapes and counts its compilations."""
     model = pliant.compile(Mlp)
     for n in range(100):
         for k in range(100):

@@ -30,7 +30,7 @@ class Module:
 
 
 def feeds(batch: int = 2, seq: int = 3) -> dict[str, np.ndarray]:
-    """Correct inputs of the program."""
+    """Returns correct inputs of the test program."""
     return {
         "ids": np.zeros((batch, seq), "int64"),
         "mask": np.ones((batch, seq), "float32"),
@@ -39,7 +39,9 @@ def feeds(batch: int = 2, seq: int = 3) -> dict[str, np.ndarray]:
 
 
 def mistakes() -> dict[str, tuple[Callable[[], object], list[str]]]:
-    """Thirty mistakes: the mistaken call, and the words that its error message must contain."""
+    """Returns thirty user mistakes: a call with the mistake, and the words that its error message
+    must contain.
+    """
     two_inputs = pliant.compile(from_source(TWO_INPUTS))
     onnx_model = pliant.compile(mlp())
     image = pliant.compile(conv_net())
@@ -92,7 +94,7 @@ def mistakes() -> dict[str, tuple[Callable[[], object], list[str]]]:
 
 @scenario("T10", "thirty mistakes: a typed exception of at most ten lines that names the input and the symbol")
 def error_messages() -> Outcome:
-    """Makes each mistake and reads its message."""
+    """Scenario: makes each of thirty mistakes and checks the error messages."""
     bad = []
     cases = mistakes()
     for name, (mistake, words) in cases.items():
@@ -110,7 +112,7 @@ def error_messages() -> Outcome:
 
 @scenario("T29", "a correct run prints nothing to stdout and stderr")
 def silence() -> Outcome:
-    """Compiles and runs models in a separate process and reads what it prints."""
+    """Scenario: compiles and runs models in a separate process, which must print nothing."""
     code = """
 import numpy as np, pliant
 from scenarios.small_onnx_models import mlp, conv_net
@@ -128,7 +130,9 @@ for n in (5, 1, 30):
 
 @scenario("T25", "every declared relation between inputs is checked when a model is called")
 def input_relations() -> Outcome:
-    """Breaks the relations of a saved and loaded model one by one, and times the checks of a call."""
+    """Scenario: breaks the relations between inputs of a saved and loaded model one by one, and
+    times the checks of a call.
+    """
     import tempfile
     import timeit
 

@@ -16,7 +16,9 @@ from scenarios.small_onnx_models import conv_net, executable_mappings, mlp, rss
 
 @scenario("T1", "memory does not grow with the number of shapes: 50,000 runs over 5,000 shapes on 8 threads")
 def many_shapes() -> Outcome:
-    """Runs a model from 8 threads at 5,000 shapes, shuffled, and reads the resident memory."""
+    """Scenario: runs a model from 8 threads at 5,000 shapes in random order, and reads the resident
+    memory.
+    """
     tiny = pliant.compile(mlp(8), threads=2)
     tiny.run(None, {"x": np.ones((1, 1, 32), "float32")})
     del tiny
@@ -52,7 +54,7 @@ def many_shapes() -> Outcome:
 
 @scenario("T16", "peak memory is predicted before a run, and released after a huge run")
 def memory_after_huge_run() -> Outcome:
-    """Runs a small shape, a huge one, and the small one again."""
+    """Scenario: runs a small shape, a huge one, and the small one again, and reads the memory."""
     model = pliant.compile(conv_net(), threads=2)
     small = np.ones((1, 3, 32, 32), "float32")
     for _ in range(3):
@@ -72,7 +74,9 @@ def memory_after_huge_run() -> Outcome:
 
 @scenario("T18", "one model on 32 threads with random shapes; fork before and after the first run")
 def threads_and_forks() -> Outcome:
-    """Compares results on 32 threads with those on one; forked children run the model."""
+    """Scenario: compares results on 32 threads with those on one, and runs the model in forked
+    children.
+    """
     import os
     import pickle
 
@@ -105,7 +109,9 @@ def threads_and_forks() -> Outcome:
 
 @scenario("T9", "threads follow the CPUs of the process, and nothing spins when idle")
 def threads_of_the_process() -> Outcome:
-    """Restricts the process to one CPU; 8 models on 8 threads; CPU time of an idle process."""
+    """Scenario: restricts the process to one CPU, runs 8 models on 8 threads, and measures the CPU
+    time of an idle process.
+    """
     import os
     import subprocess
     import sys

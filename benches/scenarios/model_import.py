@@ -17,7 +17,9 @@ from scenarios import Outcome, scenario
 from scenarios.small_onnx_models import F32, I64, conv_net, mlp, model, write
 
 def available_models() -> dict[str, Path]:
-    """The models in the folder that ``PLIANT_MODELS`` names, and in ``target/zoo``, which ``peers.models`` fills."""
+    """Returns the models in the folder that ``PLIANT_MODELS`` names, and in ``target/zoo``, which
+    ``peers.models`` fills.
+    """
     folders = [Path(__file__).resolve().parents[2] / "target" / "zoo"]
     if "PLIANT_MODELS" in os.environ:
         folders.append(Path(os.environ["PLIANT_MODELS"]))
@@ -26,7 +28,9 @@ def available_models() -> dict[str, Path]:
 
 @scenario("T2", "valid dynamic models import, run and match ONNX Runtime at 20 random shapes; all problems are reported at once")
 def corpus() -> Outcome:
-    """Imports the available models, and checks a model with three unsupported operators by ``pliant check``."""
+    """Scenario: imports the available models, and checks a model with three unsupported operators
+    by ``pliant check``.
+    """
     models = available_models()
     imported, failed = 0, []
     for name, path in models.items():
@@ -52,7 +56,9 @@ def corpus() -> Outcome:
 
 @scenario("T6", "symbolic dims stay symbolic; if an operator fixes a dim, the error names the node")
 def symbolic_batch() -> Outcome:
-    """Runs at batch sizes 0, 1, 2, 3, 17 and reads the signature; a Reshape to a constant batch must be an error."""
+    """Scenario: runs a model at batch sizes 0, 1, 2, 3 and 17 and reads its signature. A Reshape to
+    a constant batch must be an error.
+    """
     m = pliant.compile(conv_net())
     dims = [tuple(i.shape) for i in m.inputs]
     for n in (0, 1, 2, 3, 17):
@@ -73,7 +79,9 @@ def symbolic_batch() -> Outcome:
 
 @scenario("T7", "data-dependent sizes: NonZero, boolean masks, NonMaxSuppression, Range, loops that grow a cache")
 def data_dependent() -> Outcome:
-    """Compares each graph with ONNX Runtime at several inputs, some with empty results."""
+    """Scenario: compares graphs with data-dependent shapes with ONNX Runtime at several inputs,
+    some with empty results.
+    """
     import onnxruntime
 
     step = helper.make_graph(
@@ -137,7 +145,7 @@ def data_dependent() -> Outcome:
 
 @scenario("T5", "compile time does not depend on the range of a dim; saved models load quickly")
 def cold_start() -> Outcome:
-    """Times compilation for narrow and wide ranges, saving, and loading."""
+    """Scenario: times compilation for narrow and wide size ranges, saving, and loading."""
     data = mlp()
 
     def compile_seconds(max_extent: int) -> float:

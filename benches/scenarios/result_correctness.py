@@ -18,7 +18,9 @@ REDUCE = ["ReduceSum", "ReduceMax", "ReduceMean", "ReduceMin"]
 
 
 def random_graph(r: np.random.Generator) -> bytes:
-    """A random graph over (batch, seq, 8): elementwise operators, reductions, slices, concatenations and matrix products."""
+    """Builds a random graph over (batch, seq, 8): elementwise operators, reductions, slices,
+    concatenations and matrix products.
+    """
     weights: dict[str, np.ndarray] = {"w": r.standard_normal((8, 8)).astype("float32") / 3}
     weights["axis"] = np.array([-1], "int64")
     nodes: list[onnx.NodeProto] = []
@@ -50,7 +52,9 @@ def random_graph(r: np.random.Generator) -> bytes:
 
 @scenario("T3", "random graphs match ONNX Runtime at shuffled shapes, including sizes 0 and 1; repeated runs of a shape are bit-identical")
 def random_graphs() -> Outcome:
-    """Compiles each graph once and runs it at 14 shapes in shuffled order, at two optimisation levels."""
+    """Scenario: compiles random graphs once and runs each at 14 shapes in random order, at two
+    optimisation levels.
+    """
     import onnxruntime
 
     r, runs, worst, changed, mismatches = np.random.default_rng(7), 0, 0.0, 0, 0
@@ -77,7 +81,9 @@ def random_graphs() -> Outcome:
 
 
 def empty_tensor_cases() -> list[tuple[str, list[tuple[int, ...]], dict[str, object]]]:
-    """Operators, the shapes of their operands with one dim of 0 per case, and their attributes."""
+    """Returns operators with their attributes and the shapes of their operands; in each case, one
+    dim is 0.
+    """
     cases: list[tuple[str, list[tuple[int, ...]], dict[str, object]]] = []
     for name in UNARY + ["Softmax", "LogSoftmax", "Identity", "Flatten", "Transpose", "Shape", "Size", "NonZero", "Cast"]:
         for zero in range(3):
@@ -101,7 +107,9 @@ def empty_tensor_cases() -> list[tuple[str, list[tuple[int, ...]], dict[str, obj
 
 @scenario("T17", "operators on tensors with dims of 0, and whole models on empty batches, match ONNX Runtime")
 def empty_tensors() -> Outcome:
-    """Runs each case in Pliant and ONNX Runtime. A case that ONNX Runtime refuses must not end the process."""
+    """Scenario: runs operators on empty tensors in Pliant and ONNX Runtime. A case that ONNX
+    Runtime rejects must not end the process.
+    """
     import onnxruntime
 
     same, refused, mismatches = 0, 0, []
@@ -143,7 +151,7 @@ def empty_tensors() -> Outcome:
 
 @scenario("T23", "row i of a batch is bit-equal to the row alone, for all thread counts")
 def batch_invariance() -> Outcome:
-    """Compares rows of batches with batches of one row under deterministic settings."""
+    """Scenario: compares rows of batches with batches of one row under deterministic settings."""
     r = np.random.default_rng(3)
     x = r.standard_normal((64, 5, 32)).astype("float32")
     differ = 0

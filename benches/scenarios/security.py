@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @scenario("T12", "no input ends the process: script text, graphs built by hand, ONNX bytes, artifact bytes, tensors, user passes")
 def damaged_models() -> Outcome:
-    """Runs damaged copies of the ONNX test models, and lists the fuzz targets."""
+    """Scenario: runs damaged copies of the ONNX test models, and lists the fuzz targets."""
     command = ["cargo", "test", "--package", "pliant", "--test", "suite", "--quiet", "--", "onnx_mutate"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
     targets = sorted(path.stem for path in (ROOT / "fuzz" / "fuzz_targets").glob("*.rs"))
@@ -31,7 +31,7 @@ def damaged_models() -> Outcome:
 
 @scenario("S1", "fuzz targets for ONNX bytes, import and run, scripts, artifacts, kernels; a corpus in the repository")
 def fuzz_targets() -> Outcome:
-    """Lists the fuzz targets."""
+    """Returns the names of the fuzz targets."""
     targets = {path.stem for path in (ROOT / "fuzz" / "fuzz_targets").glob("*.rs")}
     expected = {"import", "run", "executable", "kernels", "script", "onnx_grammar"}
     missing = sorted(expected - targets)
@@ -44,7 +44,9 @@ def fuzz_targets() -> Outcome:
 
 @scenario("S2", "products of dims, strides and offsets are checked; tensors beyond 2**31 elements are correct or refused")
 def sizes() -> Outcome:
-    """Requests tensors of impossible sizes, and runs one of more than 2**31 elements of one byte."""
+    """Scenario: requests tensors of impossible sizes, and runs a tensor of more than 2**31 one-byte
+    elements.
+    """
     from pliant.script import from_source
 
     source = """
@@ -75,7 +77,7 @@ class Module:
 
 @scenario("S3", "limits on the nodes, bytes, nesting and import time of a model")
 def limits() -> Outcome:
-    """Imports a model under limits that it exceeds."""
+    """Scenario: imports a model under limits that it exceeds."""
     data = mlp()
     refused = []
     limits = {"nodes": Limits(nodes=2), "tensor_bytes": Limits(tensor_bytes=100), "seconds": Limits(seconds=1e-9)}
@@ -90,7 +92,9 @@ def limits() -> Outcome:
 
 @scenario("S4", "artifacts hold no native code, their bytecode is validated, and damage at any byte is an error")
 def artifacts() -> Outcome:
-    """Truncates a saved model at about 3,000 lengths and flips random bits in it."""
+    """Scenario: truncates a saved model at about 3,000 lengths, flips random bits in it, and loads
+    the results.
+    """
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "m.pliant"
         pliant.compile(mlp(8)).save(path)
@@ -116,7 +120,9 @@ def artifacts() -> Outcome:
 
 @scenario("S5", "no memory is writable and executable at once, and code is freed with its model")
 def write_xor_execute() -> Outcome:
-    """Reads the mappings of this process while models are alive, and after they are dropped."""
+    """Scenario: checks that no memory mapping is both writable and executable, while models are
+    alive and after they are dropped.
+    """
     import gc
 
     from scenarios.small_onnx_models import executable_mappings
@@ -139,7 +145,9 @@ def write_xor_execute() -> Outcome:
 
 @scenario("S6", "indices out of range are errors at run time: Gather, GatherND, GatherElements, Scatter, Slice, TopK")
 def indices() -> Outcome:
-    """Runs each operator at indices just outside and far outside of their range."""
+    """Scenario: runs operators that take indices at values just outside and far outside of their
+    range.
+    """
     x = np.arange(12, dtype="float32").reshape(3, 4)
     cases = {
         "Gather": (["x", "i"], lambda v: np.array([v]), {}),
@@ -169,7 +177,7 @@ def indices() -> Outcome:
 
 @scenario("S7", "no pickle, no network on import or build, and a SECURITY.md with the threat model")
 def no_pickle_or_network() -> Outcome:
-    """Searches the package for pickle and for modules that open connections."""
+    """Scenario: searches the package for pickle and for modules that open network connections."""
     found = []
     for path in (ROOT / "python").rglob("*.py"):
         if re.search(r"^\s*(import|from) (pickle|socket|urllib|http|requests)\b", path.read_text(), re.M):
@@ -188,7 +196,7 @@ def no_pickle_or_network() -> Outcome:
 
 @scenario("S8", "an inventory of unsafe code; Miri, AddressSanitizer, ThreadSanitizer and loom where they can run")
 def unsafe_code() -> Outcome:
-    """Counts unsafe blocks per crate, and the make targets of the tools."""
+    """Scenario: counts unsafe blocks per crate, and lists the make targets that check them."""
     counts = {}
     for crate in sorted((ROOT / "crates").iterdir()):
         n = sum(len(re.findall(r"\bunsafe (\{|fn|impl|extern)", p.read_text())) for p in (crate / "src").rglob("*.rs"))

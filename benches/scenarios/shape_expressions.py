@@ -18,7 +18,9 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @scenario("T15", "shape expressions: bounds that other provers cannot decide, deep stacks of convolutions, simplify(e) equals e")
 def shape_language() -> Outcome:
-    """Proves bounds, compiles fifty strided convolutions, and simplifies random expressions at random assignments."""
+    """Scenario: proves bounds of sizes, compiles fifty strided convolutions, and checks simplified
+    random expressions at random sizes.
+    """
     import numpy as np
     from onnx import helper
 
@@ -81,7 +83,7 @@ def shape_language() -> Outcome:
 
 @scenario("T22", "a Rust program with Pliant builds offline, without a C++ toolchain and without LLVM")
 def from_rust() -> Outcome:
-    """Builds the examples of the crate without the network."""
+    """Scenario: builds the examples of the Rust crate without network access."""
     examples = sorted(path.stem for path in (ROOT / "crates/pliant/examples").glob("*.rs"))
     if not examples:
         return Outcome(False, "", "crates/pliant has no example")

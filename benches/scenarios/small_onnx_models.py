@@ -19,7 +19,9 @@ def model(
     weights: dict[str, np.ndarray] | None = None,
     opset: int = 18,
 ) -> bytes:
-    """The bytes of a model: `inputs` and `outputs` are element types and dims."""
+    """Returns the bytes of an ONNX model. `inputs` and `outputs` map names to element types and
+    dims.
+    """
     constants = [numpy_helper.from_array(value, name) for name, value in (weights or {}).items()]
     graph = helper.make_graph(
         nodes,
@@ -33,7 +35,9 @@ def model(
 
 
 def conv_net(channels: int = 16) -> bytes:
-    """A convolution, a pooling over the image, and a linear head: dims batch, height and width."""
+    """Returns a model with a convolution, pooling over the image, and a linear layer. Its symbolic
+    dims are batch, height and width.
+    """
     r = np.random.default_rng(0)
     weights = {
         "w": r.standard_normal((channels, 3, 3, 3)).astype("float32") / 5,
@@ -50,7 +54,9 @@ def conv_net(channels: int = 16) -> bytes:
 
 
 def mlp(width: int = 64) -> bytes:
-    """Two linear layers over rows, with a softmax: dims batch and seq."""
+    """Returns a model with two linear layers and a softmax over rows. Its symbolic dims are batch
+    and seq.
+    """
     r = np.random.default_rng(1)
     weights = {
         "a": r.standard_normal((32, width)).astype("float32") / 8,
@@ -75,7 +81,7 @@ def write(data: bytes, folder: str, name: str = "model.onnx") -> Path:
 
 
 def rss() -> float:
-    """Resident memory of this process in MB."""
+    """Returns the resident memory of this process in MB."""
     for line in Path("/proc/self/status").read_text().splitlines():
         if line.startswith("VmRSS"):
             return int(line.split()[1]) / 1024

@@ -23,7 +23,9 @@ def min_milliseconds(run: object, repeat: int = 15) -> float:
 
 
 def layer(dims: Dims, elementwise: bool) -> bytes:
-    """A matrix product, or a chain of elementwise operators, over dims."""
+    """Returns a program with a matrix product, or with a chain of elementwise operators, over the
+    given dims.
+    """
     r = np.random.default_rng(0)
     w = {"w": r.standard_normal((256, 256)).astype("float32") / 16}
     nodes = [helper.make_node("MatMul", ["x", "w"], ["y"])]
@@ -35,7 +37,9 @@ def layer(dims: Dims, elementwise: bool) -> bytes:
 
 @scenario("T8", "dynamic shapes cost at most 5 % for matrix products and 15 % for elementwise chains, including odd sizes")
 def dynamic_shape_cost() -> Outcome:
-    """Compiles the same layer for one size and for all, and times both at that size."""
+    """Scenario: compiles the same layer once for one constant size and once for all sizes, and
+    times both at that size.
+    """
     rows = {}
     for elementwise in (False, True):
         worst = 0.0
@@ -52,7 +56,9 @@ def dynamic_shape_cost() -> Outcome:
 
 @scenario("T13", "without tuning, geomean at least 0.8 of ONNX Runtime's speed over models and shapes")
 def no_tuning() -> Outcome:
-    """Times each available model with its symbolic dims set to 1, 2 and 8, on two threads."""
+    """Scenario: times each available model with its symbolic dims set to 1, 2 and 8, on two
+    threads.
+    """
     import onnxruntime
 
     ratios: dict[str, float] = {}
@@ -89,7 +95,9 @@ def no_tuning() -> Outcome:
 
 
 def attention(form: str) -> bytes:
-    """The attention pattern of an exporter; `form` says how the scale is applied."""
+    """Returns attention as one exporter writes it. `form` selects how the scale factor is
+    applied.
+    """
     dims: Dims = ["batch", 4, "seq", 32]
     weights = {"s": np.array(32**-0.5, "float32"), "q4": np.array(32**-0.25, "float32"), "d": np.array(32**0.5, "float32")}
     nodes = [helper.make_node("Transpose", ["k"], ["kt"], perm=[0, 1, 3, 2])]
@@ -107,7 +115,9 @@ def attention(form: str) -> bytes:
 
 @scenario("T21", "attention patterns of five exporters become one kernel call, whose memory is not quadratic in seq")
 def fused_attention() -> Outcome:
-    """Looks for the kernel in the compiled program of each form, and runs 10,000 tokens."""
+    """Scenario: looks for the attention kernel in the compiled program of each exporter's form, and
+    runs 10,000 tokens.
+    """
     forms = ["scale after", "division", "scale before", "scale on both sides"]
     fused = []
     for form in forms:
@@ -131,6 +141,6 @@ def fused_attention() -> Outcome:
 
 @scenario("T11", "a packed batch of sequences of different lengths is faster than a padded one")
 def packed() -> Outcome:
-    """Fails: attention over packed sequences is not supported."""
+    """Scenario that always fails: attention over packed sequences is not supported."""
     assert onnx
     return Outcome(False, "", "there is no attention over packed sequences (cu_seqlens), and no transform that packs a model")

@@ -1,4 +1,6 @@
-"""The command line: chooses cases, runs them, prints findings and a summary."""
+"""The command line of `python -m peers.cliffs`: chooses models, runs them in both runtimes, prints
+findings and a summary.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,7 @@ SLOW_COMPILE = 10.0
 
 
 def parse_arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
-    """The options."""
+    """Parses the command line of the cliff search."""
     parser = argparse.ArgumentParser(prog="peers.cliffs", description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
         "--operators", nargs="?", const="*", metavar="PATTERN", help="operators whose name matches, as file names do"
@@ -48,7 +50,7 @@ def parse_arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
 
 
 def requests(args: argparse.Namespace) -> list[Request]:
-    """The chosen cases; all operators if nothing is chosen."""
+    """Returns the cases that the command line selects, or all operators if it selects none."""
     none_selected = args.operators is None and args.zoo is None and args.random is None and args.replay is None
     selected: list[Request] = []
     if args.operators is not None or none_selected:
@@ -63,26 +65,28 @@ def requests(args: argparse.Namespace) -> list[Request]:
 
 
 def format_sizes(outcome: Outcome) -> str:
-    """Sizes as `n=1 c=2`."""
+    """Formats the sizes of the symbols as text: `n=1 c=2`."""
     return " ".join(f"{k}={v}" for k, v in outcome.sizes.items())
 
 
 def format_outcome(outcome: Outcome) -> str:
-    """An outcome in one line."""
+    """Formats the outcome of a case at one size in one line."""
     head = f"{outcome.case}  [{format_sizes(outcome)}]"
     times = f"{outcome.ratio:6.3f}  {head}  ONNX Runtime {outcome.peer * 1e3:.3f} ms, Pliant {outcome.pliant * 1e3:.3f} ms"
     return times if not outcome.message else f"{outcome.status.upper()}  {times if outcome.pliant else head}  {outcome.message}"
 
 
 def report(outcome: Outcome, below: float) -> None:
-    """Prints an outcome that is a finding."""
+    """Prints an outcome if it is a finding: a failure, a wrong result or a low speed ratio."""
     if outcome.status in FAILURES or (outcome.pliant and outcome.ratio < below):
         print(format_outcome(outcome))
         print(*(f"        {text}\n" for text in outcome.breakdown), sep="", end="", flush=True)
 
 
 def summarise(outcomes: list[Outcome], below: float) -> None:
-    """Prints counts, the geometric mean, the worst ratios, failures and slow compilations."""
+    """Prints the numbers of outcomes, the geometric mean of the ratios, the worst ratios, failures
+    and slow compilations.
+    """
     measured = [o for o in outcomes if o.pliant]
     failed = [o for o in outcomes if o.status in FAILURES]
     skipped = sorted({f"{o.case}: {o.message}" for o in outcomes if o.status == SKIPPED})
@@ -111,7 +115,9 @@ def summarise(outcomes: list[Outcome], below: float) -> None:
 
 
 def main() -> None:
-    """Exits with status 1 if Pliant fails or differs anywhere."""
+    """Runs the search. Exits with status 1 if Pliant fails or returns a wrong result in any
+    case.
+    """
     args = parse_arguments()
     if args.list:
         print(*operator_cases.missing(), sep="\n")

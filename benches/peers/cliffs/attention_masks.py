@@ -1,4 +1,4 @@
-"""Masks and position biases of attention, in the forms of exporters."""
+"""Builds attention masks and position biases in the forms that ONNX exporters write."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ LOWEST = float(np.finfo(np.float32).min)
 
 
 def positions(net: Net, dim: Dim) -> Value:
-    """0, 1, ... up to a dim, int64."""
+    """Adds nodes that compute the int64 vector 0, 1, ..., dim - 1."""
     return net.op("Range", net.constant(np.int64(0)), net.scalar_size(dim), net.constant(np.int64(1)), dims=[dim], dtype="int64")
 
 
 def causal(net: Net, s: Dim, t: Dim) -> Value:
-    """A causal mask, true where a query may look: by Trilu of ones, or by comparing positions."""
+    """Adds a causal mask that is true where a query may attend: by Trilu of ones, or by comparing
+    positions.
+    """
     if net.chance(0.5):
         ones = net.op(
             "ConstantOfShape",
@@ -53,7 +55,7 @@ def padding_bias(net: Net, mask: Value, s: Dim, scores: Value) -> Value:
 
 
 def bucket_bias(net: Net, heads: int, s: Dim, t: Dim) -> Value:
-    """A bias of clipped relative positions, gathered from a table."""
+    """Adds a relative position bias: clipped distances that index a learnt table."""
     rows = net.op("Unsqueeze", positions(net, s), net.ints(1), dims=[s, 1], dtype="int64")
     columns = net.op("Unsqueeze", positions(net, t), net.ints(0), dims=[1, t], dtype="int64")
     offset = net.binary("Sub", columns, rows)
@@ -64,7 +66,7 @@ def bucket_bias(net: Net, heads: int, s: Dim, t: Dim) -> Value:
 
 
 def linear_bias(net: Net, heads: int, s: Dim, t: Dim) -> Value:
-    """ALiBi: slopes times distances."""
+    """Adds an ALiBi bias to attention scores: slopes of the heads times distances."""
     offsets = net.cast(net.binary("Sub", net.op("Unsqueeze", positions(net, t), net.ints(0), dims=[1, t], dtype="int64"),
         net.op("Unsqueeze", positions(net, s), net.ints(1), dims=[s, 1], dtype="int64")), "float32")  # fmt: skip
     slopes = net.constant((2.0 ** -np.arange(1, heads + 1, dtype=np.float32)).reshape(heads, 1, 1))

@@ -1,4 +1,6 @@
-"""A case: a model with symbolic dims and the sizes it runs at."""
+"""[`Case`, `OperatorCase`]: an ONNX model with symbolic dims and the sizes at which the search runs
+it.
+"""
 
 from __future__ import annotations
 
@@ -20,62 +22,70 @@ MICROSOFT = "com.microsoft"
 
 
 def rng(*seed: object) -> np.random.Generator:
-    """A generator that depends on the seed alone."""
+    """Returns a random number generator that depends on the seed alone."""
     digest = hashlib.sha256("/".join(map(str, seed)).encode()).digest()
     return np.random.default_rng(int.from_bytes(digest[:8], "little"))
 
 
 def extent(dim: str, sizes: Sizes) -> int:
-    """The value of a dim: an integer, a symbol, or Python arithmetic over symbols."""
+    """Evaluates a dim at the given sizes. A dim is an integer, a symbol, or a Python arithmetic
+    expression over symbols.
+    """
     return int(eval(dim, {"__builtins__": {}}, dict(sizes)))
 
 
 @dataclass(frozen=True)
 class Operand:
-    """A model input or a constant: its dims, element type and values."""
+    """An input or constant of a generated model: its dims, its element type, and how its values are
+    generated.
+    """
 
     dims: str
     fill: Fill
     dtype: str = "float32"
 
     def values(self, rand: np.random.Generator, sizes: Sizes) -> np.ndarray:
-        """Values at the given sizes."""
+        """Generates the values of this operand at the given sizes."""
         shape = tuple(extent(d, sizes) for d in self.dims.split())
         return np.asarray(self.fill(rand, shape)).reshape(shape).astype(self.dtype, order="C")
 
     def declared(self) -> list[int | str]:
-        """Dims as the model declares them: integers, and names of symbols."""
+        """Returns the dims as the model declares them: integers, and names of symbols."""
         return [int(d) if d.isdigit() else d for d in self.dims.split()]
 
 
 def normal(dims: str, dtype: str = "float32", scale: float = 1.0) -> Operand:
-    """Normally distributed values."""
+    """Returns an operand with normally distributed values."""
     return Operand(dims, lambda rand, shape: rand.standard_normal(shape, np.float32) * np.float32(scale), dtype)
 
 
 def uniform(dims: str, lo: float, hi: float, dtype: str = "float32") -> Operand:
-    """Uniformly distributed values."""
+    """Returns an operand with uniformly distributed values."""
     return Operand(dims, lambda rand, shape: rand.random(shape, np.float32) * np.float32(hi - lo) + np.float32(lo), dtype)
 
 
 def ints(dims: str, lo: int, hi: int, dtype: str = "int64") -> Operand:
-    """Integers from `lo` to `hi`, exclusive."""
+    """Returns an operand with random integers from `lo` (inclusive) to `hi` (exclusive)."""
     return Operand(dims, lambda rand, shape: rand.integers(lo, hi, shape), dtype)
 
 
 def bools(dims: str) -> Operand:
-    """True and false, evenly."""
+    """Returns a bool operand in which true and false are equally likely."""
     return Operand(dims, lambda rand, shape: rand.integers(0, 2, shape), "bool")
 
 
 def generated(dims: str, fill: Fill, dtype: str = "float32") -> Operand:
-    """Values of a function of generator and shape."""
+    """Returns an operand whose values come from a function of the random generator and the
+    shape.
+    """
     return Operand(dims, fill, dtype)
 
 
 @dataclass
 class Case:
-    """A model and its sizes; the functions are deferred, since most cases of a table are filtered out."""
+    """A model and the sizes at which it runs. Model and inputs are created by functions on demand,
+    since most cases are filtered out.
+    """
 
     name: str
     model: Callable[[], onnx.ModelProto]
@@ -91,7 +101,7 @@ class Case:
 
 @dataclass
 class OperatorCase:
-    """A model of few nodes, written as a row of the operator tables."""
+    """A model of few nodes around one operator: a row of the operator tables."""
 
     op: str
     inputs: Mapping[str, Operand]
@@ -112,19 +122,19 @@ class OperatorCase:
     nodes: Sequence[NodeProto] | None = None
 
     def name(self) -> str:
-        """Operator and variant."""
+        """The display name of the row: its operator and variant."""
         return " ".join(filter(None, [f"{self.domain}.{self.op}" if self.domain else self.op, self.variant]))
 
     def case(self) -> Case:
-        """The row as a case."""
+        """Converts this row of the operator tables to a `Case`."""
         return Case(self.name(), self.model, self.feeds, self.sizes, self.error, self.step, self.unordered)
 
     def feeds(self, sizes: Sizes) -> Feeds:
-        """Inputs at the given sizes."""
+        """Generates the input arrays at the given sizes."""
         return {k: x.values(rng(self.name(), k, sorted(sizes.items())), sizes) for k, x in self.inputs.items()}
 
     def model(self) -> onnx.ModelProto:
-        """The ONNX model."""
+        """Builds the ONNX model of this row."""
         operands = list(self.order) if self.order is not None else [*self.inputs, *self.constants]
         nodes = self.nodes or [helper.make_node(self.op, operands, self.outputs, domain=self.domain, **self.attrs)]
         constants = {}
@@ -142,7 +152,7 @@ def make_model(
     constants: Mapping[str, np.ndarray],
     opset: int,
 ) -> onnx.ModelProto:
-    """A model whose output types are inferred."""
+    """Builds an ONNX model from nodes. The types of its outputs are inferred."""
     infos = [
         helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(np.dtype(dtype)), list(dims))
         for name, (dtype, dims) in inputs.items()
@@ -159,13 +169,13 @@ def make_model(
 
 
 def branch(name: str, nodes: Sequence[NodeProto], outputs: Mapping[str, int], inputs: Sequence[Any] = ()) -> GraphProto:
-    """A subgraph; `outputs` maps names to element types."""
+    """Builds a subgraph for If or Loop. `outputs` maps output names to element types."""
     infos = [helper.make_tensor_value_info(key, kind, None) for key, kind in outputs.items()]
     return helper.make_graph(nodes, name, list(inputs), infos)
 
 
 def grid(**values: Sequence[int]) -> list[dict[str, int]]:
-    """Sizes: the i-th of each symbol together."""
+    """Returns a list of sizes; the i-th entry combines the i-th value of each symbol."""
     return [dict(zip(values, row, strict=True)) for row in zip(*values.values(), strict=True)]
 
 

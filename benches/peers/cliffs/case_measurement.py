@@ -41,7 +41,7 @@ FAILURES = (WRONG, ERROR, CRASH, HANG)
 
 @dataclass
 class Settings:
-    """Options of a search."""
+    """Options of the search, from the command line."""
 
     threads: int
     below: float
@@ -51,13 +51,15 @@ class Settings:
 
     @property
     def clock(self) -> Clock:
-        """The clock for measurements."""
+        """Returns the clock function of the measurement: CPU time or elapsed time."""
         return time.process_time if self.cpu else time.perf_counter
 
 
 @dataclass
 class Outcome:
-    """A case at one size; without times where an engine failed."""
+    """The outcome of a case at one size: times of both engines, and an error or a difference if
+    there is one. A time is missing if that engine failed.
+    """
 
     case: str
     sizes: dict[str, int] = field(default_factory=dict)
@@ -74,25 +76,28 @@ class Outcome:
 
     @property
     def ratio(self) -> float:
-        """ONNX Runtime's time over Pliant's."""
+        """ONNX Runtime's time divided by Pliant's time."""
         return self.peer / self.pliant if self.pliant else 0.0
 
     def as_json(self) -> dict[str, Any]:
-        """All fields and the ratio."""
+        """Returns all fields and the ratio as a JSON object."""
         return {**asdict(self), "ratio": self.ratio}
 
 
 def timed(call: Call, clock: Clock) -> tuple[list[Any], float]:
-    """The results of a call, and its seconds."""
+    """Calls a function and returns its results and the elapsed seconds."""
     start = clock()
     results = call()
     return results, clock() - start
 
 
 def visit(call: Call, last: float, clock: Clock) -> tuple[float, float]:
-    """The seconds of a call in a short series of calls, and the seconds of all; slow calls are not warmed up.
+    """Returns the seconds of one call, measured in a short series of calls, and the seconds of the
+    whole series. Slow calls are not warmed up. Elapsed time is that of the fastest call; CPU
+    time is the mean, since its clock may be coarser than a call.
 
-    Elapsed time is that of the fastest call. CPU time is the mean, since its clock may be coarser than a call.
+    Elapsed time is that of the fastest call. CPU time is the mean, since its clock may be
+    coarser than a call.
     """
     start = clock()
     if last < VISIT_SECONDS:
@@ -108,7 +113,9 @@ def visit(call: Call, last: float, clock: Clock) -> tuple[float, float]:
 
 
 def interleaved(calls: list[Call], first: list[float], rounds: int, clock: Clock) -> list[float]:
-    """The best seconds of each engine; `first` has those of its first call."""
+    """Times both engines in alternation and returns the shortest seconds of each. `first` contains
+    the seconds of each engine's first call.
+    """
     best, last, spent = [float("inf")] * len(calls), list(first), [0.0] * len(calls)
     for _ in range(rounds):
         for index, call in enumerate(calls):
@@ -121,7 +128,7 @@ def interleaved(calls: list[Call], first: list[float], rounds: int, clock: Clock
 
 
 def flatten(values: list[Any]) -> Iterator[Any]:
-    """Arrays of results, those of sequences in order."""
+    """Flattens the results of a run, including nested sequences, to a list of arrays."""
     for value in values:
         if isinstance(value, list | tuple):
             yield from flatten(list(value))
@@ -130,7 +137,7 @@ def flatten(values: list[Any]) -> Iterator[Any]:
 
 
 def output_difference(a: Any, b: Any, case: Case) -> str | None:
-    """How an output differs from the expected one."""
+    """Describes how an output differs from the expected output, or returns None if they agree."""
     if a is None or b is None:
         return None if a is b else "one engine returns no value"
     a, b = np.asarray(a), np.asarray(b)
@@ -153,7 +160,7 @@ def output_difference(a: Any, b: Any, case: Case) -> str | None:
 
 
 def difference(ours: list[Any], theirs: list[Any], case: Case) -> str | None:
-    """The first difference of all outputs."""
+    """Describes the first difference among all outputs, or returns None if all agree."""
     a, b = list(flatten(ours)), list(flatten(theirs))
     if len(a) != len(b):
         return f"{len(a)} outputs, expected {len(b)}"
@@ -162,7 +169,7 @@ def difference(ours: list[Any], theirs: list[Any], case: Case) -> str | None:
 
 
 def reference_agreement(model: onnx.ModelProto, feeds: Feeds, ours: list[Any], theirs: list[Any], case: Case) -> str:
-    """Which engine agrees with ONNX's reference implementation."""
+    """Returns which engine agrees with the reference implementation of ONNX."""
     from onnx.reference import ReferenceEvaluator
 
     if sum(np.asarray(x).size for x in feeds.values()) > REFERENCE_ELEMENTS:
@@ -176,7 +183,9 @@ def reference_agreement(model: onnx.ModelProto, feeds: Feeds, ours: list[Any], t
 
 
 def breakdown(model: pliant.Model, arguments: list[Any]) -> list[str]:
-    """The functions that take most of Pliant's time in the fastest of some runs, from the VM's instrument."""
+    """Returns the functions in which Pliant spends most of its time, from the fastest of several
+    instrumented runs.
+    """
     machine = pliant.relax.VirtualMachine(model)
     graph_functions = set(model.function_names)
     runs: list[dict[str, list[float]]] = []
@@ -205,7 +214,7 @@ def breakdown(model: pliant.Model, arguments: list[Any]) -> list[str]:
 
 
 def explanation(model: pliant.Model) -> list[str]:
-    """The report of `Model.explain`, if this build has it."""
+    """Returns the report of `Model.explain`, or nothing if this build does not have that method."""
     explain = getattr(model, "explain", None)
     if explain is None:
         return []
@@ -216,7 +225,7 @@ def explanation(model: pliant.Model) -> list[str]:
 
 
 def save(folder: str, case: Case, model: onnx.ModelProto, index: int, feeds: Feeds, outcome: Outcome) -> str:
-    """Writes the model and the inputs of a reported size."""
+    """Writes the model and the inputs of a reported finding into a folder."""
     target = Path(folder) / re.sub(r"[^A-Za-z0-9.=]+", "-", case.name).strip("-")
     target.mkdir(parents=True, exist_ok=True)
     if not (target / "model.onnx").exists():
@@ -228,7 +237,7 @@ def save(folder: str, case: Case, model: onnx.ModelProto, index: int, feeds: Fee
 
 
 class Runner:
-    """A case under measurement; `send` receives the stage and each outcome."""
+    """Runs one case at all sizes. `send` receives the current stage and each outcome."""
 
     def __init__(self, case: Case, settings: Settings, send: Callable[[str, Any], None]) -> None:
         self.case, self.settings, self.send = case, settings, send
@@ -236,7 +245,7 @@ class Runner:
         self.peer_wrong = False
 
     def run(self) -> None:
-        """Runs all sizes; a case that ONNX Runtime does not support is skipped."""
+        """Runs the case at all sizes. Skips a case that ONNX Runtime does not support."""
         self.send("stage", "making the model")
         try:
             self.model = self.case.model()
@@ -272,7 +281,7 @@ class Runner:
                 self.send("outcome", outcome)
 
     def measure(self, compiled: pliant.Model | Exception, peer: Call, feeds: Feeds, outcome: Outcome) -> None:
-        """Fills in the outcome of one size."""
+        """Runs the case at one size and fills in its outcome."""
         self.send("stage", f"running in ONNX Runtime at {outcome.sizes}")
         try:
             theirs, peer_first = timed(peer, self.settings.clock)
@@ -299,7 +308,7 @@ class Runner:
             outcome.breakdown = breakdown(model, [feeds[i.name] for i in self.model.graph.input])
 
     def times(self, calls: list[Call], first: list[float]) -> list[float]:
-        """Best seconds of both engines; a low ratio is measured twice."""
+        """Returns the shortest seconds of both engines. A low ratio is measured a second time."""
         best = interleaved(calls, first, 3, self.settings.clock)
         if best[0] < 1.2 * self.settings.below * best[1]:
             best = [min(pair) for pair in zip(best, interleaved(calls, best, 4, self.settings.clock), strict=True)]
@@ -307,6 +316,6 @@ class Runner:
 
 
 def one_line(error: BaseException) -> str:
-    """The text of an error in one line."""
+    """Returns the text of an error in one line."""
     text = " ".join(str(error).split())
     return text if len(text) < 400 else text[:400] + "..."

@@ -1,4 +1,6 @@
-"""Rows of operators that move data: gathers, scatters, transposes, slices and shape operators."""
+"""Test models (rows) for operators that move data: gathers, scatters, transposes, slices and shape
+operators.
+"""
 
 from __future__ import annotations
 
@@ -17,12 +19,12 @@ INDEXED = grid(n=[4, 1000, 200000], v=[9, 1000, 100000])
 
 
 def array(*values: int) -> np.ndarray:
-    """An int64 constant."""
+    """Returns an int64 tensor constant."""
     return np.array(values, np.int64)
 
 
 def joins() -> Iterator[OperatorCase]:
-    """Concat and Split."""
+    """Yields rows for Concat and Split."""
     for axis in (0, 1, 2):
         yield OperatorCase(
             "Concat", {k: normal("a b c") for k in "xyz"}, CUBE, attrs={"axis": axis}, variant=f"axis {axis}", outputs=("o",)
@@ -54,7 +56,7 @@ SLICES: dict[str, tuple[list[int], list[int], list[int], list[int]]] = {
 
 
 def slices() -> Iterator[OperatorCase]:
-    """Slice, Pad, Trilu and shape operators."""
+    """Yields rows for Slice, Pad, Trilu and shape operators."""
     for variant, (starts, ends, axes, steps) in SLICES.items():
         constants = {"s": array(*starts), "e": array(*ends), "a": array(*axes), "t": array(*steps)}
         yield OperatorCase("Slice", {"x": normal("a b c")}, CUBE, constants, variant=variant)
@@ -88,7 +90,7 @@ def slices() -> Iterator[OperatorCase]:
 
 
 def transposes() -> Iterator[OperatorCase]:
-    """Transpose and rearrangements of images."""
+    """Yields rows for Transpose and for operators that rearrange pixels, such as DepthToSpace."""
     perm: tuple[int, ...]
     for perm in ((0, 2, 1), (1, 0, 2), (2, 1, 0), (1, 2, 0)):
         yield OperatorCase("Transpose", {"x": normal("a b c")}, CUBE, attrs={"perm": perm}, variant=str(perm))
@@ -114,7 +116,7 @@ def transposes() -> Iterator[OperatorCase]:
 
 
 def shapes() -> Iterator[OperatorCase]:
-    """Operators that only change shapes, and fills."""
+    """Yields rows for operators that only change shapes, and for filled tensors."""
     yield OperatorCase("Reshape", {"x": normal("a b c")}, CUBE, {"s": array(0, -1)})
     yield OperatorCase("Flatten", {"x": normal("a b c")}, CUBE)
     yield OperatorCase("Squeeze", {"x": normal("a 1 c")}, CUBE, {"s": array(1)})
@@ -145,7 +147,7 @@ def shapes() -> Iterator[OperatorCase]:
 
 
 def gathers() -> Iterator[OperatorCase]:
-    """Gather and its relatives."""
+    """Yields rows for Gather and related operators."""
     for dtype in ("int64", "int32"):
         yield OperatorCase("Gather", {"x": normal("v 64"), "i": ints("n", 0, 7, dtype)}, TABLE, variant=f"rows, {dtype}")
     yield OperatorCase("Gather", {"x": normal("v"), "i": ints("n 8", -7, 7)}, TABLE, variant="elements")
@@ -166,7 +168,7 @@ def gathers() -> Iterator[OperatorCase]:
 
 
 def scatters() -> Iterator[OperatorCase]:
-    """Scatters, with and without reductions."""
+    """Yields rows for Scatter operators, with and without reductions."""
     for reduction in ("none", "add", "mul", "max"):
         attrs = {"reduction": reduction}
         unique = generated("v 1", shuffled, "int64")
@@ -200,7 +202,7 @@ def scatters() -> Iterator[OperatorCase]:
 
 
 def sequences() -> Iterator[OperatorCase]:
-    """Sequences of tensors."""
+    """Yields rows for operators on sequences of tensors."""
     nodes = [
         helper.make_node("SplitToSequence", ["x", "s"], ["q"], axis=0),
         helper.make_node("ConcatFromSequence", ["q"], ["y"], axis=1),
@@ -223,7 +225,7 @@ def sequences() -> Iterator[OperatorCase]:
 
 
 def rows() -> Iterator[OperatorCase]:
-    """All rows of this module."""
+    """Yields all rows of this module."""
     yield from joins()
     yield from slices()
     yield from transposes()

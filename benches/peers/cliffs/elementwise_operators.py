@@ -1,4 +1,4 @@
-"""Rows of elementwise operators: element types, broadcasts and casts."""
+"""Test models (rows) for elementwise operators: element types, broadcasts and casts."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ BINARY = ("Add", "Sub", "Mul", "Div", "Pow", "Max", "Min")
 
 
 def domain_of(op: str, dtype: str = "float32") -> Operand:
-    """Operands within the operator's domain."""
+    """Returns an operand whose values lie within the domain of the operator."""
     if op in UNIT:
         return uniform("n c", -0.99, 0.99, dtype)
     if op in POSITIVE:
@@ -98,7 +98,7 @@ def domain_of(op: str, dtype: str = "float32") -> Operand:
 
 
 def unary() -> Iterator[OperatorCase]:
-    """Functions of one operand."""
+    """Yields rows for elementwise functions of one operand."""
     for op in (*UNARY, *UNIT, *POSITIVE, "Acosh"):
         yield OperatorCase(op, {"x": domain_of(op)}, PLANE, opset=24 if op == "Swish" else 22)
     for op in HALF:
@@ -125,13 +125,13 @@ def unary() -> Iterator[OperatorCase]:
 
 
 def floats(op: str, dtype: str, a: str, b: str) -> dict[str, Operand]:
-    """Operands of a float operator of two operands."""
+    """Returns the operands for a float operator with two operands."""
     first = uniform(a, 0.1, 3.0, dtype) if op == "Pow" else normal(a, dtype)
     return {"a": first, "b": uniform(b, 0.5, 2.0, dtype)}
 
 
 def binary() -> Iterator[OperatorCase]:
-    """Arithmetic of two operands: broadcasts and element types."""
+    """Yields rows for binary arithmetic: broadcasts and element types."""
     broadcasts = {"": ("n c", "n c"), "row": ("n c", "c"), "column": ("n c", "n 1"), "outer": ("n 1", "c"), "scalar": ("n c", "")}
     for op in BINARY:
         for variant, (a, b) in broadcasts.items():
@@ -159,7 +159,7 @@ def binary() -> Iterator[OperatorCase]:
 
 
 def logic() -> Iterator[OperatorCase]:
-    """Comparisons, logic, bits and selection."""
+    """Yields rows for comparisons, logical and bitwise operators, and selection."""
     for op in ("Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"):
         yield OperatorCase(op, {"a": normal("n c"), "b": normal("n c")}, PLANE)
         yield OperatorCase(op, {"a": normal("n c"), "b": normal("c")}, PLANE, variant="row")
@@ -190,7 +190,7 @@ CASTS = [
 
 
 def casts() -> Iterator[OperatorCase]:
-    """Conversions of element types."""
+    """Yields rows for conversions of element types."""
     from onnx import TensorProto, helper
 
     for source, target in CASTS:
@@ -211,7 +211,7 @@ def casts() -> Iterator[OperatorCase]:
 
 
 def rows() -> Iterator[OperatorCase]:
-    """All rows of this module."""
+    """Yields all rows of this module."""
     yield from unary()
     yield from binary()
     yield from logic()

@@ -10,7 +10,9 @@ from .benchmark_case import Operand, OperatorCase
 
 
 def variants(row: OperatorCase) -> Iterator[OperatorCase]:
-    """The row with a batch of 1, if the first dim of its first input is a symbol, and with all dims of its largest size."""
+    """Yields the row with a batch of 1, if the first dim of its first input is a symbol, and the
+    row with all dims fixed to the largest size.
+    """
     symbols = {s for operand in row.inputs.values() for s in re.findall(r"[a-z]\w*", operand.dims)}
     if not symbols:
         return
@@ -22,13 +24,15 @@ def variants(row: OperatorCase) -> Iterator[OperatorCase]:
 
 
 def fix(row: OperatorCase, what: str, values: Mapping[str, int], sizes: list[Mapping[str, int]]) -> OperatorCase:
-    """The row with these values for symbols."""
+    """Returns the row with the given symbols replaced by numbers."""
     inputs = {name: dataclasses.replace(operand, dims=fixed(operand, values)) for name, operand in row.inputs.items()}
     return dataclasses.replace(row, inputs=inputs, sizes=sizes, variant=f"{row.variant} ({what})".strip())
 
 
 def fixed(operand: Operand, values: Mapping[str, int]) -> str:
-    """The dims with these values; a dim without symbols becomes a number."""
+    """Returns the dims with symbols replaced by numbers. A dim without remaining symbols becomes an
+    integer.
+    """
     dims = []
     for dim in operand.dims.split():
         text = re.sub(r"[a-z]\w*", lambda m: str(values.get(m[0], m[0])), dim)

@@ -14,14 +14,14 @@ Block = Callable[[Net, Value], Value]
 
 
 def channels(x: Value) -> int:
-    """The number of channels."""
+    """Returns the number of channels of an image tensor."""
     return int(x.dims[1])
 
 
 def conv(
     net: Net, x: Value, filters: int, k: int = 3, stride: int = 1, dilation: int = 1, groups: int = 1, bias: bool | None = None
 ) -> Value:
-    """A convolution whose padding keeps sizes at stride 1."""
+    """Adds a convolution whose padding keeps height and width at stride 1."""
     pad = dilation * (k - 1) // 2
     per = channels(x) // groups
     operands = [net.weight(filters, per, k, k, fan=per * k * k)]
@@ -42,14 +42,16 @@ def conv(
 
 
 def batch_norm(net: Net, x: Value) -> Value:
-    """Batch normalisation with constant statistics."""
+    """Adds batch normalisation with constant statistics."""
     c = channels(x)
     statistics = [net.constant(net.rand.random(c, np.float32) + np.float32(0.5)) for _ in range(4)]
     return net.op("BatchNormalization", x, *statistics, dims=x.dims)
 
 
 def group_norm(net: Net, x: Value) -> Value:
-    """Group normalisation as torch exports it: InstanceNormalization of groups as channels."""
+    """Adds group normalisation as torch exports it: InstanceNormalization with groups as
+    channels.
+    """
     groups = math.gcd(4, channels(x))
     per = net.merged_dim(channels(x) // groups, *x.dims[2:])
     rows = net.reshape(x, x.dims[0], groups, per)
@@ -62,7 +64,7 @@ def group_norm(net: Net, x: Value) -> Value:
 
 
 def normed(net: Net, x: Value) -> Value:
-    """One of the normalisations."""
+    """Adds one of the normalisations, chosen at random."""
     kind = net.pick("batch", "batch", "group", "instance")
     if kind == "instance" and min(net.min_extent(d) for d in x.dims[2:]) > 3:
         c = channels(x)
@@ -71,7 +73,7 @@ def normed(net: Net, x: Value) -> Value:
 
 
 def basic(net: Net, x: Value) -> Value:
-    """Convolution, norm and activation."""
+    """Adds a convolution, a normalisation and an activation."""
     c = channels(x)
     groups = net.pick(1, 1, 1, 2, 4)
     filters = net.pick(16, 24, 32, 48)
@@ -81,7 +83,7 @@ def basic(net: Net, x: Value) -> Value:
 
 
 def down(net: Net, x: Value) -> Value:
-    """Halves height and width."""
+    """Adds a block that halves height and width."""
     if min(net.min_extent(d) for d in x.dims[2:]) < 6:
         return basic(net, x)
     kind = net.pick("conv", "depthwise", "MaxPool", "AveragePool", "patches")
@@ -99,7 +101,7 @@ def down(net: Net, x: Value) -> Value:
 
 
 def pool(net: Net, x: Value) -> Value:
-    """Pooling that keeps sizes, in parallel windows as in SPP."""
+    """Adds pooling that keeps height and width, with several windows in parallel as in SPP."""
     if net.chance(0.5):
         k = net.pick(3, 5)
         kind = net.pick("MaxPool", "AveragePool")
@@ -112,7 +114,7 @@ def pool(net: Net, x: Value) -> Value:
 
 
 def squeeze(net: Net, x: Value) -> Value:
-    """Squeeze and excitation."""
+    """Adds a squeeze-and-excitation block."""
     c = channels(x)
     kind = net.pick("GlobalAveragePool", "ReduceMean")
     pooled = net.op(kind, x, dims=[*x.dims[:2], 1, 1]) if kind == "GlobalAveragePool" else net.reduce(kind, x, [2, 3])
@@ -121,7 +123,7 @@ def squeeze(net: Net, x: Value) -> Value:
 
 
 def inverted(net: Net, x: Value) -> Value:
-    """An inverted residual of MobileNet."""
+    """Adds an inverted residual block of MobileNet."""
     c = channels(x)
     wide = net.activation(batch_norm(net, conv(net, x, 2 * c, 1)))
     deep = net.activation(batch_norm(net, conv(net, wide, 2 * c, net.pick(3, 5), 1, net.pick(1, 1, 2), 2 * c)))
@@ -130,7 +132,7 @@ def inverted(net: Net, x: Value) -> Value:
 
 
 def residual(net: Net, x: Value) -> Value:
-    """A residual block."""
+    """Adds a residual block."""
     c = channels(x)
     y = conv(net, net.activation(normed(net, conv(net, x, c, 3))), c, 3)
     y = net.binary("Add", normed(net, y), x)
@@ -138,7 +140,7 @@ def residual(net: Net, x: Value) -> Value:
 
 
 def pyramid(net: Net, x: Value) -> Value:
-    """Parallel dilated convolutions and image pooling, as in ASPP."""
+    """Adds parallel dilated convolutions and image pooling, as in ASPP."""
     parts = [net.unary("Relu", conv(net, x, 12, 3, 1, d)) for d in (1, 2, net.pick(4, 6))]
     pooled = net.op("GlobalAveragePool", x, dims=[*x.dims[:2], 1, 1])
     small = conv(net, pooled, 12, 1)
@@ -151,7 +153,7 @@ def pyramid(net: Net, x: Value) -> Value:
 
 
 def resized(net: Net, x: Value, target: Value, spatial: tuple[Dim, Dim], mode: str) -> Value:
-    """A resize to sizes that the network computes."""
+    """Adds a resize to a size that the network computes."""
     how = "asymmetric" if mode == "nearest" else net.pick("half_pixel", "pytorch_half_pixel", "align_corners")
     attrs = {"mode": mode, "coordinate_transformation_mode": how}
     if mode == "nearest":
@@ -160,7 +162,9 @@ def resized(net: Net, x: Value, target: Value, spatial: tuple[Dim, Dim], mode: s
 
 
 def unet(net: Net, x: Value) -> Value:
-    """Down, a block, up again to the skip connection's sizes, and concatenation."""
+    """Adds a U-Net level: downsampling, a block, upsampling to the size of the skip connection, and
+    concatenation.
+    """
     if min(net.min_extent(d) for d in x.dims[2:]) < 6:
         return residual(net, x)
     low = residual(net, down(net, x))
@@ -175,7 +179,9 @@ def unet(net: Net, x: Value) -> Value:
 
 
 def doubled(net: Net, x: Value, kind: str) -> Value:
-    """Doubles height and width by a transposed convolution or a pixel shuffle, and adds two rows and columns for a later crop."""
+    """Doubles height and width by a transposed convolution or a pixel shuffle, and adds two rows
+    and columns, which a later block crops.
+    """
     x = net.op(
         "Pad", x, net.ints(0, 0, 0, 0, 0, 0, 1, 1), dims=[*x.dims[:2], *(net.derived_dim(d, lambda v: v + 1) for d in x.dims[2:])]
     )
@@ -203,14 +209,14 @@ def doubled(net: Net, x: Value, kind: str) -> Value:
 
 
 def cropped(net: Net, x: Value, like: Value) -> Value:
-    """Crops to the height and width of another tensor, by slices."""
+    """Crops an image to the height and width of another tensor, by slices."""
     for axis in (2, 3):
         x = net.slice(x, axis, 0, net.size_of(like.dims[axis]), like.dims[axis])
     return x
 
 
 def shuffle(net: Net, x: Value) -> Value:
-    """Channel shuffle after a grouped convolution."""
+    """Adds a channel shuffle after a grouped convolution."""
     c, g = channels(x), net.pick(2, 4)
     if c % g:
         return basic(net, x)
@@ -220,7 +226,9 @@ def shuffle(net: Net, x: Value) -> Value:
 
 
 def partial(net: Net, x: Value) -> Value:
-    """A cross-stage partial block: channels split, one half convolved, concatenated."""
+    """Adds a cross-stage partial block: the channels are split, one half is convolved, and both are
+    concatenated.
+    """
     c = channels(x)
     a, b = net.split(x, 1, [c // 2, c - c // 2])
     y = net.activation(conv(net, b, channels(b), 3))
@@ -229,7 +237,7 @@ def partial(net: Net, x: Value) -> Value:
 
 
 def even(net: Net, x: Value, multiple: int) -> Value:
-    """Pads height and width at their ends to multiples, by shape arithmetic."""
+    """Pads height and width at their ends to multiples of a number, by shape arithmetic."""
     pads = []
     for dim in x.dims[2:]:
         m = net.ints(multiple)
@@ -242,7 +250,7 @@ def even(net: Net, x: Value, multiple: int) -> Value:
 
 
 def focus(net: Net, x: Value) -> Value:
-    """Space to depth by strided slices, as in YOLO's Focus."""
+    """Adds space-to-depth by strided slices, as in YOLO's Focus."""
     x = even(net, x, 2)
     half = [net.derived_dim(d, lambda v: v // 2) for d in x.dims[2:]]
     parts = []
@@ -253,7 +261,9 @@ def focus(net: Net, x: Value) -> Value:
 
 
 def convnext(net: Net, x: Value) -> Value:
-    """Depthwise 7 x 7, layer norm and a pointwise network channels-last."""
+    """Adds a ConvNeXt block: depthwise 7 x 7 convolution, layer norm and a pointwise network with
+    channels last.
+    """
     c = channels(x)
     y = net.transpose(conv(net, x, c, 7, 1, 1, c), 0, 2, 3, 1)
     y = net.op("LayerNormalization", y, net.weight(c, fan=9, mean=1), net.weight(c, fan=9), dims=y.dims, axis=-1, epsilon=1e-6)
@@ -263,7 +273,9 @@ def convnext(net: Net, x: Value) -> Value:
 
 
 def windows(net: Net, x: Value) -> Value:
-    """Swin's windows: pad, optional cyclic shift, attention within windows, back, crop."""
+    """Adds Swin's window attention: pad, optional cyclic shift, attention within windows, reverse
+    shift, crop.
+    """
     from .sequences import attend
 
     size, c = net.pick(4, 7), channels(x)
@@ -288,7 +300,7 @@ def windows(net: Net, x: Value) -> Value:
 
 
 def rolled(net: Net, x: Value, shift: int) -> Value:
-    """A cyclic shift of axes 1 and 2, by slices and concatenation."""
+    """Adds a cyclic shift of axes 1 and 2, by slices and concatenation."""
     # The part that moves has a static size.
     first = abs(shift)
     for axis in (1, 2):
@@ -303,7 +315,7 @@ def rolled(net: Net, x: Value, shift: int) -> Value:
 
 
 def non_local(net: Net, x: Value) -> Value:
-    """Attention between all positions of an image."""
+    """Adds attention between all positions of an image."""
     x = down(net, x)
     c = channels(x)
     if math.prod(max(net.extents_of(d)) for d in x.dims[2:]) > 2500:
@@ -316,7 +328,7 @@ def non_local(net: Net, x: Value) -> Value:
 
 
 def coordinates(net: Net, x: Value) -> Value:
-    """Appends normalised coordinates as channels."""
+    """Appends normalised pixel coordinates as channels."""
     extra = []
     for axis in (2, 3):
         size = net.scalar_size(x.dims[axis])
@@ -331,14 +343,14 @@ def coordinates(net: Net, x: Value) -> Value:
 
 
 def gates(net: Net, x: Value) -> Value:
-    """A spatial gate of CBAM."""
+    """Adds a spatial attention gate, as in CBAM."""
     means = [net.reduce(kind, x, [1]) for kind in ("ReduceMean", "ReduceMax")]
     gate = conv(net, net.concat(means, 1, 2), 1, 7)
     return net.binary("Mul", x, net.unary("Sigmoid", gate))
 
 
 def reflected(net: Net, x: Value) -> Value:
-    """A convolution over reflected borders."""
+    """Adds a convolution with reflection padding."""
     if min(net.min_extent(d) for d in x.dims[2:]) < 4:
         return basic(net, x)
     c = channels(x)
@@ -348,7 +360,9 @@ def reflected(net: Net, x: Value) -> Value:
 
 
 def channels_last(net: Net, x: Value) -> Value:
-    """What tf2onnx writes: transposes around convolutions, bias and activation channels-last."""
+    """Adds a convolution as tf2onnx writes it: transposes around it, with bias and activation in
+    channels-last layout.
+    """
     c = channels(x)
     y = net.transpose(conv(net, x, c, 3, bias=False), 0, 2, 3, 1)
     y = net.activation(net.binary("Add", y, net.weight(c, fan=9)))

@@ -17,7 +17,7 @@ from .benchmark_case import Case, Feeds, Sizes
 
 @cache
 def zoo_module(folder: str) -> ModuleType:
-    """The zoo of a folder; `peers.zoo` without one."""
+    """Imports the `zoo` module of a folder; without a folder, `peers.zoo`."""
     if not folder:
         return zoo
     spec = importlib.util.spec_from_file_location("zoo_of_a_folder", Path(folder) / "zoo.py")
@@ -29,13 +29,13 @@ def zoo_module(folder: str) -> ModuleType:
 
 
 def names(folder: str) -> list[str]:
-    """The models whose graphs exist, as `folder#model`."""
+    """Returns the names of the models whose graphs exist, as `folder#model`."""
     models = zoo_module(folder)
     return [f"{folder}#{name}" for name in models.names() if (Path(models.GRAPHS) / f"{name}.onnx").exists()]
 
 
 def case(name: str) -> Case:
-    """A model at its smallest and its largest case without empty inputs."""
+    """Returns a model with its smallest and its largest case that has no empty inputs."""
     folder, model = name.rsplit("#", 1)
     models = zoo_module(folder)
     cases: list[tuple[Sizes, Feeds]] = [(c, f) for c, f in models.cases(model) if all(np.size(x) for x in f.values())]

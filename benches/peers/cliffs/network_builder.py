@@ -1,4 +1,6 @@
-"""Builds networks the way exporters write them: shape arithmetic in nodes, reshapes with 0 and -1, decomposed layers."""
+"""[`Net`]: builds networks as ONNX exporters write them: shape arithmetic in nodes, reshapes with 0
+and -1, decomposed layers.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ class Value:
 
 @dataclass
 class Net:
-    """The network so far. Every label has an extent at each of the sizes at which the network runs."""
+    """A network under construction. Each label (symbolic dim) has an extent at each size at which
+    the network runs.
+    """
 
     rand: np.random.Generator
     extents: dict[str, tuple[int, ...]] = field(default_factory=dict)
@@ -39,86 +43,88 @@ class Net:
     used: list[str] = field(default_factory=list)
 
     def pick(self, *choices: Any) -> Any:
-        """One of several."""
+        """Chooses one of several values at random."""
         return choices[int(self.rand.integers(len(choices)))]
 
     def chance(self, p: float) -> bool:
-        """True with probability `p`."""
+        """Returns true with probability `p`."""
         return bool(self.rand.random() < p)
 
     def label(self, name: str, extents: Sequence[int]) -> str:
-        """A new label."""
+        """Creates a new label (symbolic dim)."""
         unique = name if name not in self.extents else f"{name}{len(self.extents)}"
         self.extents[unique] = tuple(extents)
         return unique
 
     def min_extent(self, dim: Dim) -> int:
-        """The smallest extent of a dim."""
+        """Returns the smallest extent of a dim over all sizes."""
         return dim if isinstance(dim, int) else min(self.extents[dim])
 
     def extents_of(self, dim: Dim) -> tuple[int, ...]:
-        """The extents of a dim at all sizes."""
+        """Returns the extents of a dim at all sizes."""
         return self.extents[dim] if isinstance(dim, str) else (dim,) * len(next(iter(self.extents.values())))
 
     def derived_dim(self, dim: Dim, function: Any) -> Dim:
-        """A dim whose extents are a function of another's."""
+        """Returns a dim whose extents are a function of another dim's extents."""
         values = [int(function(v)) for v in self.extents_of(dim)]
         return self.label("d", values) if isinstance(dim, str) else values[0]
 
     def merged_dim(self, *dims: Dim) -> Dim:
-        """The product of dims."""
+        """Returns a dim that is the product of the given dims."""
         if all(isinstance(d, int) for d in dims):
             return math.prod(int(d) for d in dims)
         return self.label("p", [math.prod(v) for v in zip(*(self.extents_of(d) for d in dims), strict=True)])
 
     def register(self, value: Value) -> Value:
-        """Records which labels a tensor has."""
+        """Records the dims of a tensor of the network."""
         for axis, dim in enumerate(value.dims):
             if isinstance(dim, str):
                 self.origin.setdefault(dim, (value, axis))
         return value
 
     def add_input(self, name: str, dims: Sequence[Dim], dtype: str = "float32") -> Value:
-        """A model input."""
+        """Adds a model input."""
         self.inputs[name] = self.register(Value(name, tuple(dims), dtype))
         return self.inputs[name]
 
     def op(self, kind: str, *operands: Value | None, dims: Sequence[Dim], dtype: str = "float32", **attrs: Any) -> Value:
-        """A node of one output."""
+        """Adds a node with one output and returns the output."""
         return self.ops(kind, *operands, dims=[dims], dtype=dtype, **attrs)[0]
 
     def ops(
         self, kind: str, *operands: Value | None, dims: Sequence[Sequence[Dim]], dtype: str = "float32", **attrs: Any
     ) -> list[Value]:
-        """A node of several outputs."""
+        """Adds a node with several outputs and returns them."""
         names = [f"{kind}_{len(self.nodes)}_{i}" for i in range(len(dims))]
         self.nodes.append(helper.make_node(kind, [o.name if o else "" for o in operands], names, **attrs))
         return [self.register(Value(name, tuple(d), dtype)) for name, d in zip(names, dims, strict=True)]
 
     def constant(self, value: Any) -> Value:
-        """A constant tensor."""
+        """Adds a constant tensor."""
         x = np.asarray(value)
         name = f"c{len(self.constants)}"
         self.constants[name] = x
         return Value(name, x.shape, str(x.dtype))
 
     def number(self, value: float) -> Value:
-        """A scalar float32."""
+        """Adds a float32 scalar constant."""
         return self.constant(np.float32(value))
 
     def ints(self, *values: int) -> Value:
-        """An int64 vector."""
+        """Adds a constant int64 vector."""
         return self.constant(np.array(values, np.int64))
 
     def weight(self, *shape: int, fan: int | None = None, mean: float = 0.0) -> Value:
-        """Random weights, scaled by the number of products of a sum."""
+        """Adds a constant weight with random values, scaled by the number of terms that are
+        summed.
+        """
         fan = fan if fan is not None else shape[0]
         return self.constant(
             (self.rand.standard_normal(shape, np.float32) / np.float32(math.sqrt(fan)) + np.float32(mean)).astype(np.float32)
         )
 
     def binary(self, kind: str, a: Value, b: Value) -> Value:
-        """An elementwise operator with broadcasting."""
+        """Adds an elementwise operator of two operands, with broadcasting."""
         rank = max(len(a.dims), len(b.dims))
         pairs = zip((1,) * (rank - len(a.dims)) + a.dims, (1,) * (rank - len(b.dims)) + b.dims, strict=True)
         dims = [y if x == 1 else x for x, y in pairs]
@@ -126,16 +132,16 @@ class Net:
         return self.op(kind, a, b, dims=dims, dtype="bool" if boolean else a.dtype)
 
     def unary(self, kind: str, x: Value, **attrs: Any) -> Value:
-        """An elementwise function."""
+        """Adds an elementwise function of one operand."""
         return self.op(kind, x, dims=x.dims, dtype=x.dtype, **attrs)
 
     def cast(self, x: Value, dtype: str) -> Value:
-        """A conversion of the element type."""
+        """Adds a conversion of the element type."""
         to = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
         return self.op("Cast", x, dims=x.dims, dtype=dtype, to=to)
 
     def size_of(self, dim: Dim) -> Value:
-        """A dim as an int64 vector of one element."""
+        """Adds nodes that compute a dim as an int64 vector of one element."""
         if isinstance(dim, int):
             return self.ints(dim)
         value, axis = self.origin[dim]
@@ -149,17 +155,19 @@ class Net:
         return self.op("Unsqueeze", scalar, self.ints(0), dims=[1], dtype="int64")
 
     def scalar_size(self, dim: Dim) -> Value:
-        """A dim as an int64 scalar."""
+        """Adds nodes that compute a dim as an int64 scalar."""
         return self.op("Squeeze", self.size_of(dim), self.ints(0), dims=[], dtype="int64")
 
     def sizes(self, *dims: Dim) -> Value:
-        """Dims as an int64 vector."""
+        """Adds nodes that compute several dims as an int64 vector."""
         if all(isinstance(d, int) for d in dims):
             return self.ints(*(int(d) for d in dims))
         return self.op("Concat", *(self.size_of(d) for d in dims), dims=[len(dims)], dtype="int64", axis=0)
 
     def reshape(self, x: Value, *dims: Dim) -> Value:
-        """A reshape as exporters write it: constants with 0 and -1 where they do, sizes from Shape elsewhere."""
+        """Adds a reshape as exporters write it: constants 0 and -1 where possible, otherwise sizes
+        read by Shape nodes.
+        """
         literal: list[int | None] = [d if isinstance(d, int) else None for d in dims]
         for axis, dim in enumerate(dims):
             same = axis < len(x.dims) and x.dims[axis] == dim
@@ -179,23 +187,23 @@ class Net:
         return self.op("Reshape", x, target, dims=dims, dtype=x.dtype)
 
     def transpose(self, x: Value, *perm: int) -> Value:
-        """A transpose."""
+        """Adds a transpose."""
         return self.op("Transpose", x, dims=[x.dims[p] for p in perm], dtype=x.dtype, perm=perm)
 
     def slice(self, x: Value, axis: int, start: int | Value, end: int | Value, dim: Dim, step: int = 1) -> Value:
-        """A slice of one axis; bounds are constants or vectors of one element."""
+        """Adds a slice of one axis. The bounds are constants, or vectors of one element."""
         bounds = [self.ints(b) if isinstance(b, int) else b for b in (start, end)]
         dims = [dim if i == axis else d for i, d in enumerate(x.dims)]
         return self.op("Slice", x, *bounds, self.ints(axis), self.ints(step), dims=dims, dtype=x.dtype)
 
     def concat(self, values: Sequence[Value], axis: int, dim: Dim) -> Value:
-        """A concatenation."""
+        """Adds a concatenation along an axis."""
         axis %= len(values[0].dims)
         dims = [dim if i == axis else d for i, d in enumerate(values[0].dims)]
         return self.op("Concat", *values, dims=dims, dtype=values[0].dtype, axis=axis)
 
     def split(self, x: Value, axis: int, sizes: Sequence[int]) -> list[Value]:
-        """A split into static parts, by Split or by slices."""
+        """Splits a tensor into parts of constant sizes, by Split or by slices."""
         axis %= len(x.dims)
         dims = [[size if i == axis else d for i, d in enumerate(x.dims)] for size in sizes]
         if self.chance(0.7):
@@ -204,20 +212,20 @@ class Net:
         return [self.slice(x, axis, int(e - s), int(e), s) for s, e in zip(sizes, ends, strict=True)]
 
     def matmul(self, a: Value, b: Value) -> Value:
-        """A product with broadcast batches."""
+        """Adds a matrix product with broadcast batch dims."""
         rank = max(len(a.dims), len(b.dims))
         pad = [(1,) * (rank - len(v.dims)) + v.dims for v in (a, b)]
         batch = [y if x == 1 else x for x, y in zip(pad[0][:-2], pad[1][:-2], strict=True)]
         return self.op("MatMul", a, b, dims=[*batch, a.dims[-2], b.dims[-1]])
 
     def reduce(self, kind: str, x: Value, axes: Sequence[int], keep: bool = True) -> Value:
-        """A reduction over static axes."""
+        """Adds a reduction over constant axes."""
         axes = [a % len(x.dims) for a in axes]
         dims = [1 if i in axes else d for i, d in enumerate(x.dims) if keep or i not in axes]
         return self.op(kind, x, self.ints(*axes), dims=dims, dtype=x.dtype, keepdims=int(keep))
 
     def activation(self, x: Value) -> Value:
-        """An activation, often decomposed."""
+        """Adds an activation, which is often decomposed into several nodes."""
         kind = self.pick(
             "Relu",
             "silu",

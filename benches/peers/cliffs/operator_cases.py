@@ -1,4 +1,4 @@
-"""The cases of all operators."""
+"""Collects the cases of all operator tables, by name."""
 
 from __future__ import annotations
 
@@ -14,19 +14,21 @@ TABLES = (elementwise, reductions, movement, linear, vision, quantized, rare)
 
 
 def rows() -> Iterator[OperatorCase]:
-    """The rows of all tables."""
+    """Yields the rows of all operator tables."""
     for table in TABLES:
         yield from table.rows()
 
 
 def fixed_rows() -> Iterator[OperatorCase]:
-    """The rows of all tables, with dims that the model fixes."""
+    """Yields the rows of all operator tables with dims fixed by the model."""
     for row in rows():
         yield from fixed_dim_cases.variants(row)
 
 
 def cases(pattern: str = "*", fixed: bool = False) -> dict[str, Case]:
-    """The cases whose name or operator matches a pattern of file-name style; `fixed`: those with fixed dims."""
+    """Returns the cases whose name or operator matches a glob pattern. With `fixed`, returns the
+    variants with fixed dims.
+    """
     found: dict[str, Case] = {}
     for row in fixed_rows() if fixed else rows():
         name = row.name()
@@ -39,7 +41,7 @@ def cases(pattern: str = "*", fixed: bool = False) -> dict[str, Case]:
 
 
 def missing() -> list[str]:
-    """Operators that Pliant imports and no row uses."""
+    """Returns the operators that Pliant imports and that no row uses."""
     from pliant.frontend.onnx import operators
 
     used = {f"{n.domain}.{n.op_type}" if n.domain else n.op_type for row in rows() for n in nodes_of(row)}
@@ -47,7 +49,7 @@ def missing() -> list[str]:
 
 
 def nodes_of(row: OperatorCase) -> Iterator[NodeProto]:
-    """Its nodes, those of subgraphs included."""
+    """Yields all nodes of a graph, including nodes of subgraphs."""
     pending = list(row.model().graph.node)
     while pending:
         node = pending.pop()

@@ -1,4 +1,4 @@
-"""Random networks with symbolic dims, valid by construction."""
+"""Builds random, valid networks with symbolic dims."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from .benchmark_case import Case, Feeds, Sizes, make_model, rng
 
 
 def padded(rand: np.random.Generator, shape: tuple[int, ...]) -> Any:
-    """A 0/1 mask of sequences that end early; none is empty."""
+    """Returns a 0/1 mask of sequences that end at random lengths of at least 1."""
     lengths = rand.integers(1 + shape[1] // 2, shape[1] + 1, (shape[0], 1))
     return (np.arange(shape[1])[None] < lengths).astype(np.int64)
 
 
 def image_input(net: Net) -> Value:
-    """An image batch, and a stem that halves it or not."""
+    """Adds an image input and, at random, a first layer that halves height and width."""
     n = net.label("n", (1, int(net.rand.integers(1, 4)))) if net.chance(0.8) else 1
     spatial = [(int(net.rand.integers(9, 40)), int(net.rand.integers(48, 112))) for _ in range(2)]
     x = net.add_input("image", [n, 3, net.label("h", spatial[0]), net.label("w", spatial[1])])
@@ -27,7 +27,9 @@ def image_input(net: Net) -> Value:
 
 
 def sequence_input(net: Net) -> Value:
-    """Features or token ids, with an optional mask and an optional second sequence."""
+    """Adds an input of features or token ids, with an optional mask and an optional second
+    sequence.
+    """
     b = net.label("b", (1, int(net.rand.integers(1, 5))))
     s = net.label("s", (int(net.rand.integers(3, 30)), int(net.rand.integers(60, 300))))
     d = net.pick(32, 64, 128)
@@ -45,7 +47,7 @@ def sequence_input(net: Net) -> Value:
 
 
 def applied(net: Net, x: Value, module: Any, count: int) -> Value:
-    """Random blocks of a module."""
+    """Applies random blocks of a module (images or sequences) to a tensor."""
     for _ in range(count):
         block = net.pick(*module.BLOCKS)
         net.used.append(block.__name__)
@@ -54,19 +56,19 @@ def applied(net: Net, x: Value, module: Any, count: int) -> Value:
 
 
 def flattened(net: Net, x: Value) -> Value:
-    """An image as a sequence of its positions, of 32 features."""
+    """Reshapes an image to a sequence of its positions with 32 features."""
     x = image_network_blocks.conv(net, image_network_blocks.down(net, x), 32, 1)
     rows = net.reshape(x, x.dims[0], 32, net.merged_dim(*x.dims[2:]))
     return net.transpose(rows, 0, 2, 1)
 
 
 def restored(net: Net, x: Value, like: Value) -> Value:
-    """A sequence of an image's positions as an image."""
+    """Reshapes a sequence of positions back to an image."""
     return net.reshape(net.transpose(x, 0, 2, 1), x.dims[0], x.dims[2], *like.dims[2:])
 
 
 def finished(net: Net, x: Value) -> list[Value]:
-    """The outputs: the tensor, or a classifier's."""
+    """Adds the outputs of the network: the final tensor, or the result of a classifier."""
     if net.chance(0.4):
         return [x]
     axes = [2, 3] if len(x.dims) == 4 else [1]
@@ -77,7 +79,7 @@ def finished(net: Net, x: Value) -> list[Value]:
 
 
 def build(seed: int, index: int) -> tuple[Net, list[Value]]:
-    """A network and its outputs."""
+    """Builds a random network and returns it with its outputs."""
     net = Net(rng("network", seed, index))
     kind = net.pick("image", "image", "sequence", "sequence", "mixed")
     count = int(net.rand.integers(2, 6))
@@ -92,7 +94,7 @@ def build(seed: int, index: int) -> tuple[Net, list[Value]]:
 
 
 def case(seed: int, index: int) -> Case:
-    """The network as a case, at a small and a large size."""
+    """Returns a random network as a case with a small and a large size."""
     net, outputs = build(seed, index)
     dims = {d for x in net.inputs.values() for d in x.dims if isinstance(d, str)}
     sizes = [{d: net.extents[d][i] for d in sorted(dims)} for i in range(2)]

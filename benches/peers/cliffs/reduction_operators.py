@@ -1,4 +1,4 @@
-"""Rows of reductions, norms, softmax, scans, sorting and losses."""
+"""Test models (rows) for reductions, norms, softmax, scans, sorting and losses."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ TOKENS = grid(n=[1, 2, 8], s=[4, 64, 512], d=[16, 128, 768])
 
 
 def reductions() -> Iterator[OperatorCase]:
-    """Sums, extrema and norms over axes."""
+    """Yields rows for sums, extrema and norms over axes."""
     axes: dict[str, tuple[int, ...]] = {"last": (2,), "first": (0,), "middle": (1,), "outer": (0, 2), "all": (0, 1, 2)}
     for op in REDUCTIONS:
         for variant, value in axes.items():
@@ -65,7 +65,7 @@ def reductions() -> Iterator[OperatorCase]:
 
 
 def softmax() -> Iterator[OperatorCase]:
-    """Softmax and its relatives."""
+    """Yields rows for Softmax and related operators."""
     for op in ("Softmax", "LogSoftmax", "Hardmax"):
         for axis in (0, 1, 2):
             yield OperatorCase(op, {"x": normal("a b c")}, CUBE, attrs={"axis": axis}, variant=f"axis {axis}")
@@ -87,7 +87,7 @@ IMAGE_SIZES = grid(n=[1, 2, 4], h=[4, 28, 128], w=[5, 28, 128])
 
 
 def norms() -> Iterator[OperatorCase]:
-    """Normalisations."""
+    """Yields rows for normalisations."""
     for width in (64, 768):
         scale = {"g": normal(str(width)), "b": normal(str(width))}
         yield OperatorCase("LayerNormalization", {"x": normal(f"n s {width}")}, TOKENS, scale, variant=f"{width}")
@@ -123,7 +123,7 @@ def norms() -> Iterator[OperatorCase]:
 
 
 def scans() -> Iterator[OperatorCase]:
-    """Cumulative operators."""
+    """Yields rows for cumulative operators."""
     for op, opset in (("CumSum", 21), ("CumProd", 26)):
         for axis in (0, 1, 2):
             operand = uniform("a b c", 0.99, 1.01)
@@ -137,12 +137,12 @@ def scans() -> Iterator[OperatorCase]:
 
 
 def shuffled(rand: np.random.Generator, shape: tuple[int, ...]) -> Any:
-    """A permutation: values without ties."""
+    """Returns a random permutation of 0, 1, ..., so that no two values are equal."""
     return rand.permutation(int(np.prod(shape))).reshape(shape)
 
 
 def sorting() -> Iterator[OperatorCase]:
-    """TopK, Unique, NonZero, NonMaxSuppression and one-hot encoding."""
+    """Yields rows for TopK, Unique, NonZero, NonMaxSuppression and OneHot."""
     two = ("v", "i")
     for name, sizes in (("cube", CUBE), ("long rows", WIDE), ("short rows", TALL)):
         dims = "a b c" if name == "cube" else "n c"
@@ -189,13 +189,13 @@ def sorting() -> Iterator[OperatorCase]:
 
 
 def boxes(rand: np.random.Generator, shape: tuple[int, ...]) -> Any:
-    """Boxes as corners, scattered over the unit square."""
+    """Returns random boxes in the unit square, given by their corners."""
     corner = rand.random((*shape[:-1], 2))
     return np.concatenate([corner, corner + 0.02 + 0.1 * rand.random(corner.shape)], -1)
 
 
 def suppression() -> Iterator[OperatorCase]:
-    """Non-maximum suppression."""
+    """Yields rows for NonMaxSuppression."""
     sizes = grid(n=[8, 500, 5000])
     limits = {"m": np.array([100]), "t": np.array([0.5], np.float32), "s": np.array([0.1], np.float32)}
     for classes in (1, 20):
@@ -204,12 +204,12 @@ def suppression() -> Iterator[OperatorCase]:
 
 
 def shuffled_scores(rand: np.random.Generator, shape: tuple[int, ...]) -> Any:
-    """Scores in [0, 1) without ties."""
+    """Returns distinct random scores in [0, 1)."""
     return shuffled(rand, shape) / np.prod(shape)
 
 
 def rows() -> Iterator[OperatorCase]:
-    """All rows of this module."""
+    """Yields all rows of this module."""
     yield from reductions()
     yield from softmax()
     yield from norms()

@@ -1,4 +1,4 @@
-"""Cases that a search saved, from their folders."""
+"""Loads cases that a previous search saved in folders."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .benchmark_case import Case, Feeds, Sizes
 
 
 def case(folder: str) -> Case:
-    """The model of a folder at the sizes whose inputs exist."""
+    """Returns the model of a folder as a case, at the sizes for which the folder has inputs."""
     source = Path(folder)
     indices = sorted(int(path.stem.removeprefix("inputs")) for path in source.glob("inputs*.npz"))
     outcomes = [json.loads((source / f"outcome{i}.json").read_text()) for i in indices]

@@ -15,12 +15,12 @@ Block = Callable[[Net, Value], Value]
 
 
 def width(x: Value) -> int:
-    """The number of features."""
+    """Returns the number of features of a sequence tensor."""
     return int(x.dims[-1])
 
 
 def linear(net: Net, x: Value, out: int, bias: bool = True) -> Value:
-    """A dense layer: MatMul and Add, or Gemm over flattened rows."""
+    """Adds a dense layer: MatMul and Add, or Gemm over flattened rows."""
     d = width(x)
     if len(x.dims) == 3 and net.chance(0.25):
         rows = net.reshape(x, net.merged_dim(x.dims[0], x.dims[1]), d)
@@ -34,7 +34,7 @@ def linear(net: Net, x: Value, out: int, bias: bool = True) -> Value:
 
 
 def layer_norm(net: Net, x: Value) -> Value:
-    """Layer or RMS normalisation, as an operator or decomposed."""
+    """Adds layer or RMS normalisation, as one operator or decomposed."""
     d = width(x)
     scale, shift = net.weight(d, fan=9, mean=1), net.weight(d, fan=9)
     kind = net.pick("operator", "decomposed", "rms")
@@ -50,12 +50,12 @@ def layer_norm(net: Net, x: Value) -> Value:
 
 
 def split_heads(net: Net, x: Value, heads: int, each: int) -> Value:
-    """From features to heads."""
+    """Reshapes features to attention heads."""
     return net.transpose(net.reshape(x, x.dims[0], x.dims[1], heads, each), 0, 2, 1, 3)
 
 
 def rotary(net: Net, x: Value) -> Value:
-    """Rotary embedding of heads, its angles computed from positions."""
+    """Applies a rotary embedding to heads, with angles computed from positions."""
     s, d = x.dims[2], width(x)
     steps = net.op("Unsqueeze", net.cast(positions(net, s), "float32"), net.ints(1), dims=[s, 1])
     frequencies = net.constant((1.0 / 10000 ** (np.arange(0, d, 2, dtype=np.float32) / d)).reshape(1, -1).astype(np.float32))
@@ -68,7 +68,7 @@ def rotary(net: Net, x: Value) -> Value:
 
 
 def scores_of(net: Net, q: Value, k: Value, each: int) -> Value:
-    """Scaled products of queries and keys."""
+    """Adds the scaled products of queries and keys."""
     kt = net.transpose(k, 0, 1, 3, 2)
     form = net.pick("divided", "multiplied", "both")
     if form == "both":
@@ -83,7 +83,7 @@ def scores_of(net: Net, q: Value, k: Value, each: int) -> Value:
 
 
 def repeated(net: Net, x: Value, times: int) -> Value:
-    """Key and value heads of grouped queries, repeated by Expand and Reshape."""
+    """Repeats the key and value heads of grouped-query attention by Expand and Reshape."""
     b, heads, t, d = x.dims
     five = net.op("Unsqueeze", x, net.ints(2), dims=[b, heads, 1, t, d])
     wide = net.op("Expand", five, net.sizes(b, heads, times, t, d), dims=[b, heads, times, t, d])
@@ -91,7 +91,7 @@ def repeated(net: Net, x: Value, times: int) -> Value:
 
 
 def attend(net: Net, x: Value, memory: Value, heads: int, plain: bool = False) -> Value:
-    """Multi-head attention of `x` to `memory`, without norm or residual."""
+    """Adds multi-head attention of `x` to `memory`, without norm or residual."""
     d = width(x)
     each = d // heads
     shared = net.pick(1, 1, 2) if heads % 2 == 0 else 1
@@ -114,7 +114,7 @@ def attend(net: Net, x: Value, memory: Value, heads: int, plain: bool = False) -
 
 
 def masked(net: Net, scores: Value, plain: bool) -> Value:
-    """Scores with biases and masks."""
+    """Adds position biases and masks to attention scores."""
     b, heads, s, t = scores.dims
     if plain:
         return scores
@@ -128,7 +128,7 @@ def masked(net: Net, scores: Value, plain: bool) -> Value:
 
 
 def attention(net: Net, x: Value) -> Value:
-    """Self-attention with norm and residual, before or after."""
+    """Adds self-attention with a residual and with a norm before or after it."""
     heads = net.pick(2, 4, 8)
     if net.chance(0.5):
         y = layer_norm(net, x)
@@ -137,7 +137,7 @@ def attention(net: Net, x: Value) -> Value:
 
 
 def cross(net: Net, x: Value) -> Value:
-    """Attention to another sequence, another input with a different length."""
+    """Adds attention to another input sequence of a different length."""
     memory = net.inputs.get("memory")
     if memory is None:
         return attention(net, x)
@@ -145,7 +145,7 @@ def cross(net: Net, x: Value) -> Value:
 
 
 def feed_forward(net: Net, x: Value) -> Value:
-    """A feed-forward network, gated or not, with norm and residual."""
+    """Adds a feed-forward network, gated or not, with norm and residual."""
     d = width(x)
     y, hidden = layer_norm(net, x), net.pick(d, 2 * d, 4 * d)
     form = net.pick("plain", "gated", "glu")
@@ -160,7 +160,7 @@ def feed_forward(net: Net, x: Value) -> Value:
 
 
 def convolved(net: Net, x: Value) -> Value:
-    """A Conformer's convolution module between transposes."""
+    """Adds the convolution module of a Conformer, between transposes."""
     d = width(x)
     y = net.transpose(layer_norm(net, x), 0, 2, 1)
     gate = net.op("Conv", y, net.weight(2 * d, d, 1, fan=d), dims=[y.dims[0], 2 * d, y.dims[2]], kernel_shape=[1])
@@ -175,7 +175,9 @@ def convolved(net: Net, x: Value) -> Value:
 
 
 def temporal(net: Net, x: Value) -> Value:
-    """A dilated causal convolution of a TCN: padded left, or padded on both sides and cut."""
+    """Adds a dilated causal convolution as in a TCN: padded on the left, or padded on both sides
+    and sliced.
+    """
     d = width(x)
     k, dilation = net.pick(2, 3), net.pick(1, 2, 4, 8)
     pad = dilation * (k - 1)
@@ -192,7 +194,7 @@ def temporal(net: Net, x: Value) -> Value:
 
 
 def recurrent(net: Net, x: Value) -> Value:
-    """A bidirectional LSTM or GRU between transposes."""
+    """Adds a bidirectional LSTM or GRU, between transposes."""
     d, units = width(x), net.pick(16, 32)
     kind = net.pick("LSTM", "GRU")
     gates = {"LSTM": 4, "GRU": 3}[kind] * units
@@ -211,7 +213,9 @@ def recurrent(net: Net, x: Value) -> Value:
 
 
 def chunked(net: Net, x: Value) -> Value:
-    """Attention within chunks: padded to a multiple, reshaped, back, and cut."""
+    """Adds attention within chunks: the sequence is padded to a multiple of the chunk length,
+    reshaped, and finally sliced.
+    """
     b, s, d = x.dims
     size = net.pick(8, 16)
     chunks = net.derived_dim(s, lambda v: -(-v // size))
@@ -228,7 +232,7 @@ def chunked(net: Net, x: Value) -> Value:
 
 
 def masked_mean(net: Net, x: Value) -> Value:
-    """Adds the mean over tokens that the mask keeps."""
+    """Adds the mean over the tokens that the mask keeps to every token."""
     mask = net.masks.get(x.dims[:2])
     if mask is None:
         return net.binary("Add", x, net.reduce("ReduceMean", x, [1]))
@@ -256,7 +260,7 @@ def shifted(net: Net, x: Value) -> Value:
 
 
 def averaged(net: Net, x: Value) -> Value:
-    """A running mean by CumSum."""
+    """Adds a running mean, computed with CumSum."""
     s = x.dims[1]
     total = net.op("CumSum", x, net.constant(np.int64(1)), dims=x.dims)
     count = net.binary("Add", net.cast(positions(net, s), "float32"), net.number(1))
@@ -264,7 +268,7 @@ def averaged(net: Net, x: Value) -> Value:
 
 
 def embedded(net: Net, x: Value) -> Value:
-    """Adds learnt positions, gathered or sliced."""
+    """Adds learnt position embeddings, which are gathered or sliced from a table."""
     s, d = x.dims[1], width(x)
     table = net.weight(512, d, fan=9)
     if net.chance(0.5):
@@ -273,7 +277,7 @@ def embedded(net: Net, x: Value) -> Value:
 
 
 def token(net: Net, x: Value) -> Value:
-    """Puts a learnt token before the sequence."""
+    """Prepends a learnt token to the sequence."""
     b, s, d = x.dims
     wide = net.op("Expand", net.weight(1, 1, width(x), fan=1), net.sizes(b, 1, d), dims=[b, 1, d])
     return net.concat([wide, x], 1, net.derived_dim(s, lambda v: v + 1))
@@ -299,13 +303,13 @@ def strided(net: Net, x: Value) -> Value:
 
 
 def reversed_sum(net: Net, x: Value) -> Value:
-    """Adds a transform of the reversed sequence."""
+    """Adds a dense layer of the reversed sequence."""
     flipped = net.slice(x, 1, -1, -(2**63), x.dims[1], -1)
     return net.binary("Add", x, linear(net, flipped, width(x)))
 
 
 def zeroed(net: Net, x: Value) -> Value:
-    """Zeroes the tokens that the mask hides."""
+    """Sets the tokens that the mask excludes to zero."""
     mask = net.masks.get(x.dims[:2])
     if mask is None:
         return feed_forward(net, x)
@@ -314,7 +318,7 @@ def zeroed(net: Net, x: Value) -> Value:
 
 
 def einsums(net: Net, x: Value) -> Value:
-    """Attention written as einsums."""
+    """Adds attention written with Einsum."""
     b, s = x.dims[:2]
     heads = 4
     each = width(x) // heads
@@ -331,7 +335,7 @@ def einsums(net: Net, x: Value) -> Value:
 
 
 def additive(net: Net, x: Value) -> Value:
-    """Additive attention: sums of all pairs, broadcast to rank 4."""
+    """Adds additive attention: sums of all pairs of queries and keys, broadcast to rank 4."""
     b, s = x.dims[:2]
     rows = net.op("Unsqueeze", linear(net, x, 8), net.ints(2), dims=[b, s, 1, 8])
     columns = net.op("Unsqueeze", linear(net, x, 8, False), net.ints(1), dims=[b, 1, s, 8])

@@ -22,7 +22,7 @@ MAX_CASES_PER_WORKER = 150
 
 
 def build_case(kind: str, name: str, cache: dict[str, Case]) -> Case:
-    """The case of a request."""
+    """Builds the case that a request names."""
     if kind == "zoo":
         return model_zoo_cases.case(name)
     if kind == "replay":
@@ -36,7 +36,7 @@ def build_case(kind: str, name: str, cache: dict[str, Case]) -> Case:
 
 
 def serve(pipe: Connection, settings: Settings) -> None:
-    """The loop of a worker."""
+    """Serves requests in the worker process until it is stopped."""
     cache: dict[str, Case] = {}
     while (request := pipe.recv()) is not None:
         try:
@@ -48,7 +48,7 @@ def serve(pipe: Connection, settings: Settings) -> None:
 
 
 def cpu_seconds(pid: int) -> float:
-    """The CPU time of a process, 0 when it has ended."""
+    """Returns the CPU time of a process in seconds, or 0 if the process has ended."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:
@@ -65,7 +65,7 @@ class Worker:
         self.served = 0
 
     def start(self) -> None:
-        """A fresh process."""
+        """Starts a fresh worker process."""
         context = multiprocessing.get_context("spawn")
         self.pipe, theirs = context.Pipe()
         self.process = context.Process(target=serve, args=(theirs, self.settings), daemon=True)
@@ -74,7 +74,7 @@ class Worker:
         self.served = 0
 
     def stop(self) -> None:
-        """Ends the process."""
+        """Ends the worker process."""
         if self.process is not None:
             self.process.kill()
             self.process.join()
@@ -82,7 +82,9 @@ class Worker:
             self.process = None
 
     def wait_for_message(self) -> bool:
-        """Waits for a message. The limit is CPU time, since the machine may be busy, and ten times as much elapsed time."""
+        """Waits for a message of the worker process. The time limit is CPU time, since other
+        processes may occupy the machine, or ten times as much elapsed time.
+        """
         start, cpu_at_start = time.monotonic(), cpu_seconds(self.process.pid)
         while not self.pipe.poll(0.5):
             if cpu_seconds(self.process.pid) - cpu_at_start > self.timeout or time.monotonic() - start > 10 * self.timeout:
@@ -90,7 +92,7 @@ class Worker:
         return True
 
     def run(self, request: Request) -> Iterator[Outcome]:
-        """The outcomes of a case, as they arrive."""
+        """Yields the outcomes of a case as they arrive from the worker process."""
         if self.served >= MAX_CASES_PER_WORKER:
             self.stop()
         if self.process is None:

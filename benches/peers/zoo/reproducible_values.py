@@ -25,29 +25,33 @@ class Rand:
         self.bits = np.random.PCG64(int.from_bytes(digest[:16], "little"))
 
     def raw(self, count: int) -> np.ndarray:
-        """`count` words of 64 bits."""
+        """Returns `count` random 64-bit words."""
         return np.asarray(self.bits.random_raw(count)).astype("<u8")
 
     def normal(self, shape: Shape, std: float = 1.0, mean: float = 0.0) -> np.ndarray:
-        """About N(mean, std): a sum of four 16-bit uniforms, so within 3.46 std."""
+        """Returns approximately normal values N(mean, std): sums of four 16-bit uniform values,
+        which are within 3.46 std of the mean.
+        """
         count = math.prod(shape)
         sums = self.raw(count).view("<u2").reshape(count, 4).sum(1, dtype=np.int64)
         x: np.ndarray = (sums.astype(np.float32) - np.float32(131070)) * np.float32(math.sqrt(3.0) / 65536)
         return (x * np.float32(std) + np.float32(mean)).reshape(shape)
 
     def uniform(self, shape: Shape, lo: float, hi: float) -> np.ndarray:
-        """Numbers from `lo` to `hi`, exclusive."""
+        """Returns uniformly distributed numbers from `lo` (inclusive) to `hi` (exclusive)."""
         x = (self.raw(math.prod(shape)) >> np.uint64(40)).astype(np.float32) * np.float32(2.0**-24)
         return (x * np.float32(hi - lo) + np.float32(lo)).reshape(shape)
 
     def ints(self, shape: Shape, lo: int, hi: int) -> np.ndarray:
-        """Integers from `lo` to `hi`, exclusive."""
+        """Returns random integers from `lo` (inclusive) to `hi` (exclusive)."""
         x = (self.raw(math.prod(shape)) >> np.uint64(33)) % np.uint64(hi - lo)
         return (x.astype(np.int64) + lo).reshape(shape)
 
 
 def padding(rand: Rand, shape: Shape) -> np.ndarray:
-    """0/1 rows as a tokenizer pads them: the first row full, the others of random length."""
+    """Returns 0/1 rows as a tokenizer pads them: the first row is all ones, the others end at
+    random lengths.
+    """
     mask, length = np.ones(shape, np.int64), shape[-1]
     for row in mask[1:]:
         row[int(rand.ints((), max(1, length // 2), length + 1)) :] = 0
@@ -55,7 +59,9 @@ def padding(rand: Rand, shape: Shape) -> np.ndarray:
 
 
 def make_input(spec: Spec, sizes: Case, rand: Rand, earlier_inputs: Feeds) -> np.ndarray:
-    """An input as its `gen` states; `earlier_inputs` may contain the mask of tokens."""
+    """Generates an input as the `gen` of its entry states. `earlier_inputs` may contain the token
+    mask that it depends on.
+    """
     shape = tuple(sizes.get(size, size) for size in spec["shape"])
     match spec["gen"]:
         case "normal":

@@ -328,7 +328,7 @@ pub struct DumpArgs {
     pub no_constants: bool,
 }
 
-/// The other runtime ("peer") whose results `pliant diff` compares with those of Pliant.
+/// The other runtime ("peer") with whose results `pliant diff` compares Pliant's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Peer {
     /// ONNX Runtime, in Python.

@@ -1,5 +1,5 @@
-//! The plot of `pliant bench --plot`: medians against the size of one symbol, with a line for each
-//! combination of the other sizes.
+//! The plot of `pliant bench --plot`: median run times against the size of one symbol, with a line
+//! for each combination of the other sizes.
 
 use std::fs::File;
 use std::io::BufWriter;
@@ -20,7 +20,7 @@ const FONT: &str = "sans-serif";
 /// A line of the plot: its label and its points.
 type Line = (String, Vec<(f64, f64)>);
 
-/// Plots the rows into a PNG file.
+/// Plots the measured rows as a PNG file.
 ///
 /// # Errors
 /// If the file cannot be written, or there is nothing to plot.
@@ -40,7 +40,8 @@ pub fn draw(path: &Path, title: &str, rows: &[Row]) -> Result<(), Failure> {
     writer.write_image_data(&pixels).map_err(|e| failed(e.to_string()))
 }
 
-/// The symbol of the x axis, which is the last one with several sizes, and the lines of the plot.
+/// Returns the symbol of the x axis, which is the last symbol with several sizes, and the lines of
+/// the plot.
 fn plot_lines(rows: &[Row]) -> (String, Vec<Line>) {
     let Some(first) = rows.first() else { return (String::new(), Vec::new()) };
     let varies = |i: &usize| rows.iter().any(|r| r.point[*i].1 != first.point[*i].1);
@@ -59,8 +60,9 @@ fn plot_lines(rows: &[Row]) -> (String, Vec<Line>) {
     (axis.map_or("runs".into(), |i| first.point[i].0.clone()), plot_lines)
 }
 
-/// The range of a logarithmic axis: from the power of ten at or below the values to the one above,
-/// since an axis without a power of ten has no labels. Values below 1e-6 count as 1e-6.
+/// Returns the range of a logarithmic axis: from the power of ten at or below the smallest value to
+/// the power of ten at or above the largest. An axis without a power of ten would have no labels.
+/// Values below 1e-6 count as 1e-6.
 fn log_range(values: impl Iterator<Item = f64> + Clone) -> Range<f64> {
     let least = values.clone().fold(f64::INFINITY, f64::min).max(1e-6);
     let most = values.fold(0.0, f64::max).max(least);
@@ -70,7 +72,7 @@ fn log_range(values: impl Iterator<Item = f64> + Clone) -> Range<f64> {
     10f64.powf(low)..10f64.powf(high) * 1.001
 }
 
-/// The label of a number on an axis, with three significant digits at most.
+/// Formats a number as an axis label, with at most three significant digits.
 fn axis_label(value: &f64) -> String {
     let digits = 2 - value.abs().max(1e-9).log10().floor() as i32;
     let text = format!("{value:.*}", digits.max(0) as usize);

@@ -1,13 +1,14 @@
-//! `pliant compile --shape`: sizes and ranges of the symbols of a model, declared before the
-//! compilation.
+//! Parses the sizes and ranges of a model's symbols that `pliant compile --shape` declares before
+//! the compilation.
 
 use pliant::onnx::{self, DynamicDim, ImportOptions, evaluate_dim};
 
 use crate::Failure;
 use crate::shape_option::Axis;
 
-/// The import options for the declared symbols. A symbol with one size becomes that constant. A
-/// symbol with several sizes gets the range that they span, which is checked at run time.
+/// Returns the ONNX import options for the declared symbols. A symbol with one size becomes that
+/// constant. A symbol with several sizes gets the range that they span, which is checked at run
+/// time.
 ///
 /// # Errors
 /// If no input of the model has a declared symbol.
@@ -54,8 +55,8 @@ fn symbol_names(text: &str) -> Vec<String> {
     names
 }
 
-/// The declaration that a dim of a model input needs, given its text; `None` if the dim contains no
-/// declared symbol.
+/// Returns the declaration for a dim of a model input, given its text such as `n * 2`; `None` if
+/// the dim contains no declared symbol.
 fn declaration(text: &str, declared: &[Axis]) -> Option<DynamicDim> {
     if let Some(axis) = declared.iter().find(|f| f.symbol == text)
         && let (Some(&min), Some(&max)) = (axis.sizes.iter().min(), axis.sizes.iter().max())

@@ -37,19 +37,19 @@ pub const EXIT_TIME_LIMIT: i32 = 124;
 /// Exit code: interrupted by Ctrl-C.
 pub const EXIT_INTERRUPTED: i32 = 130;
 
-/// A failed command: the text for standard error, and the exit code.
+/// A failed command: the text for standard error, and the exit code of the process.
 pub(crate) struct Failure {
     text: String,
     code: i32,
 }
 
 impl Failure {
-    /// A failure caused by the program, an input or a file.
+    /// Creates a failure that the program, an input or a file caused (exit code 1).
     fn new(text: impl Into<String>) -> Failure {
         Failure { text: text.into(), code: EXIT_FAILED }
     }
 
-    /// The failure for an error of `pliant`, rendered with the user's source lines.
+    /// Creates a failure from an error of `pliant`, rendered with the user's source lines.
     fn of(error: &Error, sources: &SourceMap) -> Failure {
         let code = match error.kind() {
             ErrorKind::Internal => EXIT_BUG,

@@ -43,7 +43,7 @@ fn parse(bytes: &[u8]) -> Result<Tensor, String> {
     Tensor::from_bytes(&shape, dtype, &bytes[end..]).map_err(|e| e.to_string())
 }
 
-/// The text that follows `'name':` in the header of a `.npy` file.
+/// Returns the text that follows `'name':` in the header of a `.npy` file.
 fn header_field<'a>(header: &'a str, name: &str) -> Result<&'a str, String> {
     let key = format!("'{name}':");
     let offset = header.find(&key).ok_or_else(|| format!("the header has no {name}"))?;

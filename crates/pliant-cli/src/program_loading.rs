@@ -37,11 +37,12 @@ impl FileKind {
     }
 }
 
-/// The module of a model or script, with the source texts that its error messages quote.
+/// The module of a model or script, with the source texts that error messages about it quote.
 pub struct Source {
     /// The module.
     pub module: IRModule,
-    /// Source locations of the module: lines of a script, or nodes of an ONNX model.
+    /// The source texts to which locations in the module refer: lines of a script, or nodes of an
+    /// ONNX model.
     pub sources: SourceMap,
 }
 
@@ -54,8 +55,8 @@ pub fn read(path: &Path, err: &mut dyn Write) -> Result<Source, Failure> {
     read_with_symbols(path, &[], true, err)
 }
 
-/// As [`read`], with declared symbols of an ONNX model. With `allow_specialization`, the import may
-/// specialise symbols to fixed sizes.
+/// As [`read`], with sizes or ranges declared for the symbols of an ONNX model. With
+/// `allow_specialization`, the import may specialise symbols to fixed sizes.
 fn read_with_symbols(
     path: &Path,
     declared: &[Axis],
@@ -163,7 +164,7 @@ pub fn build(
     build_with_symbols(path, &[], args, err)
 }
 
-/// As [`build`], with declared symbols of an ONNX model.
+/// As [`build`], with sizes or ranges declared for the symbols of an ONNX model.
 ///
 /// # Errors
 /// As [`build`]; if no input has a declared symbol.

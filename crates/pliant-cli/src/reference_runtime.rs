@@ -1,4 +1,4 @@
-//! Runs models with other runtimes ("peers", such as ONNX Runtime) in a Python interpreter, for
+//! Runs models with another runtime (the "peer", such as ONNX Runtime) in a Python interpreter, for
 //! `pliant diff`.
 
 use std::path::{Path, PathBuf};
@@ -20,19 +20,21 @@ const PEER_MISSING: i32 = 3;
 struct Job<'a> {
     peer: &'a str,
     model: &'a Path,
-    /// Names of inputs and their files.
+    /// The input names and the files with their arrays.
     feeds: Vec<(&'a str, String)>,
     /// Whether the peer runs without graph optimisations.
     unoptimized: bool,
 }
 
-/// The answer that the Python script writes: names of outputs, with files for numeric arrays.
+/// The answer that the Python script writes: the names of the outputs, with a file for each numeric
+/// array.
 #[derive(Deserialize)]
 struct Answer {
     outputs: Vec<(String, Option<String>)>,
 }
 
-/// Results by name; `None` for values that are not tensors of a type that `.npy` files support.
+/// Results of a run by name; `None` for values that are not tensors of a type that `.npy` files
+/// support.
 pub type Results = Vec<(String, Option<Tensor>)>;
 
 /// A temporary folder of this process, removed on drop.
@@ -63,7 +65,7 @@ impl Drop for ScratchDir {
     }
 }
 
-/// Runs the model on the peer, without graph optimisations if `unoptimized`.
+/// Runs the model on the peer. With `unoptimized`, the peer's graph optimisations are disabled.
 ///
 /// # Errors
 /// If Python or the peer is missing, or the run fails.

@@ -9,17 +9,17 @@ use crate::args::{FeedArgs, Fill};
 use crate::shape_option::{self, Axis, Point};
 use crate::{Failure, npy};
 
-/// The inputs that the command line specifies.
+/// The inputs of a run, as the command line specifies them.
 pub struct Feed<'a> {
     args: &'a FeedArgs,
-    /// Names of inputs with their files.
+    /// The input names and the files with their arrays.
     files: Vec<(&'a str, &'a str)>,
     /// The sizes of the symbols.
     pub axes: Vec<Axis>,
 }
 
 impl<'a> Feed<'a> {
-    /// Parses the options.
+    /// Parses the options `--input`, `--shape` and `--fill`.
     ///
     /// # Errors
     /// If an option is invalid.
@@ -36,7 +36,7 @@ impl<'a> Feed<'a> {
         })
     }
 
-    /// The size of each symbol, for commands that run at one shape.
+    /// Returns the size of each symbol, for commands that run at one shape.
     ///
     /// # Errors
     /// If a symbol has several sizes.
@@ -52,7 +52,7 @@ impl<'a> Feed<'a> {
         self.axes.iter().map(single_size).collect()
     }
 
-    /// The arguments of the function, in order.
+    /// Returns the arguments of the function, in order.
     ///
     /// # Errors
     /// If an option or a file is invalid.
@@ -95,7 +95,7 @@ impl<'a> Feed<'a> {
         Ok(values)
     }
 
-    /// Rejects sizes of symbols that no input has, since they would have no effect.
+    /// Rejects `--shape` sizes for symbols that no input has, since they would have no effect.
     fn check_symbols(&self, signature: &Signature) -> Result<(), Failure> {
         let mut known = Vec::new();
         for dim in signature.inputs.iter().filter_map(|i| i.shape.as_ref()).flatten() {
@@ -126,7 +126,7 @@ fn read(path: &str) -> Result<Tensor, Failure> {
     npy::read(Path::new(path)).map_err(|why| Failure::new(format!("error: {why}")))
 }
 
-/// Generates an input for the sizes of the symbols in `point`.
+/// Generates an input tensor for the symbol sizes in `point`.
 fn generate_input(
     input: &ValueInfo,
     name: &str,
@@ -198,7 +198,7 @@ fn filled_tensor(dims: &[i64], dtype: DType, fill: Fill, seed: &mut u64) -> Resu
     Tensor::from_bytes(dims, dtype, &bytes).map_err(|e| e.to_string())
 }
 
-/// Appends the bytes of a value as an element of that type.
+/// Appends `value`, converted to the element type, to the bytes in `out`.
 fn push_element(value: f64, dtype: DType, out: &mut Vec<u8>) {
     match dtype {
         DType::Float64 => out.extend(value.to_ne_bytes()),
@@ -214,7 +214,7 @@ fn push_element(value: f64, dtype: DType, out: &mut Vec<u8>) {
     }
 }
 
-/// The bits of a value in [0, 1], rounded down to float16.
+/// Converts a value in [0, 1] to float16, rounding down, and returns its bits.
 fn float16_bits(value: f64) -> u16 {
     if value < 2f64.powi(-14) {
         return (value * 2f64.powi(24)) as u16;

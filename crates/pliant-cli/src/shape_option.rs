@@ -2,7 +2,7 @@
 
 use crate::Failure;
 
-/// Maximum number of shapes that one command measures, and of sizes in a range.
+/// Maximum number of shapes that one command measures, and maximum number of sizes in a range.
 const MAX_SHAPES: usize = 10_000;
 
 /// A symbol with its sizes.
@@ -38,7 +38,7 @@ pub fn parse(texts: &[String]) -> Result<Vec<Axis>, Failure> {
     Ok(axes)
 }
 
-/// Parses `N`, `A..B` (A, its doubles, and B) or `A..B:STEP`.
+/// Parses the sizes of a symbol: `N`, `A..B` (A, its doubles, and B) or `A..B:STEP`.
 fn range(text: &str) -> Result<Vec<i64>, String> {
     let number = |t: &str| match t.trim().parse::<i64>() {
         Ok(n) if n >= 0 => Ok(n),
@@ -76,7 +76,7 @@ fn range(text: &str) -> Result<Vec<i64>, String> {
     Ok(sizes)
 }
 
-/// All combinations of sizes; the last symbol varies fastest.
+/// Returns all combinations of sizes. The last symbol varies fastest.
 ///
 /// # Errors
 /// If there are too many.

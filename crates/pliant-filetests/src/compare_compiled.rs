@@ -79,7 +79,7 @@ fn compare_outcomes(
     }
 }
 
-/// Two virtual machines for one program, one for each execution mode.
+/// Two virtual machines for one program: one with native code and one with bytecode.
 struct VirtualMachines {
     native: VirtualMachine,
     bytecode: VirtualMachine,

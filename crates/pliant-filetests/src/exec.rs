@@ -69,7 +69,7 @@ pub(crate) fn copy_args(args: &[Value]) -> Result<Vec<Value>, String> {
         .collect()
 }
 
-/// The public graph functions of a module, with their names.
+/// Yields the public graph functions of a module with their names.
 pub(crate) fn public_functions(module: &IRModule) -> impl Iterator<Item = (&str, &Function)> {
     module.relax_funcs().filter(|(_, f)| !f.private).map(|(name, f)| (&**name, &**f))
 }

@@ -21,7 +21,7 @@ pub struct Lowered {
     pub functions: usize,
     /// The script of the lowered functions.
     pub text: String,
-    /// A description of each failure, with the file of the test.
+    /// Descriptions of the failures, each with the file of its test.
     pub failed: Vec<String>,
 }
 
@@ -49,8 +49,8 @@ pub fn lower_all(root: &Path) -> std::io::Result<Lowered> {
     Ok(out)
 }
 
-/// The module of a test with its operators legalised; `None` if the test has expected errors or a
-/// pass fails.
+/// Returns the module of a test with its operators legalised; `None` if the test has expected
+/// errors or a pass fails.
 fn module(file: &Path, text: &str) -> Option<IRModule> {
     let case = Case::parse(file, text).ok()?;
     let mut sources = SourceMap::new();
@@ -66,8 +66,8 @@ fn module(file: &Path, text: &str) -> Option<IRModule> {
     Sequential::new("lowered", vec![pass]).run_each(module, &PassContext::new(ops)).ok()
 }
 
-/// Lowers the loop functions of a module and checks them after each pass. Returns their number and
-/// their script.
+/// Lowers the loop functions of a module and checks them after each pass. Returns the number of
+/// functions and their script.
 fn lower(module: &IRModule) -> Result<(usize, String), String> {
     let mut stages: Vec<(&'static str, IRModule)> =
         pliant_tir::PASSES.iter().map(|p| (p.name, IRModule::new())).collect();

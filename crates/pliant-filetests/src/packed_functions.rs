@@ -23,7 +23,7 @@ use pliant_tensor::Tensor;
 type Outcome = Result<Value, String>;
 pub(crate) type Function = fn(&[Value]) -> Outcome;
 
-/// The packed functions, by name.
+/// The packed functions that test scripts may call, by name.
 pub(crate) const FUNCTIONS: &[(&str, Function)] = &[
     ("test.double", |args| double(tensor(args, 0)?).map(Value::Tensor)),
     ("test.double_into", |args| write(tensor(args, 1)?, &double(tensor(args, 0)?)?)),
@@ -104,7 +104,7 @@ fn write(to: &Tensor, from: &Tensor) -> Outcome {
     Ok(Value::tuple([]))
 }
 
-/// Locks the state of type `T` in the opaque object that is the first argument.
+/// Locks the state of type `T` that is stored in the opaque object passed as the first argument.
 fn state<T: Any + Send>(args: &[Value]) -> Result<std::sync::MutexGuard<'_, T>, String> {
     let Some(Value::Object(any)) = args.first() else {
         return Err("the first argument must be an opaque object".into());

@@ -5,8 +5,8 @@ use pliant_ir::relax::{Function, TensorShape, Type, TypeData};
 use pliant_sym::{Sym, SymVar};
 use pliant_tensor::{DType, Tensor, round_to_bf16, round_to_f16};
 
-/// A function that returns the value of a symbol; `None` if the tested function does not contain
-/// the symbol.
+/// A function that returns the size of a symbol; `None` if the tested function does not contain the
+/// symbol.
 pub(crate) type Sizes<'a> = dyn Fn(SymVar) -> Option<i64> + 'a;
 
 /// Generates pseudo-random arguments of a function.
@@ -19,8 +19,8 @@ pub(crate) struct InputGenerator<'a> {
 }
 
 impl InputGenerator<'_> {
-    /// Generates a value for each parameter. `None` if one of them cannot be generated (functions,
-    /// opaque objects, negative dims).
+    /// Generates a value for each parameter. Returns `None` if a parameter has a type without
+    /// generated values (functions, opaque objects, negative dims).
     pub fn params(&mut self) -> Option<Vec<Value>> {
         let f = self.f;
         f.params().iter().map(|&p| self.value(f.var(p).ty)).collect()

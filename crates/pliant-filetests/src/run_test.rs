@@ -114,7 +114,8 @@ fn check_passes(
     Ok(text)
 }
 
-/// Runs passes by name: module passes, or loop function passes on each loop function of the module.
+/// Runs the named passes. Module passes run on the module, loop function passes on each of its loop
+/// functions.
 fn run_passes(mut module: IRModule, passes: &[String]) -> Result<IRModule, PassError> {
     let ctx = PassContext::new(pliant_ops::registry());
     for name in passes {

@@ -30,7 +30,8 @@ struct State {
 }
 
 impl State {
-    /// The symbolic integer of an expression. `None` if it contains floats, tensor elements or other intrinsics.
+    /// Converts an expression to a symbolic integer. `None` if it contains floats, tensor elements
+    /// or intrinsics that the analyzer does not support.
     fn sym(&mut self, expr: &te::Expr) -> Option<Sym> {
         for var in te::free_vars(expr) {
             if self.vars.get_sym(&var).is_none() {
@@ -167,8 +168,8 @@ impl Analyzer {
         })
     }
 
-    /// The values that the expression can take, in the form `coeff * k + base` for integers `k`. The set may contain
-    /// further values.
+    /// Returns a set `coeff * k + base` (for all integers `k`) that contains every value of the
+    /// expression. The set may contain further values.
     fn modular_set(&self, expr: &Bound<'_, PyAny>) -> Result<ModularSet> {
         let e = prim(expr)?;
         catch_panic(|| {
@@ -247,7 +248,8 @@ impl Analyzer {
         Ok(())
     }
 
-    /// `with analyzer.constraint_scope(cond):` assumes that the condition holds inside.
+    /// Returns a context manager: in `with analyzer.constraint_scope(cond):` the analyzer assumes
+    /// that the condition holds.
     fn constraint_scope(
         slf: &Bound<'_, Self>,
         constraint: &Bound<'_, PyAny>,
@@ -255,7 +257,7 @@ impl Analyzer {
         Ok(ConstraintScope { analyzer: slf.clone().unbind(), constraint: prim(constraint)? })
     }
 
-    /// An analyzer with the same facts.
+    /// Returns an analyzer with the same facts.
     fn clone(&self) -> Analyzer {
         let state = self.state();
         Analyzer {

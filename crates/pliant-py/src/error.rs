@@ -13,10 +13,10 @@ use pyo3::types::{PyModule, PyType};
 
 use crate::runtime::ctrl_c_interrupts::take_interrupt_error;
 
-/// The error of functions in this crate.
+/// The error type of the functions in this crate.
 #[derive(Debug)]
 pub enum Error {
-    /// A Python exception.
+    /// An exception that Python code raised.
     Python(PyErr),
     /// Script text that does not parse or verify.
     Script(ScriptProblem),
@@ -40,7 +40,7 @@ pub enum Error {
     Executable(String),
     /// A value with the wrong shape.
     Shape(String),
-    /// A tensor or value with the wrong shape.
+    /// A tensor or value with the wrong data type.
     DType(String),
     /// An argument of the wrong type.
     Type(String),
@@ -101,7 +101,8 @@ impl Error {
     }
 }
 
-/// The first problem of a script, with its source location.
+/// The first problem of a script, with its source location: the arguments of a Python
+/// `ScriptError`.
 #[derive(Clone, Debug, Default)]
 pub struct ScriptProblem {
     /// The problem in one line.

@@ -31,33 +31,35 @@ pub struct IRModule {
 }
 
 impl IRModule {
-    /// Wraps a module as a Python object.
+    /// Wraps a module of the compiler as a Python object.
     pub fn wrap(module: ir::IRModule) -> IRModule {
         Self::with_owners(module, RetainedOwners::default())
     }
 
-    /// Wraps a module as a Python object that keeps the given owners of its functions alive.
+    /// Wraps a module as a Python object that keeps the given function owners alive, so that Python
+    /// objects of its functions stay valid.
     pub fn with_owners(module: ir::IRModule, owners: RetainedOwners) -> IRModule {
         IRModule { module: Mutex::new(module), owners }
     }
 
-    /// The owners of the module's functions, which this object keeps alive.
+    /// Returns the owners of the module's functions, which this object keeps alive.
     pub fn owners(&self) -> &RetainedOwners {
         &self.owners
     }
 
-    /// Wraps a module that was derived from this one. Functions that both contain keep their owners.
+    /// Wraps a module that was derived from this one. Functions that are in both modules keep their
+    /// owners.
     fn with_shared_functions(&self, module: ir::IRModule) -> IRModule {
         Self::with_owners(module, self.owners.clone())
     }
 
-    /// The current state of the module. Functions are shared.
+    /// Returns the current state of the module. The functions are shared, not copied.
     pub fn snapshot(&self) -> ir::IRModule {
         self.module.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Wraps a function of the module as a Python object. The parts of the function stay identical as long as the
-    /// module lives.
+    /// Wraps a function of the module as a Python object. Expressions of the function keep their
+    /// identity as long as the module lives.
     fn wrap_retained<'py>(
         &self,
         py: Python<'py>,
@@ -130,7 +132,7 @@ impl IRModule {
         Ok(IRModule::with_owners(module, owners))
     }
 
-    /// A module with one function. Its name is `main` unless it has a global symbol.
+    /// Creates a module with one function. Its name is `main` unless it has a global symbol.
     #[staticmethod]
     fn from_expr(func: &Bound<'_, PyAny>) -> Result<Self> {
         let name: String = func.getattr("__name__")?.extract()?;
@@ -195,7 +197,7 @@ impl IRModule {
         Ok(dict)
     }
 
-    /// Pairs of global variable and function, in order.
+    /// Returns pairs of global variable and function, in definition order.
     fn functions_items<'py>(
         &self,
         py: Python<'py>,
@@ -207,12 +209,12 @@ impl IRModule {
             .collect()
     }
 
-    /// Pairs of global variable and function, in order.
+    /// Returns pairs of global variable and function, in definition order.
     fn items<'py>(&self, py: Python<'py>) -> Result<Vec<(Bound<'py, PyAny>, Bound<'py, PyAny>)>> {
         self.functions_items(py)
     }
 
-    /// The global variable with this name.
+    /// Returns the global variable with this name.
     fn get_global_var<'py>(&self, py: Python<'py>, name: &str) -> Result<Bound<'py, PyAny>> {
         let module = self.snapshot();
         match module.get(name) {
@@ -221,7 +223,7 @@ impl IRModule {
         }
     }
 
-    /// The global variables, in order.
+    /// Returns the global variables of all functions, in definition order.
     fn get_global_vars<'py>(&self, py: Python<'py>) -> Result<Vec<Bound<'py, PyAny>>> {
         self.snapshot().functions.keys().map(|name| global_var(py, name)).collect()
     }
@@ -245,13 +247,13 @@ impl IRModule {
         Ok(())
     }
 
-    /// The attributes.
+    /// Returns the attributes of the module as a dict.
     #[getter(attrs)]
     fn attributes<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
         attrs_dict(py, &self.snapshot().attrs)
     }
 
-    /// The module with an additional attribute, or with a dict of additional attributes.
+    /// Returns a copy of the module with one more attribute, or with a dict of more attributes.
     #[pyo3(signature = (attr_key, attr_value=None))]
     fn with_attr(
         &self,
@@ -263,25 +265,25 @@ impl IRModule {
         Ok(self.with_shared_functions(module))
     }
 
-    /// The module with the attributes of a dict added.
+    /// Returns a copy of the module with the attributes of a dict added.
     fn with_attrs(&self, attr_map: &Bound<'_, PyDict>) -> Result<IRModule> {
         self.with_attr(attr_map.as_any(), None)
     }
 
-    /// The module without an attribute.
+    /// Returns a copy of the module without the attribute of this name.
     fn without_attr(&self, attr_key: &str) -> IRModule {
         let mut module = self.snapshot();
         module.attrs.shift_remove(attr_key);
         self.with_shared_functions(module)
     }
 
-    /// An attribute, or `None` if the module does not have it.
+    /// Returns the module attribute of this name, or `None` if there is none.
     fn get_attr<'py>(&self, py: Python<'py>, attr_key: &str) -> Result<Option<Bound<'py, PyAny>>> {
         let value = self.snapshot().attrs.get(attr_key).map(|v| attr_object(py, v)).transpose()?;
         Ok(value)
     }
 
-    /// The attributes.
+    /// Returns the attributes of the module as a dict.
     fn get_attrs<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
         self.attributes(py)
     }
@@ -292,12 +294,12 @@ impl IRModule {
         PyDict::new(py)
     }
 
-    /// The global variables, in order.
+    /// Returns the global variables of all functions, in definition order.
     fn keys<'py>(&self, py: Python<'py>) -> Result<Vec<Bound<'py, PyAny>>> {
         self.get_global_vars(py)
     }
 
-    /// The functions, in order.
+    /// Returns the functions, in definition order.
     fn values<'py>(&self, py: Python<'py>) -> Result<Vec<Bound<'py, PyAny>>> {
         self.snapshot()
             .functions
@@ -306,7 +308,7 @@ impl IRModule {
             .collect()
     }
 
-    /// The function with this name, or `default` if there is none.
+    /// Returns the function with this name, or `default` if there is none.
     #[pyo3(signature = (name, default=None))]
     fn get<'py>(
         &self,
@@ -320,7 +322,8 @@ impl IRModule {
         }
     }
 
-    /// The module with functions renamed, also in all calls. `replacements` maps names or `GlobalVar`s to new ones.
+    /// Returns a module in which functions are renamed, also in all calls. `replacements` maps old
+    /// names or `GlobalVar`s to new ones.
     fn replace_global_vars(&self, replacements: &Bound<'_, PyDict>) -> Result<IRModule> {
         let mut module = self.snapshot();
         let mut renamed: FxHashMap<Arc<str>, Arc<str>> = FxHashMap::default();
@@ -338,7 +341,7 @@ impl IRModule {
         Ok(self.with_shared_functions(module))
     }
 
-    /// A module with the same functions.
+    /// Returns a module with the same functions, which can be changed separately.
     fn clone(&self) -> IRModule {
         self.with_shared_functions(self.snapshot())
     }
@@ -352,7 +355,7 @@ impl IRModule {
         self.clone()
     }
 
-    /// The module as script text. With `show_meta`, large constants are included.
+    /// Returns the module as script text. With `show_meta`, the text includes large constants.
     #[pyo3(signature = (*, name=None, show_meta=false))]
     fn script(&self, name: Option<&str>, show_meta: bool) -> String {
         let mut options = PrintOptions { show_meta, ..PrintOptions::default() };
@@ -362,7 +365,7 @@ impl IRModule {
         print_module(&self.snapshot(), pliant_ops::registry(), &options)
     }
 
-    /// Prints the script, with colours on a terminal.
+    /// Prints the module as a script, with colours on a terminal.
     #[pyo3(signature = (style=None, black_format=None))]
     fn show(&self, py: Python<'_>, style: Option<&str>, black_format: Option<bool>) -> Result<()> {
         let _ = black_format;
@@ -380,7 +383,7 @@ impl IRModule {
     }
 }
 
-/// Script text with terminal colours.
+/// Adds terminal colours to script text.
 #[pyfunction]
 pub fn highlight_script(text: &str) -> String {
     highlight(text)
@@ -446,7 +449,8 @@ pub fn structural_difference(
     Ok(outcome.err().map(|d| d.to_string()))
 }
 
-/// A hash of the structure of a module or function. It is equal for structurally equal ones.
+/// Returns a hash of the structure of a module or function. Structurally equal ones have equal
+/// hashes.
 #[pyfunction]
 pub fn structural_hash(node: &Bound<'_, PyAny>) -> Result<u64> {
     Ok(match Comparable::of(node)? {
@@ -491,7 +495,7 @@ pub fn verify_function(func: &Bound<'_, PyAny>) -> Result<Vec<String>> {
     Ok(problems.iter().map(ToString::to_string).collect())
 }
 
-/// The groups of graph functions that are mutually recursive, by name.
+/// Returns the groups of mutually recursive graph functions, as lists of names.
 #[pyfunction]
 pub fn recursive_groups(module: &Bound<'_, IRModule>) -> Vec<Vec<String>> {
     let groups =

@@ -17,8 +17,8 @@ use crate::runtime::array_import::parse_dtype;
 use crate::runtime::ndarray::NDArray;
 use crate::source_texts::{add_graph, name_nodes};
 
-/// A module, its parameters by name, the names of its inputs, the names of its outputs, and a report on shapes: the
-/// symbols with the nodes that constrain them, and warnings.
+/// An imported model: the module, its parameters by name, its input names, its output names, and a
+/// report on shapes. The report has the symbols with the nodes that constrain them, and warnings.
 type ImportedModel<'py> =
     (IRModule, Bound<'py, PyDict>, Vec<String>, Vec<String>, (String, Vec<String>));
 
@@ -70,8 +70,8 @@ pub fn import_onnx<'py>(
 /// A declared dim: its axis, its symbol, its minimum and its maximum size.
 type DeclaredDim = (usize, Option<String>, Option<i64>, Option<i64>);
 
-/// Facts about shapes that the caller states: dims of inputs, divisors of symbols, and whether symbols may be replaced
-/// by fixed sizes.
+/// Facts about shapes that the caller declares: dims of inputs, divisors of symbols, and whether
+/// the import may replace symbols by fixed sizes.
 #[derive(Default, FromPyObject)]
 #[pyo3(from_item_all)]
 pub struct ShapeFacts {
@@ -146,7 +146,7 @@ pub fn onnx_operators() -> Vec<(&'static str, &'static str)> {
     onnx::ops::all().map(|o| (o.domain, o.name)).collect()
 }
 
-/// The limits of an import, with those in `overrides` replaced by name.
+/// Returns the limits of an import: the defaults, with the entries of `overrides` replaced by name.
 fn import_limits(overrides: Option<&Bound<'_, PyDict>>) -> Result<Limits> {
     let mut limits = Limits::default();
     let Some(overrides) = overrides else { return Ok(limits) };
@@ -184,7 +184,7 @@ fn input_dims(shapes: &Bound<'_, PyDict>) -> Result<IndexMap<String, Vec<DimSpec
     Ok(out)
 }
 
-/// A dim argument: a size, the name of a symbol, or `None` or -1 for an unnamed symbol.
+/// Parses a dim argument: a size, the name of a symbol, or `None` or -1 for an unnamed symbol.
 fn input_dim(input: &str, dim: &Bound<'_, PyAny>) -> Result<DimSpec> {
     match dim.extract::<i64>() {
         _ if dim.is_none() => Ok(DimSpec::Any),

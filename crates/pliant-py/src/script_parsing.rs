@@ -169,7 +169,7 @@ fn array_value(obj: &Bound<'_, PyAny>) -> Option<HostValue> {
     crate::relax::value_conversion::immutable_tensor(tensor).ok().map(HostValue::Tensor)
 }
 
-/// A size expression over variables of the surrounding Python program.
+/// Converts a size expression over variables of the surrounding Python program.
 fn host_sym(e: &te::Expr) -> Option<HostSym> {
     use std::hash::{Hash, Hasher};
     Some(match e.kind() {
@@ -209,8 +209,9 @@ struct PyMacro<'py> {
     globals: Bound<'py, PyDict>,
 }
 
-/// Parses a text and returns a module, the name and module of a rewriter, or a single function. `first_line` and
-/// `dedent` locate the text in the user's file. `macros` are the macros that the text may use.
+/// Parses a text and returns a module, a single function, or the name and module of a rewriter.
+/// `first_line` and `dedent` locate the text in the user's file. `macros` are the macros that the
+/// text may use.
 #[pyfunction]
 #[pyo3(signature = (text, file="<str>", first_line=1, dedent=0, names=None, globals=None, macros=None))]
 #[expect(clippy::too_many_arguments, reason = "each has a name in Python")]
@@ -279,7 +280,7 @@ pub fn check_script(module: &Bound<'_, IRModule>) -> Result<()> {
     if problems.is_empty() { Ok(()) } else { Err(Error::Script(script_problem(&problems))) }
 }
 
-/// The exception for a script with errors: the first error, and a report of all errors.
+/// Creates the exception for a script with errors from the first error and a report of all errors.
 fn script_problem(errors: &[Diagnostic]) -> ScriptProblem {
     let Some(first) = errors.first() else {
         return ScriptProblem {

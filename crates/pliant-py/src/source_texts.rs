@@ -93,7 +93,7 @@ fn with_locked<T>(work: impl FnOnce(&mut Sources) -> T) -> T {
     work(sources.get_or_insert_with(Sources::default))
 }
 
-/// The number of registered script texts, and their size in bytes.
+/// Returns the number of registered script texts, and their size in bytes.
 #[pyo3::pyfunction]
 pub fn source_texts() -> (usize, usize) {
     with_locked(|sources| (sources.ids.len(), sources.bytes))

@@ -1,4 +1,5 @@
-//! The libraries, each called as its documentation says for a row-major `A [m, k] x B [k, n]` with constant B.
+//! The compared matmul libraries. Each is called as its documentation recommends for a row-major `A
+//! [m, k] x B [k, n]` with constant B.
 
 use std::cell::UnsafeCell;
 use std::ffi::c_void;
@@ -11,7 +12,7 @@ use pliant_kernels::matmul::PackedProduct;
 use pliant_pool::Team;
 use pliant_tensor::{Tensor, pack_panels};
 
-/// The operands of a product, and the expected result.
+/// The operands of a matrix product, and the expected result.
 pub struct Product {
     dims: [usize; 3],
     a: Rc<Vec<f32>>,
@@ -51,7 +52,7 @@ impl Product {
     }
 }
 
-/// One library, ready to multiply.
+/// One library, prepared to compute a matrix product.
 pub struct Engine {
     pub name: &'static str,
     pub run: Box<dyn FnMut()>,
@@ -73,7 +74,7 @@ impl Engine {
     }
 }
 
-/// All libraries with this number of threads, Pliant first.
+/// Prepares all libraries with this number of threads. Pliant is first.
 pub fn engines(product: &Product, threads: usize) -> Vec<Engine> {
     vec![
         pliant(product, threads),
@@ -109,7 +110,8 @@ fn pliant(product: &Product, threads: usize) -> Engine {
     })
 }
 
-/// `gemm`, with its AVX-512 kernels built in and Rayon for threads. It has no packed operands.
+/// The library `gemm`, with its AVX-512 kernels and with Rayon for threads. It has no packed
+/// operands.
 fn gemm_crate(product: &Product, threads: usize) -> Engine {
     let [m, n, k] = product.dims;
     let (a, b) = (Rc::clone(&product.a), Rc::clone(&product.b));
@@ -130,7 +132,8 @@ fn gemm_crate(product: &Product, threads: usize) -> Engine {
     })
 }
 
-/// `matrixmultiply`, with its own threads, whose number comes from the environment. It has no packed operands.
+/// The library `matrixmultiply`, with its own threads, whose number comes from the environment. It
+/// has no packed operands.
 fn matrixmultiply_crate(product: &Product) -> Engine {
     let [m, n, k] = product.dims;
     let (a, b) = (Rc::clone(&product.a), Rc::clone(&product.b));
@@ -152,7 +155,7 @@ fn parallelism(threads: usize) -> gemmkit::Parallelism {
     if threads == 1 { gemmkit::Parallelism::Serial } else { gemmkit::Parallelism::Rayon(threads) }
 }
 
-/// `gemmkit` with plain operands.
+/// The library `gemmkit` with unpacked operands.
 fn gemmkit_crate(product: &Product, threads: usize) -> Engine {
     let [m, n, k] = product.dims;
     let (a, b) = (Rc::clone(&product.a), Rc::clone(&product.b));
@@ -166,7 +169,7 @@ fn gemmkit_crate(product: &Product, threads: usize) -> Engine {
     })
 }
 
-/// `gemmkit` with B packed once, which it supports for column-major results only.
+/// The library `gemmkit` with B packed once, which it supports for column-major results only.
 fn gemmkit_packed(product: &Product, threads: usize) -> Engine {
     let [m, n, k] = product.dims;
     let a = Rc::clone(&product.a);

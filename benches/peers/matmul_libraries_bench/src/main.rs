@@ -1,8 +1,10 @@
-//! Times products of the given shapes with each library, and prints a line for each shape and library: `m n k library seconds`.
+//! Times matrix products of the given shapes with each library, and prints a line for each shape
+//! and library: `m n k library seconds`.
 //!
-//! Arguments: a number of threads, then shapes as `MxNxK`. `MATMUL_NUM_THREADS` must be the same number, since `matrixmultiply`
-//! reads nothing else. The result is the best stretch of all rounds. Each round measures every library once, after a pause in
-//! which the threads of the previous library stop spinning.
+//! Arguments: a number of threads, then shapes as `MxNxK`. `MATMUL_NUM_THREADS` must be the same
+//! number, since `matrixmultiply` reads nothing else. The result is the best stretch of all rounds.
+//! Each round measures every library once, after a pause in which the threads of the previous
+//! library stop spinning.
 
 mod engines;
 
@@ -16,12 +18,12 @@ const ROUNDS: usize = 7;
 const PAUSE: Duration = Duration::from_millis(15);
 /// Minimum duration of a measurement, after a warm-up of the same duration.
 const MEASUREMENT: Duration = Duration::from_millis(10);
-/// Minimum duration of a stretch: consecutive calls that are timed together.
+/// Minimum duration of a series of consecutive calls that are timed together.
 const STRETCH: Duration = Duration::from_micros(100);
 /// Maximum relative error of a correct product.
 const TOLERANCE: f32 = 1e-4;
 
-/// One measurement: the seconds per call in its fastest stretch.
+/// Measures a library once. Returns the seconds per call in its fastest series of calls.
 fn measure_engine(run: &mut dyn FnMut()) -> f64 {
     let (mut best, begin) = (f64::INFINITY, Instant::now());
     while begin.elapsed() < 2 * MEASUREMENT {

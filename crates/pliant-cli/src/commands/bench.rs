@@ -29,14 +29,14 @@ pub struct Row {
 
 #[cfg(test)]
 impl Row {
-    /// Creates a row for tests of the plot, which reads only the median.
+    /// Creates a row with only a median, for tests of the plot.
     pub fn with_median(point: &[(&str, i64)], median: f64) -> Row {
         let point = point.iter().map(|(s, n)| (s.to_string(), *n)).collect();
         Row { point, median, least: median, p90: median, runs: 1 }
     }
 }
 
-/// Runs the command.
+/// Runs `pliant bench`.
 pub fn bench(args: &BenchArgs, out: &mut dyn Write, err: &mut dyn Write) -> Result<(), Failure> {
     // Report unwritable files before the sweep, which may take long.
     for path in [&args.csv, &args.json, &args.plot].into_iter().flatten() {
@@ -118,7 +118,7 @@ fn measure(
     Ok(Row { point, median, least, p90, runs: times.len() })
 }
 
-/// Adds the sizes of the symbols at which an error occurred to its message.
+/// Adds the symbol sizes at which an error occurred to its message.
 fn with_shape(point: &Point, error: pliant::Error) -> Failure {
     let mut failure = Failure::from(error);
     if !point.is_empty() {

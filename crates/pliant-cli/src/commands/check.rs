@@ -9,7 +9,8 @@ use crate::Failure;
 use crate::args::CheckArgs;
 use crate::program_loading::{self, FileKind};
 
-/// Runs the command. The reports of ONNX models are printed to `out`, even if they contain problems.
+/// Runs `pliant check`. The reports of ONNX models are printed to `out`, even if they contain
+/// problems.
 pub fn check(args: &CheckArgs, out: &mut dyn Write) -> Result<(), Failure> {
     let mut texts = Vec::new();
     for file in &args.files {

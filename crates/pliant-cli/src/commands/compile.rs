@@ -7,7 +7,7 @@ use crate::args::CompileArgs;
 use crate::program_loading;
 use crate::shape_option;
 
-/// Runs the command.
+/// Runs `pliant compile`.
 pub fn compile(
     args: &CompileArgs,
     out: &mut dyn Write,

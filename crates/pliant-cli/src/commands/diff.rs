@@ -15,7 +15,7 @@ use crate::reference_runtime::{self, Results, ScratchDir};
 use crate::run_inputs::Feed;
 use crate::{Failure, progress};
 
-/// Runs the command. Fails if a result differs.
+/// Runs `pliant diff`. Fails if a result differs.
 pub fn diff(args: &DiffArgs, out: &mut dyn Write, err: &mut dyn Write) -> Result<(), Failure> {
     if FileKind::of(&args.file) != FileKind::Onnx {
         let file = args.file.display();
@@ -78,7 +78,8 @@ fn tensor(value: &Value) -> Option<Tensor> {
     value.as_tensor().cloned()
 }
 
-/// Runs the model with the peer, without its graph optimisations if `unoptimized`.
+/// Runs the model with the other runtime (the peer). With `unoptimized`, its graph optimisations
+/// are disabled.
 fn run_peer(
     args: &DiffArgs,
     model: &Path,
@@ -128,15 +129,15 @@ fn first_node(
 
 /// The result of comparing two tensors.
 enum Verdict {
-    /// The tensors agree within the tolerances; holds the largest difference.
+    /// The tensors agree within the tolerances. The field is the largest difference.
     Agrees(f64),
     /// The tensors differ in `different` of `total` elements.
     Different { different: usize, total: usize, max_difference: f64 },
-    /// Neither tensor has elements, but the shapes differ; holds a description of both shapes.
+    /// Both tensors are empty, but their shapes differ. The field describes both shapes.
     Empty(String),
-    /// The tensors have different types or shapes; holds a description of both.
+    /// The tensors have different types or shapes. The field describes both.
     TypesDiffer(String),
-    /// One of the values is not a tensor of numbers, or the peer does not return it.
+    /// One of the two values is not a tensor of numbers, or the peer did not return it.
     NotCompared,
 }
 
@@ -165,7 +166,7 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// Compares each of our results with the peer's result of the same name.
+/// Compares each result of Pliant with the peer's result of the same name.
 fn compare(args: &DiffArgs, ours: &Results, theirs: &Results) -> Vec<(String, Verdict)> {
     let verdict = |(name, our): &(String, Option<Tensor>)| {
         let their = theirs.iter().find(|(n, _)| n == name).and_then(|(_, t)| t.as_ref());
@@ -178,7 +179,7 @@ fn compare(args: &DiffArgs, ours: &Results, theirs: &Results) -> Vec<(String, Ve
     ours.iter().map(verdict).collect()
 }
 
-/// Compares two tensors with the tolerances of the command line.
+/// Compares a tensor of Pliant with the peer's tensor under the tolerances of the command line.
 fn compare_tensors(args: &DiffArgs, our: &Tensor, their: &Tensor) -> Verdict {
     let describe = |t: &Tensor| format!("{} {:?}", t.dtype(), t.shape());
     // A peer does not know the item shape of a loop output that no iteration has produced.

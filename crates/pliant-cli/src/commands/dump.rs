@@ -8,7 +8,7 @@ use crate::Failure;
 use crate::args::DumpArgs;
 use crate::program_loading;
 
-/// Runs the command.
+/// Runs `pliant dump`.
 pub fn dump(args: &DumpArgs, out: &mut dyn Write) -> Result<(), Failure> {
     let source = program_loading::read(&args.file, &mut std::io::sink())?;
     let failed = |e: Error| Failure::of(&e, &source.sources);

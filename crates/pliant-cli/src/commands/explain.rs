@@ -7,7 +7,7 @@ use crate::Failure;
 use crate::args::ExplainArgs;
 use crate::program_loading;
 
-/// Runs the command.
+/// Runs `pliant explain`.
 pub fn explain(
     args: &ExplainArgs,
     out: &mut dyn Write,

@@ -10,7 +10,7 @@ use pliant::hardware::{self, Isa, Machine, Team};
 use crate::Failure;
 use crate::args::HwbenchArgs;
 
-/// Runs the command.
+/// Runs `pliant hwbench`.
 pub fn hwbench(args: &HwbenchArgs, out: &mut dyn Write) -> Result<(), Failure> {
     if cfg!(debug_assertions) {
         return Err(Failure::new(
@@ -30,14 +30,16 @@ pub fn hwbench(args: &HwbenchArgs, out: &mut dyn Write) -> Result<(), Failure> {
     latencies(&counts, out)
 }
 
-/// The numbers of threads to measure with: the powers of two below the maximum, and the maximum.
+/// Returns the numbers of threads to measure with: the powers of two below the maximum, and the
+/// maximum.
 fn thread_counts(max_threads: usize) -> Vec<usize> {
     let mut counts: Vec<usize> = (0..).map(|i| 1 << i).take_while(|&n| n < max_threads).collect();
     counts.push(max_threads);
     counts
 }
 
-/// Prints the machine description from which kernels and schedules derive their heuristics.
+/// Prints the machine description: the caches, instructions and rates from which kernels and
+/// schedules derive their heuristics.
 fn description(out: &mut dyn Write) -> Result<(), Failure> {
     let Machine { name, isa, caches, cores, rates } = Machine::host();
     let kib = |bytes: usize| bytes >> 10;
@@ -56,7 +58,7 @@ fn description(out: &mut dyn Write) -> Result<(), Failure> {
     )?)
 }
 
-/// Prints a line of a table: a label, then a cell for each number of threads.
+/// Prints one line of a table: a label, then a cell for each number of threads.
 fn line(out: &mut dyn Write, name: &str, cells: &[String]) -> Result<(), Failure> {
     write!(out, "{name:<24}")?;
     for cell in cells {

@@ -1,4 +1,4 @@
-//! The commands, one file each.
+//! The subcommands of `pliant`, one file each.
 
 mod bench;
 mod check;

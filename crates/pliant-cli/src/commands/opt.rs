@@ -9,7 +9,7 @@ use crate::Failure;
 use crate::args::OptArgs;
 use crate::program_loading;
 
-/// Runs the command.
+/// Runs `pliant opt`.
 pub fn opt(args: &OptArgs, out: &mut dyn Write, err: &mut dyn Write) -> Result<(), Failure> {
     if args.list {
         return list(out);

@@ -9,7 +9,7 @@ use crate::commands::run::signature;
 use crate::run_inputs::Feed;
 use crate::{Failure, program_loading};
 
-/// Runs the command.
+/// Runs `pliant profile`.
 pub fn profile(
     args: &ProfileArgs,
     out: &mut dyn Write,

@@ -11,7 +11,7 @@ use crate::commands::show::{save, show};
 use crate::run_inputs::Feed;
 use crate::{Failure, program_loading};
 
-/// Runs the command.
+/// Runs `pliant run`.
 pub fn run(args: &RunArgs, out: &mut dyn Write, err: &mut dyn Write) -> Result<(), Failure> {
     let feed = Feed::new(&args.feed)?;
     let compiled = program_loading::build(&args.file, &args.build, err)?;
@@ -42,7 +42,7 @@ pub fn run(args: &RunArgs, out: &mut dyn Write, err: &mut dyn Write) -> Result<(
     Ok(())
 }
 
-/// The signature of a function.
+/// Returns the signature of the function with this name.
 ///
 /// # Errors
 /// If no function has that name.
@@ -54,8 +54,8 @@ pub fn signature<'c>(compiled: &'c CompiledModule, name: &str) -> Result<&'c Sig
     })
 }
 
-/// Parses an argument of `--save`, `[NAME=]FILE`. Returns the result of that name, or all results,
-/// and the file.
+/// Parses an argument of `--save`, which has the form `[NAME=]FILE`. Returns the result with that
+/// name, or all results if there is no name, and the file.
 fn saved_result<'a>(
     text: &'a str,
     signature: &Signature,

@@ -8,7 +8,7 @@ use pliant::{DType, Value};
 use crate::Failure;
 use crate::npy;
 
-/// Prints a value. Of a tensor, it prints the type, the shape and the first 16 elements.
+/// Prints a run-time value. For a tensor, prints the type, the shape and the first 16 elements.
 pub fn show(value: &Value, indent: &str, out: &mut dyn Write) -> Result<(), Failure> {
     match value {
         Value::Tensor(t) => {
@@ -32,7 +32,7 @@ pub fn show(value: &Value, indent: &str, out: &mut dyn Write) -> Result<(), Fail
     Ok(())
 }
 
-/// The shortest decimal that parses back to the value in its type.
+/// Returns the shortest decimal that parses back to the same value of this data type.
 fn shortest_decimal(dtype: DType, value: f64) -> String {
     match dtype {
         DType::Float16 | DType::BFloat16 | DType::Float32 => (value as f32).to_string(),

@@ -7,8 +7,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use crate::common::{TempDir, pliant};
 use crate::onnx::file;
 
-/// Serialises the tests. A file that is open for writing cannot be executed, and a process started
-/// by another thread may have inherited the open file of a script that this thread has just written.
+/// Locks out other tests of this file. A file that is open for writing cannot be executed, and a
+/// process that another thread starts may inherit the open file of a script that this thread has
+/// just written.
 fn serialize_tests() -> MutexGuard<'static, ()> {
     static LOCK: Mutex<()> = Mutex::new(());
     LOCK.lock().unwrap_or_else(PoisonError::into_inner)

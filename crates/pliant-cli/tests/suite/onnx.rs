@@ -1,4 +1,4 @@
-//! The command line on ONNX models from `tests/corpus` and `tests/attacks`.
+//! Tests the command line on the ONNX models in `tests/corpus` and `tests/attacks`.
 
 use crate::common::{TempDir, pliant};
 

@@ -1,4 +1,4 @@
-//! The command line on scripts.
+//! Tests the command line on scripts.
 
 use crate::common::{TempDir, pliant};
 

@@ -23,7 +23,7 @@ use crate::relax::value_conversion::{required_operand, sinfo};
 use crate::tir::prim_expr::prim;
 use crate::tir::scalar_expr_classes::wrap as wrap_prim;
 
-/// A list of nodes without duplicates, in order.
+/// A list of nodes without duplicates, in insertion order.
 #[derive(Default)]
 struct NodeSet {
     seen: FxHashSet<Key>,
@@ -52,7 +52,8 @@ fn is_var(node: &NodeRef) -> bool {
     }
 }
 
-/// The callee of a call, unless the node is no call or the callee is an operator.
+/// Returns the called function of a call node. `None` if the node is not a call or calls an
+/// operator.
 fn callee(node: &NodeRef) -> Option<NodeRef> {
     match node.get() {
         Node::Call(call) => match &call.callee {
@@ -246,7 +247,7 @@ impl TempFunction {
     }
 }
 
-/// The least common supertype of two types.
+/// Returns the least common supertype of two types.
 #[pyfunction]
 pub fn struct_info_lca<'py>(
     lhs: &Bound<'py, PyAny>,
@@ -261,8 +262,9 @@ pub fn struct_info_lca<'py>(
     wrap_info(lhs.py(), info)
 }
 
-/// Checks whether every value of type `derived` is of type `base`: 3 if yes, 2 if only unknown sizes leave it open,
-/// 1 if unknown data types or ranks do, and 0 if no value is.
+/// Checks whether every value of type `derived` is of type `base`. Returns 3 if this is certain, 2
+/// if it depends on unknown sizes, 1 if it depends on unknown data types or ranks, and 0 if no
+/// value is.
 #[pyfunction]
 pub fn struct_info_check(base: &Bound<'_, PyAny>, derived: &Bound<'_, PyAny>) -> Result<u8> {
     let (base, derived) = (sinfo(base)?, sinfo(derived)?);
@@ -308,8 +310,8 @@ fn without_dims(info: &SInfo) -> SInfo {
     }
 }
 
-/// The type with size variables replaced. Dims that contain variables without a replacement are dropped, and so are
-/// shape variables.
+/// Returns the type with size variables replaced. Dims with variables that have no replacement are
+/// dropped, and so are shape variables.
 #[pyfunction]
 pub fn erase_struct_info<'py>(
     info: &Bound<'py, PyAny>,
@@ -360,7 +362,7 @@ pub fn struct_info_vars<'py>(
     list.into_iter().map(|e| Ok(wrap_prim(info.py(), e)?)).collect()
 }
 
-/// The dims in a type that are not constant, each once.
+/// Returns the non-constant dims in a type, each once.
 #[pyfunction]
 pub fn struct_info_dims<'py>(info: &Bound<'py, PyAny>) -> Result<Vec<Bound<'py, PyAny>>> {
     let info_arg = sinfo(info)?;

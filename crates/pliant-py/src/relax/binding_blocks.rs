@@ -1,4 +1,4 @@
-//! Sequences, blocks, bindings and conditionals in Python.
+//! The Python classes of binding sequences, blocks, bindings and conditionals.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::relax::expr_accessors::{binding_text, in_func};
 use crate::relax::function_owner::abandoned;
 use crate::relax::value_conversion::{required_operand, sinfo};
 
-/// A sequence of binding blocks and its result.
+/// A sequence of binding blocks, followed by its result expression.
 #[pyclass(extends = Expr, frozen, module = "pliant.relax")]
 pub struct SeqExpr;
 
@@ -45,13 +45,13 @@ impl SeqExpr {
         Ok(init(NodeRef::new(Node::Seq(seq)).checked()?).add_subclass(SeqExpr))
     }
 
-    /// The blocks.
+    /// Returns the binding blocks of the sequence.
     #[getter]
     fn blocks<'py>(slf: PyRef<'py, Self>) -> Result<Vec<Bound<'py, PyAny>>> {
         seq_of(&slf)?.blocks().into_iter().map(|b| wrap_block(slf.py(), b)).collect()
     }
 
-    /// The result.
+    /// Returns the result expression of the sequence.
     #[getter]
     fn body<'py>(slf: PyRef<'py, Self>) -> Result<Bound<'py, PyAny>> {
         match seq_of(&slf)?.body() {
@@ -61,14 +61,14 @@ impl SeqExpr {
     }
 }
 
-/// A binding block.
+/// A block of bindings (`relax.BindingBlock`).
 #[pyclass(subclass, frozen, module = "pliant.relax", weakref)]
 pub struct BindingBlock {
-    /// The block.
+    /// The block in the representation of this crate.
     pub block: BlockRef,
 }
 
-/// The bindings in a Python list.
+/// Converts a Python list of bindings.
 fn binding_list(list: &Bound<'_, PyAny>) -> Result<Vec<BindingRef>> {
     let one = |b: Bound<'_, PyAny>| match b.cast::<Binding>() {
         Ok(b) => Ok(b.get().binding.clone()),
@@ -96,25 +96,25 @@ impl BindingBlock {
         None
     }
 
-    /// Whether it is a dataflow block.
+    /// Whether this is a dataflow block.
     #[getter]
     fn is_dataflow(&self) -> bool {
         self.block.dataflow()
     }
 
-    /// The bindings.
+    /// Returns the bindings of the block.
     #[getter]
     fn bindings<'py>(&self, py: Python<'py>) -> Result<Vec<Bound<'py, PyAny>>> {
         self.block.bindings().into_iter().map(|b| wrap_binding(py, b)).collect()
     }
 
-    /// The runs of two or more consecutive bindings of local functions. Each run is given by the index of its first
-    /// binding and the index after its last one.
+    /// Returns the runs of two or more consecutive bindings of local functions, each as the index
+    /// of its first binding and the index after its last one.
     fn _function_runs(&self) -> Vec<(usize, usize)> {
         self.block.function_runs()
     }
 
-    /// Whether both are the same block, compared binding by binding.
+    /// Whether both objects represent the same block, compared binding by binding.
     fn same_as(&self, other: &Bound<'_, PyAny>) -> bool {
         other.cast::<BindingBlock>().is_ok_and(|o| o.get().block.same(&self.block))
     }
@@ -142,7 +142,7 @@ impl BindingBlock {
     }
 }
 
-/// A block without side effects and control flow.
+/// A block without side effects and control flow (`relax.DataflowBlock`).
 #[pyclass(extends = BindingBlock, frozen, module = "pliant.relax")]
 pub struct DataflowBlock;
 
@@ -160,7 +160,7 @@ impl DataflowBlock {
     }
 }
 
-/// A block as an instance of its Python class.
+/// Wraps a block as an instance of its Python class.
 ///
 /// # Errors
 /// An error of the Python interpreter.
@@ -189,7 +189,7 @@ pub fn wrap_owned_block<'py>(
 /// A binding of a variable to a value or to the result of a `match_cast`.
 #[pyclass(subclass, frozen, module = "pliant.relax", weakref)]
 pub struct Binding {
-    /// The binding.
+    /// The binding in the representation of this crate.
     pub binding: BindingRef,
 }
 
@@ -202,13 +202,13 @@ impl Binding {
         None
     }
 
-    /// The variable.
+    /// Returns the variable that is bound.
     #[getter]
     fn var<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
         wrap(py, self.binding.var().ok_or_else(abandoned)?)
     }
 
-    /// The value.
+    /// Returns the value to which the variable is bound.
     #[getter]
     fn value<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
         wrap(py, self.binding.value().ok_or_else(abandoned)?)
@@ -296,7 +296,7 @@ impl MatchCast {
     }
 }
 
-/// A binding as an instance of its Python class.
+/// Wraps a binding as an instance of its Python class.
 ///
 /// # Errors
 /// An error of the Python interpreter.
@@ -314,7 +314,7 @@ pub fn wrap_binding(py: Python<'_>, binding: BindingRef) -> Result<Bound<'_, PyA
 #[pyclass(extends = Expr, frozen, module = "pliant.relax")]
 pub struct If;
 
-/// The condition and the two branches of a conditional.
+/// Returns the condition and the two branches of a conditional.
 fn if_parts(node: &NodeRef) -> Result<[NodeRef; 3]> {
     match node.get() {
         Node::If(choice) => Ok(choice.parts()),
@@ -348,21 +348,21 @@ impl If {
         Ok(init(NodeRef::new(Node::If(choice)).checked()?).add_subclass(If))
     }
 
-    /// The condition.
+    /// Returns the condition.
     #[getter]
     fn cond<'py>(slf: PyRef<'py, Self>) -> Result<Bound<'py, PyAny>> {
         let [cond, _, _] = if_parts(&slf.as_super().node)?;
         wrap(slf.py(), cond)
     }
 
-    /// The branch that is evaluated if the condition holds.
+    /// Returns the branch that is evaluated if the condition is true.
     #[getter]
     fn true_branch<'py>(slf: PyRef<'py, Self>) -> Result<Bound<'py, PyAny>> {
         let [_, branch, _] = if_parts(&slf.as_super().node)?;
         wrap(slf.py(), branch)
     }
 
-    /// The branch that is evaluated if the condition does not hold.
+    /// Returns the branch that is evaluated if the condition is false.
     #[getter]
     fn false_branch<'py>(slf: PyRef<'py, Self>) -> Result<Bound<'py, PyAny>> {
         let [_, _, branch] = if_parts(&slf.as_super().node)?;

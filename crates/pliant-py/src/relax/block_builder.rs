@@ -26,7 +26,7 @@ use crate::relax::value_conversion::{arg_list, required_operand, sinfo};
 use crate::te::prim_func::PrimFunc;
 use crate::te::tensor::Tensor;
 
-/// Builds the functions of a module, one after the other.
+/// Builds the functions of a module, one after the other (`relax.BlockBuilder`).
 #[pyclass(subclass, frozen, module = "pliant.relax", weakref)]
 pub struct BlockBuilder {
     state: Mutex<BuilderState>,
@@ -38,7 +38,7 @@ pub(super) struct BuilderState {
     module: ModuleBuilder,
     globals: FxHashMap<Arc<str>, SInfo>,
     owners: RetainedOwners,
-    /// The functions under construction, the innermost last.
+    /// The functions under construction, with the innermost last.
     stack: Vec<OpenFunction>,
 }
 
@@ -56,7 +56,7 @@ struct OpenFunction {
 }
 
 impl BlockBuilder {
-    /// A builder that starts with the functions of a module.
+    /// Creates a builder that starts with the functions of a module.
     pub(super) fn with_module(module: Option<&Bound<'_, IRModule>>) -> Self {
         let mut state = BuilderState::default();
         if let Some(module) = module {
@@ -70,7 +70,7 @@ impl BlockBuilder {
         BlockBuilder { state: Mutex::new(state) }
     }
 
-    /// The types of the module's functions.
+    /// Returns the types of the module's functions.
     pub(super) fn globals(&self) -> GlobalTypes {
         self.state().globals.clone()
     }
@@ -106,7 +106,7 @@ impl BuilderState {
         }
     }
 
-    /// The owner of the function under construction.
+    /// Returns the owner of the innermost function under construction.
     pub(super) fn current_owner(&self) -> Result<Arc<FuncOwner>> {
         match self.stack.last() {
             Some(current) if !current.done => Ok(current.owner.clone()),
@@ -128,7 +128,7 @@ impl BlockBuilder {
         Self::with_module(module)
     }
 
-    /// Begins a function.
+    /// Begins a new function; later bindings are added to it.
     #[pyo3(signature = (name, params=None, attrs=None, pure=None, private=false))]
     fn _begin_function(
         &self,
@@ -182,14 +182,14 @@ impl BlockBuilder {
         )))
     }
 
-    /// Begins a dataflow block.
+    /// Begins a dataflow block in the current function.
     fn _begin_dataflow(&self) -> Result<()> {
         let owner = self.state().current_owner()?;
         let mut inner = owner.lock();
         inner.builder()?.begin_dataflow().map_err(|e| Error::Value(e.message))
     }
 
-    /// Ends the dataflow block.
+    /// Ends the current dataflow block.
     fn _end_dataflow(&self) {
         if let Ok(owner) = self.state().current_owner()
             && let Ok(builder) = owner.lock().builder()
@@ -303,7 +303,7 @@ impl BlockBuilder {
         wrap(func.py(), NodeRef::new(Node::Global(name)))
     }
 
-    /// Replaces a function of the module.
+    /// Replaces the function of the module to which `gv` refers.
     fn update_func(&self, gv: &Bound<'_, PyAny>, updated_func: &Bound<'_, PyAny>) -> Result<()> {
         let name = crate::ir_module::global_name(gv)?;
         let base = base_func(updated_func, || self.globals())?;
@@ -317,26 +317,26 @@ impl BlockBuilder {
         Ok(())
     }
 
-    /// The current module.
+    /// Returns the module with the functions built so far.
     fn get(&self) -> IRModule {
         let state = self.state();
         IRModule::with_owners(state.module.module().clone(), state.owners.clone())
     }
 
-    /// The current module.
+    /// Returns the module with the functions built so far.
     fn finalize(&self) -> IRModule {
         self.get()
     }
 
-    /// A name that is not used by any other variable of the function.
+    /// Returns a variable name that no other variable of the function has.
     fn get_unique_name(&self, name_prefix: &str) -> Result<String> {
         let owner = self.state().current_owner()?;
         let mut inner = owner.lock();
         Ok(inner.builder()?.unique_name(name_prefix).to_string())
     }
 
-    /// The placeholder that represents an expression in tensor expressions. Its name is the letter with the number
-    /// `index`: `A` for 0.
+    /// Returns the placeholder that represents a graph-level expression in tensor expressions. Its
+    /// name is the letter with the number `index`: `A` for 0.
     #[pyo3(signature = (expr, index=0))]
     fn te_tensor(&self, expr: &Bound<'_, PyAny>, index: u32) -> Result<Tensor> {
         let node = required_operand(expr)?;
@@ -361,8 +361,8 @@ impl BlockBuilder {
         })
     }
 
-    /// Creates a `call_tir` of the loop function that computes the given tensors. Its operands are the expressions
-    /// that their placeholders represent.
+    /// Creates a `call_tir` of the loop function that computes the given tensors. Its operands are
+    /// the graph-level expressions for which the placeholders of the tensors stand.
     #[pyo3(signature = (outputs, name_hint="te_func"))]
     fn _call_tensors<'py>(
         &self,
@@ -437,7 +437,7 @@ impl BlockBuilder {
     }
 }
 
-/// The placeholders that the outputs are computed from.
+/// Returns the placeholders from which the output tensors are computed.
 fn placeholders(outputs: &[te::Tensor]) -> FxHashSet<te::Tensor> {
     let mut seen: FxHashSet<te::Tensor> = FxHashSet::default();
     let mut found = FxHashSet::default();
@@ -477,7 +477,7 @@ fn reject_dataflow_vars(func: &ir::Function, e: ir::Expr) -> Result<()> {
     )))
 }
 
-/// Ends the function under construction.
+/// Ends the function under construction and adds it to the module.
 fn finish(
     owner: &Arc<FuncOwner>,
     output: &NodeRef,
@@ -520,7 +520,8 @@ fn finish(
     })
 }
 
-/// A graph function or loop function from its Python object. `globals` are the types of the module's functions.
+/// Converts a Python object to a graph function or loop function. `globals` are the types of the
+/// module's functions.
 ///
 /// # Errors
 /// `TypeError` for any other object.

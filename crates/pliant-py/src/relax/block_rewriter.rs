@@ -15,7 +15,7 @@ use crate::relax::function::owner_of;
 use crate::relax::function_owner::FuncOwner;
 use crate::relax::value_conversion::required_operand;
 
-/// A block builder that can also rewrite functions.
+/// A block builder that can also rewrite existing functions.
 #[pyclass(extends = BlockBuilder, subclass, frozen, module = "pliant.relax")]
 pub struct BlockRewriter;
 
@@ -45,7 +45,8 @@ impl BlockRewriter {
         slf.as_super().state().enter_rewrite(&owner)
     }
 
-    /// Ends the innermost rewriting, and returns to the function that was under construction before.
+    /// Ends the innermost rewriting. The function that was under construction before becomes
+    /// current again.
     fn _exit_rewrite(slf: PyRef<'_, Self>) {
         slf.as_super().state().exit_rewrite();
     }
@@ -132,7 +133,8 @@ impl BlockRewriter {
         wrap(expr.py(), in_func(&owner, e))
     }
 
-    /// The value that this builder bound to a variable, or `None` if it did not bind the variable.
+    /// Returns the value that this builder bound to a variable, or `None` if the builder did not
+    /// bind it.
     fn lookup_binding<'py>(
         slf: PyRef<'_, Self>,
         var: &Bound<'py, PyAny>,

@@ -128,7 +128,7 @@ fn required_vars(f: &Function, e: Expr) -> Vec<Var> {
     vars
 }
 
-/// The variables that a block uses without defining them.
+/// Returns the variables that a block uses without defining them.
 fn required_vars_of_block(f: &Function, block: Block) -> Vec<Var> {
     let mut bound = FxHashSet::default();
     let mut vars = Vec::new();

@@ -28,9 +28,9 @@ struct NodeInner(Node, u32);
 
 /// The kinds of nodes.
 pub enum Node {
-    /// A variable that Python code created.
+    /// A variable that Python code created outside of any function.
     Var(FreeVar),
-    /// An expression of a function.
+    /// An expression that belongs to the function of an owner.
     InFunc(Arc<FuncOwner>, ir::Expr),
     /// A reference to a function of the module by name.
     Global(Arc<str>),
@@ -40,35 +40,35 @@ pub enum Node {
     Constant(Tensor),
     /// A Python number among tensor operands. It takes their dtype.
     Scalar(Scalar),
-    /// A shape.
+    /// A shape expression: a list of sizes.
     Shape(Vec<te::Expr>),
     /// An integer scalar.
     Prim(te::Expr),
-    /// A string.
+    /// A string as an expression.
     Str(Arc<str>),
-    /// A data type.
+    /// A data type as an expression.
     DType(DType),
-    /// A tuple.
+    /// A tuple expression with these fields.
     Tuple(Vec<NodeRef>),
-    /// A field of a tuple.
+    /// A read of the field with this index from a tuple.
     GetItem(NodeRef, u32),
-    /// A call.
+    /// A call of an operator or a function.
     Call(CallNode),
-    /// A conditional.
+    /// A conditional on a scalar bool.
     If(IfNode),
-    /// Binding blocks and a result.
+    /// A sequence of binding blocks, followed by its result.
     Seq(SeqNode),
     /// A function that Python code built.
     Func(FuncNode),
-    /// The whole function of an owner.
+    /// The whole function that an owner holds.
     Root(Arc<FuncOwner>),
 }
 
-/// The identity of an expression of a function, or of a variable that Python code created. Copies have the same
-/// identity.
+/// The identity of an expression of a function, or of a variable that Python code created. Copies
+/// in other functions have the same identity.
 pub type Ident = (u64, u32);
 
-/// A number that is unique in this process.
+/// Returns a number that is unique in this process.
 pub fn fresh_uid() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(1);
     NEXT.fetch_add(1, Ordering::Relaxed)
@@ -77,45 +77,45 @@ pub fn fresh_uid() -> u64 {
 /// Identifies an expression. All nodes of one expression have equal keys.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Key {
-    /// A variable, or an expression of a function.
+    /// The key of a variable, or of an expression of a function.
     Ident(Ident),
-    /// A function of the module, by name.
+    /// The key of a function of the module: its name.
     Global(Arc<str>),
-    /// A packed function, by name.
+    /// The key of a packed function: its name.
     Extern(Arc<str>),
     /// Any other node, such as a whole function or a sequence: the address of the owner or node, and the id of the
     /// sequence in the owner (`u32::MAX` for anything else).
     Address(usize, u32),
 }
 
-/// A Python number.
+/// A Python number that is an operand.
 #[derive(Clone, Copy)]
 pub enum Scalar {
-    /// An int.
+    /// A Python int.
     Int(i64),
-    /// A float.
+    /// A Python float.
     Float(f64),
-    /// A bool.
+    /// A Python bool.
     Bool(bool),
 }
 
-/// A call.
+/// A call that Python code built, with its callee and operands.
 pub struct CallNode {
-    /// The callee.
+    /// The called operator or function.
     pub callee: CalleeNode,
-    /// The operands.
+    /// The operands of the call.
     pub args: Vec<NodeRef>,
-    /// The attributes.
+    /// The attributes of the call.
     pub attrs: Attrs,
     /// The types of the results, if the callee does not determine them.
     pub ty_args: Vec<SInfo>,
 }
 
-/// The callee of a call.
+/// The callee of a call: an operator or an expression.
 pub enum CalleeNode {
     /// An operator.
     Op(Op),
-    /// A function.
+    /// An expression whose value is a function.
     Expr(NodeRef),
 }
 
@@ -136,25 +136,26 @@ pub struct FreeVarData {
 }
 
 impl FreeVar {
-    /// A new variable.
+    /// Creates a new variable with its own identity.
     pub fn new(name: &str, sinfo: Option<SInfo>, dataflow: bool) -> Self {
         FreeVar(Arc::new(FreeVarData { uid: fresh_uid(), name: name.into(), sinfo, dataflow }))
     }
 
-    /// The identity of the variable, which its copies share.
+    /// Returns the identity of the variable, which its copies share.
     pub fn ident(&self) -> Ident {
         (self.0.uid, u32::MAX)
     }
 }
 
 impl NodeRef {
-    /// A new node.
+    /// Wraps a node so that it can be shared.
     pub fn new(node: Node) -> Self {
         let depth = depth_of(&node);
         NodeRef(Arc::new(NodeInner(node, depth)))
     }
 
-    /// The nesting depth of the types and functions in the node. Operands of operators are not counted.
+    /// Returns the nesting depth of the types and functions in the node. Operands of operators are
+    /// not counted.
     pub fn depth(&self) -> u32 {
         self.0.1
     }
@@ -167,7 +168,7 @@ impl NodeRef {
         if self.depth() > MAX_NESTING { Err(too_deep("tuples")) } else { Ok(self) }
     }
 
-    /// The field that this node selects from a tuple expression, if it is such a field access.
+    /// If this node reads a field of a tuple expression, returns the expression of that field.
     pub fn field(&self) -> Option<&NodeRef> {
         match self.get() {
             Node::GetItem(tuple, index) => match tuple.get() {
@@ -178,22 +179,22 @@ impl NodeRef {
         }
     }
 
-    /// The node.
+    /// Returns the contents of the node.
     pub fn get(&self) -> &Node {
         &self.0.0
     }
 
-    /// The identity of the node, which is unique while the node lives.
+    /// Returns the address of the node, which is unique while the node lives.
     pub fn id(&self) -> usize {
         Arc::as_ptr(&self.0) as usize
     }
 
-    /// Whether both are the same expression.
+    /// Whether both nodes represent the same expression.
     pub fn same(&self, other: &NodeRef) -> bool {
         Arc::ptr_eq(&self.0, &other.0) || self.key() == other.key()
     }
 
-    /// The key of the node, which is equal for all nodes of the same expression.
+    /// Returns the key of the expression. All nodes of the same expression have equal keys.
     pub fn key(&self) -> Key {
         match self.get() {
             Node::Var(v) => Key::Ident(v.ident()),
@@ -206,7 +207,7 @@ impl NodeRef {
         }
     }
 
-    /// The direct operands.
+    /// Returns the direct operands of the node.
     pub fn children(&self) -> &[NodeRef] {
         match self.get() {
             Node::Tuple(fields) => fields,

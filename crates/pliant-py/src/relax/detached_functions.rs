@@ -12,7 +12,7 @@ use crate::relax::detached_expr::{Node, NodeRef};
 use crate::relax::function_owner::FuncOwner;
 use crate::relax::struct_info::SInfo;
 
-/// A sequence: binding blocks and a result.
+/// A sequence: binding blocks followed by a result.
 pub enum SeqNode {
     /// A sequence in the function of an owner.
     In(Arc<FuncOwner>, ir::Seq),
@@ -20,13 +20,13 @@ pub enum SeqNode {
     Free {
         /// The blocks, in order.
         blocks: Vec<BlockRef>,
-        /// The result.
+        /// The result expression of the sequence.
         body: NodeRef,
     },
 }
 
 impl SeqNode {
-    /// The nesting depth of the types and functions in the sequence.
+    /// Returns the nesting depth of the types and functions in the sequence.
     pub fn depth(&self) -> u32 {
         match self {
             SeqNode::In(..) => 0,
@@ -36,7 +36,7 @@ impl SeqNode {
         }
     }
 
-    /// The blocks.
+    /// Returns the blocks of the sequence.
     pub fn blocks(&self) -> Vec<BlockRef> {
         match self {
             SeqNode::In(owner, seq) => {
@@ -48,7 +48,7 @@ impl SeqNode {
         }
     }
 
-    /// The owner of the function that contains the sequence or its parts.
+    /// Returns the owner of the function that contains the sequence or its parts.
     pub fn owner(&self) -> Option<Arc<FuncOwner>> {
         match self {
             SeqNode::In(owner, _) => Some(owner.clone()),
@@ -56,7 +56,7 @@ impl SeqNode {
         }
     }
 
-    /// The result.
+    /// Returns the result expression of the sequence.
     pub fn body(&self) -> Option<NodeRef> {
         match self {
             SeqNode::In(owner, seq) => {
@@ -68,7 +68,7 @@ impl SeqNode {
     }
 }
 
-/// A shared block.
+/// A block of bindings that several Python objects may share.
 #[derive(Clone)]
 pub struct BlockRef(Arc<BlockNode>);
 
@@ -88,18 +88,18 @@ pub enum BlockNode {
 }
 
 impl BlockRef {
-    /// A block.
+    /// Wraps a block so that it can be shared.
     pub fn new(node: BlockNode) -> Self {
         BlockRef(Arc::new(node))
     }
 
-    /// A block with these bindings.
+    /// Creates a block with these bindings that belongs to no function.
     pub fn free(dataflow: bool, bindings: Vec<BindingRef>) -> Self {
         let depth = bindings.iter().map(|b| b.value().map_or(0, |v| v.depth())).max().unwrap_or(0);
         BlockRef::new(BlockNode::Free { dataflow, bindings, depth })
     }
 
-    /// The block.
+    /// Returns the contents of the block.
     pub fn get(&self) -> &BlockNode {
         &self.0
     }
@@ -119,7 +119,7 @@ impl BlockRef {
         }
     }
 
-    /// The bindings.
+    /// Returns the bindings of the block.
     pub fn bindings(&self) -> Vec<BindingRef> {
         match self.get() {
             BlockNode::In(owner, b) => {
@@ -131,8 +131,8 @@ impl BlockRef {
         }
     }
 
-    /// The runs of two or more consecutive bindings of local functions, which are visible in each other. Each run is
-    /// given by the index of its first binding and the index after its last one.
+    /// Returns the runs of two or more consecutive bindings of local functions, which are visible
+    /// in each other, each as the index of its first binding and the index after its last one.
     pub fn function_runs(&self) -> Vec<(usize, usize)> {
         let funcs: Vec<bool> = match self.get() {
             BlockNode::In(owner, b) => {
@@ -177,7 +177,7 @@ impl BlockRef {
         a.len() == b.len() && a.iter().zip(&b).all(|(a, b)| a.same(b))
     }
 
-    /// The owner of the function that contains the block or its bindings.
+    /// Returns the owner of the function that contains the block or its bindings.
     pub fn owner(&self) -> Option<Arc<FuncOwner>> {
         match self.get() {
             BlockNode::In(owner, _) => Some(owner.clone()),
@@ -188,7 +188,7 @@ impl BlockRef {
         }
     }
 
-    /// The identity of the block while it lives.
+    /// Returns the address of the block, which is unique while the block lives.
     pub fn address(&self) -> usize {
         match self.get() {
             BlockNode::In(owner, b) => owner.address().wrapping_add(b.as_u32() as usize),
@@ -208,16 +208,16 @@ pub enum BindingRef {
 
 /// A binding that Python code built.
 pub struct FreeBinding {
-    /// The variable.
+    /// The variable that is bound.
     pub var: NodeRef,
-    /// The value.
+    /// The value to which the variable is bound.
     pub value: NodeRef,
-    /// The type that a `match_cast` checks.
+    /// The type that is checked, if the binding is a `match_cast`.
     pub cast: Option<SInfo>,
 }
 
 impl BindingRef {
-    /// The variable.
+    /// Returns the variable that is bound.
     pub fn var(&self) -> Option<NodeRef> {
         match self {
             BindingRef::In(owner, b) => {
@@ -228,7 +228,7 @@ impl BindingRef {
         }
     }
 
-    /// The value.
+    /// Returns the value to which the variable is bound.
     pub fn value(&self) -> Option<NodeRef> {
         match self {
             BindingRef::In(owner, b) => Some(NodeRef::new(Node::InFunc(owner.clone(), b.value))),
@@ -252,7 +252,7 @@ impl BindingRef {
         }
     }
 
-    /// The type that a `match_cast` checks.
+    /// Returns the type that is checked, if the binding is a `match_cast`.
     pub fn cast(&self) -> Option<SInfo> {
         match self {
             BindingRef::In(owner, b) => b.cast.expand().map(|t| owner.lock().sinfo_of(t)),
@@ -284,18 +284,18 @@ impl BindingRef {
     }
 }
 
-/// A conditional.
+/// A conditional on a scalar bool, with a sequence for each branch.
 pub struct IfNode {
     /// The condition.
     pub cond: NodeRef,
-    /// The branch for a true condition.
+    /// The sequence that is evaluated if the condition is true.
     pub then_seq: NodeRef,
-    /// The branch for a false condition.
+    /// The sequence that is evaluated if the condition is false.
     pub else_seq: NodeRef,
 }
 
 impl IfNode {
-    /// The condition and both branches.
+    /// Returns the condition and both branches.
     pub fn parts(&self) -> [NodeRef; 3] {
         [self.cond.clone(), self.then_seq.clone(), self.else_seq.clone()]
     }
@@ -304,7 +304,7 @@ impl IfNode {
 /// The types of a module's functions by name.
 pub type GlobalTypes = FxHashMap<Arc<str>, SInfo>;
 
-/// A function that Python code built: its parts, and the function itself after its first use.
+/// A function that Python code built: its parts, and the converted function after its first use.
 pub struct FuncNode {
     data: FuncParts,
     built: OnceLock<Arc<FuncOwner>>,
@@ -313,15 +313,15 @@ pub struct FuncNode {
 /// The parts from which Python code builds a function.
 #[derive(Clone)]
 pub struct FuncParts {
-    /// The parameters.
+    /// The parameters of the function.
     pub params: Vec<NodeRef>,
-    /// The body.
+    /// The body of the function.
     pub body: NodeRef,
     /// The result type. `None` means the type of the body.
     pub ret: Option<SInfo>,
     /// Whether calls have no side effects. `None` means that this follows from the calls in the body.
     pub pure: Option<bool>,
-    /// The attributes.
+    /// The attributes of the function.
     pub attrs: FuncAttrs,
     /// Whether the function is visible only in its module.
     pub private: bool,
@@ -330,17 +330,17 @@ pub struct FuncParts {
 }
 
 impl FuncNode {
-    /// A function with these parts.
+    /// Creates a function from these parts. The function is converted on first use.
     pub fn new(data: FuncParts) -> Self {
         FuncNode { data, built: OnceLock::new() }
     }
 
-    /// The parts.
+    /// Returns the parts of the function.
     pub fn data(&self) -> &FuncParts {
         &self.data
     }
 
-    /// The owner of the function, which is built on first use.
+    /// Returns the owner of the function. Converts the function on first use.
     ///
     /// # Errors
     /// If a variable is neither a parameter nor defined, or if a type rule fails.
@@ -348,7 +348,8 @@ impl FuncNode {
         self.owner_in_module(GlobalTypes::default)
     }
 
-    /// The owner of the function as part of a module. Calls by name get the types of the module's functions.
+    /// Returns the owner of the function as a part of a module, so that calls by name have the
+    /// types of the module's functions.
     ///
     /// # Errors
     /// As for [`owner`](Self::owner).
@@ -365,7 +366,7 @@ impl FuncNode {
         Ok(self.built.get_or_init(|| owner).clone())
     }
 
-    /// The owner of the function, if the function has been built.
+    /// Returns the owner of the function, if the function has been converted.
     pub fn built(&self) -> Option<&Arc<FuncOwner>> {
         self.built.get()
     }

@@ -1,4 +1,4 @@
-//! Reads the text, operands and attributes of expressions.
+//! Functions that read the text, operands and attributes of an expression for its Python class.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::relax::function_owner::FuncOwner;
 use crate::relax::struct_info::SInfo;
 use crate::relax::value_conversion::{attr_object, attr_value};
 
-/// The text of an expression in script syntax.
+/// Returns the text of an expression in script syntax.
 pub fn text(node: &NodeRef) -> String {
     text_at_depth(node, 0)
 }
@@ -103,7 +103,7 @@ fn seq_text(seq: &SeqNode, depth: u32) -> String {
     parts.join("; ")
 }
 
-/// The text of a binding in script syntax.
+/// Returns the text of a binding in script syntax.
 pub fn binding_text(binding: &BindingRef, depth: u32) -> String {
     let name = binding.var().map(|v| name_or_text(&v)).unwrap_or_default();
     let value = binding.value().map(|v| text_at_depth(&v, depth)).unwrap_or_default();
@@ -113,7 +113,7 @@ pub fn binding_text(binding: &BindingRef, depth: u32) -> String {
     }
 }
 
-/// The name of a variable or function, or the contents of a string.
+/// Returns the name of a variable or function, or the contents of a string.
 pub fn name_or_text(node: &NodeRef) -> String {
     match node.get() {
         Node::Var(v) => v.0.name.to_string(),
@@ -135,8 +135,8 @@ pub fn name_or_text(node: &NodeRef) -> String {
     }
 }
 
-/// The operands of an expression: the arguments of a call, the fields of a tuple, or the tuple from which a field is
-/// taken.
+/// Returns the operands of an expression: the arguments of a call, the fields of a tuple, or the
+/// tuple from which a field is read.
 ///
 /// # Errors
 /// An error of the Python interpreter.
@@ -157,12 +157,12 @@ pub fn operands<'py>(py: Python<'py>, node: &NodeRef) -> Result<Bound<'py, PyTup
     Ok(PyTuple::new(py, items?)?)
 }
 
-/// Wraps an expression of an owner's function as a node.
+/// Creates a node for an expression of an owner's function.
 pub fn in_func(owner: &Arc<FuncOwner>, e: ir::Expr) -> NodeRef {
     NodeRef::new(Node::InFunc(owner.clone(), e))
 }
 
-/// The callee of a call.
+/// Returns the callee of a call as a Python object.
 ///
 /// # Errors
 /// An error of the Python interpreter.
@@ -220,7 +220,7 @@ pub fn with_attrs(node: &NodeRef, visit: impl FnOnce(&Attrs) -> Result<()>) -> R
     }
 }
 
-/// The explicit result types of a call (`sinfo_args` in Python).
+/// Returns the explicit result types of a call (`sinfo_args` in Python).
 pub fn ty_args(node: &NodeRef) -> Vec<SInfo> {
     match node.get() {
         Node::Call(call) => call.ty_args.clone(),

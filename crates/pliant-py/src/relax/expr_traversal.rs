@@ -11,14 +11,14 @@ use crate::relax::detached_functions::{BindingRef, SeqNode};
 use crate::relax::expr_accessors::in_func;
 use crate::relax::function_owner::FuncOwner;
 
-/// The items that a traversal visits, in textual order.
+/// An item that the traversal visits, in textual order.
 pub enum WalkEvent {
-    /// An expression, after all its subexpressions.
+    /// An expression, visited after all its subexpressions.
     Expr(NodeRef),
-    /// The definition of a variable. A parameter comes before the body of its function, and a bound variable after its
-    /// value.
+    /// The definition of a variable. A parameter is visited before the body of its function, a
+    /// bound variable after its value.
     Def(NodeRef),
-    /// A binding, before its value.
+    /// A binding, visited before its value.
     Binding(BindingRef),
 }
 

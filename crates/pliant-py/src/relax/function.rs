@@ -30,7 +30,7 @@ pub struct Function {
     module: OnceLock<Py<IRModule>>,
 }
 
-/// Where the data of a function is stored.
+/// Where the data of a Python `Function` is stored.
 enum Location {
     /// The function is in the arenas of an owner, under this id.
     In(Arc<FuncOwner>, ir::FuncId),
@@ -43,7 +43,7 @@ impl Function {
         init(node).add_subclass(Function { name, module: OnceLock::new() })
     }
 
-    /// A Python object for a function with this name.
+    /// Creates the Python object for a function with this name.
     ///
     /// # Errors
     /// An error of the Python interpreter.
@@ -56,7 +56,7 @@ impl Function {
         Bound::new(py, Self::initializer(node, Some(name.into())))
     }
 
-    /// A function node as a Python object.
+    /// Wraps a function node as a Python object.
     ///
     /// # Errors
     /// An error of the Python interpreter.
@@ -68,7 +68,7 @@ impl Function {
         Bound::new(py, Self::initializer(node, name))
     }
 
-    /// The name under which the function was parsed or taken from a module.
+    /// Returns the name under which the function was parsed or taken from a module.
     pub fn known_name(&self) -> Option<Arc<str>> {
         self.name.clone()
     }
@@ -78,18 +78,18 @@ impl Function {
         let _ = self.module.set(module.clone().unbind());
     }
 
-    /// The module from which the function was taken, and the name of the function there.
+    /// Returns the module from which the function was taken, and the function's name in it.
     fn module_and_name<'py>(&self, py: Python<'py>) -> Option<(Bound<'py, IRModule>, String)> {
         Some((self.module(py)?, self.known_name()?.to_string()))
     }
 
-    /// The module from which the function was taken.
+    /// Returns the module from which the function was taken.
     pub fn module<'py>(&self, py: Python<'py>) -> Option<Bound<'py, IRModule>> {
         self.module.get().map(|module| module.bind(py).clone())
     }
 }
 
-/// Where the function of a node is stored.
+/// Returns where the function of a node is stored.
 fn location(node: &NodeRef) -> Location {
     match node.get() {
         Node::Root(owner) => {
@@ -107,7 +107,7 @@ fn location(node: &NodeRef) -> Location {
     }
 }
 
-/// The parts of a function that Python code built.
+/// Returns the parts of a function that Python code built.
 fn parts(node: &NodeRef) -> Result<&FuncParts> {
     match node.get() {
         Node::Func(func) => Ok(func.data()),
@@ -115,7 +115,7 @@ fn parts(node: &NodeRef) -> Result<&FuncParts> {
     }
 }
 
-/// The parts of a local function.
+/// Returns the parts of a local function.
 fn local_parts(owner: &Arc<FuncOwner>, id: ir::FuncId) -> Result<FuncParts> {
     let mut state = owner.lock();
     let func = state.func().map(|f| {
@@ -138,7 +138,7 @@ fn local_parts(owner: &Arc<FuncOwner>, id: ir::FuncId) -> Result<FuncParts> {
     })
 }
 
-/// The owner whose root function is the function of a node.
+/// Returns the owner whose whole function is the function of this node.
 ///
 /// # Errors
 /// If the function cannot be built, or if it is a local function that captures variables.
@@ -157,7 +157,7 @@ pub fn owner_of(node: &NodeRef) -> Result<Arc<FuncOwner>> {
     }
 }
 
-/// The IR function of a Python function.
+/// Converts a Python function to a function of the IR.
 ///
 /// # Errors
 /// As for [`owner_of`].
@@ -169,7 +169,8 @@ pub fn ir_function(node: &NodeRef) -> Result<Arc<IrFunction>> {
     })
 }
 
-/// As [`ir_function`], for a function of a module. The functions that it calls by name have the types `globals`.
+/// Converts a function of a module as [`ir_function`] does. The functions that it calls by name
+/// have the types `globals`.
 ///
 /// # Errors
 /// As for [`owner_of`].
@@ -183,12 +184,12 @@ pub fn ir_function_in(
     ir_function(node)
 }
 
-/// The types of the graph functions of a module.
+/// Returns the types of a module's graph functions by name.
 pub fn global_types(module: &pliant_ir::IRModule) -> GlobalTypes {
     module.relax_funcs().map(|(name, func)| (name.clone(), signature_of(func))).collect()
 }
 
-/// The attributes of a function.
+/// Returns the attributes of a function.
 fn attrs_of(node: &NodeRef) -> FuncAttrs {
     match node.get() {
         Node::Root(owner) => owner.lock().func().map(|f| f.attrs.clone()).unwrap_or_default(),
@@ -206,7 +207,7 @@ fn symbol_of(node: &NodeRef) -> Option<String> {
     attrs_of(node).get(GLOBAL_SYMBOL).and_then(|v| v.as_str()).map(String::from)
 }
 
-/// The same function with other attributes.
+/// Returns the same function with other attributes.
 fn with_attrs(node: &NodeRef, attrs: FuncAttrs) -> Result<NodeRef> {
     let made_public = attrs.contains_key(GLOBAL_SYMBOL) && symbol_of(node).is_none();
     match node.get() {
@@ -233,7 +234,8 @@ fn with_attrs(node: &NodeRef, attrs: FuncAttrs) -> Result<NodeRef> {
     }
 }
 
-/// The attributes with `name` as the `global_symbol` of a public function, unless they already have one.
+/// Adds `name` to the attributes as the `global_symbol` of a public function, unless they already
+/// contain one.
 pub fn with_symbol(mut attrs: FuncAttrs, name: Option<&str>) -> FuncAttrs {
     if let Some(name) = name.filter(|_| !attrs.contains_key(GLOBAL_SYMBOL)) {
         attrs.insert(GLOBAL_SYMBOL.into(), AttrValue::str(name));
@@ -243,7 +245,8 @@ pub fn with_symbol(mut attrs: FuncAttrs, name: Option<&str>) -> FuncAttrs {
 
 #[pymethods]
 impl Function {
-    /// A function with the given parameters and body. The result type is that of the body unless it is given.
+    /// Creates a function with the given parameters and body. The result type is that of the body
+    /// unless it is given.
     #[new]
     #[pyo3(signature = (params, body, ret_struct_info=None, is_pure=true, attrs=None, span=None, *, private=false))]
     fn new(
@@ -275,8 +278,8 @@ impl Function {
         Ok(Self::initializer(node, None))
     }
 
-    /// The function with parameters bound to constants. `binding_map` maps variables or names to tensors, arrays or
-    /// constants.
+    /// Returns the function with parameters bound to constants. `binding_map` maps variables or
+    /// names to tensors, arrays or constants.
     fn bind_params<'py>(
         slf: &Bound<'py, Self>,
         binding_map: &Bound<'py, PyAny>,
@@ -285,8 +288,8 @@ impl Function {
         Ok(bind.call1((slf, binding_map, slf.get().module_and_name(slf.py())))?)
     }
 
-    /// The function with symbolic sizes replaced. `binding_map` maps variables or names to numbers or expressions over
-    /// sizes.
+    /// Returns the function with symbolic sizes replaced. `binding_map` maps variables or names to
+    /// numbers or expressions over sizes.
     fn bind_symbolic_vars<'py>(
         slf: &Bound<'py, Self>,
         binding_map: &Bound<'py, PyAny>,
@@ -295,7 +298,7 @@ impl Function {
         Ok(bind.call1((slf, binding_map, slf.get().module_and_name(slf.py())))?)
     }
 
-    /// The parameters.
+    /// Returns the parameters of the function.
     #[getter]
     fn params<'py>(slf: PyRef<'py, Self>) -> Result<Vec<Bound<'py, PyAny>>> {
         let node = &slf.as_super().node;
@@ -313,7 +316,7 @@ impl Function {
         nodes.into_iter().map(|n| wrap(slf.py(), n)).collect()
     }
 
-    /// The body.
+    /// Returns the body of the function.
     #[getter]
     fn body<'py>(slf: PyRef<'py, Self>) -> Result<Bound<'py, PyAny>> {
         let node = &slf.as_super().node;
@@ -328,7 +331,7 @@ impl Function {
         wrap(slf.py(), body)
     }
 
-    /// The type of the result.
+    /// Returns the result type of the function.
     #[getter]
     fn ret_struct_info<'py>(slf: PyRef<'py, Self>) -> Result<Bound<'py, PyAny>> {
         let node = &slf.as_super().node;
@@ -370,7 +373,8 @@ impl Function {
         }
     }
 
-    /// The attributes. The name of a function that is not private is its `global_symbol`.
+    /// Returns the attributes of the function. A function that is not private has its name as the
+    /// attribute `global_symbol`.
     #[getter]
     fn attrs<'py>(slf: PyRef<'py, Self>) -> Result<Bound<'py, PyAny>> {
         let (py, node) = (slf.py(), &slf.as_super().node);
@@ -382,7 +386,7 @@ impl Function {
         attrs_dict(py, &with_symbol(attrs, name.as_deref()))
     }
 
-    /// The function with an additional attribute, or with a dict of additional attributes.
+    /// Returns the function with one more attribute, or with a dict of more attributes.
     #[pyo3(signature = (attr_key_or_dict, attr_value=None))]
     fn with_attr<'py>(
         slf: PyRef<'py, Self>,
@@ -395,7 +399,7 @@ impl Function {
         Ok(Self::of_node(slf.py(), with_attrs(node, attrs)?, slf.name.clone())?)
     }
 
-    /// The function with the attributes of a dict added.
+    /// Returns the function with the attributes of a dict added.
     fn with_attrs<'py>(
         slf: PyRef<'py, Self>,
         attr_map: &Bound<'py, PyDict>,
@@ -403,8 +407,8 @@ impl Function {
         Self::with_attr(slf, attr_map.as_any(), None)
     }
 
-    /// The function without an attribute. Without `global_symbol`, it is equal to a function that was built without a
-    /// name.
+    /// Returns the function without an attribute. Without `global_symbol`, it is equal to a
+    /// function that was built without a name.
     fn without_attr<'py>(slf: PyRef<'py, Self>, attr_key: &str) -> Result<Bound<'py, Function>> {
         let node = &slf.as_super().node;
         let mut attrs = attrs_of(node);
@@ -414,8 +418,8 @@ impl Function {
         Ok(Self::of_node(slf.py(), node, name)?)
     }
 
-    /// The same function with other parameters and another body. The declared result type is replaced if the type of
-    /// the body contradicts it.
+    /// Returns the function with other parameters and another body. The declared result type is
+    /// replaced if the type of the body contradicts it.
     fn _rebuilt<'py>(
         slf: PyRef<'py, Self>,
         params: &Bound<'py, PyAny>,
@@ -450,14 +454,15 @@ impl Function {
         Ok(Self::of_node(py, NodeRef::new(Node::Func(FuncNode::new(data))).checked()?, name)?)
     }
 
-    /// Whether this is a whole function and not a local function inside another one.
+    /// Whether this is a whole function, not a local function inside another one.
     #[getter]
     fn _is_whole(slf: PyRef<'_, Self>) -> bool {
         matches!(slf.as_super().node.get(), Node::Root(_))
     }
 
-    /// The function in finished form. Parts that Python code built are converted to a function, and calls by name
-    /// get the types of the builder's module. Other functions are returned unchanged.
+    /// Returns the function in finished form: parts that Python code built are converted to a
+    /// function, and calls by name get the types of the builder's module. Other functions are
+    /// returned unchanged.
     #[pyo3(signature = (builder=None))]
     fn _finished<'py>(
         slf: Bound<'py, Self>,
@@ -475,7 +480,7 @@ impl Function {
         Ok(Self::of_node(slf.py(), NodeRef::new(Node::Root(owner)), name)?)
     }
 
-    /// A copy of the function with fresh variables and size variables.
+    /// Copies the function with new variables and size variables.
     fn _copied<'py>(slf: PyRef<'py, Self>) -> Result<Bound<'py, Function>> {
         let func = ir_function(&slf.as_super().node)?;
         let copy = Arc::new(ir::visit::copy_function(&func));
@@ -483,14 +488,15 @@ impl Function {
         Ok(Self::of_node(slf.py(), node, slf.name.clone())?)
     }
 
-    /// The name of the function: its global symbol, or else the name under which it was parsed or taken from a module.
+    /// Returns the name of the function: its global symbol, or else the name under which it was
+    /// parsed or taken from a module.
     #[getter]
     fn __name__(slf: PyRef<'_, Self>) -> String {
         let symbol = symbol_of(&slf.as_super().node);
         symbol.or_else(|| slf.name.as_deref().map(String::from)).unwrap_or_else(|| "main".into())
     }
 
-    /// The function as script text.
+    /// Returns the function as script text.
     #[pyo3(signature = (show_meta=false, name=None))]
     fn script(slf: PyRef<'_, Self>, show_meta: bool, name: Option<&str>) -> Result<String> {
         let node = slf.as_super().node.clone();
@@ -500,7 +506,7 @@ impl Function {
         Ok(print_function(name.unwrap_or(&own_name), &func, pliant_ops::registry(), &options))
     }
 
-    /// Prints the script, with colours on a terminal.
+    /// Prints the function as a script, with colours on a terminal.
     #[pyo3(signature = (style=None, black_format=None))]
     fn show(slf: PyRef<'_, Self>, style: Option<&str>, black_format: Option<bool>) -> Result<()> {
         let _ = black_format;
@@ -521,12 +527,12 @@ impl Function {
     }
 }
 
-/// The type of a function, independent of any owner.
+/// Returns the type of a function. The type does not depend on any owner.
 pub fn signature_of(func: &Arc<IrFunction>) -> SInfo {
     owner_signature(&FuncOwner::of(func.clone()))
 }
 
-/// The type of an owner's root function.
+/// Returns the type of the whole function of an owner.
 pub fn owner_signature(owner: &Arc<FuncOwner>) -> SInfo {
     let mut state = owner.lock();
     let Some((params, ret, pure)) = state.func().map(|f| {
@@ -540,7 +546,7 @@ pub fn owner_signature(owner: &Arc<FuncOwner>) -> SInfo {
     SInfo::Func(Some(params), Arc::new(ret), pure)
 }
 
-/// A graph function or loop function as a Python object.
+/// Wraps a graph function or loop function as a Python object.
 ///
 /// # Errors
 /// An error of the Python interpreter.

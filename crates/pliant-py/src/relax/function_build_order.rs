@@ -11,8 +11,9 @@ use crate::relax::expr_traversal::{WalkEvent, walk};
 use crate::relax::function::{Function, signature_of};
 use crate::relax::struct_info::SInfo;
 
-/// The types of the graph functions that have a declared type, and an order in which to build all functions. A function
-/// whose type follows from its body comes after the functions that it calls, if such an order exists.
+/// Returns the types of the graph functions that have a declared type, and an order in which to
+/// build all functions. A function whose type follows from its body comes after the functions that
+/// it calls, if such an order exists.
 pub fn build_order(entries: &[(Arc<str>, Bound<'_, PyAny>)]) -> (GlobalTypes, Vec<usize>) {
     let mut declared = GlobalTypes::default();
     let mut undeclared: FxHashMap<Arc<str>, (usize, NodeRef)> = FxHashMap::default();
@@ -47,7 +48,7 @@ pub fn build_order(entries: &[(Arc<str>, Bound<'_, PyAny>)]) -> (GlobalTypes, Ve
     (declared, order)
 }
 
-/// The type of a function, if it is known without inferring the type of its body.
+/// Returns the type of a function, if it is known without inferring the type of its body.
 fn declared_signature(node: &NodeRef) -> Option<SInfo> {
     let owner = match node.get() {
         Node::Root(owner) => owner,
@@ -62,7 +63,7 @@ fn declared_signature(node: &NodeRef) -> Option<SInfo> {
     func.as_ref().map(signature_of)
 }
 
-/// The functions of the module that an expression refers to.
+/// Returns the names of the module functions to which an expression refers.
 fn referenced_functions(node: &NodeRef) -> Vec<Arc<str>> {
     let mut names = Vec::new();
     walk(node, |event| {

@@ -24,7 +24,8 @@ use crate::relax::struct_info::{SInfo, from_type};
 /// The owner of a function. The Python expressions of the function keep it alive.
 pub struct FuncOwner {
     state: Mutex<OwnerState>,
-    /// The thread that holds the lock, as a number from [`this_thread`], or 0 if no thread does.
+    /// The number (from [`this_thread`]) of the thread that holds the lock, or 0 if no thread holds
+    /// it.
     holder: AtomicUsize,
 }
 
@@ -34,7 +35,7 @@ pub struct FuncOwner {
 pub const ALREADY_LOCKED: &str = "the function under construction cannot be read inside the definition of an \
     operator: use the operands that the definition receives";
 
-/// A number that identifies this thread among all living threads.
+/// Returns a number that identifies this thread among all living threads.
 fn this_thread() -> usize {
     thread_local! {
         static MARK: u8 = const { 0 };
@@ -42,7 +43,7 @@ fn this_thread() -> usize {
     MARK.with(|mark| std::ptr::from_ref(mark) as usize)
 }
 
-/// The locked state of an owner.
+/// A lock guard for the state of an owner.
 pub struct LockedState<'a> {
     owner: &'a FuncOwner,
     state: MutexGuard<'a, OwnerState>,
@@ -71,9 +72,10 @@ impl Drop for LockedState<'_> {
 /// A function, under construction or finished, and the identities of its expressions.
 pub struct OwnerState {
     stage: Stage,
-    /// A number that identifies the owner.
+    /// A number that identifies the owner in this process.
     pub uid: u64,
-    /// The owner that this one is derived from, and the number of expressions that both share.
+    /// For a derived owner: the owner of the original function, and the number of expressions that
+    /// both functions share.
     base: Option<(Arc<FuncOwner>, u32)>,
     /// The identities of expressions that were imported from other functions. An imported expression keeps its
     /// identity.
@@ -82,7 +84,8 @@ pub struct OwnerState {
     exprs_by_ident: FxHashMap<Ident, ir::Expr>,
     /// The results of imports from other functions, by their `uid`.
     pub(super) import_memos: FxHashMap<u64, ImportMemo>,
-    /// The types of this function that were converted to independent types, except for those with shape variables.
+    /// Types of this function in independent form ([`SInfo`]), as a cache. Types with shape
+    /// variables are not cached.
     sinfo_cache: FxHashMap<ir::Type, SInfo>,
     /// The mapping between symbols and variables of tensor expressions.
     pub vars: VarMap,
@@ -110,12 +113,13 @@ enum Stage {
 }
 
 impl FuncOwner {
-    /// An owner for a function under construction.
+    /// Creates an owner for a function under construction.
     pub fn building() -> Arc<FuncOwner> {
         Self::with_stage(Stage::Building(Box::new(FunctionBuilder::new(pliant_ops::registry()))))
     }
 
-    /// The owner of a finished function.
+    /// Returns the owner of a finished function. Creates it if Python refers to no part of the
+    /// function yet.
     pub fn of(func: Arc<Function>) -> Arc<FuncOwner> {
         let key = Arc::as_ptr(&func) as usize;
         if let Some(owner) = owners().get(&key).and_then(Weak::upgrade) {
@@ -134,7 +138,7 @@ impl FuncOwner {
         }
     }
 
-    /// A derived owner, in which the function of this owner can be rewritten.
+    /// Creates a derived owner, in which the function of this owner can be rewritten.
     ///
     /// # Errors
     /// If the construction of the function was abandoned.
@@ -159,8 +163,8 @@ impl FuncOwner {
         Ok(owner)
     }
 
-    /// The owner of a function that differs from the function of this owner only in annotations. The parts of both
-    /// functions are identical.
+    /// Creates an owner for a function that differs from the function of this owner only in
+    /// annotations. The expressions of both functions keep the same identities.
     pub fn variant(self: &Arc<Self>, func: Arc<Function>) -> Arc<FuncOwner> {
         let owner = Self::with_stage(Stage::Finished(func.clone()));
         let mut guarded = self.lock();
@@ -207,7 +211,7 @@ impl FuncOwner {
         })
     }
 
-    /// The address of the owner, which is unique while the owner lives.
+    /// Returns the address of the owner, which is unique while the owner lives.
     pub fn address(&self) -> usize {
         std::ptr::from_ref(self) as usize
     }
@@ -234,7 +238,7 @@ impl FuncOwner {
         LockedState { owner: self, state }
     }
 
-    /// The type of an expression of the function.
+    /// Returns the type of an expression of the function.
     pub fn sinfo(self: &Arc<Self>, e: ir::Expr) -> SInfo {
         let mut guarded = self.lock();
         let state = &mut *guarded;
@@ -246,7 +250,7 @@ impl FuncOwner {
     }
 }
 
-/// The owners of finished functions, by the functions' addresses.
+/// Locks the table of the owners of finished functions, by the functions' addresses.
 fn owners() -> MutexGuard<'static, FxHashMap<usize, Weak<FuncOwner>>> {
     static OWNERS: LazyLock<Mutex<FxHashMap<usize, Weak<FuncOwner>>>> =
         LazyLock::new(Mutex::default);
@@ -267,7 +271,8 @@ impl Drop for FuncOwner {
 }
 
 impl OwnerState {
-    /// The identity of an expression. Copies of the expression have the same one.
+    /// Returns the identity of an expression. Copies of the expression in other functions have the
+    /// same identity.
     pub fn ident(&self, e: ir::Expr) -> Ident {
         if let Some(&ident) = self.idents.get(&e) {
             return ident;
@@ -278,7 +283,7 @@ impl OwnerState {
         }
     }
 
-    /// The key by which two expressions are compared.
+    /// Returns the key by which expressions are compared.
     pub fn key(&self, e: ir::Expr) -> Key {
         match self.func().map(|f| (f, f.expr(e))) {
             Some((f, ir::ExprData::Global(s))) => Key::Global(f.str(*s).clone()),
@@ -287,7 +292,7 @@ impl OwnerState {
         }
     }
 
-    /// The expression of this owner with the given identity.
+    /// Returns the expression of this function with the given identity.
     pub fn find_expr(&self, ident: Ident) -> Option<ir::Expr> {
         if let Some(&e) = self.exprs_by_ident.get(&ident) {
             return Some(e);
@@ -305,7 +310,8 @@ impl OwnerState {
         self.exprs_by_ident.insert(ident, e);
     }
 
-    /// Whether ids of `owner` are valid here. They are if `owner` is this owner or the one that it is derived from.
+    /// Whether expression ids of `owner` are valid here: `owner` is this owner or the one from
+    /// which it is derived.
     pub fn shares_ids_with(&self, owner: &Arc<FuncOwner>) -> bool {
         std::ptr::eq(Arc::as_ptr(owner), self.weak_self.as_ptr())
             || self.base.as_ref().is_some_and(|(base, _)| Arc::ptr_eq(base, owner))
@@ -318,7 +324,8 @@ impl OwnerState {
         }
     }
 
-    /// The function of this owner, finished or under construction; `None` if the construction was abandoned.
+    /// Returns the function of this owner, finished or under construction; `None` if the
+    /// construction was abandoned.
     pub fn func(&self) -> Option<&Function> {
         match &self.stage {
             Stage::Building(b) => Some(b.func()),
@@ -327,7 +334,7 @@ impl OwnerState {
         }
     }
 
-    /// The function of this owner, if it is finished.
+    /// Returns the function of this owner, if it is finished.
     pub fn finished(&self) -> Option<&Arc<Function>> {
         match &self.stage {
             Stage::Finished(f) => Some(f),
@@ -335,7 +342,7 @@ impl OwnerState {
         }
     }
 
-    /// The builder of the function under construction.
+    /// Returns the builder of the function under construction.
     ///
     /// # Errors
     /// If the function is finished or was abandoned.
@@ -349,7 +356,7 @@ impl OwnerState {
         }
     }
 
-    /// The function under construction, and the mapping of its symbols to variables.
+    /// Returns the function under construction, and the mapping from its symbols to variables.
     ///
     /// # Errors
     /// As for [`builder`](Self::builder).
@@ -360,7 +367,8 @@ impl OwnerState {
         }
     }
 
-    /// Ends the construction with the given result. `edit` may still change the function.
+    /// Ends the construction with the given result. `edit` may change the function before it is
+    /// finished.
     pub fn finish(
         &mut self,
         result: ir::Expr,
@@ -423,7 +431,7 @@ pub fn abandoned() -> Error {
     Error::Value("the function was abandoned: its block ended without emit_func_output".into())
 }
 
-/// The signature of an operator.
+/// Returns the signature of an operator.
 pub fn op_signature(op: pliant_ir::Op) -> Result<&'static OpSignature> {
     pliant_ops::registry()
         .signature(op)

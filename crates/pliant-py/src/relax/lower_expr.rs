@@ -42,7 +42,8 @@ impl OwnerState {
         Ok(e)
     }
 
-    /// The function's expression for a free variable, if there is one.
+    /// Returns the expression of this function that represents a variable created by Python code,
+    /// if there is one.
     pub fn free_expr(&self, var: &FreeVar) -> Option<ir::Expr> {
         self.find_expr(var.ident())
     }
@@ -280,7 +281,7 @@ impl OwnerState {
         Ok(args)
     }
 
-    /// Converts a Python number to a scalar value of the function.
+    /// Converts a Python number to a scalar expression of the function.
     fn scalar(&mut self, s: Scalar) -> Result<ir::Expr> {
         let func = self.func_and_vars()?.0;
         let (value, dtype) = match s {
@@ -353,7 +354,7 @@ fn default_dtype(s: Scalar) -> DType {
     }
 }
 
-/// A number as a tensor of rank 0, with which an operator fills a result of type `dtype`.
+/// Converts a number to a rank-0 tensor that fills a result of type `dtype`.
 fn fill_tensor(s: Scalar, dtype: DType) -> Result<Tensor> {
     match s {
         Scalar::Float(v) if dtype.is_integer() => {
@@ -367,11 +368,11 @@ fn fill_tensor(s: Scalar, dtype: DType) -> Result<Tensor> {
     }
 }
 
-/// The message for a field access to a value that is not a tuple.
+/// The error message for reading a field of a value that is not a tuple.
 pub(crate) const NOT_A_TUPLE: &str = "a tensor has no fields: select its elements with \
     relax.op.take(x, indices, axis) or relax.op.strided_slice(x, axes, begin, end)";
 
-/// A number as a tensor of rank 0. A float stays float32 if `dtype` is an integer type.
+/// Converts a number to a rank-0 tensor. A float stays float32 if `dtype` is an integer type.
 fn scalar_tensor(s: Scalar, dtype: DType) -> Result<Tensor> {
     let dtype =
         if matches!(s, Scalar::Float(_)) && !dtype.is_float() { DType::Float32 } else { dtype };

@@ -48,7 +48,7 @@ pub fn build_function(parts: &FuncParts, globals: GlobalTypes) -> Result<Arc<Fun
 }
 
 impl OwnerState {
-    /// Adds a parameter for a Python variable, or returns the parameter that represents it already.
+    /// Adds a parameter for a Python variable, or returns the existing parameter for it.
     fn param(&mut self, node: &NodeRef) -> Result<ir::Var> {
         match node.get() {
             Node::Var(var) => {
@@ -79,7 +79,8 @@ impl OwnerState {
         }
     }
 
-    /// The variable that an expression of an owner refers to, if the expression is a variable.
+    /// If an expression of an owner is a variable, returns the variable of this function that
+    /// represents it.
     fn var_of(&self, owner: &Arc<FuncOwner>, e: ir::Expr) -> Result<Option<ir::Var>> {
         let of = |f: &ir::Function| match f.expr(e) {
             ExprData::Var(v) => Some(*v),
@@ -108,7 +109,7 @@ impl OwnerState {
         Ok(self.func_and_vars()?.0.var_expr(v))
     }
 
-    /// The type of a result for callers, without sizes that are defined only in the body.
+    /// Returns the result type that callers see: without sizes that are defined only in the body.
     pub fn type_for_callers(&mut self, ty: ir::Type, params: &[ir::Var]) -> Result<ir::Type> {
         let func = self.func_and_vars()?.0;
         let mut known = FxHashSet::default();
@@ -290,7 +291,8 @@ impl OwnerState {
         Ok(ir::Binding { var, value, cast: cast.into() })
     }
 
-    /// The variable imported from another function, if no binding defines it yet.
+    /// Returns the variable imported from another function, if no binding of this function defines
+    /// it yet.
     fn imported_unbound_var(
         &mut self,
         owner: &Arc<FuncOwner>,
@@ -306,7 +308,7 @@ impl OwnerState {
         .filter(|v| !builder.func().params().contains(v)))
     }
 
-    /// The variable that a binding defines for a value of type `ty`.
+    /// Returns the variable that a binding defines for a value of type `ty`.
     fn bound_var(&mut self, node: &NodeRef, ty: ir::Type) -> Result<ir::Var> {
         let in_dataflow = self.builder()?.in_dataflow();
         let var = match node.get() {
@@ -375,7 +377,7 @@ impl OwnerState {
         Ok(func.add_expr(data, ty))
     }
 
-    /// Converts a function that is bound inside this one.
+    /// Converts a function that is bound inside this one (a local function).
     pub(super) fn local_function(&mut self, parts: &FuncParts) -> Result<ir::Expr> {
         self.builder()?.begin_func();
         let built = self.local_body(parts);
@@ -425,7 +427,8 @@ fn not_a_var(what: &str) -> Error {
 }
 
 impl FuncParts {
-    /// The type of the function, if it follows from the parameters and the declared result type.
+    /// Returns the type of the function, if it follows from the parameters and the declared result
+    /// type.
     pub fn signature(&self) -> Option<SInfo> {
         let params: Option<Vec<SInfo>> = self.params.iter().map(sinfo_of).collect();
         let ret = self.ret.clone()?;

@@ -2,14 +2,14 @@
 //!
 //! | module | owns |
 //! |---|---|
-//! | `node`, `seq` | expressions, bindings and functions that Python code built and that belong to no function yet |
-//! | `func_owner`, `keep_functions_alive` | functions that Python expressions refer to |
+//! | `detached_expr`, `detached_functions` | expressions, bindings and functions that Python code built and that belong to no function yet |
+//! | `function_owner`, `keep_functions_alive` | functions to which Python expressions refer |
 //! | `lower_expr`, `lower_func`, `cross_function_import` | the conversion of nodes, and of parts of other functions, to the arenas of a function |
-//! | `sinfo`, `convert` | types independent of a function; the conversion of Python values to operands, attributes and types |
-//! | `classes`, `blocks`, `function` | the Python classes of expressions, struct infos, blocks, bindings and functions |
-//! | `accessors`, `walk`, `analysis` | the contents of expressions, their traversal, and `pliant.relax.analysis` |
-//! | `builder`, `block_rewriter`, `build_order` | the construction and rewriting of functions and modules |
-//! | `op`, `check_call`, `user_op` | operators as Python functions, the checks of their calls, and user-defined operators |
+//! | `struct_info`, `value_conversion` | types independent of a function; the conversion of Python values to operands, attributes and types |
+//! | `classes`, `binding_blocks`, `function` | the Python classes of expressions, struct infos, blocks, bindings and functions |
+//! | `expr_accessors`, `expr_traversal`, `analysis` | the contents of expressions, their traversal, and `pliant.relax.analysis` |
+//! | `block_builder`, `block_rewriter`, `function_build_order` | the construction and rewriting of functions and modules |
+//! | `operators`, `operator_call_check`, `user_operators` | operators as Python functions, the checks of their calls, and user-defined operators |
 //! | `dpl` | the dataflow pattern language |
 
 pub mod analysis;

@@ -17,7 +17,7 @@ use crate::relax::function_owner::{ALREADY_LOCKED, FuncOwner};
 use crate::relax::lower_expr::infer_error;
 use crate::relax::struct_info::{SInfo, ShapeInfo, TypeList, sinfo_of, to_type};
 
-/// Maximum depth of literal tuples whose fields are checked.
+/// Maximum nesting depth of tuple operands whose fields are checked.
 const MAX_TUPLES: u32 = 4;
 
 /// Ranks to try for operands of unknown rank. With one of these ranks, most type rules get as far as checking all
@@ -143,7 +143,7 @@ fn var_of_same_type(node: &NodeRef) -> NodeRef {
     NodeRef::new(Node::Var(FreeVar::new("x", Some(info), false)))
 }
 
-/// The type without shape variables, because these belong to other functions.
+/// Returns the type without shape variables, because these belong to other functions.
 fn without_shape_vars(info: &SInfo) -> SInfo {
     match info {
         SInfo::Tensor(ShapeInfo::Var(_), dtype) => {

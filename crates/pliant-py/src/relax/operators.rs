@@ -40,7 +40,7 @@ impl OpFunction {
         wrap(args.py(), NodeRef::new(Node::Call(call)))
     }
 
-    /// The full name.
+    /// Returns the full name of the operator.
     #[getter]
     fn name(&self) -> &'static str {
         self.op.name()
@@ -70,8 +70,8 @@ impl OpFunction {
         doc
     }
 
-    /// The operands, then the attributes, as `(name, kind, default)`. The kinds are `"operand"`, `"optional"`,
-    /// `"variadic"`, `"attr"` and `"required"`.
+    /// Returns the operands, then the attributes, as `(name, kind, default)`. The kinds are
+    /// `"operand"`, `"optional"`, `"variadic"`, `"attr"` and `"required"`.
     #[getter]
     fn parameters<'py>(
         &self,
@@ -116,12 +116,12 @@ impl OpFunction {
         h.finish()
     }
 
-    /// Whether both are the same operator.
+    /// Whether both objects represent the same operator.
     fn same_as(&self, other: &Bound<'_, PyAny>) -> bool {
         self.__eq__(other)
     }
 
-    /// The full names of all operators, sorted.
+    /// Returns the full names of all operators, sorted.
     #[staticmethod]
     fn list_op_names() -> Vec<&'static str> {
         let mut names = pliant_ir::OpRegistry::names(pliant_ops::registry());
@@ -129,7 +129,7 @@ impl OpFunction {
         names
     }
 
-    /// The operator with this full name.
+    /// Returns the operator with this full name.
     #[staticmethod]
     fn get(op_name: &str) -> Result<OpFunction> {
         get_op(op_name)
@@ -205,7 +205,8 @@ impl OpFunction {
         Ok(CallNode { callee: CalleeNode::Op(self.op), args, attrs, ty_args })
     }
 
-    /// Sets an attribute. A value with symbols becomes an operand instead, if the operator accepts symbols there.
+    /// Sets an attribute of a call. A value with symbols becomes an operand instead, if the
+    /// operator accepts symbols there.
     fn set_attr(
         &self,
         name: &str,
@@ -266,8 +267,8 @@ impl OpFunction {
         format!("{}: operand '{}': ", self.op.short_name(), spec.name)
     }
 
-    /// The list of operands of a call. Gaps among optional operands are filled, and absent operands at the end are
-    /// removed.
+    /// Builds the operand list of a call: fills gaps among optional operands and removes absent
+    /// operands at the end.
     fn operand_list(
         &self,
         mut operand_args: Vec<Option<NodeRef>>,
@@ -303,8 +304,8 @@ impl OpFunction {
         Ok(args)
     }
 
-    /// Completes the attributes of a call and puts them in the order of the declaration. Required attributes must be
-    /// given.
+    /// Fills in the default attributes of a call and puts all in the order of the declaration.
+    /// Required attributes must be given.
     fn complete_attrs(&self, attrs: Attrs) -> Result<Attrs> {
         let mut list = Attrs::default();
         for (name, default) in &self.sig.attrs {
@@ -350,7 +351,7 @@ impl OpFunction {
     }
 }
 
-/// Replaces the name of a data type, as the value of an attribute, by the data type.
+/// If an attribute value is the name of a data type, replaces it by the data type.
 fn dtype_attr(name: &str, value: &AttrValue) -> AttrValue {
     match value {
         AttrValue::Str(s) if name.ends_with("dtype") => match s.parse() {
@@ -361,7 +362,7 @@ fn dtype_attr(name: &str, value: &AttrValue) -> AttrValue {
     }
 }
 
-/// The operator with this full name.
+/// Returns the operator with this full name.
 #[pyfunction]
 pub fn get_op(name: &str) -> Result<OpFunction> {
     let registry = pliant_ops::registry();
@@ -372,7 +373,7 @@ pub fn get_op(name: &str) -> Result<OpFunction> {
     }
 }
 
-/// The full names of all operators, including user-defined operators and aliases.
+/// Returns the full names of all operators, including user-defined operators and aliases.
 #[pyfunction]
 pub fn op_names() -> Vec<String> {
     let registry = pliant_ops::registry();
@@ -416,7 +417,7 @@ pub fn call_dps<'py>(
     wrap(func.py(), call_node(op, list, outs))
 }
 
-/// A call of a library kernel. Operands and attributes are in `arguments` by name.
+/// Creates a call of a library kernel. `arguments` contains its operands and attributes by name.
 #[pyfunction]
 #[pyo3(signature = (kernel, arguments, axes, out_sinfo))]
 pub fn call_kernel<'py>(
@@ -454,7 +455,8 @@ pub fn call_kernel<'py>(
     wrap(out_sinfo.py(), NodeRef::new(Node::Call(call)))
 }
 
-/// A call of a packed function. With `pure`, the caller promises that it has no side effects.
+/// Creates a call of a packed function. With `pure`, the caller promises that the function has no
+/// side effects.
 #[pyfunction]
 #[pyo3(signature = (pure, func, *args, sinfo_args=None))]
 pub fn call_packed<'py>(

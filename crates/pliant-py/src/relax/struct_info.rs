@@ -14,20 +14,21 @@ use crate::relax::detached_expr::{Node, NodeRef};
 use crate::relax::function_owner::OwnerState;
 use crate::tir::prim_expr::structural_equal;
 
-/// A type. Dims are tensor expressions that belong to no function.
+/// The type of a graph-level value. Its dims are tensor expressions that belong to no function.
 #[derive(Clone)]
 pub enum SInfo {
-    /// Any value.
+    /// The type of any value.
     Object,
-    /// A scalar, with its value if known.
+    /// The type of a scalar, with its value if known.
     Prim(DType, Option<te::Expr>),
-    /// A shape, with its dims or its rank if known.
+    /// The type of a shape, with its dims or its rank if known.
     Shape(Option<Vec<te::Expr>>, Option<u32>),
-    /// A tensor.
+    /// The type of a tensor, with its data type if known.
     Tensor(ShapeInfo, Option<DType>),
-    /// A tuple.
+    /// The type of a tuple, with the types of its fields.
     Tuple(TypeList),
-    /// A function: the types of the parameters if known, the result type, and whether calls have no side effects.
+    /// The type of a function: the types of the parameters if known, the result type, and whether
+    /// calls have no side effects.
     Func(Option<TypeList>, Arc<SInfo>, bool),
 }
 
@@ -88,7 +89,7 @@ impl SInfo {
         }
     }
 
-    /// The data type of a tensor or scalar, if known.
+    /// Returns the data type of a tensor or scalar, if known.
     pub fn dtype(&self) -> Option<DType> {
         match self {
             SInfo::Tensor(_, dtype) => *dtype,
@@ -97,7 +98,7 @@ impl SInfo {
         }
     }
 
-    /// The rank of a tensor or shape, if known.
+    /// Returns the rank of a tensor or shape, if known.
     pub fn ndim(&self) -> Option<usize> {
         match self {
             SInfo::Tensor(ShapeInfo::Dims(dims), _) | SInfo::Shape(Some(dims), _) => {
@@ -113,7 +114,7 @@ impl SInfo {
         }
     }
 
-    /// The dims of a tensor or shape, if all are known.
+    /// Returns the dims of a tensor or shape, if all are known.
     pub fn dims(&self) -> Option<&[te::Expr]> {
         match self {
             SInfo::Tensor(ShapeInfo::Dims(dims), _) | SInfo::Shape(Some(dims), _) => Some(dims),
@@ -121,7 +122,7 @@ impl SInfo {
         }
     }
 
-    /// Whether both are the same type, with dims compared structurally.
+    /// Whether both types are equal, with dims compared structurally.
     pub fn same(&self, other: &SInfo) -> bool {
         let dims_same = |a: &[te::Expr], b: &[te::Expr]| {
             a.len() == b.len() && a.iter().zip(b).all(|(x, y)| structural_equal(x, y))
@@ -340,7 +341,7 @@ pub fn from_type(
     }
 }
 
-/// The type of a node that belongs to no function, if the type follows from the node alone.
+/// Returns the type of a node that belongs to no function, if the type follows from the node alone.
 pub fn free_sinfo(node: &NodeRef) -> Option<SInfo> {
     Some(match node.get() {
         Node::Var(v) => v.0.sinfo.clone()?,
@@ -384,7 +385,7 @@ pub fn free_sinfo(node: &NodeRef) -> Option<SInfo> {
     })
 }
 
-/// The type of a node, if known.
+/// Returns the type of a node, if known.
 pub fn sinfo_of(node: &NodeRef) -> Option<SInfo> {
     match node.get() {
         Node::InFunc(owner, e) => Some(owner.sinfo(*e)),

@@ -19,7 +19,7 @@ use crate::runtime::shape_tuple::ShapeTuple;
 use crate::tir::prim_expr::{PrimExpr, prim, try_prim};
 use crate::tir::scalar_expr_classes::wrap;
 
-/// An integer as a tensor of rank 0.
+/// Converts an integer to a rank-0 tensor.
 ///
 /// # Errors
 /// If the data type cannot hold the number.
@@ -42,7 +42,7 @@ pub fn int_tensor(v: i64, dtype: DType) -> Result<Tensor> {
     }
 }
 
-/// A number as a tensor of rank 0. For integer types, it is rounded towards zero.
+/// Converts a number to a rank-0 tensor. For integer types, it is rounded towards zero.
 ///
 /// # Errors
 /// If the data type cannot hold the number.
@@ -56,7 +56,7 @@ pub fn float_tensor(v: f64, dtype: DType) -> Result<Tensor> {
     })
 }
 
-/// The result type of a call of a function value, such as a local function.
+/// Returns the result type of a call of a function value, such as a local function.
 ///
 /// # Errors
 /// If the arguments do not match the parameters.
@@ -66,8 +66,8 @@ pub fn call_result(func: &mut Function, callee: Expr, args: &[Expr]) -> Result<T
     type_lattice::derive_callable_ty(func, callable, &args).map_err(|e| Error::Compile(e.message))
 }
 
-/// A Python value as an operand: an expression, a number, a shape, a string, an array, or a tuple of these. The result
-/// is `None` for the Python object `None`.
+/// Converts a Python value to an operand: an expression, a number, a shape, a string, an array, or
+/// a tuple of these. Returns `None` for the Python object `None`.
 ///
 /// # Errors
 /// `TypeError` for any other object.
@@ -107,12 +107,13 @@ pub fn operand(obj: &Bound<'_, PyAny>) -> Result<Option<NodeRef>> {
     Ok(Some(NodeRef::new(node)))
 }
 
-/// A Python int as an int64.
+/// Converts a Python int to an int64.
 fn to_int64(obj: &Bound<'_, PyAny>) -> Result<i64> {
     obj.extract().map_err(|_| Error::Value(format!("{obj} does not fit 64 bits")))
 }
 
-/// Whether a value contains an integer that is not constant, such as a size variable or a shape with symbolic sizes.
+/// Whether a value contains a non-constant integer, such as a size variable or a shape with
+/// symbolic sizes.
 ///
 /// # Errors
 /// If the nesting is too deep.
@@ -180,7 +181,7 @@ pub fn required_operand(obj: &Bound<'_, PyAny>) -> Result<NodeRef> {
         .ok_or_else(|| Error::Type("None is not a valid operand of a tensor operator".into()))
 }
 
-/// The arguments of a call, given as a tuple or list, a `relax.Tuple`, or one expression.
+/// Converts the arguments of a call, given as a tuple or list, a `relax.Tuple`, or one expression.
 ///
 /// # Errors
 /// As for [`operand`].
@@ -196,7 +197,7 @@ pub fn arg_list(obj: &Bound<'_, PyAny>) -> Result<Vec<NodeRef>> {
     obj.try_iter()?.map(|item| required_operand(&item?)).collect()
 }
 
-/// A Python value as an attribute.
+/// Converts a Python value to an attribute.
 ///
 /// # Errors
 /// `TypeError` for a value that cannot be an attribute.
@@ -256,7 +257,7 @@ pub fn attr_value(obj: &Bound<'_, PyAny>) -> Result<AttrValue> {
     )))
 }
 
-/// The value of a constant expression as an attribute, or `None` for other expressions.
+/// Converts a constant expression to an attribute; `None` for other expressions.
 fn expr_attr_value(node: &NodeRef) -> Option<AttrValue> {
     match node.get() {
         Node::Str(s) => Some(AttrValue::Str(s.clone())),
@@ -270,15 +271,16 @@ fn expr_attr_value(node: &NodeRef) -> Option<AttrValue> {
     }
 }
 
-/// The number in a NumPy scalar or in an array of rank 0. NumPy data types also have an empty shape, but hold no
-/// number.
+/// Returns the number in a NumPy scalar or in an array of rank 0. NumPy data types, which also have
+/// an empty shape, are not numbers.
 fn numpy_number<'py>(obj: &Bound<'py, PyAny>) -> Result<Option<Bound<'py, PyAny>>> {
     let no_dims = |shape: Bound<'py, PyAny>| shape.cast::<PyTuple>().is_ok_and(|t| t.is_empty());
     let number = obj.getattr("shape").is_ok_and(no_dims) && obj.hasattr("item")?;
     Ok(if number { Some(obj.call_method0("item")?) } else { None })
 }
 
-/// The text of an index map that is given as a Python function of indices: `lambda i, j: (j // 4, i)`.
+/// Converts an index map, given as a Python function of indices such as `lambda i, j: (j // 4, i)`,
+/// to its text.
 fn index_map_text(function: &Bound<'_, PyAny>) -> Result<AttrValue> {
     let py = function.py();
     let signature = py.import("inspect")?.call_method1("signature", (function,))?;
@@ -297,7 +299,7 @@ fn index_map_text(function: &Bound<'_, PyAny>) -> Result<AttrValue> {
     Ok(AttrValue::str(&format!("lambda {}: ({})", names.join(", "), texts?.join(", "))))
 }
 
-/// An attribute as a Python value.
+/// Converts an attribute to a Python value.
 ///
 /// # Errors
 /// An error of the Python interpreter.
@@ -323,8 +325,8 @@ pub fn attr_object<'py>(py: Python<'py>, value: &AttrValue) -> PyResult<Bound<'p
     })
 }
 
-/// A struct info argument: a struct info, or a callable that returns one if called without arguments (`R.Object`,
-/// `R.Tensor`).
+/// Converts a struct info argument: a struct info, or a callable that returns one if called without
+/// arguments (`R.Object`, `R.Tensor`).
 ///
 /// # Errors
 /// `TypeError` for any other object.
@@ -344,7 +346,7 @@ pub fn sinfo(obj: &Bound<'_, PyAny>) -> Result<SInfo> {
     )))
 }
 
-/// One struct info or a sequence of struct infos.
+/// Converts one struct info or a sequence of struct infos.
 ///
 /// # Errors
 /// As for [`sinfo`].

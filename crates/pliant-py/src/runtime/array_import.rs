@@ -29,8 +29,8 @@ impl Drop for PyBuffer {
     }
 }
 
-/// A tensor that shares the memory of an array: a Pliant array, an object with the buffer protocol, or one with
-/// `__dlpack__`. `None` if the object is none of these.
+/// Returns a tensor that shares the memory of an array: a Pliant array, an object with the buffer
+/// protocol, or one with `__dlpack__`. Returns `None` if the object is none of these.
 ///
 /// # Errors
 /// If Pliant does not support the element type, device or layout.
@@ -106,8 +106,8 @@ fn from_array_interface(obj: &Bound<'_, PyAny>) -> Result<Option<Tensor>> {
     from_buffer(&array)?.map(Some).ok_or_else(|| unsupported_format(&array))
 }
 
-/// A tensor over the memory of an object with the buffer protocol, or `None` if Pliant does not support the element
-/// format.
+/// Returns a tensor over the memory of an object with the buffer protocol, or `None` if Pliant does
+/// not support the element format.
 fn from_buffer(obj: &Bound<'_, PyAny>) -> Result<Option<Tensor>> {
     let mut buffer = Box::new(ffi::Py_buffer::new());
     // SAFETY: the object is alive, and this function owns the structure.
@@ -157,7 +157,8 @@ fn buffer_dtype(format: *mut c_char, itemsize: isize) -> Option<DType> {
     Some(dtype)
 }
 
-/// A tensor over a buffer. The buffer is released together with the last tensor that shares it.
+/// Returns a tensor over the memory of a buffer. The buffer is released together with the last
+/// tensor that shares it.
 fn view_buffer(buffer: PyBuffer, dtype: DType) -> Result<Tensor> {
     const MAX_INLINE: usize = 8;
     let view = &buffer.0;
@@ -202,7 +203,8 @@ fn view_buffer(buffer: PyBuffer, dtype: DType) -> Result<Tensor> {
     Ok(Tensor::from_storage_strided(storage, offset, shape, strides, dtype)?)
 }
 
-/// A tensor of any object from which NumPy can create an array. Arrays are shared; scalars and nested lists are copied.
+/// Converts any object from which NumPy can create an array to a tensor. Arrays are shared; scalars
+/// and nested lists are copied.
 ///
 /// # Errors
 /// `TypeError` for any other object.
@@ -245,7 +247,7 @@ fn convert_with_numpy(obj: &Bound<'_, PyAny>, dtype: Option<DType>) -> Result<Te
     from_buffer(&array)?.ok_or_else(|| unsupported_format(&array))
 }
 
-/// A dtype given as a string, a NumPy dtype or a NumPy scalar type.
+/// Parses a data type given as a string, a NumPy dtype or a NumPy scalar type.
 ///
 /// # Errors
 /// `DTypeError` for a type that Pliant does not support, `TypeError` for any other object.

@@ -40,8 +40,8 @@ thread_local! {
     static SIGNAL_ERROR: std::cell::RefCell<Option<PyErr>> = const { std::cell::RefCell::new(None) };
 }
 
-/// The number of threads that run a VM now. The watcher shares only the inner counter, so that it never drops the last
-/// reference to this value: the drop takes a lock that the watcher holds.
+/// Counts the threads that currently run a VM. The watcher shares only the inner counter, so that
+/// it never drops the last reference to this value: the drop takes a lock that the watcher holds.
 #[derive(Default)]
 pub struct RunCounter(Arc<AtomicU32>);
 
@@ -103,8 +103,9 @@ impl Drop for RunCounter {
     }
 }
 
-/// Wakes the watcher after a counter has been incremented. The watcher sets the flag that it sleeps before it reads the
-/// counters for the last time, so at least one of the two sees the other's change.
+/// Wakes the watcher after a counter of runs has been incremented. Before it sleeps, the watcher
+/// sets its flag and then reads the counters once more. So either the watcher sees the new count,
+/// or this function sees the flag.
 fn wake() {
     if WATCHER_ASLEEP.load(Ordering::SeqCst) {
         wake_sleeper();
@@ -233,14 +234,15 @@ fn poll_active_runs(stop: bool) -> bool {
     any_active
 }
 
-/// The watcher does not call Python.
+/// State of the watcher: it is not calling Python.
 const OUTSIDE_PYTHON: u8 = 0;
-/// The watcher calls Python.
+/// State of the watcher: it is calling Python.
 const INSIDE_PYTHON: u8 = 1;
-/// Python exits, and the watcher must not call it again.
+/// State of the watcher: Python is exiting, and the watcher must not call it any more.
 const EXITING: u8 = 2;
-/// Whether the watcher is calling Python, is not, or must not any more. If Python finalized while the watcher waited
-/// for the GIL, Python would end the watcher thread, and the unwinding would abort the process.
+/// The state of the watcher: whether it is calling Python or must not call it any more. If Python
+/// finalized while the watcher waited for the GIL, Python would end the watcher thread, and the
+/// unwinding would abort the process.
 static WATCHER_STATE: AtomicU8 = AtomicU8::new(OUTSIDE_PYTHON);
 
 /// Moves the watcher from `OUTSIDE_PYTHON` to `state`. Returns false if the watcher is not in `OUTSIDE_PYTHON`.

@@ -9,25 +9,26 @@ use crate::error::{Error, Result};
 #[pyclass(frozen, eq, hash, module = "pliant.runtime")]
 #[derive(PartialEq, Eq, Hash)]
 pub struct Device {
-    /// The index, which is always 0.
+    /// The index of the device, which is always 0.
     #[pyo3(get)]
     device_id: i32,
 }
 
 impl Device {
-    /// The CPU.
+    /// The only device: the CPU.
     pub const CPU: Device = Device { device_id: 0 };
 }
 
 #[pymethods]
 impl Device {
-    /// The DLPack type of the CPU.
+    /// Returns the DLPack device type of the CPU.
     #[getter]
     fn device_type(&self) -> i32 {
         pliant_tensor::DL_CPU
     }
 
-    /// Does nothing, because calls return only after their work is done.
+    /// Does nothing, because calls return only after their work is done. For compatibility with
+    /// other devices.
     fn sync(&self) {}
 
     #[getter]
@@ -40,7 +41,7 @@ impl Device {
     }
 }
 
-/// The CPU. It is the only device, so an index other than 0 is an error.
+/// Returns the CPU as a device. It is the only device, so an index other than 0 is an error.
 #[pyfunction]
 #[pyo3(signature = (dev_id=0))]
 pub fn cpu(dev_id: i32) -> Result<Device> {
@@ -52,7 +53,7 @@ pub fn cpu(dev_id: i32) -> Result<Device> {
     Ok(Device::CPU)
 }
 
-/// The device with this name: `"cpu"`, `"llvm"` or `"cpu:0"`.
+/// Returns the device with this name: `"cpu"`, `"llvm"` or `"cpu:0"`.
 #[pyfunction]
 #[pyo3(signature = (dev, dev_id=0))]
 pub fn device(dev: &str, dev_id: i32) -> Result<Device> {

@@ -15,7 +15,7 @@ const UNVERSIONED_USED: &CStr = c"used_dltensor";
 const VERSIONED: &CStr = c"dltensor_versioned";
 const VERSIONED_USED: &CStr = c"used_dltensor_versioned";
 
-/// A tensor that shares the memory of an object with `__dlpack__`.
+/// Returns a tensor that shares the memory of an object with `__dlpack__`.
 ///
 /// # Errors
 /// If the producer raises an exception, or if Pliant does not support the device, type or layout.
@@ -59,7 +59,7 @@ pub fn from_capsule(obj: &Bound<'_, PyAny>) -> Result<Tensor> {
     Err(Error::Value("the capsule is not a DLPack capsule, or it was already consumed".into()))
 }
 
-/// A capsule that shares the memory of the tensor, for consumers of the given DLPack version.
+/// Creates a DLPack capsule that shares the memory of the tensor, with or without a DLPack version.
 ///
 /// # Errors
 /// `ValueError` if the tensor is read-only and the consumer uses the old version.

@@ -44,27 +44,27 @@ impl ExecBuilder {
         ExecBuilder { state: Mutex::new(Some(exec::ExecBuilder::new())) }
     }
 
-    /// A register operand.
+    /// Creates a register operand.
     fn r(&self, index: u32) -> Operand {
         Operand { arg: exec::Arg::reg(exec::Reg(index)) }
     }
 
-    /// An integer operand.
+    /// Creates an integer operand.
     fn imm(&self, value: i64) -> Result<Operand> {
         Ok(Operand { arg: self.with_builder(|b| b.imm(value))? })
     }
 
-    /// A constant operand, by the index of the constant (see `convert_constant`).
+    /// Creates a constant operand, given the index of the constant (see `convert_constant`).
     fn c(&self, index: u32) -> Operand {
         Operand { arg: exec::Arg::constant(index) }
     }
 
-    /// A function operand, by the name of the function.
+    /// Creates a function operand, given the name of the function.
     fn f(&self, name: &str) -> Result<Operand> {
         Ok(Operand { arg: self.with_builder(|b| b.f(name))? })
     }
 
-    /// The register for discarded results.
+    /// Returns the register for discarded results.
     fn void_arg(&self) -> u32 {
         exec::Reg::VOID.0
     }
@@ -149,8 +149,8 @@ impl ExecBuilder {
         Ok(())
     }
 
-    /// Appends a branch: continues if the register holds a true value, otherwise jumps by the given number of
-    /// instructions.
+    /// Appends a branch: execution continues with the next instruction if the register holds a true
+    /// value, and otherwise jumps by the given number of instructions.
     fn emit_if(&self, cond: &Bound<'_, Operand>, false_offset: i32) -> Result<()> {
         let reg = register(cond.get())?;
         self.with_builder(|b| b.emit_if(reg, false_offset))?;

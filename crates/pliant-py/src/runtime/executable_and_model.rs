@@ -30,39 +30,39 @@ use crate::transform::python_pass::to_pass;
 /// A compiled program: bytecode, constants and machine code.
 #[pyclass(frozen, module = "pliant.relax", weakref)]
 pub struct Executable {
-    /// The program.
+    /// The compiled program.
     pub compiled: CompiledModule,
 }
 
 #[pymethods]
 impl Executable {
-    /// The bytecode as text.
+    /// Returns the bytecode as text.
     fn as_text(&self) -> String {
         self.compiled.executable().as_text()
     }
 
-    /// The bytecode as a Python program that builds the executable with `ExecBuilder`.
+    /// Returns the bytecode as a Python program that builds the executable with `ExecBuilder`.
     fn as_python(&self) -> String {
         self.compiled.executable().as_python()
     }
 
-    /// The numbers of functions, constants and registers, as text.
+    /// Returns the numbers of functions, constants and registers as text.
     fn stats(&self) -> String {
         self.compiled.executable().stats()
     }
 
-    /// The duration of each compilation phase, as a table.
+    /// Returns the duration of each compilation phase as a table.
     fn timing(&self) -> String {
         self.compiled.stats().render()
     }
 
-    /// The module after the last pass, or `None` for a loaded program.
+    /// Returns the module after the last pass, or `None` for a loaded program.
     #[getter]
     fn module(&self) -> Option<IRModule> {
         self.compiled.module().cloned().map(IRModule::wrap)
     }
 
-    /// The names of the callable functions.
+    /// Returns the names of the callable functions.
     #[getter]
     fn function_names(&self) -> Vec<String> {
         self.compiled.executable().vm_functions().map(|f| f.name.clone()).collect()
@@ -73,12 +73,12 @@ impl Executable {
         run_detached(py, || Ok(self.compiled.save(&file_name)?))
     }
 
-    /// The same as `export_library`.
+    /// Writes the program to a file, as `export_library` does.
     fn save(&self, py: Python<'_>, path: PathBuf) -> Result<()> {
         self.export_library(py, path)
     }
 
-    /// The program as bytes.
+    /// Returns the program as bytes.
     fn to_bytes<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyBytes>> {
         let bytes = run_detached(py, || Ok(self.compiled.to_bytes()?))?;
         Ok(PyBytes::new(py, &bytes))
@@ -159,7 +159,7 @@ fn compile_options(py: Python<'_>, kwargs: &Bound<'_, PyDict>) -> Result<Compile
     Ok(options)
 }
 
-/// Whether library kernels may be used.
+/// Reads the option that allows or forbids library kernels.
 fn kernels_enabled(value: &Bound<'_, PyAny>) -> Result<bool> {
     let name: String = extract_option("kernels", value)?;
     match &*name {
@@ -171,7 +171,8 @@ fn kernels_enabled(value: &Bound<'_, PyAny>) -> Result<bool> {
     }
 }
 
-/// The data type to which constant right operands of matrix products are rounded.
+/// Reads the option for the data type to which constant right operands of matrix products are
+/// rounded.
 fn precision(value: &Bound<'_, PyAny>) -> Result<&'static str> {
     let name: String = extract_option("precision", value)?;
     match &*name {
@@ -183,7 +184,7 @@ fn precision(value: &Bound<'_, PyAny>) -> Result<&'static str> {
     }
 }
 
-/// The time limit of the compilation.
+/// Reads the option for the time limit of the compilation.
 fn compile_time_limit(value: &Bound<'_, PyAny>) -> Result<Duration> {
     let seconds: f64 = extract_option("seconds", value)?;
     let invalid = |_| {
@@ -194,7 +195,8 @@ fn compile_time_limit(value: &Bound<'_, PyAny>) -> Result<Duration> {
     Duration::try_from_secs_f64(seconds).map_err(invalid)
 }
 
-/// The value of an option. If it has the wrong type, the error contains the name of the option.
+/// Converts the value of an option. If it has the wrong type, the error contains the name of the
+/// option.
 fn extract_option<'py, T: FromPyObjectOwned<'py>>(
     key: &str,
     value: &Bound<'py, PyAny>,
@@ -205,7 +207,7 @@ fn extract_option<'py, T: FromPyObjectOwned<'py>>(
     })
 }
 
-/// The passes to be run: a pipeline given by name, or passes for the pass manager.
+/// Returns the passes to be run: a pipeline given by name, or passes for the pass manager.
 fn pipeline(value: &Bound<'_, PyAny>, kwargs: &Bound<'_, PyDict>) -> Result<Pipeline> {
     match (value.extract::<String>(), kwargs.get_item("context")?) {
         (Ok(name), _) => Ok(Pipeline::Named(name)),
@@ -251,7 +253,7 @@ fn c_string(text: &str) -> std::ffi::CString {
     std::ffi::CString::new(text.replace('\0', " ")).unwrap_or_default()
 }
 
-/// Compiles a module.
+/// Compiles a module with the options in the keyword arguments.
 #[pyfunction]
 pub fn compile_module(
     py: Python<'_>,
@@ -275,7 +277,7 @@ pub struct Model {
     entry: Option<u32>,
     entry_name: String,
     runs: AtomicU64,
-    /// The importer's report on the symbols, if the model was imported.
+    /// The importer's report on symbolic sizes, if the model was imported from ONNX.
     shapes: Option<String>,
 }
 
@@ -343,13 +345,13 @@ impl Model {
         self.function(name).is_ok()
     }
 
-    /// The names of the functions.
+    /// Returns the names of the model's functions.
     #[getter]
     fn function_names(&self) -> Vec<String> {
         self.compiled.signatures().iter().map(|s| s.name.clone()).collect()
     }
 
-    /// The inputs of the model, with name, dtype and dims. Symbolic dims are strings.
+    /// Returns the inputs of the model, with name, dtype and dims. Symbolic dims are strings.
     #[getter]
     fn inputs(&self) -> Vec<InputInfo> {
         let signature = self.compiled.signature(&self.entry_name);
@@ -358,21 +360,22 @@ impl Model {
             .unwrap_or_default()
     }
 
-    /// The output of the model.
+    /// Returns the output of the model.
     #[getter]
     fn output(&self) -> Option<InputInfo> {
         self.compiled.signature(&self.entry_name).map(|s| InputInfo { info: s.output.clone() })
     }
 
-    /// The names of the inputs: those in the model file if the model was imported, otherwise the names of the
-    /// parameters.
+    /// Returns the names of the inputs: those in the model file if the model was imported,
+    /// otherwise the names of the parameters.
     #[getter]
     fn input_names(&self) -> Vec<String> {
         let signature = self.compiled.signature(&self.entry_name);
         signature.map_or_else(Vec::new, |s| s.feed_names().into_iter().map(String::from).collect())
     }
 
-    /// The names of the outputs in the file from which the model was imported. Empty for other models.
+    /// Returns the names of the outputs in the file from which the model was imported. Empty for
+    /// other models.
     #[getter]
     fn output_names(&self) -> Vec<String> {
         let signature = self.compiled.signature(&self.entry_name);
@@ -441,8 +444,8 @@ impl Model {
         Ok(())
     }
 
-    /// Statistics of the model: the number of compilations (1 for all shapes), the number of runs, and the compile
-    /// time.
+    /// Returns statistics of the model: the number of compilations (1 for all shapes), the number
+    /// of runs, and the compile time.
     fn stats(&self) -> ModelStats {
         let compile = self.compiled.stats();
         let runs = self.monitored.vm.stats().invocations;
@@ -460,13 +463,13 @@ impl Model {
         }
     }
 
-    /// The executable.
+    /// Returns the executable of the model.
     #[getter]
     fn executable(&self) -> Executable {
         Executable { compiled: self.compiled.clone() }
     }
 
-    /// The same as `save`; for compatibility with TVM.
+    /// Writes the model to a file, as `save` does; for compatibility with TVM.
     fn export_library(&self, py: Python<'_>, file_name: PathBuf) -> Result<()> {
         self.save(py, file_name)
     }
@@ -509,7 +512,7 @@ impl Model {
         occurrences.iter().map(line).collect()
     }
 
-    /// The function with this name, or the reason why there is none.
+    /// Returns the function with this name, or the reason why there is none.
     fn function(&self, name: &str) -> Result<VMFunction, String> {
         match self.monitored.vm.index_of(name) {
             Ok(index) => {
@@ -535,7 +538,7 @@ impl Model {
             .is_some_and(|s| s.inputs.iter().any(|input| input.name == name))
     }
 
-    /// The arguments in the order of the parameters.
+    /// Puts the positional and keyword arguments of a call in the order of the parameters.
     fn positional_arguments<'py>(
         &self,
         args: &Bound<'py, PyTuple>,
@@ -580,19 +583,19 @@ pub struct InputInfo {
 
 #[pymethods]
 impl InputInfo {
-    /// The name.
+    /// Returns the name of the input or output.
     #[getter]
     fn name(&self) -> &str {
         &self.info.name
     }
 
-    /// The data type, or `None` if unknown.
+    /// Returns the data type, or `None` if unknown.
     #[getter]
     fn dtype(&self) -> Option<&str> {
         self.info.dtype.as_deref()
     }
 
-    /// The dims: ints, and strings for symbolic dims. `None` if unknown.
+    /// Returns the dims: ints, and strings for symbolic dims. `None` if unknown.
     #[getter]
     fn shape<'py>(&self, py: Python<'py>) -> Result<Option<Bound<'py, PyTuple>>> {
         let Some(dims) = &self.info.shape else { return Ok(None) };
@@ -606,7 +609,7 @@ impl InputInfo {
         Ok(Some(PyTuple::new(py, dims?)?))
     }
 
-    /// The type in script syntax.
+    /// Returns the type in script syntax.
     #[getter]
     fn struct_info(&self) -> &str {
         &self.info.ty

@@ -2,13 +2,13 @@
 //!
 //! | module | owns |
 //! |---|---|
-//! | `ndarray`, `shape`, `device` | the Python classes of tensors, shapes and devices |
+//! | `ndarray`, `shape_tuple`, `device` | the Python classes of tensors, shapes and devices |
 //! | `array_import`, `dlpack` | the import of foreign arrays, and DLPack capsules |
-//! | `value`, `packed` | the conversion of values and functions between Python and the VM |
-//! | `compiled`, `feeds` | `Executable` and `Model`; inputs and outputs by name |
-//! | `virtual_machine`, `vm_objects` | `VirtualMachine`; the Python objects that a VM refers to |
-//! | `exec_builder`, `interpret`, `profile` | executables built by hand, the reference interpreter, profiles |
-//! | `interrupt`, `sigint`, `time_limit` | Ctrl-C and time limits |
+//! | `value_conversion`, `packed_functions` | the conversion of values and functions between Python and the VM |
+//! | `executable_and_model`, `named_inputs_outputs` | `Executable` and `Model`; inputs and outputs by name |
+//! | `virtual_machine`, `vm_objects` | `VirtualMachine`; the Python objects to which a VM refers |
+//! | `exec_builder`, `reference_interpreter`, `profile` | executables built by hand, the reference interpreter, profiles |
+//! | `ctrl_c_interrupts`, `sigint_handler`, `time_limit` | Ctrl-C and time limits |
 
 pub mod array_import;
 pub mod ctrl_c_interrupts;

@@ -8,7 +8,7 @@ use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 use crate::error::{Error, Result};
 use crate::runtime::ndarray::{NDArray, as_numpy};
 
-/// The names of the requested outputs, or `None` for all outputs.
+/// Converts the list of requested output names; `None` means all outputs.
 ///
 /// # Errors
 /// `TypeError` if the argument is not a list of names.
@@ -24,7 +24,7 @@ pub fn requested_outputs(names: &Bound<'_, PyAny>) -> Result<Option<Vec<String>>
     })
 }
 
-/// The inputs by name.
+/// Checks that the inputs are a dict with string keys and returns it.
 ///
 /// # Errors
 /// `TypeError` if the argument is not a dict with string keys.
@@ -39,7 +39,7 @@ pub fn feeds_by_name<'py>(feeds: &Bound<'py, PyAny>) -> Result<Bound<'py, PyDict
     })
 }
 
-/// The inputs of a call in the order of the parameters.
+/// Puts the inputs of a call, given by name, in the order of the parameters.
 ///
 /// # Errors
 /// `ValueError` if an input is missing or unknown.
@@ -69,7 +69,7 @@ pub fn ordered_arguments<'py>(
     Ok(PyTuple::new(feeds.py(), values)?)
 }
 
-/// The requested outputs as NumPy arrays, or all outputs if `requested_outputs` is `None`.
+/// Converts the requested outputs to NumPy arrays, or all outputs if `requested_outputs` is `None`.
 ///
 /// # Errors
 /// `ValueError` if an output is unknown.

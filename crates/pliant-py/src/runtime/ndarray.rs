@@ -15,14 +15,14 @@ use crate::runtime::device::Device;
 use crate::runtime::dlpack;
 use crate::runtime::shape_tuple::extract_shape;
 
-/// A tensor in host memory.
+/// A tensor in host memory, as a Python object.
 #[pyclass(frozen, module = "pliant.runtime", weakref)]
 pub struct NDArray {
     tensor: Tensor,
 }
 
 impl NDArray {
-    /// The tensor.
+    /// Returns the wrapped tensor.
     pub fn tensor(&self) -> &Tensor {
         &self.tensor
     }
@@ -35,60 +35,60 @@ impl NDArray {
 
 #[pymethods]
 impl NDArray {
-    /// The dims.
+    /// Returns the dims of the array.
     #[getter]
     fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         PyTuple::new(py, self.tensor.shape())
     }
 
-    /// The strides, in elements.
+    /// Returns the strides, in elements.
     #[getter]
     fn strides<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         PyTuple::new(py, self.tensor.strides())
     }
 
-    /// The element type, as a string.
+    /// Returns the element type as a string.
     #[getter]
     fn dtype(&self) -> &'static str {
         self.tensor.dtype().name()
     }
 
-    /// The rank.
+    /// Returns the rank.
     #[getter]
     fn ndim(&self) -> usize {
         self.tensor.ndim()
     }
 
-    /// The number of elements.
+    /// Returns the number of elements.
     #[getter]
     fn size(&self) -> usize {
         self.tensor.numel()
     }
 
-    /// The size of the elements in bytes.
+    /// Returns the size of the elements in bytes.
     #[getter]
     fn nbytes(&self) -> usize {
         self.tensor.nbytes()
     }
 
-    /// Whether the array is read-only.
+    /// Whether the elements may not be written.
     #[getter]
     fn read_only(&self) -> bool {
         self.tensor.is_read_only()
     }
 
-    /// The device.
+    /// Returns the device of the array, which is always the CPU.
     #[getter]
     fn device(&self) -> Device {
         Device::CPU
     }
 
-    /// The elements as a NumPy array that shares the memory.
+    /// Returns a NumPy array that shares the memory.
     fn numpy<'py>(slf: &Bound<'py, Self>) -> Result<Bound<'py, PyAny>> {
         as_numpy(slf)
     }
 
-    /// The elements as a NumPy array that shares the memory.
+    /// Returns a NumPy array that shares the memory.
     fn asnumpy<'py>(slf: &Bound<'py, Self>) -> Result<Bound<'py, PyAny>> {
         as_numpy(slf)
     }
@@ -108,7 +108,7 @@ impl NDArray {
         Ok(array.call_method("astype", (dtype,), Some(&kwargs))?)
     }
 
-    /// A DLPack capsule that shares the memory.
+    /// Returns a DLPack capsule that shares the memory.
     #[pyo3(signature = (*, stream=None, max_version=None, dl_device=None, copy=None))]
     fn __dlpack__(
         &self,
@@ -140,7 +140,7 @@ impl NDArray {
         (pliant_tensor::DL_CPU, 0)
     }
 
-    /// A copy with separate memory.
+    /// Returns a copy with separate memory.
     fn copy(&self) -> Result<NDArray> {
         Ok(NDArray { tensor: self.tensor.copy()? })
     }
@@ -168,7 +168,7 @@ impl NDArray {
         Ok(Bound::new(slf.py(), slf.get().copy()?)?.into_any())
     }
 
-    /// The array itself, because all memory is host memory.
+    /// Returns the array itself, because all memory is host memory.
     fn to(slf: &Bound<'_, Self>, device: &Bound<'_, PyAny>) -> Py<Self> {
         let _ = device;
         slf.clone().unbind()
@@ -211,7 +211,7 @@ impl NDArray {
         Ok(slf.get().tensor.to_f64_vec()?[0] != 0.0)
     }
 
-    /// The value of an array with one element.
+    /// Returns the value of an array with one element.
     fn item<'py>(slf: &Bound<'py, Self>) -> Result<Bound<'py, PyAny>> {
         Ok(as_numpy(slf)?.call_method0("item")?)
     }
@@ -251,8 +251,9 @@ fn one_element(slf: &Bound<'_, NDArray>) -> Result<()> {
     }
 }
 
-/// A NumPy view of the array. The base of the view is a memoryview that keeps the array alive. bfloat16 elements have
-/// the type from the package `ml_dtypes`, which ONNX and JAX also use.
+/// Creates a NumPy view of the array. The base of the view is a memoryview that keeps the array
+/// alive. bfloat16 elements have the type from the package `ml_dtypes`, which ONNX and JAX also
+/// use.
 ///
 /// # Errors
 /// If the elements are bfloat16 and `ml_dtypes` is not installed.
@@ -275,7 +276,7 @@ pub fn as_numpy<'py>(slf: &Bound<'py, NDArray>) -> Result<Bound<'py, PyAny>> {
     Ok(numpy.call_method1("asarray", (view,))?)
 }
 
-/// A tensor over the same memory with another element type of the same size.
+/// Returns a tensor over the same memory with another element type of the same size.
 ///
 /// # Errors
 /// If the tensor cannot be created.
@@ -402,7 +403,7 @@ unsafe fn fill_buffer(
     Ok(())
 }
 
-/// A new array with a copy of the elements of an array-like object.
+/// Creates an array with a copy of the elements of an array-like object.
 #[pyfunction]
 #[pyo3(signature = (arr, device=None, dtype=None))]
 pub fn array(
@@ -416,7 +417,7 @@ pub fn array(
     Ok(NDArray { tensor: tensor.copy()? })
 }
 
-/// An array of zeros.
+/// Creates an array of zeros.
 #[pyfunction]
 #[pyo3(signature = (shape, dtype=None, device=None))]
 pub fn empty(
@@ -429,7 +430,8 @@ pub fn empty(
     Ok(NDArray { tensor: Tensor::zeros(&extract_shape(shape)?, dtype)? })
 }
 
-/// An array that shares the memory of a DLPack capsule or of an object with `__dlpack__` or the buffer protocol.
+/// Creates an array that shares the memory of a DLPack capsule or of an object with `__dlpack__` or
+/// the buffer protocol.
 #[pyfunction]
 pub fn from_dlpack(obj: &Bound<'_, PyAny>) -> Result<NDArray> {
     if obj.is_instance_of::<pyo3::types::PyCapsule>() {

@@ -21,15 +21,15 @@ use crate::runtime::vm_objects::{VmObjectOwner, VmObjectTable};
 /// A function as a Python callable: a registered function, a built-in function, or a function of a program.
 #[pyclass(frozen, module = "pliant.runtime")]
 pub struct PackedFunction {
-    /// The function.
+    /// The wrapped function value.
     pub func: FuncValue,
     /// The VM whose program contains the function. It lives at least as long as the callable.
     vm: Option<VirtualMachine>,
-    /// The same VM, registered with the watcher of Ctrl-C from the first call on.
+    /// The same VM, registered with the Ctrl-C watcher at the first call.
     monitored: OnceLock<Arc<MonitoredVm>>,
     /// The owner of the Python objects that the VM refers to.
     object_owner: Option<Py<VmObjectOwner>>,
-    /// The number of calls in progress. These may use the captured values without the GIL.
+    /// The number of calls in progress. Calls may use the captured values without the GIL.
     calls: AtomicUsize,
 }
 
@@ -90,7 +90,7 @@ impl PackedFunction {
         Ok(from_value(py, result)?)
     }
 
-    /// The name.
+    /// Returns the name of the function.
     #[getter]
     fn name(&self) -> String {
         self.func.name().to_string()
@@ -100,8 +100,8 @@ impl PackedFunction {
         format!("<pliant.PackedFunc {}>", self.func.name())
     }
 
-    /// Visits the captured objects that have no other owner. During a call these may change at any time, so they are
-    /// not visited then.
+    /// Visits the captured objects that have no other owner, for Python's garbage collector. During
+    /// a call, the captured objects may change at any time, so they are not visited then.
     fn __traverse__(&self, visit: PyVisit<'_>) -> std::result::Result<(), PyTraverseError> {
         self.object_owner.iter().try_for_each(|object_owner| visit.call(object_owner))?;
         match self.calls.load(Ordering::Relaxed) {
@@ -159,7 +159,7 @@ fn to_packed(func: &PackedFunction) -> PackedFunc {
     Arc::new(move |args: &[Value]| func.call(args))
 }
 
-/// The function registered under this name.
+/// Returns the function registered under this name.
 #[pyfunction]
 pub fn registry_get(py: Python<'_>, name: &str) -> Option<PackedFunction> {
     get_func(name).map(|f| PackedFunction::new(py, FuncValue::packed(name, f)))
@@ -175,7 +175,7 @@ pub fn registry_remove(py: Python<'_>, name: &str) -> bool {
     found
 }
 
-/// The names of all registered functions.
+/// Returns the names of all registered functions.
 #[pyfunction]
 pub fn registry_names() -> Vec<String> {
     func_names()

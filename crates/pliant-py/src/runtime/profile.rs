@@ -1,4 +1,4 @@
-//! `Profile`: the time of runs by called function.
+//! `Profile`: the time spent in each function that a run called.
 
 use pliant_vm::{RunOptions, Value};
 use pyo3::prelude::*;
@@ -7,7 +7,8 @@ use pyo3::types::PyDict;
 use crate::error::{Error, Result};
 use crate::runtime::virtual_machine::MonitoredVm;
 
-/// The time of some runs of a function, by the functions that they called. ``print`` shows it as a table.
+/// The time of several runs of a function, split by the functions that they called. ``print`` shows
+/// it as a table.
 #[pyclass(frozen, module = "pliant")]
 pub struct Profile {
     profile: pliant::Profile,
@@ -36,21 +37,22 @@ impl Profile {
 
 #[pymethods]
 impl Profile {
-    /// The number of profiled runs.
+    /// Returns the number of profiled runs.
     #[getter]
     fn runs(&self) -> u32 {
         self.profile.runs
     }
 
-    /// The time of all runs in seconds, profiling included.
+    /// Returns the time of all runs in seconds, including the overhead of profiling.
     #[getter]
     fn seconds(&self) -> f64 {
         self.profile.total.as_secs_f64()
     }
 
-    /// A dictionary for each called function, the slowest first: ``name``, ``calls`` and ``seconds`` of all runs,
-    /// ``gflops`` (10^9 floating-point operations of library kernels per second, 0 for generated loops) and
-    /// ``gigabytes`` (10^9 bytes of the tensors passed to loop functions per second, 0 for other functions).
+    /// Returns a dictionary for each called function, the slowest first: ``name``, ``calls`` and
+    /// ``seconds`` of all runs, ``gflops`` (10^9 floating-point operations of library kernels per
+    /// second, 0 for generated loops) and ``gigabytes`` (10^9 bytes of the tensors passed to loop
+    /// functions per second, 0 for other functions).
     #[getter]
     fn calls<'py>(&self, py: Python<'py>) -> Result<Vec<Bound<'py, PyDict>>> {
         let row = |callee: &pliant::CalleeProfile| -> Result<Bound<'py, PyDict>> {
@@ -65,7 +67,7 @@ impl Profile {
         self.profile.callees.iter().map(row).collect()
     }
 
-    /// The profile as a table of the ``top`` slowest functions, or of all.
+    /// Returns the profile as a table of the ``top`` slowest functions, or of all functions.
     #[pyo3(signature = (top=None))]
     fn table(&self, top: Option<usize>) -> String {
         match top {

@@ -33,8 +33,8 @@ pub fn interpret<'py>(
     Ok(from_value(py, run.to_vm_value(value)?)?)
 }
 
-/// A module that the reference interpreter runs. If a run returns a function, calls of that function are separate
-/// runs.
+/// A module that the reference interpreter runs. If a run returns a function, each call of that
+/// function is another run.
 struct Interpretation {
     module: pliant_ir::IRModule,
 }
@@ -141,7 +141,7 @@ impl Interpretation {
     }
 }
 
-/// The registered packed functions.
+/// The registered packed functions, as the interpreter calls them.
 struct RegisteredFuncs(Arc<Interpretation>);
 
 impl PackedFuncs for RegisteredFuncs {

@@ -54,7 +54,7 @@ impl ShapeTuple {
     }
 }
 
-/// The dims in a shape argument, which is a `ShapeTuple`, or a tuple or list of ints.
+/// Returns the dims in a shape argument, which is a `ShapeTuple`, or a tuple or list of ints.
 ///
 /// # Errors
 /// `TypeError` for any other object.

@@ -21,7 +21,8 @@ mod unix {
 
     static ARRIVED: AtomicBool = AtomicBool::new(false);
     static LISTENING: AtomicBool = AtomicBool::new(false);
-    /// The address of the handler that was installed before this one, to which signals are passed on.
+    /// The address of the signal handler that was installed before this one. Signals are passed on
+    /// to it.
     static NEXT: AtomicUsize = AtomicUsize::new(0);
     static NEXT_TAKES_INFO: AtomicBool = AtomicBool::new(false);
 
@@ -45,7 +46,7 @@ mod unix {
         }
     }
 
-    /// The action currently installed for Ctrl-C.
+    /// Returns the action currently installed for Ctrl-C.
     fn installed() -> Option<sigaction> {
         let mut action = MaybeUninit::<sigaction>::uninit();
         // SAFETY: with a null new action, the call only reads the current one, which is written on success.

@@ -8,13 +8,14 @@ use pyo3::types::PyBool;
 
 use crate::error::{Error, Result};
 
-/// The keyword argument of calls.
+/// The keyword argument of calls that sets the time limit.
 pub const TIMEOUT: &str = "timeout";
 
-/// The run options of a call with this timeout; `None` means no limit.
+/// Returns the run options of a call with this timeout; `None` means no limit.
 ///
 /// # Errors
-/// `TypeError` for a value that is not a number, `ValueError` for one that is negative, infinite or NaN.
+/// `TypeError` for a value that is not a number, `ValueError` for one that is negative, infinite or
+/// NaN.
 pub fn run_options(timeout: Option<&Bound<'_, PyAny>>) -> Result<RunOptions> {
     let Some(value) = timeout.filter(|value| !value.is_none()) else {
         return Ok(RunOptions::default());

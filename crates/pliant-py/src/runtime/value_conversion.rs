@@ -19,7 +19,7 @@ use crate::runtime::shape_tuple::ShapeTuple;
 /// A Python object that the VM passes on unchanged.
 struct Opaque(Py<PyAny>);
 
-/// A VM value that Python code can only pass on.
+/// A VM value that Python code can only pass on, not inspect.
 #[pyclass(frozen, module = "pliant.runtime")]
 pub struct Object {
     value: Value,
@@ -32,8 +32,8 @@ impl Object {
     }
 }
 
-/// A Python object as a VM value. Arrays share their memory. A sequence of ints becomes a shape, any other sequence a
-/// tuple, and a callable that is not a class a function.
+/// Converts a Python object to a VM value. Arrays share their memory. A sequence of ints becomes a
+/// shape, any other sequence a tuple, and a callable that is not a class a function.
 ///
 /// # Errors
 /// If Pliant does not support an array, or if an int exceeds 64 bits.
@@ -152,7 +152,8 @@ pub fn callable_value(obj: &Bound<'_, PyAny>) -> Option<Value> {
     Some(function_value(obj, name))
 }
 
-/// The name of a callable, or else the name of its class. `None` for classes, which are passed as objects.
+/// Returns the name of a callable, or else the name of its class. `None` for classes, which are
+/// passed as objects.
 fn function_name(obj: &Bound<'_, PyAny>) -> Option<String> {
     if !obj.is_callable() || obj.is_instance_of::<PyType>() {
         return None;
@@ -161,7 +162,8 @@ fn function_name(obj: &Bound<'_, PyAny>) -> Option<String> {
     own_name.or_else(|| obj.get_type().name().ok()?.extract().ok())
 }
 
-/// A value as a Python object. A tuple that occurs several times in the value becomes one Python tuple.
+/// Converts a VM value to a Python object. A tuple that occurs several times in the value becomes
+/// one Python tuple.
 ///
 /// # Errors
 /// An error of the Python interpreter.

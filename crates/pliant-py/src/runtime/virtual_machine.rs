@@ -25,7 +25,7 @@ use crate::runtime::vm_objects::{VmObjectOwner, VmObjectTable};
 
 /// A VM that Ctrl-C can stop.
 pub struct MonitoredVm {
-    /// The VM.
+    /// The virtual machine.
     pub vm: vm::VirtualMachine,
     run_counter: Arc<RunCounter>,
 }
@@ -64,7 +64,7 @@ impl MonitoredVm {
         Ok(from_value(py, result)?)
     }
 
-    /// The value of the argument for parameter `param_index`.
+    /// Converts the argument for parameter `param_index` to a VM value.
     ///
     /// # Errors
     /// If the VM does not accept the value.
@@ -78,7 +78,7 @@ impl MonitoredVm {
         }
     }
 
-    /// The arguments of a function, in order.
+    /// Converts the arguments of a function to VM values, in order.
     ///
     /// # Errors
     /// If the VM does not accept a value.
@@ -110,7 +110,7 @@ impl MonitoredVm {
         converted.unwrap_or(value)
     }
 
-    /// The error for an argument, with the name of its parameter.
+    /// Adds the name of the parameter to the error for an argument.
     #[cold]
     fn with_parameter_name(&self, index: u32, param_index: usize, error: Error) -> Error {
         let names = self.vm.function_names();
@@ -211,7 +211,7 @@ fn may_need_conversion(value: &Value) -> bool {
     }
 }
 
-/// The number in a tensor of rank 0.
+/// Returns the number in a rank-0 tensor as a scalar value.
 fn scalar_value(tensor: &Tensor) -> Option<Value> {
     let dtype = tensor.dtype();
     match tensor.ndim() {
@@ -227,7 +227,7 @@ fn scalar_value(tensor: &Tensor) -> Option<Value> {
     }
 }
 
-/// The shape with these integers as dims. Some of them may be tensors of rank 0.
+/// Returns the shape with these integers as dims. Integers may also be rank-0 tensors.
 fn shape_value(items: &[Value]) -> Option<Value> {
     let dim = |item: &Value| match item {
         Value::Int(dim) => Some(*dim),
@@ -244,7 +244,7 @@ fn shape_value(items: &[Value]) -> Option<Value> {
 /// One function of a VM. Calling it runs the function.
 #[pyclass(frozen, module = "pliant.relax")]
 pub struct VMFunction {
-    /// The VM.
+    /// The VM that runs the function.
     pub monitored: Arc<MonitoredVm>,
     /// The index of the function.
     pub index: u32,
@@ -276,7 +276,7 @@ impl VMFunction {
         &self.name
     }
 
-    /// The names of the parameters.
+    /// Returns the names of the parameters.
     #[getter]
     fn params(&self) -> Vec<String> {
         let params = self.monitored.vm.params(&self.name).unwrap_or_default();
@@ -346,7 +346,8 @@ impl VirtualMachine {
         self.monitored.vm.index_of(name).is_ok()
     }
 
-    /// The maximum depth of calls between the program's functions. A new value takes effect from the next call.
+    /// Returns the maximum depth of calls between the program's functions. A new value takes effect
+    /// from the next call.
     #[getter]
     fn max_depth(&self) -> usize {
         self.monitored.vm.max_depth()
@@ -358,19 +359,19 @@ impl VirtualMachine {
         Ok(())
     }
 
-    /// The names of the functions.
+    /// Returns the names of the functions.
     #[getter]
     fn function_names(&self) -> Vec<String> {
         self.monitored.vm.function_names().into_iter().map(String::from).collect()
     }
 
-    /// The number of parameters of a function.
+    /// Returns the number of parameters of a function.
     fn get_function_arity(&self, func_name: &str) -> Result<usize> {
         self.monitored.vm.index_of(func_name).map_err(|e| Error::Key(e.to_string()))?;
         Ok(self.monitored.vm.params(func_name).map_or(0, <[_]>::len))
     }
 
-    /// The name of a parameter of a function.
+    /// Returns the name of a parameter of a function.
     fn get_function_param_name(&self, func_name: &str, index: usize) -> Result<String> {
         self.monitored.vm.index_of(func_name).map_err(|e| Error::Key(e.to_string()))?;
         let params = self.monitored.vm.params(func_name).unwrap_or_default();
@@ -411,7 +412,7 @@ impl VirtualMachine {
         self.monitored.with_run(py, |vm| vm.invoke_stateful_with(func_name, &options))
     }
 
-    /// The result of the last `invoke_stateful`.
+    /// Returns the result of the last `invoke_stateful`.
     fn get_outputs<'py>(&self, py: Python<'py>, func_name: &str) -> Result<Bound<'py, PyAny>> {
         Ok(from_value(py, self.monitored.vm.get_outputs(func_name)?)?)
     }
@@ -474,7 +475,8 @@ impl VirtualMachine {
         Profile::of(py, &self.monitored, func_name, &values, runs, options)
     }
 
-    /// Measures runs of `func_name(*args)`: `repeat` results in seconds, each the mean of `number` runs.
+    /// Measures runs of `func_name(*args)`. Returns `repeat` results in seconds, each the mean of
+    /// `number` runs.
     #[pyo3(signature = (func_name, args, number, repeat, min_repeat_ms))]
     fn _time(
         &self,

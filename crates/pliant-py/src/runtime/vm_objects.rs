@@ -27,9 +27,10 @@ struct VmObjects {
 #[derive(Default)]
 pub struct VmObjectTable {
     objects: Mutex<VmObjects>,
-    /// The Python object that owns the objects of this table.
+    /// The Python object that owns the Python objects in this table.
     owner: OnceLock<Py<PyWeakrefReference>>,
-    /// The VM. The owner also reports the inputs and results that this VM stores.
+    /// The VM that uses this table. The owner also reports the inputs and results that this VM
+    /// stores.
     vm: OnceLock<WeakVm>,
 }
 
@@ -80,19 +81,19 @@ impl VmObjectTable {
         let _ = self.vm.set(vm.downgrade());
     }
 
-    /// The table of a VM, if the VM was created from Python.
+    /// Returns the object table of a VM, if the VM was created from Python.
     pub fn of(vm: &VirtualMachine) -> Option<&VmObjectTable> {
         let owned: &(dyn Any + Send + Sync) = &**vm.attachment()?;
         owned.downcast_ref()
     }
 
-    /// The owner of the table's objects, if the owner is still alive.
+    /// Returns the owner of the table's objects, if the owner is still alive.
     pub fn owner_object(&self, py: Python<'_>) -> Option<Py<VmObjectOwner>> {
         let owner = self.owner.get()?.bind(py).upgrade_as::<VmObjectOwner>().ok()??;
         Some(owner.unbind())
     }
 
-    /// The function with this index as a packed function of the VM.
+    /// Returns the Python function with this index as a packed function of the VM.
     pub fn function(self: &Arc<Self>, index: usize) -> PackedFunc {
         let table = self.clone();
         Arc::new(move |args| {
@@ -108,12 +109,12 @@ impl VmObjectTable {
         })
     }
 
-    /// The Python object that instruments the VM's calls.
+    /// Returns the Python callable that observes the VM's calls (its instrument).
     pub fn instrument(&self, py: Python<'_>) -> Option<Py<PyAny>> {
         self.objects().instrument.as_ref().map(|f| f.clone_ref(py))
     }
 
-    /// Sets the Python object that instruments the VM's calls.
+    /// Sets the Python callable that observes the VM's calls (its instrument).
     pub fn set_instrument(&self, instrument: Option<Py<PyAny>>) {
         let old = std::mem::replace(&mut self.objects().instrument, instrument);
         drop(old);

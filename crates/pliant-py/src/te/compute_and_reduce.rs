@@ -13,7 +13,7 @@ use crate::tir::axes::{IterVar, iter_var_init, range};
 use crate::tir::prim_expr::{prim, prim_list};
 use crate::tir::scalar_expr_classes::wrap;
 
-/// A placeholder: a tensor that the caller passes.
+/// Creates a placeholder: a tensor that the caller passes.
 #[pyfunction]
 #[pyo3(signature = (shape, dtype=None, name="placeholder"))]
 pub fn te_placeholder(
@@ -34,8 +34,8 @@ fn check_dims(shape: &[te::Expr]) -> Result<()> {
     }
 }
 
-/// A tensor of the given shape whose element at `idx` is `fcompute(*idx)`. If `fcompute` returns several values, the
-/// result is a list of tensors.
+/// Creates a tensor of the given shape whose element at `idx` is `fcompute(*idx)`. If `fcompute`
+/// returns several values, the result is a list of tensors.
 #[pyfunction]
 #[pyo3(signature = (shape, fcompute, name="compute", varargs_names=None))]
 pub fn te_compute<'py>(
@@ -66,7 +66,7 @@ pub fn te_compute<'py>(
     compute_stage(&value, shape, &axes, name)
 }
 
-/// Creates the stage of a formula that returns a single value.
+/// Creates the stage of a `te.compute` formula that returns a single value.
 fn compute_stage<'py>(
     value: &Bound<'py, PyAny>,
     shape: Vec<te::Expr>,
@@ -104,8 +104,8 @@ pub fn te_checked<'py>(
     Ok(Bound::new(py, Tensor { tensor })?)
 }
 
-/// The names of the parameters of the formula `f`, which become the names of the axes. Rejects a function whose
-/// number of parameters is not `rank`.
+/// Returns the names of the parameters of the formula `f`, which become the names of the axes.
+/// Rejects a function whose number of parameters is not `rank`.
 fn axis_names(f: &Bound<'_, PyAny>, rank: usize) -> Result<Vec<String>> {
     let Ok(code) = f.getattr("__code__") else { return Ok(Vec::new()) };
     let count: usize = code.getattr("co_argcount")?.extract()?;
@@ -126,7 +126,7 @@ fn axis_names(f: &Bound<'_, PyAny>, rank: usize) -> Result<Vec<String>> {
     Ok(names[num_self..count].iter().take(rank).cloned().collect())
 }
 
-/// An axis of a reduction.
+/// Creates an axis of a reduction.
 #[pyfunction]
 #[pyo3(signature = (dom, name="rv"))]
 pub fn te_reduce_axis<'py>(dom: &Bound<'py, PyAny>, name: &str) -> Result<Bound<'py, IterVar>> {
@@ -135,7 +135,8 @@ pub fn te_reduce_axis<'py>(dom: &Bound<'py, PyAny>, name: &str) -> Result<Bound<
     Ok(Bound::new(dom.py(), iter_var_init(axis))?)
 }
 
-/// A reduction by name: `sum`, `prod`, `max` or `min`. With `cond`, only elements for which it holds are reduced.
+/// Creates a reduction by name: `sum`, `prod`, `max` or `min`. With `cond`, only the elements for
+/// which `cond` holds are reduced.
 #[pyfunction]
 #[pyo3(signature = (name, expr, axis, cond=None, init=None))]
 pub fn te_reduce<'py>(
@@ -176,7 +177,8 @@ fn reduce<'py>(
     Ok(wrap(expr.py(), te::reduce(reducer, &source, &axes_of(axis)?, init))?)
 }
 
-/// A reduction that `combine`, a function of two values, and its neutral value `identity` define.
+/// Creates a reduction that is defined by a function of two values, `combine`, and its neutral
+/// value, `identity`.
 #[pyfunction]
 #[pyo3(signature = (combine, identity, expr, axis, cond=None, init=None))]
 pub fn te_reduce_with<'py>(

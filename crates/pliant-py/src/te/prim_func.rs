@@ -19,10 +19,10 @@ use crate::tir::prim_expr::prim;
 use crate::tir::prim_func_body::PrimFuncBody;
 use crate::tir::prim_func_objects::PrimFuncObjects;
 
-/// A loop function.
+/// A loop function (`tir.PrimFunc`).
 #[pyclass(frozen, module = "pliant.tir", weakref)]
 pub struct PrimFunc {
-    /// The function.
+    /// The loop function in the IR.
     pub func: Arc<tir::PrimFunc>,
     objects: Arc<PrimFuncObjects>,
     name: Option<Arc<str>>,
@@ -38,12 +38,12 @@ impl PrimFunc {
         PrimFunc { func: objects.func.clone(), objects, name }
     }
 
-    /// The Python objects of the function's variables and buffers.
+    /// Returns the Python objects of the function's variables and buffers.
     pub fn objects(&self) -> Arc<PrimFuncObjects> {
         self.objects.clone()
     }
 
-    /// The body as a Python object.
+    /// Returns the body as a Python object.
     ///
     /// # Errors
     /// An error of the Python interpreter.
@@ -51,14 +51,16 @@ impl PrimFunc {
         self.objects.body(py)
     }
 
-    /// The name of the function: its global symbol, or else the name under which it was parsed or taken from a module.
+    /// Returns the name of the function: its global symbol, or else the name under which it was
+    /// parsed or taken from a module.
     pub fn name(&self) -> String {
         let symbol = self.func.attrs.get(GLOBAL_SYMBOL).and_then(|v| v.as_str());
         symbol.or(self.name.as_deref()).unwrap_or("main").to_string()
     }
 }
 
-/// The loop function that computes the stages among `args` from the placeholders among them.
+/// Creates the loop function that computes the stages among `args` from the placeholders among
+/// `args`.
 #[pyfunction]
 pub fn te_create_prim_func(args: Vec<Bound<'_, PyAny>>) -> Result<PrimFunc> {
     let args: Vec<te::Arg> = args.iter().map(argument).collect::<Result<_>>()?;
@@ -67,7 +69,7 @@ pub fn te_create_prim_func(args: Vec<Bound<'_, PyAny>>) -> Result<PrimFunc> {
     Ok(PrimFunc::of(PrimFuncObjects::of(Arc::new(func)), None))
 }
 
-/// A copy of the function whose parameters, buffers and variables are not shared with other functions.
+/// Copies the function with new parameters, buffers and variables, which no other function shares.
 #[pyfunction]
 pub fn tir_renew_defs(func: &Bound<'_, PrimFunc>) -> PrimFunc {
     let func = func.get();
@@ -118,29 +120,30 @@ impl PrimFunc {
         }
     }
 
-    /// The parameters. A tensor parameter is a handle, and `buffer_map` contains its buffer.
+    /// Returns the parameters. A tensor parameter is a handle, and `buffer_map` contains its
+    /// buffer.
     #[getter]
     fn params(&self, py: Python<'_>) -> Result<Py<PyAny>> {
         Ok(self.view(py)?.get().params(py))
     }
 
-    /// The return type. Always `None`, because loop functions return nothing.
+    /// The return type, which is always `None`, because loop functions return nothing.
     #[getter]
     fn ret_type(&self) {}
 
-    /// The body: a statement.
+    /// Returns the body of the function, which is a statement.
     #[getter]
     fn body(&self, py: Python<'_>) -> Result<Py<PyAny>> {
         Ok(self.view(py)?.get().body(py))
     }
 
-    /// The buffer of each tensor parameter.
+    /// Returns the buffer of each tensor parameter.
     #[getter]
     fn buffer_map(&self, py: Python<'_>) -> Result<Py<PyAny>> {
         Ok(self.view(py)?.get().buffer_map(py))
     }
 
-    /// The function with another body.
+    /// Returns the function with another body.
     fn with_body(&self, new_body: &Bound<'_, PyAny>) -> Result<PrimFunc> {
         let view = self.view(new_body.py())?.get();
         Ok(Self::of(with_new_body(&self.func, view, new_body)?, Some(self.name().into())))
@@ -151,7 +154,8 @@ impl PrimFunc {
         self.__eq__(other)
     }
 
-    /// The attributes. The name of a function that is not private is its `global_symbol`.
+    /// Returns the attributes. A function that is not private has its name as the attribute
+    /// `global_symbol`.
     #[getter]
     fn attrs<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
         let name = self.name.as_deref().filter(|_| !self.func.private);
@@ -164,7 +168,7 @@ impl PrimFunc {
         self.func.private
     }
 
-    /// The function with an additional attribute, or with a dict of additional attributes.
+    /// Returns the function with one more attribute, or with a dict of more attributes.
     #[pyo3(signature = (attr_key_or_dict, attr_value=None))]
     fn with_attr(
         &self,
@@ -179,12 +183,12 @@ impl PrimFunc {
         Ok(Self::of(self.objects.with_same_body(func), self.name.clone()))
     }
 
-    /// The function with the attributes of a dict added.
+    /// Returns the function with the attributes of a dict added.
     fn with_attrs(&self, attr_map: &Bound<'_, PyDict>) -> Result<PrimFunc> {
         self.with_attr(attr_map.as_any(), None)
     }
 
-    /// The function without an attribute. Without `global_symbol`, it is private.
+    /// Returns the function without an attribute. Without `global_symbol`, it is private.
     fn without_attr(&self, attr_key: &str) -> PrimFunc {
         let mut func = (*self.func).clone();
         func.attrs.shift_remove(attr_key);
@@ -192,13 +196,13 @@ impl PrimFunc {
         Self::of(self.objects.with_same_body(func), self.name.clone())
     }
 
-    /// The name of the function.
+    /// Returns the name of the function.
     #[getter]
     fn __name__(&self) -> String {
         self.name()
     }
 
-    /// The function as script text.
+    /// Returns the function as script text.
     #[pyo3(signature = (show_meta=false, name=None))]
     fn script(&self, show_meta: bool, name: Option<&str>) -> String {
         let options = PrintOptions { show_meta, ..PrintOptions::default() };
@@ -206,7 +210,7 @@ impl PrimFunc {
         print_prim_func(name.unwrap_or(&own_name), &self.func, &options)
     }
 
-    /// Prints the script, with colours on a terminal.
+    /// Prints the function as a script, with colours on a terminal.
     #[pyo3(signature = (style=None, black_format=None))]
     fn show(&self, py: Python<'_>, style: Option<&str>, black_format: Option<bool>) -> Result<()> {
         let _ = black_format;

@@ -27,7 +27,8 @@ fn wrap_tensors(tensors: Vec<te::Tensor>) -> Vec<Tensor> {
     tensors.into_iter().map(|tensor| Tensor { tensor }).collect()
 }
 
-/// The outputs of a stage that consists of a statement of `pliant.tir.stmt`, which stores to the placeholders `outs`.
+/// Creates the outputs of a stage that consists of a statement of `pliant.tir.stmt`. The statement
+/// stores to the placeholders `outs`.
 #[pyfunction]
 pub fn te_extern(
     name: &str,
@@ -39,8 +40,9 @@ pub fn te_extern(
     catch_panic(|| Ok(wrap_tensors(te::extern_of(name, tensors(&outs), stmts))))
 }
 
-/// The outputs of a loop function applied to tensors. The first buffers of the loop function are the inputs, and the
-/// others are the outputs. Sizes of the loop function are bound to those of the inputs.
+/// Creates the outputs of a loop function applied to tensors. The first buffers of the loop
+/// function are the inputs, and the others are the outputs. The sizes of the loop function are
+/// bound to the sizes of the inputs.
 #[pyfunction]
 pub fn te_extern_primfunc(
     py: Python<'_>,
@@ -80,7 +82,8 @@ fn map_tensor(map: &mut FxHashMap<te::Tensor, te::Tensor>, param: &te::Tensor, n
     map.insert(param.clone(), new.clone());
 }
 
-/// Binds the sizes of a buffer parameter to those of an input. A size that is not a variable is checked instead.
+/// Binds the sizes of a buffer parameter to the sizes of an input. A size that is not a variable is
+/// checked instead.
 fn bind_sizes(
     name: &str,
     param: &te::Tensor,
@@ -111,7 +114,7 @@ fn bind_sizes(
     Ok(())
 }
 
-/// The states of a scan after all steps.
+/// Returns the states of a scan after all steps.
 #[pyfunction]
 pub fn te_scan(
     name: &str,
@@ -212,7 +215,8 @@ fn statements(obj: &Bound<'_, PyAny>) -> Result<Vec<Stmt>> {
     Ok(list)
 }
 
-/// Converts a loop to a loop that starts at 0. Its body adds the start to the loop variable.
+/// Converts a loop to a loop that starts at 0. The body adds the original start to the loop
+/// variable.
 fn loop_statement(obj: &Bound<'_, PyAny>) -> Result<Stmt> {
     use pliant_ir::tir::ForKind;
     let var = variable(&obj.getattr("loop_var")?)?;
@@ -313,7 +317,8 @@ pub fn te_reduce_several(
     Ok(TupleReduction { reduced, field: None })
 }
 
-/// The stages of a formula that returns several values: a reduction of several values or a sequence of values.
+/// Creates the stages of a formula that returns several values: a reduction of several values, or a
+/// sequence of values.
 pub(super) fn compute_several<'py>(
     py: Python<'py>,
     name: &str,
@@ -341,7 +346,7 @@ pub(super) fn compute_several<'py>(
     Ok(PyList::new(py, outputs)?.into_any())
 }
 
-/// The indices of a formula's parameters as a tuple.
+/// Returns the parameters of a formula (its indices) as a Python tuple.
 pub(super) fn index_tuple<'py>(py: Python<'py>, axes: &[te::Var]) -> Result<Bound<'py, PyTuple>> {
     let exprs: Vec<te::Expr> = axes.iter().map(te::Var::expr).collect();
     tuple_of(py, &exprs)

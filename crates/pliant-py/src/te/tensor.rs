@@ -12,43 +12,43 @@ use crate::tir::scalar_expr_classes::wrap;
 /// A tensor of the loop level: a placeholder or a stage.
 #[pyclass(frozen, subclass, module = "pliant.te", weakref)]
 pub struct Tensor {
-    /// The tensor.
+    /// The tensor in the representation of `pliant_ops::te`.
     pub tensor: te::Tensor,
 }
 
 #[pymethods]
 impl Tensor {
-    /// The dims.
+    /// Returns the dims of the tensor.
     #[getter]
     fn shape<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyTuple>> {
         tuple_of(py, self.tensor.shape())
     }
 
-    /// The element type, as a string.
+    /// Returns the element type as a string.
     #[getter]
     fn dtype(&self) -> &'static str {
         self.tensor.dtype().name()
     }
 
-    /// The rank.
+    /// Returns the rank.
     #[getter]
     fn ndim(&self) -> usize {
         self.tensor.ndim()
     }
 
-    /// The name.
+    /// Returns the name of the tensor.
     #[getter]
     fn name(&self) -> String {
         self.tensor.name().to_string()
     }
 
-    /// The operation that produces the tensor.
+    /// Returns the operation that produces the tensor.
     #[getter]
     fn op<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
         operation(py, &self.tensor)
     }
 
-    /// The index of this tensor among the outputs of its operation.
+    /// Returns the index of this tensor among the outputs of its operation.
     #[getter]
     fn value_index(&self) -> usize {
         match self.tensor.op() {
@@ -66,7 +66,7 @@ impl Tensor {
         self.element(indices.py(), indices.as_any())
     }
 
-    /// A tensor is true, regardless of its sizes.
+    /// The truth value in Python: a tensor is true, regardless of its sizes.
     fn __bool__(&self) -> bool {
         true
     }
@@ -141,7 +141,8 @@ impl Tensor {
         broadcast("divide", other, slf.as_any())
     }
 
-    /// Iteration over a tensor would not terminate, because its first dim is symbolic.
+    /// Raises an exception: iteration over a tensor would not terminate, because its first dim is
+    /// symbolic.
     fn __iter__(&self) -> Result<Py<PyAny>> {
         Err(Error::Type(format!("tensor {} cannot be iterated over", self.tensor.name())))
     }
@@ -165,7 +166,7 @@ impl Tensor {
     }
 }
 
-/// An elementwise operator on tensors and scalars.
+/// Applies an elementwise operator to tensors and scalars.
 fn broadcast<'py>(
     name: &str,
     a: &Bound<'py, PyAny>,
@@ -183,7 +184,7 @@ impl Tensor {
         Ok(wrap(py, self.load(&prim_list(index)?)?)?)
     }
 
-    /// The element at these indices.
+    /// Returns the element at these indices as an expression.
     ///
     /// # Errors
     /// `IndexError` if the number of indices is not the rank.
@@ -228,20 +229,20 @@ fn operation<'py>(py: Python<'py>, tensor: &te::Tensor) -> Result<Bound<'py, PyA
 
 #[pymethods]
 impl Operation {
-    /// The name.
+    /// Returns the name of the operation.
     #[getter]
     fn name(&self) -> String {
         self.tensor.name().to_string()
     }
 
-    /// The output axes.
+    /// Returns the output axes.
     #[getter]
     fn axis<'py>(&self, py: Python<'py>) -> Result<Vec<Bound<'py, PyAny>>> {
         let axes = self.tensor.as_compute().map_or(&[][..], |c| &c.axes);
         wrap_axes(py, axes)
     }
 
-    /// The axes that are reduced.
+    /// Returns the axes that are reduced.
     #[getter]
     fn reduce_axis<'py>(&self, py: Python<'py>) -> Result<Vec<Bound<'py, PyAny>>> {
         match self.tensor.as_compute().map(|c| c.body.kind()) {
@@ -250,7 +251,7 @@ impl Operation {
         }
     }
 
-    /// The formulas of a stage.
+    /// Returns the formulas of a stage.
     #[getter]
     fn body<'py>(&self, py: Python<'py>) -> Result<Vec<Bound<'py, PyAny>>> {
         match self.tensor.as_compute() {
@@ -259,13 +260,13 @@ impl Operation {
         }
     }
 
-    /// The tensors that a stage reads.
+    /// Returns the tensors that a stage reads.
     #[getter]
     fn input_tensors(&self) -> Vec<Tensor> {
         self.tensor.inputs().into_iter().map(|tensor| Tensor { tensor }).collect()
     }
 
-    /// The output with this index.
+    /// Returns the output with this index.
     fn output(&self, index: usize) -> Result<Tensor> {
         let outputs = te::outputs_of(&self.tensor);
         match outputs.get(index) {

@@ -16,8 +16,8 @@ use crate::relax::operators::OpFunction;
 use crate::relax::struct_info::{SInfo, ShapeInfo};
 use crate::te::tensor::Tensor;
 
-/// The tensors that an operator computes from tensors, numbers and shapes: one tensor, or a list if the operator
-/// returns a tuple.
+/// Returns the tensors that an operator computes from tensors, numbers and shapes: one tensor, or a
+/// list if the operator returns a tuple.
 #[pyfunction]
 #[pyo3(signature = (op, *args, **kwargs))]
 pub fn te_operator<'py>(
@@ -46,7 +46,7 @@ pub fn te_operator<'py>(
     }
 }
 
-/// Whether an operator can be applied to tensors of `te`.
+/// Whether an operator can be applied to `te` tensors.
 #[pyfunction]
 pub fn has_te(op: &Bound<'_, OpFunction>) -> bool {
     topi::has_te(op.get().op)
@@ -57,7 +57,7 @@ pub fn has_te(op: &Bound<'_, OpFunction>) -> bool {
 struct Operands(Vec<(FreeVar, te::Tensor)>);
 
 impl Operands {
-    /// Replaces each tensor in an argument by its variable.
+    /// Replaces each tensor in an argument by its graph variable.
     fn replace_tensors<'py>(&mut self, obj: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
         let _level = NestingLevel::enter("operands")?;
         let py = obj.py();

@@ -10,7 +10,7 @@ use crate::tir::scalar_expr_classes::wrap;
 /// An axis: a variable and its range.
 #[pyclass(extends = PrimExpr, frozen, module = "pliant.tir")]
 pub struct IterVar {
-    /// The axis.
+    /// The axis in the representation of `pliant_ops::te`.
     pub iter: te::IterVar,
 }
 
@@ -33,7 +33,7 @@ impl IterVar {
     #[pyo3(name = "Opaque")]
     const OPAQUE: u8 = 4;
 
-    /// An axis over a range. `var` may be the name of a new variable.
+    /// Creates an axis over a range. `var` may be the name of a new variable.
     #[new]
     #[pyo3(signature = (dom, var, iter_type=0, thread_tag="", span=None))]
     fn new(
@@ -66,7 +66,7 @@ impl IterVar {
         Ok(iter_var_init(te::IterVar { var, min, extent, kind }))
     }
 
-    /// The kind of the axis: `DataPar`, `CommReduce` or `Opaque`.
+    /// Returns the kind of the axis: `DataPar`, `CommReduce` or `Opaque`.
     #[getter]
     fn iter_type(&self) -> u8 {
         match self.iter.kind {
@@ -82,19 +82,19 @@ impl IterVar {
         ""
     }
 
-    /// The variable.
+    /// Returns the variable of the axis.
     #[getter]
     fn var<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         wrap(py, self.iter.var.expr())
     }
 
-    /// The range.
+    /// Returns the range of the axis.
     #[getter]
     fn dom(&self) -> Range {
         Range { min: self.iter.min.clone(), extent: self.iter.extent.clone() }
     }
 
-    /// `"S"` for output axes, `"R"` for reduced axes.
+    /// Returns `"S"` for output axes and `"R"` for reduced axes.
     #[getter]
     fn kind(&self) -> &'static str {
         match self.iter.kind {
@@ -120,7 +120,8 @@ fn end(min: &te::Expr, extent: &te::Expr) -> te::Expr {
     te::simplify(&(min + extent))
 }
 
-/// A range of integers with `extent` values from `min` on. `Range(end)` and `Range(begin, end)` are as in Python.
+/// A range of integers: `extent` values, starting at `min`. `Range(end)` and `Range(begin, end)`
+/// are as in Python.
 #[pyclass(frozen, module = "pliant.ir")]
 pub struct Range {
     /// The first value.
@@ -144,19 +145,19 @@ impl Range {
         }
     }
 
-    /// The range with this start and length.
+    /// Creates the range with this start and length.
     #[staticmethod]
     fn from_min_extent(min_value: &Bound<'_, PyAny>, extent: &Bound<'_, PyAny>) -> Result<Range> {
         Ok(Range { min: prim(min_value)?, extent: prim(extent)? })
     }
 
-    /// The first value.
+    /// Returns the first value of the range.
     #[getter]
     fn min<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         wrap(py, self.min.clone())
     }
 
-    /// The number of values.
+    /// Returns the number of values of the range.
     #[getter]
     fn extent<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         wrap(py, self.extent.clone())
@@ -167,7 +168,7 @@ impl Range {
     }
 }
 
-/// A range argument: a `Range` or a pair `(begin, end)`.
+/// Converts a range argument: a `Range` or a pair `(begin, end)`. Returns the start and the extent.
 ///
 /// # Errors
 /// `TypeError` for any other object.

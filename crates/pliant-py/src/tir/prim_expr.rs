@@ -19,11 +19,11 @@ use crate::tir::scalar_expr_classes::wrap;
 /// A scalar expression: a size, an index or an element.
 #[pyclass(subclass, frozen, module = "pliant.tir", weakref)]
 pub struct PrimExpr {
-    /// The expression.
+    /// The expression in the representation of `pliant_ops::te`.
     pub expr: te::Expr,
 }
 
-/// A constant of the given type.
+/// Creates a constant of the given type.
 ///
 /// # Errors
 /// `ValueError` if the type cannot hold the value.
@@ -51,7 +51,7 @@ pub fn reject_zero_divisor(op: BinOp, b: &te::Expr) -> Result<()> {
     Ok(())
 }
 
-/// The variable that an argument represents.
+/// Converts an argument that must be a variable.
 ///
 /// # Errors
 /// `TypeError` for any other object.
@@ -62,7 +62,7 @@ pub fn variable(obj: &Bound<'_, PyAny>) -> Result<te::Var> {
     }
 }
 
-/// The expression that an argument represents: a `PrimExpr`, an axis, a number or a bool.
+/// Converts an argument to a scalar expression: a `PrimExpr`, an axis, a number or a bool.
 ///
 /// # Errors
 /// `TypeError` for any other object.
@@ -76,7 +76,7 @@ pub fn prim(obj: &Bound<'_, PyAny>) -> Result<te::Expr> {
     }
 }
 
-/// The expression that an argument represents, or `None` if it cannot be converted.
+/// Converts an argument to a scalar expression, or returns `None` if it cannot be converted.
 pub fn try_prim(obj: &Bound<'_, PyAny>) -> Result<Option<te::Expr>> {
     if let Ok(e) = obj.cast::<PrimExpr>() {
         return Ok(Some(e.get().expr.clone()));
@@ -109,7 +109,7 @@ pub fn try_prim(obj: &Bound<'_, PyAny>) -> Result<Option<te::Expr>> {
     }
 }
 
-/// A list of expressions: a sequence of them or a single one.
+/// Converts a sequence of expressions, or a single one, to a list.
 ///
 /// # Errors
 /// `TypeError` if an item is not an expression.
@@ -345,7 +345,7 @@ impl PrimExpr {
         self.expr.to_string()
     }
 
-    /// The data type as a string. `"handle"` for an address.
+    /// Returns the data type as a string. It is `"handle"` for an address.
     #[getter]
     fn dtype(&self) -> String {
         match self.expr.as_var() {
@@ -354,7 +354,7 @@ impl PrimExpr {
         }
     }
 
-    /// The expression converted to another data type.
+    /// Returns the expression converted to another data type.
     #[pyo3(signature = (dtype, span=None))]
     fn astype<'py>(
         &self,
@@ -366,7 +366,7 @@ impl PrimExpr {
         Ok(wrap(dtype.py(), te::cast(&self.expr, to))?)
     }
 
-    /// `a == b` as an expression.
+    /// Creates the expression `a == b`.
     fn equal<'py>(&self, other: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
         binary_op(other.py(), BinOp::Eq, &self.expr, other, false)
     }
@@ -376,7 +376,7 @@ impl PrimExpr {
         other.cast::<PrimExpr>().is_ok_and(|o| same_node(&self.expr, &o.get().expr))
     }
 
-    /// The name of a variable.
+    /// Returns the name of a variable.
     #[getter]
     fn name(&self) -> Result<String> {
         match self.expr.as_var() {
@@ -385,13 +385,13 @@ impl PrimExpr {
         }
     }
 
-    /// The name of a variable.
+    /// Returns the name of a variable.
     #[getter]
     fn name_hint(&self) -> Result<String> {
         self.name()
     }
 
-    /// The value of a constant, or the operand of a conversion or broadcast.
+    /// Returns the value of a constant, or the operand of a conversion or broadcast.
     #[getter]
     fn value<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
         Ok(match self.expr.kind() {
@@ -406,7 +406,7 @@ impl PrimExpr {
         })
     }
 
-    /// The first operand.
+    /// Returns the first operand of a binary operation.
     #[getter]
     fn a<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
         match self.expr.kind() {
@@ -415,7 +415,7 @@ impl PrimExpr {
         }
     }
 
-    /// The second operand.
+    /// Returns the second operand of a binary operation.
     #[getter]
     fn b<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
         match self.expr.kind() {
@@ -424,7 +424,7 @@ impl PrimExpr {
         }
     }
 
-    /// The condition of a selection.
+    /// Returns the condition of a selection (`tir.Select`).
     #[getter]
     fn condition<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
         match self.expr.kind() {
@@ -433,7 +433,7 @@ impl PrimExpr {
         }
     }
 
-    /// The operands of a call.
+    /// Returns the operands of a call.
     #[getter]
     fn args<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyTuple>> {
         match self.expr.kind() {
@@ -442,7 +442,8 @@ impl PrimExpr {
         }
     }
 
-    /// The identity of the expression object while it lives. All objects of a variable have the same identity.
+    /// Returns the identity of the expression object while it lives. All objects of a variable have
+    /// the same identity.
     #[getter]
     fn _node_id(&self) -> usize {
         match self.expr.kind() {
@@ -451,7 +452,7 @@ impl PrimExpr {
         }
     }
 
-    /// The buffer of an element.
+    /// Returns the buffer from which an element is loaded.
     #[getter]
     fn buffer<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
         match self.expr.kind() {
@@ -463,7 +464,7 @@ impl PrimExpr {
         }
     }
 
-    /// The indices of an element.
+    /// Returns the indices at which an element is loaded.
     #[getter]
     fn indices<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyTuple>> {
         match self.expr.kind() {
@@ -472,7 +473,7 @@ impl PrimExpr {
         }
     }
 
-    /// The intrinsic that is called.
+    /// Returns the intrinsic that is called.
     #[getter]
     fn op<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
         match self.expr.kind() {
@@ -485,7 +486,7 @@ impl PrimExpr {
     }
 }
 
-/// Expressions as a tuple of Python objects.
+/// Converts expressions to a tuple of Python objects.
 pub fn tuple_of<'py>(py: Python<'py>, exprs: &[te::Expr]) -> Result<Bound<'py, PyTuple>> {
     let items: PyResult<Vec<_>> = exprs.iter().map(|e| wrap(py, e.clone())).collect();
     Ok(PyTuple::new(py, items?)?)
@@ -496,8 +497,8 @@ fn no_attribute(e: &PrimExpr, name: &str) -> Error {
     Error::Python(pyo3::exceptions::PyAttributeError::new_err(text))
 }
 
-/// The truth value of an expression: the value of a constant, or for `==` and `!=` the comparison of the operands'
-/// structure.
+/// Returns the truth value of an expression: that of a constant, or for `==` and `!=` the result of
+/// comparing the structure of the operands.
 fn truth_value(e: &te::Expr) -> Result<bool> {
     match e.kind() {
         ExprKind::Int(v) => Ok(*v != 0),
@@ -515,7 +516,7 @@ fn same_node(a: &te::Expr, b: &te::Expr) -> bool {
     a.same_as(b) || (a.as_var().is_some() && a.as_var() == b.as_var())
 }
 
-/// Whether both have the same structure over the same variables and tensors.
+/// Whether both expressions have the same structure over the same variables and tensors.
 pub fn structural_equal(a: &te::Expr, b: &te::Expr) -> bool {
     let mut stack = vec![(a.clone(), b.clone())];
     // Each pair of shared subexpressions is compared once, because there can be exponentially many paths to them.
@@ -552,7 +553,7 @@ fn same_operator(a: &ExprKind, b: &ExprKind) -> bool {
     }
 }
 
-/// A hash that is consistent with [`structural_equal`].
+/// Returns a hash that is consistent with [`structural_equal`].
 fn structural_hash(e: &te::Expr) -> u64 {
     let mut memo = FxHashMap::default();
     let hashed: std::result::Result<u64, std::convert::Infallible> =

@@ -68,19 +68,19 @@ impl PrimFuncBody {
 
 #[pymethods]
 impl PrimFuncBody {
-    /// The body.
+    /// Returns the body as a Python object.
     #[getter]
     pub(crate) fn body(&self, py: Python<'_>) -> Py<PyAny> {
         self.body.clone_ref(py)
     }
 
-    /// The parameters.
+    /// Returns the parameters as Python objects.
     #[getter]
     pub(crate) fn params(&self, py: Python<'_>) -> Py<PyAny> {
         self.params.clone_ref(py)
     }
 
-    /// The buffer of each tensor parameter.
+    /// Returns the buffer of each tensor parameter.
     #[getter]
     pub(crate) fn buffer_map(&self, py: Python<'_>) -> Py<PyAny> {
         self.buffer_map.clone_ref(py)
@@ -88,7 +88,7 @@ impl PrimFuncBody {
 }
 
 impl PrimFuncBody {
-    /// The placeholders of the parameters, in order.
+    /// Returns the placeholders of the tensor parameters, in order.
     ///
     /// # Errors
     /// If a parameter is a scalar.
@@ -218,7 +218,7 @@ impl<'py> BodyReader<'_, 'py> {
         Ok(dict.into_any())
     }
 
-    /// Converts a statement. Recurses into bodies, whose depth the verifier limits.
+    /// Converts a statement. Recurses into nested bodies; the verifier limits their depth.
     fn stmt(&mut self, s: Stmt) -> Result<Bound<'py, PyAny>> {
         let py = self.py;
         match self.func.stmt(s).clone() {
@@ -331,7 +331,7 @@ impl<'py> BodyReader<'_, 'py> {
     }
 }
 
-/// The direct operands of a scalar expression.
+/// Returns the direct operands of a scalar expression.
 #[pyfunction]
 pub fn tir_operands<'py>(
     expr: &Bound<'py, crate::tir::prim_expr::PrimExpr>,
@@ -347,7 +347,7 @@ fn operands(e: &te::Expr) -> Vec<te::Expr> {
     }
 }
 
-/// The same scalar expression with other operands.
+/// Returns the same scalar expression with other operands.
 #[pyfunction]
 pub fn tir_with_operands<'py>(
     expr: &Bound<'py, crate::tir::prim_expr::PrimExpr>,

@@ -14,9 +14,9 @@ use crate::tir::prim_func_body::PrimFuncBody;
 /// The Python objects of a loop function's variables and buffers.
 #[derive(Clone, Default)]
 pub struct ObjectMap {
-    /// The object of each variable.
+    /// The Python object of each variable.
     pub vars: FxHashMap<Var, te::Var>,
-    /// The object of each buffer.
+    /// The Python object of each buffer.
     pub tensors: FxHashMap<Buffer, te::Tensor>,
 }
 

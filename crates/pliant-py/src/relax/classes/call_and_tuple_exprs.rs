@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::relax::detached_expr::{CallNode, CalleeNode, Node, NodeRef};
 use crate::relax::value_conversion::{arg_list, attr_value, required_operand, sinfo_list};
 
-/// A tuple.
+/// A tuple expression (`relax.Tuple`).
 #[pyclass(extends = Expr, frozen, module = "pliant.relax")]
 pub struct Tuple;
 
@@ -28,14 +28,14 @@ impl Tuple {
         Ok(init(NodeRef::new(Node::Tuple(fields?)).checked()?).add_subclass(Tuple))
     }
 
-    /// The fields.
+    /// Returns the fields of the tuple expression.
     #[getter]
     fn fields<'py>(slf: PyRef<'py, Self>) -> Result<Bound<'py, PyTuple>> {
         crate::relax::expr_accessors::operands(slf.py(), node_of(&slf))
     }
 }
 
-/// A field of a tuple.
+/// A read of one field of a tuple (`relax.TupleGetItem`).
 #[pyclass(extends = Expr, frozen, module = "pliant.relax")]
 pub struct TupleGetItem;
 
@@ -53,13 +53,13 @@ impl TupleGetItem {
             .add_subclass(TupleGetItem))
     }
 
-    /// The tuple.
+    /// Returns the tuple from which the field is read.
     #[getter]
     fn tuple_value<'py>(slf: PyRef<'py, Self>) -> Result<Bound<'py, PyAny>> {
         Ok(crate::relax::expr_accessors::operands(slf.py(), node_of(&slf))?.get_item(0)?)
     }
 
-    /// The index of the field.
+    /// Returns the index of the field that is read.
     #[getter]
     fn index(slf: PyRef<'_, Self>) -> u32 {
         match node_of(&slf).get() {
@@ -73,7 +73,7 @@ impl TupleGetItem {
     }
 }
 
-/// A call of an operator or a function.
+/// A call of an operator or a function (`relax.Call`).
 #[pyclass(extends = Expr, frozen, module = "pliant.relax")]
 pub struct Call;
 
@@ -122,19 +122,19 @@ impl Call {
         wrap(slf.py(), NodeRef::new(Node::Call(call)))
     }
 
-    /// The callee.
+    /// Returns the called operator or function.
     #[getter]
     fn op<'py>(slf: PyRef<'py, Self>) -> Result<Bound<'py, PyAny>> {
         crate::relax::expr_accessors::callee(slf.py(), node_of(&slf))
     }
 
-    /// The operands.
+    /// Returns the operands of the call.
     #[getter]
     fn args<'py>(slf: PyRef<'py, Self>) -> Result<Bound<'py, PyTuple>> {
         crate::relax::expr_accessors::operands(slf.py(), node_of(&slf))
     }
 
-    /// The attributes.
+    /// Returns the attributes of the call.
     #[getter]
     fn attrs<'py>(slf: PyRef<'py, Self>) -> Result<Bound<'py, PyAny>> {
         let mut call_attrs = pliant_ir::Attrs::default();
@@ -145,7 +145,7 @@ impl Call {
         crate::relax::expr_accessors::attrs_dict(slf.py(), call_attrs.0.iter().map(|(k, v)| (k, v)))
     }
 
-    /// The explicit types of the results, if they were passed to the call.
+    /// Returns the result types that were passed to the call explicitly; empty if there are none.
     #[getter]
     fn sinfo_args<'py>(slf: PyRef<'py, Self>) -> Result<Bound<'py, PyTuple>> {
         info_tuple(slf.py(), &crate::relax::expr_accessors::ty_args(node_of(&slf)))
@@ -159,7 +159,8 @@ fn callee_of(op: &Bound<'_, PyAny>) -> Result<CalleeNode> {
     })
 }
 
-/// The callee, given as a global function, a packed function, or the name of a packed function.
+/// Converts the callee argument of a packed call: a global function, a packed function, or the name
+/// of a packed function.
 ///
 /// # Errors
 /// `TypeError` for any other object.

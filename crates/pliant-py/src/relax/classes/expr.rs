@@ -16,7 +16,7 @@ use crate::relax::value_conversion::{attr_value, operand, required_operand};
 /// An expression of the graph level.
 #[pyclass(subclass, frozen, module = "pliant.relax", weakref)]
 pub struct Expr {
-    /// The node.
+    /// The expression in the representation of this crate.
     pub node: NodeRef,
 }
 
@@ -43,7 +43,7 @@ fn checked(py: Python<'_>, call: NodeRef) -> Result<Bound<'_, PyAny>> {
     wrap(py, call)
 }
 
-/// A call of a library operator, given by its full name.
+/// Creates a call of a library operator, given by its full name.
 pub fn call_op(op: &'static str, args: Vec<NodeRef>) -> NodeRef {
     NodeRef::new(Node::Call(CallNode {
         callee: CalleeNode::Op(Op::new(op)),
@@ -53,7 +53,8 @@ pub fn call_op(op: &'static str, args: Vec<NodeRef>) -> NodeRef {
     }))
 }
 
-/// The fields of a tuple expression or the sizes of a shape expression; `None` for other expressions.
+/// Returns the fields of a tuple expression or the sizes of a shape expression; `None` for other
+/// expressions.
 fn literal_parts<'py>(expr: &Bound<'py, Expr>) -> Result<Option<Bound<'py, PyAny>>> {
     if expr.is_instance_of::<Tuple>() {
         return Ok(Some(expr.getattr("fields")?));
@@ -191,7 +192,7 @@ impl Expr {
         hasher.finish()
     }
 
-    /// A field of a tuple. For a tuple expression, this is the field itself.
+    /// Returns a field of a tuple. For a tuple expression, this is the field's own expression.
     fn __getitem__<'py>(
         slf: &Bound<'py, Self>,
         index: &Bound<'py, PyAny>,
@@ -239,8 +240,8 @@ impl Expr {
         Ok(PyTuple::new(py, fields?)?.as_any().try_iter()?.into_any())
     }
 
-    /// Functions, tuples and shapes are true, like other Python objects. The truth value of tensors and scalars is not
-    /// known.
+    /// The truth value in Python. Functions, tuples and shapes are true. For tensors and scalars,
+    /// whose values are unknown, this raises an exception.
     fn __bool__(&self) -> Result<bool> {
         let unknown_truth = match self.node.get() {
             Node::Scalar(_) | Node::Prim(_) | Node::Constant(_) => true,
@@ -261,7 +262,7 @@ impl Expr {
         ))
     }
 
-    /// A call of a function value.
+    /// Creates a call of this function value.
     #[pyo3(signature = (*args))]
     fn __call__<'py>(&self, args: &Bound<'py, PyTuple>) -> Result<Bound<'py, PyAny>> {
         let list: Result<Vec<NodeRef>> = args.iter().map(|a| required_operand(&a)).collect();
@@ -278,7 +279,7 @@ impl Expr {
         crate::relax::expr_accessors::text(&self.node)
     }
 
-    /// The type.
+    /// Returns the type of the expression.
     #[getter]
     fn struct_info<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
         match sinfo_of(&self.node) {
@@ -289,24 +290,24 @@ impl Expr {
         }
     }
 
-    /// The type, or `None` if it is not known yet.
+    /// Returns the type of the expression, or `None` if it is not known yet.
     #[getter]
     fn struct_info_<'py>(&self, py: Python<'py>) -> Result<Option<Bound<'py, PyAny>>> {
         sinfo_of(&self.node).map(|info| wrap_info(py, info)).transpose()
     }
 
-    /// The type. Later TVM versions use this name for `struct_info`.
+    /// Returns the type of the expression. Later TVM versions use this name for `struct_info`.
     #[getter]
     fn ty<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
         self.struct_info(py)
     }
 
-    /// Whether both are the same expression.
+    /// Whether both Python objects represent the same expression.
     fn same_as(&self, other: &Bound<'_, PyAny>) -> bool {
         other.cast::<Expr>().is_ok_and(|o| self.node.same(&o.get().node))
     }
 
-    /// Converts the elements to another data type.
+    /// Creates a call that converts the elements to another data type.
     fn astype<'py>(&self, dtype: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
         let attrs = pliant_ir::Attrs::default().with("dtype", attr_value(dtype)?);
         let call = CallNode {

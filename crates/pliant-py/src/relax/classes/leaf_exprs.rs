@@ -18,7 +18,7 @@ use crate::runtime::ndarray::NDArray;
 use crate::tir::prim_expr::tuple_of;
 use crate::tir::scalar_expr_classes::wrap as wrap_prim;
 
-/// A variable. It can be a parameter if it has a `struct_info`.
+/// A variable of the graph level (`relax.Var`). It can be a parameter if it has a `struct_info`.
 #[pyclass(extends = Expr, subclass, frozen, module = "pliant.relax")]
 pub struct Var;
 
@@ -35,19 +35,19 @@ impl Var {
         Ok(init(free_var(name_hint, struct_info, false)?).add_subclass(Var))
     }
 
-    /// The name.
+    /// Returns the name of the variable.
     #[getter]
     fn name_hint(slf: PyRef<'_, Self>) -> String {
         crate::relax::expr_accessors::name_or_text(node_of(&slf))
     }
 
-    /// The name.
+    /// Returns the name of the variable.
     #[getter]
     fn name(slf: PyRef<'_, Self>) -> String {
         crate::relax::expr_accessors::name_or_text(node_of(&slf))
     }
 
-    /// The identity of the variable: the variable itself.
+    /// Returns the identity of the variable, which is the variable itself.
     #[getter]
     fn vid(slf: Bound<'_, Self>) -> Bound<'_, Self> {
         slf
@@ -90,13 +90,13 @@ impl GlobalVar {
         init(NodeRef::new(Node::Global(name_hint.into()))).add_subclass(GlobalVar)
     }
 
-    /// The name.
+    /// Returns the name of the function.
     #[getter]
     fn name_hint(slf: PyRef<'_, Self>) -> String {
         crate::relax::expr_accessors::name_or_text(node_of(&slf))
     }
 
-    /// The name.
+    /// Returns the name of the function.
     #[getter]
     fn name(slf: PyRef<'_, Self>) -> String {
         crate::relax::expr_accessors::name_or_text(node_of(&slf))
@@ -114,14 +114,14 @@ impl ExternFunc {
         init(NodeRef::new(Node::Extern(global_symbol.into()))).add_subclass(ExternFunc)
     }
 
-    /// The registered name.
+    /// Returns the name under which the packed function is registered.
     #[getter]
     fn global_symbol(slf: PyRef<'_, Self>) -> String {
         crate::relax::expr_accessors::name_or_text(node_of(&slf))
     }
 }
 
-/// A tensor constant.
+/// A tensor constant (`relax.Constant`).
 #[pyclass(extends = Expr, frozen, module = "pliant.relax")]
 pub struct Constant;
 
@@ -139,7 +139,7 @@ impl Constant {
         Ok(init(NodeRef::new(Node::Constant(tensor))).add_subclass(Constant))
     }
 
-    /// The elements.
+    /// Returns the elements of the constant as an array.
     #[getter]
     fn data(slf: PyRef<'_, Self>) -> Result<NDArray> {
         match node_of(&slf).get() {
@@ -161,7 +161,7 @@ impl Constant {
     }
 }
 
-/// A constant from a number, a list or an array.
+/// Creates a constant from a number, a list or an array.
 #[pyfunction]
 #[pyo3(signature = (value, dtype=None))]
 pub fn relax_const<'py>(
@@ -186,7 +186,7 @@ pub fn relax_const<'py>(
     wrap(value.py(), NodeRef::new(Node::Constant(tensor)))
 }
 
-/// A shape.
+/// A shape expression (`relax.ShapeExpr`): a list of sizes.
 #[pyclass(extends = Expr, frozen, module = "pliant.relax")]
 pub struct ShapeExpr;
 
@@ -197,7 +197,7 @@ impl ShapeExpr {
         Ok(init(NodeRef::new(Node::Shape(dims_of(values)?))).add_subclass(ShapeExpr))
     }
 
-    /// The dims.
+    /// Returns the dims of the shape.
     #[getter]
     fn values<'py>(slf: PyRef<'py, Self>) -> Result<Bound<'py, PyTuple>> {
         match sinfo_of(node_of(&slf)) {
@@ -220,7 +220,7 @@ impl PrimValue {
         Ok(init(NodeRef::new(Node::Prim(e))).add_subclass(PrimValue))
     }
 
-    /// The value.
+    /// Returns the value of the scalar as an expression.
     #[getter]
     fn value<'py>(slf: PyRef<'py, Self>) -> Result<Bound<'py, PyAny>> {
         let py = slf.py();
@@ -232,7 +232,7 @@ impl PrimValue {
     }
 }
 
-/// A string.
+/// A string as an expression (`relax.StringImm`).
 #[pyclass(extends = Expr, frozen, module = "pliant.relax")]
 pub struct StringImm;
 
@@ -243,14 +243,14 @@ impl StringImm {
         init(NodeRef::new(Node::Str(value.into()))).add_subclass(StringImm)
     }
 
-    /// The string.
+    /// Returns the string.
     #[getter]
     fn value(slf: PyRef<'_, Self>) -> String {
         crate::relax::expr_accessors::name_or_text(node_of(&slf))
     }
 }
 
-/// A data type as a value.
+/// A data type as an expression (`relax.DataTypeImm`).
 #[pyclass(extends = Expr, frozen, module = "pliant.relax")]
 pub struct DataTypeImm;
 
@@ -261,7 +261,7 @@ impl DataTypeImm {
         Ok(init(NodeRef::new(Node::DType(parse_dtype(value)?))).add_subclass(DataTypeImm))
     }
 
-    /// The data type.
+    /// Returns the name of the data type.
     #[getter]
     fn value(slf: PyRef<'_, Self>) -> String {
         crate::relax::expr_accessors::name_or_text(node_of(&slf))

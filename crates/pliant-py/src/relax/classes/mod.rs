@@ -17,12 +17,12 @@ use pyo3::prelude::*;
 use crate::relax::detached_expr::NodeRef;
 pub use node_to_python::wrap;
 
-/// The base-class initialiser for every expression object.
+/// Creates the base-class initialiser that every expression class needs.
 pub(super) fn init(node: NodeRef) -> PyClassInitializer<Expr> {
     PyClassInitializer::from(Expr { node })
 }
 
-/// The node of a Python object whose class derives from `Expr`.
+/// Returns the node of a Python object whose class derives from `Expr`.
 fn node_of<'a, T>(slf: &'a PyRef<'_, T>) -> &'a NodeRef
 where
     T: pyo3::PyClass<BaseType = Expr>,

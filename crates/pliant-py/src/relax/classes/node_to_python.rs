@@ -73,7 +73,7 @@ fn class_of(node: &NodeRef) -> Class {
     }
 }
 
-/// An expression as an object of the matching Python class.
+/// Wraps a node as a Python object of the matching class.
 ///
 /// # Errors
 /// If tuples are nested too deeply, or an error of the Python interpreter.

@@ -19,7 +19,7 @@ use crate::tir::scalar_expr_classes::wrap as wrap_prim;
 /// The static type of a graph-level value.
 #[pyclass(subclass, frozen, module = "pliant.relax", weakref)]
 pub struct StructInfo {
-    /// The type.
+    /// The type in the representation of this crate.
     pub info: SInfo,
 }
 
@@ -50,7 +50,7 @@ impl StructInfo {
         h.finish()
     }
 
-    /// Whether both are the same type.
+    /// Whether both objects represent the same type.
     fn same_as(&self, other: &Bound<'_, PyAny>) -> bool {
         self.__eq__(other)
     }
@@ -72,7 +72,7 @@ impl ObjectStructInfo {
     }
 }
 
-/// The type of a scalar, with its dtype or its value if known.
+/// The type of a scalar, with its data type, and its value if known.
 #[pyclass(extends = StructInfo, frozen, module = "pliant.relax")]
 pub struct PrimStructInfo;
 
@@ -95,13 +95,13 @@ impl PrimStructInfo {
         Ok(info_init(SInfo::Prim(dtype, value)).add_subclass(PrimStructInfo))
     }
 
-    /// The data type.
+    /// Returns the data type of the scalar, if known.
     #[getter]
     fn dtype(slf: PyRef<'_, Self>) -> Option<&'static str> {
         slf.as_super().info.dtype().map(DType::name)
     }
 
-    /// The value, if known.
+    /// Returns the value of the scalar, if known.
     #[getter]
     fn value<'py>(slf: PyRef<'py, Self>) -> PyResult<Option<Bound<'py, PyAny>>> {
         match &slf.as_super().info {
@@ -125,20 +125,20 @@ impl ShapeStructInfo {
         Ok(info_init(SInfo::Shape(dims, ndim)).add_subclass(ShapeStructInfo))
     }
 
-    /// The dims, if known.
+    /// Returns the dims of the shape, if known.
     #[getter]
     fn values<'py>(slf: PyRef<'py, Self>) -> Result<Option<Bound<'py, PyTuple>>> {
         slf.as_super().info.dims().map(|d| tuple_of(slf.py(), d)).transpose()
     }
 
-    /// The rank, or -1 if unknown.
+    /// Returns the rank of the shape, or -1 if unknown.
     #[getter]
     fn ndim(slf: PyRef<'_, Self>) -> i64 {
         slf.as_super().info.ndim().map_or(-1, |n| n as i64)
     }
 }
 
-/// The type of a tensor.
+/// The type of a tensor, with its shape, rank and data type as far as they are known.
 #[pyclass(extends = StructInfo, frozen, module = "pliant.relax")]
 pub struct TensorStructInfo;
 
@@ -156,7 +156,7 @@ impl TensorStructInfo {
         Ok(info_init(tensor_info(shape, dtype, ndim)?).add_subclass(TensorStructInfo))
     }
 
-    /// The shape as an expression, if known.
+    /// Returns the shape of the tensor as an expression, if known.
     #[getter]
     fn shape<'py>(slf: PyRef<'py, Self>) -> Result<Option<Bound<'py, PyAny>>> {
         match &slf.as_super().info {
@@ -168,7 +168,7 @@ impl TensorStructInfo {
         }
     }
 
-    /// The rank, or -1 if unknown.
+    /// Returns the rank of the tensor, or -1 if unknown.
     #[getter]
     fn ndim(slf: PyRef<'_, Self>) -> i64 {
         slf.as_super().info.ndim().map_or(-1, |n| n as i64)
@@ -180,7 +180,7 @@ impl TensorStructInfo {
         None
     }
 
-    /// The data type, or an empty string if unknown.
+    /// Returns the data type of the tensor, or an empty string if unknown.
     #[getter]
     fn dtype(slf: PyRef<'_, Self>) -> &'static str {
         slf.as_super().info.dtype().map_or("", DType::name)
@@ -216,8 +216,8 @@ pub fn tensor_info(
     SInfo::Tensor(shape, dtype).checked()
 }
 
-/// The rank given by `ndim` or by the number of dims. `None` if neither is given. An `ndim` of -1 means that it is not
-/// given.
+/// Determines the rank from `ndim` or from the number of dims. Returns `None` if neither is given.
+/// An `ndim` of -1 counts as not given.
 ///
 /// # Errors
 /// `ShapeError` if they differ, or for an `ndim` below -1.
@@ -244,7 +244,7 @@ pub fn dims_of(obj: &Bound<'_, PyAny>) -> Result<Vec<te::Expr>> {
     }
 }
 
-/// The type of a tuple.
+/// The type of a tuple, with the types of its fields.
 #[pyclass(extends = StructInfo, frozen, module = "pliant.relax")]
 pub struct TupleStructInfo;
 
@@ -256,7 +256,7 @@ impl TupleStructInfo {
         Ok(info_init(info.checked()?).add_subclass(TupleStructInfo))
     }
 
-    /// The types of the fields.
+    /// Returns the types of the fields.
     #[getter]
     fn fields<'py>(slf: PyRef<'py, Self>) -> Result<Bound<'py, PyTuple>> {
         match &slf.as_super().info {
@@ -285,7 +285,7 @@ impl FuncStructInfo {
         Ok(info_init(info).add_subclass(FuncStructInfo))
     }
 
-    /// The type of functions with unknown parameters.
+    /// Creates the type of functions with unknown parameters.
     #[staticmethod]
     #[pyo3(signature = (*, ret=None, derive_func=None, purity=false))]
     fn opaque_func<'py>(
@@ -304,7 +304,7 @@ impl FuncStructInfo {
         wrap_info(py, SInfo::Func(None, Arc::new(ret), purity).checked()?)
     }
 
-    /// The types of the parameters, if known.
+    /// Returns the types of the parameters, if known.
     #[getter]
     fn params<'py>(slf: PyRef<'py, Self>) -> Result<Option<Bound<'py, PyTuple>>> {
         match &slf.as_super().info {
@@ -313,7 +313,7 @@ impl FuncStructInfo {
         }
     }
 
-    /// The type of the result.
+    /// Returns the type of the result.
     #[getter]
     fn ret<'py>(slf: PyRef<'py, Self>) -> Result<Bound<'py, PyAny>> {
         match &slf.as_super().info {
@@ -329,7 +329,7 @@ impl FuncStructInfo {
     }
 }
 
-/// Types as a tuple of Python objects.
+/// Converts types to a Python tuple of struct info objects.
 ///
 /// # Errors
 /// An error of the Python interpreter.
@@ -338,7 +338,7 @@ pub fn info_tuple<'py>(py: Python<'py>, infos: &[SInfo]) -> Result<Bound<'py, Py
     Ok(PyTuple::new(py, items?)?)
 }
 
-/// A type as an instance of its Python class.
+/// Wraps a type as an instance of its Python class.
 ///
 /// # Errors
 /// An error of the Python interpreter.

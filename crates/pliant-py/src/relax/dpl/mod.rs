@@ -25,7 +25,7 @@ use crate::relax::expr_accessors::in_func;
 use crate::relax::function_owner::FuncOwner;
 use crate::relax::value_conversion::required_operand;
 
-/// The result of a match as a list of pairs of pattern and expression.
+/// Converts the result of a match to a Python list of pairs of pattern and expression.
 pub(super) fn pairs<'py>(
     py: Python<'py>,
     owner: &Arc<FuncOwner>,
@@ -47,8 +47,8 @@ pub(super) fn user_error(error: PassError) -> Error {
     }
 }
 
-/// The variable of the owner's function that a Python expression refers to. Callbacks name the variables to be
-/// replaced in this way.
+/// Returns the variable of the owner's function to which a Python expression refers. Callbacks name
+/// the variables to be replaced by such expressions.
 pub(super) fn replaced_var(owner: &Arc<FuncOwner>, obj: &Bound<'_, PyAny>) -> Result<Var> {
     let node = required_operand(obj)?;
     let mut state = owner.lock();

@@ -24,12 +24,12 @@ use crate::relax::value_conversion::{attr_value, required_operand, sinfo};
 /// A pattern. It is equal only to itself.
 #[pyclass(frozen, module = "pliant.relax.dpl")]
 pub struct PatternNode {
-    /// The pattern.
+    /// The pattern in the representation of the crate `pliant_pass`.
     pub pattern: Pattern,
 }
 
-/// The key of a size variable in patterns. A pattern may outlive every expression that contains its variables, so keys
-/// are kept for the lifetime of the process.
+/// Returns the key of a size variable in patterns. A pattern may outlive every expression with its
+/// variables, so keys are kept for the lifetime of the process.
 fn size_var_key(var: &te::Var) -> u64 {
     static KEYS: LazyLock<Mutex<FxHashMap<te::Var, u64>>> = LazyLock::new(Mutex::default);
     let mut keys = KEYS.lock().unwrap_or_else(PoisonError::into_inner);
@@ -37,7 +37,7 @@ fn size_var_key(var: &te::Var) -> u64 {
     *keys.entry(var.clone()).or_insert(next)
 }
 
-/// A copy of a function's symbols, with the key of each size variable.
+/// Copies the symbols of a function, and returns them with the key of each size variable.
 fn symbols_with_keys(func: &Function, vars: &mut VarMap) -> (Arc<SymArena>, Arc<[u64]>) {
     let symbols: Vec<SymVar> = func.syms.vars().collect();
     let keys = symbols.into_iter().map(|v| size_var_key(&vars.te_var(&func.syms, v))).collect();
@@ -120,7 +120,7 @@ impl PatternNode {
         checked_pattern(PatternKind::Constant)
     }
 
-    /// The pattern that matches exactly this expression.
+    /// Creates a pattern that matches exactly this expression.
     #[staticmethod]
     fn literal(expr: &Bound<'_, PyAny>) -> Result<Self> {
         let node = required_operand(expr)?;
@@ -147,7 +147,7 @@ impl PatternNode {
         checked_pattern(PatternKind::GetItem(tuple.pattern.clone(), index.map(field).transpose()?))
     }
 
-    /// A pattern for calls whose callee this pattern matches.
+    /// Creates a pattern for calls whose callee this pattern matches.
     fn call(&self, args: Vec<PyRef<'_, PatternNode>>, more: bool) -> Result<Self> {
         checked_pattern(PatternKind::Call {
             callee: self.pattern.clone(),
@@ -189,14 +189,14 @@ impl PatternNode {
         checked_pattern(PatternKind::Type(self.pattern.clone(), type_pattern(info)?))
     }
 
-    /// Copies of patterns. Subpatterns that are shared stay shared.
+    /// Copies patterns. Copies of shared subpatterns are shared, too.
     #[staticmethod]
     fn dup(patterns: Vec<PyRef<'_, PatternNode>>) -> Vec<PatternNode> {
         let copies = Pattern::dup_all(&patterns_of(patterns));
         copies.into_iter().map(|pattern| PatternNode { pattern }).collect()
     }
 
-    /// The identity of the pattern, which is unique while the pattern lives.
+    /// Returns the address of the pattern, which is unique while the pattern lives.
     #[getter]
     fn id(&self) -> usize {
         self.pattern.id()

@@ -131,7 +131,8 @@ pub fn pattern_rewrite_bindings<'py>(
     if count == 0 { Ok(func.clone()) } else { finished_rewrite(py, &owner, func) }
 }
 
-/// The replacement that the Python callback returns for a match, or `None` if it leaves the match unchanged.
+/// Calls the Python callback for a match and returns its replacement, or `None` if the callback
+/// leaves the match unchanged.
 fn callback_result(
     owner: &Arc<FuncOwner>,
     callback: &Bound<'_, PyAny>,
@@ -148,7 +149,7 @@ fn callback_result(
     if returned.is_empty() { Ok(None) } else { replacement(owner, returned).map(Some) }
 }
 
-/// The value of each variable that a block binds.
+/// Returns the value of each variable that a block binds.
 fn block_values<'py>(
     py: Python<'py>,
     owner: &Arc<FuncOwner>,

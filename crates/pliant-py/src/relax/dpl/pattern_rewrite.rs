@@ -72,7 +72,8 @@ fn with_name_of<'py>(
     Ok(new.into_any())
 }
 
-/// The functions that may write to their arguments, if the module that contains this function is known.
+/// Returns the functions that may write to their arguments, if the module that contains this
+/// function is known.
 pub(super) fn may_write(
     func: &Bound<'_, PyAny>,
     module: Option<&Bound<'_, IRModule>>,
@@ -164,7 +165,8 @@ fn apply_replacement(
     Ok(())
 }
 
-/// A rewrite rule that consists of two functions: a pattern and a replacement.
+/// A rewrite rule given by two functions: the body of one is the pattern, the body of the other the
+/// replacement.
 #[pyclass(frozen, module = "pliant.relax.dpl")]
 pub struct TemplateRule(Template);
 
@@ -180,7 +182,7 @@ impl TemplateRule {
         Ok(TemplateRule(template))
     }
 
-    /// The pattern of the rule.
+    /// Returns the pattern of the rule.
     #[getter]
     fn pattern(&self) -> PatternNode {
         PatternNode { pattern: self.0.pattern.clone() }
