@@ -91,7 +91,7 @@ def sympy_proves(fact: Fact) -> bool:
 
 
 def report(name: str, ours: list[float], theirs: list[float]) -> None:
-    """Prints one line of the table: the expression and the times of both libraries."""
+    """Prints one line of the table: the median times of a group of expressions, and their ratio."""
     ratio = statistics.median(t / o for o, t in zip(ours, theirs))
     print(f"{name:10} {len(ours):4} expressions   pliant {statistics.median(ours):8.2f} us"
           f"   sympy {statistics.median(theirs):10.1f} us   median ratio {ratio:8.0f}x")

@@ -86,8 +86,8 @@ def peak_kilobytes() -> int:
 
 
 def measure_mode(mode: str) -> dict[str, tuple[float, int]]:
-    """Measures one execution mode. Returns the nanoseconds per iteration, as the best of several
-    rounds, and the growth of the process in KiB.
+    """Measures all programs in one execution mode. Returns for each the nanoseconds per iteration,
+    as the best of several rounds, and the growth of the process in KiB.
     """
     vm = relax.VirtualMachine(relax.build(from_source(SCRIPT), exec_mode=mode))
     n, zero = np.array(ITERATIONS, "int64"), np.array(0, "int64")

@@ -22,8 +22,6 @@ def interleaved(
     """Returns the median seconds per call of each candidate over several rounds, in which the
     candidates run in random order. In each round, a candidate runs once to warm up, then for at
     least `min_seconds`.
-
-    In each round, a candidate runs once to warm up, then for at least `min_seconds`.
     """
     order = random.Random(0)
     times: dict[str, list[float]] = {name: [] for name in candidates}

@@ -27,7 +27,7 @@ TOLERANCE = 1e-4
 
 @dataclass
 class Run:
-    """One batch: its token ids and mask, the embeddings, and the seconds it took."""
+    """The run of one batch: its token ids and mask, the embeddings, and the elapsed seconds."""
 
     ids: np.ndarray
     mask: np.ndarray
@@ -36,7 +36,7 @@ class Run:
 
 
 def progress(done: int, total: int) -> None:
-    """A progress bar on a terminal; silent elsewhere."""
+    """Prints a progress bar of `done` of `total` batches if the error output is a terminal."""
     if not sys.stderr.isatty():
         return
     filled = 30 * done // max(total, 1)
@@ -60,7 +60,7 @@ def embed_all(model: pliant.Model, sentences: list[str]) -> Iterator[Run]:
 
 
 def print_nearest(sentences: list[str], embeddings: np.ndarray, count: int = 8) -> None:
-    """The pairs of sentences whose embeddings are nearest."""
+    """Prints the pairs of sentences whose embeddings are nearest."""
     similarity = embeddings @ embeddings.T
     rows, columns = np.triu_indices(len(sentences), k=1)
     order = np.argsort(-similarity[rows, columns])[:count]
@@ -71,7 +71,7 @@ def print_nearest(sentences: list[str], embeddings: np.ndarray, count: int = 8) 
 
 
 def print_shapes(runs: list[Run]) -> None:
-    """The time of each shape, in the order of running."""
+    """Prints the time of each shape, in the order of the runs."""
     print("\n  batch   seq   milliseconds")
     for run in runs:
         batch, seq = run.ids.shape
@@ -79,7 +79,7 @@ def print_shapes(runs: list[Run]) -> None:
 
 
 def largest_error(runs: list[Run], config: weights.Config, tensors: dict[str, np.ndarray]) -> float:
-    """The largest difference from the float64 reference over all runs."""
+    """Returns the largest difference from the float64 reference over all runs."""
     return max(
         float(np.abs(run.embeddings - reference.embed(run.ids, run.mask, config, tensors)).max())
         for run in runs
@@ -87,7 +87,9 @@ def largest_error(runs: list[Run], config: weights.Config, tensors: dict[str, np
 
 
 def main() -> int:
-    """Runs the example; the exit status is 1 when the result is off or something compiled twice."""
+    """Runs the example. The exit status is 1 if a result is wrong or if the model was compiled more
+    than once.
+    """
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     default = Path(__file__).with_name("sentences.txt")
     parser.add_argument("sentences", nargs="?", type=Path, default=default, help="one sentence a line")

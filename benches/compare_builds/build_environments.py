@@ -42,7 +42,7 @@ class Build:
     about: dict[str, Any]
 
     def describe(self) -> str:
-        """Returns the versions of Python, NumPy and Pliant of this build, in one line of text."""
+        """Returns the build as the command line names it, with its versions, in one line of text."""
         a = self.about
         return f"{self.given} (pliant {a['pliant']}, Python {a['python']}, NumPy {a['numpy']})"
 
@@ -73,8 +73,8 @@ def run_checked(command: list[str | Path], what: str, cwd: str | Path = ROOT, en
 
 
 def describe(given: str, python: Path) -> Build:
-    """Imports Pliant with an interpreter and returns its version. Raises `BuildError` for a debug
-    build.
+    """Imports Pliant with an interpreter and returns this build with its versions. Raises
+    `BuildError` for a debug build.
     """
     text = run_checked([python, *FLAGS, "-c", DESCRIBE], f"{python}: cannot import pliant", env=environment(), cwd="/")
     try:

@@ -134,7 +134,7 @@ def models_of(folder: Path) -> list[Workload]:
 
 
 def models_of_peers(patterns: list[str]) -> Iterator[Workload]:
-    """Returns the workloads of the models in `peers.zoo`, which are created in `target/zoo`."""
+    """Yields the workloads of the models in `peers.zoo`, which are created in `target/zoo`."""
     known = json.loads((ROOT / "benches/peers/zoo/zoo.json").read_text())["models"]
     names = [name for name in known if matches(name, patterns)]
     if not names:

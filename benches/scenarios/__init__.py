@@ -22,10 +22,6 @@ class Outcome:
     `passed` is true if all requirements hold, false if one does not, and ``None`` if only a part
     could be tested. `measured` is a line with the measured numbers. `missing` states what was
     not tested or does not hold, and why; it is empty if `passed` is true.
-
-    `passed`: whether all requirements hold, ``None`` if only a part could be tested. `measured`:
-    numbers, in a line. `missing`: what was not tested or does not hold, and why; empty if
-    `passed` is true.
     """
 
     passed: bool | None

@@ -31,7 +31,7 @@ def damaged_models() -> Outcome:
 
 @scenario("S1", "fuzz targets for ONNX bytes, import and run, scripts, artifacts, kernels; a corpus in the repository")
 def fuzz_targets() -> Outcome:
-    """Returns the names of the fuzz targets."""
+    """Scenario: checks that all expected fuzz targets exist."""
     targets = {path.stem for path in (ROOT / "fuzz" / "fuzz_targets").glob("*.rs")}
     expected = {"import", "run", "executable", "kernels", "script", "onnx_grammar"}
     missing = sorted(expected - targets)

@@ -23,8 +23,8 @@ def min_milliseconds(run: object, repeat: int = 15) -> float:
 
 
 def layer(dims: Dims, elementwise: bool) -> bytes:
-    """Returns a program with a matrix product, or with a chain of elementwise operators, over the
-    given dims.
+    """Returns an ONNX model over the given dims with one matrix product or, if `elementwise`, a
+    chain of elementwise operators.
     """
     r = np.random.default_rng(0)
     w = {"w": r.standard_normal((256, 256)).astype("float32") / 16}

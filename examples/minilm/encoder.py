@@ -1,4 +1,6 @@
-"""The encoder network as a Relax module whose batch size and sequence length are symbols."""
+"""The encoder network of all-MiniLM-L6-v2 as a Relax module with a symbolic batch size and sequence
+length.
+"""
 
 from __future__ import annotations
 
@@ -14,34 +16,40 @@ from .weights import Config
 
 
 class Encoder:
-    """Emits the layers of the encoder into a `relax.BlockBuilder`, weights as constants."""
+    """Emits the layers of the encoder into a `relax.BlockBuilder`, with the weights as
+    constants.
+    """
 
     def __init__(self, bb: relax.BlockBuilder, config: Config, weights: dict[str, np.ndarray]):
         self.bb, self.config, self.weights = bb, config, weights
         self.batch, self.seq = tir.Var("batch", "int64"), tir.Var("seq", "int64")
 
     def constant(self, array: np.ndarray) -> relax.Expr:
-        """A constant tensor."""
+        """Creates a constant tensor."""
         return relax.const(np.ascontiguousarray(array, np.float32))
 
     def weight(self, name: str) -> relax.Expr:
-        """A tensor of the checkpoint."""
+        """Returns a tensor of the checkpoint as a constant."""
         return self.constant(self.weights[name])
 
     def dense(self, x: relax.Expr, *names: str) -> relax.Expr:
-        """`x @ w.T + b`, with the layers of several names side by side in one product."""
+        """Emits a dense layer `x @ w.T + b`. With several names, the weights of these layers are
+        concatenated, so that one matrix product computes all of them.
+        """
         w = np.concatenate([self.weights[f"{n}.weight"] for n in names])
         b = np.concatenate([self.weights[f"{n}.bias"] for n in names])
         return self.bb.emit(op.add(self.bb.emit(op.matmul(x, self.constant(w.T))), self.constant(b)))
 
     def layer_norm(self, x: relax.Expr, name: str) -> relax.Expr:
-        """Layer normalisation over the last axis."""
+        """Emits layer normalisation over the last axis."""
         gamma, beta = self.weight(f"{name}.weight"), self.weight(f"{name}.bias")
         eps = self.config.layer_norm_eps
         return self.bb.emit(op.nn.layer_norm(x, gamma, beta, axes=[-1], epsilon=eps))
 
     def embeddings(self, ids: relax.Expr) -> relax.Expr:
-        """Word, position and segment embeddings (all tokens are of segment 0): (batch, seq, hidden)."""
+        """Emits the sum of word, position and segment embeddings, of shape (batch, seq, hidden).
+        All tokens are of segment 0.
+        """
         emit = self.bb.emit
         words = emit(op.take(self.weight("embeddings.word_embeddings.weight"), ids, axis=0))
         positions = emit(op.arange(0, self.seq, 1, dtype="int64"))
@@ -51,13 +59,17 @@ class Encoder:
         return self.layer_norm(emit(op.add(words, places)), "embeddings.LayerNorm")
 
     def heads(self, x: relax.Expr, axes: list[int]) -> relax.Expr:
-        """(batch, seq, hidden) split into heads, its axes permuted."""
+        """Emits a reshape from (batch, seq, hidden) to attention heads, and a permutation of the
+        axes.
+        """
         c = self.config
         shape = (self.batch, self.seq, c.num_attention_heads, c.head_size)
         return self.bb.emit(op.permute_dims(self.bb.emit(op.reshape(x, shape)), axes))
 
     def attention(self, x: relax.Expr, bias: relax.Expr, name: str) -> relax.Expr:
-        """Multi-head self-attention with the output projection: (batch, seq, hidden)."""
+        """Emits multi-head self-attention with the output projection. The result has shape (batch,
+        seq, hidden).
+        """
         emit, c = self.bb.emit, self.config
         parts = [f"{name}.self.{part}" for part in ("query", "key", "value")]
         fused = emit(op.split(self.dense(x, *parts), 3, axis=-1))
@@ -71,7 +83,7 @@ class Encoder:
         return self.dense(merged, f"{name}.output.dense")
 
     def layer(self, x: relax.Expr, bias: relax.Expr, index: int) -> relax.Expr:
-        """One transformer layer."""
+        """Emits one transformer layer."""
         emit, name = self.bb.emit, f"encoder.layer.{index}"
         attended = emit(op.add(self.attention(x, bias, f"{name}.attention"), x))
         x = self.layer_norm(attended, f"{name}.attention.output.LayerNorm")
@@ -81,7 +93,9 @@ class Encoder:
         )
 
     def pool(self, x: relax.Expr, mask: relax.Expr) -> relax.Expr:
-        """The mean over unmasked tokens, scaled to length 1: (batch, hidden)."""
+        """Emits the mean over unmasked tokens, scaled to length 1. The result has shape (batch,
+        hidden).
+        """
         emit = self.bb.emit
         column = emit(op.expand_dims(mask, 2))
         total = emit(op.sum(emit(op.multiply(x, column)), axis=1))
@@ -92,9 +106,9 @@ class Encoder:
 
 
 def build(config: Config, weights: dict[str, np.ndarray]) -> pliant.IRModule:
-    """The module: `main(ids, mask)`, both int64 (batch, seq), to float32 embeddings (batch, hidden).
-
-    Rows are sentences, `mask` is 1 for tokens and 0 for padding, and embeddings have length 1.
+    """Builds the module. Its function `main(ids, mask)` maps two int64 tensors of shape (batch,
+    seq) to float32 embeddings of shape (batch, hidden). Rows are sentences, `mask` is 1 for
+    tokens and 0 for padding, and embeddings have length 1.
     """
     bb = relax.BlockBuilder()
     encoder = Encoder(bb, config, weights)

@@ -37,7 +37,9 @@ def _attend(x: np.ndarray, mask: np.ndarray, w: dict[str, np.ndarray], name: str
 def embed(
     ids: np.ndarray, mask: np.ndarray, config: Config, weights: dict[str, np.ndarray]
 ) -> np.ndarray:
-    """Embeddings (batch, hidden) of token ids and mask (batch, seq), all arithmetic in float64."""
+    """Computes the embeddings (batch, hidden) of token ids and mask (batch, seq), with all
+    arithmetic in float64.
+    """
     w = {name: a.astype(np.float64) for name, a in weights.items() if a.dtype.kind == "f"}
     eps = config.layer_norm_eps
     x = w["embeddings.word_embeddings.weight"][ids]

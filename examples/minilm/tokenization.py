@@ -11,7 +11,9 @@ from .weights import model_dir
 
 
 def load_tokenizer() -> Tokenizer:
-    """The model's tokenizer, without its fixed-length padding: any length is a shape of its own."""
+    """Loads the model's tokenizer and disables its padding to a fixed length, so that each batch
+    keeps its own length.
+    """
     tokenizer = Tokenizer.from_file(str(model_dir() / "tokenizer.json"))
     tokenizer.no_padding()
     tokenizer.enable_truncation(max_length=512)
@@ -19,7 +21,9 @@ def load_tokenizer() -> Tokenizer:
 
 
 def encode(tokenizer: Tokenizer, sentences: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-    """Token ids and mask of a batch, each int64 of shape (batch, seq), padded to its longest sentence."""
+    """Returns the token ids and the mask of a batch, both int64 of shape (batch, seq), padded to
+    the longest sentence.
+    """
     encoded = tokenizer.encode_batch(list(sentences))
     seq = max(len(e.ids) for e in encoded)
     ids = np.zeros((len(encoded), seq), np.int64)
@@ -31,7 +35,7 @@ def encode(tokenizer: Tokenizer, sentences: Sequence[str]) -> tuple[np.ndarray, 
 
 
 def batches(sentences: Sequence[str], sizes: Sequence[int]) -> Iterator[list[str]]:
-    """The sentences in order, in batches whose sizes repeat the given pattern."""
+    """Yields the sentences in order, in batches whose sizes repeat the given pattern."""
     start, turn = 0, 0
     while start < len(sentences):
         size = sizes[turn % len(sizes)]

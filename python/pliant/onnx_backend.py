@@ -123,8 +123,9 @@ class PliantBackend(Backend):
 
 
 def _newest_version(node: onnx.NodeProto) -> int:
-    """The version of the operator set that contains the latest definition of the node's operator,
-    or 1 for an unknown operator."""
+    """Returns the newest version of the operator set in which the definition of the node's operator
+    changed, or 1 for an unknown operator.
+    """
     if onnx.defs.has(node.op_type, node.domain):
         version: int = onnx.defs.get_schema(node.op_type, domain=node.domain).since_version
         return version

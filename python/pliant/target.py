@@ -31,7 +31,7 @@ class Target:
 
     @property
     def backend(self) -> str:
-        """The code generator: ``"cranelift"``."""
+        """The name of the code generator: ``"cranelift"``."""
         return _KINDS[self.kind]
 
     def __enter__(self) -> Target:

@@ -53,7 +53,9 @@ for _ in range(3):
 
 @dataclass
 class Case:
-    """A loop function, its inputs, and the value of its output as an expression, or the error of the call."""
+    """A loop function with its inputs, and the expected result: the value of its output as an
+    expression, or the error of the call.
+    """
 
     name: str
     loops: str

@@ -14,7 +14,7 @@ FLOAT, INT64, BOOL = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL
 def model_of(
     nodes: list[Any], inputs: dict[str, Any], outputs: list[str], constants: dict[str, Any] | None = None, opset: int = 18
 ) -> onnx.ModelProto:
-    """A model. An input is given by its dims, or by its element type and dims."""
+    """Builds a model. An input is given by its dims, or by its element type and dims."""
     infos = []
     for name, spec in inputs.items():
         dtype, dims = spec if isinstance(spec, tuple) else (FLOAT, spec)

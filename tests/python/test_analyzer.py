@@ -106,7 +106,9 @@ Build = Callable[[dict[str, Any], "Ops"], Any]
 
 
 class Ops:
-    """Builds expressions for Pliant, for Python ints and for z3."""
+    """The operations with which random expressions are built for Pliant, for Python ints and for
+    z3.
+    """
 
     def __init__(self, floordiv: Any, floormod: Any, lower: Any, upper: Any) -> None:
         self.floordiv, self.floormod, self.min, self.max = floordiv, floormod, lower, upper

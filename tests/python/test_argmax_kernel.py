@@ -13,7 +13,7 @@ TYPES = ["bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32",
 
 
 def module(op, rank: int, axis: int | None, dtype: str = "float32", keepdims: bool = False) -> pliant.IRModule:
-    """A call of an operator on a tensor whose sizes are symbols."""
+    """Returns a module that calls an operator on a tensor with symbolic sizes."""
     bb = relax.BlockBuilder()
     x = relax.Var("x", relax.TensorStructInfo([tir.Var(f"d{i}", "int64") for i in range(rank)], dtype))
     with bb.function("main", [x]):
@@ -24,7 +24,7 @@ def module(op, rank: int, axis: int | None, dtype: str = "float32", keepdims: bo
 
 
 def elements(shape, dtype: str, seed: int) -> np.ndarray:
-    """Elements many of which are equal; some floats are NaN."""
+    """Draws elements many of which are equal. Some floats are NaN."""
     rng = np.random.default_rng(seed)
     if dtype == "bool":
         return rng.integers(0, 2, shape).astype(bool)

@@ -63,7 +63,7 @@ SIZES = [(0, 2, 3), (1, 0, 3), (1, 1, 1), (2, 3, 5), (1, 7, 33), (2, 33, 16), (1
 
 
 def same(module: pliant.IRModule, feeds: list[list[np.ndarray]]) -> None:
-    """Compares the kernel, compiled and interpreted, with generated loops."""
+    """Compares the attention kernel, compiled and interpreted, with generated loops."""
     script = relax.get_pipeline("zero")(module).script()
     assert 'T.call_kernel("attention"' in script and "softmax" not in script
     loops, kernels = pliant.compile(module, kernels="off"), pliant.compile(module)

@@ -35,7 +35,7 @@ def program(body: list[str], more: str = "", dtype: str = "float32") -> pliant.I
 
 
 def same(module: pliant.IRModule, feeds: list[Any], fused: bool | None = True, tol: float = 1e-4) -> np.ndarray:
-    """Compares the kernel with loops."""
+    """Compares the attention kernel with generated loops."""
     if fused is not None:
         assert ('T.call_kernel("attention"' in relax.get_pipeline("zero")(module).script()) == fused
     got, want = (np.asarray(pliant.compile(module, kernels=k)(*feeds)).astype("float32") for k in ("on", "off"))
@@ -100,7 +100,9 @@ def test_rounded_score_sums(guard: str) -> None:
 
 
 def test_fully_masked_row_check_reads_rounded_mask() -> None:
-    """The largest number of a mask rounds to minus infinity, but the mask is not rounded."""
+    """Tests a mask whose largest number rounds to minus infinity, although the mask itself is not
+    rounded.
+    """
     mask = np.zeros((2, 1, 5), "float32")
     mask[1] = -1e9
     body = ["h = R.astype(f, 'float16')", "e = R.add(s, f)", *guards("float32")["sum"]]

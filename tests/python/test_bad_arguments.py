@@ -86,7 +86,7 @@ def test_compile_options(
 
 
 def one_call(op: Any) -> relax.Function:
-    """A function that calls an operator on its parameter."""
+    """Returns a function that calls an operator on its parameter."""
     bb = relax.BlockBuilder()
     x = relax.Var("x", relax.TensorStructInfo((3,), "float32"))
     with bb.function("main", [x]):
@@ -227,7 +227,7 @@ def main(x: R.Tensor((1, 1, 4, 4), "{dtype}")):
 
 
 def test_unique_along_a_long_empty_axis() -> None:
-    """An index of 8 bytes per slice would need 8 TiB."""
+    """Tests `unique` along a long empty axis: an index of 8 bytes per slice would need 8 TiB."""
     model = pliant.compile(
         from_source("""
 @R.function

@@ -10,7 +10,7 @@ from pliant import relax
 
 
 def rounded(x: np.ndarray) -> np.ndarray:
-    """The nearest bfloat16, ties to even."""
+    """Rounds to the nearest bfloat16, ties to even."""
     bits = x.astype("float32").view("uint32")
     return ((bits + 0x7FFF + (bits >> 16 & 1)) & 0xFFFF0000).astype("uint32").view("float32")
 

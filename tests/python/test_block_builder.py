@@ -368,7 +368,7 @@ def test_deep_python_sequences_are_rejected() -> None:
 
 
 def test_built_modules_equal_their_script() -> None:
-    """Omitted attributes equal those written with their defaults."""
+    """Checks that omitted attributes equal attributes written with their default values."""
     x = relax.Var("x", relax.TensorStructInfo((4, 4), "float32"))
     bb = relax.BlockBuilder()
     with bb.function("main", [x]):

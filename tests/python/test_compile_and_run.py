@@ -401,7 +401,9 @@ def test_stages_are_dumped(tmp_path: Path) -> None:
 
 
 def test_programs_with_any_names_load(tmp_path: Path) -> None:
-    """Kernels are saved as script, which renames what it cannot spell."""
+    """Checks that programs with any function names load. Loop functions are saved as script, which
+    renames what is not a valid name.
+    """
     source = """
 @R.function
 def main(x: R.Tensor(("T", "I"), "float32"), é: R.Tensor(("T", 12), "float32")):
@@ -460,7 +462,7 @@ else:
 
 
 def printed_under(folder: Path, **variables: str) -> str:
-    """What the program prints in a process with these environment variables."""
+    """Returns what the program prints in a process with these environment variables."""
     program = folder / "program.py"
     program.write_text(FORCED_ISA)
     command = [sys.executable, str(program)]

@@ -20,7 +20,7 @@ def number(value: float) -> Value:
 
 
 def emitted(bb: relax.BlockBuilder, form: Callable[[Callable[..., Value], Value], Value], y: Value) -> Value:
-    """The value of an activation, with a binding for each of its operators."""
+    """Emits an activation with a binding for each of its operators, and returns its value."""
     return form(lambda function, *args, **attrs: bb.emit(function(*args, **attrs)), y)
 
 

@@ -9,7 +9,7 @@ from pliant import relax, tir
 
 
 def scan(op, rank: int, axis: int | None, exclusive: bool, dtype: str = "float32") -> pliant.Model:
-    """A running total of a tensor whose sizes are symbols."""
+    """Returns a running sum or product of a tensor with symbolic sizes."""
     bb = relax.BlockBuilder()
     x = relax.Var("x", relax.TensorStructInfo([tir.Var(f"d{i}", "int64") for i in range(rank)], dtype))
     with bb.function("main", [x]):

@@ -42,7 +42,9 @@ def main(x: R.Tensor((4,), "float32"), y: R.Tensor((4,), "float32")) -> R.Tensor
 
 
 class Plain:
-    """The names of the bindings as a list, with the names that each reads."""
+    """The expected state of a block: the names of the bindings as a list, with the names that each
+    binding reads.
+    """
 
     def __init__(self) -> None:
         self.items = [("lv", ("x", "y")), ("gv", ("lv", "y"))]

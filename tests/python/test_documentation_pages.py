@@ -26,14 +26,18 @@ def test_index_links_to_every_page() -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.stem)
 def test_links_lead_to_files(page: Path) -> None:
-    """`make docs` also checks links to headings."""
+    """Checks that links in the documentation lead to files. `make docs` also checks links to
+    headings.
+    """
     missing = [link for link in LINK.findall(page.read_text()) if not (page.parent / link).exists()]
     assert not missing, f"{page.name}: {missing}"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.stem)
 def test_pages_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """A text block after a block of Python is its output; a block without one may print anything."""
+    """Runs the code of the documentation pages. A text block after a block of Python is its
+    expected output; a block without one may print anything.
+    """
     monkeypatch.chdir(tmp_path)
     monkeypatch.setitem(sys.modules, "__page__", type(sys)("__page__"))
     scope = vars(sys.modules["__page__"])
@@ -55,7 +59,9 @@ def test_pages_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
 
 
 def test_plots_of_performance_match_the_tables(monkeypatch: pytest.MonkeyPatch) -> None:
-    """`python plots.py`, within `benches`, draws them again."""
+    """Checks that the plots show the numbers of the tables. `python plots.py`, within `benches`,
+    draws them again.
+    """
     monkeypatch.syspath_prepend(str(DOCS.parent / "benches"))
     plots = importlib.import_module("plots")
     assert (DOCS / "serve/models.svg").read_text() == plots.draw_models()

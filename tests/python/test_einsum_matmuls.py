@@ -64,7 +64,9 @@ SIZES += [{"b": b, "n": n, "m": m, "k": k} for b, n, m, k in [(2, 3, 0, 4), (3, 
 
 
 def program(equation: str, shapes: tuple[str, ...], dtype: str, then: str = "y = z") -> pliant.IRModule:
-    """A function of two operands, whose letters are sizes."""
+    """Returns a function of two operands with an einsum, in which letters of the subscripts are
+    symbolic sizes.
+    """
     quoted = [s.translate({ord(c): f'"{c}"' for c in "bnmk"}) for s in shapes]
     sizes = "".join(f"        {c} = T.int64()\n" for c in "bnmk" if any(c in s for s in shapes))
     return from_source(f"""

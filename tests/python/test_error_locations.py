@@ -106,7 +106,9 @@ class Module:
 
 
 def line(what: str) -> str:
-    """The location of a marked line in this file, or of several lines that become one kernel."""
+    """Returns the location of a marked line in this file, or of several lines that become one
+    kernel.
+    """
     lines = enumerate(Path(HERE).read_text(encoding="utf-8").splitlines(), 1)
     numbers = [number for number, text in lines if text.endswith(f"# line: {what}")]
     return f"{HERE}:{'-'.join(map(str, numbers))}, in {what}"
@@ -172,7 +174,7 @@ def test_argument_errors_name_the_signature_line(machine: Any) -> None:
 
 
 def lines_of(message: str) -> list[str]:
-    """The locations in a message that are lines of a file, without the text after them."""
+    """Returns the locations in a message that are lines of a file, without the text after them."""
     return [place.split(",")[0] for place in message.split("\n")[1:] if place.startswith(f"  at {HERE}:")]
 
 

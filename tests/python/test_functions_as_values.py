@@ -222,7 +222,7 @@ def test_tail_recursion_needs_no_stack_and_other_recursion_is_bounded(packed: An
 
 
 def resident() -> int:
-    """The resident memory of the process in bytes."""
+    """Returns the resident memory of the process in bytes."""
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE")
 

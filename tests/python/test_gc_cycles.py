@@ -59,7 +59,9 @@ def machine(program: Any, mine: Callable[..., Any] = lambda x: x) -> relax.Virtu
 
 
 def is_collected(make: Callable[[], Any]) -> bool:
-    """Whether the result of `make` is collected although it is part of a cycle."""
+    """Checks whether the garbage collector frees the result of `make` although it is part of a
+    cycle.
+    """
     ref = weakref.ref(make())
     gc.collect()
     return ref() is None
@@ -133,7 +135,9 @@ def test_instrument_that_holds_its_vm(program: Any) -> None:
 
 
 def test_externally_referenced_cycles_survive(program: Any) -> None:
-    """The collector counts no reference twice: an object that is still reachable is not collected."""
+    """Checks that the collector counts no reference twice: an object that is still reachable is not
+    collected.
+    """
     vm = machine(program)
     thing = Thing()
     closure = vm["keep"](thing)

@@ -28,13 +28,13 @@ class Module:
 
 
 def sqrt_of_exp():
-    """The pattern, and its operand."""
+    """Returns the pattern `sqrt(exp(x))`, and the pattern of its operand `x`."""
     x = wildcard()
     return is_op("relax.sqrt")(is_op("relax.exp")(x)), x
 
 
 def with_rewrite_call(module):
-    """`sqrt(exp(x))` is `exp(x / 2)`."""
+    """Rewrites `sqrt(exp(x))` to `exp(x / 2)` with `rewrite_call`."""
     pattern, x = sqrt_of_exp()
     half = relax.const(0.5, "float32")
     made = rewrite_call(pattern, lambda _, m: relax.op.exp(relax.op.multiply(m[x], half)), module["main"])
@@ -44,7 +44,7 @@ def with_rewrite_call(module):
 
 
 def with_fusion(module):
-    """The same pattern as a backend's."""
+    """Moves `sqrt(exp(x))` to a function with a pattern of a backend."""
     pattern, _ = sqrt_of_exp()
     module = relax.transform.ConvertToDataflow()(module)
     return relax.transform.FuseOpsByPattern([("z.half", pattern)])(module)
@@ -61,7 +61,9 @@ def test_a_read_stays_before_the_write(change, mode):
 
 @I.ir_module
 class Callee:
-    """The write is in functions with pure types: one that works in place, and one that calls it."""
+    """A module in which functions with pure types write: one works in place, and the other calls
+    it.
+    """
 
     @T.prim_func(private=True)
     def inc(w: T.Buffer((3,), "float32")):
@@ -141,7 +143,7 @@ class Callee:
 
 
 def halved(module, name):
-    """`rewrite_call` on one function of a module."""
+    """Rewrites `sqrt(exp(x))` in one function of a module with `rewrite_call`."""
     pattern, x = sqrt_of_exp()
     half = relax.const(0.5, "float32")
     return rewrite_call(pattern, lambda _, m: relax.op.exp(relax.op.multiply(m[x], half)), module[name])
@@ -214,8 +216,9 @@ def test_a_read_stays_before_a_write_in_a_callee(change, mode):
 
 
 def test_calls_without_writes_are_no_barrier():
-    """A function in a module is known to be harmless; a separate one knows nothing about its
-    callees."""
+    """Checks that rewriting crosses calls of functions that provably write nothing. For a function
+    outside of a module, nothing is known about the functions that it calls.
+    """
     assert not tvm.ir.structural_equal(halved(Callee, "harmless"), Callee["harmless"])
     assert tvm.ir.structural_equal(halved(Callee, "main"), Callee["main"])
     alone = Callee["harmless"].with_attr("k", 1)
@@ -232,7 +235,9 @@ def test_rewritten_functions_refer_to_their_module():
 
 @I.ir_module
 class SeveralNames:
-    """One tensor has several names: two parameters, or a parameter and what a closure captured."""
+    """A module in which one tensor has several names: two parameters, or a parameter and a captured
+    variable of a closure.
+    """
 
     @T.prim_func(private=True)
     def double(a: T.handle):

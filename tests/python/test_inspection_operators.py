@@ -14,7 +14,7 @@ from pliant.testing import interpret
 
 
 def run(module: pliant.IRModule, *args: object) -> list[object]:
-    """The results of ``main``: interpreted, as bytecode, as native code."""
+    """Returns the results of ``main`` in the interpreter, as bytecode and as native code."""
     results: list[object] = []
     for mode in ("bytecode", "compiled"):
         vm = relax.VirtualMachine(relax.build(module, exec_mode=mode), pliant.cpu())

@@ -43,7 +43,7 @@ def script(module: pliant.IRModule) -> str:
 
 
 def convolved(x: np.ndarray, w: np.ndarray, attrs: dict) -> np.ndarray:
-    """The convolution by definition, without zero points, in int64."""
+    """Computes the convolution by its definition, without zero points, in int64."""
     dims = x.ndim - 2
     strides, dilations = attrs.get("strides", [1] * dims), attrs.get("dilations", [1] * dims)
     pads, groups = attrs.get("pads", [0] * 2 * dims), attrs.get("group", 1)
@@ -66,7 +66,7 @@ def convolved(x: np.ndarray, w: np.ndarray, attrs: dict) -> np.ndarray:
 
 
 def agree(module: pliant.IRModule, want: np.ndarray, *feed: np.ndarray) -> None:
-    """Kernels, loops and the interpreter return the expected result."""
+    """Checks that kernels, loops and the interpreter return the expected result."""
     models = [pliant.compile(module, exec_mode=mode) for mode in ("bytecode", "compiled")]
     for compiled in [*models, pliant.compile(module, kernels="off")]:
         np.testing.assert_array_equal(np.asarray(compiled(*feed)), want)
@@ -138,8 +138,9 @@ def test_long_sums_do_not_saturate() -> None:
 @pytest.mark.parametrize("bias", [False, True])
 @pytest.mark.parametrize(("left", "out"), list(itertools.product(TYPES, TYPES)))
 def test_qlinear_conv(columns: bool, bias: bool, left: str, out: str) -> None:
-    """Two layers with a pool between them: only the calls, the pool, and transposes at both
-    ends remain."""
+    """Tests two quantised layers with a pool between them: only the kernel calls, the pool, and
+    transposes at both ends remain.
+    """
     rng = np.random.default_rng(4)
     scales = (rng.random(20 if columns else ()) + 0.5).astype("float32") / 500
     constants = {
@@ -174,8 +175,9 @@ def test_qlinear_conv(columns: bool, bias: bool, left: str, out: str) -> None:
 @pytest.mark.parametrize("columns", [False, True])
 @pytest.mark.parametrize("out", ["float32", "uint8"])
 def test_convolutions_of_two_dequantised_operands(groups: int, columns: bool, out: str) -> None:
-    """A convolution as exporters of quantised models write it: one call for the layer, which sums
-    integers."""
+    """Tests a convolution as exporters of quantised models write it: the layer becomes one call
+    that sums integers.
+    """
     rng = np.random.default_rng(7)
     scales = (rng.random(8 if columns else ()) + 0.5).astype("float32") / 500
     constants = {
@@ -216,7 +218,9 @@ def test_convolutions_of_two_dequantised_operands(groups: int, columns: bool, ou
 
 
 def test_input_zero_points_that_padding_cannot_represent() -> None:
-    """A zero point outside of a byte cannot be used as padding, so the layer multiplies floats."""
+    """Tests zero points outside of a byte, which cannot be used as padding: the layer multiplies
+    floats.
+    """
     rng = np.random.default_rng(8)
     w = integers(rng, (4, 3, 3, 3), "int8")
     bb = relax.BlockBuilder()
@@ -249,7 +253,9 @@ def test_non_constant_scales_and_zero_points() -> None:
 
 
 def test_unsupported_convolutions_stay_loops() -> None:
-    """Zero points that may be outside of a byte, with padding; weights that span more than 8 bits."""
+    """Tests convolutions that stay loops: zero points that may be outside of a byte, with padding,
+    and weights that span more than 8 bits.
+    """
     rng = np.random.default_rng(6)
     x = integers(rng, (1, 3, 4, 4), "int8")
     for span, zero, pads, taken in [(200, 5, 1, True), (200, 700, 0, True), (200, 700, 1, False), (300, 5, 0, False)]:

@@ -24,7 +24,7 @@ def integers(rng: np.random.Generator, shape: tuple[int, ...], dtype: str) -> np
 
 
 def agree(module: pliant.IRModule, want: np.ndarray, *feed: np.ndarray) -> None:
-    """Kernels, loops and the interpreter return the expected result."""
+    """Checks that kernels, loops and the interpreter return the expected result."""
     models = [pliant.compile(module, exec_mode=mode) for mode in ("bytecode", "compiled")]
     for model in [*models, pliant.compile(module, kernels="off")]:
         np.testing.assert_array_equal(np.asarray(model(*feed)), want)

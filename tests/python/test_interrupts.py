@@ -17,7 +17,9 @@ HEED_CTRL_C = "import signal; signal.signal(signal.SIGINT, signal.default_int_ha
 
 
 def interrupted(code: str, folder: Path, after: float = 0.5) -> subprocess.CompletedProcess[str]:
-    """Runs a program that prints 'ready', sends it Ctrl-C until it ends, and returns the result."""
+    """Runs a program that prints 'ready', sends it Ctrl-C until it ends, and returns the finished
+    process.
+    """
     path = folder / "program.py"
     path.write_text(HEED_CTRL_C + textwrap.dedent(code))
     process = subprocess.Popen(

@@ -42,7 +42,7 @@ class Module:
 
 
 def attention(tmp_path: Path, operands: str) -> pliant.Model:
-    """A program whose loop function calls the kernel `attention`."""
+    """Returns a program whose loop function calls the kernel `attention`."""
     path = tmp_path / "call.py"
     path.write_text(ATTENTION.format(operands=operands))
     return pliant.compile(path)
@@ -128,7 +128,7 @@ CALLS = {
 
 
 def written(tmp_path: Path, kernel: str, arguments: str) -> pliant.Model:
-    """A program whose loop function calls a kernel."""
+    """Returns a program whose loop function calls a kernel."""
     (a, w, o), _ = CALLS[kernel]
     path = tmp_path / "call.py"
     path.write_text(f"""

@@ -454,7 +454,7 @@ class Module:
 
 
 def calling(*lines: str) -> pliant.IRModule:
-    """A module whose ``main`` has a local function ``f``."""
+    """Returns a module whose ``main`` has a local function ``f``."""
     body = "\n        ".join(lines)
     module: pliant.IRModule = from_source(f"""
 @I.ir_module

@@ -25,7 +25,7 @@ def machine(text: str) -> Any:
 
 
 def in_small_thread(work: Callable[[], Any]) -> Any:
-    """The result or exception of ``work`` in a thread with a small stack."""
+    """Returns the result or the exception of ``work`` in a thread with a small stack."""
     outcome: list[Any] = []
 
     def run() -> None:

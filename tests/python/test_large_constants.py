@@ -11,7 +11,9 @@ SIDE = 4100
 
 
 def folded(build) -> str:
-    """The script of a function that only computes with constants, after constant folding."""
+    """Returns the script of a function that only computes with constants, after constant
+    folding.
+    """
     bb = relax.BlockBuilder()
     with bb.function("main", []):
         with bb.dataflow():

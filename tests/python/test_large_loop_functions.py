@@ -7,7 +7,7 @@ import pliant
 
 
 def tree(operands: list[str], op: str) -> str:
-    """All operands, combined by a balanced tree of operators."""
+    """Combines all operands by a balanced tree of operators."""
     while len(operands) > 1:
         pairs = [operands[i : i + 2] for i in range(0, len(operands), 2)]
         operands = [f"({f' {op} '.join(pair)})" for pair in pairs]
@@ -15,7 +15,9 @@ def tree(operands: list[str], op: str) -> str:
 
 
 def compiled(body: str, dtype: str = "float32") -> pliant.Model:
-    """A model that calls one loop function with the input `A` and the output `C`, both of n elements."""
+    """Compiles a model that calls one loop function with the input `A` and the output `C`, both of
+    n elements.
+    """
     return pliant.compile(
         pliant.script.from_source(f"""
 from pliant.script import ir as I, relax as R, tir as T
@@ -39,7 +41,9 @@ class Module:
 
 
 def test_thousands_of_bounds_checks_in_one_statement() -> None:
-    """CheckBounds nests one assertion per check."""
+    """Tests thousands of bounds checks in one statement: CheckBounds nests one assertion per
+    check.
+    """
     count = 4000
     total = tree([f"A[{k}]" for k in range(count)], "+")
     model = compiled(f"        for i in range(n):\n            C[i] = {total}")
@@ -49,7 +53,9 @@ def test_thousands_of_bounds_checks_in_one_statement() -> None:
 
 
 def test_stages_are_not_inlined_into_deep_expressions() -> None:
-    """Inlining twenty stages of depth 180 would make an expression that overflows the stack."""
+    """Tests stages that are not inlined: inlining twenty stages of depth 180 would make an
+    expression that overflows the stack.
+    """
     stages, depth = 20, 180
     lines = [f"S{k} = T.alloc_buffer((n,), \"float32\")" for k in range(stages - 1)]
     for k in range(stages):
@@ -73,7 +79,9 @@ def test_stages_are_not_inlined_into_deep_expressions() -> None:
 
 
 def test_thousands_of_live_values() -> None:
-    """The function has more values than the default register allocator gets, and gets its registers in a single pass."""
+    """Tests a function with more live values than the default register allocator accepts. Its
+    registers are allocated in a single pass.
+    """
     count = 6000
     terms = [f"(A[i] + T.float64({k}.5))" for k in range(count)]
     order = np.random.default_rng(1).permutation(count)
@@ -94,7 +102,9 @@ def test_thousands_of_live_values() -> None:
 
 
 def test_deeply_nested_selects_compile_quickly() -> None:
-    """CheckBounds tried both sides of each conditional twice: 2**60 proofs."""
+    """Tests that deeply nested selects compile quickly: checking both sides of each conditional
+    twice would need 2**60 proofs.
+    """
     depth = 60
     value = "A[v]"
     for k in range(depth):

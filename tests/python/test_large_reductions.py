@@ -11,7 +11,7 @@ OPERATIONS = {"sum": np.sum, "max": np.max, "min": np.min, "prod": np.prod, "mea
 
 
 def reduction(op: str, rank: int, axes: list[int] | None, dtype: str) -> pliant.Model:
-    """A reduction of a tensor whose sizes are symbols."""
+    """Returns a module with a reduction of a tensor with symbolic sizes."""
     bb = relax.BlockBuilder()
     x = relax.Var("x", relax.TensorStructInfo([tir.Var(f"d{i}", "int64") for i in range(rank)], dtype))
     with bb.function("main", [x]):

@@ -16,7 +16,9 @@ MACHINES = ("interpreter", "bytecode", "compiled")
 
 
 def runs(body: str, x: Any, out: str, machine: str) -> Any:
-    """The result of a loop function with that body, from ``A`` (of the input's type) to ``B``."""
+    """Runs a loop function with this body from ``A`` (of the input's type) to ``B``, and returns
+    the result.
+    """
     lines = "\n".join("            " + line for line in body.strip().splitlines())
     n, dtype = x.shape[0], x.dtype.name
     module = from_source(f"""{HEADER}
@@ -130,7 +132,9 @@ def test_all_reads_are_bounds_checked(machine: str, body: str) -> None:
 
 @pytest.mark.parametrize("machine", MACHINES)
 def test_wrapped_indices_are_checked_at_the_access(machine: str) -> None:
-    """`i * 2**62 // 2**62` is between -2 and 1 in 64 bits, so the index is in bounds for every `i`."""
+    """Tests indices that wrap around: `i * 2**62 // 2**62` is between -2 and 1 in 64 bits, so the
+    index is in bounds for every `i`.
+    """
     far = "T.int64(4611686018427387904)"
     body = f"for i in range(n):\n    B[i] = 0\nfor i in range(1000):\n    B[(i * {far}) // {far} + T.int64(2)] = 1"
     np.testing.assert_array_equal(runs(body, np.zeros(4, "int64"), "int64", machine), np.ones(4))

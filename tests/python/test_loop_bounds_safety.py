@@ -17,7 +17,9 @@ from loop_bounds_cases import CASES, PROGRAM, SECRETS, Case
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_loop_functions_stay_inside_their_buffers(case: Case, tmp_path: Path) -> None:
-    """The function accesses only its own memory, and elements that it does not write are zero."""
+    """Checks that a loop function accesses only its own memory, and that elements that it does not
+    write are zero.
+    """
     loops = textwrap.indent(textwrap.dedent(case.loops).strip(), " " * 8)
     symbolic = case.a.replace("n", '"n"')
     program = PROGRAM.format(
@@ -42,7 +44,7 @@ def test_loop_functions_stay_inside_their_buffers(case: Case, tmp_path: Path) ->
 
 
 def test_nested_unrolled_loops_compile_quickly() -> None:
-    """Six unrolled loops of 64 iterations would expand to 2**36 copies."""
+    """Tests nested unrolled loops: six loops of 64 iterations would expand to 2**36 copies."""
     nest = "".join(f"{' ' * (8 + 4 * k)}for j{k} in T.unroll(64):\n" for k in range(6))
     text = f"""
 from pliant.script import ir as I, tir as T
@@ -60,7 +62,9 @@ class Module:
 
 
 def test_shared_tuples_are_converted_once(tmp_path: Path) -> None:
-    """A loop doubles a tuple 40 times. Its 2**40 leaves are one object."""
+    """Tests the conversion of shared tuples: a loop doubles a tuple 40 times, and its 2**40 leaves
+    are one object.
+    """
     program = """
 import numpy as np
 import pliant
@@ -90,7 +94,9 @@ assert int(t[0].numpy()) == 40
 
 
 def test_kernel_calls_in_values_do_not_write_read_only_tensors(tmp_path: Path) -> None:
-    """The call writes its first address. Read-only inputs and the constants of a loaded file must stay as they are."""
+    """Tests kernel calls that would write to their first address. Read-only inputs and the
+    constants of a loaded file must stay unchanged.
+    """
     program = """
 import numpy as np
 import pliant
@@ -137,7 +143,9 @@ for program in (model, pliant.load("model.plx")):
 
 
 def test_kernel_calls_with_overflowing_rows_write_nothing(tmp_path: Path) -> None:
-    """`n * 2**62 // 2**62` is 0 for n = 16, although the prover cancels it to n. The output is zero, not stale."""
+    """Tests a kernel call with an overflowing number of rows. `n * 2**62 // 2**62` is 0 for n = 16,
+    although the prover simplifies it to n. The output must be zero, not stale memory.
+    """
     program = f"""
 import numpy as np
 import pliant

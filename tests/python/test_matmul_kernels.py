@@ -23,8 +23,9 @@ def close(got: np.ndarray, want: np.ndarray, tolerance: float) -> None:
 
 
 def everywhere(module: pliant.IRModule, feeds: list[tuple[np.ndarray, ...]], tolerance: float = 2e-5) -> None:
-    """Compares both modes with kernels with generated loops, and small cases with the interpreter
-    as well."""
+    """Compares both execution modes with kernels with generated loops, and small cases with the
+    interpreter as well.
+    """
     loops = pliant.compile(module, kernels="off")
     models = [pliant.compile(module, exec_mode=mode) for mode in ("bytecode", "compiled")]
     for feed in feeds:
@@ -49,7 +50,7 @@ FINISHES: dict[str, Finish] = {
 
 
 def dense(finish: Finish, inner: int, columns: int, packed: bool) -> pliant.IRModule:
-    """`finish(x @ w + bias, residual)` for an unknown number of rows."""
+    """Returns a program for `finish(x @ w + bias, residual)` with an unknown number of rows."""
     rng = np.random.default_rng(inner * 100 + columns)
     bb = relax.BlockBuilder()
     n = pliant.tir.Var("n", "int64")
@@ -67,7 +68,7 @@ def dense(finish: Finish, inner: int, columns: int, packed: bool) -> pliant.IRMo
 
 
 def rows(count: int, inner: int, columns: int, packed: bool) -> tuple[np.ndarray, ...]:
-    """Operands with `count` rows."""
+    """Draws operands of a dense layer with `count` rows."""
     rng = np.random.default_rng(count + 7)
     shapes = [(count, inner), (count, columns), (inner, columns)][: 2 if packed else 3]
     return tuple(rng.standard_normal(s).astype("float32") for s in shapes)
@@ -103,7 +104,9 @@ def test_strided_operands_are_read_in_place() -> None:
 
 
 def batched(transposed: bool) -> pliant.IRModule:
-    """Scaled and masked scores of batches of heads, whose sizes may each be 1."""
+    """Returns a program for scaled and masked scores of batches of heads, whose sizes may each be
+    1.
+    """
     bb = relax.BlockBuilder()
     b, h, m, n = (pliant.tir.Var(name, "int64") for name in "bhmn")
     a = relax.Var("a", relax.TensorStructInfo([b, h, m, 6], "float32"))
@@ -139,13 +142,13 @@ def test_kernels_option() -> None:
 
 
 def heads_of(bb: relax.BlockBuilder, x: relax.Expr, axes: list[int]) -> relax.Expr:
-    """`(b, n, 12)` as heads: `(b, n, 3, 4)` with its dims permuted."""
+    """Splits `(b, n, 12)` into heads: `(b, n, 3, 4)` with its dims permuted."""
     b, n = x.struct_info.shape[0], x.struct_info.shape[1]
     return bb.emit(relax.op.permute_dims(bb.emit(relax.op.reshape(x, (b, n, 3, 4))), axes))
 
 
 def exported(form: str) -> pliant.IRModule:
-    """Attention as exporters write it."""
+    """Returns a program with attention as exporters write it."""
     bb = relax.BlockBuilder()
     b, n = pliant.tir.Var("b", "int64"), pliant.tir.Var("n", "int64")
     x = relax.Var("x", relax.TensorStructInfo([b, n, 36], "float32"))
@@ -183,7 +186,7 @@ def exported(form: str) -> pliant.IRModule:
 
 
 def kernels_in(module: pliant.IRModule) -> str:
-    """The script of the module after the passes that call kernels."""
+    """Returns the script of the module after the passes that call kernels."""
     return relax.get_pipeline("zero")(module).script()
 
 
@@ -209,7 +212,9 @@ def test_exported_attention_is_one_kernel_call(form: str) -> None:
 def attention(
     heads: int, shared: int, bias: list[int | str] | None, **attrs: object
 ) -> tuple[pliant.IRModule, Callable[[int, int, int], tuple[np.ndarray, ...]]]:
-    """`R.nn.attention`, and operands for given numbers of batches, queries and keys."""
+    """Returns a program with `R.nn.attention`, and operands for given numbers of batches, queries
+    and keys.
+    """
     bb = relax.BlockBuilder()
     sizes = {name: pliant.tir.Var(name, "int64") for name in "bnm"}
     shapes = [["b", "n", heads, 5], ["b", "m", shared, 5], ["b", "m", shared, 3]] + ([bias] if bias else [])
@@ -266,7 +271,9 @@ def test_attention_with_unproved_sizes_stays_loops() -> None:
 def convolved(
     x_shape: list[int | str], w_shape: list[int], tail: str = "", **attrs: object
 ) -> tuple[pliant.IRModule, Callable[..., tuple[np.ndarray, ...]]]:
-    """A convolution with constant weights and its epilogue, and operands for sizes of the symbols."""
+    """Returns a program with a convolution with constant weights and its epilogue, and operands for
+    sizes of the symbols.
+    """
     rng = np.random.default_rng(len(w_shape) * 10 + len(tail))
     dims = len(w_shape) - 2
     last = str(attrs.get("data_layout", "NC")).endswith("C") and dims > 0 and "data_layout" in attrs
@@ -395,7 +402,9 @@ def test_results_with_other_readers_are_kept() -> None:
 
 
 def residual_net(dims: int) -> pliant.IRModule:
-    """Convolutions with bias, activation, residual, pooling and a mean, channels first, as exporters write them."""
+    """Returns a network as exporters write it: convolutions with bias, activation, residual,
+    pooling and a mean, with channels first.
+    """
     rng = np.random.default_rng(dims)
     bb, op = relax.BlockBuilder(), relax.op
     n, h = pliant.tir.Var("n", "int64"), pliant.tir.Var("h", "int64")

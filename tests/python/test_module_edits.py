@@ -180,7 +180,7 @@ def test_mutators_rewrite_inside_functions_loops_and_branches() -> None:
 
 @mutator
 class ToHalf(PyExprMutator):
-    """Changes parameters and results of local functions to float16."""
+    """A mutator that changes parameters and results of local functions to float16."""
 
     inside = False
 

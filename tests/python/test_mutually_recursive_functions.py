@@ -77,7 +77,9 @@ def test_calls_are_replaced_in_both() -> None:
 
 @mutator
 class NewVariables(PyExprMutator):
-    """Creates a new variable for each definition, with another type for float32 tensors."""
+    """A mutator that creates a new variable for each definition, with another type for float32
+    tensors.
+    """
 
     dtype = "float32"
 
@@ -108,7 +110,7 @@ def test_variables_read_before_their_binding_are_renamed() -> None:
 
 
 class OfFloat64(NewVariables):
-    """As above, and also changes the declared result types."""
+    """A mutator like `NewVariables` that also changes the declared result types."""
 
     dtype = "float64"
 
@@ -127,7 +129,9 @@ def test_types_of_parameters_change_in_all_of_them() -> None:
 
 @mutator
 class Wrapped(PyExprMutator):
-    """Makes the first function return a tuple, so that its type changes only with its body."""
+    """A mutator that makes the first function return a tuple, so that its type changes only with
+    its body.
+    """
 
     def visit_function_(self, func: relax.Function) -> relax.Function:
         if [p.name_hint for p in func.params] != ["a", "i"]:

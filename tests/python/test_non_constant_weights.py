@@ -42,8 +42,9 @@ CASES = {**{f"conv {k}": (v, "") for k, v in CONVOLUTIONS.items()}, **{f"transpo
 
 
 def convolution(name: str, finished: bool) -> tuple[pliant.IRModule, list[tuple[np.ndarray, ...]]]:
-    """A convolution of images of any size, with a bias and an activation if `finished`, and its
-    operands."""
+    """Returns a convolution of images of any size, with a bias and an activation if `finished`, and
+    its operands.
+    """
     (w_shape, channels, attrs), kind = CASES[name]
     dims, last = len(w_shape) - 2, attrs.get("data_layout") == "NHWC"
     groups = int(str(attrs.get("groups", 1)))
@@ -124,7 +125,7 @@ def test_weight_sizes_that_overflow_are_errors() -> None:
 
 
 def layer(cell: str, inputs: int, hidden: int, *, direction: str, layout: int, constant: str) -> pliant.IRModule:
-    """A layer with all operands, of which those named in `constant` are constants."""
+    """Returns a recurrent layer with all operands. Those named in `constant` are constants."""
     op, _, own = CELLS[cell]
     sides = 2 if direction == "bidirectional" else 1
     arrays = weights(cell, sides, inputs, hidden)

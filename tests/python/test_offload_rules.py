@@ -31,7 +31,9 @@ def sigmoid(x: np.ndarray) -> np.ndarray:
 
 @pytest.fixture
 def gate() -> Iterator[list[str]]:
-    """A rule for a matmul that is gated by a sigmoid; the calls of its kernel."""
+    """Registers an offload rule for a matmul that is gated by a sigmoid, and yields the list of
+    calls of its kernel.
+    """
     calls: list[str] = []
     x, w, g = wildcard(), wildcard(), wildcard()
     pattern = is_op("relax.multiply")(is_op("relax.sigmoid")(g), is_op("relax.matmul")(x, w))
@@ -146,7 +148,7 @@ def test_explain_says_when_kernels_are_off(gate):
 
 
 def test_kernel_and_function_names_are_separate():
-    """A kernel that is called as a loop function is."""
+    """Checks that a loop function may have the name of a kernel."""
     x = wildcard()
 
     def kernel(x, out):

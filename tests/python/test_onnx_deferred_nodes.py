@@ -20,7 +20,9 @@ X = np.random.default_rng(0).standard_normal((2, 3, 4)).astype(np.float32)
 
 
 def reshaped(nodes: list[Any], constants: dict[str, Any], feeds: dict[str, np.ndarray]) -> onnx.ModelProto:
-    """Nodes on ``t``, whose rank is known only at run time; the inputs have symbols for all dims."""
+    """Builds a model with nodes on ``t``, whose rank is known only at run time. The inputs have
+    symbols for all dims.
+    """
     infos = [
         helper.make_tensor_value_info(k, helper.np_dtype_to_tensor_dtype(v.dtype), [f"{k}{i}" for i in range(v.ndim)])
         for k, v in feeds.items()
@@ -32,7 +34,7 @@ def reshaped(nodes: list[Any], constants: dict[str, Any], feeds: dict[str, np.nd
 
 
 def holds(nodes: list[Any], constants: dict[str, Any], shapes: list[tuple[int, ...]]) -> None:
-    """One compilation agrees with the reference at every rank."""
+    """Checks that one compilation agrees with the reference implementation at every rank."""
     feeds = {"x": X, "s": np.array([1, 1])}
     model = reshaped(nodes, constants, feeds)
     reference, compiled = ReferenceEvaluator(model), pliant.compile(model)

@@ -21,7 +21,7 @@ def given(*arrays: Any) -> dict[str, np.ndarray]:
 
 
 def results(made: Any, feeds: dict[str, np.ndarray], opset: int = 23, symbolic: bool = True) -> list[np.ndarray]:
-    """The results of a node for inputs with symbolic or constant sizes."""
+    """Returns the results of a node for inputs with symbolic or constant sizes."""
 
     def spec(name: str, array: np.ndarray) -> Any:
         dims = [f"{name}{k}" for k in range(array.ndim)] if symbolic else list(array.shape)

@@ -16,7 +16,7 @@ Array = np.ndarray[Any, Any]
 
 
 def model(node: Any, inputs: dict[str, Array], outputs: int = 1, opset: int = 23, known: bool = False, **constants: Array) -> Any:
-    """A model of one node, whose inputs have symbolic sizes unless ``known``."""
+    """Builds a model of one node. Its inputs have symbolic sizes unless ``known`` is set."""
     of = helper.np_dtype_to_tensor_dtype
     infos = [
         helper.make_tensor_value_info(k, of(v.dtype), list(v.shape) if known else [f"{k}{i}" for i in range(v.ndim)])
@@ -33,7 +33,7 @@ def run(made: Any, inputs: dict[str, Array]) -> list[Array]:
 
 
 def both(node: Any, inputs: dict[str, Array], **options: Any) -> list[list[Array]]:
-    """The results with symbolic sizes, and with known ones."""
+    """Returns the results with symbolic sizes and with known sizes."""
     return [run(model(node, inputs, known=known, **options), inputs) for known in (False, True)]
 
 

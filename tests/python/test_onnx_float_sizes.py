@@ -19,7 +19,7 @@ IMAGE = {"x": ["n", 3, "h", "w"]}
 
 
 def shape_of(model: onnx.ModelProto) -> str:
-    """The type of the result as the compiler knows it."""
+    """Returns the type of the model's result as the compiler infers it."""
     return str(from_onnx(model)["main"].ret_struct_info)
 
 
@@ -32,8 +32,9 @@ def result(model: Any, x: np.ndarray) -> np.ndarray:
 
 
 def scaled(factor: Any, operator: str, rounding: str | None) -> onnx.ModelProto:
-    """An image resized as exporters write it: its sizes converted to floats, multiplied, and
-    converted back."""
+    """Builds a model that resizes an image as exporters write it: its sizes are converted to
+    floats, multiplied, and converted back.
+    """
     nodes = [
         node("Shape", "x", "s"),
         node("Slice", "s c2 c4", "hw"),

@@ -29,7 +29,7 @@ def test_names_of_dims_become_symbols() -> None:
 
 
 def test_arithmetic_on_shapes_folds() -> None:
-    """Shape, Gather, Concat, Unsqueeze and Reshape become a reshape with symbols."""
+    """Checks that Shape, Gather, Concat, Unsqueeze and Reshape become a reshape with symbols."""
     nodes = [
         node("Shape", "x", "s"),
         node("Gather", "s zero", "b"),
@@ -61,8 +61,9 @@ def test_operators_of_a_model_are_fused() -> None:
 
 
 def test_sizes_cannot_be_minus_one() -> None:
-    """The patterns of exporters for ``expand(-1, seq)``, and for splitting heads: no decision is
-    left to run time."""
+    """Tests the patterns of exporters for ``expand(-1, seq)`` and for splitting heads: all
+    decisions are made at compile time, since a size is never -1.
+    """
     nodes = [
         node("Shape", "x", "s"),
         node("Equal", "s minus", "open"),
@@ -144,7 +145,7 @@ def test_invalid_graphs_are_rejected(nodes: list[Any], part: str) -> None:
 
 
 def external(tmp_path: Path, location: str, **more: str) -> Path:
-    """A model with a weight in another file."""
+    """Writes a model with a weight in another file."""
     proto = model_of([node("Add", "x w", "y")], {"x": [4]}, ["y"], {"w": np.zeros(4, np.float32)})
     weight = proto.graph.initializer[0]
     weight.ClearField("raw_data")
@@ -165,7 +166,7 @@ def test_external_data_is_mapped(tmp_path: Path) -> None:
 
 
 def test_sub_byte_elements_in_external_data(tmp_path: Path) -> None:
-    """Two per byte, the first in the lower half."""
+    """Tests external data with two elements per byte, of which the first is in the lower half."""
     nodes = [node("DequantizeLinear", "w scale", "d"), node("Add", "x d", "y")]
     proto = model_of(nodes, {"x": [5]}, ["y"], {"scale": np.float32(0.5)}, opset=21)
     weight = helper.make_tensor("w", TensorProto.INT4, [5], [-8, 7, 0, -1, 3])

@@ -17,7 +17,9 @@ from pliant.frontend.onnx import Limits, check
 
 
 def refused(model: Any, words: str) -> None:
-    """The model does not compile, and the report states the same."""
+    """Checks that the model does not compile, and that the report of ``check`` states the same
+    error.
+    """
     with pytest.raises((CompileError, UnsupportedError)) as told:
         pliant.compile(model)
     report = check(model)
@@ -165,7 +167,9 @@ def test_limit_errors() -> None:
 
 
 def contrib(op: str, inputs: dict[str, np.ndarray], **attrs: Any) -> np.ndarray:
-    """The result of an operator of ``com.microsoft`` on inputs with only symbolic dims."""
+    """Runs an operator of ``com.microsoft`` on inputs with only symbolic dims, and returns the
+    result.
+    """
     infos = [
         helper.make_tensor_value_info(k, helper.np_dtype_to_tensor_dtype(v.dtype), [f"{k}{i}" for i in range(v.ndim)])
         for k, v in inputs.items()
@@ -186,7 +190,7 @@ def real(q: np.ndarray, scale: float, zero: int) -> np.ndarray:
 
 
 def near(got: np.ndarray, want: np.ndarray) -> None:
-    """Equal except for ties that float32 rounds differently."""
+    """Checks that integers are equal, except for ties that float32 rounds differently."""
     assert got.shape == want.shape and got.dtype == want.dtype
     assert np.abs(got.astype(np.int64) - want.astype(np.int64)).max() <= 1
     assert (got == want).mean() > 0.95

@@ -21,7 +21,7 @@ def floats(*shape: int) -> np.ndarray:
 
 
 def model(op: str, inputs: dict[str, Any], outputs: list[str], order: list[str] | None = None, **attrs: Any) -> onnx.ModelProto:
-    """A model of one node; an empty name in `order` is an absent input."""
+    """Builds a model of one node. An empty name in `order` is an absent input."""
     made = helper.make_node(op, list(inputs) if order is None else order, outputs, domain="com.microsoft", **attrs)
     made = model_of([made], inputs, [o for o in outputs if o])
     made.opset_import.append(helper.make_opsetid("com.microsoft", 1))
@@ -45,7 +45,9 @@ CACHES = {"cos": np.cos(TURNS).astype(np.float32), "sin": np.sin(TURNS).astype(n
 
 
 def grouped(beside: dict[int, tuple[str, Any]] | None = None, outputs: int = 3, **attrs: Any) -> onnx.ModelProto:
-    """The operator with a cache; `beside` are further inputs by position, with their dims."""
+    """Builds a model with grouped-query attention and a cache. `beside` contains further inputs by
+    position, with their dims.
+    """
     beside = beside or {}
     order = list(GROUPED) + [""] * (max(beside, default=6) - 6)
     for place, (name, _) in beside.items():
@@ -106,7 +108,7 @@ def turned(x: np.ndarray, places: np.ndarray) -> np.ndarray:
     ("past", "given", "used"), [(4, [3, 9, 1], [3, 9, 1]), (0, [5, 6, 7], [5, 6, 7]), (0, [3, 9, 1], [3, 4, 5])]
 )
 def test_grouped_attention_position_ids(past: int, given: list[int], used: list[int]) -> None:
-    """For a prompt, only the first counts, as in ONNX Runtime."""
+    """Checks that for a prompt only the first position id counts, as in ONNX Runtime."""
     beside = {7: ("cos", [32, 4]), 8: ("sin", [32, 4]), 9: ("places", (INT64, ["b", "s"]))}
     args = cached(1, 3, past, [past + 2])
     keys = compile_and_run(grouped(beside, do_rotary=1), *args, *CACHES.values(), np.array([given]))[1]
@@ -156,7 +158,9 @@ def test_multi_head_attention_buffers_and_beams_are_rejected() -> None:
 
 
 def test_queries_without_key_positions_are_rejected() -> None:
-    """By the compiler if the sizes are known, otherwise at run time."""
+    """Checks that queries without key positions are rejected: by the compiler if the sizes are
+    known, otherwise at run time.
+    """
     words = "unidirectional=1 with a number of keys that may differ from that of the queries"
     q, k, v = floats(1, 3, 8), floats(1, 3, 8), floats(1, 3, 8)
     with pytest.raises(pliant.UnsupportedError, match=words):

@@ -73,7 +73,7 @@ def test_topk_count_as_input() -> None:
 
 
 def test_loop_with_growing_state_and_scan_outputs() -> None:
-    """Iterations append to the state, and each contributes a part."""
+    """Tests a loop whose iterations append to the state, and each add a part to a scan output."""
     body = helper.make_graph(
         [
             node("Concat", "s s0", "longer", axis=0),
@@ -174,7 +174,7 @@ def test_4_bit_integers_saturate_when_they_are_quantised() -> None:
 
 
 def test_grouped_attention_with_a_growing_cache() -> None:
-    """A prompt and one more token give the same result as the whole sequence."""
+    """Checks that a prompt and one more token give the same result as the whole sequence."""
     attrs = {"num_heads": 4, "kv_num_heads": 2, "do_rotary": 1}
     inputs = "q k v pk pv lens total cos sin"
     turns = np.outer(np.arange(16), 0.7 ** np.arange(4))

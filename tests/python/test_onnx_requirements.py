@@ -20,7 +20,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:.* would be fixed")
 
 
 def failure(model: Any, feeds: dict[str, Any]) -> PliantError:
-    """The error of a model, at compile time or at run time."""
+    """Returns the error of a model, at compile time or at run time."""
     with pytest.raises(PliantError) as told:
         pliant.compile(model, allow_specialization=True).run(None, feeds)
     return told.value
@@ -31,7 +31,9 @@ def ones(*shape: int) -> np.ndarray:
 
 
 def of_run(values: list[int], constant: bool, name: str = "c") -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
-    """A vector as a constant or as an input: the inputs, the constants and the feeds."""
+    """Returns a vector as a constant or as an input of a model: the inputs, the constants and the
+    feeds.
+    """
     array = np.array(values, np.int64)
     return ({}, {name: array}, {}) if constant else ({name: (INT64, [len(values)])}, {}, {name: array})
 
@@ -342,7 +344,9 @@ def failure_of(model: Any, feeds: dict[str, Any]) -> str:
 
 
 def doubling(collects: bool) -> Any:
-    """A loop whose state doubles, and that optionally collects it."""
+    """Builds a loop whose state doubles in each iteration. The loop optionally collects the
+    states.
+    """
     outputs = [("co", BOOL, []), ("t", FLOAT, None), ("o", FLOAT, None)][: 3 if collects else 2]
     infos = [helper.make_tensor_value_info(*i) for i in (("i", INT64, []), ("ci", BOOL, []), ("s", FLOAT, None))]
     nodes = [node("Identity", "ci", "co"), node("Concat", "s s", "t", axis=0), node("Identity", "s", "o")]

@@ -22,7 +22,7 @@ def floats(*shape: int) -> np.ndarray:
 
 
 def with_inputs(model: onnx.ModelProto, **types: onnx.TypeProto) -> onnx.ModelProto:
-    """The model with inputs of types other than tensors before its own."""
+    """Returns the model with additional inputs that are not tensors, before its own inputs."""
     own = list(model.graph.input)
     del model.graph.input[:]
     model.graph.input.extend(helper.make_value_info(name, ty) for name, ty in types.items())
@@ -87,7 +87,9 @@ def test_split_by_non_constant_lengths() -> None:
 
 
 def test_tensor_rows_as_a_sequence() -> None:
-    """The number of rows is known only at run time."""
+    """Tests splitting a tensor into a sequence of its rows, whose number is known only at run
+    time.
+    """
     nodes = [node("SplitToSequence", "x", "s", keepdims=0), node("ConcatFromSequence", "s", "y", axis=1, new_axis=1)]
     model = pliant.compile(model_of(nodes, {"x": ["a", "b"]}, ["y"]))
     for rows in (1, 5):
@@ -96,7 +98,7 @@ def test_tensor_rows_as_a_sequence() -> None:
 
 
 def counted(body: list[Any], state: list[onnx.ValueInfoProto], outputs: list[str]) -> onnx.GraphProto:
-    """The body of a Loop that continues."""
+    """Builds the body of a Loop that always continues."""
     inputs = [value("i", INT64, []), value("c", BOOL, []), *state]
     return graph([node("Identity", "c", "c_out"), *body], inputs, ["c_out", *outputs])
 
@@ -296,7 +298,9 @@ def test_ngrams_are_counted(mode: str) -> None:
 
 @pytest.mark.parametrize("aggregate", [0, 1, 2, 3])
 def test_tree_ensembles(aggregate: int) -> None:
-    """Two trees, one with a missing-tracks-true node and one with a set membership node."""
+    """Tests tree ensembles: two trees, one with a missing-tracks-true node and one with a set
+    membership node.
+    """
     own = helper.make_node(
         "TreeEnsemble", ["x"], ["y"], domain="ai.onnx.ml", n_targets=2, aggregate_function=aggregate, tree_roots=[0, 2],
         nodes_featureids=[0, 1, 1], nodes_modes=helper.make_tensor("m", TensorProto.UINT8, [3], [0, 1, 6]),

@@ -16,7 +16,9 @@ from onnx_models import model_of, node
 
 
 def traced() -> onnx.ModelProto:
-    """A model whose export fixed the length: a table of 8 positions is added through a Slice."""
+    """Builds a model whose export fixed the length: a table of 8 positions is added through a
+    Slice.
+    """
     nodes = [node("Slice", "table zero eight", "places"), node("Identity", "places", "p"), node("Add", "x p", "y")]
     constants = {"table": np.ones((16, 4), np.float32), "zero": np.array([0]), "eight": np.array([8])}
     return model_of(nodes, {"x": ["n", 8, 4]}, ["y"], constants)

@@ -198,7 +198,9 @@ def test_memory_limit_counts_containers_of_small_items() -> None:
 
 
 def test_generated_symbol_names_do_not_collide(capsys: pytest.CaptureFixture[str]) -> None:
-    """A dim without a name, and a part of a size that a number divides."""
+    """Checks that generated names of symbols do not collide, for a dim without a name and for a
+    part of a size that a number divides.
+    """
     both = [node("Relu", "x", "y"), node("Relu", "w", "z")]
     model = pliant.compile(model_of(both, {"x": [None, 3], "w": ["x_0", 3]}, ["y", "z"]))
     y, z = model.run(None, {"x": ones(2, 3), "w": ones(5, 3)})
@@ -231,7 +233,9 @@ def test_large_powers_in_dims_are_names(times: int) -> None:
 
 
 def test_limits_count_inlined_function_calls() -> None:
-    """A function that was counted within the limit may be nested deeper elsewhere."""
+    """Checks that nodes of inlined functions count towards the limits. A function that was counted
+    within the limit may be nested deeper elsewhere.
+    """
     own = [helper.make_opsetid("", 17), helper.make_opsetid("own", 1)]
 
     def called(i: int) -> onnx.NodeProto:

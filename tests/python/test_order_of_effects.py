@@ -248,7 +248,9 @@ def test_calls_in_statements_run_in_order(body: str, values: list[int], calls: l
 
 
 def loop_function(body: str) -> pliant.IRModule:
-    """A module that calls a loop function with that body, in which ``F`` is a packed function."""
+    """Returns a module that calls a loop function with this body, in which ``F`` is a packed
+    function.
+    """
     text = re.sub(r"\bF\(", "T.call_packed('test.effects.same', ", body)
     lines = "\n".join("            " + line for line in text.splitlines())
     return from_source(f"""{HEADER}

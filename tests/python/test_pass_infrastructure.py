@@ -65,7 +65,7 @@ def names(events: list[tuple[str, str]], kind: str) -> list[str]:
 
 @instrument.pass_instrument
 class Record:
-    """Records what it sees."""
+    """An instrument that records the passes that it observes."""
 
     def __init__(self, skip: tuple[str, ...] = ()) -> None:
         self.events: list[tuple[str, str]] = []
@@ -94,7 +94,7 @@ def test_pass_decorators(mod: pliant.IRModule) -> None:
 
     @transform.module_pass(opt_level=0)
     class WithAttr:
-        """Sets an attribute."""
+        """A pass that sets an attribute of the module."""
 
         def __init__(self, key: str, value: Any = 1) -> None:
             self.key, self.value = key, value

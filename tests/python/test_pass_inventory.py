@@ -61,7 +61,7 @@ def expected(n: int = 3) -> np.ndarray:
 
 
 def run(module: pliant.IRModule, params: Callable[[pliant.IRModule, list[Any]], list[Any]] | None = None) -> None:
-    """Checks the results of the module at two sizes, after passes."""
+    """Runs the module after passes at two sizes and checks the results."""
     assert analysis.well_formed(module)
     again = pliant.script.from_source(module.script(show_meta=True))
     pliant.ir.assert_structural_equal(again, module)

@@ -11,7 +11,7 @@ from pliant.relax import op
 
 
 def pooling(kind: str, rank: int, channels: int, **attrs: object) -> pliant.IRModule:
-    """Pools images of unknown spatial sizes."""
+    """Returns a module that pools images of unknown spatial sizes."""
     builder = rx.BlockBuilder()
     dims = [pliant.tir.Var(name, "int64") for name in ("n", "d", "h", "w")[: rank + 1]]
     x = rx.Var("x", rx.TensorStructInfo([*dims, channels], "float32"))
@@ -118,7 +118,7 @@ def test_pooling_after_a_convolution_stays_channels_last() -> None:
 
 
 def channels_first(kind: str, rank: int, dtype: str = "float32", **attrs: object) -> pliant.IRModule:
-    """Pools images of unknown sizes."""
+    """Returns a module that pools images of unknown sizes with channels first."""
     builder = rx.BlockBuilder()
     dims = [pliant.tir.Var(name, "int64") for name in ("n", "c", "d", "h", "w")[: rank + 2]]
     x = rx.Var("x", rx.TensorStructInfo(dims, dtype))

@@ -28,7 +28,7 @@ def script(module: pliant.IRModule) -> str:
 
 
 def agree(module: pliant.IRModule, *feed: np.ndarray) -> np.ndarray:
-    """Kernels and the interpreter on the result of the passes are close to the float loops."""
+    """Checks that kernels and the interpreter, after the passes, are close to the float loops."""
     want = np.asarray(pliant.compile(module, kernels="off")(*feed))
     near = {"rtol": 1e-5, "atol": 2e-6 * max(1.0, float(np.abs(want).max(initial=0)))}
     for mode in ("bytecode", "compiled"):
@@ -58,7 +58,9 @@ def model(
 @pytest.mark.parametrize("columns", [False, True])
 @pytest.mark.parametrize("end", ["plain", "bias", "relu"])
 def test_qdq(left: str, right: str, columns: bool, end: str) -> None:
-    """QuantizeLinear, DequantizeLinear and MatMul, with a constant that is dequantised, too."""
+    """Tests QuantizeLinear, DequantizeLinear and MatMul with a constant that is dequantised as
+    well.
+    """
     rng = np.random.default_rng(1)
     k, n = 70, 37
     size = (n,) if columns else ()
@@ -124,7 +126,9 @@ def test_gemm_with_int32_bias(turned: bool) -> None:
 @pytest.mark.parametrize("columns", [False, True])
 @pytest.mark.parametrize("bias", [False, True])
 def test_dynamic_quantisation(columns: bool, bias: bool) -> None:
-    """As quantize_dynamic of ONNX Runtime writes it: the cast and the scale are not loops."""
+    """Tests a layer as quantize_dynamic of ONNX Runtime writes it: the cast and the scale do not
+    become loops.
+    """
     rng = np.random.default_rng(3)
     k, n = 64, 48
     nodes = [
@@ -215,7 +219,9 @@ def test_batches() -> None:
 
 
 def test_unsupported_forms_stay_loops() -> None:
-    """Sums that may exceed 32 bits, per-channel scales and zero points, and non-finite numbers."""
+    """Tests layers that stay loops: sums that may exceed 32 bits, per-channel scales and zero
+    points, and non-finite numbers.
+    """
     rng = np.random.default_rng(7)
     op, const = relax.op, relax.const
 
@@ -254,7 +260,9 @@ def test_unsupported_forms_stay_loops() -> None:
 
 
 def test_reads_stay_before_writes() -> None:
-    """A factor and the left operand are overwritten between the sums and what follows them."""
+    """Checks that reads stay before writes: a factor and the left operand are overwritten between
+    the sums and the operators after them.
+    """
     text = """
 @I.ir_module
 class Module:
@@ -298,7 +306,7 @@ class Module:
 
 
 def test_random_programs() -> None:
-    """Random chains of layers that quantise, multiply and finish."""
+    """Tests random chains of layers that quantise, multiply and apply an epilogue."""
     rng = np.random.default_rng(8)
     op, const = relax.op, relax.const
     for _ in range(25):
@@ -367,8 +375,9 @@ class Module:
 
 @pytest.mark.parametrize("left", ['R.dequantize(x, R.const(0.5, "float32"), R.const(3, "int8"))', 'R.astype(x, "float32")'])
 def test_mismatched_bias_is_a_run_time_error(left: str) -> None:
-    """An error of the operator as written, in the branch that is taken, whichever pass handles the
-    product."""
+    """Checks that a mismatched bias is a run-time error of the original operator, in the branch
+    that is taken, whichever pass handles the matmul.
+    """
     weights = f'R.const({np.arange(32).reshape(8, 4).tolist()}, "int8")'
     module = from_source(BIASED.replace("LEFT", left).replace("WEIGHTS", weights))
     x, b = np.zeros((1, 4), "int8"), np.zeros((5, 8), "float32")
@@ -380,8 +389,9 @@ def test_mismatched_bias_is_a_run_time_error(left: str) -> None:
 
 
 def test_large_scales_stay_finite() -> None:
-    """Sums times the left scale would exceed float32 before the right scale reduces them. Few rows
-    may sum before they scale."""
+    """Tests large scales: the sums times the left scale would exceed float32 before the right scale
+    reduces them.
+    """
     n = pliant.tir.Var("n", "int64")
     bb = relax.BlockBuilder()
     x = relax.Var("x", relax.TensorStructInfo([n, 64], "int8"))

@@ -17,8 +17,9 @@ KERNELS = ("matmul_int8_weight", "matmul_int4_weight")
 
 
 def agree(module: pliant.IRModule, kernel: str | None, want: np.ndarray, x: np.ndarray) -> None:
-    """Kernels, loops and the interpreter are close to the expected result; the pass selects the
-    given kernel, or none."""
+    """Checks that kernels, loops and the interpreter are close to the expected result, and that the
+    pass selects the given kernel, or none.
+    """
     tolerance = 1e-5 * max(1.0, float(np.abs(want).max(initial=0)))
     packed = relax.transform.OffloadDequantized()(module)
     assert [name for name in KERNELS if name in packed.script()] == ([kernel] if kernel else [])
@@ -30,7 +31,7 @@ def agree(module: pliant.IRModule, kernel: str | None, want: np.ndarray, x: np.n
 
 
 def program(k: int, weights: Callable[[relax.BlockBuilder], relax.Expr]) -> pliant.IRModule:
-    """`x @ weights` for an unknown number of rows."""
+    """Returns a program for `x @ weights` with an unknown number of rows."""
     bb = relax.BlockBuilder()
     x = relax.Var("x", relax.TensorStructInfo([pliant.tir.Var("n", "int64"), k], "float32"))
     with bb.function("main", [x]), bb.dataflow():
@@ -220,8 +221,9 @@ def test_unsupported_forms_stay_loops() -> None:
 
 
 def test_casts_and_broadcasts_are_not_misinterpreted() -> None:
-    """Casts that change signs, broadcast integers, and per-group zero points are not
-    misinterpreted."""
+    """Tests casts that change signs, broadcast integers, and per-group zero points, which the pass
+    must not misinterpret.
+    """
     op, const = relax.op, relax.const
     q = np.arange(-32, 32, dtype="int8").reshape(4, 16)
 
@@ -250,7 +252,7 @@ def test_casts_and_broadcasts_are_not_misinterpreted() -> None:
 
 
 def test_products_of_many_dims_stay_loops() -> None:
-    """The kernels support at most 8 dims."""
+    """Tests matmuls of many dims: the kernels support at most 8 dims."""
     rng = np.random.default_rng(9)
     q = rng.integers(-100, 100, (16, 8)).astype("int8")
     for rank, packed in ((8, True), (9, False)):

@@ -29,7 +29,9 @@ def value(r: random.Random, at: str) -> str:
 
 
 def function(r: random.Random) -> str:
-    """The statements of a loop nest. Each iteration of a parallel loop writes a distinct element."""
+    """Returns the statements of a random loop nest. Each iteration of a parallel loop writes a
+    distinct element.
+    """
     loops: list[str] = []
     lines = []
     for k in range(r.randint(1, 3)):
@@ -85,7 +87,7 @@ T = SimpleNamespace(
 
 
 def as_python(body: str, a: np.ndarray, o: np.ndarray, m: int, s: int) -> bool:
-    """Runs the statements as Python on `o`; returns whether all indices are in range."""
+    """Runs the statements as Python on `o`. Returns whether all indices are in range."""
     names = {"T": T, "a": Checked(a), "o": Checked(o), "n": len(a), "m": m, "s": s}
     try:
         exec(body, names)

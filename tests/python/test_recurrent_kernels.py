@@ -28,8 +28,9 @@ def draw(rng: np.random.Generator, *shape: int) -> np.ndarray:
 
 
 def weights(cell: str, sides: int, inputs: int, hidden: int) -> dict[str, np.ndarray]:
-    """Weights, biases and peepholes; the recurrent weights are small, so that differences do not
-    grow with the steps."""
+    """Draws weights, biases and peepholes. The recurrent weights are small, so that differences do
+    not grow with the steps.
+    """
     rng = np.random.default_rng(inputs * 100 + hidden)
     gates = CELLS[cell][1] * hidden
     out = {"w": draw(rng, sides, gates, inputs), "r": draw(rng, sides, gates, hidden) / np.float32(hidden**0.5), "b": draw(rng, sides, 2 * gates)}
@@ -37,7 +38,9 @@ def weights(cell: str, sides: int, inputs: int, hidden: int) -> dict[str, np.nda
 
 
 def layer(cell: str, inputs: int, hidden: int, *, direction: str = "forward", full: bool, layout: int = 0, **attrs: Any) -> pliant.IRModule:
-    """A layer with unknown numbers of steps and sequences; a full one has all operands."""
+    """Returns a recurrent layer with unknown numbers of steps and sequences. A full layer has all
+    operands.
+    """
     op, _, own = CELLS[cell]
     sides = 2 if direction == "bidirectional" else 1
     const = {k: relax.const(v) for k, v in weights(cell, sides, inputs, hidden).items()}
@@ -239,7 +242,7 @@ CALL = {
 
 
 def written(tmp_path: Path, args: dict[str, str], name: str = "recurrent") -> pliant.Model:
-    """A program whose script calls the kernel."""
+    """Returns a program whose script calls the kernel."""
     text = "".join(f", {key}={value}" for key, value in args.items())
     path = tmp_path / "call.py"
     path.write_text(f"""

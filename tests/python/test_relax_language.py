@@ -19,7 +19,7 @@ Register = Callable[[str, Callable[..., Any]], None]
 
 
 def run(text: str, *args: Any, func: str = "main") -> Any:
-    """Compiles and runs."""
+    """Compiles a module and runs a function of it."""
     return machine(text)[func](*args)
 
 
@@ -58,7 +58,9 @@ class Module:
 
 
 def test_a_step_of_gradient_descent_updates_in_place(rng: np.random.Generator) -> None:
-    """The weights of a linear model with squared error are updated in place until they fit."""
+    """Tests a step of gradient descent: the weights of a linear model with squared error are
+    updated in place until they fit.
+    """
     vm = machine(
         """
 @I.ir_module
@@ -100,7 +102,7 @@ class Module:
 
 def test_random_generators_and_state_machines_are_objects(packed: Register) -> None:
     class Generator:
-        """A linear congruential generator."""
+        """A linear congruential random number generator."""
 
         def __init__(self, seed: int) -> None:
             self.state = seed
@@ -131,7 +133,9 @@ def main(seed: R.Prim("int64"), n: R.Prim("int64")) -> R.Tensor(ndim=1, dtype="i
 
 
 def test_a_tensor_array_through_packed_functions(packed: Register, rng: np.random.Generator) -> None:
-    """As in the control-flow document: an opaque list that packed functions push to and stack."""
+    """Tests a tensor array as in the control-flow document: an opaque list that packed functions
+    push to and stack.
+    """
 
     class TensorArray:
         def __init__(self) -> None:
@@ -240,7 +244,9 @@ def main(x: R.Tensor(("n",), "float32")) -> R.Object:
 
 
 def test_loop_functions_take_scalars(rng: np.random.Generator) -> None:
-    """Sizes after the outputs, and a scalar in its own position."""
+    """Tests scalar parameters of loop functions: sizes after the outputs, and a scalar at its own
+    position.
+    """
     vm = machine(
         """
 @I.ir_module

@@ -22,7 +22,7 @@ Register = Callable[[str, Callable[..., Any]], None]
 
 
 def run(mod: Any, func: str, *args: Any) -> Any:
-    """Builds as the documents do, and runs one function."""
+    """Builds a module as the documents do, and runs one function."""
     target = tvm.target.Target("llvm")
     ex = relax.vm.build(mod, target)
     assert ex.as_text()

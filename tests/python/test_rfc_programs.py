@@ -23,7 +23,7 @@ SHAPES = ((2, 3), (1, 1), (4, 2))
 
 
 def run(mod: Any, func: str, *args: Any) -> Any:
-    """Builds as the documents do, and runs one function."""
+    """Builds a module as the documents do, and runs one function."""
     target = tvm.target.Target("llvm")
     ex = relax.vm.build(mod, target)
     assert ex.as_text()
@@ -32,7 +32,7 @@ def run(mod: Any, func: str, *args: Any) -> Any:
 
 
 def write(out: Any, value: np.ndarray) -> None:
-    """The body of a function in destination-passing style."""
+    """Writes a value to the output of a function in destination-passing style."""
     out[:] = value
 
 
@@ -517,7 +517,9 @@ def test_e2_the_staging_interface(rng: np.random.Generator) -> None:
 
 
 def even_columns() -> Any:
-    """The program of E3: a dim `2 * floordiv(m, 2)`; `m` itself comes from another parameter."""
+    """Builds the program of E3, which has a dim `2 * floordiv(m, 2)`. The size `m` comes from
+    another parameter.
+    """
     bb = relax.BlockBuilder()
     n, m = tir.Var("n", "int64"), tir.Var("m", "int64")
     x = relax.Var("x", relax.TensorStructInfo([n, 2 * te.floordiv(m, 2)], "float32"))

@@ -95,7 +95,7 @@ def test_dlpack_protocol() -> None:
 
 
 class OldProducer:
-    """A producer before DLPack 1.0: it knows no ``max_version``."""
+    """A DLPack producer of the time before DLPack 1.0: it does not accept ``max_version``."""
 
     def __init__(self, array: Any) -> None:
         self.array = array
@@ -113,7 +113,7 @@ def test_legacy_dlpack_producers() -> None:
 
 
 class Interface:
-    """Only ``__array_interface__``."""
+    """An array that has only ``__array_interface__``."""
 
     def __init__(self, array: np.ndarray) -> None:
         self.array = array

@@ -12,7 +12,7 @@ EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "embed_sentences.py
 
 
 def embed(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """Runs the example without a terminal."""
+    """Runs the example program without a terminal."""
     command = [sys.executable, str(EXAMPLE), *arguments]
     return subprocess.run(command, capture_output=True, text=True, timeout=600)
 

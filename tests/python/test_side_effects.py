@@ -93,7 +93,9 @@ class Module:
 
 
 def test_random_generator_as_opaque_object(packed: Any) -> None:
-    """A state machine: the generator is passed through a loop, and each draw advances it."""
+    """Tests a random generator as an opaque object: it is passed through a loop, and each draw
+    advances its state.
+    """
     packed("test.rng", lambda seed: np.random.default_rng(seed))
     packed("test.draw", lambda g, shape: g.random(tuple(shape), "float32"))
     vm = machine("""

@@ -17,7 +17,7 @@ N = pliant.tir.Var("n", "int64")
 
 
 def program(dtype: str, shapes: list[list[object]], build: Callable[..., relax.Expr]) -> pliant.IRModule:
-    """A function of tensors of that type, whose first sizes are unknown."""
+    """Returns a function of tensors of this type, whose first sizes are unknown."""
     bb = relax.BlockBuilder()
     xs = [relax.Var(f"x{i}", relax.TensorStructInfo(list(shape), dtype)) for i, shape in enumerate(shapes)]
     with bb.function("main", xs), bb.dataflow():
@@ -27,7 +27,7 @@ def program(dtype: str, shapes: list[list[object]], build: Callable[..., relax.E
 
 
 def close(module: pliant.IRModule, inputs: Callable[[int], list[np.ndarray]], widened: bool = True) -> None:
-    """Kernels and loops agree up to the rounding of a result."""
+    """Checks that kernels and loops agree up to the rounding of a result."""
     seen = relax.transform.OffloadDequantized()(module).script()
     assert ('dtype="float32"' in seen) == widened
     on, off = pliant.compile(module), pliant.compile(module, kernels="off")
@@ -106,8 +106,9 @@ def test_float32_bias() -> None:
 
 @pytest.mark.parametrize("hides", [False, True])
 def test_attention_from_onnx(hides: bool) -> None:
-    """One kernel call; scores and weights are not rounded in between, and the heads are read and
-    written in place."""
+    """Tests attention from ONNX: it becomes one kernel call that does not round scores and weights
+    in between, and reads and writes the heads in place.
+    """
     heads = {"q": "qt", "k": "kt", "v": "vt"}
     nodes = [node("Transpose", x, t, perm=[0, 2, 3, 1] if x == "k" else [0, 2, 1, 3]) for x, t in heads.items()]
     nodes += [node("MatMul", "qt kt", "p"), node("Mul", "p scale", "s")]
@@ -135,7 +136,7 @@ def test_attention_from_onnx(hides: bool) -> None:
 
 
 def test_scores_that_overflow_float16() -> None:
-    """The kernel computes 300 * 300 * 8, which exceeds float16."""
+    """Tests scores that overflow float16: the kernel computes 300 * 300 * 8 in float32."""
 
     def attention(q: relax.Expr, k: relax.Expr, v: relax.Expr) -> relax.Expr:
         scores = relax.op.matmul(q, relax.op.permute_dims(k, [0, 2, 1]))

@@ -16,7 +16,9 @@ ROWS = {"r": np.array([-1, 8]), "w": np.random.default_rng(0).normal(size=(8, 5)
 
 
 def mask_model() -> onnx.ModelProto:
-    """A padding mask as torch exports it: expanded over heads, reshaped to [batch * heads, 1, seq] and back."""
+    """Builds a padding mask as torch exports it: expanded over heads, reshaped to [batch * heads,
+    1, seq] and back.
+    """
     nodes = [
         node("Shape", "x", "shape"),
         node("Gather", "shape zero", "batch"),
@@ -38,13 +40,13 @@ def mask_model() -> onnx.ModelProto:
 
 
 def rows_model() -> onnx.ModelProto:
-    """A product whose number of rows is the broadcast of `p * q` and `m`."""
+    """Builds a matmul whose number of rows is the broadcast of `p * q` and `m`."""
     nodes = [node("Reshape", "a r", "a2"), node("Add", "a2 b", "c"), node("MatMul", "c w", "d"), node("Relu", "d", "y")]
     return model_of(nodes, {"a": ["p", "q", 8], "b": ["m", 8]}, ["y"], ROWS)
 
 
 def area_model() -> onnx.ModelProto:
-    """Channels that stay `h * w * 6 // (h * w)`, followed by a product."""
+    """Builds a model whose channels stay `h * w * 6 // (h * w)`, followed by a matmul."""
     nodes = [
         node("Shape", "x", "hw", start=2),
         node("ReduceProd", "hw", "area", keepdims=1),

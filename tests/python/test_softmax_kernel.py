@@ -9,7 +9,7 @@ from pliant import relax, tir
 
 
 def softmax(rank: int, axis: int, dtype: str = "float32", log: bool = False) -> pliant.IRModule:
-    """Softmax, or its logarithm, of a tensor whose sizes are symbols."""
+    """Returns a module with the softmax, or its logarithm, of a tensor with symbolic sizes."""
     bb = relax.BlockBuilder()
     x = relax.Var("x", relax.TensorStructInfo([tir.Var(f"d{i}", "int64") for i in range(rank)], dtype))
     op = relax.op.nn.log_softmax if log else relax.op.nn.softmax

@@ -13,7 +13,7 @@ TYPES = ["bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32",
 
 
 def module(op, rank: int, x_dtype: str, **attrs) -> pliant.IRModule:
-    """A call of an operator on a tensor whose sizes are symbols."""
+    """Returns a module that calls an operator on a tensor with symbolic sizes."""
     bb = relax.BlockBuilder()
     x = relax.Var("x", relax.TensorStructInfo([tir.Var(f"d{i}", "int64") for i in range(rank)], x_dtype))
     with bb.function("main", [x]):
@@ -24,7 +24,7 @@ def module(op, rank: int, x_dtype: str, **attrs) -> pliant.IRModule:
 
 
 def elements(shape, dtype: str, seed: int = 0) -> np.ndarray:
-    """Elements many of which are equal; a few floats are NaN."""
+    """Draws elements many of which are equal. A few floats are NaN."""
     rng = np.random.default_rng(seed)
     if dtype == "bool":
         return rng.integers(0, 2, shape).astype(bool)
@@ -36,7 +36,7 @@ def elements(shape, dtype: str, seed: int = 0) -> np.ndarray:
 
 
 def positions(x: np.ndarray, axis: int, descending: bool = False) -> np.ndarray:
-    """The stable order along an axis, with NaN last."""
+    """Returns the indices that sort stably along an axis, with NaN last."""
     if x.dtype.kind in "fV":
         x = x.astype("float64")
     keys = np.unique(x, return_inverse=True, equal_nan=True)[1].reshape(x.shape)

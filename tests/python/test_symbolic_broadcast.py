@@ -20,8 +20,9 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def script(known: bool, dtypes: tuple[str, str, str]) -> str:
-    """A chain over three tensors; either all their dims are different symbols, or their types are
-    unknown."""
+    """Returns a chain of operators over three tensors. Either all their dims are different symbols,
+    or their types are unknown.
+    """
 
     def tensor(name: str, dtype: str) -> str:
         dims = ", ".join(f'"{name}{i}"' for i in range(RANK))
@@ -56,7 +57,7 @@ def reference(x: Array, y: Array, c: Array) -> tuple[Array, ...]:
 
 @st.composite
 def shapes(draw: Any) -> list[tuple[int, ...]]:
-    """Three shapes, most of which can be broadcast together."""
+    """Draws three shapes, most of which can be broadcast together."""
     target = [draw(SIZES) for _ in range(RANK)]
     odd = draw(st.integers(0, 9)) == 0
     return [

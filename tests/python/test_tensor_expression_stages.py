@@ -19,7 +19,7 @@ Array = np.ndarray[Any, Any]
 
 
 def module(make: Any, *params: tuple[tuple[Any, ...], str]) -> pliant.IRModule:
-    """A program of one stage, on parameters of these shapes and types."""
+    """Returns a program of one stage on parameters of these shapes and types."""
     bb = relax.BlockBuilder()
     variables = [relax.Var(f"x{i}", relax.TensorStructInfo(*p)) for i, p in enumerate(params)]
     with bb.function("main", variables):
@@ -32,7 +32,7 @@ def values(result: Any) -> list[Array]:
 
 
 def check(mod: pliant.IRModule, inputs: list[Array], want: list[Array]) -> None:
-    """Generated code and the interpreter return the expected results."""
+    """Checks that generated code and the interpreter return the expected results."""
     for got in (pliant.compile(mod)(*inputs), interpret(mod, *inputs)):
         for one, expected in zip(values(got), want, strict=True):
             np.testing.assert_allclose(one, expected, rtol=1e-5)
@@ -124,7 +124,7 @@ def test_running_sums(steps: int, rng: np.random.Generator) -> None:
 
 
 def test_a_recurrent_network(rng: np.random.Generator) -> None:
-    """An intermediate stage that reduces, and two states."""
+    """Tests a recurrent network: a scan with an intermediate stage that reduces, and two states."""
     n = tir.Var("n", "int64")
 
     def stage(x: te.Tensor, w: te.Tensor) -> list[te.Tensor]:
@@ -156,7 +156,9 @@ def test_invalid_scans() -> None:
 
 @pytest.mark.parametrize("size", [0, 1, 8])
 def test_statements(size: int, rng: np.random.Generator) -> None:
-    """Insertion sort, which no formula over output indices can express."""
+    """Tests insertion sort as a stage of statements: no formula over output indices can express
+    it.
+    """
     n = tir.Var("n", "int64")
 
     def body(ins: list[tir.Buffer], outs: list[tir.Buffer]) -> tir.Stmt:

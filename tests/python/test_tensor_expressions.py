@@ -201,7 +201,7 @@ def test_shared_subexpressions_compare_fast() -> None:
 
 
 def _sum_of_copies(count: int) -> pliant.IRModule:
-    """A function that adds `count` copies of its input, as one expression."""
+    """Returns a function that adds `count` copies of its input, as one expression."""
 
     def body(a: te.Tensor) -> te.Tensor:
         def at(i: tir.Var) -> tir.PrimExpr:

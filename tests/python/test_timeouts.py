@@ -29,14 +29,16 @@ SHORT = 0.5
 
 
 def constant_sum() -> onnx.ModelProto:
-    """The sum of a constant tensor of the input's shape, which is never in memory."""
+    """Returns the sum of a constant tensor of the input's shape, which is never stored in
+    memory.
+    """
     value = helper.make_tensor("value", FLOAT, [1], [1.0])
     nodes = [node("ConstantOfShape", "shape", "ones", value=value), node("ReduceSum", "ones", "sum", keepdims=0)]
     return model_of(nodes, {"shape": (INT64, [1])}, ["sum"])
 
 
 def endless_loop() -> onnx.ModelProto:
-    """A loop that ends only if ``go`` is false."""
+    """Returns a loop that ends only if ``go`` is false."""
     values = [helper.make_tensor_value_info(*v) for v in [("i", INT64, []), ("on", BOOL, []), ("a", FLOAT, [])]]
     results = [helper.make_tensor_value_info(*v) for v in [("on_out", BOOL, []), ("b", FLOAT, [])]]
     nodes = [node("Add", "a a", "b"), node("Identity", "on", "on_out")]
@@ -84,7 +86,7 @@ def scalar(value: float) -> Any:
 
 
 def stopped(run: Callable[[], Any], limit: float = SHORT, name: str = "main") -> str:
-    """Runs until the time limit, and returns the message."""
+    """Runs a function until the time limit, and returns the error message."""
     start = time.monotonic()
     with pytest.raises(pliant.TimeLimitError) as info:
         run()
@@ -173,7 +175,7 @@ def main(x: R.Tensor(dtype="float32"), w: R.Tensor(dtype="float32")):
 
 @pytest.mark.parametrize("mode", MODES)
 def test_limits_apply_to_one_run(mode: str) -> None:
-    """Limits of about the time that a run takes, mixed with runs without one."""
+    """Tests time limits of about the time that a run takes, mixed with runs without a limit."""
     model = pliant.compile(constant_sum(), exec_mode=mode)
     small, counts = np.array([1 << 14]), {True: 0, False: 0}
     expected = model(small).numpy()

@@ -15,7 +15,7 @@ KERNEL = 'call_kernel("transpose"'
 
 
 def transposing(rank: int, order: tuple[int, ...], dtype: str) -> pliant.IRModule:
-    """A transpose of a tensor whose sizes are symbols."""
+    """Returns a module with a transpose of a tensor with symbolic sizes."""
     bb = relax.BlockBuilder()
     x = relax.Var("x", relax.TensorStructInfo([tir.Var(f"d{i}", "int64") for i in range(rank)], dtype))
     with bb.function("main", [x]):

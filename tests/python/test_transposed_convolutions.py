@@ -14,7 +14,7 @@ Attrs = dict[str, object]
 
 
 def transposed(w_shape: list[int], bias: bool, relu: bool, attrs: Attrs) -> pliant.IRModule:
-    """A transposed convolution of data of any size, with optional bias and activation."""
+    """Returns a transposed convolution of data of any size, with optional bias and activation."""
     rng = np.random.default_rng(len(w_shape))
     dims = len(w_shape) - 2
     last = str(attrs.get("data_layout", "")).endswith("C")
@@ -61,7 +61,9 @@ KEPT: dict[str, tuple[list[int], Attrs]] = {
 
 
 def feeds(w_shape: list[int], attrs: Attrs) -> list[tuple[np.ndarray, ...]]:
-    """Images of several sizes, without elements, and with non-finite numbers."""
+    """Draws images of several sizes, including images without elements and with non-finite
+    numbers.
+    """
     rng = np.random.default_rng(3)
     dims = len(w_shape) - 2
     out = []

@@ -196,7 +196,9 @@ class CallsTheAllocator:
 
 
 def test_a_tensor_of_the_allocators_builtin_is_zero() -> None:
-    """A program that calls the builtin by its name gets no stale data either."""
+    """Checks that a program that calls the allocation builtin by its name gets no stale data
+    either.
+    """
     model = pliant.compile(CallsTheAllocator)
     for _ in range(3):
         assert (np.asarray(model(np.ones(1000, "float32"))[1]) == 0).all()

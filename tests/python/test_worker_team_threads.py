@@ -1,5 +1,6 @@
-"""The number of threads of the worker team: what the system grants the process, limited further by
-variables."""
+"""Tests the number of threads of the worker team: the number that the system allows the process,
+limited further by environment variables.
+"""
 
 import os
 import subprocess
@@ -102,13 +103,15 @@ GRANTED = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 
 
 
 def tasks() -> list[int]:
-    """The threads of the worker teams of this process."""
+    """Returns the ids of the worker team's threads in this process."""
     names = {int(task.name): (task / "comm").read_text().strip() for task in Path("/proc/self/task").iterdir()}
     return [task for task, name in names.items() if name.removeprefix("pliant-").isdigit()]
 
 
 def becomes(count: int) -> bool:
-    """Whether the count is soon reached: a thread sets its own name when it first runs."""
+    """Waits until the number of worker threads is `count`; returns whether it is. A thread sets its
+    own name only when it first runs.
+    """
     until = time.monotonic() + 30
     while len(tasks()) != count and time.monotonic() < until:
         time.sleep(0.01)
@@ -116,26 +119,30 @@ def becomes(count: int) -> bool:
 
 
 def masks() -> set[frozenset[int]]:
-    """The sets of CPUs on which they may run."""
+    """Returns the sets of CPUs on which the worker threads may run."""
     return {frozenset(os.sched_getaffinity(task)) for task in tasks()}
 
 
 def large(folder: Path, given: str = "", **variables: str) -> subprocess.CompletedProcess[str]:
-    """A process that runs something large and writes the size of its team to a file in the folder."""
+    """Starts a process that runs a large program and writes the size of its worker team to a file
+    in the folder.
+    """
     env = {k: v for k, v in os.environ.items() if k not in ("PLIANT_NUM_THREADS", "OMP_NUM_THREADS")}
     args = [sys.executable, "-c", PROGRAM, given, str(folder / "threads")]
     return subprocess.run(args, env=env | variables, capture_output=True, text=True, timeout=300, check=False)
 
 
 def team(folder: Path, given: str = "", **variables: str) -> int:
-    """The size of the team of a process that runs something large. It must print nothing."""
+    """Returns the worker team's size in a process that runs a large program. The process must print
+    nothing.
+    """
     ran = large(folder, given, **variables)
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, "", "")
     return int((folder / "threads").read_text())
 
 
 def alone(program: str, **variables: str) -> None:
-    """Runs a program, which may import this file, in a separate process. It must print nothing."""
+    """Runs a program, which may import this file, in a separate process that must print nothing."""
     env = os.environ | {"PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *sys.path])} | variables
     ran = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True, timeout=300, check=False)
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, "", "")
@@ -143,7 +150,9 @@ def alone(program: str, **variables: str) -> None:
 
 @pytest.fixture(scope="module")
 def granted(tmp_path_factory: pytest.TempPathFactory) -> int:
-    """What the system grants: the number of CPUs, or fewer if the tests run under a quota."""
+    """Returns the number of worker threads that the system allows: the number of CPUs, or fewer if
+    the tests run under a quota.
+    """
     size = team(tmp_path_factory.mktemp("granted"))
     assert 1 <= size <= min(GRANTED, 1024)
     return size
@@ -194,7 +203,9 @@ def test_single_cpu_process_has_one_thread(tmp_path: Path) -> None:
 
 @pytest.fixture
 def group() -> Iterator[Path]:
-    """A control group whose processes together get the time of one CPU, of either cgroup version."""
+    """Creates a control group (of either cgroup version) whose processes together get the time of
+    one CPU.
+    """
     root = Path("/sys/fs/cgroup")
     second = (root / "cgroup.controllers").exists()
     place = root / ("" if second else "cpu") / f"pliant-test-{os.getpid()}"

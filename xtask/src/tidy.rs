@@ -115,8 +115,9 @@ fn check_allowed_long_functions(root: &Path, problems: &mut Vec<String>) {
     }
 }
 
-/// The line, name and length of each function that is longer than [`MAX_FUNCTION_LINES`]. Since the code is formatted, a body ends
-/// at the first closing brace with the indentation of its `fn`.
+/// Returns the line, name and length of each function that is longer than [`MAX_FUNCTION_LINES`].
+/// Since the code is formatted, a body ends at the first closing brace with the indentation of its
+/// `fn`.
 fn long_functions(text: &str) -> Vec<(usize, &str, usize)> {
     let lines: Vec<&str> = text.lines().collect();
     let mut long = Vec::new();
@@ -138,7 +139,7 @@ fn long_functions(text: &str) -> Vec<(usize, &str, usize)> {
     long
 }
 
-/// The name of the function that begins on a line.
+/// Returns the name of the function that begins on a line.
 fn function_name(line: &str) -> Option<&str> {
     let mut words = line.trim_start().split(' ');
     let is_modifier = |w: &str| {

@@ -93,8 +93,7 @@ def timed(call: Call, clock: Clock) -> tuple[list[Any], float]:
 
 def visit(call: Call, last: float, clock: Clock) -> tuple[float, float]:
     """Returns the seconds of one call, measured in a short series of calls, and the seconds of the
-    whole series. Slow calls are not warmed up. Elapsed time is that of the fastest call; CPU
-    time is the mean, since its clock may be coarser than a call.
+    whole series. Slow calls are not warmed up.
 
     Elapsed time is that of the fastest call. CPU time is the mean, since its clock may be
     coarser than a call.

@@ -76,7 +76,7 @@ class Net:
         return self.label("p", [math.prod(v) for v in zip(*(self.extents_of(d) for d in dims), strict=True)])
 
     def register(self, value: Value) -> Value:
-        """Records the dims of a tensor of the network."""
+        """Records for each new label of a tensor that its size can be read from this tensor."""
         for axis, dim in enumerate(value.dims):
             if isinstance(dim, str):
                 self.origin.setdefault(dim, (value, axis))

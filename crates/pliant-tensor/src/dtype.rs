@@ -78,32 +78,32 @@ const TABLE: [(DType, &str, u8, u8, DTypeKind); 13] = [
 ];
 
 impl DType {
-    /// All element types in order of their numbers.
+    /// Returns all element types in order of their numbers.
     pub fn all() -> impl ExactSizeIterator<Item = DType> {
         TABLE.iter().map(|row| row.0)
     }
 
-    /// The type with number `index` (`DType as u8`); `None` if there is none.
+    /// Returns the type with number `index` (`DType as u8`); `None` if there is none.
     pub fn from_index(index: u8) -> Option<DType> {
         TABLE.get(index as usize).map(|row| row.0)
     }
 
-    /// The name, such as `float32`.
+    /// Returns the name of the type, such as `float32`.
     pub const fn name(self) -> &'static str {
         TABLE[self as usize].1
     }
 
-    /// The size of an element in bytes.
+    /// Returns the size of an element in bytes.
     pub const fn size(self) -> usize {
         (TABLE[self as usize].3 / 8) as usize
     }
 
-    /// The size of an element in bits; 8 for `bool`.
+    /// Returns the size of an element in bits; 8 for `bool`.
     pub const fn bits(self) -> u8 {
         TABLE[self as usize].3
     }
 
-    /// The kind of the type, such as float.
+    /// Returns the kind of the type, such as float.
     pub const fn kind(self) -> DTypeKind {
         TABLE[self as usize].4
     }
@@ -113,7 +113,7 @@ impl DType {
         matches!(self.kind(), DTypeKind::Float)
     }
 
-    /// The largest finite value of a float type; `None` for other types.
+    /// Returns the largest finite value of a float type; `None` for other types.
     pub fn largest_float(self) -> Option<f64> {
         Some(match self {
             DType::Float16 => half::f16::MAX.to_f64(),
@@ -144,7 +144,8 @@ impl DType {
         self.is_int() || self.is_uint()
     }
 
-    /// The smallest and largest value of an integer type or bool, clamped to the range of int64.
+    /// Returns the smallest and largest value of an integer type or bool, clamped to the range of
+    /// int64.
     pub const fn int_range(self) -> (i64, i64) {
         let bits = self.bits() as u32;
         match self.kind() {
@@ -185,9 +186,10 @@ impl DType {
         }
     }
 
-    /// The type to which two types are promoted when an operator combines them. Floats take precedence over integers, integers over
-    /// bool, and wider types over narrower ones. A signed and an unsigned integer promote to the smallest signed type that can
-    /// represent both, or to int64 if there is none. float16 and bfloat16 promote to float32.
+    /// Returns the type to which two types are promoted when an operator combines them. Floats take
+    /// precedence over integers, integers over bool, and wider types over narrower ones. A signed
+    /// and an unsigned integer promote to the smallest signed type that can represent both, or to
+    /// int64 if there is none. float16 and bfloat16 promote to float32.
     pub const fn promote(self, other: DType) -> DType {
         use DTypeKind::*;
         let wider = if self.bits() >= other.bits() { self } else { other };
@@ -214,14 +216,14 @@ impl DType {
         }
     }
 
-    /// The DLPack type code and the number of bits of this type. The number of lanes is always 1.
+    /// Returns the DLPack type code and the number of bits of this type. The number of lanes is
+    /// always 1.
     pub const fn to_dlpack(self) -> (u8, u8) {
         let row = TABLE[self as usize];
         (row.2, row.3)
     }
 
-    /// The type with the given DLPack code and bits; `None` if Pliant has no such type.
-    ///
+    /// Returns the type with the given DLPack code and bits; `None` if Pliant has no such type.
     /// Producers before DLPack 0.8 export `bool` as `uint1`, which is accepted as `bool`.
     pub fn from_dlpack(code: u8, bits: u8) -> Option<DType> {
         if (code, bits) == (code::UINT, 1) {

@@ -6,8 +6,8 @@
 
 use half::{bf16, f16};
 
-/// Rounds a float64 to a float32 by round-to-odd. Every float16, every bfloat16, and every midpoint between two of them compares to
-/// the result as it compares to the original number.
+/// Rounds a float64 to a float32 by round-to-odd. The result is on the same side of every float16,
+/// of every bfloat16, and of every midpoint between two of them as the original number.
 pub fn round_to_odd_f32(value: f64) -> f32 {
     let near = value as f32;
     let back = f64::from(near);
@@ -38,12 +38,12 @@ fn round_bits_to_odd(value: i64, magnitude: u64) -> i64 {
     (value & !LOST) | (LOST + 1)
 }
 
-/// The float16 nearest to a number, ties to even.
+/// Rounds a number to the nearest float16, ties to even.
 pub fn round_to_f16(value: f64) -> f16 {
     f16::from_f32(round_to_odd_f32(value))
 }
 
-/// The bfloat16 nearest to a number, ties to even.
+/// Rounds a number to the nearest bfloat16, ties to even.
 pub fn round_to_bf16(value: f64) -> bf16 {
     bf16::from_f32(round_to_odd_f32(value))
 }

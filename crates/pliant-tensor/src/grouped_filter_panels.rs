@@ -3,15 +3,15 @@
 /// Number of filters in a shared panel. The last panel has the remaining filters.
 pub const SHARED_FILTERS: usize = 16;
 
-/// Whether the groups of a convolution can share panels. This requires several groups with 2, 4 or 8 filters each, and at most as
-/// many channels as filters per group.
+/// Whether the groups of a grouped convolution can share panels of packed weights. This requires
+/// several groups with 2, 4 or 8 filters each, and at most as many channels as filters per group.
 pub fn may_share_panels(groups: usize, channels: usize, filters: usize) -> bool {
     groups > 1 && matches!(filters, 2 | 4 | 8) && (1..=filters).contains(&channels)
 }
 
-/// The offset of a weight in the packed memory, in elements, given its row and its filter. There are `rows` rows, and `filters`
-/// filters in all groups together. Rows are the channels of a group for the first tap of the filter, then those for the next tap,
-/// and so on.
+/// Returns the offset of a weight in the packed memory, in elements, given its row and its filter.
+/// There are `rows` rows, and `filters` filters in all groups together. Rows are the channels of a
+/// group for the first tap of the filter, then those for the next tap, and so on.
 pub fn shared_panel_offset((rows, filters): (usize, usize), row: usize, filter: usize) -> usize {
     let first = filter / SHARED_FILTERS * SHARED_FILTERS;
     let columns = SHARED_FILTERS.min(filters - first);

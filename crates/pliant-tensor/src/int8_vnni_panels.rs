@@ -1,10 +1,11 @@
-//! The packed memory layout of a constant right operand of an int8 matrix product. As for float operands, columns are split into
-//! panels. Within a panel, each column has four elements that are adjacent along the reduction dim `k` stored together, as VNNI
-//! instructions require. The layout does not depend on the host CPU.
+//! The packed memory layout of a constant right operand of an int8 matrix product. As for float
+//! operands, columns are split into panels. Within a panel, the elements of a column are stored in
+//! groups of four that are adjacent along the reduction dim `k`, as VNNI instructions require. The
+//! layout does not depend on the host CPU.
 
 /// Number of columns of the widest panel, which is four 512-bit vectors of int32 sums.
 const MAX_COLUMNS: usize = 64;
-/// A number of columns of which every panel width is a multiple.
+/// Every panel width is a multiple of this number of columns.
 const COLUMN_STEP: usize = 16;
 
 /// A right operand that is packed for VNNI instructions.
@@ -18,7 +19,8 @@ pub struct VnniMatrix {
     pub sums: Vec<i32>,
 }
 
-/// The number of columns of a panel for a matrix of `n` columns; `None` if that number is not known.
+/// Returns the number of columns of a panel for a matrix of `n` columns. `n` is `None` if the
+/// number of columns is unknown.
 pub fn vnni_panel_width(n: Option<usize>) -> usize {
     n.map_or(MAX_COLUMNS, |n| n.clamp(1, MAX_COLUMNS).next_multiple_of(COLUMN_STEP))
 }

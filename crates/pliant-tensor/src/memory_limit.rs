@@ -17,9 +17,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use crate::{TensorError, memory_reserve};
 
 static HELD: AtomicUsize = AtomicUsize::new(0);
-/// The number of bytes up to which allocations succeed without further checks.
+/// Number of held bytes up to which allocations succeed without checking the memory limit again.
 static CEILING: AtomicUsize = AtomicUsize::new(0);
-/// The limit set by the user; 0 if none is set.
+/// The memory limit in bytes that the user set; 0 if none is set.
 static LIMIT: AtomicUsize = AtomicUsize::new(0);
 /// The function that releases cached memory when memory is low.
 static RELEASE_CACHES: OnceLock<fn()> = OnceLock::new();
@@ -68,13 +68,14 @@ impl Drop for Reserved {
     }
 }
 
-/// The memory limit that was set. `None` if the default applies, or if the environment variable is invalid, which the next
-/// allocation reports.
+/// Returns the memory limit in bytes that was set. `None` if the default applies, or if the
+/// environment variable is invalid, which the next allocation reports.
 pub fn memory_limit() -> Option<usize> {
     requested_limit().ok().flatten()
 }
 
-/// The memory limit set by the program or the environment; `None` if neither sets one.
+/// Returns the memory limit in bytes that the program or the environment sets; `None` if neither
+/// sets one.
 ///
 /// # Errors
 /// `WrongLimit` if the environment variable is invalid.
@@ -85,12 +86,13 @@ fn requested_limit() -> Result<Option<usize>, TensorError> {
     }
 }
 
-/// The number of bytes that count towards the memory limit now, including cached free blocks.
+/// Returns the number of bytes that count towards the memory limit now, including cached free
+/// blocks.
 pub fn held_bytes() -> usize {
     HELD.load(Ordering::Relaxed)
 }
 
-/// The value of `PLIANT_MEMORY_LIMIT` in bytes.
+/// Returns the value of `PLIANT_MEMORY_LIMIT` in bytes.
 ///
 /// # Errors
 /// `WrongLimit` if it is invalid.
@@ -193,8 +195,8 @@ fn grow(before: usize, held: usize, bytes: usize) -> Result<(), TensorError> {
     Err(TensorError::MemoryLimit { bytes, held: before, limit })
 }
 
-/// The number of bytes that the process can still allocate according to the host, the control groups and the resource limits.
-/// `None` if unknown.
+/// Returns the number of bytes that the process can still allocate according to the host, the
+/// control groups and the resource limits. `None` if unknown.
 fn available() -> Option<usize> {
     let host = std::fs::read_to_string("/proc/meminfo")
         .ok()
@@ -204,7 +206,8 @@ fn available() -> Option<usize> {
     host.into_iter().chain(of_groups).chain(available_in_resource_limits()).min()
 }
 
-/// The number of bytes that the process can still allocate within its resource limits (`ulimit -v`, `ulimit -d`).
+/// Returns the number of bytes that the process can still allocate within its resource limits
+/// (`ulimit -v`, `ulimit -d`).
 fn available_in_resource_limits() -> Option<usize> {
     let limits = std::fs::read_to_string("/proc/self/limits").ok()?;
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
@@ -217,14 +220,14 @@ fn available_in_resource_limits() -> Option<usize> {
     each.into_iter().filter_map(left).min()
 }
 
-/// The number after a keyword at the start of a line, in a text such as `/proc/meminfo`.
+/// Returns the number after a keyword at the start of a line, in a text such as `/proc/meminfo`.
 fn field(text: &str, word: &str) -> Option<usize> {
     let line = text.lines().find_map(|line| line.strip_prefix(word))?;
     line.split_whitespace().next()?.parse().ok()
 }
 
-/// The number of bytes available in a control group, given its line of `/proc/self/cgroup`: the least of the group and its
-/// ancestors.
+/// Returns the number of bytes available in a control group, given its line of `/proc/self/cgroup`:
+/// the least of the group and its ancestors.
 fn available_in_cgroup(line: &str) -> Option<usize> {
     let mut parts = line.splitn(3, ':');
     let (_, controllers, path) = (parts.next()?, parts.next()?, parts.next()?);

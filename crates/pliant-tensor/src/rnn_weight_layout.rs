@@ -43,17 +43,17 @@ impl Cell {
     /// All types of cells, in order of their numbers.
     pub const ALL: [Cell; 4] = [Cell::Lstm, Cell::Gru, Cell::LinearGru, Cell::Rnn];
 
-    /// The number that identifies the type of cell in programs.
+    /// Returns the number that identifies the type of cell in programs.
     pub fn number(self) -> i64 {
         self as i64
     }
 
-    /// The type of cell with the given number; `None` if there is none.
+    /// Returns the type of cell with the given number; `None` if there is none.
     pub fn from_number(number: i64) -> Option<Cell> {
         Cell::ALL.into_iter().find(|c| c.number() == number)
     }
 
-    /// The number of gates of the cell in the weights.
+    /// Returns the number of gates of the cell in the weights.
     pub fn gates(self) -> usize {
         match self {
             Cell::Lstm => 4,
@@ -62,13 +62,14 @@ impl Cell {
         }
     }
 
-    /// The number of packed biases per unit. The input bias and the recurrent bias of a gate are summed, except for the hidden gate
-    /// of [`Cell::LinearGru`], where the reset gate is applied between them.
+    /// Returns the number of packed biases per unit. The input bias and the recurrent bias of a
+    /// gate are summed, except for the hidden gate of [`Cell::LinearGru`], where the reset gate is
+    /// applied between them.
     pub fn biases(self) -> usize {
         if self == Cell::LinearGru { 4 } else { self.gates() }
     }
 
-    /// The products of the state with recurrent weights in one time step.
+    /// Returns the products of the state with recurrent weights in one time step.
     pub fn state_products(self) -> &'static [StateProduct] {
         const LSTM: [StateProduct; 1] = [state_product(0, 4)];
         const GRU: [StateProduct; 2] = [state_product(0, 2), state_product(2, 1)];
@@ -82,24 +83,27 @@ impl Cell {
         }
     }
 
-    /// The number of columns of the packed input weights for `hidden` units; `None` on overflow.
+    /// Returns the number of columns of the packed input weights for `hidden` units; `None` on
+    /// overflow.
     pub fn input_columns(self, hidden: usize) -> Option<usize> {
         columns(hidden, self.gates(), INPUT_WIDTH)
     }
 
-    /// The number of columns of the packed recurrent weights of all products, for `hidden` units; `None` on overflow.
+    /// Returns the number of columns of the packed recurrent weights of all products, for `hidden`
+    /// units; `None` on overflow.
     pub fn state_columns(self, hidden: usize) -> Option<usize> {
         let each = self.state_products().iter().map(|p| columns(hidden, p.gates, p.width));
         each.sum()
     }
 
-    /// The number of packed biases for `hidden` units; `None` on overflow.
+    /// Returns the number of packed biases for `hidden` units; `None` on overflow.
     pub fn bias_columns(self, hidden: usize) -> Option<usize> {
         columns(hidden, self.biases(), UNITS)
     }
 }
 
-/// The number of columns of `gates` gates for `hidden` units, rounded up to whole panels; `None` on overflow.
+/// Returns the number of columns of `gates` gates for `hidden` units, rounded up to whole panels;
+/// `None` on overflow.
 fn columns(hidden: usize, gates: usize, width: usize) -> Option<usize> {
     let columns = hidden.checked_next_multiple_of(UNITS)?.checked_mul(gates)?;
     columns.checked_next_multiple_of(width)

@@ -2,7 +2,7 @@
 
 use crate::{DType, TensorError};
 
-/// The number of elements of `shape`.
+/// Returns the number of elements of a tensor of `shape`.
 ///
 /// # Errors
 /// `NegativeDim`, or `SizeOverflow` if the number of elements or bytes exceeds `isize::MAX`.
@@ -27,7 +27,7 @@ pub fn checked_numel(shape: &[i64], dtype: DType) -> Result<usize, TensorError> 
     Ok(if empty { 0 } else { product as usize })
 }
 
-/// The size of a contiguous tensor of `shape` in bytes.
+/// Returns the size of a contiguous tensor of `shape` in bytes.
 ///
 /// # Errors
 /// As [`checked_numel`].
@@ -66,8 +66,8 @@ pub(crate) fn is_contiguous(shape: &[i64], strides: &[i64]) -> bool {
     row_major
 }
 
-/// The byte range of a strided view, relative to its first element, as (lowest byte, one past the highest byte). `None` if it does
-/// not fit into 128 bits.
+/// Returns the byte range of a strided view, relative to its first element, as (lowest byte, one
+/// past the highest byte). `None` if it does not fit into 128 bits.
 pub(crate) fn byte_span(shape: &[i64], strides: &[i64], dtype: DType) -> Option<(i128, i128)> {
     if shape.contains(&0) {
         return Some((0, 0));

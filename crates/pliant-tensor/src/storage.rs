@@ -73,7 +73,7 @@ impl AlignedBuf {
         Self::with(len, size, align_of::<u128>(), alloc_zeroed)
     }
 
-    /// The size of the buffer in bytes.
+    /// Returns the size of the buffer in bytes.
     pub fn len(&self) -> usize {
         self.0.len
     }
@@ -83,12 +83,13 @@ impl AlignedBuf {
         self.0.len == 0
     }
 
-    /// The address of the first byte.
+    /// Returns the address of the first byte.
     pub fn as_ptr(&self) -> *mut u8 {
         self.0.ptr
     }
 
-    /// The id of the owner whose data the buffer may contain. The pool that reuses the buffer assigns it. Initially 0.
+    /// Returns the id of the owner whose data the buffer may contain. The pool that reuses the
+    /// buffer assigns it. Initially 0.
     pub fn owner(&self) -> u64 {
         self.0.owner()
     }
@@ -161,7 +162,7 @@ enum Memory {
     Foreign(#[expect(dead_code, reason = "calls the owner on drop")] Release),
 }
 
-/// Calls a function on drop.
+/// Calls a function when it is dropped: the one that releases foreign memory.
 struct Release(Option<Box<dyn FnOnce() + Send + Sync>>);
 
 impl Drop for Release {
@@ -246,7 +247,7 @@ impl Storage {
         Storage(ManuallyDrop::new(inner))
     }
 
-    /// The size of the storage in bytes.
+    /// Returns the size of the storage in bytes.
     pub fn len(&self) -> usize {
         self.0.len
     }
@@ -256,18 +257,18 @@ impl Storage {
         self.0.len == 0
     }
 
-    /// The owner id of the buffer ([`AlignedBuf::owner`]); 0 for foreign memory.
+    /// Returns the owner id of the buffer ([`AlignedBuf::owner`]); 0 for foreign memory.
     pub fn owner(&self) -> u64 {
         self.0.owner()
     }
 
-    /// Whether the bytes must never be written to.
+    /// Whether the memory is read-only.
     pub fn is_read_only(&self) -> bool {
         self.0.read_only
     }
 
-    /// The address of the first byte. Code that writes through it must ensure that the storage is not read-only and that nothing
-    /// else accesses these bytes at the same time.
+    /// Returns the address of the first byte. Code that writes through it must ensure that the
+    /// storage is not read-only and that nothing else accesses these bytes at the same time.
     pub fn as_ptr(&self) -> *mut u8 {
         self.0.ptr
     }

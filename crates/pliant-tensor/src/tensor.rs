@@ -234,33 +234,33 @@ impl Tensor {
         Self::from_slice(&[], &[value])
     }
 
-    /// The element type.
+    /// Returns the element type.
     pub fn dtype(&self) -> DType {
         self.0.dtype
     }
 
-    /// The rank.
+    /// Returns the rank (number of dims).
     pub fn ndim(&self) -> usize {
         self.0.dl.ndim as usize
     }
 
-    /// The dimensions. None is negative.
+    /// Returns the dims of the tensor, none of which is negative.
     pub fn shape(&self) -> &[i64] {
         &self.0.dims.as_slice()[..self.ndim()]
     }
 
-    /// The strides, in elements.
+    /// Returns the strides, in elements.
     pub fn strides(&self) -> &[i64] {
         let rank = self.ndim();
         &self.0.dims.as_slice()[rank..2 * rank]
     }
 
-    /// The number of elements.
+    /// Returns the number of elements.
     pub fn numel(&self) -> usize {
         self.0.numel
     }
 
-    /// The size of all elements in bytes, without gaps due to strides.
+    /// Returns the size of all elements in bytes, without gaps due to strides.
     pub fn nbytes(&self) -> usize {
         self.0.numel * self.0.dtype.size()
     }
@@ -270,7 +270,7 @@ impl Tensor {
         self.0.contiguous
     }
 
-    /// Whether the tensor must not be written.
+    /// Whether the elements must not be written.
     pub fn is_read_only(&self) -> bool {
         self.0.read_only
     }
@@ -286,24 +286,24 @@ impl Tensor {
         self.0.contiguous && self.is_aligned()
     }
 
-    /// The storage of the tensor.
+    /// Returns the storage that contains the elements.
     pub fn storage(&self) -> &Storage {
         &self.0.storage
     }
 
-    /// The offset of the first element in the storage, in bytes.
+    /// Returns the offset of the first element in the storage, in bytes.
     pub fn byte_offset(&self) -> usize {
         self.0.byte_offset
     }
 
-    /// The DLPack view of the tensor. The reference is valid as long as a handle exists. `byte_offset` is 0 and `strides` is not
-    /// null.
+    /// Returns the DLPack view of the tensor. The reference is valid as long as a handle exists.
+    /// `byte_offset` is 0 and `strides` is not null.
     pub fn dl(&self) -> &DLTensor {
         &self.0.dl
     }
 
-    /// The address of the first element. Code that writes through it must ensure that the tensor is not read-only and that nothing
-    /// else accesses these bytes at the same time.
+    /// Returns the address of the first element. Code that writes through it must ensure that the
+    /// tensor is not read-only and that nothing else accesses these bytes at the same time.
     pub fn data_ptr(&self) -> *mut u8 {
         self.0.dl.data.cast()
     }
@@ -315,7 +315,7 @@ impl Tensor {
         self.numel() > 0 && other.numel() > 0 && a_begin < b_end && b_begin < a_end
     }
 
-    /// The addresses of the first byte and of the end of a tensor that has elements.
+    /// Returns the addresses of the first byte and of the end of a tensor that has elements.
     fn bounds(&self) -> [usize; 2] {
         let size = self.dtype().size();
         let (at, mut before, mut behind) = (self.data_ptr().addr(), 0usize, size);
@@ -327,8 +327,8 @@ impl Tensor {
         [at.saturating_sub(before), at.saturating_add(behind)]
     }
 
-    /// Whether this is the only handle to the tensor and to its memory, and Pliant allocated the memory. If so, another tensor can
-    /// reuse the memory.
+    /// Whether this is the only handle to the tensor and to its memory, and the memory was
+    /// allocated by Pliant. If so, another tensor can reuse the memory.
     pub fn is_unique(&self) -> bool {
         let object = &*self.0;
         let sole = Arc::strong_count(&self.0) == 1
@@ -342,12 +342,12 @@ impl Tensor {
         sole
     }
 
-    /// Whether both handles refer to the same object.
+    /// Whether both handles refer to the same tensor object.
     pub fn same(&self, other: &Tensor) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// The bytes of a contiguous tensor.
+    /// Returns the bytes of a contiguous tensor.
     ///
     /// # Errors
     /// `NotContiguous`.
@@ -364,7 +364,7 @@ impl Tensor {
         Ok(unsafe { std::slice::from_raw_parts(self.data_ptr(), self.nbytes()) })
     }
 
-    /// The elements of a contiguous tensor, in row-major order.
+    /// Returns the elements of a contiguous tensor, in row-major order.
     ///
     /// # Errors
     /// `DTypeMismatch`, `NotContiguous`, `Misaligned`, `InvalidBool`.
@@ -387,7 +387,8 @@ impl Tensor {
         Ok(unsafe { std::slice::from_raw_parts(bytes.as_ptr().cast(), self.0.numel) })
     }
 
-    /// The elements of a contiguous tensor for writing. There must be no other handle to the tensor or its storage.
+    /// Returns the elements of a contiguous tensor for writing. There must be no other handle to
+    /// the tensor or its storage.
     ///
     /// # Errors
     /// As [`Tensor::as_slice`], and `ReadOnly`, `Shared`.

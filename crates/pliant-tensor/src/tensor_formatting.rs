@@ -7,7 +7,7 @@ const MAX_ELEMENTS: usize = 1000;
 /// Number of elements printed at each end of an abbreviated dim.
 const EDGE: i64 = 3;
 
-/// A shape in Python syntax: `(2, 3)`, `(2,)`.
+/// Formats a shape in Python syntax: `(2, 3)`, `(2,)`.
 pub fn format_shape(dims: &[i64]) -> String {
     let texts: Vec<String> = dims.iter().map(i64::to_string).collect();
     format!("({}{})", texts.join(", "), if dims.len() == 1 { "," } else { "" })
@@ -55,7 +55,8 @@ pub fn fill_format(format: &str, values: &[String], separator: &str) -> Result<S
     Ok(out)
 }
 
-/// The elements of a tensor as text in brackets. For a large tensor, only the first and last elements of each dim are printed.
+/// Formats the elements of a tensor as text in brackets. For a large tensor, only the first and
+/// last elements of each dim are included.
 ///
 /// # Errors
 /// If the elements cannot be read.

@@ -30,7 +30,8 @@ use crate::packed_name_conflicts;
 use crate::pass_registry::canonical_pass_name;
 use crate::signature::signatures;
 
-/// The pass context that the compile options describe. Every call creates new dump and timing instruments.
+/// Creates the pass context that the compile options describe. Every call creates new dump and
+/// timing instruments.
 pub fn pass_context(options: &CompileOptions) -> PassContext {
     let mut ctx = PassContext::new(pliant_ops::registry()).with_cancel(options.cancel.clone());
     if let Some(level) = options.opt_level {
@@ -188,8 +189,8 @@ fn compile_into(
     Ok(CompiledModule::new(executable, table, module, signatures, stats, threads, on_drop))
 }
 
-/// The explanation of the compilation, from the remarks of its passes, with a note if the options disable library
-/// kernels.
+/// Creates the explanation of the compilation from the remarks of its passes, with a note if the
+/// options disable library kernels.
 fn explanation(ctx: &PassContext, options: &CompileOptions) -> Explanation {
     let optimizes = options.pipeline.as_ref().is_none_or(|pipeline| match pipeline {
         Pipeline::Named(name) => name != "minimum",
@@ -232,7 +233,7 @@ fn run_pipeline(
     Ok(packed_name_conflicts::rename_conflicting(module, &original, ctx)?)
 }
 
-/// The sequence of graph passes with that name.
+/// Returns the sequence of graph passes with that name.
 ///
 /// # Errors
 /// A user error if no pipeline has that name.
@@ -283,7 +284,7 @@ fn dump_dir(options: &CompileOptions) -> Option<PathBuf> {
     options.dump_dir.clone().or_else(from_env)
 }
 
-/// A timed phase of the compilation that is not a pass: its name and its start.
+/// Measures a phase of the compilation that is not a pass: its name and its start.
 pub(crate) struct Phase(&'static str, Instant);
 
 impl Phase {

@@ -1,4 +1,4 @@
-//! Statistics of compilations and models.
+//! Statistics of compilations ([`CompileStats`]) and of models ([`ModelStats`]).
 
 use std::time::Duration;
 
@@ -34,8 +34,8 @@ impl CompileStats {
 /// Statistics of a model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ModelStats {
-    /// The number of times that the model was compiled or loaded: 1, whatever shapes it ran at.
+    /// How often the model was compiled or loaded: 1, regardless of the shapes at which it ran.
     pub compilations: u64,
-    /// The number of runs.
+    /// How often a function of the model was run.
     pub runs: u64,
 }

@@ -157,8 +157,8 @@ pub struct CompileOptions {
 }
 
 impl CompileOptions {
-    /// Options for a target and an execution mode given by name. The returned notes state which
-    /// names were replaced by others.
+    /// Creates options for a target and an execution mode given by name. The returned notes state
+    /// which names were replaced by others.
     ///
     /// # Errors
     /// A user error if a name does not exist.

@@ -29,12 +29,12 @@ struct Inner {
     stats: CompileStats,
     threads: Option<usize>,
     /// Returns free memory to the system when it is dropped. It is the last field, so that the
-    /// other fields have freed their memory before.
+    /// other fields have already freed their memory.
     trim: Trim,
 }
 
-/// Whether dropping a module returns free memory to the system. The many small modules that
-/// compilations and runs create internally do not.
+/// Whether dropping a module returns free memory to the system. It does not for the many small
+/// modules that compilations and runs create internally.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OnDrop {
     Trim,
@@ -67,32 +67,32 @@ impl CompiledModule {
         CompiledModule(Arc::new(inner))
     }
 
-    /// The executable: bytecode, constants and the encoded loop functions.
+    /// Returns the executable: bytecode, constants and the encoded loop functions.
     pub fn executable(&self) -> &Arc<Executable> {
         &self.0.executable
     }
 
-    /// The machine code of the loop functions.
+    /// Returns the machine code of the loop functions.
     pub fn kernels(&self) -> &LoopFuncTable {
         &self.0.kernels
     }
 
-    /// The module after the last pass; `None` if the program was loaded from a file.
+    /// Returns the module after the last pass; `None` if the program was loaded from a file.
     pub fn module(&self) -> Option<&IRModule> {
         self.0.module.as_ref()
     }
 
-    /// The signatures of the public functions, with the symbols of the source program.
+    /// Returns the signatures of the public functions, with the symbols of the source program.
     pub fn signatures(&self) -> &[Signature] {
         &self.0.signatures
     }
 
-    /// The signature of the public function with this name.
+    /// Returns the signature of the public function with this name.
     pub fn signature(&self, name: &str) -> Option<&Signature> {
         self.0.signatures.iter().find(|s| s.name == name)
     }
 
-    /// Statistics of the compilation.
+    /// Returns statistics of the compilation.
     pub fn stats(&self) -> &CompileStats {
         &self.0.stats
     }
@@ -126,7 +126,7 @@ impl CompiledModule {
         Ok(self.0.executable.save(path.as_ref())?)
     }
 
-    /// The program as bytes, as [`save`](Self::save) writes them.
+    /// Returns the program as bytes, in the format that [`save`](Self::save) writes.
     ///
     /// # Errors
     /// `Executable` if it cannot be encoded.
@@ -165,7 +165,8 @@ impl CompiledModule {
         Self::compile_kernels(executable, Vec::new())
     }
 
-    /// Compiles the loop functions of an executable. `phases` are the phases timed so far.
+    /// Compiles the loop functions of an executable. `phases` are the compilation phases timed so
+    /// far.
     fn compile_kernels(
         mut executable: Executable,
         mut phases: Vec<TimingEntry>,

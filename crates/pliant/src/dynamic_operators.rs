@@ -25,7 +25,7 @@ const MAX_VALUES: usize = 1 << 16;
 
 static PROGRAMS: Programs<String, String> = Programs::new();
 
-/// The number of operator programs in the cache.
+/// Returns the number of operator programs in the cache.
 pub fn operator_programs() -> usize {
     PROGRAMS.len()
 }
@@ -74,7 +74,7 @@ fn run(runtime: &KernelRuntime, args: &[Value]) -> Result<Value, VmError> {
     }
 }
 
-/// Which sizes of an operand are constants in the compiled program; all other sizes are symbolic.
+/// Which sizes of an operand are constants in the compiled program. All other sizes are symbolic.
 #[derive(Clone, Copy)]
 enum KnownSizes {
     None,
@@ -82,7 +82,7 @@ enum KnownSizes {
     LastSize,
 }
 
-/// The type of an operand; `None` if it is nested too deeply or has too many values.
+/// Returns the type of an operand; `None` if it is nested too deeply or has too many values.
 /// `remaining_values` is the number of values that the operand may still have.
 fn operand_type(
     value: &Value,
@@ -132,7 +132,8 @@ fn compile_call(name: &str, script: &str) -> Result<VirtualMachine, String> {
     program.vm().map_err(message)
 }
 
-/// The message of a diagnostic without its source location, which is in generated script.
+/// Returns the message of a diagnostic without its source location, since the location refers to
+/// generated script.
 fn message_without_location(finding: &pliant_diag::Diagnostic) -> String {
     match &finding.help {
         Some(help) => format!("{} ({help})", finding.message),

@@ -56,7 +56,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// The cause of the error.
+    /// Returns the cause of the error.
     pub fn kind(&self) -> ErrorKind {
         match self {
             Error::Compile(pliant_diag::Error::User(_)) | Error::Pass { .. } => ErrorKind::User,
@@ -72,7 +72,7 @@ impl Error {
         }
     }
 
-    /// The diagnostics about the program.
+    /// Returns the diagnostics about the program.
     pub fn diagnostics(&self) -> &[Diagnostic] {
         match self {
             Error::Compile(error) => error.diagnostics(),
@@ -80,7 +80,7 @@ impl Error {
         }
     }
 
-    /// The error as text, with the user's source lines if `sources` contains them.
+    /// Formats the error as text, with the user's source lines if `sources` contains them.
     pub fn render(&self, sources: &SourceMap) -> String {
         let list = self.diagnostics();
         if list.is_empty() {
@@ -89,13 +89,13 @@ impl Error {
         pliant_diag::render_all(list, sources, false)
     }
 
-    /// A user error about an argument or option.
+    /// Creates a user error about an argument or option.
     pub(crate) fn option(message: impl Into<String>, help: impl Into<String>) -> Error {
         let finding = Diagnostic::error(PL0502, message).with_help(help);
         Error::Compile(pliant_diag::Error::user(finding))
     }
 
-    /// An internal error in a compilation step.
+    /// Creates an internal error in a compilation step.
     pub(crate) fn internal(step: &str, message: impl Into<String>) -> Error {
         Error::Compile(pliant_diag::Error::internal(step, message))
     }

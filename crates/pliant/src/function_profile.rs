@@ -21,19 +21,20 @@ pub struct CalleeProfile {
     /// The floating-point operations of the library kernels in the calls, by the formulas of their declarations
     /// (`docs/reference/kernels.md`). 0 for generated loops.
     pub flops: u64,
-    /// The bytes of the tensors passed to loop functions, inputs and results, each counted once per call. 0 for other
-    /// functions.
+    /// The bytes of the tensors passed to loop functions, both inputs and results. Each tensor
+    /// counts once per call. 0 for other functions.
     pub bytes: u64,
 }
 
 impl CalleeProfile {
-    /// Billions of floating-point operations per second; 0 if the calls contain no library kernel.
+    /// Returns billions of floating-point operations per second; 0 if the calls contain no library
+    /// kernel.
     pub fn gflops(&self) -> f64 {
         self.flops as f64 / self.seconds() / 1e9
     }
 
-    /// Gigabytes (10^9 bytes) of tensors passed per second. Counts all bytes of a tensor, even those that are in a cache or that
-    /// the call does not access.
+    /// Returns gigabytes (10^9 bytes) of passed tensors per second. Counts all bytes of a tensor,
+    /// even those that are in a cache or that the call does not access.
     pub fn gigabytes(&self) -> f64 {
         self.bytes as f64 / self.seconds() / 1e9
     }
@@ -98,7 +99,7 @@ pub fn profile(
     Ok(Profile { runs, total, callees })
 }
 
-/// Records the calls of a thread.
+/// An instrument that records the calls of a thread with their times.
 #[derive(Default)]
 struct Recorder {
     callees: HashMap<String, CalleeProfile>,

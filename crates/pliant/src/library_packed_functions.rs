@@ -1,5 +1,6 @@
 //! The library's packed functions that every program can call: `pliant.gemm` with its epilogues,
-//! and `pliant.call_operator` (see `operators`). The functions for imported models are in `host`.
+//! and `pliant.call_operator` (see `dynamic_operators`). The functions for imported models are in
+//! `onnx_host_functions`.
 //!
 //! `pliant.gemm[.t][.bias][.activation](x, w[, bias], out)`: `out = activation(x @ w + bias)`,
 //! float32 or float64. `x` has two dims or more; `w` is a matrix, or has as many dims as `x` and
@@ -29,7 +30,7 @@ struct GemmVariant {
     activation: Option<&'static str>,
 }
 
-/// All variants of `pliant.gemm` with their full names.
+/// Returns all variants of `pliant.gemm` with their full names.
 fn gemm_variants() -> Vec<(String, GemmVariant)> {
     let mut out = Vec::new();
     for activation in std::iter::once(None).chain(ACTIVATIONS.iter().map(|(_, short)| Some(*short)))
@@ -119,7 +120,7 @@ struct GemmSizes {
     k: i64,
 }
 
-/// Computes the sizes of the product `x @ w` and checks them against the output.
+/// Computes the sizes of the matrix product `x @ w` and checks the output against them.
 fn checked_sizes(
     variant: GemmVariant,
     x: &Tensor,
@@ -280,7 +281,7 @@ trait GemmElement: pliant_tensor::Element + Send {
         accumulate: bool,
     ) -> i64;
 
-    /// The activation function with that name; the identity for unknown names.
+    /// Returns the activation function with that name; the identity for unknown names.
     fn activation(name: &str) -> fn(Self) -> Self;
 }
 

@@ -24,7 +24,7 @@ use crate::compile_options::{ExecMode, Target};
 use crate::error::Error;
 use crate::module_inspection::verify;
 
-/// The code generator of a target.
+/// Returns the code generator of a target.
 pub(crate) fn backend(target: Target) -> Box<dyn Backend> {
     match target {
         Target::Cranelift => Box::new(CraneliftBackend::new()),
@@ -32,7 +32,7 @@ pub(crate) fn backend(target: Target) -> Box<dyn Backend> {
 }
 
 /// Marks every loop function of the module so that it does not call library kernels. Executables
-/// contain this mark, so it also has effect where the program is loaded.
+/// contain this mark, so it also applies where the program is loaded.
 pub(crate) fn disable_library_kernels(mut module: IRModule) -> IRModule {
     let names: Vec<Arc<str>> = module.prim_funcs().map(|(name, _)| name.clone()).collect();
     for name in names {
@@ -88,8 +88,9 @@ pub(crate) fn compile(
     Ok(backend(target).compile(&sources, options)?)
 }
 
-/// The description of a compiled loop function for the VM: `declared`, the description derived from
-/// its source, updated with the parameter kinds and failure messages of the machine code.
+/// Returns the description of a compiled loop function for the VM: `declared`, the description
+/// derived from its source, updated with the parameter kinds and failure messages of the machine
+/// code.
 pub(crate) fn kernel_info(kernel: &CompiledKernel, mut declared: LoopFuncInfo) -> LoopFuncInfo {
     declared.checks = kernel.messages.iter().map(|m| m.to_string()).collect();
     let kinds = kernel.signature.params.iter().map(|(_, kind)| kind);
@@ -104,7 +105,8 @@ pub(crate) fn kernel_info(kernel: &CompiledKernel, mut declared: LoopFuncInfo) -
     declared
 }
 
-/// The VM's table of compiled loop functions. `module` contains the functions before lowering.
+/// Creates the VM's table of compiled loop functions. `module` contains the functions before
+/// lowering.
 pub(crate) fn kernel_table(kernels: CompiledKernels, module: &IRModule) -> LoopFuncTable {
     let mut table = LoopFuncTable::new();
     let loops: Vec<(&Arc<str>, &Arc<PrimFunc>)> = module.prim_funcs().collect();

@@ -135,7 +135,7 @@ impl Model {
         })
     }
 
-    /// The name of the entry function: `main`, or the only public function.
+    /// Returns the name of the entry function: `main`, or the only public function.
     pub fn entry(&self) -> Option<&str> {
         let all = self.compiled.signatures();
         match all {
@@ -144,28 +144,28 @@ impl Model {
         }
     }
 
-    /// The inputs of the entry function, with symbolic dims as expressions.
+    /// Returns the inputs of the entry function, with symbolic dims as expressions.
     pub fn inputs(&self) -> &[ValueInfo] {
         self.entry().and_then(|name| self.signature(name)).map_or(&[], |s| &s.inputs)
     }
 
-    /// The signature of the public function with this name.
+    /// Returns the signature of the public function with this name.
     pub fn signature(&self, name: &str) -> Option<&Signature> {
         self.compiled.signature(name)
     }
 
-    /// The compiled program of the model.
+    /// Returns the compiled program of the model.
     pub fn compiled(&self) -> &CompiledModule {
         &self.compiled
     }
 
-    /// The VM that runs the program.
+    /// Returns the VM that runs the program.
     pub fn vm(&self) -> &VirtualMachine {
         &self.vm
     }
 
-    /// Statistics of the model: how often it was compiled, which is once whatever shapes it ran at,
-    /// and how often it ran.
+    /// Returns statistics of the model: how often it was compiled (once, regardless of the shapes
+    /// at which it ran), and how often it ran.
     pub fn stats(&self) -> ModelStats {
         ModelStats { compilations: 1, runs: self.runs.load(Ordering::Relaxed) }
     }

@@ -33,9 +33,9 @@ pub fn verify(module: &IRModule) -> Result<(), Error> {
     Err(Error::Compile(pliant_diag::Error::User(findings)))
 }
 
-/// The text of a stage of the default compilation. `stage` is `input`, the name of a pass (the module after that pass),
-/// `loops` (the lowered loop functions) or `bytecode`. Without `constants`, large constants are omitted, so the text
-/// does not parse back.
+/// Returns the text of a stage of the default compilation. `stage` is `input`, the name of a pass
+/// (the module after that pass), `loops` (the lowered loop functions) or `bytecode`. Without
+/// `constants`, large constants are omitted, so the text does not parse back.
 ///
 /// # Errors
 /// A user error for an unknown stage, otherwise as [`compile`].

@@ -72,7 +72,8 @@ impl fmt::Display for Explanation {
 }
 
 impl Explanation {
-    /// The location of a remark as text: the node of an imported model if it is known, otherwise the function.
+    /// Formats the location of a remark: the node of an imported model if it is known, otherwise
+    /// the function.
     fn location(&self, r: &Remark) -> String {
         match self.sources.as_ref().and_then(|map| map.nodes(r.span)) {
             Some(node) => format!("at {node}"),
@@ -81,7 +82,8 @@ impl Explanation {
     }
 }
 
-/// Writes a section of the report: its title and its lines. Equal lines are written once, with their number.
+/// Writes a section of the report: its title and its lines. Equal lines are written once, with
+/// their count.
 fn section(
     f: &mut fmt::Formatter<'_>,
     title: &str,

@@ -14,11 +14,11 @@ use crate::error::Error;
 /// The level of the program that a pass transforms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PassLevel {
-    /// Graph functions and the module.
+    /// A pass on graph functions and the module.
     Graph,
-    /// Loop functions, one at a time.
+    /// A pass on loop functions, one at a time.
     Loop,
-    /// A sequence of passes.
+    /// A pipeline: a sequence of passes.
     Pipeline,
     /// A user-defined pass, which may transform any function.
     User,
@@ -37,8 +37,8 @@ pub struct PassEntry {
     pub phase: Option<&'static str>,
 }
 
-/// Every pass and pipeline: graph passes and loop passes in the order in which a build runs them,
-/// then pipelines and user-defined passes.
+/// Returns every pass and pipeline: graph passes and loop passes in the order in which a build runs
+/// them, then pipelines and user-defined passes.
 pub fn pass_list() -> Vec<PassEntry> {
     let graph = pliant_opt::PASSES.iter().map(|p| (p.name, p.doc, p.phase));
     let with_parameters = pliant_opt::passes::WITH_PARAMETERS.iter();
@@ -64,14 +64,14 @@ pub fn pass_list() -> Vec<PassEntry> {
     graph.chain(loops).chain(pipelines).chain(user).collect()
 }
 
-/// The canonical name of a pass, given its canonical name or an alias.
+/// Returns the canonical name of a pass, given its canonical name or an alias.
 pub(crate) fn canonical_pass_name(name: &str) -> String {
     let info = pliant_opt::PASSES.iter().find(|p| p.aliases.contains(&name));
     info.map_or(name, |p| p.name).to_string()
 }
 
-/// The error message if `name` is not the name of a pass or pipeline, with a suggestion if a similar name exists;
-/// `None` if the name exists.
+/// Returns the error message if `name` is not the name of a pass or pipeline, with a suggestion if
+/// a similar name exists; `None` if the name exists.
 pub fn unknown_pass(name: &str) -> Option<String> {
     let known = pass_list();
     let canonical = canonical_pass_name(name);
@@ -174,7 +174,7 @@ fn find_user_pass(name: &str) -> Option<Box<dyn ModulePass>> {
     Some(make())
 }
 
-/// The pass or pipeline with that name.
+/// Returns the pass or pipeline with that name.
 ///
 /// # Errors
 /// A user error if the name is unknown, with the nearest names, or if the pass takes parameters.

@@ -32,14 +32,14 @@ impl<K: Hash + Eq, E> Programs<K, E> {
         Programs { table: Mutex::new(Table { programs: None, time: 0 }) }
     }
 
-    /// The number of programs currently in the cache.
+    /// Returns the number of programs currently in the cache.
     pub(crate) fn len(&self) -> usize {
         let table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
         table.programs.as_ref().map_or(0, IndexMap::len)
     }
 
-    /// The program with this key, compiled with `compile` on first use. Other threads that request
-    /// the same key wait for the result; requests for other keys do not wait.
+    /// Returns the program with this key, which is compiled with `compile` on first use. Other
+    /// threads that request the same key wait for the result; requests for other keys do not wait.
     pub(crate) fn program(
         &self,
         key: K,
@@ -52,7 +52,7 @@ impl<K: Hash + Eq, E> Programs<K, E> {
 }
 
 impl<K: Hash + Eq, E> Table<K, E> {
-    /// The cache entry of a key. Evicts old programs if the cache is full.
+    /// Returns the cache entry of a key. Evicts old programs if the cache is full.
     fn slot(&mut self, key: K) -> CacheSlot<E> {
         self.time += 1;
         let time = self.time;

@@ -13,7 +13,7 @@ use crate::error::Error;
 pub struct Script {
     /// The parsed module.
     pub module: IRModule,
-    /// The sources that the spans of diagnostics refer to, for [`Error::render`].
+    /// The sources to which the spans of diagnostics refer, for [`Error::render`].
     pub sources: SourceMap,
 }
 

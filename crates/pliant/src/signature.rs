@@ -62,8 +62,8 @@ pub struct Signature {
 }
 
 impl Signature {
-    /// The hint for an unknown input name: a similar name or all names. For an input that the
-    /// imported file initialises: how to compile it as an input.
+    /// Returns the hint for an unknown input name: a similar name or all names. For an input that
+    /// the imported file initialises, the hint says how to compile it as an input.
     pub fn unknown_input_help(&self, name: &str) -> String {
         if self.default_inputs.iter().any(|n| n == name) {
             return format!(
@@ -76,8 +76,9 @@ impl Signature {
         suggestion.unwrap_or_else(|| format!("the inputs are {}", names.join(", ")))
     }
 
-    /// The names by which inputs are passed in [`Model::run_named`](crate::Model::run_named): those
-    /// of the imported file, otherwise those of the parameters.
+    /// Returns the names by which inputs are passed in
+    /// [`Model::run_named`](crate::Model::run_named): those of the imported file, otherwise those
+    /// of the parameters.
     pub fn feed_names(&self) -> Vec<&str> {
         match self.input_names.len() == self.inputs.len() {
             true => self.input_names.iter().map(String::as_str).collect(),
@@ -86,7 +87,7 @@ impl Signature {
     }
 }
 
-/// The signatures of a module's public graph functions.
+/// Returns the signatures of a module's public graph functions.
 pub fn signatures(module: &IRModule) -> Vec<Signature> {
     let public = module.relax_funcs().filter(|(_, f)| !f.private);
     public
@@ -105,7 +106,8 @@ pub fn signatures(module: &IRModule) -> Vec<Signature> {
         .collect()
 }
 
-/// The strings of the function attribute `attr`, which is a list of names; empty if it is absent.
+/// Returns the strings of the function attribute `attr`, which is a list of names; empty if it is
+/// absent.
 fn name_list(func: &Function, attr: &str) -> Vec<String> {
     match func.attrs.get(attr) {
         Some(AttrValue::List(items)) => {

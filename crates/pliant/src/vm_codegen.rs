@@ -39,18 +39,18 @@ use tail_position::Exit;
 /// A function that formats a type of a graph function as text for the executable.
 pub type TypeText<'a> = dyn Fn(&Function, pliant_ir::relax::Type) -> String + 'a;
 
-/// What the caller of the code generator passes besides the module.
+/// The inputs of the code generator besides the module.
 pub struct CodegenInputs<'a> {
     /// Returns the signature and messages of the compiled loop function with this name; `None` to derive them from its
     /// source.
     pub kernel_info: &'a dyn Fn(&str) -> Option<LoopFuncInfo>,
-    /// Formats a type as text.
+    /// Formats a type as text for the executable.
     pub type_text: &'a TypeText<'a>,
     /// The encoded loop functions, the section `kernels` of the executable.
     pub kernels: Vec<u8>,
     /// The metadata of the executable, as keys and values.
     pub metadata: Vec<(String, String)>,
-    /// The sources that spans refer to; `None` if run-time errors need no source lines.
+    /// The sources to which spans refer; `None` if run-time errors need no source lines.
     pub sources: Option<&'a SourceMap>,
 }
 
@@ -87,7 +87,7 @@ pub fn codegen(
     exec.get().map_err(|e: ExecError| PassError::internal(e.to_string()))
 }
 
-/// The signature of a loop function as its source declares it.
+/// Returns the signature of a loop function as its source declares it.
 pub fn default_kernel_info(name: &str, func: &PrimFunc) -> LoopFuncInfo {
     let written = pliant_tir::buffer_accesses::written_buffers(func);
     let args = func
@@ -350,7 +350,8 @@ impl FunctionGen<'_> {
         vec![reg]
     }
 
-    /// The location of a binding's value if the value exists already, as another variable or a constant.
+    /// Returns the location of a binding's value if the value exists already, as another variable
+    /// or a constant.
     fn existing_location(&mut self, value: Expr) -> Result<Option<Operand>, PassError> {
         match self.func.expr(value) {
             ExprData::Var(source) => self.var(*source).map(Some),
@@ -545,8 +546,8 @@ impl FunctionGen<'_> {
         })
     }
 
-    /// The operand for an expression. Tuples and calls are evaluated into a register, which is added
-    /// to `temps`.
+    /// Returns the operand for an expression. Tuples and calls are evaluated into a register, which
+    /// is added to `temps`.
     fn operand(&mut self, e: Expr, temps: &mut Vec<Reg>) -> Result<Operand, PassError> {
         let func = self.func;
         let arg = match func.expr(e) {
@@ -608,7 +609,7 @@ impl FunctionGen<'_> {
     }
 }
 
-/// An operand: a register, or a constant argument.
+/// An operand of an instruction: a register, or a constant argument.
 #[derive(Clone, Copy)]
 enum Operand {
     Reg(Reg),
@@ -624,7 +625,7 @@ impl Operand {
     }
 }
 
-/// The variables that are operands of kills.
+/// Returns the variables that are operands of kills.
 fn killed_vars(func: &Function) -> FxHashSet<Var> {
     let mut out = FxHashSet::default();
     for (_, binding) in bindings(func) {

@@ -126,7 +126,7 @@ fn run_child(
     }
 }
 
-/// The CPU time of all threads of a process.
+/// Returns the CPU time of all threads of a process.
 fn cpu_time(process: u32) -> Duration {
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
     // Field 2, the name of the program, may contain spaces. User and system time are fields 14 and 15.
@@ -166,8 +166,9 @@ fn wait_for_child(
     }
 }
 
-/// The name of a failure, by which equal failures are recognised: the source location of the panic, the summary of the
-/// sanitizer, or otherwise the exit status of the process and the called kernel.
+/// Returns the name of a failure, by which equal failures are recognised: the source location of
+/// the panic, the summary of the sanitizer, or otherwise the exit status of the process and the
+/// called kernel.
 fn finding_name(reason: &str, log: &str, input: &[u8]) -> String {
     let mut lines = log.lines().skip_while(|line| !line.contains("panicked at "));
     let panic = lines.next().and_then(|line| line.split_once("panicked at ")).map(|p| p.1);

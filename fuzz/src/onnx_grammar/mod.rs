@@ -1,14 +1,14 @@
-//! Generates ONNX models from the bytes of a fuzz input by a grammar. Each byte determines a choice, and most nodes are
-//! importable.
+//! Generates ONNX models from the bytes of a fuzz input by a grammar. Each byte determines a
+//! choice, and most nodes are importable.
 //!
 //! | module | content |
 //! |---|---|
 //! | `random_choices` | choices from bytes |
-//! | `schemas` | operator schemas: operands, types, attributes |
-//! | `operands` | operands and attributes that make operators importable |
-//! | `builders` | tensors, types, attributes, nodes |
+//! | `operator_schemas` | operator schemas: operands, types, attributes |
+//! | `operator_operands` | operands and attributes that make operators importable |
+//! | `model_builders` | tensors, types, attributes, nodes |
 //! | `single_node` | models of one node, with some operands omitted |
-//! | `graph` | graphs of random nodes |
+//! | `random_graph` | graphs of random nodes |
 //! | `attributes` | random attributes |
 //! | `run_model` | imports, compiles and runs a model, and detects bugs |
 
@@ -26,7 +26,7 @@ use pliant::onnx::proto::{FunctionProto, ModelProto, OperatorSetIdProto};
 use random_choices::Choices;
 use random_graph::Builder;
 
-/// The newest opset version of a domain that the importer supports.
+/// Returns the newest opset version of a domain that the importer supports.
 pub fn newest_version(domain: &str) -> i64 {
     let of_domain = operator_schemas::schemas().iter().filter(|s| s.domain == domain);
     let newest = of_domain.map(|s| s.since).max().unwrap_or(1);
@@ -34,7 +34,7 @@ pub fn newest_version(domain: &str) -> i64 {
     if domain.is_empty() { newest.max(28) } else { newest }
 }
 
-/// The domains of operators, and `local` for functions that the model defines.
+/// The domains of operators. `local` stands for functions that the model defines.
 const DOMAINS: [&str; 6] =
     ["", "com.microsoft", "ai.onnx.ml", "ai.onnx.preview.training", "ai.onnx.preview", "local"];
 

@@ -7,7 +7,7 @@ use pliant::onnx::proto::{
     AttributeProto, GraphProto, NodeProto, TensorProto, TensorShapeProto, TypeProto, ValueInfoProto,
 };
 
-/// The ONNX element type number for a letter of the operator schemas.
+/// Returns the ONNX element type number for a letter of the operator schemas.
 pub fn elem_type_code(letter: u8) -> i32 {
     match letter {
         b'a'..=b'z' => i32::from(letter - b'a') + 1,
@@ -57,7 +57,7 @@ pub fn tensor(name: &str, letter: u8, dims: &[i64], elems: &[f64]) -> TensorProt
     result
 }
 
-/// The bits of a value rounded towards zero to float16; subnormal numbers become 0.
+/// Rounds a value towards zero to float16 and returns its bits; subnormal numbers become 0.
 fn float16_bits(value: f32) -> u16 {
     let bits = value.to_bits();
     let sign = (bits >> 16) as u16 & 0x8000;
@@ -128,7 +128,7 @@ pub fn loop_condition(counter: &str, output: &str) -> [NodeProto; 2] {
     [constant, node("", "Less", vec![counter.into(), limit], vec![output.into()])]
 }
 
-/// Builds an attribute from its value in the notation of the table in `operands`.
+/// Builds an attribute from its value in the notation of the table in `operator_operands`.
 pub fn attribute(name: &str, text: &str) -> AttributeProto {
     let result = AttributeProto { name: Some(name.into()), ..AttributeProto::default() };
     let with_type =
@@ -163,7 +163,8 @@ pub fn graph_attribute(name: &str, graph: GraphProto) -> AttributeProto {
     }
 }
 
-/// An operand that was parsed from the notation of the table in `operands`, such as `letter:2x3=1,2`.
+/// An operand that was parsed from the notation of the table in `operator_operands`, such as
+/// `letter:2x3=1,2`.
 pub struct Operand {
     /// The letter of the element type in the notation, such as `f`; `None` if it contains no letter.
     pub letter: Option<u8>,

@@ -1,4 +1,4 @@
-//! For each ONNX operator, operands and attributes with which a node can be imported.
+//! A table of operands and attributes with which a node of each ONNX operator can be imported.
 
 /// A table of operands and attributes: a row `operator attribute... ; operand...` for each operator that needs attributes, or whose
 /// operands are not all 2 x 2 matrices.
@@ -157,7 +157,8 @@ pub struct Row {
     pub operands: Vec<&'static str>,
 }
 
-/// The row of [`OPERAND_TABLE`] for the operator with this [`full_name`](super::operator_schemas::Schema::full_name), if there is one.
+/// Returns the row of [`OPERAND_TABLE`] for the operator with this
+/// [`full_name`](super::operator_schemas::Schema::full_name), if there is one.
 pub fn row(name: &str) -> Option<Row> {
     let line = OPERAND_TABLE.lines().find(|line| line.split(' ').next() == Some(name))?;
     let (head, operands) = line.split_once(';')?;

@@ -22,7 +22,8 @@ pub struct Schema {
 }
 
 impl Schema {
-    /// The name of the operator, prefixed by its domain and a dot if that is `com.microsoft`.
+    /// Returns the name of the operator; an operator of `com.microsoft` has its domain and a dot as
+    /// a prefix.
     pub fn full_name(&self) -> String {
         match self.domain {
             "com.microsoft" => format!("{}.{}", self.domain, self.name),
@@ -30,13 +31,15 @@ impl Schema {
         }
     }
 
-    /// The type parameter and the letters of the element types of input `i`; both empty if any type is accepted.
+    /// Returns the type parameter and the letters of the element types of input `i`; both empty if
+    /// any type is accepted.
     pub fn input_type(&self, i: usize) -> (&'static str, &'static str) {
         self.types.get(i).or(self.types.last()).copied().unwrap_or(("", ""))
     }
 }
 
-/// All versions of all operators with a schema, and some operators without one, both supported and unknown.
+/// Returns all versions of all operators with a schema, and some operators without one, both
+/// supported and unknown.
 pub fn schemas() -> &'static [Schema] {
     static TABLE: OnceLock<Vec<Schema>> = OnceLock::new();
     TABLE.get_or_init(|| {

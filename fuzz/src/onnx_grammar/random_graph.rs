@@ -1,5 +1,5 @@
-//! Generates graphs of random ONNX nodes. The operands of a node are usual ones or earlier values; some are missing or
-//! superfluous.
+//! Generates graphs of random ONNX nodes. Operands are the usual ones of the operator, or earlier
+//! values of the graph; some are missing or superfluous.
 
 use pliant::onnx::proto::{GraphProto, NodeProto};
 
@@ -12,7 +12,7 @@ use super::operator_operands::{Row, row};
 use super::operator_schemas::{Schema, schemas};
 use super::random_choices::Choices;
 
-/// Letters of the element types of tensors, the frequent ones first.
+/// Letters of the element types of tensors, with the frequent ones first.
 const TYPE_LETTERS: &[u8] = b"agijkfbcpdelmqrstuvwxyzhno";
 /// Maximum nesting depth of graph attributes.
 const MAX_DEPTH: usize = 2;

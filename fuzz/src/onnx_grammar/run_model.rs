@@ -21,7 +21,7 @@ pub enum Reached {
     Ran,
 }
 
-/// Limits for the importer that bound its memory use and time.
+/// Returns import limits that bound the memory use and the time.
 pub fn limits() -> Limits {
     Limits { tensor_bytes: 1 << 20, nodes: 1000, decoded_bytes: 16 << 20, ..Limits::default() }
 }

@@ -23,7 +23,7 @@ pub struct Case<'s> {
     pub constant: bool,
 }
 
-/// The usual number of inputs of an operator.
+/// Returns the usual number of inputs of an operator.
 pub fn usual_inputs(schema: &Schema) -> usize {
     let max_inputs = schema.inputs.1;
     match row(&schema.full_name()) {

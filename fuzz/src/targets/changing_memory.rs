@@ -29,13 +29,14 @@ struct State {
 }
 
 static STATE: AtomicPtr<State> = AtomicPtr::new(null_mut());
-/// Whether a thread is between its fault and its trap. Other threads wait, so that none makes the pages inaccessible in between.
+/// Whether a thread is between its fault and its trap. Other threads wait meanwhile, so that none
+/// of them makes the pages inaccessible again.
 static STEPPING: AtomicBool = AtomicBool::new(false);
 static RNG_STATE: AtomicU64 = AtomicU64::new(0x9e37_79b9_7f4a_7c15);
 /// The trap flag of the processor, which causes a trap after the next instruction.
 const TRAP_FLAG: i64 = 0x100;
 
-/// Random bits for the fault handler, which must not lock, as signal handlers in general.
+/// Returns random bits for the fault handler, which must not take locks.
 fn random_bits() -> u64 {
     let mut x = RNG_STATE.load(Ordering::Relaxed);
     x ^= x << 13;
@@ -53,7 +54,7 @@ impl State {
         }
     }
 
-    /// Writes the valid or an invalid value to each changing integer.
+    /// Writes a valid or an invalid value to each changing integer.
     fn change_values(&self) {
         // Most loads return valid values, so that runs pass most of the checks.
         let invalid_eighths = [0, 0, 0, 0, 0, 2, 4, 8][random_bits() as usize % 8];
@@ -71,7 +72,7 @@ impl State {
     }
 }
 
-/// The state of the current call of [`run`]; `None` outside of calls.
+/// Returns the state of the current call of [`run`]; `None` outside of calls.
 fn current_state() -> Option<&'static State> {
     // SAFETY: states are leaked.
     unsafe { STATE.load(Ordering::Acquire).as_ref() }

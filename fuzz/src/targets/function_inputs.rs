@@ -16,7 +16,8 @@ use super::rng::Rng;
 /// Maximum number of elements of an input.
 const MAX_ELEMENTS: i64 = 1 << 14;
 
-/// A tensor whose data ends at a guard page; `None` if a dim is negative or the tensor has too many elements.
+/// Creates a tensor whose data ends at a guard page; `None` if a dim is negative or the tensor has
+/// too many elements.
 pub fn tensor(shape: &[i64], dtype: DType, rng: &mut Rng) -> Option<Tensor> {
     let count = shape.iter().try_fold(1i64, |all, &d| all.checked_mul(d))?;
     if !(0..=MAX_ELEMENTS).contains(&count) || shape.iter().any(|d| *d < 0) {
@@ -67,7 +68,8 @@ impl Symbols {
         }
     }
 
-    /// The value of a symbol, or of an expression of symbols and numbers with `+`, `-` and `*` but without parentheses.
+    /// Returns the value of a symbol, or of an expression of symbols and numbers with `+`, `-` and
+    /// `*` but without parentheses.
     fn value(&mut self, text: &str, rng: &mut Rng) -> i64 {
         if let Ok(n) = text.parse() {
             return n;
@@ -86,7 +88,7 @@ impl Symbols {
     }
 }
 
-/// A random value that matches a declared type, as far as the type is known.
+/// Generates a random value that matches a declared type, as far as the type is known.
 pub fn value(info: &ValueInfo, symbols: &mut Symbols, rng: &mut Rng) -> Value {
     let dtype: Option<DType> = info.dtype.as_ref().and_then(|d| d.parse().ok());
     if info.ty.starts_with("R.Prim") {

@@ -76,7 +76,8 @@ impl Guarded {
         }
     }
 
-    /// The ranges of bytes with canaries, up to a page before and up to a page after the data.
+    /// Returns the address and length of the bytes with canaries before and after the data, at most
+    /// a page each.
     fn canary_ranges(&self) -> ((*mut u8, usize), (*mut u8, usize)) {
         let start = self.map.cast::<u8>().wrapping_add(self.margin);
         let before = self.data as usize - start as usize;
@@ -94,12 +95,12 @@ impl Guarded {
         })
     }
 
-    /// The address of the data.
+    /// Returns the address of the data.
     pub fn as_ptr(&self) -> *mut u8 {
         self.data
     }
 
-    /// The data as elements of a numeric type.
+    /// Returns the data as elements of a numeric type.
     pub fn as_mut<T: Copy>(&mut self) -> &mut [T] {
         assert!(self.data.cast::<T>().is_aligned());
         // SAFETY: the data is initialised memory of this mapping, and every bit pattern is a valid number.

@@ -18,7 +18,8 @@ use super::rng::Rng;
 
 /// Maximum size of an operand in bytes.
 const MAX_BYTES: i64 = 1 << 20;
-/// The value of the bytes of outputs before a call. No element of a result consists of such bytes.
+/// The value of the bytes of outputs before a call. Since no element of a valid result consists of
+/// such bytes, remaining ones are unwritten elements.
 const UNWRITTEN_BYTE: u8 = 0xf5;
 
 /// A tensor operand of a call under construction.
@@ -27,8 +28,8 @@ struct Tensor {
     dtype: DType,
     dims: Vec<i64>,
     strides: Vec<i64>,
-    /// The number of elements of the buffer that the tensor is a view of, and the offset of the view; `None` if the tensor
-    /// is a whole buffer.
+    /// If the tensor is a view, the number of elements of its buffer and the offset of the view;
+    /// `None` if the tensor is a whole buffer.
     view: Option<(i64, i64)>,
 }
 
@@ -43,8 +44,8 @@ impl Tensor {
         Tensor { dtype, dims, strides, view: None }
     }
 
-    /// The number of buffer elements from the first to the last element of the tensor; `None` for negative sizes and on
-    /// overflow.
+    /// Returns the number of buffer elements from the first to the last element of the tensor;
+    /// `None` for negative sizes and on overflow.
     fn span(&self) -> Option<i64> {
         if self.dims.contains(&0) {
             return Some(0);
@@ -59,7 +60,8 @@ impl Tensor {
         last.checked_add(1)
     }
 
-    /// The size in bytes of the tensor's buffer; `None` if it exceeds [`MAX_BYTES`] or a dim is negative.
+    /// Returns the size in bytes of the tensor's buffer; `None` if it exceeds [`MAX_BYTES`] or a
+    /// dim is negative.
     fn bytes(&self) -> Option<usize> {
         let elements = self.view.map(|view| view.0).or_else(|| self.span())?;
         let bytes = elements.checked_mul(self.dtype.size() as i64)?;
@@ -86,7 +88,8 @@ impl Tensor {
         self
     }
 
-    /// The view that the kernel receives if the buffer is at the address `data`; `None` if the kernel must reject the tensor.
+    /// Returns the view that the kernel receives if the buffer is at the address `data`; `None` if
+    /// the kernel must reject the tensor.
     fn view_at(&self, data: *mut u8) -> Option<View> {
         match self.view {
             Some((elements, offset)) => {
@@ -96,7 +99,8 @@ impl Tensor {
         }
     }
 
-    /// The kind and the words that describe the tensor in a call, in the form of [`PACKED_STRIDED`] or [`PACKED_VIEW`].
+    /// Returns the kind and the words that describe the tensor in a call, in the form of
+    /// [`PACKED_STRIDED`] or [`PACKED_VIEW`].
     fn packed_words(&self, data: *mut u8) -> (u64, Vec<i64>) {
         let (code, bits) = self.dtype.to_dlpack();
         let mut words = vec![data as i64, i64::from(u16::from_le_bytes([code, bits]))];
@@ -118,7 +122,7 @@ struct Arguments {
     kernel: &'static Kernel,
     operands: Vec<Option<Tensor>>,
     numbers: Vec<i64>,
-    /// The index of an operand that shares the memory of another operand, and the index of that other operand.
+    /// If an operand shares the memory of another operand: the indices of both.
     alias: Option<(usize, usize)>,
 }
 
@@ -219,7 +223,7 @@ impl Arguments {
         self.numbers.iter().enumerate().for_each(|(i, &n)| call.set_number(i, n));
     }
 
-    /// Changes one random argument, which probably makes the call invalid.
+    /// Changes one random argument, which usually makes the call invalid.
     fn corrupt(&mut self, rng: &mut Rng) {
         let count = self.operands.len();
         let index = rng.below(count + self.numbers.len());

@@ -21,7 +21,7 @@ pub mod script;
 
 use pliant::{Error, ErrorKind};
 
-/// Checks that the error of a rejected program is not an internal one.
+/// Asserts that the error of a rejected program is not an internal one.
 ///
 /// # Panics
 /// If it is an internal error.
@@ -29,7 +29,7 @@ pub fn assert_not_internal(error: &Error) {
     assert!(error.kind() != ErrorKind::Internal, "{error}");
 }
 
-/// A fuzz target.
+/// A fuzz target: its name and its functions on inputs.
 pub struct Target {
     /// The name of the target on the command line.
     pub name: &'static str,

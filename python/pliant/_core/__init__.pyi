@@ -73,7 +73,7 @@ class PrimExpr:
         identity."""
     @property
     def a(self) -> PrimExpr:
-        """The first operand of a binary operator, or the operand of `Not`."""
+        """The first operand of a binary expression, or the operand of `Not`."""
     @property
     def args(self) -> tuple[PrimExpr, ...]:
         """The arguments of a call."""
@@ -82,7 +82,7 @@ class PrimExpr:
         type. `span` is ignored."""
     @property
     def b(self) -> PrimExpr:
-        """The second operand of a binary operator."""
+        """The second operand of a binary expression."""
     @property
     def buffer(self) -> Any:
         """The `tir.Buffer` that a `ProducerLoad` reads."""
@@ -91,8 +91,9 @@ class PrimExpr:
         """The condition of a `Select`."""
     @property
     def dtype(self) -> str:
-        """The data type as a string, such as `"int64"` or `"float32x4"`. `"handle"` for an
-        address."""
+        """The data type of the expression as a string, such as `"int64"` or `"float32x4"`.
+        `"handle"` for an address.
+        """
     def equal(self, other: Any) -> PrimExpr:
         """Creates the expression `self == other`."""
     @property
@@ -204,10 +205,10 @@ class ConstIntBound:
     def __repr__(self) -> str: ...
     @property
     def max_value(self) -> int:
-        """The largest value, or `POS_INF`."""
+        """The largest value that the expression can take, or `POS_INF`."""
     @property
     def min_value(self) -> int:
-        """The smallest value, or `NEG_INF`."""
+        """The smallest value that the expression can take, or `NEG_INF`."""
 
 class ConstraintScope:
     """A context manager that assumes a condition inside its `with` block. Entering the block raises
@@ -230,10 +231,10 @@ class Device:
         """The index of the device, which is always 0."""
     @property
     def device_type(self) -> int:
-        """DLPack's code for the CPU."""
+        """The DLPack device type of the CPU."""
     @property
     def exist(self) -> bool:
-        """Always `True`."""
+        """Whether the device exists, which is always `True`."""
     def sync(self) -> None:
         """Does nothing, because calls return only after their work is done."""
 
@@ -264,7 +265,8 @@ class ExecBuilder:
         instructions."""
     def emit_if(self, cond: Any, false_offset: int) -> None:
         """Emits a branch. If the register `cond` holds a true value, execution continues with the
-        next instruction, otherwise with the one at distance `false_offset`."""
+        next instruction, otherwise with the instruction at distance `false_offset`.
+        """
     def emit_ret(self, result: Operand) -> None:
         """Emits the return of the value in the register `result`."""
     def f(self, name: str) -> Operand:
@@ -308,9 +310,9 @@ class Executable:
     def save(self, path: str | PathLike[str]) -> None:
         """The same as `export_library`."""
     def stats(self) -> str:
-        """A text with the numbers of functions, constants and registers."""
+        """Returns the numbers of functions, constants and registers as a text."""
     def timing(self) -> str:
-        """A table with the duration of each compilation phase."""
+        """Returns a table with the duration of each compilation phase."""
     def to_bytes(self) -> bytes:
         """The program as bytes, in the format of a saved file."""
 
@@ -366,7 +368,7 @@ class IRModule:
     def functions(self) -> dict[GlobalVar, Any]:
         """A new dict from global variables to functions."""
     def functions_items(self) -> list[tuple[GlobalVar, Any]]:
-        """The pairs of global variable and function, in order."""
+        """Returns the pairs of global variable and function, in definition order."""
     def get(self, name: Any, default: Any = None) -> Any:
         """The function with this name, or `default` if there is none."""
     def get_attr(self, attr_key: str) -> Any:
@@ -376,7 +378,7 @@ class IRModule:
     def get_global_var(self, name: str) -> GlobalVar:
         """The global variable with this name. Raises `KeyError` if there is no such function."""
     def get_global_vars(self) -> list[GlobalVar]:
-        """The global variables, in order."""
+        """Returns the global variables of all functions, in definition order."""
     @property
     def global_infos(self) -> dict[str, Any]:
         """Always an empty dict. Programs written for TVM read lists of devices here."""
@@ -403,7 +405,7 @@ class IRModule:
     def update_func(self, var: Any, func: Any) -> None:
         """Adds a function, or replaces the function with this name."""
     def values(self) -> list[Any]:
-        """The functions, in order."""
+        """Returns the functions, in definition order."""
     def with_attr(self, attr_key: Any, attr_value: Any = None) -> IRModule:
         """A copy of the module with one more attribute, or with all attributes of a dict. Functions
         are shared. Raises `TypeError` for a value that cannot be an attribute."""
@@ -417,17 +419,20 @@ class InputInfo:
     def __repr__(self) -> str: ...
     @property
     def dtype(self) -> str | None:
-        """The data type, or `None` if it is not known at compile time."""
+        """The data type of the input or output, or `None` if it is not known at compile time."""
     @property
     def name(self) -> str:
-        """The name. Empty for an output without a name."""
+        """The name of the input or output. Empty for an output without a name."""
     @property
     def shape(self) -> tuple[int | str, ...] | None:
-        """The dims: an int for a constant size, and the expression as a string for a symbolic size.
-        `None` if the dims are not known at compile time."""
+        """The dims of the input or output: an int for a constant size, and the expression as a
+        string for a symbolic size. `None` if the dims are not known at compile time.
+        """
     @property
     def struct_info(self) -> str:
-        """The type in script syntax, such as `R.Tensor(("n", 4), dtype="float32")`."""
+        """The type of the input or output in script syntax, such as `R.Tensor(("n", 4),
+        dtype="float32")`.
+        """
 
 class IntImm(PrimExpr):
     """An integer constant. Raises `ValueError` if the data type cannot represent the value."""
@@ -503,7 +508,7 @@ class Model:
     def __repr__(self) -> str: ...
     @property
     def executable(self) -> Executable:
-        """The executable of the model."""
+        """The compiled executable that the model runs."""
     @property
     def function_names(self) -> list[str]:
         """The names of the graph functions."""
@@ -587,10 +592,10 @@ class ModularSet:
     def __repr__(self) -> str: ...
     @property
     def base(self) -> int:
-        """The smallest non-negative element, or the only element if `coeff` is 0."""
+        """The smallest non-negative element of the set, or the only element if `coeff` is 0."""
     @property
     def coeff(self) -> int:
-        """The distance between neighbouring elements."""
+        """The distance between neighbouring elements of the set."""
 
 class Mul(PrimExpr):
     """The product of two values."""
@@ -616,7 +621,7 @@ class NDArray:
     def asnumpy(self) -> numpy.ndarray[Any, Any]:
         """The same as `numpy`, under an older name of TVM."""
     def copy(self) -> NDArray:
-        """A copy with separate memory."""
+        """Returns a copy with separate memory."""
     def copyfrom(self, source: Any) -> NDArray:
         """Copies elements into this array and returns it. `source` is an array-like object that
         broadcasts to the shape of this array, as in a NumPy assignment. Raises `ValueError` if this
@@ -626,35 +631,37 @@ class NDArray:
         as a device, returns a new array. Raises `ValueError` if `target` is read-only."""
     @property
     def device(self) -> Device:
-        """The device, which is the CPU."""
+        """The device of the array, which is the CPU."""
     @property
     def dtype(self) -> str:
         """The data type of the elements as a string."""
     def item(self) -> Any:
-        """The element of an array with one element, as a Python number. Raises `ValueError` for
-        other arrays."""
+        """Returns the element of an array with one element as a Python number. Raises `ValueError`
+        for other arrays.
+        """
     @property
     def nbytes(self) -> int:
         """The size of the elements in bytes."""
     @property
     def ndim(self) -> int:
-        """The rank."""
+        """The rank (number of dims) of the array."""
     def numpy(self) -> numpy.ndarray[Any, Any]:
-        """A NumPy array that shares the memory. It is read-only if this array is. Raises
-        `UnsupportedError` for bfloat16 elements if the package `ml_dtypes` is not installed."""
+        """Returns a NumPy array that shares the memory. It is read-only if this array is. Raises
+        `UnsupportedError` for bfloat16 elements if the package `ml_dtypes` is not installed.
+        """
     @property
     def read_only(self) -> bool:
         """Whether the elements cannot be changed. Constants and memory-mapped weights are
         read-only."""
     @property
     def shape(self) -> tuple[int, ...]:
-        """The dims."""
+        """The dims of the array."""
     @property
     def size(self) -> int:
-        """The number of elements."""
+        """The number of elements of the array."""
     @property
     def strides(self) -> tuple[int, ...]:
-        """The strides of the dims in elements."""
+        """The strides of the array in elements, one for each dim."""
     def to(self, device: Any) -> NDArray:
         """Returns the array itself, because all memory is host memory. `device` is ignored."""
 
@@ -693,7 +700,7 @@ class Operation:
     def num_outputs(self) -> int:
         """The number of tensors that the operation produces."""
     def output(self, index: int) -> Tensor:
-        """The tensor with this index. Raises `IndexError` if there is none."""
+        """Returns the output tensor with this index. Raises `IndexError` if there is none."""
     @property
     def reduce_axis(self) -> list[IterVar]:
         """The axes over which a `ComputeOp` reduces. Empty for other operations."""
@@ -755,14 +762,15 @@ class PrimFunc:
     def __str__(self) -> str: ...
     @property
     def attrs(self) -> Attrs:
-        """The attributes. The attribute `global_symbol` is the name of a function that is not
-        private."""
+        """The attributes of the function. The attribute `global_symbol` is the name of a function
+        that is not private.
+        """
     @property
     def is_private(self) -> bool:
         """Whether the function is visible only in its module."""
     @property
     def body(self) -> Any:
-        """The body: a statement of `pliant.tir.stmt`."""
+        """The body of the function, which is a statement of `pliant.tir.stmt`."""
     @property
     def buffer_map(self) -> Any:
         """A dict from the handles of the tensor parameters to their buffers."""
@@ -772,18 +780,20 @@ class PrimFunc:
         unsupported kinds of loops and blocks."""
     @property
     def params(self) -> Any:
-        """The parameters."""
+        """The parameters of the function."""
     @property
     def ret_type(self) -> None:
         """Always `None`, because loop functions return nothing."""
     def same_as(self, other: Any) -> bool:
         """Whether both are the same function object."""
     def script(self, show_meta: bool = False, name: str | None = None) -> str:
-        """The function as script text. `name` is its name in the text, by default its own name.
-        `show_meta` has no effect, because loop functions contain no large constants."""
+        """Returns the function as script text. `name` is its name in the text, by default its own
+        name. `show_meta` has no effect, because loop functions contain no large constants.
+        """
     def show(self, style: str | None = None, black_format: bool | None = None) -> None:
-        """Prints the script, with colours on a terminal. The style `"none"` disables colours, and
-        `black_format` is ignored."""
+        """Prints the function as a script, with colours on a terminal. The style `"none"` disables
+        colours, and `black_format` is ignored.
+        """
     def with_attr(self, attr_key_or_dict: Any, attr_value: Any = None) -> PrimFunc:
         """A function with one more attribute, or with all attributes of a dict. A private function
         that gets a `global_symbol` becomes public. Raises `TypeError` for a value that cannot be an
@@ -798,13 +808,13 @@ class PrimFuncBody:
     variables and buffers of the function."""
     @property
     def body(self) -> Any:
-        """The body: a statement of `pliant.tir.stmt`."""
+        """The body of the function, which is a statement of `pliant.tir.stmt`."""
     @property
     def buffer_map(self) -> Any:
         """A dict from the handles of the tensor parameters to their buffers."""
     @property
     def params(self) -> Any:
-        """The parameters."""
+        """The parameters of the function."""
 
 class ProducerLoad(PrimExpr):
     """The element of a buffer or tensor at some indices. Raises `IndexError` if the number of
@@ -832,13 +842,13 @@ class Range:
     def __repr__(self) -> str: ...
     @property
     def extent(self) -> PrimExpr:
-        """The number of integers."""
+        """The number of integers in the range."""
     @staticmethod
     def from_min_extent(min_value: Any, extent: Any) -> Range:
-        """The range of `extent` integers that starts at `min_value`."""
+        """Creates the range of `extent` integers that starts at `min_value`."""
     @property
     def min(self) -> PrimExpr:
-        """The first integer."""
+        """The first integer of the range."""
 
 class Reduce(PrimExpr):
     """A reduction over axes. `te.sum`, `te.max` and the reducers of `te.comm_reducer` create
@@ -865,7 +875,7 @@ class ShapeTuple:
     def __repr__(self) -> str: ...
     @property
     def shape(self) -> tuple[int, ...]:
-        """The dims as a tuple."""
+        """Returns the dims of the shape as a tuple."""
 
 class Var(PrimExpr):
     """A variable. `dtype` is int64 by default, `"handle"` for an address, or an `ir.PrimType` or
@@ -920,13 +930,13 @@ class Tensor:
         """The name of the tensor."""
     @property
     def ndim(self) -> int:
-        """The rank."""
+        """The rank (number of dims) of the tensor."""
     @property
     def op(self) -> Operation:
         """The operation that produces the tensor."""
     @property
     def shape(self) -> tuple[PrimExpr, ...]:
-        """The dims."""
+        """The dims of the tensor."""
     @property
     def value_index(self) -> int:
         """The index of the tensor among the outputs of its operation."""
@@ -942,7 +952,7 @@ class VMFunction:
     def __repr__(self) -> str: ...
     @property
     def params(self) -> list[str]:
-        """The names of the parameters."""
+        """The names of the function's parameters."""
 
 class Profile:
     """The time of some runs of a function, split by the functions that they called. `print` shows
@@ -951,10 +961,12 @@ class Profile:
     def __str__(self) -> str: ...
     @property
     def calls(self) -> list[dict[str, Any]]:
-        """One dict for each called function, the slowest first. Its keys are `name`, `calls`
-        (number of calls in all runs), `seconds` (their time), `gflops` (10^9 floating-point
-        operations of library kernels per second, 0 for generated loops) and `gigabytes` (10^9 bytes
-        of the tensors passed to loop functions per second, 0 for other functions)."""
+        """Returns one dict for each called function, the slowest first. Its keys are `name`,
+        `calls` (number of calls in all runs), `seconds` (their time), `gflops` (10^9
+        floating-point operations of library kernels per second, 0 for generated loops) and
+        `gigabytes` (10^9 bytes of the tensors passed to loop functions per second, 0 for other
+        functions).
+        """
     @property
     def runs(self) -> int:
         """The number of measured runs."""
@@ -962,7 +974,9 @@ class Profile:
     def seconds(self) -> float:
         """The time of all measured runs in seconds, including the overhead of profiling."""
     def table(self, top: int | None = None) -> str:
-        """The profile as a table of the `top` slowest functions. `None` selects all functions."""
+        """Returns the profile as a table of the `top` slowest functions. `None` selects all
+        functions.
+        """
 
 class VirtualMachine:
     """Runs the functions of an executable with inputs of any valid shape, from any thread.
@@ -981,7 +995,7 @@ class VirtualMachine:
         """Like `_time`, with the arguments that `set_input` stored."""
     @property
     def function_names(self) -> list[str]:
-        """The names of the functions."""
+        """The names of the functions that the VM can run."""
     def get_function_arity(self, func_name: str) -> int:
         """The number of parameters of a function. Raises `KeyError` if there is no such
         function."""

@@ -27,10 +27,12 @@ class Binding:
         `span` for compatibility with TVM."""
     @property
     def value(self) -> Expr:
-        """The value. For a `MatchCast`, the value before the check."""
+        """The value to which the variable is bound. For a `MatchCast`, the value before the
+        check.
+        """
     @property
     def var(self) -> Var:
-        """The bound variable."""
+        """The variable that is bound."""
 
 class VarBinding(Binding):
     """A binding of a variable to a value. Raises `TypeError` if `var` is not a `relax.Var`."""
@@ -60,7 +62,7 @@ class BindingBlock:
         index of the first one and the index after the last one."""
     @property
     def bindings(self) -> list[Binding]:
-        """The bindings, in order."""
+        """The bindings of the block, in order."""
     @property
     def is_dataflow(self) -> bool:
         """Whether the block is a dataflow block."""
@@ -86,15 +88,18 @@ class BlockBuilder:
     def _begin_dataflow(self) -> None:
         """Begins a dataflow block."""
     def _begin_function(self, name: str, params: Any = None, attrs: Any = None, pure: bool | None = None, private: bool = False) -> None:
-        """Begins a function. Raises `ValueError` if another function is open."""
+        """Begins a function and makes it the current one. Raises `ValueError` if another function
+        is open.
+        """
     def _call_tensors(self, outputs: list[Tensor], name_hint: str = 'te_func') -> Expr:
         """Creates a loop function that computes `outputs` from placeholders of the current
         function, and returns a `call_tir` of it."""
     def _end_dataflow(self) -> None:
-        """Ends the dataflow block."""
+        """Ends the current dataflow block."""
     def _end_function(self, failed: bool) -> None:
-        """Ends the function. Raises `ValueError` if `emit_func_output` was not called, unless
-        `failed` is set."""
+        """Ends the current function. Raises `ValueError` if `emit_func_output` was not called,
+        unless `failed` is set.
+        """
     def add_func(self, func: Any, func_name: str) -> GlobalVar:
         """Adds a function to the module and returns its global variable. If the module has an equal
         function, that function is used. Otherwise the name is `func_name`, made unique."""
@@ -114,9 +119,11 @@ class BlockBuilder:
     def finalize(self) -> IRModule:
         """The same as `get`, under TVM's name."""
     def get(self) -> IRModule:
-        """The module with all functions so far."""
+        """Returns the module with all functions built so far."""
     def get_unique_name(self, name_prefix: str) -> str:
-        """A name that starts with `name_prefix` and that no variable of the function has."""
+        """Returns a name that starts with `name_prefix` and that no variable of the function
+        has.
+        """
     def match_cast(self, value: Any, struct_info: Any, name_hint: str = '') -> Var:
         """Binds the result of a run-time check that `value` has the type `struct_info`, and returns
         the new variable. The check defines the size variables that first occur in the type."""
@@ -124,7 +131,7 @@ class BlockBuilder:
         """Creates the `te` placeholder of an expression of known shape. Its name is letter number
         `index`: `A` for 0."""
     def update_func(self, gv: Any, updated_func: Any) -> None:
-        """Replaces a function of the module."""
+        """Replaces the function of the module to which `gv` refers."""
 
 class BlockRewriter(BlockBuilder):
     """A block builder that can also rewrite existing functions. Mutators use it."""
@@ -140,7 +147,9 @@ class BlockRewriter(BlockBuilder):
         """Begins to rewrite a function, a block or a sequence. Later bindings are emitted into a
         copy of the enclosing function. The original parts stay valid in the copy."""
     def _exit_rewrite(self) -> None:
-        """Ends the innermost rewriting."""
+        """Ends the innermost rewriting. The function that was under construction before becomes
+        current again.
+        """
     def _rebind(self, binding: Binding, var: Any, value: Any) -> Var:
         """Converts a value to A-normal form and binds it to the variable of a binding. If the type
         of the value differs, binds a new variable of the same name instead. Returns the bound
@@ -219,27 +228,30 @@ class Call(Expr):
     """A call of an operator or of a function. `sinfo_args` are explicit types of the result."""
     def __new__(cls, op: Any, args: Any, attrs: Any = None, sinfo_args: Any = None, span: Any = None) -> Self: ...
     def _rebuilt(self, op: Any, args: Sequence[Any], sinfo_args: Any = None) -> Call:
-        """The same call with another callee and other arguments."""
+        """Copies the call with another callee and other arguments."""
     @property
     def args(self) -> tuple[Expr, ...]:
-        """The arguments."""
+        """The arguments of the call."""
     @property
     def attrs(self) -> Attrs:
-        """The attributes, including default values of the operator."""
+        """The attributes of the call, including default values of the operator."""
     @property
     def op(self) -> Any:
-        """The callee: an `OpFunction`, or an expression that is a function."""
+        """The called operator or function: an `OpFunction`, or an expression whose value is a
+        function.
+        """
     @property
     def sinfo_args(self) -> tuple[StructInfo, ...]:
-        """The explicit types of the result."""
+        """The explicit types of the results; empty if the callee determines them."""
 
 class Constant(Expr):
     """A tensor constant. `data` is array-like, and `struct_info` is ignored."""
     def __new__(cls, data: bytes, struct_info: Any = None, span: Any = None) -> Self: ...
     @property
     def data(self) -> NDArray:
-        """The elements as a read-only array. Raises `ValueError` for a Python number that has no
-        data type before it is emitted."""
+        """The elements of the constant as a read-only array. Raises `ValueError` for a Python
+        number that has no data type before it is emitted.
+        """
 
 class DataTypeImm(Expr):
     """A data type as a value. Raises `DTypeError` for an unknown data type."""
@@ -253,10 +265,10 @@ class Var(Expr):
     def __new__(cls, name_hint: str, struct_info: Any = None, span: Any = None) -> Self: ...
     @property
     def name(self) -> str:
-        """The name."""
+        """The name of the variable."""
     @property
     def name_hint(self) -> str:
-        """The name, under TVM's other name for it."""
+        """The name of the variable, under TVM's other name for it."""
     @property
     def vid(self) -> Var:
         """The identity of the variable, which is the variable itself."""
@@ -270,7 +282,7 @@ class ExternFunc(Expr):
     def __new__(cls, global_symbol: str) -> Self: ...
     @property
     def global_symbol(self) -> str:
-        """The registered name."""
+        """The name under which the packed function is registered."""
 
 class StructInfo:
     """The static type of a graph-level value. Types are equal if they have the same structure and
@@ -293,8 +305,9 @@ class FuncStructInfo(StructInfo):
     def __new__(cls, params: Any, ret: Any, purity: bool = True) -> Self: ...
     @staticmethod
     def opaque_func(*, ret: StructInfo | None = None, derive_func: None = None, purity: bool = False) -> StructInfo:
-        """The type of functions with unknown parameters. The type of the result is `ret`, by
-        default that of any value. Raises `UnsupportedError` for a `derive_func`."""
+        """Creates the type of functions with unknown parameters. The type of the result is `ret`,
+        by default that of any value. Raises `UnsupportedError` for a `derive_func`.
+        """
     @property
     def params(self) -> tuple[StructInfo, ...] | None:
         """The types of the parameters, or `None` if they are unknown."""
@@ -303,7 +316,7 @@ class FuncStructInfo(StructInfo):
         """Whether calls of the function have no side effects."""
     @property
     def ret(self) -> StructInfo:
-        """The type of the result."""
+        """The type of the function's result."""
 
 class Function(Expr):
     """A graph function. The type of the result is `ret_struct_info`, or by default that of `body`.
@@ -327,61 +340,68 @@ class Function(Expr):
         replaced if the type of the body contradicts it."""
     @property
     def attrs(self) -> Attrs:
-        """The attributes. The attribute `global_symbol` is the name of a function that is not
-        private."""
+        """The attributes of the function. The attribute `global_symbol` is the name of a function
+        that is not private.
+        """
     def bind_params(self, binding_map: Any) -> Any:
-        """A function with parameters bound to constants. `binding_map` maps parameters or their
-        names to tensors, arrays or constants."""
+        """Returns a function with parameters bound to constants. `binding_map` maps parameters or
+        their names to tensors, arrays or constants.
+        """
     def bind_symbolic_vars(self, binding_map: Any) -> Any:
-        """A function with symbolic sizes replaced. `binding_map` maps size variables or their names
-        to numbers or expressions over sizes."""
+        """Returns a function with symbolic sizes replaced. `binding_map` maps size variables or
+        their names to numbers or expressions over sizes.
+        """
     @property
     def body(self) -> SeqExpr:
-        """The body."""
+        """The body of the function."""
     @property
     def is_pure(self) -> bool:
         """Whether calls of the function have no side effects."""
     @property
     def params(self) -> list[Var]:
-        """The parameters."""
+        """The parameters of the function."""
     @property
     def private(self) -> bool:
         """Whether the function is visible only in its module."""
     @property
     def ret_struct_info(self) -> Any:
-        """The type of the result."""
+        """The type of the function's result."""
     def script(self, show_meta: bool = False, name: str | None = None) -> str:
-        """The function as script text. `name` is its name in the text, by default its own name.
-        Large constants are included, so that the text parses back, only with `show_meta`."""
+        """Returns the function as script text. `name` is its name in the text, by default its own
+        name. Large constants are included, so that the text parses back, only with `show_meta`.
+        """
     def show(self, style: str | None = None, black_format: bool | None = None) -> None:
-        """Prints the script, with colours on a terminal. The style `"none"` disables colours, and
-        `black_format` is ignored."""
+        """Prints the function as a script, with colours on a terminal. The style `"none"` disables
+        colours, and `black_format` is ignored.
+        """
     def with_attr(self, attr_key_or_dict: Any, attr_value: Any = None) -> Function:
-        """A function with one more attribute, or with all attributes of a dict. A private function
-        that gets a `global_symbol` becomes public. Raises `TypeError` for a value that cannot be an
-        attribute."""
+        """Returns a function with one more attribute, or with all attributes of a dict. A private
+        function that gets a `global_symbol` becomes public. Raises `TypeError` for a value that
+        cannot be an attribute.
+        """
     def with_attrs(self, attr_map: dict[str, Any]) -> Function:
-        """A function with all attributes of a dict added."""
+        """Returns a function with all attributes of a dict added."""
     def without_attr(self, attr_key: str) -> Function:
-        """A function without an attribute. Without `global_symbol`, it is equal to a function that
-        was built without a name."""
+        """Returns a function without an attribute. Without `global_symbol`, it is equal to a
+        function that was built without a name.
+        """
 
 class GlobalVar(Expr):
     """A reference to a function of the module by name."""
     def __new__(cls, name_hint: str) -> Self: ...
     @property
     def name(self) -> str:
-        """The name."""
+        """The name of the function in the module."""
     @property
     def name_hint(self) -> str:
-        """The name, under TVM's other name for it."""
+        """The name of the function in the module, under TVM's other name for it."""
 
 class If(Expr):
     """A conditional on a scalar bool."""
     def __new__(cls, cond: Any, true_branch: Any, false_branch: Any, span: Any = None) -> Self: ...
     @property
     def cond(self) -> Expr:
-        """The condition."""
+        """The condition of the conditional, which is a scalar bool."""
     @property
     def false_branch(self) -> SeqExpr:
         """The branch that is evaluated if the condition is false."""
@@ -409,11 +429,12 @@ class OpFunction:
     def __ne__(self, other: object, /) -> bool: ...
     @staticmethod
     def get(op_name: str) -> OpFunction:
-        """The operator with this name, with or without the prefix `relax.`. Raises `ValueError` if
-        there is none."""
+        """Returns the operator with this name, with or without the prefix `relax.`. Raises
+        `ValueError` if there is none.
+        """
     @staticmethod
     def list_op_names() -> list[str]:
-        """The full names of all operators, sorted."""
+        """Returns the full names of all operators, sorted."""
     def same_as(self, other: Any) -> bool:
         """Whether both are the same operator."""
     @property
@@ -421,55 +442,61 @@ class OpFunction:
     def __repr__(self) -> str: ...
     @property
     def name(self) -> str:
-        """The full name, such as `relax.nn.relu`."""
+        """The full name of the operator, such as `relax.nn.relu`."""
     @property
     def parameters(self) -> list[tuple[str, str, Any]]:
-        """The operands and then the attributes, as `(name, kind, default)`. The kinds are
-        `"operand"`, `"optional"` and `"variadic"` for operands, and `"attr"` and `"required"` for
-        attributes."""
+        """The operands and then the attributes of the operator, as `(name, kind, default)`. The
+        kinds are `"operand"`, `"optional"` and `"variadic"` for operands, and `"attr"` and
+        `"required"` for attributes.
+        """
 
 class PatternNode:
     """A pattern of `pliant.relax.dpl`. It is equal only to itself. Constructors raise `ValueError`
     for a pattern that can never match."""
     def __repr__(self) -> str: ...
     def and_(self, other: PatternNode) -> PatternNode:
-        """The pattern that matches if both patterns match."""
+        """Creates the pattern that matches if both patterns match."""
     def call(self, args: list[PatternNode], more: bool) -> PatternNode:
-        """The pattern of calls whose callee matches this pattern and whose arguments match `args`.
-        With `more`, there may be further arguments."""
+        """Creates the pattern of calls whose callee matches this pattern and whose arguments match
+        `args`. With `more`, there may be further arguments.
+        """
     @staticmethod
     def constant() -> PatternNode:
-        """The pattern that matches any tensor constant."""
+        """Creates the pattern that matches any tensor constant."""
     @staticmethod
     def dup(patterns: list[PatternNode]) -> list[PatternNode]:
-        """Copies of patterns. Subpatterns that are shared stay shared."""
+        """Copies patterns. Copies of shared subpatterns are shared, too."""
     @staticmethod
     def extern_func(name: str | None) -> PatternNode:
-        """The pattern of packed functions. A name that is not empty restricts the match to this
-        name."""
+        """Creates the pattern of packed functions. A name that is not empty restricts the match to
+        this name.
+        """
     @staticmethod
     def get_item(tuple: PatternNode, index: int | None) -> PatternNode:
-        """The pattern of accesses to a field of a tuple that matches `tuple`. `None` matches any
-        field."""
+        """Creates the pattern of accesses to a field of a tuple that matches `tuple`. `None`
+        matches any field.
+        """
     @staticmethod
     def global_var(name: str | None) -> PatternNode:
-        """The pattern of references to functions of the module. A name that is not empty restricts
-        the match to this name."""
+        """Creates the pattern of references to functions of the module. A name that is not empty
+        restricts the match to this name.
+        """
     def has_attr(self, attrs: dict[str, Any]) -> PatternNode:
-        """This pattern, restricted to calls with these attributes."""
+        """Creates a pattern like this one, restricted to calls with these attributes."""
     def has_dtype(self, dtype: str) -> PatternNode:
-        """This pattern, restricted to values with this data type."""
+        """Creates a pattern like this one, restricted to values with this data type."""
     def has_shape(self, dims: Any) -> PatternNode:
-        """This pattern, restricted to values with these dims."""
+        """Creates a pattern like this one, restricted to values with these dims."""
     def has_struct_info(self, info: Any) -> PatternNode:
-        """This pattern, restricted to values with this type."""
+        """Creates a pattern like this one, restricted to values with this type."""
     @property
     def id(self) -> int:
         """The identity of the pattern, which is unique while the pattern is alive."""
     @staticmethod
     def literal(expr: Any) -> PatternNode:
-        """The pattern that matches exactly this constant, number, string, data type or function
-        name. Raises `TypeError` for other expressions."""
+        """Creates the pattern that matches exactly this constant, number, string, data type or
+        function name. Raises `TypeError` for other expressions.
+        """
     def matches(self, expr: Any, look_through: bool) -> list[tuple[PatternNode, Expr]] | None:
         """Matches an expression. Returns pairs of pattern and expression for each subpattern, or
         `None` if there is no match.
@@ -478,26 +505,32 @@ class PatternNode:
         happens for an expression that belongs to no function.
         """
     def not_(self) -> PatternNode:
-        """The pattern that matches if this pattern does not match."""
+        """Creates the pattern that matches if this pattern does not match."""
     @staticmethod
     def op(name: str) -> PatternNode:
-        """The pattern that matches an operator as a callee. Raises `ValueError` for an unknown
-        operator."""
+        """Creates the pattern that matches an operator as a callee. Raises `ValueError` for an
+        unknown operator.
+        """
     def or_(self, other: PatternNode) -> PatternNode:
-        """The pattern that matches if one of both patterns matches. This pattern is tried first."""
+        """Creates the pattern that matches if one of both patterns matches. This pattern is tried
+        first.
+        """
     @staticmethod
     def shape_value(dims: Any) -> PatternNode:
-        """The pattern of shape values with these dims."""
+        """Creates the pattern of shape values with these dims."""
     @staticmethod
     def tuple_(fields: list[PatternNode], unordered: bool) -> PatternNode:
-        """The pattern of tuples whose fields match `fields`, in any order if `unordered` is set."""
+        """Creates the pattern of tuples whose fields match `fields`, in any order if `unordered` is
+        set.
+        """
     @staticmethod
     def var(name: str | None, dataflow: bool) -> PatternNode:
-        """The pattern of variables, or of dataflow variables only. A name that is not empty
-        restricts the match to this name."""
+        """Creates the pattern of variables, or of dataflow variables only. A name that is not empty
+        restricts the match to this name.
+        """
     @staticmethod
     def wildcard() -> PatternNode:
-        """The pattern that matches any expression."""
+        """Creates the pattern that matches any expression."""
 
 class PrimStructInfo(StructInfo):
     """The type of a scalar, with its value if known. The data type is by default that of the value.
@@ -505,34 +538,36 @@ class PrimStructInfo(StructInfo):
     def __new__(cls, dtype: DTypeLike | None = None, value: Any = None) -> Self: ...
     @property
     def dtype(self) -> str:
-        """The data type."""
+        """The data type of the scalar."""
     @property
     def value(self) -> PrimExpr | None:
-        """The value as a scalar expression, or `None` if it is not known."""
+        """The value of the scalar as an expression, or `None` if it is not known."""
 
 class PrimValue(Expr):
     """A scalar: an integer or a float. Python floats are float64."""
     def __new__(cls, value: Any) -> Self: ...
     @property
     def value(self) -> PrimExpr:
-        """The value as a scalar expression. Raises `ValueError` if it is known only at run time."""
+        """The value of the scalar as an expression. Raises `ValueError` if it is known only at run
+        time.
+        """
 
 class SeqExpr(Expr):
     """A sequence of binding blocks and its result."""
     def __new__(cls, blocks: Sequence[BindingBlock], body: Any, span: Any = None) -> Self: ...
     @property
     def blocks(self) -> list[BindingBlock]:
-        """The binding blocks, in order."""
+        """The binding blocks of the sequence, in order."""
     @property
     def body(self) -> Expr:
-        """The result of the sequence."""
+        """The result expression of the sequence."""
 
 class ShapeExpr(Expr):
     """A shape: a tuple of sizes. Raises `ShapeError` for a negative constant or a float."""
     def __new__(cls, values: Any) -> Self: ...
     @property
     def values(self) -> tuple[PrimExpr, ...]:
-        """The sizes."""
+        """The sizes of the shape."""
 
 class ShapeStructInfo(StructInfo):
     """The type of a shape, with its dims or its rank if known. Raises `ShapeError` if `ndim`
@@ -540,17 +575,17 @@ class ShapeStructInfo(StructInfo):
     def __new__(cls, values: Any = None, ndim: int = -1) -> Self: ...
     @property
     def ndim(self) -> int:
-        """The rank, or -1 if it is unknown."""
+        """The rank of the shape, or -1 if it is unknown."""
     @property
     def values(self) -> tuple[PrimExpr, ...] | None:
-        """The dims, or `None` if they are unknown."""
+        """The dims of the shape, or `None` if they are unknown."""
 
 class StringImm(Expr):
     """A string constant."""
     def __new__(cls, value: Any) -> Self: ...
     @property
     def value(self) -> str:
-        """The string."""
+        """The string as a Python `str`."""
 
 class TemplateRule:
     """A rewrite rule that consists of two functions: a pattern and a replacement. Raises
@@ -578,13 +613,13 @@ class TensorStructInfo(StructInfo):
     def __new__(cls, shape: Any = None, dtype: DTypeLike | None = None, vdevice: Any = None, ndim: int = -1) -> Self: ...
     @property
     def dtype(self) -> str:
-        """The data type, or an empty string if it is unknown."""
+        """The data type of the tensor, or an empty string if it is unknown."""
     @property
     def ndim(self) -> int:
-        """The rank, or -1 if it is unknown."""
+        """The rank of the tensor, or -1 if it is unknown."""
     @property
     def shape(self) -> Any:
-        """The shape as an expression, or `None` if it is unknown."""
+        """The shape of the tensor as an expression, or `None` if it is unknown."""
     @property
     def vdevice(self) -> None:
         """Always `None`, because there is one device."""
@@ -594,24 +629,24 @@ class Tuple(Expr):
     def __new__(cls, fields: Any, span: Any = None) -> Self: ...
     @property
     def fields(self) -> tuple[Expr, ...]:
-        """The fields."""
+        """The fields of the tuple."""
 
 class TupleGetItem(Expr):
     """The field of a tuple with a constant index."""
     def __new__(cls, tuple_value: Expr, index: int, span: Any = None) -> Self: ...
     @property
     def index(self) -> int:
-        """The index of the field."""
+        """The index of the field that is read."""
     @property
     def tuple_value(self) -> Expr:
-        """The tuple."""
+        """The tuple from which the field is read."""
 
 class TupleStructInfo(StructInfo):
     """The type of a tuple."""
     def __new__(cls, fields: Any) -> Self: ...
     @property
     def fields(self) -> tuple[StructInfo, ...]:
-        """The types of the fields."""
+        """The types of the tuple's fields."""
 
 def all_bindings(expr: Any) -> list[Binding]:
     """Returns all bindings in an expression, in textual order."""

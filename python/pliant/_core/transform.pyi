@@ -35,7 +35,7 @@ class CoreInstrument:
     def entries(self) -> list[tuple[str, int, float]]:
         """The measurements: name, nesting depth and duration in seconds of each pass."""
     def render(self) -> str:
-        """The measurements as a table."""
+        """Returns the measurements as a table."""
     def reset(self) -> None:
         """Clears the measurements."""
     @staticmethod
@@ -49,7 +49,7 @@ class CorePass:
     def __repr__(self) -> str: ...
     @property
     def name(self) -> str:
-        """The name."""
+        """The name of the pass."""
     @property
     def opt_level(self) -> int:
         """The lowest optimisation level at which a sequence runs the pass."""

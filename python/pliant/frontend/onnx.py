@@ -61,7 +61,7 @@ class Limits:
                 raise ValueError(f"Limits: {name} must be from 0 to 2**63 - 1, got {value}")
 
     def given(self) -> dict[str, Any]:
-        """The limits that are set, by name."""
+        """Returns the limits that are set, by name."""
         return {name: value for name, value in asdict(self).items() if value is not None}
 
 
@@ -129,7 +129,7 @@ def import_model(
     divisible: Mapping[str, int] | None = None,
     allow_specialization: bool = False,
 ) -> tuple[IRModule, str]:
-    """Like :func:`from_onnx`, but also returns the text for ``explain_shapes``."""
+    """Like :func:`from_onnx`, but also returns the text that ``Model.explain_shapes`` prints."""
     source, bounds = source_of(model), _limits(limits)
     if not isinstance(allow_specialization, bool):
         raise TypeError(f"allow_specialization: expected True or False, got {allow_specialization!r}")
@@ -230,7 +230,7 @@ def declared_dims(name: str, dims: Any) -> list[tuple[int, str | None, int | Non
 
 
 def _is_size_expression(text: str) -> bool:
-    """Whether a text is a size, a name, or an arithmetic expression over names."""
+    """Whether a text is an integer, a name, or an arithmetic expression over names."""
     try:
         tree = ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -252,9 +252,10 @@ def _is_size_expression(text: str) -> bool:
 
 
 def _parse_dim(entry: Any) -> tuple[str | None, int | None, int | None] | None:
-    """The symbol, minimum and maximum size of an entry of ``dynamic_shapes``, or ``None`` if the
-    entry is invalid. The symbol ``None`` is a symbol without a name, and ``""`` keeps the dim of
-    the file."""
+    """Returns the symbol, minimum and maximum size of an entry of ``dynamic_shapes``, or ``None``
+    if the entry is invalid. The symbol ``None`` is a symbol without a name, and ``""`` keeps the
+    dim of the file.
+    """
     if isinstance(entry, bool):
         return None
     if isinstance(entry, str):

@@ -67,7 +67,7 @@ class PrimType:
 
     @property
     def var_dtype(self) -> str:
-        """The data type of a ``tir.Var`` with this type."""
+        """Returns the data type of a ``tir.Var`` with this type."""
         return self.dtype
 
 
@@ -83,7 +83,7 @@ class PointerType:
 
     @property
     def var_dtype(self) -> str:
-        """The data type of a ``tir.Var`` with this type, which is ``"handle"``."""
+        """Returns the data type of a ``tir.Var`` with this type, which is ``"handle"``."""
         return "handle"
 
 
@@ -147,8 +147,9 @@ def _script(side: Any) -> str:
 
 
 def _without_names(lines: list[str]) -> list[str]:
-    """The lines with defined names replaced by numbers, so that lines that differ only in names are
-    equal."""
+    """Returns the lines with defined names replaced by numbers, so that lines that differ only in
+    names are equal.
+    """
     numbers: dict[str, str] = {}
     for line in lines:
         defined = r"(\w+):" if line.lstrip().startswith("def ") else r"^\s*(\w+)(?=:| =)"
@@ -158,7 +159,7 @@ def _without_names(lines: list[str]) -> list[str]:
 
 
 def _both_sides(lhs: Any, rhs: Any, context: int = 2) -> str:
-    """Both scripts around the first line in which they differ in more than names."""
+    """Returns both scripts around the first line in which they differ in more than names."""
     if not (hasattr(lhs, "script") and hasattr(rhs, "script")):
         return ""
     left, right = (_script(side).splitlines() for side in (lhs, rhs))

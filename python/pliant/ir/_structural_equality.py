@@ -21,7 +21,9 @@ def difference(lhs: Any, rhs: Any, map_free_vars: bool) -> str | None:
 
 
 class _Comparison:
-    """A comparison with a mapping between the variables and buffers of both sides."""
+    """A comparison of two parts of a program. It maps variables and buffers of the left side to
+    those of the right side.
+    """
 
     def __init__(self, map_free_vars: bool) -> None:
         self.map_free_vars = map_free_vars
@@ -102,7 +104,9 @@ class _Comparison:
         return None
 
     def _define(self, a: Any, b: Any) -> bool:
-        """Maps a variable of the left side to one of the right side from here on."""
+        """Maps a variable of the left side to a variable of the right side, for the rest of the
+        comparison.
+        """
         if a.dtype != b.dtype or type(a) is not type(b):
             return False
         self._right[b._node_id], self._left[a._node_id] = a, b
@@ -130,7 +134,7 @@ class _Comparison:
         return self._define(a, b) if self.map_free_vars else bool(a.same_as(b))
 
     def _scalars(self, lhs: Any, rhs: Any) -> bool:
-        """Whether two scalar expressions are equal, compared node by node."""
+        """Whether two scalar expressions are equal. Compares them node by node."""
         stack = [(lhs, rhs)]
         done: set[tuple[Any, Any]] = set()
         while stack:
@@ -176,7 +180,7 @@ def _hash(marks: Iterable[Any]) -> int:
 
 
 def _hash_parts(node: Any, map_free_vars: bool) -> list[Any]:
-    """The properties in which equal nodes agree, in order."""
+    """Returns the properties in which equal nodes agree, in a fixed order."""
     if isinstance(node, Mapping):
         return sorted((str(_key(k)), structural_hash(v, map_free_vars)) for k, v in node.items())
     if isinstance(node, list | tuple):
@@ -205,7 +209,7 @@ def _plain(value: Any) -> Any:
 
 
 def _type_fields(info: Any) -> list[Any] | None:
-    """The parts of a type, or ``None`` if it has no parts to compare."""
+    """Returns the parts of a type, or ``None`` if it has no parts to compare."""
     kind = type(info).__name__
     if kind == "TensorStructInfo":
         dims = None if info.shape is None else list(getattr(info.shape, "values", [])) or None
@@ -234,7 +238,7 @@ def _is_statement(obj: Any) -> bool:
 
 
 def _fields(obj: Any) -> tuple[str, ...]:
-    """The fields of a statement or of an object in a statement."""
+    """Returns the names of the fields of a statement or of an object in a statement."""
     own: tuple[str, ...] = getattr(type(obj), "_fields", ())
     if own or type(obj).__module__ != "pliant.tir.stmt":
         return own

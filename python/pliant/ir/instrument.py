@@ -87,7 +87,7 @@ class PassTimingInstrument(PassInstrument):
         self._core = CoreInstrument.timing()
 
     def enter_pass_ctx(self) -> None:
-        """Clears the measurements."""
+        """Clears the measurements of the previous context."""
         self._core.reset()
 
     def render(self) -> str:

@@ -1,4 +1,4 @@
-"""Signatures of operators, for ``help`` and ``inspect``."""
+"""Builds Python signatures of operators, for ``help`` and ``inspect``."""
 
 from __future__ import annotations
 

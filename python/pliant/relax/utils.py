@@ -61,7 +61,7 @@ def gen_call_tir_inputs(
 
 
 def _variables(value: Any) -> list[Var]:
-    """The variables in arguments, each once, in order."""
+    """Returns the variables in arguments, each once, in order."""
     if isinstance(value, _relax.Expr):
         return list(_relax.find_vars(value, "free"))
     if isinstance(value, dict):

@@ -67,7 +67,7 @@ class Macro:
 
 
 def _identifiers(text: str) -> Iterable[str]:
-    """Returns the identifiers in a text, each once, in order."""
+    """Returns the identifiers in a text, each once, in order of appearance."""
     return dict.fromkeys(re.findall(r"[^\W\d]\w*", text))
 
 

@@ -176,38 +176,39 @@ Callable = _Info("Callable", lambda params=None, ret=None, purity=True: _relax.F
 
 
 def const(value: Any, dtype: Any = None) -> Any:
-    """A constant from a number, a list or an array. The default data types are those of
-    ``relax.const``."""
+    """Creates a constant from a number, a list or an array. The default data types are those of
+    ``relax.const``.
+    """
     return _relax.relax_const(value, dtype)
 
 
 def shape(values: Any) -> Any:
-    """A shape, given as a sequence of sizes."""
+    """Creates a shape from a sequence of sizes."""
     return _relax.ShapeExpr(values)
 
 
 def prim_value(value: Any) -> Any:
-    """A scalar: an integer or a float."""
+    """Creates a scalar: an integer or a float."""
     return _relax.PrimValue(value)
 
 
 def str(value: Any) -> Any:
-    """A string as an expression."""
+    """Creates a string constant."""
     return _relax.StringImm(value)
 
 
 def dtype(value: Any) -> Any:
-    """A data type as an expression."""
+    """Creates a data type as an expression."""
     return _relax.DataTypeImm(value)
 
 
 def tuple(*fields: Any) -> Any:
-    """A tuple of expressions."""
+    """Creates a tuple of expressions."""
     return _relax.Tuple(fields)
 
 
 def ExternFunc(name: Any) -> Any:
-    """A reference to a packed function by its registered name."""
+    """Creates a reference to a packed function by its registered name."""
     return _relax.ExternFunc(name)
 
 

@@ -49,7 +49,7 @@ class BufferVar:
 
     @property
     def dtype(self) -> str:
-        """The data type of the elements."""
+        """The data type of the buffer's elements."""
         return self.buffer.dtype
 
     @property
@@ -58,7 +58,7 @@ class BufferVar:
         return self.buffer.tensor
 
     def asobject(self) -> Buffer:
-        """The buffer."""
+        """Returns the buffer."""
         return self.buffer
 
     def _indices(self, index: Any) -> list[Any]:

@@ -101,7 +101,7 @@ class Op(str):
 
     @property
     def name(self) -> str:
-        """The name as a plain string."""
+        """The name of the intrinsic as a plain string."""
         return str(self)
 
     @staticmethod
@@ -212,7 +212,8 @@ def ldexp(x1: PrimExprLike, x2: PrimExprLike) -> PrimExpr:
 
 
 def _bits_of(dtype: str) -> str:
-    """The integer type with the same width as a float type.
+    """Returns the integer type with the same width as a float type. Raises ``TypeError`` if
+    ``dtype`` is not a float type.
 
     Raises ``TypeError`` if ``dtype`` is not a float type.
     """
@@ -530,23 +531,24 @@ def const(value: builtins.int | builtins.float | builtins.bool, dtype: str | Non
 
 
 def max_value(dtype: str) -> PrimExpr:
-    """The largest finite value of a data type."""
+    """Returns the largest finite value of a data type."""
     return _core.tir_limit(dtype, True)
 
 
 def min_value(dtype: str) -> PrimExpr:
-    """The smallest finite value of a data type. For floats, this is the negative value with the
-    largest magnitude."""
+    """Returns the smallest finite value of a data type. For floats, this is the negative value with
+    the largest magnitude.
+    """
     return _core.tir_limit(dtype, False)
 
 
 def infinity(dtype: str) -> PrimExpr:
-    """Positive infinity of a float type."""
+    """Returns positive infinity of a float type."""
     return _core.tir_const(float("inf"), dtype)
 
 
 def reinterpret(dtype: str, value: PrimExprLike) -> PrimExpr:
-    """The bits of a value, interpreted as another type of the same size."""
+    """Interprets the bits of a value as another data type of the same size."""
     return _core.tir_call_typed("reinterpret", dtype, value)
 
 

@@ -39,23 +39,26 @@ class Buffer:
 
     @property
     def shape(self) -> Any:
-        """The sizes of the dims."""
+        """The sizes of the buffer's dims."""
         return self.tensor.shape
 
     @property
     def dtype(self) -> str:
-        """The data type of the elements."""
+        """The data type of the buffer's elements."""
         return self.tensor.dtype
 
     def scope(self) -> str:
-        """The memory scope. Always ``"global"``, because there is one kind of memory."""
+        """The memory scope of the buffer. Always ``"global"``, because there is one kind of
+        memory.
+        """
         return "global"
 
     def __getitem__(self, indices: Any) -> PrimExpr:
         return self.tensor[indices]
 
     def vload(self, begin: Any, dtype: str | None = None) -> PrimExpr:
-        """The element at these indices, given as a sequence or as one index.
+        """Returns the element at these indices, given as a sequence or as one index. Raises
+        ``TypeError`` if ``dtype`` is given and is not the data type of the buffer.
 
         Raises ``TypeError`` if ``dtype`` is given and is not the data type of the buffer.
         """
@@ -80,7 +83,7 @@ class Buffer:
         return hash(self.tensor)
 
     def same_as(self, other: object) -> bool:
-        """Whether both are the same memory."""
+        """Whether both objects represent the same memory."""
         return self == other
 
     def __repr__(self) -> str:
@@ -99,7 +102,7 @@ def decl_buffer(shape: Sequence[Any], dtype: str = "float32", name: str = "buffe
 
 
 class Unstated(list[Any]):
-    """The regions of a block that does not state what it reads or writes."""
+    """The placeholder for the regions of a block that does not state what it reads or writes."""
 
     unstated = True
 

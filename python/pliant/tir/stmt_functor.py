@@ -20,7 +20,7 @@ def _root(node: _Node) -> _Node:
 
 
 def _parts(node: _Node) -> list[_Node]:
-    """The statements and expressions directly inside a node, in order."""
+    """Returns the statements and expressions directly inside a node, in order."""
     if isinstance(node, PrimExpr):
         return list(_core.tir_operands(node))
     if isinstance(node, BlockRealize):
@@ -235,7 +235,7 @@ def renew_defs(func: PrimFunc) -> PrimFunc:
 
 
 def _variables(node: Any) -> list[PrimExpr]:
-    """The variables that occur in a node, each once."""
+    """Returns the variables that occur in a node, each once."""
     seen: dict[int, PrimExpr] = {}
 
     def visit(expr: _Node) -> None:

@@ -78,7 +78,7 @@ def pool3d(
 
 
 def global_pool(data: Tensor, pool_type: str, layout: str = "NCHW") -> Tensor:
-    """The maximum or the mean over height and width, whose dims become 1."""
+    """Computes the maximum or the mean over height and width. These dims become 1."""
     axes = [i for i, c in enumerate(layout) if c in "HW"]
     if pool_type not in ("max", "avg"):
         raise ValueError(f"pool_type must be 'max' or 'avg', got '{pool_type}'")

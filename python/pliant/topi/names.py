@@ -86,18 +86,19 @@ def cast(x: Tensor, dtype: str) -> Tensor:
 
 
 def log2(x: Tensor) -> Tensor:
-    """The elementwise logarithm to base 2."""
+    """Computes the elementwise logarithm to base 2."""
     return te.compute(x.shape, lambda *i: tir.log2(x(*i)), name="T_log2")
 
 
 def log10(x: Tensor) -> Tensor:
-    """The elementwise logarithm to base 10."""
+    """Computes the elementwise logarithm to base 10."""
     return te.compute(x.shape, lambda *i: tir.log10(x(*i)), name="T_log10")
 
 
 def ceil_log2(x: Tensor) -> Tensor:
-    """The elementwise logarithm to base 2, rounded up. The result is exact for positive
-    integers."""
+    """Computes the elementwise logarithm to base 2, rounded up. The result is exact for positive
+    integers.
+    """
     if not x.dtype.startswith(("int", "uint")):
         return te.compute(x.shape, lambda *i: tir.ceil(tir.log2(x(*i))), name="T_ceil_log2")
     return te.compute(
@@ -131,13 +132,14 @@ def full(shape: Sequence[Any], dtype: str, fill_value: Any) -> Tensor:
 
 
 def arange(start: Any, stop: Any = None, step: Any = 1, dtype: str = "float32") -> Tensor:
-    """The values from ``start`` (inclusive) to ``stop`` (exclusive) at a distance of ``step``.
-    Without ``stop``, the values from 0 to ``start``."""
+    """Creates a vector of the values from ``start`` (inclusive) to ``stop`` (exclusive) at a
+    distance of ``step``. Without ``stop``, the values are those from 0 to ``start``.
+    """
     return find("arange")(*((0, start) if stop is None else (start, stop)), step, dtype=dtype)
 
 
 def elemwise_sum(xs: Sequence[Tensor]) -> Tensor:
-    """The elementwise sum of tensors. Raises ``ValueError`` if there are none."""
+    """Computes the elementwise sum of several tensors. Raises ``ValueError`` if there are none."""
     if not xs:
         raise ValueError("elemwise_sum: xs must not be empty")
     add = find("add")
@@ -151,12 +153,12 @@ def elemwise_sum(xs: Sequence[Tensor]) -> Tensor:
 
 
 def all(data: Tensor, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """Whether all elements along the axes are non-zero. By default, all axes."""
+    """Computes whether all elements along the axes are non-zero. By default, all axes."""
     return cast(find("min")(cast(cast(data, "bool"), "uint8"), axis, keepdims), "bool")
 
 
 def any(data: Tensor, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """Whether any element along the axes is non-zero. By default, all axes."""
+    """Computes whether any element along the axes is non-zero. By default, all axes."""
     return cast(find("max")(cast(cast(data, "bool"), "uint8"), axis, keepdims), "bool")
 
 
@@ -167,14 +169,18 @@ def collapse_sum(data: Tensor, target_shape: Sequence[Any]) -> Tensor:
 
 
 def argmax(data: Tensor, axis: int | None = None, keepdims: bool = False, select_last_index: bool = False) -> Tensor:
-    """The index of the largest element along an axis, or of the flattened tensor by default, as
-    int32. Of several indices, this is the first, or the last if ``select_last_index`` is set."""
+    """Computes the index of the largest element along an axis, or of the flattened tensor by
+    default, as int32. Among equal elements, the result is the first index, or the last if
+    ``select_last_index`` is set.
+    """
     return _arg_extremum("argmax", data, axis, keepdims, select_last_index)
 
 
 def argmin(data: Tensor, axis: int | None = None, keepdims: bool = False, select_last_index: bool = False) -> Tensor:
-    """The index of the smallest element along an axis, or of the flattened tensor by default, as
-    int32. Of several indices, this is the first, or the last if ``select_last_index`` is set."""
+    """Computes the index of the smallest element along an axis, or of the flattened tensor by
+    default, as int32. Among equal elements, the result is the first index, or the last if
+    ``select_last_index`` is set.
+    """
     return _arg_extremum("argmin", data, axis, keepdims, select_last_index)
 
 
@@ -200,8 +206,9 @@ def _reverse(data: Tensor) -> Tensor:
 def matmul(
     a: Tensor, b: Tensor, transp_a: bool = False, transp_b: bool = False, out_dtype: str | None = None
 ) -> Tensor:
-    """The matrix product over the last two dims, with broadcast batch dims. ``transp_a`` and
-    ``transp_b`` transpose the operands. Sums are computed in ``out_dtype``.
+    """Computes the matrix product over the last two dims, with broadcast batch dims. ``transp_a``
+    and ``transp_b`` transpose the operands. Sums are computed in ``out_dtype``. Raises
+    ``ValueError`` for a transposed operand of rank 0 or 1.
 
     Raises ``ValueError`` for a transposed operand of rank 0 or 1.
     """
@@ -215,8 +222,9 @@ def _transpose_matrix(x: Tensor) -> Tensor:
 
 
 def tensordot(a: Tensor, b: Tensor, axes: Any = 2) -> Tensor:
-    """The sum of products over axes of both tensors. ``axes`` is a number of last axes of ``a`` and
-    first axes of ``b``, or two lists of axes."""
+    """Computes the sum of products over axes of both tensors. ``axes`` is a number of last axes of
+    ``a`` and first axes of ``b``, or two lists of axes.
+    """
     if isinstance(axes, int):
         axes = (range(a.ndim - axes, a.ndim), range(axes))
     own, other = ([axes[0]], [axes[1]]) if isinstance(axes[0], int) else (list(axes[0]), list(axes[1]))
@@ -237,7 +245,7 @@ def einsum(subscripts: str, *operand: Tensor) -> Tensor:
 
 
 def shape(array: Tensor, dtype: str = "int32") -> Tensor:
-    """The sizes of a tensor as a vector."""
+    """Returns the sizes of a tensor as a vector."""
     sizes = array.shape
 
     def size(i: Any) -> Any:
@@ -250,7 +258,7 @@ def shape(array: Tensor, dtype: str = "int32") -> Tensor:
 
 
 def ndarray_size(array: Tensor, dtype: str = "int32") -> Tensor:
-    """The number of elements of a tensor, as a tensor of rank 0."""
+    """Returns the number of elements of a tensor, as a tensor of rank 0."""
     count = tir.const(1, "int64")
     for dim in array.shape:
         count = count * dim
@@ -289,9 +297,9 @@ def strided_slice(
     axes: Sequence[int] | None = None,
     slice_mode: str = "end",
 ) -> Tensor:
-    """A slice along ``axes``, by default the first ones. With ``slice_mode="size"``, ``end``
-    contains sizes, of which a negative one means all elements of the axis, and ``strides`` is
-    ignored.
+    """Returns a slice along ``axes``, by default the first ones. With ``slice_mode="size"``,
+    ``end`` contains sizes, of which a negative one means all elements of the axis, and
+    ``strides`` is ignored. Raises ``ValueError`` for another ``slice_mode``.
 
     Raises ``ValueError`` for another ``slice_mode``.
     """
@@ -307,13 +315,16 @@ def strided_slice(
 
 
 def trilu(data: Tensor, k: int, upper: bool) -> Tensor:
-    """The upper or lower triangle of matrices, bounded by diagonal ``k``."""
+    """Keeps the upper or lower triangle of matrices, bounded by diagonal ``k``, and sets the other
+    elements to 0.
+    """
     return find("triu" if upper else "tril")(data, k)
 
 
 def take(a: Tensor, indices: Any, axis: int | None = None, batch_dims: int = 0, mode: str = "fast") -> Tensor:
-    """The elements at ``indices`` along an axis, or of the flattened tensor by default. An index
-    out of range is a run-time error, unless ``mode`` is ``"clip"``, ``"wrap"`` or ``"nan"``.
+    """Gathers the elements at ``indices`` along an axis, or of the flattened tensor by default. An
+    index out of range is a run-time error, unless ``mode`` is ``"clip"``, ``"wrap"`` or
+    ``"nan"``. Raises ``NotImplementedError`` for ``batch_dims``.
 
     Raises ``NotImplementedError`` for ``batch_dims``.
     """
@@ -325,19 +336,22 @@ def take(a: Tensor, indices: Any, axis: int | None = None, batch_dims: int = 0, 
 
 
 def gather(data: Tensor, axis: int, indices: Tensor) -> Tensor:
-    """The elements at ``indices`` along an axis: ``relax.op.gather_elements``."""
+    """Gathers the elements at ``indices`` along an axis: ``relax.op.gather_elements``."""
     return find("gather_elements")(data, indices, axis=axis)
 
 
 def gather_nd(a: Tensor, indices: Tensor) -> Tensor:
-    """The slices of ``a`` at index tuples. The tuples are stored along the first dim of
-    ``indices``; in ``relax.op``, they are stored along the last dim."""
+    """Gathers the slices of ``a`` at index tuples. The tuples are stored along the first dim of
+    ``indices``; in ``relax.op``, they are stored along the last dim.
+    """
     return find("gather_nd")(a, _move_first_dim_last(indices))
 
 
 def scatter_nd(data: Tensor, indices: Tensor, updates: Tensor, mode: str = "update") -> Tensor:
-    """``data`` with slices updated at index tuples. The tuples are stored along the first dim of
-    ``indices``; in ``relax.op``, they are stored along the last dim. ``mode`` is the reduction."""
+    """Returns ``data`` with slices updated at index tuples. The tuples are stored along the first
+    dim of ``indices``; in ``relax.op``, they are stored along the last dim. ``mode`` is the
+    reduction.
+    """
     return find("scatter_nd")(data, _move_first_dim_last(indices), updates, reduction=mode)
 
 
@@ -346,8 +360,9 @@ def _move_first_dim_last(indices: Tensor) -> Tensor:
 
 
 def one_hot(indices: Tensor, on_value: Any, off_value: Any, depth: int, axis: int, dtype: str) -> Tensor:
-    """``on_value`` at each index along a new axis of size ``depth``, and ``off_value``
-    elsewhere."""
+    """Expands each index to a new axis of size ``depth``, with ``on_value`` at the index and
+    ``off_value`` elsewhere.
+    """
     on, off = (tir.const(v, dtype) for v in (on_value, off_value))
     return find("one_hot")(indices, on, off, depth=depth, axis=axis)
 
@@ -363,8 +378,9 @@ def sort(data: Tensor, axis: int = -1, is_ascend: bool = True) -> Tensor:
 def argsort(
     data: Tensor, valid_count: None = None, axis: int = -1, is_ascend: bool = True, dtype: str = "float32"
 ) -> Tensor:
-    """The indices that sort the elements along an axis. Raises ``NotImplementedError`` for
-    ``valid_count``."""
+    """Computes the indices that sort the elements along an axis. Raises ``NotImplementedError`` for
+    ``valid_count``.
+    """
     if valid_count is not None:
         raise NotImplementedError("topi.argsort does not support valid_count")
     return cast(find("argsort")(data, axis=axis, descending=not is_ascend, dtype="int64"), dtype)
@@ -373,14 +389,16 @@ def argsort(
 def topk(
     data: Tensor, k: int = 1, axis: int = -1, ret_type: str = "both", is_ascend: bool = False, dtype: str = "int64"
 ) -> Any:
-    """The ``k`` largest elements along an axis, or the smallest ones if ``is_ascend`` is set, their
-    indices, or both (``ret_type`` ``"values"``, ``"indices"`` or ``"both"``)."""
+    """Returns the ``k`` largest elements along an axis, or the smallest ones if ``is_ascend`` is
+    set, their indices, or both (``ret_type`` ``"values"``, ``"indices"`` or ``"both"``).
+    """
     return find("topk")(data, k=k, axis=axis, ret_type=ret_type, largest=not is_ascend, dtype=dtype)
 
 
 def searchsorted(sorted_sequence: Tensor, values: Tensor, right: bool = False, dtype: str = "int64") -> Tensor:
-    """The insertion index of each value in a sorted vector: ``relax.op.bucketize``. With ``right``,
-    values are inserted after equal elements."""
+    """Computes the insertion index of each value in a sorted vector: ``relax.op.bucketize``. With
+    ``right``, values are inserted after equal elements.
+    """
     return cast(find("bucketize")(values, sorted_sequence, right=right), dtype)
 
 

@@ -31,7 +31,7 @@ __all__ = [
 
 
 def reinterpret(x: Tensor, dtype: str) -> Tensor:
-    """The bits of the elements, interpreted as another data type of the same width."""
+    """Interprets the bits of the elements as another data type of the same width."""
     return te.compute(x.shape, lambda *i: tir.reinterpret(dtype, x(*i)), name="T_reinterpret")
 
 
@@ -72,13 +72,14 @@ def unravel_index(indices: Tensor, shape: Sequence[Any] | Tensor) -> Tensor:
 
 
 def adv_index(data: Tensor, indices: Sequence[Tensor]) -> Tensor:
-    """The elements at index tensors, which are broadcast with each other:
-    ``relax.op.index_tensor``."""
+    """Gathers the elements at index tensors, which are broadcast with each other:
+    ``relax.op.index_tensor``.
+    """
     return find("index_tensor")(data, list(indices))
 
 
 def invert_permutation(data: Tensor) -> Tensor:
-    """The inverse of a permutation: a vector with ``i`` at index ``data[i]``."""
+    """Computes the inverse of a permutation: a vector with ``i`` at index ``data[i]``."""
     places = te.compute(data.shape, lambda i: i.astype(data.dtype), name="T_places")
     return find("scatter_elements")(find("zeros_like")(data), data, places, axis=0)
 
@@ -142,8 +143,9 @@ def strided_set(
 def dynamic_strided_slice(
     a: Tensor, begin: Tensor, end: Tensor, strides: Tensor, output_shape: Sequence[Any]
 ) -> Tensor:
-    """The slice of ``output_shape`` that starts at ``begin``, in steps of ``strides``. Both vectors
-    have one element for each axis.
+    """Returns the slice of ``output_shape`` that starts at ``begin``, in steps of ``strides``. Both
+    vectors have one element for each axis. ``end`` is ignored, because ``output_shape``
+    determines the slice. ``relax.op.dynamic_strided_slice`` computes the shape itself.
 
     ``end`` is ignored, because ``output_shape`` determines the slice.
     ``relax.op.dynamic_strided_slice`` computes the shape itself.
@@ -157,8 +159,9 @@ def dynamic_strided_slice(
 
 
 def sliding_window(data: Tensor, axis: int, window_shape: Sequence[int], strides: Sequence[int]) -> Tensor:
-    """All windows over the axes from ``axis`` on. The result has the dims before ``axis``, then the
-    positions of the windows, and then the elements in them.
+    """Returns all windows over the axes from ``axis`` on. The result has the dims before ``axis``,
+    then the positions of the windows, and then the elements in them. Raises ``ValueError``
+    unless there is one positive window size and stride for each of these axes.
 
     Raises ``ValueError`` unless there is one positive window size and stride for each of these
     axes.
@@ -284,8 +287,9 @@ def _block_elements(layout: Layout, letter: str) -> int:
 
 
 def _step_size(layout: Layout, k: int) -> int:
-    """The number of elements of the axis in one step along position ``k`` of a layout: the number
-    of elements in all blocks of the axis for an upper-case letter, and 1 for a block."""
+    """Returns the number of elements of the axis in one step along position ``k`` of a layout: the
+    number of elements in all blocks of the axis for an upper-case letter, and 1 for a block.
+    """
     letter, part = layout[k]
     return 1 if part else _block_elements(layout, letter)
 

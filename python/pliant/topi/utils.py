@@ -60,7 +60,7 @@ def equal_const_int(expr: Any, value: int) -> bool:
 
 
 def prod(x: Sequence[Any]) -> Any:
-    """The product of the items, or 1 if there are none."""
+    """Returns the product of the items, or 1 if there are none."""
     result: Any = 1
     for factor in x:
         result = result * factor
@@ -68,17 +68,17 @@ def prod(x: Sequence[Any]) -> Any:
 
 
 def ceil_div(a: Any, b: Any) -> Any:
-    """The quotient, rounded up."""
+    """Returns the quotient, rounded up."""
     return tir.ceildiv(a, b)
 
 
 def is_empty_shape(shape: Sequence[Any]) -> bool:
-    """Whether some size is the constant 0."""
+    """Whether at least one size is the constant 0."""
     return any(equal_const_int(dim, 0) for dim in shape)
 
 
 def is_dynamic_shape(shape: Sequence[Any]) -> bool:
-    """Whether some size is not constant."""
+    """Whether at least one size is not constant."""
     return not all(isinstance(dim, int) for dim in get_const_tuple(shape))
 
 
@@ -90,7 +90,8 @@ def swap(arr: Sequence[Any], axis: int) -> list[Any]:
 
 
 def get_max_power2_factor(n: int, max_value: int | None = None) -> int:
-    """The largest power of 2 that divides ``n`` and is at most ``max_value``.
+    """Returns the largest power of 2 that divides ``n`` and is at most ``max_value``. Raises
+    ``ValueError`` if ``n`` is not positive.
 
     Raises ``ValueError`` if ``n`` is not positive.
     """

@@ -73,8 +73,9 @@ def list_passes() -> list[tuple[str, str]]:
 
 
 def _with_option(name: str, error: TypeError) -> str:
-    """Returns the error message for an invalid option, with the names of the pass and the
-    option."""
+    """Returns the error message for an invalid option of a pass, with the names of the pass and the
+    option.
+    """
     text = str(error)
     options = re.findall(r"while processing '(\w+)'", " ".join(getattr(error, "__notes__", ())))
     place = "".join(f"{option}: " for option in options[:1])

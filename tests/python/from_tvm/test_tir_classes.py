@@ -43,8 +43,9 @@ def run(func: tir.PrimFunc, *arrays: np.ndarray) -> list[np.ndarray]:
 
 
 def lifted(func: tir.PrimFunc) -> tuple[tir.PrimFunc, list[relax.TensorStructInfo]]:
-    """Makes the buffers of the root block parameters, as passes do that lift workspaces out of loop
-    functions."""
+    """Moves buffers that the root block allocates to the parameters, like passes that lift
+    workspaces out of loop functions.
+    """
     params, buffer_map = list(func.params), dict(func.buffer_map)
     at = len(params)
     while params[at - 1].dtype != "handle":

@@ -35,7 +35,9 @@ CASES: dict[tuple[str, str], TestCase] = {(c.kind, c.name): c for c in load()}
 
 
 def exclusion(kind: str, name: str) -> dict[str, Any] | None:
-    """The entry that lists the test."""
+    """Returns the entry of ``exclusions.toml`` that lists a test, or ``None`` if the test must
+    pass.
+    """
     for entry in EXCLUSIONS:
         if entry.get("kind", "node") == kind and any(fnmatchcase(name, p) for p in entry["tests"]):
             return entry
@@ -54,7 +56,7 @@ def model_and_data(case: TestCase) -> tuple[onnx.ModelProto, Data]:
 
 
 def from_files(folder: Path) -> tuple[onnx.ModelProto, Data]:
-    """A model in a folder with its data."""
+    """Reads a model and its test data from a folder."""
     model = onnx.load(folder / "model.onnx")
     sets: Data = []
     for data in sorted(folder.glob("test_data_set_*")):
@@ -65,7 +67,7 @@ def from_files(folder: Path) -> tuple[onnx.ModelProto, Data]:
 
 
 def files(folder: Path, what: str) -> list[Path]:
-    """The files ``input_0.pb``, ``input_1.pb`` and so on, sorted by number."""
+    """Returns the files ``input_0.pb``, ``input_1.pb`` and so on, sorted by number."""
     return sorted(folder.glob(f"{what}_*.pb"), key=lambda p: int(re.sub(r"\D", "", p.stem)))
 
 
@@ -79,8 +81,9 @@ def read(path: Path, declared: onnx.TypeProto) -> Any:
 
 
 def light(case: TestCase) -> tuple[onnx.ModelProto, Data]:
-    """A known network whose nodes create its weights; the package contains the results of the
-    reference."""
+    """Loads a well-known network whose nodes create its weights, with the outputs that the package
+    ``onnx`` provides.
+    """
     path = Path(onnx.__file__).parent.parent / str(case.url)
     model = onnx.load(path)
     given = {t.name for t in model.graph.initializer}

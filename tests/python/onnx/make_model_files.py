@@ -30,8 +30,9 @@ def node(op: str, inputs: str, outputs: str, **attrs: Any) -> NodeProto:
 def model(
     nodes: list[NodeProto], outputs: str = "y", inputs: dict[str, Any] | None = None, constants: dict[str, Any] | None = None
 ) -> ModelProto:
-    """A model over `x: float32[n, 4]`, or over `inputs`: for each its dims, or its element type
-    and dims."""
+    """Builds a model over `x: float32[n, 4]`, or over `inputs`: for each its dims, or its element
+    type and dims.
+    """
     infos = []
     for name, spec in ({"x": ["n", 4]} if inputs is None else inputs).items():
         dtype, dims = spec if isinstance(spec, tuple) else (FLOAT, spec)
@@ -56,7 +57,7 @@ def corpus(make: Callable[[], ModelProto]) -> Callable[[], ModelProto]:
 
 
 def with_weight(change: Callable[[TensorProto], None]) -> ModelProto:
-    """A model whose weight of 4 floats is modified by `change`."""
+    """Builds a model whose weight of 4 floats is modified by `change`."""
     made = model([node("Add", "x w", "y")], constants={"w": np.zeros(4, np.float32)})
     change(made.graph.initializer[0])
     return made
@@ -263,7 +264,7 @@ def field(number: int, data: bytes) -> bytes:
 
 @attack("nested more than 100 deep")
 def graphs_in_graphs() -> bytes:
-    """Nested more deeply than the package `onnx` can write."""
+    """Encodes graphs that are nested more deeply than the package `onnx` can write."""
     graph = b""
     for _ in range(2000):
         graph = field(1, field(5, field(6, graph)))
@@ -272,7 +273,7 @@ def graphs_in_graphs() -> bytes:
 
 @attack("nested more than 32 deep")
 def functions_in_functions() -> ModelProto:
-    """Nested more deeply than real models."""
+    """Builds functions that are nested more deeply than in real models."""
     calls = [own_function(f"F{i}", [helper.make_node(f"F{i + 1}", ["a"], ["b"], domain="own")]) for i in range(40)]
     return with_functions([*calls, own_function("F40", [node("Relu", "a", "b")])])
 
@@ -308,8 +309,9 @@ def a_function_that_calls_itself() -> ModelProto:
 
 @attack("with its functions inlined")
 def functions_that_multiply() -> ModelProto:
-    """Each function calls the next four times: a few hundred bytes become 4 to the power of 24
-    nodes when inlined."""
+    """Builds functions each of which calls the next four times: a few hundred bytes become 4 to the
+    power of 24 nodes when inlined.
+    """
     functions = []
     for i in range(24):
         calls = [helper.make_node(f"F{i + 1}", ["a"], [f"t{k}"], domain="own") for k in range(4)]

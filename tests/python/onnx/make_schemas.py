@@ -32,7 +32,7 @@ CONTRIB = "com.microsoft"
 
 
 def types(schema: Any) -> str:
-    """The text for the types of the inputs."""
+    """Returns the text for the types of an operator's inputs."""
     names = [getattr(i, "type_str", None) or i.typeStr for i in schema.inputs]
     options = [i.option.name for i in schema.inputs]
     ends = [option == "Variadic" for option in options]
@@ -68,7 +68,7 @@ def line(schema: Any, is_last: bool) -> str:
 
 
 def contrib() -> list[Any] | None:
-    """The schemas of ONNX Runtime's own operators, or `None` if it is not installed."""
+    """Returns the schemas of ONNX Runtime's own operators, or `None` if it is not installed."""
     try:
         from onnxruntime.capi.onnxruntime_pybind11_state import get_all_operator_schema
     except ImportError:

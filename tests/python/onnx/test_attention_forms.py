@@ -92,7 +92,7 @@ def feed(inputs: dict[str, Any], sizes: tuple[int, ...]) -> dict[str, np.ndarray
 
 
 def stages(built: onnx.ModelProto) -> str:
-    """The program after the graph passes."""
+    """Returns the script of the program after the graph passes."""
     return relax.get_pipeline("zero")(relax.frontend.onnx.from_onnx(built)).script()
 
 
@@ -167,7 +167,7 @@ def test_products_that_are_results_are_kept(mode: int) -> None:
 
 
 def exported(mask: str) -> onnx.ModelProto:
-    """`scaled_dot_product_attention` as written by PyTorch's exporter."""
+    """Builds `scaled_dot_product_attention` as PyTorch's exporter writes it."""
     node = helper.make_node
     nodes = [
         node("Mul", ["q", "c"], ["q1"]),

@@ -44,8 +44,9 @@ def expected(entry: dict[str, Any]) -> Any:
 
 
 def failure(entry: dict[str, Any]) -> tuple[type[Exception], ...]:
-    """Unsupported models must be refused at compile time; only entries with `differs` may fail in
-    another way."""
+    """Returns the exceptions with which a listed test must fail. Unsupported models must be refused
+    at compile time; only entries with `differs` may fail in another way.
+    """
     if "differs" in entry:
         return (AssertionError, pliant.PliantError)
     return (pliant.UnsupportedError, pliant.CompileError)
@@ -64,17 +65,21 @@ def test_conformance(kind: str, name: str) -> None:
 
 
 def form(value: Any) -> Any:
-    """The nesting of sequences and their lengths."""
+    """Returns the nested structure of a value: a list for each sequence, and ``None`` for anything
+    else.
+    """
     return [form(v) for v in value] if isinstance(value, list | tuple) else None
 
 
 def flat(value: Any) -> list[Any]:
-    """All arrays, including those in sequences, where the runner cannot compare scalars."""
+    """Returns all arrays of a value, including those in sequences. The test runner of ``onnx``
+    cannot compare scalars in them.
+    """
     return [a for v in value for a in flat(v)] if isinstance(value, list | tuple) else [value]
 
 
 def array_of(value: Any) -> Any:
-    """The array of a value, which is an array or a tensor of the file format."""
+    """Returns the array of a value, which is an array already or a tensor of the file format."""
     return onnx.numpy_helper.to_array(value) if isinstance(value, onnx.TensorProto) else value
 
 
@@ -88,7 +93,7 @@ def test_every_exclusion_names_a_test() -> None:
 
 
 def test_all_tests_of_the_package_are_collected() -> None:
-    """Without this test, a loader that finds nothing would pass everything."""
+    """Checks that the loader finds tests; with an empty list, all other tests would pass."""
     count = {kind: sum(k == kind for k, _ in CASES) for kind in KINDS}
     assert count["node"] >= 1884 and count["simple"] >= 20 and count["real"] == 9, count
 

@@ -22,7 +22,7 @@ FIRST_OPSET = 7
 
 
 def versions() -> dict[str, list[int]]:
-    """The versions of each of ONNX's own operators."""
+    """Returns the versions of each of ONNX's own operators."""
     found = defaultdict(list)
     for schema in onnx.defs.get_all_schemas_with_history():
         if schema.domain == "" and not (schema.deprecated and schema.since_version <= FIRST_OPSET):
@@ -31,13 +31,13 @@ def versions() -> dict[str, list[int]]:
 
 
 def taken(opsets: list[int]) -> str:
-    """The versions that models of opset 7 or newer can refer to."""
+    """Returns the versions of an operator to which models of opset 7 or newer can refer."""
     older = [v for v in opsets if v <= FIRST_OPSET]
     return ", ".join(str(v) for v in [*older[-1:], *(v for v in opsets if v > FIRST_OPSET)])
 
 
 def cases_of() -> dict[str, list[str]]:
-    """The node tests of each operator, including those of its expansion as a function."""
+    """Returns the node tests of each operator, including those of its expansion as a function."""
     found = defaultdict(list)
     operator = {n: c.model.graph.node[0].op_type for (k, n), c in CASES.items() if k == "node" and c.model is not None}
     for name in operator:

@@ -1,4 +1,6 @@
-"""Resize with scales that the sizes of the result do not give, compared with ONNX's reference implementation."""
+"""Tests Resize with scales that differ from the ratio of the sizes, compared with ONNX's reference
+implementation.
+"""
 
 from __future__ import annotations
 

@@ -30,7 +30,9 @@ def renamed(graph: Any, names: dict[str, str]) -> None:
 
 
 def open_ranks(model: onnx.ModelProto) -> onnx.ModelProto:
-    """The model with each input passed as a vector and a shape."""
+    """Returns the model with each input passed as a vector and a shape, so that its rank is
+    unknown.
+    """
     made = onnx.ModelProto()
     made.CopyFrom(model)
     graph = made.graph

@@ -39,7 +39,7 @@ SKIPPED_GROUPS = ("relax.call_", "relax.builtin.", "relax.memory.", "relax.vm.",
 
 @dataclass(frozen=True)
 class Value:
-    """A tensor of the program; dims are texts, or `None` if they are unknown."""
+    """A tensor of a random program. Its dims are texts, or `None` if they are unknown."""
 
     name: str
     dtype: str
@@ -49,8 +49,9 @@ class Value:
 
 @dataclass(frozen=True)
 class Step:
-    """A binding: the text of its call, including the operands' names, and the values that it
-    defines."""
+    """A binding of a random program: the text of its call, including the operands' names, and the
+    values that it defines.
+    """
 
     text: str
     operands: tuple[str, ...]
@@ -64,7 +65,7 @@ class Step:
 
 @dataclass
 class Program:
-    """The inputs, the steps and all values that they define."""
+    """A random program: its inputs, its steps and all values that they define."""
 
     inputs: list[Param] = field(default_factory=list)
     symbols: list[str] = field(default_factory=list)
@@ -73,7 +74,7 @@ class Program:
     lines: list[str] = field(default_factory=list)
 
     def script(self, results: Sequence[str], more: Sequence[str] = ()) -> str:
-        """The program that returns these values."""
+        """Returns the script of the program that returns these values."""
         params = ", ".join(f"{p.name}: {tensor(p.dims, p.dtype)}" for p in self.inputs)
         symbols = "".join(f"        {s} = T.int64()\n" for s in self.symbols)
         lines = "".join(f"            {line}\n" for line in [*self.lines, *more])
@@ -92,7 +93,9 @@ class Program:
         )
 
     def leaves(self) -> list[str]:
-        """The values that no step uses; they are the results, so that no step is dead code."""
+        """Returns the values that no step uses. They are the results of the program, so that no
+        step is dead code.
+        """
         used = {name for step in self.steps for name in step.operands}
         made = [v.name for step in self.steps for v in step.outputs]
         return [name for name in made if name not in used]
@@ -115,7 +118,7 @@ def operators() -> list[str]:
 
 
 def types_of(info: Any) -> list[tuple[str, tuple[str, ...] | None, int | None]] | None:
-    """The tensors of a value, or `None` if it contains anything else."""
+    """Returns the tensors of a value, or `None` if it contains anything else."""
     if isinstance(info, pliant.relax.TupleStructInfo):
         fields = [types_of(f) for f in info.fields]
         return None if any(f is None or len(f) != 1 for f in fields) else [f[0] for f in fields if f]
@@ -127,7 +130,7 @@ def types_of(info: Any) -> list[tuple[str, tuple[str, ...] | None, int | None]] 
 
 
 def typed(program: Program, text: str) -> Any:
-    """The type of a call in a program, or `None` if the type rule refuses it."""
+    """Returns the type of a call in a program, or `None` if the type rule refuses it."""
     name = f"lv{len(program.steps)}"
     source = program.script([], [f"{name} = {text}"])
     source = source.replace("R.output()", f"R.output({name})").replace("return ()", f"return {name}")
@@ -138,7 +141,7 @@ def typed(program: Program, text: str) -> Any:
 
 
 def add(program: Program, text: str, operands: Sequence[str], op: str, case: Case | None = None) -> bool:
-    """Adds a call if its type rule accepts it and its results are tensors."""
+    """Adds a call to the program if its type rule accepts it and its results are tensors."""
     info = typed(program, text)
     made = None if info is None else types_of(info)
     if not made or any(rank is None or rank > MAX_RANK for _, _, rank in made):
@@ -191,8 +194,9 @@ USABLE = [
 
 
 def matched(param: Param, value: Value, sizes: dict[str, str], written: set[str]) -> dict[str, str] | None:
-    """The sizes of a case's symbols if `value` replaces its parameter, or `None` if it does
-    not match."""
+    """Returns the sizes of a case's symbols if `value` replaces its parameter, or `None` if `value`
+    does not match the parameter.
+    """
     if value.dtype != param.dtype or value.dims is None or len(value.dims) != len(param.dims):
         return None
     found = dict(sizes)
@@ -240,7 +244,7 @@ def from_case(program: Program, case: Case, pick: Pick, fresh: bool) -> bool:
 
 
 def renamed(tree: ast.Expression, names: dict[str, str]) -> str:
-    """The expression with variables renamed; keywords keep their names."""
+    """Returns the expression with variables renamed. Names of keyword arguments are kept."""
 
     class Rename(ast.NodeTransformer):
         def visit_Name(self, node: ast.Name) -> ast.expr:
@@ -270,7 +274,7 @@ def operand_text(program: Program, pick: Pick, used: list[Value]) -> str:
 
 
 def attribute_text(name: str, default: Any, rank: int, pick: Pick) -> str | None:
-    """A random value for an attribute, or `None` for its default."""
+    """Returns a random value for an attribute, or `None` for its default."""
     if isinstance(default, bool):
         return str(bool(pick(2)))
     if "dtype" in name:
@@ -300,7 +304,7 @@ def from_signature(program: Program, op: str, pick: Pick) -> bool:
 
 
 def compose(pick: Pick, steps: int) -> Program:
-    """A random program of about `steps` steps."""
+    """Creates a random program of about `steps` steps."""
     program, names = Program(), operators()
     for _ in range(1 + pick(3)):
         drawn_input(program, pick)

@@ -26,7 +26,7 @@ OTHER_GROUPS = ("call_", "builtin.", "memory.", "vm.", "inspect.")
 
 @dataclass(frozen=True)
 class Call:
-    """`R.name(*operands, **attrs)`, with all parts as text."""
+    """A call `R.name(*operands, **attrs)` with all parts as text."""
 
     name: str
     operands: tuple[str, ...]
@@ -38,19 +38,19 @@ class Call:
         return f"R.{self.name}({', '.join(words)})"
 
     def having(self, key: str, value: str) -> Call:
-        """The call with another value of an attribute."""
+        """Returns the call with another value of an attribute."""
         return replace(self, attrs=(*((k, v) for k, v in self.attrs if k != key), (key, value)))
 
 
 @cache
 def canonical(name: str) -> str:
-    """The primary name of an operator."""
+    """Returns the primary name of an operator, given its name or an alias."""
     found: str = pliant._core.relax.get_op(name).name
     return found.removeprefix("relax.")
 
 
 def taken_apart(case: Case) -> Call | None:
-    """The call of a case, or `None` if the case is more than a call of one operator."""
+    """Returns the call of a case, or `None` if the case is more than a call of one operator."""
     node = ast.parse(case.expr, mode="eval").body
     if not isinstance(node, ast.Call):
         return None
@@ -78,7 +78,7 @@ def taken_apart(case: Case) -> Call | None:
 
 @cache
 def operators() -> tuple[str, ...]:
-    """The operators on tensors, without the prefix `relax.` and without aliases."""
+    """Returns the operators on tensors, without the prefix `relax.` and without aliases."""
     table = pliant._core.relax
     # Other tests in this process may have registered their own operators.
     own = {n for n in table.op_names() if table.get_op(n).__doc__.startswith("A user-defined operator")}
@@ -88,12 +88,12 @@ def operators() -> tuple[str, ...]:
 
 @cache
 def cases_of(name: str) -> tuple[tuple[Case, Call], ...]:
-    """The cases of an operator, with their calls."""
+    """Returns the cases of an operator, with their calls."""
     return tuple((case, call) for case, call in APART if call.name == name)
 
 
 def with_param(case: Case, name: str, param: Param) -> Case:
-    """The case with another parameter of that name."""
+    """Returns the case with another parameter of that name."""
     return replace(case, params=tuple(param if p.name == name else p for p in case.params))
 
 

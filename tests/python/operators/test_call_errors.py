@@ -46,7 +46,7 @@ def emitted(call: relax.Expr) -> None:
 
 
 def attempts(op: Any) -> Any:
-    """Arguments of all kinds, as operands and as each attribute in turn."""
+    """Yields arguments of all kinds, as operands and as each attribute in turn."""
     operands = [name for name, kind, _ in op.parameters if kind in ("operand", "optional")]
     attrs = [(name, kind) for name, kind, _ in op.parameters if kind in ("attr", "required")]
     rest = {name: 1 for name, kind in attrs if kind == "required"}

@@ -40,15 +40,18 @@ BEGIN, END = "<!-- operators -->\n", "<!-- end of operators -->"
 
 
 def of_dtype(case: Case, dtype: str) -> Case:
-    """The case with another data type for its data: the parameters that have the type of the first float
-    parameter, or of the first parameter if none is a float."""
+    """Returns the case with another data type for its data: the parameters that have the type of
+    the first float parameter, or of the first parameter if none is a float.
+    """
     kinds = [p.dtype for p in case.params]
     data = next((d for d in kinds if d.startswith("float")), kinds[0] if kinds else "")
     return replace(case, params=tuple(replace(p, dtype=dtype) if p.dtype == data else p for p in case.params))
 
 
 def script_of(case: Case) -> str:
-    """The script of the case with float32 parameters in place of bfloat16 ones, which NumPy lacks."""
+    """Returns the script of the case with float32 parameters in place of bfloat16 ones, which NumPy
+    lacks.
+    """
     narrow = [p.name for p in case.params if p.dtype == "bfloat16"]
     plain = replace(case, params=tuple(replace(p, dtype="float32") if p.name in narrow else p for p in case.params))
     casts = "".join(f'            {n} = R.astype({n}, dtype="bfloat16")\n' for n in narrow)
@@ -65,7 +68,7 @@ def accepted(case: Case) -> bool:
 
 @cache
 def table() -> dict[str, tuple[tuple[Case, Call], tuple[str, ...]]]:
-    """For each operator, the case that accepts the most types, and these types."""
+    """Returns for each operator the case that accepts the most types, and these types."""
     found: dict[str, tuple[tuple[Case, Call], tuple[str, ...]]] = {}
     for name in operators():
         best: tuple[tuple[Case, Call], tuple[str, ...]] | None = None
@@ -81,7 +84,7 @@ def table() -> dict[str, tuple[tuple[Case, Call], tuple[str, ...]]]:
 
 
 def class_of(types: tuple[str, ...]) -> str:
-    """A short text for a set of types."""
+    """Returns a short text for a set of types."""
     groups = {"floats": FLOATS, "signed integers": SIGNED, "unsigned integers": UNSIGNED, "bool": ("bool",)}
     words = [word for word, group in groups.items() if set(group) <= set(types)]
     rest = [d for d in types if not any(d in groups[w] for w in words)]
@@ -107,7 +110,7 @@ def test_type_list_is_complete() -> None:
 
 
 def extreme(dtype: str) -> Callable[[np.random.Generator, tuple[int, ...]], Array]:
-    """Values of a type, including its extremes and special values."""
+    """Draws values of a type, including its extremes and special values."""
 
     def draws(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
         if dtype == "bool":
@@ -147,7 +150,7 @@ def outcome(run: Callable[..., Any], inputs: list[Array]) -> list[Any] | str:
 
 
 def formula(case: Case, inputs: list[Array], dtype: str) -> list[Array] | None:
-    """The results of the case's NumPy formula, or `None` if it does not apply."""
+    """Returns the results of the case's NumPy formula, or `None` if it does not apply."""
     wide = dtype in ("float16", "bfloat16")
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -163,7 +166,7 @@ def formula(case: Case, inputs: list[Array], dtype: str) -> list[Array] | None:
 
 @cache
 def widening() -> Any:
-    """A program that converts bfloat16 to float32, since NumPy has no bfloat16."""
+    """Returns a program that converts bfloat16 to float32, since NumPy has no bfloat16."""
     return pliant.compile(
         from_source(
             "@I.ir_module\nclass Module:\n    @R.function\n"
@@ -184,12 +187,12 @@ def comparable(name: str, dtype: str, inputs: list[Array]) -> bool:
 
 
 def as_arrays(values: list[Any]) -> list[Array]:
-    """The results as arrays; bfloat16 is converted to float32."""
+    """Converts the results to arrays. bfloat16 is converted to float32."""
     return [np.asarray(widening()(v) if str(v.dtype) == "bfloat16" else v) for v in values]
 
 
 def tried(name: str, types: tuple[str, ...]) -> tuple[str, ...]:
-    """The types of an operator to test."""
+    """Returns the types of an operator to test."""
     if ALL:
         return types
     turn = zlib.crc32(name.encode())

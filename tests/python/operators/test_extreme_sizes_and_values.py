@@ -1,4 +1,4 @@
-"""Sizes that turn out negative, results that nothing computes, and extreme values of types."""
+"""Tests sizes that turn out negative, results without elements, and extreme values of types."""
 
 from __future__ import annotations
 

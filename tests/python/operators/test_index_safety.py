@@ -19,8 +19,9 @@ F32 = "float32"
 
 @dataclass(frozen=True)
 class Indexing:
-    """An operator that reads indices: its call, the types of its operands, valid operands and
-    invalid ones."""
+    """An operator that takes indices: its call, the types of its operands, and valid and invalid
+    operands.
+    """
 
     call: str
     types: str
@@ -163,8 +164,9 @@ def test_index_out_of_range(case: Indexing, mode: str) -> None:
 
 @pytest.mark.parametrize("case", INDEXING[3:], ids=[c.call for c in INDEXING[3:]])
 def test_trusted_indices_are_not_checked(case: Indexing) -> None:
-    """With trusted indices, an invalid index accesses another element of the tensor, never memory
-    outside of it."""
+    """Checks that with trusted indices, an invalid index accesses another element of the tensor,
+    never memory outside of it.
+    """
     module = from_source(case.script)
     model: Any = pliant.compile(module)
     trusting: Any = pliant.compile(module, config={"relax.trust_indices": True})
@@ -180,7 +182,9 @@ def test_trusted_indices_are_not_checked(case: Indexing) -> None:
 
 
 def test_every_indexing_operator_has_a_case() -> None:
-    """The test covers all operators with an operand for indices, which is identified by its name."""
+    """Checks that the test covers all operators with an operand for indices, which is identified by
+    its name.
+    """
     words = ("indices", "rois", "seq_lengths", "sequence_lens", "valid_count", "targets")
     table = pliant._core.relax
     found = set()

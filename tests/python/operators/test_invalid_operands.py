@@ -32,8 +32,9 @@ def mentions(case: Case, symbol: str) -> bool:
 
 
 def refused(case: Case, name: str) -> str | None:
-    """The error message for a case, which has its line and the operator's name; `None` if the case
-    is valid."""
+    """Returns the error message for a case, which has its line and the operator's name; `None` if
+    the case is valid.
+    """
     try:
         from_source(case.script)
     except pliant.PliantError as error:
@@ -47,7 +48,9 @@ def refused(case: Case, name: str) -> str | None:
 
 
 def first(name: str, variants: Any) -> str | None:
-    """The message for the first variant of an operator's cases that is refused."""
+    """Returns the error message for the first refused variant of an operator's cases, or ``None``
+    if none is refused.
+    """
     for case, call in cases_of(name)[:CASES_EACH]:
         for variant in variants(case, call):
             if any(mentions(case, s) for s in set(case.symbols) - set(variant.symbols)):
@@ -117,7 +120,9 @@ def test_wrong_data_type(name: str) -> None:
 
 
 def shared(case: Case) -> Iterator[tuple[str, str]]:
-    """Pairs of a symbol and a parameter that uses it, except for the first parameter that does."""
+    """Yields pairs of a symbol and a parameter that uses it, except for the first parameter that
+    uses the symbol.
+    """
     seen: set[str] = set()
     for p in case.params:
         yield from ((d, p.name) for d in dict.fromkeys(p.dims) if isinstance(d, str) and d in seen)
@@ -160,7 +165,7 @@ def test_known_size_mismatches(name: str) -> None:
 
 
 def unequal(name: str) -> tuple[Case, str] | None:
-    """A case in which two sizes that must agree are different symbols."""
+    """Returns a case in which two sizes that must agree are different symbols."""
     for case, _ in cases_of(name):
         for symbol, param in shared(case):
             if mentions(case, symbol) or not case.constant:
@@ -177,7 +182,7 @@ def unequal(name: str) -> tuple[Case, str] | None:
 
 UNEQUAL = [(name, *found) for name in operators() if (found := unequal(name)) is not None]
 def outcome(model: Any, inputs: list[Array]) -> str | None:
-    """The error message for these inputs; `None` if they are accepted."""
+    """Returns the error message for these inputs; `None` if they are accepted."""
     try:
         model(*inputs)
     except pliant.PliantError as error:
@@ -280,7 +285,7 @@ def test_every_operator_has_run_time_size_mismatches() -> None:
 
 
 def nonsense(key: str, default: Any) -> list[str]:
-    """Values that are invalid for such an attribute."""
+    """Yields values that are invalid for an attribute of this kind."""
     if isinstance(default, bool):
         return ['"nonsense"', "7"]
     if "axis" in key or "axes" in key:

@@ -57,7 +57,7 @@ def check(got: Any, want: Array, where: str, case: Case) -> None:
 
 
 def judge(case: Case, run: Callable[..., Any], sizes: dict[str, int], rng: np.random.Generator, how: str) -> None:
-    """Runs a case with these sizes and compares the results."""
+    """Runs a case with these sizes and compares the results with NumPy."""
     inputs = [draw(param, sizes, rng) for param in case.params]
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
@@ -124,8 +124,9 @@ def test_rejected_when_written(case: Refused) -> None:
 
 
 def apart_in_memory(array: Array) -> Array:
-    """The same elements, read-only and with other strides: every second element of a larger array,
-    from its end."""
+    """Returns an array with the same elements, but read-only and with other strides: every second
+    element of a larger array, from its end.
+    """
     if array.ndim == 0:
         strided = array.copy()
     else:

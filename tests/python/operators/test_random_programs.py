@@ -70,7 +70,9 @@ def close(got: Array, want: Array, dtype: str, factor: float) -> bool:
 
 
 def alone(step: Step, types: dict[str, Value], values: dict[str, Array], sizes: dict[str, int]) -> Any:
-    """The interpreter's result of one step for these operands; unknown sizes remain symbols."""
+    """Returns the interpreter's result of one step for these operands. Unknown sizes remain
+    symbols.
+    """
     params = []
     for name in step.operands:
         known = types[name].dims or ("",) * values[name].ndim
@@ -118,7 +120,7 @@ def judge_step(
 
 
 def outcome(model: Any, inputs: list[Array]) -> list[Array] | str:
-    """The results, or the error message."""
+    """Returns the results of a program, or the error message."""
     try:
         return [np.asarray(value) for value in model(*inputs)]
     except pliant.InternalError:
@@ -189,7 +191,7 @@ def test_random_programs(drawn: tuple[Program, int]) -> None:
 
 
 def test_programs_use_many_operators() -> None:
-    """Programs use the whole operator table, not a fixed list."""
+    """Checks that random programs use the whole operator table, not a fixed list."""
     rng = np.random.default_rng(1)
     seen: set[str] = set()
     for _ in range(25):

@@ -19,14 +19,14 @@ X = np.array([1.5, -2.0, 3.0], "float32")
 
 
 def scripted(types: str, call: str) -> Any:
-    """A module with a call in script."""
+    """Returns a module with a call that is written in script."""
     return from_source(
         f"@I.ir_module\nclass Module:\n    @R.function\n    def main({types}):\n        a = {call}\n        return a\n"
     )
 
 
 def built(params: list[relax.Var], call: relax.Expr) -> Any:
-    """A module with a call built in Python."""
+    """Returns a module with a call that is built in Python."""
     builder = relax.BlockBuilder()
     with builder.function("main", params):
         builder.emit_func_output(builder.emit(call))
@@ -38,7 +38,7 @@ def var(name: str, shape: Any, dtype: str | None = "float32") -> relax.Var:
 
 
 def runs(module: Any, *args: Any) -> list[Any]:
-    """The results in both modes and of the interpreter."""
+    """Returns the results in both execution modes and of the interpreter."""
     modes = ("bytecode", "compiled")
     results = [pliant.compile(module, exec_mode=mode)(*args) for mode in modes]
     return [*results, interpret(module, *args)]

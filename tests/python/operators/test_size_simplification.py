@@ -14,7 +14,7 @@ LAYERS = 50
 
 
 def last_size(padding: int, every: int, pool: str) -> str:
-    """The height after 3 by 3 convolutions, with a pool after each `every`-th of them."""
+    """Returns the height after 3 by 3 convolutions, with a pool after each `every`-th of them."""
     lines, last = [], "x"
     for k in range(LAYERS):
         lines.append(f"a{k} = R.nn.conv2d({last}, w, padding={padding})")

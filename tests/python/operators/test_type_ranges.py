@@ -65,7 +65,7 @@ def test_conversions_of_integers_round_once(mode: str, dtype: str) -> None:
 
 
 def even(value: int) -> int:
-    """The nearest integer that has eight significant bits; ties round to even."""
+    """Rounds to the nearest integer that has eight significant bits; ties round to even."""
     unit = 1 << max(value.bit_length() - 8, 0)
     low, rest = divmod(value, unit)
     return (low + (2 * rest > unit or (2 * rest == unit and low % 2 == 1))) * unit

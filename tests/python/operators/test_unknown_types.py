@@ -16,7 +16,9 @@ from pliant.script import from_source
 
 
 def script(case: Case) -> str:
-    """The case with parameters of unknown types; the sizes are passed as a shape."""
+    """Returns the script of the case with parameters of unknown types. The sizes are passed as a
+    shape.
+    """
     sizes = ", ".join(f'"{s}"' for s in case.symbols)
     params = ", ".join([f"sizes_: R.Shape([{sizes}])", *(f"{p.name}: R.Tensor" for p in case.params)])
     symbols = "".join(f"        {s} = T.int64()\n" for s in case.symbols)
@@ -29,8 +31,9 @@ def script(case: Case) -> str:
 
 
 def named(case: Case) -> Case:
-    """The case with errors that only name the operator, since the symbols are not those of the
-    operands' types."""
+    """Returns the case with errors that only name the operator, since the symbols are not those of
+    the operands' types.
+    """
 
     def reference(*inputs: Any) -> Any:
         want = case.reference(*inputs)

@@ -18,7 +18,7 @@ DTYPES = ["bool", "int8", "uint8", "int16", "int32", "uint32", "int64", "uint64"
 
 
 def program(call: str, *params: str) -> Any:
-    """A program of one operator over vectors of symbolic length, compiled once."""
+    """Compiles a program of one operator over vectors of symbolic length."""
     return pliant.compile(
         from_source(
             "@I.ir_module\nclass Module:\n    @R.function\n"

@@ -20,7 +20,8 @@ pub struct ObjectMap {
     pub tensors: FxHashMap<Buffer, te::Tensor>,
 }
 
-/// The Python objects that functions share if they differ only in their attributes.
+/// The Python objects that several functions share because the functions differ only in their
+/// attributes.
 #[derive(Default)]
 struct Shared {
     objects: ObjectMap,
@@ -34,14 +35,15 @@ pub struct PrimFuncObjects {
     shared: Arc<Shared>,
 }
 
-/// The registry of all live [`PrimFuncObjects`], by the addresses of their functions.
+/// Locks the registry of all live [`PrimFuncObjects`], by the addresses of their functions.
 fn registry() -> MutexGuard<'static, FxHashMap<usize, Weak<PrimFuncObjects>>> {
     static REGISTRY: OnceLock<Mutex<FxHashMap<usize, Weak<PrimFuncObjects>>>> = OnceLock::new();
     REGISTRY.get_or_init(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl PrimFuncObjects {
-    /// The Python objects of a function. They are registered if the function has none yet.
+    /// Returns the Python objects of a function. Creates and registers them if the function has
+    /// none yet.
     pub fn of(func: Arc<PrimFunc>) -> Arc<PrimFuncObjects> {
         let known = registry().get(&(Arc::as_ptr(&func) as usize)).and_then(Weak::upgrade);
         known.unwrap_or_else(|| Self::register(func, Arc::default()))
@@ -68,7 +70,7 @@ impl PrimFuncObjects {
         objects
     }
 
-    /// The body as a Python object.
+    /// Returns the body as a Python object.
     ///
     /// # Errors
     /// An error of the Python interpreter.

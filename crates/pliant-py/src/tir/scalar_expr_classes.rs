@@ -11,7 +11,8 @@ use crate::tir::prim_expr::{PrimExpr, int_const, prim, prim_list, reject_zero_di
 use crate::tir::scalar_functions::{buffer_of, check_arity};
 use crate::tir::vector_exprs::{Broadcast, Ramp};
 
-/// Defines classes without a Python constructor, for kinds of expressions that only other functions create.
+/// Defines Python classes without a constructor, for kinds of expressions that only functions
+/// create.
 macro_rules! kinds {
     ($($(#[$doc:meta])* $name:ident;)*) => {
         $($(#[$doc])*
@@ -93,12 +94,13 @@ operators! {
     Or = Or;
 }
 
-/// The base-class initialiser of an expression object.
+/// Creates the base-class initialiser of an expression object.
 fn of(expr: te::Expr) -> PyClassInitializer<PrimExpr> {
     PyClassInitializer::from(PrimExpr { expr })
 }
 
-/// A new variable. Its type is a data type, an address (`"handle"`, `ir.PointerType`), or the default.
+/// Creates a new variable. Its type is a data type, an address (`"handle"`, `ir.PointerType`), or
+/// the default.
 fn new_var(
     name: &str,
     dtype: Option<&Bound<'_, PyAny>>,
@@ -184,7 +186,7 @@ impl FloatImm {
     }
 }
 
-/// A string. Only calls take it as an argument.
+/// A string constant (`tir.StringImm`), which can only be an argument of a call.
 #[pyclass(extends = PrimExpr, frozen, module = "pliant.tir")]
 pub struct StringImm;
 
@@ -238,7 +240,7 @@ impl Not {
     }
 }
 
-/// A choice between two values, both of which are evaluated.
+/// A choice between two values (`tir.Select`), both of which are evaluated.
 #[pyclass(extends = PrimExpr, frozen, module = "pliant.tir")]
 pub struct Select;
 
@@ -266,7 +268,8 @@ pub struct Call;
 
 #[pymethods]
 impl Call {
-    /// A call of an intrinsic, given by its name with or without the prefix `tir.`. `dtype` is the type of the result.
+    /// Creates a call of an intrinsic, given by its name with or without the prefix `tir.`. `dtype`
+    /// is the type of the result.
     #[new]
     #[pyo3(signature = (dtype, op, args, span=None))]
     fn new(
@@ -303,7 +306,7 @@ fn argument(obj: &Bound<'_, PyAny>) -> Result<te::Expr> {
     }
 }
 
-/// An element of a tensor.
+/// A read of one element of a tensor (`tir.ProducerLoad`).
 #[pyclass(extends = PrimExpr, frozen, subclass, module = "pliant.tir")]
 pub struct ProducerLoad;
 
@@ -330,7 +333,7 @@ impl ProducerLoad {
     }
 }
 
-/// An expression as an object of the matching Python class.
+/// Wraps an expression as an object of the matching Python class.
 pub fn wrap(py: Python<'_>, expr: te::Expr) -> PyResult<Bound<'_, PyAny>> {
     macro_rules! make {
         ($class:ident) => {

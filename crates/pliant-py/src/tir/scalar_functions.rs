@@ -82,7 +82,7 @@ pub fn check_arity(intrin: Intrin, count: usize) -> Result<()> {
     }
 }
 
-/// The buffer that an argument represents: a `tir.Buffer` or a tensor.
+/// Returns the buffer that an argument represents, if it is a `tir.Buffer` or a tensor.
 pub fn buffer_of(obj: &Bound<'_, PyAny>) -> Result<Option<te::Tensor>> {
     if let Ok(tensor) = obj.cast::<Tensor>() {
         return Ok(Some(tensor.get().tensor.clone()));
@@ -91,13 +91,14 @@ pub fn buffer_of(obj: &Bound<'_, PyAny>) -> Result<Option<te::Tensor>> {
     Ok(tensor.cast::<Tensor>().ok().map(|t| t.get().tensor.clone()))
 }
 
-/// The address of a buffer, which is that of its first element.
+/// Returns the address of a buffer, which is the address of its first element.
 fn address(buffer: &te::Tensor) -> te::Expr {
     let first = buffer.at(&vec![te::int(0); buffer.ndim()]);
     te::call_typed(Intrin::AddressOf, vec![first], te::Ty::I64)
 }
 
-/// A call of a linked symbol, or of a registered packed function if `packed` is set. A buffer is passed as its address.
+/// Creates a call of a linked symbol, or of a registered packed function if `packed` is set. A
+/// buffer is passed as its address.
 #[pyfunction]
 #[pyo3(signature = (packed, dtype, name, *args))]
 pub fn tir_call_extern<'py>(
@@ -135,7 +136,7 @@ pub fn tir_call_typed<'py>(
     Ok(wrap(arg.py(), te::call_typed(intrin, vec![prim(arg)?], ty))?)
 }
 
-/// `ceil(a / b)`. `b` must be constant or positive.
+/// Creates the expression `ceil(a / b)`. `b` must be constant or positive.
 #[pyfunction]
 pub fn tir_ceildiv<'py>(a: &Bound<'py, PyAny>, b: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
     let divisor = prim(b)?;
@@ -145,13 +146,13 @@ pub fn tir_ceildiv<'py>(a: &Bound<'py, PyAny>, b: &Bound<'py, PyAny>) -> Result<
     Ok(wrap(a.py(), te::ceildiv(&prim(a)?, &divisor))?)
 }
 
-/// Logical negation.
+/// Creates the logical negation of a condition.
 #[pyfunction]
 pub fn tir_not<'py>(a: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
     Ok(wrap(a.py(), te::not(&prim(a)?))?)
 }
 
-/// A choice between two values, both of which are evaluated.
+/// Creates a choice between two values, both of which are evaluated.
 #[pyfunction]
 pub fn tir_select<'py>(
     cond: &Bound<'py, PyAny>,
@@ -161,7 +162,7 @@ pub fn tir_select<'py>(
     Ok(wrap(a.py(), te::select(&prim(cond)?, &prim(a)?, &prim(b)?))?)
 }
 
-/// A constant of a data type.
+/// Creates a constant of a data type.
 #[pyfunction]
 #[pyo3(signature = (value, dtype=None))]
 pub fn tir_const<'py>(
@@ -177,7 +178,8 @@ pub fn tir_const<'py>(
     Ok(wrap(value.py(), expr)?)
 }
 
-/// The largest value of a data type if `max` is set, otherwise the smallest one. For floats, the value is finite.
+/// Returns the largest value of a data type if `max` is set, otherwise the smallest one. For
+/// floats, the value is finite.
 #[pyfunction]
 pub fn tir_limit<'py>(
     py: Python<'py>,
@@ -188,7 +190,8 @@ pub fn tir_limit<'py>(
     Ok(wrap(py, te::finite_limit(dtype, max))?)
 }
 
-/// The expression with variables replaced. `pairs` are pairs of a variable and its replacement.
+/// Returns the expression with variables replaced. `pairs` are pairs of a variable and its
+/// replacement.
 #[pyfunction]
 pub fn tir_substitute<'py>(
     expr: &Bound<'py, PyAny>,
@@ -205,7 +208,7 @@ pub fn tir_substitute<'py>(
     Ok(wrap(expr.py(), te::substitute(&prim(expr)?, &map))?)
 }
 
-/// The variables of an expression, in order of appearance.
+/// Returns the variables of an expression, in order of appearance.
 #[pyfunction]
 pub fn tir_free_vars<'py>(expr: &Bound<'py, PyAny>) -> Result<Vec<Bound<'py, PyAny>>> {
     let py = expr.py();
@@ -213,10 +216,11 @@ pub fn tir_free_vars<'py>(expr: &Bound<'py, PyAny>) -> Result<Vec<Bound<'py, PyA
     Ok(vars.iter().map(|v| wrap(py, v.expr())).collect::<PyResult<_>>()?)
 }
 
-/// The body of a `Let` with the variable replaced by its value.
+/// Returns the body of a `Let` with the variable replaced by its value.
 ///
 /// # Errors
-/// If the value calls a packed or extern function, because each use of the variable would repeat the call.
+/// If the value calls a packed or extern function, because each use of the variable would repeat
+/// the call.
 #[pyfunction]
 pub fn tir_let<'py>(
     var: &Bound<'py, PyAny>,
@@ -236,7 +240,8 @@ pub fn tir_let<'py>(
     tir_substitute(body, vec![(var.clone(), value.clone())])
 }
 
-/// Whether a loop function only reshapes its input.
+/// Whether a loop function only reshapes its input, that is, copies all elements in row-major
+/// order.
 #[pyfunction]
 pub fn has_reshape_pattern(func: &Bound<'_, crate::te::prim_func::PrimFunc>) -> bool {
     pliant_opt::analysis::has_reshape_pattern::has_reshape_pattern(&func.get().func)

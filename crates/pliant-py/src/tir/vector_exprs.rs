@@ -44,19 +44,19 @@ impl Ramp {
         Ok(init.add_subclass(Ramp))
     }
 
-    /// The value of the first lane.
+    /// Returns the value of the first lane.
     #[getter]
     fn base(slf: PyRef<'_, Self>) -> PyResult<Bound<'_, PyAny>> {
         operand(slf.py(), &slf.as_super().expr, 0)
     }
 
-    /// The difference between neighbouring lanes.
+    /// Returns the difference between neighbouring lanes.
     #[getter]
     fn stride(slf: PyRef<'_, Self>) -> PyResult<Bound<'_, PyAny>> {
         operand(slf.py(), &slf.as_super().expr, 1)
     }
 
-    /// The number of lanes.
+    /// Returns the number of lanes.
     #[getter]
     fn lanes(slf: PyRef<'_, Self>) -> u16 {
         slf.as_super().expr.ty().lanes
@@ -72,7 +72,7 @@ impl Broadcast {
         Ok(init.add_subclass(Broadcast))
     }
 
-    /// The number of lanes.
+    /// Returns the number of lanes.
     #[getter]
     fn lanes(slf: PyRef<'_, Self>) -> u16 {
         slf.as_super().expr.ty().lanes

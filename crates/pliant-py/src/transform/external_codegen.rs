@@ -73,7 +73,7 @@ fn run_check(check: &Py<PyAny>, found: &mut PatternCheck<'_>) -> Result<bool, Pa
     })
 }
 
-/// `FuseOpsByPattern` with patterns from Python.
+/// Creates the pass `FuseOpsByPattern` with patterns from Python.
 #[pyfunction]
 pub fn fuse_ops_by_pattern(
     patterns: Vec<Bound<'_, PyAny>>,
@@ -106,13 +106,14 @@ pub fn register_backend_patterns(patterns: Vec<PatternSpec<'_>>) {
     register_patterns(patterns.into_iter().map(fusion_pattern).collect());
 }
 
-/// The names of the registered patterns that start with `prefix`, in the order in which they are tried.
+/// Returns the names of the registered patterns that start with `prefix`, in the order in which
+/// they are tried.
 #[pyfunction]
 pub fn backend_patterns(prefix: &str) -> Vec<String> {
     patterns_with_prefix(prefix).into_iter().map(|p| p.name).collect()
 }
 
-/// `RunCodegen` with options for the backends.
+/// Creates the pass `RunCodegen` with options for the backends.
 #[pyfunction]
 pub fn run_codegen(
     target_options: &Bound<'_, PyDict>,
@@ -178,8 +179,8 @@ impl PyCodegen {
     }
 }
 
-/// The packed function for an item that a code generator returned: a registered one given by name, or a callable,
-/// which is registered under a new name.
+/// Returns the packed function for an item that a code generator returned: a registered function
+/// given by name, or a callable, which is registered under a new name.
 fn register_kernel(item: &Bound<'_, PyAny>, name: &str) -> Result<Generated> {
     if let Ok(symbol) = item.cast::<PyString>() {
         return Ok(Generated::symbol(symbol.to_string()));
@@ -205,7 +206,7 @@ pub fn register_backend_codegen(name: &str, generate: Py<PyAny>) {
     drop(register_codegen(name, Arc::new(PyCodegen(generate))));
 }
 
-/// The names of the backends with code generators.
+/// Returns the names of the backends with code generators.
 #[pyfunction]
 pub fn backend_codegens() -> Vec<String> {
     codegens()
@@ -232,13 +233,14 @@ pub fn register_offload_rule(
     register_rule(rule(symbol)?).map(drop).map_err(Error::Value)
 }
 
-/// Removes a registered offload rule; returns whether there was one of that name.
+/// Removes a registered offload rule. Returns whether a rule had that name.
 #[pyfunction]
 pub fn remove_offload_rule(name: &str) -> bool {
     remove_rule(name).is_some()
 }
 
-/// The offload rules in the order in which they are tried: name, pass, kernel and what each replaces.
+/// Returns the offload rules in the order in which they are tried: name, pass, kernel, and the
+/// operators that each rule replaces.
 #[pyfunction]
 pub fn offload_rules() -> Vec<(String, &'static str, String, String)> {
     let text = |text: &str| text.to_string();

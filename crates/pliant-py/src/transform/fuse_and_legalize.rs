@@ -8,16 +8,17 @@ use pyo3::prelude::*;
 use super::rust_pass::CorePass;
 use crate::error::{Error, Result};
 
-/// Groups calls of loop functions that are more efficient as one loop function. Level 0 disables fusion, and -1
-/// selects the level of the context.
+/// Creates the pass `FuseOps`, which groups calls of loop functions that are more efficient as one
+/// loop function. Level 0 disables fusion, and -1 selects the level of the context.
 #[pyfunction]
 #[pyo3(name = "FuseOps", signature = (fuse_opt_level = -1))]
 pub fn fuse_ops_pass(fuse_opt_level: i32) -> CorePass {
     CorePass::of(fuse_ops::FuseOps { fuse_opt_level })
 }
 
-/// Lowers operators to calls of loop functions, except for those in `skip_ops` (full names). `enable_warning` is
-/// accepted for compatibility with TVM and ignored: an operator that is not lowered causes a build error.
+/// Creates the pass `LegalizeOps`, which lowers operators to calls of loop functions, except for
+/// those in `skip_ops` (full names). `enable_warning` is accepted for compatibility with TVM and
+/// ignored: an operator that is not lowered causes a build error.
 #[pyfunction]
 #[pyo3(name = "LegalizeOps", signature = (*, skip_ops = None, enable_warning = false))]
 pub fn legalize_ops_pass(skip_ops: Option<Vec<String>>, enable_warning: bool) -> Result<CorePass> {

@@ -32,7 +32,8 @@ use crate::transform::param_value::param_value;
 use crate::transform::python_pass::pass_error;
 use crate::transform::rust_pass::CorePass;
 
-/// A name, given as a string or as an object that has one (a graph-level or loop-level variable).
+/// Converts an argument to a name. The argument is a string, or an object with a name (a
+/// graph-level or loop-level variable).
 fn name_of(obj: &Bound<'_, PyAny>, what: &str) -> Result<Arc<str>> {
     if let Ok(name) = obj.cast::<PyString>() {
         return Ok(name.to_str()?.into());
@@ -48,8 +49,8 @@ fn name_of(obj: &Bound<'_, PyAny>, what: &str) -> Result<Arc<str>> {
     Err(Error::Type(format!("{what} must be a name or a variable, not {class}")))
 }
 
-/// Binds parameters of a function to values: tensors, numbers, shapes, strings, and tuples of these. Keys are names,
-/// variables or indices of parameters.
+/// Creates a pass that binds parameters of a function to values: tensors, numbers, shapes, strings,
+/// and tuples of these. Keys are names, variables or indices of parameters.
 #[pyfunction]
 #[pyo3(name = "BindParams")]
 pub fn bind_params(func_name: String, params: &Bound<'_, PyDict>) -> Result<CorePass> {
@@ -64,8 +65,9 @@ pub fn bind_params(func_name: String, params: &Bound<'_, PyDict>) -> Result<Core
     Ok(CorePass::of(BindParams { func_name: func_name.into(), params: list }))
 }
 
-/// Binds symbolic sizes to values, in one function or in all. Keys are names or `tir.Var`s. Values are integers or
-/// integer expressions, whose variables refer to sizes of the function by name.
+/// Creates a pass that binds symbolic sizes to values, in one function or in all. Keys are names or
+/// `tir.Var`s. Values are integers or integer expressions, whose variables refer to sizes of the
+/// function by name.
 #[pyfunction]
 #[pyo3(name = "BindSymbolicVars", signature = (binding_map, func_name=None))]
 pub fn bind_symbolic_vars(
@@ -94,7 +96,7 @@ pub fn bind_symbolic_vars(
     Ok(CorePass::of(BindSymbolicVars { binding_map: list, func_name }))
 }
 
-/// An integer expression over sizes, or `None` for other expressions.
+/// Converts an integer expression over sizes; `None` for other expressions.
 fn size_term(e: &te::Expr) -> Option<SizeTerm> {
     let mut arena = SymArena::new();
     let size = te::to_sym(&mut arena, e, &mut VarMap::new())?;
@@ -104,7 +106,8 @@ fn size_term(e: &te::Expr) -> Option<SizeTerm> {
     Some(SizeTerm { arena: arena.into(), size })
 }
 
-/// Combines the parameters of a model, from the index given by the attribute `num_input` on, into one tuple.
+/// Creates a pass that combines the parameters of a model, from the index given by the attribute
+/// `num_input` on, into one tuple.
 #[pyfunction]
 #[pyo3(name = "BundleModelParams", signature = (param_tuple_name=None))]
 pub fn bundle_model_params(param_tuple_name: Option<String>) -> CorePass {
@@ -113,7 +116,8 @@ pub fn bundle_model_params(param_tuple_name: Option<String>) -> CorePass {
     CorePass::of(BundleModelParams { param_tuple_name: name })
 }
 
-/// Converts sequences of at least `min_size` bindings without side effects to dataflow blocks.
+/// Creates a pass that converts sequences of at least `min_size` bindings without side effects to
+/// dataflow blocks.
 #[pyfunction]
 #[pyo3(name = "ConvertToDataflow", signature = (min_size=2))]
 pub fn convert_to_dataflow(min_size: i64) -> Result<CorePass> {
@@ -125,7 +129,8 @@ pub fn convert_to_dataflow(min_size: i64) -> Result<CorePass> {
     Ok(CorePass::of(ConvertToDataflow { min_size }))
 }
 
-/// Removes unused bindings and functions that are not reachable from public functions or `entry_functions`.
+/// Creates a pass that removes unused bindings, and functions that are not reachable from public
+/// functions or `entry_functions`.
 #[pyfunction]
 #[pyo3(name = "DeadCodeElimination", signature = (entry_functions=None))]
 pub fn dead_code_elimination(entry_functions: Option<Vec<String>>) -> CorePass {
@@ -133,22 +138,25 @@ pub fn dead_code_elimination(entry_functions: Option<Vec<String>>) -> CorePass {
     CorePass::of(DeadCodeElimination { entry_functions })
 }
 
-/// Merges bindings that compute the same value. With `call_only`, only calls are merged.
+/// Creates a pass that merges bindings that compute the same value. With `call_only`, it merges
+/// only calls.
 #[pyfunction]
 #[pyo3(name = "EliminateCommonSubexpr", signature = (call_only=false))]
 pub fn eliminate_common_subexpr(call_only: bool) -> CorePass {
     CorePass::of(EliminateCommonSubexpr { call_only })
 }
 
-/// Evaluates constant expressions whose values have at most `max_elements` elements.
+/// Creates a pass that evaluates constant expressions whose values have at most `max_elements`
+/// elements.
 #[pyfunction]
 #[pyo3(name = "FoldConstant", signature = (max_elements=None))]
 pub fn fold_constant(max_elements: Option<u64>) -> CorePass {
     CorePass::of(FoldConstant { max_elements, ..FoldConstant::default() })
 }
 
-/// Lifts computations that depend only on the parameters of a model into separate functions: one for each function, one
-/// for all functions (`shared_transform=True`), or one for the functions with the given names.
+/// Creates a pass that lifts computations that depend only on the parameters of a model into
+/// separate functions: one for each function, one for all functions (`shared_transform=True`), or
+/// one for the functions with the given names.
 #[pyfunction]
 #[pyo3(name = "LiftTransformParams", signature = (shared_transform=None))]
 pub fn lift_transform_params(shared_transform: Option<&Bound<'_, PyAny>>) -> Result<CorePass> {
@@ -176,8 +184,8 @@ pub fn lift_transform_params(shared_transform: Option<&Bound<'_, PyAny>>) -> Res
     Ok(CorePass::of(LiftTransformParams { shared }))
 }
 
-/// Sorts the bindings of dataflow blocks. `order` is "depth-first" or "breadth-first". `direction` (or
-/// `starting_location`) is "from-inputs" or "from-outputs".
+/// Creates a pass that sorts the bindings of dataflow blocks. `order` is "depth-first" or
+/// "breadth-first". `direction` (or `starting_location`) is "from-inputs" or "from-outputs".
 #[pyfunction]
 #[pyo3(name = "TopologicalSort", signature = (order="depth-first", direction="from-inputs", starting_location=None))]
 pub fn topological_sort(
@@ -202,8 +210,8 @@ fn unknown_choice(what: &str, value: &str, known: &str) -> Error {
     Error::Value(format!("TopologicalSort: {what} must be one of {known}, not '{value}'"))
 }
 
-/// Gives parameters the struct infos that `sinfo_func(var)` returns, and infers all other types again. A parameter
-/// keeps its type if the function returns `None`.
+/// Creates a pass that gives parameters the struct infos that `sinfo_func(var)` returns, and infers
+/// all other types again. A parameter keeps its type if `sinfo_func` returns `None`.
 #[pyfunction]
 #[pyo3(name = "UpdateParamStructInfo")]
 pub fn update_param_struct_info(sinfo_func: Bound<'_, PyAny>) -> Result<CorePass> {
@@ -223,7 +231,7 @@ pub fn update_param_struct_info(sinfo_func: Bound<'_, PyAny>) -> Result<CorePass
     Ok(CorePass::of(UpdateParamStructInfo { sinfo_func: Arc::new(types) }))
 }
 
-/// Gets the types of a function's parameters from a Python function.
+/// Calls a Python function to get the new types of a function's parameters.
 fn param_types(
     sinfo_func: &Bound<'_, PyAny>,
     func: &mut Function,
@@ -247,7 +255,8 @@ fn param_types(
     Ok(out)
 }
 
-/// Converts a struct info to a type of the function. The recursion is bounded, because the nesting depth is checked.
+/// Converts a struct info to a type of the function. The recursion is bounded, because the nesting
+/// depth of struct infos is limited.
 fn type_of(func: &mut Function, vars: &mut VarMap, info: &SInfo) -> Result<Type> {
     let all = |func: &mut Function, vars: &mut VarMap, list: &[SInfo]| -> Result<Box<[Type]>> {
         list.iter().map(|t| type_of(func, vars, t)).collect()

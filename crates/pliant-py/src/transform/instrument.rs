@@ -25,19 +25,19 @@ enum Kind {
 
 #[pymethods]
 impl CoreInstrument {
-    /// An instrument that measures the duration of passes.
+    /// Creates an instrument that measures the duration of passes.
     #[staticmethod]
     fn timing() -> Self {
         CoreInstrument { kind: Kind::Timing(Arc::new(Timing::new())) }
     }
 
-    /// An instrument that writes the module after every pass into a directory.
+    /// Creates an instrument that writes the module after every pass into a directory.
     #[staticmethod]
     fn dump(dir: PathBuf) -> Self {
         CoreInstrument { kind: Kind::Dump(Arc::new(DumpIr::new(dir))) }
     }
 
-    /// The measurements as a table.
+    /// Returns the measurements as a table.
     fn render(&self) -> String {
         match &self.kind {
             Kind::Timing(timing) => timing.render(),
@@ -45,7 +45,7 @@ impl CoreInstrument {
         }
     }
 
-    /// The measurements: name, nesting depth and duration in seconds of each pass.
+    /// Returns the measurements: name, nesting depth and duration in seconds of each pass.
     fn entries(&self) -> Vec<(String, usize, f64)> {
         match &self.kind {
             Kind::Timing(timing) => timing
@@ -65,8 +65,8 @@ impl CoreInstrument {
     }
 }
 
-/// An instrument of a context: one written in Rust, or an object with any of the methods `should_run`,
-/// `run_before_pass` and `run_after_pass`.
+/// Converts an element of a context's list of instruments: an instrument written in Rust, or an
+/// object with any of the methods `should_run`, `run_before_pass` and `run_after_pass`.
 ///
 /// # Errors
 /// `TypeError` if the object is a class and not an instance.

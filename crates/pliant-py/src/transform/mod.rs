@@ -49,7 +49,7 @@ pub fn apply_pass(
     Ok(IRModule::with_owners(module, owners))
 }
 
-/// The passes and pipelines: name, aliases, description, and level.
+/// Returns the passes and pipelines: name, aliases, description, and optimisation level.
 #[pyfunction]
 pub fn pass_table() -> Vec<(&'static str, Vec<&'static str>, &'static str, &'static str)> {
     let level = |level| match level {
@@ -65,13 +65,13 @@ pub fn pass_table() -> Vec<(&'static str, Vec<&'static str>, &'static str, &'sta
         .collect()
 }
 
-/// The error message for a name that is not a pass or pipeline. `None` for a known name.
+/// Returns the error message for a name that is not a pass or pipeline; `None` for a known name.
 #[pyfunction]
 pub fn unknown_pass(name: &str) -> Option<String> {
     pliant::unknown_pass(name)
 }
 
-/// The settings of a context: name, type of the values, description.
+/// Returns the settings of a pass context: name, type of the values, description.
 #[pyfunction]
 pub fn config_table() -> Vec<(String, String, String)> {
     pass_settings::keys().into_iter().map(|k| (k.name, k.kind.name().to_string(), k.doc)).collect()

@@ -14,11 +14,12 @@ use crate::relax::value_conversion::immutable_tensor;
 use crate::runtime::array_import::to_tensor;
 use crate::runtime::shape_tuple::ShapeTuple;
 
-/// The value of an argument: a tensor (through DLPack or NumPy), a number, a string, a `Shape`, a sequence of these, or
-/// an expression made of these.
+/// Converts an argument to a value for `BindParams`: a tensor (through DLPack or NumPy), a number,
+/// a string, a `Shape`, a sequence of these, or an expression made of these.
 ///
 /// # Errors
-/// `TypeError` for expressions that need to be computed, and any error of the conversion to a tensor.
+/// `TypeError` for expressions that need to be computed, and any error of the conversion to a
+/// tensor.
 pub fn param_value(obj: &Bound<'_, PyAny>) -> Result<ParamValue> {
     let _level = NestingLevel::enter("tuples")?;
     if let Ok(e) = obj.cast::<Expr>() {
@@ -72,7 +73,7 @@ fn is_bool(obj: &Bound<'_, PyAny>) -> Result<bool> {
         && obj.getattr_opt("shape")?.is_some_and(|s| s.len().is_ok_and(|n| n == 0)))
 }
 
-/// The value of a constant expression, or `None` for other expressions.
+/// Returns the value of a constant expression; `None` for other expressions.
 fn node_value(node: &NodeRef) -> Result<Option<ParamValue>> {
     let _level = NestingLevel::enter("tuples")?;
     Ok(match node.get() {

@@ -14,8 +14,9 @@ use crate::runtime::ctrl_c_interrupts::poll_signals;
 use crate::transform::instrument::to_instrument;
 
 thread_local! {
-    /// The contexts of the Python passes that run on this thread, outermost first: each Python object with its Rust
-    /// context. A pass called by such a pass runs with the same instruments.
+    /// The contexts of the Python passes that run on this thread, outermost first: each Python
+    /// context with its Rust context. A pass called by a Python pass runs with the same
+    /// instruments.
     static RUNNING: RefCell<Vec<(Py<PyAny>, PassContext)>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -85,8 +86,9 @@ pub fn to_pass_context(context: &Bound<'_, PyAny>) -> Result<PassContext> {
     Ok(ctx)
 }
 
-/// The instrument that writes the module after every pass if `PLIANT_DUMP_IR` is set, for passes that are called
-/// individually. All passes share it, so that their files are numbered consecutively.
+/// Returns the instrument that writes the module after every pass if `PLIANT_DUMP_IR` is set. It is
+/// used for passes that are called individually. All passes share it, so that their files are
+/// numbered consecutively.
 fn dump_from_environment() -> Option<Arc<DumpIr>> {
     static LAST_USED: Mutex<Option<(PathBuf, Arc<DumpIr>)>> = Mutex::new(None);
     let dir = PathBuf::from(std::env::var_os("PLIANT_DUMP_IR").filter(|d| !d.is_empty())?);

@@ -133,8 +133,8 @@ fn not_a_pass(object: &Bound<'_, PyAny>) -> Result<Error> {
     }))
 }
 
-/// The error of a pass that raised a Python exception. An exception that is no `Exception`, such as
-/// `KeyboardInterrupt`, stops the run like Ctrl-C.
+/// Creates the error of a pass that raised a Python exception. An exception that is not derived
+/// from `Exception`, such as `KeyboardInterrupt`, stops the run like Ctrl-C.
 pub fn pass_error(py: Python<'_>, error: PyErr, origin: String) -> PassError {
     if !error.is_instance_of::<PyException>(py) {
         set_signal_error(error);

@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 /// A pass written in Rust.
 #[pyclass(frozen, module = "pliant.transform")]
 pub struct CorePass {
-    /// The pass.
+    /// The wrapped pass.
     pub pass: Arc<dyn ModulePass>,
 }
 
@@ -23,7 +23,7 @@ impl CorePass {
 
 #[pymethods]
 impl CorePass {
-    /// The pass or pipeline with this name or alias.
+    /// Creates the pass or pipeline with this name or alias.
     #[new]
     fn new(name: &str) -> Result<Self> {
         match pliant::find_pass(name) {
@@ -38,13 +38,13 @@ impl CorePass {
         }
     }
 
-    /// The name.
+    /// Returns the name of the pass.
     #[getter]
     fn name(&self) -> &str {
         self.pass.name()
     }
 
-    /// The lowest optimisation level at which a sequence runs the pass.
+    /// Returns the lowest optimisation level at which a sequence runs the pass.
     #[getter]
     fn opt_level(&self) -> u8 {
         self.pass.opt_level()

@@ -15,7 +15,7 @@ impl Tensor {
         Ok(self.copy()?.as_slice::<T>()?.to_vec())
     }
 
-    /// The tensor itself if it is contiguous, else a row-major copy.
+    /// Returns the tensor itself if it is contiguous, else a row-major copy.
     ///
     /// # Errors
     /// `OutOfMemory`.
@@ -23,7 +23,7 @@ impl Tensor {
         if self.0.contiguous { Ok(self.clone()) } else { self.copy() }
     }
 
-    /// A row-major, writable copy.
+    /// Creates a row-major, writable copy.
     ///
     /// # Errors
     /// `OutOfMemory`, or `SizeOverflow` for a broadcast view whose copy would be too large.
@@ -89,8 +89,8 @@ impl Tensor {
     }
 }
 
-/// Dims and strides of a view, simplified for copying: without dims of size 1, and with adjacent dims merged if one stride covers
-/// both. The rank of the result is at least 1.
+/// Simplifies the dims and strides of a view for copying: removes dims of size 1, and merges
+/// adjacent dims if one stride covers both. The rank of the result is at least 1.
 fn coalesce_dims(shape: &[i64], strides: &[i64]) -> (Vec<i64>, Vec<i64>) {
     let (mut dims, mut steps): (Vec<i64>, Vec<i64>) = (Vec::new(), Vec::new());
     for (&dim, &stride) in shape.iter().zip(strides).filter(|d| *d.0 != 1) {

@@ -3,7 +3,7 @@
 use crate::{DType, Tensor, TensorError};
 
 impl Tensor {
-    /// The elements as `f64` in row-major order. 64-bit integers are rounded.
+    /// Converts the elements to `f64` in row-major order. 64-bit integers are rounded.
     ///
     /// # Errors
     /// `OutOfMemory`.
@@ -18,7 +18,8 @@ impl Tensor {
         })
     }
 
-    /// The elements as `i64` in row-major order. Floats are truncated, and `uint64` wraps around.
+    /// Converts the elements to `i64` in row-major order. Floats are truncated, and `uint64` wraps
+    /// around.
     ///
     /// # Errors
     /// `OutOfMemory`.
@@ -39,7 +40,7 @@ impl Tensor {
     }
 }
 
-/// The first `N` bytes of an element.
+/// Returns the first `N` bytes of an element.
 fn fixed<const N: usize>(bytes: &[u8]) -> [u8; N] {
     let mut out = [0; N];
     out.copy_from_slice(&bytes[..N]);

@@ -4,7 +4,7 @@ use crate::shape_and_strides::{checked_nbytes, checked_numel, contiguous_strides
 use crate::{DType, Tensor, TensorError};
 
 impl Tensor {
-    /// A read-only view of the same data.
+    /// Returns a read-only view of the same data.
     pub fn as_read_only(&self) -> Tensor {
         if self.0.read_only {
             return self.clone();
@@ -21,10 +21,12 @@ impl Tensor {
         )
     }
 
-    /// A strided view: element `i` of dim `d` is element `first[d] + i * step[d]` of this tensor. `shape` is the shape of the view.
+    /// Returns a strided view: element `i` of dim `d` is element `first[d] + i * step[d]` of this
+    /// tensor. `shape` is the shape of the view.
     ///
     /// # Errors
-    /// `ShapeMismatch` (number of dims), `NegativeDim`, `SizeOverflow`, `OutOfBounds` (elements outside the storage).
+    /// `ShapeMismatch` (number of dims), `NegativeDim`, `SizeOverflow`, `OutOfBounds` (elements
+    /// outside the storage).
     pub fn slice(&self, first: &[i64], step: &[i64], shape: &[i64]) -> Result<Tensor, TensorError> {
         let (o, dtype) = (&*self.0, self.dtype());
         if [first.len(), step.len(), shape.len()].iter().any(|&n| n != self.ndim()) {
@@ -83,7 +85,8 @@ impl Tensor {
         Self::from_bytes(shape, dtype, part)
     }
 
-    /// A view of a contiguous tensor with another shape that has the same number of elements.
+    /// Returns a view of a contiguous tensor with another shape that has the same number of
+    /// elements.
     ///
     /// # Errors
     /// `NotContiguous`, `ShapeMismatch`, `NegativeDim`, `SizeOverflow`.

@@ -5,10 +5,6 @@
 //! all sizes symbolic. If it cannot be imported that way, it is compiled again with the actual
 //! sizes and small integer values as constants, first for all operands except the first, then for
 //! all operands.
-//!
-//! A node is compiled once for each combination of ranks and element types, with all sizes
-//! symbolic. If it cannot be imported that way, it is compiled for the actual sizes and small
-//! integer values, first of all operands but the first, then of all.
 
 use pliant_exec::abi::KernelRuntime;
 use pliant_onnx::{DeferredNode, OperandSpec, Specialization};

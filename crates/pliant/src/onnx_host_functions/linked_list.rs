@@ -11,7 +11,7 @@ use pliant_vm::{CheckKind, Value, VmError};
 use super::sequence_functions::concatenate;
 use super::{Outcome, argument_error, value_error};
 
-/// The last item of a chain, with a link to the previous items.
+/// The last item of a chain (a linked list), with a link to the previous items.
 struct Link {
     item: Value,
     previous: Option<Arc<Link>>,
@@ -60,7 +60,7 @@ fn drop_later(item: Value) {
     PENDING_DROPS.set(None);
 }
 
-/// The last link of the chain that a value contains; `None` for a chain without items.
+/// Returns the last link of the chain that a value contains; `None` for a chain without items.
 fn chain(value: &Value) -> Result<Option<Arc<Link>>, VmError> {
     match value {
         Value::None => Ok(None),
@@ -75,7 +75,7 @@ fn chain(value: &Value) -> Result<Option<Arc<Link>>, VmError> {
     }
 }
 
-/// The items of the chain that a value contains, in order.
+/// Returns the items of the chain that a value contains, in order.
 fn items(value: &Value) -> Result<Vec<Value>, VmError> {
     let last = chain(value)?;
     let mut items = Vec::with_capacity(last.as_ref().map_or(0, |l| l.length));

@@ -55,8 +55,8 @@ pub(crate) fn register() {
     }
 }
 
-/// The error for wrong arguments of a host function: the first argument is not a sequence where one
-/// is required, or the call does not come from an imported model.
+/// Creates the error for wrong arguments of a host function: the first argument is not a sequence
+/// where one is required, or the call does not come from an imported model.
 fn argument_error(name: &str, args: &[Value]) -> VmError {
     match args.first() {
         Some(first) if name.starts_with("pliant.sequence.") && first.as_tuple().is_none() => {
@@ -66,12 +66,12 @@ fn argument_error(name: &str, args: &[Value]) -> VmError {
     }
 }
 
-/// An error about the value of an argument.
+/// Creates an error about the value of an argument.
 fn value_error(message: impl Into<String>) -> VmError {
     VmError::check(CheckKind::Value, message)
 }
 
-/// The integer in a tensor of one element.
+/// Returns the integer in a tensor of one element.
 fn integer(tensor: &Tensor, what: &str) -> Result<i64, VmError> {
     match tensor.to_i64_vec()?.as_slice() {
         [one] => Ok(*one),

@@ -20,8 +20,8 @@ pub(super) fn make(args: &[Value]) -> Outcome {
     Ok(Value::tuple(args.iter().cloned()))
 }
 
-/// The position in a sequence of `length` items that an operand specifies. Negative positions count from the end. The
-/// position must be less than `count`.
+/// Returns the position in a sequence of `length` items that an operand specifies. Negative
+/// positions count from the end. The position must be less than `count`.
 fn position(operand: &Value, length: usize, count: usize) -> Result<usize, VmError> {
     let Value::Tensor(operand) = operand else {
         return Err(value_error(format!(
@@ -177,7 +177,7 @@ pub(super) fn concatenate(parts: &[Tensor], axis: usize) -> Result<Tensor, VmErr
     Ok(out)
 }
 
-/// A copy of the range `start .. start + length` along an axis of a row-major tensor.
+/// Copies the range `start .. start + length` along an axis of a row-major tensor.
 fn slice_axis(joined: &Tensor, axis: usize, start: i64, length: i64) -> Result<Tensor, VmError> {
     let mut shape = joined.shape().to_vec();
     let mut strides = vec![0; shape.len()];
@@ -246,8 +246,8 @@ pub(super) fn split(args: &[Value]) -> Outcome {
     Ok(Value::tuple(items))
 }
 
-/// The lengths of the parts if an axis of `size` elements is split into parts of equal length; the last part may be
-/// shorter.
+/// Returns the lengths of the parts if an axis of `size` elements is split into parts of equal
+/// length; the last part may be shorter.
 fn equal_parts(size: i64, part_length: i64) -> Result<Vec<i64>, VmError> {
     if part_length < 1 {
         return Err(value_error(format!(

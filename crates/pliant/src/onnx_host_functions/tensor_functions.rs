@@ -83,8 +83,8 @@ fn convert<T>(values: &[f64], f: impl Fn(f64) -> T) -> Vec<T> {
     values.iter().map(|&v| f(v)).collect()
 }
 
-/// The determinant of a row-major matrix by Gaussian elimination with partial pivoting, in place.
-/// `None` if the run is interrupted.
+/// Computes the determinant of a row-major matrix by Gaussian elimination with partial pivoting, in
+/// place. `None` if the run is interrupted.
 fn determinant(a: &mut [f64], size: usize, runtime: &KernelRuntime) -> Option<f64> {
     let mut product = 1.0;
     for k in 0..size {

@@ -12,8 +12,8 @@ use rustc_hash::FxHashSet;
 
 use super::FunctionGen;
 
-/// The variables that hold tensors allocated by the function, including copies of such variables
-/// under other names.
+/// Returns the variables that hold tensors allocated by the function, including copies of such
+/// variables under other names.
 pub(super) fn allocated(func: &Function) -> FxHashSet<Var> {
     let mut allocated_vars = FxHashSet::default();
     for (_, b) in bindings(func) {

@@ -12,7 +12,7 @@ use pliant_ir::relax::{ExprData, Function};
 use pliant_opt::analysis::while_loop_closures::{loop_closures, loop_operands};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Maximum depth of nested loops that are inlined, since code generation recurses along them.
+/// Maximum depth of nested loops that are inlined, since code generation is recursive over them.
 const MAX_DEPTH: usize = 16;
 
 /// Maximum number of bindings of a function that is copied into loops.
@@ -100,8 +100,8 @@ fn count_mentions(func: &Function, mentions: &mut FxHashMap<Arc<str>, usize>) {
     });
 }
 
-/// The names of the functions that are the condition or the body of a loop in `func`, each with the number of arguments
-/// that the loop passes to it.
+/// Returns the names of the functions that are the condition or the body of a loop in `func`, each
+/// with the number of arguments that the loop passes to it.
 fn loop_functions(func: &Function) -> Vec<(Arc<str>, usize)> {
     let closures = loop_closures(func);
     let mut out = Vec::new();

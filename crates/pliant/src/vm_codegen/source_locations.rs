@@ -7,8 +7,8 @@ use pliant_ir::relax::Binding;
 use super::FunctionGen;
 
 impl FunctionGen<'_> {
-    /// The source locations of bindings. A binding without a location was inserted by lowering for
-    /// the binding after it, and gets the location of that one.
+    /// Returns the source locations of bindings. A binding without a location was inserted by
+    /// lowering for the binding after it, and gets the location of that binding.
     pub(super) fn spans(&self, bindings: &[Binding]) -> Vec<Span> {
         let mut spans: Vec<Span> = bindings.iter().map(|b| self.func.var(b.var).span).collect();
         for i in (1..spans.len()).rev() {

@@ -98,7 +98,7 @@ impl FunctionGen<'_> {
         Ok(())
     }
 
-    /// The registers or constants that hold the fields of the next iteration's state.
+    /// Returns the registers or constants that contain the fields of the next iteration's state.
     fn next_state(
         &mut self,
         result: Expr,
@@ -166,7 +166,7 @@ impl FunctionGen<'_> {
     }
 
     /// Finds the fields of the next iteration's state that can be computed directly into the
-    /// registers of the current state, because the last reads of these come earlier.
+    /// registers of the current state, because those registers are not read afterwards.
     pub(super) fn plan_in_place_state(&mut self) {
         let Exit::State { state, .. } = &self.exit else { return };
         let (func, state) = (self.func, state.clone());

@@ -151,7 +151,7 @@ impl FunctionGen<'_> {
         matches!(self.func.types.get(*ret), TypeData::Tuple(fields) if fields.len() == count)
     }
 
-    /// Emits a check that a value is a tuple of `count` fields.
+    /// Emits a run-time check that a value is a tuple of `count` fields.
     pub(super) fn check_state(&mut self, state: Arg, count: usize) {
         let len = self.exec.imm(count as i64);
         let context = self.exec.str("the result of the loop's body");
@@ -181,8 +181,8 @@ impl FunctionGen<'_> {
         }
     }
 
-    /// The registers of the operands that are not read after the loop bound to `var`, except by kills directly after
-    /// the loop.
+    /// Returns the registers of the operands that are not read after the loop bound to `var`,
+    /// except by kills directly after the loop.
     fn last_used_registers(&self, var: Var, operands: &[Expr]) -> Vec<Reg> {
         let Some((seq, index)) = self.live.definition(var) else { return Vec::new() };
         let mut skip = index + 1;

@@ -1,11 +1,11 @@
-//! Bytecode generation: registers, calls, and unsupported input.
+//! Tests bytecode generation: registers, calls, and unsupported input.
 
 use crate::test_helpers::parse;
 use pliant::vm_codegen::{CodegenInputs, codegen};
 use pliant::{CompileOptions, Executable, IRModule};
 use pliant_pass::PassError;
 
-/// A module that adds `x` to itself `length` times in a row.
+/// Creates a module that adds `x` to itself `length` times in a row.
 fn chain(length: usize) -> IRModule {
     let mut body = String::from(
         r#"
@@ -55,7 +55,7 @@ fn registers_are_reused_and_sizes_computed_once() {
     assert_eq!(text.matches("call  vm.builtin.alloc_storage").count() + with_storage, 3, "{text}");
 }
 
-/// The instructions of the function `name` in a bytecode listing.
+/// Returns the instructions of the function `name` in a bytecode listing.
 fn body<'a>(text: &'a str, name: &str) -> &'a str {
     let start = text.find(&format!("@{name}:")).unwrap_or_else(|| panic!("{name}: {text}"));
     text[start..].split("\n\n").next().unwrap_or_default()

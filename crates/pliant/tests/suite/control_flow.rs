@@ -1,4 +1,4 @@
-//! Compiled control flow: tail calls, loops over state, closures, and their errors.
+//! Tests compiled control flow: tail calls, loops over state, closures, and their errors.
 
 use crate::test_helpers::{model, read, tensor};
 use pliant::{Model, Tensor, Value};

@@ -1,5 +1,5 @@
-//! Programs whose shapes depend on values, programs with side effects, and programs in the style of
-//! the first Relax RFC, which allocate memory and compute shapes explicitly.
+//! Tests programs whose shapes depend on values, programs with side effects, and programs in the
+//! style of the first Relax RFC, which allocate memory and compute shapes explicitly.
 
 use std::sync::Arc;
 

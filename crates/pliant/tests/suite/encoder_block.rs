@@ -1,4 +1,4 @@
-//! A small encoder block compared with a scalar reference, at many shapes with one compilation.
+//! Tests a small encoder block against a scalar reference, at many shapes with one compilation.
 
 use crate::test_helpers::{model, run, tensor};
 

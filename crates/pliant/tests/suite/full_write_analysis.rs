@@ -1,4 +1,5 @@
-//! Full-write analysis of kernel calls: outputs that a call writes completely need not be cleared before it.
+//! Tests the full-write analysis of kernel calls: outputs that a call writes completely need not be
+//! cleared before it.
 
 use pliant_tir::fully_written_buffers::fully_written_params;
 

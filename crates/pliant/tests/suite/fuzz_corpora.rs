@@ -10,7 +10,7 @@ pub mod targets;
 use targets::rng::Rng;
 use targets::{TARGETS, executable, kernel_calls, kernels, script};
 
-/// The contents of the files in a folder of `tests`, in order of their names.
+/// Returns the contents of the files in a folder of `tests`, in order of their names.
 fn files(folder: &str) -> Vec<Vec<u8>> {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests").join(folder);
     let entries = std::fs::read_dir(&dir).unwrap_or_else(|e| panic!("{}: {e}", dir.display()));
@@ -19,7 +19,7 @@ fn files(folder: &str) -> Vec<Vec<u8>> {
     paths.iter().map(|path| std::fs::read(path).expect("a file")).collect()
 }
 
-/// The lines of all files in a folder of `tests`.
+/// Returns the lines of all files in a folder of `tests`.
 fn lines(folder: &str) -> Vec<Vec<u8>> {
     let text = files(folder).concat();
     text.split(|b| *b == b'\n').filter(|line| !line.is_empty()).map(<[u8]>::to_vec).collect()

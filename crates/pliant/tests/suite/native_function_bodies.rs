@@ -22,7 +22,7 @@ fn int(args: &[Value], i: usize) -> Result<i64, VmError> {
     args.get(i).and_then(Value::as_int).ok_or_else(|| VmError::type_error("no integer"))
 }
 
-/// Two VMs for one program: one executes its native bodies, the other its bytecode.
+/// Creates two VMs for one program: one executes its native bodies, the other its bytecode.
 fn native_and_bytecode_vms(b: ExecBuilder) -> [VirtualMachine; 2] {
     let mut b = b;
     b.set_metadata(EXEC_MODE, "compiled");
@@ -68,7 +68,7 @@ fn begin(params: &[&str]) -> ExecBuilder {
     b
 }
 
-/// A bytecode program: `sum = 0; i = 0; while i < n: sum = sum + i; i = i + 1; return sum`.
+/// Builds a bytecode program: `sum = 0; i = 0; while i < n: sum = sum + i; i = i + 1; return sum`.
 fn sum_loop() -> ExecBuilder {
     let mut b = begin(&["n"]);
     let zero = b.imm(0);

@@ -9,7 +9,7 @@ use pliant::onnx::{self, ImportOptions, Limits};
 use pliant::{CompileOptions, DType, Dim, Model, Tensor, Value};
 use prost::Message;
 
-/// The files of a folder of the tests, in order of their names.
+/// Returns the files of a folder of the tests, in order of their names.
 fn files(folder: &str) -> Vec<PathBuf> {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests").join(folder);
     let mut files: Vec<PathBuf> = std::fs::read_dir(&dir)
@@ -21,7 +21,7 @@ fn files(folder: &str) -> Vec<PathBuf> {
     files
 }
 
-/// Import limits that bound the memory use of a damaged file.
+/// Returns import limits that bound the memory use of a damaged file.
 fn test_limits() -> Limits {
     Limits { tensor_bytes: 1 << 20, nodes: 10_000, decoded_bytes: 64 << 20, ..Limits::default() }
 }
@@ -40,7 +40,7 @@ fn import_and_run(bytes: &[u8]) -> bool {
     model.run("main", &args).is_ok()
 }
 
-/// Small inputs for a model; `None` if the model declares a large constant size.
+/// Creates small inputs for a model; `None` if the model declares a large constant size.
 fn small_inputs(model: &Model) -> Option<Vec<Value>> {
     let value = |info: &pliant::ValueInfo| {
         let size = |dim: &Dim| match dim {
@@ -133,7 +133,7 @@ fn has_small_integers(bytes: &[u8]) -> bool {
     largest <= 4096
 }
 
-/// The largest element of a tensor of 64-bit integers.
+/// Returns the largest element of a tensor of 64-bit integers.
 fn largest_integer(tensor: &TensorProto) -> i64 {
     let raw = tensor.raw_data.as_deref().unwrap_or_default().chunks_exact(8);
     let raw = raw.map(|c| i64::from_le_bytes(c.try_into().unwrap()));

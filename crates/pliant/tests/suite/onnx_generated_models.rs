@@ -7,7 +7,7 @@ use prost::Message;
 use crate::onnx_grammar::model;
 use crate::onnx_grammar::run_model::{Reached, run};
 
-/// 20 to 519 random bytes, from a xorshift generator.
+/// Returns 20 to 519 random bytes, from a xorshift generator.
 fn random_bytes(seed: u64) -> Vec<u8> {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0xd1b5_4a32_d192_ed03;
     let mut next = move || {

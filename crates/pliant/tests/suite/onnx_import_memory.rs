@@ -1,4 +1,4 @@
-//! Tests the memory use of importing a large model: its weights must stay mapped files.
+//! Tests the memory use of importing a large model: its weights must stay in mapped files.
 
 use std::process::Command;
 
@@ -17,7 +17,7 @@ const WEIGHT_BYTES: u64 = 256 << 20;
 /// use memory too.
 const MEASURE_VARIABLE: &str = "PLIANT_TEST_MEASURED";
 
-/// The resident anonymous memory of this process in bytes.
+/// Returns the resident anonymous memory of this process in bytes.
 fn anonymous_memory() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find(|l| l.starts_with("RssAnon:")).unwrap();

@@ -8,7 +8,7 @@ use crate::onnx_grammar::run_model::{Reached, run};
 use crate::onnx_grammar::schemas::{Schema, schemas};
 use crate::onnx_grammar::single_node::{Case, usual_inputs};
 
-/// The newest version of each ONNX operator.
+/// Returns the newest version of each ONNX operator.
 fn operators() -> Vec<&'static Schema> {
     let mut newest: Vec<&Schema> = Vec::new();
     for schema in schemas() {
@@ -21,7 +21,7 @@ fn operators() -> Vec<&'static Schema> {
     newest
 }
 
-/// A case with the usual number of operands and all outputs of an operator.
+/// Creates a case with the usual number of operands and all outputs of an operator.
 fn default_case(schema: &Schema) -> Case<'_> {
     Case {
         schema,
@@ -32,8 +32,8 @@ fn default_case(schema: &Schema) -> Case<'_> {
     }
 }
 
-/// Variants of the case: each number of inputs, each single input empty, all inputs empty, and an
-/// extra empty input.
+/// Returns variants of the case: each number of inputs, each single input empty, all inputs empty,
+/// and an extra empty input.
 fn input_variants<'s>(case: &Case<'s>) -> Vec<Case<'s>> {
     let max_count = case.schema.inputs.1.min(case.inputs.len() + 3);
     let counts = (0..=max_count + 1).map(|count| vec![true; count]);
@@ -46,7 +46,8 @@ fn input_variants<'s>(case: &Case<'s>) -> Vec<Case<'s>> {
     counts.chain(with_gap).chain(ends).map(|inputs| Case { inputs, ..case.clone() }).collect()
 }
 
-/// Variants of the case: each number of outputs, each single output empty, and each output alone.
+/// Returns variants of the case: each number of outputs, each single output empty, and each output
+/// alone.
 fn output_variants<'s>(case: &Case<'s>) -> Vec<Case<'s>> {
     let max_count = case.schema.outputs.1.min(case.outputs.len() + 3);
     let counts = (0..=max_count + 1).map(|count| vec![true; count]);

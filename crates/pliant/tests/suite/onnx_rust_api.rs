@@ -41,7 +41,7 @@ pub fn node(op: &str, inputs: &[&str], outputs: &[&str]) -> NodeProto {
     }
 }
 
-/// An ONNX model with these nodes and outputs, and the input `x: float32[batch, 4]`.
+/// Builds an ONNX model with these nodes and outputs, and the input `x: float32[batch, 4]`.
 pub fn model(nodes: Vec<NodeProto>, outputs: &[&str]) -> ModelProto {
     let dim = |value| Dimension { value: Some(value), ..Dimension::default() };
     let dims =

@@ -1,5 +1,5 @@
-//! Calls across levels: loop functions that call packed functions and host symbols, and that take
-//! scalars.
+//! Tests calls between the levels of the IR: loop functions that call packed functions and host
+//! symbols, and loop functions with scalar parameters.
 
 use std::sync::Arc;
 

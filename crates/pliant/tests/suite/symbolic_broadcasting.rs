@@ -1,4 +1,5 @@
-//! Broadcasting of symbolic sizes that may be 1: whether a dim is stretched is decided at run time.
+//! Tests broadcasting of symbolic sizes that may be 1: whether a dim is stretched is decided at run
+//! time.
 
 use pliant::{CompileOptions, ExecMode, Model, Value};
 
@@ -6,7 +7,7 @@ use crate::test_helpers::{fails, iota, model, parse, read, run};
 
 const SIZES: [i64; 6] = [0, 1, 2, 3, 8, 33];
 
-/// The broadcast size of two sizes; `None` if they are incompatible.
+/// Returns the broadcast size of two sizes; `None` if they are incompatible.
 fn broadcast_size(n: i64, m: i64) -> Option<i64> {
     match (n, m) {
         _ if n == m => Some(n),
@@ -16,7 +17,7 @@ fn broadcast_size(n: i64, m: i64) -> Option<i64> {
     }
 }
 
-/// Element `i` of an [`iota`] of size `n` after broadcasting.
+/// Returns element `i` of an [`iota`] of size `n` after broadcasting.
 fn element(n: i64, i: i64) -> f32 {
     if n == 1 { 0.0 } else { i as f32 }
 }

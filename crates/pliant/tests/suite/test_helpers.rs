@@ -23,19 +23,19 @@ pub fn try_model(body: &str) -> Result<Model, Error> {
     Model::compile(parse(body), &CompileOptions::default())
 }
 
-/// A tensor of that shape with the values 0, 1, 2, ...
+/// Creates a tensor of that shape with the values 0, 1, 2, ...
 pub fn iota(shape: &[i64]) -> Value {
     let count: i64 = shape.iter().product();
     let data: Vec<f32> = (0..count).map(|i| i as f32).collect();
     tensor(shape, &data)
 }
 
-/// A float32 tensor with this shape and these elements.
+/// Creates a float32 tensor with this shape and these elements.
 pub fn tensor(shape: &[i64], data: &[f32]) -> Value {
     Value::Tensor(Tensor::from_slice(shape, data).expect("the data fill the shape"))
 }
 
-/// The shape and values of a float32 tensor.
+/// Returns the shape and values of a float32 tensor.
 pub fn read(value: &Value) -> (Vec<i64>, Vec<f32>) {
     let tensor = value.as_tensor().expect("a tensor");
     (tensor.shape().to_vec(), tensor.to_vec::<f32>().expect("float32 values"))
@@ -46,7 +46,7 @@ pub fn run(model: &Model, args: &[Value]) -> (Vec<i64>, Vec<f32>) {
     read(&model.run("main", args).unwrap_or_else(|e| panic!("{e}")))
 }
 
-/// Runs `main`, which must fail, and returns the message.
+/// Runs `main`, which must fail, and returns the error message.
 pub fn fails(model: &Model, args: &[Value]) -> String {
     match model.run("main", args) {
         Ok(value) => panic!("must fail, but gives {value:?}"),

@@ -11,7 +11,8 @@ use super::function_inputs;
 use super::rng::Rng;
 pub use mutate_program::mutate;
 
-/// Compiles scripts and saves those that compile, alternately in both execution modes.
+/// Compiles scripts and returns saved executables of those that compile, alternately in both
+/// execution modes.
 pub fn seeds(scripts: &[Vec<u8>]) -> Vec<Vec<u8>> {
     let mut out = Vec::new();
     for (i, text) in scripts.iter().enumerate() {

@@ -6,10 +6,11 @@ use super::super::script;
 use super::program_format::{Const, Func, KArg, Op, Program, Vm};
 use super::section_container::{Sections, read_sections, write_file};
 
-/// The number of bits of a bytecode operand that hold its value. The bits above them are its kind.
+/// The number of bits of a bytecode operand that contain its value. The bits above encode its kind.
 const PAYLOAD_BITS: u32 = 56;
 
-/// Mutates fields of the program, the script of the loop functions or the bytes of a section.
+/// Mutates one part of an executable: fields of the program, the script of the loop functions, or
+/// the bytes of a section.
 pub fn mutate(input: &[u8], other: &[u8], rng: &mut Rng) -> Vec<u8> {
     let Some(mut sections) = read_sections(input) else { return mutate_bytes(input, other, rng) };
     let others = read_sections(other);
@@ -147,7 +148,7 @@ fn mutate_metadata(p: &mut Program, rng: &mut Rng) {
 /// A bytecode instruction, and the operands of its call.
 type Instruction = (Op, Vec<u64>);
 
-/// The instructions of a bytecode function.
+/// Returns the instructions of a bytecode function.
 fn instructions(vm: &Vm) -> Vec<Instruction> {
     let call_args = |op: &Op| match *op {
         Op::Call { args_start, args_len, .. } => {
@@ -175,7 +176,8 @@ fn set_instructions(vm: &mut Vm, instructions: Vec<Instruction>) {
     }
 }
 
-/// A random operand: a register, an integer, a constant or a function. Indices are rarely out of range.
+/// Returns a random operand: a register, an integer, a constant or a function. Indices are rarely
+/// out of range.
 fn random_operand((regs, constants, funcs): (u32, usize, usize), rng: &mut Rng) -> u64 {
     let out_of_range = usize::from(rng.one_in(16));
     let (kind, payload) = match rng.below(8) {

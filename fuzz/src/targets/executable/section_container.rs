@@ -28,8 +28,8 @@ pub fn read_sections(bytes: &[u8]) -> Option<Sections> {
     Some([section(0)?, section(1)?, section(2)?])
 }
 
-/// The first 24 bytes that all files written by this build have in common: magic, version, number of sections, schema
-/// hash.
+/// Returns the first 24 bytes, which all files written by this build have in common: magic,
+/// version, number of sections, schema hash.
 fn file_prefix() -> &'static [u8] {
     static PREFIX: OnceLock<Vec<u8>> = OnceLock::new();
     PREFIX.get_or_init(|| {

@@ -8,7 +8,7 @@ use std::fmt;
 
 use pliant_kernels::{ExternFn, ExternTy, extern_fn};
 
-/// An argument of a kernel call.
+/// An argument of the recorded kernel call: an integer, a float or an address.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Arg {
     Int(i64),
@@ -43,7 +43,8 @@ pub struct Record {
 /// Maximum number of elements of a buffer of a kernel call.
 pub const MAX_ELEMENTS: usize = 1 << 16;
 
-/// The element types of the pointer arguments of a kernel; `None` if scripts may not call it or it takes no pointer.
+/// Returns the element types of the pointer arguments of a kernel; `None` if scripts may not call
+/// it or it takes no pointer.
 pub fn pointer_types(function: &ExternFn) -> Option<Vec<&'static str>> {
     if !function.from_script() || !function.params.contains(&ExternTy::Ptr) {
         return None;
@@ -108,7 +109,7 @@ impl Record {
         Some(Record { kernel, mode, args, sizes })
     }
 
-    /// The element types of the pointer arguments of the kernel.
+    /// Returns the element types of the pointer arguments of the kernel.
     pub fn types(&self) -> Vec<&'static str> {
         extern_fn(&self.kernel).and_then(pointer_types).unwrap_or_default()
     }

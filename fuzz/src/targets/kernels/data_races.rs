@@ -1,4 +1,5 @@
-//! Tests data races of kernel calls: the numbers of a call change in the memory from which the loop function loads them.
+//! Tests data races of kernel calls: the integers that a loop function passes to a kernel change in
+//! memory between its loads of them.
 
 use super::super::changing_memory::{self, ChangingValue};
 use super::super::rng::Rng;
@@ -6,8 +7,9 @@ use super::call_record::{MAX_ELEMENTS, Mode};
 use super::guarded_kernel_call::{Operands, compiled_function, runtime};
 use super::{Call, valid_arguments};
 
-/// Calls a kernel `calls` times with the smallest buffers for its valid arguments, while its numbers alternate between valid
-/// and invalid ones. Calls may fail or compute arbitrary results. An access outside a buffer ends the process.
+/// Calls a kernel `calls` times with the smallest buffers for its valid arguments, while its
+/// integer arguments alternate between valid and invalid values. Calls may fail or compute
+/// arbitrary results. An access outside a buffer ends the process.
 ///
 /// # Panics
 /// If the kernel rejects all generated arguments.

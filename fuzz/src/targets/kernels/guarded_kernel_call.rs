@@ -16,7 +16,7 @@ use pliant_tensor::{DLDataType, DLDevice};
 use super::super::guarded_memory::Guarded;
 use super::call_record::{Arg, Mode, Record};
 
-/// The script of a module with one loop function, which makes the kernel call.
+/// Returns the script of a module with one loop function, which makes the kernel call.
 pub fn script(record: &Record) -> String {
     let ints = record.args.iter().filter(|a| !matches!(a, Arg::Float(_))).count();
     let floats = record.args.len() - ints;
@@ -78,8 +78,8 @@ fn compile(text: &str) -> Option<Compiled> {
     CraneliftBackend::new().compile(&sources, &CodegenOptions::default()).ok().map(Compiled)
 }
 
-/// The compiled loop function that makes a kernel call; `None` if it does not compile. The function is cached, unless its script
-/// contains the numbers of the call.
+/// Returns the compiled loop function that makes a kernel call; `None` if it does not compile. The
+/// function is cached, unless its script contains the arguments of the call as constants.
 pub fn compiled_function(record: &Record) -> Option<Rc<Compiled>> {
     type FunctionCache = HashMap<(String, bool), Rc<Compiled>>;
     thread_local! {
@@ -124,7 +124,8 @@ impl Vector {
 /// The number of guard bytes on each side of a buffer. It is large, so that accesses far out of bounds are detected too.
 const GUARD_BYTES: usize = 16 << 20;
 
-/// The memory of the buffers of a kernel call, and the numbers that the call passes.
+/// The memory of the buffers of a kernel call, and the integer and float arguments that the call
+/// passes.
 pub struct Operands {
     types: Vec<DType>,
     memory: Vec<Guarded>,
@@ -152,7 +153,7 @@ impl Operands {
         Operands { types, memory, numbers, count: list.len(), floats }
     }
 
-    /// The numbers that the loop function loads from memory in [`Mode::Loaded`].
+    /// Returns the integers that the loop function loads from memory in [`Mode::Loaded`].
     pub fn numbers(&mut self) -> &mut [i64] {
         self.numbers.as_mut()
     }

@@ -20,7 +20,7 @@ use super::rng::Rng;
 use call_record::{Arg, MAX_ELEMENTS, Record, pointer_types};
 use guarded_kernel_call::{Compiled, Operands, compiled_function, runtime};
 
-/// The names of the kernels under test.
+/// Returns the names of the kernels under test.
 pub fn names() -> Vec<&'static str> {
     extern_fns().iter().filter(|f| pointer_types(f).is_some()).map(|f| f.name).collect()
 }
@@ -64,7 +64,8 @@ static TICKS: AtomicU64 = AtomicU64::new(1);
 /// Maximum time of a call, in clock ticks of 20 milliseconds.
 const MAX_TICKS: u64 = 25;
 
-/// Starts a thread that counts clock ticks and interrupts long calls, since huge sizes with strides of 0 are valid.
+/// Starts a thread that counts clock ticks and interrupts long calls. Calls can take long, since
+/// huge sizes with strides of 0 are valid.
 fn start_clock() {
     static CLOCK: OnceLock<()> = OnceLock::new();
     CLOCK.get_or_init(|| {

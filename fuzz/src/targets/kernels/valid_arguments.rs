@@ -5,7 +5,7 @@ use pliant_kernels::{ExternTy, extern_fn};
 use super::super::rng::Rng;
 use super::call_record::{Arg, Mode, Record};
 
-/// The integers and floats of a kernel call in order, without the addresses.
+/// The integer and float arguments of a kernel call in order, without the addresses.
 #[derive(Default)]
 struct Numbers {
     ints: Vec<i64>,

@@ -9,7 +9,7 @@ use super::function_inputs;
 use super::rng::Rng;
 pub use mutate_script::mutate;
 
-/// The script of a file test, without the expected output that follows it.
+/// Returns the script of a file test, without the expected output that follows it.
 fn script(text: &str) -> &str {
     text.split_once("\n# expect").map_or(text, |(script, _)| script)
 }

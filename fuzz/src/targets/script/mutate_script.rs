@@ -107,7 +107,7 @@ enum TokenKind {
     Operator,
 }
 
-/// The byte ranges of the tokens that may be replaced, with their kinds.
+/// Returns the byte ranges of the tokens that may be replaced, with their kinds.
 fn tokens(text: &str) -> Vec<(TokenKind, Range<usize>)> {
     let bytes = text.as_bytes();
     let mut out = Vec::new();
@@ -212,7 +212,7 @@ fn mutate_token(text: &mut String, other: &str, rng: &mut Rng) {
     }
 }
 
-/// The byte ranges between matching brackets.
+/// Returns the byte ranges between matching brackets.
 fn groups(text: &str) -> Vec<Range<usize>> {
     let (mut open, mut out) = (Vec::new(), Vec::new());
     for (position, b) in text.bytes().enumerate() {

@@ -223,7 +223,7 @@ def computable_at_compile_time(func: Function) -> list[Var]:
 
 
 def _symbols_in(value: Expr) -> set[PrimExpr]:
-    """The size variables that an expression uses."""
+    """Returns the size variables that an expression uses."""
     symbols: set[PrimExpr] = set()
 
     def visit(e: Expr) -> None:

@@ -22,7 +22,7 @@ def _item_bytes(dtype: str) -> int:
 
 
 def _size_of(shape: Any, dtype: str) -> int | None:
-    """The size of a tensor in bytes, or ``None`` if a dim is not constant."""
+    """Returns the size of a tensor in bytes, or ``None`` if a dim is not constant."""
     total = _item_bytes(dtype)
     for dim in shape.values:
         if not isinstance(dim, _core.IntImm):

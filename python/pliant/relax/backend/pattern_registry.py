@@ -29,12 +29,14 @@ class PatternCheckContext:
 
     @cached_property
     def var_usages(self) -> dict[Any, list[Any]]:
-        """A dict from each variable of the function to the variables whose values use it."""
+        """Returns a dict from each variable of the function to the variables whose values use
+        it.
+        """
         return {var: users for var, users, _ in self._uses}
 
     @cached_property
     def value_to_bound_var(self) -> dict[Any, Any]:
-        """A dict from each bound value of the function to its variable."""
+        """Returns a dict from each bound value of the function to its variable."""
         return {value: var for var, _, value in self._uses if value is not None}
 
 

@@ -56,27 +56,30 @@ class DFPattern:
         return self.reject()
 
     def reject(self) -> DFPattern:
-        """The pattern of expressions that this pattern does not match."""
+        """Creates the pattern of expressions that this pattern does not match."""
         return _kinds().NotPattern(self)
 
     def has_attr(self, attrs: Mapping[str, Any]) -> DFPattern:
-        """This pattern, restricted to calls or functions with these attributes. Default attributes
-        of operators are included."""
+        """Creates a pattern like this one, restricted to calls or functions with these attributes.
+        Default attributes of operators are included.
+        """
         return _kinds().AttrPattern(self, attrs)
 
     def has_dtype(self, dtype: str) -> DFPattern:
-        """This pattern, restricted to values with this data type."""
+        """Creates a pattern like this one, restricted to values with this data type."""
         return _kinds().DataTypePattern(self, dtype)
 
     def has_shape(self, shape: Sequence[Any]) -> DFPattern:
-        """This pattern, restricted to values with this shape. A size variable matches any size; all
-        its occurrences in a match must have the same size."""
+        """Creates a pattern like this one, restricted to values with this shape. A size variable
+        matches any size; all its occurrences in a match must have the same size.
+        """
         return _kinds().ShapePattern(self, shape)
 
     def has_struct_info(self, struct_info: Any) -> DFPattern:
-        """This pattern, restricted to values with this type. Unknown parts of the type match
-        anything. A size variable matches any size; all its occurrences in a match must have the
-        same size."""
+        """Creates a pattern like this one, restricted to values with this type. Unknown parts of
+        the type match anything. A size variable matches any size; all its occurrences in a match
+        must have the same size.
+        """
         return _kinds().StructInfoPattern(self, struct_info)
 
     has_type = has_struct_info
@@ -89,13 +92,15 @@ class DFPattern:
         return self
 
     def optional(self, option_constructor: Callable[[DFPattern], DFPattern]) -> DFPattern:
-        """The pattern that ``option_constructor`` builds around this pattern, or else this pattern
-        alone."""
+        """Creates the pattern that matches the pattern that ``option_constructor`` builds around
+        this one, or else this one alone.
+        """
         return option_constructor(self) | self
 
     def dup(self) -> DFPattern:
-        """A copy of the pattern. In another pattern, it may match another value than the
-        original."""
+        """Copies the pattern. In another pattern, the copy may match another value than the
+        original.
+        """
         return _duplicates([self])[0]
 
     def match(self, expr: Any, var2val: Mapping[Any, Any] | None = None) -> bool:
@@ -104,8 +109,9 @@ class DFPattern:
         return self.extract_matched_expr(expr, var2val) is not None
 
     def extract_matched_expr(self, expr: Any, var2val: Mapping[Any, Any] | None = None) -> dict[DFPattern, Expr] | None:
-        """A dict from each subpattern to the expression that it matches, or ``None`` if there is no
-        match. ``var2val`` is as for :meth:`match`."""
+        """Returns a dict from each subpattern to the expression that it matches, or ``None`` if
+        there is no match. ``var2val`` is as for :meth:`match`.
+        """
         found = self.node.matches(expr, var2val is not None)
         return None if found is None else _matchings(found)
 
@@ -182,7 +188,7 @@ class PatternSeq:
         return self.used_by(other)
 
     def dup(self) -> PatternSeq:
-        """A copy of the sequence with copied patterns and the same constraints."""
+        """Copies the sequence, with copied patterns and the same constraints."""
         current = _context.PatternContext.required("dup")
         copies = _duplicates(self.patterns)
         for p in copies:

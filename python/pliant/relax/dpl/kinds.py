@@ -65,7 +65,7 @@ class VarPattern(DFPattern):
 
     @property
     def name_hint(self) -> str:
-        """The name."""
+        """The name of the variable."""
         return self.name
 
 
@@ -89,7 +89,7 @@ class GlobalVarPattern(DFPattern):
 
     @property
     def name_hint(self) -> str:
-        """The name."""
+        """The name of the function."""
         return self.name
 
 
@@ -202,8 +202,9 @@ class AttrPattern(_Wrapped):
         super().__init__(self.pattern.node.has_attr(self.attrs))
 
     def extract_matched_expr(self, expr: Any, var2val: Mapping[Any, Any] | None = None) -> dict[DFPattern, Any] | None:
-        """A dict from each subpattern to the expression that it matches, or ``None`` if there is no
-        match."""
+        """Returns a dict from each subpattern to the expression that it matches, or ``None`` if
+        there is no match.
+        """
         if not isinstance(expr, _core.relax.Function):
             return super().extract_matched_expr(expr, var2val)
         have = expr.attrs

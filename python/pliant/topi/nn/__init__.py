@@ -51,7 +51,9 @@ def __dir__() -> list[str]:
 
 
 def leaky_relu(t: Tensor, alpha: float = 0.01) -> Tensor:
-    """``t`` if it is positive, otherwise ``t * alpha``: ``relax.op.nn.leakyrelu``."""
+    """Leaky ReLU: ``t`` if it is positive, otherwise ``t * alpha``. The same as
+    ``relax.op.nn.leakyrelu``.
+    """
     return find("nn.leakyrelu")(t, alpha=alpha)
 
 
@@ -88,7 +90,7 @@ def batch_matmul(
 
 
 def dense(data: Tensor, weight: Tensor, bias: Tensor | None = None, out_dtype: str | None = None) -> Tensor:
-    """``data @ weight.T + bias``."""
+    """Computes a dense layer: ``data @ weight.T + bias``."""
     return matmul(data, weight, bias, out_dtype, transpose_b=True)
 
 
@@ -99,21 +101,24 @@ def bias_add(data: Tensor, bias: Tensor, axis: int = 1) -> Tensor:
 
 
 def scale_shift_nchw(Input: Tensor, Scale: Tensor, Shift: Tensor) -> Tensor:  # noqa: N803 (TVM's names)
-    """``Input * Scale + Shift``, with one scale and shift for each channel. The channels are dim
-    1."""
+    """Computes ``Input * Scale + Shift``, with one scale and shift for each channel. The channels
+    are dim 1.
+    """
     wide = [find("expand_dims")(t, [1, 2]) for t in (Scale, Shift)]
     return find("add")(find("multiply")(Input, wide[0]), wide[1])
 
 
 def scale_shift_nhwc(Input: Tensor, Scale: Tensor, Shift: Tensor) -> Tensor:  # noqa: N803 (TVM's names)
-    """``Input * Scale + Shift``, with one scale and shift for each channel. The channels are the
-    last dim."""
+    """Computes ``Input * Scale + Shift``, with one scale and shift for each channel. The channels
+    are the last dim.
+    """
     return find("add")(find("multiply")(Input, Scale), Shift)
 
 
 def scale_shift_nchwc(Input: Tensor, Scale: Tensor, Shift: Tensor) -> Tensor:  # noqa: N803 (TVM's names)
-    """``Input * Scale + Shift``, with one scale and shift for each channel. The channels are
-    blocked: ``Input`` has the layout NCHWc, ``Scale`` and ``Shift`` the layout Cc."""
+    """Computes ``Input * Scale + Shift``, with one scale and shift for each channel. The channels
+    are blocked: ``Input`` has the layout NCHWc, ``Scale`` and ``Shift`` the layout Cc.
+    """
     wide = [find("expand_dims")(t, [1, 2]) for t in (Scale, Shift)]
     return find("add")(find("multiply")(Input, wide[0]), wide[1])
 

@@ -19,7 +19,9 @@ def attention(
     causal: str | None = None,
     window: int | None = None,
 ) -> Array | Refusal:
-    """Attention over queries (batch, len, heads, size); keys and values may have fewer heads."""
+    """Computes attention over queries (batch, len, heads, size) with NumPy; keys and values may
+    have fewer heads.
+    """
     if q.shape[2] % max(k.shape[2], 1) or k.shape[2] == 0 < q.shape[2]:
         return Refusal("must be a multiple of the heads of keys")
     out = np.zeros((*q.shape[:3], v.shape[3]))
@@ -43,7 +45,7 @@ def attention(
 
 
 def in_sequences(q: Array, k: Array, v: Array, starts: Array, starts_k: Array | None = None, **given: Any) -> Array:
-    """Attention within each sequence."""
+    """Computes attention within each sequence with NumPy."""
     out = np.zeros((*q.shape[:3], v.shape[3]), q.dtype)
     starts_k = starts if starts_k is None else starts_k
     for a, b, c, d in zip(starts, starts[1:], starts_k, starts_k[1:], strict=False):

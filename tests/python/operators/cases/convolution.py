@@ -17,7 +17,7 @@ def spread(value: int | Sequence[int], n: int) -> list[int]:
 
 
 def pairs(padding: int | Sequence[int], n: int) -> list[tuple[int, int]]:
-    """Padding before and after each dim."""
+    """Returns the padding before and after each dim as pairs."""
     if isinstance(padding, int):
         return [(padding, padding)] * n
     return [(p, p) for p in padding] if len(padding) == n else list(zip(padding[:n], padding[n:], strict=True))
@@ -53,8 +53,9 @@ def transposed(
     dilation: Sequence[int],
     groups: int,
 ) -> Array | Refusal:
-    """Transposed convolution of data (N, C, ...) with kernels (I, O, ...): each element adds a
-    scaled kernel to the result."""
+    """Computes a transposed convolution of data (N, C, ...) with kernels (I, O, ...): each element
+    adds a scaled kernel to the result.
+    """
     n = a.ndim - 2
     full = [(a.shape[2 + k] - 1) * strides[k] + dilation[k] * (w.shape[2 + k] - 1) + 1 + extra[k] for k in range(n)]
     if any(f - before - after < 0 for f, (before, after) in zip(full, pads, strict=True)):
@@ -115,7 +116,7 @@ def conv_transpose(name: str, data: tuple[int | str, ...], kernel: tuple[int | s
 
 
 def in_layout(case: Case, name: str, data: str, kernel: str, out: str | None = None) -> Case:
-    """The same case with other layouts of its operands and result."""
+    """Returns the same case with other layouts of its operands and result."""
     n = len(data) - 2
     x_param, w_param = case.params
     plain, plain_kernel = "NC" + "DHW"[3 - n :], ("IO" if "transpose" in case.name else "OI") + "DHW"[3 - n :]

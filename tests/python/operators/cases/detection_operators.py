@@ -105,7 +105,7 @@ def multibox(cls: Array, loc: Array, anchor: Array) -> list[Array]:
 
 
 def bilinear(image: Array, y: float, x: float) -> Any:
-    """The bilinear sample of an image (channels, height, width) at a point."""
+    """Computes the bilinear sample of an image (channels, height, width) at a point."""
     h, w = image.shape[1:]
     if y < -1 or y > h or x < -1 or x > w:
         return np.zeros(len(image))
@@ -159,7 +159,7 @@ def roi_pool(data: Array, rois: Array) -> Any:
 
 
 def detections(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
-    """Random rows (class, score, x0, y0, x1, y1)."""
+    """Returns random detections as rows (class, score, x0, y0, x1, y1)."""
     rows = rng.integers(0, 8, shape).astype("float64")
     rows[..., 0] = rng.integers(-1, 2, shape[:-1])
     rows[..., 1] = rng.permutation(np.linspace(-0.2, 1.0, rows[..., 1].size)).reshape(shape[:-1])

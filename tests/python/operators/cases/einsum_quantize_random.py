@@ -53,7 +53,7 @@ def spread(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
 
 
 def steps(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
-    """Powers of two, so that quotients are exact and ties occur."""
+    """Draws powers of two, so that quotients are exact and ties occur."""
     return 2.0 ** rng.integers(-2, 2, shape)
 
 

@@ -99,7 +99,7 @@ POSITIVE_UNARY: dict[str, Callable[..., Any]] = {
 
 
 def whole(dtype: str) -> Draw:
-    """Random values of an integer type, including its extremes."""
+    """Draws random values of an integer type, including its extremes."""
     info = np.iinfo(dtype)
 
     def draws(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
@@ -111,15 +111,16 @@ def whole(dtype: str) -> Draw:
 
 
 def distance(dtype: str) -> Draw:
-    """Shift distances within the width of the type, some beyond it and some negative."""
+    """Draws shift distances within the width of the type, some beyond it and some negative."""
     bits = np.iinfo(dtype).bits
     low = -2 if np.iinfo(dtype).min < 0 else 0
     return lambda rng, shape: rng.integers(low, bits + 3, shape)
 
 
 def shifted(reference: Callable[..., Any], dtype: str) -> Callable[..., Array]:
-    """Shifts like Python's integers, cut to the width of the type; distances outside that width
-    shift out all bits."""
+    """Shifts like Python's integers, reduced to the width of the type. Distances outside that width
+    shift out all bits.
+    """
     bits = np.iinfo(dtype).bits
 
     def one(a: int, by: int) -> int:

@@ -13,7 +13,9 @@ from .operator_case import *  # the vocabulary of cases
 
 
 def place(i: int, n: int, m: int, mode: str, roi: tuple[float, float]) -> Fraction:
-    """The coordinate, in a dim of n elements, of element i of the m resized ones."""
+    """Returns the coordinate in a dim of n elements that corresponds to element i of a resized dim
+    of m elements.
+    """
     half = Fraction(2 * i + 1, 2) * Fraction(n, m) - Fraction(1, 2)
     if mode == "align_corners":
         return Fraction(i * (n - 1), m - 1) if m > 1 else Fraction(0)
@@ -30,7 +32,7 @@ def place(i: int, n: int, m: int, mode: str, roi: tuple[float, float]) -> Fracti
 
 
 def scaled_place(i: int, n: int, m: int, mode: str, scale: float) -> Fraction:
-    """As `place`, for a given ratio of the sizes (ONNX Resize with scales)."""
+    """Like `place`, for a given ratio of the sizes (ONNX Resize with scales)."""
     exact = Fraction(scale)
     whole, centre = n * exact, Fraction(2 * i + 1, 2) / exact
     if mode == "align_corners":
@@ -63,7 +65,9 @@ def cubic(d: float, alpha: float) -> float:
 
 
 def matrix(n: int, m: int, roi: tuple[float, float], scale: float | None = None, **given: Any) -> Array:
-    """The weights of n elements in each of m resized elements, as a matrix (m, n)."""
+    """Returns a matrix (m, n) with the weight of each of n elements in each of m resized
+    elements.
+    """
     mode, method = given.get("coordinate_transformation_mode", "half_pixel"), given.get("method", "linear")
     out = np.zeros((m, n))
     for i in range(m):
@@ -85,7 +89,7 @@ def matrix(n: int, m: int, roi: tuple[float, float], scale: float | None = None,
 
 
 def resized(a: Array, size: tuple[int, ...], **given: Any) -> Array | Refusal:
-    """Resizes images (n, c, ...)."""
+    """Resizes images (n, c, ...) with exact weights."""
     dims = a.shape[2:]
     if any(n == 0 and m > 0 for n, m in zip(dims, size, strict=True)):
         return Refusal("the data has no elements")
@@ -206,7 +210,7 @@ def reflected(p: float, n: int, align: bool) -> float:
 
 
 def sample_1d(g: float, n: int, method: str, padding: str, align: bool) -> list[tuple[int, float]]:
-    """The pixels that contribute to a coordinate, with their weights."""
+    """Returns the pixels that contribute to a coordinate, with their weights."""
     p = (g + 1) / 2 * (n - 1) if align else ((g + 1) * n - 1) / 2
 
     def seen(v: float) -> float:
@@ -305,7 +309,7 @@ def affine_grid(a: Array, size: tuple[int, ...], align: bool) -> Array:
 def summed(
     size: tuple[int, ...], strides: Sequence[int], pads: Sequence[int], dilation: Sequence[int]
 ) -> Callable[[Array], Array]:
-    """Sums patches at their positions in images."""
+    """Sums patches at their positions in images (the reference of col2im)."""
     n = len(size)
 
     def reference(a: Array) -> Array:

@@ -144,7 +144,7 @@ def nll_loss(p: Array, t: Array, w: Array | None, reduction: str, ignored: int =
 
 
 def classes(low: int, high: int) -> Draw:
-    """Classes, including some that are the ignored class -100."""
+    """Draws class indices, including some that are the ignored class -100."""
     return lambda rng, shape: np.where(rng.random(shape) < 0.2, -100, rng.integers(low, high, shape))
 
 

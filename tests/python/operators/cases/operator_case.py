@@ -24,7 +24,9 @@ SMALL = (0, 1, 2, 3, 7, 31)
 
 @dataclass(frozen=True)
 class Refusal:
-    """Returned by a reference if the program must refuse the inputs: a part of the error message."""
+    """The result of a reference if the program must refuse the inputs. It contains a part of the
+    error message.
+    """
 
     part: str
     written: str | None = None
@@ -37,7 +39,7 @@ class Refusal:
 
 @dataclass(frozen=True)
 class Param:
-    """A tensor parameter; a dim is a number or the name of a symbol."""
+    """A tensor parameter of a case. A dim is a number or the name of a symbol."""
 
     name: str
     dtype: str
@@ -47,8 +49,9 @@ class Param:
 
 @dataclass(frozen=True)
 class Case:
-    """One operator with its operands, and its NumPy equivalent, which returns an array, several
-    arrays or a refusal."""
+    """A test of one operator with its operands. Its NumPy equivalent returns an array, several
+    arrays or a refusal.
+    """
 
     name: str
     params: tuple[Param, ...]
@@ -74,13 +77,13 @@ class Case:
         return script(self.params, self.expr, "".join(f"        {s} = T.int64()\n" for s in self.symbols))
 
     def static(self, sizes: dict[str, int]) -> str:
-        """The same program with numbers for its symbols."""
+        """Returns the same case with numbers for its symbols."""
         return script(self.params, self.expr, "", sizes)
 
 
 @dataclass(frozen=True)
 class Refused:
-    """A call that is refused when it is written, and a part of the error message."""
+    """A call that is refused when it is created, with a part of the error message."""
 
     name: str
     params: tuple[Param, ...]
@@ -94,7 +97,9 @@ class Refused:
 
 
 def script(params: tuple[Param, ...], expr: str, symbols: str, sizes: dict[str, int] | None = None) -> str:
-    """A module whose only function is one call; symbols in `sizes` are replaced by numbers."""
+    """Returns a module whose only function is one call. Symbols in `sizes` are replaced by
+    numbers.
+    """
     known = sizes or {}
 
     def shape(param: Param) -> str:
@@ -116,12 +121,12 @@ def positive(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
 
 
 def unit(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
-    """Numbers between -0.9 and 0.9."""
+    """Draws numbers between -0.9 and 0.9."""
     return rng.random(shape) * 1.8 - 0.9
 
 
 def special(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
-    """Zeros, infinities and NaN mixed with ordinary numbers."""
+    """Draws zeros, infinities and NaN mixed with ordinary numbers."""
     values = np.array([0.0, -0.0, 1.5, -1.5, math.inf, -math.inf, math.nan])
     return values[rng.integers(0, len(values), shape)]
 
@@ -132,7 +137,7 @@ def nonzero(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
 
 
 def between(low: int, high: int) -> Draw:
-    """Integers from ``low`` up to, but not including, ``high``."""
+    """Returns a function that draws integers from ``low`` up to, but not including, ``high``."""
     return lambda rng, shape: rng.integers(low, high, shape)
 
 

@@ -14,8 +14,9 @@ from .convolution import double, pairs, spread
 
 
 def windows(size: int, k: int, stride: int, pads: tuple[int, int], dilation: int, ceil: bool) -> list[list[int]] | None:
-    """The positions of each window in the padded dim, without those after the padding; `None` if
-    the count is negative."""
+    """Returns the positions of each window in the padded dim, without those after the padding;
+    `None` if the number of windows is negative.
+    """
     room = size + sum(pads) - dilation * (k - 1) - 1
     count = (-(-room // stride) if ceil else room // stride) + 1
     if ceil and (count - 1) * stride >= size + pads[0]:
@@ -26,7 +27,9 @@ def windows(size: int, k: int, stride: int, pads: tuple[int, int], dilation: int
 
 
 def lowest(dtype: Any) -> Any:
-    """The maximum of an empty window; in small data a window may cover only padding."""
+    """Returns the maximum of an empty window, the lowest value of the type. In small data, a window
+    may cover only padding.
+    """
     return -np.inf if np.issubdtype(dtype, np.floating) else np.iinfo(dtype).min
 
 

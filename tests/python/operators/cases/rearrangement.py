@@ -16,8 +16,9 @@ def one_hot(depth: int, axis: int) -> Callable[..., Any]:
 
 
 def fours(a: Array) -> Array:
-    """Rows in groups of four, the last group padded with 7; with fewer than four rows, the group
-    has that many."""
+    """Splits rows into groups of four, the last group padded with 7. With fewer than four rows,
+    there is one group of that size.
+    """
     rows = np.pad(a, ((0, -len(a) % 4), (0, 0)), constant_values=7).reshape(-1, 4, 3).transpose(0, 2, 1)
     return rows[..., : len(a)]
 

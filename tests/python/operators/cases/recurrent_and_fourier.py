@@ -71,7 +71,7 @@ def gru(
 
 
 def rnn(x: Array, w: Array, r: Array, bias: Array, f: Callable[[Any], Any]) -> list[Array]:
-    """A simple recurrent layer over inputs (batch, time, features)."""
+    """Computes a simple recurrent layer over inputs (batch, time, features) with NumPy."""
     (n, t, _), hidden = x.shape, r.shape[2]
     y, h = np.zeros((n, t, 1, hidden)), np.zeros((n, hidden))
     for s in range(t):

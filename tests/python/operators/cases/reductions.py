@@ -12,7 +12,7 @@ from .operator_case import *  # the vocabulary of cases
 
 
 def over(axis: Any) -> Any:
-    """An axis attribute in NumPy's form."""
+    """Converts an axis attribute to NumPy's form."""
     return tuple(axis) if isinstance(axis, list) else axis
 
 

@@ -10,7 +10,7 @@ few = between(-2, 3)
 
 
 def order(a: Array, axis: int, descending: bool) -> Array:
-    """Sorts stably, with NaN last in both directions."""
+    """Returns the indices that sort stably, with NaN last in both directions."""
     nan = np.isnan(a) if a.dtype.kind == "f" else np.zeros(a.shape, bool)
     key = -a.astype("float64") if descending else a.astype("float64")
     return np.argsort(np.where(nan, np.inf, key) + 0.0, axis=axis, kind="stable") if not nan.any() else np.stack(

@@ -5,15 +5,15 @@ use pliant::DType;
 /// The kind of code that a case tests.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Group {
-    /// Hand-written loop functions.
+    /// Loop functions written by hand.
     Loops,
-    /// Operators, whose loop functions the compiler generates.
+    /// Graph-level operators, whose loop functions the compiler generates.
     Operators,
-    /// Builtins of the VM.
+    /// Builtin functions of the VM.
     Builtins,
 }
 
-/// An input of a test program. If it changes during the run, also its valid values.
+/// An input of a test program, with its valid values if it changes during the run.
 pub struct Input {
     pub name: &'static str,
     pub dtype: DType,
@@ -30,7 +30,7 @@ pub struct ValidValues {
 }
 
 impl ValidValues {
-    /// The valid value of element `i`.
+    /// Returns the valid value of element `i`.
     pub fn of(self, i: usize) -> i64 {
         self.low + i as i64 * self.step % self.span
     }
@@ -53,7 +53,7 @@ impl Input {
 }
 
 impl Case {
-    /// The script of the test program.
+    /// Returns the script of the test program.
     pub fn script(&self) -> String {
         let param = |i: &Input| format!("{}: R.Tensor({})", i.name, i.ty());
         let params: Vec<String> = self.inputs.iter().map(param).collect();
@@ -101,7 +101,8 @@ const fn int32_input(name: &'static str, shape: &'static [i64], below: i64) -> I
     }
 }
 
-/// An input whose elements have the valid values `low` and, if `step` is not 0, `low + step`.
+/// Creates an input whose elements have the valid values `low` and, if `step` is not 0, `low +
+/// step`.
 const fn input_with_values(
     name: &'static str,
     dtype: DType,

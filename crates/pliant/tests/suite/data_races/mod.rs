@@ -18,7 +18,7 @@ use crate::fuzz_corpora::targets::guarded_memory::Guarded;
 use crate::fuzz_corpora::targets::kernels;
 use cases::{CASES, Case, Group, Input};
 
-/// The environment variable with the name of the case that a child process runs.
+/// The environment variable that tells a child process the name of the case to run.
 const CASE: &str = "PLIANT_RACE";
 /// Values that are out of range as indices and as sizes.
 const OUT_OF_RANGE: [i64; 4] = [1 << 20, -(1 << 20), 1 << 30, -(1 << 30)];
@@ -96,7 +96,7 @@ fn child() {
     }
 }
 
-/// A zeroed tensor between guard pages, and the address of its data.
+/// Creates a zeroed tensor between guard pages. Returns it with the address of its data.
 fn tensor(input: &Input) -> (Tensor, *mut u8) {
     let count: i64 = input.shape.iter().product();
     let bytes = count as usize * input.dtype.size();
@@ -110,7 +110,7 @@ fn tensor(input: &Input) -> (Tensor, *mut u8) {
     (Tensor::from_storage(storage, 0, input.shape, input.dtype).expect("it fits"), data)
 }
 
-/// Runs a program repeatedly while its inputs change.
+/// Runs a program repeatedly while another thread changes its inputs.
 fn race(case: &Case) {
     let text = format!("{}{}", crate::test_helpers::HEADER, case.script());
     let script = pliant::parse("race.py", &text);
