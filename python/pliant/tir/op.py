@@ -214,8 +214,6 @@ def ldexp(x1: PrimExprLike, x2: PrimExprLike) -> PrimExpr:
 def _bits_of(dtype: str) -> str:
     """Returns the integer type with the same width as a float type. Raises ``TypeError`` if
     ``dtype`` is not a float type.
-
-    Raises ``TypeError`` if ``dtype`` is not a float type.
     """
     found = {"float16": "int16", "bfloat16": "int16", "float32": "int32", "float64": "int64"}.get(dtype)
     if found is None:

@@ -59,8 +59,6 @@ class Buffer:
     def vload(self, begin: Any, dtype: str | None = None) -> PrimExpr:
         """Returns the element at these indices, given as a sequence or as one index. Raises
         ``TypeError`` if ``dtype`` is given and is not the data type of the buffer.
-
-        Raises ``TypeError`` if ``dtype`` is given and is not the data type of the buffer.
         """
         self._check_dtype("vload", dtype)
         return ProducerLoad(self, begin)

@@ -209,8 +209,6 @@ def matmul(
     """Computes the matrix product over the last two dims, with broadcast batch dims. ``transp_a``
     and ``transp_b`` transpose the operands. Sums are computed in ``out_dtype``. Raises
     ``ValueError`` for a transposed operand of rank 0 or 1.
-
-    Raises ``ValueError`` for a transposed operand of rank 0 or 1.
     """
     return find("matmul")(_transpose_matrix(a) if transp_a else a, _transpose_matrix(b) if transp_b else b, out_dtype=out_dtype)
 
@@ -300,8 +298,6 @@ def strided_slice(
     """Returns a slice along ``axes``, by default the first ones. With ``slice_mode="size"``,
     ``end`` contains sizes, of which a negative one means all elements of the axis, and
     ``strides`` is ignored. Raises ``ValueError`` for another ``slice_mode``.
-
-    Raises ``ValueError`` for another ``slice_mode``.
     """
     axes = list(range(len(begin))) if axes is None else list(axes)
     if slice_mode == "size":
@@ -325,8 +321,6 @@ def take(a: Tensor, indices: Any, axis: int | None = None, batch_dims: int = 0, 
     """Gathers the elements at ``indices`` along an axis, or of the flattened tensor by default. An
     index out of range is a run-time error, unless ``mode`` is ``"clip"``, ``"wrap"`` or
     ``"nan"``. Raises ``NotImplementedError`` for ``batch_dims``.
-
-    Raises ``NotImplementedError`` for ``batch_dims``.
     """
     if batch_dims != 0:
         raise NotImplementedError("topi.take does not support batch_dims; use gather_nd")

@@ -146,9 +146,6 @@ def dynamic_strided_slice(
     """Returns the slice of ``output_shape`` that starts at ``begin``, in steps of ``strides``. Both
     vectors have one element for each axis. ``end`` is ignored, because ``output_shape``
     determines the slice. ``relax.op.dynamic_strided_slice`` computes the shape itself.
-
-    ``end`` is ignored, because ``output_shape`` determines the slice.
-    ``relax.op.dynamic_strided_slice`` computes the shape itself.
     """
     starts = [tir.max(tir.min(begin(k).astype("int64"), a.shape[k]), 0) for k in range(a.ndim)]
 
@@ -162,9 +159,6 @@ def sliding_window(data: Tensor, axis: int, window_shape: Sequence[int], strides
     """Returns all windows over the axes from ``axis`` on. The result has the dims before ``axis``,
     then the positions of the windows, and then the elements in them. Raises ``ValueError``
     unless there is one positive window size and stride for each of these axes.
-
-    Raises ``ValueError`` unless there is one positive window size and stride for each of these
-    axes.
     """
     axis = axis_of(axis, data.ndim)
     n = data.ndim - axis

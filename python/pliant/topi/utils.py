@@ -92,8 +92,6 @@ def swap(arr: Sequence[Any], axis: int) -> list[Any]:
 def get_max_power2_factor(n: int, max_value: int | None = None) -> int:
     """Returns the largest power of 2 that divides ``n`` and is at most ``max_value``. Raises
     ``ValueError`` if ``n`` is not positive.
-
-    Raises ``ValueError`` if ``n`` is not positive.
     """
     if n < 1:
         raise ValueError(f"{n} is not positive")
