@@ -50,7 +50,7 @@ def run(command: Sequence[str | Path]) -> str:
                           env=environment(PYTHONHASHSEED="0"), cwd="/")
     if done.returncode:
         lines = [line for line in done.stderr.splitlines() if line.strip() and not line.startswith("==")]
-        raise WorkerError(f"status {done.returncode}: {lines[-1].strip() if lines else 'no message'}")
+        raise WorkerError(f"the command failed with status {done.returncode}: {lines[-1].strip() if lines else 'no message'}")
     return done.stderr
 
 

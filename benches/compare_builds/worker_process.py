@@ -63,7 +63,7 @@ def smallest_and_largest_cases(files: list[str]) -> dict[str, dict[str, Array]]:
             cases.append(dict(data))
     cases = sorted((c for c in cases if all(x.size for x in c.values())), key=lambda c: sum(x.size for x in c.values()))
     if not cases:
-        raise ValueError("all cases have empty inputs")
+        raise ValueError("all cases of the model have empty inputs, so none can be timed")
     return {"small": cases[0], "large": cases[-1]} if len(cases) > 1 else {"small": cases[0]}
 
 
@@ -158,7 +158,7 @@ def handle_request(job: Job | None, request: dict[str, Any]) -> tuple[Job | None
         job = Job(request["workload"], request["threads"], request["clock"])
         return job, job.cases
     if job is None:
-        raise ValueError("no workload is open")
+        raise ValueError("no workload is open: the first request must be 'open'")
     match request["do"]:
         case "compile":
             return job, job.compile()

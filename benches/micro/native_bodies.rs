@@ -12,7 +12,7 @@ fn successor(args: &[Value]) -> Result<Value, VmError> {
     let value = args.first().and_then(Value::as_int);
     value
         .map(|v| Value::Int(v.wrapping_add(1)))
-        .ok_or_else(|| VmError::type_error("expected an integer"))
+        .ok_or_else(|| VmError::type_error("the argument of `successor` must be an integer"))
 }
 
 /// Builds a program whose `main` calls `callee` on its own result [`CALLS`] times. `f` returns its argument.
@@ -33,11 +33,13 @@ fn straight_line(callee: &str) -> ExecBuilder {
 }
 
 fn new_vm(b: ExecBuilder, bytecode: bool) -> VirtualMachine {
-    let program = CompiledModule::from_executable(b.get().expect("the program is valid"));
+    let program = CompiledModule::from_executable(
+        b.get().expect("the program of the benchmark passes validation"),
+    );
     let functions = [("successor".to_string(), Arc::new(successor) as _)].into_iter().collect();
     program
         .and_then(|p| p.vm_with(VmOptions { functions, bytecode, ..VmOptions::default() }))
-        .expect("the program links")
+        .expect("all functions that the program calls exist")
 }
 
 fn native(c: &mut Criterion) {
@@ -49,7 +51,9 @@ fn native(c: &mut Criterion) {
         for (mode, bytecode) in [("native", false), ("bytecode", true)] {
             let vm = new_vm(straight_line(callee), bytecode);
             group.bench_function(format!("call of a {what}, {mode}"), |b| {
-                b.iter(|| vm.invoke("main", &[Value::Int(0)]).expect("the program runs"));
+                b.iter(|| {
+                    vm.invoke("main", &[Value::Int(0)]).expect("the run of the benchmark succeeds")
+                });
             });
         }
     }

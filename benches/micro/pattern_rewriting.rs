@@ -25,13 +25,15 @@ fn chain() -> Function {
     let x = b.param("x", ty);
     let x = b.func_mut().var_expr(x);
     let mut last = x;
-    b.begin_dataflow().expect("no block is open");
+    b.begin_dataflow().expect("the function has no open binding block");
     for i in 0..BINDINGS {
         let (op, args) = match i % 10 {
             9 => ("relax.add", vec![last, x]),
             k => (OPS[(i / 10 + k) % OPS.len()], vec![last]),
         };
-        let call = b.call_op(Op::new(op), &args, Attrs::default(), &[]).expect("it has a type");
+        let call = b
+            .call_op(Op::new(op), &args, Attrs::default(), &[])
+            .expect("the operands of the operator are valid");
         let v = b.emit(call);
         if i + 1 == BINDINGS {
             b.mark_output(v);
@@ -54,7 +56,7 @@ fn rules(count: usize) -> (RuleSet, Pattern) {
         let (a, b) = (OPS[i % 8], OPS[(i / 8) % 8]);
         list.push(unary(a, unary(b, sums.clone())));
     }
-    (RuleSet::new(list, pliant_ops::registry()).expect("the rules can match"), w)
+    (RuleSet::new(list, pliant_ops::registry()).expect("the rewrite rules are valid"), w)
 }
 
 fn patterns(c: &mut Criterion) {
@@ -70,7 +72,7 @@ fn patterns(c: &mut Criterion) {
                     let done = rewrite_rules(&mut f, &set, pliant_ops::registry(), None, |_, m| {
                         Ok(m.get(&w))
                     });
-                    done.expect("the rules end")
+                    done.expect("the rewrite rules terminate")
                 },
                 BatchSize::LargeInput,
             );

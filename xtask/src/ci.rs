@@ -79,7 +79,7 @@ fn make(root: &Path, target: &str, counts: &mut Counts) -> Result<bool, String> 
         .stdout(Stdio::piped())
         .spawn()
         .map_err(|error| format!("cannot run make: {error}"))?;
-    let output = child.stdout.take().ok_or("make has no output")?;
+    let output = child.stdout.take().ok_or("the output of make is not available")?;
     for line in BufReader::new(output).split(b'\n') {
         let line = line.map_err(|error| format!("cannot read the output of make: {error}"))?;
         let line = String::from_utf8_lossy(&line);

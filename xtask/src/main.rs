@@ -18,7 +18,9 @@ use std::path::Path;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the workspace");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .expect("the folder of xtask has a parent, the root of the workspace");
     let command = std::env::args().nth(1).unwrap_or_else(|| "check".to_string());
     let problems = match command.as_str() {
         "layers" => crate_layers::check(root),

@@ -26,10 +26,10 @@ pub fn check(root: &Path) -> Result<Vec<String>, String> {
         }
         problems.extend(readme_problem(name, crate_));
     }
-    let output = package.output().map_err(|e| format!("cargo package: {e}"))?;
+    let output = package.output().map_err(|e| format!("cannot run cargo package: {e}"))?;
     let errors = String::from_utf8_lossy(&output.stderr);
     if !output.status.success() || errors.contains("warning:") {
-        problems.push(format!("cargo package: {errors}"));
+        problems.push(format!("cargo package reports problems: {errors}"));
     }
     Ok(problems)
 }

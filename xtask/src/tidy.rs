@@ -39,7 +39,7 @@ pub fn check(root: &Path) -> Result<Vec<String>, String> {
         .args(["ls-files", "*.rs", "*.py", "*.pyi", "*.md", "*.toml", "Makefile"])
         .current_dir(root)
         .output()
-        .map_err(|e| format!("git ls-files: {e}"))?;
+        .map_err(|e| format!("cannot run git ls-files: {e}"))?;
     let listing = String::from_utf8_lossy(&output.stdout).into_owned();
     let mut problems = Vec::new();
     for path in listing.lines().filter(|p| !p.contains("/generated/")) {

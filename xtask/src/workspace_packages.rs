@@ -13,12 +13,12 @@ pub fn packages(root: &Path) -> Result<Vec<Value>, String> {
     let output = cargo(root)
         .args(["metadata", "--format-version=1", "--no-deps"])
         .output()
-        .map_err(|e| format!("cargo metadata: {e}"))?;
+        .map_err(|e| format!("cannot run cargo metadata: {e}"))?;
     if !output.status.success() {
         return Err(String::from_utf8_lossy(&output.stderr).into_owned());
     }
-    let metadata: Value =
-        serde_json::from_slice(&output.stdout).map_err(|e| format!("cargo metadata: {e}"))?;
+    let metadata: Value = serde_json::from_slice(&output.stdout)
+        .map_err(|e| format!("cannot parse the output of cargo metadata: {e}"))?;
     let packages = metadata["packages"].as_array().ok_or("cargo metadata lists no packages")?;
     Ok(packages.clone())
 }

@@ -35,7 +35,7 @@ def cases(pattern: str = "*", fixed: bool = False) -> dict[str, Case]:
         if not any(fnmatch.fnmatchcase(x, pattern) for x in (row.op, name)):
             continue
         if name in found:
-            raise ValueError(f"two rows of operators are called {name!r}")
+            raise ValueError(f"two rows of the operator tables have the same name {name!r}")
         found[name] = row.case()
     return found
 

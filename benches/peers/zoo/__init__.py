@@ -93,7 +93,7 @@ def weight(model: str, key: str, shape: Shape) -> np.ndarray:
         case "safetensors":
             return checkpoint_tensor(spec)
         case other:
-            raise ValueError(f"{key}: no way to make a weight is called {other!r}")
+            raise ValueError(f"{key}: zoo.json names an unknown way to generate a weight, 'init': {other!r}")
 
 
 def load(model: str) -> onnx.ModelProto:

@@ -75,7 +75,7 @@ def make_input(spec: Spec, sizes: Case, rand: Rand, earlier_inputs: Feeds) -> np
         case "const":
             x = np.full(shape, spec["value"])
         case other:
-            raise ValueError(f"no way to make an input is called {other!r}")
+            raise ValueError(f"zoo.json names an unknown way to generate an input, 'gen': {other!r}")
     return np.ascontiguousarray(x, spec["dtype"])
 
 

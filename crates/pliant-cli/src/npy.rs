@@ -16,7 +16,7 @@ pub fn read(path: &Path) -> Result<Tensor, String> {
 }
 
 fn parse(bytes: &[u8]) -> Result<Tensor, String> {
-    let truncated = || "the file is cut off".to_string();
+    let truncated = || "the .npy file is truncated".to_string();
     if !bytes.starts_with(MAGIC) {
         return Err("the file is not a .npy file".into());
     }
@@ -30,11 +30,12 @@ fn parse(bytes: &[u8]) -> Result<Tensor, String> {
             let raw = bytes.get(8..12).ok_or_else(truncated)?;
             (u32::from_le_bytes([raw[0], raw[1], raw[2], raw[3]]) as usize, 12)
         }
-        other => return Err(format!("version {other} of the format is not supported")),
+        other => return Err(format!("version {other} of the .npy format is not supported")),
     };
     let end = offset.checked_add(len).ok_or_else(truncated)?;
     let header = bytes.get(offset..end).ok_or_else(truncated)?;
-    let header = std::str::from_utf8(header).map_err(|_| "the header is not text".to_string())?;
+    let header = std::str::from_utf8(header)
+        .map_err(|_| "the header of the .npy file is not UTF-8 text".to_string())?;
     let dtype = parse_dtype(header_field(header, "descr")?)?;
     if header_field(header, "fortran_order")?.starts_with("True") {
         return Err("the array is in Fortran order; save np.ascontiguousarray(x)".into());
@@ -72,9 +73,13 @@ fn parse_dtype(text: &str) -> Result<DType, String> {
 
 fn parse_shape(text: &str) -> Result<Vec<i64>, String> {
     let inner = text.strip_prefix('(').and_then(|t| t.split(')').next());
-    let inner = inner.ok_or_else(|| "the shape is not a tuple".to_string())?;
+    let inner = inner.ok_or_else(|| "the shape in the .npy header is not a tuple".to_string())?;
     let parts = inner.split(',').map(str::trim).filter(|p| !p.is_empty());
-    parts.map(|p| p.parse().map_err(|_| format!("'{p}' is not a dim"))).collect()
+    parts
+        .map(|p| {
+            p.parse().map_err(|_| format!("'{p}' in the shape of the .npy header is not a size"))
+        })
+        .collect()
 }
 
 /// Writes an array.
@@ -109,7 +114,8 @@ pub fn write(path: &Path, tensor: &Tensor) -> Result<(), String> {
         header.push(' ');
     }
     header.push('\n');
-    let len = u16::try_from(header.len()).map_err(|_| "too many dims".to_string())?;
+    let len = u16::try_from(header.len())
+        .map_err(|_| "the array has too many dims for the header of a .npy file".to_string())?;
     let mut bytes = [MAGIC, &[1, 0], &len.to_le_bytes(), header.as_bytes()].concat();
     bytes.extend_from_slice(tensor.as_bytes().map_err(|e| e.to_string())?);
     std::fs::write(path, bytes).map_err(|e| format!("cannot write {}: {e}", path.display()))

@@ -46,11 +46,11 @@ pub(crate) fn compare(module: &IRModule, compile_error: Option<&str>) -> Result<
             let Some(native) = to_vm(&copy_args(&args)?) else { continue };
             let native = vms.native.invoke(name, &native);
             compare_outcomes(&expected, &native)
-                .map_err(|what| difference(format!("as native code, {what}")))?;
+                .map_err(|what| difference(format!("compiled to native code, {what}")))?;
             let Some(bytecode) = to_vm(&copy_args(&args)?) else { continue };
             let bytecode = vms.bytecode.invoke(name, &bytecode);
             compare_outcomes(&expected, &bytecode)
-                .map_err(|what| difference(format!("as bytecode, {what}")))?;
+                .map_err(|what| difference(format!("executed as bytecode, {what}")))?;
             if let (Err(a), Err(b)) = (native, bytecode)
                 && a.to_string() != b.to_string()
             {
@@ -70,12 +70,14 @@ fn compare_outcomes(
 ) -> Result<(), String> {
     match (expected, actual) {
         (Ok(a), Ok(b)) => {
-            let b = from_vm(b).ok_or_else(|| format!("it returns {b:?}"))?;
+            let b = from_vm(b).ok_or_else(|| {
+                format!("the function returns {b:?}, which the interpreter cannot represent")
+            })?;
             compare_values(a, &b, "the result (interpreted, then compiled)")
         }
         (Err(_), Err(_)) => Ok(()),
         (Ok(_), Err(e)) => Err(format!("it fails: {e}")),
-        (Err(e), Ok(_)) => Err(format!("it succeeds, but the interpreter fails: {e}")),
+        (Err(e), Ok(_)) => Err(format!("the function succeeds, but the interpreter fails: {e}")),
     }
 }
 

@@ -104,7 +104,10 @@ impl fmt::Display for TensorError {
                 write!(f, "shape {shape:?} has a negative dimension")
             }
             TensorError::OutOfBounds { begin, end, storage } => {
-                write!(f, "bytes {begin}..{end} are outside a storage of {storage} bytes")
+                write!(
+                    f,
+                    "the view covers bytes {begin}..{end}, but its storage has {storage} bytes"
+                )
             }
             TensorError::DTypeMismatch { expected, actual } => {
                 write!(f, "expected dtype {expected}, but the tensor has dtype {actual}")

@@ -203,7 +203,7 @@ class DataflowBlockRewrite:
             if isinstance(func, _relax.Function) and func.same_as(self._root):
                 result.update_func(var, self.mutated_root_fn())
                 return result
-        raise ValueError("the function does not belong to the module")
+        raise ValueError("the function that contains the block does not belong to the module")
 
 
 __all__ = ["DataflowBlockRewrite"]

@@ -109,7 +109,7 @@ class IRBuilder:
         Raises ``ValueError`` if a scope is still open.
         """
         if len(self._open) != 1:
-            raise ValueError("a scope of the builder is still open")
+            raise ValueError("a scope of the IRBuilder is still open: call get() after its 'with' block")
         stmt = self._close()
         self._open = [[]]
         return stmt

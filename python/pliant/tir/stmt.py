@@ -70,7 +70,7 @@ class Buffer:
     def _check_dtype(self, what: str, dtype: str | None) -> None:
         if dtype is not None and str(dtype) != self.dtype:
             raise TypeError(
-                f"{what}: buffer '{self.name}' holds {self.dtype}, not {dtype}"
+                f"{what}: buffer '{self.name}' has elements of type {self.dtype}, not {dtype}"
                 " (help: a ramp among the indices reads a vector, tir.Cast converts)"
             )
 

@@ -50,7 +50,10 @@ def mirror_pad(
     """
     after = pad_before if pad_after is None else pad_after
     if mode not in ("SYMMETRIC", "REFLECT") or not len(pad_before) == len(after) == data.ndim:
-        raise ValueError(f"mirror_pad: mode '{mode}', {len(pad_before)} and {len(after)} widths for {data.ndim} dims")
+        raise ValueError(
+            f"mirror_pad: mode must be 'SYMMETRIC' or 'REFLECT', got '{mode}', and data with {data.ndim} dims needs as"
+            f" many paddings before and after, got {len(pad_before)} and {len(after)}"
+        )
     edge = 1 if mode == "SYMMETRIC" else 0
 
     def element(*i: Any) -> Any:

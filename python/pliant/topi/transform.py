@@ -93,8 +93,8 @@ def sequence_mask(data: Tensor, valid_length: Tensor, mask_value: float = 0, axi
     """
     if axis not in (0, 1) or data.ndim < 2 or valid_length.ndim != 1:
         raise ValueError(
-            f"sequence_mask: axis {axis} of {data.ndim} dims and lengths of {valid_length.ndim}:"
-            " axis is 0 or 1, data has two dims or more, and valid_length one"
+            f"sequence_mask: axis must be 0 or 1, data must have two dims or more, and valid_length one dim, but axis"
+            f" is {axis}, data has {data.ndim} dims and valid_length {valid_length.ndim}"
         )
     masked = tir.const(mask_value, data.dtype)
 
@@ -163,9 +163,12 @@ def sliding_window(data: Tensor, axis: int, window_shape: Sequence[int], strides
     axis = axis_of(axis, data.ndim)
     n = data.ndim - axis
     if len(window_shape) != n or len(strides) != n:
-        raise ValueError(f"sliding_window: {n} axes, but windows of {len(window_shape)} and strides of {len(strides)}")
+        raise ValueError(
+            f"sliding_window: data has {n} axes from axis {axis} on, but window_shape has {len(window_shape)} sizes"
+            f" and strides has {len(strides)}"
+        )
     if min(*window_shape, *strides) < 1:
-        raise ValueError(f"sliding_window: windows {list(window_shape)} and strides {list(strides)} must be positive")
+        raise ValueError(f"sliding_window: window_shape {list(window_shape)} and strides {list(strides)} must be positive")
     places = [
         tir.floordiv(data.shape[axis + k] - window_shape[k], strides[k]) + 1 for k in range(n)
     ]
@@ -202,7 +205,10 @@ def matrix_set_diag(data: Tensor, diagonal: Tensor, k: int | tuple[int, int] = 0
     low, high = (k, k) if isinstance(k, int) else k
     sides = align.split("_")
     if low > high or len(sides) != 2 or not {*sides} <= {"LEFT", "RIGHT"}:
-        raise ValueError(f"matrix_set_diag: k {k} or align '{align}' is invalid")
+        raise ValueError(
+            f"matrix_set_diag: k must be a diagonal or a range (low, high), got {k}, and align two of LEFT and RIGHT"
+            f" joined by '_', such as 'RIGHT_LEFT', got '{align}'"
+        )
     rows, columns = data.shape[-2], data.shape[-1]
     longest = tir.min(rows + min(high, 0), columns - max(low, 0))
 
@@ -238,7 +244,10 @@ def layout_transform(array: Tensor, src_layout: Any, dst_layout: str | None = No
         return find("layout_transform")(array, src_layout, **options)
     source, target = _layout(src_layout), _layout(dst_layout)
     if {letter.upper() for letter, _ in source} != {letter.upper() for letter, _ in target} or len(source) != array.ndim:
-        raise ValueError(f"layout_transform: '{src_layout}' of {array.ndim} dims to '{dst_layout}'")
+        raise ValueError(
+            f"layout_transform: cannot convert {array.name} with {array.ndim} dims from layout '{src_layout}' to"
+            f" '{dst_layout}': the source layout needs a letter for each dim, and both layouts the same axes"
+        )
     whole: dict[str, Any] = {}
     for (letter, _), dim in zip(source, array.shape, strict=True):
         name = letter.upper()

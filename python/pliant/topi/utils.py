@@ -42,7 +42,7 @@ def get_const_int(expr: Any) -> int:
     value = simplify(expr)
     number = value if isinstance(value, int) else getattr(value, "value", None)
     if number is None:
-        raise ValueError(f"{expr} is known only at run time")
+        raise ValueError(f"expected a constant integer, but the value of {expr} is known only at run time")
     return int(number)
 
 
@@ -94,7 +94,7 @@ def get_max_power2_factor(n: int, max_value: int | None = None) -> int:
     ``ValueError`` if ``n`` is not positive.
     """
     if n < 1:
-        raise ValueError(f"{n} is not positive")
+        raise ValueError(f"get_max_power2_factor: n must be positive, got {n}")
     factor = n & -n
     while max_value is not None and factor > max(max_value, 1):
         factor //= 2

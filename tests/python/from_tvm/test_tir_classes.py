@@ -158,7 +158,7 @@ def test_invalid_parts_are_reported() -> None:
         tir.BufferLoad(A, [i, i])
     with pytest.raises(TypeError, match="expected a tir.Buffer"):
         tir.BufferLoad(3, [i])
-    with pytest.raises(TypeError, match="'A' holds float32, not float16"):
+    with pytest.raises(TypeError, match="'A' has elements of type float32, not float16"):
         A.vload([i], "float16")
     with pytest.raises(ValueError, match="iter_type must be .*, not 7"):
         tir.IterVar((0, 4), i, 7)

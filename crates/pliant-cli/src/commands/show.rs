@@ -51,7 +51,10 @@ pub fn save(value: &Value, path: &Path) -> Result<(), Failure> {
     }
     match value.as_tensor() {
         Some(tensor) => npy::write(path, tensor).map_err(failed),
-        None => Err(failed(format!("a result that is {} cannot be saved", value.kind()))),
+        None => Err(failed(format!(
+            "only tensors and tuples can be saved, but the result is {}",
+            value.kind()
+        ))),
     }
 }
 

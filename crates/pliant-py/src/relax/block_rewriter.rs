@@ -82,7 +82,7 @@ impl BlockRewriter {
             let mut blocks = blocks.into_iter();
             let first = blocks
                 .next()
-                .ok_or_else(|| Error::Value("no block is open, so none can be ended".into()))?;
+                .ok_or_else(|| Error::Value("_end_block: no binding block is open".into()))?;
             // Blocks begun inside this block become part of it.
             for block in blocks {
                 let mut bindings = std::mem::take(&mut func.block_mut(block).bindings);

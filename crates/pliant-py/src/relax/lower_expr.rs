@@ -185,7 +185,10 @@ impl OwnerState {
             Node::Seq(_) => self.body(node),
             Node::Func(func) => self.local_function(func.data()),
             Node::Root(owner) => self.import_root(owner),
-            _ => Err(Error::Internal("lower_node does not accept leaves".into())),
+            _ => Err(Error::Internal(
+                "an expression without operands reached lower_node, which converts only others"
+                    .into(),
+            )),
         }
     }
 

@@ -109,7 +109,7 @@ pub fn operand(obj: &Bound<'_, PyAny>) -> Result<Option<NodeRef>> {
 
 /// Converts a Python int to an int64.
 fn to_int64(obj: &Bound<'_, PyAny>) -> Result<i64> {
-    obj.extract().map_err(|_| Error::Value(format!("{obj} does not fit 64 bits")))
+    obj.extract().map_err(|_| Error::Value(format!("the integer {obj} does not fit 64 bits")))
 }
 
 /// Whether a value contains a non-constant integer, such as a size variable or a shape with

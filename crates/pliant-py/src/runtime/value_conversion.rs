@@ -54,7 +54,7 @@ pub fn to_value(obj: &Bound<'_, PyAny>) -> Result<Value> {
         let int = obj.extract::<i64>();
         return int
             .map(Value::Int)
-            .map_err(|_| Error::Value(format!("{obj} does not fit 64 bits")));
+            .map_err(|_| Error::Value(format!("the integer {obj} does not fit 64 bits")));
     }
     if let Ok(text) = obj.cast::<PyString>() {
         return Ok(Value::str(&text.to_cow().map_err(Error::Python)?));
@@ -76,7 +76,8 @@ fn sequence(obj: &Bound<'_, PyAny>) -> Result<Value> {
     let int = |i: &Bound<'_, PyAny>| i.is_instance_of::<PyInt>() && !i.is_instance_of::<PyBool>();
     if !items.is_empty() && items.iter().all(int) {
         let dims = items.iter().map(|i| i.extract::<i64>()).collect::<PyResult<Vec<i64>>>();
-        let dims = dims.map_err(|_| Error::Value("a dim does not fit 64 bits".into()))?;
+        let dims =
+            dims.map_err(|_| Error::Value("a dim of the shape does not fit 64 bits".into()))?;
         return Ok(Value::shape(&dims));
     }
     let values = items.iter().map(to_value).collect::<Result<Vec<Value>>>()?;

@@ -86,7 +86,8 @@ pub fn try_prim(obj: &Bound<'_, PyAny>) -> Result<Option<te::Expr>> {
     }
     if obj.is_instance_of::<PyInt>() {
         let value = obj.extract::<i64>();
-        let value = value.map_err(|_| Error::Value(format!("{obj} does not fit 64 bits")))?;
+        let value =
+            value.map_err(|_| Error::Value(format!("the integer {obj} does not fit 64 bits")))?;
         return Ok(Some(te::int(value)));
     }
     if obj.is_instance_of::<PyFloat>() {

@@ -66,10 +66,12 @@ fn chain(value: &Value) -> Result<Option<Arc<Link>>, VmError> {
         Value::None => Ok(None),
         Value::Object(object) => match object.clone().downcast::<Link>() {
             Ok(link) => Ok(Some(link)),
-            Err(_) => Err(value_error("the value is not a chain of loop results")),
+            Err(_) => Err(value_error(
+                "the argument must be a list of loop results (chain), but is another object",
+            )),
         },
         other => Err(value_error(format!(
-            "the value must be a chain of loop results, but is {}",
+            "the argument must be a list of loop results (chain), but is {}",
             other.kind()
         ))),
     }

@@ -92,7 +92,7 @@ pub(super) fn has(args: &[Value]) -> Outcome {
 /// Host function with the argument `(optional)`: returns the value that the optional holds.
 pub(super) fn get(args: &[Value]) -> Outcome {
     match args {
-        [Value::None] => Err(value_error("the optional holds nothing")),
+        [Value::None] => Err(value_error("the optional is empty, so it has no value to return")),
         [value] => Ok(value.clone()),
         _ => Err(argument_error(host::OPTIONAL_GET, args)),
     }
@@ -327,6 +327,8 @@ mod tests {
         assert_eq!(present.as_tensor().unwrap().to_i64_vec().unwrap(), [1]);
         let absent = has(&[Value::None]).unwrap();
         assert_eq!(absent.as_tensor().unwrap().to_i64_vec().unwrap(), [0]);
-        assert!(get(&[Value::None]).unwrap_err().to_string().contains("holds nothing"));
+        assert!(
+            get(&[Value::None]).unwrap_err().to_string().contains("is empty, so it has no value")
+        );
     }
 }

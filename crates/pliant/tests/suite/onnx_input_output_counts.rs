@@ -4,8 +4,8 @@
 use prost::Message;
 
 use crate::onnx_grammar::newest_version;
+use crate::onnx_grammar::operator_schemas::{Schema, schemas};
 use crate::onnx_grammar::run_model::{Reached, run};
-use crate::onnx_grammar::schemas::{Schema, schemas};
 use crate::onnx_grammar::single_node::{Case, usual_inputs};
 
 /// Returns the newest version of each ONNX operator.

@@ -35,9 +35,9 @@ fn file_prefix() -> &'static [u8] {
     PREFIX.get_or_init(|| {
         let text = "from pliant.script import ir as I, relax as R\n\n@I.ir_module\nclass Module:\n    @R.function\n    \
                     def main(x: R.Tensor((1,), \"float32\")) -> R.Tensor((1,), \"float32\"):\n        return x\n";
-        let module = pliant::parse("head.py", text).expect("the script is right").module;
+        let module = pliant::parse("head.py", text).expect("the built-in script parses").module;
         let compiled = pliant::compile(module, &pliant::CompileOptions::default());
-        let bytes = compiled.and_then(|c| c.to_bytes()).expect("the module compiles");
+        let bytes = compiled.and_then(|c| c.to_bytes()).expect("the built-in script compiles");
         bytes[..24].to_vec()
     })
 }

@@ -21,14 +21,15 @@ pub fn run(kernel: &str, calls: usize, seed: u64) {
     for _ in 0..100 {
         record = valid_arguments::record(kernel, &mut rng);
         record.mode = Mode::Loaded;
-        let function = compiled_function(&record).expect("calls whose numbers are loaded compile");
+        let function =
+            compiled_function(&record).expect("a kernel call with loaded arguments compiles");
         let call = Call { record: &record, function: &function, runtime: &runtime };
         accepted = call.smallest().map(|(_, sizes)| (function.clone(), sizes));
         if accepted.as_ref().is_some_and(|(_, sizes)| sizes[0] > 0) {
             break;
         }
     }
-    let (function, sizes) = accepted.expect("some arguments are accepted");
+    let (function, sizes) = accepted.expect("the kernel accepts some of the generated arguments");
     let max_len = sizes.iter().copied().max().unwrap_or(0).min(MAX_ELEMENTS);
     let mut operands = Operands::new(&record, max_len);
     let changing_value = |number: &mut i64| {

@@ -137,8 +137,11 @@ pub struct Operands {
 impl Operands {
     /// Allocates memory for up to `max_len` elements of each buffer.
     pub fn new(record: &Record, max_len: usize) -> Operands {
-        let types: Vec<DType> =
-            record.types().iter().map(|t| t.parse().expect("a data type")).collect();
+        let types: Vec<DType> = record
+            .types()
+            .iter()
+            .map(|t| t.parse().expect("the type of a kernel pointer is a data type"))
+            .collect();
         let memory =
             types.iter().map(|t| Guarded::with_margin(max_len * t.size(), GUARD_BYTES)).collect();
         let number = |arg: &Arg| match *arg {
@@ -189,7 +192,10 @@ impl Operands {
         }
         let tensors: Vec<DLTensor> = vectors.iter_mut().map(Vector::dl).collect();
         words.extend(tensors.iter().map(|t| &raw const *t as u64));
-        let kernel = compiled.0.get("call").expect("it was compiled under this name");
+        let kernel = compiled
+            .0
+            .get("call")
+            .expect("the compiled module contains the function of the kernel call");
         // SAFETY: the words match the signature, and the memory outlives the call.
         let status = unsafe { (kernel.entry)(words.as_ptr(), runtime) };
         for (k, memory) in self.memory.iter().enumerate() {

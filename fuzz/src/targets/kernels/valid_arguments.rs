@@ -21,9 +21,9 @@ pub fn record(kernel: &str, rng: &mut Rng) -> Record {
         .iter()
         .map(|ty| match ty {
             ExternTy::Ptr => Arg::Address(if rng.one_in(6) { rng.between(0, 5) } else { 0 }),
-            ExternTy::I64 | ExternTy::I32 => {
-                Arg::Int(ints.next().expect("a number for each parameter"))
-            }
+            ExternTy::I64 | ExternTy::I32 => Arg::Int(
+                ints.next().expect("the generator makes an integer for each integer parameter"),
+            ),
             ExternTy::F32 | ExternTy::F64 => Arg::Float(floats.next().unwrap_or(0.5)),
         })
         .collect();

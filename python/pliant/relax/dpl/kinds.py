@@ -49,7 +49,7 @@ class ExprPattern(DFPattern):
         """The operator that the pattern matches. Raises ``AttributeError`` if the pattern matches
         no operator."""
         if not isinstance(self.expr, _core.relax.OpFunction):
-            raise AttributeError(f"{self!r} is a pattern of an expression, not of an operator")
+            raise AttributeError(f"{self!r} has no attribute 'op': it matches an expression, not an operator")
         return self.expr
 
 

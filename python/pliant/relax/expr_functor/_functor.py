@@ -76,7 +76,7 @@ class ExprFunctor:
         return getattr(self, method_of(expr))(expr)
 
     def _missing(self, method: str) -> Any:
-        raise NotImplementedError(f"{type(self).__name__} has no {method}")
+        raise NotImplementedError(f"{type(self).__name__} does not define the method {method}, which this expression needs")
 
     def visit_constant_(self, op: Constant) -> Any:
         """Visits a constant."""

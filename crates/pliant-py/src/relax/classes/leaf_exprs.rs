@@ -227,7 +227,9 @@ impl PrimValue {
         match (node_of(&slf).get(), sinfo_of(node_of(&slf))) {
             (Node::Prim(e), _) => Ok(wrap_prim(py, e.clone())?),
             (_, Some(SInfo::Prim(_, Some(e)))) => Ok(wrap_prim(py, e)?),
-            _ => Err(Error::Value("the value is known only at run time".into())),
+            _ => Err(Error::Value(
+                "the value of this scalar expression is known only at run time".into(),
+            )),
         }
     }
 }

@@ -52,8 +52,8 @@ pub(super) fn finished_rewrite<'py>(
         state.finish_rewrite();
         state.finished().cloned()
     };
-    let func =
-        func.ok_or_else(|| Error::Internal("the rewritten function is not finished".into()))?;
+    let func = func
+        .ok_or_else(|| Error::Internal("the rewriting of the function did not finish it".into()))?;
     owner.register();
     with_name_of(py, func, old)
 }
@@ -114,7 +114,9 @@ pub fn pattern_rewrite_calls<'py>(
         })?;
         let Some((found, dataflow)) = next else { break };
         let root = rewriter.current().map(|b| b.value);
-        let root = root.ok_or_else(|| Error::Internal("a match has no binding".into()))?;
+        let root = root.ok_or_else(|| {
+            Error::Internal("a match of a rewrite rule is not the value of any binding".into())
+        })?;
         let expr = wrap(py, in_func(&owner, root))?;
         let returned = callback.call1((found.rule, &expr, pairs(py, &owner, &found)?))?;
         if returned.is_none() || returned.is(&expr) {
