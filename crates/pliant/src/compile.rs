@@ -23,7 +23,7 @@ use crate::compile_options::{CompileOptions, ExecMode, Pipeline};
 use crate::compiled_module::{CompiledModule, OnDrop};
 use crate::constant_evaluator::CompiledEvaluator;
 use crate::error::Error;
-use crate::loop_function_compilation;
+use crate::loop_codegen;
 use crate::module_inspection::verify;
 use crate::offload_explanation::{Explanation, remark_slow_loops};
 use crate::packed_name_conflicts;
@@ -115,13 +115,9 @@ fn compile_into(
     verify(&module)?;
     let signatures = signatures(&module);
     let module = run_pipeline(module, options.pipeline.as_ref(), &ctx)?;
-    let module = if ctx.kernels() {
-        module
-    } else {
-        loop_function_compilation::disable_library_kernels(module)
-    };
+    let module = if ctx.kernels() { module } else { loop_codegen::disable_library_kernels(module) };
     let phase = Phase::start("LowerLoops");
-    let lowered = loop_function_compilation::lower(&module, &ctx)?;
+    let lowered = loop_codegen::lower(&module, &ctx)?;
     let mut phases = timing.entries();
     phases.push(phase.end());
     remark_slow_loops(&lowered, &ctx.remarks);
@@ -136,24 +132,21 @@ fn compile_into(
         dump_dir,
         ..CodegenOptions::default()
     };
-    let compiled = loop_function_compilation::compile(&lowered, options.target, &machine_options)?;
+    let compiled = loop_codegen::compile(&lowered, options.target, &machine_options)?;
     phases.push(phase.end());
 
     ctx.check_cancelled()?;
     let phase = Phase::start("Bytecode");
     let info = |name: &str| {
         let func = module.get(name)?.as_prim()?;
-        Some(loop_function_compilation::kernel_info(
-            compiled.get(name)?,
-            default_kernel_info(name, func),
-        ))
+        Some(loop_codegen::kernel_info(compiled.get(name)?, default_kernel_info(name, func)))
     };
     let signature_text = serde_json::to_string(&signatures)
         .map_err(|e| Error::internal("bytecode", format!("signatures cannot be written: {e}")))?;
     let inputs = CodegenInputs {
         kernel_info: &info,
         type_text: &print::type_text,
-        kernels: loop_function_compilation::encode(&module),
+        kernels: loop_codegen::encode(&module),
         metadata: vec![
             ("target".into(), options.target.name().into()),
             (EXEC_MODE.into(), options.exec_mode.name().into()),
@@ -163,15 +156,10 @@ fn compile_into(
     };
     let executable = codegen(&module, inputs, &ctx)?;
     phases.push(phase.end());
-    let mut table = loop_function_compilation::kernel_table(compiled, &module);
+    let mut table = loop_codegen::kernel_table(compiled, &module);
     if options.exec_mode == ExecMode::Compiled {
         let phase = Phase::start("FunctionBodies");
-        loop_function_compilation::add_bodies(
-            &mut table,
-            &executable,
-            options.target,
-            &machine_options,
-        )?;
+        loop_codegen::add_bodies(&mut table, &executable, options.target, &machine_options)?;
         phases.push(phase.end());
     }
     if let Some(dump) = &dump {

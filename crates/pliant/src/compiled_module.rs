@@ -13,7 +13,7 @@ use crate::compile::{Phase, pass_context};
 use crate::compile_and_model_stats::CompileStats;
 use crate::compile_options::{CompileOptions, Target};
 use crate::error::Error;
-use crate::loop_function_compilation;
+use crate::loop_codegen;
 use crate::offload_explanation::Explanation;
 use crate::signature::Signature;
 
@@ -173,27 +173,20 @@ impl CompiledModule {
     ) -> Result<CompiledModule, Error> {
         let options = CodegenOptions::default();
         let phase = Phase::start("ReadKernels");
-        let loop_functions = loop_function_compilation::decode(&executable)?;
+        let loop_functions = loop_codegen::decode(&executable)?;
         phases.push(phase.end());
         let phase = Phase::start("LowerLoops");
-        let lowered = loop_function_compilation::lower(
-            &loop_functions,
-            &pass_context(&CompileOptions::default()),
-        )?;
+        let lowered =
+            loop_codegen::lower(&loop_functions, &pass_context(&CompileOptions::default()))?;
         phases.push(phase.end());
         let phase = Phase::start("MachineCode");
-        let compiled = loop_function_compilation::compile(&lowered, Target::Cranelift, &options)?;
-        loop_function_compilation::adopt_recompiled(&mut executable, &loop_functions, &compiled)?;
+        let compiled = loop_codegen::compile(&lowered, Target::Cranelift, &options)?;
+        loop_codegen::adopt_recompiled(&mut executable, &loop_functions, &compiled)?;
         let kernels = compiled.len();
-        let mut table = loop_function_compilation::kernel_table(compiled, &loop_functions);
+        let mut table = loop_codegen::kernel_table(compiled, &loop_functions);
         phases.push(phase.end());
         let phase = Phase::start("FunctionBodies");
-        loop_function_compilation::add_bodies(
-            &mut table,
-            &executable,
-            Target::Cranelift,
-            &options,
-        )?;
+        loop_codegen::add_bodies(&mut table, &executable, Target::Cranelift, &options)?;
         phases.push(phase.end());
         let stats = CompileStats {
             total: phases.iter().map(|p| p.duration).sum(),

@@ -25,7 +25,7 @@ mod error;
 mod function_profile;
 pub mod hardware;
 mod library_packed_functions;
-mod loop_function_compilation;
+mod loop_codegen;
 mod model;
 mod module_inspection;
 mod offload_explanation;

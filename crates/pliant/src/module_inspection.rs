@@ -7,7 +7,7 @@ use pliant_ir::{IRModule, verify::verify_module};
 use crate::compile::{compile, pass_context};
 use crate::compile_options::CompileOptions;
 use crate::error::Error;
-use crate::loop_function_compilation;
+use crate::loop_codegen;
 use crate::pass_registry::find_pass;
 
 /// Prints a module as script, including its constants, so that the text parses back.
@@ -65,7 +65,7 @@ pub fn stage_text(module: IRModule, stage: &str, constants: bool) -> Result<Stri
         }
     }
     match wanted {
-        None => Ok(text(&loop_function_compilation::lower(&module, &ctx)?, constants)),
+        None => Ok(text(&loop_codegen::lower(&module, &ctx)?, constants)),
         Some(name) => Err(Error::option(
             format!("the pass '{name}' is not part of the default compilation"),
             "`pliant opt --passes=...` runs passes in any order",
