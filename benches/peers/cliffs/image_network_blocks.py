@@ -276,7 +276,7 @@ def windows(net: Net, x: Value) -> Value:
     """Adds Swin's window attention: pad, optional cyclic shift, attention within windows, reverse
     shift, crop.
     """
-    from .sequences import attend
+    from .sequence_network_blocks import attend
 
     size, c = net.pick(4, 7), channels(x)
     if c % 4:
