@@ -7,10 +7,27 @@ from collections.abc import Iterator
 
 from onnx import NodeProto
 
-from . import data_movement_operators, elementwise_operators, fixed_dim_cases, matmul_convolution_operators, quantized_operators, rare_operators, reduction_operators, vision_and_recurrent_operators
+from . import (
+    data_movement_operators,
+    elementwise_operators,
+    fixed_dim_cases,
+    matmul_convolution_operators,
+    quantized_operators,
+    rare_operators,
+    reduction_operators,
+    vision_and_recurrent_operators,
+)
 from .benchmark_case import Case, OperatorCase
 
-TABLES = (elementwise, reductions, movement, linear, vision, quantized, rare)
+TABLES = (
+    elementwise_operators,
+    reduction_operators,
+    data_movement_operators,
+    matmul_convolution_operators,
+    vision_and_recurrent_operators,
+    quantized_operators,
+    rare_operators,
+)
 
 
 def rows() -> Iterator[OperatorCase]:

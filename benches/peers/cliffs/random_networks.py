@@ -84,12 +84,12 @@ def build(seed: int, index: int) -> tuple[Net, list[Value]]:
     kind = net.pick("image", "image", "sequence", "sequence", "mixed")
     count = int(net.rand.integers(2, 6))
     if kind == "sequence":
-        return net, finished(net, applied(net, sequence_input(net), sequences, count))
-    x = applied(net, image_input(net), images, count)
+        return net, finished(net, applied(net, sequence_input(net), sequence_network_blocks, count))
+    x = applied(net, image_input(net), image_network_blocks, count)
     if kind == "mixed":
         tokens = flattened(net, x)
         net.used.append("flattened")
-        x = applied(net, tokens, sequences, int(net.rand.integers(1, 4)))
+        x = applied(net, tokens, sequence_network_blocks, int(net.rand.integers(1, 4)))
     return net, finished(net, x)
 
 
