@@ -354,10 +354,10 @@ mod tests {
         let args = || (0..4).map(|i| Arg::imm(i).unwrap()).collect::<Vec<_>>();
         assert!(validate(&program(args(), &[(0, 2), (2, 0), (2, 2)])).is_ok());
         for (ranges, expected) in [
-            (&[(0, 4), (0, 4)][..], "do not follow"),
-            (&[(0, 2), (1, 3)], "do not follow"),
-            (&[(2, 2), (0, 2)], "do not follow"),
-            (&[(0, 2), (3, 1)], "do not follow"),
+            (&[(0, 4), (0, 4)][..], "are not directly after"),
+            (&[(0, 2), (1, 3)], "are not directly after"),
+            (&[(2, 2), (0, 2)], "are not directly after"),
+            (&[(0, 2), (3, 1)], "are not directly after"),
             (&[(0, 2)], "belong to no call"),
             (&[(0, 5)], "outside the operand table"),
         ] {

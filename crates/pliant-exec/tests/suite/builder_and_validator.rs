@@ -150,7 +150,7 @@ fn builder_misuse_is_reported() {
     assert!(b.get().unwrap_err().to_string().contains("outside a function"));
     let mut b = ExecBuilder::new();
     b.begin_function("f", vec![], "");
-    assert!(b.get().unwrap_err().to_string().contains("not ended"));
+    assert!(b.get().unwrap_err().to_string().contains("call end_function before get"));
     let mut b = ExecBuilder::new();
     b.end_function();
     assert!(b.get().unwrap_err().to_string().contains("without begin_function"));

@@ -226,7 +226,7 @@ fn a_wrong_file_length_is_detected_from_the_header() {
     let file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
     if file.set_len(1 << 43).is_ok() {
         let error = Executable::load(&path).unwrap_err().to_string();
-        assert!(error.contains("bytes after its end"), "{error}");
+        assert!(error.contains("longer than its header states"), "{error}");
     }
     std::fs::write(&path, &bytes[..40]).unwrap();
     let error = Executable::load(&path).unwrap_err().to_string();

@@ -74,7 +74,7 @@ fn weights_of_two_gigabytes_are_not_copied() {
         return import_and_measure();
     }
     let this = std::env::current_exe().unwrap();
-    let name = "onnx_memory::weights_of_two_gigabytes_are_not_copied";
+    let name = "onnx_import_memory::weights_of_two_gigabytes_are_not_copied";
     let child =
         Command::new(this).args([name, "--exact"]).env(MEASURE_VARIABLE, "1").output().unwrap();
     let child_output = String::from_utf8_lossy(&child.stdout);
