@@ -3,7 +3,8 @@
 //! Recipe: dims of size 1 are dropped, and adjacent dims that are contiguous in both tensors are
 //! merged. If both tensors have the same contiguous dim, rows are copied. Otherwise the contiguous
 //! dims of the two tensors span tiles that fit in the first-level cache. A tile is read along one
-//! dim and written along the other. Pieces of tiles are distributed over the worker team.
+//! dim and written along the other. It is long along one of them, see [`Plan::tile_size`]. Pieces of
+//! tiles are distributed over the worker team.
 
 use std::ops::Range;
 
@@ -11,8 +12,11 @@ use pliant_exec::abi::{KernelRuntime, STATUS_OK};
 use pliant_kernel_api::kernels::transpose::KERNEL;
 use pliant_kernel_api::{Call, Kernel, MAX_RANK, Sizes, View};
 
-use crate::algorithm_selection::transpose::{TILE, piece, unit};
+use crate::algorithm_selection::transpose::{
+    LONG_TILE_LINES, SQUARE_TILE, fitting_lines, piece, unit,
+};
 use crate::kernel_entry_points::Implementation;
+use crate::matmul::micro_kernel::LINE;
 use crate::matmul::work_partition::parallel_for;
 
 /// The implementation of the kernel `transpose`.
@@ -118,7 +122,7 @@ impl Plan {
         // A plane is the elements of the two fastest dims. A piece is a part of a plane along its longer dim, or
         // several planes.
         let (long, short) = (read_dim.max(write_dim), read_dim.min(write_dim));
-        let part_size = (piece() / short).max(TILE).next_multiple_of(TILE);
+        let part_size = (piece() / short).max(1).next_multiple_of(LONG_TILE_LINES);
         let parts = long.div_ceil(part_size);
         let planes_per_piece = (piece() / (read_dim * write_dim)).clamp(1, planes);
         let pieces = planes.div_ceil(planes_per_piece) * parts;
@@ -139,6 +143,25 @@ impl Plan {
         let units = ((read_dim * write_dim).min(piece()) * planes_per_piece / unit()).max(1);
         // SAFETY: guaranteed by the caller; copies do not unwind.
         unsafe { parallel_for(runtime, pieces, units, &run) }
+    }
+
+    /// Returns the size of a tile along `read_dim` and along `write_dim`.
+    ///
+    /// One of the two tensors has the larger distance between lines, for example an image whose
+    /// channels come first: each line is in another page. A long tile accesses adjacent elements of
+    /// few of these lines, so that the hardware prefetches them. In the other tensor, it accesses
+    /// one cache line of each of many lines, which must fit in the sets of the first-level cache to
+    /// which their addresses map. Otherwise, the tile is square.
+    fn tile_size<T>(&self) -> (usize, usize) {
+        let distance = self.read_dim.to.min(self.write_dim.from) * size_of::<T>();
+        if fitting_lines(distance) < LONG_TILE_LINES {
+            return (SQUARE_TILE, SQUARE_TILE);
+        }
+        let width = LINE / size_of::<T>();
+        match self.read_dim.to <= self.write_dim.from {
+            true => (LONG_TILE_LINES, width),
+            false => (width, LONG_TILE_LINES),
+        }
     }
 
     /// Converts an index over the outer dims to the offsets in the source and in the destination.
@@ -173,11 +196,13 @@ impl Plan {
                 (3, _, true) => few_rows::<T, 3>(x, out, (b, a), columns),
                 (4, _, true) => few_rows::<T, 4>(x, out, (b, a), columns),
                 _ => {
-                    for i in (0..rows).step_by(TILE) {
-                        for k in (0..columns).step_by(TILE) {
+                    let (tile_rows, tile_columns) = self.tile_size::<T>();
+                    for i in (0..rows).step_by(tile_rows) {
+                        for k in (0..columns).step_by(tile_columns) {
                             let (x, out) = (x.add(i * b.from), out.add(i * b.to));
                             let (x, out) = (x.add(k * a.from), out.add(k * a.to));
-                            tile(x, out, (b, a), (TILE.min(rows - i), TILE.min(columns - k)));
+                            let size = (tile_rows.min(rows - i), tile_columns.min(columns - k));
+                            tile(x, out, (b, a), size);
                         }
                     }
                 }
