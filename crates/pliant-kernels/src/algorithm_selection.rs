@@ -138,7 +138,7 @@ pub mod row_copies {
 
     /// Distance in bytes between addresses that map to the same set of a first-level cache: 64 sets of one line each. All current
     /// x86-64 cores have 64 sets, because the bits of an address within a page select the set.
-    pub(super) const SET_STRIDE: usize = 64 * LINE;
+    const SET_STRIDE: usize = 64 * LINE;
     /// Minimum number of panels of B for which rows of A are copied, since each panel reads the rows again. Not measured
     /// separately: copying takes about as long as one pass over the rows.
     const MIN_PANELS: usize = 4;
@@ -677,30 +677,18 @@ pub mod sort {
 
 /// Rules for transposes: sizes of tiles and of pieces of work.
 pub mod transpose {
-    use pliant_machine::Machine;
-
-    /// Number of lines of a long tile of a transpose, of which it accesses one cache line each, and number of adjacent elements
-    /// that it accesses in the other tensor. A tile of float32 takes 8 KB in the source and in the destination. Compared with
-    /// square tiles on Zen 3 with one thread: 0.38 to 0.57 ms instead of 0.90 to 1.2 for 128 x 128 x 96, channels last to first, and 0.08
-    /// instead of 0.11 for 64 x 64 x 96. Where the lines do not fit in their sets, long tiles are slower: 1.0 ms instead of 0.5
-    /// for 512 x 2048.
+    /// Number of lines of a long tile, of which it accesses one cache line each, and number of adjacent elements that it accesses
+    /// in the other tensor. Compared with square tiles on Zen 3 with one thread: 0.38 to 0.57 ms instead of 0.90 to 1.2 for 128 x
+    /// 128 x 96, channels last to first, and 0.08 instead of 0.11 for 64 x 64 x 96. Where the lines do not fit in their sets of
+    /// the first-level cache, long tiles are slower: 1.0 ms instead of 0.5 for 512 x 2048.
     pub const LONG_TILE_LINES: usize = 128;
-    /// Number of rows and of columns of a square tile of a transpose. A tile of float32 takes 4 KB in the source and 4 KB in the
-    /// destination.
+    /// Number of rows and of columns of a square tile of a transpose.
     pub const SQUARE_TILE: usize = 32;
-
-    /// Returns how many cache lines at a distance of `distance` bytes fit in a first-level cache. The cache has one way per 4 KB,
-    /// and the bits of an address within a page select the set.
-    pub fn fitting_lines(distance: usize) -> usize {
-        let page = super::row_copies::SET_STRIDE;
-        let sets = page / (1 << distance.trailing_zeros().min(page.trailing_zeros()));
-        sets.min(page / crate::matmul::micro_kernel::LINE) * (Machine::host().caches.l1 / page)
-    }
 
     /// Number of elements that are transposed per microsecond: a quarter of the number of elements that are copied per
     /// microsecond.
     pub fn unit() -> usize {
-        Machine::host().rates.copied / 4
+        pliant_machine::Machine::host().rates.copied / 4
     }
     /// Number of elements of a piece, which takes about 16 microseconds.
     pub fn piece() -> usize {

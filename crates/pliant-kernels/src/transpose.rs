@@ -11,10 +11,9 @@ use std::ops::Range;
 use pliant_exec::abi::{KernelRuntime, STATUS_OK};
 use pliant_kernel_api::kernels::transpose::KERNEL;
 use pliant_kernel_api::{Call, Kernel, MAX_RANK, Sizes, View};
+use pliant_machine::Machine;
 
-use crate::algorithm_selection::transpose::{
-    LONG_TILE_LINES, SQUARE_TILE, fitting_lines, piece, unit,
-};
+use crate::algorithm_selection::transpose::{LONG_TILE_LINES, SQUARE_TILE, piece, unit};
 use crate::kernel_entry_points::Implementation;
 use crate::matmul::micro_kernel::LINE;
 use crate::matmul::work_partition::parallel_for;
@@ -154,7 +153,7 @@ impl Plan {
     /// which their addresses map. Otherwise, the tile is square.
     fn tile_size<T>(&self) -> (usize, usize) {
         let distance = self.read_dim.to.min(self.write_dim.from) * size_of::<T>();
-        if fitting_lines(distance) < LONG_TILE_LINES {
+        if Machine::host().fitting_lines(distance) < LONG_TILE_LINES {
             return (SQUARE_TILE, SQUARE_TILE);
         }
         let width = LINE / size_of::<T>();

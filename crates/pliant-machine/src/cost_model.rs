@@ -48,6 +48,15 @@ impl Machine {
         (rows / unit * unit).clamp(MIN_BLOCK_ROWS, MAX_BLOCK_ROWS)
     }
 
+    /// Returns how many cache lines at a distance of `distance` bytes fit in the first-level cache. On current x86-64 cores, the
+    /// bits of an address within a page of 4 KB select the set, so the cache has one way per 4 KB.
+    pub fn fitting_lines(&self, distance: usize) -> usize {
+        const PAGE: usize = 4096;
+        const LINE: usize = 64;
+        let sets = (PAGE >> distance.trailing_zeros().min(PAGE.trailing_zeros())).min(PAGE / LINE);
+        sets * (self.caches.l1 / PAGE)
+    }
+
     /// Returns `numerator` sixteenths of the size of the second-level cache, in bytes.
     pub fn l2_share(&self, numerator: usize) -> usize {
         self.caches.l2 / 16 * numerator
