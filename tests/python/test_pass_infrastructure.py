@@ -103,7 +103,7 @@ def test_pass_decorators(mod: pliant.IRModule) -> None:
             return m.with_attr(self.key, self.value)
 
     one = WithAttr("a", value=2)
-    assert isinstance(one, WithAttr) and one.key == "a" and WithAttr.__doc__ == "Sets an attribute."
+    assert isinstance(one, WithAttr) and one.key == "a" and WithAttr.__doc__ == "A pass that sets an attribute of the module."
     assert one(mod).attrs == {"a": 2}
 
     @relax.transform.function_pass(opt_level=0)

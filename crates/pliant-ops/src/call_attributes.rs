@@ -148,7 +148,7 @@ impl InferCtx<'_> {
         }
         Err(self.attr_error(
             "epsilon",
-            format!("must be a finite number of at least 0, but is {epsilon}"),
+            format!("epsilon must be a finite number of at least 0, but is {epsilon}"),
         ))
     }
 

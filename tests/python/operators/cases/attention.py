@@ -154,7 +154,7 @@ REFUSED: list[Refused] = [
     Refused("attention_rank", (f32("q", 2, 3, 4), *plain[1:]), f"{SCALED})", "query must have 4 dims"),
     Refused("attention_type", (i64("q", "b", "s", 2, 8), *plain[1:]), f"{SCALED})", "must be a tensor of floats"),
     Refused("attention_size", (f32("q", "b", "s", 2, 4), *plain[1:]), f"{SCALED})", "the sizes of queries and keys"),
-    Refused("attention_heads", (f32("q", "b", "s", 3, 8), *plain[1:]), f"{SCALED})", "must be a multiple of those of"),
+    Refused("attention_heads", (f32("q", "b", "s", 3, 8), *plain[1:]), f"{SCALED})", "must be a multiple of the heads of keys"),
     Refused(
         "attention_lengths", (plain[0], f32("k", 1, 3, 2, 8), f32("v", 1, 4, 2, 8)), f"{SCALED})", "the lengths of"
     ),
