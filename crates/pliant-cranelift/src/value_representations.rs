@@ -75,7 +75,7 @@ pub(crate) fn bitcast_flags() -> MemFlagsData {
 }
 
 impl FuncGen<'_, '_> {
-    /// Returns the lanes of a value of type `ty`. A scalar is broadcast.
+    /// Returns the lanes of a value of type `ty`. If `v` is a scalar, all lanes are this scalar.
     pub fn lanes(&mut self, v: &ExprValue, ty: Ty) -> Vec<Value> {
         match v {
             ExprValue::Scalar(v) => vec![*v; ty.lanes as usize],

@@ -16,8 +16,8 @@
 use std::mem::offset_of;
 use std::sync::atomic::AtomicU64;
 
-/// Number of bytecode instructions in a piece of a native body. Piece `k` starts at instruction `k
-/// * BODY_PIECE`. The split limits the time that the code generator spends on one machine function.
+/// Number of bytecode instructions in a piece of a native body. Piece `k` starts at instruction `k * BODY_PIECE`.
+/// The split limits the time that the code generator spends on one machine function.
 pub const BODY_PIECE: usize = 1024;
 
 /// The machine function of a piece of a native body. Receives the context and the instruction to

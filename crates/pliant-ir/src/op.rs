@@ -281,7 +281,7 @@ impl OperandKind {
 /// arguments are converted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ArgumentForm {
-    /// A tensor of the given dtype; `None` if the dtype is unknown or the value may be something else.
+    /// A tensor of the given dtype. `None` if the dtype is unknown, or if it is unknown whether the value is a tensor.
     Tensor(Option<DType>),
     /// An integer without a stated dtype.
     Int,

@@ -11,8 +11,9 @@ use crate::op_registry::{RegistryEntry, registry};
 use crate::te::{self, VarMap};
 use crate::user_defined_ops::TeCall;
 
-/// Lowers a call of an operator over existing tensors. `existing_tensors` has the tensor for each
-/// operand expression, and `vars` maps the sizes of these tensors to the symbols of the function.
+/// Builds the tensor expressions of a call of an operator. `existing_tensors` maps each operand
+/// expression of the call to a tensor, and `vars` maps the size variables of these tensors to the
+/// symbols of the graph function.
 ///
 /// # Errors
 /// If the operator has no tensor expression, if an operand is a constant array, or if the operator

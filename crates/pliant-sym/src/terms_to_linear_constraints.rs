@@ -393,8 +393,8 @@ impl Analyzer<'_> {
         }
     }
 
-    /// Adds the definition of `atom`, a remainder `r = x % d` with a non-constant divisor of at least 1: `0 <= r < d` and `d * q
-    /// + r == x` with the quotient `q = x // d`.
+    /// Adds the definition of `atom`, a remainder `r = x % d` with a non-constant divisor of at least 1:
+    /// `0 <= r < d` and `d * q + r == x` with the quotient `q = x // d`.
     fn define_remainder(&mut self, system: &mut ConstraintSystem, atom: Sym, x: Sym, d: Sym) {
         if self.arena.as_int(d).is_some()
             || (self.bound_at(d, 0).min < 1 && !self.is_at_least(d, 1))

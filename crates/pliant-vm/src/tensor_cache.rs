@@ -10,7 +10,8 @@ const MAX_TENSORS: usize = 8;
 /// Maximum size in bytes of the storage of a tensor in the cache.
 const MAX_BYTES: usize = 256;
 
-/// A cache of small tensors without other references.
+/// A cache of small result tensors. An entry that only the cache still references is reused for the next result of the
+/// same shape, which avoids an allocation.
 #[derive(Default)]
 pub(crate) struct TensorCache {
     tensors: Vec<Tensor>,

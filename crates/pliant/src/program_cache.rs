@@ -52,7 +52,8 @@ impl<K: Hash + Eq, E> Programs<K, E> {
 }
 
 impl<K: Hash + Eq, E> Table<K, E> {
-    /// Returns the cache entry of a key. Evicts old programs if the cache is full.
+    /// Returns the cache entry of a key, and adds an empty entry if there is none. If the cache is full, adding an entry
+    /// evicts the program whose last use is the oldest.
     fn slot(&mut self, key: K) -> CacheSlot<E> {
         self.time += 1;
         let time = self.time;

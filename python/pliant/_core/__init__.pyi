@@ -799,9 +799,9 @@ class PrimFunc:
         that gets a `global_symbol` becomes public. Raises `TypeError` for a value that cannot be an
         attribute."""
     def with_attrs(self, attr_map: dict[str, Any]) -> PrimFunc:
-        """A function with all attributes of a dict added."""
+        """Returns a copy with all attributes of a dict added."""
     def without_attr(self, attr_key: str) -> PrimFunc:
-        """A function without an attribute. Without `global_symbol`, the function is private."""
+        """Returns a copy without the attribute `attr_key`. A copy without `global_symbol` is private."""
 
 class PrimFuncBody:
     """The body of a loop function as Python objects, and the mapping from these objects to the

@@ -103,7 +103,7 @@ def from_onnx(
     any ``opset``.
     """
     if opset is not None:
-        raise TypeError("opset is not supported: the model declares the operator set that it uses")
+        raise TypeError("the argument opset is not supported: remove it; the model declares the operator set that it uses")
     del sanitize_input_names  # Names are always made valid.
     module, _ = import_model(
         model,

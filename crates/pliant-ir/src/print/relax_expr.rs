@@ -26,7 +26,7 @@ pub(super) enum Tok {
 pub(super) enum SymStyle {
     /// Symbolic integers are printed without quotes.
     Plain,
-    /// In quotes if they contain a symbol that the signature being printed introduces.
+    /// Symbolic integers are printed in quotes if they contain a symbol that the signature being printed introduces.
     Signature,
 }
 

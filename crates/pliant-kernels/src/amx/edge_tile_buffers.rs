@@ -1,5 +1,5 @@
-//! Buffers for a block at the edge of a matrix product: a padded copy of the last, incomplete step
-//! of B, and the sums.
+//! Buffers for a block at the edge of a matrix product: a zero-padded copy of the last rows of B,
+//! which do not fill a tile register, and the accumulated products of the block.
 
 use super::{BLOCK_COLUMNS, LINE};
 use crate::matmul::row_tiling::TILE_ROWS;

@@ -114,8 +114,8 @@ pub trait MathOps {
     }
 }
 
-/// Returns `y * 2^n` by adding `n` to the exponent, for a finite `y` and a normal result. `t` is `n
-/// + ROUND` ([`Real::ROUND`]); the left shift to the exponent drops the bits of `ROUND`.
+/// Returns `y * 2^n` by adding `n` to the exponent, for a finite `y` and a normal result. `t` is `n + ROUND`
+/// ([`Real::ROUND`]); the left shift to the exponent drops the bits of `ROUND`.
 #[inline(always)]
 pub fn add_to_exponent<B: MathOps + ?Sized>(b: &mut B, y: &B::V, t: &B::V) -> B::V {
     let (bits, n) = (b.bits(y), b.bits(t));

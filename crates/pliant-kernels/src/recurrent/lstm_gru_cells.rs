@@ -219,7 +219,8 @@ unsafe fn finish<L: MathLanes<Elem = f32>>(u: &Units) {
     }
 }
 
-/// Returns the next output of one vector of units; `None` if the step has another matrix product.
+/// Returns the next output of one vector of units; `None` if the time
+/// step must first compute a second matrix product, as in a GRU that resets the state before the recurrence.
 #[inline(always)]
 unsafe fn next_output<L: MathLanes<Elem = f32>, const KIND: u8>(v: &UnitVector<'_>) -> Option<L> {
     // SAFETY: guaranteed by the caller.

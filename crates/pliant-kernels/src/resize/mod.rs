@@ -91,8 +91,8 @@ struct Window {
 }
 
 impl Axis {
-    /// Returns the part of an image row that contains neighbor `tap` of the results `result..result
-    /// + lanes`. Results after the end of the row repeat the last result. A window that fits in a
+    /// Returns the part of an image row that contains neighbor `tap` of the results `result..result + lanes`.
+    /// Results after the end of the row repeat the last result. A window that fits in a
     /// vector is inside of the row.
     ///
     /// # Safety

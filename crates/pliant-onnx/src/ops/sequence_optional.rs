@@ -58,8 +58,9 @@ fn optional_get_element(n: &mut Node<'_, '_>) -> ConvertResult {
 
 // ---- sequences ----
 
-/// Input 0 of a node, which must be a sequence.
+/// A sequence, which is input 0 of a node.
 enum Sequence {
+    /// A sequence whose items are known when the model is imported.
     Known(Vec<Value>),
     /// A sequence that is an object at run time: the object, and the type of its items.
     Dynamic(Expr, ObjectType),

@@ -30,7 +30,7 @@ const MAX_LEVELS: usize = 1000;
 /// Maximum number of members of all sets together, where each set is padded to the length of the longest one.
 const MAX_MEMBERS: usize = 1 << 26;
 
-/// The trees, as lists that are indexed by node position.
+/// The trees, as lists with one entry per node. All trees share the lists, so an index identifies a node of any tree.
 struct TreeEnsemble {
     roots: Vec<i64>,
     inner: usize,

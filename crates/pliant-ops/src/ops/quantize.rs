@@ -113,7 +113,8 @@ struct QuantParameter {
 }
 
 impl QuantParameter {
-    /// Reads the parameter from operand `i`. If the size is not proved to be valid, a check is added to `checks`.
+    /// Reads a scale or zero point from operand `i`. It must be a scalar or have the size of the dim `axis`; if this cannot be
+    /// proved, a run-time check is added to `checks`.
     fn read(
         ctx: &mut LegalizeCtx<'_>,
         i: usize,

@@ -1,5 +1,5 @@
-//! Creates calls of operators whose operands are written as text: `float32(n, 4)`, `float32[3]` (a rank), `float32?`, `?`, `int(n
-//! + 1)`, `shape(n, 4)`, `<float32(2), float32(3)>` (a tuple).
+//! Creates calls of operators whose operands are written as text: `float32(n, 4)`, `float32[3]` (a rank), `float32?`, `?`, `int(n + 1)`,
+//! `shape(n, 4)`, `<float32(2), float32(3)>` (a tuple).
 
 use std::collections::HashMap;
 

@@ -104,7 +104,7 @@ struct Reshapes {
     /// Maps the result of each reshape to its operand.
     inputs: FxHashMap<Var, Expr>,
     subst: Substitution,
-    /// Variables that must stay separate tensors.
+    /// Variables that must not become aliases of their operand, for example because a call overwrites them.
     pinned: FxHashSet<Var>,
 }
 

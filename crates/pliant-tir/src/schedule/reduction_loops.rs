@@ -97,7 +97,7 @@ fn column_lanes(f: &PrimFunc, value: Expr) -> i64 {
 fn column_strips(f: &mut PrimFunc, s: &Stage, r: &Reduction, axis: Axis) -> Stmt {
     let strips = register_strips(f, s, r, axis);
     let Some(function) = column_extrema::accumulate_function(f, s, r, axis) else { return strips };
-    let tiles = column_extrema::column_tiles(f, s, r, axis, &function);
+    let tiles = column_extrema::column_tiles(f, s, r, axis, function);
     let few = has_few_results(f, axis);
     f.add_stmt(StmtData::If(few, strips, Some(tiles)))
 }
@@ -396,7 +396,7 @@ pub(super) fn parallel_column_strips(f: &mut PrimFunc, s: &Stage) -> Stmt {
     if let Some(function) = column_extrema::accumulate_function(f, s, &r, axis) {
         let few = has_few_results(f, axis);
         let strips = register_strips(f, s, &r, axis);
-        let tiles = column_extrema::parallel_column_tiles(f, s, &r, axis, &function);
+        let tiles = column_extrema::parallel_column_tiles(f, s, &r, axis, function);
         return f.add_stmt(StmtData::If(few, strips, Some(tiles)));
     }
     let w = column_lanes(f, r.value);

@@ -34,7 +34,7 @@ impl Images {
     }
 }
 
-/// One axis of the images, with the neighbours of each index.
+/// One resized axis, with the source elements from which each element of the result is interpolated.
 pub(super) struct Axis<'a> {
     pub source: &'a SourceElements,
     /// The size of the axis in the result.

@@ -67,9 +67,9 @@ impl ScatterUpdates<'_> {
         te::ceildiv(&step, &line) * line
     }
 
-    /// Loops over the updates in row-major order, and in parallel over parts of the split dim. `target` returns the leading
-    /// indices in the result for the leading indices of an update. `write` writes one element; it receives the complete indices
-    /// in the result and in the updates.
+    /// Loops over the updates in row-major order, and in parallel over parts of the result's dim that is divided among
+    /// threads. For the leading indices of an update, `target` returns the leading indices of the result. `write` writes one
+    /// element; its arguments are the complete indices in the result and in the updates.
     fn for_each_update(
         &self,
         b: &mut Body,

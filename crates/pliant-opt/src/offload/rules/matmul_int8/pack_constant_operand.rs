@@ -39,7 +39,8 @@ impl PackedWeights {
     }
 }
 
-/// Packs a matrix of integers for the kernel. `None` if a column spans more than 8 bits.
+/// Packs a matrix of integers for the kernel. Returns `None` if the values of a column
+/// differ by more than 255, so that no zero point makes them 8-bit integers.
 ///
 /// # Errors
 /// If memory cannot be allocated.
