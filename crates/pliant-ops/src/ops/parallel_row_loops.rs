@@ -48,14 +48,14 @@ impl RowLoops {
                 let mut remaining = first + row;
                 let mut at = Vec::with_capacity(self.other_dims.len());
                 for (k, dim) in self.other_dims.iter().enumerate().rev() {
-                    // If a dim is known to be 0, there are no rows, and a division by it must not be generated.
-                    let is_trivial = dim.is_const(0) || dim.is_const(1);
                     at.push(match k {
-                        0 => remaining.clone(),
-                        _ if is_trivial => te::int(0),
+                        _ if is_trivial(dim) => te::int(0),
+                        _ if self.other_dims[..k].iter().all(is_trivial) => remaining.clone(),
                         _ => te::floormod(&remaining, dim),
                     });
-                    remaining = if is_trivial { remaining } else { te::floordiv(&remaining, dim) };
+                    if !is_trivial(dim) {
+                        remaining = te::floordiv(&remaining, dim);
+                    }
                 }
                 let at: Vec<Expr> = at.iter().rev().map(|i| b.let_("at", i)).collect();
                 // Asserted once per row rather than for each of its elements.
@@ -67,6 +67,12 @@ impl RowLoops {
             });
         });
     }
+}
+
+/// Whether the only index of a dim is 0. If a dim is known to be 0, there are no rows, and a
+/// division by it must not be generated.
+fn is_trivial(dim: &Expr) -> bool {
+    dim.is_const(0) || dim.is_const(1)
 }
 
 /// Emits a parallel loop nest over all indices of a shape. The innermost loop runs over the last dim.
