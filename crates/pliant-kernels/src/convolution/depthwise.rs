@@ -1,10 +1,15 @@
-//! Depthwise convolution: vectors of channels, [`STEP`] results along a line at a time.
+//! Depthwise convolution: vectors of channels, several results along a line at a time.
 //!
-//! Taps outside of the input are skipped, so the first and last results of a line are computed one
-//! by one. For filters of width 3 with stride 1, the inner results are computed by a sweep along
-//! the line, one vector of channels after the other (`depthwise_interior`). In a sweep, weights
-//! stay in registers, and each input is loaded once for all taps of a filter row. Both
-//! implementations sum in the same order.
+//! Taps outside of the input are skipped. A line is divided into ranges of results with the same
+//! taps inside the input: the inner results, and single results at the borders. Inner results are
+//! computed in steps of [`STEP`], which share each loaded weight. The last step overlaps the
+//! previous one. Single results are computed for [`VECTORS`] vectors of channels at a time. In both
+//! cases there are enough independent sums: a multiply-add takes 4 cycles, and two start per cycle.
+//!
+//! For filters of width 3 with stride 1, the inner results are computed by a sweep along the line,
+//! one vector of channels after the other (`depthwise_interior`). In a sweep, weights stay in
+//! registers, and each input is loaded once for all taps of a filter row. All implementations sum
+//! in the same order.
 //!
 //! Recipe: direct convolution, without a matrix product. Measured: "depthwise" under "Convolution"
 //! in `docs/internals/measurements/convolution.md`.
@@ -23,7 +28,11 @@ use crate::simd::{MathLanes, for_isa, load};
 use pliant_machine::isa::Isa;
 
 /// Number of adjacent results that share each loaded weight.
-pub(super) const STEP: usize = 4;
+const STEP: usize = 8;
+/// Number of adjacent results in a step of a range that is too short for [`STEP`].
+const SHORT_STEP: usize = 4;
+/// Number of vectors of channels that are computed together for a single result.
+const VECTORS: usize = 4;
 
 /// Computes a depthwise convolution, one line of results per piece. Input and results have channels last. Returns a kernel
 /// status.
@@ -32,13 +41,13 @@ pub(super) const STEP: usize = 4;
 /// The machine has `isa`. All elements are valid, and the results overlap no operand.
 pub(super) unsafe fn run(isa: Isa, runtime: &KernelRuntime, c: &Convolution, s: &Sizes) -> i64 {
     let lines = s.output[0] * s.output[1];
-    let run = for_isa!(isa, compute_line(l: &Line<'_>, clip: Option<TileEpilogue>)).0;
+    let run = for_isa!(isa, compute_line(l: &Line<'_>, clip: Option<&TileEpilogue>)).0;
     let piece = |index: usize| {
         let line = Line::nth(c, s, index);
         // SAFETY: guaranteed by the caller; each piece writes another line.
         unsafe {
             let clip = line.clip();
-            run(&line, clip);
+            run(&line, clip.as_ref());
             if clip.is_none() {
                 line.finish(isa);
             }
@@ -51,9 +60,11 @@ pub(super) unsafe fn run(isa: Isa, runtime: &KernelRuntime, c: &Convolution, s: 
     unsafe { parallel_for(runtime, s.batch * lines, micros, &piece) }
 }
 
-/// The parameters for computing some adjacent results along a line, which are the same for all
-/// vectors of channels.
-struct Step {
+/// Adjacent results of a line that use the same filter taps.
+struct SameTaps<'a> {
+    line: &'a Line<'a>,
+    /// The positions of the results in the line.
+    xs: Range<usize>,
     /// For each dim, the range of filter taps that are inside the input.
     taps: [Range<usize>; 3],
     /// The address of the input for filter tap 0 and channel 0 of the first result. It may be
@@ -65,11 +76,9 @@ struct Step {
     input_step: isize,
     /// The address of the first result, for channel 0, and the distance between results in elements.
     out: (*mut f32, isize),
-    /// The position of the first result within the line.
-    first: usize,
     /// The epilogue of the line (bias, residual, clip), if it is applied to sums in registers;
     /// otherwise `None`.
-    clip: Option<TileEpilogue>,
+    clip: Option<&'a TileEpilogue>,
 }
 
 /// Computes a line of results, and applies the epilogue `clip` if it is present.
@@ -77,129 +86,170 @@ struct Step {
 /// # Safety
 /// The machine has the instructions, and the caller has enabled them. All elements are valid.
 #[inline(always)]
-unsafe fn compute_line<L: MathLanes<Elem = f32>>(l: &Line<'_>, clip: Option<TileEpilogue>) {
-    let (c, width, all_taps) = (l.c, l.s.output[2], 0..l.s.kernel[2]);
+unsafe fn compute_line<L: MathLanes<Elem = f32>>(l: &Line<'_>, clip: Option<&TileEpilogue>) {
+    let (c, width) = (l.c, l.s.output[2]);
     let image = (l.batch as i64 * c.x.batch) as isize;
     let line = image + l.input_offset(0, l.z) + l.input_offset(1, l.y);
     let (first, second) = (l.s.taps(0, l.z), l.s.taps(1, l.y));
     let swept = depthwise_interior::range(l, &first, &second);
-    let whole_channels = l.s.channels / L::N * L::N;
     if !swept.is_empty() {
         let input = c.x.data.wrapping_offset(line + l.input_offset(2, swept.start));
         let taps = (first.start, second.clone());
         // SAFETY: guaranteed by the caller; all taps of these results exist.
-        unsafe { depthwise_interior::run::<L>(l, input, taps, swept.clone(), clip.as_ref()) };
+        unsafe { depthwise_interior::run::<L>(l, input, taps, swept.clone(), clip) };
     }
     let mut x = 0;
     while x < width {
-        let from = if swept.contains(&x) { whole_channels } else { 0 };
-        if from == l.s.channels {
-            x = swept.end;
-            continue;
-        }
         let taps = l.s.taps(2, x);
-        let is_full_step =
-            x + STEP <= width && taps == all_taps && l.s.taps(2, x + STEP - 1) == all_taps;
-        let step = Step {
+        let end = l.s.same_taps_end(x, &taps, width);
+        // A sweep has computed the whole vectors of channels.
+        let (end, first_channel) = match () {
+            () if swept.contains(&x) => (end.min(swept.end), l.s.channels / L::N * L::N),
+            () if x < swept.start => (end.min(swept.start), 0),
+            () => (end, 0),
+        };
+        let results = SameTaps {
+            line: l,
+            xs: x..end,
             taps: [first.clone(), second.clone(), taps],
             input: c.x.data.wrapping_offset(line + l.input_offset(2, x)),
             tap_stride: [0, 1, 2].map(|d| l.tap_stride(d)),
             input_step: l.s.stride[2] as isize * c.x.pixel[2] as isize,
             out: (l.out(x), c.out.pixel[2] as isize),
-            first: x,
             clip,
         };
         // SAFETY: guaranteed by the caller.
         unsafe {
-            if is_full_step {
-                compute_pixels::<L, STEP>(l, &step, from);
-                x += STEP;
-            } else {
-                compute_pixels::<L, 1>(l, &step, from);
-                x += 1;
+            match end - x {
+                STEP.. => results.compute::<L, STEP, 1>(first_channel),
+                SHORT_STEP.. => results.compute::<L, SHORT_STEP, 1>(first_channel),
+                _ => results.compute::<L, 1, VECTORS>(first_channel),
             }
         }
+        x = end;
     }
 }
 
-/// Computes `P` adjacent results that use the same taps, for all channels from `from` on. `from` is
-/// a multiple of the vector length.
-///
-/// # Safety
-/// As for [`compute_line`].
-#[inline(always)]
-unsafe fn compute_pixels<L: MathLanes<Elem = f32>, const P: usize>(
-    l: &Line<'_>,
-    step: &Step,
-    from: usize,
-) {
-    let channels = l.s.channels;
-    let whole_channels = channels / L::N * L::N;
-    let has_three_taps = step.taps[2] == (0..3);
-    // SAFETY: guaranteed by the caller.
-    unsafe {
-        for channel in (from..whole_channels).step_by(L::N) {
-            if has_three_taps {
-                compute_vector::<L, P, 3, true>(l, step, channel, L::N);
-            } else {
-                compute_vector::<L, P, 0, true>(l, step, channel, L::N);
+impl SameTaps<'_> {
+    /// Computes the results in steps of `P`, for all channels from `from` on, `C` vectors of
+    /// channels at a time. There are at least `P` results. `from` is a multiple of the vector
+    /// length. The loop over channels is outside, so that the inputs of overlapping filters stay in
+    /// the first-level cache.
+    ///
+    /// # Safety
+    /// As for [`compute_line`].
+    #[inline(always)]
+    unsafe fn compute<L: MathLanes<Elem = f32>, const P: usize, const C: usize>(
+        &self,
+        from: usize,
+    ) {
+        let channels = self.line.s.channels;
+        if from == channels {
+            return;
+        }
+        let mut channel = from;
+        // SAFETY: guaranteed by the caller.
+        unsafe {
+            while channel + C * L::N <= channels {
+                self.compute_channels::<L, P, C, true>(channel, L::N);
+                channel += C * L::N;
+            }
+            while channel + L::N <= channels {
+                self.compute_channels::<L, P, 1, true>(channel, L::N);
+                channel += L::N;
+            }
+            if channel < channels {
+                self.compute_channels::<L, P, 1, false>(channel, channels - channel);
             }
         }
-        if whole_channels < channels {
-            compute_vector::<L, P, 0, false>(l, step, whole_channels, channels - whole_channels);
+    }
+
+    /// Computes the results in steps of `P` for `C` vectors of channels. With `WHOLE`, all lanes of
+    /// a vector are channels; otherwise only the first `count` lanes are.
+    ///
+    /// # Safety
+    /// As for [`compute_line`].
+    #[inline(always)]
+    unsafe fn compute_channels<
+        L: MathLanes<Elem = f32>,
+        const P: usize,
+        const C: usize,
+        const WHOLE: bool,
+    >(
+        &self,
+        channel: usize,
+        count: usize,
+    ) {
+        let mut done = 0;
+        while done < self.xs.len() {
+            let first = done.min(self.xs.len() - P);
+            // SAFETY: guaranteed by the caller.
+            unsafe { self.compute_tile::<L, P, C, WHOLE>(first, channel, count) };
+            done += P;
         }
     }
-}
 
-/// Computes `P` results for one vector of channels. `TAPS` is the number of taps of a filter row,
-/// or 0 if this number is not a compile-time constant. With `WHOLE`, all lanes of the vector are
-/// channels; otherwise only the first `count` lanes are.
-///
-/// # Safety
-/// As for [`compute_line`].
-#[inline(always)]
-unsafe fn compute_vector<
-    L: MathLanes<Elem = f32>,
-    const P: usize,
-    const TAPS: usize,
-    const WHOLE: bool,
->(
-    l: &Line<'_>,
-    step: &Step,
-    channel: usize,
-    count: usize,
-) {
-    let ([_, height, width], channels) = (l.s.kernel, l.s.channels);
-    let [first, second, third] = &step.taps;
-    let input = step.input.wrapping_add(channel);
-    // SAFETY: guaranteed by the caller; the taps are inside the input.
-    unsafe {
-        let mut sums = [L::zero(); P];
-        for z in first.clone() {
-            let plane = input.wrapping_offset(z as isize * step.tap_stride[0]);
-            for y in second.clone() {
-                let line = plane.wrapping_offset(y as isize * step.tap_stride[1]);
-                let mut from = line.wrapping_offset(third.start as isize * step.tap_stride[2]);
-                let at = ((z * height + y) * width + third.start) * channels + channel;
-                let mut weights = l.c.weights.wrapping_add(at);
-                for _ in 0..if TAPS > 0 { TAPS } else { third.len() } {
-                    let weight = load::<L, WHOLE>(weights, count);
-                    for (p, sum) in sums.iter_mut().enumerate() {
-                        let x = from.wrapping_offset(p as isize * step.input_step);
-                        *sum = load::<L, WHOLE>(x, count).mul_add(weight, *sum);
+    /// Computes `P` results from index `first` on, as [`SameTaps::compute_channels`] does.
+    ///
+    /// # Safety
+    /// As for [`compute_line`].
+    #[inline(always)]
+    unsafe fn compute_tile<
+        L: MathLanes<Elem = f32>,
+        const P: usize,
+        const C: usize,
+        const WHOLE: bool,
+    >(
+        &self,
+        first: usize,
+        channel: usize,
+        count: usize,
+    ) {
+        let l = self.line;
+        let ([_, height, width], channels) = (l.s.kernel, l.s.channels);
+        let [planes, rows, columns] = &self.taps;
+        let input = self.input.wrapping_offset(first as isize * self.input_step);
+        let input = input.wrapping_add(channel);
+        // SAFETY: guaranteed by the caller; the taps are inside the input.
+        unsafe {
+            let mut sums = [[L::zero(); P]; C];
+            for z in planes.clone() {
+                let plane = input.wrapping_offset(z as isize * self.tap_stride[0]);
+                for y in rows.clone() {
+                    let line = plane.wrapping_offset(y as isize * self.tap_stride[1]);
+                    let mut from =
+                        line.wrapping_offset(columns.start as isize * self.tap_stride[2]);
+                    let at = ((z * height + y) * width + columns.start) * channels + channel;
+                    let mut weights = l.c.weights.wrapping_add(at);
+                    for _ in 0..columns.len() {
+                        for (c, sums) in sums.iter_mut().enumerate() {
+                            let weight = load::<L, WHOLE>(weights.wrapping_add(c * L::N), count);
+                            for (p, sum) in sums.iter_mut().enumerate() {
+                                let x = from.wrapping_offset(p as isize * self.input_step);
+                                let x = load::<L, WHOLE>(x.wrapping_add(c * L::N), count);
+                                *sum = x.mul_add(weight, *sum);
+                            }
+                        }
+                        from = from.wrapping_offset(self.tap_stride[2]);
+                        weights = weights.wrapping_add(channels);
                     }
-                    from = from.wrapping_offset(step.tap_stride[2]);
-                    weights = weights.wrapping_add(channels);
                 }
             }
-        }
-        for p in 0..sums.len() {
-            let mut sum = sums[p];
-            if let Some(clip) = &step.clip {
-                sum = clip.apply::<L, WHOLE>(sum, (step.first + p, channel), count);
+            for (c, sums) in sums.iter().enumerate() {
+                let channel = channel + c * L::N;
+                for (p, &sum) in sums.iter().enumerate() {
+                    let sum = match self.clip {
+                        Some(clip) => {
+                            let at = (self.xs.start + first + p, channel);
+                            clip.apply::<L, WHOLE>(sum, at, count)
+                        }
+                        None => sum,
+                    };
+                    let to = self.out.0.wrapping_offset((first + p) as isize * self.out.1);
+                    let to = to.wrapping_add(channel);
+                    if WHOLE { sum.store(to) } else { sum.store_first(to, count) }
+                }
             }
-            let to = step.out.0.wrapping_offset(p as isize * step.out.1).add(channel);
-            if WHOLE { sum.store(to) } else { sum.store_first(to, count) }
         }
     }
 }

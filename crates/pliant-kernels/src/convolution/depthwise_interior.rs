@@ -10,12 +10,13 @@
 
 use std::ops::Range;
 
-use super::depthwise::STEP;
 use super::output_line::Line;
 use crate::algorithm_selection::convolution::{SWEPT_TAPS as TAPS, sweeps};
 use crate::epilogue::TileEpilogue;
 use crate::simd::{Lanes, MathLanes};
 
+/// Number of adjacent results of a step.
+const STEP: usize = 4;
 /// Number of adjacent inputs along a line that a step reads.
 const INPUTS: usize = STEP - 1 + TAPS;
 

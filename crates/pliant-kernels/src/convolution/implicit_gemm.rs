@@ -176,9 +176,13 @@ pub(super) unsafe fn run(
     let pieces_per_block = pieces_per_block.min(micros.div_ceil(blocks)).max(1);
     let piece = |index: usize| {
         let (block, part) = (index / pieces_per_block, index % pieces_per_block);
+        let (batch, block) = (block / gemm.blocks, block % gemm.blocks);
+        let mut slivers =
+            Slivers { all: [const { MaybeUninit::uninit() }; MAX_BLOCK_PIXELS], count: 0 };
+        gemm.find_slivers(batch, block, &mut slivers);
         for panel in even_part(panels, 1, part, pieces_per_block) {
             // SAFETY: guaranteed by the caller; pieces write disjoint results.
-            unsafe { gemm.compute_panel(block / gemm.blocks, block % gemm.blocks, panel) };
+            unsafe { gemm.compute_panel(batch, slivers.as_mut_slice(), panel) };
         }
         STATUS_OK
     };
@@ -188,8 +192,14 @@ pub(super) unsafe fn run(
 }
 
 impl ImplicitGemm<'_> {
-    /// Divides the results of a block into slivers of at most `max_height` results, line by line.
-    fn slivers(&self, batch: usize, block: usize, max_height: usize) -> Slivers {
+    /// Returns the columns of the widest tile.
+    fn widest(&self) -> usize {
+        self.s.group_filters().min(self.kernels.columns())
+    }
+
+    /// Divides the results of a block into slivers, line by line, and adds them to `slivers`.
+    fn find_slivers(&self, batch: usize, block: usize, slivers: &mut Slivers) {
+        let max_height = self.kernels.rows(self.widest());
         let [_, height, width] = self.s.output;
         let lines = self.s.output[0] * height;
         let (lines, xs): (Range<usize>, Range<usize>) = if self.blocks_per_line > 1 {
@@ -201,8 +211,6 @@ impl ImplicitGemm<'_> {
         } else {
             (even_part(lines, 1, block, self.blocks), 0..width)
         };
-        let mut slivers =
-            Slivers { all: [const { MaybeUninit::uninit() }; MAX_BLOCK_PIXELS], count: 0 };
         let bounds = |taps: Range<usize>| (taps.start, taps.end);
         for line in lines {
             let (z, y) = (line / height, line % height);
@@ -225,7 +233,6 @@ impl ImplicitGemm<'_> {
                 x = end;
             }
         }
-        slivers
     }
 
     /// Returns the first filter tap of the run with index `run`.
@@ -235,11 +242,11 @@ impl ImplicitGemm<'_> {
         [run / (per_row * height), run / per_row % height, run % per_row * self.taps_per_run]
     }
 
-    /// Computes the results of a block of pixels for the filters of one panel.
+    /// Computes the results of the slivers of a block for the filters of one panel.
     ///
     /// # Safety
     /// As for [`run`].
-    unsafe fn compute_panel(&self, batch: usize, block: usize, panel: usize) {
+    unsafe fn compute_panel(&self, batch: usize, slivers: &mut [Sliver], panel: usize) {
         let s = self.s;
         let (group, group_panel) = (panel / self.panels, panel % self.panels);
         let columns = self.width.min(s.group_filters() - group_panel * self.width);
@@ -250,16 +257,14 @@ impl ImplicitGemm<'_> {
             Scratch([const { MaybeUninit::uninit() }; MAX_BLOCK_PIXELS * MAX_TILE_COLUMNS]);
         let scratch = scratch.0.as_mut_ptr().cast::<f32>();
         let in_place = self.c.out.channel == 1;
-        let widest = s.group_filters().min(self.kernels.columns());
-        let max_height = self.kernels.rows(widest);
-        let mut slivers = self.slivers(batch, block, max_height);
-        let (count, slivers) = (slivers.count, slivers.as_mut_slice());
+        let count = slivers.len();
+        slivers.iter_mut().for_each(|sliver| sliver.has_sums = false);
         let first_channel = (group * s.group_channels()) as isize;
         let mut position = (0, 0);
         let mut slice = Slice::default();
         let mut segments =
             SliceSegments { all: [KSegment::leading(0); MAX_SLICE_RUNS], count: 0, taps: None };
-        while self.next_slice(&mut position, widest, &mut slice) {
+        while self.next_slice(&mut position, self.widest(), &mut slice) {
             let is_last_slice = position.0 == self.run_count;
             let last_part = slice.parts[..slice.count].last();
             let end_row = last_part.map_or(0, |part| part.weight_row + part.end);
@@ -378,12 +383,11 @@ impl ImplicitGemm<'_> {
     /// may be outside of the image.
     fn input_address(&self, batch: usize, pixel: [usize; 3]) -> *const f32 {
         let s = self.s;
-        let dim_offset = |d: usize| {
+        let mut offset = (batch as i64).wrapping_mul(self.x.batch);
+        for d in 0..3 {
             let position = (pixel[d] * s.stride[d]) as i64 - s.before[d] as i64;
-            position.wrapping_mul(self.x.pixel[d])
-        };
-        let image = (batch as i64).wrapping_mul(self.x.batch);
-        let offset = (0..3).map(dim_offset).fold(image, i64::wrapping_add);
+            offset = offset.wrapping_add(position.wrapping_mul(self.x.pixel[d]));
+        }
         self.x.data.wrapping_offset(offset as isize)
     }
 

@@ -114,9 +114,10 @@ impl Epilogue {
     unsafe fn finish_rows(&self, isa: Isa, tile: &EpilogueTile) {
         // SAFETY: guaranteed by the caller.
         unsafe {
-            match ClipEpilogue::of(self) {
-                Some(clip) => clip.at(tile.position).finish(isa, tile),
-                None => general_epilogue::finish(isa, self, tile),
+            if bias_residual_clip::applies(self) {
+                bias_residual_clip::finish(isa, self, tile);
+            } else {
+                general_epilogue::finish(isa, self, tile);
             }
         }
     }
@@ -178,6 +179,7 @@ pub struct Residual {
 
 impl Residual {
     /// The address of the element that is added to the result at `position`.
+    #[inline(always)]
     fn at(&self, position: Position) -> *const f32 {
         let (batch, row) = (position.batch as i64, position.row as i64);
         let offset = batch.wrapping_mul(self.batch).wrapping_add(row.wrapping_mul(self.row));
@@ -202,6 +204,7 @@ pub struct EpilogueTile {
 
 impl EpilogueTile {
     /// The address of the row with index `row`.
+    #[inline(always)]
     pub(crate) fn row(&self, row: usize) -> *mut f32 {
         self.data.wrapping_offset(row as isize * self.row_stride)
     }
