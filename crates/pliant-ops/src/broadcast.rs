@@ -20,7 +20,8 @@ use crate::size_proofs;
 use crate::te::{self, Check};
 use crate::type_inference::InferCtx;
 
-/// The sizes that were broadcast to `size`: the operands of a term created by [`broadcast_dim`], else `size` itself.
+/// Returns the sizes that were broadcast to `size`: the operands of the select term if
+/// [`broadcast_dim`] created `size`, else only `size` itself.
 pub fn broadcast_sources(syms: &mut SymArena, mut size: Sym) -> Vec<Sym> {
     let one = syms.int(1);
     let mut list = Vec::new();
@@ -169,7 +170,8 @@ impl BroadcastTarget {
         BroadcastTarget { dims: dims.to_vec(), unproved: vec![Vec::new(); dims.len()], tail: 0 }
     }
 
-    /// Operand `i`, all of whose dims are broadcast.
+    /// Creates the tensor of operand `i`, with the indexing that broadcasts all its dims to the
+    /// target.
     ///
     /// # Errors
     /// If the shape or element type of the operand is unknown.
@@ -181,7 +183,9 @@ impl BroadcastTarget {
         self.operand_with_fixed_dims(ctx, i, &[])
     }
 
-    /// Operand `i`, whose last dims are not broadcast. They are assumed to be `fixed_dims`, which the loop function checks.
+    /// Creates the tensor of operand `i`, with the indexing that broadcasts its leading dims to the
+    /// target. The trailing dims are not broadcast. They are assumed to equal `fixed_dims`, and the
+    /// loop function checks this.
     ///
     /// # Errors
     /// If the shape or element type of the operand is unknown.
@@ -201,7 +205,8 @@ impl BroadcastTarget {
         Ok(BroadcastOperand { value: ctx.value_with_dims(i, &dims)?, axes })
     }
 
-    /// The fields of operand `i`, a tuple of tensors, all of whose dims are broadcast.
+    /// Creates the tensors of operand `i`, which is a tuple of tensors. All dims of each tensor are
+    /// broadcast to the target.
     ///
     /// # Errors
     /// If a shape or element type is unknown.
@@ -224,7 +229,7 @@ impl BroadcastTarget {
 
     /// Decides which index is read in each dim of an operand. The dims of operand and target are
     /// aligned at the right. An operand dim that must equal the target's dim is replaced by the
-    /// latter.
+    /// target's dim.
     pub(crate) fn index_broadcast_dims(
         &mut self,
         ctx: &mut LegalizeCtx<'_>,
@@ -235,7 +240,7 @@ impl BroadcastTarget {
     }
 
     /// Decides which index is read in an operand dim that is broadcast to dim `at` of the target.
-    /// An operand dim that must equal the target's dim is replaced by the latter.
+    /// An operand dim that must equal the target's dim is replaced by the target's dim.
     fn index_dim(&mut self, ctx: &mut LegalizeCtx<'_>, at: usize, dim: &mut Sym) -> AxisIndexing {
         let Some(&target) = self.dims.get(at) else { return AxisIndexing::Output };
         if ctx.func.syms.as_int(*dim) == Some(1) {
@@ -257,7 +262,8 @@ impl BroadcastTarget {
         self.checks(ctx).into_iter().fold(tensor, |t, check| t.with_check(check))
     }
 
-    /// The run-time checks of operand sizes, for the first stage that reads an operand.
+    /// Returns the run-time checks that operand sizes are 1 or equal to the target's size. The
+    /// caller adds them to the first stage that reads an operand.
     pub fn checks(&self, ctx: &mut LegalizeCtx<'_>) -> Vec<Check> {
         let mut checks = Vec::new();
         for (at, unproved) in self.unproved.iter().enumerate() {

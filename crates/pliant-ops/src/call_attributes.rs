@@ -14,7 +14,8 @@ impl InferCtx<'_> {
         attr(self.decl, self.attrs, key)
     }
 
-    /// An error about an attribute whose value is invalid for any operands.
+    /// Creates an error that blames the attribute `key`: its value is invalid, whatever the
+    /// operands are.
     fn attr_error(&self, key: &str, message: impl AsRef<str>) -> InferError {
         self.error(message).of_attr(key)
     }
@@ -214,7 +215,7 @@ pub(crate) fn attr(decl: &OpDecl, attrs: &Attrs, key: &str) -> AttrValue {
     default.value().unwrap_or(AttrValue::None)
 }
 
-/// The value of an attribute that may contain symbols.
+/// The sizes in an attribute: one size or a list. A size may be a symbol.
 pub enum Sizes {
     /// The value is one size.
     One(Sym),
@@ -280,8 +281,8 @@ impl InferCtx<'_> {
         }))
     }
 
-    /// Reads an attribute like [`sizes_attr`](Self::sizes_attr), but only one integer of at least
-    /// `min`; `None` if its value is unknown.
+    /// Reads an attribute that is a single integer of at least `min` and may be a symbol; `None` if
+    /// its value is unknown.
     ///
     /// # Errors
     /// If the attribute is absent, not a single integer, or provably too small.

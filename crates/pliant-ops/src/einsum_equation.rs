@@ -64,7 +64,8 @@ impl ParsedEquation {
         Ok(ParsedEquation { inputs, output })
     }
 
-    /// The labels of each dim, for operands with the given ranks.
+    /// Returns the labels of all dims of operands with the given ranks. Each ellipsis is replaced
+    /// by labels for the dims that it covers.
     ///
     /// # Errors
     /// If the equation does not match the operands.

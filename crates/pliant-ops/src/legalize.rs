@@ -40,7 +40,7 @@ pub enum Legalized {
     Packed {
         /// The name by which the packed function is registered.
         name: &'static str,
-        /// The operands. Calls and tuple fields among them have to be bound by the caller.
+        /// The operands. The caller must bind calls and tuple fields among them to variables.
         args: Vec<Expr>,
     },
 }
@@ -52,7 +52,7 @@ pub struct TirCall {
     pub func: PrimFunc,
     /// The preferred name of the loop function in the module.
     pub name: Arc<str>,
-    /// The input tensors. Tuple fields among them have to be bound by the caller.
+    /// The input tensors. The caller must bind calls and tuple fields among them to variables.
     pub inputs: Vec<Expr>,
     /// The sizes passed after the outputs.
     pub tir_vars: Vec<Sym>,
@@ -119,7 +119,8 @@ pub struct LegalizeCtx<'a> {
     pub attrs: &'a Attrs,
     /// The result type of the call.
     pub ty: Type,
-    /// The mapping between symbols of the function and size variables.
+    /// The mapping between symbols of the calling function and size variables of the tensor
+    /// expressions.
     pub vars: VarMap,
     /// Whether non-constant indices are assumed to be in range, so that they are not checked.
     pub trust_indices: bool,
@@ -365,7 +366,7 @@ impl<'a> LegalizeCtx<'a> {
         Ok(fields)
     }
 
-    /// Operand `i` as sizes.
+    /// Returns the sizes that operand `i`, such as a shape, contains.
     ///
     /// # Errors
     /// If the sizes are unknown.

@@ -83,8 +83,9 @@ impl ModuleBuilder {
         name
     }
 
-    /// Adds the loop function of a lowered call to the module, and creates its `call_tir`. Inputs that are calls or tuple fields
-    /// have to be bound by [`FunctionBuilder::operand`].
+    /// Adds the loop function of a lowered call to the module, and creates its `call_tir`. The
+    /// caller must bind inputs that are calls or tuple fields to variables
+    /// ([`FunctionBuilder::operand`]).
     pub fn call_tir(&mut self, func: &mut Function, call: TirCall) -> Expr {
         let TirCall { func: prim, name, inputs, tir_vars, out_tys, tuple } = call;
         let name = self.add_func(prim, &name);

@@ -45,8 +45,8 @@ pub enum ConstantSizes {
     None,
     /// For each size, it must be known whether it is 1.
     WhetherOne,
-    /// The last dim of the operand with this index must be constant, because it determines the meaning of the operand's elements.
-    /// The preceding operands are tensors.
+    /// The size of the last dim of the operand with this index must be constant, because it
+    /// determines how the operand's elements are interpreted. All operands before it are tensors.
     LastDim(usize),
 }
 
@@ -105,9 +105,9 @@ pub struct OpDecl {
     pub name: &'static str,
     /// Other full names of the same operator.
     pub aliases: &'static [&'static str],
-    /// The keywords of the operands: `x`; `x?` for an optional one; `*xs` for all remaining ones. A
-    /// word after a colon states the kind of an operand that is not an element, as in
-    /// `indices: index` or `k?: size` ([`OperandKind`]).
+    /// The keywords of the operands: `x`; `x?` for an optional one; `*xs` for all remaining ones.
+    /// If an operand does not contain elements of the computation, a word after a colon states its
+    /// kind ([`OperandKind`]), as in `indices: index` or `k?: size`.
     pub operands: &'static [&'static str],
     /// The names of the operator's attributes, with their defaults.
     pub attrs: &'static [(&'static str, Default)],

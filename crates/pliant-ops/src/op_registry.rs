@@ -69,12 +69,12 @@ pub fn registry() -> &'static Registry {
 }
 
 impl Registry {
-    /// The registered operator with this id. Aliases are resolved.
+    /// Returns the registered operator with this id, which may be the id of an alias.
     pub(crate) fn entry(&self, op: Op) -> Option<&RegistryEntry> {
         self.by_id(op.id())
     }
 
-    /// The operator with this full name. Aliases are resolved.
+    /// Returns the operator with this full name, which may be an alias.
     pub(crate) fn named(&self, name: &str) -> Option<&RegistryEntry> {
         self.by_id(op_id(name)).filter(|entry| entry.has_name(name))
     }
@@ -228,8 +228,8 @@ fn reject_string_operands(ctx: &InferCtx<'_>) -> Result<(), InferError> {
     Ok(())
 }
 
-/// Checks that each attribute of the call is declared, that each required attribute is present, and that bools, integers and floats
-/// have the declared kind.
+/// Checks that each attribute of the call is declared, that each required attribute is present, and
+/// that an attribute declared as a bool, integer or float has a value of that type.
 fn check_attrs(ctx: &InferCtx<'_>) -> Result<(), InferError> {
     for (key, _) in &ctx.attrs.0 {
         if !ctx.decl.attrs.iter().any(|(k, _)| **k == **key) {

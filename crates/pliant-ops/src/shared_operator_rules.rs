@@ -209,7 +209,8 @@ pub fn require_scalar(ctx: &InferCtx<'_>, i: usize) -> Result<(), InferError> {
 
 // ---- tensor expressions ----
 
-/// Lowers a broadcasting operator. `f` computes an element of the result from one element of each of these operands.
+/// Lowers a broadcasting operator with the operands at the indices `operands`. `f` computes an
+/// element of the result from one element of each of them.
 ///
 /// # Errors
 /// If a shape or an element type is not known.

@@ -228,8 +228,8 @@ pub struct TeCall<'f> {
     example: Option<TypeExample>,
 }
 
-/// The ranks that are tried for operands of unknown rank. The next constant is the data type that is used for an unknown data
-/// type.
+/// The ranks that are tried for operands of unknown rank. `EXAMPLE_DTYPE` is used for operands of
+/// unknown data type.
 const EXAMPLE_RANKS: [usize; 5] = [1, 2, 3, 4, 0];
 const EXAMPLE_DTYPE: DType = DType::Float32;
 

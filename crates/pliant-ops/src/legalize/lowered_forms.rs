@@ -22,7 +22,8 @@ pub(crate) struct TeForm {
     pub(crate) outputs: Vec<te::Tensor>,
     /// The dims of operands that are assumed to be equal to other sizes.
     pub(crate) assumed: AssumedDims,
-    /// The mapping between symbols of the function and size variables.
+    /// The mapping between symbols of the calling function and size variables of the tensor
+    /// expressions.
     pub(crate) vars: VarMap,
 }
 

@@ -100,7 +100,7 @@ pub static DECLS: &[OpDecl] = &[
         .numpy("logaddexp"),
 ];
 
-/// A condition: whether the value is nonzero.
+/// The bool expression that is true if `x` is nonzero.
 fn is_nonzero(x: &Expr) -> Expr {
     super::unary::convert(x, DType::Bool)
 }
@@ -147,8 +147,8 @@ fn floor_divide(a: &Expr, b: &Expr) -> Expr {
     te::select(&te::eq(&b, &c(0.0)), &(&a / &b), &exact)
 }
 
-/// The remainder of floats with the sign of the dividend, and whether this sign differs from the
-/// divisor's sign.
+/// Returns C's remainder of floats, which has the sign of the dividend, and a condition: the
+/// remainder is nonzero and its sign differs from the divisor's sign.
 fn remainder(a: &Expr, b: &Expr) -> (Expr, Expr) {
     let zero = te::const_of(0.0, a.ty().dtype);
     let r = te::fmod(a, b);

@@ -1,4 +1,5 @@
-//! Calls of functions and closures, shape queries, and the operators of later stages: memory and the VM.
+//! Calls of functions and closures, shape queries, and the operators that later compiler stages
+//! emit for memory management and the VM.
 
 use pliant_ir::attr_names::INPLACE_INDICES;
 use pliant_ir::print::type_text;
@@ -369,9 +370,9 @@ fn te_shape_to_tensor(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     })])
 }
 
-/// Adds run-time checks that no size is negative and that the number of elements fits 64 bits. A
-/// stage that only depends on the sizes of a tensor needs these checks, because no other stage
-/// computes the tensor and checks its sizes.
+/// Adds checks to `stage` that no size of the tensor is negative and that its number of elements
+/// fits in 64 bits. A stage needs them if it reads only the sizes of a tensor. No other stage
+/// computes such a tensor and checks its sizes.
 fn with_size_checks(ctx: &mut LegalizeCtx<'_>, mut stage: te::Tensor, dims: &[Sym]) -> te::Tensor {
     let op = ctx.decl.name;
     let zero = ctx.func.syms.int(0);

@@ -137,8 +137,8 @@ fn check_operand(
     }
 }
 
-/// Checks whether a kernel that requires the memory order `order` can read a tensor of rank `rank`
-/// through these axes. `name` is the name of the tensor for messages.
+/// Checks that a kernel that requires the memory order `order` can read a tensor of rank `rank`
+/// whose dims are permuted to `axes`. `name` is the name of the tensor for messages.
 fn check_axes(name: &str, order: Order, axes: &[i64], rank: usize) -> Result<(), String> {
     let tensor_axes: Vec<i64> = axes.iter().copied().filter(|&axis| axis != NEW_AXIS).collect();
     if tensor_axes.len() != rank {

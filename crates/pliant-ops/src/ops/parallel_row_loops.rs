@@ -5,7 +5,8 @@ use crate::te::{self, Body, Expr};
 /// Minimum number of elements in a chunk of a parallel loop.
 pub(super) const MIN_CHUNK_ELEMENTS: i64 = 2048;
 
-/// The rows of a tensor along an axis, and the loops over them.
+/// The rows of a tensor, and the loops over them. A row consists of the elements along `axis` at
+/// fixed indices of the other dims.
 pub(super) struct RowLoops {
     /// The dims of the tensor except the axis.
     other_dims: Vec<Expr>,
@@ -15,7 +16,7 @@ pub(super) struct RowLoops {
 }
 
 impl RowLoops {
-    /// The rows of a tensor with the given shape.
+    /// Splits a tensor of the given shape into rows along `axis`.
     pub(super) fn new(shape: &[Expr], axis: usize) -> RowLoops {
         let mut other_dims = shape.to_vec();
         let len = other_dims.remove(axis);

@@ -16,8 +16,8 @@ use super::expr_traversal::{free_vars, post_order};
 use super::sym_conversion::{VarMap, to_sym};
 use super::tensor::{Check, Tensor, TensorOp};
 
-/// The assumed maximum number of bits of the size of a dim. The next constant is that of the number of elements of a tensor in
-/// memory.
+/// The assumed maximum number of bits of the size of a dim. `MEMORY_BITS` is the maximum number of
+/// bits of the element count of a tensor in memory.
 const SIZE_BITS: u32 = 40;
 const MEMORY_BITS: u32 = 47;
 

@@ -30,8 +30,9 @@ use super::tensor::{Check, Compute, Tensor, TensorOp};
 /// (`e = e * e`) would need exponential time.
 pub const MAX_TERMS: u64 = 100_000;
 
-/// An expression may exceed [`MAX_TERMS`] up to this number of terms per distinct node. A long chain of distinct nodes is large
-/// without sharing, and its cost is proportional to its size.
+/// Allowed number of terms per distinct node for expressions that exceed [`MAX_TERMS`]. A long
+/// chain of distinct nodes has many terms without sharing any, and its cost is only proportional to
+/// its size.
 const TERMS_PER_NODE: u64 = 8;
 
 /// An argument of the function under construction.
@@ -74,14 +75,15 @@ pub struct CreatedPrimFunc {
 /// anything else.
 #[derive(Clone, Debug, Default)]
 pub struct AssumedDims {
-    /// The dims that these placeholders have as arguments.
+    /// For each placeholder whose dims are assumed, the dims with which the loop function declares
+    /// it.
     pub declared: FxHashMap<Tensor, Vec<Expr>>,
     /// Checks that the declared dims are equal to the assumed ones.
     pub checks: Vec<Check>,
 }
 
 impl AssumedDims {
-    /// The dims that a tensor has as an argument.
+    /// The dims with which the loop function declares the tensor `t`.
     fn dims<'a>(&'a self, t: &'a Tensor) -> &'a [Expr] {
         self.declared.get(t).map_or(t.shape(), Vec::as_slice)
     }
@@ -480,7 +482,8 @@ impl PrimFuncCreator<'_> {
         Ok(self.close_nest(nest, t.name().clone(), reads, vec![write], init, body))
     }
 
-    /// The store of a reduction's initial value, and the value after each update.
+    /// Creates the store of a reduction's initial value, and the expression for the accumulated
+    /// value after each update.
     fn reduction(
         &mut self,
         buffer: tir::Buffer,

@@ -203,7 +203,8 @@ pub struct Body {
 pub struct Cell(Tensor);
 
 impl Cell {
-    /// The value that the scalar has when the statement with the returned expression is executed.
+    /// Returns an expression that reads the scalar. It yields the value at the time when the
+    /// statement that contains it is executed.
     pub fn get(&self) -> Expr {
         self.0.at(&[int(0)])
     }
@@ -269,7 +270,8 @@ impl Body {
         });
     }
 
-    /// Emits the computation of a stage's formula and returns its value. A reduction becomes loops that update a mutable scalar.
+    /// Emits the loops of a reduction, which update a mutable scalar, and returns the result. A
+    /// formula without a reduction is returned unchanged.
     pub fn value(&mut self, formula: &Expr) -> Expr {
         let ExprKind::Reduce(r) = formula.kind() else { return formula.clone() };
         let dtype = r.source.ty().dtype;

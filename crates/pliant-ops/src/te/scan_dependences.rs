@@ -10,8 +10,8 @@ use super::expr_traversal::fold;
 use super::sym_conversion::simplify;
 use super::tensor::{Compute, Tensor};
 
-/// The maximum number of distinct pairs of a subexpression and the condition under which it is evaluated. Beyond it, reads count
-/// as unconditional.
+/// The maximum number of distinct pairs of a subexpression and the condition under which it is
+/// evaluated. If an expression has more pairs, all its reads are treated as unconditional.
 const MAX_CONDITIONS: usize = 4096;
 
 /// A read of a state, or of an intermediate stage, at a step that is not proved to be computed already.
@@ -40,8 +40,8 @@ impl UnprovedRead {
     }
 }
 
-/// The distance from the reader's own step to the step that it reads; `None` if the distance is not
-/// constant.
+/// The number of steps from the step that `stage` computes to the step that it reads at the indices
+/// `at`; negative for an earlier step. `None` if the number is not constant.
 pub(super) fn distance(stage: &Compute, at: &[Expr]) -> Option<i64> {
     simplify(&(at.first()? - &stage.axes[0].var.expr())).as_int()
 }

@@ -51,7 +51,8 @@ impl TensorView<'_> {
         self
     }
 
-    /// A view with a dim for each of these axes: a dim of this view, or one of size 1 for -1 ([`pliant_ir::relax::kernel_call`]).
+    /// A view with one dim per entry of `axes`: the dim of this view with that index, or a new dim
+    /// of size 1 for -1 ([`pliant_ir::relax::kernel_call`]).
     pub fn with_axes(self, axes: &[i64]) -> Self {
         let view_axes: Vec<usize> =
             axes.iter().filter_map(|&axis| usize::try_from(axis).ok()).collect();

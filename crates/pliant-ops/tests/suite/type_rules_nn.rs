@@ -118,7 +118,8 @@ fn elementwise_with_unknown_operands() {
     );
 }
 
-/// The sizes after fifty layers stay small formulas, because the division of each layer is folded into one.
+/// After fifty layers, the sizes are still small formulas such as `(h + 31) // 32`, because nested
+/// divisions are merged into one.
 #[test]
 fn sizes_stay_small_after_fifty_layers() {
     let mut calls = Calls::new();

@@ -279,7 +279,7 @@ fn is_broadcast(f: &PrimFunc, from: Buffer, at: &[Expr], to: Buffer, indices: &[
     true
 }
 
-/// Whether the only variables in an expression are the given axes and the sizes of the function.
+/// Whether every variable in an expression is one of the given axes or a size of the function.
 fn uses_only(f: &PrimFunc, e: Expr, axes: &[Var]) -> bool {
     let mut ok = true;
     let sizes = size_vars(f);

@@ -133,7 +133,8 @@ impl Liveness {
         }
     }
 
-    /// Records a read at the binding, in the sequence that defines the variable, that contains the read.
+    /// Records a read of a variable. A read in a nested sequence counts for the binding, in the sequence that defines the
+    /// variable, that contains the nested sequence.
     fn record_direct_read(&mut self, var: Var, mut seq: Seq, mut index: usize) {
         let defining_seq = self.defs.get(&var).map(|d| d.0);
         while defining_seq != Some(seq) {

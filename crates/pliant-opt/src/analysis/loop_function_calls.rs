@@ -90,8 +90,8 @@ impl PrimFuncSizes {
         Some(sizes)
     }
 
-    /// The values of the function's sizes at a call. `None` unless every tensor provably fits its parameter. The outputs have the
-    /// types in `call`.
+    /// Maps the size variables of the loop function to their values at a call. `None` unless the types of all inputs and outputs
+    /// of the call provably match the parameters.
     pub fn bind(&self, func: &mut Function, call: &TirCall) -> Option<FxHashMap<SymVar, Sym>> {
         let tys = call.inputs.iter().map(|&e| func.expr_ty(e)).chain(call.out_tys.iter().copied());
         let tys: Vec<Type> = tys.collect();

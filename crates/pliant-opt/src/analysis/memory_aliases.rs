@@ -17,7 +17,7 @@ use crate::common::lowered_operators::{
     ENSURE_ZERO_OFFSET, INVOKE_CLOSURE, INVOKE_PURE_CLOSURE, MAKE_CLOSURE, RESHAPE,
 };
 
-/// Whether a call may write to the memory of an argument, and whether it may return it.
+/// Whether a call may write to the memory of an argument, and whether the call may return the argument.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ParamUse {
     /// Whether the call may write to the argument.

@@ -77,7 +77,7 @@ pub(crate) fn remove_unreachable(module: &mut IRModule, roots: Vec<Arc<str>>) {
     }
 }
 
-/// Appends the names of the module's functions to which a function refers to `out`.
+/// Appends to `out` the names of the module's functions to which `func` refers.
 pub(crate) fn collect_globals(func: &Function, out: &mut Vec<Arc<str>>) {
     for seq in reachable_seqs(func) {
         let values = func.seq(seq).blocks.iter().flat_map(|&b| &func.block(b).bindings);

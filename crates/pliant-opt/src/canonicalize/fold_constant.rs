@@ -202,7 +202,7 @@ fn value_from_type(func: &mut Function, call: Expr) -> Option<Expr> {
     }
 }
 
-/// Removes the variables of unfolded values that remaining bindings read from the set `dead`.
+/// Keeps the variables that remaining bindings read: removes them from `dead`, unless `subst` replaces them.
 fn keep_operands_of_remaining(
     func: &Function,
     foldable: &[Binding],
@@ -230,9 +230,9 @@ struct FoldableScan<'a> {
     /// The variables that must not be folded.
     pinned: FxHashSet<Var>,
     max_elements: u64,
-    /// Whether the limit also applies to values with no more elements than their operands.
+    /// Whether `max_elements` also limits values that have no more elements than their operands.
     limits_all_values: bool,
-    /// The number of elements that all values found so far have beyond those of their operands.
+    /// The sum, over all values found so far, of the number of elements by which a value exceeds its operands.
     total: u64,
     out: Vec<Binding>,
 }
@@ -312,8 +312,8 @@ impl<'a> FoldableScan<'a> {
             && self.total <= max.saturating_mul(TOTAL_LIMIT_FACTOR)
     }
 
-    /// The number of elements of a value's operands, if the value may replace them at any size; otherwise 0. `count` is the number
-    /// of elements of the value.
+    /// Returns the number of elements of a value's operands, to which `count`, the number of elements of the value, is compared.
+    /// Returns 0 if the value is too large: it has more bytes than its operands and more than [`MAX_WIDENED`] elements.
     fn replaced_elements(&self, b: Binding, count: u64) -> u64 {
         let f = self.func;
         let operands = operands(f, b.value);
@@ -325,7 +325,7 @@ impl<'a> FoldableScan<'a> {
         if small || count <= MAX_WIDENED { sum(element_count) } else { 0 }
     }
 
-    /// Whether an operand is a constant, or a variable with a constant value.
+    /// Whether an operand is a constant, or a variable whose value is constant.
     fn is_constant(&self, e: Expr) -> bool {
         let f = self.func;
         match f.expr(e) {

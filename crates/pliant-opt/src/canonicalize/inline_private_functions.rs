@@ -319,8 +319,8 @@ impl<'a> Inliner<'a> {
         }
     }
 
-    /// Defines the variable to which an inlined call was bound: replaces the result variable of the body by it if possible,
-    /// otherwise binds it to the result.
+    /// Defines the variable to which an inlined call was bound. If possible, the variable replaces the result variable of the
+    /// inlined body; otherwise it is bound to the result.
     fn bind_result(&mut self, func: &mut Function, call: InlinedCall, out: &mut BlockBuilder) {
         let InlinedCall { binding: b, ret_ty, first, .. } = call;
         let result = self.subst.apply(func, call.result);
@@ -419,7 +419,7 @@ impl BlockBuilder {
 }
 
 /// Pushes the bindings of a block of an inlined body. If the call is in a dataflow block, an inlined block without control flow
-/// becomes a part of it, and any other block splits it.
+/// becomes a part of this dataflow block, and any other inlined block splits it.
 fn push_inlined_block(
     func: &mut Function,
     data: BlockData,

@@ -3,8 +3,8 @@
 use pliant_ir::relax::{Binding, BlockData, Expr, ExprData, Function};
 use pliant_pass::binding_rewrites::{Namer, map_leaves, reachable_seqs};
 
-/// Binds literal constants to variables if a sequence returns them, or if they are operands of values for which
-/// `shares_or_writes_operands` is true.
+/// Binds literal constants to variables in two cases: a sequence returns them, or they are operands of a value that may share
+/// memory with its operands or write to them (`shares_or_writes_operands`).
 pub(crate) fn bind_constants(
     func: &mut Function,
     shares_or_writes_operands: impl Fn(&Function, Expr) -> bool,

@@ -50,8 +50,8 @@ pub struct MatrixProduct {
 }
 
 impl MatrixProduct {
-    /// Matches a call of `R.matmul` or `R.linear`. `None` for other values, and if the bias does not provably broadcast to the
-    /// result: `R.linear` then checks its shape at run time.
+    /// Matches a call of `R.matmul` or `R.linear`. `None` for other values, and for an `R.linear` whose bias does not provably
+    /// broadcast to the result, because such a call must check the shape of the bias at run time.
     pub fn of(func: &Function, value: Expr) -> Option<MatrixProduct> {
         let ExprData::Call { callee: Callee::Op(op), args, .. } = func.expr(value) else {
             return None;

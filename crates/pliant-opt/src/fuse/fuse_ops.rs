@@ -267,7 +267,7 @@ fn fuse_block(
     func.block_mut(block).bindings = replacements.into_iter().flatten().collect();
 }
 
-/// Returns the members of a group without accesses to fields of tuples that are created outside of the group.
+/// Returns the members of a group, except for bindings that read a field of a tuple from outside of the group.
 fn members_without_foreign_fields(func: &Function, graph: &Graph, group: Vec<u32>) -> Vec<u32> {
     let is_member = |n: u32| group.binary_search(&n).is_ok();
     let keep = |n: &u32| {

@@ -5,8 +5,7 @@
 //!
 //! # Before
 //! ```python
-//! @R.function
-//! def main(x: R.Tensor(("n", 16), "float32"), w: R.Tensor((8, 16), "float32")) -> R.Tensor(("n", 8), "float32"):
+//! @R.function def main(x: R.Tensor(("n", 16), "float32"), w: R.Tensor((8, 16), "float32")) -> R.Tensor(("n", 8), "float32"):
 //!     n = T.int64()
 //!     with R.dataflow():
 //!         lv = R.permute_dims(w, axes=[1, 0])
@@ -17,8 +16,7 @@
 //!
 //! # After
 //! ```python
-//! @R.function
-//! def main(x: R.Tensor(("n", 16), "float32"), w: R.Tensor((8, 16), "float32")) -> R.Tensor(("n", 8), "float32"):
+//! @R.function def main(x: R.Tensor(("n", 16), "float32"), w: R.Tensor((8, 16), "float32")) -> R.Tensor(("n", 8), "float32"):
 //!     n = T.int64()
 //!     with R.dataflow():
 //!         gv = R.linear(x, w)
@@ -31,7 +29,7 @@
 //! matmul that only the transpose reads.
 //!
 //! # Keeps
-//! Matmuls of other data types with transposed tensors of more than two dims, and all matmuls if kernels are disabled.
+//! Matmuls of non-float tensors, if a transposed tensor has more than two dims, and all matmuls if kernels are disabled.
 //!
 //! # Never
 //! Changes a value.

@@ -1,4 +1,4 @@
-//! Sums patches at their positions in an image, the inverse of im2col.
+//! Sums patches at their positions in an image: the adjoint of im2col.
 
 use super::super::nn::sliding_window::Window;
 use super::super::parallel_row_loops::RowLoops;
@@ -79,15 +79,15 @@ struct Patches<'a> {
     window: &'a Window,
     /// The size of the image in each spatial dim.
     size: &'a [Expr],
-    /// The index of the image in the leading dims of `x`.
+    /// The index of the image along the leading dims (batch and channel) of `x`.
     plane: &'a [Expr],
 }
 
 impl Patches<'_> {
-    /// Loops over all patches whose element at `within` lies in the image. Calls `add` with the
-    /// position of this element in the image and its value. Recursive over the spatial dims:
-    /// `positions` contains the patch's position, and `index` the element's position, in the
-    /// preceding dims.
+    /// Emits loops over all patches whose element at index `within` of the patch lies in the image.
+    /// For each, calls `add` with the element's position in the image and its value. Recurses over
+    /// the spatial dims. `positions` and `index` contain the indices for the dims processed so far:
+    /// of the patch, and of its element in the image.
     fn add(
         &self,
         b: &mut Body,

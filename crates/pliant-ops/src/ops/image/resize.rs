@@ -3,8 +3,8 @@
 //! Without `scales`, the position in the data for a position in the result is a quotient of two
 //! integers, so that floor and round detect ties exactly. Positions and weights are computed once
 //! for each index of an axis, and all pixels at this index share them. If the width is the last dim
-//! and does not shrink, interpolation is separable: whole rows are averaged first, then neighbours
-//! within a row.
+//! and does not shrink, interpolation is separable: whole rows are interpolated first, then
+//! neighbours within a row.
 
 use pliant_ir::op::DimTrait;
 use pliant_ir::op::InferError;
@@ -85,8 +85,8 @@ struct ResizeAttrs {
     alpha: f64,
     exclude_outside: bool,
     extrapolation_value: f64,
-    /// For each dim, the factor by which its size changes, if the call states it; `None` if the
-    /// factor follows from the sizes.
+    /// For each dim, the factor by which its size changes. `None` if the call states no factors, so
+    /// that they follow from the sizes.
     scales: Option<Vec<f64>>,
 }
 
@@ -453,8 +453,8 @@ fn te_resize(ctx: &mut LegalizeCtx<'_>, n: usize) -> TeResult {
     Ok(vec![checked(out)])
 }
 
-/// The weighted sum of the neighbours of element `i` along some axes. On an axis without weights,
-/// the nearest element is used.
+/// The weighted sum of the elements around position `i` of the result, along the axes in `along`.
+/// On an axis without weights, the nearest element is used.
 fn weighted_sum(
     read: &dyn Fn(&[Expr]) -> Expr,
     i: &[Expr],

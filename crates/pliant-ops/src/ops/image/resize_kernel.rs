@@ -44,8 +44,9 @@ pub(super) struct Axis<'a> {
 }
 
 impl Axis<'_> {
-    /// Writes the positions of the neighbours of each index and their weights. There are no weights
-    /// if each index has only one neighbour.
+    /// Emits code that writes two tables for the kernel: for each index along the axis, the
+    /// positions of its neighbours and their weights. The second table is `None` if each index has
+    /// only one neighbour.
     fn tables(&self, b: &mut Body, name: &str) -> (Tensor, Option<Tensor>) {
         let weights = if self.is_copied { &[] } else { self.source.weights.as_slice() };
         let taps = weights.len().max(1);

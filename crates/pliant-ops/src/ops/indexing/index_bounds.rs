@@ -30,8 +30,8 @@ pub fn normalize(index: &Expr, size: &Expr) -> Expr {
     clamp(&te::select(&te::lt(&index, &te::int(0)), &(&index + size), &index), size)
 }
 
-/// The condition that an index is in `-size .. size`, and its error message. The condition also
-/// contains the values that the message shows.
+/// Returns the condition that an index is in `-size .. size`, and its error message. The index and
+/// the size are attached to the condition as values for the message ([`te::explain`]).
 pub fn range_condition(op: &str, index: &Expr, axis: usize, size: &Expr) -> (Expr, Arc<str>) {
     let position = as_int64(index);
     let cond = te::and(&te::ge(&position, &-size), &te::lt(&position, size));
@@ -48,7 +48,8 @@ pub fn check_all(shape: &[Expr], cond: impl FnOnce(&[Expr]) -> (Expr, Arc<str>))
     Check { axes, cond, message }
 }
 
-/// Emits a check of the index, unless it is trusted, and returns the normalised index.
+/// Emits a run-time check that the index is in range, and returns the normalised index. With
+/// `trust_indices`, emits no check.
 pub fn emit_checked_index(
     b: &mut Body,
     op: &str,

@@ -67,9 +67,10 @@ impl ScatterUpdates<'_> {
         te::ceildiv(&step, &line) * line
     }
 
-    /// Loops over the updates in row-major order, and in parallel over parts of the result's dim that is divided among
-    /// threads. For the leading indices of an update, `target` returns the leading indices of the result. `write` writes one
-    /// element; its arguments are the complete indices in the result and in the updates.
+    /// Emits loops over the updates in row-major order. If the updates have a split dim, its parts
+    /// run in parallel. `target` maps the leading indices of an update to the leading indices of
+    /// the result. `write` writes one element; its arguments are the complete indices in the result
+    /// and in the updates.
     fn for_each_update(
         &self,
         b: &mut Body,
@@ -165,7 +166,8 @@ pub(super) fn scatter(
     })
 }
 
-/// The checked and normalised index along an axis at which a row is written.
+/// Emits the checks of the index along `axis` at which a row is written, and returns the normalised
+/// index.
 pub(super) fn checked_row_index(
     b: &mut Body,
     op: &str,

@@ -163,7 +163,8 @@ fn read_operands(
     Ok((parts.collect(), checks))
 }
 
-/// Multiplies two operands (or takes one), and sums over the labels that are not in `keep`.
+/// Multiplies two operands and sums the products over all labels that are not in `keep`. With only
+/// one operand, sums its elements over these labels.
 fn contract(
     parts: &[&LabeledTensor],
     keep: &[Label],

@@ -1,4 +1,5 @@
-//! The inverse of broadcasting: collapse_sum_to, collapse_sum_like. Also one_hot, which expands indices.
+//! The operators collapse_sum_to and collapse_sum_like, which sum a tensor over its broadcast dims,
+//! and one_hot.
 
 use pliant_ir::Sym;
 use pliant_ir::op::InferError;

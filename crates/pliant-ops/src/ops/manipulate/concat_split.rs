@@ -186,12 +186,13 @@ fn te_concat(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     })])
 }
 
-/// Maximum number of parts for which one expression selects the part of an element, if the selection is made once per row. The
-/// start of each part is the sum of all previous sizes, so the expression grows with the number of parts.
+/// Maximum number of parts of a concatenation that is lowered to one expression, if each row
+/// selects its part once. The start of a part is the sum of all previous sizes, so the expression
+/// grows with the number of parts.
 pub(super) const MAX_SELECTED_PARTS: usize = 64;
 
-/// The same limit as [`MAX_SELECTED_PARTS`] for a concatenation along the last axis, where the part
-/// is selected anew for each element.
+/// Maximum number of parts like [`MAX_SELECTED_PARTS`], but for a concatenation along the last
+/// axis, where each element selects its part.
 const MAX_SELECTED_PARTS_LAST_AXIS: usize = 8;
 
 /// Copies parts one after another, with constant code size per part. The rows over the dims before the axis are copied in
@@ -241,7 +242,7 @@ struct SplitParts {
     unproved_indices: Vec<Sym>,
 }
 
-/// The parts along the axis. `None` if the split indices are unknown.
+/// Returns the parts into which `split` divides the axis. `None` if the split indices are unknown.
 fn split_parts(ctx: &mut InferCtx<'_>, dim: Sym) -> Result<Option<SplitParts>, InferError> {
     let zero = ctx.func.syms.int(0);
     let indices = match ctx.sizes_attr("indices_or_sections")? {

@@ -168,7 +168,7 @@ impl<'t> IndexMapParser<'t> {
         self.number()
     }
 
-    /// Parses an index or a constant.
+    /// Parses an operand: the name of an index, or an integer constant.
     fn number(&mut self) -> Option<IndexExpr> {
         let token = self.peek();
         self.position += 1;
@@ -214,8 +214,8 @@ fn index_map(ctx: &InferCtx<'_>, rank: Option<usize>) -> Result<IndexMap, InferE
     Ok(IndexMap { inputs, outputs })
 }
 
-/// The maximum value of an expression of an index map. The expression has it at the maximum indices
-/// `max_indices`; a remainder is at most the divisor minus 1.
+/// The maximum value of an expression of an index map: its value at the maximum indices
+/// `max_indices`. A remainder is at most the divisor minus 1.
 fn max_value(ctx: &mut InferCtx<'_>, node: &IndexExpr, max_indices: &[Sym]) -> Sym {
     match node {
         IndexExpr::Index(k) => max_indices[*k],

@@ -62,7 +62,8 @@ pub static DECLS: &[OpDecl] = &[
 
 // ---- types ----
 
-/// The alignment of the causal mask.
+/// Whether keys after a query are masked, and the corner of the score matrix from which the
+/// diagonal of the causal mask starts.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum CausalMask {
     No,
@@ -70,7 +71,7 @@ enum CausalMask {
     BottomRight,
 }
 
-/// The attributes of attention: the scale and the masks.
+/// The attributes of attention: the scale of the scores, the causal mask and the sliding window.
 struct AttentionAttrs {
     scale: Option<f64>,
     causal: CausalMask,
@@ -396,7 +397,8 @@ impl Sequences {
         })
     }
 
-    /// The start and the length of a sequence; both 0 for a position outside of all sequences.
+    /// The start and the length of sequence `b`; both 0 if `b` is not less than the number of
+    /// sequences.
     fn range(&self, b: &Expr) -> (Expr, Expr) {
         let zero = te::int(0);
         let exists = te::lt(b, &(&self.starts.shape()[0] - 1));

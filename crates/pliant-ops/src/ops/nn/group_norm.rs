@@ -54,7 +54,8 @@ pub static DECLS: &[OpDecl] = &[
     .onnx(&["InstanceNormalization"]),
 ];
 
-/// The channel axis, and the axes over which statistics are computed.
+/// Reads the channel axis and the axes over which statistics are computed from the attributes.
+/// Rejects axes that contain the channel axis.
 fn norm_axes(ctx: &InferCtx<'_>, ndim: usize) -> Result<(usize, Vec<usize>), InferError> {
     let channel = ctx.axis("channel_axis", ndim)?;
     let axes = ctx.axes("axes", ndim)?.unwrap_or_default();
@@ -112,14 +113,15 @@ fn te_group(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     Ok(vec![check.map_or(out.clone(), |c| out.with_check(ctx.size_check(c)))])
 }
 
-/// The data of a group normalisation, for sums over the normalised axes and the channels of each
-/// group. The sums have one dim for each axis that is not normalised. In place of the channel axis,
-/// they have a dim with one element per group.
+/// Sums for a group normalisation: each sum is over the normalised axes and the channels of one
+/// group. The tensor of sums has one dim per group in place of the channel axis, and keeps all
+/// other axes that are not normalised.
 struct GroupSums {
     shape: Vec<Expr>,
     axes: Vec<usize>,
     channel: usize,
-    /// The number of groups. The next field is the number of channels in each group; if it is 1, each channel is a group.
+    /// The number of groups. `channels_per_group` is the number of channels in each group; if it is
+    /// 1, each channel is normalised separately.
     groups: Expr,
     channels_per_group: Expr,
 }
@@ -130,7 +132,8 @@ impl GroupSums {
         (0..self.shape.len()).filter(|a| !self.axes.contains(a)).collect()
     }
 
-    /// The indices of the sum to which an element belongs.
+    /// Converts the indices `i` of an element of the data to the indices of the sum to which the
+    /// element contributes.
     fn group_indices(&self, i: &[Expr]) -> Vec<Expr> {
         let group = |a: usize| {
             if a == self.channel {

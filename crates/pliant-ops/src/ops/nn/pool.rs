@@ -185,9 +185,9 @@ fn te_pool(ctx: &mut LegalizeCtx<'_>, n: usize, kind: PoolKind) -> TeResult {
     })])
 }
 
-/// The reduction of windows. Large windows are reduced along one spatial axis at a time, so that a
-/// window of `a * b` elements needs `a + b` steps. The innermost axis is reduced last, so that the
-/// earlier passes read adjacent elements for adjacent results at any stride.
+/// Reduces the windows of a pooling. Large windows are reduced along one spatial axis at a time, so
+/// that a window of `a * b` elements needs `a + b` operations. The innermost axis is reduced last,
+/// so that the earlier passes read adjacent elements for adjacent results at any stride.
 struct WindowReduction<'a> {
     window: &'a Window,
     axes: &'a [usize],
@@ -218,7 +218,7 @@ impl WindowReduction<'_> {
         })
     }
 
-    /// Reduces windows along some of the spatial axes.
+    /// Creates the stage that reduces the windows of `t` along the spatial axes in `along`.
     fn reduce_axes(
         &self,
         t: &Tensor,
@@ -261,7 +261,9 @@ fn out_layout(data: &Layout, out: &Layout, result: Tensor, shape: Vec<Expr>) -> 
     })
 }
 
-/// The divisor of the mean of window `i` along one spatial axis: the number of elements that count.
+/// The number of elements of window `i` along spatial axis `k` that average pooling counts in the
+/// divisor. `dim` is the size of the axis in the data. `include` counts padding, too, and `ceil`
+/// cuts windows off at the end of the padded data.
 fn counted_elements(
     window: &Window,
     k: usize,

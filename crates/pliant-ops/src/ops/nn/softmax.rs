@@ -38,8 +38,8 @@ fn infer_softmax(ctx: &mut InferCtx<'_>) -> InferResult {
     Ok(ctx.tensor_type_like(&t, t.dtype))
 }
 
-/// The parts of a softmax that cannot overflow, because the maximum of the row is subtracted before
-/// the exponential.
+/// The operand, the axis and the row maxima of a softmax. The maximum of a row is subtracted before
+/// the exponential, so that it cannot overflow.
 struct Softmax {
     x: Value,
     axes: ReductionAxes,

@@ -71,8 +71,8 @@ impl Layout {
         spatial(self.letters.len() - 2).chars().map(|c| self.axis(c)).collect()
     }
 
-    /// Arranges one value per dim in the order of the layout: `first` for the letter `a`, the spatial values, and `second` for the
-    /// remaining letter.
+    /// Arranges values, one per dim, in the order of the layout: `first` for the dim with the
+    /// letter `a`, `spatial` for the spatial dims, and `second` for the remaining dim.
     pub fn arrange<T: Clone>(&self, (a, first): (char, T), second: T, spatial: &[T]) -> Vec<T> {
         let axes = self.spatial_axes();
         (0..self.letters.len())

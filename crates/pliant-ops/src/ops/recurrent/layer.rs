@@ -23,7 +23,8 @@ pub(super) enum CellKind {
 }
 
 impl CellKind {
-    /// The number of gates of the cell, for which the weights have one block of rows each.
+    /// The number of gates of the cell. The weight matrices contain one block of `hidden` rows for
+    /// each gate.
     pub fn gates(self) -> i64 {
         match self {
             CellKind::Lstm => 4,
@@ -162,7 +163,7 @@ impl LayerSizes {
     }
 }
 
-/// The tensors and parameters of a layer.
+/// The tensors and attributes that the time steps of a recurrent layer use.
 pub(super) struct LayerTensors {
     pub kind: CellKind,
     /// The matrix products of the inputs and their weights, plus biases, of shape (directions,
@@ -196,7 +197,8 @@ pub(super) struct StepIndices<'e> {
 }
 
 impl LayerTensors {
-    /// Applies the `k`-th activation of direction `d` to `x`, after clipping.
+    /// Clips `x` if the attribute `clip` is set, and applies the `k`-th activation of direction
+    /// `d`.
     pub fn activate(&self, d: usize, k: usize, x: &Expr) -> Expr {
         let activation_count = self.kind.default_activations().len();
         self.activations[d * activation_count + k].apply(&self.clipped(x))
@@ -212,7 +214,7 @@ impl LayerTensors {
         }
     }
 
-    /// The index of element `j` of gate `gate`.
+    /// The row of the weights for element `j` of gate `gate`, in which the gates follow each other.
     pub fn gate_row(&self, gate: i64, j: &Expr) -> Expr {
         &self.hidden * gate + j
     }
@@ -298,7 +300,7 @@ fn input_gates(
     })
 }
 
-/// Lowers a layer.
+/// Lowers a recurrent layer of the given kind to one stage that computes all time steps.
 ///
 /// # Errors
 /// If a shape or data type is unknown.

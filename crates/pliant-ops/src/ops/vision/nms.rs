@@ -148,7 +148,8 @@ impl SortedScores {
         }
     }
 
-    /// Writes the scores and sorts the positions.
+    /// Emits code that writes the score of each box to `scores`, and sorts the positions of the
+    /// boxes by descending score.
     fn sort(&self, b: &mut Body, score: impl Fn(&Expr) -> Expr) {
         b.for_("i", &self.scores.shape()[0], |b, i| {
             b.store(&self.scores, std::slice::from_ref(i), &score(i));

@@ -57,8 +57,8 @@ pub fn element_types(decl: &OpDecl) -> Vec<(String, String)> {
     list
 }
 
-/// Whether an operand can be of this kind. If the type rule accepts an unknown operand beside a first operand of known rank, but
-/// never accepts a tensor there, the operand is not of this kind.
+/// Whether operand `k` can be of this kind. It cannot if the type rule accepts an operand of
+/// unknown type after a first operand of some rank, but rejects a tensor (or tuple) in its place.
 fn accepts_kind(decl: &OpDecl, k: usize, kind: Kind) -> bool {
     let open: Vec<usize> =
         (1..5).filter(|&rank| k > 0 && accepts(decl, k, None, Some(rank))).collect();
@@ -72,8 +72,8 @@ fn accepts_kind(decl: &OpDecl, k: usize, kind: Kind) -> bool {
     open.is_empty() || open.iter().any(any)
 }
 
-/// Whether an operand accepts an element type. The type counts as rejected if the type rule rejects
-/// it in any case in which another type is accepted.
+/// Whether an operand accepts the element type `dtype`. For no known rank may the type rule reject
+/// `dtype` and accept another element type.
 fn accepts_type(decl: &OpDecl, k: usize, kind: Kind, dtype: DType) -> bool {
     let mut accepted_once = false;
     for known in KNOWN_RANKS {
@@ -87,8 +87,8 @@ fn accepts_type(decl: &OpDecl, k: usize, kind: Kind, dtype: DType) -> bool {
     accepted_once
 }
 
-/// Whether the type rule accepts operand `k` if it is as `is` describes. Of the other operands,
-/// only the rank of the first one is known: `first`.
+/// Whether the type rule accepts operand `k` if `is` is all that is known about the operand.
+/// `first` is the rank of operand 0, if it is known. All other operands have unknown types.
 fn accepts(decl: &OpDecl, k: usize, is: KnownOperand, first: Option<usize>) -> bool {
     samples(decl).iter().any(|attrs| {
         let mut builder = FunctionBuilder::new(registry());

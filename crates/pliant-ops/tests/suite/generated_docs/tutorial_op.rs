@@ -4,7 +4,7 @@ use pliant_ops::op_declaration::{OpDecl, Pattern};
 use pliant_ops::shared_operator_rules::{infer_broadcast_float, te_broadcast};
 use pliant_ops::te;
 
-/// A table with only this declaration.
+/// A table that contains only the operator of the tutorial.
 #[rustfmt::skip]
 pub static DECLS: &[OpDecl] = &[
     OpDecl::new("relax.hypot", infer_broadcast_float, "sqrt(x1 * x1 + x2 * x2).")

@@ -1,7 +1,8 @@
 //! The operators that comparable compilers have but this library lacks, each with the reason.
 
 /// The names of the operators in the namespace `R` of released versions of comparable compilers, by
-/// group. Names that only construct parts of the language are not included.
+/// group. Names that construct types, functions or blocks instead of operator calls are not
+/// included.
 const COMPARABLE_OPERATORS: &str = "
     null_value call_tir call_tir_with_grad call_tir_inplace call_dps_packed call_py_func call_builtin_with_ctx
     make_closure invoke_closure invoke_pure_closure call_inplace_packed call_pure_packed print assert_op shape_of size

@@ -142,8 +142,8 @@ impl LocalFuncs {
         }
     }
 
-    /// Extends the set of each function by the elements accepted by `keep` of the sets of the local functions to which it refers,
-    /// until nothing changes.
+    /// Propagates captures to a fixed point: each function's set receives the elements of the sets of all local functions to
+    /// which the function refers. `keep` decides for each function which elements it receives.
     fn propagate_captures<T: Copy + Eq + std::hash::Hash>(
         &self,
         uses: &[Mentions],
