@@ -257,7 +257,8 @@ impl BroadcastTarget {
         AxisIndexing::ZeroIf(te::eq(&ctx.size(*dim), &te::int(1)))
     }
 
-    /// Adds the run-time checks of operand sizes to the stage of a tensor.
+    /// Adds the run-time checks of operand sizes ([`checks`](Self::checks)) to the stage that
+    /// computes `tensor`.
     pub fn checked(&self, ctx: &mut LegalizeCtx<'_>, tensor: te::Tensor) -> te::Tensor {
         self.checks(ctx).into_iter().fold(tensor, |t, check| t.with_check(check))
     }
@@ -299,7 +300,8 @@ impl BroadcastOperand {
         BroadcastOperand { value: Value::Tensor(tensor), axes }
     }
 
-    /// A tensor that is not broadcast.
+    /// Creates an operand that is not broadcast: each dim is read at the index of the result
+    /// element.
     pub fn without_broadcast(tensor: te::Tensor) -> Self {
         let axes = vec![AxisIndexing::Output; tensor.ndim()];
         BroadcastOperand::new(tensor, axes)

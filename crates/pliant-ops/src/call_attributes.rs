@@ -228,7 +228,7 @@ pub enum Sizes {
 }
 
 impl Sizes {
-    /// The sizes, if they are known.
+    /// The sizes as a list; `None` if they are unknown.
     pub fn known_sizes(self) -> Option<Vec<Sym>> {
         match self {
             Sizes::One(size) => Some(vec![size]),

@@ -89,7 +89,7 @@ impl CallDescription {
 pub enum OperandType {
     /// A tensor; an unspecified dim becomes a new symbol.
     Tensor(Vec<Option<i64>>, DType),
-    /// A shape, with dims as for a tensor.
+    /// A shape; an unspecified dim becomes a new symbol.
     Shape(Vec<Option<i64>>),
     /// An integer without a stated data type.
     Int,

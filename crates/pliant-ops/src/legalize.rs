@@ -126,7 +126,8 @@ pub struct LegalizeCtx<'a> {
     pub trust_indices: bool,
     /// The name of the loop function; `None` for the name of the operator.
     pub name_hint: Option<&'static str>,
-    /// The tensors that represent operands, if the call is lowered over existing tensors ([`crate::topi`]).
+    /// For each operand, the existing tensor that represents it, if the call is lowered for
+    /// [`crate::topi`]. `None` if operands become new placeholders.
     pub(crate) existing_tensors: Option<&'a [(Expr, te::Tensor)]>,
     inputs: Vec<(te::Tensor, Expr)>,
     assumed: AssumedDims,
@@ -241,7 +242,8 @@ impl<'a> LegalizeCtx<'a> {
         te::Check { axes: Vec::new(), cond, message: check.message.into() }
     }
 
-    /// The symbolic integer that a size expression represents.
+    /// Converts a size expression to a symbolic integer. `None` if it is not an integer expression
+    /// over size variables.
     pub fn sym(&mut self, e: &te::Expr) -> Option<Sym> {
         te::to_sym(&mut self.func.syms, e, &mut self.vars)
     }
@@ -428,7 +430,8 @@ impl<'a> LegalizeCtx<'a> {
         t
     }
 
-    /// The value of a scalar operand: a constant of rank 0 or a scalar expression.
+    /// The value of an operand that is a constant of rank 0 or a scalar expression. `None` for
+    /// other operands.
     pub(crate) fn scalar(&mut self, e: Expr) -> Option<te::Expr> {
         match self.func.expr(e) {
             ExprData::Int(value, dtype) => {

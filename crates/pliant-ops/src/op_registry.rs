@@ -63,7 +63,8 @@ static REGISTRY: LazyLock<Registry> = LazyLock::new(|| {
     Registry { library, aliases, user: RwLock::default() }
 });
 
-/// The registry of this process.
+/// The registry of this process, which contains the library operators and those that the user
+/// registers.
 pub fn registry() -> &'static Registry {
     &REGISTRY
 }

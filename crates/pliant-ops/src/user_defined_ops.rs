@@ -243,12 +243,12 @@ struct TypeExample {
 }
 
 impl<'f> TeCall<'f> {
-    /// A call that has no operands yet.
+    /// Creates a call without operands.
     pub fn new(func: &'f mut Function) -> Self {
         TeCall::with_vars(func, VarMap::new())
     }
 
-    /// A call whose operands are the tensors in `existing_tensors`.
+    /// Creates a call whose operands are the tensors in `existing_tensors`.
     pub(crate) fn with_existing_tensors(
         func: &'f mut Function,
         vars: VarMap,
@@ -257,8 +257,8 @@ impl<'f> TeCall<'f> {
         TeCall { func, inputs: Vec::new(), vars, existing_tensors, example: None }
     }
 
-    /// A call without operands. The size variables in `vars` already represent symbols of the
-    /// function.
+    /// Creates a call without operands. The size variables in `vars` already represent symbols of
+    /// the function.
     pub fn with_vars(func: &'f mut Function, vars: VarMap) -> Self {
         TeCall { func, inputs: Vec::new(), vars, existing_tensors: &[], example: None }
     }
@@ -361,7 +361,8 @@ impl<'f> TeCall<'f> {
         Ok(t)
     }
 
-    /// The tensors with their operands, and the mapping of the variables.
+    /// Returns the tensors, each with its operand, and the mapping between symbols and size
+    /// variables.
     pub fn finish(self) -> (Vec<(te::Tensor, Expr)>, VarMap) {
         (self.inputs, self.vars)
     }

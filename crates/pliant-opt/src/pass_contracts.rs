@@ -131,7 +131,7 @@ properties! {
     SymbolsAttached: "Public functions have the attribute `global_symbol`.",
 }
 
-/// A set of properties.
+/// A set of module properties, as a bit set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Properties(u32);
 

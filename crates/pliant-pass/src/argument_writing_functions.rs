@@ -96,8 +96,8 @@ impl MayWrite {
     }
 }
 
-/// The in-place calls of one function and its references to other functions, from which [`MayWrite::of`] derives whether it may
-/// write to its arguments.
+/// The in-place calls of one function, and its references to other functions. [`MayWrite::of`] derives from them whether the
+/// function may write to its arguments.
 #[derive(Default)]
 struct Calls {
     /// Whether the function contains in-place calls.

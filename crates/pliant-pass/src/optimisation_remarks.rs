@@ -1,5 +1,5 @@
-//! Optimisation remarks, which `pliant explain` prints: the rewrite rules that were applied, those that could not be applied with
-//! the reason, and slow parts of the generated code.
+//! Optimisation remarks, which `pliant explain` prints. They report rewrite rules that were applied, rules that could not be
+//! applied and the reason, and slow parts of the generated code.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

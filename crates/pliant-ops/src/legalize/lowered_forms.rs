@@ -20,7 +20,8 @@ pub(crate) struct TeForm {
     pub(super) inputs: Vec<(te::Tensor, Expr)>,
     /// The tensors that the call computes.
     pub(crate) outputs: Vec<te::Tensor>,
-    /// The dims of operands that are assumed to be equal to other sizes.
+    /// The dims of operands that are assumed to be equal to other sizes, and the checks of this
+    /// assumption.
     pub(crate) assumed: AssumedDims,
     /// The mapping between symbols of the calling function and size variables of the tensor
     /// expressions.

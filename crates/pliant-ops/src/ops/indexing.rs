@@ -49,7 +49,7 @@ pub static DECLS: &[OpDecl] = &[
 
 const OUT_OF_RANGE_MODES: &[&str] = &["fast", "wrap", "clip", "nan"];
 
-/// The indexed axis. Without an axis, the tensor must be a vector.
+/// The axis that is indexed. If the attribute `axis` is absent, the tensor must be a vector.
 fn take_axis(ctx: &InferCtx<'_>, ndim: usize) -> Result<usize, InferError> {
     if !ctx.attr("axis").is_none() {
         return ctx.axis("axis", ndim);
@@ -117,7 +117,8 @@ fn te_take(ctx: &mut LegalizeCtx<'_>) -> TeResult {
 
 // ---- strided_slice ----
 
-/// The slice of one axis, in normalised form.
+/// The slice of one axis: its first index, its step and its length. Negative and out-of-range
+/// bounds have been resolved.
 pub(super) struct AxisSlice {
     axis: usize,
     pub(super) begin: Sym,

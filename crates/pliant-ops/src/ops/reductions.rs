@@ -262,8 +262,9 @@ fn mean(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     Ok(vec![te::compute(axes.out_shape(), "T_mean", |i| te::cast(&(sum.at(i) / count), dtype))])
 }
 
-/// Lowers a variance, the mean squared distance from the mean, to which `finish` is applied. The variance is computed in two
-/// passes, because the mean of squares minus the squared mean loses precision.
+/// Lowers a variance (the mean squared distance from the mean), and applies `finish` to it. The
+/// variance is computed in two passes, because the mean of squares minus the squared mean loses
+/// precision.
 fn te_variance(ctx: &mut LegalizeCtx<'_>, name: &str, finish: fn(&Expr) -> Expr) -> TeResult {
     let x = ctx.value(0)?;
     let axes = ReductionAxes::from_attrs(ctx, x.shape())?;

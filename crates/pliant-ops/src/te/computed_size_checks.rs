@@ -28,8 +28,7 @@ const MAX_UNCHECKED_BITS: u32 = 61;
 const FITS_BELOW: f64 = (1u64 << 62) as f64;
 
 /// Creates the checks that dims of results and extents of reductions are at least 0 and fit in 64
-/// bits. Sizes for which this is proved need no check. Variables and the dims of operands are valid
-/// sizes.
+/// bits. Sizes for which this is proved, variables, and the dims of operands are not checked.
 pub(crate) fn checks(args: &[Tensor], stages: &[Tensor]) -> Vec<Check> {
     let mut collector = CheckCollector {
         arena: SymArena::new(),
@@ -115,8 +114,9 @@ impl CheckCollector {
         list.push(Check { axes: Vec::new(), cond, message: message.into() });
     }
 
-    /// Whether a size may need more than 64 bits, according to bounds on its symbols and on the
-    /// operands. A quotient, or another term that cannot be analysed, has the bound of a dim.
+    /// Whether a size may need more than 64 bits. This is estimated from bounds on its symbols and
+    /// on the element counts of operands. A quotient, or another term that cannot be analysed,
+    /// counts as a dim of [`SIZE_BITS`] bits.
     fn may_overflow(&self, size: Sym) -> bool {
         match self.arena.kind(size) {
             SymKind::Sum { terms, .. } => {

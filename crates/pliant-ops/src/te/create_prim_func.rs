@@ -585,8 +585,8 @@ impl PrimFuncCreator<'_> {
         regions
     }
 
-    /// Converts a temporary expression, which is kept alive in `nest`, because the memo refers to
-    /// its nodes by their addresses (see [`expr`](Self::expr)).
+    /// Converts a temporary expression, and stores it in `nest` to keep it alive. The memo of
+    /// [`expr`](Self::expr) refers to nodes by their addresses, so these must not be reused.
     fn expr_kept_alive(&mut self, e: Expr, nest: &mut LoopNest) -> tir::Expr {
         nest.kept_alive.push(e.clone());
         self.expr(&e, &mut nest.memo)

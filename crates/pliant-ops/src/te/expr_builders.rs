@@ -549,7 +549,8 @@ pub fn fma(a: &Expr, b: &Expr, c: &Expr) -> Expr {
     call(Intrin::Fma, vec![a, b, c])
 }
 
-/// Rebuilds a node with other operands, with the functions that fold constants. Returns the node itself if no operand changes.
+/// Rebuilds a node with other operands and folds constants in the result. Returns the node itself
+/// if no operand changes.
 pub(super) fn with_children(e: &Expr, children: &[Expr]) -> Expr {
     if e.children().iter().zip(children).all(|(old, new)| old.same_as(new)) {
         return e.clone();

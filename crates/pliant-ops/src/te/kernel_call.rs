@@ -81,7 +81,8 @@ impl<'a> KernelCall<'a> {
         self.numbers(attr, &numbers)
     }
 
-    /// Sets an attribute to numbers, which represent its value as in [`pliant_ir::relax::kernel_call::KernelCall`].
+    /// Sets an attribute to a list of integers that encode its value: floats as their bits, other
+    /// values as in [`Self::attr`] (see [`pliant_ir::relax::kernel_call::KernelCall`]).
     ///
     /// # Panics
     /// If the kernel has no attribute of that name, or its list has another length.

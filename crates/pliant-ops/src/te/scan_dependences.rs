@@ -26,8 +26,8 @@ pub(super) struct UnprovedRead {
 }
 
 impl UnprovedRead {
-    /// The condition that the row which the read accesses is available when the reader computes
-    /// step `t`. Intermediate stages begin at step `first`.
+    /// The condition that the row that is read has already been computed when the reader computes
+    /// step `t`. Rows of intermediate stages exist from step `first` on.
     pub(super) fn is_available(&self, t: &Expr, first: &Expr) -> Expr {
         let is_earlier = match self.same_step {
             true => and(&le(first, &self.step), &le(&self.step, t)),

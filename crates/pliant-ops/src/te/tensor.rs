@@ -182,7 +182,8 @@ impl Hash for Tensor {
 }
 
 impl TensorNode {
-    /// Moves the parts that may be the start of deep chains onto the stack.
+    /// Moves the parts of a tensor that may start deep chains onto the stack, so that dropping the
+    /// tensor does not recurse.
     pub(super) fn take_children(node: &mut TensorNode, stack: &mut Vec<Orphan>) {
         match std::mem::replace(&mut node.op, TensorOp::Placeholder) {
             TensorOp::Placeholder => {}

@@ -126,8 +126,8 @@ pub fn infer(op: &str, args: &[&str], attrs: &Attrs) -> Result<String, String> {
     Ok(type_text(calls.func(), ty))
 }
 
-/// Attributes from text, separated by `;`: `axis=1`, `keepdims=true`, `axes=[0, 1]`, `mode=clip`, `epsilon=1e-5`. `"none"` is a
-/// string, `none` is not.
+/// Parses attributes that are separated by `;`: `axis=1`, `keepdims=true`, `axes=[0, 1]`,
+/// `mode=clip`, `epsilon=1e-5`. `none` is the value `None`, and `"none"` is a string.
 pub fn attrs(text: &str) -> Attrs {
     let mut out = Attrs::default();
     for pair in text.split(';').map(str::trim).filter(|p| !p.is_empty()) {

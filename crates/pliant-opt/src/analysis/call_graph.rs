@@ -7,7 +7,7 @@ use pliant_ir::relax::visit::{Event, called_globals, for_each_operand, post_orde
 use pliant_ir::relax::{Callee, ExprData, Function};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// The call graph of a module.
+/// The call graph of a module: for each graph function, the functions that it calls.
 pub struct CallGraph {
     /// The names of the graph functions. Callees precede callers, except within cycles.
     pub callees_first: Vec<Arc<str>>,
@@ -121,7 +121,7 @@ pub fn used_as_values(module: &IRModule) -> FxHashSet<Arc<str>> {
     out
 }
 
-/// Returns the module's functions to which a variable of `f` is bound or which a sequence of `f` returns.
+/// Returns the functions of the module that `f` uses as values: a variable is bound to the function, or a sequence returns it.
 fn globals_as_values(f: &Function) -> Vec<Arc<str>> {
     let mut out = Vec::new();
     walk(f, f.root(), |event| {

@@ -97,7 +97,8 @@ impl Liveness {
         order
     }
 
-    /// Records that each local function between the read and the definition of a variable captures the variable.
+    /// Records that a variable is captured by each local function that contains the sequence `seq`, which reads the variable, but
+    /// not the definition of the variable.
     fn record_capture(&mut self, var: Var, mut seq: Seq, _: usize) {
         let root = self.root(var);
         // Parameters belong to the frame of their function, which outlives all captures.

@@ -14,7 +14,7 @@ use std::sync::Arc;
 pub struct TirCall {
     /// The name of the loop function.
     pub callee: Arc<str>,
-    /// The input tensors.
+    /// The input tensors, in the order of the loop function's parameters.
     pub inputs: Vec<Expr>,
     /// The arguments for the scalar size parameters of the loop function. No input shape determines these sizes.
     pub tir_vars: Vec<Sym>,

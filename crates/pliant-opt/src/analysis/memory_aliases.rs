@@ -179,8 +179,8 @@ pub struct MemoryAliases {
     alias_parents: FxHashMap<Var, Var>,
     /// The representatives (union-find roots) of those sets of variables whose memory may be written to.
     written: FxHashSet<Var>,
-    /// Maps each variable to the variables in its definition with which it may share memory: its value may be the value of one of
-    /// them or a view of it.
+    /// Maps each variable to those variables in its definition with which it may share memory, because its value may be their
+    /// value or a view of it.
     sources: FxHashMap<Var, Vec<Var>>,
     /// The variables whose values the function returns, directly or as views.
     returned: FxHashSet<Var>,
@@ -308,8 +308,8 @@ fn is_packed_function_call(f: &Function, value: Expr) -> bool {
     }
 }
 
-/// Returns the variables that are bound to constants to which this function or its caller may write. Such a constant must not be
-/// duplicated, because all reads of the variable must see the same tensor.
+/// Returns the variables that are bound to a constant whose memory this function or its caller may write to. Such a constant must
+/// not be duplicated, because all reads of the variable must see the same tensor.
 pub fn written_constants(f: &Function, memory: &mut MemoryAliases) -> FxHashSet<Var> {
     let mut constants = Vec::new();
     walk(f, f.root(), |event| {

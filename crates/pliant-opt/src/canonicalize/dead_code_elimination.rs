@@ -155,7 +155,7 @@ fn never_fails(func: &mut Function, value: Type, cast: Type, seen: &mut FxHashSe
     })
 }
 
-/// Marks the bindings that are needed: those of results and of calls with side effects, and all bindings on which they depend.
+/// Marks the bindings that are needed: results, calls with side effects, and all bindings on which they depend.
 struct NeededBindings<'a> {
     func: &'a Function,
     impure: &'a FxHashSet<Var>,

@@ -83,8 +83,8 @@ const MAX_ELEMENTS_KEY: &str = "relax.FoldConstant.max_elements";
 /// Limit on the total number of elements of all constants created in one function, as a multiple of the limit for one constant.
 const TOTAL_LIMIT_FACTOR: u64 = 16;
 
-/// Maximum number of interpreter steps for which the interpreter is used although a compiling evaluator is available, because
-/// interpretation is faster than compilation.
+/// Maximum number of interpreter steps for which the interpreter is preferred to a compiling evaluator, because interpreting so
+/// few steps is faster than compiling.
 const MAX_QUICK_STEPS: u64 = 1 << 13;
 
 /// Maximum number of bindings that are evaluated separately if evaluating all of them together fails.

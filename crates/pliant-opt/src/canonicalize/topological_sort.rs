@@ -169,7 +169,7 @@ fn binding_dependences(func: &Function, bindings: &[Binding]) -> Vec<Vec<usize>>
     out
 }
 
-/// Adds dependences so that no binding moves from before an impure call to after it, or the other way around.
+/// Adds dependences that prevent bindings from moving across an impure call.
 fn add_effect_dependences(
     func: &Function,
     bindings: &[Binding],
@@ -236,8 +236,8 @@ fn from_inputs(dependences: &[Vec<usize>], order: TraversalOrder) -> Vec<usize> 
     out
 }
 
-/// Computes an order by a depth-first traversal from the outputs: each binding is placed directly after those of its dependences
-/// that have not been placed before.
+/// Computes an order by a depth-first traversal from the outputs: before each binding, its dependences that have not been placed
+/// yet are placed.
 fn depth_first_from_outputs(dependences: &[Vec<usize>]) -> Vec<usize> {
     let readers = readers(dependences);
     let mut visited = vec![false; dependences.len()];

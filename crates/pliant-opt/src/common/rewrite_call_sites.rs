@@ -88,8 +88,8 @@ pub(crate) fn rewrite_calls_in(
     Ok(changed_any)
 }
 
-/// Marks the new variables (those with an index of at least `first`) that are defined in dataflow blocks as local to these
-/// blocks. This is valid because only the rewritten calls, in the same blocks, read them.
+/// Marks new variables (with an index of at least `first`) that dataflow blocks define as local to these blocks. This is valid
+/// because only the rewritten calls in the same block read them.
 fn mark_dataflow_locals(func: &mut Function, first: usize) {
     for seq in reachable_seqs(func) {
         for block in func.seq(seq).blocks.clone() {

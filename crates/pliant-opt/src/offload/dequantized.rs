@@ -77,8 +77,8 @@ impl BroadcastNumbers {
 pub(crate) struct OperandMatcher<'a> {
     pub func: &'a Function,
     pub defs: &'a Defs,
-    /// The variable of the matmul or convolution. Operands are followed to their definitions only up to the last side effect
-    /// before it.
+    /// The variable of the matmul or convolution. The definition of an operand is used only if no side effect lies between it and
+    /// this variable.
     pub root_var: Var,
 }
 

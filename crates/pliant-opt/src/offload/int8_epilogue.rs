@@ -20,12 +20,13 @@ const ROUND: Op = Op::new("relax.round");
 const MAXIMUM: Op = Op::new("relax.maximum");
 const MINIMUM: Op = Op::new("relax.minimum");
 
-/// The int32 results (sums) of an int8 matmul or convolution, with the columns as the last dim.
+/// The int32 sums that an int8 matmul or convolution computes before its epilogue. Their last dim contains the columns (channels
+/// of the result).
 #[derive(Clone, Copy, Debug)]
 pub struct IntegerSums {
     /// The variable that is bound to the int32 sums.
     pub result: Var,
-    /// The number of columns.
+    /// The size of the last dim of the sums.
     pub columns: i64,
     /// A tensor with the same rows as the sums, if the kernel supports per-row factors; otherwise `None`.
     pub rows: Option<Expr>,

@@ -6,7 +6,7 @@ use pliant_ops::te;
 
 /// A kernel call that is being built, whose attributes are set one by one.
 pub(crate) trait KernelAttributes: Sized {
-    /// Sets an attribute.
+    /// Sets the kernel attribute `name`.
     fn attribute(self, name: &str, value: AttrValue) -> Self;
 
     /// Sets a float attribute.

@@ -92,7 +92,8 @@ fn is_product(func: &Function, value: Expr) -> bool {
     }
 }
 
-/// Returns the properties that hold after a pass according to the table, and those of them that are violated in fact.
+/// Runs a pass. Returns the resulting module, the properties that hold after the pass according to the table, and a description
+/// of each of them that does not hold.
 fn violations_after(
     info: &PassInfo,
     module: IRModule,

@@ -93,7 +93,7 @@ fn pass_of_rule(stem: &str) -> Option<OffloadKernels> {
     Some(OffloadKernels { stage: rule.stage, only: Some(vec![stem.to_string()]) })
 }
 
-/// Returns (name, pass that runs it) of the pass or offload rule that a file with this stem implements.
+/// Returns the pass or offload rule that a file with this stem implements, as (name, pass to run).
 fn pass_of(stem: &str) -> Option<(String, Box<dyn ModulePass>)> {
     if let Some(pass) = pass_of_rule(stem) {
         return Some((stem.to_string(), Box::new(pass)));
@@ -236,8 +236,7 @@ fn documented() -> Vec<Documented> {
     found
 }
 
-/// Returns the name under which the documentation of a pass is found. One file implements, and documents, the passes of all
-/// offload stages.
+/// Returns the name under which a pass is documented. All passes that apply offload rules share one file and its documentation.
 fn documentation_of(name: &'static str) -> &'static str {
     let staged = Stage::ALL.iter().any(|stage| stage.pass() == name);
     if staged { Stage::Kernel.pass() } else { name }

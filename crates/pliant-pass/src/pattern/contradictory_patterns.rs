@@ -124,8 +124,8 @@ pub(crate) fn contradiction(
         .or_else(|| impossible_dtype(table, &all, ops))
 }
 
-/// Returns the reason why results of the operator that a pattern matches never have the required dtype, or `None` if they may
-/// have it.
+/// If the results of the operator that a pattern matches never have the required dtype, returns the reason. `None` if they may
+/// have this dtype.
 fn impossible_dtype(
     table: &PatternTable,
     all: &Conditions<'_>,
@@ -162,8 +162,8 @@ fn different_sizes(lists: &[&[SizePattern]]) -> Option<(i64, i64)> {
     })
 }
 
-/// Finds a pattern that matches only values without a dtype (or without a shape), although a condition requires a dtype (or a
-/// shape). Returns the pattern and the name of the missing property.
+/// Finds a contradiction between two conditions on a value: one pattern matches only values without a dtype (or without a shape),
+/// and another requires a dtype (or a shape). Returns the first pattern and the name of the missing property.
 fn missing_property(table: &PatternTable, all: &Conditions<'_>) -> Option<(NodeId, &'static str)> {
     all.positive.iter().find_map(|&p| {
         let (dtype, shape) = match &table.nodes[p as usize] {

@@ -65,7 +65,7 @@ pub struct Rewriter<'r> {
     ops: &'r dyn OpRegistry,
     defs: Defs,
     blocks: Vec<Block>,
-    /// The index of the current block.
+    /// The index of the block that is being rewritten.
     block_index: usize,
     /// The remaining bindings of the current block, last one first.
     pending: Vec<PendingBinding>,
@@ -214,8 +214,8 @@ impl<'r> Rewriter<'r> {
         result
     }
 
-    /// Whether no side effect lies between the matched values that the replacement computes again and the root of the match. The
-    /// replacement may only move computations that are in the same effect epoch.
+    /// Whether the replacement may compute matched values again at the root of the match, because no side effect lies between
+    /// them and the root.
     fn may_move(&self, search: &Search<'_>, b: Binding) -> bool {
         let here = self.defs.epoch(b.var);
         search.matched_nodes().all(|(node, _)| {

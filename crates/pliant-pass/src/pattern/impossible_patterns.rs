@@ -125,8 +125,8 @@ fn matches_operators(pattern: &Pattern) -> bool {
 }
 
 impl PatternTable {
-    /// Returns the operators whose attributes a condition of the pattern refers to: the operators that the pattern matches, or
-    /// whose calls it matches.
+    /// Returns the operators to whose attributes a condition of the pattern refers: the operator that the pattern matches as a
+    /// callee, or the operator of the calls that it matches.
     fn callee_ops_of(&self, id: NodeId) -> Option<RootKinds> {
         match &self.nodes[id as usize] {
             Node::Op(_) => Some(self.callee_ops(id)),

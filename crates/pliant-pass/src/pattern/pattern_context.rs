@@ -129,8 +129,8 @@ impl PatternContext {
         next_match(func, self, block, ops, &mut excluded.clone())
     }
 
-    /// Searches a block for a match. For the pattern that is assigned first, only some candidate variables are tried: the range
-    /// `window` with (start, length).
+    /// Searches a block for a match. The pattern that is assigned first is tried only on the candidate variables in the range
+    /// `window`: (start, length).
     pub(crate) fn search_block(
         &self,
         func: &Function,

@@ -39,26 +39,25 @@ pub(crate) enum Node {
 pub(crate) struct RootKinds {
     /// The operators whose calls the pattern can match; `None` for all operators.
     pub ops: Option<Vec<Op>>,
-    /// The kinds of values other than operator calls that the pattern can match, as a bit set of [`RootKinds::CALL`] to
-    /// [`RootKinds::SHAPE`].
+    /// The kinds of values other than operator calls that the pattern can match, as a bit set of [`CALL`] to [`SHAPE`].
     pub kinds: u16,
 }
 
-/// A call of a function of the module, of a function value or of a packed function.
+/// Bit for calls of a function of the module, of a function value or of a packed function.
 pub(crate) const CALL: u16 = 1;
-/// A tuple of values.
+/// Bit for tuples.
 pub(crate) const TUPLE: u16 = 2;
-/// A field of a tuple.
+/// Bit for accesses to a field of a tuple.
 pub(crate) const FIELD: u16 = 4;
-/// A literal scalar, string or data type.
+/// Bit for literal scalars, strings and data types.
 pub(crate) const LEAF: u16 = 8;
-/// The name of a function.
+/// Bit for names of functions.
 pub(crate) const NAME: u16 = 16;
-/// Anything else: parameters, branches, local functions.
+/// Bit for all other values: parameters, branches, local functions.
 pub(crate) const OTHER: u16 = 32;
-/// A tensor constant.
+/// Bit for tensor constants.
 pub(crate) const CONSTANT: u16 = 64;
-/// A literal shape.
+/// Bit for literal shapes.
 pub(crate) const SHAPE: u16 = 128;
 const ALL: u16 = CALL | TUPLE | FIELD | LEAF | NAME | OTHER | CONSTANT | SHAPE;
 

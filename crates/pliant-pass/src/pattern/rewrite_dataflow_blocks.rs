@@ -91,7 +91,7 @@ pub fn nontermination_error(count: usize) -> PassError {
     ))
 }
 
-/// An iterator over the matches of a context in a block, which must not change during the iteration.
+/// An iterator over the matches of a context in a block. The block must not change during the iteration.
 pub struct BlockMatches<'c> {
     ctx: &'c PatternContext,
     ops: &'c dyn OpRegistry,
@@ -102,8 +102,8 @@ pub struct BlockMatches<'c> {
     from: usize,
 }
 
-/// The number of candidate variables for the first pattern that one search tries. A search fixes the set of excluded variables
-/// when it starts. Small searches therefore avoid finding matches again that overlap with earlier ones.
+/// The number of candidate variables for the first pattern that one search tries. A search does not notice variables that are
+/// excluded after its start. With a small range, few searches find a match again that overlaps with an earlier one.
 const WINDOW: usize = 32;
 
 impl<'c> BlockMatches<'c> {
@@ -125,8 +125,8 @@ impl<'c> BlockMatches<'c> {
         &self.defs
     }
 
-    /// Returns the next match that contains no variable in `excluded` and no side effects between its calls. The variables that
-    /// are bound to its calls are added to `excluded`.
+    /// Returns the next match that contains no variable in `excluded` and no side effects between its calls. Adds the variables
+    /// that are bound to calls of the match to `excluded`.
     pub fn next(&mut self, func: &Function, excluded: &mut FxHashSet<Var>) -> Option<Match> {
         loop {
             let window = (self.from, WINDOW);
@@ -165,8 +165,8 @@ impl<'c> BlockMatches<'c> {
     }
 }
 
-/// Returns the first match in a block that contains no variable in `excluded`. The variables that are bound to its calls are
-/// added to `excluded`.
+/// Returns the first match in a block that contains no variable in `excluded`. Adds the variables that are bound to calls of the
+/// match to `excluded`.
 pub fn next_match(
     func: &Function,
     ctx: &PatternContext,
@@ -322,7 +322,7 @@ fn may_refer_to_itself(func: &Function, b: &Binding) -> bool {
 }
 
 /// Returns, for each binding of a block, the indices of the bindings in the same block on which it depends. A binding depends on
-/// the variables that its value or type uses. It also depends on the `match_cast` that defines a symbol that it uses, unless the
+/// the variables in its value or type. It also depends on the `match_cast` that defines a symbol in its value or type, unless the
 /// symbol is already defined before the block.
 pub fn dependences_in_block(func: &Function, block: Block) -> Vec<Vec<u32>> {
     let bindings = &func.block(block).bindings;

@@ -88,7 +88,7 @@ pub(super) fn check_index_dims(
 }
 
 /// Creates run-time checks that each dim of the indices, except the axis, is at most the same dim
-/// of the tensor. Dims for which this is proved need no check.
+/// of the tensor. Omits the checks of dims for which this is proved.
 pub(super) fn index_dim_checks(
     ctx: &mut LegalizeCtx<'_>,
     inner: &[Sym],

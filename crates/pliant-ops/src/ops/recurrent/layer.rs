@@ -44,7 +44,7 @@ impl CellKind {
 
 const DIRECTIONS: &[&str] = &["forward", "reverse", "bidirectional"];
 
-/// The sizes of a recurrent layer.
+/// The sizes of a recurrent layer: time steps, batch, inputs, hidden units and directions.
 #[derive(Clone, Debug)]
 pub(super) struct LayerSizes {
     steps: Sym,
@@ -56,7 +56,8 @@ pub(super) struct LayerSizes {
     batched: bool,
 }
 
-/// The common element type of all operands.
+/// Checks the ranks and element types of all operands and the attributes. Returns the float type
+/// that the operands share; `None` if it is unknown.
 pub(super) fn check_types(ctx: &InferCtx<'_>, kind: CellKind) -> Result<Option<DType>, InferError> {
     let x = ctx.tensor(0)?;
     require_float(ctx, 0, &x)?;
@@ -258,8 +259,8 @@ fn optional(
     ctx.tensor_with_dims(i, &dims).map(Some)
 }
 
-/// Creates the stage that multiplies all inputs by their weights. The biases of inputs and state
-/// are included if the cell adds both unconditionally.
+/// Creates the stage that multiplies the inputs of all time steps by their weights. The biases of
+/// inputs and state are included, except for the state bias of the last gate of a GRU.
 fn input_gates(
     ctx: &mut LegalizeCtx<'_>,
     layer: &LayerSizes,
@@ -383,8 +384,8 @@ pub(super) fn te_layer(ctx: &mut LegalizeCtx<'_>, kind: CellKind) -> TeResult {
     }))
 }
 
-/// Emits the loops for one sequence in one direction: the initial state, the time steps, zeros for the outputs after its end, and
-/// the final state.
+/// Emits the code for one sequence in one direction: the initial state, the loop over its time
+/// steps, zeros for the outputs after the end of the sequence, and the final state.
 fn sequence(
     b: &mut Body,
     layer_tensors: &LayerTensors,

@@ -119,8 +119,8 @@ impl LocalFuncs {
         syms_in_scope
     }
 
-    /// Computes the captures as a fixed point: a function also captures the variables and symbols that the local functions to
-    /// which it refers capture.
+    /// Computes the captures as a fixed point. A function that refers to a local function also captures what this local function
+    /// captures.
     fn compute_captures(&mut self, func: &Function, syms_in_scope: &[FxHashSet<SymVar>]) {
         let uses: Vec<Mentions> =
             self.funcs.iter().map(|local| Mentions::of(func, local.id, self)).collect();

@@ -29,7 +29,7 @@ pub(super) struct MergedFunction {
     pub sizes: Vec<SymVar>,
     /// The number of output tensors.
     pub outputs: usize,
-    /// Whether the function returns a tuple.
+    /// Whether the `Primitive` function returns a tuple.
     pub tuple: bool,
 }
 
@@ -155,8 +155,8 @@ impl Lowering {
         Some(buffer)
     }
 
-    /// Creates the buffers of the results, and maps the tensors that calls write to them. The key of a result that is a field of
-    /// a call's tuple is this field. `None` if two results are the same tensor.
+    /// Creates a buffer for each result, and maps the tensor that a call writes to this buffer. A result that is a field of a
+    /// call's result tuple is identified by (tuple variable, field). `None` if two results are the same tensor.
     fn add_outputs(
         &mut self,
         func: &Function,

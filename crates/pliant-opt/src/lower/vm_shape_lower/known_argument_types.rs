@@ -140,7 +140,7 @@ impl CallerAnalysis<'_> {
     }
 }
 
-/// The type of an argument.
+/// The type of an argument, with the function whose arena contains it.
 #[derive(Clone, Copy)]
 struct ArgType<'a> {
     /// The function whose arena contains the type.

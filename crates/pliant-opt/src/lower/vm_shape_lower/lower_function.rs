@@ -78,7 +78,7 @@ impl PendingShapeFunc {
     }
 }
 
-/// The state of lowering one function.
+/// The state while the symbolic sizes of one function are lowered: its shape heap, generated loop functions and created shapes.
 pub(super) struct FunctionLowering<'a> {
     /// The name of the function that is lowered, with which error messages begin.
     pub name: Arc<str>,
@@ -86,17 +86,17 @@ pub(super) struct FunctionLowering<'a> {
     pub heap: ShapeHeap,
     heap_var: Var,
     heap_used: bool,
-    /// The operand that stands for the heap in checks that use no heap slots.
+    /// The variable that is bound to `R.null_value()` and passed instead of the heap to checks that use no heap slots.
     heap_substitute: Option<Var>,
     shape_funcs: Vec<(Arc<str>, PendingShapeFunc)>,
     taken_names: &'a FxHashSet<Arc<str>>,
-    /// Maps dims to the shape values that were created from them in the open sequences.
+    /// Maps dims to the shape value that was created from them in an enclosing sequence.
     shapes: FxHashMap<Box<[Sym]>, Expr>,
     /// The keys of `shapes`, oldest first. Keys that were added in a branch are removed after the branch.
     shape_log: Vec<Box<[Sym]>>,
     /// Maps symbols to the scalar parameters that contain their values.
     pub scalars: FxHashMap<Sym, (Expr, DType)>,
-    /// Whether anything reads the heap: another function, a shape or a check.
+    /// Whether a loop function, a shape or a check reads the heap.
     pub heap_read: bool,
     /// Maps each dim of an allocated tensor to the source location of the allocation and the name of the function that writes to
     /// the tensor. The loop functions that compute dims use them for checks and messages.
@@ -116,7 +116,7 @@ impl FunctionLowering<'_> {
         func.var_expr(self.heap_var)
     }
 
-    /// Returns the operand that stands for the heap in a check that uses no heap slots.
+    /// Returns the null value that is passed instead of the heap to a check that uses no heap slots.
     pub fn heap_substitute_expr(&mut self, func: &mut Function) -> Expr {
         let null = match self.heap_substitute {
             Some(null) => null,
@@ -293,7 +293,7 @@ impl FunctionLowering<'_> {
         Ok(())
     }
 
-    /// Returns a call with its operands lowered.
+    /// Returns a call in which operands that depend on symbols are replaced by reads of the heap.
     fn lower_call(
         &mut self,
         func: &mut Function,
@@ -537,7 +537,7 @@ impl FunctionLowering<'_> {
             .into()
     }
 
-    /// Inserts the allocation of the heap, or of the operand that stands for it, before the body.
+    /// Inserts the allocation of the heap, and the null value that some checks get instead of the heap, before the body.
     fn insert_heap_alloc(&mut self, func: &mut Function, body: Seq) {
         let mut bindings = Vec::new();
         if self.heap_used && !self.heap_read {

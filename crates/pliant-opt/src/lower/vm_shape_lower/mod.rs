@@ -145,7 +145,7 @@ fn functions_not_lowerable_yet(module: &IRModule) -> FxHashSet<Arc<str>> {
     not_lowerable
 }
 
-/// Operators that earlier passes of the shortest pipeline lower.
+/// Operators that passes before this one lower in every pipeline, including the shortest.
 const EARLIER_STAGE_OPS: [Op; 8] = [
     CALL_TIR,
     CALL_DPS_PACKED,
@@ -157,7 +157,7 @@ const EARLIER_STAGE_OPS: [Op; 8] = [
     MEMORY_KILL_TENSOR,
 ];
 
-/// Whether a function contains operators that an earlier pass of the shortest pipeline must lower.
+/// Whether a function contains operators that an earlier pass must lower first ([`EARLIER_STAGE_OPS`]).
 fn has_unlowered_operators(func: &Function) -> bool {
     let lowered_earlier = |op: Op| {
         let decl = pliant_ops::registry().decl(op);

@@ -37,8 +37,8 @@ pub(super) struct ShapeFunc<'a> {
     values: FxHashMap<Sym, Expr>,
     /// Maps each term to (its value in floating point, the sum of the magnitudes of its parts).
     float_estimates: FxHashMap<Sym, (Expr, Expr)>,
-    /// The terms whose operands have been checked, each with a flag whether it was checked only as an intermediate value of a sum
-    /// or product.
+    /// The terms whose operands have been checked. The flag states whether the term was checked only as an intermediate value of
+    /// a sum or product.
     checked: FxHashSet<(Sym, bool)>,
 }
 

@@ -79,7 +79,8 @@ impl FunctionLowering<'_> {
         self.compute_ready(func, out)
     }
 
-    /// Emits the checks that a value of the static type `actual` has the type `expected`, and defines new symbols of this type.
+    /// Emits the checks that a value of the static type `actual` has the type `expected`, and defines the symbols that occur for
+    /// the first time in `expected`.
     pub fn match_value(
         &mut self,
         func: &mut Function,

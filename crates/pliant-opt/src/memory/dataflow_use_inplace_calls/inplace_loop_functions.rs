@@ -116,7 +116,8 @@ fn enclosing_loops_and_block(f: &PrimFunc, target: Stmt) -> Option<(Vec<Var>, &B
     None
 }
 
-/// Whether no element is written twice, because loops and block axes correspond one to one, and axes and indices do, too.
+/// Whether no element is written twice: each block axis is bound to its own loop, each index is its own block axis or 0, and no
+/// loop or axis is left over.
 fn writes_each_element_once(
     f: &PrimFunc,
     block: &BlockData,

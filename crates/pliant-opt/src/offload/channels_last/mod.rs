@@ -158,17 +158,16 @@ struct LayoutRewriter<'a> {
     defs: Defs,
     /// Maps variables in channels-first layout to their values in channels-last layout.
     channels_last_values: FxHashMap<Var, Expr>,
-    /// Maps the results of transposes from channels last to channels first to the operands of the transposes. A convolution reads
-    /// such an operand instead of the transpose. The layout does not propagate from it to other operators, because the
-    /// interpretation may be wrong: for images with one spatial dim, a transpose from channels first to channels last has the
-    /// same axes.
+    /// Maps the results of transposes from channels last to channels first to the operands of the transposes. Convolutions read
+    /// such an operand instead of the transpose. Other operators do not, because the transpose may have another meaning: for
+    /// images with one spatial dim, a transpose from channels first to channels last has the same axes.
     transposed_sources: FxHashMap<Var, Expr>,
     /// Maps tuple variables to tuples of channels-last values.
     tuples: FxHashMap<Var, Expr>,
     namer: Option<Namer>,
 }
 
-/// A binding that is rewritten, and the list to which new bindings before it are appended.
+/// A binding that is rewritten, and the list `out` to which the rewriter appends the new bindings that precede it.
 struct Site<'a> {
     func: &'a mut Function,
     binding: Binding,
@@ -264,7 +263,7 @@ impl LayoutRewriter<'_> {
         self.lookup(&self.channels_last_values, site, e)
     }
 
-    /// Looks up an operand in a map from variables to values in the other layout. `None` if a call with side effects lies between
+    /// Looks up an operand in a map from variables to their transposed values. `None` if a call with side effects lies between
     /// the operand and the site.
     fn lookup(&self, map: &FxHashMap<Var, Expr>, site: &Site<'_>, e: Expr) -> Option<Expr> {
         match site.func.expr(e) {

@@ -19,7 +19,8 @@ fn to_channels_last(dim: i64, rank: i64) -> Option<i64> {
     }
 }
 
-/// Converts an attribute that is the index of a dim, or a list of indices. `None` for other attributes.
+/// Converts an attribute that is the index of a dim, or a list of such indices, from channels first to channels last. `None` for
+/// other attributes.
 fn attr_to_channels_last(value: &AttrValue, rank: i64) -> Option<AttrValue> {
     if let Some(dim) = value.as_int() {
         return to_channels_last(dim, rank).map(AttrValue::Int);
@@ -183,7 +184,7 @@ fn attrs_to_channels_last(attrs: &Attrs, dims: DimTrait, rank: i64) -> Option<At
     Some(out)
 }
 
-/// Converts a list operand of constant dim indices to channels last.
+/// Converts the dim indices in a constant list operand from channels first to channels last.
 fn list_to_channels_last(func: &mut Function, e: Expr, rank: i64) -> Option<Expr> {
     let ExprData::Shape(dims) = func.expr(e) else { return None };
     let dims = dims.iter().map(|&dim| to_channels_last(func.syms.as_int(dim)?, rank));

@@ -116,7 +116,8 @@ impl Matrix<'_> {
         if group == 0 { self.k } else { group }
     }
 
-    /// Packs one number for each group and column into float32 panels. `of` returns the number for the first row of a group.
+    /// Packs one number, such as a scale, for each group of rows and each column into float32 panels. `of` returns the number for
+    /// the first row of a group and a column.
     pub fn pack_per_group(
         &self,
         group: usize,

@@ -30,7 +30,7 @@ pub enum SharedTransform {
     Of(Vec<String>),
 }
 
-/// A function that shares the transformation.
+/// A function that shares the transformation of its parameters with others.
 struct SharingFunction {
     name: Arc<str>,
     func: Function,
@@ -216,7 +216,7 @@ fn match_syms(src: &Function, a: Type, dst: &Function, b: Type, syms: &mut SymMa
     }
 }
 
-/// Restricts the lifted bindings of each function to those whose values and operands are computed in all functions.
+/// Removes lifted bindings whose values, or whose operands, are not computed in all functions.
 fn retain_common(functions: &mut [SharingFunction]) {
     loop {
         let sets =

@@ -133,7 +133,7 @@ impl Einsum {
         (benefit >= copy_cost).then_some(plan)
     }
 
-    /// The benefit of a matmul compared with generated loops, on the same scale as [`copy_cost`].
+    /// The run-time that a matmul saves compared with generated loops, on the same scale as [`copy_cost`].
     fn benefit(&self, plan: &Plan, independent: [bool; 2]) -> Cost {
         let is_float = matches!(self.dtype, DType::Float32 | DType::Float64);
         match self.dtype {
@@ -169,7 +169,7 @@ impl Einsum {
 enum Cost {
     /// No cost at run time, except for transposes that later passes remove.
     Free,
-    /// The cost of copies of whole rows, or of a result that cannot be fused with its bias.
+    /// The cost of copying whole rows, or of reshaping the result, which prevents the fusion of a bias into the matmul.
     Rows,
     /// The cost of copies of single elements.
     Elementwise,

@@ -32,7 +32,8 @@ pub(super) struct Attention {
     pub scale: Option<f64>,
     /// The soft cap `c` of the scores, `c * tanh(score / c)`; 0 if there is none.
     pub cap: f64,
-    /// If this is an offset, a query attends only to keys up to its own position plus the offset (causal mask).
+    /// The offset of the causal mask: a query attends only to keys up to its own position plus the offset. `None` if there is no
+    /// causal mask.
     pub causal: Option<Sym>,
     /// The number of keys, counted back from the causal limit, to which a query attends (sliding window); 0 for all keys.
     pub window: i64,
@@ -103,9 +104,9 @@ pub(super) fn swap_last_two(cx: &mut RewriteCx<'_>, e: Expr) -> Result<Expr, Pas
     cx.call(PERMUTE_DIMS, &[e], Attrs::default().with("axes", axes))
 }
 
-/// Transposes the right operand of the matmul that computes the scores, to obtain the keys if this operand is not itself a
-/// transpose. This is only done if the queries are also transposed, as in attention over images. Otherwise the matmul reads its
-/// operand in place, which is cheaper for few queries.
+/// Emits a transpose of `kt`, the right operand of the matmul that computes the scores, to obtain the keys. This is done only if
+/// the queries are also transposed, as in attention over images. Otherwise the matmul reads `kt` in place, which is cheaper for
+/// few queries.
 fn transpose_keys(cx: &mut RewriteCx<'_>, q: Expr, kt: Expr) -> Option<Source> {
     let rank = cx.func.ty(q).dims()?.len();
     defining_operands(cx, q, PERMUTE_DIMS)?;

@@ -44,11 +44,12 @@ pub(super) struct Scores {
     pub scale: f64,
     /// The soft cap `c` of the scores, `c * tanh(score / c)`; 0 if there is none.
     pub cap: f64,
-    /// The bias that is added to the scores, with the 16-bit type to which it is rounded before.
+    /// The bias that is added to the scores, and the 16-bit type to which the bias is rounded first.
     pub bias: Option<(Expr, Rounding)>,
     /// The mask that boolean conditions define; `None` if there is none.
     pub mask: Option<Mask>,
-    /// If this is an offset, a query attends only to keys up to its own position plus the offset (causal mask).
+    /// The offset of the causal mask: a query attends only to keys up to its own position plus the offset. `None` if there is no
+    /// causal mask.
     pub causal: Option<Sym>,
     /// The number of keys, counted back from the causal limit, to which a query attends (sliding window); 0 for all keys.
     pub window: i64,
@@ -69,7 +70,8 @@ struct ScoreMatch {
     sums: Vec<Option<Expr>>,
     /// The number of masks that have been matched.
     num_masks: usize,
-    /// The 16-bit type to which the operands that are matched next are rounded; `None` if they are not rounded.
+    /// The 16-bit type of the casts that have been followed since the last matched operator. Operands that are matched next are
+    /// rounded to it. `None` if they are not rounded.
     rounding: Rounding,
     bias: Option<(Expr, Rounding)>,
     mask: Option<Mask>,
@@ -282,8 +284,8 @@ fn match_mask(
     ))
 }
 
-/// Matches an additive mask: an `R.where` that selects minus infinity, or a number that is rounded to it, instead of added
-/// numbers. Returns (condition, added numbers).
+/// Matches an additive mask: an `R.where` that selects between added numbers and minus infinity, or a number that rounds to minus
+/// infinity. Returns (condition, added numbers).
 fn match_additive_mask(
     cx: &RewriteCx<'_>,
     e: Expr,

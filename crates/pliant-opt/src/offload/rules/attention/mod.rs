@@ -4,9 +4,9 @@
 //! queries, and the matmul with the values. `R.nn.attention` is also replaced.
 //!
 //! Masks that replace scores by minus infinity, or that are added to scores and contain minus infinity, are split into the
-//! conditions that they combine. Conditions that compare positions (`R.arange`), triangles of one number, and constants of this
-//! form become attributes of the kernel, so these masks need not be stored. Keys and values that are repeated for several heads of
-//! the queries are read once.
+//! conditions that they combine. Conditions that compare positions (`R.arange`), triangles (`R.tril`, `R.triu`) of a tensor whose
+//! elements are all equal, and constants of this form become attributes of the kernel, so these masks need not be stored. Keys
+//! and values that are repeated for several heads of the queries are read once.
 //!
 //! Casts between float32 and 16-bit floats between these operators, which the rule `widen_16_bit` inserts, are removed. Biases,
 //! and numbers by which masks replace scores, are rounded as these casts round them. Transposes of heads before and after the
@@ -14,8 +14,7 @@
 //!
 //! # Before
 //! ```python
-//! @R.function
-//! def main(q: R.Tensor(("b", 2, "n", 4), "float32"), k: R.Tensor(("b", 2, "m", 4), "float32"), v: R.Tensor(("b", 2, "m", 4), "float32")) -> R.Tensor(("b", 2, "n", 4), "float32"):
+//! @R.function def main(q: R.Tensor(("b", 2, "n", 4), "float32"), k: R.Tensor(("b", 2, "m", 4), "float32"), v: R.Tensor(("b", 2, "m", 4), "float32")) -> R.Tensor(("b", 2, "n", 4), "float32"):
 //!     b = T.int64()
 //!     n = T.int64()
 //!     m = T.int64()
@@ -30,8 +29,7 @@
 //!
 //! # After
 //! ```python
-//! @R.function
-//! def main(q: R.Tensor(("b", 2, "n", 4), dtype="float32"), k: R.Tensor(("b", 2, "m", 4), dtype="float32"), v: R.Tensor(("b", 2, "m", 4), dtype="float32")) -> R.Tensor(("b", 2, "n", 4), dtype="float32"):
+//! @R.function def main(q: R.Tensor(("b", 2, "n", 4), dtype="float32"), k: R.Tensor(("b", 2, "m", 4), dtype="float32"), v: R.Tensor(("b", 2, "m", 4), dtype="float32")) -> R.Tensor(("b", 2, "n", 4), dtype="float32"):
 //!     b = T.int64()
 //!     n = T.int64()
 //!     m = T.int64()
@@ -42,15 +40,14 @@
 //!         R.output(gv)
 //!     return gv
 //!
-//! @T.prim_func(private=True)
-//! def attention(var_A: T.handle, var_B: T.handle, var_C: T.handle, var_attention: T.handle):
+//! @T.prim_func(private=True) def attention(var_A: T.handle, var_B: T.handle, var_C: T.handle, var_attention: T.handle):
 //!     ...
 //!         T.evaluate(T.call_kernel("attention", ...))
 //! ```
 //!
 //! # Requires
-//! Matmuls of float32, queries, keys and values with 3 or 4 dims and matching sizes, and constant factors. Each dim of the bias and
-//! of the mask is 1 or a dim of the scores.
+//! Matmuls of float32, queries, keys and values with 3 or 4 dims and matching sizes, and constant factors. Each dim of the bias
+//! and of the mask is 1 or a dim of the scores.
 //!
 //! # Keeps
 //! - Attention of other types, or with sizes that are not known to match.

@@ -36,7 +36,7 @@ pub(super) enum KeyBound {
 }
 
 impl KeyBound {
-    /// Returns the opposite bound: it hides the keys that this bound makes visible, and the other way round.
+    /// Returns the opposite bound: it hides the keys that this bound makes visible, and makes the hidden keys visible.
     fn complement(self, cx: &mut RewriteCx<'_>) -> Option<KeyBound> {
         let syms = &mut cx.func.syms;
         let one = syms.int(1);
@@ -75,8 +75,8 @@ pub(super) fn condition_bound(
     if c.hides { bound.complement(cx) } else { Some(bound) }
 }
 
-/// Returns the bound on key positions that an additive mask expresses, which is minus infinity on one side of a diagonal and zero
-/// on the other; `None` for other tensors.
+/// Returns the bound on key positions that an additive mask expresses. Such a mask is minus infinity on one side of a diagonal
+/// and zero on the other side. `None` for other tensors.
 pub(super) fn additive_bound(cx: &mut RewriteCx<'_>, e: Expr, dims: &[Sym]) -> Option<KeyBound> {
     let tensor = look_through_broadcasts(cx, e);
     match match_triangle(cx, tensor, dims) {
@@ -119,7 +119,7 @@ fn without_leading_ones<'a>(cx: &'a RewriteCx<'_>, e: Expr) -> Option<&'a [Sym]>
 
 // ---- comparisons of integers ----
 
-/// A comparison with 0.
+/// A comparison of an integer with 0.
 #[derive(Clone, Copy)]
 enum Comparison {
     Less,
@@ -150,7 +150,8 @@ struct Ramp {
     axes: [Option<(i64, Sym)>; 2],
     /// The element at index 0 of both axes.
     first: Sym,
-    /// Whether the integers were computed as 32-bit integers. They may wrap around for variables that are not sizes of scores.
+    /// Whether the integers were computed as 32-bit integers, which may wrap around if a symbol in them exceeds the supported
+    /// sizes.
     is_32_bit: bool,
 }
 
@@ -177,8 +178,8 @@ impl Ramp {
         Some(Ramp { axes, first: cx.func.syms.add(self.first, other.first), is_32_bit })
     }
 
-    /// Returns the ramp if no element can wrap around, that is, if all are within the limits of their type under the assumption
-    /// that variables are sizes; otherwise `None`.
+    /// Returns the ramp if no element can wrap around: all elements are in range if each symbol is a size of at most
+    /// [`MAX_SIZE`]. Returns `None` otherwise.
     fn without_wraparound(self, cx: &mut RewriteCx<'_>) -> Option<Ramp> {
         let syms = &mut cx.func.syms;
         let mut sizes = Facts::new();

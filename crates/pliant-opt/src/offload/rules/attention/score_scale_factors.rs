@@ -1,4 +1,4 @@
-//! Combines the constant factors by which attention scores are multiplied into one factor.
+//! Combines the constant factors of attention scores into one factor.
 
 use pliant_ir::Op;
 use pliant_ir::relax::{Expr, ExprData};

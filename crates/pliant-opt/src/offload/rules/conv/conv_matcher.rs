@@ -16,7 +16,7 @@ use crate::offload::offload_rule::KeepReason;
 
 const ADD: Op = Op::new("relax.add");
 
-/// The weights of a convolution.
+/// The constant or non-constant weights of a convolution.
 #[derive(Clone, Debug)]
 pub(super) enum Weights {
     /// Constant weights, which are packed at compile time.
@@ -72,9 +72,9 @@ pub(super) struct Convolution {
     pub groups: i64,
     /// The number of channels of the input.
     pub channels: i64,
-    /// The number of filters.
+    /// The number of filters of all groups: the number of channels of the result.
     pub filters: i64,
-    /// The spatial size of the filters.
+    /// The size of the filters in each spatial dim.
     pub filter_size: Vec<i64>,
     pub strides: Vec<i64>,
     pub dilation: Vec<i64>,

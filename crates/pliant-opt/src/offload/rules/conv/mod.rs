@@ -2,14 +2,13 @@
 //! Offloads convolutions to the kernel `conv` and packs their weights into panels that the kernel reads sequentially: constants
 //! at compile time, other weights by a loop function in each call. A per-channel bias and an activation become the epilogue; in
 //! channels-last layout, a residual does, too. In this layout, constant 3 x 3 filters over 64 or more channels are transformed
-//! for Winograd's algorithm F(2x2, 3x3). The setting `winograd` selects another tile or disables this. Groups of 2, 4 or 8
-//! filters and at most as many channels share panels. A transposed convolution becomes a loop function with one kernel call for
-//! each phase of its strides.
+//! for Winograd's algorithm F(2x2, 3x3). The setting `winograd` selects another tile or disables this. Groups share panels if
+//! each has 2, 4 or 8 filters and not more channels than filters. A transposed convolution becomes a loop function with one
+//! kernel call for each phase of its strides.
 //!
 //! # Before
 //! ```python
-//! @R.function
-//! def main(x: R.Tensor(("n", 2, "h", 4), "float32")) -> R.Tensor(("n", 2, "h", 4), "float32"):
+//! @R.function def main(x: R.Tensor(("n", 2, "h", 4), "float32")) -> R.Tensor(("n", 2, "h", 4), "float32"):
 //!     n = T.int64()
 //!     h = T.int64()
 //!     with R.dataflow():
@@ -22,8 +21,7 @@
 //!
 //! # After
 //! ```python
-//! @R.function
-//! def main(x: R.Tensor(("n", 2, "h", 4), dtype="float32")) -> R.Tensor(("n", 2, "h", 4), dtype="float32"):
+//! @R.function def main(x: R.Tensor(("n", 2, "h", 4), dtype="float32")) -> R.Tensor(("n", 2, "h", 4), dtype="float32"):
 //!     n = T.int64()
 //!     h = T.int64()
 //!     with R.dataflow():

@@ -23,7 +23,7 @@ pub(super) struct Phase {
     pub step: Vec<i64>,
 }
 
-/// One dim of a phase.
+/// One dim of a phase: its taps and its padding.
 struct PhaseDim {
     /// For each tap of the phase, in the order of the inputs, the tap of the weights.
     taps: Vec<i64>,

@@ -26,7 +26,7 @@ pub(crate) struct Convolution {
     pub groups: i64,
     pub channels: i64,
     pub filters: i64,
-    /// The spatial size of the filters.
+    /// The size of the filters in each spatial dim.
     pub filter_size: Vec<i64>,
     pub strides: Vec<i64>,
     pub dilation: Vec<i64>,
@@ -38,7 +38,7 @@ pub(crate) struct Convolution {
     pub result: Var,
 }
 
-/// An int32 convolution and its epilogue.
+/// An int32 convolution, and the epilogue that the kernel applies to its results.
 #[derive(Clone, Debug)]
 pub(super) struct ConvolutionWithEpilogue {
     pub convolution: Convolution,

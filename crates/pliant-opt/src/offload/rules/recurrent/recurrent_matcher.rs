@@ -15,8 +15,7 @@ pub(super) const LSTM: Op = Op::new("relax.nn.lstm");
 pub(super) const GRU: Op = Op::new("relax.nn.gru");
 pub(super) const RNN: Op = Op::new("relax.nn.rnn");
 
-/// The indices of the optional operands of recurrent operators: biases, sequence lengths, initial outputs, initial cell states and
-/// peepholes.
+/// The operand index of the biases. The constants below are the indices of the other optional operands of recurrent operators.
 const BIAS: usize = 3;
 const LENGTHS: usize = 4;
 const INITIAL_OUTPUT: usize = 5;
@@ -87,7 +86,7 @@ pub(super) struct Layer {
     pub tys: Vec<Type>,
 }
 
-/// The call of a recurrent operator.
+/// The operands and attributes of a call of a recurrent operator.
 struct RecurrentCall<'a> {
     func: &'a Function,
     nulls: &'a FxHashMap<Var, Expr>,

@@ -10,7 +10,7 @@ use pliant_tensor::Tensor as Constant;
 /// A right operand of reduced precision in the format that the kernels read.
 #[derive(Clone, Debug)]
 pub(crate) struct PackedWeights {
-    /// Panels of int8, of uint8 with two 4-bit rows, or of bfloat16 with two rows.
+    /// The panels: int8 integers; pairs of 4-bit integers of two rows in one uint8; or pairs of bfloat16 numbers of two rows.
     pub panels: Constant,
     /// For quantized integers: (number of rows that share a scale, scales, zero points), with scales and zero points in panels of
     /// float32. `None` for bfloat16.
