@@ -35,8 +35,8 @@ pub enum Legalized {
         /// The dims of the result: a shape value.
         shape: Expr,
     },
-    /// A call of a packed function with these operands. Its result type is the type of the lowered
-    /// call.
+    /// A call of a packed function with these operands. The type of its result is the result type
+    /// of the lowered call.
     Packed {
         /// The name by which the packed function is registered.
         name: &'static str,
@@ -195,7 +195,7 @@ impl<'a> LegalizeCtx<'a> {
         }
     }
 
-    /// The type inference context of the same call.
+    /// Returns the context of type inference for the call that is being lowered.
     pub fn infer(&mut self) -> InferCtx<'_> {
         InferCtx {
             func: self.func,
@@ -268,7 +268,8 @@ impl<'a> LegalizeCtx<'a> {
         })
     }
 
-    /// Operand `i` as a value. A constant of rank 0 becomes part of the expression.
+    /// Reads operand `i` as a tensor or scalar. A constant of rank 0 becomes a scalar constant in
+    /// the expression.
     ///
     /// # Errors
     /// If the shape or data type of the operand is unknown.
@@ -277,8 +278,8 @@ impl<'a> LegalizeCtx<'a> {
         self.value_with_dims(i, &dims)
     }
 
-    /// Operand `i` as a value, like [`value`](Self::value), with dims that are assumed to be
-    /// `dims`. The loop function checks them at run time.
+    /// Reads operand `i` like [`value`](Self::value), but its dims are assumed to be `dims`. The
+    /// loop function checks this at run time.
     ///
     /// # Errors
     /// If the data type of the operand is unknown.
@@ -289,7 +290,7 @@ impl<'a> LegalizeCtx<'a> {
         self.tensor_with_dims(i, dims).map(Value::Tensor)
     }
 
-    /// Operand `i` as a tensor, even if it is constant.
+    /// Reads operand `i` as a tensor, even if it is a constant of rank 0.
     ///
     /// # Errors
     /// If the shape or data type of the operand is unknown.
@@ -298,7 +299,8 @@ impl<'a> LegalizeCtx<'a> {
         self.tensor_with_dims(i, &dims)
     }
 
-    /// Operand `i` as a tensor whose dims are assumed to be `dims`. The loop function checks them at run time.
+    /// Reads operand `i` as a tensor whose dims are assumed to be `dims`. The loop function checks
+    /// this at run time.
     ///
     /// # Errors
     /// If the data type of the operand is unknown.
@@ -323,7 +325,7 @@ impl<'a> LegalizeCtx<'a> {
         Ok(self.input((self.args[i], &name, t.dims.as_deref()), dims, dtype))
     }
 
-    /// The fields of operand `i`, a tuple of tensors.
+    /// Reads the fields of operand `i`, which is a tuple of tensors.
     ///
     /// # Errors
     /// If a shape or data type is unknown.
@@ -331,7 +333,7 @@ impl<'a> LegalizeCtx<'a> {
         self.fields_with_dims(i, |_, field_dims| field_dims.to_vec())
     }
 
-    /// The fields of operand `i`, like [`fields`](Self::fields), but the dims of field `k` are
+    /// Reads the fields of operand `i` like [`fields`](Self::fields), but the dims of field `k` are
     /// assumed to be `assumed(k, d)`, where `d` are the dims in the type of the field. The loop
     /// function checks this at run time.
     ///

@@ -23,11 +23,13 @@ pub type TeFn = fn(&mut LegalizeCtx<'_>) -> TeResult;
 /// How an operator can be fused with its neighbours, from the least to the most restricted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Pattern {
-    /// Each output element depends on the input elements at the same position.
+    /// Each output element depends only on the input elements at the same position.
     ElemWise,
-    /// Each output element depends on the input elements at the same position after broadcasting.
+    /// Each output element depends only on the input elements at the same position after
+    /// broadcasting.
     Broadcast,
-    /// Each output element is one input element at a computed position.
+    /// Each output element is a copy of one input element at a computed position, as in a
+    /// transpose.
     Injective,
     /// A commutative reduction, such as a sum over an axis.
     CommReduce,
@@ -43,7 +45,7 @@ pub enum Pattern {
 pub enum ConstantSizes {
     /// All sizes may be symbolic.
     None,
-    /// For each size, it must be known whether it is 1.
+    /// For the size of each dim, it must be known whether the size is 1.
     WhetherOne,
     /// The size of the last dim of the operand with this index must be constant, because it
     /// determines how the operand's elements are interpreted. All operands before it are tensors.
@@ -103,7 +105,7 @@ impl Default {
 pub struct OpDecl {
     /// The full name of the operator, such as `relax.add`.
     pub name: &'static str,
-    /// Other full names of the same operator.
+    /// Alternative full names of the operator.
     pub aliases: &'static [&'static str],
     /// The keywords of the operands: `x`; `x?` for an optional one; `*xs` for all remaining ones.
     /// If an operand does not contain elements of the computation, a word after a colon states its

@@ -1,4 +1,5 @@
-//! The registry: the operators of the library and of the user, by the hash of their names.
+//! The registry: the library operators and the operators that the user defines, by the hash of
+//! their names.
 
 use std::sync::{LazyLock, PoisonError, RwLock};
 

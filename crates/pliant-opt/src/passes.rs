@@ -61,7 +61,7 @@ use crate::rewrite::reorder_take_after_matmul::ReorderTakeAfterMatmul;
 pub struct PassInfo {
     /// The name of the pass.
     pub name: &'static str,
-    /// Alternative names of the pass.
+    /// Alternative names under which the pass is found.
     pub aliases: &'static [&'static str],
     /// The phase of the pass.
     pub phase: Phase,

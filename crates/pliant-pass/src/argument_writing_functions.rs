@@ -22,7 +22,7 @@ pub struct MayWrite {
 }
 
 impl Default for MayWrite {
-    /// Assumes that no function writes to its arguments.
+    /// Creates the set for a module in which no function writes to its arguments.
     fn default() -> Self {
         MayWrite { names: Some(Arc::default()), others: false }
     }

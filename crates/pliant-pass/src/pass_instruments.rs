@@ -28,7 +28,7 @@ pub trait Instrument: Send + Sync {
         Ok(true)
     }
 
-    /// Called before a pass runs, with the module that the pass will transform.
+    /// Runs before a pass, with the module that the pass will transform.
     ///
     /// # Errors
     /// If this method returns an error, no further pass runs.
@@ -42,7 +42,7 @@ pub trait Instrument: Send + Sync {
         Ok(())
     }
 
-    /// Called after a pass has run, with the resulting module.
+    /// Runs after a pass, with the resulting module.
     ///
     /// # Errors
     /// If this method returns an error, no further pass runs.
@@ -56,7 +56,7 @@ pub trait Instrument: Send + Sync {
         Ok(())
     }
 
-    /// Called instead of [`after`](Self::after) if the pass or one of its instruments failed.
+    /// Runs instead of [`after`](Self::after) if the pass or one of its instruments failed.
     fn failed(&self, pass: &PassInfo<'_>) {
         let _ = pass;
     }

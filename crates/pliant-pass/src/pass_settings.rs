@@ -9,15 +9,15 @@ use pliant_ir::AttrValue;
 /// The values that a setting accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConfigKind {
-    /// The values `True` and `False`.
+    /// The setting accepts `True` and `False`.
     Bool,
-    /// Integers.
+    /// The setting accepts integers.
     Int,
-    /// Strings.
+    /// The setting accepts strings.
     Str,
-    /// The strings in this list.
+    /// The setting accepts the strings in this list.
     OneOf(&'static [&'static str]),
-    /// Attribute values of any kind.
+    /// The setting accepts attribute values of any kind.
     Any,
 }
 

@@ -189,7 +189,8 @@ fn power(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     })
 }
 
-/// Powers of integers by squaring, with wrap-around. For negative exponents, the result is nonzero only for 1 and -1.
+/// Lowers powers of integers: exponentiation by squaring, with wrap-around. For negative exponents,
+/// the result is nonzero only for the bases 1 and -1.
 fn integer_power(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     let (out, dtype, op) = (ctx.out_dims(0)?, ctx.out_dtype(0)?, ctx.decl.name);
     let mut target = BroadcastTarget::new(&out);

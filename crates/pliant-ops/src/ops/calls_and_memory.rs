@@ -430,7 +430,7 @@ fn infer_tensor_in_storage(ctx: &mut InferCtx<'_>) -> InferResult {
     infer_allocated(ctx, 2, 3)
 }
 
-/// The type of an allocated tensor. `shape` and `dtype` are the indices of the operands that
+/// Infers the type of an allocated tensor. `shape` and `dtype` are the indices of the operands that
 /// contain its shape and data type.
 fn infer_allocated(ctx: &mut InferCtx<'_>, shape: usize, dtype: usize) -> InferResult {
     let dtype = ctx.dtype_operand(dtype)?;

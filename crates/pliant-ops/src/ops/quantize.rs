@@ -1,4 +1,5 @@
-//! quantize and dequantize. Also multinomial_from_uniform, which samples with random numbers that are passed as an operand.
+//! The operators quantize and dequantize, and multinomial_from_uniform, which draws samples using
+//! random numbers that are passed as an operand.
 
 use pliant_ir::DType;
 use pliant_ir::op::InferError;

@@ -1,5 +1,5 @@
-//! Sorting: sort, argsort, topk, median. All are stable: equal elements keep their order, in ascending and in descending order. NaN
-//! is last in both directions.
+//! Sorting: sort, argsort, topk, median. All sorts are stable: equal elements keep their order, in
+//! ascending and in descending order. NaN is last in both directions.
 
 use pliant_ir::DType;
 use pliant_ir::op::InferError;

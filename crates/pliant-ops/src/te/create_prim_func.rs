@@ -272,7 +272,8 @@ pub(super) fn check_term_count(
     )))
 }
 
-/// The value of a reduction after combining the accumulated value `acc` with the next value.
+/// Returns the value of a reduction after combining the accumulated value `acc` with the next
+/// value.
 fn combine(r: &Reduce, acc: &Var, next: Var) -> Expr {
     let combined = r.reducer.combine(&acc.expr(), &next.expr());
     substitute(&combined, &[(next, r.source.clone())].into_iter().collect())

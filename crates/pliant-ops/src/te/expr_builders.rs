@@ -456,13 +456,13 @@ unary_functions! {
     gelu = Gelu;
     /// Absolute value.
     abs = Abs;
-    /// Rounded towards minus infinity.
+    /// The value rounded towards minus infinity.
     floor = Floor;
-    /// Rounded towards plus infinity.
+    /// The value rounded towards plus infinity.
     ceil = Ceil;
-    /// Rounded towards zero.
+    /// The value rounded towards zero.
     trunc = Trunc;
-    /// Rounded to the nearest integer, ties to even.
+    /// The value rounded to the nearest integer, ties to even.
     round = Round;
     /// Sine.
     sin = Sin;
@@ -537,9 +537,11 @@ binary_intrinsics! {
     bitwise_or = BitwiseOr;
     /// Bitwise exclusive or.
     bitwise_xor = BitwiseXor;
-    /// Shift left. The result is 0 if the distance is negative or not smaller than the width.
+    /// Shift of `a` to the left by `b` bits. The result is 0 if `b` is negative or not smaller than
+    /// the width of the type.
     shift_left = ShiftLeft;
-    /// Arithmetic shift right. If the distance is negative or not smaller than the width, the result consists of sign bits only.
+    /// Arithmetic shift of `a` to the right by `b` bits. If `b` is negative or not smaller than the
+    /// width of the type, the result consists of sign bits only.
     shift_right = ShiftRight;
 }
 

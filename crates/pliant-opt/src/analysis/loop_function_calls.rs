@@ -1,4 +1,4 @@
-//! Calls of loop functions (`R.call_tir`), and the sizes of the loop function as terms of the caller.
+//! Calls of loop functions (`R.call_tir`), and the sizes of the loop function as terms over the caller's symbols.
 
 use pliant_ir::op::CALL_TIR;
 use pliant_ir::relax::type_lattice::prove_dims_equal;

@@ -53,7 +53,7 @@ fn is_var(func: &Function, e: Expr, v: Var) -> bool {
     matches!(func.expr(e), ExprData::Var(var) if *var == v)
 }
 
-/// Matches an activation that is one operator.
+/// Matches an activation that a single operator computes, such as `R.nn.relu`.
 fn unary_activation(func: &Function, binding: Binding, y: Var) -> Option<ActivationMatch> {
     let (op, args, attrs) = op_call(func, binding.value)?;
     let activation = match (op, args) {

@@ -24,11 +24,11 @@ use crate::offload::int8_epilogue::CAST;
 /// The point of the pipeline at which an offload rule runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
-    /// Before constant folding, which would replace dequantized constants by float copies.
+    /// The rule runs before constant folding, which would replace dequantized constants by float copies.
     Dequantized,
-    /// After constant folding and before layouts are rewritten.
+    /// The rule runs after constant folding and before layouts are rewritten.
     Composite,
-    /// After layouts are rewritten.
+    /// The rule runs after layouts are rewritten.
     Kernel,
 }
 
@@ -56,7 +56,7 @@ pub struct RuleInfo {
     pub name: Cow<'static, str>,
     /// The kernel that the rule calls: a declared kernel, or a packed function. `None` for a rule that rewrites to other operators.
     pub kernel: Option<Cow<'static, str>>,
-    /// What the rule replaces, in one line.
+    /// A one-line description of what the rule replaces.
     pub doc: Cow<'static, str>,
     /// The stage at which the rule runs.
     pub stage: Stage,

@@ -24,9 +24,9 @@ use crate::pass_error::PassError;
 /// A use relation between two patterns: the value that `user` matches must use the value that `def` matches.
 #[derive(Clone, Debug)]
 pub struct UseEdge {
-    /// The pattern of the value that is used.
+    /// The pattern of the value that is used as an operand.
     pub def: Pattern,
-    /// The pattern of the value that uses it as an operand.
+    /// The pattern of the value that has the value of `def` as an operand.
     pub user: Pattern,
     /// The index that the used value must have among the operands of the user; `None` if it may be any operand.
     pub index: Option<u32>,
@@ -203,7 +203,7 @@ fn impossible_use(edge: &UseEdge, ops: &dyn OpRegistry) -> Option<String> {
     }
 }
 
-/// A [`UseEdge`] with indices instead of patterns.
+/// A use relation like [`UseEdge`], which refers to patterns by their index.
 struct Edge {
     def: NodeId,
     user: NodeId,
@@ -390,7 +390,7 @@ impl ContextSearch<'_> {
     }
 }
 
-/// The patterns of the operands of a pattern, if it matches a call, a tuple or a field access.
+/// Returns the patterns of the operands, if a pattern matches a call, a tuple or a field access; empty for other patterns.
 fn children(table: &PatternTable, node: NodeId) -> Vec<NodeId> {
     let mut out = Vec::new();
     let mut stack = vec![(node, 0u32)];

@@ -101,7 +101,7 @@ pub(crate) enum Goal {
     Match(NodeId, Expr),
     /// Each field pattern of an unordered tuple from index `next` on matches a different field that is not in the bit set `used`.
     Fields { tuple: NodeId, expr: Expr, next: u32, used: u64 },
-    /// All values of a [`Node::SameShape`] have the same shape as its first value.
+    /// All values of a [`Node::SameShape`] have the same shape as the first of these values.
     SameShape(NodeId),
     /// Every pattern of the context is assigned to a variable.
     Assign,

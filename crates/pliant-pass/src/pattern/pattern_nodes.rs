@@ -42,7 +42,7 @@ pub enum PatternKind {
     Extern(Option<Arc<str>>),
     /// Any tensor constant.
     Constant,
-    /// A literal value that equals this one.
+    /// A literal whose value equals this one.
     Literal(Literal),
     /// A shape value with these sizes.
     ShapeValue(Box<[SizePattern]>),

@@ -269,7 +269,7 @@ fn group_by_first_replaced(
     groups
 }
 
-/// Binds a variable to a new value. If the value may not fit the variable's type, it is checked by a `match_cast`.
+/// Binds a variable to a new value. If the value may not fit the variable's type, inserts a `match_cast` that checks this.
 fn bind_fitted(
     func: &mut Function,
     (var, dataflow): (Var, bool),

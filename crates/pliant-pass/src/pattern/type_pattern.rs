@@ -12,11 +12,11 @@ use pliant_sym::{SymArena, SymVar};
 /// A pattern that matches sizes.
 #[derive(Clone, Debug)]
 pub enum SizePattern {
-    /// Any size.
+    /// Matches any size.
     Any,
-    /// A size that provably has this value.
+    /// Matches a size that provably has this value.
     Int(i64),
-    /// A size that equals a term over the symbols of the pattern.
+    /// Matches a size that equals a term over the symbols of the pattern.
     Term(SizeTerm),
 }
 
@@ -59,18 +59,18 @@ impl SizePattern {
 /// A pattern that matches types. Fields that are `None` impose no condition.
 #[derive(Clone, Debug)]
 pub enum TypePattern {
-    /// Any type.
+    /// Matches any type.
     Any,
-    /// A scalar of the given data type.
+    /// Matches scalars of the given data type.
     Prim(DType),
-    /// The type of a shape.
+    /// Matches types of shapes.
     Shape {
         /// The sizes that the shape must have; `None` if any sizes match.
         sizes: Option<Box<[SizePattern]>>,
         /// The rank that the shape must have; `None` if any rank matches.
         ndim: Option<u32>,
     },
-    /// The type of a tensor.
+    /// Matches types of tensors.
     Tensor {
         /// The sizes that the tensor must have; `None` if any sizes match.
         sizes: Option<Box<[SizePattern]>>,
@@ -79,9 +79,9 @@ pub enum TypePattern {
         /// The data type that the tensor must have; `None` if any type matches.
         dtype: Option<DType>,
     },
-    /// The type of a tuple whose fields match these patterns.
+    /// Matches types of tuples whose fields match these patterns.
     Tuple(Box<[TypePattern]>),
-    /// The type of a function.
+    /// Matches types of functions.
     Callable,
 }
 

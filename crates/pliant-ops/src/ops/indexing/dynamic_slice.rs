@@ -1,4 +1,5 @@
-//! Slices with bounds in tensors: the shape of the result depends on values.
+//! The operator dynamic_strided_slice, whose bounds are elements of tensors, so that the shape of
+//! the result depends on values.
 
 use crate::op_declaration::{InferResult, OpDecl};
 use crate::shared_operator_rules::{require_integer, shared_dim};

@@ -1,4 +1,4 @@
-//! tensor_scatter: updates of the key-value cache of attention.
+//! The operator tensor_scatter, which writes new entries to the key-value cache of attention.
 
 use pliant_ir::op::InferError;
 use pliant_tensor::CheckFailure;

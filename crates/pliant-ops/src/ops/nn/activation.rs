@@ -115,7 +115,7 @@ fn te_leaky(ctx: &mut LegalizeCtx<'_>) -> TeResult {
     te_unary_steps(ctx, |x| scale_negative(x, &te::const_of(alpha, x.ty().dtype)))
 }
 
-/// `x` for non-negative values, else `x` times a slope.
+/// Returns `x` if `x` is not negative, else `x * slope`.
 fn scale_negative(x: &Expr, slope: &Expr) -> Expr {
     te::select(&te::lt(x, &te::int_of(0, x.ty().dtype)), &(x * slope), x)
 }

@@ -1,4 +1,4 @@
-//! Rearranges the elements of images: channels to pixels, and flattening.
+//! The operators pixel_shuffle, which moves channels of images to pixels, and batch_flatten.
 
 use super::super::manipulate::te_view;
 use crate::legalize::LegalizeCtx;

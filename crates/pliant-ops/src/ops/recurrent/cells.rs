@@ -1,4 +1,4 @@
-//! One time step of each kind of recurrent cell.
+//! The computation of one time step for each kind of recurrent cell.
 
 use super::layer::{CellKind, LayerTensors, SequenceState, StepIndices};
 use crate::te::{self, Body, Expr};

@@ -245,7 +245,7 @@ impl LayerTensors {
     }
 }
 
-/// Operand `i`, if it is present.
+/// Reads operand `i` as a tensor; `None` if the operand is absent.
 fn optional(
     ctx: &mut LegalizeCtx<'_>,
     layer: &LayerSizes,

@@ -36,7 +36,7 @@ pub(super) struct Mask {
     pub before_bias: bool,
 }
 
-/// Recognised attention scores.
+/// The recognised computation of attention scores, with its operands and parameters.
 pub(super) struct Scores {
     /// The matmul of queries and transposed keys.
     pub product: Expr,

@@ -18,13 +18,13 @@ const SPLIT: Op = Op::new("relax.split");
 /// The layout of queries, keys or values in a tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Layout {
-    /// `(batch, rows, size)`, with one head.
+    /// Dims `(batch, rows, size)`, with one head.
     SingleHead,
-    /// `(batch, heads, rows, size)`.
+    /// Dims `(batch, heads, rows, size)`.
     Heads,
-    /// `(batch, rows, heads, size)`.
+    /// Dims `(batch, rows, heads, size)`.
     Tokens,
-    /// `(batch, rows, width)`: adjacent heads of equal size, which begin at a column.
+    /// Dims `(batch, rows, width)`. The last dim contains `heads` adjacent heads of `size` elements each, from index `column` on.
     Columns { column: i64, heads: i64, size: i64 },
 }
 

@@ -108,10 +108,9 @@ fn phase(c: &Convolution, index: i64) -> Result<Phase, TensorError> {
     Ok(Phase { convolution, first, step: c.strides.clone() })
 }
 
-/// Dim `k` of the phase that starts at result `first`. Result `first + s * m` reads input `m +
-/// input_offset - j` with tap `rest + s * j`.
-/// Here `input_offset` and `rest` are the quotient and the remainder of `first` plus the number of cropped results, divided
-/// by `s`.
+/// Computes dim `k` of the phase that starts at result `first`. With the stride `s`, result `first + s * m` reads input `m +
+/// input_offset - j` with tap `rest + s * j`. Here `input_offset` and `rest` are the quotient and the remainder of `first` plus
+/// the number of cropped results, divided by `s`.
 fn phase_dim(c: &Convolution, k: usize, first: i64) -> PhaseDim {
     let (size, step, dilation) = (c.filter_size[k], c.strides[k], c.dilation[k]);
     let at = first.saturating_add(c.pads[k].0);
