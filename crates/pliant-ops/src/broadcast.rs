@@ -295,7 +295,7 @@ impl BroadcastTarget {
 }
 
 impl BroadcastOperand {
-    /// A tensor operand with the indexing of each of its dims.
+    /// Creates a tensor operand with the indexing of each of its dims.
     pub(crate) fn new(tensor: te::Tensor, axes: Vec<AxisIndexing>) -> Self {
         BroadcastOperand { value: Value::Tensor(tensor), axes }
     }

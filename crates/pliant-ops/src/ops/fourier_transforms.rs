@@ -45,7 +45,7 @@ pub static DECLS: &[OpDecl] = &[
     .onnx(&["STFT"]),
 ];
 
-/// The positive size in operand `i`; `None` if it is unknown.
+/// Returns the size in operand `i`, which must be positive; `None` if it is unknown.
 fn size_operand(ctx: &InferCtx<'_>, i: usize) -> Result<Option<Sym>, InferError> {
     let size = match ctx.sizes(i)?.dims.as_deref() {
         Some(&[one]) => one,

@@ -587,7 +587,7 @@ impl PrimFuncCreator<'_> {
     }
 
     /// Converts a temporary expression, and stores it in `nest` to keep it alive. The memo of
-    /// [`expr`](Self::expr) refers to nodes by their addresses, so these must not be reused.
+    /// [`expr`](Self::expr) refers to nodes by their addresses, which must therefore not be reused.
     fn expr_kept_alive(&mut self, e: Expr, nest: &mut LoopNest) -> tir::Expr {
         nest.kept_alive.push(e.clone());
         self.expr(&e, &mut nest.memo)

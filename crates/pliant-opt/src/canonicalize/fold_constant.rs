@@ -535,7 +535,7 @@ impl Evaluator<'_> {
     }
 }
 
-/// Returns the variables of foldable bindings that other bindings or results read.
+/// Returns the variables of foldable bindings that other bindings, or the results of sequences, read.
 fn outside_read(func: &Function, foldable: &[Binding]) -> Vec<Var> {
     let inside: FxHashSet<Var> = foldable.iter().map(|b| b.var).collect();
     let mut read: FxHashSet<Var> = FxHashSet::default();

@@ -45,7 +45,7 @@ pub struct MatrixProduct {
     pub right: Expr,
     /// Whether the right operand is transposed before the multiplication.
     pub transposed: bool,
-    /// The optional bias.
+    /// The bias that is added to the result of the matmul; `None` if there is none.
     pub bias: Option<Expr>,
 }
 

@@ -114,18 +114,18 @@ const END: u32 = u32::MAX;
 struct ChoicePoint {
     /// The alternative to try after backtracking.
     next: Alternative,
-    /// The length of `Search::trail` at the time of the choice. `bound` and `deferred` are the lengths of `size_trail` and
-    /// `deferred_terms`.
+    /// The length of `Search::trail` when the choice was made. `bound` and `deferred` are the lengths of `size_trail` and
+    /// `deferred_terms` at that time.
     matched: usize,
     bound: usize,
     deferred: usize,
 }
 
 enum Alternative {
-    /// The list of goals with this index in `Search::goals`.
+    /// Continues with the list of goals at this index of `Search::goals`.
     Goals(u32),
-    /// The assignment of the pattern `node` of a context to one of the candidates `list`, from index `next` on. The goals `rest`
-    /// follow.
+    /// Assigns the pattern `node` of a context to one of the candidates `list`, from index `next` on, and continues with the goals
+    /// `rest`.
     Candidates { node: NodeId, list: Rc<[Expr]>, next: usize, rest: u32 },
 }
 

@@ -86,8 +86,8 @@ impl Search<'_> {
         }
     }
 
-    /// Whether the deferred terms equal the sizes with which they are stored. If a term has exactly one unbound symbol, solves
-    /// the equation for this symbol and binds it.
+    /// Whether all deferred terms equal the sizes that are stored with them. If a term has exactly one unbound symbol, solves the
+    /// equation for this symbol and binds it.
     pub(super) fn deferred_terms_match(&mut self) -> bool {
         let mut terms = self.deferred_terms.clone();
         while !terms.is_empty() {

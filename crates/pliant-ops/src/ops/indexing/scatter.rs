@@ -76,7 +76,7 @@ fn reduction(ctx: &InferCtx<'_>) -> Result<&'static str, InferError> {
     Ok(reduction)
 }
 
-/// Rejects a shape that provably differs from the required one.
+/// Rejects a shape that provably differs from the shape that the operand must have.
 fn check_dims(
     ctx: &mut InferCtx<'_>,
     i: usize,

@@ -83,7 +83,7 @@ impl<'t> IndexMapParser<'t> {
         matches
     }
 
-    /// Parses `lambda i, j:` or `i, j ->`.
+    /// Parses the parameters of an index map: `lambda i, j:` or `i, j ->`.
     fn params(&mut self) -> Option<()> {
         self.take("lambda");
         while !self.take(":") && !self.take("->") {

@@ -204,7 +204,7 @@ fn type_kind_fits(f: &Function, actual: Type, g: &Function, expected: Type) -> b
     }
 }
 
-/// Maps a callee's symbols to terms of the caller; `None` for symbols whose value the caller does not know.
+/// Maps the symbols of a callee to symbolic sizes of the caller; `None` for symbols whose value the caller does not know.
 type CallerSizes = FxHashMap<SymVar, Option<Sym>>;
 
 /// Whether the dims of an argument of type `actual` (or of a part of it) provably equal those of type `expected` of `g`. Dims that

@@ -41,7 +41,8 @@ impl FunctionLowering<'_> {
         }
     }
 
-    /// Converts a term to a linear sum of scalar parameters, or to a comparison of such sums with 0; `None` for other terms.
+    /// Converts a symbolic expression to a linear sum of scalar parameters, or to a comparison of such a sum with 0; `None` for
+    /// other expressions.
     pub fn linear_sum(&self, func: &Function, value: Sym) -> Option<LinearSum> {
         let is_known = |terms: &[(i64, Sym)]| {
             terms.len() <= MAX_TERMS && terms.iter().all(|(_, s)| self.scalars.contains_key(s))
@@ -62,7 +63,7 @@ impl FunctionLowering<'_> {
         is_known(&terms).then_some(LinearSum { op, constant, terms })
     }
 
-    /// The expression that computes a sum, for a new binding.
+    /// Creates the expression that computes a linear sum. The caller binds it to a variable.
     pub fn emit_linear_sum(&mut self, func: &mut Function, sum: LinearSum, dtype: DType) -> Expr {
         let op = match (sum.op, dtype) {
             (PrimOp::Sum, DType::Bool) => PrimOp::Ne,
@@ -76,7 +77,7 @@ impl FunctionLowering<'_> {
         compute_prim_value(func, &args, dtype)
     }
 
-    /// The expression that converts an integer to a bool.
+    /// Creates the expression that converts an integer to a bool.
     pub fn int_to_bool(&self, func: &mut Function, value: Expr) -> Expr {
         let args = [prim_int(func, PrimOp::Ne as i64), prim_int(func, 0), prim_int(func, 1), value];
         compute_prim_value(func, &args, DType::Bool)

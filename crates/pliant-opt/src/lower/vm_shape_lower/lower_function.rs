@@ -22,7 +22,7 @@ use crate::common::lowered_operators::{
     NULL_VALUE, builtin_call, op_call, packed_call, prim_int, unit_ty,
 };
 
-/// Maximum number of terms that one generated loop function computes.
+/// Maximum number of symbolic sizes that one generated loop function computes.
 const MAX_TERMS_PER_FUNCTION: usize = 256;
 
 /// Lowers the symbolic sizes of a function. Returns the generated loop functions that the lowered function calls.
@@ -63,11 +63,11 @@ pub(super) fn lower_function(
     Ok(lowering.shape_funcs.into_iter().map(|(n, k)| (n, k.with_heap_size(size))).collect())
 }
 
-/// A generated loop function on the shape heap, before the number of slots of the heap is known.
+/// A generated loop function that computes sizes in the shape heap. The number of slots of the heap is not known yet.
 pub(super) struct PendingShapeFunc(PrimFunc);
 
 impl PendingShapeFunc {
-    /// Completes the function for a heap of `slots` slots.
+    /// Completes the function for a shape heap of `slots` slots.
     fn with_heap_size(mut self, slots: u32) -> PrimFunc {
         let size = self.0.int(i64::from(slots));
         let heap = self.0.buffer_map.values().copied().collect::<Vec<_>>();
@@ -162,7 +162,7 @@ impl FunctionLowering<'_> {
         Ok(())
     }
 
-    /// Opens the scope of a sequence, with all terms that its bindings and its result need.
+    /// Opens the scope of a sequence, with all symbolic sizes that its bindings and its result need.
     fn open_scope(&mut self, func: &Function, bindings: &[Binding], result: Expr) {
         let mut needs = Vec::new();
         let mut stack = Vec::new();
@@ -409,7 +409,7 @@ impl FunctionLowering<'_> {
         Ok(self.namer.bind(func, "value", truth, out))
     }
 
-    /// Encodes a term for VM builtins as (code, operand): (0, constant) or (1, slot of the heap).
+    /// Encodes a symbolic size for VM builtins as (code, operand): (0, constant) or (1, slot of the shape heap).
     fn operand_code(&mut self, func: &Function, sym: Sym) -> Result<(i64, i64), PassError> {
         if let Some(value) = func.syms.as_int(sym) {
             return Ok((0, value));
@@ -440,7 +440,7 @@ impl FunctionLowering<'_> {
         )])
     }
 
-    /// Emits calls that compute the needed terms whose symbols are all defined and store their values in the heap.
+    /// Emits calls that compute those needed symbolic sizes whose symbols are all defined, and store them in the shape heap.
     pub fn compute_ready(
         &mut self,
         func: &mut Function,
@@ -450,7 +450,7 @@ impl FunctionLowering<'_> {
         self.compute_terms(func, &ready, out)
     }
 
-    /// Emits calls of generated loop functions that compute these terms and store them in their slots.
+    /// Emits calls of generated loop functions that compute the symbolic sizes `terms` and store them in their heap slots.
     pub fn compute_terms(
         &mut self,
         func: &mut Function,
@@ -464,8 +464,8 @@ impl FunctionLowering<'_> {
         Ok(())
     }
 
-    /// Emits a call of one generated loop function that, for each pair of terms, computes the first term and stores its value in
-    /// the slot of the second term.
+    /// Emits a call of one generated loop function. For each pair of symbolic sizes, it computes the first and stores the value
+    /// in the heap slot of the second.
     pub fn compute_into(
         &mut self,
         func: &mut Function,
@@ -562,7 +562,7 @@ impl FunctionLowering<'_> {
         }
     }
 
-    /// If nothing reads the heap, removes the stores to it, so that sizes are only checked.
+    /// If nothing reads the shape heap, removes the stores to it. Sizes are then only checked.
     fn drop_stores(&mut self, func: &mut Function) {
         for seq in reachable_seqs(func) {
             let mut bindings = take_flat_bindings(func, seq);

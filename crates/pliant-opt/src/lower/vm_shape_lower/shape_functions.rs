@@ -24,7 +24,7 @@ const SMALL_COEFFICIENT: u64 = 1 << 30;
 /// Builds a loop function that reads and writes the shape heap.
 pub(super) struct ShapeFunc<'a> {
     syms: &'a SymArena,
-    /// Returns the slot of a term that can be loaded from the heap; `None` for other terms.
+    /// Returns the heap slot from which the value of a symbolic term can be loaded; `None` if no slot contains it yet.
     slots: &'a dyn Fn(Sym) -> Option<u32>,
     /// The prefix of error messages: the name of the function whose sizes are computed.
     message_prefix: &'a str,
@@ -35,7 +35,7 @@ pub(super) struct ShapeFunc<'a> {
     heap: Buffer,
     stmts: Vec<Stmt>,
     values: FxHashMap<Sym, Expr>,
-    /// Maps each term to (its value in floating point, the sum of the magnitudes of its parts).
+    /// Maps each symbolic term to (its value in floating point, the sum of the magnitudes of its parts).
     float_estimates: FxHashMap<Sym, (Expr, Expr)>,
     /// The terms whose operands have been checked. The flag states whether the term was checked only as an intermediate value of
     /// a sum or product.
@@ -66,9 +66,9 @@ impl<'a> ShapeFunc<'a> {
         }
     }
 
-    /// Emits statements that compute a term and store it in a slot. They check that sums and products in the term fit 64 bits,
-    /// except in the operands of selections, because only one of them is used. If the value is a dim of an allocated tensor,
-    /// which must not be negative, `size` describes the tensor for error messages.
+    /// Emits statements that compute a symbolic term and store it in a slot of the shape heap. They check that sums and products
+    /// in the term fit 64 bits, except in the operands of selections, because only one of them is used. If the value is a dim of
+    /// an allocated tensor, which must not be negative, `size` describes the tensor for error messages.
     ///
     /// # Errors
     /// A variable of the term that has no slot.
@@ -92,13 +92,13 @@ impl<'a> ShapeFunc<'a> {
         Ok(())
     }
 
-    /// Completes the function, except for the size of the heap.
+    /// Completes the function. The size of the shape heap is set later.
     pub fn finish(mut self) -> PrimFunc {
         self.func.body = self.func.seq(self.stmts);
         self.func
     }
 
-    /// Emits the checks of a term and of all nested terms that are always evaluated with it, operands first.
+    /// Emits the checks of a symbolic term and of all nested terms that are always evaluated with it. Operands are checked first.
     fn check_operands(&mut self, root: Sym) -> Result<(), SymVar> {
         let mut stack = vec![(root, false, false)];
         while let Some((sym, is_intermediate, operands_done)) = stack.pop() {
@@ -133,7 +133,8 @@ impl<'a> ShapeFunc<'a> {
             || (self.slots)(sym).is_some()
     }
 
-    /// Whether a term is a sum or a product. Its intermediate values may wrap, as long as the final value fits.
+    /// Whether a symbolic term is a sum or a product. Intermediate values of a sum or product may wrap around if the final value
+    /// fits.
     fn is_sum_or_product(&self, sym: Sym) -> bool {
         !self.is_leaf(sym) && (self.addends(sym).is_some() || self.factors(sym).is_some())
     }
@@ -154,8 +155,8 @@ impl<'a> ShapeFunc<'a> {
         }
     }
 
-    /// Asserts that a term can be computed: divisors are not zero, and sums and products fit 64 bits. Operands are checked
-    /// separately.
+    /// Emits assertions that a symbolic term can be computed: divisors are not zero, and sums and products fit 64 bits. The
+    /// operands of the term are checked separately.
     fn assert_computable(&mut self, sym: Sym) -> Result<(), SymVar> {
         match self.syms.kind(sym) {
             SymKind::FloorDiv(_, b) | SymKind::FloorMod(_, b) => {
@@ -188,7 +189,7 @@ impl<'a> ShapeFunc<'a> {
         self.func.binary(BinOp::Le, size, limit)
     }
 
-    /// Whether large terms of a sum may cancel, so that the value of the sum does not bound its rounding error.
+    /// Whether large terms of a sum may cancel. If they do, the rounding error can be large although the sum is small.
     fn may_cancel(&self, root: Sym) -> bool {
         let mut stack = vec![(root, true)];
         let mut visited = FxHashSet::default();
@@ -248,8 +249,8 @@ impl<'a> ShapeFunc<'a> {
         self.func.const_of(value, DType::Float64)
     }
 
-    /// Returns (value of a term in floating point, sum of the magnitudes of its parts). Terms other than sums and products are
-    /// exact, because they were checked before.
+    /// Returns (value of a symbolic term in floating point, sum of the magnitudes of its parts). Terms other than sums and
+    /// products are exact, because they were checked before.
     fn float_estimate(&mut self, root: Sym) -> Result<(Expr, Expr), SymVar> {
         let mut stack = vec![(root, false)];
         while let Some((sym, operands_done)) = stack.pop() {
@@ -304,7 +305,7 @@ impl<'a> ShapeFunc<'a> {
         Ok(total.unwrap_or_else(|| (self.float_const(0.0), self.float_const(0.0))))
     }
 
-    /// Returns an expression for the value of a term. Operands are processed first, without recursion.
+    /// Returns an expression for the value of a symbolic term. Operands are processed first, without recursion.
     fn term_value(&mut self, root: Sym) -> Result<Expr, SymVar> {
         let mut stack = vec![(root, false)];
         while let Some((sym, operands_done)) = stack.pop() {
@@ -332,7 +333,7 @@ impl<'a> ShapeFunc<'a> {
         self.as_bool(value)
     }
 
-    /// Returns an expression for the value of a term whose operands have already been processed.
+    /// Returns an expression for the value of a symbolic term whose operands have already been processed.
     fn value_from_operands(&mut self, sym: Sym) -> Result<Expr, SymVar> {
         if let Some(slot) = (self.slots)(sym) {
             let index = self.func.int(i64::from(slot));

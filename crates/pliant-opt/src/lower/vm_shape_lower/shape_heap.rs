@@ -5,8 +5,8 @@
 use pliant_ir::{Sym, SymArena, SymVar};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// The slots of the heap and whether each is filled. Scopes are nested like sequences: slots that are filled in a branch do not
-/// count as filled after the branch.
+/// The slots of the shape heap, and whether each slot is filled. Scopes are nested like sequences: slots that are filled in a
+/// branch do not count as filled after the branch.
 #[derive(Default)]
 pub(super) struct ShapeHeap {
     slots: FxHashMap<Sym, u32>,
@@ -14,46 +14,46 @@ pub(super) struct ShapeHeap {
     scopes: Vec<Scope>,
 }
 
-/// The terms that one sequence needs, and the terms whose slots it has filled so far.
+/// The symbolic sizes that one sequence needs, and those whose heap slots the sequence has filled so far.
 #[derive(Default)]
 struct Scope {
     filled: Vec<Sym>,
     needed: Vec<NeededTerm>,
-    /// Maps each undefined symbol to the indices of the needed terms that contain it.
+    /// Maps each symbol that is not defined yet to the indices of the needed sizes that contain it.
     waiting_for: FxHashMap<SymVar, Vec<usize>>,
-    /// The needed terms whose symbols are all defined.
+    /// The needed sizes whose symbols are all defined.
     ready: Vec<Sym>,
 }
 
-/// A term that a sequence needs, and the number of its symbols that are not defined yet.
+/// A symbolic size that a sequence needs, and the number of its symbols that are not defined yet.
 struct NeededTerm {
     sym: Sym,
     undefined: usize,
 }
 
 impl ShapeHeap {
-    /// The number of slots of the heap.
+    /// The number of slots of the shape heap.
     pub fn size(&self) -> u32 {
         self.slots.len() as u32
     }
 
-    /// Returns the slot of a term. Assigns a new slot to a term that has none.
+    /// Returns the heap slot of a symbolic size. Assigns a new slot if it has none.
     pub fn slot(&mut self, sym: Sym) -> u32 {
         let next = self.slots.len() as u32;
         *self.slots.entry(sym).or_insert(next)
     }
 
-    /// Returns the slot of a term if it is filled at the current position; `None` otherwise.
+    /// Returns the heap slot of a symbolic size if the slot is filled at the current position; `None` otherwise.
     pub fn filled_slot(&self, sym: Sym) -> Option<u32> {
         if self.filled.contains(&sym) { self.slots.get(&sym).copied() } else { None }
     }
 
-    /// Whether the slot of a term is filled at the current position.
+    /// Whether the heap slot of a symbolic size is filled at the current position.
     pub fn is_filled(&self, sym: Sym) -> bool {
         self.filled.contains(&sym)
     }
 
-    /// Opens the scope of a sequence that needs the terms `needed`. The terms are computed in this order.
+    /// Opens the scope of a sequence that needs the symbolic sizes `needed`. They are computed in this order.
     pub fn open_scope(&mut self, syms: &SymArena, needed: impl IntoIterator<Item = Sym>) {
         let mut scope = Scope::default();
         let mut seen = FxHashSet::default();
@@ -90,7 +90,8 @@ impl ShapeHeap {
             .expect("the scope of a sequence is open while its bindings are lowered")
     }
 
-    /// Marks the slot of a term as filled. If the term is a symbol, needed terms that contain it may become ready to be computed.
+    /// Marks the heap slot of a symbolic size as filled. If the size is a single symbol, needed sizes that contain this symbol
+    /// may become ready to be computed.
     pub fn mark_filled(&mut self, syms: &SymArena, sym: Sym) {
         if !self.filled.insert(sym) {
             return;
@@ -108,7 +109,7 @@ impl ShapeHeap {
         }
     }
 
-    /// Removes and returns the needed terms that are not filled yet and whose symbols are all defined.
+    /// Removes and returns the needed symbolic sizes whose slots are not filled yet and whose symbols are all defined.
     pub fn take_ready(&mut self) -> Vec<Sym> {
         let ready = std::mem::take(&mut self.scope().ready);
         ready.into_iter().filter(|s| !self.filled.contains(s)).collect()

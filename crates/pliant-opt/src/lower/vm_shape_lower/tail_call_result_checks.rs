@@ -13,7 +13,7 @@ use rustc_hash::FxHashMap;
 use super::lower_function::FunctionLowering;
 use super::type_checks::STORE;
 
-/// Maps a callee's symbols to terms of the caller at a call.
+/// Maps the symbols of a callee to symbolic sizes of the caller at a call.
 type SymbolValues = FxHashMap<SymVar, Sym>;
 
 /// The binding in a sequence that computes the function's result, and the type that the result must have.

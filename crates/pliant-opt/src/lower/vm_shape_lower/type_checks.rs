@@ -17,11 +17,11 @@ use crate::common::lowered_operators::{packed_call, prim_int, unit_ty};
 
 /// Action code of `vm.builtin.match_shape`: the dim must equal the operand of the action.
 const ASSERT_IMM: i64 = 0;
-/// Action code of `vm.builtin.match_shape`: store the dim in the slot that is the operand of the action.
+/// Action code of `vm.builtin.match_shape`: store the dim in the heap slot that is the operand of the action.
 pub(super) const STORE: i64 = 1;
 /// Action code of `vm.builtin.match_shape`: ignore the dim.
 const NO_OP: i64 = 2;
-/// Action code of `vm.builtin.match_shape`: the dim must equal the value in the slot that is the operand of the action.
+/// Action code of `vm.builtin.match_shape`: the dim must equal the value in the heap slot that is the operand of the action.
 const ASSERT_LOAD: i64 = 3;
 
 /// A value whose dims are compared with expected dims at run time.
@@ -47,7 +47,7 @@ impl DimMatch {
 }
 
 impl FunctionLowering<'_> {
-    /// Emits the checks of the function's parameters, and computes the terms whose symbols the parameters define.
+    /// Emits the checks of the function's parameters, and computes the sizes whose symbols the parameters define.
     pub fn match_params(
         &mut self,
         func: &mut Function,
@@ -383,8 +383,8 @@ impl FunctionLowering<'_> {
         self.namer.bind(func, "_", call, out);
     }
 
-    /// Emits the comparisons of the dims of all values: first symbols and constants, then terms with one unknown symbol, then
-    /// terms whose symbols are all known.
+    /// Emits the comparisons of the dims of all values: first symbols and constants, then composite dims with one unknown symbol,
+    /// then composite dims whose symbols are all known.
     fn match_dims(
         &mut self,
         func: &mut Function,
@@ -414,7 +414,7 @@ impl FunctionLowering<'_> {
         Ok(())
     }
 
-    /// Returns the actions for dims that are constants, symbols or terms that are already in the heap. Appends other dims to
+    /// Returns the actions for dims that are constants, symbols or sizes that are already in the heap. Appends other dims to
     /// `composite`.
     fn simple_actions<'j>(
         &mut self,
@@ -446,7 +446,7 @@ impl FunctionLowering<'_> {
         actions
     }
 
-    /// Formats the expected value of a dim for error messages: the term, then a tab and the origins of its symbols.
+    /// Formats the expected value of a dim for error messages: the symbolic size, then a tab and the origins of its symbols.
     fn expected_text(&self, func: &Function, term: Sym, description: &str) -> String {
         let divisible_sizes = size_origins::DivisibleSizes::of(func);
         let text = divisible_sizes.in_user_symbols(&func.syms.display(term).to_string());

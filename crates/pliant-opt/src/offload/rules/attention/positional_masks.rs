@@ -348,8 +348,8 @@ fn uncast(cx: &RewriteCx<'_>, e: Expr) -> Expr {
     from.take(MAX_DEPTH as usize).last().unwrap_or(e)
 }
 
-/// Matches an `R.tril` or `R.triu` of a tensor whose elements all are the same number. Returns the nonzero part as a bound on key
-/// positions, and the number.
+/// Matches an `R.tril` or `R.triu` of a tensor whose elements are all the same number. Returns the nonzero triangle as a bound on
+/// key positions, and the number.
 fn match_triangle(cx: &mut RewriteCx<'_>, e: Expr, dims: &[Sym]) -> Option<(KeyBound, f64)> {
     let (args, lower) = match defining_operands(cx, e, TRIL) {
         Some(args) => (args, true),

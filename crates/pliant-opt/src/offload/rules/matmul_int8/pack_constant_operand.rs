@@ -8,7 +8,7 @@ use crate::offload::dequantized::to_i32_integers;
 /// The kernel operands that represent a packed right operand.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PackedOperands {
-    /// The packed integers, as int8 panels `[panels, quads, width, 4]`.
+    /// The packed int8 integers with the dims `[panels, quads, width, 4]`. A quad consists of four adjacent rows.
     pub quads: Expr,
     /// The int32 sums of the columns.
     pub sums: Expr,
@@ -19,7 +19,7 @@ pub(super) struct PackedOperands {
 /// A constant matrix, packed into quads of four adjacent rows.
 #[derive(Clone, Debug)]
 pub(crate) struct PackedWeights {
-    /// The packed integers, as int8 panels `[panels, quads, width, 4]`.
+    /// The packed int8 integers with the dims `[panels, quads, width, 4]`.
     pub quads: Tensor,
     /// The int32 sums of the columns.
     pub sums: Tensor,

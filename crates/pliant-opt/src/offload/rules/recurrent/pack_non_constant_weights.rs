@@ -17,27 +17,28 @@ use crate::offload::weight_packing_functions::packing_call;
 /// The call of a loop function that packs weights, or an error.
 type PackingResult = Result<TirCall, LegalizeError>;
 
-/// The number of units that one iteration of the packing loop packs.
+/// The number of hidden units whose weights one iteration of the packing loop packs.
 const UNITS_PER_ITERATION: i64 = UNITS as i64;
 
 /// Gates that are packed together: (index of the first gate, number of gates, number of columns of a panel).
 type GateGroup = (i64, i64, i64);
 
-/// Returns the number of packed columns of all units of a gate group, rounded up to whole panels.
+/// Returns the number of packed columns for the gates of a group in all hidden units, rounded up to whole panels.
 fn columns(l: &Layer, (_, gates, width): GateGroup) -> i64 {
     let units = (l.hidden + UNITS_PER_ITERATION - 1) / UNITS_PER_ITERATION * UNITS_PER_ITERATION;
     (units * gates + width - 1) / width * width
 }
 
-/// Returns (first unit, number of units) of block `q` of a group of `gates` gates. The last block may have fewer units.
+/// Returns (first hidden unit, number of hidden units) of block `q` of a group of `gates` gates. The last block may have fewer
+/// units.
 fn unit_range(l: &Layer, q: &Expr, gates: i64) -> (Expr, Expr) {
     let first = te::floordiv(q, &te::int(gates)) * UNITS_PER_ITERATION;
     let rest = te::binary(BinOp::Max, &(te::int(l.hidden) - &first), &te::int(0));
     (first, te::binary(BinOp::Min, &rest, &te::int(UNITS_PER_ITERATION)))
 }
 
-/// Emits the loops that pack a gate group of the weights `[directions, gates * hidden, k]` into panels. The panels begin at column
-/// `start` of the `total_columns` columns of each direction.
+/// Emits the loops that pack the weights of a group of gates, with the dims `[directions, gates * hidden, k]`, into panels. The
+/// panels begin at column `start` of the `total_columns` columns of each direction.
 fn write_gates(
     b: &mut te::Body,
     l: &Layer,
