@@ -5,7 +5,8 @@
 //!
 //! # Before
 //! ```python
-//! @R.function def main(x: R.Tensor(("n", 16), "float32"), w: R.Tensor((8, 16), "float32")) -> R.Tensor(("n", 8), "float32"):
+//! @R.function
+//! def main(x: R.Tensor(("n", 16), "float32"), w: R.Tensor((8, 16), "float32")) -> R.Tensor(("n", 8), "float32"):
 //!     n = T.int64()
 //!     with R.dataflow():
 //!         lv = R.permute_dims(w, axes=[1, 0])
@@ -16,7 +17,8 @@
 //!
 //! # After
 //! ```python
-//! @R.function def main(x: R.Tensor(("n", 16), "float32"), w: R.Tensor((8, 16), "float32")) -> R.Tensor(("n", 8), "float32"):
+//! @R.function
+//! def main(x: R.Tensor(("n", 16), "float32"), w: R.Tensor((8, 16), "float32")) -> R.Tensor(("n", 8), "float32"):
 //!     n = T.int64()
 //!     with R.dataflow():
 //!         gv = R.linear(x, w)

@@ -124,8 +124,8 @@ struct ChoicePoint {
 enum Alternative {
     /// Continues with the list of goals at this index of `Search::goals`.
     Goals(u32),
-    /// Assigns the pattern `node` of a context to one of the candidates `list`, from index `next` on, and continues with the goals
-    /// `rest`.
+    /// Assigns the pattern `node` of a context to one of the candidates `list`, from index `next` on, and continues with the
+    /// goals `rest`.
     Candidates { node: NodeId, list: Rc<[Expr]>, next: usize, rest: u32 },
 }
 

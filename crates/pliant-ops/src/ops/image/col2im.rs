@@ -86,8 +86,8 @@ struct Patches<'a> {
 impl Patches<'_> {
     /// Emits loops over all patches whose element at index `within` of the patch lies in the image.
     /// For each patch, calls `add` with the element's position in the image and its value. Recurses
-    /// over the spatial dims. For the dims processed so far, `positions` contains the indices of the
-    /// patch, and `index` the indices of its element in the image.
+    /// over the spatial dims. For the dims processed so far, `positions` contains the indices of
+    /// the patch, and `index` the indices of its element in the image.
     fn add(
         &self,
         b: &mut Body,

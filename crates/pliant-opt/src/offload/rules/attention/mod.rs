@@ -14,7 +14,8 @@
 //!
 //! # Before
 //! ```python
-//! @R.function def main(q: R.Tensor(("b", 2, "n", 4), "float32"), k: R.Tensor(("b", 2, "m", 4), "float32"), v: R.Tensor(("b", 2, "m", 4), "float32")) -> R.Tensor(("b", 2, "n", 4), "float32"):
+//! @R.function
+//! def main(q: R.Tensor(("b", 2, "n", 4), "float32"), k: R.Tensor(("b", 2, "m", 4), "float32"), v: R.Tensor(("b", 2, "m", 4), "float32")) -> R.Tensor(("b", 2, "n", 4), "float32"):
 //!     b = T.int64()
 //!     n = T.int64()
 //!     m = T.int64()
@@ -29,7 +30,8 @@
 //!
 //! # After
 //! ```python
-//! @R.function def main(q: R.Tensor(("b", 2, "n", 4), dtype="float32"), k: R.Tensor(("b", 2, "m", 4), dtype="float32"), v: R.Tensor(("b", 2, "m", 4), dtype="float32")) -> R.Tensor(("b", 2, "n", 4), dtype="float32"):
+//! @R.function
+//! def main(q: R.Tensor(("b", 2, "n", 4), dtype="float32"), k: R.Tensor(("b", 2, "m", 4), dtype="float32"), v: R.Tensor(("b", 2, "m", 4), dtype="float32")) -> R.Tensor(("b", 2, "n", 4), dtype="float32"):
 //!     b = T.int64()
 //!     n = T.int64()
 //!     m = T.int64()
@@ -40,14 +42,15 @@
 //!         R.output(gv)
 //!     return gv
 //!
-//! @T.prim_func(private=True) def attention(var_A: T.handle, var_B: T.handle, var_C: T.handle, var_attention: T.handle):
+//! @T.prim_func(private=True)
+//! def attention(var_A: T.handle, var_B: T.handle, var_C: T.handle, var_attention: T.handle):
 //!     ...
 //!         T.evaluate(T.call_kernel("attention", ...))
 //! ```
 //!
 //! # Requires
-//! Matmuls of float32, queries, keys and values with 3 or 4 dims and matching sizes, and constant factors. Each dim of the bias
-//! and of the mask is 1 or a dim of the scores.
+//! Matmuls of float32, queries, keys and values with 3 or 4 dims and matching sizes, and constant factors. Each dim of the bias and
+//! of the mask is 1 or a dim of the scores.
 //!
 //! # Keeps
 //! - Attention of other types, or with sizes that are not known to match.

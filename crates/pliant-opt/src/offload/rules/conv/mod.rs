@@ -8,7 +8,8 @@
 //!
 //! # Before
 //! ```python
-//! @R.function def main(x: R.Tensor(("n", 2, "h", 4), "float32")) -> R.Tensor(("n", 2, "h", 4), "float32"):
+//! @R.function
+//! def main(x: R.Tensor(("n", 2, "h", 4), "float32")) -> R.Tensor(("n", 2, "h", 4), "float32"):
 //!     n = T.int64()
 //!     h = T.int64()
 //!     with R.dataflow():
@@ -21,7 +22,8 @@
 //!
 //! # After
 //! ```python
-//! @R.function def main(x: R.Tensor(("n", 2, "h", 4), dtype="float32")) -> R.Tensor(("n", 2, "h", 4), dtype="float32"):
+//! @R.function
+//! def main(x: R.Tensor(("n", 2, "h", 4), dtype="float32")) -> R.Tensor(("n", 2, "h", 4), dtype="float32"):
 //!     n = T.int64()
 //!     h = T.int64()
 //!     with R.dataflow():
