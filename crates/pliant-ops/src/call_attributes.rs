@@ -55,7 +55,8 @@ impl InferCtx<'_> {
         value.as_dtype().map(Some).ok_or_else(bad)
     }
 
-    /// An attribute with one or more axes of a tensor of rank `ndim`, normalised to `0 .. ndim`. `None` if the attribute is `None`.
+    /// Reads an attribute that contains one or more axes of a tensor of rank `ndim`, and normalises
+    /// them to `0 .. ndim`. `None` if the attribute is `None`.
     ///
     /// # Errors
     /// If an axis is out of range or occurs twice.
@@ -77,7 +78,8 @@ impl InferCtx<'_> {
         Ok(Some(axes))
     }
 
-    /// An attribute with one axis of a tensor of rank `ndim`, normalised to `0 .. ndim`.
+    /// Reads an attribute that contains one axis of a tensor of rank `ndim`, and normalises it to
+    /// `0 .. ndim`.
     ///
     /// # Errors
     /// If the axis is out of range.
@@ -108,8 +110,8 @@ impl InferCtx<'_> {
             .ok_or_else(|| self.attr_error(key, format!("{key} must be a number")))
     }
 
-    /// A float attribute that becomes an element of a tensor of type `dtype`. For integer types,
-    /// the fraction of the value is dropped.
+    /// Reads a float attribute that becomes an element of a tensor of type `dtype`. For integer
+    /// types, the fraction of the value is dropped.
     ///
     /// # Errors
     /// If the attribute is not a number, or out of the range of an integer type.
@@ -127,7 +129,7 @@ impl InferCtx<'_> {
         ))
     }
 
-    /// A float attribute that is neither infinite nor NaN.
+    /// Reads a float attribute that must be neither infinite nor NaN.
     ///
     /// # Errors
     /// If the attribute is not a finite number.
@@ -171,10 +173,12 @@ impl InferCtx<'_> {
         })
     }
 
-    /// An attribute with `n` integers of at least `min`. A single integer stands for `n` equal ones.
+    /// Reads an attribute that contains `n` integers of at least `min`. A single integer stands for
+    /// `n` equal ones.
     ///
     /// # Errors
-    /// If the attribute is neither an integer nor a list of `n` integers, or if a value is out of range.
+    /// If the attribute is neither an integer nor a list of `n` integers, or if a value is out of
+    /// range.
     pub fn ints(&self, key: &str, n: usize, min: i64) -> Result<Vec<i64>, InferError> {
         let list = self.attr(key).as_ints().ok_or_else(|| {
             self.attr_error(key, format!("{key} must be an integer or a list of {n} integers"))
@@ -254,7 +258,7 @@ impl InferCtx<'_> {
         self.decl.symbolic == Some(key) && self.args.len() > self.decl.operands.len()
     }
 
-    /// An attribute that may contain symbols; `None` if it is absent.
+    /// Reads an attribute of sizes, which may contain symbols; `None` if the attribute is absent.
     ///
     /// # Errors
     /// If the attribute does not consist of integers.
@@ -304,7 +308,7 @@ impl InferCtx<'_> {
         }
     }
 
-    /// A list attribute with any items; `None` if it is absent.
+    /// Reads a list attribute, whose items may be of any kind; `None` if the attribute is absent.
     ///
     /// # Errors
     /// If the attribute is not a list.
@@ -316,7 +320,7 @@ impl InferCtx<'_> {
         }
     }
 
-    /// The numbers of a list attribute; `None` if it is absent.
+    /// Reads a list of numbers from an attribute; `None` if the attribute is absent.
     ///
     /// # Errors
     /// If the attribute is not a list of numbers.

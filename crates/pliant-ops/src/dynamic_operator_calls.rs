@@ -102,7 +102,8 @@ pub enum OperandType {
 }
 
 impl OperandType {
-    /// The type as script text. `name` is the prefix of the names of its symbols. The recursion follows nested tuples.
+    /// Formats the type as script text. `name` is the prefix of the names of its symbols. The
+    /// recursion follows nested tuples.
     fn text(&self, name: &str) -> String {
         let sizes = |dims: &[Option<i64>]| -> String {
             let size = |(i, d): (usize, &Option<i64>)| match d {
@@ -130,7 +131,8 @@ impl OperandType {
     }
 }
 
-/// A script with a function `main` that executes the call described by `text`.
+/// Creates a script with a function `main` that executes the call described by `text` on operands
+/// of the types `operands`.
 pub fn call_script(text: &str, operands: &[OperandType]) -> String {
     let (mut params, mut symbols) = (Vec::with_capacity(operands.len()), String::new());
     for (k, operand) in operands.iter().enumerate() {

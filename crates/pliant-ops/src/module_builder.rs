@@ -142,11 +142,13 @@ impl ModuleBuilder {
     }
 }
 
-/// Creates the loop function that computes the tensors returned by `f`, which receives one tensor per operand, and its call. Size
-/// variables that are not defined by the dim of an operand are passed as `tir_vars`.
+/// Creates a loop function and its call. The loop function computes the tensors returned by `f`,
+/// which receives one tensor per operand. Size variables that are not defined by the dim of an
+/// operand are passed as `tir_vars`.
 ///
 /// # Errors
-/// If an operand's shape or data type is unknown, `f` fails, or its outputs are not well-formed stages.
+/// If an operand's shape or data type is unknown, `f` fails, or its outputs are not well-formed
+/// stages.
 pub fn te_call(
     func: &mut Function,
     hint: &str,

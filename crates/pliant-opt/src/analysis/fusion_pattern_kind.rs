@@ -311,7 +311,8 @@ fn is_product_sum(f: &PrimFunc, buffer: Buffer, value: Expr) -> bool {
     reads_output(*a) && product(*b) || reads_output(*b) && product(*a)
 }
 
-/// Whether each index that uses a reduction axis consists of this axis alone, and the reduction axes occur in their order.
+/// Whether each index that uses a reduction axis consists of this axis alone, and the indices use the reduction axes in their
+/// declared order.
 fn reads_in_order(f: &PrimFunc, at: &[Expr], reduce: &[Var]) -> bool {
     let mut last = None;
     at.iter().all(|&i| match f.expr(i) {

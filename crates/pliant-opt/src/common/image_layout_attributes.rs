@@ -1,4 +1,4 @@
-//! Names of image layouts in operator attributes, such as `NCHW`. `dims` is the number of spatial dims, 1 to 3.
+//! Names of image layouts in operator attributes, such as `NCHW`. In all functions, `dims` is the number of spatial dims, 1 to 3.
 
 use pliant_ir::relax::kernel_call::NEW_AXIS;
 use pliant_ir::{AttrValue, Attrs};

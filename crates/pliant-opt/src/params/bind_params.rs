@@ -249,7 +249,7 @@ fn replace_params(
     }
 }
 
-/// Creates the constant expression in `dst` of a value for a parameter of `src` that has type `ty`.
+/// Creates the constant expression of `value` in `dst`, for a parameter of `src` that has type `ty`.
 fn literal(dst: &mut Function, value: &ParamValue, src: &Function, ty: Type) -> Expr {
     let data = src.types.get(ty);
     match value {

@@ -151,7 +151,7 @@ fn verifier_errors(module: &IRModule, ctx: &PassContext) -> Vec<String> {
     findings.iter().filter(|d| d.is_error()).map(|d| d.message.clone()).collect()
 }
 
-/// A function and everything that it calls, directly or through other functions.
+/// Creates a module of a function and everything that it calls, directly or through other functions.
 fn function_with_callees(module: &IRModule, name: &str) -> IRModule {
     let mut out = IRModule::new();
     let mut pending: Vec<Arc<str>> = vec![name.into()];

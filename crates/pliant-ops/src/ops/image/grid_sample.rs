@@ -250,7 +250,7 @@ fn te_sample(ctx: &mut LegalizeCtx<'_>) -> TeResult {
 }
 
 /// A pixel position along one image axis that contributes to an element of the result, with its
-/// weight. The tensors have one element per grid position, which all channels share.
+/// weight. Each field is a tensor with one element per grid position, which all channels share.
 struct Pixel {
     index: Tensor,
     /// Whether the index is inside the image.

@@ -209,7 +209,8 @@ fn concat_sequentially(parts: &[Tensor], shape: &[Expr], axis: usize) -> Vec<Ten
     })
 }
 
-/// Copies a row of each part, one after another along the axis, whose size in the result is `size`.
+/// Emits the loops that copy one row of each part to the result. The rows follow each other along
+/// the axis, whose size in the result is `size`.
 fn copy_parts(b: &mut Body, out: &Tensor, parts: &[Tensor], size: &Expr, row: &[Expr]) {
     let start = b.cell("start", &te::int(0));
     for part in parts {

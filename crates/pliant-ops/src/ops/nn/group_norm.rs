@@ -114,8 +114,8 @@ fn te_group(ctx: &mut LegalizeCtx<'_>) -> TeResult {
 }
 
 /// Sums for a group normalisation: each sum is over the normalised axes and the channels of one
-/// group. The tensor of sums has one dim per group in place of the channel axis, and keeps all
-/// other axes that are not normalised.
+/// group. The tensor of sums has the axes of the data that are not normalised. Its channel axis has
+/// one element per group.
 struct GroupSums {
     shape: Vec<Expr>,
     axes: Vec<usize>,

@@ -262,8 +262,8 @@ fn out_layout(data: &Layout, out: &Layout, result: Tensor, shape: Vec<Expr>) -> 
 }
 
 /// The number of elements of window `i` along spatial axis `k` that average pooling counts in the
-/// divisor. `dim` is the size of the axis in the data. `include` counts padding, too, and `ceil`
-/// cuts windows off at the end of the padded data.
+/// divisor. `dim` is the size of the axis in the data. With `include`, padding is counted, too.
+/// With `ceil`, windows may extend beyond the padded data; elements there are never counted.
 fn counted_elements(
     window: &Window,
     k: usize,

@@ -56,8 +56,8 @@ pub(super) struct LayerSizes {
     batched: bool,
 }
 
-/// Checks the ranks and element types of all operands and the attributes. Returns the float type
-/// that the operands share; `None` if it is unknown.
+/// Checks the ranks and element types of all operands, and the attributes. Returns the float type
+/// that all operands except the sequence lengths share; `None` if it is unknown.
 pub(super) fn check_types(ctx: &InferCtx<'_>, kind: CellKind) -> Result<Option<DType>, InferError> {
     let x = ctx.tensor(0)?;
     require_float(ctx, 0, &x)?;

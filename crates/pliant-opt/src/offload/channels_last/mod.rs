@@ -110,7 +110,7 @@ struct OpCall {
     attrs: Attrs,
 }
 
-/// The operator, operands and attributes of a call of an operator; `None` for other values.
+/// Returns the operator, operands and attributes of an operator call; `None` for other values.
 fn op_call(func: &Function, e: Expr) -> Option<OpCall> {
     match func.expr(e) {
         ExprData::Call { callee: Callee::Op(op), args, attrs, .. } => {
