@@ -11,8 +11,8 @@ use pliant_tensor::DType;
 use crate::function_builder::{FuncGen, Gen, internal, unsupported};
 use crate::value_representations::{ExprValue, fills_chunks, scalar_type};
 
-/// A constructor of [`ExprValue`], such as [`ExprValue::Chunks`], applied to the machine values
-/// that make up a vector.
+/// A constructor of [`ExprValue`], such as [`ExprValue::Chunks`]. Its argument is the list of machine values of a vector: one per
+/// chunk or per lane.
 type ValueConstructor = fn(Rc<[Value]>) -> ExprValue;
 
 impl FuncGen<'_, '_> {
@@ -261,8 +261,8 @@ impl FuncGen<'_, '_> {
         Ok(ExprValue::Chunks(out.collect()))
     }
 
-    /// Selects `c ? a : b` for each lane of two bool vectors, where the condition `c` is a mask.
-    /// Returns `None` unless the condition is a mask and each of `a` and `b` is a mask or a scalar.
+    /// Computes `c ? a : b` for each lane of two bool vectors in mask form ([`ExprValue::Mask`]). Returns `None` unless `c` is a
+    /// mask and each of `a` and `b` is a mask or a scalar.
     fn select_masks(
         &mut self,
         c: &ExprValue,

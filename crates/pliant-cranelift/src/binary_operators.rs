@@ -101,8 +101,8 @@ impl FuncGen<'_, '_> {
         })
     }
 
-    /// Computes a logical operator on vectors of bools, of which at least one is a mask and the other is a mask or a
-    /// scalar. The result has the element width of the narrower mask. Returns `None` for other operands and operators.
+    /// Computes `and`, `or`, `!=` or `==` of two bool vectors in mask form ([`ExprValue::Mask`]); one operand may be a scalar. If
+    /// the masks differ in element width, the result has the smaller width. Returns `None` for other operands and operators.
     pub fn mask_op(
         &mut self,
         op: BinOp,
@@ -205,7 +205,7 @@ impl FuncGen<'_, '_> {
         Some(ExprValue::Chunks(map_chunks(self, chunk_op)))
     }
 
-    /// Multiplies chunks of 8-bit integers. Uses 16-bit lanes, because the machine has no
+    /// Multiplies two 128-bit chunks of 8-bit integers lane by lane. Computes in 16-bit lanes, because the machine has no
     /// instruction that multiplies bytes.
     fn multiply_bytes(&mut self, x: Value, y: Value) -> Value {
         let (a, b) = (self.b.ins().uwiden_low(x), self.b.ins().uwiden_low(y));
@@ -215,8 +215,8 @@ impl FuncGen<'_, '_> {
         self.truncate_pair(low, high)
     }
 
-    /// Returns `a < b ? x : y` for each lane of chunks. Cranelift emits one x86 instruction if `x`
-    /// and `y` are `a` and `b` in either order.
+    /// Returns `a < b ? x : y` for each lane of 128-bit chunks. Cranelift emits a single x86 minimum or maximum instruction if
+    /// `x` and `y` are `a` and `b` in either order.
     fn select_less(&mut self, a: Value, b: Value, x: Value, y: Value) -> Value {
         let ty = self.b.func.dfg.value_type(a);
         let less = self.b.ins().fcmp(FloatCC::LessThan, a, b);
@@ -224,11 +224,11 @@ impl FuncGen<'_, '_> {
         self.b.ins().bitselect(less, x, y)
     }
 
-    /// Returns the elementwise minimum of two chunks of floats, NaN where either is NaN.
+    /// Returns the elementwise minimum of two 128-bit chunks of floats; NaN where either operand is NaN.
     ///
-    /// The x86 instruction returns its second operand if either is NaN or both are zeros. So the bitwise or of the
-    /// results of both operand orders has all bits of a NaN and the sign of a negative zero. Unlike `fmin`, it does not
-    /// canonicalize NaNs.
+    /// The x86 minimum instruction returns its second operand if either operand is NaN or both are zeros. The function therefore
+    /// emits it twice, with both operand orders, and combines the results by a bitwise or. This keeps NaNs and the sign of a
+    /// negative zero. Unlike Cranelift's `fmin`, it does not canonicalize NaNs.
     pub fn float_min(&mut self, a: Value, b: Value) -> Value {
         if !self.unit.x86 {
             return self.b.ins().fmin(a, b);
@@ -237,11 +237,11 @@ impl FuncGen<'_, '_> {
         self.bitwise_op(x, y, |g, x, y| g.b.ins().bor(x, y))
     }
 
-    /// Returns the elementwise maximum of two chunks of floats, NaN where either is NaN.
+    /// Returns the elementwise maximum of two 128-bit chunks of floats; NaN where either operand is NaN.
     ///
-    /// As in [`FuncGen::float_min`], x86 needs both operand orders. The bitwise and of their
-    /// results is the positive zero if zeros differ in sign. The bitwise and may clear bits of
-    /// NaNs, so a bitwise or with the mask of NaN lanes sets them again.
+    /// As in [`FuncGen::float_min`], the x86 instruction is emitted with both operand orders. A bitwise and of the two results
+    /// selects the positive zero if the zeros differ in sign. The bitwise and can destroy NaNs, so a bitwise or with the mask of
+    /// NaN lanes restores them.
     pub fn float_max(&mut self, a: Value, b: Value) -> Value {
         if !self.unit.x86 {
             return self.b.ins().fmax(a, b);
@@ -254,7 +254,7 @@ impl FuncGen<'_, '_> {
         })
     }
 
-    /// Applies a bitwise operation to the bits of two chunks of floats.
+    /// Applies a bitwise operation to the bits of two 128-bit chunks of floats.
     fn bitwise_op(
         &mut self,
         x: Value,

@@ -36,12 +36,12 @@ const MAX_CONSTANT_STRIDE: i64 = 1 << 16;
 pub(crate) enum BufferLocation {
     /// The elements are in memory. The value is the address of the first element.
     Address(Value),
-    /// The elements are in the memory of a tensor argument. The value is the address of the argument array, the integer
-    /// is the byte offset of the argument in it. In functions with many arguments, each statement that uses the buffer
-    /// loads the address of its elements.
+    /// The elements are in the memory of a tensor argument. The first field is the address of the argument array. The second is
+    /// the byte offset of this argument in the array. Used in functions with many arguments, where each statement that uses the
+    /// buffer loads the address of its elements.
     Argument(Value, i32),
-    /// The elements are in registers. The key of a slot is its first element and its number of lanes; the variables are
-    /// those of a scalar or of the chunks of a vector.
+    /// The elements are in registers. A key is the index of the first element and the number of lanes of an access. Its variables
+    /// contain these elements: one variable for a scalar, one per chunk or lane for a vector.
     Registers(Rc<FxHashMap<(i64, u16), Vec<Variable>>>),
 }
 
@@ -104,9 +104,9 @@ impl FuncGen<'_, '_> {
         }
     }
 
-    /// If the function has many arguments, loads the addresses and sizes of the arguments that a statement uses, and
-    /// returns the overwritten entries of `locations` and `vars`. Loaded values then do not stay live from one
-    /// statement to the next.
+    /// If the function has many arguments, loads the addresses and sizes of the arguments that statement `s` uses into
+    /// `locations` and `vars`, so that loaded values do not stay live from one statement to the next. Returns the entries that it
+    /// overwrote.
     pub fn load_arguments(&mut self, s: Stmt) -> Gen<ReplacedEntries> {
         let mut replaced = ReplacedEntries::default();
         if !self.many_arguments {
@@ -250,8 +250,8 @@ impl FuncGen<'_, '_> {
         Ok(self.vector_from_raw(out, ty))
     }
 
-    /// Returns the first element and the stride of a vector if the stride is a constant of magnitude at most
-    /// [`MAX_CONSTANT_STRIDE`].
+    /// If `index` is a vector of equidistant indices whose stride is a constant of magnitude at most [`MAX_CONSTANT_STRIDE`],
+    /// returns the first index and the stride.
     fn small_constant_stride(&self, index: Expr) -> Option<(Expr, i32)> {
         match self.f.expr(index) {
             ExprData::Ramp(base, stride, _) => {
@@ -262,8 +262,8 @@ impl FuncGen<'_, '_> {
         }
     }
 
-    /// Loads the elements of a vector at a constant stride. If the stride is -1, loads chunks and reverses their lanes;
-    /// otherwise loads lane by lane.
+    /// Loads a vector of type `ty` from equidistant elements of a buffer, starting at index `base`. For stride -1, loads whole
+    /// 128-bit chunks and reverses their lanes. For other strides, loads lane by lane.
     fn load_constant_stride(
         &mut self,
         buffer: Buffer,
@@ -290,7 +290,7 @@ impl FuncGen<'_, '_> {
         Ok(self.vector_from_raw(out, ty))
     }
 
-    /// Loads the elements of a vector lane by lane, at a stride that is non-constant or larger than
+    /// Loads a vector lane by lane from equidistant elements of a buffer. The stride is non-constant or larger than
     /// [`MAX_CONSTANT_STRIDE`].
     fn load_dynamic_stride(
         &mut self,
@@ -313,7 +313,7 @@ impl FuncGen<'_, '_> {
         Ok(self.vector_from_raw(out, ty))
     }
 
-    /// Reverses the lanes of a chunk.
+    /// Reverses the order of the lanes of a 128-bit chunk.
     fn reverse_lanes(&mut self, c: Value) -> Value {
         let ty = self.b.func.dfg.value_type(c);
         let size = ty.lane_bits() / 8;
@@ -503,7 +503,7 @@ impl FuncGen<'_, '_> {
         (same_half_type && in_memory(from) && in_memory(&to)).then(|| (*from, indices.clone()))
     }
 
-    /// Stores chunks of float32 as contiguous 16-bit floats.
+    /// Stores 128-bit chunks of float32 as contiguous 16-bit floats of type `dtype`.
     fn store_halves(&mut self, chunks: &[Value], at: Value, dtype: DType) {
         for (i, pair) in chunks.chunks(2).enumerate() {
             let low = self.f32_to_half_bits(pair[0], dtype);
@@ -575,7 +575,8 @@ impl FuncGen<'_, '_> {
         self.b.switch_to_block(done);
     }
 
-    /// Declares the variables of a register slot: of a scalar, or of the chunks or lanes of a vector.
+    /// Declares variables that hold one scalar or vector of type `ty` in registers, and initializes them with zero. A scalar has
+    /// one variable; a vector has one per 128-bit chunk, or one per lane if its lanes do not fill chunks.
     fn declare_register_slot(&mut self, ty: Ty) -> Vec<Variable> {
         let (machine_type, count) = match ty.lanes {
             1 => (scalar_type(ty.dtype), 1),
@@ -647,7 +648,7 @@ impl FuncGen<'_, '_> {
         self.b.ins().call_indirect(sig, free, &[address]);
     }
 
-    /// Loads the address of the runtime function whose pointer is at `offset` bytes in the runtime.
+    /// Loads the address of a runtime function. `offset` is the byte offset of its pointer in the `KernelRuntime` struct.
     pub fn runtime_fn(&mut self, offset: usize) -> Value {
         self.b.ins().load(types::I64, constant_mem_flags(), self.runtime, offset as i32)
     }

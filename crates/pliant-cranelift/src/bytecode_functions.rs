@@ -65,7 +65,7 @@ pub(crate) fn compile(
     Ok(CompiledBodies::new(bodies, memory))
 }
 
-/// The entry points of the pieces of a unit, and the executable memory that contains them.
+/// The entry points of the pieces in one compilation unit, and the executable memory that contains their code.
 type CompiledUnit = (Vec<BodyFn>, Arc<dyn Any + Send + Sync>);
 
 fn compile_pieces(
@@ -142,7 +142,8 @@ fn generate(
 /// this struct are live from one instruction to the next, so execution can start at any
 /// instruction.
 struct BodyGen {
-    /// The address of the context that the driver (the VM's loop that runs pieces) passes.
+    /// The address of the execution context, which the driver (the VM's loop that runs pieces) passes as an argument to every
+    /// piece.
     context: Value,
     /// The address of the VM's attention word, an integer that interrupts change. If the word
     /// changes, the piece returns to the driver (the VM's loop that runs pieces).
@@ -192,14 +193,14 @@ impl BodyGen {
         body
     }
 
-    /// Ends the current block with an exit from the piece that returns a constant code.
+    /// Ends the current block: the piece returns the constant `code` to the driver (the VM's loop that runs pieces).
     fn exit_with(&self, b: &mut FunctionBuilder<'_>, code: u64) {
         let code = b.ins().iconst(types::I64, code as i64);
         b.ins().jump(self.exit, &[BlockArg::Value(code)]);
     }
 
-    /// Returns the block at which execution continues at instruction `at`. If that instruction is in another piece, the
-    /// block exits to it.
+    /// Returns the block to which a branch to instruction `at` jumps. If the instruction is in another piece, this is a new block
+    /// that leaves the current piece.
     fn target(&mut self, b: &mut FunctionBuilder<'_>, at: usize) -> Block {
         if let Some(&block) = at.checked_sub(self.first).and_then(|k| self.blocks.get(k)) {
             return block;
@@ -245,7 +246,8 @@ impl BodyGen {
         }
     }
 
-    /// Calls the runtime function whose pointer is at a byte offset in [`BodyEntries`].
+    /// Calls the runtime function whose pointer is at byte offset `entry` in [`BodyEntries`], with the context and `operand`.
+    /// Returns its result.
     fn call_entry(&self, b: &mut FunctionBuilder<'_>, entry: usize, operand: u32) -> Value {
         let callee = b.ins().load(types::I64, constant_mem_flags(), self.entries, entry as i32);
         let operand = b.ins().iconst(types::I32, i64::from(operand));
@@ -253,7 +255,7 @@ impl BodyGen {
         b.inst_results(call)[0]
     }
 
-    /// Exits from the piece with `code` if `condition` is nonzero.
+    /// Returns `code` from the piece to the driver if `condition` is nonzero.
     fn exit_if(&self, b: &mut FunctionBuilder<'_>, condition: Value, code: Value) {
         let next = b.create_block();
         b.ins().brif(condition, self.exit, &[BlockArg::Value(code)], next, &[]);

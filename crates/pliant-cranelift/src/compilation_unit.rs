@@ -96,8 +96,8 @@ pub(crate) struct Unit {
     externs: FxHashMap<&'static str, FuncId>,
     /// Whether the machine has fused multiply-add.
     pub has_fma: bool,
-    /// Whether the machine is an x86-64. The float minimum and maximum instructions of x86-64 return the second operand
-    /// if either is NaN.
+    /// Whether the machine is an x86-64. Its float minimum and maximum instructions need extra code for NaNs, because they return
+    /// the second operand if either is NaN.
     pub x86: bool,
     /// Whether generated loops poll the interrupt flag.
     pub check_interrupt: bool,

@@ -63,7 +63,7 @@ impl FuncGen<'_, '_> {
         })
     }
 
-    /// Extends chunks of integers to `bits` bits per lane.
+    /// Extends 128-bit chunks of integers to `bits` bits per lane. The result has more chunks than the input.
     fn widen_ints(&mut self, mut chunks: Vec<Value>, signed: bool, bits: u32) -> Rc<[Value]> {
         while self.b.func.dfg.value_type(chunks[0]).lane_bits() < bits {
             let twice = chunks.into_iter().flat_map(|c| match signed {
@@ -75,7 +75,7 @@ impl FuncGen<'_, '_> {
         chunks.into()
     }
 
-    /// Truncates chunks of integers to `bits` bits per lane.
+    /// Truncates 128-bit chunks of integers to `bits` bits per lane. The result has fewer chunks than the input.
     fn truncate_ints(&mut self, mut chunks: Vec<Value>, bits: u32) -> Rc<[Value]> {
         while self.b.func.dfg.value_type(chunks[0]).lane_bits() > bits {
             chunks = chunks.chunks(2).map(|p| self.truncate_pair(p[0], p[1])).collect();
@@ -83,7 +83,7 @@ impl FuncGen<'_, '_> {
         chunks.into()
     }
 
-    /// Returns a chunk of the low halves of the lanes of two chunks.
+    /// Truncates the lanes of two 128-bit chunks to half their width, and packs them into one chunk.
     pub fn truncate_pair(&mut self, a: Value, b: Value) -> Value {
         let ty = self.b.func.dfg.value_type(a);
         if ty == types::I64X2 {
@@ -137,7 +137,7 @@ impl FuncGen<'_, '_> {
         halves.collect()
     }
 
-    /// Moves the upper half of a chunk to the lower half.
+    /// Moves the upper 64 bits of a 128-bit chunk to its lower half.
     fn upper_half(&mut self, c: Value) -> Value {
         let ty = self.b.func.dfg.value_type(c);
         let bytes = self.bitcast_chunk(c, types::I8X16);

@@ -1,5 +1,5 @@
-//! Inline expansion of elementary functions. Each operation of a sequence of `pliant_kernels::math` becomes a machine
-//! instruction on scalars or 128-bit chunks of one float type.
+//! Inline expansion of elementary functions such as `exp`. Each operation of their definitions in `pliant_kernels::math` becomes
+//! a machine instruction on scalars or 128-bit chunks of one float type.
 
 use std::marker::PhantomData;
 

@@ -46,7 +46,7 @@ pub(crate) fn unsupported<T>(description: impl Into<String>) -> Gen<T> {
     Err(GenError::Unsupported(description.into()))
 }
 
-/// Returns the machine type that passes a parameter or result of a linked function.
+/// Returns the machine type of a parameter or result of an external (linked) native function.
 pub(crate) fn extern_type(ty: ExternTy) -> Type {
     match ty {
         ExternTy::I32 => types::I32,
@@ -70,7 +70,8 @@ pub(crate) fn mem_flags() -> MemFlagsData {
     MemFlagsData::new().with_notrap()
 }
 
-/// Flags of loads from memory that does not change during the call: the argument array and the runtime.
+/// Memory flags of loads from memory that does not change during a call of the loop function: the argument array and the
+/// `KernelRuntime` struct.
 pub(crate) fn constant_mem_flags() -> MemFlagsData {
     MemFlagsData::trusted().with_readonly().with_can_move()
 }
@@ -100,8 +101,8 @@ pub(crate) struct FuncGen<'a, 'b> {
     pub size_locations: FxHashMap<Var, SizeLocation>,
     /// The values of expressions already computed for the current statement, in blocks that dominate the current block.
     pub memo: FxHashMap<Expr, ExprValue>,
-    /// The block to which failed checks branch, with their status as its parameter. The block frees
-    /// open workspaces, if any, and returns the status.
+    /// The block to which failed checks branch. Its parameter is the status of the failed check. The block frees open workspaces,
+    /// if any, and returns the status.
     pub fail: Block,
     /// Bytes of stack allocated so far for buffers.
     pub stack_bytes: u64,
@@ -183,7 +184,8 @@ impl FuncGen<'_, '_> {
         Ok(())
     }
 
-    /// Returns the status that stands for a message. Adds the message to the list if it is new.
+    /// Returns the status with which the loop function reports the error `message`: the 1-based position in the list of messages.
+    /// Adds the message to the list if it is new.
     pub fn message_status(&mut self, message: impl Into<Arc<str>>) -> i64 {
         let message = message.into();
         let index = match self.messages.iter().position(|m| *m == message) {
@@ -244,7 +246,8 @@ impl FuncGen<'_, '_> {
         self.b.switch_to_block(resume);
     }
 
-    /// Calls a linked function by name, as [`call_extern_fn`](Self::call_extern_fn) does.
+    /// Emits a call of the external native function `name`, as [`call_extern_fn`](Self::call_extern_fn) does. An unknown name is
+    /// an internal error.
     pub fn call_linked(&mut self, name: &str, args: &[Value]) -> Gen<Value> {
         let Some(f) = extern_fn(name) else {
             return internal(format!("there is no library function named '{name}'"));
@@ -252,8 +255,8 @@ impl FuncGen<'_, '_> {
         self.call_extern_fn(f, args)
     }
 
-    /// Calls a linked function. If it takes the runtime as its first argument, that is added, and a nonzero result
-    /// fails the loop function with that status.
+    /// Emits a call of an external native function. If the function takes the runtime, the call passes the runtime as an
+    /// additional first argument, and a nonzero result fails the loop function with the result as its status.
     pub fn call_extern_fn(&mut self, f: &'static ExternFn, args: &[Value]) -> Gen<Value> {
         let callee = self.unit.extern_ref(&mut self.b, f)?;
         let mut all = Vec::with_capacity(args.len() + 1);

@@ -199,9 +199,9 @@ impl FuncGen<'_, '_> {
         Ok(())
     }
 
-    /// Defines each size variable by the dim or stride that consists only of the variable, and
-    /// checks the other dims and strides against their expressions. Checks with undefined variables
-    /// are added to `deferred`.
+    /// Loads the dims and strides of a tensor argument. A dim or stride that is a single undefined variable defines this
+    /// variable. Every other dim or stride is checked against its expression; checks whose expressions contain undefined
+    /// variables are added to `deferred`.
     fn define_sizes(
         &mut self,
         t: &TensorArg,
@@ -277,8 +277,7 @@ impl FuncGen<'_, '_> {
         defined
     }
 
-    /// Whether no bounds check relies on the range of an int64 parameter, so that the prologue
-    /// accepts any value.
+    /// Whether the int64 parameter at this position may have any value, so that the prologue does not check its range.
     fn is_unbounded(&self, position: usize) -> bool {
         match self.f.attrs.get(UNBOUNDED_PARAMS) {
             Some(AttrValue::List(list)) => list.contains(&AttrValue::Int(position as i64)),

@@ -55,9 +55,9 @@ impl FuncGen<'_, '_> {
         self.as_float(bits)
     }
 
-    /// Converts float32 to the bits of float16, rounding to nearest, ties to even. For a normal result, the carry of an
-    /// integer addition rounds. For a subnormal result, the float32 addition of 0.5 rounds, because the last bit of the
-    /// sum has the weight of the last bit of a subnormal float16.
+    /// Converts float32 to the bits of float16, rounding to nearest, ties to even. A normal result is rounded by adding an
+    /// integer to the float32 bits before the low bits are shifted out. A subnormal result is rounded by adding 0.5: the last bit
+    /// of the float32 sum has the same weight as the last bit of a subnormal float16.
     fn f32_to_f16_bits(&mut self, v: Value) -> Value {
         let all_bits = self.as_bits(v);
         let magnitude = self.and_constant(all_bits, 0x7fff_ffff);

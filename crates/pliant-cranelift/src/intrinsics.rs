@@ -16,7 +16,7 @@ use crate::value_representations::{
     ExprValue, chunk_type, chunk_type_of, fills_chunks, scalar_type,
 };
 
-/// A function that emits the instructions of a math function of one argument, which replace a call.
+/// A function that emits the instructions of a math function of one argument inline, in place of a call.
 type Sequence = fn(&mut FuncGen<'_, '_>, Value) -> Value;
 
 /// Maps intrinsics to the functions that emit their instructions.
@@ -29,8 +29,8 @@ macro_rules! sequences {
     };
 }
 
-/// Returns the function that emits an intrinsic inline, if the inline sequence is valid for all
-/// arguments.
+/// Returns the function that emits the intrinsic `intrin` inline; `None` if the intrinsic has no inline sequence that is valid
+/// for all arguments.
 fn sequence<R: Real>(intrin: Intrin) -> Option<Sequence> {
     let sequence: Sequence = sequences! {
         intrin;
@@ -40,14 +40,14 @@ fn sequence<R: Real>(intrin: Intrin) -> Option<Sequence> {
     Some(sequence)
 }
 
-/// Returns the function that emits `sin`, `cos` or `tan` inline. The sequence is valid only for
-/// arguments of magnitude up to [`Real::TRIG_LIMIT`].
+/// Returns the function that emits `sin`, `cos` or `tan` inline; `None` for other intrinsics. The inline sequence is valid only
+/// for arguments of magnitude up to [`Real::TRIG_LIMIT`].
 fn trigonometric_sequence<R: Real>(intrin: Intrin) -> Option<Sequence> {
     let sequence: Sequence = sequences!(intrin; Sin = sin, Cos = cos, Tan = tan);
     Some(sequence)
 }
 
-/// Returns the element type of a parameter or result of a linked function; int64 for an address.
+/// Returns the element type of a parameter or result of an external native function; int64 for an address.
 fn extern_dtype(ty: ExternTy) -> DType {
     match ty {
         ExternTy::F32 => DType::Float32,
@@ -456,8 +456,8 @@ impl FuncGen<'_, '_> {
         }))
     }
 
-    /// Computes a bitwise operation on vectors in mask or chunk form. Returns `None` for shifts and for vectors in lane
-    /// form.
+    /// Computes a bitwise operation on vectors whose values are masks or 128-bit chunks. Returns `None` for shifts, and for
+    /// vectors that are stored as one scalar per lane.
     fn bit_op_of_vectors(
         &mut self,
         intrin: Intrin,

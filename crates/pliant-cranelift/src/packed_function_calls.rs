@@ -39,8 +39,8 @@ impl FuncGen<'_, '_> {
         self.emit_packed_call(args, PACKED_UNUSED).map(drop)
     }
 
-    /// Writes the words of the result and of the arguments contiguously to the stack, and calls the function through
-    /// the runtime. `kind` is the kind of the result. Returns the address of the result's word.
+    /// Writes the packed words of the result and of the arguments contiguously to the stack, and calls the packed function
+    /// through the runtime. `kind` is the expected `PACKED_*` kind of the result. Returns the address of the result's word.
     fn emit_packed_call(&mut self, args: &[Expr], kind: u64) -> Gen<Value> {
         let f = self.f;
         let Some((&name, rest)) = args.split_first() else {
@@ -161,8 +161,8 @@ impl FuncGen<'_, '_> {
         Ok((PACKED_MEMORY, words, rank))
     }
 
-    /// If an expression is the first element of a buffer that is compact or a parameter, returns
-    /// the buffer. Such an argument of a packed function stands for the whole buffer.
+    /// If an expression loads the first element of a buffer that is a parameter or has no strides, returns the buffer. A packed
+    /// function that receives such an argument gets the whole buffer.
     fn whole_buffer(&self, element: Expr) -> Option<Buffer> {
         let ExprData::Load(buffer, indices) = self.f.expr(element) else { return None };
         let is_first = indices.iter().all(|&i| self.f.as_int(i) == Some(0));

@@ -191,8 +191,8 @@ fn poll_frequency(
     }
 }
 
-/// Returns the number of iterations of a loop, multiplied by those of the loops in its body, if none of these loops
-/// polls the interrupt flag. Returns `None` if one of them polls.
+/// Returns the total number of iterations of a loop nest (`iterations` of the outer loop times those of the loops in `body`) if
+/// it is small enough that no loop of the nest polls the interrupt flag; otherwise `None`.
 fn iterations_without_poll(f: &PrimFunc, iterations: i64, body: Stmt) -> Option<i64> {
     let total = iterations.max(1).saturating_mul(unpolled_iterations_inside(f, body));
     (total <= 1 << POLL_PERIOD_LOG2).then_some(total)

@@ -51,15 +51,14 @@ pub(crate) fn chunk_lanes(dtype: DType) -> usize {
     chunk_type(dtype).lane_count() as usize
 }
 
-/// Whether vectors of this type consist of whole chunks. Other vectors, and bools in storage form, have one value per
-/// lane.
+/// Whether values of this type are stored as whole 128-bit chunks. Vectors of other types, and of bools, are stored as one scalar
+/// per lane.
 pub(crate) fn fills_chunks(ty: Ty) -> bool {
     !ty.dtype.is_bool() && (ty.lanes as usize).is_multiple_of(chunk_lanes(ty.dtype))
 }
 
-/// Returns the width in bits of the elements of a mask of `lanes` bools: the width for which the
-/// mask fills exactly one 128-bit chunk, or 8 bits for masks that fill several chunks. Returns
-/// `None` if no width fills whole chunks.
+/// Returns the width in bits of the elements of a mask of `lanes` bools: 32 for 4 lanes and 16 for 8 lanes (one 128-bit chunk), 8
+/// for multiples of 16 lanes. Returns `None` for other numbers of lanes, which do not fill whole chunks.
 pub(crate) fn mask_bits(lanes: u16) -> Option<u32> {
     match lanes {
         4 => Some(32),
@@ -137,8 +136,8 @@ impl FuncGen<'_, '_> {
         out
     }
 
-    /// Whether a vector of bools is in mask form or is a broadcast scalar. Both convert to a mask
-    /// without inserting single lanes.
+    /// Whether a vector of bools is in mask form ([`ExprValue::Mask`]) or is a broadcast scalar. Both forms convert to a mask
+    /// without assembling it lane by lane.
     pub fn is_mask(&self, v: &ExprValue) -> bool {
         matches!(v, ExprValue::Mask(..) | ExprValue::Scalar(_))
     }

@@ -7,7 +7,7 @@ use pliant_tensor::DType;
 
 use crate::loop_function_harness::*;
 
-/// Compiles a function that stores `value(A[i])` to `C[i]`.
+/// Compiles a function that stores `value(A[i])` to `C[i]`, where `A` has type `from` and `C` has type `to`.
 fn unary(from: DType, to: DType, value: impl Fn(&mut PrimFunc, Expr) -> Expr) -> CompiledFunction {
     let mut f = PrimFunc::new();
     let n = size(&mut f, "n");

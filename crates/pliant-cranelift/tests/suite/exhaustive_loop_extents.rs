@@ -41,7 +41,7 @@ impl Input {
     }
 }
 
-/// An output matrix of the reference.
+/// The output matrix of the reference implementation.
 struct Output {
     columns: i64,
     values: Vec<f32>,
@@ -314,7 +314,7 @@ for i, j, k in T.grid({0}, {0}, {1}):
 #[derive(Clone)]
 struct Extent {
     text: String,
-    /// The size of this dim of `a`, if it is a constant.
+    /// The size of the dim of `a` that the loop iterates over, if the size is constant.
     dim: Option<i64>,
     runs: Vec<Run>,
 }
