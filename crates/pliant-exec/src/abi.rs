@@ -73,32 +73,32 @@ pub struct PackedWord {
     pub len: u64,
 }
 
-/// Kind of a value: an `i64`.
+/// Kind of a [`PackedWord`]: `word` is an `i64`.
 pub const PACKED_INT: u64 = 0;
-/// Kind of a value: the bits of an `f64`.
+/// Kind of a [`PackedWord`]: `word` contains the bits of an `f64`.
 pub const PACKED_FLOAT: u64 = 1;
-/// Kind of a value: a bool as 0 or 1.
+/// Kind of a [`PackedWord`]: `word` is a bool, 0 or 1.
 pub const PACKED_BOOL: u64 = 2;
-/// Kind: the tensor that the loop function received as the parameter with this index.
+/// Kind of a [`PackedWord`]: a tensor that the loop function received as a parameter. `word` is the index of the parameter.
 pub const PACKED_PARAM: u64 = 3;
-/// Kind: the address of a UTF-8 string.
+/// Kind of a [`PackedWord`]: `word` is the address of a UTF-8 string of `len` bytes.
 pub const PACKED_TEXT: u64 = 4;
-/// Kind of a result that is ignored: the function is called for its side effect.
+/// Kind of a [`PackedWord`] for a result that is ignored, because the function is called for its side effect.
 pub const PACKED_UNUSED: u64 = 5;
-/// Kind: a contiguous tensor in the loop function's own memory. `word` is the address of a
-/// descriptor of 64-bit words: the address of the elements, the data type (DLPack's code and bits
-/// in the two lowest bytes), and `len` dims.
+/// Kind of a [`PackedWord`]: a contiguous tensor in memory that the loop function has allocated. `word` is the address of a
+/// descriptor of 64-bit words: the address of the elements, the data type (DLPack's code and bits in the two lowest bytes), and
+/// `len` dims.
 pub const PACKED_MEMORY: u64 = 6;
 
-/// Kind: a tensor with strides. The descriptor is as for [`PACKED_MEMORY`], followed by `len`
-/// strides in elements. Only for operands of library kernels.
+/// Kind of a [`PackedWord`]: a tensor with strides. The descriptor is as for [`PACKED_MEMORY`], followed by `len` strides in
+/// elements. Only for operands of library kernels.
 pub const PACKED_STRIDED: u64 = 7;
-/// Kind: an absent optional operand of a library kernel.
+/// Kind of a [`PackedWord`]: an absent optional operand of a library kernel.
 pub const PACKED_ABSENT: u64 = 8;
-/// Kind: a view of a buffer. `word` is the address of a descriptor of 64-bit words: the address of
-/// the buffer's elements, the data type as in [`PACKED_MEMORY`], the number of elements in the
-/// buffer, the offset of the view in elements, `len` dims and `len` strides. Only for operands of
-/// library kernels. The kernel checks that the view is inside the buffer.
+/// Kind of a [`PackedWord`]: a view of a buffer. `word` is the address of a descriptor of 64-bit words: the address of the
+/// buffer's elements, the data type as in [`PACKED_MEMORY`], the number of elements in the buffer, the offset of the view in
+/// elements, `len` dims and `len` strides. Only for operands of library kernels. The kernel checks that the view is inside the
+/// buffer.
 pub const PACKED_VIEW: u64 = 9;
 
 /// Status of a call that succeeded.
@@ -107,7 +107,7 @@ pub const STATUS_OK: i64 = 0;
 pub const STATUS_NO_MEMORY: i64 = -1;
 /// Status of a call that stopped because the interrupt flag was set.
 pub const STATUS_CANCELLED: i64 = -2;
-/// Status of a call whose arguments are not supported.
+/// Status of a kernel call whose operands are inconsistent or not supported.
 pub const STATUS_BAD_ARGUMENTS: i64 = -3;
 /// Status of a call that failed because a packed function failed. The runtime has recorded the
 /// error of the packed function.

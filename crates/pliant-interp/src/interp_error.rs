@@ -1,4 +1,4 @@
-//! [`InterpError`]: the error of a run, described for the author of the program.
+//! [`InterpError`]: the reason why a run of the interpreter failed, described for the author of the program.
 
 use std::fmt;
 

@@ -67,7 +67,7 @@ const MAX_NESTING: usize = 64;
 /// The interval at which [`Options::should_stop`] is called.
 const STOP_POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// What a thread knows about the run that it executes.
+/// The nesting level and the stop flag of the run that a thread executes.
 #[derive(Clone, Default)]
 struct RunContext {
     /// The nesting level of the run, which is 1 if it is not nested.

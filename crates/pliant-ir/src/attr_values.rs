@@ -79,7 +79,7 @@ impl AttrValue {
         }
     }
 
-    /// The value of a data type, or the data type that a string names; `None` for other values.
+    /// The data type of a `DType` value, or of a string that names a data type; `None` for other values.
     pub fn as_dtype(&self) -> Option<DType> {
         match self {
             AttrValue::DType(d) => Some(*d),

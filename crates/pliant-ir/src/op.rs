@@ -149,11 +149,12 @@ impl OpSignature {
         }
     }
 
-    /// For each operand of a call, the dtype to which a number is converted if it is passed for
-    /// this operand; `None` if the number remains a scalar. A number among
-    /// [`OperandKind::Elements`] gets the dtype of the first tensor with a known dtype. If there is
-    /// no such tensor and one number is a float, all numbers become float32. An
-    /// [`OperandKind::Fill`] number gets the dtype `stated`, which the call states for its result.
+    /// Returns, for each operand of a call, the dtype to which Python numbers passed for this operand are converted; `None` if a
+    /// number stays a scalar.
+    ///
+    /// Numbers passed for [`OperandKind::Elements`] get the dtype of the first such operand that is a tensor with a known dtype.
+    /// If no such operand is a tensor and one of the numbers is a float, they become float32. A number passed for
+    /// [`OperandKind::Fill`] gets the dtype `stated`, which the call states for its result.
     pub fn number_dtypes(
         &self,
         args: &[ArgumentForm],
@@ -243,14 +244,13 @@ pub struct OperandSpec {
     pub kind: OperandKind,
 }
 
-/// The kind of an operand. It determines the dtype to which a number is converted if it is passed
-/// for this operand.
+/// The kind of an operand, which determines the dtype of a Python number that is passed for it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OperandKind {
     /// Elements that share a dtype with other operands: a number gets the dtype of an operand that is a tensor.
     #[default]
     Elements,
-    /// The value that fills the result: a number gets the dtype stated for the result.
+    /// A value with which the operator fills its result: a number gets the dtype that the call states for the result.
     Fill,
     /// Conditions, whose dtype is independent of other operands.
     Bools,
@@ -277,8 +277,7 @@ impl OperandKind {
     }
 }
 
-/// The form of an argument of an operator call, as far as it determines how numbers among the other
-/// arguments are converted.
+/// The form of an argument of an operator call. It determines how numbers among the arguments are converted to tensors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ArgumentForm {
     /// A tensor of the given dtype. `None` if the dtype is unknown, or if it is unknown whether the value is a tensor.
@@ -353,8 +352,8 @@ pub enum DimTrait {
     /// Each element of the result only depends on the operand elements at the same indices, after broadcasting. All operands and
     /// the result can be permuted alike.
     Elementwise,
-    /// The dims of operand 0, which may be a tuple, correspond to those of the results. The listed
-    /// attributes refer to dims by index. All other operands are vectors along one of these dims.
+    /// The dims of operand 0, which may be a tuple, correspond to the dims of the results. The listed attributes contain dim
+    /// indices, such as `axis`. All other operands are vectors along one of these dims.
     Named(&'static [&'static str]),
     /// A reduction over the dims that the attribute `axis` lists. With the attribute `keepdims`, the operator behaves like
     /// [`DimTrait::Named`] with `axis`. Otherwise the result does not have these dims.
@@ -399,8 +398,8 @@ pub trait OpRegistry: Send + Sync {
         false
     }
 
-    /// Whether the type inferred from operands of unknown types is only an example: it is one of several possible types, and known
-    /// operand types may lead to another one.
+    /// Whether the operator may have several valid result types if operand types are unknown. The inferred type is then only an
+    /// example, and known operand types may lead to another one.
     fn infers_example_type(&self, _op: Op) -> bool {
         false
     }

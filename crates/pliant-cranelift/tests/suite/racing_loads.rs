@@ -269,7 +269,7 @@ class Module:
     assert_eq!(out, [3]);
 }
 
-/// Also tests that the verifier rejects an assertion that reads memory.
+/// Tests that assertions in lowered functions do not read memory, and that the verifier rejects an assertion that does.
 #[test]
 fn lowered_assertions_do_not_read_memory() {
     let mut checks = 0;

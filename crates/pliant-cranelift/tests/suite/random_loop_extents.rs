@@ -276,7 +276,8 @@ fn scheduled_nests_with_blocks_match_the_interpreter() {
     check_all(nest_with_block);
 }
 
-/// The extent is negative if a window of 3 elements is longer than the tensor.
+/// Tests a loop over the windows of 3 elements of a tensor: its extent `n - 2` is negative if the tensor has fewer than 2
+/// elements.
 #[test]
 fn a_loop_with_a_negative_extent_has_no_iterations() {
     let text = HEAD.to_string()

@@ -27,8 +27,8 @@ fn transposing(
     build(&f)
 }
 
-/// Compares a function with `expected`, at all pairs of extents. The inputs are filled with values
-/// of `element`.
+/// Runs a compiled transpose at all pairs of extents, and compares its output with that of the elementwise function `expected`.
+/// `element(i)` is element `i` of an input.
 fn check<T: Elem>(
     k: &CompiledFunction,
     element: impl Fn(usize) -> T,

@@ -65,8 +65,8 @@ pub(super) fn nonzero(interp: &Interpreter<'_>, a: Args<'_>) -> Result<Value> {
     new_tensor(interp, &[rank as i64, count], DType::Int64, &rows.concat())
 }
 
-/// `unique(x, sorted, return_index, return_inverse, return_counts, axis)`: returns the distinct slices along the axis or, without
-/// an axis, the distinct elements. If `sorted` is false, they are in the order of their first occurrences.
+/// `unique(x, sorted, return_index, return_inverse, return_counts, axis)`: returns the distinct slices along `axis` or, without
+/// an axis, the distinct elements. If `sorted` is false, the result is in the order of the first occurrences.
 pub(super) fn unique(interp: &Interpreter<'_>, a: Args<'_>) -> Result<Value> {
     let t = a.tensor(0)?;
     let flag = |i: usize| a.0.get(i).and_then(Value::as_int).is_some_and(|v| v != 0);

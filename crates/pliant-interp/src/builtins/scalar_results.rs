@@ -39,7 +39,7 @@ pub(crate) fn element(t: &Tensor) -> Result<Value> {
     })
 }
 
-/// `trip_count(start, stop, step)`: returns the number of iterations of the range.
+/// `trip_count(start, stop, step)`: returns the number of iterations of `range(start, stop, step)`.
 pub(super) fn trip_count(a: Args<'_>) -> Result<Value> {
     let (start, stop, step) = (a.int(0)?, a.int(1)?, a.int(2)?);
     if step == 0 {

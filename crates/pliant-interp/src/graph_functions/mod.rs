@@ -183,7 +183,7 @@ impl Frame {
         result
     }
 
-    /// Creates the closures of local functions that can refer to each other.
+    /// Creates the closures of a group of mutually recursive local functions.
     fn define_functions(&mut self, run: &[Binding]) {
         let func = self.func.clone();
         let mut members = Vec::with_capacity(run.len());

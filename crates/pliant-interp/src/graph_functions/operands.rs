@@ -1,4 +1,4 @@
-//! Evaluates operands: leaves, tuples of leaves, and sizes.
+//! Evaluates operands: leaves (such as variables and constants), tuples of leaves, and sizes.
 
 use pliant_ir::DType;
 use pliant_ir::Sym;
@@ -10,7 +10,7 @@ use crate::runtime_values::Func;
 use crate::{InterpError, Value};
 
 impl Frame {
-    /// Returns the value of an operand.
+    /// Returns the value of the operand `e`. Fails if `e` is a variable that is not defined yet or was killed.
     pub(super) fn value(&self, e: Expr) -> Result<Value> {
         let func = &self.func;
         Ok(match func.expr(e) {

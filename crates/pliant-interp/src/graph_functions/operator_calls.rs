@@ -15,7 +15,7 @@ use crate::interp_error::Result;
 use crate::interpreter::Interpreter;
 use crate::{InterpError, Value, loop_functions};
 
-/// A function that contains one call with concrete shapes, and the values of its variables.
+/// A graph function that contains a single operator call with concrete shapes, and the values of the function's variables.
 struct ConcreteCall {
     func: Function,
     values: FxHashMap<Var, Value>,
@@ -63,8 +63,8 @@ impl Frame {
 }
 
 impl ConcreteCall {
-    /// Imports an operand: literals (constants, sizes, strings) are kept, and everything else becomes a variable with the exact
-    /// type of its value.
+    /// Copies an operand of the call into the function under construction. Literals (constants, sizes, strings) are copied as
+    /// they are. Any other operand becomes a variable with the exact type of its value.
     fn operand(&mut self, frame: &Frame, e: Expr) -> Result<Expr> {
         if let ExprData::Constant(c) = frame.func.expr(e) {
             return Ok(self.func.constant(frame.func.const_tensor(*c).clone()));

@@ -47,7 +47,7 @@ impl LoopFrame<'_, '_, '_> {
         }
     }
 
-    /// Runs a slice function.
+    /// Runs a slice function: a library function that computes an elementwise operation on contiguous elements.
     fn call_slice_function(&mut self, function: &SliceFunction, args: &[Val]) -> Result<Val> {
         let invalid = || {
             let operands = function.operands.join(", ");
@@ -74,7 +74,8 @@ impl LoopFrame<'_, '_, '_> {
     }
 }
 
-/// Computes one element of the results of a slice function. Returns `None` for an unknown elementary function.
+/// Computes one element of the result of an elementwise library function from the operand elements `values`. Returns `None` for
+/// an unknown elementary function.
 fn compute_element(operation: SliceOperation, values: &[f64]) -> Option<f64> {
     match (operation, values) {
         (SliceOperation::Elementary(name), _) => float_intrin(Intrin::from_name(name)?, values),

@@ -32,7 +32,7 @@ pub(crate) enum Val {
 }
 
 impl Val {
-    /// Returns the integer. Fails for other values.
+    /// Returns the value of an integer. Fails if the value is not an integer.
     pub fn int(&self) -> Result<i64> {
         match self {
             Val::Int(v) => Ok(*v),
@@ -40,12 +40,12 @@ impl Val {
         }
     }
 
-    /// Returns the bool. Fails for other values.
+    /// Returns the value of a bool. Fails if the value is not an integer or bool.
     pub fn is_true(&self) -> Result<bool> {
         self.int().map(|v| v != 0)
     }
 
-    /// Returns the float. Fails for other values.
+    /// Returns the value of a float. Fails if the value is not a float.
     pub fn float(&self) -> Result<f64> {
         match self {
             Val::Float(v) => Ok(*v),

@@ -190,8 +190,8 @@ class Module:
     }
 }
 
-/// Loop functions call packed functions for their effect and for a scalar; graph functions pass scalars, strings, data types and
-/// shapes to both.
+/// Tests calls of packed functions. Loop functions call them for their side effect and for a scalar result. Graph functions pass
+/// scalars, strings, data types and shapes to packed functions and loop functions.
 #[test]
 fn graph_and_loop_functions_call_packed_functions() {
     let text = r#"

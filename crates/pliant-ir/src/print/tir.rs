@@ -29,8 +29,8 @@ enum Named {
 
 /// A piece of output that remains to be printed, on the printer's explicit stack.
 pub(super) enum Pending {
-    /// The statements that one statement consists of after nested sequences are flattened. `in_block` is set if they are directly
-    /// in a block.
+    /// The body `stmt` of a statement. It is printed as a list of statements, after nested sequences are flattened. `in_block` is
+    /// set if this list is directly in a block.
     Body {
         stmt: Stmt,
         indent: usize,
@@ -259,7 +259,7 @@ impl<'a> TirPrinter<'a> {
         }
     }
 
-    /// The statements that a statement consists of, with nested sequences flattened.
+    /// Returns the statements of a sequence as a flat list, without nested sequences. Any other statement is a list of itself.
     fn flatten(&self, stmt: Stmt) -> Vec<Stmt> {
         let mut out = Vec::new();
         let mut stack = vec![stmt];
@@ -272,7 +272,8 @@ impl<'a> TirPrinter<'a> {
         out
     }
 
-    /// Queues the rest of a list of statements after a statement, such as a `let`, whose scope is this rest.
+    /// Queues `body` for printing at the same indentation. It is the scope of the statement just printed, such as a `let`, and in
+    /// the script the rest of the same statement list.
     fn rest(&self, body: Stmt, indent: usize, in_block: bool, stack: &mut Vec<Pending>) {
         if !self.flatten(body).is_empty() {
             stack.push(Pending::Body { stmt: body, indent, in_block });

@@ -16,7 +16,7 @@ pub(crate) struct Names {
     /// The names in use. If a name was made from a hint and a number, the value contains both;
     /// otherwise it is `None`.
     used: FxHashMap<String, Option<(String, u32)>>,
-    /// The next number to append to a hint.
+    /// For each hint, the next number to append to it.
     next: FxHashMap<String, u32>,
 }
 

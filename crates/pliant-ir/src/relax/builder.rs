@@ -76,7 +76,7 @@ impl<'r> FunctionBuilder<'r> {
         builder
     }
 
-    /// Returns the function without changing its root, unlike [`finish`](Self::finish).
+    /// Returns the function with its arenas, without setting body and result type, which [`finish`](Self::finish) does.
     pub fn into_func(self) -> Function {
         self.func
     }
@@ -165,7 +165,7 @@ impl<'r> FunctionBuilder<'r> {
     /// Opens a dataflow block, which contains the following bindings.
     ///
     /// # Errors
-    /// If one is open already, because dataflow blocks cannot be nested.
+    /// If a dataflow block is already open, because dataflow blocks cannot be nested.
     pub fn begin_dataflow(&mut self) -> Result<(), InferError> {
         if self.in_dataflow() {
             return Err(InferError::new(

@@ -63,7 +63,7 @@ fn function(terms: &[Term], points: usize, blocks: bool) -> PrimFunc {
     f
 }
 
-/// The values of the variables of expressions: a list for each type, with one value for each point.
+/// The values of the variables of expressions: one list per element type, with one value for each test point.
 struct Inputs(Vec<Vec<i64>>);
 
 impl Inputs {

@@ -28,8 +28,8 @@ fn sigmoid(v: f64) -> f64 {
     1.0 / (1.0 + (-v).exp())
 }
 
-/// Tests a recurrent layer of one input and one hidden unit on the input sequence 1, 2, 3. All
-/// weights are 1, and there is no bias.
+/// Tests a recurrent layer of one input and one hidden unit on the input sequence 1, 2, 3, against the reference `step(x, h, c)`.
+/// All weights are 1, and there is no bias. `cells` is set if the layer also returns the cell state.
 fn layer(op: &'static str, gates: i64, step: impl Fn(f64, &mut f64, &mut f64), cells: bool) {
     let x = nd(&[3, 1, 1], &[1.0, 2.0, 3.0]);
     let ones = |shape: &[i64]| Nd::new(shape, |_| 1.0).f32();

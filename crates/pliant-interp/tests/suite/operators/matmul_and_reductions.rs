@@ -141,7 +141,8 @@ pub const NN: &[Case] = &[
     }),
 ];
 
-/// Tests a reduction over each axis and over all axes, with and without keeping the reduced dims.
+/// Tests a reduction over each axis and over all axes, with and without keeping the reduced dims. `empty` is set if the operator
+/// accepts an axis of size 0.
 fn reduction(op: &'static str, f: fn(&[f64]) -> f64, out: DType, empty: bool) {
     for n in SIZES.into_iter().filter(|&n| n > 0 || empty) {
         let x = Nd::sample(&[2, n, 3], n);
