@@ -32,7 +32,7 @@ pub(crate) enum Val {
 }
 
 impl Val {
-    /// Returns the value of an integer. Fails if the value is not an integer.
+    /// Returns the value of an integer or bool (0 or 1). Fails for floats, vectors and other kinds of values.
     pub fn int(&self) -> Result<i64> {
         match self {
             Val::Int(v) => Ok(*v),
@@ -40,12 +40,12 @@ impl Val {
         }
     }
 
-    /// Returns the value of a bool. Fails if the value is not an integer or bool.
+    /// Returns whether an integer or bool is nonzero. Fails for floats, vectors and other kinds of values.
     pub fn is_true(&self) -> Result<bool> {
         self.int().map(|v| v != 0)
     }
 
-    /// Returns the value of a float. Fails if the value is not a float.
+    /// Returns the value of a float. Fails for integers, vectors and other kinds of values.
     pub fn float(&self) -> Result<f64> {
         match self {
             Val::Float(v) => Ok(*v),

@@ -314,7 +314,7 @@ impl<'r> FunctionBuilder<'r> {
     /// defaults.
     ///
     /// # Errors
-    /// Those of the operator's type inference.
+    /// The errors of the operator's type inference.
     pub fn call_op(
         &mut self,
         op: Op,
@@ -329,8 +329,8 @@ impl<'r> FunctionBuilder<'r> {
         Ok(self.func.call(Callee::Op(op), &args, attrs, ty_args, ty))
     }
 
-    /// Returns the operand `R.null_value()` itself for a variable that is bound to it, because type
-    /// inference recognises absent operands by this call. Returns other operands unchanged.
+    /// Returns the call `R.null_value()` if `arg` is a variable that is bound to it, because type inference recognises absent
+    /// operands by this call. Returns other operands unchanged.
     pub fn resolve_absent(&self, arg: Expr) -> Expr {
         let ExprData::Var(v) = *self.func.expr(arg) else { return arg };
         let value = self.value_of(v).filter(|&value| {
@@ -392,8 +392,8 @@ impl<'r> FunctionBuilder<'r> {
         }
     }
 
-    /// Suspends the construction of the innermost local function, whose body must be the innermost open sequence. Until it is
-    /// resumed, the caller can declare its variable and build other functions.
+    /// Suspends the construction of the innermost local function, whose body must be the innermost open sequence. Before
+    /// [`resume_func`](Self::resume_func), the caller can declare the function's variable and build other functions.
     pub fn suspend_func(&mut self) -> SuspendedFunc {
         SuspendedFunc(self.frames.pop().expect("suspend_func is called after begin_func"))
     }
@@ -403,7 +403,7 @@ impl<'r> FunctionBuilder<'r> {
         self.frames.push(func.0);
     }
 
-    /// Declares the variable of a local function before the function is bound, so that it can call itself.
+    /// Declares the variable of a local function before the function is bound, so that the function can call itself.
     pub fn declare(&mut self, hint: &str, ty: Type) -> Var {
         let name = self.unique_name(hint);
         self.func.add_var(name, ty, false, self.span)

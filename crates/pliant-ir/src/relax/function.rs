@@ -82,7 +82,7 @@ impl Function {
 
     // ---- the root function ----
 
-    /// The function expression of the function itself, which contains all local functions.
+    /// The id of the root: the function expression of this function, as opposed to those of its local functions.
     pub fn root(&self) -> FuncId {
         self.root
     }
@@ -200,7 +200,7 @@ impl Function {
         self.exprs.len()
     }
 
-    /// The expression that refers to a variable. Each variable has exactly one.
+    /// The expression that refers to a variable. Each variable has exactly one such expression.
     pub fn var_expr(&self, var: Var) -> Expr {
         self.var_exprs[var]
     }
@@ -276,7 +276,8 @@ impl Function {
         self.add_expr(ExprData::Tuple(list), ty)
     }
 
-    /// Creates an expression for a field of a tuple. Its type is `Any` if the type of the tuple does not state it.
+    /// Creates an expression for field `index` of a tuple. The type of the expression is `Any` if the tuple's type does not state
+    /// the type of the field.
     pub fn tuple_get_item(&mut self, tuple: Expr, index: u32) -> Expr {
         let ty = match self.ty(tuple) {
             TypeData::Tuple(fields) => fields.get(index as usize).copied(),
@@ -306,12 +307,12 @@ impl Function {
         self.add_expr(ExprData::Call { callee, args, attrs, ty_args }, ty)
     }
 
-    /// The expressions of a list in the arena.
+    /// The expressions in the list `list`, which is stored in the function's arena.
     pub fn list(&self, list: EntityList<Expr>) -> &[Expr] {
         list.as_slice(&self.expr_lists)
     }
 
-    /// The types of a list in the arena.
+    /// The types in the list `list`, which is stored in the function's arena.
     pub fn type_list(&self, list: EntityList<Type>) -> &[Type] {
         list.as_slice(&self.type_lists)
     }

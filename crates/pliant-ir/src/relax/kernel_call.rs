@@ -43,7 +43,7 @@ pub const NEW_AXIS: i64 = -1;
 /// Looks up a library kernel by name.
 ///
 /// # Errors
-/// If there is none: a message and a help text.
+/// There is no kernel of this name. The error consists of a message and a help text.
 pub fn find_kernel(name: &str) -> Result<&'static Kernel, (String, String)> {
     find(name).ok_or_else(|| {
         let known: Vec<&str> = KERNELS.iter().map(|k| k.name).collect();

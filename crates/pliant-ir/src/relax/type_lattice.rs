@@ -212,7 +212,7 @@ fn shape_lca(func: &mut Function, a: TensorShape, b: &TensorShape) -> TensorShap
     }
 }
 
-/// Replaces the symbols of a type by `sym` and its shape variables by `var`. If a mapping returns
+/// Replaces the symbols of a type by the results of `sym`, and its shape variables by the results of `var`. If a function returns
 /// `None`, the type loses the dim or shape but keeps the remaining information, such as the rank.
 pub fn erase_to_well_defined(
     func: &mut Function,
@@ -259,8 +259,8 @@ pub fn import_sym(
     })
 }
 
-/// Copies types into the arenas of `dst`, and replaces their symbols and shape variables by `sym` and `var`. The types come from
-/// `src`, or from `dst` itself if `src` is `None`.
+/// Copies types into the arenas of `dst`. The functions `sym` and `var` return the replacements of symbols and shape variables;
+/// `None` drops the dim or shape. The types come from `src`, or from `dst` itself if `src` is `None`.
 struct TypeTransfer<'a> {
     src: Option<&'a Function>,
     dst: &'a mut Function,
@@ -530,7 +530,8 @@ impl ArgumentMatcher<'_> {
         }
     }
 
-    /// Binds the parameter's dim to the argument's dim if it is a new symbol. Otherwise, defers the comparison of the two dims.
+    /// If the parameter's dim is a symbol that is not bound yet, binds the symbol to the argument's dim. Otherwise, defers the
+    /// comparison of the two dims.
     fn dim(&mut self, i: usize, name: &str, axis: usize, param: Sym, arg: Sym) {
         match self.source().syms.as_var(param) {
             Some(v) if !self.bound.contains_key(&v) => {

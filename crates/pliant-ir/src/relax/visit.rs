@@ -98,13 +98,13 @@ pub fn has_inplace_calls(f: &Function) -> bool {
     in_place
 }
 
-/// Traverses the function expression `id`, including nested ones, in the order of the text.
+/// Traverses the function expression `id`, including nested local functions, in the order of the text.
 pub fn walk(f: &Function, id: FuncId, visit: impl FnMut(Event)) {
     run_walk(f, vec![Pending::Func(id)], visit);
 }
 
-/// Traverses the sequences inside the value of a binding: the branches of an `If`, or the body of a local function. Other values
-/// contain none.
+/// Traverses the sequences inside the value of a binding: the branches of an `If`, or the body of a local function. Values of
+/// other kinds contain no sequences.
 pub fn walk_value(f: &Function, value: Expr, visit: impl FnMut(Event)) {
     let stack = match f.expr(value) {
         ExprData::If { then_seq, else_seq, .. } => {

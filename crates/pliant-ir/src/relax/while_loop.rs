@@ -70,7 +70,8 @@ pub fn while_loop_ty(
     Ok(state_ty(func, &visible))
 }
 
-/// Whether a call of an operator is known to have no side effects. A `while_loop` is pure if its functions are.
+/// Whether a call of an operator is known to have no side effects. A call of `while_loop` is pure if its condition and its body
+/// are pure.
 pub fn op_call_is_pure(func: &Function, ops: &dyn OpRegistry, op: Op, args: &[Expr]) -> bool {
     if op != WHILE_LOOP {
         return ops.is_pure(op);

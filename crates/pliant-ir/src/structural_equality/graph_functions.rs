@@ -273,7 +273,8 @@ impl<'a> Matcher<'a> {
         }
     }
 
-    /// Pairs the symbols that are whole dims at the same position, if they are new. Whether all dims are equal is checked later.
+    /// Pairs the symbols that are whole dims at the same position of two shapes, if neither symbol has been paired yet. Whether
+    /// all dims are equal is checked later.
     fn pair_dims(&mut self, x: &[Sym], y: &[Sym]) {
         for (&x, &y) in x.iter().zip(y) {
             if let (SymKind::Var(v), SymKind::Var(w)) = (self.a.syms.kind(x), self.b.syms.kind(y)) {

@@ -142,7 +142,7 @@ impl CallBinder<'_> {
         self.error.get_or_insert(reason);
     }
 
-    /// Prepends the steps to a statement, so that they are executed before it.
+    /// Returns a statement that executes the steps `before` and then `s`.
     fn prepend(&mut self, before: Vec<Prefix>, s: Stmt) -> Stmt {
         before.into_iter().rev().fold(s, |s, step| match step {
             Prefix::Let(var, value) => self.f.add_stmt(StmtData::Let(var, value, s)),

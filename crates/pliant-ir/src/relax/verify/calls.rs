@@ -109,9 +109,9 @@ impl Verifier<'_> {
         }
     }
 
-    /// Rejects a loop inside a local function whose condition or body is this function itself, if
-    /// the state contains symbols of the function. The type of the loop could not distinguish the
-    /// symbols of the current call from the symbols of the iterations.
+    /// Rejects a `while_loop` whose condition or body is a local function that contains this loop, if the loop state contains
+    /// symbols of that function. In the type of such a loop, a symbol could mean the value in the current call or the value in an
+    /// iteration.
     fn check_self_recursive_loop(&mut self, function: Expr, states: &[Type]) {
         let ExprData::Var(v) = *self.f.expr(function) else { return };
         let Some((_, own)) = self.enclosing_funcs.iter().find(|(var, _)| *var == v) else { return };

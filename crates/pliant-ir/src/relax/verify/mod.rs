@@ -32,10 +32,10 @@
 //! - `call_tir(f, (inputs...), out_sinfo, tir_vars)`: `f` is a loop function whose parameters are the inputs, the outputs and the
 //!   variables, in this order. Ranks, data types and constant dims agree as far as they are known. The types of the outputs are
 //!   `ty_args`: one type, a tuple for several results (PL0218).
-//! - `while_loop(cond, body, state...)`: both are functions of the whole state, the condition returns a bool scalar, and the result
-//!   of the body can be the state of the next iteration (PL0225); see [`super::while_loop`]. If a loop is inside a local function
-//!   that is also its condition or body, its state does not contain symbols of this function, because inside the function they
-//!   belong to the current call.
+//! - `while_loop(cond, body, state...)`: `cond` and `body` are functions of the whole state, `cond` returns a bool scalar, and the
+//!   result of `body` can be the state of the next iteration (PL0225); see [`super::while_loop`]. If a loop is inside a local
+//!   function that is also its condition or body, the loop state contains no symbols of this function, because inside the
+//!   function they belong to the current call.
 
 mod calls;
 mod scopes;
@@ -149,7 +149,7 @@ impl<'a> Verifier<'a> {
         type_text(self.f, ty)
     }
 
-    /// Proves that `a` is a subtype of `b`.
+    /// Returns whether `a` is provably a subtype of `b`.
     fn fits(&mut self, a: Type, b: Type) -> Proof {
         if a == b {
             return Proof::Yes;
