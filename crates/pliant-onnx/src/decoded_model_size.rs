@@ -116,7 +116,8 @@ impl FieldKind {
     }
 }
 
-/// Estimates the decoded size of a file in bytes, without the file itself. Counting stops as soon as the size exceeds `max`.
+/// Estimates the decoded size of a file in bytes, not counting the bytes of the file itself. Counting stops as soon as the size
+/// exceeds `max`.
 ///
 /// # Errors
 /// If messages are nested too deeply. Malformed messages are not an error here: the decoder reports them.

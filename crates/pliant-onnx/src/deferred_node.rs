@@ -85,7 +85,7 @@ impl OperandSpec {
     }
 }
 
-/// Whether the dtype is one that axes, sizes and flags have.
+/// Whether the dtype is int64, int32 or bool, the types of axes, sizes and flags.
 fn is_plain_int(dtype: DType) -> bool {
     matches!(dtype, DType::Int64 | DType::Int32 | DType::Bool)
 }

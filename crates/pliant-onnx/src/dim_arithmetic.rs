@@ -110,8 +110,8 @@ impl DimExpr {
         }
     }
 
-    /// Whether rounding the only quotient of the expression down rounds the whole expression down.
-    /// This is so if only integers are added to the quotient or subtracted from it.
+    /// Whether flooring the quotient in the expression gives the same result as flooring the whole expression. This holds if
+    /// there is at most one quotient, and only integers are added to it or subtracted from it.
     fn floors_as_whole(&self) -> bool {
         match self {
             DimExpr::Op(b'/', operands) => !operands.0.has_division() && !operands.1.has_division(),

@@ -30,11 +30,7 @@ pub(crate) struct DimSymbols {
     divisible: IndexMap<String, i64>,
     /// For each size with a declared divisor, the program name of the symbol for the quotient.
     quotients: IndexMap<String, String>,
-    /// Converts the dims of a declared shape to symbolic terms. A dim without a name or value
-    /// becomes a new symbol, which is named after `owner` and the axis.
-    ///
-    /// # Errors
-    /// If a dim is negative.
+    /// The arithmetic texts of input dims that contain a symbol which no input dim defines.
     undefined: FxHashSet<String>,
 }
 

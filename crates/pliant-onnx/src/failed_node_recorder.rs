@@ -80,7 +80,8 @@ impl Importer<'_> {
             .collect()
     }
 
-    /// Creates a placeholder for a value: a new parameter of the declared type if that is a float type, else a failed value.
+    /// Creates a placeholder for the value that `info` declares: a new parameter if the declaration contains a float type and a
+    /// shape; otherwise [`Value::Failed`].
     fn placeholder(&mut self, info: &ValueInfoProto) -> Value {
         let Some(TypeValue::TensorType(declared)) =
             info.r#type.as_ref().and_then(|t| t.value.as_ref())

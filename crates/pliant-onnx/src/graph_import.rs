@@ -262,8 +262,8 @@ impl<'m> Importer<'m> {
         domains.into_iter().map(opset).collect()
     }
 
-    /// Analyses the constraints on symbols. A constraint that fixes a declared symbol is a problem, or a returned warning if
-    /// `allowed` is set.
+    /// Checks the constraints that nodes impose on the sizes of symbols. A constraint that restricts a declared symbol to few
+    /// sizes is recorded as a problem or, if `allowed` is set, returned as a warning.
     fn check_symbol_constraints(&mut self, allowed: bool) -> Vec<Problem> {
         let func = self.builder.func_mut();
         self.symbol_constraints.analyze(func, &self.origins, &self.symbols);

@@ -21,7 +21,7 @@ impl ImportDeadline {
     /// Whether there is time left to convert another node.
     ///
     /// # Errors
-    /// If the deadline has just passed. Later calls return `false`.
+    /// The first call after the deadline returns an error; later calls return `false`.
     pub(crate) fn has_time(&mut self) -> Result<bool, Problem> {
         match self.deadline {
             Some((deadline, allowed)) if !self.expired && Instant::now() >= deadline => {

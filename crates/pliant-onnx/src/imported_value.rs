@@ -19,7 +19,7 @@ pub enum Value {
     Const(Tensor),
     /// A shape computation: a small integer or bool tensor whose elements are known as symbolic terms.
     Symbolic(SymTensor),
-    /// A small float tensor that is computed from sizes.
+    /// A small float tensor whose elements are computed from sizes, as fractions of symbolic terms.
     Rational(RationalTensor),
     /// A tensor of a narrow element type (of 2, 4 or 8 bits that the IR lacks), with the value that
     /// stores its elements in another dtype.

@@ -39,8 +39,8 @@ pub(crate) fn program_dtype(code: i32) -> Result<DType, String> {
     })
 }
 
-/// Like [`program_dtype`], returns the dtype for the code of an ONNX element type, here from an
-/// attribute or a declaration. The problem includes a help text.
+/// Returns the dtype for the code of an ONNX element type that an attribute or a declaration contains. Unlike the error of
+/// [`program_dtype`], the problem includes a help text.
 ///
 /// # Errors
 /// If the code is invalid, or the type is not supported.

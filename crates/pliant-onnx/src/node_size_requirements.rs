@@ -61,11 +61,11 @@ impl Node<'_, '_> {
         }
     }
 
-    /// Requires a size to be broadcastable to another one: it is 1 or equals that size. `what` is
-    /// the subject of the message.
+    /// Requires a size to be broadcastable to another size: it must be 1 or equal to the other size. `what` is the subject of the
+    /// message.
     ///
     /// # Errors
-    /// If the size is provably neither.
+    /// If the size is provably neither 1 nor the other size.
     pub(crate) fn require_broadcastable(
         &mut self,
         actual: Sym,

@@ -133,15 +133,16 @@ intrinsics! {
     BitwiseXor = "bitwise_xor", Some(2), Same;
     /// Bitwise negation.
     BitwiseNot = "bitwise_not", Some(1), Same;
-    /// Shift left.
+    /// Shifts the bits of the first operand left by the second operand.
     ShiftLeft = "shift_left", Some(2), Same;
-    /// Shift right; keeps the sign of signed integers.
+    /// Shifts the bits of the first operand right by the second operand. Keeps the sign of signed integers.
     ShiftRight = "shift_right", Some(2), Same;
     /// `c ? a : b`; only the chosen alternative is evaluated.
     IfThenElse = "if_then_else", Some(3), Second;
     /// Returns its operand, a condition that is expected to be true.
     Likely = "likely", Some(1), Same;
-    /// The condition of an assertion, followed by int64 values that replace `{0}`, `{1}`, ... in its message.
+    /// Returns its first operand, the condition of an assertion. The other operands are int64 values that replace `{0}`, `{1}`,
+    /// ... in the assertion's message.
     Explain = "explain", None, Same;
     /// Reinterprets the bits of a value as another type of the same size.
     Reinterpret = "reinterpret", Some(1), Explicit;

@@ -248,10 +248,10 @@ impl<'f> KernelCall<'f> {
 }
 
 impl BufferView<'_> {
-    /// Whether the view is a transposition of the whole compact buffer, possibly with additional
-    /// dims of size 1. The dims must be the same expressions as the dims of the buffer, and the
-    /// strides must be products of these dims. Overflow of these products is harmless: the buffer's
-    /// own strides overflow in the same way, and the strides of a nonempty buffer do not overflow.
+    /// Whether the view covers the whole compact buffer with its dims permuted, possibly with additional dims of size 1. The dims
+    /// must be the same expressions as the dims of the buffer, and the strides must be products of these dims. Overflow of these
+    /// products is harmless: the buffer's own strides overflow in the same way, and the strides of a nonempty buffer do not
+    /// overflow.
     fn is_permutation(&self, f: &PrimFunc, buffer: Buffer) -> bool {
         let is_one = |e: &Expr| f.as_int(*e) == Some(1);
         let pairs = self.dims.iter().zip(self.strides).filter(|(dim, _)| !is_one(dim));

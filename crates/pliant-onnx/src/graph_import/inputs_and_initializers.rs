@@ -392,7 +392,8 @@ fn combine_problems(problem: Problem, names: &[&str]) -> Problem {
     Problem { message, ..problem }
 }
 
-/// Converts a tensor of the file to a constant value. Its element type may be a narrow type.
+/// Converts a tensor of the file to a constant value: [`Value::Narrow`] if its ONNX element type has no dtype of its own in the
+/// IR.
 pub(crate) fn constant_value(proto: &TensorProto, tensor: Tensor) -> Value {
     let value = Value::Const(tensor);
     match narrow_type(i64::from(proto.data_type())) {

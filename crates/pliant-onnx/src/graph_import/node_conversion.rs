@@ -190,8 +190,8 @@ impl<'m> Importer<'m> {
         dtype.map(initializer_tensors::data_type)
     }
 
-    /// Applies a data movement operator to tensors of rational sizes, by applying it to the numerators and the denominators
-    /// separately. `None` if no input is a tensor of rational sizes.
+    /// Applies a data movement operator to tensors of fractions of sizes ([`Value::Rational`]): applies it to the numerators and
+    /// to the denominators separately. `None` if no input is such a tensor.
     fn move_rational(
         &mut self,
         entry: &ops::OnnxOp,

@@ -13,7 +13,7 @@ impl Importer<'_> {
     /// Rejects a result whose rank is too high, that has a negative dim, or whose size in bytes does not fit in 64 bits.
     ///
     /// # Errors
-    /// What is wrong with the shape.
+    /// A problem that describes the invalid shape.
     pub(super) fn check_result_size(&self, name: &str, value: &Value) -> Result<(), Problem> {
         let subject = format!("output '{name}'");
         let func = self.builder.func();

@@ -113,7 +113,7 @@ impl Node<'_, '_> {
         self.op_with("relax.concat", &[tuple], ints_attr("axis", axis))
     }
 
-    /// Emits a transpose of a tensor.
+    /// Emits a transpose of a tensor: dim `k` of the result is dim `axes[k]` of `x`.
     ///
     /// # Errors
     /// If type inference fails.
@@ -126,7 +126,7 @@ impl Node<'_, '_> {
     }
 }
 
-/// Creates operator attributes that consist of one integer.
+/// Creates a list of attributes that only contains the integer attribute `key`.
 pub fn ints_attr(key: &str, value: i64) -> Attrs {
     Attrs::default().with(key, AttrValue::Int(value))
 }
