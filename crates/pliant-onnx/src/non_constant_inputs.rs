@@ -356,7 +356,7 @@ impl Node<'_, '_> {
     /// Input `i` of the node as a branch condition. `what` is the subject of error messages.
     ///
     /// # Errors
-    /// If it is not a bool tensor with one element. `what` is the subject of the message.
+    /// If the input is absent or not a bool tensor with one element.
     pub fn condition_input(&mut self, i: usize, what: &str) -> ExprResult {
         let cond = self.tensor(i)?;
         self.branch_condition(cond, what)

@@ -149,7 +149,8 @@ fn cancel(func: &mut Function, numerator: Sym, denominator: Sym) -> (Sym, Sym) {
 }
 
 impl Node<'_, '_> {
-    /// The elements of input `i` as quotients, if it is a rational tensor or a constant operand of a rational computation.
+    /// The elements of input `i` as quotients, if it is a [`Value::Rational`], or a small float constant in a node with another
+    /// such input.
     pub(crate) fn rational(&mut self, i: usize) -> Option<RationalTensor> {
         let limit = self.importer.limits.shape_elements;
         match self.input(i) {
@@ -159,7 +160,7 @@ impl Node<'_, '_> {
         }
     }
 
-    /// Whether input `i` is a rational tensor.
+    /// Whether input `i` is a [`Value::Rational`]: a small float tensor of quotients of sizes.
     pub(crate) fn is_rational(&self, i: usize) -> bool {
         matches!(self.input(i), Value::Rational(_))
     }
@@ -294,8 +295,8 @@ pub(crate) fn moved_input_count(operator: &str, count: usize) -> Option<usize> {
     }
 }
 
-/// Splits the inputs that an operator moves into numerators and denominators, so that the operator can be applied to both. `None`
-/// if no input is rational, or if an input cannot be converted to quotients.
+/// Splits the inputs that a data movement operator moves into numerators and denominators, so that the operator can be applied to
+/// both. `None` if no input is a [`Value::Rational`], or if an input cannot be converted to quotients.
 pub(crate) fn split_quotients(
     importer: &mut Importer<'_>,
     operator: &str,
@@ -325,7 +326,7 @@ pub(crate) fn split_quotients(
     Some((operands, dtype))
 }
 
-/// Joins the results for numerators and denominators into rational tensors.
+/// Joins the results for numerators and denominators into [`RationalTensor`]s.
 pub(crate) fn join_quotients(
     numerators: Vec<Value>,
     denominators: Vec<Value>,

@@ -23,7 +23,7 @@ use crate::proto::type_proto::Value as TypeValue;
 pub enum ObjectType {
     /// The type is unknown, for example the type of the items of an empty sequence.
     Unknown,
-    /// A tensor.
+    /// A tensor, whose properties the fields describe.
     Tensor {
         /// The dtype of the elements, or the dtype in which narrow elements are stored.
         dtype: DType,
@@ -34,7 +34,7 @@ pub enum ObjectType {
     },
     /// A sequence of items of the given type.
     Sequence(Box<ObjectType>),
-    /// A tensor, whose properties the fields describe.
+    /// An optional value of the given type.
     Optional(Box<ObjectType>),
     /// A value that only the importer uses, such as a chain.
     Internal,

@@ -56,7 +56,7 @@ pub struct Constraint {
     pub may_fix: Vec<String>,
     /// The label of the node that imposes the constraint.
     pub node: String,
-    /// The way by which the first symbol reaches the node: the input, then the nodes on the way.
+    /// The path by which the first symbol reaches the node: the label of the input, then the labels of the nodes on the path.
     pub path: Vec<String>,
     /// The labels of the nodes that computed the required size, nearest first.
     pub chain: Vec<String>,

@@ -175,7 +175,8 @@ fn wrap_integers(n: &mut Node<'_, '_>, x: Expr, bits: u32, signed: bool) -> Expr
     n.cast(y, to)
 }
 
-/// Emits for each element the number of thresholds below it, as int32. With `right`, thresholds that equal the element count, too.
+/// Emits for each element the number of thresholds below it, as int32. With `right`, also counts the thresholds that equal the
+/// element.
 fn count_thresholds(n: &mut Node<'_, '_>, x: Expr, thresholds: &[f32], right: bool) -> ExprResult {
     let thresholds = float_vector(n, thresholds)?;
     let attrs = Attrs::default()

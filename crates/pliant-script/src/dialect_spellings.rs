@@ -267,7 +267,7 @@ pub(crate) const TYPE_KEYWORDS: &[&str] =
 /// builtins in TVM's RFC of Relax (2022) have them.
 pub(crate) const IGNORED_KEYWORDS: &[&str] = &["device", "vdevice"];
 
-/// The default value of an operand that the dialect of 2022 omits.
+/// The default value of an operand that scripts in the dialect of TVM's RFC of Relax (2022) may omit.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum OperandDefault {
     /// The default is this integer scalar.
@@ -278,7 +278,8 @@ pub(crate) enum OperandDefault {
     DType(pliant_tensor::DType),
 }
 
-/// The default value of an operand that the dialect of 2022 omits, by operator and operand name.
+/// Returns the default value of an operand that scripts in the dialect of TVM's RFC of Relax (2022) may omit; `None` if the
+/// operand has no default.
 pub(crate) fn operand_default(op: &str, operand: &str) -> Option<OperandDefault> {
     let memory = matches!(op, "relax.memory.alloc_storage" | "relax.vm.alloc_storage");
     match operand {

@@ -75,7 +75,7 @@ fn unary(n: &mut Node<'_, '_>, op: &str) -> ConvertResult {
     Ok(vec![n.op(op, &[x])?.into()])
 }
 
-/// Converts `Floor` and `Ceil`. Rational sizes are rounded symbolically.
+/// Converts `Floor` and `Ceil`. Fractions of symbolic sizes ([`Value::Rational`]) are rounded symbolically.
 fn round_op(n: &mut Node<'_, '_>, op: &str, how: Rounding) -> ConvertResult {
     if let Value::Rational(r) = n.input(0)
         && let Some(product) = n.round_rational(&r, how)
@@ -113,7 +113,7 @@ fn fold_inputs(n: &mut Node<'_, '_>, fold: FoldOp) -> Result<Option<Value>, Prob
     }
 }
 
-/// Folds an operator whose inputs, of any number, are shape computations; `None` if it cannot be folded.
+/// Folds a variadic operator whose inputs are all shape computations; `None` if it cannot be folded.
 fn fold_all_inputs(n: &mut Node<'_, '_>, fold: FoldOp) -> Option<SymTensor> {
     let mut all = (0..n.len()).map(|i| n.symbolic(i)).collect::<Option<Vec<_>>>()?.into_iter();
     let first = all.next()?;
@@ -318,8 +318,8 @@ fn cast_to(n: &mut Node<'_, '_>, to: DType) -> ConvertResult {
     Ok(vec![n.cast(x, to)?.into()])
 }
 
-/// Folds a cast of symbolic sizes to floats, whose result is a tensor of quotients, or a cast of
-/// quotients to integers. `None` for other casts.
+/// Folds a cast of symbolic sizes to floats, or of fractions of symbolic sizes to integers. The result of a cast to floats is a
+/// [`Value::Rational`]. `None` for other casts.
 fn cast_symbolic(n: &mut Node<'_, '_>, to: DType) -> Option<Value> {
     match n.input(0) {
         Value::Symbolic(t) if t.dtype != DType::Bool && rational_dims::is_foldable_float(to) => {

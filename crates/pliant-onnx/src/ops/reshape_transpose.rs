@@ -130,8 +130,8 @@ fn resolve_target(
     Ok(dims)
 }
 
-/// Checks a symbolic size of the new shape, which by the specification keeps the input's dim if it is 0 at run time. Together with
-/// a -1, that would change the inferred size, so it is a run-time error.
+/// Checks a symbolic size `dim` of the new shape. By the specification, a size of 0 keeps the input's dim, but the import treats
+/// `dim` as the size itself. So it is a run-time error if `dim` is 0 and the kept dim is not.
 fn check_zero_dim(n: &mut Node<'_, '_>, kept: Option<Sym>, dim: Sym) -> Result<(), Problem> {
     let Some(kept) = kept.filter(|&kept| kept != dim) else { return Ok(()) };
     let func = n.func();

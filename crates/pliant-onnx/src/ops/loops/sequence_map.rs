@@ -26,7 +26,7 @@ pub(super) fn sequence_map(n: &mut Node<'_, '_>) -> ConvertResult {
     }
 }
 
-/// Whether all inputs that are sequences have known items, and `count` of them.
+/// Whether every input that is a sequence has statically known items and contains `count` of them. Other inputs do not matter.
 fn all_static(inputs: &[Value], count: usize) -> bool {
     inputs.iter().all(|input| match input {
         Value::Sequence(items) => items.len() == count,

@@ -68,8 +68,8 @@ fn token_positions(n: &mut Node<'_, '_>, length: Sym, past: Option<Sym>) -> Expr
     n.op("relax.where", &[prompt, consecutive, position_ids])
 }
 
-/// Emits a check that the sequences are as long as the cache. If there are past keys, every sequence must end at the last new key.
-/// A prompt may end earlier.
+/// Emits a run-time check of the sequence lengths against the number of keys (past and new). With past keys, every sequence must
+/// be exactly as long. A prompt, which has no past keys, may contain shorter sequences.
 fn check_sequence_ends(
     n: &mut Node<'_, '_>,
     last_positions: Expr,

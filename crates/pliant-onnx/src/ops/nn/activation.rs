@@ -74,14 +74,14 @@ fn prelu(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![n.op("relax.where", &[negative, scaled, x])?.into()])
 }
 
-/// Converts `Elu`: `gamma * alpha * (exp(x) - 1)` for negative `x`.
+/// Converts `Elu`: `gamma * alpha * (exp(x) - 1)` for negative `x`, and `gamma * x` otherwise.
 fn elu(n: &mut Node<'_, '_>, gamma: f64) -> ConvertResult {
     let alpha = n.attrs().float("alpha")?.unwrap_or(1.0);
     let x = n.tensor(0)?;
     Ok(vec![scaled_exponential(n, x, alpha, gamma)?.into()])
 }
 
-/// Emits `gamma * alpha * (exp(x) - 1)` for negative `x`, and `gamma * x` for others.
+/// Emits `gamma * alpha * (exp(x) - 1)` for negative `x`, and `gamma * x` otherwise.
 fn scaled_exponential(n: &mut Node<'_, '_>, x: Expr, alpha: f64, gamma: f64) -> ExprResult {
     let [one, alpha] = [constant_like(n, x, 1.0)?, constant_like(n, x, alpha)?];
     let power = n.op("relax.exp", &[x])?;

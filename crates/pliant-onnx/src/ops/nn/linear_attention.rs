@@ -14,7 +14,7 @@ use crate::ops::{OnnxOp, op};
 
 pub(super) static OPS: &[OnnxOp] = &[op("LinearAttention", linear_attention)];
 
-/// The operands of the attention, as tensors `(batch, heads, steps, size)` in float32.
+/// The operands of a `LinearAttention` node. The tensors are `(batch, heads, steps, size)` in float32.
 struct Operands {
     query: Expr,
     key: Expr,

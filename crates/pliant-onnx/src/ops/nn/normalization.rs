@@ -265,7 +265,8 @@ fn layer_norm(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![y.into(), mean.into(), inverse.into()])
 }
 
-/// Whether a parameter may have a shape that is broadcast to the given dims.
+/// Whether the parameter (such as a scale) may need broadcasting to a tensor of the given dims: its rank differs, or one of its
+/// dims differs and may be 1.
 fn may_broadcast(n: &mut Node<'_, '_>, parameter: Expr, dims: &[Sym]) -> Result<bool, Problem> {
     let parameter_dims = n.dims(parameter)?;
     let syms = &n.func().syms;

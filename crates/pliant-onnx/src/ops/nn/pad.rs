@@ -139,8 +139,8 @@ fn pad_constant_widths(
     Ok(vec![n.op_with("relax.nn.pad", &[y], attrs)?.into()])
 }
 
-/// Emits the cropping of the axes with negative amounts. Slice ends are relative to the end of the axis, so that no dim of the
-/// result contains a comparison.
+/// Emits the cropping of the axes with negative amounts. Slice ends are relative to the end of the axis, so that the result dims
+/// stay simple differences.
 fn crop_constant_widths(n: &mut Node<'_, '_>, x: Expr, width: &[i64]) -> ExprResult {
     let dims = n.dims(x)?;
     let [mut axes, mut begin, mut end] = [const { Vec::new() }; 3];
@@ -164,8 +164,8 @@ fn crop_constant_widths(n: &mut Node<'_, '_>, x: Expr, width: &[i64]) -> ExprRes
     n.op("relax.strided_slice", &[x, axes, begin, end, steps])
 }
 
-/// Checks that an axis has the elements that are cropped from it. Each end is checked separately first, because the sum of both
-/// amounts may overflow.
+/// Checks that an axis of `size` elements is long enough to crop `before` and `after` elements from its ends. Each end is checked
+/// separately first, because the sum of both amounts may overflow.
 fn check_crop(n: &mut Node<'_, '_>, before: Sym, after: Sym, size: Sym) -> Result<(), Problem> {
     let text = "the node crops {} elements from an axis of {}";
     n.require_at_most(before, size, text)?;

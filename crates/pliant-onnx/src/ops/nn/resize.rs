@@ -279,8 +279,8 @@ fn axes_from_scales(
     Ok(list)
 }
 
-/// Reads the scales of the axes if the model computes them from sizes. If a scale is the quotient of a size and the size of its
-/// axis, the output has exactly that size, whatever the rounding.
+/// Reads the scales of the axes if the model computes them as quotients of sizes. If the denominator is the size of the axis, the
+/// numerator is used as the output size, so rounding cannot change it.
 fn axes_from_quotients(
     n: &mut Node<'_, '_>,
     dims: &[Sym],
