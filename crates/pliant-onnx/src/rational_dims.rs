@@ -149,8 +149,8 @@ fn cancel(func: &mut Function, numerator: Sym, denominator: Sym) -> (Sym, Sym) {
 }
 
 impl Node<'_, '_> {
-    /// The elements of input `i` as quotients, if it is a [`Value::Rational`], or a small float constant in a node with another
-    /// such input.
+    /// The elements of input `i` as quotients; `None` unless it is a [`Value::Rational`], or a constant whose elements need few
+    /// bits.
     pub(crate) fn rational(&mut self, i: usize) -> Option<RationalTensor> {
         let limit = self.importer.limits.shape_elements;
         match self.input(i) {

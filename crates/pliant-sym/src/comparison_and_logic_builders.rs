@@ -110,8 +110,9 @@ impl SymArena {
         }
     }
 
-    /// Whether the branches `a` and `b` of a `select` are equal where its condition, of the form `x == constant`, holds, as in
-    /// `select(n == 1, min(n, 512), n)`. False for branches that contain a `select`, or more than [`MAX_COMPARED_TERMS`] terms.
+    /// Whether the branches of `select(cond, a, b)` have equal values if `cond`, which must have the form `x == constant`, is
+    /// true. For example, true for `select(n == 1, min(n, 512), n)`. False for branches that contain a `select`, or more than
+    /// [`MAX_COMPARED_TERMS`] terms.
     fn equal_where_selected(&mut self, cond: Sym, a: Sym, b: Sym) -> bool {
         let SymKind::Cmp(CmpOp::Eq, x, y) = self.kind(cond) else { return false };
         let (term, constant) = match (self.as_int(x), self.as_int(y)) {

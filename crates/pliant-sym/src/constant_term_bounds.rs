@@ -246,9 +246,9 @@ impl Analyzer<'_> {
         out
     }
 
-    /// Computes an interval for an expanded linear form with the inequality `x - c + 1 <= c * (x // c) <= x`, which replaces
-    /// quotients `x // c` by their dividends, the most recently created quotient first. This relates `n` and `n // 2` in `n - n
-    /// // 2`, which plain interval arithmetic treats as independent.
+    /// Computes an interval that contains all values of an expanded linear form. The inequality `x - c + 1 <= c * (x // c) <= x`
+    /// replaces each quotient `x // c` by its dividend `x`, starting with the most recently created quotient. So the interval of
+    /// `n - n // 2` is tighter than with plain interval arithmetic, which treats `n` and `n // 2` as independent.
     pub(crate) fn relaxed_bound(&mut self, lin: &LinearForm) -> Bound {
         let min = self.relaxed_end(lin);
         let max = lin.scale(-1).and_then(|l| self.relaxed_end(&l));

@@ -459,7 +459,7 @@ impl Analyzer<'_> {
         system.splits.push(cases);
     }
 
-    /// Whether a term is provably at least `least`. This is a query that a proof issues.
+    /// Whether a term is provably at least `least`. Proofs call this method, which may start a nested proof.
     pub(crate) fn is_at_least(&mut self, sym: Sym, least: i64) -> bool {
         let lin = self.arena.lin_mut(sym);
         if self.relaxed_bound(&lin).lo().is_some_and(|lo| lo >= least) {

@@ -94,9 +94,9 @@ pub enum CmpOp {
     Le,
     /// The operator `>`.
     Gt,
-    /// `in`, `not in`, `is` or `is not`. Only the host program can evaluate these operators.
+    /// The operator `>=`.
     Ge,
-    /// `in`, `not in`, `is` or `is not`. Only the host can evaluate these.
+    /// `in`, `not in`, `is` or `is not`. Only the host program can evaluate these operators.
     Host,
 }
 

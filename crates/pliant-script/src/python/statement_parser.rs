@@ -509,7 +509,8 @@ impl<'a> Parser<'a> {
         Ok((StmtKind::With(items, body), end))
     }
 
-    /// Parses the target of `with`. `as i, j:` is not valid Python, but scripts of 2022 contain it.
+    /// Parses the target of `with`. `as i, j:` is not valid Python, but scripts in the dialect of TVM's RFC of Relax (2022)
+    /// contain it.
     fn with_target(&mut self) -> Result<Expr<'a>> {
         self.target_list()
     }

@@ -382,8 +382,8 @@ impl<'s> FuncParser<'_, 's> {
         Ok(given.into_iter().map(|g| g.unwrap_or((Val::None, range))).collect())
     }
 
-    /// Emits a call of the operator with the given full name. The parser uses this for calls that
-    /// the script does not contain.
+    /// Emits a call of the operator with the given full name. The parser uses it for implicit calls, for example
+    /// to convert `x + y`.
     pub(super) fn op_by_name(&mut self, name: &str, args: &[IrExpr], range: Range) -> Res<IrExpr> {
         let Some(op) = self.find_op(name.strip_prefix("relax.").unwrap_or(name)) else {
             let message = format!("operator {name} is not declared");
@@ -448,7 +448,7 @@ impl<'s> FuncParser<'_, 's> {
 
     // ---- functions ----
 
-    /// Creates a reference to a function of the module.
+    /// Creates a reference to the module's function `name`.
     pub(super) fn global(&mut self, name: &'s str, range: Range) -> Res<IrExpr> {
         if !self.callees.contains(name) {
             let help = crate::script_errors::did_you_mean(name, self.callees.names());

@@ -317,8 +317,8 @@ impl<'s> PrimParser<'_, 's> {
         Ok(())
     }
 
-    /// Parses `T.bind(vi, i)`, the syntax of 2021 that binds a block axis to a value. Returns false
-    /// if the first argument is not an axis.
+    /// Parses `T.bind(vi, i)`, TVM's syntax of 2021 that binds a block axis to a value. Returns false if the first argument is
+    /// not an axis.
     pub(super) fn bind_axis(&mut self, open: &mut OpenBlock, call: &Call<'s>) -> Res<bool> {
         let [target, value] = call.args.as_slice() else { return Ok(false) };
         let var = match target.as_name().and_then(|n| self.scope.get(n)) {

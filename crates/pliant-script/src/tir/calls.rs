@@ -9,8 +9,7 @@ use super::expressions::{Val, fits};
 use crate::python::ast::{Call, Expr, ExprKind, Range};
 use crate::script_errors::{ErrorKind, Res};
 
-/// The functions that are equivalent to a binary operator, such as `T.floordiv`, with this
-/// operator.
+/// The functions that are equivalent to a binary operator, such as `T.floordiv`, each with its operator.
 const BINARY: &[(&str, BinOp)] = &[
     ("min", BinOp::Min),
     ("max", BinOp::Max),

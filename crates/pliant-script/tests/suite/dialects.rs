@@ -414,8 +414,8 @@ def relax_function(x: R.Tensor(ndim=2, dtype="float32")):
     );
 }
 
-/// Tests example R9 of the RFC, with its matrix product corrected: sizes shadowed by axes, unnamed
-/// blocks, calls of all kinds.
+/// Tests example R9 of TVM's RFC of Relax (2022), with its matmul corrected: sizes shadowed by axes, unnamed blocks, calls of all
+/// kinds.
 #[test]
 fn the_cross_level_program_of_the_rfc_parses() {
     let out = fixed_point(
@@ -458,8 +458,8 @@ class MyIRModule:
     }
 }
 
-/// Tests example R17 of the RFC, with its parameters corrected: a size by name, a block over loops, a packed function called by
-/// name.
+/// Tests example R17 of TVM's RFC of Relax (2022), with its parameters corrected: a size by name, a block over loops, a packed
+/// function called by name.
 #[test]
 fn the_running_example_of_the_rfc_parses() {
     let out = fixed_point(
@@ -486,7 +486,7 @@ class MyIRModule:
     assert!(out.contains("R.call_dps_packed(\"flatten\", (lv0,)"), "{out}");
 }
 
-/// Tests examples E4 and A4 of the TE document: sizes as extra arguments, the shape first, untyped parameters.
+/// Tests examples E4 and A4 of TVM's EmitTE document: sizes as extra arguments, the shape first, untyped parameters.
 #[test]
 fn the_extra_size_arguments_of_the_te_document_parse() {
     let out = fixed_point(

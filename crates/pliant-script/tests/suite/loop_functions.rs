@@ -173,7 +173,8 @@ class Module:
     assert_eq!(print(&module(text)), text);
 }
 
-/// Tests example E1 of the TE document: tensor expressions generate the block form of 2022.
+/// Tests example E1 of TVM's EmitTE document: a script in the block syntax of 2022 parses to the loop function that tensor
+/// expressions create.
 #[test]
 fn blocks_of_2022_equal_those_of_tensor_expressions() {
     use pliant_ops::te;

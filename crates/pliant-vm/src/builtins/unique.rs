@@ -64,8 +64,7 @@ struct Slices {
     shape: Vec<i64>,
     axis: usize,
     len: usize,
-    /// The number of slices' outer positions: the product of the dims before the axis. `inner` is
-    /// the product of the dims after the axis.
+    /// The product of the dims before the axis. (`inner` is the product of the dims after the axis.)
     outer: usize,
     inner: usize,
     /// The sort keys of the elements, slice by slice.

@@ -139,8 +139,8 @@ fn pad_constant_widths(
     Ok(vec![n.op_with("relax.nn.pad", &[y], attrs)?.into()])
 }
 
-/// Emits the cropping of the axes with negative amounts. Slice ends are relative to the end of the axis, so that the result dims
-/// stay simple differences.
+/// Emits the cropping of the axes with negative amounts. Slice ends are relative to the end of the axis, so that the symbolic
+/// dims of the result contain no comparisons.
 fn crop_constant_widths(n: &mut Node<'_, '_>, x: Expr, width: &[i64]) -> ExprResult {
     let dims = n.dims(x)?;
     let [mut axes, mut begin, mut end] = [const { Vec::new() }; 3];
