@@ -36,10 +36,9 @@ pub type AllocWorkspace = unsafe extern "C" fn(u64) -> *mut c_void;
 /// Frees scratch memory on the thread that allocated it. A null pointer is ignored.
 pub type FreeWorkspace = unsafe extern "C" fn(*mut c_void);
 
-/// Calls a packed function: `(runtime, name, length of the name, arguments, number of arguments,
-/// result)`. The caller sets the kind of the result; the call fails if the function returns another
-/// kind. Returns a status and does not unwind. Threads of a parallel loop may call the packed
-/// function, too.
+/// Calls a packed function: `(runtime, name, length of the name, arguments, number of arguments, result)`. The caller sets the
+/// kind of the result; the call fails if the function returns another kind. Returns a status and does not unwind. Threads of a
+/// parallel loop may call the packed function, too.
 pub type CallPacked = unsafe extern "C" fn(
     *const KernelRuntime,
     *const u8,

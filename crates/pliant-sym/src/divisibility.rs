@@ -4,8 +4,8 @@ use crate::linear_form::{floor_div, floor_mod, gcd};
 use crate::term_analyzer::{Analyzer, MAX_DEPTH};
 use crate::term_types::{Node, Sym, SymKind};
 
-/// The set of integers `coeff * k + base` for all integers `k`. If `coeff` is 0, its only member is `base`. Otherwise `0 <= base <
-/// coeff`.
+/// The set of integers `coeff * k + base` for all integers `k`. If `coeff` is 0, its only member is `base`. Otherwise
+/// `0 <= base < coeff`.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct ModularSet {
     /// The distance between adjacent members, at least 0.

@@ -120,9 +120,9 @@ impl SymArena {
         }
     }
 
-    /// Replaces a part of the form by a remainder: if the form contains all terms of the dividend, subtracts `times * rest *
-    /// dividend` and adds `times * rest * (dividend % c)`. Here `rest` is the cofactor of the quotient, `c` is its divisor, and
-    /// [`nearest_multiple`] chooses `times`.
+    /// Replaces a part of the form by a remainder: if the form contains all terms of the dividend, subtracts
+    /// `times * rest * dividend` and adds `times * rest * (dividend % c)`. Here `rest` is the cofactor of the quotient, `c` is
+    /// its divisor, and [`nearest_multiple`] chooses `times`.
     fn apply_reading(
         &mut self,
         lin: &LinearForm,

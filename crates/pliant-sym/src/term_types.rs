@@ -116,8 +116,8 @@ pub(crate) enum Node {
     Sum(Range),
     Product(Range),
     FloorDiv(Sym, Sym),
-    /// If the divisor is a constant `c` other than 0, the third field is the quotient `a // c`, so that `a % c` can be read as `a -
-    /// c * (a // c)` without creating a term. Otherwise the third field repeats `a`.
+    /// If the divisor is a constant `c` other than 0, the third field is the quotient `a // c`, so that `a % c` can be read as
+    /// `a - c * (a // c)` without creating a term. Otherwise the third field repeats `a`.
     FloorMod(Sym, Sym, Sym),
     Min(Range),
     Max(Range),

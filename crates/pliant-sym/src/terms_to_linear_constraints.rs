@@ -1,6 +1,7 @@
 //! Translates terms to linear constraints for the prover. The unknowns of the constraints are atoms: terms other than sums, such
-//! as variables, products and quotients. Further constraints define each atom by its operands, such as `d * q <= x <= d * q + d -
-//! 1` for `q = x // d`. Definitions that cannot be written as linear constraints become case distinctions.
+//! as variables, products and quotients. Further constraints define each atom by its operands, such as
+//! `d * q <= x <= d * q + d - 1` for `q = x // d`. Definitions that cannot be written as linear constraints become case
+//! distinctions.
 
 use cranelift_entity::EntityRef;
 use rustc_hash::FxHashSet;

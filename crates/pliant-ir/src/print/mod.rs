@@ -18,8 +18,8 @@
 //!   calls with explicit result types with `sinfo_args=(...,)`.
 //! - A branch of an `if` ends with `var: type = result` for the variable that the `if` defines.
 //! - Constants of at most 16 elements are printed as `R.const(value, "dtype")`, larger ones as
-//!   `metadata["relax.expr.Constant"][i]`. With [`PrintOptions::show_meta`], the table precedes the module: `metadata =
-//!   {"relax.expr.Constant": [I.tensor((2, 3), "float32", "<base64>")]}`.
+//!   `metadata["relax.expr.Constant"][i]`. With [`PrintOptions::show_meta`], the table precedes the module:
+//!   `metadata = {"relax.expr.Constant": [I.tensor((2, 3), "float32", "<base64>")]}`.
 //! - In loop functions plain integer literals are int64. Other constants state their type (`T.int32(3)`, `T.float32(0.5)`,
 //!   `T.bool(True)`). `a / b` is float division; integers have `//`, `%`, `T.truncdiv` and `T.truncmod`. A range `(min, extent)` is
 //!   printed as `min, end`: `end` is a constant if both are, `b` if the extent is `b - min`, and otherwise `min + extent`. Parsing

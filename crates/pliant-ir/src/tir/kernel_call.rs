@@ -1,5 +1,4 @@
-//! Calls of library kernels in loop functions: `T.call_kernel("name", operand=buffer, ...,
-//! attribute=value, ...)`.
+//! Calls of library kernels in loop functions: `T.call_kernel("name", operand=buffer, ..., attribute=value, ...)`.
 //!
 //! The call is the intrinsic `call_kernel` with these arguments, in this order:
 //! - the name of the kernel;

@@ -4,8 +4,8 @@
 //! messages:
 //! - Line 1 names the value: `main: 'mask'` (function and parameter).
 //! - For `match_shape`, line `i + 1` describes dim `i`: the expression that it must equal, optionally followed by a tab and the
-//!   origin of that value: `seq<TAB>'ids' dim 1`. The error then reads: `main: 'mask' dim 1 must equal seq = 7 (from 'ids' dim 1),
-//!   but is 9`.
+//!   origin of that value: `seq<TAB>'ids' dim 1`. The error then reads:
+//!   `main: 'mask' dim 1 must equal seq = 7 (from 'ids' dim 1), but is 9`.
 
 use pliant_exec::{MakeShapeCode, MatchShapeCode};
 use pliant_tensor::{DType, Tensor};

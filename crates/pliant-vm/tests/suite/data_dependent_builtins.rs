@@ -19,8 +19,7 @@ fn one(name: &str, extra: impl FnOnce(&mut ExecBuilder) -> Vec<Arg>) -> VirtualM
     build_vm(b)
 }
 
-/// Builds a VM whose function `main(x)` calls `unique(x, sorted, return_index, return_inverse,
-/// return_counts, axis)`.
+/// Builds a VM whose function `main(x)` calls `unique(x, sorted, return_index, return_inverse, return_counts, axis)`.
 fn unique(flags: [i64; 4], axis: Option<i64>) -> VirtualMachine {
     let mut b = builder();
     b.begin_function("main", vec![Param::new("x")], "");

@@ -106,8 +106,8 @@ impl Masks {
     }
 }
 
-/// Computes the position of each query minus the position of each key, as a matrix `(queries,
-/// keys)`. `first` is the position of the first query. Default: 0.
+/// Computes the position of each query minus the position of each key, as a matrix `(queries, keys)`. `first` is the position of
+/// the first query. Default: 0.
 pub(in crate::ops) fn query_key_distances(
     n: &mut Node<'_, '_>,
     queries: Sym,
