@@ -9,7 +9,7 @@ use crate::compiled_bytecode_functions::CompiledBodies;
 use crate::compiled_loop_functions::CompiledKernels;
 use crate::error::CodegenError;
 
-/// The name and the function of a lowered loop function that a backend compiles.
+/// A lowered loop function that a backend compiles: its name and its body.
 pub type KernelSource<'a> = (Arc<str>, &'a PrimFunc);
 
 /// Options of code generation for a whole compilation.
@@ -56,7 +56,8 @@ pub trait Backend: Send + Sync {
         options: &CodegenOptions,
     ) -> Result<CompiledKernels, CodegenError>;
 
-    /// Compiles the bytecode functions of a program to native bodies (`pliant_exec::native_body_abi`).
+    /// Compiles the bytecode functions of a program to native bodies: machine code that the VM runs instead of the bytecode.
+    /// `pliant_exec::native_body_abi` defines their calling convention.
     ///
     /// # Errors
     /// - [`CodegenError::Unsupported`]: the backend does not generate native bodies.

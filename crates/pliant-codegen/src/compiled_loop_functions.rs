@@ -88,7 +88,7 @@ impl CompiledKernels {
         CompiledKernels { kernels, memory: vec![memory] }
     }
 
-    /// Returns the loop function with this name.
+    /// Returns the loop function with this name; `None` if the collection does not contain it.
     pub fn get(&self, name: &str) -> Option<&CompiledKernel> {
         self.kernels.get(name)
     }

@@ -182,7 +182,7 @@ impl FuncGen<'_, '_> {
         }
     }
 
-    /// Applies an operation to each lane of vectors, or to scalars.
+    /// Generates code that applies an operation to each lane of vectors, or once to scalars. `ty` is the type of the result.
     pub fn map_lanes(
         &mut self,
         args: &[(ExprValue, Ty)],

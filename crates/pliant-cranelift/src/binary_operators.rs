@@ -19,7 +19,7 @@ fn needs_no_rounding(op: BinOp) -> bool {
     op.is_predicate() || matches!(op, BinOp::Min | BinOp::Max)
 }
 
-/// Returns the condition code of a comparison of floats.
+/// Returns Cranelift's condition code for a comparison of floats; `None` for operators that are not comparisons.
 fn float_cc(op: BinOp) -> Option<FloatCC> {
     Some(match op {
         BinOp::Eq => FloatCC::Equal,
@@ -32,7 +32,7 @@ fn float_cc(op: BinOp) -> Option<FloatCC> {
     })
 }
 
-/// Returns the condition code of a comparison of integers.
+/// Returns Cranelift's condition code for a comparison of integers; `None` for operators that are not comparisons.
 fn int_cc(op: BinOp, signed: bool) -> Option<IntCC> {
     Some(match (op, signed) {
         (BinOp::Eq, _) => IntCC::Equal,
@@ -268,7 +268,8 @@ impl FuncGen<'_, '_> {
         self.bitcast_chunk(joined, float)
     }
 
-    /// Computes an operator on scalars. Results of type float16 and bfloat16 still have to be rounded.
+    /// Computes an operator on scalars. For float16 and bfloat16, the result is a float32 that the caller must still round to the
+    /// 16-bit type.
     pub fn scalar_op(&mut self, op: BinOp, a: Value, b: Value, dtype: DType) -> Gen<Value> {
         if dtype.is_float() {
             return self.float_op(op, a, b);

@@ -156,7 +156,8 @@ struct BodyGen {
     blocks: Vec<Block>,
     /// The index of the first instruction of the piece in the bytecode function.
     first: usize,
-    /// The block that ends the piece and returns its parameter, a code for the driver.
+    /// The block through which the piece returns to the driver (the VM's loop that runs pieces). Its parameter is the return
+    /// code.
     exit: Block,
     /// Blocks that exit to another piece, each with the index of the instruction at which execution continues.
     exits: Vec<(Block, usize)>,

@@ -64,7 +64,7 @@ fn make_isa(allocator: &str) -> Result<OwnedTargetIsa, String> {
     isa.finish(settings::Flags::new(flags)).map_err(|e| e.to_string())
 }
 
-/// The executable memory of a unit. Dropping it frees the code.
+/// The executable memory of a compilation unit. Dropping it frees the code.
 pub(crate) struct UnitMemory(Option<JITModule>);
 
 impl UnitMemory {
@@ -88,11 +88,11 @@ impl Drop for UnitMemory {
     }
 }
 
-/// The state that the functions of a unit share during code generation.
+/// The state that the functions of a compilation unit share during code generation.
 pub(crate) struct Unit {
     pub module: JITModule,
-    /// The external functions (called by name from generated code) that the unit has declared so
-    /// far.
+    /// The external native functions that the compilation unit has declared so far, by the name under which generated code calls
+    /// them.
     externs: FxHashMap<&'static str, FuncId>,
     /// Whether the machine has fused multiply-add.
     pub has_fma: bool,
@@ -156,8 +156,8 @@ impl Unit {
         Ok(self.func_ref(b, id))
     }
 
-    /// Returns a reference through which the function under construction can call a function of the unit. Calls always
-    /// use the absolute address, because parts of the unit's memory may be more than 2 GB apart if other threads map
+    /// Returns a reference through which the function under construction can call another function of the same compilation unit.
+    /// Calls always use the absolute address, because parts of the unit's memory may be more than 2 GB apart if other threads map
     /// memory at the same time.
     pub fn func_ref(&mut self, b: &mut FunctionBuilder<'_>, id: FuncId) -> FuncRef {
         let func = self.module.declare_func_in_func(id, b.func);
@@ -299,7 +299,7 @@ fn generate_function(
     Ok(GeneratedFunction { name: name.clone(), id, signature, messages })
 }
 
-/// Makes the code of a unit executable. Returns the compiled functions.
+/// Makes the code of a compilation unit executable. Returns the compiled functions.
 fn finalize(
     mut unit: Unit,
     generated: Vec<GeneratedFunction>,

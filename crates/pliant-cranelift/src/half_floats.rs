@@ -16,7 +16,8 @@ const MIN_NORMAL_F16: i64 = 0x3880_0000;
 const F16_OVERFLOW: i64 = 0x4780_0000;
 
 impl FuncGen<'_, '_> {
-    /// Converts the bits of a 16-bit float, in the low half of 32 bits (scalar or chunk), to float32.
+    /// Converts the bits of a 16-bit float, in the low half of a 32-bit integer, to float32. Works on a scalar or lane by lane on
+    /// a 128-bit chunk.
     pub fn half_bits_to_f32(&mut self, bits: Value, dtype: DType) -> Value {
         if dtype == DType::BFloat16 {
             let high = self.shl(bits, 16);
@@ -25,8 +26,8 @@ impl FuncGen<'_, '_> {
         self.f16_to_f32(bits)
     }
 
-    /// Converts a float32 (scalar or chunk) to the bits of a 16-bit float, in the low half of 32 bits. The value must
-    /// be exactly representable as a 16-bit float.
+    /// Converts a float32 to the bits of a 16-bit float, in the low half of a 32-bit integer. Works on a scalar or lane by lane
+    /// on a 128-bit chunk. The value must be exactly representable as a 16-bit float.
     pub fn f32_to_half_bits(&mut self, v: Value, dtype: DType) -> Value {
         if dtype == DType::BFloat16 {
             let bits = self.as_bits(v);
@@ -86,8 +87,8 @@ impl FuncGen<'_, '_> {
         self.b.ins().bor(bits, sign)
     }
 
-    /// Rounds a float32 (scalar or chunk) to float16 as [`f32_to_f16_bits`](Self::f32_to_f16_bits) does, but returns a
-    /// float32.
+    /// Rounds a float32 (scalar or 128-bit chunk) to float16 precision as [`f32_to_f16_bits`](Self::f32_to_f16_bits) does, but
+    /// returns a float32.
     pub fn round_f16(&mut self, v: Value) -> Value {
         let all_bits = self.as_bits(v);
         let magnitude = self.and_constant(all_bits, 0x7fff_ffff);
@@ -117,8 +118,8 @@ impl FuncGen<'_, '_> {
         self.as_float(bits)
     }
 
-    /// Rounds a float32 (scalar or chunk) to bfloat16, ties to even, by adding half of the last kept bit. Returns a
-    /// float32. NaNs become quiet NaNs.
+    /// Rounds a float32 (scalar or 128-bit chunk) to bfloat16 precision, ties to even, by adding half of the last kept bit.
+    /// Returns a float32. NaNs become quiet NaNs.
     pub fn round_bf16(&mut self, v: Value) -> Value {
         let bits = self.as_bits(v);
         let shifted = self.shr(bits, 16);
@@ -150,7 +151,7 @@ impl FuncGen<'_, '_> {
         self.b.func.dfg.value_type(v).is_vector()
     }
 
-    /// Broadcasts a scalar to all lanes if `like` is a chunk; otherwise returns it unchanged.
+    /// Broadcasts a scalar to all lanes if `like` is a 128-bit chunk; otherwise returns the scalar.
     fn splat_like(&mut self, scalar: Value, like: Value) -> Value {
         if !self.is_chunk(like) {
             return scalar;
@@ -159,7 +160,7 @@ impl FuncGen<'_, '_> {
         self.b.ins().splat(crate::value_representations::chunk_type_of(scalar_ty), scalar)
     }
 
-    /// Returns a 32-bit integer constant. It is broadcast to a chunk if `like` is a chunk.
+    /// Creates a 32-bit integer constant: a scalar or, if `like` is a 128-bit chunk, a chunk with this value in all lanes.
     fn constant(&mut self, value: i64, like: Value) -> Value {
         let c = self.b.ins().iconst(types::I32, value & 0xffff_ffff);
         self.splat_like(c, like)
@@ -190,7 +191,7 @@ impl FuncGen<'_, '_> {
         self.b.ins().ushr(v, by)
     }
 
-    /// Whether a 32-bit integer with a clear sign bit (scalar or chunk) is at least `min`.
+    /// Whether a 32-bit integer with a clear sign bit is at least `min`. Works on a scalar or lane by lane on a 128-bit chunk.
     fn at_least(&mut self, v: Value, min: i64) -> Value {
         let min = self.constant(min, v);
         self.b.ins().icmp(IntCC::SignedGreaterThanOrEqual, v, min)

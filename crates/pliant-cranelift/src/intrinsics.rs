@@ -348,7 +348,8 @@ impl FuncGen<'_, '_> {
         }))
     }
 
-    /// Reduces the lanes of a vector: combines chunks pairwise, then lanes pairwise.
+    /// Generates code for `vector_sum`, `vector_max` and `vector_min`: combines the 128-bit chunks of the vector pairwise, then
+    /// the lanes of the last chunk pairwise.
     fn reduce_lanes(&mut self, intrin: Intrin, a: Expr, ty: Ty) -> Gen<ExprValue> {
         let op = match intrin {
             Intrin::VectorSum => BinOp::Add,
@@ -384,7 +385,7 @@ impl FuncGen<'_, '_> {
         self.cast(out, from.with_lanes(1), ty)
     }
 
-    /// Combines two chunks by the operator of a reduction, such as a sum or a maximum.
+    /// Combines two 128-bit chunks lane by lane with the operator of a reduction: addition, maximum or minimum.
     fn reduce_chunks(&mut self, op: BinOp, a: Value, b: Value) -> Value {
         let float = self.b.func.dfg.value_type(a).lane_type().is_float();
         match op {

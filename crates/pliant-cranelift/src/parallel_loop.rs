@@ -21,9 +21,9 @@ use crate::function_builder::{
 };
 use crate::value_representations::ExprValue;
 
-/// The values from outside a parallel loop that its body uses: variables, buffer addresses and, if
-/// accesses are checked, the limits of each buffer. The context of the outlined body has a slot of
-/// 8 bytes for each value, after the slots for the runtime and the lower bound of the loop.
+/// The values from outside a parallel loop that its body uses: variables, buffer addresses and, if accesses are checked, the
+/// range of valid indices of each buffer. The context that the outlined body receives has a slot of 8 bytes for each value, after
+/// the slots for the runtime and the lower bound of the loop.
 struct Captures {
     vars: Vec<(Var, Value)>,
     buffers: Vec<(Buffer, Value)>,

@@ -104,8 +104,8 @@ impl FuncGen<'_, '_> {
         }
     }
 
-    /// Returns the chunks of a value of type `ty`, which must satisfy [`fills_chunks`]. A scalar is
-    /// broadcast.
+    /// Returns the 128-bit chunks of a value of type `ty`, which must satisfy [`fills_chunks`]. If `v` is a scalar, all lanes of
+    /// the chunks are this scalar.
     pub fn chunks(&mut self, v: &ExprValue, ty: Ty) -> Rc<[Value]> {
         let lanes_per_chunk = chunk_lanes(ty.dtype);
         let count = ty.lanes as usize / lanes_per_chunk;

@@ -24,50 +24,50 @@ pub const BODY_PIECE: usize = 1024;
 /// start at, and returns a code such as [`RETURN`].
 pub type BodyFn = unsafe extern "C" fn(context: *mut BodyContext, at: u32) -> u64;
 
-/// A runtime entry that executes the call at instruction `at` of the running function. If it
-/// returns 0, the body continues; the body returns any other code to the driver immediately.
+/// A runtime entry (a VM function that native bodies call) that executes the call at instruction `at` of the running function. If
+/// it returns 0, the body continues; the body returns any other code to the driver immediately.
 pub type BodyCall = unsafe extern "C" fn(context: *mut BodyContext, at: u32) -> u64;
 
-/// A runtime entry that evaluates the condition of the branch at instruction `at` of the running
-/// function. Returns 0 (false), 1 (true), or [`FAILED`].
+/// A runtime entry (a VM function that native bodies call) that evaluates the condition of the branch at instruction `at` of the
+/// running function. Returns 0 (false), 1 (true), or [`FAILED`].
 pub type BodyCondition = unsafe extern "C" fn(context: *mut BodyContext, at: u32) -> u64;
 
-/// Return code of a native body: the function returns. The low half of the code is the register of
-/// the result.
+/// Return code of a native body: the function returns. The low 32 bits of the code are the index of the result's register.
 pub const RETURN: u64 = 1 << 32;
-/// Return code of a native body: a callee was pushed as the top frame, and the driver must run it
-/// from its start.
+/// Return code of a native body: the frame of a callee was pushed, and the driver (the VM's loop that runs bodies) must run the
+/// callee from its start.
 pub const ENTERED: u64 = 2 << 32;
-/// Return code of a native body: execution continues in another piece, at the instruction in the
-/// low half of the code.
+/// Return code of a native body: execution continues in another piece of the body, at the instruction whose index is in the low
+/// 32 bits of the code.
 pub const JUMP: u64 = 3 << 32;
-/// Return code of a native body: the attention word has changed, for example by an interrupt. After
-/// handling the change, the driver resumes at the instruction in the low half of the code.
+/// Return code of a native body: the attention word has changed, for example by an interrupt. The driver (the VM's loop that runs
+/// bodies) handles the change, then resumes at the instruction whose index is in the low 32 bits of the code.
 pub const ATTENTION: u64 = 4 << 32;
 /// Return code of a native body: an error occurred, and the runtime has recorded it.
 pub const FAILED: u64 = 5 << 32;
 
-/// Returns the kind of a native body's return code, such as [`RETURN`], without the low half.
+/// Returns the kind of a native body's return code, such as [`RETURN`]: the code with its low 32 bits cleared.
 pub fn code_kind(code: u64) -> u64 {
     code & !0xffff_ffff
 }
 
-/// Returns the low half of a native body's return code: a register or an instruction index.
+/// Returns the low 32 bits of a native body's return code: a register or an instruction index.
 pub fn code_payload(code: u64) -> u32 {
     code as u32
 }
 
-/// The part of the driver's state that bodies read. The layout is part of the ABI.
+/// The part of the state of the driver (the VM's loop that runs native bodies) that the bodies read. The layout is part of the
+/// ABI.
 #[repr(C)]
 #[derive(Debug)]
 pub struct BodyContext {
     /// The address of the VM's attention word, a counter that interrupts change. A body reads it
     /// before every call and every backward jump.
     pub attention: *const AtomicU64,
-    /// The last value of the attention word that the driver has handled. If the word differs, the
-    /// body returns [`ATTENTION`].
+    /// The last value of the attention word that the driver has handled. If the attention word differs, the body returns
+    /// [`ATTENTION`].
     pub seen: u64,
-    /// The runtime entries that a body may call.
+    /// The runtime entries (VM functions) that a native body may call.
     pub entries: *const BodyEntries,
 }
 
@@ -75,7 +75,7 @@ pub struct BodyContext {
 #[repr(C)]
 #[derive(Debug)]
 pub struct BodyEntries {
-    /// Calls a builtin that needs only the values of its operands.
+    /// Calls a builtin that is a plain function of its operands, as opposed to one that calls a closure or loop function.
     pub builtin: BodyCall,
     /// Clears a register, which releases its value.
     pub release: BodyCall,

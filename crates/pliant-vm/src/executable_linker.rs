@@ -114,7 +114,7 @@ pub(crate) const VOID: u32 = u32::MAX;
 /// The target of a linked call.
 #[derive(Clone, Copy)]
 pub(crate) enum Callee {
-    /// A builtin that needs only the values of its operands.
+    /// A builtin that is a plain function of its operands, as opposed to one that calls a closure or loop function.
     Builtin(&'static Builtin, BuiltinFn),
     /// A compiled loop function, as an index into [`Linked::loop_funcs`].
     LoopFunc(u32),

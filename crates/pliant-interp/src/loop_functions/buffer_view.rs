@@ -124,8 +124,8 @@ impl View {
         &self.tensor
     }
 
-    /// Returns the position of an element. `indices` contains one index per dim or, in lowered functions, one linear index. Fails
-    /// if the element is out of bounds.
+    /// Returns the position of an element: its offset from the base of the buffer, in elements. `indices` contains one index per
+    /// dim or, in lowered functions, one linear index. Fails if the element is out of bounds.
     pub fn position(&self, indices: &[i64]) -> Result<i64> {
         if indices.len() == self.shape.len() {
             let mut position = 0i64;
@@ -146,7 +146,8 @@ impl View {
         self.linear_position(linear)
     }
 
-    /// Converts a linear index to a position.
+    /// Converts the linear index of an element to its position: its offset from the base of the buffer, in elements. Fails if the
+    /// index is out of bounds.
     fn linear_position(&self, index: i64) -> Result<i64> {
         if self.layout == Layout::Declared {
             if index < self.first || index >= self.end {
@@ -201,7 +202,8 @@ impl View {
         InterpError::new(ErrorKind::Bounds, text)
     }
 
-    /// Returns the pointer to the element at a position. Fails if the position is out of bounds.
+    /// Returns the pointer to the element at a position (an offset from the base of the buffer, in elements). Fails if the
+    /// position is out of bounds.
     fn pointer(&self, position: i64) -> Result<*mut u8> {
         if position < self.first || position >= self.end {
             let (name, first, end) = (&self.name, self.first, self.end);
@@ -213,7 +215,7 @@ impl View {
         Ok(self.base.wrapping_offset(position as isize * self.dtype.size() as isize))
     }
 
-    /// Reads the element at a position.
+    /// Reads the element at a position (an offset from the base of the buffer, in elements).
     pub fn read(&self, position: i64) -> Result<Val> {
         let p = self.pointer(position)?;
         let mut bytes = [0u8; 8];
@@ -223,22 +225,23 @@ impl View {
         Ok(decode(bytes, self.dtype))
     }
 
-    /// Reads the element at an address.
+    /// Reads the element at an address that [`View::address`] has returned.
     pub fn read_at(&self, address: i64) -> Result<Val> {
         self.read(self.address_position(address)?)
     }
 
-    /// Writes the element at an address.
+    /// Writes the element at an address that [`View::address`] has returned.
     pub fn write_at(&self, address: i64, value: &Val) -> Result<()> {
         self.write(self.address_position(address)?, value)
     }
 
-    /// Converts an address to a position.
+    /// Converts an address that [`View::address`] has returned to a position (an offset from the base of the buffer, in
+    /// elements).
     fn address_position(&self, address: i64) -> Result<i64> {
         if self.layout == Layout::Strided { self.linear_position(address) } else { Ok(address) }
     }
 
-    /// Writes the element at a position.
+    /// Writes the element at a position (an offset from the base of the buffer, in elements).
     pub fn write(&self, position: i64, value: &Val) -> Result<()> {
         let p = self.pointer(position)?;
         if self.read_only {

@@ -34,15 +34,15 @@ const MAX_MEMBERS: usize = 1 << 26;
 struct TreeEnsemble {
     roots: Vec<i64>,
     inner: usize,
-    /// The next position for each position: the first list is for a comparison that is true, the
-    /// second list for one that is false.
+    /// For each node, the index of the next node: in the first list if the comparison at the node is true, in the second list if
+    /// it is false.
     next: [Vec<i64>; 2],
     features: Vec<i64>,
     modes: Vec<i64>,
     splits: Vec<f64>,
-    /// For each position, whether a missing value (NaN) continues as if the comparison were true.
+    /// For each node, whether a missing value (NaN) continues as if the comparison were true.
     missing: Vec<bool>,
-    /// For each position that tests membership, the set, padded to the length of the longest set.
+    /// For each node that tests membership, the set of members, padded to the length of the longest set.
     members: Vec<Vec<f64>>,
     levels: usize,
 }
@@ -139,7 +139,7 @@ impl TreeEnsemble {
         Err(broken_trees(&format!("a path has more than {MAX_LEVELS} nodes")))
     }
 
-    /// Adds the leaves as positions whose next position is the leaf itself.
+    /// Adds the leaves to the lists of nodes. The next node of a leaf is the leaf itself.
     fn add_leaves(&mut self, leaves: usize) {
         let whole = self.inner + leaves;
         for side in &mut self.next {
@@ -156,7 +156,7 @@ impl TreeEnsemble {
     }
 }
 
-/// The membership set of each position, padded with NaN, which equals no number. The list is empty if no position tests membership.
+/// The membership set of each node, padded with NaN, which equals no number. The list is empty if no node tests membership.
 fn membership_sets(modes: &[i64], values: &[f64]) -> Result<Vec<Vec<f64>>, Problem> {
     if modes.iter().any(|&m| !(0..=MEMBERSHIP).contains(&m)) {
         return Err(broken_trees("a comparison mode is not known"));
@@ -212,7 +212,7 @@ fn tree_ensemble(n: &mut Node<'_, '_>) -> ConvertResult {
     Ok(vec![apply_post_transform(n, y)?.into()])
 }
 
-/// Emits the positions of the leaves that each row reaches, as `(rows, trees)`.
+/// Emits the index of the leaf that each row reaches in each tree, as `(rows, trees)`.
 fn leaf_positions(n: &mut Node<'_, '_>, trees: &TreeEnsemble, x: Expr) -> ExprResult {
     let (rows, dtype) = (n.dims(x)?[0], n.dtype(x)?);
     let roots = n.int_vector(&trees.roots)?;
@@ -244,7 +244,7 @@ fn leaf_positions(n: &mut Node<'_, '_>, trees: &TreeEnsemble, x: Expr) -> ExprRe
     Ok(position)
 }
 
-/// Emits a bool for each row and tree: whether the comparison at the current position is true.
+/// Emits a bool for each row and tree: whether the comparison at the current node (index `position`) is true.
 fn compare_values(
     n: &mut Node<'_, '_>,
     trees: &TreeEnsemble,
@@ -271,7 +271,7 @@ fn compare_values(
     accumulated.ok_or_else(|| broken_trees("there is no comparison"))
 }
 
-/// Emits a bool for each value: whether it is in the membership set of its position.
+/// Emits a bool for each value: whether it is in the membership set of the node with index `position`.
 fn is_member(
     n: &mut Node<'_, '_>,
     trees: &TreeEnsemble,

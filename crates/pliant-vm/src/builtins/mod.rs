@@ -30,7 +30,7 @@ pub(crate) struct Builtin {
 /// The kinds of builtins, by how the VM executes them.
 #[derive(Clone, Copy)]
 pub(crate) enum BuiltinKind {
-    /// The builtin is a plain function of its operands.
+    /// The builtin is a plain Rust function of its operands.
     Plain(BuiltinFn),
     /// The builtin calls the closure in its first operand.
     Closure,
