@@ -133,7 +133,7 @@ impl Unit {
         }
     }
 
-    /// Returns a reference through which the function under construction can call a linked function.
+    /// Returns a reference through which the function under construction can call the external native function `f`.
     pub fn extern_ref(
         &mut self,
         b: &mut FunctionBuilder<'_>,
@@ -246,7 +246,7 @@ struct GeneratedFunction {
     messages: Vec<Arc<str>>,
 }
 
-/// Compiles loop functions into one unit, which has its own executable memory.
+/// Compiles loop functions into one compilation unit, which has its own executable memory.
 ///
 /// # Errors
 /// `Unsupported` lists the unsupported constructs of all functions. `Internal` and `Host` report the first error.

@@ -97,7 +97,7 @@ impl FuncGen<'_, '_> {
         self.b.ins().unarrow(a, b)
     }
 
-    /// Converts chunks of float32 to chunks of float64.
+    /// Converts 128-bit chunks of float32 to 128-bit chunks of float64.
     fn f32_to_f64(&mut self, chunks: Vec<Value>) -> Rc<[Value]> {
         let halves = chunks.into_iter().flat_map(|c| {
             let high = self.upper_half(c);
@@ -106,7 +106,7 @@ impl FuncGen<'_, '_> {
         halves.collect()
     }
 
-    /// Converts chunks of float64 to chunks of float32.
+    /// Converts 128-bit chunks of float64 to 128-bit chunks of float32.
     fn f64_to_f32(&mut self, chunks: Vec<Value>) -> Rc<[Value]> {
         let pairs = chunks.chunks(2).map(|p| {
             let [a, b] = [p[0], p[1]].map(|c| {
@@ -120,7 +120,7 @@ impl FuncGen<'_, '_> {
         pairs.collect()
     }
 
-    /// Converts chunks of 32-bit integers to chunks of float64.
+    /// Converts 128-bit chunks of 32-bit integers to 128-bit chunks of float64.
     pub fn int32_to_f64(&mut self, chunks: Vec<Value>, signed: bool) -> Rc<[Value]> {
         let halves = chunks.into_iter().flat_map(|c| {
             let high = self.upper_half(c);
@@ -147,7 +147,7 @@ impl FuncGen<'_, '_> {
         self.bitcast_chunk(high, ty)
     }
 
-    /// Converts chunks of float32 to integers of at most 32 bits. Truncates and saturates; NaN becomes 0. Returns
+    /// Converts 128-bit chunks of float32 to integers of at most 32 bits. Truncates and saturates; NaN becomes 0. Returns
     /// `None` for wider integer types.
     fn f32_to_ints(&mut self, chunks: Vec<Value>, to: DType) -> Option<Rc<[Value]>> {
         if to.bits() > 32 {

@@ -13,7 +13,7 @@ use crate::function_builder::FuncGen;
 const MAGIC_F64_TO_INT: f64 = 6_755_399_441_055_744.0;
 
 impl FuncGen<'_, '_> {
-    /// Divides chunks of int32 and rounds towards zero. A zero divisor fails the loop function. The smallest integer
+    /// Divides 128-bit chunks of int32 and rounds towards zero. A zero divisor fails the loop function. The smallest integer
     /// divided by -1 wraps.
     ///
     /// Truncating the float64 quotient is exact: a quotient that is not an integer differs from the nearest integer by

@@ -305,7 +305,7 @@ impl Node<'_, '_> {
     /// Converts an expression and its object type to a value. Known dims of the object type are added to the expression's type.
     ///
     /// # Errors
-    /// If nothing is known about the value.
+    /// If the object type is [`ObjectType::Unknown`]: the value comes from a sequence or optional that is always empty.
     pub fn value_of_object(&mut self, e: Expr, object_type: &ObjectType) -> Result<Value, Problem> {
         let ObjectType::Tensor { dtype, narrow, dims } = object_type else {
             if *object_type == ObjectType::Unknown {

@@ -479,7 +479,8 @@ impl Analyzer<'_> {
     }
 }
 
-/// The constraint `sign * (f - cf) * (r - cr) >= 0` for two terms `f` and `r` whose product is an atom.
+/// The constraint `sign * (f - cf) * (r - cr) >= 0` for two terms `f` and `r` whose product is an atom, and constants `cf` and
+/// `cr`.
 fn product_row(
     atom: Sym,
     (f, cf): (Sym, i64),

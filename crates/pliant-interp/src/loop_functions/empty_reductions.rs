@@ -9,8 +9,8 @@ use super::scalar_arithmetic::{Val, wrap};
 use crate::interp_error::Result;
 
 impl LoopFrame<'_, '_, '_> {
-    /// Runs the inits of the blocks in the body of a loop without iterations, if the blocks have an
-    /// empty reduction axis. The loop variable has its first value. Inner loops iterate normally,
+    /// Runs the init statements of the blocks in the body of a loop without iterations, if the blocks
+    /// have an empty reduction axis. The loop variable has its first value. Inner loops iterate normally,
     /// but at least once.
     pub(super) fn run_inits_of_empty_loop(&mut self, body: Stmt) -> Result<()> {
         // Without inits, nothing is evaluated, because expressions may be invalid if the loop has no iterations.
@@ -49,7 +49,7 @@ impl LoopFrame<'_, '_, '_> {
         }
     }
 
-    /// Runs the init of a block if it has an empty reduction axis and its spatial axes are in range.
+    /// Runs the init statement of a block if it has an empty reduction axis and its spatial axes are in range.
     fn run_block_init(&mut self, block: &BlockData) -> Result<()> {
         let Some(init) = block.init else { return Ok(()) };
         let mut empty = false;

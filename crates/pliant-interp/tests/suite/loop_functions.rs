@@ -6,7 +6,7 @@ use pliant_interp::{ErrorKind, NoPacked, Options, Value, run, run_with};
 use pliant_ir::DType;
 use pliant_tensor::Winograd;
 
-/// Runs a loop function on the given arguments, and returns the last one.
+/// Runs a loop function on the given arguments, and returns the last argument, which it has written.
 fn run_loops(body: &str, args: Vec<Value>) -> Result<Value, pliant_interp::InterpError> {
     let module = module(body);
     let name = module.functions.keys().next().expect("the text has a function").clone();

@@ -259,7 +259,8 @@ impl<'a> TirPrinter<'a> {
         }
     }
 
-    /// Returns the statements of a sequence as a flat list, without nested sequences. Any other statement is a list of itself.
+    /// Returns the statements of a sequence as a flat list, without nested sequences. For any other statement, the list contains
+    /// only this statement.
     fn flatten(&self, stmt: Stmt) -> Vec<Stmt> {
         let mut out = Vec::new();
         let mut stack = vec![stmt];

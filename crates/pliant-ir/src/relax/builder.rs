@@ -76,7 +76,7 @@ impl<'r> FunctionBuilder<'r> {
         builder
     }
 
-    /// Returns the function with its arenas, without setting body and result type, which [`finish`](Self::finish) does.
+    /// Returns the function. Unlike [`finish`](Self::finish), does not set its body and its result type.
     pub fn into_func(self) -> Function {
         self.func
     }

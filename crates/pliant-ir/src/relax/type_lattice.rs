@@ -223,7 +223,7 @@ pub fn erase_to_well_defined(
     TypeTransfer { src: None, dst: func, sym: &mut |_, v| sym(v), var }.ty(ty)
 }
 
-/// Removes the symbols for which `keep` returns false from a type, so that it can be used outside of their scope.
+/// Removes from a type the symbols for which `keep` returns false, so that the type can be used outside of their scope.
 pub fn erase(func: &mut Function, ty: Type, keep: &dyn Fn(SymVar) -> bool) -> Type {
     let vars: Vec<Sym> = func.syms.vars().map(|v| func.syms.var(v)).collect();
     let sym = |v: SymVar| keep(v).then(|| vars[v.as_u32() as usize]);

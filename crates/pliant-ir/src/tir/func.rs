@@ -297,7 +297,7 @@ impl PrimFunc {
 }
 
 /// Converts an expression to its canonical form, so that equal expressions are stored once: float constants are rounded to their
-/// type, and a type stated for a call whose type is inferred is replaced by int64.
+/// type, and the stated type of a call is int64 if the intrinsic determines the result type.
 fn canonical(data: ExprData) -> ExprData {
     match data {
         ExprData::Float(bits, ty) => {

@@ -46,8 +46,8 @@ impl<'m> Importer<'m> {
         self.builder.set_span(enclosing);
     }
 
-    /// Converts a node and defines the names of its outputs. If the conversion fails, the outputs are placeholders or failed
-    /// values.
+    /// Converts a node and defines the names of its outputs. If the conversion fails, the outputs are placeholders or
+    /// [`Value::Failed`].
     fn convert_node(&mut self, node: &NodeProto) {
         let time_left = self.deadline.has_time().unwrap_or_else(|problem| {
             self.problems.push(problem);

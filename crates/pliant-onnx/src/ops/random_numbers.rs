@@ -96,7 +96,7 @@ fn output_dtype(n: &Node<'_, '_>, default: DType) -> Result<DType, Problem> {
     }
 }
 
-/// Converts an operator that generates random numbers in a shape that is an attribute.
+/// Converts an operator that generates a tensor of random numbers. The attribute `shape` is the shape of the tensor.
 fn random_of_shape(n: &mut Node<'_, '_>, source: Distribution) -> ConvertResult {
     let shape = n.attrs().ints("shape")?.unwrap_or_default().to_vec();
     let dims: Vec<Sym> = shape.iter().map(|&d| n.func().syms.int(d)).collect();
@@ -105,7 +105,7 @@ fn random_of_shape(n: &mut Node<'_, '_>, source: Distribution) -> ConvertResult 
     Ok(vec![n.cast(x, dtype)?.into()])
 }
 
-/// Converts an operator that generates random numbers in the shape of the input.
+/// Converts an operator that generates a tensor of random numbers with the shape of the input.
 fn random_like(n: &mut Node<'_, '_>, source: Distribution) -> ConvertResult {
     let x = n.tensor(0)?;
     let (dims, input_dtype) = (n.dims(x)?, n.dtype(x)?);

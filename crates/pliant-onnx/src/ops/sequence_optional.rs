@@ -246,8 +246,8 @@ fn concat_dynamic(
     Ok(vec![n.value_of_object(joined, &object_type)?])
 }
 
-/// Converts `SplitToSequence`: splits a tensor into parts of the given lengths, of one length, or of length 1. Parts of length 1
-/// lose the axis unless `keepdims` is set.
+/// Converts `SplitToSequence`: splits a tensor along an axis. A vector `split` contains the length of each part; a scalar `split`
+/// is the length of all parts. Without `split`, the parts have length 1, and lose the axis unless `keepdims` is set.
 fn split_to_sequence(n: &mut Node<'_, '_>) -> ConvertResult {
     let keep = n.attrs().int("keepdims")?.unwrap_or(1) != 0;
     let x = n.tensor(0)?;
