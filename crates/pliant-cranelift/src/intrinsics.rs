@@ -1,5 +1,5 @@
 //! Code generation for intrinsics: as machine instructions, as sequences of `pliant_kernels::math` expanded inline, or
-//! as calls of linked functions.
+//! as calls of external native functions.
 
 use std::rc::Rc;
 

@@ -16,7 +16,7 @@
 //! | `basic_expressions` | constants, variables, selection and vector constructors |
 //! | `binary_operators`, `int_vector_division` | operators with two operands |
 //! | `element_type_casts` | conversions between element types |
-//! | `intrinsics` | intrinsics and calls of linked functions |
+//! | `intrinsics` | intrinsics and calls of external native functions |
 //! | `half_floats` | conversions of 16-bit floats |
 //! | `elementary_functions` | inline expansion of elementary functions |
 //!

@@ -11,7 +11,7 @@
 //!
 //! A body is split into pieces of [`BODY_PIECE`] instructions. A piece is a C function of the
 //! context and the index of the instruction to start at, which must be in the piece. It returns a
-//! code, such as [`RETURN`], in whose low half is a register or an instruction.
+//! code, such as [`RETURN`], whose low 32 bits are the index of a register or an instruction.
 
 use std::mem::offset_of;
 use std::sync::atomic::AtomicU64;

@@ -41,7 +41,7 @@ names! {
     OP_PATTERN = "op_pattern";
     /// Attribute of a loop function: its buffer parameters do not overlap in memory.
     NOALIAS = "tir.noalias";
-    /// Attribute of a loop function: whether library kernels may replace its matmuls, convolutions and similar computations.
+    /// Attribute of a loop function: whether library kernels may replace its loops, such as those of a matmul. Default: true.
     KERNELS = "tir.kernels";
     /// Attribute of an in-place call: for each output, the index of the input that the output overwrites, or -1.
     INPLACE_INDICES = "inplace_indices";

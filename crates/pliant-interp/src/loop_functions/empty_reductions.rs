@@ -1,5 +1,5 @@
-//! Empty reductions: the init of a block runs once for each value of its spatial axes, even if an enclosing reduction loop has no
-//! iterations.
+//! Empty reductions: the init statement of a block runs once for each value of its spatial axes, even if an enclosing reduction
+//! loop has no iterations.
 
 use pliant_ir::tir::visit::for_each_stmt;
 use pliant_ir::tir::{BlockData, IterKind, Stmt, StmtData};

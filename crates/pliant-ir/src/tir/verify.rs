@@ -14,7 +14,7 @@
 //! # Types
 //! - An access has one index per dim or, in a function with the attribute `tir.flat`, a single linear index (PL0304). Indices,
 //!   sizes and bounds are scalar integers, but an index may also be an integer vector. Conditions are bool (PL0305). A loop
-//!   variable, its first value and its extent have the same type, and so have an axis and its binding (PL0310).
+//!   variable, its first value and its extent have the same type. An axis and its binding have the same type (PL0310).
 //! - The operands of an operator have the same type (PL0306). A stored value has the buffer's element type, and as many lanes as
 //!   the indices (PL0307). The value of a let has the type of its variable (PL0313). The operands of an intrinsic match its table
 //!   entry (PL0308). Constants fit their type (PL0317).

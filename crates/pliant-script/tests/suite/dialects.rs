@@ -1,4 +1,5 @@
-//! Tests that equivalent programs in the dialects of 2022, `struct_info` and TVM 0.26 parse to the same IR.
+//! Tests that equivalent programs in the three dialects (TVM's RFC of Relax of 2022, `struct_info`, TVM 0.26) parse to the same
+//! IR.
 
 use crate::parse_and_print::{errors, fixed_point};
 

@@ -23,7 +23,7 @@
 //!   the compiler trusts. Calls of packed functions and direct calls of loop functions have side effects.
 //!
 //! # Types
-//! A provable mismatch is an error. What can be neither proved nor disproved is checked at run time.
+//! A provable mismatch is an error. A match that can be neither proved nor disproved is checked at run time.
 //! - The value of a binding fits the type of its variable (PL0213), a result the declared type (PL0214), and the arguments the
 //!   parameters in number (PL0211) and types (PL0212). A `match_cast` is not provably wrong (PL0216).
 //! - A condition is a bool scalar or a bool tensor of rank 0 (PL0215). Accessed fields exist (PL0217). Callees are callable
