@@ -1,4 +1,4 @@
-"""Every operator at a medium size beside NumPy, with one thread each: all ratios, and the worst ten.
+"""Times every operator at a medium size against NumPy, both with one thread. Prints all ratios and the worst ten.
 
 All sizes are symbolic. Operators without a counterpart in NumPy are timed alone. `python operators_against_numpy.py sort conv` times those whose name
 contains one of the words.

@@ -89,8 +89,8 @@ def model_cases() -> list[ModelCase]:
 
 
 def draw_models() -> str:
-    """Draws for each model and shape the ratio of the faster peer's time to Pliant's, as the
-    distance from 1.
+    """Draws, for each model and shape, the ratio of the faster peer's time to Pliant's as a line that starts at 1 and ends at the
+    ratio.
     """
     cases = model_cases()
     low = math.floor(min(case.ratio for case in cases) * 5) / 5
@@ -142,7 +142,8 @@ class Series:
 
 @dataclass
 class Panel:
-    """The percentages of one table over the size of the cases, on a logarithmic x axis."""
+    """A panel of the kernel plot. It shows the percentages of one table against the size of the cases, which is on a logarithmic
+    x axis."""
 
     title: str
     table: str

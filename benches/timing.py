@@ -41,5 +41,5 @@ def interleaved(
 
 
 def geomean(values: list[float]) -> float:
-    """Returns the geometric mean of the ratios."""
+    """Returns the geometric mean of the values."""
     return statistics.geometric_mean(values)

@@ -1,5 +1,5 @@
-"""The two builds under comparison: finds or creates a Python that imports Pliant, from a wheel, an
-interpreter, an environment or a git revision."""
+"""Finds or creates the Python environments of the two compared builds, each from a wheel, an interpreter, an environment or a git
+revision."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables of a comparison, its JSON, and the rows that are worse than a limit."""
+"""Formats the results of a comparison as tables and as JSON rows, and finds the rows that became worse by more than a limit."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Ratios of paired measurements, with intervals for their noise.
+"""Ratios of paired measurements, with confidence intervals.
 
-Each round gives a pair of values, from two fresh processes that alternated, so drift of the machine
-and random differences between processes both show as differences between the rounds' ratios. The
-interval is Student's, for the logarithms of these ratios. A table has many rows, and at 95 % each,
-one in twenty would be marked by chance; so the level is divided by the number of rows (Bonferroni).
+Each round gives a pair of values (old, new), measured alternately in two fresh processes. Drift of the machine and random
+differences between processes therefore show as differences between the ratios of the rounds. The interval is Student's, for the
+logarithms of these ratios. A table has many rows, and at 95 % each, one in twenty would be marked by chance; so the level is
+divided by the number of rows (Bonferroni).
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ Pair = tuple[float, float]
 
 @dataclass(frozen=True)
 class Ratio:
-    """A ratio old/new and its interval; more than 1 means that the new build is better."""
+    """The value of the old build divided by that of the new build, with a confidence interval. A ratio above 1 means that the new
+    build is better."""
 
     value: float
     low: float
@@ -80,5 +81,5 @@ def logs(pairs: Sequence[Pair]) -> list[float]:
 
 
 def geomean(values: Sequence[float]) -> float:
-    """The geometric mean."""
+    """Returns the geometric mean of positive values."""
     return statistics.geometric_mean(values)

@@ -1,11 +1,10 @@
-"""Counts instructions, which other load on the machine does not affect, with ``perf stat``, or with
-valgrind if the CPU's counters are not accessible.
+"""Counts instructions with ``perf stat``, or with valgrind if the CPU's counters are not accessible. Unlike times, the counts do
+not depend on other load on the machine.
 
-A count belongs to one process of a build, which compiles a workload and runs each case once and
-then several more times. callgrind dumps its counts at the worker's marks, which are calls of
-`getsid`. perf has no such marks: there, the process is run again with one more step each time, and
-the difference is the count of that step. valgrind does not support AVX-512, so callgrind counts the
-kernels for AVX2.
+A worker process of a build compiles a workload, and runs each case once and then several more times. Each of these is a step. The
+worker calls `getsid` after each step, and callgrind dumps its counts at these calls. With perf, the process is run repeatedly
+with one more step each time, and the difference of two runs is the count of the last step. valgrind does not support AVX-512, so
+callgrind counts the kernels for AVX2.
 """
 
 from __future__ import annotations

@@ -205,7 +205,7 @@ def measure(builds: Sequence[Build], workloads: Sequence[Workload], rounds: int,
 
 
 def try_other(build: Build, side: int, workload: Workload, threads: int, results: Results) -> None:
-    """Whether a workload that failed with one build fails with the other build, too."""
+    """Runs a workload that failed with one build with the other build too, and records a failure of that build."""
     try:
         with Worker(build, workload, threads, "wall") as worker:
             worker.ask("memory")

@@ -1,10 +1,9 @@
 """A process of one build, which executes the requests of `measurement_rounds` and `instruction_counts`. Imports only
 NumPy and the Pliant of its environment.
 
-Without arguments, it reads requests from standard input and writes replies to standard output, one
-JSON object per line. With a workload file, a number of threads and steps (``compile``,
-``small:20``), it runs the steps and calls `getsid`, which nothing else calls, before and after
-each: callgrind writes its counts there.
+Without arguments, it reads requests from standard input and writes replies to standard output, one JSON object per line. With a
+workload file, a number of threads and steps (``compile``, ``small:20``), it runs the steps and calls `getsid` before and after
+each step. Nothing else calls `getsid`, and callgrind writes its counts at these calls.
 """
 
 from __future__ import annotations

@@ -15,7 +15,8 @@ fn successor(args: &[Value]) -> Result<Value, VmError> {
         .ok_or_else(|| VmError::type_error("the argument of `successor` must be an integer"))
 }
 
-/// Builds a program whose `main` calls `callee` on its own result [`CALLS`] times. `f` returns its argument.
+/// Builds a program whose `main` calls `callee` [`CALLS`] times, each time on the previous result. The program also contains the
+/// function `f`, which returns its argument.
 fn straight_line(callee: &str) -> ExecBuilder {
     let mut b = ExecBuilder::new();
     b.set_metadata(EXEC_MODE, "compiled");

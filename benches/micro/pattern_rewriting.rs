@@ -44,9 +44,9 @@ fn chain() -> Function {
     b.finish(last, None, true)
 }
 
-/// Rules of two unary operators: `exp(negative(x))` over a wildcard, and all others over a shared pattern, the sum of a constant
-/// and a wildcard. No rule matches in [`chain`], so the benchmark measures the search for matches. Also returns the wildcard of
-/// the first rule.
+/// Returns `count` rules. Each pattern is a chain of two unary operators. The operand of the first pattern, `exp(negative(x))`,
+/// is a wildcard. The operand of all other patterns is one shared pattern: the sum of a constant and a wildcard. No rule matches
+/// in [`chain`], so the benchmark measures the search for matches. Also returns the wildcard of the first rule.
 fn rules(count: usize) -> (RuleSet, Pattern) {
     let w = wildcard();
     let unary = |op: &'static str, p: Pattern| is_op(Op::new(op)).call([p]);

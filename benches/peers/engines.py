@@ -26,13 +26,13 @@ Run = Callable[[Feeds], list[np.ndarray]]
 
 
 def pliant_model(path: Path, threads: int) -> Run:
-    """Compiles the model once for all cases."""
+    """Compiles a model with Pliant once for all cases. Returns a function that runs it."""
     model = pliant.compile(path, threads=threads)
     return lambda feeds: model.run(None, feeds)
 
 
 def onnx_runtime(path: Path, threads: int) -> Run:
-    """A session with default settings, except for the number of threads."""
+    """Opens a model in ONNX Runtime with default settings, except for the number of threads. Returns a function that runs it."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
@@ -43,7 +43,8 @@ def onnx_runtime(path: Path, threads: int) -> Run:
 
 
 def openvino(path: Path, threads: int) -> Run:
-    """A model compiled for latency in float32, with the symbolic sizes of the file."""
+    """Compiles a model with OpenVINO for low latency in float32, with the symbolic sizes of the file. Returns a function that
+    runs it."""
     import openvino
 
     core = openvino.Core()

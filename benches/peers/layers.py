@@ -46,7 +46,7 @@ class Layer:
     error: float = 1e-4
 
     def model(self) -> onnx.ModelProto:
-        """An ONNX model of the layer, with one input and one output."""
+        """Returns the layer as an ONNX model with one input and one output."""
         ((x, feed),) = self.feeds.items()
         kind = helper.np_dtype_to_tensor_dtype(feed.dtype)
         graph = helper.make_graph(

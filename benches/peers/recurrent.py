@@ -1,4 +1,4 @@
-"""Recurrent layers as ONNX models, over sequences of 128 steps. The inputs have as many elements as the layer has units.
+"""Recurrent layers as ONNX models, over sequences of 128 steps. The input size equals the number of units.
 
 ``python -m peers.recurrent``, within ``benches/``, measures them (see `layers` for the engines);
 ``--write`` replaces the tables in ``docs/internals/measurements/``.

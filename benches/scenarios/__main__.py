@@ -79,7 +79,7 @@ def cpu_name() -> str:
 
 
 def render_page(rows: dict[str, dict[str, Any]]) -> str:
-    """The page with all results."""
+    """Returns the text of the page with the results of all scenarios."""
     text = PAGE_HEADER
     words = {True: "yes", False: "**no**", None: "in part"}
     for name in sorted(SCENARIOS, key=sort_key):

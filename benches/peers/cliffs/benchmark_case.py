@@ -101,7 +101,8 @@ class Case:
 
 @dataclass
 class OperatorCase:
-    """A model of few nodes around one operator: a row of the operator tables."""
+    """A small model that tests one operator. Each operator has a table of such models, and an instance of this class is a row of
+    it."""
 
     op: str
     inputs: Mapping[str, Operand]

@@ -125,7 +125,7 @@ def unary() -> Iterator[OperatorCase]:
 
 
 def floats(op: str, dtype: str, a: str, b: str) -> dict[str, Operand]:
-    """Returns the operands for a float operator with two operands."""
+    """Returns the operands of a binary float operator. `a` and `b` are their dims, as text."""
     first = uniform(a, 0.1, 3.0, dtype) if op == "Pow" else normal(a, dtype)
     return {"a": first, "b": uniform(b, 0.5, 2.0, dtype)}
 

@@ -1,5 +1,5 @@
-"""[`Net`]: builds networks as ONNX exporters write them: shape arithmetic in nodes, reshapes with 0
-and -1, decomposed layers.
+"""[`Net`]: builds networks as ONNX exporters write them, with nodes for shape arithmetic, reshapes with 0 and -1, and layers
+decomposed into several nodes.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class Net:
         return self.label("p", [math.prod(v) for v in zip(*(self.extents_of(d) for d in dims), strict=True)])
 
     def register(self, value: Value) -> Value:
-        """Records for each new label of a tensor that its size can be read from this tensor."""
+        """Records this tensor as the source from which Shape nodes read the size of each label that first occurs in its dims."""
         for axis, dim in enumerate(value.dims):
             if isinstance(dim, str):
                 self.origin.setdefault(dim, (value, axis))

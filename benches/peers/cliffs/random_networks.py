@@ -19,7 +19,7 @@ def padded(rand: np.random.Generator, shape: tuple[int, ...]) -> Any:
 
 
 def image_input(net: Net) -> Value:
-    """Adds an image input and, at random, a first layer that halves height and width."""
+    """Adds an image input. At random, also adds a first layer that halves height and width."""
     n = net.label("n", (1, int(net.rand.integers(1, 4)))) if net.chance(0.8) else 1
     spatial = [(int(net.rand.integers(9, 40)), int(net.rand.integers(48, 112))) for _ in range(2)]
     x = net.add_input("image", [n, 3, net.label("h", spatial[0]), net.label("w", spatial[1])])

@@ -68,7 +68,7 @@ def rotary(net: Net, x: Value) -> Value:
 
 
 def scores_of(net: Net, q: Value, k: Value, each: int) -> Value:
-    """Adds the scaled products of queries and keys."""
+    """Adds the attention scores: the scaled dot products of queries and keys."""
     kt = net.transpose(k, 0, 1, 3, 2)
     form = net.pick("divided", "multiplied", "both")
     if form == "both":
@@ -232,7 +232,7 @@ def chunked(net: Net, x: Value) -> Value:
 
 
 def masked_mean(net: Net, x: Value) -> Value:
-    """Adds the mean over the tokens that the mask keeps to every token."""
+    """Computes the mean over all tokens that the mask keeps, and adds it to every token."""
     mask = net.masks.get(x.dims[:2])
     if mask is None:
         return net.binary("Add", x, net.reduce("ReduceMean", x, [1]))
@@ -260,7 +260,7 @@ def shifted(net: Net, x: Value) -> Value:
 
 
 def averaged(net: Net, x: Value) -> Value:
-    """Adds a running mean, computed with CumSum."""
+    """Computes with CumSum the mean over each token and all tokens before it, and adds the mean to the token."""
     s = x.dims[1]
     total = net.op("CumSum", x, net.constant(np.int64(1)), dims=x.dims)
     count = net.binary("Add", net.cast(positions(net, s), "float32"), net.number(1))
@@ -303,7 +303,7 @@ def strided(net: Net, x: Value) -> Value:
 
 
 def reversed_sum(net: Net, x: Value) -> Value:
-    """Adds a dense layer of the reversed sequence to the sequence."""
+    """Reverses the sequence, applies a dense layer to it, and adds the result to the original sequence."""
     flipped = net.slice(x, 1, -1, -(2**63), x.dims[1], -1)
     return net.binary("Add", x, linear(net, flipped, width(x)))
 

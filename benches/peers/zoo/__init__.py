@@ -80,7 +80,7 @@ def checkpoint_tensor(spec: Spec) -> np.ndarray:
 
 
 def weight(model: str, key: str, shape: Shape) -> np.ndarray:
-    """Generates a removed tensor as the `init` of its entry in `zoo.json` states."""
+    """Generates the values of a tensor that was removed from the graph, as the field `init` of its entry in `zoo.json` states."""
     spec, rand = manifest()[model]["inits"][key], Rand("weight", model, key)
     match spec["init"]:
         case "normal":

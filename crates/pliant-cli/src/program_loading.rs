@@ -50,7 +50,7 @@ pub struct Source {
 /// specialise its symbols to fixed sizes.
 ///
 /// # Errors
-/// All problems of the model or script; if the path names an executable.
+/// If the model or script is invalid (all its problems are reported), or if the path names an executable.
 pub fn read(path: &Path, err: &mut dyn Write) -> Result<Source, Failure> {
     read_with_symbols(path, &[], true, err)
 }
@@ -155,7 +155,7 @@ pub fn check_writable(path: &Path) -> Result<(), Failure> {
 /// Compiles or loads the program at the path.
 ///
 /// # Errors
-/// All problems of the program.
+/// If the program is invalid. All its problems are reported.
 pub fn build(
     path: &Path,
     args: &BuildArgs,
@@ -167,7 +167,7 @@ pub fn build(
 /// As [`build`], with sizes or ranges declared for the symbols of an ONNX model.
 ///
 /// # Errors
-/// As [`build`]; if no input has a declared symbol.
+/// As for [`build`], or if no input has a declared symbol.
 pub fn build_with_symbols(
     path: &Path,
     declared: &[Axis],

@@ -52,7 +52,8 @@ impl<'a> Feed<'a> {
         self.axes.iter().map(single_size).collect()
     }
 
-    /// Returns the arguments of the function, in order.
+    /// Reads or generates the arguments of a function for the symbol sizes in `point`. Returns them
+    /// in the order of the parameters.
     ///
     /// # Errors
     /// If an option or a file is invalid.

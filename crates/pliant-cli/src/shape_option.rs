@@ -5,7 +5,7 @@ use crate::Failure;
 /// Maximum number of shapes that one command measures, and maximum number of sizes in a range.
 const MAX_SHAPES: usize = 10_000;
 
-/// A symbol with its sizes.
+/// A symbol (named dim), and the sizes at which to run it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Axis {
     /// The symbol.
@@ -79,7 +79,7 @@ fn range(text: &str) -> Result<Vec<i64>, String> {
 /// Returns all combinations of sizes. The last symbol varies fastest.
 ///
 /// # Errors
-/// If there are too many.
+/// If there are more than [`MAX_SHAPES`] combinations.
 pub fn points(axes: &[Axis]) -> Result<Vec<Point>, Failure> {
     let count = axes.iter().try_fold(1usize, |n, a| n.checked_mul(a.sizes.len()));
     if count.is_none_or(|n| n > MAX_SHAPES) {

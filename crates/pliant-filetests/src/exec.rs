@@ -15,7 +15,7 @@ use crate::random_inputs::InputGenerator;
 /// The values that symbolic sizes take. Every function runs with each of them.
 pub const SIZES: [i64; 8] = [0, 1, 2, 3, 7, 8, 31, 64];
 
-/// The packed functions of the tests and of the library, as the interpreter calls them.
+/// The packed functions that the interpreter can call: those of the tests and those of the kernel library.
 pub(crate) struct TestLibrary;
 
 impl PackedFuncs for TestLibrary {

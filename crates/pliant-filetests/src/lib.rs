@@ -19,16 +19,14 @@
 //! | `# no-compile: part of the message` | the compiler must reject the module with such a message |
 //! | `# known-bug: part of the message` | the test must fail with such a message |
 //!
-//! A test with the last two directives fails as soon as they are no longer true. The script
-//! follows. A line of it that must be rejected ends with `# error: PL0203 part of the message`.
-//! After a line `# expect` comes the expectation, each line prefixed with `# `. `PLIANT_BLESS=1`
-//! writes it.
+//! A test with `no-compile` or `known-bug` fails as soon as that directive is no longer true. The script follows. A line of the
+//! script that must be rejected ends with `# error: PL0203 part of the message`. After a line `# expect` comes the expectation,
+//! each line prefixed with `# `. `PLIANT_BLESS=1` writes it.
 //!
-//! Every module that an `opt` test produces is verified, printed, parsed back and compared. The
-//! interpreter executes every public graph function before and after the passes, with the symbols at
-//! [`exec::SIZES`] and the same inputs, and the results are compared. The script of each test without
-//! expected errors is also compiled, and its results in the virtual machine are compared with the
-//! interpreter's at the same sizes. Scripts may call the packed functions of `packed_functions`.
+//! Every module that an `opt` test produces is verified and printed, and must parse back to an equal module. The interpreter
+//! executes every public graph function before and after the passes, with the symbols at [`exec::SIZES`] and the same inputs, and
+//! the results are compared. The script of each test without expected errors is also compiled, and its results in the virtual
+//! machine are compared with the interpreter's at the same sizes. Scripts may call the packed functions of `packed_functions`.
 
 mod compare_compiled;
 pub mod exec;

@@ -25,8 +25,8 @@ pub struct Lowered {
     pub failed: Vec<String>,
 }
 
-/// Lowers the loop functions of every test that is a valid module, including those that its operators
-/// are legalised to. Verifies, prints and parses the result of each pass.
+/// Lowers the loop functions of every test that is a valid module, including the loop functions to which legalisation lowers its
+/// operators. Verifies, prints and parses the result of each pass.
 ///
 /// # Errors
 /// If a folder or file cannot be read.

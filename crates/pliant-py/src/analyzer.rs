@@ -77,7 +77,7 @@ impl Analyzer {
         Analyzer { state: Mutex::default() }
     }
 
-    /// Simplifies an expression under the known facts.
+    /// Simplifies an expression under the known facts. `steps` is accepted for compatibility with TVM and ignored.
     #[pyo3(signature = (expr, steps=2))]
     fn simplify<'py>(&self, expr: &Bound<'py, PyAny>, steps: u32) -> Result<Bound<'py, PyAny>> {
         let _ = steps;
@@ -102,7 +102,8 @@ impl Analyzer {
         self.simplify(expr, 2)
     }
 
-    /// Whether the condition is proved to hold always. `False` also if the condition is neither proved nor refuted.
+    /// Whether the condition is proved to hold always. Returns `False` also if the condition is neither proved nor refuted.
+    /// `strength` is accepted for compatibility with TVM and ignored.
     #[pyo3(signature = (cond, strength=0))]
     fn can_prove(&self, cond: &Bound<'_, PyAny>, strength: u32) -> Result<bool> {
         let _ = strength;

@@ -113,9 +113,9 @@ pub struct ScriptProblem {
     pub more: bool,
     /// The file, and the line and column (from 1), if known.
     pub location: Option<(String, u32, u32)>,
-    /// The last column (exclusive, from 1) on that line.
+    /// The column (from 1) after the last character of the problem, if known.
     pub end_column: Option<u32>,
-    /// The text of the line.
+    /// The text of the source line with the problem, if known.
     pub line: Option<String>,
 }
 
@@ -351,8 +351,8 @@ impl From<pyo3::CastError<'_, '_>> for Error {
     }
 }
 
-/// Imports an attribute of a Python module, as `from module import name` does. For helper functions written in
-/// Python.
+/// Imports an attribute of a Python module, as `from module import name` does. The crate gets helper functions that are written
+/// in Python this way.
 pub fn import<'py>(py: Python<'py>, module: &str, name: &str) -> PyResult<Bound<'py, PyAny>> {
     PyModule::import(py, module)?.getattr(name)
 }

@@ -36,8 +36,8 @@ impl IRModule {
         Self::with_owners(module, RetainedOwners::default())
     }
 
-    /// Wraps a module as a Python object that keeps the given function owners alive, so that Python
-    /// objects of its functions stay valid.
+    /// Wraps a module as a Python object that keeps the given function owners ([`FuncOwner`]) alive. Python objects for parts of
+    /// these functions then stay valid.
     pub fn with_owners(module: ir::IRModule, owners: RetainedOwners) -> IRModule {
         IRModule { module: Mutex::new(module), owners }
     }
@@ -288,7 +288,7 @@ impl IRModule {
         self.attributes(py)
     }
 
-    /// Global information beside functions. It is always empty, because there is one device.
+    /// Global information other than functions, such as virtual devices in TVM. Always empty, because there is one device.
     #[getter]
     fn global_infos<'py>(&self, py: Python<'py>) -> Bound<'py, PyDict> {
         PyDict::new(py)
@@ -350,7 +350,7 @@ impl IRModule {
         self.clone()
     }
 
-    /// Functions are immutable, so a new module with the same functions is a deep copy.
+    /// Returns a new module with the same functions. This is a deep copy, since functions are immutable.
     fn __deepcopy__(&self, _memo: &Bound<'_, PyAny>) -> IRModule {
         self.clone()
     }
@@ -389,8 +389,8 @@ pub fn highlight_script(text: &str) -> String {
     highlight(text)
 }
 
-/// Converts a Python object to a function that is added to a module under a name. Unlike with [`base_func`], a loop
-/// function without a global symbol stays public.
+/// Converts a Python object to a function, to be added to a module under a name. A loop function without a global symbol stays
+/// public; with [`base_func`], it becomes private.
 fn named_func(
     obj: &Bound<'_, PyAny>,
     globals: impl FnOnce() -> GlobalTypes,
@@ -449,8 +449,7 @@ pub fn structural_difference(
     Ok(outcome.err().map(|d| d.to_string()))
 }
 
-/// Returns a hash of the structure of a module or function. Structurally equal ones have equal
-/// hashes.
+/// Returns a hash of the structure of a module or function. Structurally equal modules or functions have equal hashes.
 #[pyfunction]
 pub fn structural_hash(node: &Bound<'_, PyAny>) -> Result<u64> {
     Ok(match Comparable::of(node)? {

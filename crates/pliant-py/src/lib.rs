@@ -171,7 +171,7 @@ mod _core {
     use pyo3::prelude::*;
     use pyo3::types::{PyDict, PyModule};
 
-    /// Registers the functions that programs call by name and prepares process-wide state.
+    /// Registers the packed functions that programs call by name, and prepares process-wide state.
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         pliant::prepare_for_shortage();
@@ -193,7 +193,7 @@ mod _core {
         pliant::set_memory_limit(bytes);
     }
 
-    /// The memory limit that was set, and the number of bytes held now.
+    /// Returns the memory limit in bytes (`None` if no limit was set), and the number of bytes held now.
     #[pyfunction]
     fn memory_state() -> (Option<usize>, usize) {
         (pliant::memory_limit(), pliant::held_bytes())

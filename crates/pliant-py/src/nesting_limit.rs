@@ -1,4 +1,5 @@
-//! The limit on the nesting depth of values, because their conversion, comparison and printing are recursive.
+//! The limit on the nesting depth of values. It prevents stack overflows, since values are converted, compared and printed
+//! recursively.
 
 use std::cell::Cell;
 

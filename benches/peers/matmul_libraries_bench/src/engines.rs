@@ -20,7 +20,7 @@ pub struct Product {
     expected: Vec<f32>,
 }
 
-/// Small numbers that repeat every 13 elements.
+/// Returns `len` numbers between -0.75 and 0.75, which repeat every 13 elements.
 fn values(len: usize, step: usize) -> Rc<Vec<f32>> {
     Rc::new((0..len).map(|i| ((i * step) % 13) as f32 / 8.0 - 0.75).collect())
 }

@@ -2,9 +2,9 @@
 //! and library: `m n k library seconds`.
 //!
 //! Arguments: a number of threads, then shapes as `MxNxK`. `MATMUL_NUM_THREADS` must be the same
-//! number, since `matrixmultiply` reads nothing else. The result is the best stretch of all rounds.
-//! Each round measures every library once, after a pause in which the threads of the previous
-//! library stop spinning.
+//! number, since `matrixmultiply` reads nothing else. The printed time of a library is that of its
+//! fastest series of calls in all rounds. Each round measures every library once, after a pause in
+//! which the threads of the previous library stop spinning.
 
 mod engines;
 

@@ -17,13 +17,13 @@ use crate::{Failure, bench_plot, program_loading, progress};
 pub struct Row {
     /// The sizes of the symbols.
     pub point: Point,
-    /// The median time of a run.
+    /// The median time of a run, in milliseconds.
     pub median: f64,
-    /// The shortest time.
+    /// The shortest time of a run, in milliseconds.
     least: f64,
-    /// The 90th percentile.
+    /// The 90th percentile of the run times, in milliseconds.
     p90: f64,
-    /// The number of runs.
+    /// The number of measured runs.
     runs: usize,
 }
 
@@ -91,7 +91,8 @@ fn write_file(path: &Path, text: String) -> Result<(), Failure> {
         .map_err(|e| Failure::new(format!("error: cannot write {}: {e}", path.display())))
 }
 
-/// Measures runs at one shape for `args.time` seconds, at least three, after one warm-up run.
+/// Measures runs at one shape, after one warm-up run. There are at least three runs, and further
+/// runs until `args.time` seconds have passed.
 fn measure(
     model: &Model,
     args: &BenchArgs,

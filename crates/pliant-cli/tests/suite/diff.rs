@@ -7,9 +7,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use crate::common::{TempDir, pliant};
 use crate::onnx::file;
 
-/// Locks out other tests of this file. A file that is open for writing cannot be executed, and a
-/// process that another thread starts may inherit the open file of a script that this thread has
-/// just written.
+/// Makes the tests of this file run one at a time. Each test writes a script and then executes it,
+/// and a file that is open for writing cannot be executed. If tests ran in parallel, a process
+/// started by one test could inherit the file that another test has open for writing.
 fn serialize_tests() -> MutexGuard<'static, ()> {
     static LOCK: Mutex<()> = Mutex::new(());
     LOCK.lock().unwrap_or_else(PoisonError::into_inner)

@@ -139,10 +139,10 @@ pub fn all_bindings<'py>(expr: &Bound<'py, PyAny>) -> Result<Vec<Bound<'py, PyAn
     list.into_iter().map(|b| wrap_binding(expr.py(), b)).collect()
 }
 
-/// A variable, and the variables whose values use it.
+/// A variable, and the variables whose bound values use it.
 type UseChain<'py> = (Bound<'py, PyAny>, Vec<Bound<'py, PyAny>>);
 
-/// The variables of a block, each with the variables whose values use it, in order.
+/// Returns the variables of a block in order, each with the variables whose bound values use it.
 #[pyfunction]
 pub fn use_chains<'py>(block: &Bound<'py, BindingBlock>) -> Result<Vec<UseChain<'py>>> {
     let mut order = NodeSet::default();
@@ -167,11 +167,11 @@ pub fn use_chains<'py>(block: &Bound<'py, BindingBlock>) -> Result<Vec<UseChain<
     order.list.into_iter().map(chain).collect()
 }
 
-/// A variable, the variables whose values use it, and its own value.
+/// A variable, the variables whose bound values use it, and the value bound to the variable itself.
 type Use<'py> = (Bound<'py, PyAny>, Vec<Bound<'py, PyAny>>, Option<Bound<'py, PyAny>>);
 
-/// The variables of the function that contains an expression, parameters first. Each comes with the variables whose
-/// values use it and with its own value. Empty for an expression that belongs to no function.
+/// Returns the variables of the function that contains an expression, parameters first. Each variable comes with the variables
+/// whose bound values use it, and with its own bound value. The list is empty for an expression that belongs to no function.
 #[pyfunction]
 pub fn uses_around<'py>(expr: &Bound<'py, PyAny>) -> Result<Vec<Use<'py>>> {
     let node = required_operand(expr)?;
@@ -262,9 +262,8 @@ pub fn struct_info_lca<'py>(
     wrap_info(lhs.py(), info)
 }
 
-/// Checks whether every value of type `derived` is of type `base`. Returns 3 if this is certain, 2
-/// if it depends on unknown sizes, 1 if it depends on unknown data types or ranks, and 0 if no
-/// value is.
+/// Checks whether every value of type `derived` is of type `base`. Returns 3 if every value certainly is, 2 if this depends on
+/// unknown sizes, 1 if it depends on unknown data types or ranks, and 0 if no value is.
 #[pyfunction]
 pub fn struct_info_check(base: &Bound<'_, PyAny>, derived: &Bound<'_, PyAny>) -> Result<u8> {
     let (base, derived) = (sinfo(base)?, sinfo(derived)?);
@@ -282,7 +281,7 @@ pub fn struct_info_check(base: &Bound<'_, PyAny>, derived: &Bound<'_, PyAny>) ->
     })
 }
 
-/// The type without its dims.
+/// Returns the type with its dims removed.
 #[pyfunction]
 pub fn static_struct_info<'py>(info: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
     wrap_info(info.py(), without_dims(&sinfo(info)?))
@@ -310,8 +309,8 @@ fn without_dims(info: &SInfo) -> SInfo {
     }
 }
 
-/// Returns the type with size variables replaced. Dims with variables that have no replacement are
-/// dropped, and so are shape variables.
+/// Returns the type with its size variables replaced. A variable may lack a replacement. Dims that contain such a variable are
+/// dropped from the type, and so are shape variables.
 #[pyfunction]
 pub fn erase_struct_info<'py>(
     info: &Bound<'py, PyAny>,

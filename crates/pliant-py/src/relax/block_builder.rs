@@ -81,7 +81,7 @@ impl BlockBuilder {
 }
 
 impl BuilderState {
-    /// Begins to rewrite the function of the given owner.
+    /// Begins to rewrite the function that the given owner holds.
     pub(super) fn enter_rewrite(&mut self, owner: &Arc<FuncOwner>) -> Result<()> {
         let derived = owner.derive()?;
         derived.lock().globals.extend(self.globals.clone());
@@ -106,7 +106,7 @@ impl BuilderState {
         }
     }
 
-    /// Returns the owner of the innermost function under construction.
+    /// Returns the owner that holds the innermost function under construction.
     pub(super) fn current_owner(&self) -> Result<Arc<FuncOwner>> {
         match self.stack.last() {
             Some(current) if !current.done => Ok(current.owner.clone()),
@@ -128,7 +128,7 @@ impl BlockBuilder {
         Self::with_module(module)
     }
 
-    /// Begins a new function; later bindings are added to it.
+    /// Begins a new function, to which later bindings are added.
     #[pyo3(signature = (name, params=None, attrs=None, pure=None, private=false))]
     fn _begin_function(
         &self,
@@ -165,7 +165,7 @@ impl BlockBuilder {
         Ok(())
     }
 
-    /// Ends the function. Abandons it if `emit_func_output` was not called.
+    /// Leaves the function under construction. Discards it if `emit_func_output` was not called.
     fn _end_function(&self, failed: bool) -> Result<()> {
         let mut state = self.state();
         let Some(current) = state.stack.pop() else { return Ok(()) };
@@ -242,7 +242,7 @@ impl BlockBuilder {
         wrap(value.py(), in_func(&owner, e))
     }
 
-    /// Ends the function with its result and returns its global variable.
+    /// Ends the function under construction with the given result. Returns the function's global variable.
     #[pyo3(signature = (output, params=None))]
     fn emit_func_output<'py>(
         &self,
@@ -275,7 +275,8 @@ impl BlockBuilder {
         wrap(output.py(), NodeRef::new(Node::Global(name)))
     }
 
-    /// Adds a function, or finds an equal one, and returns its global variable.
+    /// Adds a function to the module unless the module contains an equal one. Returns the global variable of the added or equal
+    /// function.
     fn add_func<'py>(
         &self,
         func: &Bound<'py, PyAny>,
@@ -335,8 +336,8 @@ impl BlockBuilder {
         Ok(inner.builder()?.unique_name(name_prefix).to_string())
     }
 
-    /// Returns the placeholder that represents a graph-level expression in tensor expressions. Its
-    /// name is the letter with the number `index`: `A` for 0.
+    /// Returns the placeholder that represents a graph-level expression in tensor expressions. The name of the placeholder is the
+    /// letter with the number `index`, for example `A` for 0.
     #[pyo3(signature = (expr, index=0))]
     fn te_tensor(&self, expr: &Bound<'_, PyAny>, index: u32) -> Result<Tensor> {
         let node = required_operand(expr)?;
@@ -361,8 +362,8 @@ impl BlockBuilder {
         })
     }
 
-    /// Creates a `call_tir` of the loop function that computes the given tensors. Its operands are
-    /// the graph-level expressions for which the placeholders of the tensors stand.
+    /// Creates a `call_tir` of the loop function that computes the given tensors. Its operands are the graph-level expressions
+    /// that the placeholders of the tensors represent.
     #[pyo3(signature = (outputs, name_hint="te_func"))]
     fn _call_tensors<'py>(
         &self,

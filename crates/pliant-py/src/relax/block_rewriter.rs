@@ -157,8 +157,8 @@ impl BlockRewriter {
         value.map(|e| wrap(var.py(), in_func(&owner, e))).transpose()
     }
 
-    /// Binds a new value to the variable of a binding. If the type of the value differs, a new variable of the same
-    /// name is bound instead. Returns the bound variable. The value is first converted to A-normal form.
+    /// Converts a value to A-normal form and binds it to the variable of `binding`. If the type of the value differs from that of
+    /// the variable, binds it to a new variable of the same name instead. Returns the bound variable.
     fn _rebind<'py>(
         slf: PyRef<'_, Self>,
         binding: &Bound<'py, Binding>,

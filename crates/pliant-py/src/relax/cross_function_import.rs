@@ -1,5 +1,5 @@
-//! Imports expressions, blocks and bindings of one function into another. Symbols that stand for the same variable
-//! of tensor expressions are merged, and variables keep their identity.
+//! Imports expressions, blocks and bindings of one function into another. Two symbols become one if they represent the same
+//! variable of tensor expressions. Imported variables keep their identity.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::error::{Error, Result};
 use crate::relax::function_owner::{FuncOwner, OwnerState, abandoned};
 
-/// What was imported from one other function so far, so that a later import reuses it.
+/// The expressions that were imported from one other function so far. A later import reuses them.
 #[derive(Default)]
 pub struct ImportMemo {
     vars: FxHashMap<Var, Expr>,
@@ -20,11 +20,11 @@ pub struct ImportMemo {
 }
 
 impl OwnerState {
-    /// Runs `work` with an importer that copies from the function of `owner` to this one. `required` lists the
-    /// variables of the other function that must be defined in this one.
+    /// Runs `work` with an importer that copies from the function of `owner` into this function. `required` lists the variables
+    /// of the owner's function that this function must define.
     ///
     /// # Errors
-    /// If one of these variables is not defined in this function.
+    /// If this function does not define one of these variables.
     pub(super) fn import_with<T>(
         &mut self,
         owner: &Arc<FuncOwner>,
@@ -74,7 +74,7 @@ impl OwnerState {
     /// Imports an expression of another function.
     ///
     /// # Errors
-    /// If the expression uses a variable that is not defined here.
+    /// If the expression uses a variable that this function does not define.
     pub(super) fn import(&mut self, owner: &Arc<FuncOwner>, e: Expr) -> Result<Expr> {
         self.import_with(owner, |f| required_vars(f, e), |i| i.expr(e))
     }

@@ -30,7 +30,7 @@ struct NodeInner(Node, u32);
 pub enum Node {
     /// A variable that Python code created outside of any function.
     Var(FreeVar),
-    /// An expression that belongs to the function of an owner.
+    /// An expression of the function that a [`FuncOwner`] holds.
     InFunc(Arc<FuncOwner>, ir::Expr),
     /// A reference to a function of the module by name.
     Global(Arc<str>),
@@ -38,7 +38,7 @@ pub enum Node {
     Extern(Arc<str>),
     /// A tensor constant.
     Constant(Tensor),
-    /// A Python number among tensor operands. It takes their dtype.
+    /// A Python number that is used together with tensor operands. It takes their dtype.
     Scalar(Scalar),
     /// A shape expression: a list of sizes.
     Shape(Vec<te::Expr>),
@@ -64,8 +64,8 @@ pub enum Node {
     Root(Arc<FuncOwner>),
 }
 
-/// The identity of an expression of a function, or of a variable that Python code created. Copies
-/// in other functions have the same identity.
+/// Identifies an expression of a function, or a variable that Python code created. Copies of it in other functions have the same
+/// identity.
 pub type Ident = (u64, u32);
 
 /// Returns a number that is unique in this process.
@@ -83,8 +83,8 @@ pub enum Key {
     Global(Arc<str>),
     /// The key of a packed function: its name.
     Extern(Arc<str>),
-    /// Any other node, such as a whole function or a sequence: the address of the owner or node, and the id of the
-    /// sequence in the owner (`u32::MAX` for anything else).
+    /// The key of any other node. The fields are the address of the node or of its owner, and the id of a sequence in the owner
+    /// (`u32::MAX` if the node is not a sequence).
     Address(usize, u32),
 }
 

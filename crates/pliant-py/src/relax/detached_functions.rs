@@ -14,7 +14,7 @@ use crate::relax::struct_info::SInfo;
 
 /// A sequence: binding blocks followed by a result.
 pub enum SeqNode {
-    /// A sequence in the function of an owner.
+    /// A sequence of the function that a [`FuncOwner`] holds.
     In(Arc<FuncOwner>, ir::Seq),
     /// A sequence that belongs to no function.
     Free {
@@ -74,7 +74,7 @@ pub struct BlockRef(Arc<BlockNode>);
 
 /// A block of bindings.
 pub enum BlockNode {
-    /// A block in the function of an owner.
+    /// A block of the function that a [`FuncOwner`] holds.
     In(Arc<FuncOwner>, ir::Block),
     /// A block that belongs to no function.
     Free {
@@ -131,8 +131,8 @@ impl BlockRef {
         }
     }
 
-    /// Returns the runs of two or more consecutive bindings of local functions, which are visible
-    /// in each other, each as the index of its first binding and the index after its last one.
+    /// Finds the runs of two or more consecutive bindings of local functions. The functions of a run are visible in each other.
+    /// Returns each run as the index of its first binding and the index after its last one.
     pub fn function_runs(&self) -> Vec<(usize, usize)> {
         let funcs: Vec<bool> = match self.get() {
             BlockNode::In(owner, b) => {
@@ -200,7 +200,7 @@ impl BlockRef {
 /// A binding of a variable to a value.
 #[derive(Clone)]
 pub enum BindingRef {
-    /// A binding in the function of an owner.
+    /// A binding of the function that a [`FuncOwner`] holds.
     In(Arc<FuncOwner>, ir::Binding),
     /// A binding that belongs to no function.
     Free(Arc<FreeBinding>),
@@ -319,7 +319,7 @@ pub struct FuncParts {
     pub body: NodeRef,
     /// The result type. `None` means the type of the body.
     pub ret: Option<SInfo>,
-    /// Whether calls have no side effects. `None` means that this follows from the calls in the body.
+    /// Whether calls have no side effects. With `None`, this is derived from the calls in the body.
     pub pure: Option<bool>,
     /// The attributes of the function.
     pub attrs: FuncAttrs,
@@ -340,7 +340,7 @@ impl FuncNode {
         &self.data
     }
 
-    /// Returns the owner of the function. Converts the function on first use.
+    /// Returns the [`FuncOwner`] that holds the converted function. The first call converts the function.
     ///
     /// # Errors
     /// If a variable is neither a parameter nor defined, or if a type rule fails.
@@ -348,8 +348,8 @@ impl FuncNode {
         self.owner_in_module(GlobalTypes::default)
     }
 
-    /// Returns the owner of the function as a part of a module, so that calls by name have the
-    /// types of the module's functions.
+    /// Returns the owner of the function. A function converted as part of a module infers the types of its calls by name from the
+    /// module's functions.
     ///
     /// # Errors
     /// As for [`owner`](Self::owner).

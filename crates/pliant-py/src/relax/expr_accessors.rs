@@ -157,7 +157,7 @@ pub fn operands<'py>(py: Python<'py>, node: &NodeRef) -> Result<Bound<'py, PyTup
     Ok(PyTuple::new(py, items?)?)
 }
 
-/// Creates a node for an expression of an owner's function.
+/// Creates a node for an expression of the function that `owner` holds.
 pub fn in_func(owner: &Arc<FuncOwner>, e: ir::Expr) -> NodeRef {
     NodeRef::new(Node::InFunc(owner.clone(), e))
 }

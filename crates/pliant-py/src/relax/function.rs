@@ -34,7 +34,7 @@ pub struct Function {
 enum Location {
     /// The function is in the arenas of an owner, under this id.
     In(Arc<FuncOwner>, ir::FuncId),
-    /// The function consists of parts from which Python code built it, outside of any owner.
+    /// The function is not in any owner. Python code built it from parts.
     Free,
 }
 
@@ -138,10 +138,7 @@ fn local_parts(owner: &Arc<FuncOwner>, id: ir::FuncId) -> Result<FuncParts> {
     })
 }
 
-/// Returns the owner whose whole function is the function of this node.
-///
-/// # Errors
-/// If the function cannot be built, or if it is a local function that captures variables.
+/// Returns the owner of the function that this node represents.
 pub fn owner_of(node: &NodeRef) -> Result<Arc<FuncOwner>> {
     match node.get() {
         Node::Root(owner) => Ok(owner.clone()),
@@ -460,9 +457,8 @@ impl Function {
         matches!(slf.as_super().node.get(), Node::Root(_))
     }
 
-    /// Returns the function in finished form: parts that Python code built are converted to a
-    /// function, and calls by name get the types of the builder's module. Other functions are
-    /// returned unchanged.
+    /// Converts a function that Python code built from parts. Calls by name get the types of the functions in the builder's
+    /// module. Any other function is returned unchanged.
     #[pyo3(signature = (builder=None))]
     fn _finished<'py>(
         slf: Bound<'py, Self>,
@@ -527,7 +523,7 @@ impl Function {
     }
 }
 
-/// Returns the type of a function. The type does not depend on any owner.
+/// Returns the type of a function, in a form that is independent of the function's arenas.
 pub fn signature_of(func: &Arc<IrFunction>) -> SInfo {
     owner_signature(&FuncOwner::of(func.clone()))
 }

@@ -1,9 +1,9 @@
-//! [`FuncOwner`]: owns a graph function during its construction and afterwards. A Python expression refers to an owner
-//! and an id.
+//! [`FuncOwner`]: owns a graph function during its construction and afterwards. A Python expression consists of a reference to an
+//! owner and the id of the expression in the owner's function.
 //!
-//! A finished function has one owner as long as Python refers to any part of it, so equal parts compare equal
-//! regardless of how they were obtained. A function that is being rewritten has a *derived* owner with a copy of the
-//! original function's arenas, in which the ids of the original stay valid.
+//! As long as Python refers to any part of a finished function, the function has exactly one owner. Two Python objects for the
+//! same part therefore compare equal, however they were obtained. A function that is being rewritten has a *derived* owner with a
+//! copy of the original function's arenas, in which the ids of the original stay valid.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -82,7 +82,7 @@ pub struct OwnerState {
     idents: FxHashMap<ir::Expr, Ident>,
     /// The expressions of this function by their identities: the inverse of `idents`.
     exprs_by_ident: FxHashMap<Ident, ir::Expr>,
-    /// The results of imports from other functions, by their `uid`.
+    /// What was imported from each other function so far, by the `uid` of that function's owner.
     pub(super) import_memos: FxHashMap<u64, ImportMemo>,
     /// Types of this function in independent form ([`SInfo`]), as a cache. Types with shape
     /// variables are not cached.
@@ -97,7 +97,8 @@ pub struct OwnerState {
     pub params_fixed: bool,
     /// Whether parameters may lack a type, because the function is only inspected.
     pub untyped_params: bool,
-    /// Whether undefined variables are allowed, because rewritten code will be inserted where they are defined.
+    /// Whether undefined variables are allowed. They are if rewritten code is inserted later at a position where these variables
+    /// are defined.
     pub allow_undefined: bool,
     /// The nesting depths of the types of the tuples created so far.
     pub(super) tuple_depths: FxHashMap<ir::Type, u32>,
@@ -310,8 +311,7 @@ impl OwnerState {
         self.exprs_by_ident.insert(ident, e);
     }
 
-    /// Whether expression ids of `owner` are valid here: `owner` is this owner or the one from
-    /// which it is derived.
+    /// Whether expression ids of `owner` are valid in this owner: both are the same owner, or this owner is derived from `owner`.
     pub fn shares_ids_with(&self, owner: &Arc<FuncOwner>) -> bool {
         std::ptr::eq(Arc::as_ptr(owner), self.weak_self.as_ptr())
             || self.base.as_ref().is_some_and(|(base, _)| Arc::ptr_eq(base, owner))

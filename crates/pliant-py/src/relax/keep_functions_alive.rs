@@ -1,5 +1,5 @@
-//! [`RetainedOwners`]: keeps the owners of those functions of a module alive that Python code has accessed, so that
-//! parts of these functions stay identical as long as the module lives.
+//! [`RetainedOwners`]: keeps alive the owners of a module's functions that Python code has accessed. Python objects for parts of
+//! these functions therefore keep their identity as long as the module lives.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

@@ -1,5 +1,5 @@
-//! Converts expressions that belong to no function into the arenas of a function. Bindings are added as A-normal form
-//! requires, and types are inferred immediately.
+//! Converts expressions that belong to no function to expressions of a function. Adds the bindings that A-normal form requires,
+//! and infers types immediately.
 
 use std::sync::Arc;
 
@@ -64,8 +64,7 @@ impl OwnerState {
         self.add_param(var)
     }
 
-    /// Converts an expression tree and returns the function's expression for it. Bindings are added as A-normal form
-    /// requires.
+    /// Converts an expression tree and returns the function's expression for it. Adds the bindings that A-normal form requires.
     ///
     /// # Errors
     /// If a type rule fails, or if a variable or expression belongs to another function.

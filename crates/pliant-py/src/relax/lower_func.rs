@@ -1,4 +1,4 @@
-//! Converts functions, sequences, blocks and bindings that Python code built into the arenas of a function.
+//! Converts functions, sequences, blocks and bindings that Python code built, and adds them to a function.
 
 use std::sync::Arc;
 
@@ -109,7 +109,7 @@ impl OwnerState {
         Ok(self.func_and_vars()?.0.var_expr(v))
     }
 
-    /// Returns the result type that callers see: without sizes that are defined only in the body.
+    /// Returns the type of a result as callers see it. Sizes that are defined only in the body become unknown.
     pub fn type_for_callers(&mut self, ty: ir::Type, params: &[ir::Var]) -> Result<ir::Type> {
         let func = self.func_and_vars()?.0;
         let mut known = FxHashSet::default();
@@ -291,7 +291,7 @@ impl OwnerState {
         Ok(ir::Binding { var, value, cast: cast.into() })
     }
 
-    /// Returns the variable imported from another function, if no binding of this function defines
+    /// Returns the variable that was imported from another function for a bound variable, if no binding of this function defines
     /// it yet.
     fn imported_unbound_var(
         &mut self,

@@ -192,7 +192,8 @@ impl Expr {
         hasher.finish()
     }
 
-    /// Returns a field of a tuple. For a tuple expression, this is the field's own expression.
+    /// Returns a field of a tuple. If this is a tuple expression, returns the expression of the field itself, not a
+    /// `TupleGetItem`.
     fn __getitem__<'py>(
         slf: &Bound<'py, Self>,
         index: &Bound<'py, PyAny>,

@@ -18,7 +18,8 @@ use crate::runtime::ndarray::NDArray;
 use crate::tir::prim_expr::tuple_of;
 use crate::tir::scalar_expr_classes::wrap as wrap_prim;
 
-/// A variable of the graph level (`relax.Var`). It can be a parameter if it has a `struct_info`.
+/// A variable of the graph level (`relax.Var`). Only a variable with a `struct_info` can be a
+/// function parameter.
 #[pyclass(extends = Expr, subclass, frozen, module = "pliant.relax")]
 pub struct Var;
 
@@ -47,7 +48,7 @@ impl Var {
         crate::relax::expr_accessors::name_or_text(node_of(&slf))
     }
 
-    /// Returns the identity of the variable, which is the variable itself.
+    /// Returns the variable itself, which serves as its own identity (`vid` in TVM).
     #[getter]
     fn vid(slf: Bound<'_, Self>) -> Bound<'_, Self> {
         slf

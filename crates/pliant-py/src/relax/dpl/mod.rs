@@ -1,7 +1,7 @@
 //! The dataflow pattern language in Python: [`PatternNode`], matching and rewriting.
 //!
-//! The Python class `DFPattern` holds a [`PatternNode`] and defines the public names. The arguments and results of
-//! callbacks are views of the function that is being rewritten.
+//! The Python class `DFPattern` holds a [`PatternNode`] and defines the public names. The arguments and results of callbacks are
+//! Python views of parts of the function that is being rewritten.
 
 mod pattern;
 mod pattern_context;
@@ -47,8 +47,8 @@ pub(super) fn user_error(error: PassError) -> Error {
     }
 }
 
-/// Returns the variable of the owner's function to which a Python expression refers. Callbacks name
-/// the variables to be replaced by such expressions.
+/// Returns the variable of the owner's function to which a Python expression refers. A callback returns such expressions to name
+/// the variables to be replaced.
 pub(super) fn replaced_var(owner: &Arc<FuncOwner>, obj: &Bound<'_, PyAny>) -> Result<Var> {
     let node = required_operand(obj)?;
     let mut state = owner.lock();

@@ -37,7 +37,7 @@ fn size_var_key(var: &te::Var) -> u64 {
     *keys.entry(var.clone()).or_insert(next)
 }
 
-/// Copies the symbols of a function, and returns them with the key of each size variable.
+/// Copies the symbol arena of a function. Returns the copy and the key of each size variable.
 fn symbols_with_keys(func: &Function, vars: &mut VarMap) -> (Arc<SymArena>, Arc<[u64]>) {
     let symbols: Vec<SymVar> = func.syms.vars().collect();
     let keys = symbols.into_iter().map(|v| size_var_key(&vars.te_var(&func.syms, v))).collect();

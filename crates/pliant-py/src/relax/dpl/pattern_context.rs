@@ -1,5 +1,5 @@
-//! Pattern contexts: several patterns that are matched together, with constraints on which of them use the values of
-//! others.
+//! Pattern contexts: several patterns that are matched together, with constraints on which pattern uses the value of which other
+//! pattern.
 
 use std::sync::Arc;
 

@@ -72,8 +72,7 @@ fn with_name_of<'py>(
     Ok(new.into_any())
 }
 
-/// Returns the functions that may write to their arguments, if the module that contains this
-/// function is known.
+/// Returns the functions that may write to their arguments. `None` if it is unknown which module contains this function.
 pub(super) fn may_write(
     func: &Bound<'_, PyAny>,
     module: Option<&Bound<'_, IRModule>>,
