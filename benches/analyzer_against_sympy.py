@@ -42,8 +42,8 @@ def sympy_vocabulary() -> Vocabulary:
 
 
 def first_call(prepare: Callable[[], Callable[[], object]], repeat: int) -> float:
-    """Returns the median time of a first call in microseconds. `prepare` creates a fresh state
-    before each call.
+    """Returns the median time of a call in microseconds. Before each of the `repeat` calls, `prepare` creates a fresh state and
+    returns the function to time.
     """
     times = []
     for _ in range(repeat):

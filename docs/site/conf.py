@@ -43,8 +43,8 @@ suppress_warnings = ["ref.python", "autoapi.python_import_resolution"]
 
 
 def hoist_lazy_imports(module: astroid.nodes.Module) -> None:
-    """Moves imports out of `if TYPE_CHECKING:`, since the generator reads only the top level. Packages import lazily, and list there
-    what they export."""
+    """Moves imports from `if TYPE_CHECKING:` blocks to the top level of a module, since the generator of the reference reads only
+    the top level. Packages import their exports lazily and list them in such a block."""
     body = []
     for node in module.body:
         hoisted = [node]
@@ -60,7 +60,8 @@ astroid.MANAGER.register_transform(astroid.nodes.Module, hoist_lazy_imports)
 
 
 def add_navigation(_app: Sphinx, page: str, source: list[str]) -> None:
-    """Appends the navigation to the index: the pages that each of its sections links to, in that order."""
+    """Appends a navigation tree to the index page. It lists, for each section of the page, the pages to which the section
+    links."""
     if page != "index":
         return
     for section in source[0].split("\n## ")[1:]:
@@ -71,5 +72,5 @@ def add_navigation(_app: Sphinx, page: str, source: list[str]) -> None:
 
 
 def setup(app: Sphinx) -> None:
-    """Registers what the settings alone cannot express."""
+    """Registers `add_navigation` with Sphinx."""
     app.connect("source-read", add_navigation)

@@ -50,7 +50,8 @@ def compile(
     ``"cranelift"`` or one of TVM's names for the CPU. ``model(x, timeout=0.5)`` stops a run that
     takes longer than 0.5 seconds with a ``TimeLimitError``.
 
-    Options, which override those of the current ``PassContext`` or are added to its lists:
+    The following options override those of the current ``PassContext``. Options that are lists are added to the lists of the
+    context.
 
     - ``opt_level``: the optimisation level, 2 by default.
     - ``pipeline``: the graph passes: a name, a pass or a list of passes.
@@ -97,9 +98,8 @@ def compile(
 def build(
     mod: IRModule | Function | PrimFunc, target: str | Target | None = None, name: str | None = None, **options: Any
 ) -> Model:
-    """Compiles a program under TVM's name for :func:`compile`, mostly used for loop functions:
-    ``build(mod)["main"](a, b, out)``. If ``mod`` is a single function, ``name`` becomes its name.
-    ``target_host`` is ignored."""
+    """Compiles a program as :func:`compile` does. TVM uses this name, mostly for loop functions: ``build(mod)["main"](a, b,
+    out)``. If ``mod`` is a single function, ``name`` becomes its name. ``target_host`` is ignored."""
     options.pop("target_host", None)
     if name is not None and not isinstance(mod, IRModule):
         mod = mod.with_attr("global_symbol", name)

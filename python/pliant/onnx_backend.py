@@ -123,9 +123,7 @@ class PliantBackend(Backend):
 
 
 def _newest_version(node: onnx.NodeProto) -> int:
-    """Returns the newest version of the operator set in which the definition of the node's operator
-    changed, or 1 for an unknown operator.
-    """
+    """Returns the opset version in which the operator of a node was last changed, or 1 for an unknown operator."""
     if onnx.defs.has(node.op_type, node.domain):
         version: int = onnx.defs.get_schema(node.op_type, domain=node.domain).since_version
         return version
@@ -133,9 +131,8 @@ def _newest_version(node: onnx.NodeProto) -> int:
 
 
 def _to_input(value: Any) -> Any:
-    """Converts an input to a value that the runtime accepts. Integers of fewer than 8 bits become
-    int8 or uint8, and floats of at most 8 bits become uint8 with the same bits. In NumPy, the
-    package ``ml_dtypes`` provides these types."""
+    """Converts an input to a value that the runtime accepts. Arrays of the types of the package ``ml_dtypes`` are converted:
+    integers of fewer than 8 bits become int8 or uint8, and floats of at most 8 bits become uint8 with the same bits."""
     if value is None:
         return None
     if isinstance(value, list | tuple):

@@ -21,7 +21,7 @@ def rng() -> np.random.Generator:
 
 @pytest.fixture(params=["bytecode", "compiled"])
 def exec_mode(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Runs a test once per execution mode, which is the default of ``relax.build``."""
+    """Runs a test once per execution mode. During the test, the mode is the default of ``relax.build``."""
     build, mode = pliant.relax.build, str(request.param)
     monkeypatch.setattr(build, "__defaults__", (*build.__defaults__[:-1], mode))
     return mode
@@ -56,8 +56,8 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
 
 @pytest.fixture(autouse=True, scope="session")
 def _dumps(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Writes the modules that failing passes received into a folder of the tests instead of the
-    shared one."""
+    """Sets the folder for the modules that failing passes received: a folder of the tests instead of the default one, which all
+    processes share."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TMPDIR", str(tmp_path_factory.mktemp("dumps")))
         yield

@@ -1,5 +1,5 @@
-"""Attention whose scores `where` masks, as exporters write it: one kernel call, with the results
-of loops."""
+"""Attention with scores masked by `where`, as exporters write it. It becomes one kernel call, whose results agree with those of
+generated loops."""
 
 from __future__ import annotations
 

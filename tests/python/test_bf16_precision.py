@@ -1,4 +1,4 @@
-"""`precision="bf16"`: constant right operands of products are rounded once, and nothing else."""
+"""`precision="bf16"` rounds constant right operands of matrix products to bfloat16 once, and rounds no other value."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Running sums and products: every axis, also of many and of few scans, and empty tensors."""
+"""Cumulative sums and products along every axis, for many and for few independent scans, and for empty tensors."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Einsums that are matrix products: the results of numpy.einsum by kernels and by loops, and the
-calls that they become."""
+"""Einsums that are matrix products: which calls they become, and whether kernels and loops agree with numpy.einsum."""
 
 from __future__ import annotations
 

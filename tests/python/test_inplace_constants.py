@@ -1,5 +1,5 @@
-"""Constants and views of programs that work in place: each is one value, whatever passes run, in
-every mode."""
+"""Constants and views in programs with in-place calls. Each constant stays a single value, with any passes and in every execution
+mode."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Products of 8-bit integers: library kernels, generated loops and the interpreter agree bit by bit."""
+"""Matmuls of 8-bit integers: library kernels, generated loops and the interpreter agree bit by bit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Constant folding of large constants: values that replace constants are folded at any size, others up to a limit."""
+"""Constant folding of large constants. A value of at most the size of the constants that it replaces is always folded; other
+values are folded only up to a limit."""
 
 from __future__ import annotations
 

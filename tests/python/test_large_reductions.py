@@ -1,4 +1,5 @@
-"""Reductions of many elements to few results, which run in pieces: sizes around the limit, all operations and element types."""
+"""Reductions of many elements to few results, which run in parallel pieces: sizes around the limit, all operations and element
+types."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ OPERATIONS = {"sum": np.sum, "max": np.max, "min": np.min, "prod": np.prod, "mea
 
 
 def reduction(op: str, rank: int, axes: list[int] | None, dtype: str) -> pliant.Model:
-    """Returns a module with a reduction of a tensor with symbolic sizes."""
+    """Returns a compiled reduction of a tensor with symbolic sizes."""
     bb = relax.BlockBuilder()
     x = relax.Var("x", relax.TensorStructInfo([tir.Var(f"d{i}", "int64") for i in range(rank)], dtype))
     with bb.function("main", [x]):

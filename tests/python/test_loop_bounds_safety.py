@@ -1,9 +1,8 @@
 """Loop functions whose schedules reorder loops, move statements or omit inits must stay inside
 their buffers.
 
-Each case has the loops of a function with the buffers `A`, `J` and `C` and runs in a separate
-process, since an access out of bounds may crash it. The program first leaves 77 in the memory that
-its output is allocated from.
+Each case has the loops of a function with the buffers `A`, `J` and `C` and runs in a separate process, since an access out of
+bounds may crash it. The program first fills the memory with 77 from which its output is later allocated.
 """
 
 import subprocess
@@ -94,8 +93,8 @@ assert int(t[0].numpy()) == 40
 
 
 def test_kernel_calls_in_values_do_not_write_read_only_tensors(tmp_path: Path) -> None:
-    """Tests kernel calls that would write to their first address. Read-only inputs and the
-    constants of a loaded file must stay unchanged.
+    """Tests kernel calls as values that would write to the tensor in their first argument. Read-only inputs and the constants of
+    a loaded file must stay unchanged.
     """
     program = """
 import numpy as np

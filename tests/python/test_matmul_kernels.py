@@ -1,4 +1,4 @@
-"""Matrix products and the operations fused into them, with library kernels and with generated loops alone."""
+"""Matrix products and the operations fused into them, compiled with library kernels and with generated loops only."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def close(got: np.ndarray, want: np.ndarray, tolerance: float) -> None:
 
 
 def everywhere(module: pliant.IRModule, feeds: list[tuple[np.ndarray, ...]], tolerance: float = 2e-5) -> None:
-    """Compares both execution modes with kernels with generated loops, and small cases with the
-    interpreter as well.
+    """Compares the results with library kernels, in both execution modes, with those of generated loops. For small operands, also
+    compares with the interpreter.
     """
     loops = pliant.compile(module, kernels="off")
     models = [pliant.compile(module, exec_mode=mode) for mode in ("bytecode", "compiled")]

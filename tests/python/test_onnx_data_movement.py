@@ -17,7 +17,8 @@ F32, I64 = np.float32, np.int64
 
 
 def first(made: Any, *arrays: Any, opset: int = 24, **constants: np.ndarray) -> np.ndarray:
-    """Returns the result of a node for inputs a, b, c with symbolic sizes, and constants."""
+    """Returns the first output of a node. Its inputs `a`, `b`, ... are `arrays` with symbolic sizes, and `constants` are its
+    initializers."""
     feeds = {name: np.asarray(a) for name, a in zip("abcdefgh", arrays, strict=False)}
     inputs = {
         name: (helper.np_dtype_to_tensor_dtype(a.dtype), [f"{name}{k}" for k in range(a.ndim)]) for name, a in feeds.items()

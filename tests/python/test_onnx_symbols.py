@@ -1,4 +1,4 @@
-"""Symbols beside sizes known only at run time, in branches and in inputs with a value."""
+"""Symbols together with sizes known only at run time, in branches, and in inputs with a default value."""
 
 from __future__ import annotations
 
@@ -198,8 +198,8 @@ def test_memory_limit_counts_containers_of_small_items() -> None:
 
 
 def test_generated_symbol_names_do_not_collide(capsys: pytest.CaptureFixture[str]) -> None:
-    """Checks that generated names of symbols do not collide, for a dim without a name and for a
-    part of a size that a number divides.
+    """Checks that names of generated symbols do not collide with names in the model. Symbols are generated for a dim without a
+    name, and for a quotient such as `n / 4` of a divisible size.
     """
     both = [node("Relu", "x", "y"), node("Relu", "w", "z")]
     model = pliant.compile(model_of(both, {"x": [None, 3], "w": ["x_0", 3]}, ["y", "z"]))

@@ -1,5 +1,4 @@
-"""Products of two dequantised operands become one call that sums integers, with results close to those of the float
-loops."""
+"""Matmuls of two dequantised operands become one integer kernel call, with results close to those of the float loops."""
 
 from __future__ import annotations
 

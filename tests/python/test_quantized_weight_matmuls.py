@@ -1,4 +1,4 @@
-"""Products by dequantised constants: library kernels, generated loops and the interpreter agree."""
+"""Matmuls with dequantised constant weights: library kernels, generated loops and the interpreter agree."""
 
 from __future__ import annotations
 

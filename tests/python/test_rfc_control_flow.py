@@ -35,7 +35,7 @@ def floats(rng: np.random.Generator, *shape: int) -> np.ndarray:
 
 
 def test_f2_a_branch_that_calls_packed_functions(packed: Register, rng: np.random.Generator) -> None:
-    """The calls declare their result; they have effects, so the function is impure."""
+    """Tests F2. The correction: the calls declare their result types. They have effects, so the function is impure."""
     packed("test.vm.add", lambda a, b: a.numpy() + b.numpy())
     packed("test.vm.mul", lambda a, b: a.numpy() * b.numpy())
     mod = from_source(
@@ -80,7 +80,7 @@ class Module:
 
 
 def test_f4_a_closure_after_lifting() -> None:
-    """The environment is one tuple, which follows the arguments."""
+    """Tests F4. The lifted function takes its captured variables as one tuple, after its arguments."""
     mod = from_source(
         """
 @tvm.script.ir_module
@@ -109,7 +109,7 @@ class Module:
 
 
 def test_f5_recursion_before_lifting() -> None:
-    """With a base case, and a result."""
+    """Tests F5. The correction adds a base case and returns a result."""
     mod = from_source(
         """
 @R.function
@@ -155,7 +155,7 @@ class Module:
 
 
 def test_f7_mutual_recursion_before_lifting() -> None:
-    """With base cases: f1(x) = f2(x - 1) + x1 and f2(x) = f1(x - 1) + x2."""
+    """Tests F7, with base cases added: f1(x) = f2(x - 1) + x1 and f2(x) = f1(x - 1) + x2."""
     mod = from_source(
         """
 @R.function
@@ -183,7 +183,7 @@ def main(n: R.Tensor((), "int64")) -> R.Tensor((), "int64"):
 
 
 def test_f8_mutual_recursion_after_lifting() -> None:
-    """Both get the union of their captured variables."""
+    """Tests F8. Both lifted functions take the union of their captured variables."""
     mod = from_source(
         """
 @tvm.script.ir_module
@@ -216,7 +216,7 @@ class Module:
 
 
 def test_f9_a_loop_as_recursion_and_as_operator() -> None:
-    """The condition compares with 10."""
+    """Tests F9. The correction completes the loop condition, which compares the counter with 10."""
     mod = from_source(
         """
 @tvm.script.ir_module

@@ -41,7 +41,8 @@ def floats(rng: np.random.Generator, *shape: int) -> np.ndarray:
 
 
 def test_r1_first_program(packed: Register, rng: np.random.Generator) -> None:
-    """`n` declared, `with T.grid(n) as i` is a loop, `w` of known rank after its match."""
+    """Tests R1 with three corrections: `n` is declared, `with T.grid(n) as i` is a loop, and `w` has a known rank after its
+    match."""
     updated = []
 
     def custom_inplace_update(value: Any) -> None:
@@ -83,7 +84,8 @@ class MyIRModule:
 
 
 def test_r3_the_meaning_of_call_tir(rng: np.random.Generator) -> None:
-    """`call_tir` allocates, then calls: the same loop function called both ways."""
+    """Tests R3: `call_tir` allocates the output and then calls the loop function. Both a NumPy function and a loop function are
+    called this way."""
 
     def low_level_func(a: np.ndarray, out: np.ndarray) -> None:
         out[:] = a * 2
@@ -121,7 +123,8 @@ def main(input0: R.Tensor[(3, 4), "float32"], input1: R.Tensor[(3, 4), "float32"
 
 
 def test_r9_packed_functions_and_a_matmul(packed: Register, rng: np.random.Generator) -> None:
-    """The loop nest is (m, k, n) with the reduction last, indices match the buffers, `(gv1,)` is a tuple."""
+    """Tests R9 with three corrections: the reduction is the last loop of the nest (m, k, n), the indices match the buffers, and
+    `(gv1,)` is a tuple."""
     printed = []
 
     def add_packed(a: Any, b: Any) -> Any:
@@ -199,8 +202,8 @@ def register_shape_functions(packed: Register) -> None:
 
 
 def test_r11_shapes_of_all_three_kinds(packed: Register) -> None:
-    """Inside the dataflow block, packed functions are called as pure; `lv7` checks `m` again, so
-    unique must not drop anything."""
+    """Tests R11. Inside the dataflow block, packed functions are called as pure functions. `lv7` checks `m` again, so `unique`
+    must not drop anything."""
     register_shape_functions(packed)
     mod = from_source(SHAPE_EXAMPLE.format(last="lv7: R.Shape = R.match_shape(lv3, (m,))"))
     x = np.arange(12, dtype="float32").reshape(3, 2, 2)
@@ -211,7 +214,7 @@ def test_r11_shapes_of_all_three_kinds(packed: Register) -> None:
 
 
 def test_a4_shapes_without_the_second_match(packed: Register) -> None:
-    """The shape comes first in `call_tir` of the announcement; here it is a packed function, called by name."""
+    """Tests A4. In the announcement, `call_tir` takes the shape first; here, a packed function is called by name instead."""
     register_shape_functions(packed)
     mod = from_source(SHAPE_EXAMPLE.format(last="pass"))
     x = np.zeros((2, 2, 2), "float32")
@@ -219,8 +222,8 @@ def test_a4_shapes_without_the_second_match(packed: Register) -> None:
 
 
 def test_r14_two_dataflow_blocks_with_effects_between(packed: Register, rng: np.random.Generator) -> None:
-    """`linear`, `relu` and `linear1` are defined; reading a tensor from a file is a packed
-    function."""
+    """Tests R14 with two corrections: `linear`, `relu` and `linear1` are defined, and a packed function reads the tensor from a
+    file."""
     updates = []
     stored = floats(rng, 128, 128)
     packed("custom_inplace_update", lambda v: updates.append(v.shape))
@@ -314,7 +317,8 @@ def flatten(a: Any, out: Any) -> None:
 
 
 def test_r17_the_running_example(packed: Register, rng: np.random.Generator) -> None:
-    """Parameters are called as the body calls them; the block has named axes; the type has a dtype."""
+    """Tests R17 with three corrections: the parameters have the names that the body uses, the block has named axes, and the type
+    has a dtype."""
     packed("flatten", flatten)
     mod = from_source(RUNNING)
     for shape in SHAPES:
@@ -323,8 +327,7 @@ def test_r17_the_running_example(packed: Register, rng: np.random.Generator) -> 
 
 
 def test_r18_explicit_memory(packed: Register, rng: np.random.Generator) -> None:
-    """The passes create the explicit memory form of the running example; it prints, parses back,
-    and runs."""
+    """Tests R18: the passes lower the running example to explicit memory allocation. The result prints, parses back, and runs."""
     packed("flatten", flatten)
     lower = tvm.transform.Sequential(
         [
@@ -346,7 +349,8 @@ def test_r18_explicit_memory(packed: Register, rng: np.random.Generator) -> None
 
 
 def test_r19_shapes_in_the_heap(packed: Register, rng: np.random.Generator) -> None:
-    """Shape lowering of the running example: a heap, matched, computed on by generated code, and read."""
+    """Tests R19: shape lowering of the running example. The sizes are matched into a shape heap, computed on by generated code,
+    and read back."""
     packed("flatten", flatten)
     lower = relax.transform.get_pipeline("minimum")
     mod = lower(from_source(RUNNING))
@@ -377,7 +381,7 @@ def test_r20_te_with_symbolic_sizes(rng: np.random.Generator) -> None:
 
 @pytest.mark.parametrize("name", ["C1", "A1"])
 def test_c1_a1_flatten(name: str, rng: np.random.Generator) -> None:
-    """The flatten function of the mail and of the announcement, with its symbolic shapes."""
+    """Tests C1 and A1: the flatten function of the mail and of the announcement, with symbolic shapes."""
     mod = from_source(
         """
 @R.function
@@ -392,7 +396,7 @@ def main(a: R.Tensor((m, 224, 3), "float32")) -> R.Tensor((m * 224 * 3,), "float
 
 
 def test_a2_the_announcement_program(packed: Register, rng: np.random.Generator) -> None:
-    """`call_packed` and `return` are outside the dataflow block, as the text says."""
+    """Tests A2. `call_packed` and `return` are outside the dataflow block, as the announcement's text states."""
     seen = []
     packed("custom_inplace_update", lambda v: seen.append(v.shape))
     mod = from_source(
@@ -426,7 +430,7 @@ class MyIRModule:
 
 
 def test_a3_loop_function_and_packed_function(packed: Register, rng: np.random.Generator) -> None:
-    """The loop function has rank 2, like its argument."""
+    """Tests A3. The correction: the loop function has rank 2, like its argument."""
     seen = []
     packed("custom_inplace_update", lambda v: seen.append(v.shape))
     mod = from_source(
@@ -473,7 +477,8 @@ def main(a: R.Tensor((m, 4, 3), "float32"), b: R.Tensor((m * 2, 4, 3), "float32"
 
 
 def test_e1_create_prim_func_is_the_script() -> None:
-    """`b` is a parameter, and the block names its axes."""
+    """Tests E1: `create_prim_func` returns the same function as the script. The corrections: `b` is a parameter, and the block
+    names its axes."""
     tir_element_wise = from_source(
         """
 @T.prim_func
@@ -496,7 +501,8 @@ def tir_element_wise(a: T.handle, b: T.handle) -> None:
 
 
 def test_e2_the_staging_interface(rng: np.random.Generator) -> None:
-    """Everything is emitted inside a function; the te function uses its own arguments, of any size."""
+    """Tests E2. The correction: everything is emitted inside a function. The function for `emit_te` uses only its own arguments,
+    of any size."""
     bb = relax.BlockBuilder()
     n, m = tir.Var("n", "int64"), tir.Var("m", "int64")
     x = relax.Var("x", relax.TensorStructInfo([n, m], "float32"))
@@ -532,7 +538,8 @@ def even_columns() -> Any:
 
 
 def test_e3_e5_sizes_that_no_buffer_defines(rng: np.random.Generator) -> None:
-    """The loop function gets `m` as an extra parameter, and `call_tir` passes it."""
+    """Tests E3 and E5: the loop function gets the size `m`, which no buffer defines, as an extra parameter, and `call_tir` passes
+    it."""
     mod = even_columns()
     assert mod["ewise_fun"].params[-1].name == "m"
     assert "tir_vars=R.shape([m])" in mod.script()
@@ -544,7 +551,7 @@ def test_e3_e5_sizes_that_no_buffer_defines(rng: np.random.Generator) -> None:
 
 
 def test_e6_call_tir_dyn_unpacks_a_shape(packed: Register) -> None:
-    """`call_tir_dyn(shape, f, inputs, symbolic_vars)`: output allocated, sizes passed as trailing
+    """Tests E6: `call_tir_dyn(shape, f, inputs, symbolic_vars)` allocates the output and passes the sizes as trailing
     integers."""
     seen = []
 

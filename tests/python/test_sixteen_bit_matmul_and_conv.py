@@ -1,5 +1,4 @@
-"""Products, convolutions and attention of 16-bit floats: computed in float32 by the kernels, and
-rounded once."""
+"""Matmuls, convolutions and attention of 16-bit floats: computed in float32 by the kernels, and rounded once."""
 
 from __future__ import annotations
 
@@ -106,8 +105,8 @@ def test_float32_bias() -> None:
 
 @pytest.mark.parametrize("hides", [False, True])
 def test_attention_from_onnx(hides: bool) -> None:
-    """Tests attention from ONNX: it becomes one kernel call that does not round scores and weights
-    in between, and reads and writes the heads in place.
+    """Tests attention imported from ONNX. It becomes one kernel call, which keeps the scores and weights in float32 and reads and
+    writes the heads without a transpose.
     """
     heads = {"q": "qt", "k": "kt", "v": "vt"}
     nodes = [node("Transpose", x, t, perm=[0, 2, 3, 1] if x == "k" else [0, 2, 1, 3]) for x, t in heads.items()]

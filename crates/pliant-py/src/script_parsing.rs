@@ -209,9 +209,8 @@ struct PyMacro<'py> {
     globals: Bound<'py, PyDict>,
 }
 
-/// Parses a text and returns a module, a single function, or the name and module of a rewriter.
-/// `first_line` and `dedent` locate the text in the user's file. `macros` are the macros that the
-/// text may use.
+/// Parses a script. Returns a module or a single function. For a class that defines a pattern rewriter, returns its name and its
+/// module. `first_line` and `dedent` locate the text in the user's file. `macros` are the macros that the text may use.
 #[pyfunction]
 #[pyo3(signature = (text, file="<str>", first_line=1, dedent=0, names=None, globals=None, macros=None))]
 #[expect(clippy::too_many_arguments, reason = "each has a name in Python")]

@@ -272,7 +272,7 @@ fn dump_dir(options: &CompileOptions) -> Option<PathBuf> {
     options.dump_dir.clone().or_else(from_env)
 }
 
-/// Measures a phase of the compilation that is not a pass: its name and its start.
+/// The name and the start time of a compilation phase that is not a pass.
 pub(crate) struct Phase(&'static str, Instant);
 
 impl Phase {

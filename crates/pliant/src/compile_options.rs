@@ -20,8 +20,8 @@ pub enum Target {
 }
 
 impl Target {
-    /// Parses the name of a target. Also returns a note if the name stands for a target that
-    /// another one replaces.
+    /// Parses the name of a target. Also returns a note if the name is accepted but another target
+    /// is used instead, such as Cranelift for `llvm`.
     ///
     /// # Errors
     /// A user error if the target does not exist.
@@ -90,9 +90,9 @@ impl ExecMode {
 pub enum Pipeline {
     /// A predefined pipeline, by name (see [`pliant_opt::pipelines`]).
     Named(String),
-    /// Passes of the user, followed by the passes that every build needs, which skip what is
-    /// already lowered. Include [`pipeline`](crate::pipeline)`("default")` for the optimisations of
-    /// a normal build.
+    /// Passes of the user. The lowering passes that every build needs run afterwards, and skip code
+    /// that is already lowered. For the optimisations of a normal build, the user's passes must
+    /// include [`pipeline`](crate::pipeline)`("default")`.
     Passes(Arc<dyn ModulePass>),
 }
 

@@ -153,8 +153,8 @@ impl From<pliant_diag::Error> for Error {
 
 impl From<ImportError> for Error {
     /// Converts the problems found by the importer. A model that breaks a rule of ONNX is a user
-    /// error, whatever else is wrong. An internal error is reported only if there are no other
-    /// problems.
+    /// error, even if it has other problems too. An internal error is reported only if there are no
+    /// other problems.
     fn from(error: ImportError) -> Self {
         let invalid = error.is_invalid();
         if let [only] = &error.problems[..]

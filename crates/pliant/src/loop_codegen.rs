@@ -124,8 +124,8 @@ pub(crate) fn kernel_table(kernels: CompiledKernels, module: &IRModule) -> LoopF
     table
 }
 
-/// Compiles the bytecode functions of a program to native bodies, if the execution mode requires
-/// them.
+/// Compiles the bytecode functions of a program to machine code ("native bodies") and adds it to
+/// `table`. Does nothing unless the execution mode is `compiled`.
 ///
 /// # Errors
 /// An internal error of the code generator, or an error if the machine cannot run generated code.
@@ -205,8 +205,8 @@ pub(crate) fn decode(executable: &Executable) -> Result<IRModule, Error> {
 }
 
 /// Replaces the failure messages of a loaded executable by those of its recompiled loop functions.
-/// First checks that the parameters of the functions match the executable's descriptions, on which
-/// the bytecode and the VM rely.
+/// First checks that the parameters of the recompiled functions match the descriptions in the
+/// executable, since the bytecode and the VM rely on these.
 ///
 /// # Errors
 /// `Executable` if a kernel is missing or takes other arguments.

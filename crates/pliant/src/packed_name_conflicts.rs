@@ -1,7 +1,7 @@
 //! Prevents name conflicts between packed functions and the functions of a module. Both share one
-//! namespace in an executable, since a program may call its own functions by name.
-//! [`rename_conflicting`] renames functions that passes created if they have the name of a packed
-//! function that the module calls.
+//! namespace in an executable, since a program may call its own functions by name. If a pass
+//! creates a function with the same name as a packed function that the module calls,
+//! [`rename_conflicting`] renames the created function.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -13,8 +13,8 @@ use pliant_opt::canonicalize::normalize_global_var::rename_functions;
 use pliant_pass::{PassContext, PassError};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Renames functions that have the name of a packed function that the module calls, except
-/// `original`, the functions of the program before the passes.
+/// Renames functions that have the same name as a packed function that the module calls. Functions
+/// in `original`, which the program contained before the passes ran, keep their names.
 ///
 /// # Errors
 /// If the compilation is cancelled.

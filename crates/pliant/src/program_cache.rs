@@ -12,8 +12,7 @@ const MAX_PROGRAMS: usize = 512;
 /// The result of a compilation: the program, or the error.
 type CompileOutcome<E> = Result<VirtualMachine, E>;
 
-/// A cache of programs by key, with the time of each program's last use, which determines the next
-/// eviction.
+/// A cache of programs by key. It records the last use of each program, so that the least recently used program is evicted first.
 pub(crate) struct Programs<K, E> {
     table: Mutex<Table<K, E>>,
 }

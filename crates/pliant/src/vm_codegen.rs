@@ -1,8 +1,8 @@
 //! Generates bytecode from fully lowered graph functions.
 //!
-//! Registers are reused: a variable's register is free after the last read of the variable and its
-//! aliases. A free register keeps its value until it is written again, so the pass
-//! `KillAfterLastUse` inserts kills that clear registers with tensors.
+//! Registers are reused: a variable's register is free after the last read of the variable and its aliases. A free register keeps
+//! its value until it is written again. The pass `KillAfterLastUse` therefore inserts bindings called kills, which clear the
+//! registers of dead tensors.
 
 mod alias_checks;
 mod loop_inlining;
@@ -163,13 +163,12 @@ struct FunctionGen<'a> {
     captured: FxHashMap<Var, Vec<Reg>>,
     /// The variables that are computed directly into a register of the loop state, with that register.
     in_place: FxHashMap<Var, Reg>,
-    /// Registers of the function's values that no kill clears. If the function is inlined, no frame return clears them
-    /// either.
+    /// Registers with values of the function that no kill binding clears. In an inlined function, no return clears them either.
     unkilled: Vec<Reg>,
-    /// Registers with the captured values of an inlined function. Every iteration reads them, so no iteration may clear
-    /// them. For a loop condition, they include the state, which the body reads next.
+    /// Registers that an iteration must not clear: those with the captured values of an inlined function, which every iteration
+    /// reads. In a loop condition, also the registers of the loop state, which the body reads next.
     pinned: Vec<Reg>,
-    /// The variables that a kill clears.
+    /// The variables whose registers a kill binding clears.
     killed: FxHashSet<Var>,
     /// The variables that hold tensors allocated by the function.
     allocated: FxHashSet<Var>,
@@ -247,8 +246,8 @@ impl FunctionGen<'_> {
         Ok(result)
     }
 
-    /// Emits the first bindings of a sequence. Adds registers that are read later to `expiring`, at the index of their
-    /// last read.
+    /// Emits `bindings`, which are the first bindings of a sequence. A register becomes free after its last read. If that read is
+    /// in a later binding, adds the register to `expiring` at the index of that binding.
     fn bindings(
         &mut self,
         bindings: &[Binding],
@@ -625,7 +624,7 @@ impl Operand {
     }
 }
 
-/// Returns the variables that are operands of kills.
+/// Returns the variables whose registers a kill binding clears.
 fn killed_vars(func: &Function) -> FxHashSet<Var> {
     let mut out = FxHashSet::default();
     for (_, binding) in bindings(func) {

@@ -38,8 +38,8 @@ impl Schema {
     }
 }
 
-/// Returns all versions of all operators with a schema, and some operators without one, both
-/// supported and unknown.
+/// Returns all versions of all operators with a schema in the importer's table. Adds operators without one, some of which exist
+/// (supported or not) and some of which do not.
 pub fn schemas() -> &'static [Schema] {
     static TABLE: OnceLock<Vec<Schema>> = OnceLock::new();
     TABLE.get_or_init(|| {

@@ -1,7 +1,7 @@
 //! [`Choices`]: derives random choices from the bytes of a fuzz input. After the last byte, every choice is the first
 //! option.
 
-/// The bytes that are not yet used for choices.
+/// A source of choices: the bytes of a fuzz input that no choice has used yet.
 pub struct Choices<'b> {
     bytes: &'b [u8],
 }

@@ -26,7 +26,7 @@ impl Guarded {
     /// Allocates data of `bytes` bytes that end at a guard page.
     ///
     /// # Panics
-    /// If the system has no memory.
+    /// If memory cannot be allocated.
     pub fn new(bytes: usize) -> Guarded {
         Guarded::with_margin(bytes, 1)
     }
@@ -34,7 +34,7 @@ impl Guarded {
     /// As [`Guarded::new`], but with guard regions of `margin` bytes, rounded up to pages.
     ///
     /// # Panics
-    /// If the system has no memory.
+    /// If memory cannot be allocated.
     pub fn with_margin(bytes: usize, margin: usize) -> Guarded {
         // SAFETY: asks for a number.
         let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) } as usize;

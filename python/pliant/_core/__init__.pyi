@@ -217,7 +217,7 @@ class ConstraintScope:
     def __exit__(self, *exc: Any) -> None: ...
 
 class Device:
-    """A device. The CPU, `pliant.cpu()`, is the only one."""
+    """The device of a tensor, which is always the CPU: `pliant.cpu()`."""
     def __eq__(self, other: object, /) -> bool: ...
     def __ge__(self, value: Any, /) -> Any: ...
     def __gt__(self, value: Any, /) -> Any: ...
@@ -1123,7 +1123,8 @@ def check_script(module: IRModule) -> None:
     """Raises `ScriptError`, with source lines, if a parsed module violates the rules of the IR."""
 
 def parse_script(text: str, file: str = '<str>', first_line: int = 1, dedent: int = 0, names: dict[str, Any] | None = None, globals: dict[str, Any] | None = None, macros: list[Any] | None = None) -> Any:
-    """Parses a text. Returns a module, a single function, or the name and module of a rewriter.
+    """Parses a script. Returns a module or a single function. For a class that defines a pattern rewriter, returns its name and
+    its module.
 
     `first_line` and `dedent` locate the text in the user's file. `names` and `globals` are the
     Python names that the text may use, and `macros` its macros. Raises `ScriptError` with the
@@ -1165,16 +1166,16 @@ def te_compute(shape: Any, fcompute: Callable[..., Any], name: str = 'compute', 
     of indices than the shape has dims."""
 
 def te_create_prim_func(args: Any) -> PrimFunc:
-    """Creates the loop function that computes the stages among `args` from the placeholders among
-    them. Raises `CompileError` if the arguments do not determine it."""
+    """Creates the loop function that computes the stages among `args` from the placeholders among `args`. Raises `CompileError`
+    if the stages cannot be computed from these placeholders."""
 
 def te_extern(name: str, outs: list[Tensor], body: Any) -> list[Tensor]:
     """Creates a stage that consists of a statement of `pliant.tir.stmt`. The statement stores to
     the placeholders `outs`. Returns the outputs of the stage."""
 
 def te_extern_primfunc(inputs: list[Tensor], func: PrimFunc) -> list[Tensor]:
-    """Applies a loop function to tensors and returns its outputs. Its first buffers are the inputs,
-    and the others are the outputs.
+    """Applies the loop function `func` to tensors and returns its outputs. The first buffers of the function are its inputs, and
+    the others are its outputs.
 
     Raises `ValueError` if no buffer is left for an output, and `TypeError` if an input has another
     rank or data type than its buffer.
@@ -1204,8 +1205,9 @@ def te_reduce_with(combine: Any, identity: Any, expr: Any, axis: Any, cond: Any 
     value."""
 
 def te_scan(name: str, init: list[Tensor], update: list[Tensor], state: list[Tensor]) -> list[Tensor]:
-    """Creates a scan and returns its states after all steps. Raises `CompileError` if the shapes or
-    data types do not match."""
+    """Creates a scan, which computes states step by step: the first rows are those of `init`, each later row is that of `update`,
+    and `update` reads earlier rows through the placeholders `state`. Returns the states after all steps. Raises `CompileError` if
+    the shapes or data types do not match."""
 
 def tir_binary(name: str, a: PrimExprLike, b: PrimExprLike) -> PrimExpr:
     """Applies a binary operator by name (`add`, `floordiv`, `min`, `eq`, ...). Raises `ValueError`

@@ -128,8 +128,8 @@ class BlockBuilder:
         """Binds the result of a run-time check that `value` has the type `struct_info`, and returns
         the new variable. The check defines the size variables that first occur in the type."""
     def te_tensor(self, expr: Any, index: int = 0) -> Tensor:
-        """Creates the `te` placeholder of an expression of known shape. Its name is letter number
-        `index`: `A` for 0."""
+        """Creates the `te` placeholder of an expression of known shape. The name of the placeholder is the letter with the number
+        `index`, for example `A` for 0."""
     def update_func(self, gv: Any, updated_func: Any) -> None:
         """Replaces the function of the module to which `gv` refers."""
 
@@ -329,9 +329,8 @@ class Function(Expr):
     def _copied(self) -> Function:
         """A copy of the function with new variables and size variables."""
     def _finished(self, builder: BlockBuilder | None = None) -> Function:
-        """The function in finished form. A function that Python code built is converted, and calls
-        by name get the types of the functions of the builder's module. Other functions are returned
-        unchanged."""
+        """Converts a function that Python code built from parts. Calls by name get the types of the functions in the builder's
+        module. Any other function is returned unchanged."""
     @property
     def _is_whole(self) -> bool:
         """Whether this is a whole function and not a local function."""
@@ -679,8 +678,9 @@ def pattern_match_block(
     same_shape: list[list[PatternNode]],
     block: Any,
 ) -> list[tuple[PatternNode, Expr]] | None:
-    """Matches a context of patterns in a dataflow block. Returns pairs of pattern and expression,
-    or `None` if there is no match. An edge is `(producer, user, operand index or -1, only user)`.
+    """Matches a context of patterns in a dataflow block. Returns pairs of pattern and expression, or `None` if there is no match.
+    An edge `(producer, user, index, only)` requires that the pattern `user` reads the value of the pattern `producer`, as operand
+    `index` (-1 for any operand). If `only` is set, no other value may read it.
 
     Raises `ValueError` if the block does not belong to a function.
     """
@@ -726,8 +726,8 @@ def call_struct_info(func: Any, args: list[Any]) -> StructInfo:
     arguments do not match."""
 
 def erase_struct_info(info: Any, shape_var_map: list[tuple[Any, Any]]) -> StructInfo:
-    """Replaces size variables in a type. A shape that contains another variable keeps only its
-    rank, and a shape variable is dropped. Raises `TypeError` if a key is not a variable."""
+    """Replaces size variables in a type. A shape that contains a variable without replacement keeps only its rank, and a shape
+    variable is dropped. Raises `TypeError` if a key is not a variable."""
 
 def find_vars(expr: Any, kind: str) -> list[Any]:
     """Returns variables or functions in an expression, each once, in order. `kind` selects `"all"`,
@@ -745,8 +745,8 @@ def static_struct_info(info: Any) -> StructInfo:
     """Removes the dims from a type. Ranks and data types remain."""
 
 def struct_info_check(base: Any, derived: Any) -> int:
-    """Whether every value of type `derived` has type `base`: 3 for yes, 2 if this depends only on
-    sizes, 1 if it depends on data types or ranks, and 0 if no value has both types."""
+    """Whether every value of type `derived` has type `base`. Returns 3 if every value has it, 2 if this depends only on sizes, 1
+    if it depends on data types or ranks, and 0 if no value has both types."""
 
 def struct_info_dims(info: Any) -> list[PrimExpr]:
     """Returns the non-constant sizes in a type, each once. They are never negative."""
@@ -763,10 +763,8 @@ def symbolic_vars(func: Any, free: bool) -> list[TirVar]:
     define, or those that it uses without defining them if `free` is set."""
 
 def use_chains(block: BindingBlock) -> list[tuple[Var, list[Var]]]:
-    """Returns the variables that a block uses or defines, in order, each with the variables whose
-    values use it."""
+    """Returns the variables that a block uses or defines, in order, each with the variables whose bound values use it."""
 
 def uses_around(expr: Expr) -> list[tuple[Var, list[Var], Expr | None]]:
-    """Returns the variables of the function that contains an expression, parameters first. Each
-    comes with the variables whose values use it, and with its own value. The list is empty for an
-    expression that belongs to no function."""
+    """Returns the variables of the function that contains an expression, parameters first. Each variable comes with the variables
+    whose bound values use it, and with its own bound value. The list is empty for an expression that belongs to no function."""

@@ -1,7 +1,7 @@
 """The weights of imported models, which are stored outside of the modules.
 
-Attributes of a module can contain only numbers and names. Therefore a table maps each imported
-module to its weights for the lifetime of the module.
+The weights cannot be attributes of a module, since attributes contain only numbers and names.
+Therefore, a table maps each imported module to its weights for the lifetime of the module.
 """
 
 from __future__ import annotations

@@ -61,7 +61,7 @@ class Limits:
                 raise ValueError(f"Limits: {name} must be from 0 to 2**63 - 1, got {value}")
 
     def given(self) -> dict[str, Any]:
-        """Returns the limits that are set, by name."""
+        """Returns the limits that were given to the constructor, by name."""
         return {name: value for name, value in asdict(self).items() if value is not None}
 
 
@@ -97,10 +97,9 @@ def from_onnx(
     the node, the path of the symbol and the origin of the size. With ``allow_specialization=True``,
     this is only a warning. Names of dims in the file (``dim_param``) also declare symbols.
 
-    Raises ``CompileError`` for a file that violates ONNX's rules or exceeds a limit, and for
-    unknown names of inputs and symbols. Raises ``UnsupportedError`` for unsupported features, with
-    all affected nodes. Raises ``TypeError`` or ``ValueError`` for other invalid arguments, such as
-    any ``opset``.
+    Raises ``CompileError`` for a file that violates ONNX's rules or exceeds a limit, and for unknown names of inputs and symbols.
+    Raises ``UnsupportedError`` for unsupported features, with all affected nodes. Raises ``TypeError`` or ``ValueError`` for
+    other invalid arguments. ``opset`` must not be given.
     """
     if opset is not None:
         raise TypeError("the argument opset is not supported: remove it; the model declares the operator set that it uses")

@@ -121,16 +121,15 @@ def __getattr__(name: str) -> Any:
 
 
 def structural_equal(lhs: Comparable, rhs: Comparable, map_free_vars: bool = False) -> bool:
-    """Whether both are equal except for the names of variables. Compares modules, functions,
-    graph-level expressions, struct infos, statements, scalar expressions, and lists and dicts of
-    these. A free variable or buffer is equal only to itself unless ``map_free_vars`` is set."""
+    """Whether two objects are equal except for the names of variables. The objects are modules, functions, graph-level
+    expressions, struct infos, statements, scalar expressions, and lists and dicts of these. A free variable or buffer is equal
+    only to itself unless ``map_free_vars`` is set."""
     return difference(lhs, rhs, map_free_vars) is None
 
 
 def assert_structural_equal(lhs: Comparable, rhs: Comparable, map_free_vars: bool = False) -> None:
-    """Raises ``ValueError`` if the two differ in more than names. The message describes the first
-    difference and shows both scripts there. ``map_free_vars`` is as for
-    :func:`structural_equal`."""
+    """Raises ``ValueError`` if two objects differ in more than names. The message describes the first difference and shows the
+    lines of both scripts around it. ``map_free_vars`` is as for :func:`structural_equal`."""
     found = difference(lhs, rhs, map_free_vars)
     if found is not None:
         raise ValueError(f"StructuralEqual check failed: {found}{_both_sides(lhs, rhs)}")

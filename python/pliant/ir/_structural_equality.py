@@ -180,7 +180,7 @@ def _hash(marks: Iterable[Any]) -> int:
 
 
 def _hash_parts(node: Any, map_free_vars: bool) -> list[Any]:
-    """Returns the properties in which equal nodes agree, in a fixed order."""
+    """Returns the properties of a node from which its hash is computed, in a fixed order. Equal nodes have equal properties."""
     if isinstance(node, Mapping):
         return sorted((str(_key(k)), structural_hash(v, map_free_vars)) for k, v in node.items())
     if isinstance(node, list | tuple):
@@ -202,7 +202,7 @@ def _constant(part: Any) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """Converts enumeration values to numbers, and ranges to pairs."""
+    """Converts enumeration values to numbers and ranges to pairs. Other values are returned unchanged."""
     if isinstance(value, _core.Range):
         return [value.min, value.extent]
     return int(value) if isinstance(value, int) else value

@@ -81,7 +81,8 @@ def pass_instrument(pi_cls: Any = None) -> Any:
 
 
 class PassTimingInstrument(PassInstrument):
-    """Measures the duration of passes. A pass that runs inside another one is listed below it."""
+    """Measures the duration of passes. The table lists a pass that runs inside another pass below that pass, with more
+    indentation."""
 
     def __init__(self) -> None:
         self._core = CoreInstrument.timing()

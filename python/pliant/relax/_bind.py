@@ -1,7 +1,7 @@
 """Binding of parameters and sizes, for the methods of ``relax.Function``.
 
-``origin`` is the module from which a function was taken, and the name of the function there. This
-module contains the functions that the function calls.
+The parameter ``origin`` is a pair: the module from which a function was taken, and the name of the function in that module. It
+provides the other functions that the function calls.
 """
 
 from __future__ import annotations

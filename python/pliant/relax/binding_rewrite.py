@@ -104,7 +104,7 @@ class DataflowBlockRewrite:
             self._counts[new] = self._counts.get(new, 0) + self._counts.pop(old_var, 0)
 
     def add_binding(self, binding: Binding) -> None:
-        """Inserts a binding directly after the last of the bindings that it uses.
+        """Inserts a binding directly after the last binding whose variable it uses.
 
         Raises ``ValueError`` if its variable is already bound in the block.
         """

@@ -174,8 +174,8 @@ def depth_to_space(data: Tensor, block_size: int, layout: str = "NCHW", mode: st
     """Moves channels to blocks of ``block_size`` x ``block_size`` pixels. The position in the block
     is the outer part of the channel index (``"DCR"``) or the inner part (``"CRD"``).
 
-    Raises ``ValueError`` for another ``mode``, ``layout`` or ``block_size``. The number of channels
-    must be a multiple of the block.
+    Raises ``ValueError`` for another ``mode``, ``layout`` or ``block_size``. The number of channels must be a multiple of
+    ``block_size ** 2``.
     """
     c, h, w = _blocks(layout, block_size)
     if mode not in ("DCR", "CRD"):

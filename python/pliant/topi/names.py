@@ -61,8 +61,7 @@ def squeeze(a: Tensor, axis: int | Sequence[int] | None = None) -> Tensor:
     """Removes dims of size 1: those at ``axis``, or by default all dims whose size is known to be
     1.
 
-    A known other size of a dim at ``axis`` raises ``ValueError``. A symbolic size is checked at run
-    time.
+    Raises ``ValueError`` if a dim at ``axis`` is known to have another size. A symbolic size is checked at run time.
     """
     dims = list(a.shape)
     sizes = [d if isinstance(d, int) else getattr(d, "value", None) for d in dims]
@@ -220,8 +219,8 @@ def _transpose_matrix(x: Tensor) -> Tensor:
 
 
 def tensordot(a: Tensor, b: Tensor, axes: Any = 2) -> Tensor:
-    """Computes the sum of products over axes of both tensors. ``axes`` is a number of last axes of
-    ``a`` and first axes of ``b``, or two lists of axes.
+    """Computes the sum of products over axes of both tensors. ``axes`` is two lists of axes, or a number ``n``, which means the
+    last ``n`` axes of ``a`` and the first ``n`` axes of ``b``.
     """
     if isinstance(axes, int):
         axes = (range(a.ndim - axes, a.ndim), range(axes))
@@ -295,9 +294,9 @@ def strided_slice(
     axes: Sequence[int] | None = None,
     slice_mode: str = "end",
 ) -> Tensor:
-    """Returns a slice along ``axes``, by default the first ones. With ``slice_mode="size"``,
-    ``end`` contains sizes, of which a negative one means all elements of the axis, and
-    ``strides`` is ignored. Raises ``ValueError`` for another ``slice_mode``.
+    """Returns a slice along ``axes``, by default the first ones. With ``slice_mode="size"``, ``end`` contains the sizes of the
+    slice, and ``strides`` is ignored. A negative size means all elements up to the end of the axis. Raises ``ValueError`` for
+    another ``slice_mode``.
     """
     axes = list(range(len(begin))) if axes is None else list(axes)
     if slice_mode == "size":

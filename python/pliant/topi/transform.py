@@ -38,7 +38,7 @@ def reinterpret(x: Tensor, dtype: str) -> Tensor:
 def expand_like(a: Tensor, shape_like: Tensor, axis: int | Sequence[int]) -> Tensor:
     """Repeats ``a`` along new axes at ``axis``, so that its shape becomes that of ``shape_like``.
 
-    Raises ``ValueError`` if the ranks do not match. Sizes that differ are an error.
+    Raises ``ValueError`` if the ranks do not match. The sizes of the other axes must be equal.
     """
     ndim = shape_like.ndim
     new = {axis_of(k, ndim) for k in ([axis] if isinstance(axis, int) else axis)}
@@ -88,8 +88,8 @@ def sequence_mask(data: Tensor, valid_length: Tensor, mask_value: float = 0, axi
     """Replaces the elements after the valid steps of each sequence by ``mask_value``.
     ``valid_length`` is the vector of the numbers of valid steps.
 
-    The steps are stored along ``axis``, which is 0 or 1, and the sequences along the other of the
-    two axes. Raises ``ValueError`` for another axis or rank.
+    The steps are along ``axis``, which is 0 or 1. The sequences are along axis 1 or 0, respectively. Raises ``ValueError`` for
+    another axis or rank.
     """
     if axis not in (0, 1) or data.ndim < 2 or valid_length.ndim != 1:
         raise ValueError(
@@ -233,9 +233,9 @@ def matrix_set_diag(data: Tensor, diagonal: Tensor, k: int | tuple[int, int] = 0
 
 
 def layout_transform(array: Tensor, src_layout: Any, dst_layout: str | None = None, **options: Any) -> Tensor:
-    """Moves the elements to another layout, such as from ``"NCHW"`` to ``"NCHW4c"``. A lower-case
-    letter is a block of its axis with the number of elements before it. With one layout argument,
-    this is ``relax.op.layout_transform`` with an index map.
+    """Moves the elements to another layout, such as from ``"NCHW"`` to ``"NCHW4c"``. A lower-case letter is a block of the axis
+    with the same upper-case letter; the number before it is the block size. With one layout argument, this is
+    ``relax.op.layout_transform`` with an index map.
 
     Raises ``ValueError`` for an invalid layout, and if the layouts have different axes. Sizes must
     be multiples of the blocks.
@@ -290,8 +290,8 @@ def _block_elements(layout: Layout, letter: str) -> int:
 
 
 def _step_size(layout: Layout, k: int) -> int:
-    """Returns the number of elements of the axis in one step along position ``k`` of a layout: the
-    number of elements in all blocks of the axis for an upper-case letter, and 1 for a block.
+    """Returns how far the index of an axis advances for one step along position ``k`` of a layout. For an upper-case letter, this
+    is the number of elements in all blocks of the axis; for a block, it is 1.
     """
     letter, part = layout[k]
     return 1 if part else _block_elements(layout, letter)

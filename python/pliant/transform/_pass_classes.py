@@ -103,8 +103,8 @@ class ModulePass(Pass):
 
 
 class FunctionPass(ModulePass):
-    """A pass over each function of one level. :func:`function_pass` and :func:`prim_func_pass`
-    create such passes."""
+    """A pass over each graph function, or over each loop function. :func:`function_pass` and :func:`prim_func_pass` create such
+    passes."""
 
 
 class Kind:
@@ -282,7 +282,7 @@ def prim_func_pass(
     required: Sequence[Any] | None = None,
     traceable: bool = False,
 ) -> Any:
-    """Makes a pass over loop functions, like :func:`function_pass`."""
+    """Makes a pass over loop functions. The arguments are those of :func:`function_pass`."""
     return _PRIM_FUNC.decorate(pass_func, opt_level, name, required, traceable)
 
 

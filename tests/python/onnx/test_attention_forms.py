@@ -1,5 +1,5 @@
-"""All forms of attention that ONNX and its exporters write: each becomes one kernel call, with the
-results of the reference."""
+"""All forms of attention that ONNX and its exporters write. Each becomes one kernel call, whose results agree with those of the
+reference."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """Every operator with every element type that its type rule accepts, also with extreme values.
 
-The types are found by querying the rule, and `docs/reference/data-types.md` lists them; `PLIANT_BLESS=1` updates
-that list. The results of a program are compared with the interpreter, and with the case's NumPy
-formula if it is defined for the type: in float64 for floats, and unchanged for integers if NumPy's
-result has the type of the program's.
+The types are found by querying the rule, and `docs/reference/data-types.md` lists them; `PLIANT_BLESS=1` updates that list. The
+results of a program are compared with those of the interpreter. They are also compared with the case's NumPy formula if it is
+defined for the type. Formulas on floats are computed in float64. Formulas on integers apply only if NumPy's result has the same
+type as the program's.
 
 By default three types of each operator are tested; `PLIANT_ALL_TYPES=1` tests all.
 """
@@ -176,8 +176,8 @@ def widening() -> Any:
 
 
 def comparable(name: str, dtype: str, inputs: list[Array]) -> bool:
-    """Whether the NumPy formula is meaningful for such elements: the formulas of cases compute
-    with floats."""
+    """Whether the NumPy formula is exact enough for these inputs. The formulas of the cases compute with floats, which cannot
+    represent large integers."""
     if dtype in FLOATS:
         return True
     # Integers that are converted from floats may be slightly too small.

@@ -285,7 +285,7 @@ def test_every_operator_has_run_time_size_mismatches() -> None:
 
 
 def nonsense(key: str, default: Any) -> list[str]:
-    """Yields values that are invalid for an attribute of this kind."""
+    """Returns values that are invalid for an attribute with this name and default."""
     if isinstance(default, bool):
         return ['"nonsense"', "7"]
     if "axis" in key or "axes" in key:

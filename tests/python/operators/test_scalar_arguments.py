@@ -38,7 +38,7 @@ def var(name: str, shape: Any, dtype: str | None = "float32") -> relax.Var:
 
 
 def runs(module: Any, *args: Any) -> list[Any]:
-    """Returns the results in both execution modes and of the interpreter."""
+    """Returns the results of the program in both execution modes, and the result of the interpreter."""
     modes = ("bytecode", "compiled")
     results = [pliant.compile(module, exec_mode=mode)(*args) for mode in modes]
     return [*results, interpret(module, *args)]

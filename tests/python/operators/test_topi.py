@@ -1,4 +1,5 @@
-"""``topi``: every operator that has a loop form, built from ``te`` tensors and compared with NumPy."""
+"""Tests ``topi``: every operator that can be lowered to a tensor expression, built from ``te`` tensors and compared with
+NumPy."""
 
 from __future__ import annotations
 

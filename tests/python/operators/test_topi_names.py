@@ -17,8 +17,8 @@ Made = Callable[..., Any]
 
 
 def check(make: Made, want: Any, *arrays: np.ndarray, symbolic: bool = True, rtol: float = 1e-5) -> None:
-    """Checks that ``make`` of tensors returns ``want``; every size is a separate symbol if
-    ``symbolic``."""
+    """Checks that the function ``make``, applied to ``te`` tensors for ``arrays``, computes ``want``. If ``symbolic``, every size
+    is a separate symbol."""
     bb = relax.BlockBuilder()
     params = []
     for k, a in enumerate(arrays):

@@ -31,8 +31,8 @@ def script(case: Case) -> str:
 
 
 def named(case: Case) -> Case:
-    """Returns the case with errors that only name the operator, since the symbols are not those of
-    the operands' types.
+    """Returns the case with weaker error checks: a message must name the operator, but not the symbols, since the types of the
+    operands are unknown.
     """
 
     def reference(*inputs: Any) -> Any:

@@ -1,7 +1,7 @@
 //! Generates `crates/pliant-onnx/src/generated/onnx.rs` from the file `onnx-ml.proto` of the PyPI package `onnx`:
 //! `cargo run --manifest-path xtask/onnx-proto/Cargo.toml -- PATH/TO/site-packages/onnx/onnx-ml.proto`.
 //!
-//! It is outside the workspace, so that builds of the workspace do not compile the protobuf compiler.
+//! This crate is outside the workspace, so that builds of the workspace do not compile the protobuf compiler.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

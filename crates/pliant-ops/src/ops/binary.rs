@@ -95,7 +95,7 @@ pub static DECLS: &[OpDecl] = &[
     )
     .aliases(&["relax.bitwise_right_shift", "relax.shift_right"])
     .onnx(&["BitShift"]),
-    binary_op!("atan2", infer_broadcast_float, te::atan2, "The angle of the point (x2, x1).").numpy("arctan2"),
+    binary_op!("atan2", infer_broadcast_float, te::atan2, "The angle of the point (x2, x1), in radians.").numpy("arctan2"),
     binary_op!("log_add_exp", infer_broadcast_float, log_add_exp, "`log(exp(x1) + exp(x2))`, computed without overflow.")
         .numpy("logaddexp"),
 ];

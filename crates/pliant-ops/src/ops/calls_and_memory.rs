@@ -72,7 +72,8 @@ pub static DECLS: &[OpDecl] = &[
     OpDecl::new(
         "relax.while_loop",
         infer_while_loop,
-        "Replaces the state by the result of `body` as long as `cond` is true for it.",
+        "Runs a loop: as long as `cond` of the state is true, replaces the state by `body` of the state. Returns the final \
+        state.",
     )
     .operands(&["cond", "body", "*state: scalar"]),
     OpDecl::new("relax.null_value", infer_object, "The null value, which marks an absent operand."),

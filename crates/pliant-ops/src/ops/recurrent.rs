@@ -49,8 +49,9 @@ pub static DECLS: &[OpDecl] = &[
     OpDecl::new(
         "relax.nn.gru",
         |ctx| infer(ctx, CellKind::Gru),
-        "A gated recurrent unit (GRU) layer with the gates z, r, h. Otherwise it is as relax.nn.lstm, without cell state and \
-        peepholes. With `linear_before_reset`, the reset gate is applied after the product with the state.",
+        "A gated recurrent unit (GRU) layer with the gates z, r, h. Operands and results are as for relax.nn.lstm, without \
+        cell state and peepholes. With `linear_before_reset`, the reset gate multiplies the product of the state and the \
+        recurrent weights, not the state itself.",
     )
     .operands(&["x", "w", "r", "b?", "sequence_lens?: index", "initial_h?"])
     .attrs(&[
@@ -67,7 +68,7 @@ pub static DECLS: &[OpDecl] = &[
     OpDecl::new(
         "relax.nn.rnn",
         |ctx| infer(ctx, CellKind::Rnn),
-        "A plain recurrent layer, `f(x w + h r + b)`. Otherwise it is as relax.nn.gru.",
+        "A plain recurrent layer, `f(x w + h r + b)`. Operands and results are as for relax.nn.gru.",
     )
     .operands(&["x", "w", "r", "b?", "sequence_lens?: index", "initial_h?"])
     .attrs(ATTRS)

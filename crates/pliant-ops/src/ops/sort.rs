@@ -52,8 +52,8 @@ pub static DECLS: &[OpDecl] = &[
     OpDecl::new(
         "relax.median",
         infer_median,
-        "The median of all elements, or of those along an axis together with its index. Of two middle elements, it is the lower \
-        one.",
+        "The median of all elements, or the medians along an axis together with their indices. For an even number of \
+        elements, the median is the lower of the two middle elements.",
     )
     .operands(&["x"])
     .attrs(&[("axis", Default::None), ("keepdims", Default::Bool(false))])

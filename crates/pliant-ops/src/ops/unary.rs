@@ -94,8 +94,8 @@ pub static DECLS: &[OpDecl] = &[
     OpDecl::new(
         "relax.clip",
         infer_clip,
-        "Clamps the elements to the range from `min` to `max`, two scalars. The result is `max` if `min` is larger, and NaN for \
-        NaN.",
+        "Clamps the elements to the range from `min` to `max`, two scalars. The result is `max` if `min` is larger than \
+        `max`. NaN elements stay NaN.",
     )
     .operands(&["x", "min", "max"])
     .te(Pattern::ElemWise, te_clip)

@@ -20,8 +20,8 @@ use crate::relax::struct_info::{SInfo, ShapeInfo, TypeList, sinfo_of, to_type};
 /// Maximum nesting depth of tuple operands whose fields are checked.
 const MAX_TUPLES: u32 = 4;
 
-/// Ranks to try for operands of unknown rank. With one of these ranks, most type rules get as far as checking all
-/// attributes.
+/// Ranks that the check tries for operands of unknown rank, in this order. Most type rules accept one of these ranks and then
+/// check all attributes.
 const RANKS: [u32; 5] = [4, 3, 2, 1, 5];
 
 /// Checks the arguments of a call of a built-in operator. Other calls are not checked.
@@ -96,8 +96,8 @@ fn var_of_rank(node: &NodeRef, rank: u32) -> NodeRef {
     NodeRef::new(Node::Var(FreeVar::new("x", Some(info), false)))
 }
 
-/// A replacement for an operand in the check: the operand itself if it is a literal, otherwise a variable of its type.
-/// `None` for operands that are meaningful only in their function.
+/// Returns what replaces an operand when the type rule runs: the operand itself if it is a literal, otherwise a variable of its
+/// type. Returns `None` for operands that are meaningful only in their function.
 fn operand_for_check(node: &NodeRef, depth: u32) -> Option<NodeRef> {
     Some(match node.get() {
         Node::Constant(_)

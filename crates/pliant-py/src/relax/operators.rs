@@ -205,8 +205,8 @@ impl OpFunction {
         Ok(CallNode { callee: CalleeNode::Op(self.op), args, attrs, ty_args })
     }
 
-    /// Sets an attribute of a call. A value with symbols becomes an operand instead, if the
-    /// operator accepts symbols there.
+    /// Sets an attribute of a call. If the value contains symbols and the operator accepts symbols for this attribute, the value
+    /// becomes an operand instead.
     fn set_attr(
         &self,
         name: &str,

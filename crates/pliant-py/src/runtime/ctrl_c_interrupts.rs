@@ -17,9 +17,9 @@ use pyo3::prelude::*;
 use super::sigint_handler;
 
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
-/// The number of polls without a run after which the watcher sleeps until it is woken.
+/// The number of consecutive polls that find no run in progress, after which the watcher sleeps until it is woken.
 const IDLE_POLLS: u32 = 40;
-/// The number of consecutive polls with a run after which the watcher listens for Ctrl-C itself.
+/// The number of consecutive polls that find a run in progress, after which the watcher listens for Ctrl-C itself.
 const LONG_RUN_POLLS: u32 = 3;
 
 /// The VMs that the watcher monitors, each with the number of threads that run it now.
@@ -40,8 +40,8 @@ thread_local! {
     static SIGNAL_ERROR: std::cell::RefCell<Option<PyErr>> = const { std::cell::RefCell::new(None) };
 }
 
-/// Counts the threads that currently run a VM. The watcher shares only the inner counter, so that
-/// it never drops the last reference to this value: the drop takes a lock that the watcher holds.
+/// Counts the threads that currently run a VM. The watcher holds a reference to the inner counter only. It must never drop the
+/// last reference to a `RunCounter`, since the drop takes a lock that the watcher holds.
 #[derive(Default)]
 pub struct RunCounter(Arc<AtomicU32>);
 
@@ -103,9 +103,9 @@ impl Drop for RunCounter {
     }
 }
 
-/// Wakes the watcher after a counter of runs has been incremented. Before it sleeps, the watcher
-/// sets its flag and then reads the counters once more. So either the watcher sees the new count,
-/// or this function sees the flag.
+/// Wakes the watcher after a counter of runs has been incremented. Before it sleeps, the watcher sets the flag [`WATCHER_ASLEEP`]
+/// and then reads the counters once more. So either the watcher sees the new count, or this function sees the flag and wakes the
+/// watcher.
 fn wake() {
     if WATCHER_ASLEEP.load(Ordering::SeqCst) {
         wake_sleeper();

@@ -34,7 +34,7 @@ pub fn from_object(obj: &Bound<'_, PyAny>) -> Result<Tensor> {
 /// Takes ownership of the tensor in a capsule.
 ///
 /// # Errors
-/// If the capsule has another kind or was already consumed, or if Pliant does not support the device, type or layout.
+/// If the object is not an unconsumed DLPack capsule, or if Pliant does not support the device, type or layout.
 pub fn from_capsule(obj: &Bound<'_, PyAny>) -> Result<Tensor> {
     let capsule = obj.cast::<PyCapsule>()?;
     let ptr = capsule.as_ptr();
@@ -59,10 +59,11 @@ pub fn from_capsule(obj: &Bound<'_, PyAny>) -> Result<Tensor> {
     Err(Error::Value("the capsule is not a DLPack capsule, or it was already consumed".into()))
 }
 
-/// Creates a DLPack capsule that shares the memory of the tensor, with or without a DLPack version.
+/// Creates a DLPack capsule that shares the memory of the tensor. `versioned` selects the capsule format of DLPack 1.0, which
+/// states the version, instead of the older one.
 ///
 /// # Errors
-/// `ValueError` if the tensor is read-only and the consumer uses the old version.
+/// `ValueError` if the tensor is read-only and `versioned` is false, since the older format has no read-only flag.
 pub fn to_capsule(py: Python<'_>, tensor: &Tensor, versioned: bool) -> Result<Py<PyAny>> {
     // SAFETY: each pointer is stored in a capsule under the name that the protocol specifies. The destructor frees the
     // structure unless a consumer has renamed the capsule.

@@ -628,9 +628,9 @@ impl InputInfo {
 pub struct ModelStats {
     /// The number of times that the model was compiled or loaded. It is 1 regardless of the shapes.
     compilations: u64,
-    /// The number of runs of its functions.
+    /// The number of runs of the model's functions.
     runs: u64,
-    /// The compile time in seconds.
+    /// The duration of the compilation in seconds.
     compile_seconds: f64,
     /// The number of graph functions in the program.
     functions: usize,

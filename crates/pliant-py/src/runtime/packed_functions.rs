@@ -25,11 +25,12 @@ pub struct PackedFunction {
     pub func: FuncValue,
     /// The VM whose program contains the function. It lives at least as long as the callable.
     vm: Option<VirtualMachine>,
-    /// The same VM, registered with the Ctrl-C watcher at the first call.
+    /// The VM in the field `vm`, registered with the Ctrl-C watcher at the first call.
     monitored: OnceLock<Arc<MonitoredVm>>,
     /// The owner of the Python objects that the VM refers to.
     object_owner: Option<Py<VmObjectOwner>>,
-    /// The number of calls in progress. Calls may use the captured values without the GIL.
+    /// The number of calls in progress. A call may change the captured values without the GIL, so the garbage collector does not
+    /// visit them during calls.
     calls: AtomicUsize,
 }
 

@@ -141,7 +141,7 @@ impl Interpretation {
     }
 }
 
-/// The registered packed functions, as the interpreter calls them.
+/// Lets the interpreter call the registered packed functions.
 struct RegisteredFuncs(Arc<Interpretation>);
 
 impl PackedFuncs for RegisteredFuncs {

@@ -87,8 +87,8 @@ impl MonitoredVm {
         args.iter().enumerate().map(|(i, a)| self.argument(index, i, &a)).collect()
     }
 
-    /// Converts an argument to the declared type of its parameter: scalars of other libraries (in NumPy, arrays of rank
-    /// 0) for scalars and shapes, and callable objects for functions. Other arguments are unchanged.
+    /// Converts an argument to the declared type of its parameter. A rank-0 tensor, such as a scalar of NumPy, becomes a scalar;
+    /// a tuple of integers becomes a shape; a callable object becomes a function. Other arguments are unchanged.
     #[cold]
     fn to_declared_type(
         &self,
@@ -412,7 +412,7 @@ impl VirtualMachine {
         self.monitored.with_run(py, |vm| vm.invoke_stateful_with(func_name, &options))
     }
 
-    /// Returns the result of the last `invoke_stateful`.
+    /// Returns the result of the last `invoke_stateful` of the function `func_name`.
     fn get_outputs<'py>(&self, py: Python<'py>, func_name: &str) -> Result<Bound<'py, PyAny>> {
         Ok(from_value(py, self.monitored.vm.get_outputs(func_name)?)?)
     }
@@ -433,8 +433,9 @@ impl VirtualMachine {
         Ok(from_value(args.py(), result)?)
     }
 
-    /// Calls `fn(callee, name, before, result, *args)` before and after each call of a program. `None` removes the
-    /// instrument. If the function returns `VMInstrumentReturnKind.SKIP_RUN` (1) before a call, the call is skipped.
+    /// Sets a Python function that the VM calls before and after each call in a program, as `fn(callee, name, before, result,
+    /// *args)`. `None` removes the instrument. If the function returns `VMInstrumentReturnKind.SKIP_RUN` (1) before a call, the
+    /// call is skipped.
     fn set_instrument(&self, instrument: Option<Py<PyAny>>) {
         let table = VmObjectTable::of(&self.monitored.vm)
             .and_then(|_| self.monitored.vm.attachment().cloned());

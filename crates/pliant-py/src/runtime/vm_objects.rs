@@ -27,7 +27,7 @@ struct VmObjects {
 #[derive(Default)]
 pub struct VmObjectTable {
     objects: Mutex<VmObjects>,
-    /// The Python object that owns the Python objects in this table.
+    /// A weak reference to the [`VmObjectOwner`] that owns the Python objects in this table.
     owner: OnceLock<Py<PyWeakrefReference>>,
     /// The VM that uses this table. The owner also reports the inputs and results that this VM
     /// stores.

@@ -114,7 +114,8 @@ fn bind_sizes(
     Ok(())
 }
 
-/// Returns the states of a scan after all steps.
+/// Creates a scan, which computes states step by step: the first rows are those of `init`, each later row is that of `update`,
+/// and `update` reads earlier rows through the placeholders `state`. Returns the states after all steps.
 #[pyfunction]
 pub fn te_scan(
     name: &str,

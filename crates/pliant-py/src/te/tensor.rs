@@ -211,7 +211,7 @@ pub struct ComputeOp;
 #[pyclass(extends = Operation, frozen, subclass, module = "pliant.te")]
 pub struct ExternOp;
 
-/// A scan: statements that compute the rows of states from earlier rows.
+/// A scan: statements that compute each row of the state tensors from earlier rows.
 #[pyclass(extends = ExternOp, frozen, module = "pliant.te")]
 pub struct ScanOp;
 

@@ -94,7 +94,7 @@ impl IterVar {
         Range { min: self.iter.min.clone(), extent: self.iter.extent.clone() }
     }
 
-    /// Returns `"S"` for output axes and `"R"` for reduced axes.
+    /// Returns the kind of the axis as a letter: `"S"` (spatial), `"R"` (reduced) or `"O"` (opaque).
     #[getter]
     fn kind(&self) -> &'static str {
         match self.iter.kind {

@@ -1,9 +1,9 @@
 //! Bodies of loop functions in Python: converts the statements and expressions of a loop function to objects of
 //! `pliant.tir.stmt`.
 //!
-//! Each buffer is represented by a placeholder tensor, and its elements by elements of that tensor. A
-//! [`PrimFuncBody`] records which variable or buffer of the function each object represents, so that rebuilt
-//! functions keep them.
+//! Each buffer is represented by a placeholder tensor, and its elements by elements of that tensor. A [`PrimFuncBody`] records
+//! which variable or buffer of the function each object represents, so that a function rebuilt from the objects has the same
+//! variables and buffers.
 
 use std::sync::Arc;
 

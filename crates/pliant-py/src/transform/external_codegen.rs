@@ -239,8 +239,7 @@ pub fn remove_offload_rule(name: &str) -> bool {
     remove_rule(name).is_some()
 }
 
-/// Returns the offload rules in the order in which they are tried: name, pass, kernel, and the
-/// operators that each rule replaces.
+/// Returns the offload rules in the order in which they are tried: name, pass, kernel, and the description of each rule.
 #[pyfunction]
 pub fn offload_rules() -> Vec<(String, &'static str, String, String)> {
     let text = |text: &str| text.to_string();

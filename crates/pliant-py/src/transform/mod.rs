@@ -21,8 +21,8 @@ use crate::gil_and_panics::run_detached;
 use crate::ir_module::IRModule;
 use crate::runtime::ctrl_c_interrupts::CompileGuard;
 
-/// Runs a pass on a module with the instruments and verification of a context. The optimisation level and the disabled
-/// passes of the context only affect the passes in a sequence.
+/// Runs a pass on a module with the instruments and verification of a context. The optimisation level and the disabled passes of
+/// the context affect only passes that run as part of a sequence.
 #[pyfunction]
 pub fn apply_pass(
     one: &Bound<'_, PyAny>,
@@ -49,7 +49,7 @@ pub fn apply_pass(
     Ok(IRModule::with_owners(module, owners))
 }
 
-/// Returns the passes and pipelines: name, aliases, description, and optimisation level.
+/// Returns the passes and pipelines: name, aliases, description, and level (`graph`, `loop`, `pipeline` or `user`).
 #[pyfunction]
 pub fn pass_table() -> Vec<(&'static str, Vec<&'static str>, &'static str, &'static str)> {
     let level = |level| match level {

@@ -2,9 +2,9 @@
 //! is called with, and runs it ([`pliant_onnx::DeferredNode`]).
 //!
 //! A node is compiled once for each combination of ranks and element types of its operands, with
-//! all sizes symbolic. If it cannot be imported that way, it is compiled again with the actual
-//! sizes and small integer values as constants, first for all operands except the first, then for
-//! all operands.
+//! all sizes symbolic. If it cannot be imported that way, it is imported again with more constants:
+//! the sizes of the operands, and the elements of operands that are few integers. The second
+//! attempt treats all operands except the first one this way, and the third attempt all operands.
 
 use pliant_exec::abi::KernelRuntime;
 use pliant_onnx::{DeferredNode, OperandSpec, Specialization};

@@ -16,7 +16,7 @@ struct Link {
     item: Value,
     previous: Option<Arc<Link>>,
     length: usize,
-    /// Counts the size of the link towards the memory limit. Links are most of the memory of a chain of small items.
+    /// Counts the size of the link towards the memory limit. In a chain of small items, the links take most of the memory.
     _reserved: Reserved,
 }
 

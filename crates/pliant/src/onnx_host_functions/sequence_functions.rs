@@ -20,8 +20,8 @@ pub(super) fn make(args: &[Value]) -> Outcome {
     Ok(Value::tuple(args.iter().cloned()))
 }
 
-/// Returns the position in a sequence of `length` items that an operand specifies. Negative
-/// positions count from the end. The position must be less than `count`.
+/// Returns the position that an operand specifies in a sequence of `length` items. Negative positions count from the end. A
+/// position of `count` or more is an error.
 fn position(operand: &Value, length: usize, count: usize) -> Result<usize, VmError> {
     let Value::Tensor(operand) = operand else {
         return Err(value_error(format!(
@@ -191,9 +191,9 @@ fn slice_axis(joined: &Tensor, axis: usize, start: i64, length: i64) -> Result<T
     Ok(Tensor::from_storage_strided(storage, offset, &shape, &strides, dtype)?.copy()?)
 }
 
-/// Host function with the arguments `(x, lengths, axis, keepdims)`: splits the tensor `x` along the axis and returns
-/// the parts as a sequence. `lengths` is a vector of lengths, one length for all parts (the last may be shorter), or
-/// none for parts of length 1. In the last case, `keepdims` 0 removes the axis.
+/// Host function with the arguments `(x, lengths, axis, keepdims)`: splits the tensor `x` along the axis and returns the parts as
+/// a sequence. `lengths` is a vector of lengths, or one length for all parts (the last may be shorter). Without `lengths`, all
+/// parts have length 1, and `keepdims` 0 removes the axis from them.
 pub(super) fn split(args: &[Value]) -> Outcome {
     let [Value::Tensor(x), lengths, Value::Int(axis), keepdims] = args else {
         return Err(argument_error(host::SEQUENCE_SPLIT, args));

@@ -151,7 +151,7 @@ impl FunctionGen<'_> {
         self.free.extend(temps);
     }
 
-    /// Clears registers, except those in `except`, that neither a kill nor the end of a frame
+    /// Clears the registers, except those in `except`, that neither a kill binding nor a return
     /// clears.
     fn kill_unkilled(&mut self, except: &[Reg]) {
         self.kill_except(self.unkilled.clone(), except);

@@ -1,7 +1,6 @@
-//! Lowers `R.while_loop` to branches. The loop state stays in registers. An iteration's state is
-//! released once the next one exists; so is the initial state, unless it is read after the loop.
-//! The condition and the body are inlined into the loop if [`InlinedFunctions`](super::loop_inlining)
-//! selects them, otherwise called.
+//! Lowers `R.while_loop` to branches. The loop state stays in registers. The state of an iteration is released as soon as the
+//! state of the next iteration exists. The initial state is released in the same way, unless it is read after the loop. The
+//! condition and the body are inlined into the loop if [`InlinedFunctions`](super::loop_inlining) selects them, otherwise called.
 
 use std::sync::Arc;
 
@@ -144,8 +143,8 @@ impl FunctionGen<'_> {
         Ok(exit)
     }
 
-    /// Whether the type of the loop body guarantees that it returns a tuple of `count` values. Then the body checks its
-    /// result itself.
+    /// Whether the type of the loop body guarantees a tuple of `count` values as its result. If so, the loop needs no check of
+    /// the result, since the body checks it.
     fn returns_tuple(&self, body: Expr, count: usize) -> bool {
         let TypeData::Callable { ret, .. } = self.func.ty(body) else { return false };
         matches!(self.func.types.get(*ret), TypeData::Tuple(fields) if fields.len() == count)

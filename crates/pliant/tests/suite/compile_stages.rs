@@ -1,5 +1,5 @@
-//! Tests that the module after every stage of a compilation prints, parses back, verifies, and can
-//! be built, since passes skip what is already lowered.
+//! Tests that the module after every stage of a compilation prints, parses back, verifies, and can be built, since passes skip
+//! code that is already lowered.
 
 use crate::test_helpers::{HEADER, iota, parse, run};
 use pliant::{CompileOptions, Model};

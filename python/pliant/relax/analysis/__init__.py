@@ -28,7 +28,7 @@ _relax = _core.relax
 
 
 class BaseCheckResult(IntEnum):
-    """The result of a subtype check, for all values that the types allow."""
+    """The result of a subtype check: whether every value of the derived type has the base type."""
 
     FAIL_L0 = 0
     """No value has both types."""
@@ -44,7 +44,7 @@ class BaseCheckResult(IntEnum):
 
 
 def get_static_type(sinfo: StructInfo) -> StructInfo:
-    """Returns the type without sizes. Kinds, data types and ranks are kept."""
+    """Returns the type without its sizes. Data types, ranks and the structure of tuples are kept."""
     return _relax.static_struct_info(sinfo)
 
 
@@ -53,8 +53,8 @@ def erase_to_well_defined(
     shape_var_map: Mapping[TirVar, Any] | None = None,
     var_map: Mapping[Var, Expr] | None = None,
 ) -> StructInfo:
-    """Replaces size variables in a type according to ``shape_var_map``. A shape that contains
-    another variable keeps only its rank. ``var_map`` is ignored.
+    """Replaces size variables in a type according to ``shape_var_map``. A shape that contains a variable without replacement
+    keeps only its rank. ``var_map`` is ignored.
 
     Raises ``TypeError`` if a key is not a variable.
     """
@@ -86,7 +86,8 @@ def tir_vars_in_struct_info(sinfo: StructInfo) -> list[TirVar]:
 
 
 def definable_tir_vars_in_struct_info(sinfo: StructInfo) -> list[TirVar]:
-    """Returns the size variables that a value of the type defines: those that are a whole dim."""
+    """Returns the size variables that a value of the type defines. A variable is defined if a whole dim of the type consists of
+    it."""
     return _relax.struct_info_vars(sinfo, True)
 
 
@@ -169,8 +170,7 @@ def get_var2val(func: Function) -> dict[Var, Expr]:
 
 
 def udchain(dfb: BindingBlock) -> dict[Var, list[Var]]:
-    """Returns a dict from each variable that a block uses or defines to the variables whose values
-    use it."""
+    """Returns a dict from each variable that a block uses or defines to the variables whose bound values use it."""
     return dict(_relax.use_chains(dfb))
 
 
@@ -199,9 +199,9 @@ def remove_all_unused(func: Function) -> Function:
 def computable_at_compile_time(func: Function) -> list[Var]:
     """Returns the variables whose values do not depend on the inputs, such as transformed weights.
 
-    These are the parameters after the first ``num_input`` ones, and all variables that are computed
-    without side effects from them and from sizes that they define. ``num_input`` is an attribute of
-    the function. Without it, all parameters are inputs.
+    The result contains the parameters after the first ``num_input`` ones. It also contains all variables that are computed
+    without side effects from these parameters and from sizes that these parameters define. ``num_input`` is an attribute of the
+    function. Without it, all parameters are inputs.
     """
     count = func.attrs.get("num_input", len(func.params))
     found: dict[Var, None] = {}

@@ -52,7 +52,8 @@ class _Total:
 
 
 def _estimate(func: Function) -> tuple[_Total, _Total]:
-    """Returns the totals of the allocated tensors and of the storage that they share."""
+    """Returns the total of the tensors that a function allocates, and the total of the storage objects that these tensors
+    share."""
     tensors, storages = _Total(), _Total()
     for binding in _relax.all_bindings(func):
         call = binding.value

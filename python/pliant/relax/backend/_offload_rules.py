@@ -29,12 +29,12 @@ def register_offload_rule(
     check: Callable[[PatternCheckContext], bool] | None = None,
     doc: str = "",
 ) -> None:
-    """Adds a rule: each match of ``pattern`` becomes a call of ``kernel``.
+    """Adds an offload rule, which replaces each match of ``pattern`` by a call of ``kernel``.
 
-    ``kernel`` is a function in destination-passing style, or the name of a registered one. Its
-    arguments are the tensors that the patterns ``inputs`` matched, in this order, and the tensor
-    into which it writes the result. ``inputs`` are subpatterns of ``pattern``. ``check(context)``
-    may reject matches.
+    ``kernel`` is a packed function in destination-passing style, or the name of a registered packed
+    function. Its arguments are the tensors that the patterns ``inputs`` matched, in this order, and
+    the tensor into which it writes the result. ``inputs`` are subpatterns of ``pattern``.
+    ``check(context)`` may reject matches.
 
     The pass ``OffloadKernels`` applies the rules. Rules that are registered later are tried first,
     and all of them are tried before the rules of Pliant. A rule with the same name is replaced.

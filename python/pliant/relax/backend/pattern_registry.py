@@ -29,9 +29,7 @@ class PatternCheckContext:
 
     @cached_property
     def var_usages(self) -> dict[Any, list[Any]]:
-        """Returns a dict from each variable of the function to the variables whose values use
-        it.
-        """
+        """Returns a dict from each variable of the function to the variables whose bound values use it."""
         return {var: users for var, users, _ in self._uses}
 
     @cached_property
@@ -136,8 +134,8 @@ def register_codegen(name: str, generate: Callable[..., Any] | None = None) -> A
 
 
 def _writer(backend: str, function: Any) -> Any:
-    """Checks the result of a code generator for one function: rejects graph functions, and
-    callables that return a new tensor instead of writing the outputs."""
+    """Checks the packed function that a code generator returned for one function. Rejects graph functions, and callables that
+    return a new tensor instead of writing the outputs."""
     if isinstance(function, _core.relax.Expr):
         raise TypeError(
             f"the code generator of '{backend}' returned a graph function (help: return a "

@@ -92,8 +92,8 @@ class DFPattern:
         return self
 
     def optional(self, option_constructor: Callable[[DFPattern], DFPattern]) -> DFPattern:
-        """Creates the pattern that matches the pattern that ``option_constructor`` builds around
-        this one, or else this one alone.
+        """Creates the pattern ``option_constructor(self)``, which contains this pattern, with a fallback: if it does not match,
+        this pattern alone is tried.
         """
         return option_constructor(self) | self
 
@@ -147,8 +147,8 @@ class DFPattern:
 
 
 class PatternSeq:
-    """A sequence of patterns in which each pattern uses the previous one. With ``only_use``, no
-    other value uses the previous one.
+    """A sequence of patterns in which each pattern uses the previous one. With ``only_use``, no other value may use the value
+    that the previous pattern matched.
 
     Raises ``ValueError`` for an empty sequence, and for two or more patterns outside of pattern
     contexts.

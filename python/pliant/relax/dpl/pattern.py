@@ -124,8 +124,8 @@ def _is_call(op: str, func: DFPattern, args: Sequence[DFPattern] | DFPattern | N
 def is_call_tir(
     func_name: str, args: Sequence[DFPattern] | DFPattern | None = None, tir_vars: DFPattern | None = None
 ) -> DFPattern:
-    """Matches ``R.call_tir(func_name, args)``. Without ``args``, the arguments may be anything.
-    ``tir_vars`` matches the additional sizes."""
+    """Matches ``R.call_tir(func_name, args)``. Without ``args``, the arguments may be anything. ``tir_vars`` matches the sizes
+    that are passed as additional arguments."""
     if tir_vars is None:
         return _is_call("relax.call_tir", is_gv(func_name), args)
     operands = wildcard() if args is None else args if isinstance(args, DFPattern) else is_tuple(args)
@@ -148,9 +148,8 @@ def is_call_packed(func_name: str, args: Sequence[DFPattern] | None = None) -> D
 def make_fused_bias_activation_pattern(
     op_name: str, with_bias: bool = False, activation: str | None = None, allow_reshape: bool = False
 ) -> DFPattern:
-    """Matches ``op(lhs, rhs)``, followed by the addition of a bias if ``with_bias`` is set, and by
-    the operator ``activation`` if there is one. With ``allow_reshape``, the bias may be
-    reshaped."""
+    """Matches ``op(lhs, rhs)``, followed by the addition of a bias if ``with_bias`` is set, and by the operator ``activation``
+    unless it is ``None``. With ``allow_reshape``, the bias may be reshaped."""
     out = is_op(op_name)(wildcard(), wildcard())
     if with_bias:
         bias = wildcard()

@@ -25,12 +25,12 @@ def rewrite_call(pattern: DFPattern, rewriter: Callback, func: Function) -> Func
     """Replaces matches of a pattern by the results of ``rewriter(expr, matchings)``, until no match
     is replaced. If ``rewriter`` returns ``expr`` itself, the match is not replaced.
 
-    A match never extends across a call that may overwrite a value that the match reads. Such a call
-    works in place, or it calls a graph function that may do so. For a function that was taken from
-    a module (``mod["main"]``), the functions of the module determine which calls these are. For
-    other functions, every call of another graph function is assumed to be one.
+    A match never extends across a call that may overwrite a value that the match reads. Such calls are in-place calls and calls
+    of graph functions that contain in-place calls. If ``func`` was taken from a module (``mod["main"]``), the functions of the
+    module determine which graph functions these are. Otherwise, every called graph function is assumed to contain an in-place
+    call.
 
-    Raises ``ValueError`` for a rule that rewrites its own results forever.
+    Raises ``ValueError`` if the rewriting does not terminate because the rule matches its own results.
     """
     return PatternMatchingRewriter.from_pattern(pattern, rewriter)(func)
 
@@ -56,7 +56,7 @@ def rewrite_bindings(
 
 
 class _Rule:
-    """A pattern with its replacement: a callback, or a template with the functions that it may
+    """A rewrite rule: a pattern and its replacement, which is a callback, or a template with the functions that the template may
     call."""
 
     def __init__(
@@ -70,14 +70,13 @@ class _Rule:
         return _Rule(_of_node(template.pattern), template=template, module=mod)
 
     def helpers(self) -> dict[str, Any]:
-        """The functions of the module other than ``pattern`` and ``replacement``, by name."""
+        """Returns the functions of the rule's module other than ``pattern`` and ``replacement``, by name."""
         named = {} if self.module is None else {v.name_hint: f for v, f in self.module.functions_items()}
         return {name: func for name, func in named.items() if name not in _PARTS}
 
     def with_unique_names(self, lookup: Callable[[str], Any]) -> _Rule:
-        """Returns the rule with new names for those functions of its module whose names conflict
-        with other functions. ``lookup(name)`` returns the other function with a name, or
-        ``None``."""
+        """Returns the rule with its helper functions renamed if their names conflict with other functions. ``lookup(name)``
+        returns the other function with a name, or ``None``."""
         new: dict[str, str] = {}
         for name, func in self.helpers().items():
             other = lookup(name)
@@ -91,8 +90,8 @@ class _Rule:
 
 
 class PatternMatchingRewriter(Pass):
-    """Rewrite rules as a pass. Call the pass with a module or a function. ``a | b`` contains the
-    rules of both and tries those of ``a`` first.
+    """Rewrite rules as a pass. Call the pass with a module or a function. For two rewriters, ``a | b`` contains the rules of
+    ``a`` and ``b`` and tries those of ``a`` first.
 
     Functions that a replacement calls in its own module are copied into the rewritten module. For a
     single function, such a replacement raises ``ValueError``.
@@ -191,7 +190,7 @@ class PatternMatchingRewriter(Pass):
 
 
 def _called(func: Any, helpers: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the helpers to which a function refers directly or indirectly."""
+    """Returns the helper functions that a function calls, directly or through other helper functions."""
     found: dict[str, Any] = {}
     todo = [func]
     while todo:

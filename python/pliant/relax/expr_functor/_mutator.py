@@ -254,8 +254,8 @@ class PyExprMutator(ExprFunctor):
         self.reemit_binding(binding, self.visit_expr(old), old)
 
     def reemit_binding(self, binding: Binding, new_value: Any, old_value: Any = None) -> None:
-        """Emits a binding with a new value. If the type of the value differs, later uses refer to a
-        new variable."""
+        """Emits a binding with a new value. If the type of the value differs from that of the variable, emits a new variable, to
+        which later uses refer."""
         old_value = binding.value if old_value is None else old_value
         var = binding.var
         new_var = self._definition(var)
@@ -270,8 +270,8 @@ class PyExprMutator(ExprFunctor):
             self.set_var_remap(var, bound)
 
     def _retype_recursive_calls(self, var: Var, func: Function) -> tuple[Var, Function]:
-        """Adapts recursive calls of a local function to the new type of the function. Returns a
-        variable with this type, and the function."""
+        """Rewrites the recursive calls in a local function whose type has changed. Returns a variable with the new type, and the
+        function."""
         # The result type may depend on the type of the recursive calls, so the adaptation is
         # repeated.
         for _ in range(3):
@@ -348,9 +348,8 @@ class PyExprMutator(ExprFunctor):
                     self.set_var_remap(old, bound)
 
     def _declare(self, member: Binding) -> Any:
-        """Defines the parameters and the variable of a local function before any function of its
-        group is visited. Returns the variable by which the other functions refer to it
-        meanwhile."""
+        """Defines the parameters and the variable of a local function before any function of its group is visited. Returns the
+        variable by which the other functions of the group refer to the function until it has been visited."""
         var = member.var
         func: Any = member.value
         params = func.params
@@ -374,18 +373,17 @@ class PyExprMutator(ExprFunctor):
         return self.visit_var_def(var)
 
     def visit_var_def_(self, var: Var) -> Any:
-        """Returns the variable that replaces a defined variable. By default, the same one."""
+        """Returns the variable that replaces a defined variable. By default, this is the variable itself."""
         return var
 
     def visit_dataflow_var_def_(self, var: DataflowVar) -> Any:
-        """Returns the variable that replaces a defined dataflow variable. By default, the same
-        one."""
+        """Returns the variable that replaces a defined dataflow variable. By default, this is the variable itself."""
         return var
 
     # ---- variables ----
 
     def set_var_remap(self, vid: Var, var: Expr) -> None:
-        """Replaces every later use of ``vid``, a variable or its ``vid``, by ``var``."""
+        """Replaces every later use of the variable ``vid`` by ``var``."""
         self._remap[vid] = var
 
     def get_var_remap(self, vid: Var) -> Expr:

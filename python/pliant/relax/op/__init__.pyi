@@ -96,7 +96,7 @@ def atan(x: Operand) -> Expr:
     Implements ONNX Atan."""
 
 def atan2(x1: Operand, x2: Operand) -> Expr:
-    """The angle of the point (x2, x1).
+    """The angle of the point (x2, x1), in radians.
 
     As ``numpy.arctan2``."""
 
@@ -178,14 +178,14 @@ def ceil(x: Operand) -> Expr:
     Implements ONNX Ceil."""
 
 def clip(x: Operand, min: Operand, max: Operand) -> Expr:
-    """Clamps the elements to the range from `min` to `max`, two scalars. The result is `max` if `min` is larger, and NaN for NaN.
+    """Clamps the elements to the range from `min` to `max`, two scalars. The result is `max` if `min` is larger than `max`. NaN elements stay NaN.
 
     As ``numpy.clip``.
 
     Implements ONNX Clip."""
 
 def collapse_sum_like(data: Operand, collapse_target: Operand) -> Expr:
-    """collapse_sum_to with the shape of another tensor."""
+    """The same as collapse_sum_to, with the shape of `collapse_target`."""
 
 def collapse_sum_to(data: Operand, shape: Operand) -> Expr:
     """The inverse of broadcasting: sums over the dims that broadcasting `shape` to the shape of `data` would add or stretch. Whether a symbolic size is 1 is decided at run time."""
@@ -335,7 +335,7 @@ def full_like(x: Operand, fill_value: Operand, dtype: Any = None) -> Expr:
     As ``numpy.full_like``."""
 
 def gather_elements(data: Operand, indices: Operand, axis: int | Sequence[int] = 0) -> Expr:
-    """Gathers one element of `data` per element of `indices`. The position in `data` is that of the index, except along the axis, where the index states it. Negative indices count from the end.
+    """Gathers one element of `data` for each element of `indices`. The element at position `p` of the result is read from `data` at `p`, but with the coordinate along the axis replaced by `indices[p]`. Negative indices count from the end.
 
     As ``numpy.take_along_axis``.
 
@@ -368,7 +368,7 @@ def hamming_window(window_size: Operand, periodic: bool = True, alpha: float = 0
     Implements ONNX HammingWindow."""
 
 def index_put(data: Operand, indices: Operand, values: Operand, accumulate: bool = False) -> Expr:
-    """Writes values to `data` at the positions of NumPy's integer array indexing, or adds them with `accumulate`."""
+    """Writes `values` to the elements `data[indices]`, as NumPy's integer array indexing selects them. With `accumulate`, adds them instead."""
 
 def index_tensor(data: Operand, indices: Operand) -> Expr:
     """NumPy's integer array indexing: `indices` has one integer tensor for each of the leading dims of `data`; the index tensors are broadcast together. Negative indices count from the end."""
@@ -507,7 +507,7 @@ def mean(x: Operand, axis: Any = None, keepdims: bool = False) -> Expr:
     Implements ONNX ReduceMean."""
 
 def median(x: Operand, axis: Any = None, keepdims: bool = False) -> Expr:
-    """The median of all elements, or of those along an axis together with its index. Of two middle elements, it is the lower one."""
+    """The median of all elements, or the medians along an axis together with their indices. For an even number of elements, the median is the lower of the two middle elements."""
 
 def meshgrid(tensors: Operand, indexing: str = "ij") -> Expr:
     """Coordinate tensors of a grid: expands vector `k` to the shape of the grid, along dim `k`. With indexing "xy" instead of "ij", the first two dims are exchanged.
@@ -651,7 +651,7 @@ def rsqrt(x: Operand) -> Expr:
     """Reciprocal of the square root."""
 
 def scatter_elements(data: Operand, indices: Operand, updates: Operand, axis: int | Sequence[int] = 0, reduction: str = "update") -> Expr:
-    """Writes each element of `updates` to `data` at its own position, except along the axis, where the index states the position. The reduction is "update", "add", "mul", "min", "max" or "mean" (of the element and all its updates). Updates are applied in row-major order. Negative indices count from the end.
+    """Writes each element of `updates` to `data`. The element at position `p` is written at `p`, but with the coordinate along the axis replaced by `indices[p]`. The reduction is "update", "add", "mul", "min", "max" or "mean" (of the element and all its updates). Updates are applied in row-major order. Negative indices count from the end.
 
     As ``numpy.put_along_axis``.
 
@@ -720,7 +720,7 @@ def size(x: Operand) -> Expr:
     Implements ONNX Size."""
 
 def slice_scatter(input_tensor: Operand, src: Operand, start: Operand, end: Operand, step: Operand, axis: int | Sequence[int] = 0) -> Expr:
-    """Replaces the slice of the first tensor from `start` (inclusive) to `end` (exclusive) with step `step` along the axis by `src`."""
+    """Replaces a slice of `input_tensor` by `src`: the elements along the axis from `start` (inclusive) to `end` (exclusive) with step `step`."""
 
 def sort(x: Operand, axis: int | Sequence[int] = -1, descending: bool = False) -> Expr:
     """Sorts along an axis. The sort is stable, and NaN is last.
@@ -874,7 +874,7 @@ def where(condition: Operand, x1: Operand, x2: Operand) -> Expr:
     Implements ONNX Where."""
 
 def while_loop(cond: Operand, body: Operand, *state: Operand) -> Expr:
-    """Replaces the state by the result of `body` as long as `cond` is true for it."""
+    """Runs a loop: as long as `cond` of the state is true, replaces the state by `body` of the state. Returns the final state."""
 
 def wrap_param(data: Operand, dtype: str = "float32") -> Expr:
     """Converts a model parameter to a data type."""

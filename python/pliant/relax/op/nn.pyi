@@ -24,7 +24,7 @@ def adaptive_avg_pool3d(data: Operand, output_size: Any = None, layout: str = "N
     Implements ONNX GlobalAveragePool."""
 
 def attention(query: Operand, key: Operand, value: Operand, bias: Operand | None = None, scale: Any = None, causal_mask: Any = None, window_size: Any = None) -> Expr:
-    """Scaled dot-product attention of queries (batch, len, heads, size) to keys (batch, len_kv, heads_kv, size) and values (batch, len_kv, heads_kv, size_v), with an optional bias that broadcasts to (batch, heads, len, len_kv). If there are fewer key heads than query heads, groups of query heads share a key head. The default scale is 1 / sqrt(size). With `causal_mask`, a query sees the keys up to its own position; the mask is aligned to the first ("TopLeft") or the last ("BottomRight") query and key. With `window_size`, it sees at most that number of them. A query that sees no key results in zeros.
+    """Scaled dot-product attention of queries (batch, len, heads, size) to keys (batch, len_kv, heads_kv, size) and values (batch, len_kv, heads_kv, size_v), with an optional bias that broadcasts to (batch, heads, len, len_kv). If there are fewer key heads than query heads, groups of query heads share a key head. The default scale is 1 / sqrt(size). With `causal_mask`, a query sees the keys up to its own position; the mask is aligned to the first ("TopLeft") or the last ("BottomRight") query and key. With `window_size`, a query sees at most that number of these keys. A query that sees no key results in zeros.
 
     Implements ONNX Attention."""
 
@@ -113,7 +113,7 @@ def group_norm(data: Operand, gamma: Operand, beta: Operand, num_groups: Any, ch
     Implements ONNX GroupNormalization."""
 
 def gru(x: Operand, w: Operand, r: Operand, b: Operand | None = None, sequence_lens: Operand | None = None, initial_h: Operand | None = None, direction: str = "forward", activations: Any = None, activation_alpha: Any = None, activation_beta: Any = None, clip: Any = None, layout: int | Sequence[int] = 0, linear_before_reset: bool = False) -> Expr:
-    """A gated recurrent unit (GRU) layer with the gates z, r, h. Otherwise it is as relax.nn.lstm, without cell state and peepholes. With `linear_before_reset`, the reset gate is applied after the product with the state.
+    """A gated recurrent unit (GRU) layer with the gates z, r, h. Operands and results are as for relax.nn.lstm, without cell state and peepholes. With `linear_before_reset`, the reset gate multiplies the product of the state and the recurrent weights, not the state itself.
 
     Implements ONNX GRU."""
 
@@ -128,7 +128,7 @@ def layer_norm(data: Operand, gamma: Operand, beta: Operand, axes: Any, epsilon:
     Implements ONNX LayerNormalization."""
 
 def leakyrelu(data: Operand, alpha: float = 0.01) -> Expr:
-    """`x`, multiplied by `alpha` where it is negative.
+    """`alpha * x` for negative `x`, otherwise `x`.
 
     Implements ONNX LeakyRelu."""
 
@@ -155,17 +155,17 @@ def matmul(x1: Operand, x2: Operand, out_dtype: Any = None) -> Expr:
     Implements ONNX MatMul."""
 
 def max_pool1d(data: Operand, pool_size: int | Sequence[int] = [1], strides: int | Sequence[int] = [1], padding: int | Sequence[int] = [0, 0], dilation: int | Sequence[int] = [1], ceil_mode: bool = False, count_include_pad: bool = False, layout: str = "NCW", out_layout: Any = None) -> Expr:
-    """The maximum of each window, without the padding. With `ceil_mode`, windows that start before the trailing padding and end beyond it are included.
+    """The maximum of each window, which ignores the padding. With `ceil_mode`, windows that start before the trailing padding and end beyond it are included.
 
     Implements ONNX MaxPool, GlobalMaxPool."""
 
 def max_pool2d(data: Operand, pool_size: int | Sequence[int] = [1, 1], strides: int | Sequence[int] = [1, 1], padding: int | Sequence[int] = [0, 0, 0, 0], dilation: int | Sequence[int] = [1, 1], ceil_mode: bool = False, count_include_pad: bool = False, layout: str = "NCHW", out_layout: Any = None) -> Expr:
-    """The maximum of each window, without the padding. With `ceil_mode`, windows that start before the trailing padding and end beyond it are included.
+    """The maximum of each window, which ignores the padding. With `ceil_mode`, windows that start before the trailing padding and end beyond it are included.
 
     Implements ONNX MaxPool, GlobalMaxPool."""
 
 def max_pool3d(data: Operand, pool_size: int | Sequence[int] = [1, 1, 1], strides: int | Sequence[int] = [1, 1, 1], padding: int | Sequence[int] = [0, 0, 0, 0, 0, 0], dilation: int | Sequence[int] = [1, 1, 1], ceil_mode: bool = False, count_include_pad: bool = False, layout: str = "NCDHW", out_layout: Any = None) -> Expr:
-    """The maximum of each window, without the padding. With `ceil_mode`, windows that start before the trailing padding and end beyond it are included.
+    """The maximum of each window, which ignores the padding. With `ceil_mode`, windows that start before the trailing padding and end beyond it are included.
 
     Implements ONNX MaxPool, GlobalMaxPool."""
 
@@ -205,7 +205,7 @@ def rms_norm(data: Operand, weight: Operand, axes: int | Sequence[int] = [-1], e
     Implements ONNX RMSNormalization."""
 
 def rnn(x: Operand, w: Operand, r: Operand, b: Operand | None = None, sequence_lens: Operand | None = None, initial_h: Operand | None = None, direction: str = "forward", activations: Any = None, activation_alpha: Any = None, activation_beta: Any = None, clip: Any = None, layout: int | Sequence[int] = 0) -> Expr:
-    """A plain recurrent layer, `f(x w + h r + b)`. Otherwise it is as relax.nn.gru.
+    """A plain recurrent layer, `f(x w + h r + b)`. Operands and results are as for relax.nn.gru.
 
     Implements ONNX RNN."""
 

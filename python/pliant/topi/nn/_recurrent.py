@@ -105,7 +105,7 @@ def lstm(  # noqa: PLR0913 (TVM's parameters)
 
 
 def _times(x: Tensor, weight: Tensor, name: str, before: int = 0) -> Tensor:
-    """Multiplies the rows of ``x`` by each row of the weights. The product at step ``t`` reads step
+    """Multiplies ``x`` of shape (steps, batch, inputs) by the transposed matrix ``weight``. The product at step ``t`` reads step
     ``t - before`` of ``x``."""
     k = te.reduce_axis((0, weight.shape[1]), "k")
     shape = [x.shape[0], x.shape[1], weight.shape[0]]

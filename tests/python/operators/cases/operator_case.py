@@ -77,7 +77,7 @@ class Case:
         return script(self.params, self.expr, "".join(f"        {s} = T.int64()\n" for s in self.symbols))
 
     def static(self, sizes: dict[str, int]) -> str:
-        """Returns the same case with numbers for its symbols."""
+        """Returns the script of the case with its symbols replaced by the given sizes."""
         return script(self.params, self.expr, "", sizes)
 
 

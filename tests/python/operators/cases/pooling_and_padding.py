@@ -14,8 +14,8 @@ from .convolution import double, pairs, spread
 
 
 def windows(size: int, k: int, stride: int, pads: tuple[int, int], dilation: int, ceil: bool) -> list[list[int]] | None:
-    """Returns the positions of each window in the padded dim, without those after the padding;
-    `None` if the number of windows is negative.
+    """Returns the positions that each window covers, relative to the first element before padding. Positions beyond the trailing
+    padding are omitted. `None` if the number of windows is negative.
     """
     room = size + sum(pads) - dilation * (k - 1) - 1
     count = (-(-room // stride) if ceil else room // stride) + 1

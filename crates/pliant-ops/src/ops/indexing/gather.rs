@@ -17,8 +17,9 @@ pub static DECLS: &[OpDecl] = &[
     OpDecl::new(
         "relax.gather_elements",
         infer_gather_elements,
-        "Gathers one element of `data` per element of `indices`. The position in `data` is that of the index, except along the \
-        axis, where the index states it. Negative indices count from the end.",
+        "Gathers one element of `data` for each element of `indices`. The element at position `p` of the result is read from \
+        `data` at `p`, but with the coordinate along the axis replaced by `indices[p]`. Negative indices count from the \
+        end.",
     )
     .operands(&["data", "indices: index"])
     .attrs(&[("axis", Default::Int(0))])

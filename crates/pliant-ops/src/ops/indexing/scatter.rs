@@ -26,9 +26,10 @@ pub static DECLS: &[OpDecl] = &[
     OpDecl::new(
         "relax.scatter_elements",
         infer_scatter_elements,
-        "Writes each element of `updates` to `data` at its own position, except along the axis, where the index states the \
-        position. The reduction is \"update\", \"add\", \"mul\", \"min\", \"max\" or \"mean\" (of the element and all its \
-        updates). Updates are applied in row-major order. Negative indices count from the end.",
+        "Writes each element of `updates` to `data`. The element at position `p` is written at `p`, but with the coordinate \
+        along the axis replaced by `indices[p]`. The reduction is \"update\", \"add\", \"mul\", \"min\", \"max\" or \
+        \"mean\" (of the element and all its updates). Updates are applied in row-major order. Negative indices count from \
+        the end.",
     )
     .operands(&["data", "indices: index", "updates"])
     .attrs(&[("axis", Default::Int(0)), ("reduction", Default::Str("update"))])
@@ -49,7 +50,8 @@ pub static DECLS: &[OpDecl] = &[
     OpDecl::new(
         "relax.index_put",
         infer_index_put,
-        "Writes values to `data` at the positions of NumPy's integer array indexing, or adds them with `accumulate`.",
+        "Writes `values` to the elements `data[indices]`, as NumPy's integer array indexing selects them. With `accumulate`, \
+        adds them instead.",
     )
     .operands(&["data", "indices: index", "values"])
     .attrs(&[("accumulate", Default::Bool(false))])
@@ -57,8 +59,8 @@ pub static DECLS: &[OpDecl] = &[
     OpDecl::new(
         "relax.slice_scatter",
         infer_slice_scatter,
-        "Replaces the slice of the first tensor from `start` (inclusive) to `end` (exclusive) with step `step` along the axis \
-        by `src`.",
+        "Replaces a slice of `input_tensor` by `src`: the elements along the axis from `start` (inclusive) to `end` \
+        (exclusive) with step `step`.",
     )
     .operands(&["input_tensor", "src", "start: size", "end: size", "step: size"])
     .attrs(&[("axis", Default::Int(0))])

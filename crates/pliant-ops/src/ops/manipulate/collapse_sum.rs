@@ -26,7 +26,7 @@ pub static DECLS: &[OpDecl] = &[
     OpDecl::new(
         "relax.collapse_sum_like",
         infer_sum_like,
-        "collapse_sum_to with the shape of another tensor.",
+        "The same as collapse_sum_to, with the shape of `collapse_target`.",
     )
     .operands(&["data", "collapse_target"])
     .te(Pattern::CommReduce, te_sum_to),

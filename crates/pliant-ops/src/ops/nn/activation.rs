@@ -42,7 +42,7 @@ pub static DECLS: &[OpDecl] = &[
     float_activation!("selu", selu, "SELU: `scale * x` for positive `x`, else `scale * alpha * (exp(x) - 1)`, with the \
     constants of the SELU paper.")
         .onnx(&["Selu"]),
-    OpDecl::new("relax.nn.leakyrelu", infer_leaky, "`x`, multiplied by `alpha` where it is negative.")
+    OpDecl::new("relax.nn.leakyrelu", infer_leaky, "`alpha * x` for negative `x`, otherwise `x`.")
         .operands(&["data"])
         .attrs(&[("alpha", Default::Float(0.01))])
         .te(Pattern::ElemWise, te_leaky)

@@ -25,12 +25,12 @@ pub static DECLS: &[OpDecl] = &[
     OpDecl::new(
         "relax.nn.attention",
         infer,
-        "Scaled dot-product attention of queries (batch, len, heads, size) to keys (batch, len_kv, heads_kv, size) and values \
-        (batch, len_kv, heads_kv, size_v), with an optional bias that broadcasts to (batch, heads, len, len_kv). If there are \
-        fewer key heads than query heads, groups of query heads share a key head. The default scale is 1 / sqrt(size). With \
-        `causal_mask`, a query sees the keys up to its own position; the mask is aligned to the first (\"TopLeft\") or the last \
-        (\"BottomRight\") query and key. With `window_size`, it sees at most that number of them. A query that sees no key \
-        results in zeros.",
+        "Scaled dot-product attention of queries (batch, len, heads, size) to keys (batch, len_kv, heads_kv, size) and \
+        values (batch, len_kv, heads_kv, size_v), with an optional bias that broadcasts to (batch, heads, len, len_kv). If \
+        there are fewer key heads than query heads, groups of query heads share a key head. The default scale is 1 / \
+        sqrt(size). With `causal_mask`, a query sees the keys up to its own position; the mask is aligned to the first \
+        (\"TopLeft\") or the last (\"BottomRight\") query and key. With `window_size`, a query sees at most that number of \
+        these keys. A query that sees no key results in zeros.",
     )
     .operands(&["query", "key", "value", "bias?"])
     .attrs(ATTRS)

@@ -58,8 +58,8 @@ macro_rules! adaptive_pool {
     };
 }
 
-const MAX_POOL_DOC: &str = "The maximum of each window, without the padding. With `ceil_mode`, windows that start before the trailing \
-padding and end beyond it are included.";
+const MAX_POOL_DOC: &str = "The maximum of each window, which ignores the padding. With `ceil_mode`, windows that start \
+before the trailing padding and end beyond it are included.";
 const AVG_POOL_DOC: &str = "The mean of each window. With `count_include_pad`, padding counts as zeros; otherwise, it is not counted. \
 Elements beyond the padding are never counted.";
 
