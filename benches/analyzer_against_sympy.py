@@ -74,7 +74,7 @@ def sympy_time(run: Callable[[], object]) -> float:
 
 
 def pliant_proves(analyzer: arith.Analyzer, fact: Fact) -> bool:
-    """Whether the analyzer proves the fact."""
+    """Whether Pliant's analyzer proves a fact `(name, left, relation, right)`."""
     _, left, relation, right = fact
     if relation == "==":
         return analyzer.can_prove_equal(left, right)
@@ -82,7 +82,7 @@ def pliant_proves(analyzer: arith.Analyzer, fact: Fact) -> bool:
 
 
 def sympy_proves(fact: Fact) -> bool:
-    """Whether SymPy proves the fact."""
+    """Whether SymPy proves a fact `(name, left, relation, right)`."""
     _, left, relation, right = fact
     if relation == "==":
         return sympy.simplify(left - right) == 0

@@ -152,7 +152,7 @@ def reset_peak() -> None:
 
 
 def handle_request(job: Job | None, request: dict[str, Any]) -> tuple[Job | None, Any]:
-    """Executes a request for a job. Returns the job afterwards and the reply."""
+    """Executes a request. Returns the open job after the request (`None` if it closes the job), and the reply."""
     if request["do"] == "open":
         job = Job(request["workload"], request["threads"], request["clock"])
         return job, job.cases

@@ -14,10 +14,9 @@ _relax = _core.relax
 
 
 def with_callers(mod: IRModule) -> IRModule:
-    """Returns a module that also has a graph function for each public loop function, if ``mod``
-    contains only loop functions. The graph function has the name and parameters of the loop
-    function, including the outputs, and calls it with them. Any other module is returned
-    unchanged."""
+    """If ``mod`` contains only loop functions, returns a module that also has a graph function for each public loop function. The
+    graph function has the name and the parameters of the loop function, including the outputs, and passes its parameters to the
+    loop function. Any other module is returned unchanged."""
     functions = mod.functions_items()
     if not functions or any(isinstance(func, _relax.Function) for _, func in functions):
         return mod

@@ -101,8 +101,7 @@ class Case:
 
 @dataclass
 class OperatorCase:
-    """A small model that tests one operator. Each operator has a table of such models, and an instance of this class is a row of
-    it."""
+    """A test case of one operator: a small ONNX model, and the sizes at which it runs."""
 
     op: str
     inputs: Mapping[str, Operand]
@@ -123,11 +122,11 @@ class OperatorCase:
     nodes: Sequence[NodeProto] | None = None
 
     def name(self) -> str:
-        """The display name of the row: its operator and variant."""
+        """Returns the display name of the case: its operator and variant."""
         return " ".join(filter(None, [f"{self.domain}.{self.op}" if self.domain else self.op, self.variant]))
 
     def case(self) -> Case:
-        """Converts this row of the operator tables to a `Case`."""
+        """Converts this test case of an operator to a `Case`."""
         return Case(self.name(), self.model, self.feeds, self.sizes, self.error, self.step, self.unordered)
 
     def feeds(self, sizes: Sizes) -> Feeds:
@@ -135,7 +134,7 @@ class OperatorCase:
         return {k: x.values(rng(self.name(), k, sorted(sizes.items())), sizes) for k, x in self.inputs.items()}
 
     def model(self) -> onnx.ModelProto:
-        """Builds the ONNX model of this row."""
+        """Builds the ONNX model of this test case."""
         operands = list(self.order) if self.order is not None else [*self.inputs, *self.constants]
         nodes = self.nodes or [helper.make_node(self.op, operands, self.outputs, domain=self.domain, **self.attrs)]
         constants = {}

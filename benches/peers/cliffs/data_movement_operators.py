@@ -1,4 +1,4 @@
-"""Test models (rows) for operators that move data: gathers, scatters, transposes, slices and shape
+"""Test cases for operators that move data: gathers, scatters, transposes, slices and shape
 operators.
 """
 
@@ -24,7 +24,7 @@ def array(*values: int) -> np.ndarray:
 
 
 def joins() -> Iterator[OperatorCase]:
-    """Yields rows for Concat and Split."""
+    """Yields test cases for Concat and Split."""
     for axis in (0, 1, 2):
         yield OperatorCase(
             "Concat", {k: normal("a b c") for k in "xyz"}, CUBE, attrs={"axis": axis}, variant=f"axis {axis}", outputs=("o",)
@@ -56,7 +56,7 @@ SLICES: dict[str, tuple[list[int], list[int], list[int], list[int]]] = {
 
 
 def slices() -> Iterator[OperatorCase]:
-    """Yields rows for Slice, Pad, Trilu and shape operators."""
+    """Yields test cases for Slice, Pad, Trilu and shape operators."""
     for variant, (starts, ends, axes, steps) in SLICES.items():
         constants = {"s": array(*starts), "e": array(*ends), "a": array(*axes), "t": array(*steps)}
         yield OperatorCase("Slice", {"x": normal("a b c")}, CUBE, constants, variant=variant)
@@ -90,7 +90,7 @@ def slices() -> Iterator[OperatorCase]:
 
 
 def transposes() -> Iterator[OperatorCase]:
-    """Yields rows for Transpose and for operators that rearrange pixels, such as DepthToSpace."""
+    """Yields test cases for Transpose and for operators that rearrange pixels, such as DepthToSpace."""
     perm: tuple[int, ...]
     for perm in ((0, 2, 1), (1, 0, 2), (2, 1, 0), (1, 2, 0)):
         yield OperatorCase("Transpose", {"x": normal("a b c")}, CUBE, attrs={"perm": perm}, variant=str(perm))
@@ -116,7 +116,7 @@ def transposes() -> Iterator[OperatorCase]:
 
 
 def shapes() -> Iterator[OperatorCase]:
-    """Yields rows for operators that only change shapes, and for filled tensors."""
+    """Yields test cases for operators that only change shapes, and for filled tensors."""
     yield OperatorCase("Reshape", {"x": normal("a b c")}, CUBE, {"s": array(0, -1)})
     yield OperatorCase("Flatten", {"x": normal("a b c")}, CUBE)
     yield OperatorCase("Squeeze", {"x": normal("a 1 c")}, CUBE, {"s": array(1)})
@@ -147,7 +147,7 @@ def shapes() -> Iterator[OperatorCase]:
 
 
 def gathers() -> Iterator[OperatorCase]:
-    """Yields rows for Gather and related operators."""
+    """Yields test cases for Gather and related operators."""
     for dtype in ("int64", "int32"):
         yield OperatorCase("Gather", {"x": normal("v 64"), "i": ints("n", 0, 7, dtype)}, TABLE, variant=f"rows, {dtype}")
     yield OperatorCase("Gather", {"x": normal("v"), "i": ints("n 8", -7, 7)}, TABLE, variant="elements")
@@ -168,7 +168,7 @@ def gathers() -> Iterator[OperatorCase]:
 
 
 def scatters() -> Iterator[OperatorCase]:
-    """Yields rows for Scatter operators, with and without reductions."""
+    """Yields test cases for Scatter operators, with and without reductions."""
     for reduction in ("none", "add", "mul", "max"):
         attrs = {"reduction": reduction}
         unique = generated("v 1", shuffled, "int64")
@@ -202,7 +202,7 @@ def scatters() -> Iterator[OperatorCase]:
 
 
 def sequences() -> Iterator[OperatorCase]:
-    """Yields rows for operators on sequences of tensors."""
+    """Yields test cases for operators on sequences of tensors."""
     nodes = [
         helper.make_node("SplitToSequence", ["x", "s"], ["q"], axis=0),
         helper.make_node("ConcatFromSequence", ["q"], ["y"], axis=1),
@@ -225,7 +225,7 @@ def sequences() -> Iterator[OperatorCase]:
 
 
 def rows() -> Iterator[OperatorCase]:
-    """Yields all rows of this module."""
+    """Yields all test cases of this file."""
     yield from joins()
     yield from slices()
     yield from transposes()

@@ -1,4 +1,4 @@
-"""Test models (rows) for elementwise operators: element types, broadcasts and casts."""
+"""Test cases for elementwise operators: element types, broadcasts and casts."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def domain_of(op: str, dtype: str = "float32") -> Operand:
 
 
 def unary() -> Iterator[OperatorCase]:
-    """Yields rows for elementwise functions of one operand."""
+    """Yields test cases for elementwise functions of one operand."""
     for op in (*UNARY, *UNIT, *POSITIVE, "Acosh"):
         yield OperatorCase(op, {"x": domain_of(op)}, PLANE, opset=24 if op == "Swish" else 22)
     for op in HALF:
@@ -131,7 +131,7 @@ def floats(op: str, dtype: str, a: str, b: str) -> dict[str, Operand]:
 
 
 def binary() -> Iterator[OperatorCase]:
-    """Yields rows for binary arithmetic: broadcasts and element types."""
+    """Yields test cases for binary arithmetic: broadcasts and element types."""
     broadcasts = {"": ("n c", "n c"), "row": ("n c", "c"), "column": ("n c", "n 1"), "outer": ("n 1", "c"), "scalar": ("n c", "")}
     for op in BINARY:
         for variant, (a, b) in broadcasts.items():
@@ -159,7 +159,7 @@ def binary() -> Iterator[OperatorCase]:
 
 
 def logic() -> Iterator[OperatorCase]:
-    """Yields rows for comparisons, logical and bitwise operators, and selection."""
+    """Yields test cases for comparisons, logical and bitwise operators, and selection."""
     for op in ("Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"):
         yield OperatorCase(op, {"a": normal("n c"), "b": normal("n c")}, PLANE)
         yield OperatorCase(op, {"a": normal("n c"), "b": normal("c")}, PLANE, variant="row")
@@ -190,7 +190,7 @@ CASTS = [
 
 
 def casts() -> Iterator[OperatorCase]:
-    """Yields rows for conversions of element types."""
+    """Yields test cases for conversions of element types."""
     from onnx import TensorProto, helper
 
     for source, target in CASTS:
@@ -211,7 +211,7 @@ def casts() -> Iterator[OperatorCase]:
 
 
 def rows() -> Iterator[OperatorCase]:
-    """Yields all rows of this module."""
+    """Yields all test cases of this file."""
     yield from unary()
     yield from binary()
     yield from logic()

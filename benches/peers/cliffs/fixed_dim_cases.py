@@ -10,8 +10,8 @@ from .benchmark_case import Operand, OperatorCase
 
 
 def variants(row: OperatorCase) -> Iterator[OperatorCase]:
-    """Yields the row with a batch of 1, if the first dim of its first input is a symbol, and the
-    row with all dims fixed to the largest size.
+    """Yields the test case with a batch of 1, if the first dim of its first input is a symbol, and
+    the test case with all dims fixed to the largest size.
     """
     symbols = {s for operand in row.inputs.values() for s in re.findall(r"[a-z]\w*", operand.dims)}
     if not symbols:
@@ -24,7 +24,7 @@ def variants(row: OperatorCase) -> Iterator[OperatorCase]:
 
 
 def fix(row: OperatorCase, what: str, values: Mapping[str, int], sizes: list[Mapping[str, int]]) -> OperatorCase:
-    """Returns the row with the given symbols replaced by numbers."""
+    """Returns the test case with the given symbols replaced by numbers."""
     inputs = {name: dataclasses.replace(operand, dims=fixed(operand, values)) for name, operand in row.inputs.items()}
     return dataclasses.replace(row, inputs=inputs, sizes=sizes, variant=f"{row.variant} ({what})".strip())
 

@@ -1,4 +1,4 @@
-"""Test models (rows) for matrix products, einsums, convolutions and pooling."""
+"""Test cases for matrix products, einsums, convolutions and pooling."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SQUARE = grid(m=[3, 64, 512], k=[5, 64, 512], n=[7, 64, 512])
 
 
 def products() -> Iterator[OperatorCase]:
-    """Yields rows for MatMul and Gemm."""
+    """Yields test cases for MatMul and Gemm."""
     for k, n in ((64, 64), (768, 768), (768, 3072), (1000, 1), (1, 1000)):
         yield OperatorCase(
             "MatMul", {"x": normal(f"m {k}")}, ROWS, {"w": normal(f"{k} {n}")}, variant=f"constant {k} x {n}", error=1e-3
@@ -57,7 +57,7 @@ def products() -> Iterator[OperatorCase]:
 
 
 def gemms() -> Iterator[OperatorCase]:
-    """Yields rows for Gemm: its transposes and optional operands."""
+    """Yields test cases for Gemm: its transposes and optional operands."""
     for a, b in ((0, 0), (0, 1), (1, 0), (1, 1)):
         operands = {"x": normal("k m" if a else "m k"), "w": normal("n k" if b else "k n"), "c": normal("n")}
         attrs = {"transA": a, "transB": b, "alpha": 0.5, "beta": 2.0}
@@ -92,7 +92,7 @@ EINSUMS = {
 
 
 def einsums() -> Iterator[OperatorCase]:
-    """Yields rows for einsums of one, two and three operands."""
+    """Yields test cases for einsums of one, two and three operands."""
     for equation, shapes in EINSUMS.items():
         operands = {f"x{i}": normal(dims) for i, dims in enumerate(shapes)}
         yield OperatorCase("Einsum", operands, BATCHES, attrs={"equation": equation}, variant=equation, error=1e-3)
@@ -128,7 +128,7 @@ PICTURES = grid(n=[1, 1, 2], h=[9, 28, 96], w=[11, 28, 96])
 
 
 def convolutions() -> Iterator[OperatorCase]:
-    """Yields rows for Conv in one to three dims."""
+    """Yields test cases for Conv in one to three dims."""
     for variant, (channels, filters, attrs) in CONVOLUTIONS.items():
         window = " ".join(map(str, attrs["kernel_shape"]))
         weights = normal(f"{filters} {channels // attrs.get('group', 1)} {window}", scale=0.1)
@@ -187,7 +187,7 @@ TRANSPOSED: dict[str, Window] = {
 
 
 def transposed() -> Iterator[OperatorCase]:
-    """Yields rows for transposed convolutions."""
+    """Yields test cases for transposed convolutions."""
     sizes = grid(n=[1, 1, 2], h=[5, 14, 48], w=[7, 14, 48])
     for variant, attrs in TRANSPOSED.items():
         weights = normal(f"32 {32 // attrs.get('group', 1)} " + " ".join(map(str, attrs["kernel_shape"])), scale=0.1)
@@ -228,7 +228,7 @@ POOLS: dict[str, Window] = {
 
 
 def pooling() -> Iterator[OperatorCase]:
-    """Yields rows for pooling windows."""
+    """Yields test cases for pooling windows."""
     sizes = grid(n=[1, 2, 8], c=[3, 32, 64], h=[15, 28, 64], w=[15, 28, 64])
     for op in ("MaxPool", "AveragePool", "LpPool"):
         for variant, attrs in POOLS.items():
@@ -260,7 +260,7 @@ def pooling() -> Iterator[OperatorCase]:
 
 
 def rows() -> Iterator[OperatorCase]:
-    """Yields all rows of this module."""
+    """Yields all test cases of this file."""
     yield from products()
     yield from einsums()
     yield from convolutions()

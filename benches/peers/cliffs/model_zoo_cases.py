@@ -1,4 +1,5 @@
-"""The models of ``peers/zoo``, or of a folder with a ``zoo.py`` of the same functions, at a small and a large shape."""
+"""The models of ``peers/zoo``, each at a small and a large shape. Another folder can be used if its ``zoo.py`` defines the same
+functions."""
 
 from __future__ import annotations
 
@@ -35,7 +36,7 @@ def names(folder: str) -> list[str]:
 
 
 def case(name: str) -> Case:
-    """Returns a model with its smallest and its largest case that has no empty inputs."""
+    """Returns the case of a model, at the sizes of its smallest and of its largest inputs without empty tensors."""
     folder, model = name.rsplit("#", 1)
     models = zoo_module(folder)
     cases: list[tuple[Sizes, Feeds]] = [(c, f) for c, f in models.cases(model) if all(np.size(x) for x in f.values())]

@@ -115,8 +115,8 @@ class Net:
         return self.constant(np.array(values, np.int64))
 
     def weight(self, *shape: int, fan: int | None = None, mean: float = 0.0) -> Value:
-        """Adds a constant weight with random values, scaled by the number of terms that are
-        summed.
+        """Adds a constant weight with normally distributed values, divided by the square root of
+        `fan`, the number of terms that are summed (by default the first dim).
         """
         fan = fan if fan is not None else shape[0]
         return self.constant(

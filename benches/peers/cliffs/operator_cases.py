@@ -1,4 +1,4 @@
-"""Collects the cases of all operator tables, by name."""
+"""Collects the test cases of all operators by name."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ TABLES = (
 
 
 def rows() -> Iterator[OperatorCase]:
-    """Yields the rows of all operator tables."""
+    """Yields the test cases of all operators."""
     for table in TABLES:
         yield from table.rows()
 
 
 def fixed_rows() -> Iterator[OperatorCase]:
-    """Yields the rows of all operator tables with dims fixed by the model."""
+    """Yields the test cases of all operators, with some or all dims fixed by the model."""
     for row in rows():
         yield from fixed_dim_cases.variants(row)
 
@@ -58,7 +58,7 @@ def cases(pattern: str = "*", fixed: bool = False) -> dict[str, Case]:
 
 
 def missing() -> list[str]:
-    """Returns the operators that Pliant imports and that no row uses."""
+    """Returns the operators that Pliant imports and that no test case uses."""
     from pliant.frontend.onnx import operators
 
     used = {f"{n.domain}.{n.op_type}" if n.domain else n.op_type for row in rows() for n in nodes_of(row)}

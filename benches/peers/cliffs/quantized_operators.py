@@ -1,4 +1,4 @@
-"""Test models (rows) for quantised operators and operators of the com.microsoft domain."""
+"""Test cases for quantised operators and operators of the com.microsoft domain."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def scalars(*names: str) -> dict[str, Any]:
 
 
 def conversions() -> Iterator[OperatorCase]:
-    """Yields rows for quantisation and dequantisation."""
+    """Yields test cases for quantisation and dequantisation."""
     for dtype in ("uint8", "int8", "int16", "uint16"):
         zero = np.array(3, dtype)
         yield OperatorCase(
@@ -57,7 +57,7 @@ def conversions() -> Iterator[OperatorCase]:
 
 
 def products() -> Iterator[OperatorCase]:
-    """Yields rows for integer matrix products and convolutions."""
+    """Yields test cases for integer matrix products and convolutions."""
     for kind, (a, b) in {"u8 x s8": ("uint8", "int8"), "u8 x u8": ("uint8", "uint8"), "s8 x s8": ("int8", "int8")}.items():
         weights = {"w": ints("768 768", 0, 99, b)}
         zeros = {"xz": np.array(3, a), "wz": np.array(0, b)}
@@ -95,7 +95,7 @@ def products() -> Iterator[OperatorCase]:
 
 
 def microsoft_quantized() -> Iterator[OperatorCase]:
-    """Yields rows for the quantised operators of ONNX Runtime."""
+    """Yields test cases for the quantised operators of ONNX Runtime."""
     plane = {"x": ints("n c", 0, 255, "uint8")}
     two = {"a": ints("n c", 0, 255, "uint8"), "b": ints("n c", 0, 255, "uint8")}
     order: tuple[str, ...]
@@ -141,7 +141,7 @@ def microsoft_quantized() -> Iterator[OperatorCase]:
 
 
 def microsoft() -> Iterator[OperatorCase]:
-    """Yields rows for the fused operators of ONNX Runtime."""
+    """Yields test cases for the fused operators of ONNX Runtime."""
     tokens = grid(b=[1, 2, 8], s=[4, 64, 512])
     x = {"x": normal(f"b s {WIDTH}")}
     vector = {k: normal(str(WIDTH)) for k in ("g", "h", "b")}
@@ -184,7 +184,7 @@ def microsoft() -> Iterator[OperatorCase]:
 
 
 def embeddings(few: list[dict[str, int]]) -> Iterator[OperatorCase]:
-    """Yields rows for grouped-query attention, rotary embeddings and token embeddings."""
+    """Yields test cases for grouped-query attention, rotary embeddings and token embeddings."""
     grouped = {
         "q": normal("b s 512"),
         "k": normal("b s 128"),
@@ -196,7 +196,7 @@ def embeddings(few: list[dict[str, int]]) -> Iterator[OperatorCase]:
     }
 
     class Grouped(OperatorCase):
-        """A row for grouped-query attention, whose sequence lengths are inputs."""
+        """A test case for grouped-query attention, whose sequence lengths are inputs."""
 
         def feeds(self, sizes: Any) -> dict[str, Any]:
             made_ = super().feeds(sizes)
@@ -216,7 +216,7 @@ def embeddings(few: list[dict[str, int]]) -> Iterator[OperatorCase]:
 
 
 def rows() -> Iterator[OperatorCase]:
-    """Yields all rows of this module."""
+    """Yields all test cases of this file."""
     yield from conversions()
     yield from products()
     yield from microsoft_quantized()

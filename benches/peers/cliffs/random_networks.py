@@ -47,7 +47,7 @@ def sequence_input(net: Net) -> Value:
 
 
 def applied(net: Net, x: Value, module: Any, count: int) -> Value:
-    """Applies random blocks of a module (images or sequences) to a tensor."""
+    """Applies `count` random blocks to a tensor. `module` provides the blocks, for images or for sequences."""
     for _ in range(count):
         block = net.pick(*module.BLOCKS)
         net.used.append(block.__name__)

@@ -1,4 +1,4 @@
-"""Test models (rows) for operators that few models use, and for older opsets."""
+"""Test cases for operators that few models use, and for older opsets."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from .reduction_operators import shuffled
 
 
 def quantised() -> Iterator[OperatorCase]:
-    """Yields rows for quantisation in the com.microsoft domain."""
+    """Yields test cases for quantisation in the com.microsoft domain."""
     constants = {"s": np.float32(0.03), "z": np.uint8(120)}
     yield OperatorCase("QuantizeLinear", {"x": normal("n c")}, PLANE, constants, domain=MICROSOFT, step=1)
     yield OperatorCase("DequantizeLinear", {"x": ints("n c", 0, 255, "uint8")}, PLANE, constants, domain=MICROSOFT)
 
 
 def optionals() -> Iterator[OperatorCase]:
-    """Yields rows for optionals, and for maps over sequences."""
+    """Yields test cases for optionals, and for maps over sequences."""
     nodes = [helper.make_node("Optional", ["x"], ["o"]), helper.make_node("OptionalGetElement", ["o"], ["y"])]
     yield OperatorCase("Optional", {"x": normal("n c")}, PLANE, nodes=nodes, variant="and get")
     value = helper.make_tensor_value_info("e", FLOAT, None)
@@ -36,7 +36,7 @@ def optionals() -> Iterator[OperatorCase]:
 
 
 def texts() -> Iterator[OperatorCase]:
-    """Yields rows for n-grams of integers."""
+    """Yields test cases for n-grams of integers."""
     attrs: dict[str, Any] = {
         "mode": "TF",
         "min_gram_length": 1,
@@ -50,7 +50,7 @@ def texts() -> Iterator[OperatorCase]:
 
 
 def rows() -> Iterator[OperatorCase]:
-    """Yields all rows of this module."""
+    """Yields all test cases of this file."""
     yield from quantised()
     yield from optionals()
     yield from texts()

@@ -1,4 +1,4 @@
-"""Test models (rows) for reductions, norms, softmax, scans, sorting and losses."""
+"""Test cases for reductions, norms, softmax, scans, sorting and losses."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ TOKENS = grid(n=[1, 2, 8], s=[4, 64, 512], d=[16, 128, 768])
 
 
 def reductions() -> Iterator[OperatorCase]:
-    """Yields rows for sums, extrema and norms over axes."""
+    """Yields test cases for sums, extrema and norms over axes."""
     axes: dict[str, tuple[int, ...]] = {"last": (2,), "first": (0,), "middle": (1,), "outer": (0, 2), "all": (0, 1, 2)}
     for op in REDUCTIONS:
         for variant, value in axes.items():
@@ -65,7 +65,7 @@ def reductions() -> Iterator[OperatorCase]:
 
 
 def softmax() -> Iterator[OperatorCase]:
-    """Yields rows for Softmax and related operators."""
+    """Yields test cases for Softmax and related operators."""
     for op in ("Softmax", "LogSoftmax", "Hardmax"):
         for axis in (0, 1, 2):
             yield OperatorCase(op, {"x": normal("a b c")}, CUBE, attrs={"axis": axis}, variant=f"axis {axis}")
@@ -87,7 +87,7 @@ IMAGE_SIZES = grid(n=[1, 2, 4], h=[4, 28, 128], w=[5, 28, 128])
 
 
 def norms() -> Iterator[OperatorCase]:
-    """Yields rows for normalisations."""
+    """Yields test cases for normalisations."""
     for width in (64, 768):
         scale = {"g": normal(str(width)), "b": normal(str(width))}
         yield OperatorCase("LayerNormalization", {"x": normal(f"n s {width}")}, TOKENS, scale, variant=f"{width}")
@@ -123,7 +123,7 @@ def norms() -> Iterator[OperatorCase]:
 
 
 def scans() -> Iterator[OperatorCase]:
-    """Yields rows for cumulative operators."""
+    """Yields test cases for cumulative operators."""
     for op, opset in (("CumSum", 21), ("CumProd", 26)):
         for axis in (0, 1, 2):
             operand = uniform("a b c", 0.99, 1.01)
@@ -142,7 +142,7 @@ def shuffled(rand: np.random.Generator, shape: tuple[int, ...]) -> Any:
 
 
 def sorting() -> Iterator[OperatorCase]:
-    """Yields rows for TopK, Unique, NonZero, NonMaxSuppression and OneHot."""
+    """Yields test cases for TopK, Unique, NonZero, NonMaxSuppression and OneHot."""
     two = ("v", "i")
     for name, sizes in (("cube", CUBE), ("long rows", WIDE), ("short rows", TALL)):
         dims = "a b c" if name == "cube" else "n c"
@@ -195,7 +195,7 @@ def boxes(rand: np.random.Generator, shape: tuple[int, ...]) -> Any:
 
 
 def suppression() -> Iterator[OperatorCase]:
-    """Yields rows for NonMaxSuppression."""
+    """Yields test cases for NonMaxSuppression."""
     sizes = grid(n=[8, 500, 5000])
     limits = {"m": np.array([100]), "t": np.array([0.5], np.float32), "s": np.array([0.1], np.float32)}
     for classes in (1, 20):
@@ -209,7 +209,7 @@ def shuffled_scores(rand: np.random.Generator, shape: tuple[int, ...]) -> Any:
 
 
 def rows() -> Iterator[OperatorCase]:
-    """Yields all rows of this module."""
+    """Yields all test cases of this file."""
     yield from reductions()
     yield from softmax()
     yield from norms()

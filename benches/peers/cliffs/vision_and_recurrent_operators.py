@@ -1,4 +1,4 @@
-"""Test models (rows) for image operators, signals, recurrent layers, control flow and attention."""
+"""Test cases for image operators, signals, recurrent layers, control flow and attention."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ RESIZES: dict[str, tuple[list[float], dict[str, Any]]] = {
 
 
 def resizes() -> Iterator[OperatorCase]:
-    """Yields rows for Resize and GridSample."""
+    """Yields test cases for Resize and GridSample."""
     for variant, (scales, attrs) in RESIZES.items():
         constants = {"s": np.array(scales, np.float32)}
         yield OperatorCase("Resize", {"x": normal("n c h w")}, SMALL, constants, attrs, variant=variant, order=("x", "", "s"))
@@ -93,7 +93,7 @@ def regions(extent: float) -> Any:
 
 
 def rois() -> Iterator[OperatorCase]:
-    """Yields rows for regions of interest and deformable convolutions."""
+    """Yields test cases for regions of interest and deformable convolutions."""
     sizes = grid(r=[2, 50, 500], c=[3, 32, 128], h=[16, 32, 64], w=[16, 32, 64])
     operands = {"x": normal("1 c h w"), "b": generated("r 4", regions(14)), "i": ints("r", 0, 1)}
     for mode, ratio in (("avg", 2), ("max", 2), ("avg", 0)):
@@ -111,7 +111,7 @@ def rois() -> Iterator[OperatorCase]:
 
 
 def signals() -> Iterator[OperatorCase]:
-    """Yields rows for Fourier transforms and window functions."""
+    """Yields test cases for Fourier transforms and window functions."""
     for length in (256, 400, 1009):
         for onesided in (0, 1):
             attrs = {"onesided": onesided}
@@ -149,7 +149,7 @@ def weights(op: str, units: int, directions: int, scale: float = 0.1) -> dict[st
 
 
 def recurrent() -> Iterator[OperatorCase]:
-    """Yields rows for LSTM, GRU and RNN."""
+    """Yields test cases for LSTM, GRU and RNN."""
     sizes = grid(s=[3, 32, 128], b=[1, 1, 8])
     for op, units in [(o, u) for o in GATES for u in (32, 256)]:
         variants: dict[str, dict[str, Any]] = {
@@ -182,7 +182,7 @@ def recurrent() -> Iterator[OperatorCase]:
 
 
 def conditional(op: str, sizes: list[dict[str, int]]) -> OperatorCase:
-    """Returns a row with a recurrent layer in a branch of an If."""
+    """Returns a test case with a recurrent layer in a branch of an If."""
     inner = [helper.make_node(op, ["x", "w", "r", "b"], ["t"], hidden_size=64)]
     other = [helper.make_node("Unsqueeze", ["x", "axis"], ["e"])]
     attrs = {"then_branch": branch("then", inner, {"t": FLOAT}), "else_branch": branch("else", other, {"e": FLOAT})}
@@ -192,7 +192,7 @@ def conditional(op: str, sizes: list[dict[str, int]]) -> OperatorCase:
 
 
 def control() -> Iterator[OperatorCase]:
-    """Yields rows for Loop, Scan and If."""
+    """Yields test cases for Loop, Scan and If."""
     value = helper.make_tensor_value_info
     plane = grid(n=[2, 64, 256], c=[4, 64, 1024])
     body = branch(
@@ -238,7 +238,7 @@ def control() -> Iterator[OperatorCase]:
 
 
 def attention() -> Iterator[OperatorCase]:
-    """Yields rows for the ONNX operators Attention and RotaryEmbedding."""
+    """Yields test cases for the ONNX operators Attention and RotaryEmbedding."""
     sizes = grid(b=[1, 1, 2], s=[4, 64, 512], t=[5, 64, 512])
     heads = {"q": normal("b 8 s 64"), "k": normal("b 8 t 64"), "v": normal("b 8 t 64")}
     yield OperatorCase("Attention", heads, sizes, opset=23, error=1e-3)
@@ -263,7 +263,7 @@ def attention() -> Iterator[OperatorCase]:
 
 
 def rows() -> Iterator[OperatorCase]:
-    """Yields all rows of this module."""
+    """Yields all test cases of this file."""
     yield from resizes()
     yield from rois()
     yield from signals()

@@ -70,7 +70,7 @@ def checkpoint(package: str, path: str) -> tuple[Path, int, dict[str, Any]]:
 
 
 def checkpoint_tensor(spec: Spec) -> np.ndarray:
-    """A tensor of a checkpoint, with its dims in the order that the graph expects."""
+    """Reads a tensor of a checkpoint, and permutes its dims to the order that the graph expects."""
     file, base, head = checkpoint(spec["package"], spec["path"])
     entry = head[spec["tensor"]]
     dtype = np.dtype({"F32": "<f4", "F16": "<f2", "I64": "<i8"}[entry["dtype"]])
@@ -97,7 +97,7 @@ def weight(model: str, key: str, shape: Shape) -> np.ndarray:
 
 
 def load(model: str) -> onnx.ModelProto:
-    """A model with its weights."""
+    """Loads a model and fills in its weights."""
     proto = onnx.load(GRAPHS / f"{model}.onnx", load_external_data=False)
     for tensor in tensors(proto.graph):
         key = removed_key(tensor)

@@ -80,7 +80,7 @@ def make_input(spec: Spec, sizes: Case, rand: Rand, earlier_inputs: Feeds) -> np
 
 
 def make_inputs(model: str, specs: list[Spec], case: Case) -> Feeds:
-    """All inputs of a case, in the model's order."""
+    """Generates all inputs of a case, in the order of the model's inputs."""
     inputs: Feeds = {}
     # Masks before their tokens.
     for spec in sorted(specs, key=lambda s: "mask" in s):

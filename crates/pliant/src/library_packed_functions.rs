@@ -111,7 +111,7 @@ fn call_gemm(
     Ok(Value::None)
 }
 
-/// The sizes of a batch of `[m, k]` by `[k, n]` products.
+/// The sizes of a batch of matmuls of `[m, k]` by `[k, n]` matrices.
 #[derive(Clone, Copy)]
 struct GemmSizes {
     batch: i64,
@@ -266,8 +266,8 @@ type Strides = (i64, i64, i64);
 
 /// An element type that `pliant.gemm` supports.
 trait GemmElement: pliant_tensor::Element + Send {
-    /// Computes a batch of products `c = a @ b`, or `c += a @ b` if `accumulate`. `strides` are those
-    /// of `a`, `b` and `c`. Returns a kernel status.
+    /// Computes a batch of matrix products `c = a @ b`, or `c += a @ b` if `accumulate`. `strides` are those of `a`, `b` and `c`.
+    /// Returns a kernel status.
     ///
     /// # Safety
     /// As for [`batched_gemm::gemm_batch`].

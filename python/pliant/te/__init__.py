@@ -256,8 +256,8 @@ def extern(
 
 
 def extern_primfunc(input_tensors: Sequence[Tensor], primfunc: PrimFunc) -> Any:
-    """Applies a loop function to tensors and returns its output, or a list of several outputs. Its
-    first buffers are the inputs, and the others are the outputs.
+    """Applies a loop function to tensors and returns its output, or a list of several outputs. The first buffers of the function
+    are its inputs, and the others are its outputs.
 
     The sizes of the function are bound to those of the inputs. The function becomes one opaque
     stage, which is not scheduled. Raises ``ValueError`` if no buffer is left for an output, and
@@ -268,8 +268,7 @@ def extern_primfunc(input_tensors: Sequence[Tensor], primfunc: PrimFunc) -> Any:
 
 
 def create_prim_func(ops: Sequence[Tensor | PrimExpr]) -> PrimFunc:
-    """Creates the loop function that computes the stages among ``ops`` from the placeholders among
-    them.
+    """Creates the loop function that computes the stages among ``ops`` from the placeholders among ``ops``.
 
     A size variable that is not a whole dim of any buffer becomes an extra parameter. Raises
     ``CompileError`` if a stage reads a placeholder that is not among ``ops``.

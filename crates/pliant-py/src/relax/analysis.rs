@@ -340,7 +340,8 @@ pub fn erase_struct_info<'py>(
     wrap_info(info.py(), erased)
 }
 
-/// The size variables in a type: all of them, or only those that a value of the type defines.
+/// Returns the size variables in a type: all of them, or only those that a value of the type defines because they are a whole
+/// dim.
 #[pyfunction]
 pub fn struct_info_vars<'py>(
     info: &Bound<'py, PyAny>,
@@ -404,8 +405,8 @@ pub fn call_struct_info<'py>(
     wrap_info(func.py(), info)
 }
 
-/// The size variables of a function: those that its parameters and `match_cast` define, or those that it uses without
-/// defining them.
+/// Returns the size variables that the parameters and the `match_cast` bindings of a function define. If `free` is set, returns
+/// those that the function uses without defining them instead.
 #[pyfunction]
 pub fn symbolic_vars<'py>(func: &Bound<'py, PyAny>, free: bool) -> Result<Vec<Bound<'py, PyAny>>> {
     use pliant_ir::relax::visit;

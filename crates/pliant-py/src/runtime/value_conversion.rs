@@ -172,7 +172,7 @@ pub fn from_value(py: Python<'_>, value: Value) -> PyResult<Bound<'_, PyAny>> {
     convert(py, value, &mut FxHashMap::default())
 }
 
-/// The converted shared tuples, by address.
+/// The Python tuples that were created for shared VM tuples, by the address of the VM tuple.
 type Converted<'py> = FxHashMap<*const (), Bound<'py, PyAny>>;
 
 fn convert<'py>(

@@ -38,12 +38,11 @@ def rewrite_call(pattern: DFPattern, rewriter: Callback, func: Function) -> Func
 def rewrite_bindings(
     ctx: PatternContext, rewriter: Callable[[dict[DFPattern, Expr], dict[Expr, Expr]], Mapping[Any, Any]], func: Function
 ) -> Function:
-    """Replaces matches of a context in the dataflow blocks of a function.
-    ``rewriter(matchings, bindings)`` returns a dict from variables to their new values. An empty
-    dict or ``None`` leaves the match unchanged.
+    """Replaces matches of a pattern context in the dataflow blocks of a function. ``rewriter(matchings, bindings)`` returns a
+    dict from variables to their new values. An empty dict or ``None`` leaves the match unchanged.
 
-    Raises ``TypeError`` if ``rewriter`` returns something else, and ``ValueError`` if it rewrites
-    its own results forever.
+    Raises ``TypeError`` if ``rewriter`` returns something else, and ``ValueError`` if the rewriting does not terminate because
+    the context matches its own results.
     """
 
     def call(found: list[Any], bindings: dict[Any, Any]) -> Any:

@@ -220,7 +220,7 @@ pub fn tensor_info(
 /// An `ndim` of -1 counts as not given.
 ///
 /// # Errors
-/// `ShapeError` if they differ, or for an `ndim` below -1.
+/// `ShapeError` if `ndim` differs from the number of dims or is below -1.
 fn rank(ndim: i64, dims: Option<usize>) -> Result<Option<u32>> {
     match (u32::try_from(ndim), dims) {
         (Ok(n), Some(d)) if n as usize != d => {

@@ -47,7 +47,7 @@ fn context(
     Ok(ctx)
 }
 
-/// Matches a context in a dataflow block. Returns pairs of pattern and expression, or `None` if there is no match.
+/// Matches a pattern context in a dataflow block. Returns pairs of pattern and expression, or `None` if there is no match.
 #[pyfunction]
 pub fn pattern_match_block<'py>(
     patterns: Vec<PyRef<'py, PatternNode>>,
@@ -69,7 +69,7 @@ pub fn pattern_match_block<'py>(
     found.map(|found| pairs(block.py(), owner, &found)).transpose()
 }
 
-/// Replaces matches of a context in the dataflow blocks of a function. `callback(pairs, bindings)` returns a dict from
+/// Replaces matches of a pattern context in the dataflow blocks of a function. `callback(pairs, bindings)` returns a dict from
 /// variables to their new values. An empty dict or `None` leaves the match unchanged.
 #[pyfunction]
 pub fn pattern_rewrite_bindings<'py>(
