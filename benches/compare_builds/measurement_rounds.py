@@ -1,9 +1,8 @@
-"""Rounds of measurements: fresh workers of both builds, which alternate at every workload.
+"""Rounds of measurements. Each round uses a fresh worker process of each build, and the two workers alternate at every workload.
 
-A round starts one process of each build; they run until its end. Each workload is compiled and run
-in phases in the order A B B A A B B A, and B A A B B A A B in the next round, so that slow drift of
-the machine cancels. The result of a case is the median over its phases of the best time within
-each. Peak memory is that of a further process for each build and workload.
+A round starts one process of each build; they run until its end. Each workload is compiled and run in phases in the order A B B A
+A B B A, and B A A B B A A B in the next round, so that slow drift of the machine cancels. The result of a case is the median over
+its phases of the best time within each. Peak memory is measured in an additional process for each build and workload.
 """
 
 from __future__ import annotations
@@ -181,8 +180,8 @@ def measure_memory(builds: Sequence[Build], order: Sequence[int], workload: Work
 
 
 def measure(builds: Sequence[Build], workloads: Sequence[Workload], rounds: int, threads: int, clock: str) -> Results:
-    """Measures all workloads in all rounds. A workload that fails with one build is also tried with
-    the other, and then skipped.
+    """Measures all workloads in all rounds. A workload that fails with one build is also tried with the other build, and then
+    skipped.
     """
     results = Results()
     for count in range(rounds):

@@ -1,4 +1,4 @@
-"""Scenarios on shapes: one compilation for all of them."""
+"""Scenarios on dynamic shapes: one compilation serves all shapes."""
 
 from __future__ import annotations
 

@@ -13,8 +13,8 @@ TOLERANCE = {"float64": 1e-12, "float32": 1e-6, "float16": 1e-3, "bfloat16": 1e-
 
 
 def module(rank: int, parts: int, dtype: str, length: int | None = None, **attrs) -> pliant.IRModule:
-    """Returns a module with a Fourier transform of a tensor. All sizes except that of the last dim
-    are symbols.
+    """Returns a module with a Fourier transform of a tensor. The size of the last dim is constant, and all other sizes are
+    symbols.
     """
     bb = relax.BlockBuilder()
     dims = [tir.Var(f"d{i}", "int64") for i in range(rank - 1)]

@@ -1,5 +1,4 @@
-"""Rewrites keep reads before or after calls that work in place, whatever their types state about
-effects."""
+"""Rewrites do not move reads across in-place calls, even if the types of the called functions claim that they have no effects."""
 
 import numpy as np
 import pliant as tvm
@@ -61,7 +60,7 @@ def test_a_read_stays_before_the_write(change, mode):
 
 @I.ir_module
 class Callee:
-    """A module in which functions with pure types write: one works in place, and the other calls
+    """A module with two functions that write, although their types are pure: one function works in place, and the other one calls
     it.
     """
 

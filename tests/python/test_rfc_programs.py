@@ -1,8 +1,7 @@
 """The programs of the Relax RFC, its announcement and the EmitTE document, corrected and run.
 
-Each keeps the spelling of its document if it can be parsed, in the dialect of 2022; comments
-state what had to be corrected. The names (R1, A3, E2, ...) are those of the documents' snippets,
-in order.
+Each program keeps the spelling of its document, in the dialect of 2022, as far as it can be parsed. Comments state what had to be
+corrected. The test names contain the names of the documents' snippets (R1, A3, E2, ...).
 """
 
 from __future__ import annotations

@@ -49,8 +49,8 @@ class Rand:
 
 
 def padding(rand: Rand, shape: Shape) -> np.ndarray:
-    """Returns 0/1 rows as a tokenizer pads them: the first row is all ones, the others end at
-    random lengths.
+    """Returns rows of 0 and 1 as a tokenizer pads them. The first row is all ones, and each other row changes to zeros at a
+    random length.
     """
     mask, length = np.ones(shape, np.int64), shape[-1]
     for row in mask[1:]:

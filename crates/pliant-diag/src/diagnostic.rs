@@ -35,7 +35,7 @@ pub struct Diagnostic {
     pub message: String,
     /// The source location of the problem itself.
     pub span: Span,
-    /// The text beside the caret at the primary location.
+    /// The text printed beside the caret that marks the primary source location.
     pub label: Option<String>,
     /// Secondary source locations, each with a text.
     pub labels: Vec<Label>,
@@ -79,7 +79,7 @@ impl Diagnostic {
         self
     }
 
-    /// Sets the text beside the caret at the primary source location.
+    /// Sets the text printed beside the caret that marks the primary source location.
     pub fn with_label(mut self, text: impl Into<String>) -> Self {
         self.label = Some(text.into());
         self

@@ -1,5 +1,5 @@
-//! Compiles the modules of tests, and compares the results of the virtual machine, with native code
-//! and with bytecode, with those of the interpreter.
+//! Compiles the modules of tests and runs them in the virtual machine, as native code and as
+//! bytecode. Compares the results with those of the interpreter.
 
 use std::sync::Arc;
 

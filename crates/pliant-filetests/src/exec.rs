@@ -12,7 +12,7 @@ use crate::compare_compiled::{from_vm, to_vm};
 use crate::packed_functions::FUNCTIONS;
 use crate::random_inputs::InputGenerator;
 
-/// The values that symbolic sizes take. Every function runs with each of them.
+/// The values that symbolic sizes take in tests. Every function runs once with each value as the size of its first symbol.
 pub const SIZES: [i64; 8] = [0, 1, 2, 3, 7, 8, 31, 64];
 
 /// The packed functions that the interpreter can call: those of the tests and those of the kernel library.

@@ -33,8 +33,8 @@ pub struct Case {
     pub name: String,
     /// The kind of the test.
     pub kind: TestKind,
-    /// The text of the file before the expectation, including the header, so that line numbers are
-    /// those of the file.
+    /// The text of the file up to the expectation. The header is included, so that line numbers in errors are line numbers of the
+    /// file.
     pub script: String,
     /// The expected errors.
     pub errors: Vec<ExpectedError>,

@@ -202,8 +202,8 @@ pub fn build(module: IRModule, options: &CompileOptions) -> Result<CompiledModul
     compile(module, &CompileOptions { pipeline: Some(pipeline), ..options.clone() })
 }
 
-/// Runs the graph passes: those of the named pipeline, or the user's passes followed by the passes that every build
-/// needs.
+/// Runs the graph passes: the passes of the named pipeline, or the passes of the user followed by the lowering passes that every
+/// build needs.
 fn run_pipeline(
     module: IRModule,
     selected: Option<&Pipeline>,

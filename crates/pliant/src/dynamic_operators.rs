@@ -30,8 +30,8 @@ pub fn operator_programs() -> usize {
     PROGRAMS.len()
 }
 
-/// The packed function `call_operator(name, text, operands...)`: runs the operator call that `text`
-/// describes on the operands. Errors are reported as those of the operator itself.
+/// The packed function `call_operator(name, text, operands...)`: runs the operator call that `text` describes on the operands.
+/// Errors are reported as errors of the operator, not of this function.
 pub(crate) fn call(runtime: &KernelRuntime, args: &[Value]) -> Result<Value, VmError> {
     run(runtime, args).map_err(|e| VmError::Plain(Box::new(e)))
 }

@@ -63,7 +63,7 @@ pub struct Profile {
 }
 
 /// Runs a function once to warm up and `runs` times for the profile. Replaces the VM's instrument and removes it at the end.
-/// Records only calls on this thread. The program runs in the bytecode interpreter, whatever its execution mode.
+/// Records only calls on this thread. The program runs in the bytecode interpreter, even if its execution mode is `compiled`.
 ///
 /// # Errors
 /// As [`VirtualMachine::invoke_with`].

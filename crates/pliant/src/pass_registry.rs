@@ -224,8 +224,7 @@ pub fn transform(
     Ok(module)
 }
 
-/// Whether two camel-case pass names share a word of four letters or more. A word of one name that begins with a word
-/// of the other also counts.
+/// Whether two camel-case pass names share a word of four letters or more. Two words also match if one is a prefix of the other.
 fn shares_word(known: &str, name: &str) -> bool {
     let words = |s: &str| -> Vec<String> {
         let mut out: Vec<String> = Vec::new();

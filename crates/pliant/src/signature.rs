@@ -76,9 +76,8 @@ impl Signature {
         suggestion.unwrap_or_else(|| format!("the inputs are {}", names.join(", ")))
     }
 
-    /// Returns the names by which inputs are passed in
-    /// [`Model::run_named`](crate::Model::run_named): those of the imported file, otherwise those
-    /// of the parameters.
+    /// Returns the names by which [`Model::run_named`](crate::Model::run_named) takes the inputs: the names in the imported file,
+    /// or the names of the parameters if the function was not imported.
     pub fn feed_names(&self) -> Vec<&str> {
         match self.input_names.len() == self.inputs.len() {
             true => self.input_names.iter().map(String::as_str).collect(),

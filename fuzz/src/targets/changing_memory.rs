@@ -29,8 +29,8 @@ struct State {
 }
 
 static STATE: AtomicPtr<State> = AtomicPtr::new(null_mut());
-/// Whether a thread is between its fault and its trap. Other threads wait meanwhile, so that none
-/// of them makes the pages inaccessible again.
+/// Whether a thread is between its fault and its trap. Other threads wait during this time, since they would otherwise make the
+/// pages inaccessible again.
 static STEPPING: AtomicBool = AtomicBool::new(false);
 static RNG_STATE: AtomicU64 = AtomicU64::new(0x9e37_79b9_7f4a_7c15);
 /// The trap flag of the processor, which causes a trap after the next instruction.

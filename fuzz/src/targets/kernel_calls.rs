@@ -122,7 +122,7 @@ struct Arguments {
     kernel: &'static Kernel,
     operands: Vec<Option<Tensor>>,
     numbers: Vec<i64>,
-    /// If an operand shares the memory of another operand: the indices of both.
+    /// The indices of two operands that share their memory; `None` if no operands share memory.
     alias: Option<(usize, usize)>,
 }
 

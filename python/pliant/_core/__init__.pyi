@@ -104,7 +104,7 @@ class PrimExpr:
         """The name of a variable."""
     @property
     def name_hint(self) -> str:
-        """The name of a variable, under TVM's other name for it."""
+        """The name of a variable. TVM has this property in addition to `name`."""
     @property
     def op(self) -> Op:
         """The intrinsic that a `Call` calls."""
@@ -121,8 +121,8 @@ class Add(PrimExpr):
 class Analyzer:
     """Simplifies integer expressions and proves facts about them.
 
-    All methods except `simplify` raise `TypeError` for other expressions, such as those that
-    contain floats, elements of tensors or bit operations.
+    All methods except `simplify` raise `TypeError` for an expression that is not over integers, or that contains elements of
+    tensors or bit operations.
     """
     def __new__(cls) -> Self: ...
     def bind(self, var: PrimExpr, expr: Any, allow_override: bool = False) -> None:
@@ -178,8 +178,8 @@ class Call(PrimExpr):
     """A call of an intrinsic. `op` is its name, with or without the prefix `tir.`, and `dtype` is
     the type of the result.
 
-    Raises `ValueError` for an unknown intrinsic, and `TypeError` for a wrong number of arguments or
-    a `dtype` other than that of the result.
+    Raises `ValueError` for an unknown intrinsic, and `TypeError` for a wrong number of arguments or a `dtype` that is not the
+    type of the result.
     """
     def __new__(cls, dtype: DTypeLike, op: str, args: Sequence[Any], span: Any = None) -> Self: ...
 
@@ -387,8 +387,8 @@ class IRModule:
     def keys(self) -> list[GlobalVar]:
         """The same as `get_global_vars`."""
     def replace_global_vars(self, replacements: dict[Any, Any]) -> IRModule:
-        """A module in which functions have new names, also in all calls of them. `replacements`
-        maps names or `GlobalVar` objects to new ones.
+        """Returns a copy of the module with renamed functions. Calls of these functions use the new names. `replacements` maps
+        old names or `GlobalVar` objects to new ones.
 
         Raises `KeyError` for an unknown function, and `CompileError` if two functions would have
         the same name.
@@ -517,8 +517,8 @@ class Model:
         """The inputs of the entry function, in order."""
     @property
     def input_names(self) -> list[str]:
-        """The names of the inputs: those in the model file for an imported model, otherwise the
-        names of the parameters."""
+        """The names of the inputs. For an imported model, these are the names in the model file; otherwise, they are the names of
+        the parameters."""
     @property
     def output(self) -> InputInfo | None:
         """The output of the entry function, or `None` if the model has no entry function."""
@@ -1039,8 +1039,8 @@ class VirtualMachine:
         """
 
 def array(arr: Any, device: Any = None, dtype: DTypeLike | None = None) -> NDArray:
-    """Creates an array with a copy of the elements of an array-like object. `dtype` is by default
-    that of the object; Python floats become float32 and ints int64. `device` is ignored.
+    """Creates an array with a copy of the elements of an array-like object. By default, the array has the data type of the
+    object; Python floats become float32, and ints int64. `device` is ignored.
 
     Raises `TypeError` for an object that is not array-like, and `DTypeError` for an unsupported
     data type.

@@ -268,7 +268,7 @@ class Var(Expr):
         """The name of the variable."""
     @property
     def name_hint(self) -> str:
-        """The name of the variable, under TVM's other name for it."""
+        """The name of the variable. TVM has this property in addition to `name`."""
     @property
     def vid(self) -> Var:
         """The identity of the variable, which is the variable itself."""
@@ -305,8 +305,8 @@ class FuncStructInfo(StructInfo):
     def __new__(cls, params: Any, ret: Any, purity: bool = True) -> Self: ...
     @staticmethod
     def opaque_func(*, ret: StructInfo | None = None, derive_func: None = None, purity: bool = False) -> StructInfo:
-        """Creates the type of functions with unknown parameters. The type of the result is `ret`,
-        by default that of any value. Raises `UnsupportedError` for a `derive_func`.
+        """Creates the type of functions with unknown parameters. The result has the type `ret`, by default `ObjectStructInfo()`.
+        Raises `UnsupportedError` for a `derive_func`.
         """
     @property
     def params(self) -> tuple[StructInfo, ...] | None:
@@ -319,8 +319,8 @@ class FuncStructInfo(StructInfo):
         """The type of the function's result."""
 
 class Function(Expr):
-    """A graph function. The type of the result is `ret_struct_info`, or by default that of `body`.
-    If `is_pure` is `None`, the function is pure if its calls have no side effects."""
+    """A graph function. The type of the result is `ret_struct_info`, by default the type of `body`. If `is_pure` is `None`, the
+    function is pure if its calls have no side effects."""
     def __new__(cls, params: Sequence[Var], body: Any, ret_struct_info: Any = None, is_pure: bool | None = True, attrs: Any = None, span: Any = None, *, private: bool = False) -> Self: ...
     @property
     def __name__(self) -> str: ...
@@ -393,7 +393,7 @@ class GlobalVar(Expr):
         """The name of the function in the module."""
     @property
     def name_hint(self) -> str:
-        """The name of the function in the module, under TVM's other name for it."""
+        """The name of the function in the module. TVM has this property in addition to `name`."""
 
 class If(Expr):
     """A conditional on a scalar bool."""
@@ -511,9 +511,7 @@ class PatternNode:
         unknown operator.
         """
     def or_(self, other: PatternNode) -> PatternNode:
-        """Creates the pattern that matches if one of both patterns matches. This pattern is tried
-        first.
-        """
+        """Creates the pattern that matches if this pattern or `other` matches. This pattern is tried first."""
     @staticmethod
     def shape_value(dims: Any) -> PatternNode:
         """Creates the pattern of shape values with these dims."""
@@ -532,8 +530,8 @@ class PatternNode:
         """Creates the pattern that matches any expression."""
 
 class PrimStructInfo(StructInfo):
-    """The type of a scalar, with its value if known. The data type is by default that of the value.
-    Raises `TypeError` if neither is given."""
+    """The type of a scalar, with its value if known. By default, the data type is the type of the value. Raises `TypeError` if
+    neither a data type nor a value is given."""
     def __new__(cls, dtype: DTypeLike | None = None, value: Any = None) -> Self: ...
     @property
     def dtype(self) -> str:
@@ -755,12 +753,12 @@ def struct_info_lca(lhs: Any, rhs: Any) -> StructInfo:
     """Returns the least common supertype of two types."""
 
 def struct_info_vars(info: Any, definable: bool) -> list[TirVar]:
-    """Returns the size variables in a type: all of them, or only those that a value of the type
-    defines."""
+    """Returns the size variables in a type. With `definable`, returns only those that a value of the type defines because they
+    are a whole dim."""
 
 def symbolic_vars(func: Any, free: bool) -> list[TirVar]:
-    """Returns the size variables that the parameters and `match_cast` bindings of a function
-    define, or those that it uses without defining them if `free` is set."""
+    """Returns the size variables that the parameters and `match_cast` bindings of a function define. If `free` is set, returns
+    those that the function uses without defining them instead."""
 
 def use_chains(block: BindingBlock) -> list[tuple[Var, list[Var]]]:
     """Returns the variables that a block uses or defines, in order, each with the variables whose bound values use it."""

@@ -329,10 +329,9 @@ def check(
     """Reports everything that prevents the compilation of a model: unsupported operators,
     attributes and element types with their nodes, and violations of ONNX's rules.
 
-    Nodes after a failing node are checked as far as the file declares the types of their inputs. If
-    ``reduce`` is a directory, a minimal model is written there for each finding. A declared symbol
-    for which the model requires a fixed size is a finding. With ``allow_specialization=True``, it
-    is only a note in the text.
+    Nodes after a failing node are checked as far as the file declares the types of their inputs. ``reduce`` may be a directory,
+    into which a minimal model is written for each finding. A declared symbol for which the model requires a fixed size is a
+    finding. With ``allow_specialization=True``, it is only a note in the text.
 
     Raises ``CompileError`` if the file cannot be read, is not an ONNX model or exceeds a limit.
     """

@@ -27,7 +27,7 @@ def bind_symbolic_vars(func: Any, binding_map: Mapping[Any, Any], origin: _Origi
 
 
 def _containing_module(func: Any, origin: _Origin | None) -> tuple[Any, str]:
-    """Returns a module that contains the function, and the name of the function there."""
+    """Returns a module that contains the function, and the name of the function in this module."""
     if origin is None:
         return _core.IRModule({"main": func}), "main"
     module, name = origin

@@ -1,4 +1,4 @@
-"""Named sequences of passes: the pipelines of Pliant, and those that the user registers."""
+"""Named sequences of passes: the pipelines of Pliant, and pipelines that the user registers."""
 
 from __future__ import annotations
 

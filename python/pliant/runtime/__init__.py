@@ -29,8 +29,9 @@ __all__ = [
 
 
 def tensor(arr: Any, device: Device | None = None, dtype: str | None = None) -> NDArray:
-    """Creates a tensor with a copy of the elements of an array-like object. ``dtype`` is by default
-    that of the object; Python floats become float32 and ints int64. ``device`` is ignored.
+    """Creates a tensor with a copy of the elements of an array-like object. By default, the tensor
+    has the data type of the object; Python floats become float32, and ints int64. ``device`` is
+    ignored.
 
     Raises ``TypeError`` for an object that is not array-like, and ``DTypeError`` for an unsupported
     data type.

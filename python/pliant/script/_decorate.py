@@ -134,8 +134,8 @@ def _strip(line: str, dedent: int) -> str:
 
 
 def captured(obj: type | FunctionType, frame: FrameType) -> dict[str, Any]:
-    """Returns the local names that a class or function can refer to: those of the frame, and those
-    captured by its functions."""
+    """Returns the local names to which a class or function can refer: the names in the frame, and the names that its functions
+    capture."""
     names = dict(frame.f_locals) if frame.f_locals is not frame.f_globals else {}
     functions = [obj] if isinstance(obj, FunctionType) else list(vars(obj).values())
     for function in functions:

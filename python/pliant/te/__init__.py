@@ -104,7 +104,7 @@ def compute(
 
 
 def tag_scope(tag: str) -> AbstractContextManager[None]:
-    """Does nothing. Programs written for TVM tag their stages with it."""
+    """Does nothing. Programs written for TVM use this context manager to tag their stages."""
     return nullcontext()
 
 
@@ -133,16 +133,16 @@ def prod(expr: PrimExprLike, axis: Axis, where: Any = None, init: Any = None) ->
 
 
 def max(expr: PrimExprLike, axis: Any, where: Any = None, init: Any = None) -> PrimExpr:
-    """The maximum over the axes, or with two scalars the larger of them. Only elements for which
-    ``where`` holds are reduced. ``init`` is the initial value."""
+    """The maximum of ``expr`` over the axes. ``max(a, b)`` of two scalars is the larger one. Only elements for which ``where``
+    holds are reduced. ``init`` is the initial value."""
     if _is_axis(axis):
         return _core.te_reduce("max", expr, axis, where, init)
     return _core.tir_binary("max", expr, axis)
 
 
 def min(expr: PrimExprLike, axis: Any, where: Any = None, init: Any = None) -> PrimExpr:
-    """The minimum over the axes, or with two scalars the smaller of them. Only elements for which
-    ``where`` holds are reduced. ``init`` is the initial value."""
+    """The minimum of ``expr`` over the axes. ``min(a, b)`` of two scalars is the smaller one. Only elements for which ``where``
+    holds are reduced. ``init`` is the initial value."""
     if _is_axis(axis):
         return _core.te_reduce("min", expr, axis, where, init)
     return _core.tir_binary("min", expr, axis)
@@ -223,8 +223,8 @@ def extern(
     buffers and returns the statement (see :mod:`pliant.tir.ir_builder`) or the call
     (:func:`pliant.tir.call_packed`).
 
-    ``shape`` is one shape, or a list of shapes for several outputs. ``dtype`` is by default that of
-    the inputs. ``tag`` and ``attrs`` are ignored.
+    ``shape`` is one shape, or a list of shapes for several outputs. By default, the outputs have the data type of the inputs.
+    ``tag`` and ``attrs`` are ignored.
 
     >>> te.extern((n,), [A], lambda ins, outs: tir.call_packed("my.sort", ins[0], outs[0]), dtype="float32")
 

@@ -161,7 +161,7 @@ class IRBuilder:
         self._open[-1][-1] = IfThenElse(last.condition, last.then_case, other)
 
     def let(self, var_name: str, value: Any) -> Var:
-        """Computes a value once, at this point, and returns a variable for it."""
+        """Appends a statement that computes a value once, at this point. Returns a variable for the value."""
         value = _core.tir_const(value)
         var = _core.Var(var_name, value.dtype)
         self.emit(lambda body: LetStmt(var, value, body))

@@ -182,8 +182,8 @@ def copysign(x1: PrimExprLike, x2: PrimExprLike) -> PrimExpr:
 
 
 def nextafter(x1: PrimExprLike, x2: PrimExprLike) -> PrimExpr:
-    """The float after ``x1`` in the direction of ``x2``. It is ``x2`` if both are equal, and NaN if
-    one of them is NaN.
+    """The float after ``x1`` in the direction of ``x2``. The result is ``x2`` if both are equal, and NaN if ``x1`` or ``x2`` is
+    NaN.
 
     Raises ``TypeError`` if ``x1`` is not a float.
     """

@@ -64,9 +64,8 @@ class Sequential(Pass):
     """A pass that runs other passes in order. Every callable from module to module is accepted as a
     pass.
 
-    A sequence skips passes that the context disables or whose level is above that of the context,
-    unless the context requires them. Raises ``TypeError`` if an item is not a pass, such as a
-    constructor that was not called.
+    A sequence skips a pass if the context disables it, or if its level is above the level of the context, unless the context
+    requires the pass. Raises ``TypeError`` if an item is not a pass, such as a constructor that was not called.
     """
 
     def __init__(

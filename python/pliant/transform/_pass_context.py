@@ -201,9 +201,8 @@ def _exit_all(instruments: Sequence[Any]) -> None:
 
 @contextlib.contextmanager
 def compiling(options: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yields the options of a compilation, combined with the current context. Options of the
-    compilation override those of the context, and lists are joined. The combined context is the
-    current one inside the block."""
+    """Yields the options of a compilation, combined with the settings of the current context. The options override the settings,
+    and lists of both are joined. Inside the ``with`` block, a context with the combined settings is the current one."""
     outer = PassContext.current()
     own = _instruments(options.pop("instruments", None))
     level = options.pop("opt_level", None)

@@ -29,8 +29,7 @@ class EndToEndTest:
 
 
 def overwriting(module: tvm.IRModule) -> list[str]:
-    """Returns the in-place calls: the names of the results, with those of the operands that they
-    overwrite."""
+    """Lists the in-place calls of a module: the name of each result, with the names of the operands that it overwrites."""
     found = []
     for func in module.functions.values():
         if not isinstance(func, relax.Function):

@@ -1,4 +1,4 @@
-"""The conformance tests of the package ``onnx``, and the list of those that do not pass."""
+"""The conformance tests of the package ``onnx``, and the list of the tests that do not pass."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def taken(opsets: list[int]) -> str:
 
 
 def cases_of() -> dict[str, list[str]]:
-    """Returns the node tests of each operator, including those of its expansion as a function."""
+    """Returns the node tests of each operator, including the tests of its expansion to a function."""
     found = defaultdict(list)
     operator = {n: c.model.graph.node[0].op_type for (k, n), c in CASES.items() if k == "node" and c.model is not None}
     for name in operator:

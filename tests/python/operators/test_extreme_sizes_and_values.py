@@ -1,4 +1,4 @@
-"""Tests sizes that turn out negative, results without elements, and extreme values of types."""
+"""Tests sizes that are negative at run time, results without elements, and extreme values of types."""
 
 from __future__ import annotations
 

@@ -164,8 +164,8 @@ def test_index_out_of_range(case: Indexing, mode: str) -> None:
 
 @pytest.mark.parametrize("case", INDEXING[3:], ids=[c.call for c in INDEXING[3:]])
 def test_trusted_indices_are_not_checked(case: Indexing) -> None:
-    """Checks that with trusted indices, an invalid index accesses another element of the tensor,
-    never memory outside of it.
+    """Checks that with trusted indices, an invalid index accesses another element of the tensor, but no memory outside of the
+    tensor.
     """
     module = from_source(case.script)
     model: Any = pliant.compile(module)

@@ -26,7 +26,7 @@ use crate::relax::value_conversion::{arg_list, required_operand, sinfo};
 use crate::te::prim_func::PrimFunc;
 use crate::te::tensor::Tensor;
 
-/// Builds the functions of a module, one after the other (`relax.BlockBuilder`).
+/// Builds the functions of a module (`relax.BlockBuilder`).
 #[pyclass(subclass, frozen, module = "pliant.relax", weakref)]
 pub struct BlockBuilder {
     state: Mutex<BuilderState>,

@@ -242,8 +242,8 @@ pub fn with_symbol(mut attrs: FuncAttrs, name: Option<&str>) -> FuncAttrs {
 
 #[pymethods]
 impl Function {
-    /// Creates a function with the given parameters and body. The result type is that of the body
-    /// unless it is given.
+    /// Creates a function with the given parameters and body. Without an explicit result type, the function has the type of its
+    /// body as result type.
     #[new]
     #[pyo3(signature = (params, body, ret_struct_info=None, is_pure=true, attrs=None, span=None, *, private=false))]
     fn new(

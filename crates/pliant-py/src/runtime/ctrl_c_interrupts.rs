@@ -1,10 +1,9 @@
 //! Handles Ctrl-C while a program runs.
 //!
-//! Python handles signals only on its main thread, between bytecodes, and during a run that thread is inside the VM. A
-//! watcher thread therefore asks each running VM, a few times per second, to call back into Python on the thread that
-//! runs it. Pending signals are handled there, and an exception of a signal handler stops the run. A VM calls back only
-//! between instructions. If it stays inside a kernel for long, the watcher listens for Ctrl-C itself and stops the
-//! kernel.
+//! Python handles signals only on its main thread, between bytecodes, and during a run that thread is inside the VM. A watcher
+//! thread therefore asks each running VM, a few times per second, to call back into Python on the thread that runs the VM. The
+//! callback handles pending signals, and an exception of a signal handler stops the run. A VM calls back only between
+//! instructions. If it stays inside a kernel for long, the watcher listens for Ctrl-C itself and stops the kernel.
 
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

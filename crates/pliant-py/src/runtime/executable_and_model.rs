@@ -1,4 +1,4 @@
-//! `Executable`, a compiled program, and `Model`, a simpler interface to it.
+//! `Executable`: a compiled program. `Model`: a simpler interface to a compiled program.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -366,8 +366,8 @@ impl Model {
         self.compiled.signature(&self.entry_name).map(|s| InputInfo { info: s.output.clone() })
     }
 
-    /// Returns the names of the inputs: those in the model file if the model was imported,
-    /// otherwise the names of the parameters.
+    /// Returns the names of the inputs. For an imported model, these are the names in the model file; otherwise, they are the
+    /// names of the parameters.
     #[getter]
     fn input_names(&self) -> Vec<String> {
         let signature = self.compiled.signature(&self.entry_name);
@@ -403,8 +403,8 @@ impl Model {
         named_inputs_outputs::requested_results(signature, output_names, &value)
     }
 
-    /// Runs the model once to warm up and `runs` times to measure which functions take the time. Inputs are those of a
-    /// call; `timeout` is the time limit of each run in seconds. Runs of the model on other threads are slower during a
+    /// Runs the model once to warm up and `runs` times to measure which functions take the time. The model's inputs are passed as
+    /// in a call. `timeout` is the time limit of each run in seconds. Runs of the model on other threads are slower during a
     /// profile.
     #[pyo3(signature = (*args, runs=10, timeout=None, **kwargs))]
     fn profile(

@@ -1,9 +1,9 @@
 //! Detects Ctrl-C from any thread.
 //!
-//! Python records a signal in its C handler and acts on it later, on the main thread. While that thread is inside a
-//! long kernel, it cannot act. For the duration of such a run, this module installs its own handler in front of
-//! Python's. The handler records the signal and calls Python's. The watcher then stops the kernel through the interrupt
-//! flag of the VM.
+//! Python records a signal in its C handler and acts on it later, on the main thread. While the main thread is inside a long
+//! kernel, it cannot act on the signal. For the duration of such a run, this module installs its own handler in front of Python's
+//! handler. The new handler records the signal and calls Python's handler. The watcher then stops the kernel through the
+//! interrupt flag of the VM.
 
 #[cfg(unix)]
 pub use unix::{listen, stop_listening, take_arrived};
@@ -21,8 +21,7 @@ mod unix {
 
     static ARRIVED: AtomicBool = AtomicBool::new(false);
     static LISTENING: AtomicBool = AtomicBool::new(false);
-    /// The address of the signal handler that was installed before this one. Signals are passed on
-    /// to it.
+    /// The address of the signal handler that was installed before this one. The handler of this module passes signals on to it.
     static NEXT: AtomicUsize = AtomicUsize::new(0);
     static NEXT_TAKES_INFO: AtomicBool = AtomicBool::new(false);
 

@@ -40,9 +40,8 @@ pub fn te_extern(
     catch_panic(|| Ok(wrap_tensors(te::extern_of(name, tensors(&outs), stmts))))
 }
 
-/// Creates the outputs of a loop function applied to tensors. The first buffers of the loop
-/// function are the inputs, and the others are the outputs. The sizes of the loop function are
-/// bound to the sizes of the inputs.
+/// Creates the outputs of a loop function applied to tensors. The first buffers of the loop function are the inputs, and the
+/// others are the outputs. The size variables of the loop function take the sizes of the inputs.
 #[pyfunction]
 pub fn te_extern_primfunc(
     py: Python<'_>,

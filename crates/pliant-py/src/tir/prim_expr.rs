@@ -498,8 +498,8 @@ fn no_attribute(e: &PrimExpr, name: &str) -> Error {
     Error::Python(pyo3::exceptions::PyAttributeError::new_err(text))
 }
 
-/// Returns the truth value of an expression: that of a constant, or for `==` and `!=` the result of
-/// comparing the structure of the operands.
+/// Returns the truth value of an expression in Python: the value of a constant, or for `==` and `!=`, whether the operands have
+/// the same structure. Other expressions are an error.
 fn truth_value(e: &te::Expr) -> Result<bool> {
     match e.kind() {
         ExprKind::Int(v) => Ok(*v != 0),

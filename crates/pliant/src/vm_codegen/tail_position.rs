@@ -1,5 +1,5 @@
-//! Emits sequences in tail position, that is, those that compute the result of a function, and then
-//! the code that consumes the result.
+//! Emits sequences in tail position, which compute the result of a function, and then the code that
+//! consumes the result.
 //!
 //! A function with its own frame returns the result. A tail call is directly followed by the return
 //! of its result, in each branch of an `If` too, so that the VM reuses the caller's frame for the

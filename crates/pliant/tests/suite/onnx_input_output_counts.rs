@@ -56,7 +56,7 @@ fn output_variants<'s>(case: &Case<'s>) -> Vec<Case<'s>> {
     counts.chain(with_gap).chain(only).map(|outputs| Case { outputs, ..case.clone() }).collect()
 }
 
-/// Runs each case. Adds failures to `bugs`, and returns the stages that the other cases reached.
+/// Runs each case. Adds the failures to `bugs`, and returns the stage that each case without a failure reached.
 fn run_cases(cases: &[Case<'_>], bugs: &mut Vec<String>) -> Vec<Reached> {
     let mut stages = Vec::new();
     for case in cases {

@@ -161,8 +161,8 @@ impl Operands {
         self.numbers.as_mut()
     }
 
-    /// Calls the loop function on buffers of these sizes. Each buffer ends at a guard region if `at_end`, otherwise it starts after
-    /// one. Returns the status of the call.
+    /// Calls the loop function on buffers of these sizes. Each buffer ends directly before a guard region if `at_end` is set, and
+    /// otherwise starts directly after one. Returns the status of the call.
     ///
     /// # Panics
     /// If bytes around a buffer were written.

@@ -25,7 +25,8 @@ pub fn names() -> Vec<&'static str> {
     extern_fns().iter().filter(|f| pointer_types(f).is_some()).map(|f| f.name).collect()
 }
 
-/// Generates another call, mostly of a random kernel. Up to four of its arguments are boundary values, the others are valid.
+/// Generates another call, mostly of a random kernel. Up to four of its arguments are boundary values, and all other arguments
+/// are valid.
 pub fn mutate(input: &[u8], _: &[u8], rng: &mut Rng) -> Vec<u8> {
     let old = std::str::from_utf8(input).ok().and_then(Record::parse);
     let mut record = match old {

@@ -166,7 +166,7 @@ class AndPattern(DFPattern):
 
 
 class OrPattern(DFPattern):
-    """Matches if at least one of both patterns matches. The left one is tried first."""
+    """Matches if the left or the right pattern matches. The left pattern is tried first."""
 
     __slots__ = ("left", "right")
 

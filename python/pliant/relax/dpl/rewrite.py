@@ -177,8 +177,7 @@ class PatternMatchingRewriter(Pass):
         return callback(expr, _matchings(found))
 
     def _apply_alternately(self, func: Any, mod: IRModule | None) -> Any:
-        """Applies rules of both kinds alternately, one rule at a time, until the function no longer
-        changes."""
+        """Applies callback rules and template rules alternately, one rule at a time, until the function no longer changes."""
         for _ in range(64):
             before = func
             for one in self._rules:

@@ -113,8 +113,8 @@ class PyExprMutator(ExprFunctor):
         return getattr(PyExprMutator, method_of(expr))(self, expr)
 
     def visit_with_new_scope(self, expr: Any, params: Sequence[Var] | None = None) -> Any:
-        """Visits an expression and collects the bindings that are emitted meanwhile in a new
-        sequence. ``params`` is ignored."""
+        """Visits an expression in a new scope. Returns a sequence of the bindings that the visit emits and of the result.
+        ``params`` is ignored."""
         if isinstance(expr, _relax.SeqExpr):
             return self.visit_expr(expr)
         self.builder_._begin_binding_block()

@@ -1,6 +1,6 @@
 """The definition of a case, and how its inputs are drawn.
 
-Every named dim is a symbol of the program; the test draws sizes for it.
+Every named dim is a symbol of the program, for which the test draws sizes.
 """
 
 from __future__ import annotations
