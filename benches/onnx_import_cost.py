@@ -74,7 +74,7 @@ def large_model(folder: Path) -> Path:
 
 
 def report(what: str, value: float, unit: str) -> None:
-    """Prints a measured figure next to its goal."""
+    """Prints a measured value next to the goal for it."""
     goal = GOAL[what]
     print(f"{what}: {value:.3f} {unit} (goal {goal} {unit}){'' if value <= goal else '  MISSED'}")
 

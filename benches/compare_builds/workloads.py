@@ -107,7 +107,7 @@ PROGRAMS = [
 
 
 class NoWorkloads(Exception):
-    """There is nothing to run; the message is one line."""
+    """Raised if there is no workload to run. The message is one line."""
 
 
 def model(path: Path, inputs: Path) -> Workload | None:

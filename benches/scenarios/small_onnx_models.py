@@ -74,7 +74,7 @@ def mlp(width: int = 64) -> bytes:
 
 
 def write(data: bytes, folder: str, name: str = "model.onnx") -> Path:
-    """Writes a model to a file."""
+    """Writes the bytes of a model to a file in a folder. Returns the path."""
     path = Path(folder) / name
     path.write_bytes(data)
     return path

@@ -29,7 +29,7 @@ def exec_mode(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.fixture
 def packed() -> Iterator[Callable[[str, Callable[..., Any]], None]]:
-    """Registers packed functions for one test."""
+    """Provides a function that registers packed functions until the end of the test."""
     names: dict[str, None] = {}
 
     def register(name: str, func: Callable[..., Any]) -> None:

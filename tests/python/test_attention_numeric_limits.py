@@ -35,7 +35,7 @@ def program(body: list[str], more: str = "", dtype: str = "float32") -> pliant.I
 
 
 def same(module: pliant.IRModule, feeds: list[Any], fused: bool | None = True, tol: float = 1e-4) -> np.ndarray:
-    """Compares the attention kernel with generated loops."""
+    """Compares the results of the attention kernel with those of generated loops."""
     if fused is not None:
         assert ('T.call_kernel("attention"' in relax.get_pipeline("zero")(module).script()) == fused
     got, want = (np.asarray(pliant.compile(module, kernels=k)(*feeds)).astype("float32") for k in ("on", "off"))

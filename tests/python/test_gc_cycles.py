@@ -40,7 +40,7 @@ class Module:
 
 
 class Thing:
-    """An object that can refer to its owner."""
+    """A Python object that can refer to the object that owns it."""
 
     held: Any = None
 

@@ -68,7 +68,7 @@ def dense(finish: Finish, inner: int, columns: int, packed: bool) -> pliant.IRMo
 
 
 def rows(count: int, inner: int, columns: int, packed: bool) -> tuple[np.ndarray, ...]:
-    """Draws operands of a dense layer with `count` rows."""
+    """Draws random operands for a dense layer whose input has `count` rows."""
     rng = np.random.default_rng(count + 7)
     shapes = [(count, inner), (count, columns), (inner, columns)][: 2 if packed else 3]
     return tuple(rng.standard_normal(s).astype("float32") for s in shapes)

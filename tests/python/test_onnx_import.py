@@ -145,7 +145,7 @@ def test_invalid_graphs_are_rejected(nodes: list[Any], part: str) -> None:
 
 
 def external(tmp_path: Path, location: str, **more: str) -> Path:
-    """Writes a model with a weight in another file."""
+    """Writes a model whose weight is in another file. Returns the path of the model."""
     proto = model_of([node("Add", "x w", "y")], {"x": [4]}, ["y"], {"w": np.zeros(4, np.float32)})
     weight = proto.graph.initializer[0]
     weight.ClearField("raw_data")

@@ -113,7 +113,7 @@ def test_legacy_dlpack_producers() -> None:
 
 
 class Interface:
-    """An array that has only ``__array_interface__``."""
+    """An array-like object that has only ``__array_interface__``."""
 
     def __init__(self, array: np.ndarray) -> None:
         self.array = array

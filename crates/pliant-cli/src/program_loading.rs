@@ -16,11 +16,11 @@ use crate::{declared_symbols, progress};
 /// The kinds of files that the commands read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileKind {
-    /// An ONNX model.
+    /// An ONNX model (extension `.onnx`).
     Onnx,
-    /// A script.
+    /// A script (extension `.py`, or standard input).
     Script,
-    /// A saved executable.
+    /// A saved executable (any other extension).
     Executable,
 }
 
@@ -39,7 +39,7 @@ impl FileKind {
 
 /// The module of a model or script, with the source texts that error messages about it quote.
 pub struct Source {
-    /// The module.
+    /// The module of the model or script.
     pub module: IRModule,
     /// The source texts to which locations in the module refer: lines of a script, or nodes of an
     /// ONNX model.

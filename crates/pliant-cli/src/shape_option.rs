@@ -8,7 +8,7 @@ const MAX_SHAPES: usize = 10_000;
 /// A symbol (named dim), and the sizes at which to run it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Axis {
-    /// The symbol.
+    /// The name of the symbol.
     pub symbol: String,
     /// The sizes of the symbol, in the order of the command line.
     pub sizes: Vec<i64>,
@@ -100,7 +100,7 @@ pub fn points(axes: &[Axis]) -> Result<Vec<Point>, Failure> {
     Ok(points)
 }
 
-/// Formats a point as text: `batch=4, seq=128`.
+/// Formats the symbol sizes of a point as text, such as `batch=4, seq=128`.
 pub fn text(point: &[(String, i64)]) -> String {
     point.iter().map(|(s, n)| format!("{s}={n}")).collect::<Vec<_>>().join(", ")
 }

@@ -16,7 +16,7 @@ pub enum Error {
     Unsupported(Vec<Diagnostic>),
     /// A bug in the compiler, with the data for a bug report.
     Internal {
-        /// The pass in which the bug was detected.
+        /// The name of the pass in which the bug was detected.
         pass: String,
         /// A description of the bug: what the compiler found to be wrong.
         message: String,

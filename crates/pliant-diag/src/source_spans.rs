@@ -61,7 +61,7 @@ pub struct SourceFile {
 #[derive(Clone, Debug)]
 struct Entry {
     file: SourceFile,
-    /// The byte offset of the start of each line.
+    /// The byte offset at which each line of the text starts.
     starts: Arc<[u32]>,
     /// Whether the source is a graph of an imported model. If so, each line of the text is the name of a node.
     graph: bool,

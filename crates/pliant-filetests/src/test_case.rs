@@ -22,21 +22,21 @@ pub struct ExpectedError {
     pub line: Option<u32>,
     /// The error code, such as `PL0203`; empty if the error may have any code.
     pub code: String,
-    /// A part of the error message.
+    /// A part of the expected error message.
     pub text: String,
 }
 
-/// A file test.
+/// A file test, parsed from its file.
 #[derive(Clone, Debug)]
 pub struct Case {
-    /// The name of the file, which error locations contain.
+    /// The name of the test file. Error locations contain this name.
     pub name: String,
     /// The kind of the test.
     pub kind: TestKind,
     /// The text of the file up to the expectation. The header is included, so that line numbers in errors are line numbers of the
     /// file.
     pub script: String,
-    /// The expected errors.
+    /// The errors that the script must cause.
     pub errors: Vec<ExpectedError>,
     /// Whether the script is executed.
     pub execute: bool,

@@ -146,7 +146,7 @@ impl Analyzer {
         })
     }
 
-    /// Bounds on the values that the expression can take.
+    /// Returns constant bounds on the values that the expression can take.
     #[pyo3(signature = (expr, dom_map=None))]
     fn const_int_bound(
         &self,

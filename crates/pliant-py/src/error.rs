@@ -24,7 +24,7 @@ pub enum Error {
     Compile(String),
     /// A feature that Pliant does not support.
     Unsupported(String),
-    /// A run-time failure.
+    /// A run of the VM that failed.
     Vm(String),
     /// A run that exceeded its time limit.
     TimeLimit(String),
@@ -46,7 +46,7 @@ pub enum Error {
     Type(String),
     /// An argument with an invalid value.
     Value(String),
-    /// An unknown name.
+    /// An unknown name, such as the name of a function.
     Key(String),
     /// An index out of range.
     Index(String),

@@ -23,7 +23,7 @@ use pyo3::prelude::*;
 #[global_allocator]
 static ALLOCATOR: pliant::Allocator = pliant::Allocator;
 
-/// The Rust part of the package.
+/// The extension module `pliant._core`, the Rust part of the Python package.
 #[pymodule]
 mod _core {
     #[pymodule_export]

@@ -72,7 +72,7 @@ impl Error {
         }
     }
 
-    /// Returns the diagnostics about the program.
+    /// Returns the diagnostics of an error of the compilation; empty for other errors.
     pub fn diagnostics(&self) -> &[Diagnostic] {
         match self {
             Error::Compile(error) => error.diagnostics(),

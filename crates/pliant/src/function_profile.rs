@@ -56,7 +56,7 @@ impl CalleeProfile {
 pub struct Profile {
     /// The number of runs.
     pub runs: u32,
-    /// The time of all runs, profiling included.
+    /// The total time of all runs, including the overhead of profiling.
     pub total: Duration,
     /// The called functions, the slowest first.
     pub callees: Vec<CalleeProfile>,

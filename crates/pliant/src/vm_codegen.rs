@@ -144,7 +144,7 @@ fn single_tensor_storage(func: &Function, bindings: &[Binding]) -> Option<Single
 
 struct FunctionGen<'a> {
     module: &'a IRModule,
-    /// The signatures of the loop functions.
+    /// The signatures of the loop functions, by name.
     kernels: &'a FxHashMap<Arc<str>, LoopFuncInfo>,
     func: &'a Function,
     sources: Option<&'a SourceMap>,

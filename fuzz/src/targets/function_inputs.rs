@@ -172,7 +172,7 @@ enum TimeoutMessage {
     End,
 }
 
-/// Maximum time of a run.
+/// Maximum time of a run of one function.
 const RUN_TIME_LIMIT: Duration = Duration::from_millis(200);
 
 thread_local! {

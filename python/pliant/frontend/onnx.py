@@ -312,7 +312,7 @@ class Report:
 
     @property
     def ok(self) -> bool:
-        """Whether nothing prevents compilation."""
+        """Whether nothing prevents the compilation of the model."""
         return not self.findings
 
     def __str__(self) -> str:

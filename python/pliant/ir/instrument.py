@@ -44,10 +44,10 @@ class PassInstrument:
         return True
 
     def run_before_pass(self, mod: IRModule, info: PassInfo) -> None:
-        """Called before a pass, with its input."""
+        """Called before a pass runs. `mod` is its input."""
 
     def run_after_pass(self, mod: IRModule, info: PassInfo) -> None:
-        """Called after a pass, with its result."""
+        """Called after a pass has run. `mod` is its result."""
 
 
 def pass_instrument(pi_cls: Any = None) -> Any:

@@ -1,4 +1,4 @@
-"""Lowering of operators by functions of the user."""
+"""Replaces operators by the results of user-defined functions (``LegalizeOps`` with a map)."""
 
 from __future__ import annotations
 

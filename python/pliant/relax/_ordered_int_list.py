@@ -9,7 +9,7 @@ _MAX_CHUNK_LENGTH = 512
 
 
 class _Chunk:
-    """A contiguous part of the list."""
+    """A contiguous part of an ``Order``."""
 
     __slots__ = ("index", "items")
 

@@ -58,7 +58,7 @@ class BufferVar:
         return self.buffer.tensor
 
     def asobject(self) -> Buffer:
-        """Returns the buffer."""
+        """Returns the ``tir.Buffer`` whose elements this object accesses."""
         return self.buffer
 
     def _indices(self, index: Any) -> list[Any]:
@@ -134,14 +134,14 @@ class IRBuilder:
 
     @contextmanager
     def while_loop(self, condition: Any) -> Iterator[None]:
-        """A scope that repeats while the condition holds."""
+        """A context manager: the statements in its block are repeated while the condition holds."""
         self._open.append([])
         yield
         self.emit(While(condition, self._close()))
 
     @contextmanager
     def if_scope(self, cond: Any) -> Iterator[None]:
-        """A scope that executes if the condition holds."""
+        """A context manager: the statements in its block are executed if the condition holds."""
         self._open.append([])
         yield
         self.emit(IfThenElse(cond, self._close()))
@@ -193,7 +193,7 @@ def _sequence(reverse: list[Stmt]) -> Stmt:
 
 
 def create() -> IRBuilder:
-    """Creates a builder."""
+    """Creates an empty statement builder."""
     return IRBuilder()
 
 

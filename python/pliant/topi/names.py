@@ -53,7 +53,7 @@ __all__ = [
 
 
 def identity(x: Tensor) -> Tensor:
-    """Copies ``x`` in a new stage."""
+    """Copies ``x`` to a new tensor, as a separate stage."""
     return te.compute(x.shape, lambda *i: x(*i), name="identity")
 
 
@@ -242,7 +242,7 @@ def einsum(subscripts: str, *operand: Tensor) -> Tensor:
 
 
 def shape(array: Tensor, dtype: str = "int32") -> Tensor:
-    """Returns the sizes of a tensor as a vector."""
+    """Returns the sizes of a tensor as a vector of type ``dtype``."""
     sizes = array.shape
 
     def size(i: Any) -> Any:

@@ -68,7 +68,7 @@ def prod(x: Sequence[Any]) -> Any:
 
 
 def ceil_div(a: Any, b: Any) -> Any:
-    """Returns the quotient, rounded up."""
+    """Returns ``a / b``, rounded up to an integer."""
     return tir.ceildiv(a, b)
 
 

@@ -84,7 +84,7 @@ def table() -> dict[str, tuple[tuple[Case, Call], tuple[str, ...]]]:
 
 
 def class_of(types: tuple[str, ...]) -> str:
-    """Returns a short text for a set of types."""
+    """Returns a short text for a set of types, such as `floats, integers`."""
     groups = {"floats": FLOATS, "signed integers": SIGNED, "unsigned integers": UNSIGNED, "bool": ("bool",)}
     words = [word for word, group in groups.items() if set(group) <= set(types)]
     rest = [d for d in types if not any(d in groups[w] for w in words)]
@@ -192,7 +192,7 @@ def as_arrays(values: list[Any]) -> list[Array]:
 
 
 def tried(name: str, types: tuple[str, ...]) -> tuple[str, ...]:
-    """Returns the types of an operator to test."""
+    """Returns those types of an operator that are tested."""
     if ALL:
         return types
     turn = zlib.crc32(name.encode())

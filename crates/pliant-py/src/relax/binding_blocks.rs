@@ -288,7 +288,7 @@ impl MatchCast {
         Ok(PyClassInitializer::from(binding).add_subclass(MatchCast))
     }
 
-    /// The checked type.
+    /// Returns the type for which the value is checked.
     #[getter]
     fn struct_info<'py>(slf: PyRef<'py, Self>) -> Result<Bound<'py, PyAny>> {
         let info = slf.as_super().binding.cast().ok_or_else(abandoned)?;
@@ -348,7 +348,7 @@ impl If {
         Ok(init(NodeRef::new(Node::If(choice)).checked()?).add_subclass(If))
     }
 
-    /// Returns the condition.
+    /// Returns the condition of the conditional, a scalar bool.
     #[getter]
     fn cond<'py>(slf: PyRef<'py, Self>) -> Result<Bound<'py, PyAny>> {
         let [cond, _, _] = if_parts(&slf.as_super().node)?;

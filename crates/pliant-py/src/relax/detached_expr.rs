@@ -20,13 +20,13 @@ use crate::relax::detached_functions::{FuncNode, IfNode, SeqNode};
 use crate::relax::function_owner::FuncOwner;
 use crate::relax::struct_info::SInfo;
 
-/// A shared node.
+/// A reference-counted graph-level expression. Clones share the expression.
 #[derive(Clone)]
 pub struct NodeRef(Arc<NodeInner>);
 
 struct NodeInner(Node, u32);
 
-/// The kinds of nodes.
+/// The kind and the contents of a graph-level expression.
 pub enum Node {
     /// A variable that Python code created outside of any function.
     Var(FreeVar),
@@ -148,7 +148,7 @@ impl FreeVar {
 }
 
 impl NodeRef {
-    /// Wraps a node so that it can be shared.
+    /// Creates a reference-counted node with these contents.
     pub fn new(node: Node) -> Self {
         let depth = depth_of(&node);
         NodeRef(Arc::new(NodeInner(node, depth)))

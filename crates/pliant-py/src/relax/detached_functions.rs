@@ -56,7 +56,8 @@ impl SeqNode {
         }
     }
 
-    /// Returns the result expression of the sequence.
+    /// Returns the result expression of the sequence; `None` if the construction of the function that contains the sequence was
+    /// abandoned.
     pub fn body(&self) -> Option<NodeRef> {
         match self {
             SeqNode::In(owner, seq) => {
@@ -217,7 +218,7 @@ pub struct FreeBinding {
 }
 
 impl BindingRef {
-    /// Returns the variable that is bound.
+    /// Returns the variable that is bound; `None` if the construction of the function that contains the binding was abandoned.
     pub fn var(&self) -> Option<NodeRef> {
         match self {
             BindingRef::In(owner, b) => {

@@ -26,7 +26,7 @@ use crate::te::prim_func::PrimFunc;
 #[pyclass(extends = Expr, frozen, module = "pliant.relax")]
 pub struct Function {
     name: Option<Arc<str>>,
-    /// The module from which the function was taken.
+    /// The module from which the function was taken, if any.
     module: OnceLock<Py<IRModule>>,
 }
 
@@ -68,7 +68,7 @@ impl Function {
         Bound::new(py, Self::initializer(node, name))
     }
 
-    /// Returns the name under which the function was parsed or taken from a module.
+    /// Returns the name under which the function was parsed or taken from a module; `None` if it has no such name.
     pub fn known_name(&self) -> Option<Arc<str>> {
         self.name.clone()
     }
@@ -78,12 +78,13 @@ impl Function {
         let _ = self.module.set(module.clone().unbind());
     }
 
-    /// Returns the module from which the function was taken, and the function's name in it.
+    /// Returns the module from which the function was taken, and the function's name in this module. `None` if one of them is
+    /// unknown.
     fn module_and_name<'py>(&self, py: Python<'py>) -> Option<(Bound<'py, IRModule>, String)> {
         Some((self.module(py)?, self.known_name()?.to_string()))
     }
 
-    /// Returns the module from which the function was taken.
+    /// Returns the module from which the function was taken; `None` if it was not taken from a module.
     pub fn module<'py>(&self, py: Python<'py>) -> Option<Bound<'py, IRModule>> {
         self.module.get().map(|module| module.bind(py).clone())
     }

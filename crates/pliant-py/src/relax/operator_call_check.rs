@@ -69,7 +69,7 @@ fn check_with_type_rule(op: Op, call: &CallNode) -> Result<()> {
     Ok(())
 }
 
-/// Runs the type rule on a call.
+/// Runs the type rule of the operator `op` on a call in a temporary function.
 fn run_type_rule(op: Op, call: &CallNode) -> Result<std::result::Result<(), InferError>> {
     let owner = FuncOwner::building();
     let mut state = owner.lock();

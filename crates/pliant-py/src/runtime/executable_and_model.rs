@@ -360,7 +360,7 @@ impl Model {
             .unwrap_or_default()
     }
 
-    /// Returns the output of the model.
+    /// Returns the output of the entry function, or `None` if the model has no entry function.
     #[getter]
     fn output(&self) -> Option<InputInfo> {
         self.compiled.signature(&self.entry_name).map(|s| InputInfo { info: s.output.clone() })

@@ -160,7 +160,7 @@ fn to_packed(func: &PackedFunction) -> PackedFunc {
     Arc::new(move |args: &[Value]| func.call(args))
 }
 
-/// Returns the function registered under this name.
+/// Returns the packed function registered under this name, or `None` if there is none.
 #[pyfunction]
 pub fn registry_get(py: Python<'_>, name: &str) -> Option<PackedFunction> {
     get_func(name).map(|f| PackedFunction::new(py, FuncValue::packed(name, f)))

@@ -384,7 +384,7 @@ impl VirtualMachine {
         })
     }
 
-    /// Stores arguments for `invoke_stateful`.
+    /// Stores the arguments with which `invoke_stateful` calls a function.
     #[pyo3(signature = (func_name, *args, **kwargs))]
     fn set_input(
         &self,

@@ -203,11 +203,11 @@ pub struct Operation {
 #[pyclass(extends = Operation, frozen, module = "pliant.te")]
 pub struct PlaceholderOp;
 
-/// A stage given by a formula.
+/// A stage that computes each element by a formula.
 #[pyclass(extends = Operation, frozen, module = "pliant.te")]
 pub struct ComputeOp;
 
-/// A stage given by statements or a call.
+/// A stage that consists of statements or of a call.
 #[pyclass(extends = Operation, frozen, subclass, module = "pliant.te")]
 pub struct ExternOp;
 
@@ -235,14 +235,14 @@ impl Operation {
         self.tensor.name().to_string()
     }
 
-    /// Returns the output axes.
+    /// Returns the axes of the operation's output.
     #[getter]
     fn axis<'py>(&self, py: Python<'py>) -> Result<Vec<Bound<'py, PyAny>>> {
         let axes = self.tensor.as_compute().map_or(&[][..], |c| &c.axes);
         wrap_axes(py, axes)
     }
 
-    /// Returns the axes that are reduced.
+    /// Returns the axes over which the operation reduces.
     #[getter]
     fn reduce_axis<'py>(&self, py: Python<'py>) -> Result<Vec<Bound<'py, PyAny>>> {
         match self.tensor.as_compute().map(|c| c.body.kind()) {

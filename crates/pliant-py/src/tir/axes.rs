@@ -28,7 +28,7 @@ impl IterVar {
     #[classattr]
     #[pyo3(name = "Ordered")]
     const ORDERED: u8 = 3;
-    /// A block axis without any guarantees.
+    /// A block axis about whose iterations nothing is known.
     #[classattr]
     #[pyo3(name = "Opaque")]
     const OPAQUE: u8 = 4;
@@ -124,9 +124,9 @@ fn end(min: &te::Expr, extent: &te::Expr) -> te::Expr {
 /// are as in Python.
 #[pyclass(frozen, module = "pliant.ir")]
 pub struct Range {
-    /// The first value.
+    /// The first value of the range.
     pub min: te::Expr,
-    /// The number of values.
+    /// The number of values in the range.
     pub extent: te::Expr,
 }
 

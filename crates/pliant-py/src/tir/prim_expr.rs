@@ -367,7 +367,7 @@ impl PrimExpr {
         Ok(wrap(dtype.py(), te::cast(&self.expr, to))?)
     }
 
-    /// Creates the expression `a == b`.
+    /// Creates the expression `self == other`.
     fn equal<'py>(&self, other: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
         binary_op(other.py(), BinOp::Eq, &self.expr, other, false)
     }

@@ -58,17 +58,17 @@ macro_rules! operators {
 }
 
 operators! {
-    /// A sum.
+    /// The sum of two values.
     Add = Add;
-    /// A difference.
+    /// The difference of two values.
     Sub = Sub;
-    /// A product.
+    /// The product of two values.
     Mul = Mul;
-    /// A quotient, rounded towards zero for integers.
+    /// The quotient of two values, rounded towards zero for integers.
     Div = Div;
     /// The remainder of an integer `Div`.
     Mod = Mod;
-    /// A quotient rounded towards minus infinity.
+    /// The quotient of two values, rounded towards minus infinity.
     FloorDiv = FloorDiv;
     /// The remainder of a `FloorDiv`.
     FloorMod = FloorMod;
@@ -88,9 +88,9 @@ operators! {
     GT = Gt;
     /// Whether the first value is greater than or equal to the second.
     GE = Ge;
-    /// Logical and.
+    /// The logical and of two conditions.
     And = And;
-    /// Logical or.
+    /// The logical or of two conditions.
     Or = Or;
 }
 
@@ -113,7 +113,7 @@ fn new_var(
     Ok(if is_handle { te::Var::handle(name) } else { plain(name, parse_dtype(&dtype)?) }.expr())
 }
 
-/// A variable.
+/// A scalar variable (`tir.Var`).
 #[pyclass(extends = PrimExpr, frozen, subclass, module = "pliant.tir")]
 pub struct Var;
 
@@ -220,7 +220,7 @@ impl Cast {
     }
 }
 
-/// Logical negation.
+/// The logical negation of a condition.
 #[pyclass(extends = PrimExpr, frozen, subclass, module = "pliant.tir")]
 pub struct Not;
 

@@ -63,7 +63,7 @@ pub fn param_value(obj: &Bound<'_, PyAny>) -> Result<ParamValue> {
     }
 }
 
-/// Whether an object is a bool of Python or NumPy.
+/// Whether an object is a Python `bool` or a NumPy `bool_`.
 fn is_bool(obj: &Bound<'_, PyAny>) -> Result<bool> {
     if obj.is_instance_of::<PyBool>() {
         return Ok(true);

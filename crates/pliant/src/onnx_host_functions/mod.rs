@@ -71,7 +71,7 @@ fn value_error(message: impl Into<String>) -> VmError {
     VmError::check(CheckKind::Value, message)
 }
 
-/// Returns the integer in a tensor of one element.
+/// Returns the integer in a tensor of one element. `what` names the tensor in errors.
 fn integer(tensor: &Tensor, what: &str) -> Result<i64, VmError> {
     match tensor.to_i64_vec()?.as_slice() {
         [one] => Ok(*one),

@@ -18,7 +18,7 @@ use super::{FunctionGen, Operand};
 
 /// How the code after a function's body consumes its result.
 pub(super) enum Exit {
-    /// The function returns the result.
+    /// The function returns the result to its caller.
     Return,
     /// The function is inlined as the condition of a loop, and its result decides whether the loop
     /// continues. The fields are the positions of jumps to the end of the loop and to its body,

@@ -73,7 +73,7 @@ fn malicious_models_are_rejected() {
     }
 }
 
-/// A xorshift random number generator.
+/// A xorshift random number generator, with its current state.
 struct Xorshift(u64);
 
 impl Xorshift {

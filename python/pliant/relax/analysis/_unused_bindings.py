@@ -1,4 +1,4 @@
-"""Removal of unused bindings."""
+"""Removes unused bindings from functions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rules by which operators are offloaded to kernels."""
+"""Rules that replace operators by calls of kernels."""
 
 from __future__ import annotations
 

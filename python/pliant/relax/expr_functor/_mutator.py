@@ -1,4 +1,4 @@
-"""The mutator of the graph level."""
+"""``PyExprMutator``, which rewrites graph functions."""
 
 from __future__ import annotations
 
@@ -367,7 +367,7 @@ class PyExprMutator(ExprFunctor):
         return new
 
     def _definition(self, var: Var) -> Any:
-        """Returns the new definition of a variable."""
+        """Returns the variable that replaces a defined variable."""
         if self._declared and var in self._declared:
             return self._declared.pop(var)
         return self.visit_var_def(var)

@@ -1,4 +1,4 @@
-"""The visitor of the graph level."""
+"""``PyExprVisitor``, which visits the parts of graph functions."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ def dense(data: Tensor, weight: Tensor, bias: Tensor | None = None, out_dtype: s
 
 
 def bias_add(data: Tensor, bias: Tensor, axis: int = 1) -> Tensor:
-    """Adds a vector along an axis of ``data``."""
+    """Adds the vector ``bias`` to ``data``, broadcast along all axes but ``axis``."""
     after = data.ndim - 1 - axis_of(axis, data.ndim)
     return find("add")(data, find("expand_dims")(bias, list(range(1, after + 1))) if after else bias)
 

@@ -45,7 +45,7 @@ def attention(
 
 
 def in_sequences(q: Array, k: Array, v: Array, starts: Array, starts_k: Array | None = None, **given: Any) -> Array:
-    """Computes attention within each sequence with NumPy."""
+    """Computes with NumPy attention within each of several concatenated sequences."""
     out = np.zeros((*q.shape[:3], v.shape[3]), q.dtype)
     starts_k = starts if starts_k is None else starts_k
     for a, b, c, d in zip(starts, starts[1:], starts_k, starts_k[1:], strict=False):

@@ -34,7 +34,7 @@ def lowest(dtype: Any) -> Any:
 
 
 def pooled(a: Array, kind: str, size: Any, **given: Any) -> Array | Refusal:
-    """Pools data (N, C, ...)."""
+    """Computes the pooling of data (N, C, ...) by loops over the windows."""
     n = a.ndim - 2
     sizes, strides = spread(size, n), spread(given.get("strides", 1), n)
     pads, dilation = pairs(given.get("padding", 0), n), spread(given.get("dilation", 1), n)

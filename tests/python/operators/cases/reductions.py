@@ -12,7 +12,7 @@ from .operator_case import *  # the vocabulary of cases
 
 
 def over(axis: Any) -> Any:
-    """Converts an axis attribute to NumPy's form."""
+    """Converts the axis attribute of an operator to the form that NumPy accepts."""
     return tuple(axis) if isinstance(axis, list) else axis
 
 

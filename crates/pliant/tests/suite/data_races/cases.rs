@@ -131,7 +131,7 @@ const fn builtin(name: &'static str, inputs: &'static [Input], body: &'static st
     Case { name, group: Group::Builtins, inputs, body }
 }
 
-/// All test programs.
+/// All test programs for data races.
 pub const CASES: &[Case] = &[
     loops("gather", INDICES, "for i in range(64):\n    o[i] = x[b[i % 4]]"),
     loops("gather_narrow", INT32_INDICES, "for i in range(64):\n    o[i] = x[b[i % 4]]"),
