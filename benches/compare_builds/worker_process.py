@@ -121,7 +121,7 @@ class Job:
                 return best
 
     def memory(self) -> dict[str, float]:
-        """Compiles and runs the workload, and returns by how many megabytes each raised the peak
+        """Compiles the workload and then runs it. Returns by how many megabytes the compilation and the run each raised the peak
         memory of the process.
         """
         base = process_size("VmRSS")

@@ -175,7 +175,8 @@ def main(x: R.Tensor(dtype="float32"), w: R.Tensor(dtype="float32")):
 
 @pytest.mark.parametrize("mode", MODES)
 def test_limits_apply_to_one_run(mode: str) -> None:
-    """Tests time limits of about the time that a run takes, mixed with runs without a limit."""
+    """Tests runs with a time limit that is close to the time of the run, mixed with runs without a limit. A limit applies only to
+    its own run."""
     model = pliant.compile(constant_sum(), exec_mode=mode)
     small, counts = np.array([1 << 14]), {True: 0, False: 0}
     expected = model(small).numpy()

@@ -1,4 +1,4 @@
-//! [`Choices`]: derives random choices from the bytes of a fuzz input. After the last byte, every choice is the first
+//! [`Choices`]: derives random choices from the bytes of a fuzz input. After the last byte, every choice selects the first
 //! option.
 
 /// A source of choices: the bytes of a fuzz input that no choice has used yet.

@@ -58,8 +58,8 @@ class BindingBlock:
     def __ne__(self, other: object, /) -> bool: ...
     def __repr__(self) -> str: ...
     def _function_runs(self) -> list[tuple[int, int]]:
-        """The ranges of consecutive local functions, for two or more functions each. A range is the
-        index of the first one and the index after the last one."""
+        """Finds the runs of two or more consecutive bindings of local functions. Returns each run as the index of its first
+        binding and the index after its last one."""
     @property
     def bindings(self) -> list[Binding]:
         """The bindings of the block, in order."""

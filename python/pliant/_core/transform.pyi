@@ -138,9 +138,8 @@ def register_backend_patterns(patterns: list[Any]) -> None:
     """Adds patterns to the global table of backend patterns."""
 
 def register_offload_rule(row: Any, inputs: list[Any], kernel: Any, doc: str) -> None:
-    """Adds an offload rule: matches of a pattern become calls of a packed function, which is given
-    by name or as a callable. Its arguments are the expressions that `inputs` matched and the memory
-    of the result.
+    """Adds an offload rule: matches of a pattern become calls of a packed function, which is given by name or as a callable. The
+    arguments of the packed function are the expressions that `inputs` matched and the memory of the result.
 
     Raises `ValueError` for the name of one of Pliant's rules, and if an input is not part of the
     pattern or is a call that the pattern matches. Raises `TypeError` if `kernel` is neither

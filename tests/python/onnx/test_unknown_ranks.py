@@ -1,5 +1,4 @@
-"""The node tests again, with every input reshaped to a rank that is known only at run time: the
-results are the same."""
+"""Runs the node tests again with every input reshaped to a rank that is known only at run time. The results must be the same."""
 
 from __future__ import annotations
 

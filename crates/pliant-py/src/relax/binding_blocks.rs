@@ -108,8 +108,8 @@ impl BindingBlock {
         self.block.bindings().into_iter().map(|b| wrap_binding(py, b)).collect()
     }
 
-    /// Returns the runs of two or more consecutive bindings of local functions, each as the index
-    /// of its first binding and the index after its last one.
+    /// Finds the runs of two or more consecutive bindings of local functions. Returns each run as the index of its first binding
+    /// and the index after its last one.
     fn _function_runs(&self) -> Vec<(usize, usize)> {
         self.block.function_runs()
     }

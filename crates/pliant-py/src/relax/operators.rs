@@ -304,8 +304,8 @@ impl OpFunction {
         Ok(args)
     }
 
-    /// Fills in the default attributes of a call and puts all in the order of the declaration.
-    /// Required attributes must be given.
+    /// Adds the default values of attributes that a call omits, and puts all attributes in the order of the declaration. It is an
+    /// error to omit a required attribute.
     fn complete_attrs(&self, attrs: Attrs) -> Result<Attrs> {
         let mut list = Attrs::default();
         for (name, default) in &self.sig.attrs {

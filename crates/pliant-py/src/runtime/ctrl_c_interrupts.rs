@@ -311,8 +311,8 @@ pub fn take_signal_error() -> Option<PyErr> {
     SIGNAL_ERROR.with_borrow_mut(Option::take)
 }
 
-/// Takes the exception of a signal handler that interrupted the run, or a `KeyboardInterrupt` if there is none. A
-/// pending signal is handled now, so that it does not raise a second time.
+/// Returns the exception with which a signal handler interrupted the run. If there is none, handles a pending signal now, so that
+/// it does not interrupt a second time, and returns its exception, by default a `KeyboardInterrupt`.
 pub fn take_interrupt_error() -> PyErr {
     let error = take_signal_error();
     let pending = || Python::try_attach(|py| py.check_signals().err()).flatten();

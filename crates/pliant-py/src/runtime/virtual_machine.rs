@@ -459,9 +459,9 @@ impl VirtualMachine {
         self.monitored.vm.set_instrument(is_set.then_some(watch));
     }
 
-    /// Runs `func_name(*args)` once to warm up and `runs` times to measure which functions take the time. `timeout`
-    /// is the time limit of each run in seconds. The profile replaces the instrument of the VM and removes it at the
-    /// end.
+    /// Runs `func_name(*args)` once to warm up and `runs` times to measure which functions take the time. `timeout` is the time
+    /// limit of each run in seconds. During the profile, the VM has an instrument that measures the calls. It replaces the
+    /// instrument that was set before, and is removed at the end.
     #[pyo3(signature = (func_name, *args, runs=1, timeout=None))]
     fn profile(
         &self,

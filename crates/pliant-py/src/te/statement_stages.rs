@@ -81,8 +81,8 @@ fn map_tensor(map: &mut FxHashMap<te::Tensor, te::Tensor>, param: &te::Tensor, n
     map.insert(param.clone(), new.clone());
 }
 
-/// Binds the sizes of a buffer parameter to the sizes of an input. A size that is not a variable is
-/// checked instead.
+/// Binds each size variable that is a dim of a buffer parameter to the size of the input. For any other dim of the parameter,
+/// adds a check that the input has this size.
 fn bind_sizes(
     name: &str,
     param: &te::Tensor,

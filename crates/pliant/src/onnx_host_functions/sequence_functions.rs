@@ -246,8 +246,8 @@ pub(super) fn split(args: &[Value]) -> Outcome {
     Ok(Value::tuple(items))
 }
 
-/// Returns the lengths of the parts if an axis of `size` elements is split into parts of equal
-/// length; the last part may be shorter.
+/// Splits an axis of `size` elements into parts of `part_length` elements; the last part may be shorter. Returns the lengths of
+/// the parts.
 fn equal_parts(size: i64, part_length: i64) -> Result<Vec<i64>, VmError> {
     if part_length < 1 {
         return Err(value_error(format!(

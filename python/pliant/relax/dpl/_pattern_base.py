@@ -172,8 +172,8 @@ class PatternSeq:
         return joined
 
     def used_by(self, other: DFPattern | PatternSeq, index: int = -1) -> PatternSeq:
-        """Adds a constraint: ``other`` uses the last pattern, as operand ``index`` unless that is
-        -1. Returns the joined sequence."""
+        """Adds a constraint: ``other`` uses the last pattern, as operand ``index`` unless that is -1. Returns the sequence
+        extended by ``other``."""
         return self._join(other, index, False)
 
     def only_used_by(self, other: DFPattern | PatternSeq, index: int = -1) -> PatternSeq:
