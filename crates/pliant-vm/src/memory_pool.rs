@@ -1,10 +1,13 @@
 //! Memory of running programs: each thread has a lock-free pool of free blocks with a size limit.
 //!
 //! A released storage goes to the pool of the releasing thread. The next storage of a similar size
-//! reuses it. Because of the limit ([`set_pool_limit`]), memory use follows the current shapes:
-//! blocks beyond the limit are returned to the system at the end of the run, and blocks beyond
-//! [`RUNNING_FACTOR`] times the limit immediately. Returning blocks to the system between the
-//! layers of a model would cause page faults in the following layers.
+//! reuses it. Memory use follows the current shapes: at the end of a run, blocks beyond the limit
+//! ([`set_pool_limit`]), or beyond the memory that the run needed if that is more, are returned to
+//! the system. So a sequence of runs of the same size allocates no memory, and a small run after a
+//! large one returns what the large one needed. During a run, blocks beyond [`RUNNING_FACTOR`] times
+//! the limit are returned unless this run or the last one needed them. Returning blocks that the
+//! next layer or the next run needs would cause page faults and zero-filling: 6 % of the time of
+//! DenseNet-121 with two images of 256 x 320.
 //!
 //! A block belongs to the VM that allocated it; no other VM reuses it. When a VM is dropped, its
 //! blocks are removed from the pools of all threads ([`Owner`]).
@@ -28,6 +31,12 @@ const RUNNING_FACTOR: usize = 4;
 /// Number of size classes: four per power of two. Rounding up to a size class wastes at most a
 /// quarter of a block.
 const CLASSES: usize = 4 * usize::BITS as usize;
+
+/// Minimum number of bytes of a request that may take a block of a larger size class.
+const MIN_SHARED_BYTES: usize = 64 << 10;
+/// The number of larger size classes in which such a request looks for a free block. Blocks are up
+/// to 4 times as large as requested.
+const SHARED_CLASSES: usize = 8;
 
 static LIMIT: AtomicUsize = AtomicUsize::new(DEFAULT_LIMIT);
 
@@ -61,6 +70,12 @@ struct Pool {
     bytes: usize,
     /// The owner of the VM running on this thread; [`NO_OWNER`] if there is none.
     running: u64,
+    /// The number of bytes that the current run has taken and not released.
+    taken: usize,
+    /// The maximum of `taken` during the current run, or during the last run if none is running.
+    peak: usize,
+    /// The maximum of `taken` during the run before.
+    last_peak: usize,
 }
 
 /// The memory pools of all threads.
@@ -122,6 +137,8 @@ impl Owner {
     pub(crate) fn begin(&self) -> RunGuard {
         let mut pool = if CURRENT.get().is_none() { enter() } else { None };
         if let Some(pool) = &mut pool {
+            pool.last_peak = pool.peak;
+            (pool.taken, pool.peak) = (0, 0);
             CURRENT.set(Some(NonNull::from(&mut **pool)));
         }
         let outer = set_running(self.id);
@@ -169,7 +186,8 @@ impl Drop for RunGuard {
         set_running(self.outer);
         if let Some(pool) = &mut self.pool {
             CURRENT.set(None);
-            let limit = LIMIT.load(Ordering::Relaxed);
+            pool.record_peak();
+            let limit = pool.limit();
             if pool.bytes > limit {
                 pool.evict_to(limit);
             }
@@ -192,26 +210,50 @@ fn class_of(bytes: usize) -> Option<(usize, usize)> {
 }
 
 impl Pool {
+    /// Takes a free block of the owner with at least `size` bytes, the size of the size class
+    /// `class`. A large request may take a block of a larger class: the blocks of the first layers
+    /// of a convolutional network, which are free in the later layers, would otherwise add to the
+    /// blocks of all sizes that the later layers need.
     #[inline(always)]
-    fn take(&mut self, class: usize, owner: u64) -> Option<AlignedBuf> {
+    fn take(&mut self, class: usize, size: usize, owner: u64) -> Option<AlignedBuf> {
+        let shared = if size < MIN_SHARED_BYTES { 0 } else { SHARED_CLASSES };
+        let block = (class..=class + shared).find_map(|class| self.take_of(class, owner))?;
+        self.bytes -= block.len();
+        Some(block)
+    }
+
+    /// Takes a free block of one size class.
+    #[inline(always)]
+    fn take_of(&mut self, class: usize, owner: u64) -> Option<AlignedBuf> {
         let blocks = self.free.get_mut(class)?;
         // The most recently freed block is the most likely to be in a CPU cache.
         let at = blocks.iter().rposition(|block| block.owner() == owner)?;
-        let block = blocks.swap_remove(at);
-        self.bytes -= block.len();
-        Some(block)
+        Some(blocks.swap_remove(at))
     }
 
     /// The current size limit of the pool in bytes.
     fn limit(&self) -> usize {
         let limit = LIMIT.load(Ordering::Relaxed);
-        if self.running == NO_OWNER { limit } else { limit.saturating_mul(RUNNING_FACTOR) }
+        if self.running == NO_OWNER {
+            return limit.max(self.peak);
+        }
+        limit.saturating_mul(RUNNING_FACTOR).max(self.peak).max(self.last_peak)
+    }
+
+    /// Updates the maximum number of bytes that were taken. Must be called before `taken`
+    /// decreases.
+    #[inline(always)]
+    fn record_peak(&mut self) {
+        self.peak = self.peak.max(self.taken);
     }
 
     /// Adds a block to the pool. If the VM of the block was dropped, or the block exceeds the
     /// limit, frees the block instead.
     #[inline(always)]
     fn insert(&mut self, block: AlignedBuf) {
+        self.record_peak();
+        // A block may have been taken before the run, or by another thread.
+        self.taken = self.taken.saturating_sub(block.len());
         let limit = self.limit();
         let Some((class, size)) = class_of(block.len()) else { return };
         let owner = block.owner();
@@ -266,13 +308,17 @@ fn take_block(bytes: usize, default_owner: u64) -> Result<AlignedBuf, TensorErro
     let mut owner = default_owner;
     let block = with_pool(|pool| {
         owner = if pool.running == NO_OWNER { default_owner } else { pool.running };
-        pool.take(class, owner)
+        let block = pool.take(class, size, owner);
+        pool.taken = pool.taken.saturating_add(block.as_ref().map_or(size, AlignedBuf::len));
+        block
     });
     let block = match block.flatten() {
         Some(block) => block,
         // Zero-filled, so that reading an unwritten element is never undefined behaviour.
         None => {
-            let mut block = AlignedBuf::zeroed(size)?;
+            let mut block = AlignedBuf::zeroed(size).inspect_err(|_| {
+                with_pool(|pool| pool.taken = pool.taken.saturating_sub(size));
+            })?;
             block.set_pool(owner, recycle_block);
             block
         }
@@ -361,13 +407,36 @@ mod tests {
             drop(big);
             assert!(pooled_bytes() > DEFAULT_LIMIT);
             assert!(pooled_bytes() <= RUNNING_FACTOR * DEFAULT_LIMIT);
-            drop(alloc_storage(RUNNING_FACTOR * DEFAULT_LIMIT + 1).unwrap());
-            assert!(pooled_bytes() <= RUNNING_FACTOR * DEFAULT_LIMIT);
             drop(running);
+            assert!(pooled_bytes() > DEFAULT_LIMIT, "the next run may need as much");
+            drop(owner.begin());
             assert!(pooled_bytes() <= DEFAULT_LIMIT);
             release_pooled();
             assert_eq!(pooled_bytes(), 0);
             assert!(alloc_storage(usize::MAX).is_err());
+        })
+        .join()
+        .unwrap();
+    }
+
+    #[test]
+    fn equal_runs_reuse_more_memory_than_the_limit() {
+        let _guard = serialize_tests();
+        std::thread::spawn(|| {
+            let owner = Owner::new(false);
+            let size = RUNNING_FACTOR * DEFAULT_LIMIT + 1;
+            let run = || {
+                let _running = owner.begin();
+                alloc_storage(size).unwrap().as_ptr()
+            };
+            let first = run();
+            assert!(pooled_bytes() >= size);
+            // The block must not be freed and allocated again at the same address.
+            let other = std::hint::black_box(vec![0u8; 64]);
+            assert_eq!(run(), first);
+            drop(other);
+            drop(owner.begin());
+            assert_eq!(pooled_bytes(), 0, "a run without allocations releases what the last needed");
         })
         .join()
         .unwrap();
