@@ -156,7 +156,7 @@ passes! {
         gate: Gate::OptLevel(2),
         make: FoldConstant::default(),
     }
-    "RemoveRedundantReshape" in Canonicalize: "Merge chains of reshapes" {
+    "RemoveRedundantReshape" in Canonicalize: "Merge chains of reshapes, and of transposes" {
         requires: [InPlaceMarked],
         invalidates: [NoDeadCode, NormalBlocks, NoDeadReaders],
         make: RemoveRedundantReshape,

@@ -33,6 +33,8 @@ pub const GRAPH_PASSES: &[&str] = &[
     "OffloadDequantized",
     // Merges the casts that the rules of OffloadDequantized have added to one operand.
     "EliminateCommonSubexpr",
+    // Transposes that compose to the identity would get transposes to channels last around them.
+    "RemoveRedundantReshape",
     // The packed weights have replaced dequantized ones, which are unused now and must not be folded.
     "DeadCodeElimination",
     "FoldConstant",

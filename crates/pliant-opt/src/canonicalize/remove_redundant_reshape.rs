@@ -1,5 +1,6 @@
 //! # What it does
-//! Merges chains of reshapes into one, and removes reshapes to the shape that the tensor already has.
+//! Merges chains of reshapes into one, and removes reshapes to the shape that the tensor already has. Does the same with chains of
+//! transposes. The torch exporter writes a slice assignment as three transposes that compose to the identity.
 //!
 //! # Before
 //! ```python
@@ -38,9 +39,10 @@
 //! [`DeadCodeElimination`](crate::canonicalize::dead_code_elimination).
 //!
 //! # Never
-//! Removes a reshape whose shapes are not provably equal, or a reshape whose operand a call may write to later.
+//! Removes a reshape whose shapes are not provably equal, or a reshape whose operand a call may write to later. Merges transposes
+//! in a module with calls that write to their operands.
 
-use pliant_ir::IRModule;
+use pliant_ir::{AttrValue, Attrs, IRModule};
 use pliant_ir::relax::type_lattice::is_subtype;
 use pliant_ir::relax::visit::{Event, walk};
 use pliant_ir::relax::{Binding, Callee, Expr, ExprData, Function, Var};
@@ -53,6 +55,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::analysis::memory_aliases::{MemoryAliases, ParamUses, has_local_functions};
 use crate::common::lowered_operators::RESHAPE;
+use crate::common::matmul_and_conv_operands::{PERMUTE_DIMS, call_operands, permute_axes};
 
 /// The pass that merges chains of reshapes and removes reshapes that do not change the shape. See the module documentation.
 pub struct RemoveRedundantReshape;
@@ -69,7 +72,8 @@ impl ModulePass for RemoveRedundantReshape {
             if let Some(uses) = &uses {
                 pinned.extend(views_of_written_operands(func, uses));
             }
-            let mut reshapes = Reshapes { pinned, ..Reshapes::default() };
+            let merges_transposes = uses.is_none();
+            let mut reshapes = Reshapes { pinned, merges_transposes, ..Reshapes::default() };
             let mut changed = false;
             for seq in reachable_seqs(func) {
                 changed |= reshapes.sequence(func, seq);
@@ -103,6 +107,10 @@ fn views_of_written_operands(func: &Function, uses: &ParamUses) -> Vec<Var> {
 struct Reshapes {
     /// Maps the result of each reshape to its operand.
     inputs: FxHashMap<Var, Expr>,
+    /// Maps the result of each transpose to its operand and its axes.
+    transposes: FxHashMap<Var, (Expr, Vec<usize>)>,
+    /// Whether transposes are merged: no call writes to its operands.
+    merges_transposes: bool,
     subst: Substitution,
     /// Variables that must not become aliases of their operand, for example because a call overwrites them.
     pinned: FxHashSet<Var>,
@@ -117,9 +125,10 @@ impl Reshapes {
             for mut b in old_bindings {
                 let value = self.subst.apply(func, b.value);
                 let value = self.merge_reshapes(func, value);
+                let value = self.merge_transposes(func, value);
                 changed |= value != b.value;
                 b.value = value;
-                if self.is_identity_reshape(func, b) {
+                if self.is_identity_reshape(func, b) || self.is_identity_transpose(func, b) {
                     changed = true;
                 } else {
                     new_bindings.push(b);
@@ -140,6 +149,47 @@ impl Reshapes {
         let ExprData::Call { attrs, .. } = *func.expr(value) else { return value };
         let (attrs, ty) = (func.call_attrs(attrs).clone(), func.expr_ty(value));
         func.call(Callee::Op(RESHAPE), &[first, shape], attrs, &[], ty)
+    }
+
+    /// Rewrites a transpose of a transpose to one transpose of the original tensor.
+    fn merge_transposes(&self, func: &mut Function, value: Expr) -> Expr {
+        let Some((input, outer_axes)) = self.transpose_of(func, value) else { return value };
+        let ExprData::Var(v) = func.expr(input) else { return value };
+        let Some((first, inner_axes)) = self.transposes.get(v) else { return value };
+        let axes = outer_axes.iter().map(|&axis| inner_axes[axis] as i64);
+        let attrs = Attrs::default().with("axes", AttrValue::ints(axes));
+        let ty = func.expr_ty(value);
+        func.call(Callee::Op(PERMUTE_DIMS), &[*first], attrs, &[], ty)
+    }
+
+    /// Whether a binding transposes a tensor without changing the order of the dims. If so, records the tensor as the replacement
+    /// of the variable; otherwise records the transpose in `transposes`.
+    fn is_identity_transpose(&mut self, func: &mut Function, b: Binding) -> bool {
+        let Some((input, axes)) = self.transpose_of(func, b.value) else { return false };
+        if b.cast.is_some() || self.pinned.contains(&b.var) {
+            return false;
+        }
+        let (from, to) = (func.expr_ty(input), func.var(b.var).ty);
+        let is_identity =
+            axes.iter().copied().eq(0..axes.len()) && is_subtype(func, from, to).is_yes();
+        if is_identity {
+            self.subst.insert(b.var, input);
+        } else {
+            self.transposes.insert(b.var, (input, axes));
+        }
+        is_identity
+    }
+
+    /// Returns the operand and the axes of a transpose, which are not negative; `None` for other expressions, and if transposes
+    /// are not merged.
+    fn transpose_of(&self, func: &Function, e: Expr) -> Option<(Expr, Vec<usize>)> {
+        if !self.merges_transposes {
+            return None;
+        }
+        let (&[input], attrs) = call_operands(func, e, PERMUTE_DIMS)? else { return None };
+        let rank = func.ty(e).dims()?.len();
+        let axes = permute_axes(attrs, rank)?;
+        (axes.len() == rank && axes.iter().all(|&axis| axis < rank)).then_some((input, axes))
     }
 
     /// Whether a binding reshapes a tensor to its own shape. If so, records the tensor as the replacement of the variable;
