@@ -186,7 +186,7 @@ activations! {
         let h = b.mul(x, &half);
         b.mul(&h, &t)
     };
-    Silu = |b, x, _numbers| { let s = math::sigmoid(b, x); b.mul(x, &s) };
+    Silu = |b, x, _numbers| math::silu(b, x);
     Sigmoid = |b, x, _numbers| math::sigmoid(b, x);
     Tanh = |b, x, _numbers| math::tanh(b, x);
     HardSwish = |b, x, params| { let gate = clipped_linear(b, x, params); b.mul(x, &gate) };

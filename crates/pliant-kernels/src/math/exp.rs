@@ -149,6 +149,26 @@ fn unscaled_exp<B: MathOps>(b: &mut B, x: &B::V, result: &impl FromExpM1<B>) -> 
     (result.compute(b, &ExpM1 { r, p, square }), n, t)
 }
 
+/// Returns `x * sigmoid(x)` with an error of a few ulp; 0 for `x` below -87, where the exact result is
+/// less than 1.5e-36 in magnitude. Unlike the product of `x` and [`sigmoid`], this does not correct
+/// the rounding errors of the exponential and of the denominator, which takes as many operations as
+/// the rest.
+#[inline(always)]
+pub fn silu<B: MathOps>(b: &mut B, x: &B::V) -> B::V {
+    let (zero, one, lowest) = (b.f(0.0), b.f(1.0), b.f(-87.0));
+    let (bits, sign) = (b.bits(x), b.i(B::Real::SIGN));
+    let minus = b.ior(&bits, &sign);
+    let minus = b.float_of_bits(&minus);
+    // `max2` returns its second operand for NaN.
+    let minus = b.max2(&minus, &lowest);
+    let e = exp_normal(b, &minus);
+    let denominator = b.add(&one, &e);
+    let numerator = b.select_lt(x, &zero, &e, &one);
+    let gate = b.div(&numerator, &denominator);
+    let y = b.mul(x, &gate);
+    b.select_lt(x, &lowest, &zero, &y)
+}
+
 /// Returns `e^|x| / 2` and `e^-|x| / 2`. The first value is halved before the scaling by a power of
 /// 2, so that it overflows only if the hyperbolic functions overflow.
 #[inline(always)]

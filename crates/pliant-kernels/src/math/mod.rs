@@ -11,7 +11,7 @@
 //! | module | owns |
 //! |---|---|
 //! | `polynomial_coefficients` | the coefficients, for float32 and for float64 |
-//! | `exp` | `exp`, `sinh`, `cosh`, `tanh`, `sigmoid` |
+//! | `exp` | `exp`, `sinh`, `cosh`, `tanh`, `sigmoid`, `silu` |
 //! | `log` | `log`, `log1p`, `asinh`, `acosh`, `atanh` |
 //! | `trig` | `sin`, `cos`, `tan`, for arguments up to [`Real::TRIG_LIMIT`] |
 //! | `inverse_trig` | `asin`, `acos`, `atan`, `atan2` |
@@ -34,7 +34,7 @@ mod pow;
 mod trig;
 
 pub use erf::erf;
-pub use exp::{cosh, exp, exp_within, sigmoid, sinh, tanh};
+pub use exp::{cosh, exp, exp_within, sigmoid, silu, sinh, tanh};
 pub use gelu::gelu;
 pub use inverse_trig::{acos, asin, atan, atan2};
 pub use log::{acosh, asinh, atanh, log, log1p};
