@@ -106,6 +106,7 @@ impl Block<'_> {
             accumulate,
             tail_lanes: 0,
             prefetch: Prefetch::NONE,
+            epilogue: None,
         };
         // SAFETY: guaranteed by the caller.
         unsafe { ops.kernels.run(rows.len(), columns.len(), &mut tile) };

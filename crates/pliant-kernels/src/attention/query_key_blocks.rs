@@ -334,6 +334,7 @@ impl Piece<'_> {
                         accumulate: false,
                         tail_lanes: 0,
                         prefetch: Prefetch::NONE,
+                        epilogue: None,
                     };
                     self.ops.kernels.run(height, columns, &mut tile);
                 }

@@ -19,7 +19,7 @@ use pliant_exec::abi::{KernelRuntime, STATUS_OK};
 use super::shape_and_strides::Sizes;
 use super::{Convolution, Image};
 use crate::algorithm_selection::convolution::{MAX_BLOCK_PIXELS, block_pixels, short_pieces};
-use crate::epilogue::{EpilogueTile, MAX_TILE_COLUMNS, Position};
+use crate::epilogue::{BiasAndClip, ClipEpilogue, EpilogueTile, MAX_TILE_COLUMNS, Position};
 use crate::matmul::Element;
 use crate::matmul::micro_kernel::{KSegment, MAX_K_SPLITS, MicroKernels, Prefetch, Tile};
 use crate::matmul::row_tiling::split_evenly;
@@ -258,6 +258,9 @@ impl ImplicitGemm<'_> {
         let scratch = scratch.0.as_mut_ptr().cast::<f32>();
         let in_place = self.c.out.channel == 1;
         let count = slivers.len();
+        // This epilogue is applied to the sums in registers.
+        let clip = self.c.epilogue.as_ref().and_then(ClipEpilogue::of);
+        let clip = clip.and_then(|clip| clip.without_residual(filter));
         slivers.iter_mut().for_each(|sliver| sliver.has_sums = false);
         let first_channel = (group * s.group_channels()) as isize;
         let mut position = (0, 0);
@@ -284,6 +287,8 @@ impl ImplicitGemm<'_> {
                     self.find_segments(&slice, sliver.taps, &mut segments);
                 }
                 let segments = &segments.all[..segments.count];
+                let position = Position { batch, row: sliver.row, column: filter };
+                let mut is_finished = false;
                 if !segments.is_empty() || (is_last_slice && !sliver.has_sums) {
                     let row_bytes = self.width * size_of::<f32>();
                     let prefetch =
@@ -291,16 +296,17 @@ impl ImplicitGemm<'_> {
                     let a = (sliver.input.wrapping_offset(first_channel), segments);
                     // SAFETY: guaranteed by the caller.
                     unsafe {
-                        self.compute_strips(a, weights, c, size, (sliver.has_sums, prefetch));
+                        let clip = clip.as_ref().filter(|_| is_last_slice);
+                        self.compute_strips(a, weights, c, size, (sliver.has_sums, prefetch, clip));
+                        is_finished = clip.is_some();
                     };
                     sliver.has_sums = true;
                 }
                 if !is_last_slice {
                     continue;
                 }
-                if let Some(epilogue) = &self.c.epilogue {
+                if let Some(epilogue) = self.c.epilogue.as_ref().filter(|_| !is_finished) {
                     let ((data, row_stride), (rows, columns)) = (c, size);
-                    let position = Position { batch, row: sliver.row, column: filter };
                     let tile = EpilogueTile { data, row_stride, rows, columns, position };
                     // SAFETY: the sums are complete; guaranteed by the caller.
                     unsafe { epilogue.finish(self.isa, &tile) };
@@ -400,6 +406,7 @@ impl ImplicitGemm<'_> {
 
     /// Multiplies inputs and weights over some segments of `k`, and adds the products to a sliver
     /// of `rows` results. A panel that is wider than a tile is processed in strips of columns.
+    /// `clip` is the epilogue of complete sums.
     ///
     /// # Safety
     /// As for [`run`].
@@ -409,10 +416,14 @@ impl ImplicitGemm<'_> {
         weights: *const f32,
         (c, c_row): (*mut f32, isize),
         (rows, columns): (usize, usize),
-        (accumulate, prefetch): (bool, Prefetch),
+        (accumulate, prefetch, clip): (bool, Prefetch, Option<&BiasAndClip<f32>>),
     ) {
         for column in (0..columns).step_by(self.kernels.columns()) {
             let width = self.kernels.columns().min(columns - column);
+            let epilogue = clip.map(|clip| BiasAndClip {
+                bias: if clip.bias.is_null() { clip.bias } else { clip.bias.wrapping_add(column) },
+                ..*clip
+            });
             let mut tile = Tile {
                 segments,
                 a,
@@ -425,6 +436,7 @@ impl ImplicitGemm<'_> {
                 accumulate,
                 tail_lanes: 0,
                 prefetch: if column == 0 { prefetch } else { Prefetch::NONE },
+                epilogue: epilogue.as_ref(),
             };
             // SAFETY: guaranteed by the caller.
             unsafe { self.kernels.run(rows, width, &mut tile) };

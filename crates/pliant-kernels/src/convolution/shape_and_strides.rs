@@ -256,8 +256,10 @@ impl Sizes {
 
 impl<P> Image<P> {
     /// The offset of a pixel's first channel from the start of the images, in elements.
-    pub(super) fn offset(&self, batch: usize, pixel: [usize; 3]) -> isize {
-        let dims: i64 = pixel.iter().zip(self.pixel).map(|(&p, stride)| p as i64 * stride).sum();
+    #[inline]
+    pub(super) fn offset(&self, batch: usize, [z, y, x]: [usize; 3]) -> isize {
+        let [plane, line, pixel] = &self.pixel;
+        let dims = z as i64 * plane + y as i64 * line + x as i64 * pixel;
         (batch as i64 * self.batch + dims) as isize
     }
 }

@@ -49,6 +49,29 @@ impl ClipEpilogue {
         let residual = self.residual.map_or((null(), 0), |r| (r.at(position), r.row as isize));
         TileEpilogue { bias, residual, bounds: self.bounds }
     }
+
+    /// Returns the bias from the column `column` on and the bounds; `None` if the epilogue has a
+    /// residual.
+    #[inline(always)]
+    pub fn without_residual(&self, column: usize) -> Option<BiasAndClip<f32>> {
+        let bias = match self.bias.is_null() {
+            true => null(),
+            false => self.bias.wrapping_add(column),
+        };
+        let (low, high) = self.bounds;
+        self.residual.is_none().then_some(BiasAndClip { bias, low, high })
+    }
+}
+
+/// The epilogue `clip(x + bias[j], low, high)` of the columns of a tile.
+#[derive(Clone, Copy, Debug)]
+pub struct BiasAndClip<T> {
+    /// The address of the bias of the first column, or null.
+    pub bias: *const T,
+    /// The lower limit of the results.
+    pub low: T,
+    /// The upper limit of the results.
+    pub high: T,
 }
 
 /// A [`ClipEpilogue`] for the results of one tile.

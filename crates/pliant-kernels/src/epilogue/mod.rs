@@ -25,7 +25,7 @@ use std::ptr::null;
 use pliant_kernel_api::Call;
 use pliant_machine::isa::Isa;
 
-pub use bias_residual_clip::{ClipEpilogue, TileEpilogue};
+pub use bias_residual_clip::{BiasAndClip, ClipEpilogue, TileEpilogue};
 
 /// Maximum number of rows of a tile of a matrix product.
 pub const MAX_TILE_ROWS: usize = 6;

@@ -236,6 +236,7 @@ impl CheckedGemm<'_> {
                     accumulate: k.start > 0,
                     tail_lanes: 0,
                     prefetch: Prefetch::NONE,
+                    epilogue: None,
                 };
                 // SAFETY: guaranteed by the caller.
                 unsafe { kernels.run(height, columns, &mut tile) };

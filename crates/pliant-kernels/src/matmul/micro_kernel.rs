@@ -12,8 +12,10 @@
 //! Measured: "Products with packed weights" in `docs/internals/measurements/products.md`. The cases
 //! of 64 to 256 rows by 384 x 384 show the speed of the micro-kernel best.
 
+use crate::epilogue::BiasAndClip;
+use crate::simd::portable_vectors::Array;
 use crate::simd::register_transpose::transpose_matrix;
-use crate::simd::{Lanes, portable_vectors::Array};
+use crate::simd::{Lanes, MathLanes, load};
 use pliant_machine::isa::{Isa, Vectors};
 
 /// Maximum number of rows of the widest tile.
@@ -65,6 +67,8 @@ pub struct Tile<'a, T> {
     pub tail_lanes: usize,
     /// The memory that the tile prefetches, because the caller reads it next.
     pub prefetch: Prefetch,
+    /// The epilogue that is applied to complete sums in registers, before they are stored.
+    pub epilogue: Option<&'a BiasAndClip<T>>,
 }
 
 /// Memory that a tile prefetches into the second-level cache: some bytes whenever the tile reads a
@@ -142,10 +146,9 @@ type Table<T> = &'static [&'static [TileFn<T>]];
 pub struct MicroKernels<T: 'static> {
     /// Number of lanes of a vector.
     pub lanes: usize,
-    /// The micro-kernels without prefetching, which ignore [`Tile::prefetch`].
-    table: Table<T>,
-    /// The micro-kernels that also prefetch the memory [`Tile::prefetch`].
-    prefetching_table: Table<T>,
+    /// The micro-kernels, indexed by whether they prefetch the memory [`Tile::prefetch`], then by
+    /// whether they apply [`Tile::epilogue`]. Others ignore these fields.
+    tables: [[Table<T>; 2]; 2],
     /// The function that transposes a matrix.
     transpose: TransposeFn<T>,
 }
@@ -158,7 +161,7 @@ type TransposeFn<T> = unsafe fn((*const T, isize), (*mut T, isize), usize, usize
 impl<T> MicroKernels<T> {
     /// Returns the number of columns of the widest tile.
     pub fn columns(&self) -> usize {
-        self.lanes * self.table.len()
+        self.lanes * self.tables[0][0].len()
     }
 
     /// Returns the maximum number of rows of a tile with `columns` columns. Narrow tiles may have
@@ -167,7 +170,7 @@ impl<T> MicroKernels<T> {
     /// # Panics
     /// If `columns` is 0 or more than [`MicroKernels::columns`].
     pub fn rows(&self, columns: usize) -> usize {
-        self.table[columns.div_ceil(self.lanes) - 1].len()
+        self.tables[0][0][columns.div_ceil(self.lanes) - 1].len()
     }
 
     /// Computes a tile of `rows` by `columns`, and sets [`Tile::tail_lanes`].
@@ -182,9 +185,9 @@ impl<T> MicroKernels<T> {
         tile.tail_lanes = columns - (vectors - 1) * self.lanes;
         // SAFETY: guaranteed by the caller.
         unsafe {
-            let prefetches = tile.prefetch.step_bytes > 0;
-            let table = if prefetches { self.prefetching_table } else { self.table };
-            table[vectors - 1][rows - 1](tile)
+            let prefetches = usize::from(tile.prefetch.step_bytes > 0);
+            let finishes = usize::from(tile.epilogue.is_some());
+            self.tables[prefetches][finishes][vectors - 1][rows - 1](tile)
         }
     }
 
@@ -235,13 +238,35 @@ const fn k_splits(rows: usize, max_vectors: usize) -> usize {
     }
 }
 
-/// Computes a tile of `R` rows by `V` vectors; the widest tile has `W` vectors. Tiles that do not prefetch have separate instances
-/// (`PREFETCH` is false), since compilers keep sums in memory if one function contains both loops.
+/// Repeats a block for each row of a tile of `$count` rows, at most [`MAX_ROWS`]. Compilers unroll a
+/// loop only if its body is small enough, and would otherwise keep all sums of the tile in memory.
+macro_rules! for_each_row {
+    ($count:expr, |$r:ident| $body:block) => {
+        for_each_row!(@ $count, $r, $body, 0 1 2 3 4 5 6 7 8 9 10 11)
+    };
+    (@ $count:expr, $r:ident, $body:block, $($index:literal)*) => {
+        $(if $index < $count {
+            let $r: usize = $index;
+            $body
+        })*
+    };
+}
+
+/// Computes a tile of `R` rows by `V` vectors; the widest tile has `W` vectors. Tiles that do not prefetch and tiles without
+/// epilogue have separate instances (`PREFETCH` or `EPILOGUE` is false), since compilers keep sums in memory if one function
+/// contains both loops.
 ///
 /// # Safety
 /// As for [`MicroKernels::run`].
 #[inline(always)]
-unsafe fn tile<L: Lanes, const R: usize, const V: usize, const W: usize, const PREFETCH: bool>(
+unsafe fn tile<
+    L: MathLanes,
+    const R: usize,
+    const V: usize,
+    const W: usize,
+    const PREFETCH: bool,
+    const EPILOGUE: bool,
+>(
     t: &Tile<'_, L::Elem>,
 ) {
     let splits = const { k_splits(R, W) };
@@ -286,16 +311,62 @@ unsafe fn tile<L: Lanes, const R: usize, const V: usize, const W: usize, const P
                 }
             }
         }
-        for r in 0..R {
+        let finish = match t.epilogue {
+            Some(epilogue) if EPILOGUE => Some(FinishRow::<L, V>::of(epilogue, t.tail_lanes)),
+            _ => None,
+        };
+        for_each_row!(R, |r| {
             let c = t.c.wrapping_offset(r as isize * t.c_row);
             for v in 0..V {
                 let mut sum = sums[0][r][v];
                 for set in &sums[1..splits] {
                     sum = sum.add(set[r][v]);
                 }
-                write(sum, c.wrapping_add(v * L::N), t, v + 1 == V);
+                write(sum, c.wrapping_add(v * L::N), t, (v, v + 1 == V), &finish);
             }
+        });
+    }
+}
+
+/// The operands of an epilogue in registers.
+struct FinishRow<L, const V: usize> {
+    bias: [L; V],
+    low: L,
+    high: L,
+}
+
+impl<L: MathLanes, const V: usize> FinishRow<L, V> {
+    /// Loads the operands for a row of `V` vectors, of which the last has `tail_lanes` elements.
+    ///
+    /// # Safety
+    /// As for [`MicroKernels::run`].
+    #[inline(always)]
+    unsafe fn of(epilogue: &BiasAndClip<L::Elem>, tail_lanes: usize) -> Self {
+        // SAFETY: guaranteed by the caller.
+        unsafe {
+            // Adding -0 changes no number, not even a zero.
+            let mut bias = [L::constant(-0.0); V];
+            if !epilogue.bias.is_null() {
+                for (v, bias) in bias.iter_mut().enumerate() {
+                    let from = epilogue.bias.wrapping_add(v * L::N);
+                    *bias = match v + 1 == V && tail_lanes < L::N {
+                        true => load::<L, false>(from, tail_lanes),
+                        false => L::load(from),
+                    };
+                }
+            }
+            FinishRow { bias, low: L::splat(epilogue.low), high: L::splat(epilogue.high) }
         }
+    }
+
+    /// Returns the results for the sums of vector `v` of a row; NaN propagates.
+    ///
+    /// # Safety
+    /// As for [`MicroKernels::run`].
+    #[inline(always)]
+    unsafe fn value(&self, sums: L, v: usize) -> L {
+        // SAFETY: guaranteed by the caller.
+        unsafe { self.high.min2(self.low.max2(sums.add(self.bias[v]))) }
     }
 }
 
@@ -325,19 +396,28 @@ unsafe fn step<L: Lanes, const R: usize, const V: usize>(
     }
 }
 
-/// Writes one vector of sums to C. The last vector of a row may be partial.
+/// Writes vector `v` of a row of sums to C, or adds it to C if the tile accumulates, and applies the
+/// epilogue. The last vector of a row may be partial.
 ///
 /// # Safety
 /// As for [`MicroKernels::run`].
 #[inline(always)]
-unsafe fn write<L: Lanes>(sum: L, c: *mut L::Elem, t: &Tile<'_, L::Elem>, last: bool) {
+unsafe fn write<L: MathLanes, const V: usize>(
+    sum: L,
+    c: *mut L::Elem,
+    t: &Tile<'_, L::Elem>,
+    (v, last): (usize, bool),
+    finish: &Option<FinishRow<L, V>>,
+) {
     // SAFETY: guaranteed by the caller.
     unsafe {
         if last && t.tail_lanes < L::N {
             let sum = if t.accumulate { sum.add(L::load_first(c, t.tail_lanes)) } else { sum };
+            let sum = finish.as_ref().map_or(sum, |finish| finish.value(sum, v));
             sum.store_first(c, t.tail_lanes);
         } else {
             let sum = if t.accumulate { sum.add(L::load(c)) } else { sum };
+            let sum = finish.as_ref().map_or(sum, |finish| finish.value(sum, v));
             sum.store(c);
         }
     }
@@ -369,9 +449,11 @@ macro_rules! kernels {
         /// # Safety
         /// As for [`MicroKernels::run`].
         $(#[target_feature(enable = $feature)])?
-        unsafe fn run<const R: usize, const V: usize, const PREFETCH: bool>(t: &Tile<'_, <$lanes as Lanes>::Elem>) {
+        unsafe fn run<const R: usize, const V: usize, const PREFETCH: bool, const EPILOGUE: bool>(
+            t: &Tile<'_, <$lanes as Lanes>::Elem>,
+        ) {
             // SAFETY: guaranteed by the caller.
-            unsafe { tile::<$lanes, R, V, { [$($v),*].len() }, PREFETCH>(t) }
+            unsafe { tile::<$lanes, R, V, { [$($v),*].len() }, PREFETCH, EPILOGUE>(t) }
         }
         /// Transposes a matrix with the vectors of one instruction set.
         ///
@@ -390,8 +472,16 @@ macro_rules! kernels {
         static KERNELS: MicroKernels<<$lanes as Lanes>::Elem> = MicroKernels {
             transpose,
             lanes: <$lanes as Lanes>::N,
-            table: &[$(&[$(run::<$r, $v, false>),*]),*],
-            prefetching_table: &[$(&[$(run::<$r, $v, true>),*]),*],
+            tables: [
+                [
+                    &[$(&[$(run::<$r, $v, false, false>),*]),*],
+                    &[$(&[$(run::<$r, $v, false, true>),*]),*],
+                ],
+                [
+                    &[$(&[$(run::<$r, $v, true, false>),*]),*],
+                    &[$(&[$(run::<$r, $v, true, true>),*]),*],
+                ],
+            ],
         };
         &KERNELS
     }};

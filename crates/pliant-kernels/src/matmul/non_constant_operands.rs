@@ -125,6 +125,7 @@ unsafe fn add_panel<T: Element>(
                 accumulate: g.accumulate || k > 0,
                 tail_lanes: 0,
                 prefetch: Prefetch::NONE,
+                epilogue: None,
             };
             kernels.run(height, columns, &mut tile);
         }

@@ -224,6 +224,7 @@ impl<T: Element> PackedProduct<T> {
                         accumulate: self.accumulate || k.start > 0,
                         tail_lanes: 0,
                         prefetch,
+                        epilogue: None,
                     };
                     kernels.run(height, width, &mut tile);
                 }
